@@ -17,9 +17,9 @@ namespace {
 
 constexpr auto kTruthLimit = std::chrono::seconds(120), kJudgeLimit = std::chrono::seconds(60);
 constexpr int64_t kWorkerMemory = int64_t{64} << 30;
-constexpr int kCompileThreads = 1;  // the workers are side by side already
+constexpr int kCompileThreads = 1;  // the workers already run side by side
 
-// Makes truths: memory that this process owns, and a worker that writes into it.
+// Makes truths. This process owns their memory, and a worker writes into it.
 class Truths {
  public:
   explicit Truths(const BaselineSuiteSettings& settings) : settings_(settings) {}
@@ -40,7 +40,7 @@ class Truths {
       CG_CHECK(ctx.check("making a truth"));
       out.why = set.error().message;
     }
-    set = fail(Error{});  // the set goes before its memory is trimmed
+    set = fail(Error{});  // free the set before its memory is trimmed
     judge_->trim();
     if (broken_) worker_.reset(), judge_.reset();
     broken_ = false;
@@ -48,7 +48,7 @@ class Truths {
   }
 
  private:
-  // The ways that need no compiler, which this worker may not start.
+  // Judges only eager baselines, because this worker may not start a compiler.
   Result<std::map<std::string, BaselineAccuracy>> judge(const Context& ctx, const Task& task,
                                                         const eval::OfficialSetPtr& set) {
     std::vector<torch::BaselineWanted> wanted;
@@ -88,7 +88,7 @@ class Truths {
     auto ready = eval::prepare_judge(
         ctx, *judge_, {settings_.python, gpu.cuda_version, settings_.require_sandbox});
     CG_CHECK(ctx.check("starting the judge"));
-    if (!ready) no_kernels_ = ready.error().message;  // truths are made all the same
+    if (!ready) no_kernels_ = ready.error().message;  // truths do not need the judge's kernels
     return {};
   }
 
@@ -96,7 +96,7 @@ class Truths {
   std::unique_ptr<torch::TorchWorker> worker_;
   std::unique_ptr<eval::GpuJudge> judge_;
   std::string no_kernels_;  // why nothing can be compared
-  bool broken_ = false;     // the worker's CUDA
+  bool broken_ = false;     // the worker could not close its baselines
 };
 
 Result<BaselineGpu> look_at(const Context& ctx, const DeviceName& device) {
@@ -110,7 +110,7 @@ Result<BaselineGpu> look_at(const Context& ctx, const DeviceName& device) {
   return BaselineGpu{std::move(spec), id.uuid, id.driver, id.memory_bytes, id.cuda_version};
 }
 
-// What the workers of a suite share: the lock's files that they were given, and what was tuned.
+// What the workers of a suite share: the files of the GPU slot that they hold, and tuned times.
 struct Shared {
   std::mutex lock;
   std::vector<UniqueFd> files;

@@ -52,7 +52,7 @@ class Describer {
             const BaselineGpu& gpu)
       : ctx_(ctx), cache_(cache), settings_(settings), gpu_(gpu) {}
 
-  // True: the cache has the requested times.
+  // Returns true if the cache has the requested times.
   Result<bool> describe(torch::TorchWorker& worker, SuiteItem& item) {
     BaselineRecord& record = item.row->record;
     torch::DescribeOptions options;
@@ -84,7 +84,7 @@ class Describer {
   }
 
  private:
-  // The cache has the requested times.
+  // Whether the cache has the requested times.
   bool known(const Task& task, const std::string& torch, BaselineRecord& record) const {
     auto found = cache_.find(task.id, gpu_.spec.id, gpu_.driver, torch);
     if (!found || found->cut) return false;
@@ -103,7 +103,8 @@ class Describer {
   const BaselineGpu& gpu_;
 };
 
-// The accuracy of each baseline, as the truth's worker judged it, or why it did not.
+// Takes the accuracy of each baseline from the worker that made the truth, or says why it is
+// missing.
 void take_accuracy(BaselineRecord& record) {
   for (BaselineTime& t : record.times) {
     auto judged = record.truth.accuracy.find(t.kind);
@@ -278,7 +279,7 @@ class Suite {
     std::lock_guard hold(lock_);
     report_.torch = version;
   }
-  // Trouble that every task would meet.
+  // Ends the suite with an error that every task would meet.
   void end_with(const Error& error) {
     std::lock_guard hold(lock_);
     if (!fatal_ && !ctx_.done()) fatal_ = error;
@@ -297,7 +298,7 @@ class Suite {
   BaselineObserver& observer_;
   Describer describer_;
   MemoryBudget budget_;
-  std::mutex lock_;  // of all below, and of the observer
+  std::mutex lock_;  // guards all below, and the observer
   std::condition_variable wake_;
   BaselineReport report_;
   std::list<SuiteItem> items_;

@@ -6,7 +6,7 @@
 namespace cutegen::engine {
 namespace {
 
-constexpr auto kLook = std::chrono::milliseconds(20);  // how often the Context is asked
+constexpr auto kLook = std::chrono::milliseconds(20);  // how often the Context is checked
 
 }  // namespace
 

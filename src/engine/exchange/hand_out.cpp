@@ -19,7 +19,7 @@ Result<void> check_folder(const fs::path& folder) {
   return user_error("the folder is not empty", folder.string(), "give a new folder");
 }
 
-// The best one first, then by time; of one program only the first.
+// Puts the best step first, then orders by time. Keeps only the first step of each program.
 std::vector<const RunStep*> chosen(const RunView& view, size_t most) {
   std::vector<const RunStep*> out;
   for (const RunStep& step : view.steps)

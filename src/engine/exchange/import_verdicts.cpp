@@ -17,12 +17,12 @@
 namespace cutegen::engine {
 namespace {
 
-// Figures can be compared where this is the same.
+// Figures can be compared only if their keys are equal.
 std::string device_key(const Verdict& v) {
   return one_line(v.gpu.empty() ? v.device : fmt::format("{} (driver {})", v.gpu, v.driver), 120);
 }
 
-// "h200" of sim:h200 and of an NVIDIA H200; of a GPU that no file describes its name.
+// Returns "h200" for sim:h200 and for an NVIDIA H200. A GPU that no file describes keeps its name.
 std::string gpu_model(const std::string& device, const std::string& product) {
   if (product.empty()) return device.substr(device.find(':') + 1);
   auto gpu = gpu_of_product(product);
@@ -54,7 +54,8 @@ class Importer {
            RunObserver& observer)
       : parts_(parts), ctx_(ctx), journal_(journal), view_(std::move(view)), observer_(observer) {}
 
-  // The best program's own figures first, since the others are compared with them; then by time.
+  // Adds the best program's own figures first, because the others are compared with them; then by
+  // time.
   Result<std::vector<ImportRow>> run(std::vector<BatchEntry> entries) {
     const RunStep* best = view_.incumbent();
     const std::string first = best ? program_id(best->candidate.program) : "";
@@ -114,7 +115,7 @@ class Importer {
     return {};
   }
 
-  // The program in this run, if the run has it.
+  // Finds this run's own step with the program, if there is one.
   const RunStep* own(const std::string& program) const {
     for (const RunStep& step : view_.steps)
       if (!step.imported && program_id(step.candidate.program) == program) return &step;
@@ -142,7 +143,7 @@ class Importer {
     return step;
   }
 
-  // Why it cannot be the best one, whatever its time.
+  // Why the step cannot be the best one, whatever its time.
   Result<std::optional<std::string>> objection(const RunStep& step, const RunStep* twin) {
     const Verdict& v = *step.verdict;
     if (v.status != Status::correct) return std::optional(search::fault_text(v));
@@ -210,7 +211,7 @@ class Importer {
   store::RunJournal& journal_;
   RunView view_;
   RunObserver& observer_;
-  Opened evaluator_;  // started where a program is built that the run never judged
+  Opened evaluator_;  // started only to build a program that the run never judged
 };
 
 Result<void> check_run(const RunView& view, const std::string& id) {

@@ -23,16 +23,16 @@ namespace fs = std::filesystem;
 constexpr const char* kSchema = "cutegen.entry.v1";
 constexpr size_t kMostEntries = 100'000;
 
-// What an entry is, apart from its name: a verdict belongs to one of these.
+// An entry of the folder. A verdict counts again only for an entry with the same `key`.
 struct Entry {
   std::string name;
   fs::path task;
   KernelProgram program;
-  std::optional<torch::ForeignFile> foreign;  // instead of a program
+  std::optional<torch::ForeignFile> foreign;  // a third-party solution, instead of a program
   Json key;
 };
 
-// What times are of: a simulator's name, or the model that the named GPUs all are.
+// Names what the times belong to: a simulator, or the one model of all named GPUs.
 Result<std::string> device_of(const std::vector<eval::EvaluatorOptions>& evaluators) {
   std::string out;
   for (const eval::EvaluatorOptions& one : evaluators) {
@@ -107,7 +107,7 @@ void put(FolderRow& row, const Verdict& verdict) {
   if (verdict.timing) row.time_ns = verdict.timing->time_ns;
 }
 
-// Entries of one task, in the order of their names.
+// The entries of one task, in the order of their names.
 struct Group {
   std::vector<FolderRow*> rows;
   size_t next = 0;
@@ -147,8 +147,8 @@ class Batch {
  private:
   fs::path verdict_of(const std::string& name) const { return settings_.out / (name + ".json"); }
 
-  // Of the task that this evaluator has open, else of one that none has, else of the one with most
-  // entries left.
+  // Prefers the task that this evaluator has open, then one that no evaluator has opened, then the
+  // one with the most entries left.
   FolderRow* next(Group*& mine) {
     std::lock_guard hold(lock_);
     if (!mine || !mine->left()) {
@@ -171,7 +171,7 @@ class Batch {
   struct Worker {
     std::unique_ptr<eval::EvaluatorClient> evaluator;
     Group *mine = nullptr, *opened = nullptr;
-    std::string task_id;  // of the opened one
+    std::string task_id;  // of the opened task
     std::shared_mutex* gpu = nullptr;
   };
 
@@ -203,7 +203,7 @@ class Batch {
     }
   }
 
-  // This evaluator does not start; another may, and takes the entry.
+  // This evaluator does not start. Others go on, but this entry has no verdict, so run() fails.
   void give_up(FolderRow& row, const Error& error) {
     std::lock_guard hold(lock_);
     trouble_ = error;
@@ -229,8 +229,8 @@ class Batch {
         ctx_, {.program = entry.program, .up_to = settings_.up_to, .task = worker.task_id});
   }
 
-  // Nothing else of the batch runs on its GPU: what it builds and warms up is behind no slot, and
-  // answers side by side have been seen to fault that are right alone.
+  // Runs alone on its GPU: a third-party solution builds and warms up without the GPU slot, and
+  // correct solutions have faulted side by side.
   Result<Verdict> judge_foreign(Worker& worker, const Entry& entry) {
     std::unique_lock alone(*worker.gpu);
     return worker.evaluator->judge_foreign(
@@ -249,7 +249,7 @@ class Batch {
     return true;
   }
 
-  // The file is whole before it has its name.
+  // Writes the whole file before it gets its name.
   void note(FolderRow& row, const Json& key, const Result<Verdict>& verdict) {
     Json out{{"schema", kSchema}, {"name", row.name}, {"key", key}};
     if (verdict) {
@@ -281,7 +281,7 @@ class Batch {
   std::mutex lock_;
   std::vector<FolderRow> rows_;
   std::vector<Group> groups_;
-  std::map<std::string, std::shared_mutex> gpus_;  // held alone for a foreign answer
+  std::map<std::string, std::shared_mutex> gpus_;  // held exclusively for a third-party solution
   size_t ended_ = 0;
   std::optional<Error> trouble_;
 };

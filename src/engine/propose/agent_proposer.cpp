@@ -14,7 +14,7 @@
 namespace cutegen::engine {
 namespace {
 
-// The question's matter, from the strategy's words and the run's events.
+// These functions build a question from the strategy's context and the run's events.
 std::string text_of(const Json& context, const char* key) {
   auto it = context.find(key);
   return it != context.end() && it->is_string() ? it->get<std::string>() : std::string();
@@ -33,7 +33,7 @@ bool flag_of(const Json& context, const char* key, bool fallback) {
 std::vector<agent::Attempt> attempts_of(const RunView& run) {
   std::vector<agent::Attempt> out;
   for (const RunStep& step : run.steps) {
-    // Drafts of the open question are not part of it: a resumed run puts it as it was put before.
+    // Leave out drafts of the open question, so that a resumed run asks the same question again.
     if (!step.verdict || run.is_open_draft(step)) continue;
     agent::Attempt a{step.candidate.id,
                      step.candidate.parent.value_or(""),
@@ -50,7 +50,7 @@ std::vector<agent::Attempt> attempts_of(const RunView& run) {
 agent::Question question_of(const search::Ask& ask, const RunView& run) {
   agent::Question q;
   q.role = ask.role;
-  // A strategy of ours wrote both; other text shows nothing special.
+  // Our strategies write both words. Any other text counts as none.
   q.purpose = parse_purpose(text_of(ask.context, "purpose"), {}).value_or(Purpose::none);
   q.stage = parse_stage(text_of(ask.context, "stage"), {}).value_or(Stage::none);
   q.approach = text_of(ask.context, "approach");
@@ -66,9 +66,9 @@ agent::Question question_of(const search::Ask& ask, const RunView& run) {
   return q;
 }
 
-// Which program stands whole in questions about a candidate: itself, or the one that does so for
-// its parent, as long as the changes since then are few. It follows from the programs alone, so
-// that a resumed run asks as it asked before.
+// Chooses the program that questions about a candidate show in full: the choice for its parent if
+// the changes since then are few, or else the candidate. The choice depends on the programs alone,
+// so a resumed run asks the same questions.
 class Bases {
  public:
   const Candidate& of(const RunStep& step, const RunView& run) {
@@ -105,7 +105,7 @@ bool calls_tools(const llm::ChatReply& reply, const agent::ToolDesk* desk) {
          reply.stop != llm::Stop::refusal;
 }
 
-// Every call must have a result, also one that was not allowed.
+// Each tool call must have a result, even a call that was not allowed.
 void ask_again(llm::ChatRequest& request, const llm::ChatReply& reply, std::string text) {
   llm::Message again{.text = std::move(text)};
   for (const llm::ToolCall& call : reply.message.calls)
@@ -131,7 +131,7 @@ Result<Answer> recipe_answer(const Context& ctx, const Task& task) {
   return answer;
 }
 
-// What can be said without a compiler. Broken rules are left to the evaluator's verdict.
+// Finds faults without a compiler. The evaluator's verdict, not this, reports broken policy rules.
 std::vector<Error> faults_of(const KernelProgram& program, const agent::TaskBrief& brief) {
   std::vector<Error> out = check_plan(program.plan, brief.task);
   for (const eval::LintFinding& finding : eval::lint_program(program))
@@ -174,7 +174,7 @@ class AgentProposer final : public Proposer {
   Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) override {
     if (ask.role == Role::recipe) return recipe_answer(ctx, brief_.task);
     agent::Question question = question_of(ask, run);
-    // One that is to know of no other attempt is shown none.
+    // A question without memory shows no other attempt.
     const RunStep* subject = question.subject ? run.find(question.subject->id) : nullptr;
     if (subject && flag_of(ask.context, "memory", true)) question.base = &bases_.of(*subject, run);
     std::unique_ptr<agent::ToolHost> host;
@@ -193,7 +193,7 @@ class AgentProposer final : public Proposer {
  private:
   using Read = tl::expected<Answer, agent::Reask>;
 
-  // The dialogue about one question: calls of tools, replies that do not apply, the answer.
+  // Leads the dialogue about one question: tool calls, replies that do not apply, the answer.
   Result<Answer> converse(const Context& ctx, const agent::Question& question, const RunView& run,
                           agent::ToolDesk* desk) {
     llm::ChatRequest request = agent::make_request(brief_, question, limits_);

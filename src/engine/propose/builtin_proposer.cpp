@@ -41,7 +41,7 @@ class BuiltinProposer final : public Proposer {
       for (const Json& params : recipes::neighbours(match_, from->candidate.edit.params)) {
         if (tried.params.count(canonical_json(params))) continue;
         auto program = recipes::instantiate(task_, match_, params);
-        // A choice that is not legal here, or gives a program already judged, is no proposal.
+        // Skip a choice that is not legal here or yields a program that was already judged.
         if (!program || tried.programs.count(program_id(*program))) continue;
         return changed(*from, params, std::move(*program));
       }

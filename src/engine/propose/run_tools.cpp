@@ -48,7 +48,7 @@ class RunTools::Host final : public agent::ToolHost {
     return std::move(judged.verdict);
   }
 
-  // As often as the run retries; what is settled is not done again.
+  // Retries an aborted evaluation as often as the run does. Does not repeat a settled one.
   Result<agent::Evaluated> evaluate(const Context& ctx, const Candidate& draft) override {
     CG_TRY(std::string id, drafted(draft));
     for (;;) {
@@ -73,10 +73,10 @@ class RunTools::Host final : public agent::ToolHost {
   }
 
  private:
-  // A simulator's counters are there with every time.
+  // A simulator counts whenever it times.
   bool profile_is_free() const { return !view_.settings.evaluator.device.is_gpu(); }
 
-  // The id of a draft of this question, which is recorded first if it is new.
+  // Returns the id of a draft of this question. Records the draft first if it is new.
   Result<std::string> drafted(const Candidate& draft) {
     const std::string program = program_id(draft.program);
     for (const RunStep& step : view_.steps)
@@ -111,7 +111,7 @@ std::unique_ptr<agent::ToolHost> RunTools::begin_ask(const RunView& view,
   return std::make_unique<Host>(*this, view, question, memory);
 }
 
-// As they stood when the question was put, also if some of its calls are on record already.
+// Returns the limits at the time of the question, even if the journal already has calls for it.
 agent::ToolLimits RunTools::limits(const RunView& view) const {
   agent::ToolLimits out;
   out.calls = view.settings.model_settings.tool_calls;

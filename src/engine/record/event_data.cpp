@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kMostToolCalls = 64;  // of one question
 
-// The options that concern a run. Journals keep no others.
+// The options that concern a run. Journals keep only these.
 void evaluator_form(Fields& v, eval::EvaluatorOptions& o) {
   v.ignore_unknown();
   v.by_name("device", o.device, DeviceName::parse);
@@ -28,7 +28,7 @@ Result<RooflineBound> bound_from(const std::string& name) {
   return from_name<RooflineBound>(name == gpu_unit::dram ? "memory" : name, "floor_bound_by");
 }
 
-// Journals have their own order, and the simulated GPU only as `device`.
+// Journals order the fields differently, and name a simulated GPU only in `device`.
 void task_form(Fields& v, eval::OpenedTask& o) {
   v.document("task");
   v.ignore_unknown();
@@ -69,7 +69,7 @@ void fields(Fields& v, ModelSettings& m) {
   v("effort", m.effort);
   v("prompt_tokens", m.prompt_tokens);
   v("reasks", m.reasks, field::clamped(0, 10));
-  v("tools", m.tools, field::may_lack);  // older runs knew none
+  v("tools", m.tools, field::may_lack);  // older runs had no tools
   v("tool_calls", m.tool_calls, field::may_lack + field::clamped(0, kMostToolCalls));
   v("run_tool_calls", m.run_tool_calls, field::may_lack);
   v("usd", m.usd);

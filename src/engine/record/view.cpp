@@ -26,8 +26,7 @@ std::optional<double> RunStep::time_ns() const {
   return verdict->timing->time_ns;
 }
 
-// A later evaluation (for a profile) that was aborted takes nothing from a verdict that was
-// correct.
+// If a later evaluation (for a profile) is aborted, the correct verdict stays.
 void RunStep::take(Verdict judged, int64_t took_ms) {
   elapsed_ms += took_ms;
   ++attempts;
@@ -86,7 +85,7 @@ Result<void> RunView::on_drafted(ObjectReader& r) {
   return add_step(r, answers);
 }
 
-// An answer may be one of the drafts, in other words.
+// An answer may be one of the drafts with another description, which then replaces the draft's.
 Result<void> RunView::add_step(ObjectReader& r, std::optional<int64_t> drafted) {
   CG_TRY(Json json, r.object("candidate"));
   CG_TRY(Candidate candidate, read_json<Candidate>(json));
@@ -145,7 +144,7 @@ Result<void> RunView::apply(const Event& event) {
   return {};
 }
 
-// What stands at the end of a run, and after it.
+// Applies the events at the end of a run and after it.
 Result<void> RunView::apply_end(const Event& event, ObjectReader& r) {
   const EventType type = event.type;
   if (type == EventType::profiled) {

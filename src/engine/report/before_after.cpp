@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostViews = 64;  // in a row
 
-// "aten.view.default" -> whether its result is memory of its argument.
+// Whether an operator such as "aten.view.default" returns a view of its argument's memory.
 bool is_view(const std::string& op) {
   static const std::set<std::string> views{
       "view",      "_unsafe_view", "_reshape_alias", "permute",  "transpose", "t",
@@ -48,7 +48,7 @@ double bytes_of(const Value& value) {
   return count ? static_cast<double>(*count) * static_cast<double>(size_of(value.dtype)) : 0;
 }
 
-// Of a view: what it shows, but no more than the memory behind it.
+// To read a view costs the bytes that it shows, but no more than the memory behind it.
 double bytes_read(const Graph& graph, std::string name) {
   double least = -1;
   for (int depth = 0; depth < kMostViews; ++depth) {

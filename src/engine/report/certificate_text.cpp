@@ -22,7 +22,8 @@ const PairedRatio* find(const CertifiedMode& mode, const std::string& name) {
   return nullptr;
 }
 
-// All that any mode has, as the first mode that has them orders them: the fastest first.
+// Lists the baselines of all modes. The first mode that has a baseline orders it: the fastest
+// first.
 std::vector<std::string> names_of(const Certificate& c) {
   std::vector<std::string> out;
   for (const CertifiedMode& mode : c.modes) {
@@ -35,7 +36,7 @@ std::vector<std::string> names_of(const Certificate& c) {
   return out;
 }
 
-// A last column: how exact each baseline is.
+// Adds a last column that says how accurate each baseline is.
 void add_accuracy(const Certificate& c, CertificateTable& table) {
   table.modes.emplace_back("accuracy");
   const std::vector<std::string> names = names_of(c);

@@ -11,7 +11,7 @@
 namespace cutegen::engine {
 namespace {
 
-// Those that it was judged on; the times are of the first.
+// Names the shapes that the program was judged on. The times belong to the first one.
 std::string shapes_limit(const Task& task) {
   std::vector<std::string> names;
   for (const ShapeCase& s : task.shapes) names.push_back(clean(s.name, 40));
@@ -43,7 +43,7 @@ std::string limits_text(const RunView& view, const RunStep& best) {
   return out;
 }
 
-// "1.32x eager (3.02 ms, cached)" of each, the one that counts last.
+// Writes "1.32x eager (3.02 ms, cached)" for each baseline, and then the gain that counts.
 std::string gains_text(const RunView& view, const RunStep& best) {
   auto ns = best.time_ns();
   if (!ns || best.imported || !view.baselines || !view.task) return {};
@@ -85,7 +85,7 @@ std::string certified_text(const RunView& view) {
   return line("certified", "no: " + clean(why, 600));
 }
 
-// What speaks against the best program since it was chosen.
+// Lists what has spoken against the best program since the run chose it.
 std::string doubts_text(const RunView& view, const RunStep& best) {
   std::string out;
   if (view.profiled && view.profiled->candidate == view.best && !view.profiled->why.empty())

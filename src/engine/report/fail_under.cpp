@@ -8,9 +8,9 @@
 namespace cutegen::engine {
 namespace {
 
-constexpr const char* kColdMode = "cold";  // of a certificate
+constexpr const char* kColdMode = "cold";  // a mode of a certificate
 
-// The least that two medians with intervals may be apart; without intervals, what they are.
+// The smallest ratio of two medians that their intervals allow; without intervals, their ratio.
 double least_ratio(double other_ns, double other_low, double own_ns,
                    const std::optional<double>& own_high) {
   return (other_low > 0 ? other_low : other_ns) / (own_high ? *own_high : own_ns);

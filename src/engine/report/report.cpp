@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report page: the run's view put into report.html.mustache. Values are escaped by the
-// template; only the chart, which holds numbers, goes in as it is.
+// The report page: fills report.html.mustache with the run's view. The template escapes all values
+// but the charts, whose code escapes names itself.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -37,7 +37,7 @@ const Timing* best_timing(const RunView& view) {
   return best && best->verdict && best->verdict->timing ? &*best->verdict->timing : nullptr;
 }
 
-// Of the times of this run's own steps, which one device gave.
+// The origin of the times of this run's own steps, which all come from one device.
 Origin origin_of_steps(const RunView& view) {
   for (const RunStep& step : view.steps)
     if (step.time_ns() && !step.imported) return step.verdict->timing->origin;
@@ -91,7 +91,7 @@ std::string shapes_text(const Task& task) {
   return join(parts, ", ");
 }
 
-// What a program may come near to: the reachable bound; of an older run its floor.
+// What a program can come close to: the reachable bound, or the floor if the run is older.
 struct Goal {
   double ns = 0;
   std::string name;
@@ -101,7 +101,7 @@ Goal goal_of(const eval::OpenedTask& o) {
   return {o.floor_ns, "the floor"};
 }
 
-// Each with its time; what the best program gains; why there are no others.
+// Lists each baseline with its time and the best program's gain, and says why others are missing.
 void add_baselines(Entries& e, const RunView& view) {
   if (!view.baselines || !view.task) return;
   const Timing* t = best_timing(view);
@@ -146,7 +146,7 @@ ReportData what_to_win(const RunView& view) {
   return e.list();
 }
 
-// Of the best program: what binds each kernel, with the figures, and what costs most.
+// Says what bounds each kernel of the best program, with the figures, and what costs most.
 ReportData what_holds_back(const RunView& view) {
   const Profile* known = view.best_profile();
   if (!known) return Entries().list();
@@ -208,7 +208,7 @@ ReportData step_row(const RunView& view, const RunStep& step) {
   row.set("result", result);
   row.set("class", std::string(kept ? "good" : correct ? "soft" : "bad"));
   row.set("change", text(step.candidate.edit.summary));
-  // Absent keys are false for the template; an empty string would be true.
+  // The template takes a missing key for false, but an empty string for true.
   std::string why = step.reason;
   if (!step.candidate.edit.rationale.empty())
     why = step.candidate.edit.rationale + (why.empty() ? "" : " · " + why);
@@ -304,7 +304,7 @@ ReportData settings_list(const RunView& view) {
   return e.list();
 }
 
-// For a shell: anything but plain characters goes into single quotes.
+// Quotes a word for a shell unless it has only plain characters.
 std::string quoted(const std::string& word) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=+,";
@@ -312,7 +312,7 @@ std::string quoted(const std::string& word) {
   return "'" + replace_all(word, "'", "'\\''") + "'";
 }
 
-// A run's minutes are those of its search and of its certificate.
+// The flag --minutes covers both the search and the certificate.
 std::string minutes_flags(const OptimizeSettings& s) {
   std::string out;
   if (s.search.budget.minutes > 0)

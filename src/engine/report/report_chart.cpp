@@ -33,7 +33,7 @@ Scale scale_of(const RunView& view, const std::vector<double>& times) {
           std::max<size_t>(1, view.steps.size())};
 }
 
-// Round values between the bottom and the top: over a small range at even steps, else per decade.
+// Returns round values between bottom and top: at even steps over a small range, else per decade.
 std::vector<double> ticks(const Scale& scale) {
   std::vector<double> out;
   double least = std::pow(10.0, scale.low), most = std::pow(10.0, scale.high);
@@ -69,7 +69,7 @@ std::string marks(const RunView& view, const Scale& scale) {
   size_t every = 1 + view.steps.size() / 20;  // labels that do not overlap
   for (size_t i = 0; i < view.steps.size(); ++i) {
     const RunStep& step = view.steps[i];
-    if (step.imported) continue;  // of another device
+    if (step.imported) continue;  // timed on another device
     double x = scale.x(i);
     std::string id = html_escape(step.candidate.id);
     if (i % every == 0)
@@ -91,7 +91,7 @@ std::string marks(const RunView& view, const Scale& scale) {
   return out;
 }
 
-// A line across at a time of the task itself, with its name `below` it (less than 0: above).
+// Draws a line across at one of the task's own times. Its name lies `below` it (above if negative).
 std::string level(const Scale& scale, const std::string& name, double ns, double right, int below) {
   const double y = scale.y(ns);
   return fmt::format(
@@ -100,7 +100,7 @@ std::string level(const Scale& scale, const std::string& name, double ns, double
       name, kLeft, right, y, y + below, human_ns(ns));
 }
 
-// The best time so far, as a staircase.
+// Draws the best time so far as a staircase.
 std::string staircase(const RunView& view, const Scale& scale) {
   std::string path;
   for (size_t i = 0; i < view.steps.size(); ++i) {

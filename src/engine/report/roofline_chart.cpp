@@ -16,12 +16,12 @@ namespace {
 constexpr double kLeft = 92, kRight = 744, kTop = 14, kBottom = 250;
 
 struct Point {
-  bool before = false;             // else of the best program
+  bool before = false;             // the starting point; else the best program
   std::string name;                // in the legend
   double intensity = 0, rate = 0;  // FLOP a byte, FLOP a second
 };
 
-// The GPU that the best program's time is of.
+// The GPU that the best program's time belongs to.
 std::optional<GpuSpec> gpu_of(const RunView& view, const RunStep& best) {
   const std::string device = view.settings.evaluator.device.text();
   auto spec = best.imported && !best.verdict->gpu.empty() ? gpu_of_product(best.verdict->gpu)
@@ -39,7 +39,7 @@ Point point(bool before, const std::string& name, const BeforeAfter& s, double n
 }
 
 std::optional<Point> before_of(const RunView& view, const RunStep& best, const BeforeAfter& s) {
-  if (best.imported) return std::nullopt;  // of another device
+  if (best.imported) return std::nullopt;  // timed on another device
   if (view.baselines)
     if (const BaselineTime* b = best_baseline(view.baselines->times, view.task->task.math_mode))
       return point(
@@ -52,7 +52,7 @@ std::optional<Point> before_of(const RunView& view, const RunStep& best, const B
                std::nullopt);
 }
 
-// Logarithmic on both axes, in whole decades.
+// Both axes are logarithmic and span whole decades.
 struct Axes {
   double x0 = 0, x1 = 1, y0 = 0, y1 = 1;
   double x(double v) const { return kLeft + (kRight - kLeft) * (std::log10(v) - x0) / (x1 - x0); }
@@ -91,7 +91,7 @@ std::string grid(const Axes& a) {
                      kRight, kBottom + 34);
 }
 
-// Memory's slope up to the knee, then arithmetic's peak.
+// Draws the slope of the memory bandwidth up to the knee, then the peak of the arithmetic.
 std::string roof(const Axes& a, double knee, double peak) {
   const double bandwidth = peak / knee, left = std::pow(10.0, a.x0), right = std::pow(10.0, a.x1);
   const double start = std::max(left, std::pow(10.0, a.y0) / bandwidth);

@@ -11,7 +11,7 @@
 namespace cutegen::engine {
 namespace {
 
-// Profile, certificate and what is saved: of the best program, or why not.
+// Adds the best program's profile, its certificate (or why it has none) and what it saves.
 void put_end(Json& out, const RunView& view) {
   if (view.profiled) out["profiled"] = to_json(*view.profiled);
   if (view.certified) {

@@ -57,7 +57,7 @@ std::string decision_text(const RunStep& step) {
   return to_string(step.verdict->status);
 }
 
-// The machine that the times are of, and who counts for profiles.
+// Names the device that the times belong to, and what counts for profiles.
 std::string device_text(const RunView& view) {
   const eval::OpenedTask& o = *view.task;
   const std::string name = clean(view.settings.evaluator.device.text());
@@ -70,7 +70,7 @@ std::string device_text(const RunView& view) {
          line("counters", o.counters.empty() ? "not known" : clean(o.counters, 300));
 }
 
-// The incumbent of that time over this one, from the runs in turn.
+// The ratio of the then incumbent's time to this one, timed alternately.
 const PairedRatio* in_turn(const RunStep& step) {
   if (!step.time_ns()) return nullptr;
   for (const PairedRatio& p : step.verdict->timing->paired)

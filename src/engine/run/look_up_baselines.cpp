@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kBuildSeconds = 60;
 
-// No value: they do not count now, and `note` says why.
+// Returns the kept baselines. If they do not count now, returns nothing, and `note` says why.
 std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
                                   eval::EvaluatorClient& evaluator, const eval::OpenedTask& opened,
                                   RunObserver& observer, std::string& note) {
@@ -54,7 +54,7 @@ Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,
   eval::BaselinesRequest request;
   request.build_seconds = kBuildSeconds;
   request.task = opened.task.id;
-  // Eager alone would leave a task that is held to fp32 in its convolutions without a baseline.
+  // If the task demands fp32 convolutions, plain eager is too coarse to be its only baseline.
   if (class_of("eager", opened.task).coarser) request.baselines.push_back({kEagerFp32, ""});
   auto times = evaluator.time_baselines(
       ctx, request, [&](const std::string& line) { observer.on_progress("baseline: " + line); });

@@ -20,7 +20,7 @@ namespace {
 
 using EvaluatorPtr = std::unique_ptr<eval::EvaluatorClient>;
 
-// The program with which a GPU times a candidate in turn: the best one so far, if it is another.
+// The program that a GPU times alternately with a candidate: the incumbent, if it is another one.
 std::optional<KernelProgram> rival_of(const std::string& candidate, const RunView& view) {
   const RunStep* best = view.incumbent();
   const bool timed = best && best->verdict && best->verdict->timing &&
@@ -29,7 +29,7 @@ std::optional<KernelProgram> rival_of(const std::string& candidate, const RunVie
   return best->candidate.program;
 }
 
-// The evaluator could not answer: that is our failure, and the strategy decides about a retry.
+// If the evaluator cannot answer, the failure is ours. The strategy decides whether to retry.
 Verdict aborted(const Error& error, const RunView& view) {
   Verdict v;
   v.task_id = view.task->task.id;
@@ -39,9 +39,9 @@ Verdict aborted(const Error& error, const RunView& view) {
   return v;
 }
 
-// What comes next begins like the best program, up to an edit, where a model or a command writes
-// it; a recipe's children differ in their first lines. At most a plateau of them come before
-// another is the best or the run ends.
+// Tells the evaluator that the next programs will begin like the best one. That holds if a model or
+// a command edits it; a recipe's programs differ in their first lines. At most a plateau of
+// programs comes before the best one changes or the run ends.
 void expect_children(const Context& ctx, eval::EvaluatorClient& evaluator, const RunView& view) {
   const RunStep* best = view.incumbent();
   if (!best || view.finished || proposer_kind(view.settings.model) == ProposerKind::builtin) return;
@@ -59,7 +59,7 @@ Result<void> save_best(const RunView& view) {
                          view.best_certificate());
 }
 
-// The data of the event `compared`; empty if there is nothing to compare.
+// Returns the data of the event `compared`; empty if there is nothing to compare.
 std::optional<Json> comparison_of(const RunView& view) {
   auto best = view.gain();
   if (!best) return std::nullopt;
@@ -107,7 +107,7 @@ class RunLoop : private llm::CallSink {
     return {};
   }
 
-  // On a GPU: what there is to win, said once, before the first step.
+  // On a GPU, records the baselines once, before the first step: they say what there is to win.
   Result<void> say_baselines(eval::EvaluatorClient& evaluator) {
     if (view().baselines || !parts_.find_baselines || !wants_baselines(view().settings)) return {};
     auto found = look_up_baselines(parts_, ctx_, evaluator, *view().task, observer_);
@@ -118,7 +118,7 @@ class RunLoop : private llm::CallSink {
   Result<RunResult> drive(EvaluatorPtr evaluator) {
     evaluator_ = std::move(evaluator);
     CG_CHECK(open_proposer());
-    CG_CHECK(save_best(view()));  // a crash may have come between an acceptance and its saving
+    CG_CHECK(save_best(view()));  // a crash may have prevented the save
     expect_children(ctx_, *evaluator_, view());
     while (!view().finished) {
       if (ctx_.done()) return interrupted();
@@ -175,7 +175,7 @@ class RunLoop : private llm::CallSink {
     return false;
   }
 
-  // What the end owes the best program. True when the context ended meanwhile.
+  // Profiles and certifies the best program. True when the context ended meanwhile.
   Result<bool> complete_best() {
     if (wants_profile(view())) {
       eval::EvaluateRequest request{view().incumbent()->candidate.program, Rung::profile, true};
@@ -221,11 +221,11 @@ class RunLoop : private llm::CallSink {
     return false;
   }
 
-  // An error only if the context ended.
+  // Returns an error only if the context ended.
   Result<Judged> judge(const Context& ctx, const eval::EvaluateRequest& request,
                        const std::string& label) {
     int64_t before = parts_.now_ms();
-    eval::EvaluateRequest named = request;  // another task may have been opened since
+    eval::EvaluateRequest named = request;  // the evaluator may have opened another task since
     named.task = view().task->task.id;
     auto verdict = evaluator_->evaluate(
         ctx, named, [&](const std::string& line) { observer_.on_progress(label + line); });
@@ -246,7 +246,7 @@ class RunLoop : private llm::CallSink {
   std::unique_ptr<Proposer> proposer_;
 };
 
-// The provider's side of a run's model; null for runs that ask none.
+// Opens the client of a run's model; null for runs that ask no model.
 Result<std::unique_ptr<llm::ChatModel>> open_client(const Parts& parts,
                                                     const OptimizeSettings& settings,
                                                     store::Store& store) {
@@ -259,7 +259,7 @@ Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeS
   Opened opened;
   observer.on_progress("starting the evaluator");
   eval::EvaluatorOptions options = settings.evaluator;
-  if (wants_baselines(settings)) options.tasks = 2;  // room for a control kernel's
+  if (wants_baselines(settings)) options.tasks = 2;  // one more for a control kernel's task
   CG_TRY(opened.evaluator, parts.start_evaluator(ctx, options));
   observer.on_progress("describing " + settings.file.filename().string());
   CG_TRY(opened.task, opened.evaluator->open_task_as(ctx, settings.file, settings.asked));
@@ -278,7 +278,7 @@ store::RunInfo info_of(const OptimizeSettings& settings, const Task& task) {
 
 }  // namespace
 
-// A process may die before the task is open (killed, out of memory): one fresh start is tried.
+// Tries one fresh start, because a process may die before it has opened the task (out of memory).
 Result<Opened> open_task(const Parts& parts, const Context& ctx, const OptimizeSettings& settings,
                          RunObserver& observer) {
   auto opened = open_once(parts, ctx, settings, observer);
@@ -292,7 +292,7 @@ Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, store::S
   int64_t started_ms = parts.now_ms();
   OptimizeSettings settings = given;
   settings.file = std::filesystem::absolute(given.file);
-  constexpr std::string_view kRelay = "relay:";  // a folder, also for a resume from elsewhere
+  constexpr std::string_view kRelay = "relay:";  // absolute, to resume from any folder
   if (given.model.starts_with(kRelay))
     settings.model =
         std::string(kRelay) + std::filesystem::absolute(given.model.substr(kRelay.size())).string();

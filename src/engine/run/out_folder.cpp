@@ -12,7 +12,7 @@ namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
-// Folders beside `out`, so that renaming stays on one file system; cleared when found.
+// A folder beside `out`, so that a rename stays on one file system. An old one is cleared.
 fs::path sibling(const fs::path& out) {
   fs::path dir = out.has_filename() ? out : out.parent_path();
   return dir.parent_path() / ("." + dir.filename().string() + ".new");

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kShown = 300;
 
-// A replay records nothing.
+// Refuses every model call, because a replay must not ask a model.
 class NoCalls final : public llm::CallSink {
  public:
   Result<void> record(EventType type, const Json&) override {
@@ -48,7 +48,7 @@ class Replay {
   }
 
   const RunView& view() const { return walk_.view(); }
-  // Of a step that failed; empty if it failed for another reason.
+  // The divergence that made a step fail; empty if it failed for another reason.
   std::optional<Divergence> divergence(const Event& event) const {
     if (walk_.divergence()) return walk_.divergence();
     auto question = model_.difference();
@@ -75,7 +75,7 @@ std::string status_text(const Verdict& v) {
   return sanitize(out, kShown);
 }
 
-// The rung at which a program ended, or that none did.
+// The rung at which a program failed, or "none".
 std::string rung_text(const Verdict& v) {
   for (const RungReport& r : v.rungs)
     if (r.result == RungResult::failed) return to_string(r.rung);
@@ -88,7 +88,7 @@ class ReEvaluator {
               RunObserver& observer, ReEvaluation& result)
       : parts_(parts), ctx_(ctx), settings_(settings), observer_(observer), result_(result) {}
 
-  // Before the replay's own step: what the event says must be found again.
+  // Runs before the replay's own step. The evaluator must find again what the event says.
   Result<std::optional<Divergence>> check(const Event& event, const RunView& view) {
     event_ = event.seq;
     if (event.type == EventType::task) return open(event, view.settings);
@@ -136,7 +136,7 @@ class ReEvaluator {
     CG_TRY(Json json, r.object("verdict"));
     CG_TRY(Verdict recorded, read_json<Verdict>(json));
     CG_TRY(std::string candidate, r.string("candidate"));
-    if (candidate != request_of_) {  // a draft, which a model had judged by a tool
+    if (candidate != request_of_) {  // a draft, which a tool call had judged
       request_of_ = candidate;
       request_.up_to = Rung::timing;
       request_.profile = recorded.profile.has_value();
@@ -173,7 +173,7 @@ class ReEvaluator {
       return differs("verdict/timing", time_text(recorded), time_text(now));
     if (!recorded.timing) return std::optional<Divergence>();
     const double change = std::abs(now.timing->time_ns / recorded.timing->time_ns - 1);
-    // Also what is no number (a recorded time of zero) is a change.
+    // Written so that NaN (a recorded time of zero) also counts as a change.
     if (!(change <= settings_.tolerance))
       return differs("verdict/time_ns", time_text(recorded), time_text(now));
     result_.largest_change = std::max(result_.largest_change, change);

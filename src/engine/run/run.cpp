@@ -15,7 +15,7 @@ namespace cutegen::engine {
 
 namespace {
 
-// The calls of an earlier run, for replay:RUN.
+// Reads the model calls of an earlier run, for replay:RUN.
 Result<std::vector<llm::Exchange>> recording_of(store::Store& store, const std::string& run) {
   CG_TRY(std::string id, store.resolve(run));
   CG_TRY(auto events, store.read(id));
@@ -36,7 +36,7 @@ Result<std::unique_ptr<llm::ChatModel>> open_model(const OptimizeSettings& setti
   return llm::open_model(settings.model, config);
 }
 
-// Those of a moment ago will do.
+// Reuses times that are younger than BaselineCache::kFresh.
 Result<std::vector<ControlTime>> controls_of_now(const Context& ctx,
                                                  eval::EvaluatorClient& evaluator,
                                                  const eval::OpenedTask& opened) {

@@ -55,7 +55,7 @@ class RunWatch final : public RunObserver {
   Clock::time_point asked_;
 };
 
-// What was wrong with the program judged first, unless the reason says so already.
+// Adds what was wrong with the program judged first, unless the reason already says so.
 void add_headline(RunRow& row, const RunView& view) {
   if (view.steps.empty() || !view.steps.front().verdict) return;
   const std::string& headline = view.steps.front().verdict->feedback.headline;
@@ -140,7 +140,7 @@ class Batch {
   }
 
  private:
-  // The item to do next; none when all are taken, or the batch ends.
+  // Takes the next item; none when all are taken or the batch ends.
   std::optional<size_t> take() {
     std::lock_guard hold(lock_);
     if (fatal_ || ctx_.stopped() || next_ == items_.size()) return std::nullopt;
@@ -156,7 +156,8 @@ class Batch {
     }
   }
 
-  // Timed once for all, by an evaluator of its own: those of the pool hold the runs' tasks.
+  // Times the controls once for all runs. Starts another evaluator, because the pool's hold the
+  // runs' tasks.
   Result<std::vector<ControlTime>> controls_once(const Context& ctx,
                                                  const eval::OpenedTask& opened) {
     std::lock_guard one_at_a_time(controls_lock_);
@@ -170,7 +171,7 @@ class Batch {
     return *controls_;
   }
 
-  // A user's error that every item would meet.
+  // Ends the batch with a user's error that every item would meet.
   void end_with(const Error& error) {
     std::lock_guard hold(lock_);
     if (!fatal_) fatal_ = error;
@@ -213,8 +214,8 @@ class Batch {
     return resume_with(parts_, ctx, store_, *earlier, watch);
   }
 
-  // Whether an earlier session may have made this run for the item. One may have finished without
-  // its row: the process was killed in between.
+  // Whether an earlier session may have made this run for the item. A finished run has no row if
+  // the process was killed in between.
   static bool may_be(const store::RunInfo& info, const BatchItem& item) {
     const bool finished = info.state == store::RunState::finished && !item.since.empty();
     return (finished || info.state == store::RunState::interrupted) && info.created >= item.since &&
@@ -241,7 +242,7 @@ class Batch {
   const std::vector<BatchItem>& items_;
   BatchObserver& observer_;
   EvaluatorPool pool_;
-  std::mutex lock_;  // of all below, and of the observer
+  std::mutex lock_;  // guards all below, and the observer
   std::mutex controls_lock_;
   std::optional<Result<std::vector<ControlTime>>> controls_;
   std::vector<store::RunInfo> stored_;  // runs from before this session

@@ -20,7 +20,7 @@ namespace {
 using kainjow::mustache::data;
 using Kind = data::type;
 
-constexpr double kWidest = 16;  // speed-up at which a bar is full; they are logarithmic
+constexpr double kWidest = 16;  // speedup at which a bar is full; bars are logarithmic
 
 data text(const std::string& value, size_t limit = 300) {
   return data(sanitize(value, limit));
@@ -99,7 +99,7 @@ data floor_rows(const std::vector<BenchRow>& rows) {
   return out;
 }
 
-// A bar from the middle: to the right where faster, to the left where slower.
+// Draws a bar from the middle: to the right if the program is faster, to the left if slower.
 void add_bar(data& row, const std::optional<double>& speedup) {
   if (!speedup) return;
   const double part =

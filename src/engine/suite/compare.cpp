@@ -27,7 +27,7 @@ struct TaskFile {
   fs::path file;
 };
 
-// Names for the files; those of one name in several folders get a number.
+// Names the tasks after their files. If several folders have a file of one name, adds a number.
 Result<std::vector<TaskFile>> name_tasks(const std::vector<fs::path>& files) {
   if (files.empty())
     return user_error("no task file given", "cutegen compare",
@@ -51,7 +51,7 @@ Result<std::vector<TaskFile>> name_tasks(const std::vector<fs::path>& files) {
   return out;
 }
 
-// The settings of one cell: `climb` is the strategy cutegen over the recipes, with no model.
+// The settings of one cell. `climb` runs the strategy cutegen over the recipes, without a model.
 OptimizeSettings settings_for(const OptimizeSettings& given, const std::string& strategy) {
   OptimizeSettings out = given;
   out.strategy = strategy;
@@ -141,7 +141,7 @@ class Compare final : private BatchObserver {
     return {};
   }
 
-  // Also what our world made fail (a model that could not be reached): its run goes on.
+  // A cell whose environment failed (an unreachable model) is to do, too: its run goes on.
   static bool is_to_do(const CompareCell& cell) {
     return !cell.ended() ||
            (cell.status == RowStatus::error && cell.error_code == kExitEnvironment);
@@ -171,7 +171,7 @@ class Compare final : private BatchObserver {
     return item;
   }
 
-  // What an earlier call left in the out folder; empty if there was none.
+  // Loads what an earlier call left in the out folder; empty if there was none.
   Result<Comparison> load() const {
     std::error_code error;
     if (!fs::exists(state_file(), error)) return Comparison{};

@@ -38,7 +38,7 @@ namespace {
 
 constexpr const char* kSchema = "cutegen.compare.v1";
 
-// In the order of their first cell.
+// Lists each name once, in the order of the cells.
 template <class Get>
 std::vector<std::string> names(const std::vector<CompareCell>& cells, Get get) {
   std::vector<std::string> out;
@@ -55,7 +55,7 @@ std::vector<std::string> tasks_of(const std::vector<CompareCell>& cells) {
   return names(cells, [](auto& c) { return c.task; });
 }
 
-// Best time / floor of a cell after `evaluations` of them; none: at its end.
+// Best time / floor of a cell after `evaluations` evaluations, or at its end if none is given.
 std::optional<double> ratio_after(const CompareCell& cell, std::optional<int64_t> evaluations) {
   if (!evaluations) return cell.status == RowStatus::correct ? cell.floor_ratio() : std::nullopt;
   if (cell.curve.empty() || !cell.floor_ns || *cell.floor_ns <= 0) return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<double> task_ratio(const std::vector<CompareCell>& cells, const st
   return geometric_mean(ratios);
 }
 
-// Over the given tasks; none, if one of them has no time yet.
+// The mean over the given tasks; none if one of them has no time yet.
 std::optional<double> mean_ratio(const std::vector<CompareCell>& cells,
                                  const std::vector<std::string>& tasks, const std::string& strategy,
                                  std::optional<int64_t> evaluations) {

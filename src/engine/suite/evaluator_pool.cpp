@@ -13,17 +13,17 @@
 namespace cutegen::engine {
 namespace fs = std::filesystem;
 
-// One evaluator and those who wait for it.
+// One evaluator and the calls that wait for it.
 class EvaluatorPool::Seat {
  public:
   Seat(const Parts& parts, std::string name, Trace* trace)
       : parts_(parts), name_(std::move(name)), trace_(trace) {}
 
-  // The seat for one call. Waits its turn, no longer than its Context.
+  // Takes the seat for one call. Waits for its turn, but no longer than its Context.
   class Turn {
    public:
     Turn(Seat& seat, const Context& ctx) : seat_(seat) {
-      constexpr auto kLook = std::chrono::milliseconds(20);  // how often the Context is asked
+      constexpr auto kLook = std::chrono::milliseconds(20);  // how often the Context is checked
       std::unique_lock hold(seat_.lock_);
       seat_.queue_.push_back(this);
       while (seat_.queue_.front() != this && !ctx.done()) seat_.wake_.wait_for(hold, kLook);
@@ -44,7 +44,7 @@ class EvaluatorPool::Seat {
     bool mine_ = false;
   };
 
-  // The rest is for whoever has the turn.
+  // Only the call that has the turn may use the members from here on, except leave().
   Result<eval::EvaluatorClient*> client(const Context& ctx, const eval::EvaluatorOptions& options) {
     CG_CHECK(ctx.check("waiting for an evaluator"));
     if (!client_ || broken_) {
@@ -70,13 +70,13 @@ class EvaluatorPool::Seat {
   void use(const std::string& task) { ++users_[task]; }
   Trace::Span span(const std::string& what) { return {trace_, name_, what}; }
 
-  // At any time: a lease has ended.
+  // A lease has ended. Any thread may call this at any time.
   void leave(const std::string& task, int64_t generation) {
     std::lock_guard hold(lock_);
     if (!task.empty()) left_.emplace_back(task, generation);
   }
 
-  int leases = 0;  // under the pool's lock
+  int leases = 0;  // guarded by the pool's lock
 
  private:
   // Closes the tasks that no run uses any more.
@@ -97,7 +97,7 @@ class EvaluatorPool::Seat {
   const Parts& parts_;
   std::string name_;
   Trace* trace_;
-  std::mutex lock_;  // of the queue and of what was left
+  std::mutex lock_;  // guards the queue and left_
   std::condition_variable wake_;
   std::deque<const Turn*> queue_;
   std::vector<std::pair<std::string, int64_t>> left_;
@@ -118,7 +118,7 @@ class EvaluatorPool::Lease final : public eval::EvaluatorClient, public eval::Ta
     --seat_.leases;
   }
 
-  // Starts the evaluator if none runs, so that its errors are met here.
+  // Starts the evaluator if none runs, so that the caller meets its errors here.
   Result<void> begin(const Context& ctx) {
     Seat::Turn turn(seat_, ctx);
     CG_CHECK(seat_.client(ctx, options_));
@@ -183,7 +183,7 @@ class EvaluatorPool::Lease final : public eval::EvaluatorClient, public eval::Ta
     children_.reset();
   }
 
-  // A fresh evaluator knows no task.
+  // Opens the task again if the evaluator has started afresh and so knows no task.
   Result<void> open_again(const Context& ctx, eval::EvaluatorClient& client) {
     if (generation_ == seat_.generation()) return {};
     const std::string before = task_;
@@ -216,7 +216,7 @@ class EvaluatorPool::Lease final : public eval::EvaluatorClient, public eval::Ta
   fs::path file_;
   AskedAccuracy asked_;
   int64_t generation_ = 0;
-  std::optional<eval::ChildrenToCome> children_;  // not said yet
+  std::optional<eval::ChildrenToCome> children_;  // not sent yet
 };
 
 EvaluatorPool::EvaluatorPool(const Parts& parts, PoolSettings settings)

@@ -30,7 +30,7 @@ bool within(const std::vector<NumberRange>& ranges, int number) {
                      [&](const NumberRange& r) { return r.first <= number && number <= r.second; });
 }
 
-// The folder that holds the levels: the one named, or KernelBench in a checkout of it.
+// Finds the folder that holds the levels: the given one, or KernelBench in a checkout.
 Result<fs::path> levels_in(const fs::path& dir) {
   std::error_code error;
   if (!fs::is_directory(dir, error))
