@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kErrorBytes = 16 << 10;  // cap for third-party text in a message
 
-// errno of the first failed write to stdout; 0: none.
+// errno of the first write to stdout that failed; 0 if none did.
 int output_error = 0;
 
 std::vector<std::string> option_names(const CLI::App& command) {
@@ -32,7 +32,7 @@ const CLI::App& parsed_command(const CLI::App& app) {
   return reached.empty() ? app : *reached.front();
 }
 
-// "did you mean --device?", for the first word that looks like a misspelt option.
+// Returns "did you mean --device?" for the first word that looks like a misspelt option.
 std::string suggestion(const CLI::App& command, const std::vector<std::string>& words) {
   auto names = option_names(command);
   for (const std::string& word : words) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen compare TASK...`: runs several strategies on the same tasks at equal budget, as a table.
+// `cutegen compare TASK...`: compares strategies on the same tasks at equal budget, in a table.
 #include <fmt/format.h>
 
 #include "base/text.h"

@@ -31,7 +31,7 @@ struct Summary {
   Json tasks = Json::array(), failures = Json::array();
 };
 
-// "batch=3,dim=5" as constants.
+// Reads "batch=3,dim=5" as constants.
 Result<std::vector<std::pair<std::string, int64_t>>> parse_shape(const std::string& text) {
   std::vector<std::pair<std::string, int64_t>> out;
   for (const std::string& part : split(text, ',')) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostJson = size_t{64} << 20;
 
-// Takes the GPU itself if this machine has it, else the figures of its file.
+// Takes this machine's GPU unless another model judged the program; then the figures of its file.
 Result<void> set_target(const std::string& name, ExportInputs& in) {
   CG_TRY(DeviceName device, DeviceName::parse(name));
   const std::string judged = in.verdict ? in.verdict->gpu : "";

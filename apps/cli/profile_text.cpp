@@ -25,7 +25,7 @@ std::string percent(double share) {
   return share > 0 ? fmt::format("{:.0f}%", 100 * share) : "-";
 }
 
-// The terms of the time model, relative to the largest, in descending order.
+// Lists the terms of the time model, relative to the largest, in descending order.
 std::string terms_text(const CounterMap& counters) {
   const std::string prefix = "modelled_ns.";
   std::vector<std::pair<double, std::string>> terms;
@@ -87,7 +87,7 @@ std::string head_text(const KernelProfile& k) {
   return out;
 }
 
-// Sectors and wavefronts per request, and active lanes: how efficient a line is.
+// Shows how efficient a line is: sectors and wavefronts per request, and active lanes.
 std::string line_figures(const CounterMap& c) {
   std::string out;
   auto rate = [&](const char* name, double part, double whole) {
@@ -124,7 +124,7 @@ std::string remarks_text(const KernelProfile& k) {
   return out.empty() ? "  nothing stands out\n" : out;
 }
 
-// If there are both, the simulator's counter stands beside the hardware's of the same name.
+// Prints a hardware counter beside the simulator's counter of the same name, if both exist.
 std::string counters_text(const KernelProfile& k) {
   std::string out = fmt::format("  counters of the whole grid ({}{}):\n", to_string(k.origin),
                                 k.modelled.empty() ? "" : ", modelled beside");

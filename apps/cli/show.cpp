@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen show RUN [CANDIDATE]`: a run and its steps, or one candidate with verdict, source and
-// diff.
+// `cutegen show RUN [CANDIDATE]`: shows a run and its steps, or one candidate with verdict, source
+// and diff.
 #include <fmt/format.h>
 
 #include "base/text.h"

@@ -71,7 +71,7 @@ Result<Request> read_request(wire::Frame frame) {
 }
 
 // Copies the resident pages of [begin, begin + bytes) now, instead of one page fault at a time
-// later. Kernels without MADV_POPULATE_WRITE (before 5.14) refuse; then the faults come later.
+// later. Linux before 5.14 has no MADV_POPULATE_WRITE and refuses; then the faults come later.
 void own_pages(char* begin, size_t bytes) {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> resident(bytes / page);

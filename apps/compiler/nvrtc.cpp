@@ -13,7 +13,7 @@ bool find(void* library, const char* name, F& function) {
   return function != nullptr;
 }
 
-// NVRTC opens its builtins by name only. Once loaded, it finds them in any folder.
+// NVRTC opens its builtins library by name only. If we load the library first, any folder will do.
 void load_builtins(const fs::path& library) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(library.parent_path(), error))
