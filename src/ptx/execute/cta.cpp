@@ -33,7 +33,7 @@ Cta::Turn Cta::turn() {
   if (s.alive_warps == 0) return finish();
   if (s.cluster) s.cluster->complete();
   if (!any && s.cluster && s.cluster->can_go_on()) return Turn::spinning;
-  if (!any) {
+  if (!any && !scheduler_.time_out_waits()) {
     scheduler_.deadlock();
     return Turn::failed;
   }

@@ -110,6 +110,11 @@ Interpreter::Step Interpreter::run(Warp& w) {
     } else if (in.op == Op::exit) {
       w.leave(mask);
       if (w.alive == 0) return Step::done;
+    } else if (in.op == Op::mbarrier) {
+      const auto next = mbarriers_.execute(w, in, mask);
+      if (next == MbarrierUnit::Next::failed) return Step::failed;
+      if (next == MbarrierUnit::Next::wait) return Step::waiting;
+      if (next == MbarrierUnit::Next::yield || scheduler_.yields(w, in)) return Step::yield;
     } else if (!execute(w, in, mask)) {
       return Step::failed;
     } else if (w.state == Warp::State::waiting) {

@@ -15,6 +15,7 @@
 #include "ptx/units/collectives.h"
 #include "ptx/units/cta_checks.h"
 #include "ptx/units/matrix_unit.h"
+#include "ptx/units/mbarrier_unit.h"
 #include "ptx/units/memory_unit.h"
 #include "ptx/units/wgmma_unit.h"
 
@@ -33,6 +34,7 @@ class Interpreter {
         matrix_(cta, scheduler, memory_),
         wgmma_(cta, scheduler, checks_),
         cluster_(cta, scheduler),
+        mbarriers_(cta, scheduler),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
   // A warp has ended. False: others need it.
@@ -54,6 +56,7 @@ class Interpreter {
   MatrixUnit matrix_;
   WgmmaUnit wgmma_;
   ClusterUnit cluster_;
+  MbarrierUnit mbarriers_;
   Collectives collectives_;
 };
 
