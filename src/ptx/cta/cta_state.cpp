@@ -65,6 +65,7 @@ void CtaState::begin(int64_t index, Counting& counter, std::shared_ptr<ClusterSt
   if (wgmma) wgmma->begin(first_registers(job.program, warps.size()));
   mbarriers.clear();
   std::fill(mbarrier_waits.begin(), mbarrier_waits.end(), MbarrierWait{});
+  bulk.begin(warps.size() * 32);
   guard.clear();
   if (hazards) hazards->begin(linear);
   pending.reset();

@@ -23,6 +23,7 @@
 #include "ptx/cta/wgmma_state.h"
 #include "ptx/model/counting.h"
 #include "ptx/ops/async_copy.h"
+#include "ptx/ops/bulk_copy.h"
 #include "ptx/ops/mbarrier.h"
 #include "ptx/ops/shared_guard.h"
 
@@ -69,6 +70,7 @@ struct CtaState {
   CopiesInFlight copies;
   Mbarriers mbarriers;
   std::vector<MbarrierWait> mbarrier_waits;  // by warp
+  BulkCopies bulk;
   SharedGuard guard;
   std::unique_ptr<WgmmaState> wgmma;  // nullptr: the program has no wgmma
   std::unique_ptr<Hazards> hazards;   // nullptr: the checks are off

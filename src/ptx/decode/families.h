@@ -35,6 +35,7 @@ Family decode_async;
 Family decode_wgmma, decode_registers;
 Family decode_cluster_barrier, decode_map;
 Family decode_mbarrier, decode_fence;
+Family decode_bulk;  // cp with .bulk
 Family decode_shuffle, decode_vote, decode_collective, decode_barrier;
 Family decode_control;
 

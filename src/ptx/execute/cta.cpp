@@ -96,6 +96,7 @@ void Cta::leave_cluster() {
 // All warps have ended.
 Cta::Turn Cta::finish() {
   CtaState& s = state_;
+  if (!interpreter_.drain()) return Turn::failed;
   if (s.pending) {
     s.finding = *std::exchange(s.pending, std::nullopt);
     s.status = LaunchStatus::finding;

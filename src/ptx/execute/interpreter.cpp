@@ -174,6 +174,15 @@ bool Interpreter::execute(Warp& w, const Inst& in, uint32_t mask) {
     case Op::async_wait:
       if (!async_.wait(w, in, mask)) return false;
       break;
+    case Op::bulk_copy:
+      if (!bulk_.issue(w, in, mask)) return false;
+      break;
+    case Op::bulk_commit:
+      bulk_.commit(w, mask);
+      break;
+    case Op::bulk_wait:
+      if (!bulk_.wait(w, in, mask)) return false;
+      break;
     case Op::active_mask:
       read_active_mask(w, in, mask);
       break;

@@ -13,5 +13,8 @@
 namespace cutegen::ptx {
 
 bool check_guard(CtaState& cta, const WarpAccess& a);
+// Reports what holds some of the bytes [from, to). what: "a copy to", "read of 4 bytes at".
+void report_held(CtaState& cta, const Warp& w, int lane, const std::string& what, uint64_t from,
+                 uint64_t to);
 
 }  // namespace cutegen::ptx

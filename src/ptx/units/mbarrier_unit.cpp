@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "ptx/ops/warp_ops.h"
-#include "ptx/units/faults.h"
 
 namespace cutegen::ptx {
 namespace {
@@ -23,26 +22,6 @@ uint32_t word_at(const Warp& w, int32_t slot, int lane) {
 
 }  // namespace
 
-bool MbarrierUnit::fail(const Warp& w, int lane, uint64_t at, const std::string& what) {
-  cta_.report(w, lane,
-              {.kind = "bad_mbarrier",
-               .message = fmt::format("mbarrier at offset {} of shared memory: {}", at, what),
-               .address = at,
-               .buffer = "shared memory"});
-  return false;
-}
-
-bool MbarrierUnit::valid_address(Warp& w, uint32_t mask, const AddressSummary& sum,
-                                 const uint64_t* at) {
-  const uint64_t size = cta_.shared.size();
-  const bool fits = sum.high < size && size - sum.high >= kMbarrierBytes;
-  if (fits && sum.bits % kMbarrierBytes == 0) return true;
-  Inst object;  // as the finding names it: an access of eight bytes
-  object.op = Op::atomic, object.size = kMbarrierBytes;
-  report_fault(cta_, {w, object, mask, sum, at}, Space::shared);
-  return false;
-}
-
 bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, uint64_t* at) {
   AddressSummary sum =
       addresses_(w.registers + in.a, in.wide_address, in.imm, kMbarrierBytes, mask, at);
@@ -50,7 +29,7 @@ bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, uint64_t* at) 
     for (int lane = 0; lane < 32; ++lane) at[lane] -= kSharedWindow;
   }
   sum = summarize(at, mask);
-  return valid_address(w, mask, sum, at);
+  return phases_.valid_address(w, mask, sum, at);
 }
 
 MbarrierUnit::Next MbarrierUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
@@ -72,15 +51,10 @@ MbarrierUnit::Next MbarrierUnit::execute(Warp& w, const Inst& in, uint32_t mask)
   return Next::on;
 }
 
-bool MbarrierUnit::live(const Warp& w, int lane, uint64_t at) {
-  if (cta_.mbarriers.find(at)) return true;
-  return fail(w, lane, at, "it is not initialised (mbarrier.init), or no longer (mbarrier.inval)");
-}
-
 bool MbarrierUnit::change(Warp& w, const Inst& in, int lane, uint64_t at) {
   const auto op = MbarrierOp(in.sub);
   if (op == MbarrierOp::init) return init(w, in, lane, at);
-  if (!live(w, lane, at)) return false;
+  if (!phases_.live(w, lane, at)) return false;
   if (op == MbarrierOp::inval) {
     inval(at);
     return true;
@@ -89,18 +63,18 @@ bool MbarrierUnit::change(Warp& w, const Inst& in, int lane, uint64_t at) {
   if (op == MbarrierOp::arrive || op == MbarrierOp::arrive_drop) return arrive(w, in, lane, b, at);
   const int64_t bytes = word_at(w, in.b, lane);
   const char* wrong = op == MbarrierOp::expect_tx ? b.expect(bytes) : b.complete(bytes);
-  if (wrong) return fail(w, lane, at, wrong);
-  settle(at, b);
+  if (wrong) return phases_.fail(w, lane, at, wrong);
+  phases_.settle(at, b);
   return true;
 }
 
 bool MbarrierUnit::init(Warp& w, const Inst& in, int lane, uint64_t at) {
   const uint32_t count = word_at(w, in.b, lane);
   if (count < 1 || count > kMostArrivals)
-    return fail(w, lane, at, fmt::format("a count of {} (1 to 2^20 - 1)", count));
+    return phases_.fail(w, lane, at, fmt::format("a count of {} (1 to 2^20 - 1)", count));
   if (const Mbarrier* old = cta_.mbarriers.in(at, at + kMbarrierBytes)) {
-    return fail(w, lane, at,
-                "initialised again without mbarrier.inval, first at " + cta_.place(old->pc));
+    return phases_.fail(
+        w, lane, at, "initialised again without mbarrier.inval, first at " + cta_.place(old->pc));
   }
   cta_.mbarriers.add(at, count, w.current.pc);
   ++cta_.mbarriers.changes;
@@ -118,42 +92,23 @@ void MbarrierUnit::inval(uint64_t at) {
 bool MbarrierUnit::arrive(Warp& w, const Inst& in, int lane, Mbarrier& b, uint64_t at) {
   const uint32_t number = in.b >= 0 ? word_at(w, in.b, lane) : 1;
   const bool expects = in.target & kMbarrierExpects;
-  if (const char* wrong = expects ? b.expect(number) : nullptr) return fail(w, lane, at, wrong);
+  if (const char* wrong = expects ? b.expect(number) : nullptr)
+    return phases_.fail(w, lane, at, wrong);
   const uint64_t state = b.state();
   const uint32_t pending = b.pending, count = expects ? 1 : number;
   const bool drop = MbarrierOp(in.sub) == MbarrierOp::arrive_drop;
   if (const char* wrong = b.arrive(count, drop, in.target & kMbarrierNoComplete)) {
-    return fail(w, lane, at,
-                fmt::format("{}: an arrival of {}, {} of {} are missing in phase {}", wrong, count,
-                            pending, b.expected, b.phase));
+    return phases_.fail(w, lane, at,
+                        fmt::format("{}: an arrival of {}, {} of {} are missing in phase {}", wrong,
+                                    count, pending, b.expected, b.phase));
   }
   if (cta_.hazards && cta_.hazards->clocks.vector() && !(in.target & kMbarrierRelaxed)) {
     cta_.hazards->clocks.arrive_mbarrier(w.index, at);
     if (cta_.hazards->global) cta_.hazards->global->join();
   }
   if (in.d >= 0) std::memcpy(w.registers + in.d + lane * 8, &state, 8);
-  settle(at, b);
+  phases_.settle(at, b);
   return true;
-}
-
-bool MbarrierUnit::complete(const Warp& w, int lane, uint64_t at, int64_t bytes) {
-  if (!live(w, lane, at)) return false;
-  Mbarrier& b = *cta_.mbarriers.find(at);
-  if (const char* wrong = b.complete(bytes)) return fail(w, lane, at, wrong);
-  settle(at, b);
-  return true;
-}
-
-void MbarrierUnit::settle(uint64_t at, Mbarrier& b) {
-  ++cta_.mbarriers.changes;
-  if (!b.settle()) return;
-  if (cta_.hazards && cta_.hazards->clocks.vector()) cta_.hazards->clocks.complete_mbarrier(at);
-  for (Warp& w : cta_.warps) {
-    MbarrierWait& wait = cta_.mbarrier_waits[size_t(w.index)];
-    if (w.state != Warp::State::waiting || w.barrier != kAtMbarrier || wait.at != at) continue;
-    wait.passed = true;
-    w.state = Warp::State::running;
-  }
 }
 
 // mbarrier.test_wait, try_wait: "waits for the completion of the phase".
@@ -162,12 +117,12 @@ std::optional<uint32_t> MbarrierUnit::passed(Warp& w, const Inst& in, uint32_t m
   uint32_t out = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
-    if (!live(w, lane, at[lane])) return std::nullopt;
+    if (!phases_.live(w, lane, at[lane])) return std::nullopt;
     const Mbarrier& b = *cta_.mbarriers.find(at[lane]);
     if (in.target & kMbarrierParity) {
       const uint32_t parity = word_at(w, in.b, lane);
       if (parity > 1) {
-        fail(w, lane, at[lane], fmt::format("a wait for the parity {} (0 or 1)", parity));
+        phases_.fail(w, lane, at[lane], fmt::format("a wait for the parity {} (0 or 1)", parity));
         return std::nullopt;
       }
       out |= uint32_t((b.phase & 1) != parity) << lane;
@@ -175,10 +130,11 @@ std::optional<uint32_t> MbarrierUnit::passed(Warp& w, const Inst& in, uint32_t m
     }
     const uint64_t phase = Mbarrier::phase_of(wide_at(w, in.b, lane));
     if (phase > b.phase || phase + 1 < b.phase) {
-      fail(w, lane, at[lane],
-           fmt::format("a wait with a state of phase {}, but it is in phase {}: only the current "
-                       "and the previous phase can be waited for",
-                       phase, b.phase));
+      phases_.fail(
+          w, lane, at[lane],
+          fmt::format("a wait with a state of phase {}, but it is in phase {}: only the current "
+                      "and the previous phase can be waited for",
+                      phase, b.phase));
       return std::nullopt;
     }
     out |= uint32_t(phase != b.phase) << lane;
@@ -189,6 +145,11 @@ std::optional<uint32_t> MbarrierUnit::passed(Warp& w, const Inst& in, uint32_t m
 MbarrierUnit::Next MbarrierUnit::wait(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at) {
   MbarrierWait& waits = cta_.mbarrier_waits[size_t(w.index)];
   auto done = passed(w, in, mask, at);
+  if (done && *done != mask && cta_.bulk.any()) {
+    for (uint32_t m = mask & ~*done; m; m &= m - 1)
+      if (!copies_.deliver_to(w, at[std::countr_zero(m)])) return Next::failed;
+    done = passed(w, in, mask, at);
+  }
   if (!done) return Next::failed;
   if (waits.passed) {  // the phase that it waited for is complete, whatever came after
     for (uint32_t m = mask; m; m &= m - 1) {
@@ -204,6 +165,7 @@ MbarrierUnit::Next MbarrierUnit::wait(Warp& w, const Inst& in, uint32_t mask, co
   if (!ends) return suspend(w, in, mask, *done, at);
   acquire(w, in, *done, at);
   set_predicate(w.registers, in.d, *done, mask);
+  if (Chain* chain = cta_.chain_of(w); chain && *done) chain->wait_at(at[std::countr_zero(*done)]);
   if (!tries && *done != mask) scheduler_.note_wait(w, at[std::countr_zero(mask & ~*done)]);
   ++w.current.pc;
   return early ? Next::yield : Next::on;

@@ -13,7 +13,7 @@
 #include "ptx/cta/cta_state.h"
 #include "ptx/cta/warp_scheduler.h"
 #include "ptx/decode/forms.h"
-#include "ptx/units/warp_access.h"
+#include "ptx/units/bulk_unit.h"
 
 namespace cutegen::ptx {
 
@@ -21,17 +21,14 @@ class MbarrierUnit {
  public:
   // What the warp does next.
   enum class Next { on, yield, wait, failed };
-  MbarrierUnit(CtaState& cta, WarpScheduler& scheduler)
-      : cta_(cta), scheduler_(scheduler), addresses_(forms().addresses) {}
+  MbarrierUnit(CtaState& cta, WarpScheduler& scheduler, MbarrierPhases& phases, BulkUnit& copies)
+      : cta_(cta),
+        scheduler_(scheduler),
+        phases_(phases),
+        copies_(copies),
+        addresses_(forms().addresses) {}
   // Moves the warp's pc, unless the instruction has to be executed again.
   Next execute(Warp& w, const Inst& in, uint32_t mask);
-  // A copy has delivered bytes that the mbarrier at `at` counts. The warp's current instruction is
-  // the copy.
-  bool complete(const Warp& w, int lane, uint64_t at, int64_t bytes);
-  // Whether the mbarrier that a copy names is there; reports a finding if not.
-  bool live(const Warp& w, int lane, uint64_t at);
-  // A place for an mbarrier: aligned and inside shared memory.
-  bool valid_address(Warp& w, uint32_t mask, const AddressSummary& sum, const uint64_t* at);
 
  private:
   // By lane: where the mbarrier is. False: not a place for one.
@@ -45,12 +42,12 @@ class MbarrierUnit {
   std::optional<uint32_t> passed(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
   void acquire(const Warp& w, const Inst& in, uint32_t lanes, const uint64_t* at);
   Next suspend(Warp& w, const Inst& in, uint32_t mask, uint32_t done, const uint64_t* at);
-  void settle(uint64_t at, Mbarrier& b);
-  bool fail(const Warp& w, int lane, uint64_t at, const std::string& what);
   void pending_count(const Warp& w, const Inst& in, uint32_t mask);
 
   CtaState& cta_;
   WarpScheduler& scheduler_;
+  MbarrierPhases& phases_;
+  BulkUnit& copies_;
   AddressFn addresses_;
 };
 
