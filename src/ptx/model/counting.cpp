@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "ptx/decode/load_groups.h"
+#include "ptx/model/load_groups.h"
 #include "ptx/model/pipes.h"
 
 namespace cutegen::ptx {

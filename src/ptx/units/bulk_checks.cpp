@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ptx/units/guard_checks.h"
+#include "ptx/cta/guard_checks.h"
 
 namespace cutegen::ptx {
 namespace {

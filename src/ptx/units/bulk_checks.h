@@ -12,7 +12,7 @@
 #include <string>
 
 #include "ptx/cta/cta_state.h"
-#include "ptx/units/warp_access.h"
+#include "ptx/cta/warp_access.h"
 
 namespace cutegen::ptx {
 

@@ -92,10 +92,12 @@ bool BulkUnit::read_bytes(Warp& w, const Inst& in, int lane, BulkCopy& c) {
 // The side of shared memory, and the mbarrier.
 bool BulkUnit::place(Warp& w, const Inst& in, BulkCopy& c) {
   c.shared = lane_value(w, in.list + bulk::kShared, c.lane);
+  if (!phases_.own_place(c.shared)) return false;
   const uint64_t span = uint64_t{c.pitch} * c.rows.size();
   if (!checks_.shared(w, c, span, in.vec > 0 ? 128 : 16)) return false;
   if (c.kind != BulkKind::load) return true;
   c.mbarrier = lane_value(w, in.list + bulk::kMbarrier, c.lane);
+  if (!phases_.own_place(c.mbarrier)) return false;
   uint64_t at[32] = {};
   at[c.lane] = c.mbarrier;
   const uint32_t mask = 1u << c.lane;

@@ -11,9 +11,9 @@
 #pragma once
 
 #include "ptx/cta/cta_state.h"
+#include "ptx/cta/mbarrier_phases.h"
 #include "ptx/cta/warp_scheduler.h"
 #include "ptx/units/bulk_checks.h"
-#include "ptx/units/mbarrier_phases.h"
 
 namespace cutegen::ptx {
 

@@ -28,6 +28,8 @@ bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, uint64_t* at) 
   if (in.space == Space::generic) {
     for (int lane = 0; lane < 32; ++lane) at[lane] -= kSharedWindow;
   }
+  for (uint32_t m = mask; m; m &= m - 1)
+    if (!phases_.own_place(at[std::countr_zero(m)])) return false;
   sum = summarize(at, mask);
   return phases_.valid_address(w, mask, sum, at);
 }

@@ -4,9 +4,9 @@
 #include <bit>
 #include <cstring>
 
+#include "ptx/cta/faults.h"
+#include "ptx/cta/guard_checks.h"
 #include "ptx/ops/atomic.h"
-#include "ptx/units/faults.h"
-#include "ptx/units/guard_checks.h"
 #include "ptx/units/transfer.h"
 
 namespace cutegen::ptx {

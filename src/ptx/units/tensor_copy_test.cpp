@@ -124,7 +124,7 @@ TEST(TensorLoad, WhatACopyMustSatisfy) {
   c.map.box = {256, 256, 1, 1, 1};
   EXPECT_NE(finding(c, "bad_bulk_copy").message.find("262144 bytes"), std::string::npos);
   c = {matrix()};
-  c.map.address = 8;  // a map that the driver would refuse is none
+  c.map.address = 8;  // the driver would refuse this map
   EXPECT_NE(finding(c, "bad_bulk_copy").message.find("no tensor map"), std::string::npos);
   c = {matrix()};
   c.form = "2d.shared::cluster.global.mbarrier::complete_tx::bytes", c.map.interleave = 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ptx/units/mbarrier_phases.h"
+#include "ptx/cta/mbarrier_phases.h"
 
 #include <fmt/format.h>
 
-#include "ptx/units/faults.h"
+#include "ptx/cta/faults.h"
 
 namespace cutegen::ptx {
 
@@ -13,6 +13,17 @@ bool MbarrierPhases::fail(const Warp& w, int lane, uint64_t at, const std::strin
                .message = fmt::format("mbarrier at offset {} of shared memory: {}", at, what),
                .address = at,
                .buffer = "shared memory"});
+  return false;
+}
+
+bool MbarrierPhases::own_place(uint64_t& at) {
+  const uint64_t tag = at >> kRankShift;
+  if (tag == 0) return true;
+  if (!cta_.cluster || tag - 1 >= cta_.cluster->size()) return true;  // out of bounds
+  at &= kSharedOfCta - 1;
+  if (tag - 1 == cta_.rank) return true;
+  cta_.status = LaunchStatus::unsupported;
+  cta_.reason = "an mbarrier or a copy of another CTA of the cluster is not simulated";
   return false;
 }
 

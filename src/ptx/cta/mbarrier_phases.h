@@ -10,13 +10,16 @@
 #include <string>
 
 #include "ptx/cta/cta_state.h"
-#include "ptx/units/warp_access.h"
+#include "ptx/cta/warp_access.h"
 
 namespace cutegen::ptx {
 
 class MbarrierPhases {
  public:
   explicit MbarrierPhases(CtaState& cta) : cta_(cta) {}
+  // Takes the rank out of an address in this CTA's shared memory. False: it names another CTA,
+  // which is not simulated.
+  bool own_place(uint64_t& at);
   // A place for an mbarrier: aligned and inside shared memory.
   bool valid_address(Warp& w, uint32_t mask, const AddressSummary& sum, const uint64_t* at);
   // Whether there is one.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ptx/units/guard_checks.h"
+#include "ptx/cta/guard_checks.h"
 
 #include <fmt/format.h>
 
