@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "device/fill.h"
+#include "device/map_rules.h"
 #include "device/module_facts.h"
 #include "device/sim_profile.h"
 
@@ -180,11 +181,11 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step, bool 
     if (arg.buffer.empty()) continue;
     CG_TRY(const Bound* b, find(arg.buffer, step.step));
     if (!arg.bytes.empty()) {
-      report.status = RunReport::Status::unsupported;
-      report.message =
-          sanitize(step.kernel, 80) + ": the simulator does not support tensor maps (TMA)";
-      report.detail = "Give --device cuda:0, or pass the tensor itself.";
-      return {};
+      CG_TRY(MapFields fields, map_fields(arg.bytes, where));
+      CG_TRY(ptx::TensorMap map, checked_map(fields, b->address, where));
+      const auto bytes = ptx::encode(map);
+      params.back().assign(bytes.begin(), bytes.end());
+      continue;
     }
     params.back().resize(8);
     std::memcpy(params.back().data(), &b->address, 8);

@@ -103,15 +103,22 @@ TEST_F(SimDeviceTest, AFaultIsAReportAndTheDeviceGoesOn) {
   EXPECT_EQ(good->status, RunReport::Status::ok);
 }
 
-TEST_F(SimDeviceTest, ATensorMapIsUnsupported) {
+TEST_F(SimDeviceTest, ATensorMapIsCheckedAsOnAGpu) {
   ASSERT_TRUE(device->load({golden("relu_cute.ptx")}).has_value());
   Launch l = relu(4, 4096);
-  l.args[0].bytes.resize(160);  // a tensor-map description of the buffer
-  auto r = device->run({}, {l}, {});
-  ASSERT_TRUE(r.has_value()) << r.error().text();
-  EXPECT_EQ(r->status, RunReport::Status::unsupported);
-  EXPECT_NE(r->message.find("does not support tensor maps"), std::string::npos);
-  EXPECT_TRUE(r->kernels.empty());
+  auto error = [&](std::vector<int64_t> words) {
+    l.args[0].bytes.resize(words.size() * 8);
+    std::memcpy(l.args[0].bytes.data(), words.data(), words.size() * 8);
+    auto r = device->run({}, {l}, {});
+    EXPECT_FALSE(r.has_value());
+    return r ? std::string() : r.error().text();
+  };
+  // rank, dims, strides; version, rank, box, mode, bits, swizzle
+  std::vector<int64_t> words{1, 4096, 1, 1, 1, 64, 1, 1, 1, 1, 0, 0, 0, 0, 0, 32, 0, 4};
+  EXPECT_NE(error(words).find("argument 0 has 128 bytes"), std::string::npos);  // a map, encoded
+  words[5] = 320;
+  EXPECT_NE(error(words).find("box[0] is 320 (1 to 256)"), std::string::npos);
+  EXPECT_NE(error(std::vector<int64_t>(20)).find("damaged"), std::string::npos);
 }
 
 TEST_F(SimDeviceTest, TheAssemblersRegistersSetTheOccupancy) {

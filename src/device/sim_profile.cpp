@@ -25,6 +25,14 @@ CounterMap counters_of(const ptx::Counters& c) {
   put("global_store_bytes", c.global_store_bytes);
   put("global_atomic_requests", c.global_atomic_requests);
   put("global_atomic_sectors", c.global_atomic_sectors);
+  if (c.tma_load_requests + c.tma_store_requests > 0) {
+    put("tma_load_requests", c.tma_load_requests);
+    put("tma_load_sectors", c.tma_load_sectors);
+    put("tma_load_bytes", c.tma_load_bytes);
+    put("tma_store_requests", c.tma_store_requests);
+    put("tma_store_sectors", c.tma_store_sectors);
+    put("tma_store_bytes", c.tma_store_bytes);
+  }
   put("l1_hit_sectors", c.l1_hit_sectors);
   put("shared_requests", c.shared_requests);
   if (c.cluster_requests) {
@@ -50,7 +58,7 @@ double weight(const ptx::Counters& line, const ptx::Counters& all) {
   };
   auto sectors = [](const ptx::Counters& c) {
     return c.global_load_sectors + c.global_store_sectors + c.global_atomic_sectors +
-           c.local_sectors;
+           c.local_sectors + c.tma_load_sectors + c.tma_store_sectors;
   };
   return std::max({share(line.issue_slots, all.issue_slots), share(sectors(line), sectors(all)),
                    share(line.shared_wavefronts, all.shared_wavefronts)});
@@ -85,7 +93,8 @@ LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& r) {
   for (const auto& [type, n] : c.tensor_flops) t.flops += double(n);
   t.loaded =
       double(std::max(c.global_load_bytes + c.global_atomic_bytes, c.global_load_sectors * 32));
-  t.stored = double(c.global_store_bytes + c.global_atomic_bytes);
+  t.loaded += double(c.tma_load_bytes);
+  t.stored = double(c.global_store_bytes + c.global_atomic_bytes + c.tma_store_bytes);
   t.atomics = c.global_atomic_requests > 0;
   for (const ptx::BufferTraffic& b : r.traffic)
     if (b.store_sectors > 0) t.stored_sectors[b.buffer] = double(b.store_sectors);

@@ -431,12 +431,14 @@ TEST(CudaTensorMap, ADescriptionIsEncodedOrRefusedWithTheRules) {
       return encode_map(*driver, std::as_bytes(std::span(words)), 1024, "step gemm");
     };
     EXPECT_TRUE(encode());
-    words[7] = 512;
+    words[8] = 512;
     auto large = encode();
     ASSERT_FALSE(large);
     EXPECT_EQ(large.error().kind, ErrorKind::user);
+    EXPECT_THAT(large.error().message, HasSubstr("box[1] is 512 (1 to 256)"));
     EXPECT_THAT(large.error().remedy, HasSubstr("multiples of 16 bytes"));
-    words[7] = 64, words[12] = 7;
+    words[8] = 32;
+    words[12] = 7;
     EXPECT_EQ(encode().error().kind, ErrorKind::user);  // a mode beyond the rank
     words[12] = 1, words[17] = 12;
     EXPECT_EQ(encode().error().kind, ErrorKind::unsupported);

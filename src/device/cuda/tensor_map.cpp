@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/tensor_map.h"
 
-#include "device/map_fields.h"
+#include "device/map_rules.h"
 
 namespace cutegen::device::cuda {
 namespace {
@@ -13,6 +13,7 @@ constexpr int kNoInterleave = 0, kPromoteTo128Bytes = 2, kZeroOutside = 0;
 Result<TensorMap> encode_map(const Driver& driver, std::span<const std::byte> description,
                              Address address, const std::string& where) {
   CG_TRY(MapFields f, map_fields(description, where));
+  CG_CHECK(checked_map(f, address, where));
   const uint32_t steps[kMostMapRank] = {1, 1, 1, 1, 1};
   TensorMap map{};
   Status s = driver.encode_tiled(&map, f.type, f.rank, reinterpret_cast<void*>(address),
@@ -21,8 +22,7 @@ Result<TensorMap> encode_map(const Driver& driver, std::span<const std::byte> de
   if (s == kOk) return map;
   return user_error(
       "the GPU refuses this tensor map: " + driver.text(s), where,
-      "addresses and strides must be multiples of 16 bytes, a box at most 256 a mode, "
-      "its first mode within the swizzle");
+      "compare the map's dims, strides and box with the rules of cuTensorMapEncodeTiled");
 }
 
 }  // namespace cutegen::device::cuda

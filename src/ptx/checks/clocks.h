@@ -5,6 +5,10 @@
 // the whole CTA, one label serves all warps. Otherwise each warp has a vector clock of labels.
 // ordered(w, u, label): the work of warp u under `label` happened before what w does now.
 //
+// Copies that complete on an mbarrier are the work of an agent, whose number follows those of the
+// warps. visible(w, u, label): a proxy fence lies between that work and what w does now, so that
+// the asynchronous proxy sees it.
+//
 // Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
 #pragma once
 
@@ -18,13 +22,17 @@ namespace cutegen::ptx {
 
 class Clocks {
  public:
-  Clocks(int warps, bool vector) : warps_(warps), vector_(vector) {}
+  static constexpr int kMostAgents = 64;  // warps, then those of mbarriers
+  Clocks(int warps, bool vector) : warps_(warps), agents_(warps), vector_(vector) {}
   void begin();
   bool vector() const { return vector_; }
-  uint32_t label(int warp) const { return vector_ ? own_[size_t(warp)] : label_; }
+  uint32_t label(int agent) const { return vector_ ? own_[size_t(agent)] : label_; }
   bool ordered(int warp, int other, uint32_t label) const {
     return warp == other ||
-           (vector_ ? label <= seen_[size_t(warp)][size_t(other)] : label != label_);
+           (vector_ ? label <= known_[size_t(warp)].seen[size_t(other)] : label != label_);
+  }
+  bool visible(int warp, int other, uint32_t label) const {
+    return label <= known_[size_t(warp)].fenced[size_t(other)];
   }
   // A barrier of all warps.
   void join() { ++label_; }
@@ -35,18 +43,37 @@ class Clocks {
   void release(int warp, uint64_t place) { give(warp, places_[place]); }
   void acquire(int warp, uint64_t place) { take(warp, places_[place]); }
 
- private:
-  using Labels = std::array<uint32_t, 32>;
-  void give(int warp, Labels& to);
-  void take(int warp, const Labels& from);
+  // fence.proxy.async by a warp.
+  void fence_proxy(int warp);
+  // An mbarrier at a place in shared memory. Its agent does the work of the copies that it counts.
+  void init_mbarrier(uint64_t place);
+  int agent_of(uint64_t place) { return mbarriers_[place].agent; }
+  bool is_agent(int other) const { return other >= warps_; }
+  void arrive_mbarrier(int warp, uint64_t place) { give(warp, mbarriers_[place].now); }
+  void complete_mbarrier(uint64_t place);
+  void wait_mbarrier(int warp, uint64_t place) { take(warp, mbarriers_[place].done); }
 
-  int warps_;
+ private:
+  using Labels = std::array<uint32_t, kMostAgents>;
+  struct Known {
+    Labels seen{}, fenced{};
+  };
+  struct PhaseClock {
+    Known now, done;  // of the arrivals in this phase; of all completed phases
+    int agent = 0;
+  };
+  void give(int warp, Known& to);
+  void take(int warp, const Known& from);
+  void join(Labels& to, const Labels& from) const;
+
+  int warps_, agents_;  // agents_: with those of mbarriers
   bool vector_;
   uint32_t label_ = 1, last_ = 1;
-  std::array<uint32_t, 32> own_{};
-  std::array<Labels, 32> seen_{};
-  std::array<Labels, 16> barriers_{};
-  std::unordered_map<uint64_t, Labels> places_;
+  Labels own_{};
+  std::array<Known, 32> known_{};
+  std::array<Known, 16> barriers_{};
+  std::unordered_map<uint64_t, Known> places_;
+  std::unordered_map<uint64_t, PhaseClock> mbarriers_;
 };
 
 }  // namespace cutegen::ptx

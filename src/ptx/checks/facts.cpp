@@ -31,6 +31,7 @@ HazardFacts hazard_facts(const Program& p, int64_t block_threads) {
   for (size_t pc = 0; pc < p.code.size(); ++pc) {
     const Inst& in = p.code[pc];
     if (in.op == Op::barrier && !whole(p, in, block_threads)) f.partial_order = true;
+    if (in.op == Op::mbarrier || in.op == Op::bulk_copy) f.asynchronous = f.partial_order = true;
     if (in.op == Op::alu || in.size == 0) continue;
     const int shift = std::min(2, std::countr_zero(unsigned(in.size)));
     if (may_be_shared(in)) {

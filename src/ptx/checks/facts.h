@@ -26,6 +26,7 @@ struct HazardFacts {
   // volatile accesses of shared memory.
   bool partial_order = false;
   bool shared_atomics = false;
+  bool asynchronous = false;          // mbarriers and copies of the asynchronous proxy
   std::vector<int32_t> access_index;  // by pc: number among accesses that may be shared, or -1
   std::vector<int32_t> access_pc;     // by that number
   std::vector<bool> access_writes;    // by that number

@@ -66,7 +66,8 @@ Hazards::Hazards(const Program& program, const Checks& checks, LaunchHazards& sh
       seen_(launch.facts.access_pc.size() * size_t(warps) + 1) {
   if (checks.races) {
     global.emplace(launch.facts, clocks, launch.epochs, launch.times, warps);
-    if (warps > 1 && shared_bytes > 0) shared.emplace(launch.facts, clocks, warps, shared_bytes);
+    if ((warps > 1 || launch.facts.asynchronous) && shared_bytes > 0)
+      shared.emplace(launch.facts, clocks, warps, shared_bytes);
   }
   if (checks.uninitialised)
     undefined.emplace(program, warps, shared_bytes, size_t(program.local_bytes));
@@ -74,6 +75,7 @@ Hazards::Hazards(const Program& program, const Checks& checks, LaunchHazards& sh
 
 void Hazards::fence(int warp, uint8_t kind) {
   if (kind == kDependencyWait) waited |= 1u << warp;
+  if (kind == kFenceProxy && clocks.vector()) clocks.fence_proxy(warp);
   if (!global) return;
   if (kind == kFenceGpu) global->publish();
   if (kind == kFenceCta) global->release();

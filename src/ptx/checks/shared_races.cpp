@@ -7,9 +7,12 @@
 namespace cutegen::ptx {
 namespace {
 
-// cells_ with labels: label << 8 | atomic << 7 | warp
-uint64_t labelled(uint32_t label, bool is_atomic, int warp) {
-  return uint64_t(label) << 8 | uint64_t(is_atomic) << 7 | uint64_t(warp);
+// cells_ with labels: label << 8 | atomic << 7 | warp or agent
+uint64_t labelled(uint32_t label, bool is_atomic, int agent) {
+  return uint64_t(label) << 8 | uint64_t(is_atomic) << 7 | uint64_t(agent);
+}
+int agent_in(uint64_t cell) {
+  return int(cell & 0x7f);
 }
 
 }  // namespace
@@ -151,7 +154,7 @@ bool SharedRaces::clash(Touch touch, int warp, size_t g, int& other, bool& wrote
     other = std::countr_zero(found);
     return found != 0;
   }
-  other = int(cell & 31);
+  other = agent_in(cell);
   const bool both_atomic = touch == Touch::atomic && (cell >> 7 & 1);
   if (cell && !both_atomic && !clocks_.ordered(warp, other, uint32_t(cell >> 8))) return true;
   wrote = false;
@@ -170,6 +173,10 @@ SharedRaces::Party SharedRaces::party(Touch touch, int warp, uint64_t at, uint32
     p.warp = -1;
   }
   if (p.warp < 0) return p;
+  if (clocks_.is_agent(p.warp)) {
+    p.is_copy = true, p.pc = copy_pc_[size_t(p.warp)];
+    return p;
+  }
   for (size_t i = 0; i < facts_.access_pc.size(); ++i) {
     const Trace& t = traces_[size_t(p.warp) * facts_.access_pc.size() + i];
     if (t.end <= at || t.low >= at + bytes || facts_.access_writes[i] != p.wrote) continue;
@@ -179,6 +186,36 @@ SharedRaces::Party SharedRaces::party(Touch touch, int warp, uint64_t at, uint32
     if (p.lane >= 0) break;  // certain
   }
   return p;
+}
+
+bool SharedRaces::may_copy(Touch touch, int warp, uint64_t from, uint64_t to) const {
+  int other = 0;
+  bool wrote = false;
+  for (size_t g = from >> facts_.shared_shift; g <= (to - 1) >> facts_.shared_shift; ++g)
+    if (clash(touch, warp, g, other, wrote)) return false;
+  return true;
+}
+
+bool SharedRaces::visible(int warp, uint64_t from, uint64_t to) const {
+  for (size_t g = from >> facts_.shared_shift; g <= (to - 1) >> facts_.shared_shift; ++g) {
+    const int writer = agent_in(cells_[g]);
+    if (!cells_[g] || clocks_.is_agent(writer)) continue;
+    if (!clocks_.visible(warp, writer, uint32_t(cells_[g] >> 8))) return false;
+  }
+  return true;
+}
+
+void SharedRaces::copied(int agent, int32_t pc, uint64_t from, uint64_t to) {
+  copy_pc_[size_t(agent)] = pc;
+  const uint64_t cell = labelled(clocks_.label(agent), false, agent);
+  const int shift = facts_.shared_shift;
+  std::fill(cells_.begin() + int64_t(from >> shift),
+            cells_.begin() + int64_t((to - 1) >> shift) + 1, cell);
+}
+
+void SharedRaces::released(int warp, uint64_t from, uint64_t to) {
+  for (size_t g = from >> facts_.shared_shift; g <= (to - 1) >> facts_.shared_shift; ++g)
+    reads_[g * warps_ + size_t(warp)] = clocks_.label(warp);
 }
 
 }  // namespace cutegen::ptx

@@ -28,9 +28,20 @@ class SharedRaces {
     int warp = -1, lane = -1;  // lane -1: one of the warp's
     int32_t pc = -1;           // -1: no longer known
     bool wrote = false;
+    bool is_copy = false;  // by cp.async.bulk; `warp` is no warp
   };
   // The unordered access of another warp to bytes [at, at + bytes).
   Party party(Touch touch, int warp, uint64_t at, uint32_t bytes) const;
+
+  // Copies of the asynchronous proxy touch bytes [from, to). Only with vector clocks.
+  // Whether an access that `warp` starts is ordered behind all others; nothing is recorded.
+  bool may_copy(Touch touch, int warp, uint64_t from, uint64_t to) const;
+  // Whether proxy fences make the last writes visible to a copy that `warp` starts.
+  bool visible(int warp, uint64_t from, uint64_t to) const;
+  // The copy at `pc` has written them; an mbarrier counts it.
+  void copied(int agent, int32_t pc, uint64_t from, uint64_t to);
+  // A copy has read them, and `warp` has waited for it.
+  void released(int warp, uint64_t from, uint64_t to);
 
  private:
   struct Trace {  // the last time an instruction of a warp touched shared memory
@@ -50,6 +61,7 @@ class SharedRaces {
   std::vector<uint32_t> reads_;    // else: labels by granule and warp
   std::vector<Trace> traces_;      // by warp and access
   size_t low_ = 0, high_ = 0;      // granules touched since the last barrier
+  std::array<int32_t, Clocks::kMostAgents> copy_pc_{};  // the last copy of each agent
 };
 
 }  // namespace cutegen::ptx

@@ -27,6 +27,8 @@ CtaState::CtaState(Job& launch)
       shared(size_t(launch.shared_bytes)),
       local(size_t(launch.program.local_bytes) * warps.size() * 32),
       copies(warps.size(), shared.size()),
+      mbarrier_waits(warps.size()),
+      guard(shared.size()),
       races(launch.hazards && launch.checks.races) {
   for (size_t i = 0; i < warps.size(); ++i) {
     warps[i].index = int(i);
@@ -61,6 +63,10 @@ void CtaState::begin(int64_t index, Counting& counter, std::shared_ptr<ClusterSt
   if (cluster) cluster->add(*this);
   copies.clear();
   if (wgmma) wgmma->begin(first_registers(job.program, warps.size()));
+  mbarriers.clear();
+  std::fill(mbarrier_waits.begin(), mbarrier_waits.end(), MbarrierWait{});
+  bulk.begin(warps.size() * 32);
+  guard.clear();
   if (hazards) hazards->begin(linear);
   pending.reset();
   // A word that nobody has written reads as NaN, in every run.

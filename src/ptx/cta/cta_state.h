@@ -23,8 +23,21 @@
 #include "ptx/cta/wgmma_state.h"
 #include "ptx/model/counting.h"
 #include "ptx/ops/async_copy.h"
+#include "ptx/ops/bulk_copy.h"
+#include "ptx/ops/mbarrier.h"
+#include "ptx/ops/shared_guard.h"
 
 namespace cutegen::ptx {
+
+inline constexpr int kAtMbarrier = -2;  // Warp::barrier of a warp that waits at an mbarrier
+
+// What a warp waits for at an mbarrier.
+struct MbarrierWait {
+  uint64_t at = 0;
+  bool passed = false;     // the phase has completed since
+  bool timed_out = false;  // the wait ends without it
+  bool tried = false;      // the last wait was in vain
+};
 
 struct CtaState {
   explicit CtaState(Job& launch);
@@ -55,6 +68,10 @@ struct CtaState {
   RegisterFile registers;
   std::vector<std::byte> shared, local;
   CopiesInFlight copies;
+  Mbarriers mbarriers;
+  std::vector<MbarrierWait> mbarrier_waits;  // by warp
+  BulkCopies bulk;
+  SharedGuard guard;
   std::unique_ptr<WgmmaState> wgmma;  // nullptr: the program has no wgmma
   std::unique_ptr<Hazards> hazards;   // nullptr: the checks are off
   const bool races;                   // hazards look for races

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ptx/cta/warp.h"
 
+#include <utility>
+
 namespace cutegen::ptx {
 namespace {
 
@@ -43,6 +45,15 @@ void Warp::split_off(uint32_t mask) {
   if (!rest) return;
   add({current.pc + 1, rest, false});
   current.mask = mask;
+}
+
+void Warp::pass_turn() {
+  int best = -1;
+  for (int i = 0; i < count; ++i) {
+    if (others[i].blocked) continue;
+    if (best < 0 || others[i].pc < others[best].pc) best = i;
+  }
+  if (best >= 0) std::swap(current, others[best]);
 }
 
 void Warp::leave(uint32_t mask) {

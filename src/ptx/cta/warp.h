@@ -54,6 +54,8 @@ struct Warp {
   bool reschedule();
   // Lanes of the current split outside `mask` skip the instruction.
   void split_off(uint32_t mask);
+  // Lets another split that can run take the place of the current one. There is one.
+  void pass_turn();
   // The lanes end. The warp is done when none is alive.
   void leave(uint32_t mask);
 };

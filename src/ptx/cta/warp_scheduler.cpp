@@ -11,6 +11,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr uint64_t kQuantum = 1 << 16;   // warp instructions of one turn
+constexpr int kMostTimeOuts = 4096;      // without any change
 constexpr uint64_t kMixedQuantum = 512;  // the most of a turn whose length is drawn at random
 
 }  // namespace
@@ -27,6 +28,7 @@ WarpScheduler::WarpScheduler(CtaState& cta, const Barriers& barriers)
 
 void WarpScheduler::begin() {
   random_ = cta_.job.order_seed * 0x9e3779b97f4a7c15 + uint64_t(cta_.linear);
+  changes_ = 0, time_outs_ = 0;
 }
 
 // SplitMix64.
@@ -88,6 +90,12 @@ void WarpScheduler::note_poll(Warp& w, const Inst& in, uint64_t address, bool ch
   }
 }
 
+void WarpScheduler::note_wait(Warp& w, uint64_t address) {
+  Inst poll;
+  poll.op = Op::load, poll.ordered = true;
+  note_poll(w, poll, kSharedWindow + address, false);
+}
+
 // A short loop around a poll waits for others, so its instructions are not the warp's work.
 void WarpScheduler::count_poll(Warp& w, bool again) {
   constexpr uint64_t kShort = 64;  // instructions between two polls
@@ -110,7 +118,33 @@ std::string WarpScheduler::describe(const Warp& w) const {
   if (w.barrier == kAtRegisters) {
     return fmt::format("{}, but the CTA has {} free registers", at, cta_.wgmma->free_registers);
   }
+  if (w.barrier == kAtMbarrier) return describe_wait(w);
   return barriers_.describe(w);
+}
+
+std::string WarpScheduler::describe_wait(const Warp& w) const {
+  const uint64_t at = cta_.mbarrier_waits[size_t(w.index)].at;
+  const Mbarrier* b = cta_.mbarriers.find(at);
+  const std::string where =
+      fmt::format("at the mbarrier at offset {} of shared memory, {}", at, cta_.place(w.waits_at));
+  if (!b) return where;
+  return fmt::format("{}, whose phase {} lacks {} of {} arrivals and {} bytes", where, b->phase,
+                     b->pending, b->expected, b->bytes);
+}
+
+bool WarpScheduler::time_out_waits() {
+  const uint64_t changes = cta_.mbarriers.changes * 64 + uint64_t(cta_.alive_warps);
+  time_outs_ = changes == changes_ ? time_outs_ + 1 : 0;
+  changes_ = changes;
+  if (time_outs_ >= kMostTimeOuts) return false;
+  bool any = false;
+  for (Warp& w : cta_.warps) {
+    if (w.state != Warp::State::waiting || w.barrier != kAtMbarrier) continue;
+    any = true;
+    w.state = Warp::State::running;
+    cta_.mbarrier_waits[size_t(w.index)].timed_out = true;
+  }
+  return any;
 }
 
 void WarpScheduler::deadlock() {

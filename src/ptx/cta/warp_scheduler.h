@@ -41,8 +41,16 @@ class WarpScheduler {
   Meet meet(Warp& w, uint32_t needed, uint32_t mask, const char* kind);
   // An access that may poll a word that another thread writes; changed: it has written memory.
   void note_poll(Warp& w, const Inst& in, uint64_t address, bool changed);
+  // The warp has found that an mbarrier's phase is not complete, and goes on.
+  void note_wait(Warp& w, uint64_t address);
+  // Whether a try_wait returns false at once, as it may: orders other than in_order try that.
+  bool ends_waits_early() {
+    return cta_.job.order != Order::in_order && (!mixed_ || (random() & 1));
+  }
   void sleep(Warp& w, const Inst& in, uint32_t mask);
 
+  // No warp can run: ends the waits at mbarriers, as a time limit would. False: in vain so far.
+  bool time_out_waits();
   // No warp can run: reports what each waits for.
   void deadlock();
   // All CTAs that could run poll memory, `resident` of them.
@@ -52,6 +60,7 @@ class WarpScheduler {
   uint64_t random();
   void count_poll(Warp& w, bool again);
   std::string describe(const Warp& w) const;
+  std::string describe_wait(const Warp& w) const;
 
   CtaState& cta_;
   const Barriers& barriers_;
@@ -59,6 +68,8 @@ class WarpScheduler {
   const uint32_t spins_;
   std::vector<uint8_t> turns_;
   uint64_t random_ = 0;
+  uint64_t changes_ = 0;  // of mbarriers and warps, at the last time-out
+  int time_outs_ = 0;     // since then
 };
 
 }  // namespace cutegen::ptx

@@ -34,6 +34,8 @@ Family decode_multiply, decode_matrix_rows, decode_move_matrix;
 Family decode_async;
 Family decode_wgmma, decode_registers;
 Family decode_cluster_barrier, decode_map;
+Family decode_mbarrier, decode_fence;
+Family decode_bulk;  // cp with .bulk
 Family decode_shuffle, decode_vote, decode_collective, decode_barrier;
 Family decode_control;
 

@@ -27,8 +27,8 @@ bool pulls(const Inst& in) {
 bool passes_values(const Inst& in) {
   const bool shared = in.space == Space::shared && (in.op == Op::load || in.op == Op::store);
   return in.op == Op::barrier || in.op == Op::cluster_barrier || in.op == Op::atomic ||
-         in.op == Op::async_copy || in.ordered || shared || in.op == Op::load_matrix ||
-         in.op == Op::store_matrix ||
+         in.op == Op::async_copy || in.op == Op::mbarrier || in.op == Op::bulk_copy || in.ordered ||
+         shared || in.op == Op::load_matrix || in.op == Op::store_matrix ||
          (in.op == Op::fence && (in.sub == kFenceGpu || in.sub == kFenceCta));
 }
 

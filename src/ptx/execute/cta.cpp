@@ -33,7 +33,7 @@ Cta::Turn Cta::turn() {
   if (s.alive_warps == 0) return finish();
   if (s.cluster) s.cluster->complete();
   if (!any && s.cluster && s.cluster->can_go_on()) return Turn::spinning;
-  if (!any) {
+  if (!any && !scheduler_.time_out_waits()) {
     scheduler_.deadlock();
     return Turn::failed;
   }
@@ -96,6 +96,7 @@ void Cta::leave_cluster() {
 // All warps have ended.
 Cta::Turn Cta::finish() {
   CtaState& s = state_;
+  if (!interpreter_.drain()) return Turn::failed;
   if (s.pending) {
     s.finding = *std::exchange(s.pending, std::nullopt);
     s.status = LaunchStatus::finding;

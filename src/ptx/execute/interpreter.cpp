@@ -110,6 +110,11 @@ Interpreter::Step Interpreter::run(Warp& w) {
     } else if (in.op == Op::exit) {
       w.leave(mask);
       if (w.alive == 0) return Step::done;
+    } else if (in.op == Op::mbarrier) {
+      const auto next = mbarriers_.execute(w, in, mask);
+      if (next == MbarrierUnit::Next::failed) return Step::failed;
+      if (next == MbarrierUnit::Next::wait) return Step::waiting;
+      if (next == MbarrierUnit::Next::yield || scheduler_.yields(w, in)) return Step::yield;
     } else if (!execute(w, in, mask)) {
       return Step::failed;
     } else if (w.state == Warp::State::waiting) {
@@ -168,6 +173,15 @@ bool Interpreter::execute(Warp& w, const Inst& in, uint32_t mask) {
       break;
     case Op::async_wait:
       if (!async_.wait(w, in, mask)) return false;
+      break;
+    case Op::bulk_copy:
+      if (!bulk_.issue(w, in, mask)) return false;
+      break;
+    case Op::bulk_commit:
+      bulk_.commit(w, mask);
+      break;
+    case Op::bulk_wait:
+      if (!bulk_.wait(w, in, mask)) return false;
       break;
     case Op::active_mask:
       read_active_mask(w, in, mask);

@@ -15,6 +15,7 @@
 #include "ptx/units/collectives.h"
 #include "ptx/units/cta_checks.h"
 #include "ptx/units/matrix_unit.h"
+#include "ptx/units/mbarrier_unit.h"
 #include "ptx/units/memory_unit.h"
 #include "ptx/units/wgmma_unit.h"
 
@@ -33,10 +34,15 @@ class Interpreter {
         matrix_(cta, scheduler, memory_),
         wgmma_(cta, scheduler, checks_),
         cluster_(cta, scheduler),
+        phases_(cta),
+        bulk_(cta, scheduler, phases_),
+        mbarriers_(cta, scheduler, phases_, bulk_),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
   // A warp has ended. False: others need it.
   bool ended(const Warp& w) { return wgmma_.ended(w); }
+  // All warps have ended: copies that are in flight complete. False: a finding.
+  bool drain() { return !cta_.bulk.any() || bulk_.drain(); }
 
  private:
   // These return false after a finding, or if the CTA ends in another way.
@@ -54,6 +60,9 @@ class Interpreter {
   MatrixUnit matrix_;
   WgmmaUnit wgmma_;
   ClusterUnit cluster_;
+  MbarrierPhases phases_;
+  BulkUnit bulk_;
+  MbarrierUnit mbarriers_;
   Collectives collectives_;
 };
 

@@ -44,6 +44,10 @@ enum class Op : uint8_t {
   wgmma,            // what a warpgroup executes: ptx/ops/wgmma.h
   cluster_barrier,  // ptx/ops/cluster.h
   cluster_map,
+  mbarrier,   // ptx/ops/mbarrier.h
+  bulk_copy,  // cp.async.bulk, cp.reduce.async.bulk: ptx/ops/bulk_copy.h
+  bulk_commit,
+  bulk_wait,
   unsupported
 };
 
@@ -123,7 +127,7 @@ inline constexpr uint8_t kRoundMask = 3, kFtz = 4, kSaturate = 8, kRelu = 16, kN
 
 // Kinds of Op::fence (Inst::sub).
 inline constexpr uint8_t kNoFence = 0, kFenceGpu = 1, kFenceCta = 2, kDependencyWait = 3,
-                         kSleep = 4;
+                         kSleep = 4, kFenceProxy = 5;
 
 // Generic addresses. Global memory begins at kGlobalBase; the windows below map the other spaces.
 inline constexpr uint64_t kSharedWindow = 0x0100000000, kLocalWindow = 0x0200000000,

@@ -156,6 +156,9 @@ struct Counters {
   uint64_t global_load_requests = 0, global_load_sectors = 0, global_load_bytes = 0,
            global_store_requests = 0, global_store_sectors = 0, global_store_bytes = 0,
            global_atomic_requests = 0, global_atomic_sectors = 0, global_atomic_bytes = 0;
+  // Copies of the asynchronous proxy (TMA), which go to L2. Reductions count as stores.
+  uint64_t tma_load_requests = 0, tma_load_sectors = 0, tma_load_bytes = 0, tma_store_requests = 0,
+           tma_store_sectors = 0, tma_store_bytes = 0;
   uint64_t l1_hit_sectors = 0;  // of loads; estimated by a filter of 128 KiB a CTA
   uint64_t load_rounds = 0;     // groups of global loads in flight together; estimated
   uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0;

@@ -116,6 +116,14 @@ void Chain::warpgroup(const Inst& in, double at) {
   last_ = start_;
 }
 
+void Chain::wait_at(uint64_t place) {
+  auto it = arrivals_.find(place);
+  if (it == arrivals_.end()) return;
+  close();
+  start_ = last_ = std::max(start_, it->second);
+  arrivals_.erase(it);
+}
+
 void Chain::step(const Inst& in, int32_t pc, uint32_t mask) {
   if (pc != next_) close();
   next_ = pc + 1;

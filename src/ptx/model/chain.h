@@ -13,6 +13,7 @@
 #pragma once
 
 #include <deque>
+#include <unordered_map>
 #include <vector>
 
 #include "gpu/spec.h"
@@ -30,6 +31,10 @@ class Chain {
   // The last step() polled a word that other threads write. If it did so again, it takes no time:
   // they decide how often the warp polls.
   void poll(int32_t pc, bool again);
+  // The last step() started a copy that the mbarrier at `place` counts; the warp has waited there.
+  // Copies of other warps have no time of their own: modelled, and not fitted to a GPU.
+  void copy_to(uint64_t place) { arrivals_[place] = last_ + latency_.global; }
+  void wait_at(uint64_t place);
   // The traced warp's CTA has ended. Its warps have executed this many instructions.
   void ended(uint64_t cta_instructions) { cta_instructions_ = cta_instructions; }
   uint64_t cta_instructions() const { return cta_instructions_; }
@@ -56,8 +61,9 @@ class Chain {
   double product_ = 0, tensor_free_ = 0;      // when the youngest is; when its pipe is free
   double start_ = 0, issued_ = 0, last_ = 0;  // of the piece: its start, issue slots, last begin
   double global_store_ = 0, shared_store_ = 0;
-  double polled_[3] = {};  // start_, issued_ and last_ at the last poll
-  int32_t next_ = -1;      // pc at which the piece continues
+  std::unordered_map<uint64_t, double> arrivals_;  // of copies, by the place of their mbarrier
+  double polled_[3] = {};                          // start_, issued_ and last_ at the last poll
+  int32_t next_ = -1;                              // pc at which the piece continues
   uint64_t cta_instructions_ = 0;
 };
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "ptx/decode/load_groups.h"
+#include "ptx/model/load_groups.h"
 #include "ptx/model/pipes.h"
 
 namespace cutegen::ptx {
@@ -53,6 +53,10 @@ void account(Counters& to, const Inst& in, const Usage& use, const Executed& x,
     to.global_load_requests += c.requests, to.global_load_sectors += c.sectors;
     to.global_load_bytes += c.bytes, to.l1_hit_sectors += c.l1_hits;
   }
+  const bool stores = in.kind == Kind::store_global || in.kind == Kind::atomic;
+  (stores ? to.tma_store_requests : to.tma_load_requests) += c.copies;
+  (stores ? to.tma_store_sectors : to.tma_load_sectors) += c.copy_sectors;
+  (stores ? to.tma_store_bytes : to.tma_load_bytes) += c.copy_bytes;
   to.shared_requests += c.shared_requests, to.shared_wavefronts += c.wavefronts;
   to.shared_conflicts += c.wavefronts - c.least;
   to.local_requests += c.local_requests, to.local_sectors += c.local_sectors;
@@ -73,6 +77,9 @@ InstCounts scaled(const InstCounts& a, const InstCounts& b, double w) {
   out.local_sectors = scaled(a.local_sectors, b.local_sectors, w);
   out.remote_requests = scaled(a.remote_requests, b.remote_requests, w);
   out.remote_bytes = scaled(a.remote_bytes, b.remote_bytes, w);
+  out.copies = scaled(a.copies, b.copies, w);
+  out.copy_sectors = scaled(a.copy_sectors, b.copy_sectors, w);
+  out.copy_bytes = scaled(a.copy_bytes, b.copy_bytes, w);
   out.divergent = scaled(a.divergent, b.divergent, w);
   out.barriers = scaled(a.barriers, b.barriers, w);
   return out;
@@ -148,6 +155,23 @@ void Counting::global(int32_t place, const Inst& in, uint32_t mask, const Addres
   if (!writes) look_up(c, buffer, s, at, mask, bytes);
 }
 
+// The copy engine goes to L2 and leaves L1 alone.
+void Counting::copy_row(int32_t pc, uint64_t at, uint64_t bytes, size_t buffer, bool writes) {
+  if (!sectors_on_ || bytes == 0) return;
+  const uint64_t first = at / kSector, last = (at + bytes - 1) / kSector;
+  InstCounts& c = counts_[size_t(pc)];
+  c.copy_sectors += last - first + 1, c.copy_bytes += bytes;
+  work_->sectors += double(last - first + 1);
+  traffic_[buffer][writes] += last - first + 1;
+  if (writes || seen_.empty()) return;
+  const uint64_t mark = cta_ << 44;
+  for (uint64_t sector = first; sector <= last; ++sector) {
+    uint64_t& held = seen_[sector % seen_.size()];
+    traffic_[buffer][2] += held == (sector | mark);
+    held = sector | mark;
+  }
+}
+
 void Counting::shared(int32_t place, const Inst& in, uint32_t mask, const AddressSummary& s,
                       const uint64_t* at) {
   if (!wavefronts_on_) return;
@@ -192,6 +216,7 @@ void Totals::add(const Counting& from) {
     to.local_requests += c.local_requests, to.local_sectors += c.local_sectors;
     to.remote_requests += c.remote_requests, to.remote_bytes += c.remote_bytes;
     to.divergent += c.divergent, to.barriers += c.barriers;
+    to.copies += c.copies, to.copy_sectors += c.copy_sectors, to.copy_bytes += c.copy_bytes;
   }
   for (size_t i = 0; i < from.traffic_.size(); ++i)
     for (size_t k = 0; k < traffic[i].size(); ++k) traffic[i][k] += from.traffic_[i][k];

@@ -29,6 +29,7 @@ struct InstCounts {
   uint64_t local_requests = 0, local_sectors = 0;              // local
   uint64_t remote_requests = 0, remote_bytes = 0;              // shared memory of other CTAs
   uint64_t divergent = 0, barriers = 0;
+  uint64_t copies = 0, copy_sectors = 0, copy_bytes = 0;  // of the asynchronous proxy
 };
 // The work of one CTA: the quantities whose spread gives the error of a sample.
 struct CtaWork {
@@ -69,6 +70,11 @@ class Counting {
     ++counts_[size_t(pc)].remote_requests;
     counts_[size_t(pc)].remote_bytes += uint64_t(std::popcount(mask)) * bytes;
   }
+  // One copy of the asynchronous proxy, and the bytes of one of its rows in global memory.
+  void copy(int32_t pc) {
+    if (sectors_on_) ++counts_[size_t(pc)].copies;
+  }
+  void copy_row(int32_t pc, uint64_t at, uint64_t bytes, size_t buffer, bool writes);
   void divergent(const Inst& in) {
     if (on_) ++counts_[place(in)].divergent;
   }

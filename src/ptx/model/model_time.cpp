@@ -59,7 +59,7 @@ double rounds_of_warp(const Counters& c, const Grid& g) {
 
 // Little's law: bytes in flight during the latency of a load.
 double bytes_in_flight(const GpuSpec& gpu, const Counters& c, const Grid& g, const Occupancy& o) {
-  const double bytes = double(c.global_load_sectors) * kSectorBytes;
+  const double bytes = double(c.global_load_sectors + c.tma_load_sectors) * kSectorBytes;
   const double rounds = std::max(1.0, rounds_of_warp(c, g)) * g.ctas * g.warps;
   return std::min(g.ctas, o.resident_ctas * gpu.sms) * g.warps * bytes / rounds;
 }
@@ -116,6 +116,9 @@ void pipe_terms(const GpuSpec& gpu, const Counters& c, const Grid& g,
                                 c.global_atomic_sectors + c.local_sectors);
   t["l1"] = busiest(sectors * kSectorBytes, r.l1_bytes);
   t["shared"] = busiest(double(c.shared_wavefronts) * 128, r.shared_bytes);
+  // The copy engine of an SM moves as many bytes as its L1: not fitted to a GPU.
+  const double copied = double(c.tma_load_sectors + c.tma_store_sectors) * kSectorBytes;
+  if (copied > 0) t["tma"] = busiest(copied, r.l1_bytes);
 }
 
 // The norm of the terms: the largest, and a little more if others come near.
@@ -139,7 +142,8 @@ ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report, const En
   pipe_terms(gpu, c, g, t);
   const double to_l2 =
       double(c.global_load_sectors - std::min(c.l1_hit_sectors, c.global_load_sectors)) +
-      double(c.global_store_sectors + c.global_atomic_sectors);
+      double(c.global_store_sectors + c.global_atomic_sectors) +
+      double(c.tma_load_sectors + c.tma_store_sectors);
   t["l2"] = to_l2 * kSectorBytes / gpu.l2_bytes_per_s * 1e9;
   out.bytes_in_flight = bytes_in_flight(gpu, c, g, out.occupancy);
   out.bytes_to_saturate = gpu.dram_bytes_per_s * gpu.latency.global / gpu.clock_hz;

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "ptx/cta/faults.h"
 #include "ptx/ops/warp_ops.h"
-#include "ptx/units/faults.h"
 
 namespace cutegen::ptx {
 

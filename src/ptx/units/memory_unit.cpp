@@ -4,8 +4,9 @@
 #include <bit>
 #include <cstring>
 
+#include "ptx/cta/faults.h"
+#include "ptx/cta/guard_checks.h"
 #include "ptx/ops/atomic.h"
-#include "ptx/units/faults.h"
 #include "ptx/units/transfer.h"
 
 namespace cutegen::ptx {
@@ -99,6 +100,7 @@ bool MemoryUnit::access_at(const WarpAccess& a, Space space) {
     if (end > cta_.shared.size()) return a.sum.high >= kSharedOfCta ? cluster(a) : fault(a, space);
     if (cta_.copies.any() && !checks_.copies(a)) return false;
     if (cta_.wgmma && !cta_.wgmma->reads.empty() && !checks_.wgmma().operands(a)) return false;
+    if (cta_.guard.any() && !check_guard(cta_, a)) return false;
     return access_shared(a);
   }
   if (space == Space::local) return local(a);

@@ -59,6 +59,7 @@ bool RaceChecks::report_shared(const WarpAccess& a, uint32_t bad) {
     const auto other =
         cta_.hazards->shared->party(touch, a.warp.index, a.at[lane], uint32_t(a.bytes()));
     if (other.warp < 0) continue;
+    if (other.is_copy) return report_copy(a, lane, other.pc);
     const int thread = other.warp * 32 + std::max(0, other.lane);
     const std::string who = other.lane >= 0 ? fmt::format("thread {}", thread)
                                             : fmt::format("a thread of warp {}", other.warp);
@@ -93,6 +94,20 @@ bool RaceChecks::global(const WarpAccess& a, const Buffer& b, BufferShadow& shad
                             a.sum, a.at,         uint32_t(a.bytes())};
   const uint32_t bad = h.global->touch(access, shadow, b.base);
   return bad == 0 || report_global(a, bad, b);
+}
+
+// A copy has written these bytes, but the warp has not waited for it.
+bool RaceChecks::report_copy(const WarpAccess& a, int lane, int32_t pc) {
+  cta_.report(
+      a.warp, lane,
+      {.kind = "async_copy_pending",
+       .message = fmt::format("{} of {} bytes at offset {} of shared memory, which the copy "
+                              "at {} writes: wait for its mbarrier first",
+                              verb(touch_of(a.in)), a.bytes(), a.at[lane], cta_.place(pc)),
+       .address = a.at[lane],
+       .buffer = "shared memory",
+       .other = cta_.party(pc, 0, cta_.at)});
+  return false;
 }
 
 // The launch before may still run: its results are not there yet, and its inputs must stay.

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "ptx/cta/cta_state.h"
-#include "ptx/units/warp_access.h"
+#include "ptx/cta/warp_access.h"
 
 namespace cutegen::ptx {
 
@@ -28,6 +28,7 @@ class RaceChecks {
  private:
   bool settled(const WarpAccess& a, const Buffer& b, BufferShadow& shadow);
   bool report_shared(const WarpAccess& a, uint32_t bad);
+  bool report_copy(const WarpAccess& a, int lane, int32_t pc);
   bool report_global(const WarpAccess& a, uint32_t bad, const Buffer& b);
 
   CtaState& cta_;

@@ -6,7 +6,7 @@
 // Example: transfer(access, shared.data());
 #pragma once
 
-#include "ptx/units/warp_access.h"
+#include "ptx/cta/warp_access.h"
 
 namespace cutegen::ptx {
 

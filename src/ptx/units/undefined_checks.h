@@ -8,7 +8,7 @@
 #pragma once
 
 #include "ptx/cta/cta_state.h"
-#include "ptx/units/warp_access.h"
+#include "ptx/cta/warp_access.h"
 
 namespace cutegen::ptx {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ptx/units/faults.h"
+#include "ptx/cta/faults.h"
 
 #include <fmt/format.h>
 

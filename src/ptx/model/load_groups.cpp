@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ptx/decode/load_groups.h"
+#include "ptx/model/load_groups.h"
 
 #include <algorithm>
 #include <map>

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings of accesses to shared memory that a copy or an mbarrier holds (ptx/ops/shared_guard.h).
+//
+// Contract: call before an access of shared memory, if the guard has any marks. Returns false after
+// a finding.
+//
+// Example: if (cta.guard.any() && !check_guard(cta, access)) return false;
+#pragma once
+
+#include "ptx/cta/cta_state.h"
+#include "ptx/cta/warp_access.h"
+
+namespace cutegen::ptx {
+
+bool check_guard(CtaState& cta, const WarpAccess& a);
+// Reports what holds some of the bytes [from, to). what: "a copy to", "read of 4 bytes at".
+void report_held(CtaState& cta, const Warp& w, int lane, const std::string& what, uint64_t from,
+                 uint64_t to);
+
+}  // namespace cutegen::ptx

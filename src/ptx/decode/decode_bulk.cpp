@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of the asynchronous proxy: cp.async.bulk, cp.async.bulk.tensor, cp.reduce.async.bulk.
+#include "base/text.h"
+#include "ptx/decode/families.h"
+#include "ptx/ops/bulk_copy.h"
+
+namespace cutegen::ptx {
+namespace {
+
+// What the opcode says.
+struct Words {
+  BulkKind kind = BulkKind::load;
+  uint32_t rank = 0;  // 0: plain bytes
+  bool multicast = false, hint = false, counted = false, grouped = false;
+  bool known = true;
+  std::string_view to, from;
+  std::optional<AtomicOp> op;
+  std::optional<AtomicType> type;
+};
+
+bool is_space(std::string_view p) {
+  return p == "global" || p == "shared::cta" || p == "shared::cluster";
+}
+
+void read_word(std::string_view p, Words& w) {
+  if (is_space(p)) {
+    w.known = w.known && w.from.empty();
+    (w.to.empty() ? w.to : w.from) = p;
+  } else if (p.size() == 2 && p[0] >= '1' && p[0] <= '5' && p[1] == 'd') {
+    w.rank = uint32_t(p[0] - '0');
+  } else if (p == "mbarrier::complete_tx::bytes") {
+    w.counted = true;
+  } else if (p == "bulk_group") {
+    w.grouped = true;
+  } else if (p == "multicast::cluster") {
+    w.multicast = true;
+  } else if (p == "L2::cache_hint") {
+    w.hint = true;
+  } else if (auto op = atomic_op(p); op && w.kind == BulkKind::reduce) {
+    w.op = op;
+  } else if (auto type = atomic_type(p); type && w.kind == BulkKind::reduce) {
+    w.type = type;
+  } else if (p != "tile" && p != "tensor" && p != "noftz" &&
+             !(p == "L2" && w.kind == BulkKind::prefetch)) {
+    w.known = false;
+  }
+}
+
+// The forms of cp.reduce.async.bulk to global memory. f32 adds as atomics there do.
+bool reduces(Words& w) {
+  if (!w.op || *w.op >= AtomicOp::exch) return false;
+  if (w.rank > 0) return !w.type;  // the map has the type
+  if (!w.type || !atomic_known(*w.op, *w.type)) return false;
+  const bool counts = *w.op == AtomicOp::inc || *w.op == AtomicOp::dec;
+  if (counts && *w.type != AtomicType::u32) return false;
+  if (*w.op == AtomicOp::add && *w.type == AtomicType::s64) return false;
+  if (*w.type == AtomicType::f32) w.type = AtomicType::f32_flushed;
+  return true;
+}
+
+Words read_words(const Modifiers& m) {
+  Words w;
+  const bool reduce = m.parts.size() > 3 && m.parts[1] == "reduce";
+  if (reduce) w.kind = BulkKind::reduce;
+  size_t i = reduce ? 4 : 3;
+  if (i < m.parts.size() && m.parts[i] == "prefetch") w.kind = BulkKind::prefetch, ++i;
+  for (; i < m.parts.size(); ++i) read_word(m.parts[i], w);
+  const bool from_shared = w.from == "shared::cta";
+  if (w.kind == BulkKind::prefetch) {
+    w.known = w.known && w.to == "global" && w.from.empty() && !w.counted && !w.grouped;
+  } else if (w.to == "global") {
+    if (w.kind == BulkKind::load) w.kind = BulkKind::store;
+    w.known = w.known && from_shared && w.grouped && !w.counted && !w.multicast;
+  } else {
+    w.known = w.known && w.kind == BulkKind::load && w.from == "global" && w.counted && !w.grouped;
+  }
+  if (w.kind == BulkKind::reduce) w.known = w.known && reduces(w);
+  return w;
+}
+
+class BulkDecoder {
+ public:
+  BulkDecoder(Operands& ops, const Statement& s, const Words& words)
+      : ops_(ops), s_(s), w_(words), list_(bulk::kCount, -1) {}
+  Result<void> run();
+
+ private:
+  // The next operand.
+  Result<const Operand*> next() {
+    if (at_ < s_.operands.size()) return &s_.operands[at_++];
+    return ops_.code.wrong("too few operands");
+  }
+  Result<void> address(const Operand& o, size_t place, Space space);
+  Result<void> number(const Operand& o, size_t place, int size, const char* type);
+  Result<void> tensor(const Operand& o);
+  Result<void> global();
+
+  Operands& ops_;
+  const Statement& s_;
+  const Words& w_;
+  std::vector<int32_t> list_, reads_;
+  size_t at_ = 0;
+};
+
+Result<void> BulkDecoder::address(const Operand& o, size_t place, Space space) {
+  Inst in;
+  in.space = space;
+  CG_CHECK(ops_.address(o, in));
+  if (in.imm < INT32_MIN || in.imm > INT32_MAX) return ops_.code.wrong("the offset is too large");
+  list_[place] = in.a, list_[place + 1] = int32_t(in.imm), list_[place + 2] = in.wide_address;
+  reads_.push_back(in.a);
+  return {};
+}
+
+Result<void> BulkDecoder::number(const Operand& o, size_t place, int size, const char* type) {
+  CG_TRY(Slot slot, ops_.source(o, size, type));
+  list_[place] = slot.offset;
+  reads_.push_back(slot.offset);
+  return {};
+}
+
+// [map, {c0, c1, ...}]
+Result<void> BulkDecoder::tensor(const Operand& o) {
+  if (o.kind != Operand::Kind::address || o.items.size() != 1)
+    return ops_.code.wrong("a tensor map with coordinates is expected");
+  Operand map = o;
+  map.items.clear();
+  CG_CHECK(address(map, bulk::kGlobal, Space::generic));
+  const Operand& c = o.items[0];
+  const std::vector<Operand> items =
+      c.kind == Operand::Kind::vector ? c.items : std::vector<Operand>{c};
+  if (items.size() != w_.rank)
+    return ops_.code.wrong("a coordinate for each dimension is expected");
+  for (size_t i = 0; i < items.size(); ++i)
+    CG_CHECK(number(items[i], bulk::kCoordinates + i, 4, "s32"));
+  return {};
+}
+
+Result<void> BulkDecoder::global() {
+  CG_TRY(const Operand* o, next());
+  return w_.rank > 0 ? tensor(*o) : address(*o, bulk::kGlobal, Space::global);
+}
+
+Result<void> BulkDecoder::run() {
+  const bool load = w_.kind == BulkKind::load, prefetch = w_.kind == BulkKind::prefetch;
+  if (load) {
+    CG_TRY(const Operand* to, next());
+    CG_CHECK(address(*to, bulk::kShared, Space::shared));
+  }
+  CG_CHECK(global());
+  if (!load && !prefetch) {
+    CG_TRY(const Operand* from, next());
+    CG_CHECK(address(*from, bulk::kShared, Space::shared));
+  }
+  if (w_.rank == 0) {
+    CG_TRY(const Operand* size, next());
+    CG_CHECK(number(*size, bulk::kSize, 4, "u32"));
+  }
+  if (load) {
+    CG_TRY(const Operand* barrier, next());
+    CG_CHECK(address(*barrier, bulk::kMbarrier, Space::shared));
+  }
+  if (w_.multicast) {
+    CG_TRY(const Operand* mask, next());
+    CG_CHECK(number(*mask, bulk::kCtaMask, 2, "u16"));
+  }
+  if (w_.hint) CG_CHECK(next());
+  CG_CHECK(ops_.code.count(s_, at_, at_));
+  Inst in;
+  in.op = Op::bulk_copy, in.sub = uint8_t(w_.kind), in.vec = uint8_t(w_.rank);
+  in.kind = load || prefetch ? Kind::load_global : w_.op ? Kind::atomic : Kind::store_global;
+  in.space = Space::global;
+  if (w_.op) in.b = int32_t(*w_.op), in.c = w_.type ? int32_t(*w_.type) : -1;
+  in.list = ops_.code.keep(std::move(list_));
+  ops_.code.emit(in, std::move(reads_), {});
+  return {};
+}
+
+// cp.async.bulk.commit_group; cp.async.bulk.wait_group{.read} n
+Result<void> decode_group(Operands& ops, const Statement& s, const Modifiers& m) {
+  const bool waits = m.parts[3] == "wait_group", reads = m.has("read");
+  const size_t most = waits && reads ? 5 : 4;
+  if (m.parts.size() != most) return ops.code.unsupported(sanitize(s.opcode, 80));
+  CG_CHECK(ops.code.count(s, waits ? 1 : 0, waits ? 1 : 0));
+  Inst in;
+  in.op = waits ? Op::bulk_wait : Op::bulk_commit;
+  in.sub = reads;
+  if (waits) {
+    if (s.operands[0].kind != Operand::Kind::integer || s.operands[0].value < 0)
+      return ops.code.wrong("the number of groups must be a number");
+    in.imm = s.operands[0].value;
+  }
+  ops.code.emit(in, {}, {});
+  return {};
+}
+
+}  // namespace
+
+Result<void> decode_bulk(Operands& ops, const Statement& s, const Modifiers& m) {
+  const bool is_group =
+      m.parts.size() > 3 && (m.parts[3] == "commit_group" || m.parts[3] == "wait_group");
+  if (is_group && m.parts[1] == "async") return decode_group(ops, s, m);
+  const Words words = read_words(m);
+  if (!words.known) return ops.code.unsupported(sanitize(s.opcode, 120));
+  return BulkDecoder(ops, s, words).run();
+}
+
+}  // namespace cutegen::ptx

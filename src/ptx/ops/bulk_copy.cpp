@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/ops/bulk_copy.h"
+
+namespace cutegen::ptx {
+
+const BulkCopy* BulkCopies::find(uint64_t from, uint64_t to) const {
+  for (const BulkCopy& c : copies_) {
+    bool touches = false;
+    if (!c.has_read)
+      c.each_part([&](uint64_t a, uint64_t b) { touches = touches || (a < to && from < b); });
+    if (touches) return &c;
+  }
+  return nullptr;
+}
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of the asynchronous proxy (cp.async.bulk, cp.reduce.async.bulk) that are in flight.
+//
+// Contract: a load to shared memory is in flight until it is delivered, and an mbarrier counts its
+// bytes. A store first reads shared memory, then writes global memory; it belongs to the group that
+// its thread commits next. Rows are those of a box (ptx/ops/tensor_map.h), or one row of bytes.
+//
+// Example: for (BulkCopy& c : copies.all()) if (c.mbarrier == at) deliver(c);
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "ptx/ops/tensor_map.h"
+
+namespace cutegen::ptx {
+
+enum class BulkKind : uint8_t { load, store, reduce, prefetch };  // Inst::sub of Op::bulk_copy
+
+// Inst::list of Op::bulk_copy. An address is a slot, an offset and whether the slot has 64 bits.
+namespace bulk {
+inline constexpr size_t kShared = 0, kGlobal = 3, kMbarrier = 6, kSize = 9, kCoordinates = 10,
+                        kCtaMask = 15, kCount = 16;
+}
+
+inline constexpr size_t kMostBulkCopies = 1024;  // in flight in a CTA; one more ends the oldest
+
+struct BulkCopy {
+  BulkKind kind = BulkKind::load;
+  int32_t pc = 0;
+  int warp = 0, lane = 0;
+  uint64_t shared = 0;    // where it begins
+  uint64_t mbarrier = 0;  // of a load
+  uint32_t bytes = 0;     // that the mbarrier counts
+  uint32_t row = 0, pitch = 0;
+  uint8_t swizzle = 0;
+  bool fill_nan = false;
+  AtomicOp op = AtomicOp::add;  // of a reduction
+  AtomicType type = AtomicType::u32;
+  uint32_t element = 1;  // of a reduction
+  uint64_t group = 0;
+  bool has_read = false;  // a store whose bytes are in `held`
+  std::vector<TensorRow> rows;
+  std::vector<std::byte> held;
+
+  // Calls f(from, to) for the parts of shared memory that it touches.
+  template <class F>
+  void each_part(F f) const;
+  // Calls f(shared, row offset, bytes) for pieces of a row that lie side by side.
+  template <class F>
+  void each_piece(const TensorRow& r, F f) const;
+};
+
+class BulkCopies {
+ public:
+  std::deque<BulkCopy>& all() { return copies_; }
+  const std::deque<BulkCopy>& all() const { return copies_; }
+  bool any() const { return !copies_.empty(); }
+  bool full() const { return copies_.size() >= kMostBulkCopies; }
+  uint64_t group_of(int thread) const { return committed_[size_t(thread)]; }
+  void commit(int thread) { ++committed_[size_t(thread)]; }
+  void begin(size_t threads) {
+    copies_.clear();
+    committed_.assign(threads, 0);
+  }
+  // The first copy that writes (or reads, of those not finished) one of the bytes, or nullptr.
+  const BulkCopy* find(uint64_t from, uint64_t to) const;
+
+ private:
+  std::deque<BulkCopy> copies_;
+  std::vector<uint64_t> committed_;  // groups, by thread
+};
+
+template <class F>
+void BulkCopy::each_piece(const TensorRow& r, F f) const {
+  if (swizzle == 0) {
+    f(shared + r.shared, uint32_t{0}, row);
+    return;
+  }
+  for (uint32_t at = 0; at < row; at += 16) f(swizzled(shared + r.shared + at, swizzle), at, 16u);
+}
+
+template <class F>
+void BulkCopy::each_part(F f) const {
+  if (rows.empty()) return;
+  if (pitch == row) return f(shared, shared + uint64_t{pitch} * rows.size());
+  for (const TensorRow& r : rows)
+    each_piece(r, [&](uint64_t at, uint32_t, uint32_t n) { f(at, at + n); });
+}
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mbarriers: the arrival barriers that live in the shared memory of one CTA.
+//
+// Contract: the object of the PTX ISA ("Parallel Synchronization and Communication Instructions:
+// mbarrier"), beside the memory and not in its bytes. A phase completes when no arrival and no
+// byte is outstanding; phase n has the parity n % 2. A function that returns a text has changed
+// nothing: the operation is undefined for the reason that the text gives. Ordering of memory is not
+// decided here (ptx/checks/clocks.h).
+//
+// Example: if (const char* wrong = b.arrive(1)) report(wrong); if (b.settle()) wake(address);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+namespace cutegen::ptx {
+
+inline constexpr uint32_t kMostArrivals = (1u << 20) - 1;
+inline constexpr int64_t kMostTransactionBytes = (1 << 20) - 1;
+inline constexpr uint32_t kMbarrierBytes = 8;
+
+// Inst::sub of Op::mbarrier.
+enum class MbarrierOp : uint8_t {
+  init,
+  inval,
+  arrive,
+  arrive_drop,
+  expect_tx,
+  complete_tx,
+  test_wait,
+  try_wait,
+  pending_count
+};
+
+// Inst::target of Op::mbarrier.
+inline constexpr int32_t kMbarrierParity = 1,  // a wait by parity, not by state
+    kMbarrierRelaxed = 2,                      // orders no other access
+    kMbarrierExpects = 4,                      // arrive.expect_tx
+    kMbarrierNoComplete = 8;                   // the arrival must not complete the phase
+
+struct Mbarrier {
+  uint32_t expected = 0, pending = 0;  // arrivals of a phase; those still missing
+  int64_t bytes = 0;                   // the tx-count: expected less completed
+  uint64_t phase = 0;
+  int32_t pc = 0;  // of its init
+
+  const char* expect(int64_t n);
+  const char* complete(int64_t n);
+  const char* arrive(uint32_t count, bool drop, bool must_stay);
+  // Begins the next phase if nothing is outstanding.
+  bool settle();
+  // What an arrival returns: the phase, and the arrivals that were missing before it.
+  uint64_t state() const { return phase << 20 | pending; }
+  static uint64_t phase_of(uint64_t state) { return state >> 20; }
+  static uint32_t pending_of(uint64_t state) { return uint32_t(state & kMostArrivals); }
+};
+
+class Mbarriers {
+ public:
+  Mbarrier* find(uint64_t at) {
+    auto it = live_.find(at);
+    return it == live_.end() ? nullptr : &it->second;
+  }
+  const Mbarrier* find(uint64_t at) const { return const_cast<Mbarriers*>(this)->find(at); }
+  Mbarrier& add(uint64_t at, uint32_t expected, int32_t pc) {
+    return live_[at] = {.expected = expected, .pending = expected, .pc = pc};
+  }
+  void erase(uint64_t at) { live_.erase(at); }
+  bool any() const { return !live_.empty(); }
+  // A live one among the bytes [from, to), or nullptr.
+  const Mbarrier* in(uint64_t from, uint64_t to) const;
+  void clear() { live_.clear(), changes = 0; }
+
+  uint64_t changes = 0;  // arrivals, bytes and phases so far: without one, nothing goes on
+
+ private:
+  std::map<uint64_t, Mbarrier> live_;  // by address
+};
+
+}  // namespace cutegen::ptx

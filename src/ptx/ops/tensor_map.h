@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorMap: the descriptor of a tensor copy (TMA), its rules, and the rows of a copy.
+//
+// Contract: the fields are those of cuTensorMapEncodeTiled in the CUDA driver API. wrong_field()
+// says which rule of theirs a map breaks. encode() makes 128 bytes that mean nothing to a kernel;
+// decode() refuses bytes that encode() has not made. Rows and padding are as an H200 places them: a
+// row of a swizzled box takes the whole swizzle span, and the swizzle applies to the address in
+// shared memory.
+//
+// Example: if (auto wrong = wrong_field(map)) return user_error(*wrong); bytes = encode(map);
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ptx/ops/atomic.h"
+
+namespace cutegen::ptx {
+
+inline constexpr size_t kTensorMapBytes = 128, kMostTensorRank = 5;
+
+// The driver's numbers.
+enum class TensorType : uint8_t {
+  u8,
+  u16,
+  u32,
+  s32,
+  u64,
+  s64,
+  f16,
+  f32,
+  f64,
+  bf16,
+  f32_flushed,
+  tf32,
+  tf32_flushed,
+  count_
+};
+
+struct TensorMap {
+  TensorType type = TensorType::u8;
+  uint32_t rank = 1;
+  uint64_t address = 0;
+  std::array<uint64_t, kMostTensorRank> sizes{1, 1, 1, 1, 1}, strides{};  // strides[0] is unused
+  std::array<uint32_t, kMostTensorRank> box{1, 1, 1, 1, 1}, steps{1, 1, 1, 1, 1};
+  uint8_t interleave = 0, swizzle = 0;  // 0: none; swizzle 1, 2, 3: spans of 32, 64, 128 bytes
+  bool fill_nan = false;                // outside the tensor; else zeros
+
+  uint32_t element() const;    // bytes
+  uint32_t row_bytes() const;  // of one row of the box
+  uint32_t pitch() const;      // between rows in shared memory
+  uint64_t rows() const;
+  uint64_t bytes() const { return rows() * row_bytes(); }  // that an mbarrier counts
+  uint64_t span() const { return rows() * pitch(); }       // in shared memory
+};
+
+std::optional<std::string> wrong_field(const TensorMap& map);
+std::array<std::byte, kTensorMapBytes> encode(const TensorMap& map);
+std::optional<TensorMap> decode_tensor_map(std::span<const std::byte, kTensorMapBytes> bytes);
+// How reductions of the tensor's elements add; nullopt: they do not.
+std::optional<AtomicType> atomic_type_of(TensorType type);
+
+// Where a copy begins.
+using TensorPlace = std::array<int32_t, kMostTensorRank>;
+
+// One row of the box. Bytes [from, to) of it lie in the tensor, the first of them at `global`.
+struct TensorRow {
+  uint64_t shared = 0;  // from the beginning of the copy, before the swizzle
+  uint64_t global = 0;
+  uint32_t from = 0, to = 0;
+};
+
+// All rows in the order of shared memory. The map has passed wrong_field().
+// A copy to the tensor writes whole units of 16 bytes, even beyond the last element of a row.
+std::vector<TensorRow> rows_of(const TensorMap& map, const TensorPlace& place, bool to_tensor);
+
+// The place of 16 bytes of a swizzled box.
+inline uint64_t swizzled(uint64_t at, uint8_t swizzle) {
+  const uint64_t mask = (uint64_t{1} << swizzle) - 1;
+  return at ^ ((at >> 7 & mask) << 4);
+}
+
+}  // namespace cutegen::ptx

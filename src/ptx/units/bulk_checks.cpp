@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/units/bulk_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ptx/cta/guard_checks.h"
+
+namespace cutegen::ptx {
+namespace {
+
+constexpr uint64_t kMapAlign = 64;
+
+bool writes(const BulkCopy& c) {
+  return c.kind == BulkKind::store || c.kind == BulkKind::reduce;
+}
+
+const char* verb(const BulkCopy& c) {
+  return c.kind == BulkKind::load     ? "a copy from"
+         : c.kind == BulkKind::store  ? "a copy to"
+         : c.kind == BulkKind::reduce ? "a reduction into"
+                                      : "a prefetch of";
+}
+
+enum class Reduces { yes, illegal, not_simulated };
+
+// Which elements an H200 reduces in a tensor. It refuses the others as illegal instructions.
+Reduces reduces(AtomicOp op, TensorType type) {
+  using T = TensorType;
+  const bool is_float = type >= T::f16, narrow = type == T::u8 || type == T::u16;
+  const bool half = type == T::f16 || type == T::bf16;
+  switch (op) {
+    case AtomicOp::add:
+      if (narrow || type == T::s64) return Reduces::illegal;
+      return atomic_type_of(type) ? Reduces::yes : Reduces::not_simulated;
+    case AtomicOp::min:
+    case AtomicOp::max:
+      if (half) return Reduces::not_simulated;
+      return narrow || is_float ? Reduces::illegal : Reduces::yes;
+    case AtomicOp::inc:
+    case AtomicOp::dec:
+      return type == T::u32 ? Reduces::yes : Reduces::illegal;
+    default:
+      if (type == T::s32) return Reduces::not_simulated;
+      return type == T::u32 || type == T::u64 ? Reduces::yes : Reduces::illegal;
+  }
+}
+
+}  // namespace
+
+bool BulkChecks::fail(const Warp& w, int lane, const std::string& what) {
+  cta_.report(w, lane, {.kind = "bad_bulk_copy", .message = what});
+  return false;
+}
+
+uint32_t BulkChecks::bytes_of(AtomicType type) {
+  switch (type) {
+    case AtomicType::f16:
+    case AtomicType::bf16:
+    case AtomicType::b16:
+      return 2;
+    case AtomicType::u64:
+    case AtomicType::s64:
+    case AtomicType::b64:
+    case AtomicType::f64:
+      return 8;
+    default:
+      return 4;
+  }
+}
+
+std::optional<TensorMap> BulkChecks::map_at(const Warp& w, int lane, uint64_t address) {
+  if (address % kMapAlign != 0) {
+    fail(w, lane,
+         fmt::format("the tensor map at {:#x} is not aligned to {} bytes", address, kMapAlign));
+    return std::nullopt;
+  }
+  const std::byte* from = nullptr;
+  const auto& params = cta_.job.params;
+  const uint64_t in_params = address - kParamWindow;
+  if (in_params < params.size() && params.size() - in_params >= kTensorMapBytes)
+    from = params.data() + in_params;
+  const Buffer* b = from ? nullptr : cta_.job.memory.find(address);
+  if (b && b->size - (address - b->base) >= kTensorMapBytes) from = b->data + (address - b->base);
+  std::optional<TensorMap> map;
+  if (from) map = decode_tensor_map(std::span<const std::byte, kTensorMapBytes>(from, 128));
+  if (!map)
+    fail(w, lane,
+         fmt::format("no tensor map is at {:#x}: pass one of the plan's tensor_maps", address));
+  return map;
+}
+
+bool BulkChecks::tensor(const Warp& w, const Inst& in, int lane, const TensorMap& map,
+                        const TensorPlace& place) {
+  const auto kind = BulkKind(in.sub);
+  if (map.interleave != 0) {
+    cta_.status = LaunchStatus::unsupported;
+    cta_.reason = "interleaved tensor maps are not simulated";
+    return false;
+  }
+  if (map.rank != in.vec)
+    return fail(w, lane,
+                fmt::format("a copy of {} dimensions with a tensor map of {}", in.vec, map.rank));
+  const int64_t first = int64_t{place[0]} * map.element();
+  if (first % 16 != 0)
+    return fail(w, lane,
+                fmt::format("coordinate 0 is {}, {} bytes: it must be a multiple of 16 bytes",
+                            place[0], first));
+  for (size_t i = 0; i < map.rank && (kind == BulkKind::store || kind == BulkKind::reduce); ++i) {
+    if (place[i] < 0)
+      return fail(w, lane,
+                  fmt::format("coordinate {} is {}: a copy to a tensor cannot begin "
+                              "before it",
+                              i, place[i]));
+  }
+  const Reduces how = kind == BulkKind::reduce ? reduces(AtomicOp(in.b), map.type) : Reduces::yes;
+  if (how == Reduces::illegal)
+    return fail(w, lane, "the reduction does not exist for the type of the tensor map");
+  if (how == Reduces::not_simulated) {
+    cta_.status = LaunchStatus::unsupported;
+    cta_.reason = "the reduction is not simulated for the type of the tensor map";
+    return false;
+  }
+  if (map.span() <= cta_.shared.size() || kind == BulkKind::prefetch) return true;
+  return fail(w, lane,
+              fmt::format("a box of {} bytes, the CTA has {} bytes of shared memory", map.span(),
+                          cta_.shared.size()));
+}
+
+bool BulkChecks::bytes(const Warp& w, int lane, uint64_t global, uint32_t size) {
+  if (size % 16 != 0)
+    return fail(w, lane, fmt::format("a copy of {} bytes: it must be a multiple of 16", size));
+  if (global % 16 == 0) return true;
+  cta_.report(w, lane,
+              {.kind = "misaligned",
+               .message = fmt::format("a copy at the global address {:#x}, which is not a multiple "
+                                      "of 16",
+                                      global),
+               .address = global});
+  return false;
+}
+
+std::byte* BulkChecks::host(const TensorRow& r) {
+  if (r.from == r.to) return nullptr;
+  if (!last_ || !last_->holds(r.global)) last_ = cta_.job.memory.find(r.global);
+  return last_ ? last_->data + (r.global - last_->base) : nullptr;
+}
+
+const Buffer* BulkChecks::buffer(const Warp& w, int lane, const BulkCopy& c, uint64_t at,
+                                 uint64_t bytes) {
+  const auto& memory = cta_.job.memory;
+  if (!last_ || !last_->holds(at)) last_ = memory.find(at);
+  const Buffer* b = last_;
+  Finding f{.kind = "out_of_bounds", .address = at};
+  if (b && bytes <= b->size - (at - b->base)) {
+    if (!writes(c) || b->access != Access::read_only) return b;
+    f.kind = "read_only", f.buffer = b->name;
+    f.message =
+        fmt::format("{} offset {} of {}, which is read-only", verb(c), at - b->base, b->name);
+  } else if (const Buffer* near = b ? b : memory.nearest(at)) {
+    f.buffer = near->name;
+    f.message = at < near->base
+                    ? fmt::format("{} {} bytes that begin {} bytes before {}", verb(c), bytes,
+                                  near->base - at, near->name)
+                    : fmt::format("{} {} bytes at offset {} of {}, which has {} bytes", verb(c),
+                                  bytes, at - near->base, near->name, near->size);
+  } else {
+    f.message = "no buffer is bound";
+  }
+  cta_.report(w, lane, std::move(f));
+  return nullptr;
+}
+
+bool BulkChecks::global(Warp& w, int lane, const BulkCopy& c) {
+  cta_.counting->copy(c.pc);
+  for (const TensorRow& r : c.rows)
+    if (r.from < r.to && !row(w, lane, c, r)) return false;
+  return true;
+}
+
+bool BulkChecks::row(Warp& w, int lane, const BulkCopy& c, const TensorRow& r) {
+  const uint32_t n = r.to - r.from;
+  const Buffer* b = buffer(w, lane, c, r.global, n);
+  if (!b) return false;
+  const size_t index = size_t(b - cta_.job.memory.buffers.data());
+  cta_.counting->copy_row(c.pc, r.global, n, index, writes(c));
+  if (c.kind == BulkKind::prefetch) return true;
+  return !cta_.hazards || ordered(w, lane, c, *b, r.global, n);
+}
+
+// Races in global memory are those of the thread that starts the copy.
+bool BulkChecks::ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, uint64_t at,
+                         uint32_t n) {
+  Hazards& h = *cta_.hazards;
+  const size_t index = size_t(&b - cta_.job.memory.buffers.data());
+  if (b.access == Access::read_only || !h.global || index >= h.launch.shadows.size()) return true;
+  BufferShadow& shadow = h.launch.shadows[index];
+  if (!shadow.writers.size()) return true;
+  uint64_t places[32] = {};
+  places[lane] = at;
+  AddressSummary sum{.low = at, .high = at, .bits = at, .contiguous = true, .uniform = true};
+  const Touch touch = c.kind == BulkKind::load    ? Touch::read
+                      : c.kind == BulkKind::store ? Touch::write
+                                                  : Touch::atomic;
+  const GlobalAccess access{touch, w.index, c.pc, 1u << lane, sum, places, n};
+  if (h.global->touch(access, shadow, b.base) == 0) return true;
+  const Epoch& e = h.global->other();
+  const auto& g = cta_.job.config.grid;
+  const std::array<int64_t, 3> cta{e.cta % g[0], e.cta / g[0] % g[1], e.cta / (g[0] * g[1])};
+  cta_.report(
+      w, lane,
+      {.kind = "global_race",
+       .message = fmt::format("{} {} bytes at offset {} of {} and the access by a thread of "
+                              "warp {} of CTA ({},{},{}) at {} are not ordered",
+                              verb(c), n, at - b.base, b.name, e.warp, cta[0], cta[1], cta[2],
+                              cta_.place(e.pc)),
+       .address = at,
+       .buffer = b.name,
+       .other = cta_.party(e.pc, e.warp * 32, cta)});
+  return false;
+}
+
+bool BulkChecks::shared(const Warp& w, const BulkCopy& c, uint64_t span, uint64_t align) {
+  if (c.shared % align != 0) {
+    cta_.report(w, c.lane,
+                {.kind = "misaligned",
+                 .message = fmt::format("a copy at offset {} of shared memory, which is not a "
+                                        "multiple of {}",
+                                        c.shared, align),
+                 .address = c.shared,
+                 .buffer = "shared memory"});
+    return false;
+  }
+  const uint64_t size = cta_.shared.size();
+  if (c.shared > size || size - c.shared < span) {
+    cta_.report(w, c.lane,
+                {.kind = "out_of_bounds",
+                 .message = fmt::format("a copy of {} bytes at offset {} of shared memory, which "
+                                        "has {} bytes",
+                                        span, c.shared, size),
+                 .address = c.shared,
+                 .buffer = "shared memory"});
+    return false;
+  }
+  bool fine = true;
+  c.each_part([&](uint64_t from, uint64_t to) {
+    fine = fine && free_of_copies(w, c, from, to) && raced(w, c, from, to);
+  });
+  return fine && (c.kind == BulkKind::load || defined(w, c));
+}
+
+// A copy may not write what another one writes or reads, nor an mbarrier.
+bool BulkChecks::free_of_copies(const Warp& w, const BulkCopy& c, uint64_t from, uint64_t to) {
+  if (!cta_.guard.any()) return true;
+  using Mark = SharedGuard::Mark;
+  uint8_t bad = SharedGuard::bit(Mark::written);
+  if (c.kind == BulkKind::load)
+    bad |= SharedGuard::bit(Mark::read) | SharedGuard::bit(Mark::mbarrier);
+  if (!(cta_.guard.touches(from, to) & bad)) return true;
+  report_held(cta_, w, c.lane, c.kind == BulkKind::load ? "a copy to" : "a copy from", from, to);
+  return false;
+}
+
+bool BulkChecks::raced(const Warp& w, const BulkCopy& c, uint64_t from, uint64_t to) {
+  Hazards* h = cta_.hazards.get();
+  if (!h || !h->shared || !h->clocks.vector()) return true;
+  const bool load = c.kind == BulkKind::load;
+  const Touch touch = load ? Touch::write : Touch::read;
+  if (!h->shared->may_copy(touch, w.index, from, to)) {
+    const auto other = h->shared->party(touch, w.index, from, uint32_t(to - from));
+    cta_.report(w, c.lane,
+                {.kind = "shared_race",
+                 .message = fmt::format(
+                     "a copy {} bytes [{}, {}) of shared memory and the {} by {}"
+                     "{} are not ordered",
+                     load ? "to" : "from", from, to, other.wrote ? "write" : "read",
+                     other.is_copy ? std::string("a copy") : fmt::format("warp {}", other.warp),
+                     other.pc >= 0 ? " at " + cta_.place(other.pc) : ""),
+                 .address = from,
+                 .buffer = "shared memory",
+                 .other = cta_.party(other.pc, std::max(0, other.warp) * 32, cta_.at)});
+    return false;
+  }
+  if (load || h->shared->visible(w.index, from, to)) return true;
+  cta_.report(w, c.lane,
+              {.kind = "missing_proxy_fence",
+               .message = fmt::format("a copy from bytes [{}, {}) of shared memory, which ordinary "
+                                      "stores wrote: fence.proxy.async must lie between",
+                                      from, to),
+               .address = from,
+               .buffer = "shared memory"});
+  return false;
+}
+
+void BulkChecks::delivered(const BulkCopy& c) {
+  Hazards* h = cta_.hazards.get();
+  if (!h) return;
+  if (h->shared && h->clocks.vector()) {
+    const int agent = h->clocks.agent_of(c.mbarrier);
+    c.each_part([&](uint64_t from, uint64_t to) { h->shared->copied(agent, c.pc, from, to); });
+  }
+  if (!h->undefined) return;
+  for (const TensorRow& r : c.rows) define(c, r);
+}
+
+// Shared memory is now as defined as the source.
+void BulkChecks::define(const BulkCopy& c, const TensorRow& r) {
+  UndefinedMemory& memory = cta_.hazards->undefined->memory();
+  uint8_t* source = nullptr;
+  if (host(r)) {
+    const size_t index = size_t(last_ - cta_.job.memory.buffers.data());
+    auto& shadows = cta_.hazards->launch.shadows;
+    if (last_->content != Content::given && index < shadows.size() && shadows[index].defined.size())
+      source = shadows[index].defined.data() + (r.global - last_->base) / 4;
+  }
+  c.each_piece(r, [&](uint64_t at, uint32_t offset, uint32_t n) {
+    for (uint32_t i = 0; i < n; i += 4) {
+      const uint32_t place = offset + i;
+      const bool inside = place >= r.from && place < r.to;
+      const bool known =
+          !source || !inside || source[(place - r.from) / 4] == UndefinedMemory::kWritten;
+      uint8_t& state = memory.shared()[(at + i) / 4];
+      const uint8_t now = known ? UndefinedMemory::kWritten : UndefinedMemory::kCopy;
+      *memory.shared_left() +=
+          size_t(now != UndefinedMemory::kWritten) - size_t(state != UndefinedMemory::kWritten);
+      state = now;
+    }
+  });
+}
+
+// A store to an output must not contain words that nobody wrote.
+bool BulkChecks::defined(const Warp& w, const BulkCopy& c) {
+  Hazards* h = cta_.hazards.get();
+  if (!h || !h->undefined) return true;
+  const uint8_t* state = h->undefined->memory().shared();
+  for (const TensorRow& r : c.rows) {
+    if (!host(r)) continue;
+    const size_t index = size_t(last_ - cta_.job.memory.buffers.data());
+    auto& shadows = h->launch.shadows;
+    const bool follow = index < shadows.size() && shadows[index].defined.size();
+    uint64_t bad = ~uint64_t{0};
+    c.each_piece(r, [&](uint64_t at, uint32_t offset, uint32_t n) {
+      for (uint32_t i = 0; i < n; i += 4) {
+        const uint32_t place = offset + i;
+        if (place < r.from || place >= r.to) continue;
+        const uint8_t now = state[(at + i) / 4];
+        if (now != UndefinedMemory::kWritten) bad = std::min(bad, at + i);
+        if (follow && c.kind == BulkKind::store)
+          shadows[index].defined[(r.global - last_->base + place - r.from) / 4] =
+              now == UndefinedMemory::kWritten ? now : UndefinedMemory::kCopy;
+      }
+    });
+    if (bad == ~uint64_t{0} || last_->content == Content::scratch) continue;
+    cta_.report(
+        w, c.lane,
+        {.kind = "uninitialised",
+         .message = fmt::format("{} {} reads shared memory at offset {}, which nobody wrote",
+                                verb(c), last_->name, bad),
+         .address = r.global,
+         .buffer = last_->name});
+    return false;
+  }
+  return true;
+}
+
+void BulkChecks::released(const BulkCopy& c) {
+  Hazards* h = cta_.hazards.get();
+  if (!h || !h->shared || !h->clocks.vector()) return;
+  c.each_part([&](uint64_t from, uint64_t to) { h->shared->released(c.warp, from, to); });
+}
+
+bool BulkChecks::left(const BulkCopy& c) {
+  Warp& w = cta_.warps[size_t(c.warp)];
+  w.current.pc = c.pc;
+  cta_.report(w, c.lane,
+              {.kind = "async_copy_pending",
+               .message = fmt::format("the CTA ends, but a copy to offset {} of its shared memory "
+                                      "has not arrived: wait for the mbarrier at offset {} first",
+                                      c.shared, c.mbarrier),
+               .address = c.shared,
+               .buffer = "shared memory"});
+  return false;
+}
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// BulkChecks: what a copy of the asynchronous proxy must satisfy, and what it does to the checks.
+//
+// Contract: the functions that return false (or nothing) have reported a finding of the lane at the
+// warp's current instruction. global() also counts the traffic; after it, host() finds the bytes of
+// a row.
+//
+// Example: if (!checks.global(w, lane, copy)) return false;
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ptx/cta/cta_state.h"
+#include "ptx/cta/warp_access.h"
+
+namespace cutegen::ptx {
+
+class BulkChecks {
+ public:
+  explicit BulkChecks(CtaState& cta) : cta_(cta) {}
+  // The tensor map at a generic address.
+  std::optional<TensorMap> map_at(const Warp& w, int lane, uint64_t address);
+  bool tensor(const Warp& w, const Inst& in, int lane, const TensorMap& map,
+              const TensorPlace& place);
+  // A copy of plain bytes.
+  bool bytes(const Warp& w, int lane, uint64_t global, uint32_t size);
+  // All rows lie in buffers that the copy may touch, and no race.
+  bool global(Warp& w, int lane, const BulkCopy& c);
+  // The place in shared memory, its alignment, and what happened there before.
+  bool shared(const Warp& w, const BulkCopy& c, uint64_t span, uint64_t align);
+  // A load has arrived; a store has read.
+  void delivered(const BulkCopy& c);
+  void released(const BulkCopy& c);
+  // A load that nobody has waited for.
+  bool left(const BulkCopy& c);
+  bool fail(const Warp& w, int lane, const std::string& what);
+  std::byte* host(const TensorRow& r);
+  static uint32_t bytes_of(AtomicType type);
+
+ private:
+  const Buffer* buffer(const Warp& w, int lane, const BulkCopy& c, uint64_t at, uint64_t bytes);
+  bool row(Warp& w, int lane, const BulkCopy& c, const TensorRow& r);
+  bool ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, uint64_t at, uint32_t n);
+  bool free_of_copies(const Warp& w, const BulkCopy& c, uint64_t from, uint64_t to);
+  bool raced(const Warp& w, const BulkCopy& c, uint64_t from, uint64_t to);
+  void define(const BulkCopy& c, const TensorRow& r);
+  bool defined(const Warp& w, const BulkCopy& c);
+
+  CtaState& cta_;
+  const Buffer* last_ = nullptr;
+};
+
+}  // namespace cutegen::ptx

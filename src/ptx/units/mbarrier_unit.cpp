@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/units/mbarrier_unit.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "ptx/ops/warp_ops.h"
+
+namespace cutegen::ptx {
+namespace {
+
+uint64_t wide_at(const Warp& w, int32_t slot, int lane) {
+  uint64_t v = 0;
+  std::memcpy(&v, w.registers + slot + lane * 8, 8);
+  return v;
+}
+uint32_t word_at(const Warp& w, int32_t slot, int lane) {
+  return words_at(w.registers, slot)[lane];
+}
+
+}  // namespace
+
+bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, uint64_t* at) {
+  AddressSummary sum =
+      addresses_(w.registers + in.a, in.wide_address, in.imm, kMbarrierBytes, mask, at);
+  if (in.space == Space::generic) {
+    for (int lane = 0; lane < 32; ++lane) at[lane] -= kSharedWindow;
+  }
+  for (uint32_t m = mask; m; m &= m - 1)
+    if (!phases_.own_place(at[std::countr_zero(m)])) return false;
+  sum = summarize(at, mask);
+  return phases_.valid_address(w, mask, sum, at);
+}
+
+MbarrierUnit::Next MbarrierUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
+  const auto op = MbarrierOp(in.sub);
+  if (op == MbarrierOp::pending_count) {
+    pending_count(w, in, mask);
+    ++w.current.pc;
+    return Next::on;
+  }
+  uint64_t at[32];
+  if (!places(w, in, mask, at)) return Next::failed;
+  if (op == MbarrierOp::test_wait || op == MbarrierOp::try_wait) return wait(w, in, mask, at);
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    if (!change(w, in, lane, at[lane])) return Next::failed;
+  }
+  w.spins = 0;
+  ++w.current.pc;
+  return Next::on;
+}
+
+bool MbarrierUnit::change(Warp& w, const Inst& in, int lane, uint64_t at) {
+  const auto op = MbarrierOp(in.sub);
+  if (op == MbarrierOp::init) return init(w, in, lane, at);
+  if (!phases_.live(w, lane, at)) return false;
+  if (op == MbarrierOp::inval) {
+    inval(at);
+    return true;
+  }
+  Mbarrier& b = *cta_.mbarriers.find(at);
+  if (op == MbarrierOp::arrive || op == MbarrierOp::arrive_drop) return arrive(w, in, lane, b, at);
+  const int64_t bytes = word_at(w, in.b, lane);
+  const char* wrong = op == MbarrierOp::expect_tx ? b.expect(bytes) : b.complete(bytes);
+  if (wrong) return phases_.fail(w, lane, at, wrong);
+  phases_.settle(at, b);
+  return true;
+}
+
+bool MbarrierUnit::init(Warp& w, const Inst& in, int lane, uint64_t at) {
+  const uint32_t count = word_at(w, in.b, lane);
+  if (count < 1 || count > kMostArrivals)
+    return phases_.fail(w, lane, at, fmt::format("a count of {} (1 to 2^20 - 1)", count));
+  if (const Mbarrier* old = cta_.mbarriers.in(at, at + kMbarrierBytes)) {
+    return phases_.fail(
+        w, lane, at, "initialised again without mbarrier.inval, first at " + cta_.place(old->pc));
+  }
+  cta_.mbarriers.add(at, count, w.current.pc);
+  ++cta_.mbarriers.changes;
+  cta_.guard.add(SharedGuard::Mark::mbarrier, at, at + kMbarrierBytes);
+  if (cta_.hazards && cta_.hazards->clocks.vector()) cta_.hazards->clocks.init_mbarrier(at);
+  return true;
+}
+
+void MbarrierUnit::inval(uint64_t at) {
+  cta_.mbarriers.erase(at);
+  ++cta_.mbarriers.changes;
+  cta_.guard.remove(SharedGuard::Mark::mbarrier, at, at + kMbarrierBytes);
+}
+
+bool MbarrierUnit::arrive(Warp& w, const Inst& in, int lane, Mbarrier& b, uint64_t at) {
+  const uint32_t number = in.b >= 0 ? word_at(w, in.b, lane) : 1;
+  const bool expects = in.target & kMbarrierExpects;
+  if (const char* wrong = expects ? b.expect(number) : nullptr)
+    return phases_.fail(w, lane, at, wrong);
+  const uint64_t state = b.state();
+  const uint32_t pending = b.pending, count = expects ? 1 : number;
+  const bool drop = MbarrierOp(in.sub) == MbarrierOp::arrive_drop;
+  if (const char* wrong = b.arrive(count, drop, in.target & kMbarrierNoComplete)) {
+    return phases_.fail(w, lane, at,
+                        fmt::format("{}: an arrival of {}, {} of {} are missing in phase {}", wrong,
+                                    count, pending, b.expected, b.phase));
+  }
+  if (cta_.hazards && cta_.hazards->clocks.vector() && !(in.target & kMbarrierRelaxed)) {
+    cta_.hazards->clocks.arrive_mbarrier(w.index, at);
+    if (cta_.hazards->global) cta_.hazards->global->join();
+  }
+  if (in.d >= 0) std::memcpy(w.registers + in.d + lane * 8, &state, 8);
+  phases_.settle(at, b);
+  return true;
+}
+
+// mbarrier.test_wait, try_wait: "waits for the completion of the phase".
+std::optional<uint32_t> MbarrierUnit::passed(Warp& w, const Inst& in, uint32_t mask,
+                                             const uint64_t* at) {
+  uint32_t out = 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    if (!phases_.live(w, lane, at[lane])) return std::nullopt;
+    const Mbarrier& b = *cta_.mbarriers.find(at[lane]);
+    if (in.target & kMbarrierParity) {
+      const uint32_t parity = word_at(w, in.b, lane);
+      if (parity > 1) {
+        phases_.fail(w, lane, at[lane], fmt::format("a wait for the parity {} (0 or 1)", parity));
+        return std::nullopt;
+      }
+      out |= uint32_t((b.phase & 1) != parity) << lane;
+      continue;
+    }
+    const uint64_t phase = Mbarrier::phase_of(wide_at(w, in.b, lane));
+    if (phase > b.phase || phase + 1 < b.phase) {
+      phases_.fail(
+          w, lane, at[lane],
+          fmt::format("a wait with a state of phase {}, but it is in phase {}: only the current "
+                      "and the previous phase can be waited for",
+                      phase, b.phase));
+      return std::nullopt;
+    }
+    out |= uint32_t(phase != b.phase) << lane;
+  }
+  return out;
+}
+
+MbarrierUnit::Next MbarrierUnit::wait(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at) {
+  MbarrierWait& waits = cta_.mbarrier_waits[size_t(w.index)];
+  auto done = passed(w, in, mask, at);
+  if (done && *done != mask && cta_.bulk.any()) {
+    for (uint32_t m = mask & ~*done; m; m &= m - 1)
+      if (!copies_.deliver_to(w, at[std::countr_zero(m)])) return Next::failed;
+    done = passed(w, in, mask, at);
+  }
+  if (!done) return Next::failed;
+  if (waits.passed) {  // the phase that it waited for is complete, whatever came after
+    for (uint32_t m = mask; m; m &= m - 1) {
+      const int lane = std::countr_zero(m);
+      if (at[lane] == waits.at) *done |= 1u << lane;
+    }
+  }
+  const bool tries = MbarrierOp(in.sub) == MbarrierOp::try_wait;
+  const bool early = scheduler_.ends_waits_early() && !waits.tried;
+  const bool ends = *done == mask || !tries || waits.timed_out || early;
+  waits.passed = waits.timed_out = false;
+  waits.tried = *done != mask;
+  if (!ends) return suspend(w, in, mask, *done, at);
+  acquire(w, in, *done, at);
+  set_predicate(w.registers, in.d, *done, mask);
+  if (Chain* chain = cta_.chain_of(w); chain && *done) chain->wait_at(at[std::countr_zero(*done)]);
+  if (!tries && *done != mask) scheduler_.note_wait(w, at[std::countr_zero(mask & ~*done)]);
+  ++w.current.pc;
+  return early ? Next::yield : Next::on;
+}
+
+void MbarrierUnit::acquire(const Warp& w, const Inst& in, uint32_t lanes, const uint64_t* at) {
+  Hazards* h = cta_.hazards.get();
+  if (!h || !h->clocks.vector() || (in.target & kMbarrierRelaxed)) return;
+  uint64_t last = ~uint64_t{0};
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    const uint64_t place = at[std::countr_zero(m)];
+    if (place != last) h->clocks.wait_mbarrier(w.index, place);
+    last = place;
+  }
+  if (h->global && lanes) h->global->join();
+}
+
+// The lanes of `mask` wait. If others of the warp can run, they do; then the wait returns false.
+MbarrierUnit::Next MbarrierUnit::suspend(Warp& w, const Inst& in, uint32_t mask, uint32_t done,
+                                         const uint64_t* at) {
+  w.split_off(mask);
+  bool others = false;
+  for (int i = 0; i < w.count; ++i) others = others || !w.others[i].blocked;
+  if (others) {
+    acquire(w, in, done, at);
+    set_predicate(w.registers, in.d, done, mask);
+    ++w.current.pc;
+    w.pass_turn();
+    return Next::yield;
+  }
+  w.state = Warp::State::waiting;
+  w.barrier = kAtMbarrier, w.waits_at = w.current.pc;
+  cta_.mbarrier_waits[size_t(w.index)].at = at[std::countr_zero(mask & ~done)];
+  return Next::wait;
+}
+
+void MbarrierUnit::pending_count(const Warp& w, const Inst& in, uint32_t mask) {
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    words_at(w.registers, in.d)[lane] = Mbarrier::pending_of(wide_at(w, in.b, lane));
+  }
+}
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// MbarrierUnit: executes mbarrier instructions, and suspends warps that wait at one.
+//
+// Contract: a try_wait whose phase is not complete suspends its lanes. If other lanes of the warp
+// can run, or in an order other than in_order, it may return false instead, as the ISA allows. A
+// warp that waits alone is Warp::State::waiting with `barrier` kAtMbarrier; the phase's completion
+// lets it run. WarpScheduler::time_out_waits() ends all waits: then try_wait returns false. A
+// function that returns false has reported a finding.
+//
+// Example: if (mbarriers.execute(w, in, mask) == MbarrierUnit::Next::failed) return false;
+#pragma once
+
+#include "ptx/cta/cta_state.h"
+#include "ptx/cta/warp_scheduler.h"
+#include "ptx/decode/forms.h"
+#include "ptx/units/bulk_unit.h"
+
+namespace cutegen::ptx {
+
+class MbarrierUnit {
+ public:
+  // What the warp does next.
+  enum class Next { on, yield, wait, failed };
+  MbarrierUnit(CtaState& cta, WarpScheduler& scheduler, MbarrierPhases& phases, BulkUnit& copies)
+      : cta_(cta),
+        scheduler_(scheduler),
+        phases_(phases),
+        copies_(copies),
+        addresses_(forms().addresses) {}
+  // Moves the warp's pc, unless the instruction has to be executed again.
+  Next execute(Warp& w, const Inst& in, uint32_t mask);
+
+ private:
+  // By lane: where the mbarrier is. False: not a place for one.
+  bool places(Warp& w, const Inst& in, uint32_t mask, uint64_t* at);
+  bool change(Warp& w, const Inst& in, int lane, uint64_t at);
+  bool init(Warp& w, const Inst& in, int lane, uint64_t at);
+  void inval(uint64_t at);
+  bool arrive(Warp& w, const Inst& in, int lane, Mbarrier& b, uint64_t at);
+  Next wait(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
+  // Lanes whose phase is complete; nullopt: a finding.
+  std::optional<uint32_t> passed(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
+  void acquire(const Warp& w, const Inst& in, uint32_t lanes, const uint64_t* at);
+  Next suspend(Warp& w, const Inst& in, uint32_t mask, uint32_t done, const uint64_t* at);
+  void pending_count(const Warp& w, const Inst& in, uint32_t mask);
+
+  CtaState& cta_;
+  WarpScheduler& scheduler_;
+  MbarrierPhases& phases_;
+  BulkUnit& copies_;
+  AddressFn addresses_;
+};
+
+}  // namespace cutegen::ptx
