@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace cutegen::ptx {
 namespace {
@@ -82,10 +83,11 @@ double chain_clocks(const GpuSpec& gpu, const LaunchReport& report, const Grid& 
 // 8-bit types are twice the peak of fp16. Modelled, not fitted.
 double tensor_rate(const GpuSpec& gpu, std::string_view type) {
   constexpr std::string_view kGroup = "wgmma_";
+  static const std::set<std::string_view> kBytes{"fp8", "int8"};
   const bool group = type.starts_with(kGroup);
   const auto& rates = group ? gpu.flops_per_s : gpu.mma_flops_per_s;
   if (group) type.remove_prefix(kGroup.size());
-  const bool bytes = group && (type == "fp8" || type == "int8");
+  const bool bytes = group && (kBytes.contains(type));
   const auto rate = rates.find(bytes ? "fp16" : std::string(type));
   return rate == rates.end() ? 0 : rate->second * (bytes ? 2 : 1);
 }

@@ -65,7 +65,9 @@ class TensorTruth : public testing::Test {
     ASSERT_TRUE(r.has_value()) << r.error().text();
     if (illegal) {
       EXPECT_EQ(r->status, LaunchStatus::finding) << r->reason;
-      if (r->finding) EXPECT_EQ(r->finding->kind, "bad_bulk_copy") << r->reason;
+      if (r->finding) {
+        EXPECT_EQ(r->finding->kind, "bad_bulk_copy") << r->reason;
+      }
       return;
     }
     if (r->status == LaunchStatus::unsupported) {
