@@ -15,6 +15,39 @@ int agent_in(uint64_t cell) {
   return int(cell & 0x7f);
 }
 
+// The lanes with a granule of their bytes for which `is_bad` holds; it is called for every granule.
+template <class F>
+uint32_t lanes_where(uint32_t lanes, const uint64_t* at, uint32_t bytes, int shift, F is_bad) {
+  uint32_t bad = 0;
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    const size_t end = (at[lane] + bytes - 1) >> shift;
+    for (size_t g = at[lane] >> shift; g <= end; ++g) bad |= uint32_t(is_bad(g)) << lane;
+  }
+  return bad;
+}
+
+// With barriers of the whole CTA: notes an access of a warp in a cell. `atomics`: the warps with
+// atomic accesses, null if the kernel has none. Whether an access of another warp conflicts.
+bool note(Touch touch, int warp, uint64_t& cell, uint32_t* atomics) {
+  const uint64_t bit = uint64_t{1} << warp, before = cell;
+  const uint64_t readers = before & 0xffffffff, writers = before >> 32;
+  const uint64_t now = before | (touch == Touch::read    ? bit
+                                 : touch == Touch::write ? bit << 32
+                                                         : 0);
+  if (now != before) cell = now;
+  if (touch == Touch::read) {
+    // A warp that wrote the same value itself reads its own write.
+    const bool bad = (writers & ~bit) != 0 && (writers & bit) == 0;
+    return bad || (atomics && (*atomics & ~bit) != 0);
+  }
+  const bool bad = ((readers | writers) & ~bit) != 0;
+  if (!atomics) return bad;
+  const bool atomic_bad = touch == Touch::write && (*atomics & ~bit) != 0;
+  if (touch == Touch::atomic) *atomics |= uint32_t(bit);
+  return bad || atomic_bad;
+}
+
 }  // namespace
 
 SharedRaces::SharedRaces(const HazardFacts& facts, const Clocks& clocks, int warps,
@@ -55,14 +88,8 @@ uint32_t SharedRaces::touch(Touch touch, int warp, int32_t pc, uint32_t lanes,
         clocks_.label(warp), uint32_t(s.low), uint32_t(end), s.contiguous ? bytes : 0};
   }
   if (!clocks_.vector()) return simple(touch, warp, lanes, s, at, bytes);
-  uint32_t bad = 0;
-  for (uint32_t m = lanes; m; m &= m - 1) {
-    const int lane = std::countr_zero(m);
-    const size_t first = at[lane] >> facts_.shared_shift,
-                 last = (at[lane] + bytes - 1) >> facts_.shared_shift;
-    for (size_t g = first; g <= last; ++g) bad |= uint32_t(partial(touch, warp, g)) << lane;
-  }
-  return bad;
+  return lanes_where(lanes, at, bytes, facts_.shared_shift,
+                     [&](size_t g) { return partial(touch, warp, g); });
 }
 
 uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
@@ -80,19 +107,14 @@ uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t lanes, const Addres
     }
     const uint64_t others = touch == Touch::read ? all >> 32 : all | all >> 32;
     if ((others & 0xffffffff & ~bit) == 0) return 0;
-    uint32_t bad = 0;  // the slow path finds the lanes
-    for (uint32_t m = lanes; m; m &= m - 1) {
-      const int lane = std::countr_zero(m);
-      for (size_t g = at[lane] >> shift; g <= (at[lane] + bytes - 1) >> shift; ++g) {
-        int other = 0;
-        bool wrote = false;
-        bad |= uint32_t(clash(touch, warp, g, other, wrote)) << lane;
-      }
-    }
-    return bad;
+    return lanes_where(lanes, at, bytes, shift, [&](size_t g) {
+      int other = 0;
+      bool wrote = false;
+      return clash(touch, warp, g, other, wrote);
+    });
   }
-  uint32_t bad = 0;
   if (touch == Touch::read && atomics_.empty() && bytes == 1u << shift) {  // the hottest loop
+    uint32_t bad = 0;
     uint64_t* cells = cells_.data();
     for (uint32_t m = lanes; m; m &= m - 1) {
       const int lane = std::countr_zero(m);
@@ -103,32 +125,9 @@ uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t lanes, const Addres
     }
     return bad;
   }
-  for (uint32_t m = lanes; m; m &= m - 1) {
-    const int lane = std::countr_zero(m);
-    const size_t end = (at[lane] + bytes - 1) >> shift;
-    for (size_t g = at[lane] >> shift; g <= end; ++g)
-      bad |= uint32_t(granule(touch, warp, g)) << lane;
-  }
-  return bad;
-}
-
-bool SharedRaces::granule(Touch touch, int warp, size_t g) {
-  const uint64_t bit = uint64_t{1} << warp, before = cells_[g];
-  const uint64_t readers = before & 0xffffffff, writers = before >> 32;
-  const uint64_t now = before | (touch == Touch::read    ? bit
-                                 : touch == Touch::write ? bit << 32
-                                                         : 0);
-  if (now != before) cells_[g] = now;
-  if (touch == Touch::read) {
-    // A warp that wrote the same value itself reads its own write.
-    const bool bad = (writers & ~bit) != 0 && (writers & bit) == 0;
-    return bad || (!atomics_.empty() && (atomics_[g] & ~bit) != 0);
-  }
-  const bool bad = ((readers | writers) & ~bit) != 0;
-  if (atomics_.empty()) return bad;
-  const bool atomic_bad = touch == Touch::write && (atomics_[g] & ~bit) != 0;
-  if (touch == Touch::atomic) atomics_[g] |= uint32_t(bit);
-  return bad || atomic_bad;
+  return lanes_where(lanes, at, bytes, shift, [&](size_t g) {
+    return note(touch, warp, cells_[g], atomics_.empty() ? nullptr : &atomics_[g]);
+  });
 }
 
 bool SharedRaces::partial(Touch touch, int warp, size_t g) {
@@ -207,10 +206,8 @@ bool SharedRaces::visible(int warp, uint64_t from, uint64_t to) const {
 
 void SharedRaces::copied(int agent, int32_t pc, uint64_t from, uint64_t to) {
   copy_pc_[size_t(agent)] = pc;
-  const uint64_t cell = labelled(clocks_.label(agent), false, agent);
-  const int shift = facts_.shared_shift;
-  std::fill(cells_.begin() + int64_t(from >> shift),
-            cells_.begin() + int64_t((to - 1) >> shift) + 1, cell);
+  for (size_t g = from >> facts_.shared_shift; g <= (to - 1) >> facts_.shared_shift; ++g)
+    cells_[g] = labelled(clocks_.label(agent), false, agent);
 }
 
 void SharedRaces::released(int warp, uint64_t from, uint64_t to) {

@@ -49,7 +49,6 @@ class SharedRaces {
   };
   uint32_t simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
                   const uint64_t* at, uint32_t bytes);
-  bool granule(Touch touch, int warp, size_t g);
   bool partial(Touch touch, int warp, size_t g);
   bool clash(Touch touch, int warp, size_t g, int& other, bool& wrote) const;
 

@@ -14,6 +14,16 @@ constexpr uint64_t kQuantum = 1 << 16;   // warp instructions of one turn
 constexpr int kMostTimeOuts = 4096;      // without any change
 constexpr uint64_t kMixedQuantum = 512;  // the most of a turn whose length is drawn at random
 
+std::string describe_wait(const CtaState& cta, const Warp& w) {
+  const uint64_t at = cta.mbarrier_waits[size_t(w.index)].at;
+  const Mbarrier* b = cta.mbarriers.find(at);
+  const std::string where =
+      fmt::format("at the mbarrier at offset {} of shared memory, {}", at, cta.place(w.waits_at));
+  if (!b) return where;
+  return fmt::format("{}, whose phase {} lacks {} of {} arrivals and {} bytes", where, b->phase,
+                     b->pending, b->expected, b->bytes);
+}
+
 }  // namespace
 
 WarpScheduler::WarpScheduler(CtaState& cta, const Barriers& barriers)
@@ -118,18 +128,8 @@ std::string WarpScheduler::describe(const Warp& w) const {
   if (w.barrier == kAtRegisters) {
     return fmt::format("{}, but the CTA has {} free registers", at, cta_.wgmma->free_registers);
   }
-  if (w.barrier == kAtMbarrier) return describe_wait(w);
+  if (w.barrier == kAtMbarrier) return describe_wait(cta_, w);
   return barriers_.describe(w);
-}
-
-std::string WarpScheduler::describe_wait(const Warp& w) const {
-  const uint64_t at = cta_.mbarrier_waits[size_t(w.index)].at;
-  const Mbarrier* b = cta_.mbarriers.find(at);
-  const std::string where =
-      fmt::format("at the mbarrier at offset {} of shared memory, {}", at, cta_.place(w.waits_at));
-  if (!b) return where;
-  return fmt::format("{}, whose phase {} lacks {} of {} arrivals and {} bytes", where, b->phase,
-                     b->pending, b->expected, b->bytes);
 }
 
 bool WarpScheduler::time_out_waits() {

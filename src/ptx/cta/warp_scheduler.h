@@ -60,7 +60,6 @@ class WarpScheduler {
   uint64_t random();
   void count_poll(Warp& w, bool again);
   std::string describe(const Warp& w) const;
-  std::string describe_wait(const Warp& w) const;
 
   CtaState& cta_;
   const Barriers& barriers_;

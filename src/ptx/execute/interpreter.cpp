@@ -66,6 +66,20 @@ bool branch_index(CtaState& cta, Warp& w, const Inst& in, uint32_t mask) {
   return true;
 }
 
+void branch(const CtaState& cta, Warp& w, const Inst& in, uint32_t mask) {
+  if (mask == w.current.mask) {
+    w.current.pc = in.target;
+  } else if (mask == 0) {
+    ++w.current.pc;
+  } else {
+    cta.counting->divergent(in);
+    w.add({in.target, mask, false});
+    w.current.mask &= ~mask;
+    ++w.current.pc;
+  }
+  if (w.count > 0) w.reschedule();
+}
+
 }  // namespace
 
 Interpreter::Step Interpreter::run(Warp& w) {
@@ -101,7 +115,7 @@ Interpreter::Step Interpreter::run(Warp& w) {
         in.masked(w.registers, in, mask);
       ++w.current.pc;
     } else if (in.op == Op::branch) {
-      branch(w, in, mask);
+      branch(cta_, w, in, mask);
     } else if (mask == 0) {
       ++w.current.pc;
     } else if (in.op == Op::barrier) {
@@ -222,20 +236,6 @@ bool Interpreter::barrier(Warp& w, const Inst& in, uint32_t mask) {
   const Meet m = scheduler_.meet(w, ~0u, mask, "divergent_barrier");
   if (m != Meet::here) return m == Meet::parked;
   return barriers_.arrive(w, in, mask);
-}
-
-void Interpreter::branch(Warp& w, const Inst& in, uint32_t mask) {
-  if (mask == w.current.mask) {
-    w.current.pc = in.target;
-  } else if (mask == 0) {
-    ++w.current.pc;
-  } else {
-    cta_.counting->divergent(in);
-    w.add({in.target, mask, false});
-    w.current.mask &= ~mask;
-    ++w.current.pc;
-  }
-  if (w.count > 0) w.reschedule();
 }
 
 }  // namespace cutegen::ptx

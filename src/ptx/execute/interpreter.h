@@ -48,7 +48,6 @@ class Interpreter {
   // These return false after a finding, or if the CTA ends in another way.
   bool execute(Warp& w, const Inst& in, uint32_t mask);
   bool barrier(Warp& w, const Inst& in, uint32_t mask);
-  void branch(Warp& w, const Inst& in, uint32_t mask);
   void fence(Warp& w, const Inst& in, uint32_t mask);
 
   CtaState& cta_;

@@ -37,6 +37,23 @@ Mark mark_of(const BulkCopy& c) {
   return c.kind == BulkKind::load ? Mark::written : Mark::read;
 }
 
+// Stores or reduces the bytes that a copy holds.
+void write(BulkChecks& checks, const BulkCopy& c) {
+  const std::byte* from = c.held.data();
+  for (const TensorRow& r : c.rows) {
+    if (r.from == r.to) continue;
+    std::byte* to = checks.host(r);
+    const size_t n = r.to - r.from;
+    if (c.kind == BulkKind::store) std::memcpy(to, from, n);
+    for (size_t i = 0; c.kind == BulkKind::reduce && i < n; i += c.element) {
+      uint64_t value = 0;
+      std::memcpy(&value, from + i, c.element);
+      atomic_apply(c.op, c.type, to + i, value, 0);
+    }
+    from += n;
+  }
+}
+
 }  // namespace
 
 bool BulkUnit::issue(Warp& w, const Inst& in, uint32_t mask) {
@@ -162,7 +179,7 @@ bool BulkUnit::complete(size_t index) {
   copies.erase(copies.begin() + int64_t(index));
   if (c.kind == BulkKind::load) return arrive(c);
   if (!c.has_read) read_source(c);
-  write(c);
+  write(checks_, c);
   return true;
 }
 
@@ -203,22 +220,6 @@ void BulkUnit::read_source(BulkCopy& c) {
   }
   c.has_read = true;
   checks_.released(c);
-}
-
-void BulkUnit::write(const BulkCopy& c) {
-  const std::byte* from = c.held.data();
-  for (const TensorRow& r : c.rows) {
-    if (r.from == r.to) continue;
-    std::byte* to = checks_.host(r);
-    const size_t n = r.to - r.from;
-    if (c.kind == BulkKind::store) std::memcpy(to, from, n);
-    for (size_t i = 0; c.kind == BulkKind::reduce && i < n; i += c.element) {
-      uint64_t value = 0;
-      std::memcpy(&value, from + i, c.element);
-      atomic_apply(c.op, c.type, to + i, value, 0);
-    }
-    from += n;
-  }
 }
 
 bool BulkUnit::drain() {

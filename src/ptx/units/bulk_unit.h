@@ -40,7 +40,6 @@ class BulkUnit {
   bool complete(size_t index);
   bool arrive(BulkCopy& c);
   void read_source(BulkCopy& c);
-  void write(const BulkCopy& c);
   void put_row(const BulkCopy& c, const TensorRow& r);
 
   CtaState& cta_;

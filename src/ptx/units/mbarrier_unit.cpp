@@ -20,6 +20,26 @@ uint32_t word_at(const Warp& w, int32_t slot, int lane) {
   return words_at(w.registers, slot)[lane];
 }
 
+void pending_count(const Warp& w, const Inst& in, uint32_t mask) {
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    words_at(w.registers, in.d)[lane] = Mbarrier::pending_of(wide_at(w, in.b, lane));
+  }
+}
+
+void acquire(const CtaState& cta, const Warp& w, const Inst& in, uint32_t lanes,
+             const uint64_t* at) {
+  Hazards* h = cta.hazards.get();
+  if (!h || !h->clocks.vector() || (in.target & kMbarrierRelaxed)) return;
+  uint64_t last = ~uint64_t{0};
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    const uint64_t place = at[std::countr_zero(m)];
+    if (place != last) h->clocks.wait_mbarrier(w.index, place);
+    last = place;
+  }
+  if (h->global && lanes) h->global->join();
+}
+
 }  // namespace
 
 bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, uint64_t* at) {
@@ -165,24 +185,12 @@ MbarrierUnit::Next MbarrierUnit::wait(Warp& w, const Inst& in, uint32_t mask, co
   waits.passed = waits.timed_out = false;
   waits.tried = *done != mask;
   if (!ends) return suspend(w, in, mask, *done, at);
-  acquire(w, in, *done, at);
+  acquire(cta_, w, in, *done, at);
   set_predicate(w.registers, in.d, *done, mask);
   if (Chain* chain = cta_.chain_of(w); chain && *done) chain->wait_at(at[std::countr_zero(*done)]);
   if (!tries && *done != mask) scheduler_.note_wait(w, at[std::countr_zero(mask & ~*done)]);
   ++w.current.pc;
   return early ? Next::yield : Next::on;
-}
-
-void MbarrierUnit::acquire(const Warp& w, const Inst& in, uint32_t lanes, const uint64_t* at) {
-  Hazards* h = cta_.hazards.get();
-  if (!h || !h->clocks.vector() || (in.target & kMbarrierRelaxed)) return;
-  uint64_t last = ~uint64_t{0};
-  for (uint32_t m = lanes; m; m &= m - 1) {
-    const uint64_t place = at[std::countr_zero(m)];
-    if (place != last) h->clocks.wait_mbarrier(w.index, place);
-    last = place;
-  }
-  if (h->global && lanes) h->global->join();
 }
 
 // The lanes of `mask` wait. If others of the warp can run, they do; then the wait returns false.
@@ -192,7 +200,7 @@ MbarrierUnit::Next MbarrierUnit::suspend(Warp& w, const Inst& in, uint32_t mask,
   bool others = false;
   for (int i = 0; i < w.count; ++i) others = others || !w.others[i].blocked;
   if (others) {
-    acquire(w, in, done, at);
+    acquire(cta_, w, in, done, at);
     set_predicate(w.registers, in.d, done, mask);
     ++w.current.pc;
     w.pass_turn();
@@ -202,13 +210,6 @@ MbarrierUnit::Next MbarrierUnit::suspend(Warp& w, const Inst& in, uint32_t mask,
   w.barrier = kAtMbarrier, w.waits_at = w.current.pc;
   cta_.mbarrier_waits[size_t(w.index)].at = at[std::countr_zero(mask & ~done)];
   return Next::wait;
-}
-
-void MbarrierUnit::pending_count(const Warp& w, const Inst& in, uint32_t mask) {
-  for (uint32_t m = mask; m; m &= m - 1) {
-    const int lane = std::countr_zero(m);
-    words_at(w.registers, in.d)[lane] = Mbarrier::pending_of(wide_at(w, in.b, lane));
-  }
 }
 
 }  // namespace cutegen::ptx

@@ -40,9 +40,7 @@ class MbarrierUnit {
   Next wait(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
   // Lanes whose phase is complete; nullopt: a finding.
   std::optional<uint32_t> passed(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
-  void acquire(const Warp& w, const Inst& in, uint32_t lanes, const uint64_t* at);
   Next suspend(Warp& w, const Inst& in, uint32_t mask, uint32_t done, const uint64_t* at);
-  void pending_count(const Warp& w, const Inst& in, uint32_t mask);
 
   CtaState& cta_;
   WarpScheduler& scheduler_;
