@@ -63,14 +63,8 @@ class Judge {
         request_(request),
         openers_(openers),
         progress_(progress),
-        on_gpu_(services.on_gpu()) {
-    verdict_.program_id = foreign_id(request.answer);
-    verdict_.task_id = task.id;
-    verdict_.math_mode = mode_text(task);
-    verdict_.device = services.device.name;
-    verdict_.gpu = services.identity.gpu;
-    verdict_.driver = services.identity.driver;
-    verdict_.status = Status::correct;
+        on_gpu_(services.on_gpu()),
+        verdict_(begin_verdict(services, task, foreign_id(request.answer))) {
     verdict_.marks.emplace_back(kNeverCertified);
   }
 

@@ -45,18 +45,6 @@ bool wanted(const EvaluateRequest& request, Rung rung) {
   return rung <= request.up_to || (request.profile && rung <= Rung::timing);
 }
 
-Verdict begin_verdict(const Services& services, const Task& task, const EvaluateRequest& request) {
-  Verdict out;
-  out.program_id = program_id(request.program);
-  out.task_id = task.id;
-  out.math_mode = mode_text(task);
-  out.device = services.device.name;
-  out.gpu = services.identity.gpu;
-  out.driver = services.identity.driver;
-  out.status = Status::correct;
-  return out;
-}
-
 void note_failure(RungEnd end, Verdict& verdict) {
   verdict.status = end.status;
   verdict.feedback.headline = sanitize(end.headline, 400);
@@ -143,7 +131,7 @@ class Climber {
         request_(request),
         progress_(progress),
         prepared_(request.program, task),
-        verdict_(begin_verdict(services, task, request)) {}
+        verdict_(begin_verdict(services, task, program_id(request.program))) {}
 
   Result<Verdict> run() {
     auto start = Clock::now();
@@ -333,6 +321,18 @@ class Climber {
 };
 
 }  // namespace
+
+Verdict begin_verdict(const Services& services, const Task& task, std::string program) {
+  Verdict out;
+  out.program_id = std::move(program);
+  out.task_id = task.id;
+  out.math_mode = mode_text(task);
+  out.device = services.device.name;
+  out.gpu = services.identity.gpu;
+  out.driver = services.identity.driver;
+  out.status = Status::correct;
+  return out;
+}
 
 SandboxGrade weakest(const std::vector<sandbox::Grade>& grades) {
   SandboxGrade out;

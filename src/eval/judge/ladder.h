@@ -15,6 +15,8 @@ namespace cutegen::eval {
 
 Result<Verdict> climb(const Context& ctx, const Services& services, const Task& task,
                       const EvaluateRequest& request, const Progress& progress);
+// An empty verdict, `correct` until a rung fails; `program` is the identifier of what is judged.
+Verdict begin_verdict(const Services& services, const Task& task, std::string program);
 // One grade for several processes: the protection that all of them had.
 SandboxGrade weakest(const std::vector<sandbox::Grade>& grades);
 
