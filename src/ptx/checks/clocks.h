@@ -5,9 +5,9 @@
 // the whole CTA, one label serves all warps. Otherwise each warp has a vector clock of labels.
 // ordered(w, u, label): the work of warp u under `label` happened before what w does now.
 //
-// Copies that complete on an mbarrier are the work of an agent, whose number follows those of the
-// warps. visible(w, u, label): a proxy fence lies between that work and what w does now, so that
-// the asynchronous proxy sees it.
+// An agent makes the copies that complete on an mbarrier; agents are numbered after the warps.
+// visible(w, u, label): a proxy fence lies between u's work at `label` and what w does now, so that
+// the asynchronous proxy sees that work.
 //
 // Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
 #pragma once

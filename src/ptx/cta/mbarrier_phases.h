@@ -20,13 +20,13 @@ class MbarrierPhases {
   // Takes the rank out of an address in this CTA's shared memory. False: it names another CTA,
   // which is not simulated.
   bool own_place(uint64_t& at);
-  // A place for an mbarrier: aligned and inside shared memory.
+  // Checks that an mbarrier may lie there: aligned, and inside shared memory.
   bool valid_address(Warp& w, uint32_t mask, const AddressSummary& sum, const uint64_t* at);
-  // Whether there is one.
+  // Checks that an initialised mbarrier lies there.
   bool live(const Warp& w, int lane, uint64_t at);
   // A copy has delivered bytes.
   bool complete(const Warp& w, int lane, uint64_t at, int64_t bytes);
-  // Something has arrived: the phase may be complete.
+  // Ends the phase if nothing is missing any more; call it after each arrival.
   void settle(uint64_t at, Mbarrier& b);
   bool fail(const Warp& w, int lane, uint64_t at, const std::string& what);
 

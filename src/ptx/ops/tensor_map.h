@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorMap: the descriptor of a tensor copy (TMA), its rules, and the rows of a copy.
 //
-// Contract: the fields are those of cuTensorMapEncodeTiled in the CUDA driver API. wrong_field()
-// says which rule of theirs a map breaks. encode() makes 128 bytes that mean nothing to a kernel;
+// Contract: the fields follow cuTensorMapEncodeTiled of the CUDA driver API. wrong_field() says
+// which of the driver's rules a map breaks. encode() makes 128 bytes that mean nothing to a kernel;
 // decode() refuses bytes that encode() has not made. Rows and padding are as an H200 places them: a
 // row of a swizzled box takes the whole swizzle span, and the swizzle applies to the address in
 // shared memory.

@@ -23,16 +23,16 @@ class BulkChecks {
   std::optional<TensorMap> map_at(const Warp& w, int lane, uint64_t address);
   bool tensor(const Warp& w, const Inst& in, int lane, const TensorMap& map,
               const TensorPlace& place);
-  // A copy of plain bytes.
+  // Checks a copy without a tensor map.
   bool bytes(const Warp& w, int lane, uint64_t global, uint32_t size);
-  // All rows lie in buffers that the copy may touch, and no race.
+  // Checks that all rows lie in buffers that the copy may touch, and that nothing races with it.
   bool global(Warp& w, int lane, const BulkCopy& c);
-  // The place in shared memory, its alignment, and what happened there before.
+  // Checks the place in shared memory: bounds, alignment, and unordered accesses before the copy.
   bool shared(const Warp& w, const BulkCopy& c, uint64_t span, uint64_t align);
-  // A load has arrived; a store has read.
+  // Call these when a load has arrived, and when a store has read its source.
   void delivered(const BulkCopy& c);
   void released(const BulkCopy& c);
-  // A load that nobody has waited for.
+  // Reports a load that nobody has waited for.
   bool left(const BulkCopy& c);
   bool fail(const Warp& w, int lane, const std::string& what);
   std::byte* host(const TensorRow& r);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClusterUnit: barrier.cluster, mapa, getctarank, and accesses of other CTAs' shared memory.
+// ClusterUnit: executes barrier.cluster, mapa and getctarank.
 //
-// Contract: every CTA has a ClusterState if the program names clusters or runs in them. An access
-// of a CTA that has ended is a finding. Races between CTAs in shared memory are not looked for.
+// Contract: every CTA has a ClusterState if the program names clusters or runs in them. The memory
+// unit makes the accesses of other CTAs' shared memory. A function that returns false has reported
+// a finding.
 //
-// Example: if (!cluster.access(a)) return false;
+// Example: const Meet m = cluster.barrier(w, in, mask);
 #pragma once
 
 #include "ptx/cta/warp_scheduler.h"
