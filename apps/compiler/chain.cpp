@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/file.h"
 #include "compiler/files.h"
 
 namespace cutegen::compiler {
@@ -114,6 +115,7 @@ void Chain::park(size_t part) {
   std::fflush(nullptr);
   if (::fork() != 0) return;  // if fork fails, the client finds the socket closed
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  unshare_offsets();
   serve(std::move(pair->second), part);
 }
 

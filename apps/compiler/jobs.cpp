@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/file.h"
 #include "base/json.h"
 
 namespace cutegen::compiler {
@@ -193,6 +194,7 @@ std::optional<Request> fork_spare(wire::Channel& control, Spares& spares, std::v
   pid_t pid = ::fork();
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    unshare_offsets();
     jobs.clear();
     spares.clear();
     control.close();
@@ -232,6 +234,7 @@ bool fork_job(wire::Channel& control, wire::Frame frame, std::vector<Job>& jobs,
   pid_t pid = ::fork();
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    unshare_offsets();
     jobs.clear();
     control.close();
     harden(*request);

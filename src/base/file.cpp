@@ -115,6 +115,24 @@ Result<fs::path> sister_program(const std::string& name) {
                      "build it, or set CUTEGEN_BIN to the folder that holds it");
 }
 
+void unshare_offsets() {
+  std::vector<int> inherited;  // the loop itself has the folder open
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd", error))
+    inherited.push_back(std::atoi(entry.path().filename().c_str()));
+  for (int fd : inherited) {
+    struct stat status{};
+    const int flags = ::fcntl(fd, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) != O_RDWR || ::fstat(fd, &status) != 0 ||
+        !S_ISREG(status.st_mode) || status.st_nlink != 0)
+      continue;
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    UniqueFd own(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    if (!own || ::lseek(own.get(), ::lseek(fd, 0, SEEK_CUR), SEEK_SET) < 0) continue;
+    ::dup3(own.get(), fd, ::fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0);
+  }
+}
+
 Result<UniqueFd> make_memfd(const std::string& name, size_t bytes) {
   UniqueFd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return errno_error("memfd_create");

@@ -46,6 +46,10 @@ Result<std::filesystem::path> share_dir();
 Result<std::filesystem::path> sister_program(const std::string& name);
 // An anonymous memory file of `bytes` bytes, close-on-exec, sealed against resizing.
 Result<UniqueFd> make_memfd(const std::string& name, size_t bytes);
+// Opens again every deleted file that a forked process inherited for writing, under its old
+// descriptor. Without this, parent and children share the file's offset, and a write of one lands
+// where another has just sought. Descriptors that cannot be opened again stay as they are.
+void unshare_offsets();
 
 // A shared mapping of a descriptor, read-write or read-only.
 class Mapping {

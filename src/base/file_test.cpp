@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -95,6 +96,27 @@ TEST_F(FileTest, MemoryFilesAreShared) {
   Mapping moved = std::move(writer);
   EXPECT_EQ(moved.size(), 4096U);
   EXPECT_FALSE(Mapping::map(-1, 1, false));
+}
+
+// NVRTC grows its heap file by seeking and writing: concurrent compilations share the descriptor.
+TEST_F(FileTest, AForkedProcessGetsItsOwnOffset) {
+  const std::string path = (dir_ / "heap").string();
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_TRUE(fd);
+  ASSERT_EQ(::unlink(path.c_str()), 0);
+  ASSERT_EQ(::lseek(fd.get(), 10, SEEK_SET), 10);
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    unshare_offsets();
+    bool kept = ::lseek(fd.get(), 0, SEEK_CUR) == 10;
+    ::lseek(fd.get(), 1000, SEEK_SET);
+    ::_exit(kept && ::write(fd.get(), "x", 1) == 1 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(::lseek(fd.get(), 0, SEEK_CUR), 10);    // the child's seek moved its own offset only
+  EXPECT_EQ(::lseek(fd.get(), 0, SEEK_END), 1001);  // the file is the same
 }
 
 TEST_F(FileTest, FindsItsOwnFolders) {
