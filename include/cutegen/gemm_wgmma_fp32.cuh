@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix product with float32 accuracy on Hopper's tensor cores: C(m, n) = sum over k of
+// A(m, k) * B(n, k).
+//
+// Contract: needs sm_90a. Each float is the sum of two tf32 values, x = high + low. The product adds
+// low * high + high * low + high * high by wgmma. Only the product of two low parts is missing,
+// 2^-22 of the result. The tensor cores truncate their sums, so every depth tile starts at zero and
+// is added to the results in float32.
+//
+// Two warpgroups (the producers) load tiles; the others (the consumers) multiply. run() returns false
+// in the producers, which are done then. repair() computes sums again that are NaN: infinities and
+// the largest floats have no two parts. Sizes and strides are arbitrary. Elements beyond the edges
+// read as zero. TileM and TileN are 64 or 128, TileK is 32, a CTA has kThreads threads.
+//
+// Example: Gemm gemm; if (!gemm.run(A, B, tile, 0, tiles, storage)) return;
+//          gemm.repair(A, B, tile, 0, tiles);
+//          gemm.each<Gemm::kVector>(tile, [&](auto const& c, int m, int n) { ... });
+#pragma once
+
+#include <cutlass/arch/reg_reconfig.h>
+#include <cutegen/gemm_tile.cuh>
+
+namespace cutegen {
+
+// x without the 13 bits that tf32 lacks, rounded to nearest.
+CUTE_DEVICE float tf32_high(float x) {
+  return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u);
+}
+
+// A tile as it lies in memory. The pitch of its lines spreads a warp's reads of 8 rows x 4 depths
+// over all banks.
+template <int Rows, int Depth, bool AlongDepth>
+struct PitchedTile {
+  static constexpr int kRows = Rows, kDepth = Depth;
+  static constexpr int kPitch = AlongDepth ? Depth + 4 : Rows + 8;
+  static constexpr int kElements = kPitch * (AlongDepth ? Rows : Depth);
+  static constexpr bool kWhole = true;
+  static_assert(kPitch % 32 == (AlongDepth ? 4 : 8));
+  static CUTE_DEVICE int at(int row, int more_rows, int depth, int more_depth, int stage) {
+    const int r = row + more_rows, d = depth + more_depth;
+    return (AlongDepth ? r * kPitch + d : d * kPitch + r) + stage * kElements;
+  }
+};
+
+// A tile that wgmma reads: K-major in lines of 128 bytes, whose eight chunks are swizzled.
+template <int Rows>
+struct WgmmaTile {
+  static constexpr int kElements = Rows * 32;
+  using Element = cute::tfloat32_t;
+  using Layout = decltype(cute::tile_to_shape(cute::GMMA::Layout_K_SW128_Atom<Element>{},
+                                              cute::Shape<cute::Int<Rows>, cute::_32>{}));
+  // The offset of four neighbours along the depth.
+  static CUTE_DEVICE int at(int row, int chunk) { return row * 32 + (chunk ^ row % 8) * 4; }
+  // Describes the operand of the tile's first instruction.
+  static CUTE_DEVICE cute::SM90::GMMA::DescriptorIterator descriptor(float const* tile) {
+    auto whole = cute::make_tensor(
+        cute::make_smem_ptr(reinterpret_cast<Element const*>(tile)), Layout{});
+    return {cute::SM90::GMMA::make_gmma_desc<cute::SM90::GMMA::Major::K>(
+        cute::local_tile(whole, cute::Shape<cute::Int<Rows>, cute::_8>{}, cute::make_coord(0, 0)))};
+  }
+};
+
+// Loads the tiles of an operand into registers and stores their high and low parts. A thread moves
+// chunks of four neighbours along the depth. Neighbouring threads read neighbours in memory.
+template <class T, int Rows, int Threads, int Vector, bool AlongDepth, class RowStride,
+          class DepthStride>
+class SplitLoader {
+  static constexpr int kChunks = Rows * 8 / Threads;
+  // From one chunk of a thread to its next.
+  static constexpr int kRowStep = AlongDepth ? Threads / 8 : 0;
+  static constexpr int kChunkStep = AlongDepth ? 0 : Threads / Rows;
+
+ public:
+  template <class Global>
+  CUTE_DEVICE SplitLoader(Global const& global, int tile, int first)
+      : from_(&global(tile * Rows + row(), first * 32 + 4 * chunk())),
+        row_stride_(cute::stride<0>(global)),
+        depth_stride_(cute::stride<1>(global)),
+        rows_(cute::size<0>(global) - tile * Rows),
+        depth_(cute::size<1>(global) - first * 32) {}
+
+  // Reads the next tile.
+  CUTE_DEVICE void fetch() {
+    if (rows_ >= Rows && depth_ >= 32) read<true>();
+    else read<false>();
+    from_ += 32 * depth_stride_;
+    depth_ -= 32;
+  }
+
+  CUTE_DEVICE void put(float* high, float* low) const {
+    CUTE_UNROLL
+    for (int i = 0; i < kChunks; ++i) {
+      Pack<float, 4> h, l;
+      CUTE_UNROLL
+      for (int v = 0; v < 4; ++v) {
+        h.element[v] = tf32_high(next_[i][v]);
+        l.element[v] = next_[i][v] - h.element[v];
+      }
+      const int to = WgmmaTile<Rows>::at(row() + i * kRowStep, chunk() + i * kChunkStep);
+      *reinterpret_cast<Pack<float, 4>*>(high + to) = h;
+      *reinterpret_cast<Pack<float, 4>*>(low + to) = l;
+    }
+  }
+
+ private:
+  // Inside: the tile lies inside the operand.
+  template <bool Inside>
+  CUTE_DEVICE void read() {
+    CUTE_UNROLL
+    for (int i = 0; i < kChunks; ++i) {
+      T const* from = from_ + i * kRowStep * row_stride_ + i * 4 * kChunkStep * depth_stride_;
+      const int depth = depth_ - 4 * (chunk() + i * kChunkStep);
+      const bool inside = Inside || row() + i * kRowStep < rows_;
+      if constexpr (AlongDepth && Vector >= 4) {
+        Pack<T, 4> four{};
+        if (Inside || (inside && depth > 0)) four = *reinterpret_cast<Pack<T, 4> const*>(from);
+        CUTE_UNROLL
+        for (int v = 0; v < 4; ++v) next_[i][v] = to_float(four.element[v]);
+      } else {
+        CUTE_UNROLL
+        for (int v = 0; v < 4; ++v)
+          next_[i][v] =
+              Inside || (inside && v < depth) ? to_float(from[v * depth_stride_]) : 0.0f;
+      }
+    }
+  }
+
+  // The first chunk of this thread.
+  static CUTE_DEVICE int row() { return AlongDepth ? threadIdx.x / 8 : threadIdx.x % Rows; }
+  static CUTE_DEVICE int chunk() { return AlongDepth ? threadIdx.x % 8 : threadIdx.x / Rows; }
+
+  T const* from_;
+  RowStride row_stride_;
+  DepthStride depth_stride_;
+  int rows_, depth_;  // of the operand, from the tile on
+  float next_[kChunks][4];
+};
+
+template <class TA, class TB, int TileM, int TileN, int TileK, int Stages, int VectorA, int VectorB,
+          bool DepthA, bool DepthB>
+struct WgmmaFp32Gemm {
+  // One operand comes from registers, in any layout. The other, "shared" one is split by the
+  // producers, which is fastest if they read along the depth. Turned: this is A.
+  static constexpr bool kTurned = DepthA && !DepthB;
+  static constexpr int kRows = kTurned ? TileN : TileM, kColumns = kTurned ? TileM : TileN;
+  static constexpr int kConsumers = kRows / 64;  // warpgroups
+  static constexpr int kProducers = 256;         // threads
+  static constexpr int kThreads = kProducers + 128 * kConsumers;
+  static constexpr int kVector = kTurned ? 1 : 2;  // neighbouring results of a thread along n
+  static constexpr int kResults = kColumns / 2;    // of a thread
+  static_assert((kRows == 64 || kRows == 128) && (kColumns == 64 || kColumns == 128) &&
+                TileK == 32 && Stages > 2);
+  using T = cute::conditional_t<kTurned, TB, TA>;
+  using TShared = cute::conditional_t<kTurned, TA, TB>;
+  static constexpr bool kDepth = kTurned ? DepthB : DepthA, kDepthShared = kTurned ? DepthA : DepthB;
+  static constexpr int kWidth = kTurned ? VectorB : VectorA;
+  static constexpr int kWidthShared = kTurned ? VectorA : VectorB;
+  static constexpr bool kAsync = cute::is_same_v<T, float>;
+
+  using Op = decltype(cute::SM90::GMMA::rs_op_selector<
+                      cute::tfloat32_t, cute::tfloat32_t, float,
+                      cute::Shape<cute::_64, cute::Int<kColumns>, cute::_8>>());
+  using Plain = PitchedTile<kRows, TileK, kDepth>;
+  using Split = WgmmaTile<kColumns>;
+  struct alignas(1024) Storage {
+    float high[Stages][Split::kElements], low[Stages][Split::kElements];
+    float plain[Stages * Plain::kElements];
+    uint64_t full[Stages], empty[Stages];
+  };
+
+  float results[kResults];
+
+  template <class A, class B>
+  CUTE_DEVICE bool run(A const& a, B const& b, TileIndex tile, int first, int last,
+                       Storage& storage) {
+    if (threadIdx.x == 0) {
+      for (int s = 0; s < Stages; ++s) {
+        cute::initialize_barrier(storage.full[s], kProducers);
+        cute::initialize_barrier(storage.empty[s], 4 * kConsumers);
+      }
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    if (threadIdx.x < kProducers) {
+      cutlass::arch::warpgroup_reg_dealloc<kConsumers == 2 ? 48 : 120>();
+      if constexpr (kTurned) produce(b, tile.n, a, tile.m, first, last, storage);
+      else produce(a, tile.m, b, tile.n, first, last, storage);
+      return false;
+    }
+    cutlass::arch::warpgroup_reg_alloc<kConsumers == 2 ? 208 : 240>();
+    consume(first, last, storage);
+    return true;
+  }
+
+  // Computes the sums that are NaN once more, in float32 on the CUDA cores.
+  template <class A, class B>
+  CUTE_DEVICE void repair(A const& a, B const& b, TileIndex tile, int first, int last) {
+    bool any = false;
+    CUTE_UNROLL
+    for (int i = 0; i < kResults; ++i) any |= results[i] != results[i];
+    if (!any) return;
+    const int end = cute::min(last * TileK, int(cute::size<1>(a)));
+    for (int i = 0; i < kResults; ++i) {  // not unrolled: this is rare
+      float sum = 0;
+      CUTE_UNROLL
+      for (int j = 0; j < kResults; ++j) sum = i == j ? results[j] : sum;
+      const auto [m, n] = place(tile, i);
+      if (sum == sum || m >= cute::size<0>(a) || n >= cute::size<0>(b)) continue;
+      sum = 0;
+      for (int k = first * TileK; k < end; ++k)
+        sum = fmaf(to_float(TA(a(m, k))), to_float(TB(b(n, k))), sum);
+      CUTE_UNROLL
+      for (int j = 0; j < kResults; ++j) results[j] = i == j ? sum : results[j];
+    }
+  }
+
+  // Calls f(results, m, n) for every run of V neighbours along n; V divides kVector.
+  template <int V, class F>
+  CUTE_DEVICE void each(TileIndex tile, F&& f) const {
+    static_assert(kVector % V == 0);
+    CUTE_UNROLL
+    for (int i = 0; i < kResults; i += V) {
+      float c[V];
+      CUTE_UNROLL
+      for (int v = 0; v < V; ++v) c[v] = results[i + v];
+      const auto [m, n] = place(tile, i);
+      f(c, m, n);
+    }
+  }
+
+ private:
+  static CUTE_DEVICE int lane() { return threadIdx.x % 32; }
+  // This thread's first row among those of the consumers.
+  static CUTE_DEVICE int first_row() {
+    return (threadIdx.x - kProducers) / 32 * 16 + lane() / 4;
+  }
+  // Row and column of this thread's result i.
+  static CUTE_DEVICE TileIndex place(TileIndex tile, int i) {
+    const int row = first_row() + i / 2 % 2 * 8, column = i / 4 * 8 + lane() % 4 * 2 + i % 2;
+    return {tile.m * TileM + (kTurned ? column : row), tile.n * TileN + (kTurned ? row : column)};
+  }
+
+  template <class G, class GShared>
+  CUTE_DEVICE void produce(G const& global, int tile, GShared const& shared, int tile_shared,
+                           int first, int last, Storage& storage) {
+    auto plain = loader<T, float, Plain, kProducers, kWidth, kDepth>(global, tile, storage.plain);
+    SplitLoader<TShared, kColumns, kProducers, kWidthShared, kDepthShared,
+                decltype(cute::stride<0>(shared)), decltype(cute::stride<1>(shared))>
+        split(shared, tile_shared, first);
+    if (first < last) split.fetch();
+    int stage = 0, phase = 1;
+    for (int step = first; step < last; ++step) {
+      if constexpr (!kAsync) plain.fetch(step);
+      cute::wait_barrier(storage.empty[stage], phase);
+      if constexpr (kAsync) plain.send(step, stage);
+      else plain.put(stage);
+      cute::cp_async_fence();
+      split.put(storage.high[stage], storage.low[stage]);
+      if (step + 1 < last) split.fetch();
+      if (step > first) {
+        cute::cp_async_wait<1>();
+        publish(storage.full[stage == 0 ? Stages - 1 : stage - 1]);
+      }
+      if (++stage == Stages) stage = 0, phase ^= 1;
+    }
+    cute::cp_async_wait<0>();
+    if (first < last) publish(storage.full[stage == 0 ? Stages - 1 : stage - 1]);
+  }
+
+  // Tells the consumers that this thread's part of a stage is there.
+  static CUTE_DEVICE void publish(uint64_t& full) {
+    cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
+    cute::arrive_barrier(full);
+  }
+
+  CUTE_DEVICE void consume(int first, int last, Storage& storage) {
+    CUTE_UNROLL
+    for (int i = 0; i < kResults; ++i) results[i] = 0;
+    if (first >= last) return;
+    auto sums = cute::make_tensor<float>(cute::Shape<cute::Int<kResults>>{});
+    float next[4][4];
+    cute::wait_barrier(storage.full[0], 0);
+    read(storage.plain, 0, next);
+    int stage = 0, phase = 0;
+    for (int step = first; step < last; ++step) {
+      auto high = cute::make_tensor<cute::tfloat32_t>(cute::Shape<cute::_4, cute::_4>{});
+      auto low = cute::make_tensor<cute::tfloat32_t>(cute::Shape<cute::_4, cute::_4>{});
+      CUTE_UNROLL
+      for (int k = 0; k < 4; ++k) {
+        CUTE_UNROLL
+        for (int j = 0; j < 4; ++j) {
+          const float h = tf32_high(next[k][j]);
+          high(j, k) = cute::tfloat32_t::bitcast(__float_as_uint(h));
+          low(j, k) = cute::tfloat32_t::bitcast(__float_as_uint(next[k][j] - h));
+        }
+      }
+      multiply(high, low, storage, stage, sums);
+      const int done = stage;
+      if (++stage == Stages) stage = 0, phase ^= 1;
+      if (step + 1 < last) {  // the next operands, while the tensor cores work
+        cute::wait_barrier(storage.full[stage], phase);
+        read(storage.plain, stage, next);
+      }
+      cute::warpgroup_wait<0>();
+      cute::warpgroup_fence_operand(sums);
+      __syncwarp();
+      if (lane() == 0) cute::arrive_barrier(storage.empty[done]);
+      CUTE_UNROLL
+      for (int i = 0; i < kResults; ++i) results[i] += sums(i);
+    }
+  }
+
+  // Reads this thread's operands of the four instructions of a stage.
+  static CUTE_DEVICE void read(float const* plain, int stage, float (&to)[4][4]) {
+    CUTE_UNROLL
+    for (int k = 0; k < 4; ++k) {
+      CUTE_UNROLL
+      for (int j = 0; j < 4; ++j)
+        to[k][j] = plain[Plain::at(first_row(), j % 2 * 8, lane() % 4, k * 8 + j / 2 * 4, stage)];
+    }
+  }
+
+  template <class Part, class Sums>
+  static CUTE_DEVICE void multiply(Part const& high, Part const& low, Storage& storage, int stage,
+                                   Sums& sums) {
+    const auto shared_high = Split::descriptor(storage.high[stage]);
+    const auto shared_low = Split::descriptor(storage.low[stage]);
+    cute::MMA_Atom<Op> atom;
+    atom.accumulate_ = cute::SM90::GMMA::ScaleOut::Zero;
+    auto add = [&](auto const& a, cute::SM90::GMMA::DescriptorIterator b) {
+      cute::gemm(atom, a, cute::make_tensor(b, cute::Layout<cute::_1>{}), sums);
+      atom.accumulate_ = cute::SM90::GMMA::ScaleOut::One;
+    };
+    cute::warpgroup_fence_operand(sums);
+    cute::warpgroup_arrive();
+    CUTE_UNROLL
+    for (int k = 0; k < 4; ++k) {  // 32 bytes of the depth: two units of a descriptor
+      add(low(cute::_, k), shared_high + 2 * k);
+      add(high(cute::_, k), shared_low + 2 * k);
+    }
+    // The large products come last: each addition to a large sum loses half a unit on average.
+    CUTE_UNROLL
+    for (int k = 0; k < 4; ++k) add(high(cute::_, k), shared_high + 2 * k);
+    cute::warpgroup_commit_batch();
+  }
+};
+
+}  // namespace cutegen
