@@ -38,7 +38,7 @@ Result<KernelProgram> program_of(const Task& task, const fs::path& from) {
   if (from.extension() != ".json") return load_program(from);
   CG_TRY(std::string text, read_file(from, size_t{1} << 16));
   CG_TRY(Json wanted, parse_json(text, from.string()));
-  cutegen::recipes::RecipeMatch match = cutegen::recipes::match_recipe(task);
+  cutegen::recipes::RecipeMatch match = cutegen::recipes::match_recipe(task, "sm_90a");
   if (match.recipe.empty()) return user_error("no recipe for " + task.name + ": " + match.why);
   Json params = match.safe;
   params.update(wanted);

@@ -17,8 +17,7 @@ constexpr int kTileN = {{tile_n}};
 constexpr int kTileK = {{tile_k}};
 constexpr int kThreads = {{threads}};
 constexpr int kStages = {{stages}};
-// CTAs that an SM should hold: 128 registers for each thread, 256 if a thread has over 64 results.
-constexpr int kResident = (kTileM * kTileN > 64 * kThreads ? 256 : 512) / kThreads;
+{{resident}}
 constexpr int kVector = VECTOR_OUT;
 
 using Gemm = {{gemm}};
@@ -28,7 +27,7 @@ using Gemm = {{gemm}};
 extern "C" __global__ void __launch_bounds__(kThreads, kResident)
 matmul({{params}},
        {{sizes}}) {
-  extern __shared__ uint4 shared[];
+  extern __shared__ {{align}}uint4 shared[];
   auto& storage = *reinterpret_cast<typename Gemm::Storage*>(shared);
   const int tiles_m = ceil_div(m_size, kTileM), tiles_n = ceil_div(n_size, kTileN);
   const auto tile = cutegen::tile_index(blockIdx.x, tiles_m, tiles_n);
@@ -39,7 +38,7 @@ matmul({{params}},
   Tensor columns = make_tensor(make_gmem_ptr({{b}}{{b_batch}}),
                                make_layout(make_shape(n_size, k_size), {{b_stride}}));
   Gemm gemm;
-  gemm.run(rows, columns, tile, first, last, storage);
+{{run}}
 
 {{tensors}}
   gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {

@@ -123,7 +123,9 @@ Answer unusable(const agent::Reask& why, const std::vector<std::string>& reasks)
   return answer;
 }
 
-Result<Answer> recipe_answer(const Context& ctx, const Task& task) {
+Result<Answer> recipe_answer(const Context& ctx, const agent::TaskBrief& brief) {
+  eval::OpenedTask task{.task = brief.task};
+  task.gpu = brief.gpu.id;
   CG_TRY(auto builtin, make_proposer("builtin", task));
   CG_TRY(Answer answer,
          builtin->answer(ctx, search::Ask{Role::coder, {{"purpose", "first"}}}, RunView{}));
@@ -172,7 +174,7 @@ class AgentProposer final : public Proposer {
   }
 
   Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) override {
-    if (ask.role == Role::recipe) return recipe_answer(ctx, brief_.task);
+    if (ask.role == Role::recipe) return recipe_answer(ctx, brief_);
     agent::Question question = question_of(ask, run);
     // A question without memory shows no other attempt.
     const RunStep* subject = question.subject ? run.find(question.subject->id) : nullptr;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "engine/propose/command_proposer.h"
+#include "gpu/spec.h"
 #include "llm/models.h"
 #include "recipes/emit/recipes.h"
 
@@ -28,7 +29,8 @@ std::string change_text(const Json& before, const Json& after) {
 
 class BuiltinProposer final : public Proposer {
  public:
-  explicit BuiltinProposer(const Task& task) : task_(task), match_(recipes::match_recipe(task_)) {}
+  BuiltinProposer(const Task& task, const std::string& arch)
+      : task_(task), match_(recipes::match_recipe(task_, arch)) {}
 
   Result<Answer> answer(const Context&, const search::Ask& ask, const RunView& run) override {
     if (ask.role != Role::coder)
@@ -113,13 +115,17 @@ Result<void> check_model(const std::string& model) {
   return {};
 }
 
-Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model, const Task& task) {
+Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
+                                                const eval::OpenedTask& task) {
   const ProposerKind kind = proposer_kind(model);
   if (kind == ProposerKind::command)
-    return make_command_proposer(model.substr(std::string(kCommandModel).size()), task);
+    return make_command_proposer(model.substr(std::string(kCommandModel).size()), task.task);
   if (kind != ProposerKind::builtin)
     return user_error("'" + model + "' does not propose programs", "--model", "give builtin");
-  return std::make_unique<BuiltinProposer>(task);
+  // A run on the simulator records the device only: "sim:h200". An unknown GPU gets programs that
+  // run on any.
+  auto gpu = find_gpu(task.gpu.empty() ? task.device.substr(task.device.find(':') + 1) : task.gpu);
+  return std::make_unique<BuiltinProposer>(task.task, gpu ? gpu->arch : "");
 }
 
 }  // namespace cutegen::engine

@@ -32,7 +32,7 @@ Answer next(Proposer& proposer, RunView& run, const search::Ask& question) {
 }
 
 TEST(Builtin, BeginsWithTheSafeChoiceAndChangesOneThingAtATime) {
-  auto proposer = std::move(*make_proposer("builtin", toy::relu_task().task));
+  auto proposer = std::move(*make_proposer("builtin", toy::relu_task()));
   RunView run;
   Answer first = next(*proposer, run, ask("first"));
   ASSERT_TRUE(first.candidate) << first.reason;
@@ -55,7 +55,7 @@ TEST(Builtin, BeginsWithTheSafeChoiceAndChangesOneThingAtATime) {
 }
 
 TEST(Builtin, RepairsBranchFromEveryChoiceMadeSoFar) {
-  auto proposer = std::move(*make_proposer("builtin", toy::relu_task().task));
+  auto proposer = std::move(*make_proposer("builtin", toy::relu_task()));
   RunView improve, repair;
   next(*proposer, improve, ask("first"));
   while (next(*proposer, improve, ask("improve", "c1")).candidate) {
@@ -68,11 +68,12 @@ TEST(Builtin, RepairsBranchFromEveryChoiceMadeSoFar) {
 }
 
 TEST(Builtin, TheSameRunGetsTheSameAnswer) {
-  Task task = toy::relu_task().task;
+  eval::OpenedTask task = toy::relu_task(), copy = task;
+  copy.task = *read_json<Task>(to_json(task.task));
   RunView run;
   auto proposer = std::move(*make_proposer("builtin", task));
   next(*proposer, run, ask("first"));
-  auto again = std::move(*make_proposer("builtin", *read_json<Task>(to_json(task))));
+  auto again = std::move(*make_proposer("builtin", copy));
   auto a = proposer->answer({}, ask("improve", "c1"), run);
   auto b = again->answer({}, ask("improve", "c1"), run);
   EXPECT_EQ(answer_data(*a), answer_data(*b));
@@ -81,7 +82,7 @@ TEST(Builtin, TheSameRunGetsTheSameAnswer) {
 TEST(Builtin, SaysWhyNoRecipeApplies) {
   eval::OpenedTask opened = toy::relu_task();
   opened.task.graph.nodes[0].op = "aten.convolution.default";
-  auto proposer = std::move(*make_proposer("builtin", opened.task));
+  auto proposer = std::move(*make_proposer("builtin", opened));
   auto answer = proposer->answer({}, ask("first"), {});
   ASSERT_TRUE(answer);
   EXPECT_FALSE(answer->candidate);
@@ -90,10 +91,10 @@ TEST(Builtin, SaysWhyNoRecipeApplies) {
 }
 
 TEST(Builtin, OtherRolesAndModelsAreRefused) {
-  auto proposer = std::move(*make_proposer("builtin", toy::relu_task().task));
+  auto proposer = std::move(*make_proposer("builtin", toy::relu_task()));
   EXPECT_THAT(proposer->answer({}, search::Ask{Role::judge, Json::object()}, {}).error().message,
               HasSubstr("'judge'"));
-  auto unknown = make_proposer("oracle", toy::relu_task().task);
+  auto unknown = make_proposer("oracle", toy::relu_task());
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().kind, ErrorKind::user);
   EXPECT_THAT(unknown.error().text(), HasSubstr("builtin"));

@@ -46,8 +46,8 @@ TEST(CommandProposer, DrivesAWholeRun) {
   std::string line = "exec python3 " + (dir / "mine.py").string();
   ToyWorld world;
   Parts parts = world.parts();
-  parts.make_proposer = [&](const std::string&, const Task& task) {
-    return Result<std::unique_ptr<Proposer>>(make_command_proposer(line, task));
+  parts.make_proposer = [&](const std::string&, const eval::OpenedTask& task) {
+    return Result<std::unique_ptr<Proposer>>(make_command_proposer(line, task.task));
   };
   auto store = std::move(*store::Store::open(dir / "runs"));
   OptimizeSettings settings;

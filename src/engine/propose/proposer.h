@@ -31,7 +31,8 @@ class Proposer {
   virtual Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) = 0;
 };
 
-Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model, const Task& task);
+Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
+                                                const eval::OpenedTask& task);
 // Error if no such model exists; before any work is done.
 Result<void> check_model(const std::string& model);
 Json answer_data(const Answer& answer);

@@ -20,8 +20,9 @@ struct Parts {
   std::function<Result<std::unique_ptr<eval::EvaluatorClient>>(const Context&,
                                                                const eval::EvaluatorOptions&)>
       start_evaluator;
-  // For models that are none (`builtin`).
-  std::function<Result<std::unique_ptr<Proposer>>(const std::string& model, const Task&)>
+  // For proposers that do not call a language model (`builtin`).
+  std::function<Result<std::unique_ptr<Proposer>>(const std::string& model,
+                                                  const eval::OpenedTask&)>
       make_proposer;
   std::function<int64_t()> now_ms;  // any steady clock
   // For all others. The store is for the recordings of earlier runs.

@@ -54,7 +54,9 @@ Parts real_parts() {
   return {[](const Context& ctx, const eval::EvaluatorOptions& o) {
             return eval::EvaluatorClient::start(ctx, o);
           },
-          [](const std::string& model, const Task& task) { return make_proposer(model, task); },
+          [](const std::string& model, const eval::OpenedTask& task) {
+            return make_proposer(model, task);
+          },
           [] {
             return std::chrono::duration_cast<std::chrono::milliseconds>(
                        Clock::now().time_since_epoch())

@@ -149,7 +149,8 @@ TEST_F(BenchTest, NoRecipeIsToldApart) {
   put("1_conv");
   auto tasks = find_suite(dir_ / "suite", {{1, 1}}, {});
   Parts p = parts();
-  p.make_proposer = [](const std::string&, const Task&) -> Result<std::unique_ptr<Proposer>> {
+  p.make_proposer = [](const std::string&,
+                       const eval::OpenedTask&) -> Result<std::unique_ptr<Proposer>> {
     return std::make_unique<NoRecipe>();
   };
   auto report = run_bench(p, {}, *store_, settings_, *tasks, observer_);

@@ -136,14 +136,45 @@ bool along_depth(const Factor& factor) {
   return factor.depth.move == Move::next;
 }
 
-std::string gemm_type(const Contraction& c, const Json& params, bool cores) {
-  std::string element = element_type(c, params);
+std::string gemm_type(const Contraction& c, const Json& params) {
+  const MatmulEngine engine = engine_of(params);
   auto flag = [](bool b) { return b ? "true" : "false"; };
+  const std::string factors = type_of(c.a.operand) + ", " + type_of(c.b.operand),
+                    order = fmt::format("VECTOR_A, VECTOR_B, {}, {}", flag(along_depth(c.a)),
+                                        flag(along_depth(c.b)));
+  if (engine == MatmulEngine::wgmma_fp32)
+    return fmt::format(
+        "cutegen::WgmmaFp32Gemm<{}, kTileM, kTileN, kTileK, kStages,\n"
+        "                                    {}>",
+        factors, order);
+  const bool cores = engine == MatmulEngine::mma;
   return fmt::format(
-      "cutegen::{}<{}{}, {}, kTileM, kTileN, kTileK, kThreads, kStages,\n"
-      "                      VECTOR_A, VECTOR_B, {}, {}>",
-      cores ? "MmaGemm" : "SimtGemm", cores ? element + ", " : "", type_of(c.a.operand),
-      type_of(c.b.operand), flag(along_depth(c.a)), flag(along_depth(c.b)));
+      "cutegen::{}<{}{}, kTileM, kTileN, kTileK, kThreads, kStages,\n"
+      "                      {}>",
+      cores ? "MmaGemm" : "SimtGemm", cores ? element_type(c, params) + ", " : "", factors, order);
+}
+
+// The placeholders of the template that depend on the engine.
+void engine_text(const Json& params, std::map<std::string, std::string>& t) {
+  const MatmulEngine engine = engine_of(params);
+  t["engine"] = engine == MatmulEngine::simt  ? "simt"
+                : engine == MatmulEngine::mma ? "mma"
+                                              : "wgmma_fp32";
+  if (engine == MatmulEngine::wgmma_fp32) {
+    t["resident"] = "constexpr int kResident = 1;  // CTAs that an SM holds";
+    t["align"] = "__align__(1024) ";
+    t["run"] =
+        "  if (!gemm.run(rows, columns, tile, first, last, storage)) return;  // a producer is "
+        "done\n"
+        "  gemm.repair(rows, columns, tile, first, last);";
+    return;
+  }
+  t["resident"] =
+      "// CTAs that an SM should hold: 128 registers for each thread, 256 if a thread has over 64 "
+      "results.\n"
+      "constexpr int kResident = (kTileM * kTileN > 64 * kThreads ? 256 : 512) / kThreads;";
+  t["align"] = "";
+  t["run"] = "  gemm.run(rows, columns, tile, first, last, storage);";
 }
 
 class Writer {
@@ -180,7 +211,6 @@ class Writer {
 
  private:
   int64_t number(const char* name) const { return params_.at(name).get<int64_t>(); }
-  bool cores() const { return params_.contains("tensor_cores") && number("tensor_cores") == 1; }
 
   Access access(const Operand& operand, int inst) {
     const std::string& name = c_.finish.names.at(operand.tensor);
@@ -201,9 +231,16 @@ class Writer {
     return fmt::format("({}) % {} == 0 ? {} : 1", extent, number("vector"), number("vector"));
   }
 
-  int64_t out_vector() const { return std::min<int64_t>(cores() ? 2 : 4, number("vector")); }
+  // Neighbouring results of a thread, as far as they are stored together.
+  int64_t out_vector() const {
+    const MatmulEngine engine = engine_of(params_);
+    int64_t most = engine == MatmulEngine::simt ? 4 : 2;
+    if (engine == MatmulEngine::wgmma_fp32 && turned(c_)) most = 1;
+    return std::min<int64_t>(most, number("vector"));
+  }
   std::string output_rule() const {
     if (number("vector") == 1 || c_.loops_n.empty()) return "1";
+    if (out_vector() == 1) return "1";
     return fmt::format("({}) % {} == 0 ? {} : 1", c_.loops_n.back().extent, out_vector(),
                        out_vector());
   }
@@ -272,10 +309,10 @@ class Writer {
     Layouts layouts(c_, code_, k.numbers);
     std::map<std::string, std::string> t;
     t["title"] = title(task_, c_.finish);
-    t["engine"] = cores() ? "mma" : "simt";
+    engine_text(params_, t);
     for (const char* name : {"tile_m", "tile_n", "tile_k", "threads", "stages"})
       t[name] = params_.at(name).dump();
-    t["gemm"] = gemm_type(c_, params_, cores());
+    t["gemm"] = gemm_type(c_, params_);
     t["compute"] =
         (split ? fmt::format("constexpr int kSplit = {};\n\n", number("split")) : "") + compute();
     t["a"] = name_of(c_.a);
@@ -338,8 +375,18 @@ class Writer {
 
 }  // namespace
 
+MatmulEngine engine_of(const Json& params) {
+  auto on = [&](const char* name) { return params.contains(name) && params.at(name) == 1; };
+  if (on("wgmma")) return MatmulEngine::wgmma_fp32;
+  return on("tensor_cores") ? MatmulEngine::mma : MatmulEngine::simt;
+}
+
+bool turned(const Contraction& c) {
+  return along_depth(c.a) && !along_depth(c.b);
+}
+
 std::string element_type(const Contraction& c, const Json& params) {
-  if (!params.contains("tensor_cores") || params.at("tensor_cores") != 1) return "float";
+  if (engine_of(params) != MatmulEngine::mma) return "float";
   switch (c.math_mode) {
     case MathMode::fp16:
       return "half_t";

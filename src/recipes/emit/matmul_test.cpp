@@ -14,9 +14,11 @@ using testing::Not;
 struct Case {
   Task task;
   RecipeMatch match;
-  explicit Case(const std::string& name, MathMode mode = MathMode::fp32) : task(golden_task(name)) {
+  explicit Case(const std::string& name, MathMode mode = MathMode::fp32,
+                const std::string& arch = "")
+      : task(golden_task(name)) {
     task.math_mode = mode;
-    match = match_recipe(task);
+    match = match_recipe(task, arch);
     if (match.recipe != "matmul") throw std::runtime_error(match.why);
   }
   KernelProgram program(const Json& changes = Json::object()) const {
@@ -156,6 +158,50 @@ TEST(Matmul, RefusesTilesThatDoNotFit) {
   EXPECT_FALSE(legal(c, {{"tile_k", 8}, {"vector", 4}}));  // too few vectors for the threads
   EXPECT_TRUE(legal(cores, {{"tensor_cores", 1}, {"stages", 4}}));
   EXPECT_FALSE(legal(cores, {{"tensor_cores", 1}, {"tile_k", 16}}));  // rows of 32 bytes
+}
+
+// On Hopper, float32 products may use its tensor cores; the plan then needs that GPU.
+TEST(Matmul, WgmmaNeedsHopperAndFp32) {
+  EXPECT_FALSE(Case("mm_plain").match.safe.contains("wgmma"));
+  EXPECT_FALSE(Case("mm_plain", MathMode::bf16, "sm_90a").match.safe.contains("wgmma"));
+  Case c("mm_plain", MathMode::fp32, "sm_90a");
+  const Json on{{"wgmma", 1}, {"tile_m", 128}, {"tile_n", 64}};
+  KernelProgram program = c.program(on);
+  EXPECT_EQ(program.plan.arch, std::vector<std::string>{"sm_90a"});
+  const std::string& source = program.sources.at("kernel.cu");
+  EXPECT_THAT(source, HasSubstr("WgmmaFp32Gemm<float, float, kTileM, kTileN, kTileK, kStages"));
+  EXPECT_THAT(source, HasSubstr("gemm.repair("));
+  Json off = c.match.safe;
+  off["wgmma"] = 0;
+  EXPECT_EQ(c.program(off).plan.arch, std::vector<std::string>{"sm_80+"});
+  EXPECT_THAT(c.source(off), HasSubstr("SimtGemm<"));
+}
+
+// A row-major B is read through registers; its columns become the instruction's rows.
+TEST(Matmul, WgmmaTurnsAPlainProduct) {
+  const Json on{{"wgmma", 1}, {"tile_m", 128}, {"tile_n", 64}};
+  auto block = [&](const std::string& name) {
+    return to_json(Case(name, MathMode::fp32, "sm_90a").program(on).plan)["steps"][0]["block"][0];
+  };
+  EXPECT_EQ(block("mm_plain"), 256 + 128);          // tile_n / 64 consumers
+  EXPECT_EQ(block("mm_bias_residual"), 256 + 256);  // tile_m / 64 consumers
+}
+
+TEST(Matmul, SafeChoiceOnHopperFollowsTheCost) {
+  Contraction c;
+  c.hopper = true;
+  c.loads.axes = {{4096, false, "M"}, {4096, false, "N"}, {4096, false, "K"}};
+  c.m = 0, c.n = 1, c.k = 2;
+  EXPECT_EQ(matmul_safe(c).at("wgmma"), 1);
+  EXPECT_EQ(matmul_safe(c).at("tile_m"), 128);
+  EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
+  c.loads.axes = {{128, false, "M"}, {4096, false, "N"}, {4096, false, "K"}};
+  EXPECT_GE(matmul_safe(c).at("split"), 2);
+  c.loads.axes = {{64, false, "M"}, {64, false, "N"}, {16, false, "K"}};
+  EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
+  Json wrong = matmul_safe(c);
+  wrong.update({{"wgmma", 1}, {"tile_m", 256}});
+  EXPECT_FALSE(matmul_legal(c, wrong));
 }
 
 // Sizes come from tensors: no number of the official shape is in source or plan.

@@ -121,7 +121,8 @@ void list_parameters(const Staged& staged, RecipeMatch& match) {
     }
 }
 
-State offer(RecipeMatch& match, recipes::Contraction product) {
+State offer(RecipeMatch& match, recipes::Contraction product, std::string_view arch) {
+  product.hopper = arch == kHopperArch;
   match.recipe = "matmul";
   match.why = "one matrix product (" + product.op + ") and pointwise work on its result";
   match.parameters = recipes::matmul_parameters(product);
@@ -129,7 +130,7 @@ State offer(RecipeMatch& match, recipes::Contraction product) {
   return product;
 }
 
-State offer(RecipeMatch& match, recipes::Stages stages) {
+State offer(RecipeMatch& match, recipes::Stages stages, std::string_view /*arch*/) {
   Staged staged{std::move(stages), {}, {}};
   name_parameters(staged);
   const auto& list = staged.stages.list;
@@ -159,7 +160,7 @@ Result<KernelProgram> program(const Task& task, const Staged& staged, const Json
 
 }  // namespace
 
-RecipeMatch match_recipe(const Task& task) {
+RecipeMatch match_recipe(const Task& task, std::string_view arch) {
   RecipeMatch match;
   for (const TensorInfo& tensor : task.tensors)
     if (tensor.mutated) {
@@ -173,7 +174,7 @@ RecipeMatch match_recipe(const Task& task) {
     return match;
   }
   match.state = std::make_shared<const State>(
-      std::visit([&](auto& f) { return offer(match, std::move(f)); }, *form));
+      std::visit([&](auto& f) { return offer(match, std::move(f), arch); }, *form));
   return match;
 }
 

@@ -6,11 +6,12 @@
 // is the safe one. Programs are shape-generic: sizes come from plan symbols.
 //
 // Example:
-//   auto m = match_recipe(task); if (m.recipe) auto p = instantiate(task, m, m.safe);
+//   auto m = match_recipe(task, "sm_90a"); if (m.recipe) auto p = instantiate(task, m, m.safe);
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/candidate.h"
@@ -32,7 +33,11 @@ struct RecipeMatch {
   std::shared_ptr<const void> state;  // private to the recipe
 };
 
-RecipeMatch match_recipe(const Task& task);
+// The architecture of Hopper GPUs, with their own instructions.
+inline constexpr std::string_view kHopperArch = "sm_90a";
+
+// `arch`: the GPU's architecture. kHopperArch adds what only Hopper has; empty: programs for any GPU.
+RecipeMatch match_recipe(const Task& task, std::string_view arch = {});
 Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, const Json& params);
 // The edits worth trying from `params`: one parameter changed at a time, most promising first.
 std::vector<Json> neighbours(const RecipeMatch& match, const Json& params);

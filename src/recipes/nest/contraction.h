@@ -30,6 +30,7 @@ struct Factor {
 struct Contraction {
   std::string op;  // "aten.mm.default"
   MathMode math_mode = MathMode::fp32;
+  bool hopper = false;  // the program may use what only sm_90a has
   Fused loads, finish;
   std::vector<int> batch_axes;  // of `loads`, outermost first
   int m = -1, n = -1, k = -1;   // axes of `loads`; -1: 1
