@@ -4,57 +4,119 @@
 #include <algorithm>
 
 namespace cutegen::ptx {
+namespace {
 
-void Clocks::begin() {
-  label_ = last_ = 1;
-  if (!vector_) return;
-  agents_ = warps_;
-  own_.fill(1);
-  known_ = {};
-  barriers_ = {};
+constexpr int kAgentsOfCta = 64, kMostAgentsOfMbarriers = 256;
+
+}  // namespace
+
+void ClockTable::begin(int ctas, int warps) {
+  warps_ = ctas * warps;
+  agents_ = 2 * warps_;  // with those of products
+  most_ = agents_ + std::min(ctas * kAgentsOfCta, kMostAgentsOfMbarriers);
+  last_ = 1;
+  own_.assign(size_t(most_), 1);
+  known_.resize(size_t(warps_));
+  for (Known& k : known_) {
+    k.seen.assign(size_t(most_), 0);
+    for (auto& fenced : k.fenced) fenced.assign(size_t(most_), 0);
+  }
+  barriers_.clear();
   places_.clear();
   mbarriers_.clear();
 }
 
-void Clocks::join(Labels& to, const Labels& from) const {
+void ClockTable::join(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) const {
+  if (from.empty()) return;
+  if (to.empty()) to.resize(size_t(most_));
   for (size_t u = 0; u < size_t(agents_); ++u) to[u] = std::max(to[u], from[u]);
 }
 
-void Clocks::give(int warp, Known& to) {
+void ClockTable::join(Known& to, const Known& from) const {
+  join(to.seen, from.seen);
+  for (size_t i = 0; i < to.fenced.size(); ++i) join(to.fenced[i], from.fenced[i]);
+}
+
+void ClockTable::give(int warp, Known& to) {
   const size_t w = size_t(warp);
-  join(to.seen, known_[w].seen);
+  join(to, known_[w]);
   to.seen[w] = own_[w];
-  join(to.fenced, known_[w].fenced);
   own_[w] = ++last_;
 }
 
-void Clocks::take(int warp, const Known& from) {
-  Known& known = known_[size_t(warp)];
-  join(known.seen, from.seen);
-  join(known.fenced, from.fenced);
+void ClockTable::take(int warp, const Known& from) {
+  join(known_[size_t(warp)], from);
 }
 
-void Clocks::fence_proxy(int warp) {
+uint32_t ClockTable::commit_products(int warp) {
+  const size_t agent = size_t(products_of(warp));
+  const uint32_t label = own_[agent];
+  own_[agent] = ++last_;
+  return label;
+}
+
+void ClockTable::wait_products(int warp, int other, uint32_t label) {
+  uint32_t& seen = known_[size_t(warp)].seen[size_t(products_of(other))];
+  seen = std::max(seen, label);
+}
+
+void ClockTable::fence(ProxyFence kind, int warp) {
   const size_t w = size_t(warp);
-  join(known_[w].fenced, known_[w].seen);
-  known_[w].fenced[w] = own_[w];
+  Known& known = known_[w];
+  join(known.fenced[size_t(kind)], known.seen);
+  known.fenced[size_t(kind)][w] = own_[w];
   own_[w] = ++last_;
 }
 
 // If there are more mbarriers than agents, the last agent serves several.
-void Clocks::init_mbarrier(uint64_t place) {
-  auto [it, fresh] = mbarriers_.try_emplace(place);
-  if (fresh) it->second.agent = agents_ < kMostAgents ? agents_++ : kMostAgents - 1;
+void ClockTable::init_mbarrier(uint64_t key) {
+  auto [it, fresh] = mbarriers_.try_emplace(key);
+  if (fresh) it->second.agent = agents_ < most_ ? agents_++ : most_ - 1;
 }
 
-void Clocks::complete_mbarrier(uint64_t place) {
-  PhaseClock& b = mbarriers_[place];
+void ClockTable::complete_mbarrier(uint64_t key) {
+  PhaseClock& b = mbarriers_[key];
   const size_t agent = size_t(b.agent);
-  join(b.done.seen, b.now.seen);
-  join(b.done.fenced, b.now.fenced);
+  join(b.done, b.now);
+  if (b.done.seen.empty()) b.done.seen.resize(size_t(most_));
   b.done.seen[agent] = own_[agent];
   own_[agent] = ++last_;
-  b.now = {};
+  forget(b.now);
+}
+
+void ClockTable::forget(Known& k) const {
+  std::fill(k.seen.begin(), k.seen.end(), 0);
+  for (auto& fenced : k.fenced) std::fill(fenced.begin(), fenced.end(), 0);
+}
+
+void Clocks::begin(int ctas, int rank, std::shared_ptr<ClockTable>* shared) {
+  label_ = 1;
+  rank_ = rank, first_ = rank * warps_;
+  if (!vector_) {
+    rank_ = first_ = 0;
+    return;
+  }
+  if (shared && *shared) {
+    table_ = *shared;
+    return;
+  }
+  table_ = shared ? std::make_shared<ClockTable>() : own_table_;
+  if (!table_) table_ = own_table_ = std::make_shared<ClockTable>();
+  table_->begin(ctas, warps_);
+  if (shared) *shared = table_;
+}
+
+int Clocks::warp_of_products(int agent) const {
+  const int number = first_ + agent;
+  return vector_ && number >= table_->warps() && number < 2 * table_->warps()
+             ? number - table_->warps() - first_
+             : -1;
+}
+
+bool Clocks::any_ordered(int other, uint32_t label) const {
+  for (int w = 0; w < warps_; ++w)
+    if (ordered(w, other, label)) return true;
+  return false;
 }
 
 }  // namespace cutegen::ptx

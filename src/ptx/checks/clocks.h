@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks: which work of a CTA's other warps happened before what a warp does now.
+// Clocks: which work of other warps happened before what a warp does now.
 //
 // Contract: the work of a warp between two synchronisations has a label. If all barriers are for
-// the whole CTA, one label serves all warps. Otherwise each warp has a vector clock of labels.
-// ordered(w, u, label): the work of warp u under `label` happened before what w does now.
+// the whole CTA, one label serves all warps. Otherwise each warp has a vector clock of labels, and
+// the CTAs of a cluster share one ClockTable. ordered(w, u, label): the work of warp u under
+// `label` happened before what w does now.
 //
-// An agent makes the copies that complete on an mbarrier; agents are numbered after the warps.
-// visible(w, u, label): a proxy fence lies between u's work at `label` and what w does now, so that
-// the asynchronous proxy sees that work.
+// A warp of another CTA has a number relative to this one: peer(rank, warp). An agent makes the
+// copies that complete on an mbarrier; another one does what the products (wgmma) of a warp read,
+// so that one warp can release for all four what their products have read. visible(w, u, label): a
+// proxy fence lies between u's work at `label` and what w does now, so that the asynchronous proxy
+// sees that work.
 //
 // Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
 #pragma once
@@ -15,65 +18,128 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 namespace cutegen::ptx {
 
-class Clocks {
+// The memory for which a proxy fence orders accesses.
+enum class ProxyFence : uint8_t { shared, global };
+
+// The vector clocks of all warps of a CTA or of a cluster, and of the mbarriers' agents after them.
+class ClockTable {
  public:
-  static constexpr int kMostAgents = 64;  // warps, then those of mbarriers
-  Clocks(int warps, bool vector) : warps_(warps), agents_(warps), vector_(vector) {}
-  void begin();
-  bool vector() const { return vector_; }
-  uint32_t label(int agent) const { return vector_ ? own_[size_t(agent)] : label_; }
-  bool ordered(int warp, int other, uint32_t label) const {
-    return warp == other ||
-           (vector_ ? label <= known_[size_t(warp)].seen[size_t(other)] : label != label_);
-  }
-  bool visible(int warp, int other, uint32_t label) const {
-    return label <= known_[size_t(warp)].fenced[size_t(other)];
-  }
-  // A barrier of all warps.
-  void join() { ++label_; }
-  void arrive(int warp, int barrier) { give(warp, barriers_[size_t(barrier)]); }
-  void leave(int warp, int barrier) { take(warp, barriers_[size_t(barrier)]); }
-  void clear(int barrier) { barriers_[size_t(barrier)] = {}; }
-  // A warp synchronises through a place in shared memory.
-  void release(int warp, uint64_t place) { give(warp, places_[place]); }
-  void acquire(int warp, uint64_t place) { take(warp, places_[place]); }
-
-  // fence.proxy.async by a warp.
-  void fence_proxy(int warp);
-  // An mbarrier at a place in shared memory. Its agent does the work of the copies that it counts.
-  void init_mbarrier(uint64_t place);
-  int agent_of(uint64_t place) { return mbarriers_[place].agent; }
-  bool is_agent(int other) const { return other >= warps_; }
-  void arrive_mbarrier(int warp, uint64_t place) { give(warp, mbarriers_[place].now); }
-  void complete_mbarrier(uint64_t place);
-  void wait_mbarrier(int warp, uint64_t place) { take(warp, mbarriers_[place].done); }
-
- private:
-  using Labels = std::array<uint32_t, kMostAgents>;
+  // What a warp knows, or what it has passed on: labels by agent. Empty: nothing.
   struct Known {
-    Labels seen{}, fenced{};
+    std::vector<uint32_t> seen;
+    std::array<std::vector<uint32_t>, 2> fenced;  // by ProxyFence
   };
+  void begin(int ctas, int warps);
+  int warps() const { return warps_; }  // of all CTAs
+  // The agent of a warp's products. Its label ends with each group of them.
+  int products_of(int warp) const { return warps_ + warp; }
+  uint32_t commit_products(int warp);
+  // `warp` has waited for the products of `other` up to a label.
+  void wait_products(int warp, int other, uint32_t label);
+  uint32_t label(int agent) const { return own_[size_t(agent)]; }
+  uint32_t seen(int warp, int other) const { return known_[size_t(warp)].seen[size_t(other)]; }
+  uint32_t fenced(ProxyFence kind, int warp, int other) const {
+    return known_[size_t(warp)].fenced[size_t(kind)][size_t(other)];
+  }
+  void give(int warp, Known& to);
+  void take(int warp, const Known& from);
+  void fence(ProxyFence kind, int warp);
+  void forget(Known& k) const;
+  Known& barrier(uint64_t number) { return barriers_[number]; }
+  Known& place(uint64_t key) { return places_[key]; }
+  // mbarriers, by the same keys as places.
   struct PhaseClock {
     Known now, done;  // of the arrivals in this phase; of all completed phases
     int agent = 0;
   };
-  void give(int warp, Known& to);
-  void take(int warp, const Known& from);
-  void join(Labels& to, const Labels& from) const;
+  PhaseClock& mbarrier(uint64_t key) { return mbarriers_[key]; }
+  void init_mbarrier(uint64_t key);
+  void complete_mbarrier(uint64_t key);
 
-  int warps_, agents_;  // agents_: with those of mbarriers
-  bool vector_;
-  uint32_t label_ = 1, last_ = 1;
-  Labels own_{};
-  std::array<Known, 32> known_{};
-  std::array<Known, 16> barriers_{};
-  std::unordered_map<uint64_t, Known> places_;
+ private:
+  void join(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) const;
+  void join(Known& to, const Known& from) const;
+
+  int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: with the mbarriers' agents so far
+  uint32_t last_ = 1;
+  std::vector<uint32_t> own_;
+  std::vector<Known> known_;  // by warp
+  std::unordered_map<uint64_t, Known> barriers_, places_;
   std::unordered_map<uint64_t, PhaseClock> mbarriers_;
+};
+
+// The part of a ClockTable that belongs to one CTA.
+class Clocks {
+ public:
+  Clocks(int warps, bool vector) : warps_(warps), vector_(vector) {}
+  // ctas: of the cluster. The first of them makes `shared`, unless it is nullptr.
+  void begin(int ctas = 1, int rank = 0, std::shared_ptr<ClockTable>* shared = nullptr);
+  bool vector() const { return vector_; }
+  uint32_t label(int agent) const { return vector_ ? table_->label(first_ + agent) : label_; }
+  bool ordered(int warp, int other, uint32_t label) const {
+    return warp == other ||
+           (vector_ ? label <= table_->seen(first_ + warp, first_ + other) : label != label_);
+  }
+  bool visible(ProxyFence kind, int warp, int other, uint32_t label) const {
+    return label <= table_->fenced(kind, first_ + warp, first_ + other);
+  }
+  // The number of a warp, or of an agent, of the CTA with this rank.
+  int peer(size_t rank, int warp) const { return (int(rank) - rank_) * warps_ + warp; }
+  // The reverse for a warp: its rank in the cluster.
+  int rank_of(int warp) const { return (first_ + warp) / warps_; }
+  int first() const { return first_; }
+  bool is_agent(int other) const {
+    return vector_ ? first_ + other >= table_->warps() : other >= warps_;
+  }
+  // The agent of a warp's products, and the warp of such an agent (-1: another agent).
+  int products_of(int warp) const { return table_->products_of(first_ + warp) - first_; }
+  int warp_of_products(int agent) const;
+  uint32_t commit_products(int warp) { return table_->commit_products(first_ + warp); }
+  void wait_products(int warp, int other, uint32_t label) {
+    table_->wait_products(first_ + warp, first_ + other, label);
+  }
+  bool is_peer(int warp) const { return warp < 0 || (warp >= warps_ && !is_agent(warp)); }
+
+  // A barrier of all warps.
+  void join() { ++label_; }
+  void arrive(int warp, int barrier) { table_->give(first_ + warp, table_->barrier(at(barrier))); }
+  void leave(int warp, int barrier) { table_->take(first_ + warp, table_->barrier(at(barrier))); }
+  void clear(int barrier) { table_->forget(table_->barrier(at(barrier))); }
+  // A warp synchronises through a place in this CTA's shared memory, or in its cluster.
+  void release(int warp, uint64_t place) { table_->give(first_ + warp, table_->place(key(place))); }
+  void acquire(int warp, uint64_t place) { table_->take(first_ + warp, table_->place(key(place))); }
+
+  void fence_proxy(ProxyFence kind, int warp) { table_->fence(kind, first_ + warp); }
+  // An mbarrier at a place in shared memory. Its agent does the work of the copies that it counts.
+  void init_mbarrier(uint64_t place) { table_->init_mbarrier(key(place)); }
+  int agent_of(uint64_t place) { return table_->mbarrier(key(place)).agent - first_; }
+  void arrive_mbarrier(int warp, uint64_t place) {
+    table_->give(first_ + warp, table_->mbarrier(key(place)).now);
+  }
+  void complete_mbarrier(uint64_t place) { table_->complete_mbarrier(key(place)); }
+  void wait_mbarrier(int warp, uint64_t place) {
+    table_->take(first_ + warp, table_->mbarrier(key(place)).done);
+  }
+  // Whether the warp has synchronised with some warp of this CTA since `label` of `other`.
+  bool any_ordered(int other, uint32_t label) const;
+
+ private:
+  static constexpr int kRankShift = 40;  // above all places in shared memory
+  uint64_t at(int barrier) const { return uint64_t(barrier) | uint64_t(rank_) << kRankShift; }
+  uint64_t key(uint64_t place) const {
+    return ~place == 0 ? place : place | uint64_t(rank_) << kRankShift;
+  }
+
+  int warps_, rank_ = 0, first_ = 0;  // first_: number of warp 0 in the table
+  bool vector_;
+  uint32_t label_ = 1;
+  std::shared_ptr<ClockTable> table_, own_table_;
 };
 
 }  // namespace cutegen::ptx

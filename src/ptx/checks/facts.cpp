@@ -28,6 +28,7 @@ bool may_be_shared(const Inst& in) {
 HazardFacts hazard_facts(const Program& p, int64_t block_threads) {
   HazardFacts f;
   f.access_index.assign(p.code.size(), -1);
+  f.partial_order = p.uses_clusters || !p.wgmmas.empty();
   for (size_t pc = 0; pc < p.code.size(); ++pc) {
     const Inst& in = p.code[pc];
     if (in.op == Op::barrier && !whole(p, in, block_threads)) f.partial_order = true;

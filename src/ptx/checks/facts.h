@@ -22,8 +22,8 @@ inline Touch touch_of(const Inst& in) {
 
 struct HazardFacts {
   int shared_shift = 2, global_shift = 2;  // log2 of a granule
-  // More than barriers of the whole CTA orders its warps: barriers of some warps, or atomics and
-  // volatile accesses of shared memory.
+  // More than barriers of the whole CTA orders its warps: barriers of some warps or of a cluster,
+  // atomics and volatile accesses of shared memory, proxy fences.
   bool partial_order = false;
   bool shared_atomics = false;
   bool asynchronous = false;          // mbarriers and copies of the asynchronous proxy

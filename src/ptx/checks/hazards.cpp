@@ -75,15 +75,19 @@ Hazards::Hazards(const Program& program, const Checks& checks, LaunchHazards& sh
 
 void Hazards::fence(int warp, uint8_t kind) {
   if (kind == kDependencyWait) waited |= 1u << warp;
-  if (kind == kFenceProxy && clocks.vector()) clocks.fence_proxy(warp);
+  const bool proxy = clocks.vector();
+  if (proxy && (kind == kFenceProxy || kind == kFenceProxyShared))
+    clocks.fence_proxy(ProxyFence::shared, warp);
+  if (proxy && (kind == kFenceProxy || kind == kFenceProxyGlobal))
+    clocks.fence_proxy(ProxyFence::global, warp);
   if (!global) return;
   if (kind == kFenceGpu) global->publish();
   if (kind == kFenceCta) global->release();
 }
 
-void Hazards::begin(int64_t cta) {
+void Hazards::begin(int64_t cta, const InCluster& in) {
   waited = 0;
-  clocks.begin();
+  clocks.begin(in.ctas, in.rank, in.ctas > 1 ? in.clocks : nullptr);
   std::fill(seen_.begin(), seen_.end(), Seen{});
   if (shared) shared->begin();
   if (global) global->begin(cta);

@@ -34,7 +34,12 @@ std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory, const Prog
 struct Hazards {
   Hazards(const Program& program, const Checks& checks, LaunchHazards& launch, int warps,
           size_t shared_bytes);
-  void begin(int64_t cta);
+  // The place of the CTA in its cluster, whose CTAs share the clocks.
+  struct InCluster {
+    int ctas = 1, rank = 0;
+    std::shared_ptr<ClockTable>* clocks = nullptr;
+  };
+  void begin(int64_t cta, const InCluster& in);
   // Warp `warp` arrives at a barrier.
   void arrive(int warp, int barrier);
   // A barrier releases the warps of `waiting`.

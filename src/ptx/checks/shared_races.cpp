@@ -7,12 +7,10 @@
 namespace cutegen::ptx {
 namespace {
 
-// cells_ with labels: label << 8 | atomic << 7 | warp or agent
-uint64_t labelled(uint32_t label, bool is_atomic, int agent) {
-  return uint64_t(label) << 8 | uint64_t(is_atomic) << 7 | uint64_t(agent);
-}
-int agent_in(uint64_t cell) {
-  return int(cell & 0x7f);
+// cells_ with labels: label << 16 | atomic << 15 | by cp.async << 14 | number in the clocks' table
+constexpr uint64_t kAtomic = 1 << 15, kByAsyncCopy = 1 << 14, kNumber = kByAsyncCopy - 1;
+uint32_t label_in(uint64_t cell) {
+  return uint32_t(cell >> 16);
 }
 
 // The lanes with a granule of their bytes for which `is_bad` holds; it is called for every granule.
@@ -50,6 +48,21 @@ bool note(Touch touch, int warp, uint64_t& cell, uint32_t* atomics) {
 
 }  // namespace
 
+uint64_t SharedRaces::labelled(bool is_atomic, int other) const {
+  return uint64_t(clocks_.label(other)) << 16 | (is_atomic ? kAtomic : 0) |
+         uint64_t(other + clocks_.first());
+}
+
+// Relative to this CTA, as warps are.
+int SharedRaces::writer_of(uint64_t cell) const {
+  return int(cell & kNumber) - clocks_.first();
+}
+
+template <class F>
+void SharedRaces::each_granule(uint64_t from, uint64_t to, F f) const {
+  for (size_t g = from >> facts_.shared_shift; g <= (to - 1) >> facts_.shared_shift; ++g) f(g);
+}
+
 SharedRaces::SharedRaces(const HazardFacts& facts, const Clocks& clocks, int warps,
                          size_t shared_bytes)
     : facts_(facts),
@@ -69,6 +82,9 @@ void SharedRaces::begin() {
   join();
   std::fill(reads_.begin(), reads_.end(), 0);
   std::fill(traces_.begin(), traces_.end(), Trace{});
+  std::fill(peer_reads_.begin(), peer_reads_.end(), 0);
+  std::fill(product_reads_.begin(), product_reads_.end(), 0);
+  peers_.clear();
 }
 
 void SharedRaces::join() {
@@ -83,13 +99,29 @@ void SharedRaces::join() {
 uint32_t SharedRaces::touch(Touch touch, int warp, int32_t pc, uint32_t lanes,
                             const AddressSummary& s, const uint64_t* at, uint32_t bytes) {
   const uint64_t end = s.high + bytes;
-  if (const int32_t i = facts_.access_index[size_t(pc)]; i >= 0) {
+  const bool peer = clocks_.is_peer(warp);
+  if (peer) note_peer(warp, pc);
+  if (const int32_t i = facts_.access_index[size_t(pc)]; i >= 0 && !peer) {
     traces_[size_t(warp) * facts_.access_pc.size() + size_t(i)] = {
         clocks_.label(warp), uint32_t(s.low), uint32_t(end), s.contiguous ? bytes : 0};
   }
   if (!clocks_.vector()) return simple(touch, warp, lanes, s, at, bytes);
   return lanes_where(lanes, at, bytes, facts_.shared_shift,
                      [&](size_t g) { return partial(touch, warp, g); });
+}
+
+uint32_t SharedRaces::multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at,
+                               uint32_t bytes) {
+  const int agent = clocks_.products_of(warp);
+  const uint32_t label = clocks_.label(agent);
+  note_peer(agent, pc);
+  if (product_reads_.empty()) product_reads_.resize(granules_ * warps_);
+  return lanes_where(lanes, at, bytes, facts_.shared_shift, [&](size_t g) {
+    int other = 0;
+    bool wrote = false;
+    product_reads_[g * warps_ + size_t(warp)] = label;
+    return clash(Touch::read, warp, g, other, wrote);
+  });
 }
 
 uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
@@ -134,11 +166,31 @@ bool SharedRaces::partial(Touch touch, int warp, size_t g) {
   int other = 0;
   bool wrote = false;
   const bool bad = clash(touch, warp, g, other, wrote);
-  if (touch == Touch::read)
-    reads_[g * warps_ + size_t(warp)] = clocks_.label(warp);
+  if (touch != Touch::read)
+    cells_[g] = labelled(touch == Touch::atomic, warp);
+  else if (clocks_.is_peer(warp))
+    note_peer_read(warp, g);
   else
-    cells_[g] = labelled(clocks_.label(warp), touch == Touch::atomic, warp);
+    reads_[g * warps_ + size_t(warp)] = clocks_.label(warp);
   return bad;
+}
+
+// Remembers the last access of a warp of another CTA, or of an agent.
+void SharedRaces::note_peer(int other, int32_t pc) {
+  const size_t number = size_t(other + clocks_.first());
+  if (number >= peers_.size()) peers_.resize(number + 1);
+  peers_[number] = {clocks_.label(other), pc};
+}
+
+void SharedRaces::note_peer_read(int other, size_t g) {
+  if (peer_reads_.empty()) peer_reads_.resize(granules_);
+  peer_reads_[g] = labelled(false, other);
+}
+
+bool SharedRaces::peer_read(int warp, size_t g, int& other) const {
+  if (peer_reads_.empty() || !peer_reads_[g]) return false;
+  other = writer_of(peer_reads_[g]);
+  return !clocks_.ordered(warp, other, label_in(peer_reads_[g]));
 }
 
 // Finds another warp with an access to granule g that nothing orders before one by `warp`.
@@ -153,27 +205,40 @@ bool SharedRaces::clash(Touch touch, int warp, size_t g, int& other, bool& wrote
     other = std::countr_zero(found);
     return found != 0;
   }
-  other = agent_in(cell);
-  const bool both_atomic = touch == Touch::atomic && (cell >> 7 & 1);
-  if (cell && !both_atomic && !clocks_.ordered(warp, other, uint32_t(cell >> 8))) return true;
+  other = writer_of(cell);
+  const bool both_atomic = touch == Touch::atomic && (cell & kAtomic);
+  if (cell && !both_atomic && !clocks_.ordered(warp, other, label_in(cell))) return true;
   wrote = false;
   if (touch == Touch::read) return false;
   for (size_t u = 0; u < warps_; ++u) {
     other = int(u);
     if (!clocks_.ordered(warp, other, reads_[g * warps_ + u])) return true;
   }
-  return false;
+  if (!product_reads_.empty()) {
+    for (size_t u = 0; u < warps_; ++u) {
+      other = clocks_.products_of(int(u));
+      if (!clocks_.ordered(warp, other, product_reads_[g * warps_ + u])) return true;
+    }
+  }
+  return peer_read(warp, g, other);
 }
 
 SharedRaces::Party SharedRaces::party(Touch touch, int warp, uint64_t at, uint32_t bytes) const {
   Party p;
-  for (size_t g = at >> facts_.shared_shift; g <= (at + bytes - 1) >> facts_.shared_shift; ++g) {
-    if (clash(touch, warp, g, p.warp, p.wrote)) break;
-    p.warp = -1;
-  }
-  if (p.warp < 0) return p;
-  if (clocks_.is_agent(p.warp)) {
-    p.is_copy = true, p.pc = copy_pc_[size_t(p.warp)];
+  int other = 0;
+  bool found = false;
+  each_granule(at, at + bytes,
+               [&](size_t g) { found = found || clash(touch, warp, g, other, p.wrote); });
+  if (!found) return p;
+  p.warp = other;
+  if (clocks_.is_agent(other) || clocks_.is_peer(other)) {
+    const size_t number = size_t(other + clocks_.first());
+    p.is_copy = clocks_.is_agent(other), p.pc = peers_[number].pc;
+    if (const int of = clocks_.warp_of_products(other); of >= 0) {
+      p.is_copy = false, p.warp = of;
+      return p;
+    }
+    if (!p.is_copy) p.rank = int(number / warps_), p.warp = int(number % warps_);
     return p;
   }
   for (size_t i = 0; i < facts_.access_pc.size(); ++i) {
@@ -188,31 +253,61 @@ SharedRaces::Party SharedRaces::party(Touch touch, int warp, uint64_t at, uint32
 }
 
 bool SharedRaces::may_copy(Touch touch, int warp, uint64_t from, uint64_t to) const {
-  int other = 0;
-  bool wrote = false;
-  for (size_t g = from >> facts_.shared_shift; g <= (to - 1) >> facts_.shared_shift; ++g)
-    if (clash(touch, warp, g, other, wrote)) return false;
-  return true;
+  bool fine = true;
+  each_granule(from, to, [&](size_t g) {
+    int other = 0;
+    bool wrote = false;
+    fine = fine && !clash(touch, warp, g, other, wrote);
+  });
+  return fine;
 }
 
-bool SharedRaces::visible(int warp, uint64_t from, uint64_t to) const {
-  for (size_t g = from >> facts_.shared_shift; g <= (to - 1) >> facts_.shared_shift; ++g) {
-    const int writer = agent_in(cells_[g]);
-    if (!cells_[g] || clocks_.is_agent(writer)) continue;
-    if (!clocks_.visible(warp, writer, uint32_t(cells_[g] >> 8))) return false;
+bool SharedRaces::visible(int warp, uint64_t from, uint64_t to, bool plain) const {
+  bool fine = true;
+  each_granule(from, to, [&](size_t g) {
+    const uint64_t cell = cells_[g];
+    const int writer = writer_of(cell);
+    if (!cell || clocks_.is_agent(writer) || (plain && (cell & kByAsyncCopy))) return;
+    fine = fine && clocks_.visible(ProxyFence::shared, warp, writer, label_in(cell));
+  });
+  return fine;
+}
+
+void SharedRaces::by_async_copy(int warp, uint32_t lanes, const uint64_t* at, uint32_t bytes) {
+  const uint64_t mine = labelled(false, warp);
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    const uint64_t from = at[std::countr_zero(m)];
+    each_granule(from, from + bytes, [&](size_t g) {
+      if (cells_[g] == mine) cells_[g] |= kByAsyncCopy;
+    });
   }
-  return true;
 }
 
 void SharedRaces::copied(int agent, int32_t pc, uint64_t from, uint64_t to) {
-  copy_pc_[size_t(agent)] = pc;
-  for (size_t g = from >> facts_.shared_shift; g <= (to - 1) >> facts_.shared_shift; ++g)
-    cells_[g] = labelled(clocks_.label(agent), false, agent);
+  note_peer(agent, pc);
+  each_granule(from, to, [&](size_t g) { cells_[g] = labelled(false, agent); });
 }
 
-void SharedRaces::released(int warp, uint64_t from, uint64_t to) {
-  for (size_t g = from >> facts_.shared_shift; g <= (to - 1) >> facts_.shared_shift; ++g)
-    reads_[g * warps_ + size_t(warp)] = clocks_.label(warp);
+void SharedRaces::released(int reader, int32_t pc, uint64_t from, uint64_t to) {
+  const bool own = reader >= 0 && reader < int(warps_);
+  if (!own) note_peer(reader, pc);
+  each_granule(from, to, [&](size_t g) {
+    if (own)
+      reads_[g * warps_ + size_t(reader)] = clocks_.label(reader);
+    else
+      note_peer_read(reader, g);
+  });
+}
+
+// An access of a warp is over if one of this CTA's warps has synchronised with it.
+SharedRaces::Party SharedRaces::unfinished() const {
+  for (size_t number = 0; number < peers_.size(); ++number) {
+    const int other = int(number) - clocks_.first();
+    const PeerTrace& t = peers_[number];
+    if (t.pc < 0 || clocks_.is_agent(other) || clocks_.any_ordered(other, t.label)) continue;
+    return {.warp = int(number % warps_), .pc = t.pc, .rank = int(number / warps_)};
+  }
+  return {};
 }
 
 }  // namespace cutegen::ptx

@@ -5,6 +5,8 @@
 // unordered access of another warp; party() then names that access. If all barriers are for the
 // whole CTA, a granule stores two sets of warps: its readers and its writers since the last
 // barrier. Otherwise it stores the label (clocks.h) of the last write and of each warp's last read.
+// Warps of other CTAs of the cluster have the numbers of Clocks::peer(); of their reads a granule
+// stores the last one only, so the check may miss a race, but never invents one.
 //
 // Example: if (uint32_t bad = races.touch(Touch::read, w, pc, lanes, summary, at, 4)) ...
 #pragma once
@@ -24,11 +26,15 @@ class SharedRaces {
   uint32_t touch(Touch touch, int warp, int32_t pc, uint32_t lanes, const AddressSummary& s,
                  const uint64_t* at, uint32_t bytes);
 
+  // The same for a product (wgmma) that reads these bytes.
+  uint32_t multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at, uint32_t bytes);
+
   struct Party {
     int warp = -1, lane = -1;  // lane -1: one of the warp's
     int32_t pc = -1;           // -1: no longer known
     bool wrote = false;
     bool is_copy = false;  // by cp.async.bulk; `warp` is no warp
+    int rank = -1;         // of the warp's CTA; -1: this one
   };
   // The unordered access of another warp to bytes [at, at + bytes).
   Party party(Touch touch, int warp, uint64_t at, uint32_t bytes) const;
@@ -36,21 +42,37 @@ class SharedRaces {
   // Copies of the asynchronous proxy touch bytes [from, to). Only with vector clocks.
   // Whether an access that `warp` starts is ordered behind all others; nothing is recorded.
   bool may_copy(Touch touch, int warp, uint64_t from, uint64_t to) const;
-  // Whether proxy fences make the last writes visible to a copy that `warp` starts.
-  bool visible(int warp, uint64_t from, uint64_t to) const;
+  // Whether proxy fences make the last writes visible to a copy that `warp` starts. `plain`: writes
+  // by cp.async need no fence.
+  bool visible(int warp, uint64_t from, uint64_t to, bool plain = false) const;
   // The copy at `pc` has written them; an mbarrier counts it.
   void copied(int agent, int32_t pc, uint64_t from, uint64_t to);
-  // A copy has read them, and `warp` has waited for it.
-  void released(int warp, uint64_t from, uint64_t to);
+  // A copy has read them, and `reader` has waited for it: a warp, or the agent of an mbarrier.
+  void released(int reader, int32_t pc, uint64_t from, uint64_t to);
+  // A write by cp.async, which touch() has recorded.
+  void by_async_copy(int warp, uint32_t lanes, const uint64_t* at, uint32_t bytes);
+  // An access by another CTA that may come after the end of this one; warp -1: none.
+  Party unfinished() const;
 
  private:
   struct Trace {  // the last time an instruction of a warp touched shared memory
     uint32_t label = 0, low = 0, end = 0, stride = 0;  // stride 0: not contiguous
   };
+  struct PeerTrace {  // the last access of a warp of another CTA, or of an agent
+    uint32_t label = 0;
+    int32_t pc = -1;
+  };
   uint32_t simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
                   const uint64_t* at, uint32_t bytes);
   bool partial(Touch touch, int warp, size_t g);
   bool clash(Touch touch, int warp, size_t g, int& other, bool& wrote) const;
+  bool peer_read(int warp, size_t g, int& other) const;
+  void note_peer(int other, int32_t pc);
+  void note_peer_read(int other, size_t g);
+  uint64_t labelled(bool is_atomic, int other) const;
+  int writer_of(uint64_t cell) const;
+  template <class F>
+  void each_granule(uint64_t from, uint64_t to, F f) const;
 
   const HazardFacts& facts_;
   const Clocks& clocks_;
@@ -58,9 +80,11 @@ class SharedRaces {
   std::vector<uint64_t> cells_;    // whole barriers: writers << 32 | readers; else label, warp
   std::vector<uint32_t> atomics_;  // whole barriers: warps
   std::vector<uint32_t> reads_;    // else: labels by granule and warp
-  std::vector<Trace> traces_;      // by warp and access
-  size_t low_ = 0, high_ = 0;      // granules touched since the last barrier
-  std::array<int32_t, Clocks::kMostAgents> copy_pc_{};  // the last copy of each agent
+  std::vector<uint32_t> product_reads_;  // the same by products; may be empty
+  std::vector<uint64_t> peer_reads_;  // else: the last read by a warp of another CTA; may be empty
+  std::vector<Trace> traces_;         // by warp and access
+  std::vector<PeerTrace> peers_;      // by number in the table of clocks
+  size_t low_ = 0, high_ = 0;         // granules touched since the last barrier
 };
 
 }  // namespace cutegen::ptx

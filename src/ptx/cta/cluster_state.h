@@ -9,8 +9,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "ptx/checks/clocks.h"
 #include "ptx/model/counting.h"
 
 namespace cutegen::ptx {
@@ -51,8 +53,9 @@ class ClusterState {
   int64_t arrived() const { return count(true); }
   int64_t alive() const { return count(false); }
 
-  const int64_t unit;  // number of the cluster in the grid
-  CtaWork work;        // of its ended CTAs
+  const int64_t unit;                  // number of the cluster in the grid
+  std::shared_ptr<ClockTable> clocks;  // of its CTAs' checks; the first one makes it
+  CtaWork work;                        // of its ended CTAs
 
  private:
   int64_t count(bool arrived_only) const;

@@ -67,7 +67,9 @@ void CtaState::begin(int64_t index, Counting& counter, std::shared_ptr<ClusterSt
   std::fill(mbarrier_waits.begin(), mbarrier_waits.end(), MbarrierWait{});
   bulk.begin(warps.size() * 32);
   guard.clear();
-  if (hazards) hazards->begin(linear);
+  if (hazards && cluster)
+    hazards->begin(linear, {int(job.cluster_size()), int(rank), &cluster->clocks});
+  if (hazards && !cluster) hazards->begin(linear, {});
   pending.reset();
   // A word that nobody has written reads as NaN, in every run.
   if (!shared.empty()) std::memset(shared.data(), 0xff, shared.size());
@@ -93,6 +95,13 @@ std::string CtaState::place(int32_t pc) const {
   const std::string text = sanitize(line.text, 60);
   if (line.source_line > 0) return fmt::format("line {} ({})", line.source_line, text);
   return fmt::format("ptx line {} ({})", line.line, text);
+}
+
+std::array<int64_t, 3> CtaState::place_of(int rank_in_cluster) const {
+  if (rank_in_cluster < 0) return at;
+  const auto& g = job.config.grid;
+  const int64_t other = job.cta_of(job.unit_of(at), rank_in_cluster);
+  return {other % g[0], other / g[0] % g[1], other / (g[0] * g[1])};
 }
 
 // pc -1: unknown.

@@ -52,6 +52,8 @@ struct CtaState {
   Finding located(const Warp& w, int lane, Finding found) const;
   // "line 12 (bar.sync 1, 64)"
   std::string place(int32_t pc) const;
+  // The place of a CTA of the cluster in the grid; -1: this one.
+  std::array<int64_t, 3> place_of(int rank_in_cluster) const;
   Finding::Party party(int32_t pc, int thread, const std::array<int64_t, 3>& of) const;
 
   uint64_t executed() const;                 // warp instructions so far

@@ -4,7 +4,7 @@
 // Contract: call before an access of shared memory, if the guard has any marks. Returns false after
 // a finding.
 //
-// Example: if (cta.guard.any() && !check_guard(cta, access)) return false;
+// Example: if (cta.guard.any() && !check_guard(cta, cta, access)) return false;
 #pragma once
 
 #include "ptx/cta/cta_state.h"
@@ -12,9 +12,10 @@
 
 namespace cutegen::ptx {
 
-bool check_guard(CtaState& cta, const WarpAccess& a);
+// owner: the CTA whose shared memory `cta` accesses.
+bool check_guard(CtaState& cta, const CtaState& owner, const WarpAccess& a);
 // Reports what holds some of the bytes [from, to). what: "a copy to", "read of 4 bytes at".
-void report_held(CtaState& cta, const Warp& w, int lane, const std::string& what, uint64_t from,
-                 uint64_t to);
+void report_held(CtaState& cta, const CtaState& owner, const Warp& w, int lane,
+                 const std::string& what, uint64_t from, uint64_t to);
 
 }  // namespace cutegen::ptx

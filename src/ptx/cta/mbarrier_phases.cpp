@@ -7,24 +7,32 @@
 
 namespace cutegen::ptx {
 
-bool MbarrierPhases::fail(const Warp& w, int lane, uint64_t at, const std::string& what) {
-  cta_.report(w, lane,
-              {.kind = "bad_mbarrier",
-               .message = fmt::format("mbarrier at offset {} of shared memory: {}", at, what),
-               .address = at,
-               .buffer = "shared memory"});
+bool MbarrierPhases::fail(const Warp& w, int lane, const CtaState& owner, uint64_t at,
+                          const std::string& what) {
+  const std::string whose = &owner == &cta_ ? "" : fmt::format(" of rank {}", owner.rank);
+  cta_.report(
+      w, lane,
+      {.kind = "bad_mbarrier",
+       .message = fmt::format("mbarrier at offset {} of shared memory{}: {}", at, whose, what),
+       .address = at,
+       .buffer = "shared memory"});
   return false;
 }
 
-bool MbarrierPhases::own_place(uint64_t& at) {
+CtaState* MbarrierPhases::owner_of(const Warp& w, int lane, uint64_t& at) {
   const uint64_t tag = at >> kRankShift;
-  if (tag == 0) return true;
-  if (!cta_.cluster || tag - 1 >= cta_.cluster->size()) return true;  // out of bounds
-  at &= kSharedOfCta - 1;
-  if (tag - 1 == cta_.rank) return true;
-  cta_.status = LaunchStatus::unsupported;
-  cta_.reason = "an mbarrier or a copy of another CTA of the cluster is not simulated";
-  return false;
+  if (tag == 0 || !cta_.cluster || tag - 1 >= cta_.cluster->size()) return &cta_;
+  at &= kSharedOfCta - 1;  // beyond the cluster the address stays out of bounds
+  CtaState* owner = cta_.cluster->at(tag - 1);
+  if (owner) return owner;
+  cta_.report(w, lane,
+              {.kind = "exited_cta",
+               .message = fmt::format("an access of the shared memory of rank {}, which has ended: "
+                                      "it must wait until no CTA of the cluster uses it",
+                                      tag - 1),
+               .address = at,
+               .buffer = "shared memory"});
+  return nullptr;
 }
 
 bool MbarrierPhases::valid_address(Warp& w, uint32_t mask, const AddressSummary& sum,
@@ -38,25 +46,27 @@ bool MbarrierPhases::valid_address(Warp& w, uint32_t mask, const AddressSummary&
   return false;
 }
 
-bool MbarrierPhases::live(const Warp& w, int lane, uint64_t at) {
-  if (cta_.mbarriers.find(at)) return true;
-  return fail(w, lane, at, "it is not initialised (mbarrier.init), or no longer (mbarrier.inval)");
+bool MbarrierPhases::live(const Warp& w, int lane, const CtaState& owner, uint64_t at) {
+  if (owner.mbarriers.find(at)) return true;
+  return fail(w, lane, owner, at,
+              "it is not initialised (mbarrier.init), or no longer (mbarrier.inval)");
 }
 
-bool MbarrierPhases::complete(const Warp& w, int lane, uint64_t at, int64_t bytes) {
-  if (!live(w, lane, at)) return false;
-  Mbarrier& b = *cta_.mbarriers.find(at);
-  if (const char* wrong = b.complete(bytes)) return fail(w, lane, at, wrong);
-  settle(at, b);
+bool MbarrierPhases::complete(const Warp& w, int lane, CtaState& owner, uint64_t at,
+                              int64_t bytes) {
+  if (!live(w, lane, owner, at)) return false;
+  Mbarrier& b = *owner.mbarriers.find(at);
+  if (const char* wrong = b.complete(bytes)) return fail(w, lane, owner, at, wrong);
+  settle(owner, at, b);
   return true;
 }
 
-void MbarrierPhases::settle(uint64_t at, Mbarrier& b) {
-  ++cta_.mbarriers.changes;
+void MbarrierPhases::settle(CtaState& owner, uint64_t at, Mbarrier& b) {
+  ++owner.mbarriers.changes;
   if (!b.settle()) return;
-  if (cta_.hazards && cta_.hazards->clocks.vector()) cta_.hazards->clocks.complete_mbarrier(at);
-  for (Warp& w : cta_.warps) {
-    MbarrierWait& wait = cta_.mbarrier_waits[size_t(w.index)];
+  if (owner.hazards && owner.hazards->clocks.vector()) owner.hazards->clocks.complete_mbarrier(at);
+  for (Warp& w : owner.warps) {
+    MbarrierWait& wait = owner.mbarrier_waits[size_t(w.index)];
     if (w.state != Warp::State::waiting || w.barrier != kAtMbarrier || wait.at != at) continue;
     wait.passed = true;
     w.state = Warp::State::running;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// MbarrierPhases: what arrivals of threads and of copies do to an mbarrier of the CTA.
+// MbarrierPhases: what arrivals of threads and of copies do to an mbarrier of the cluster.
 //
 // Contract: a completed phase wakes the warps that wait for it and passes on what happened before.
-// A function that returns false has reported a finding at the warp's current instruction.
+// `owner` is the CTA whose shared memory has the mbarrier. A function that returns false (or
+// nullptr) has reported a finding of this CTA at the warp's current instruction.
 //
-// Example: if (!phases.complete(w, lane, at, bytes)) return false;
+// Example: if (!phases.complete(w, lane, cta, at, bytes)) return false;
 #pragma once
 
 #include <string>
@@ -17,18 +18,17 @@ namespace cutegen::ptx {
 class MbarrierPhases {
  public:
   explicit MbarrierPhases(CtaState& cta) : cta_(cta) {}
-  // Takes the rank out of an address in this CTA's shared memory. False: it names another CTA,
-  // which is not simulated.
-  bool own_place(uint64_t& at);
+  // Takes the rank out of an address in shared memory. Returns the CTA that has the memory.
+  CtaState* owner_of(const Warp& w, int lane, uint64_t& at);
   // Checks that an mbarrier may lie there: aligned, and inside shared memory.
   bool valid_address(Warp& w, uint32_t mask, const AddressSummary& sum, const uint64_t* at);
   // Checks that an initialised mbarrier lies there.
-  bool live(const Warp& w, int lane, uint64_t at);
+  bool live(const Warp& w, int lane, const CtaState& owner, uint64_t at);
   // A copy has delivered bytes.
-  bool complete(const Warp& w, int lane, uint64_t at, int64_t bytes);
+  bool complete(const Warp& w, int lane, CtaState& owner, uint64_t at, int64_t bytes);
   // Ends the phase if nothing is missing any more; call it after each arrival.
-  void settle(uint64_t at, Mbarrier& b);
-  bool fail(const Warp& w, int lane, uint64_t at, const std::string& what);
+  static void settle(CtaState& owner, uint64_t at, Mbarrier& b);
+  bool fail(const Warp& w, int lane, const CtaState& owner, uint64_t at, const std::string& what);
 
  private:
   CtaState& cta_;

@@ -48,14 +48,16 @@ struct WgmmaState {
   struct Use {
     uint32_t group = 0;     // of the youngest product with it; 0: none
     uint32_t written = 0;   // one more than the fences before its last write; 0: never
+    uint32_t fences = 0;    // before that product
     int32_t pc = -1;        // of that product
     bool fragment = false;  // it is a part of A, not an accumulator
   };
   struct Order {  // of a warp
     uint32_t fences = 0, committed = 0, completed = 0;
-    std::vector<Use> uses;  // by slot / 64
-    bool waits = false;     // for the other warps of its warpgroup
-    int64_t registers = 0;  // of a thread, by setmaxnreg
+    std::vector<Use> uses;        // by slot / 64
+    bool waits = false;           // for the other warps of its warpgroup
+    std::deque<uint32_t> labels;  // of groups that are not complete (Clocks::commit_products)
+    int64_t registers = 0;        // of a thread, by setmaxnreg
   };
   // A product that may still read shared memory.
   struct Read {

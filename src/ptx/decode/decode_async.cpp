@@ -46,6 +46,7 @@ Result<void> async_operands(Operands& ops, const Statement& s, const Modifiers& 
 // cp.async.commit_group; cp.async.wait_group n; cp.async.wait_all
 Result<void> decode_async(Operands& ops, const Statement& s, const Modifiers& m) {
   if (m.has("bulk")) return decode_bulk(ops, s, m);
+  if (m.has("mbarrier")) return decode_copies_arrive(ops, s, m);
   const std::string_view what = m.parts.size() > 2 && m.parts[1] == "async" ? m.parts[2] : "";
   Inst in;
   if (what == "commit_group" || what == "wait_group" || what == "wait_all") {

@@ -50,12 +50,33 @@ void read_word(std::string_view p, Words& w) {
 bool reduces(Words& w) {
   if (!w.op || *w.op >= AtomicOp::exch) return false;
   if (w.rank > 0) return !w.type;  // the map has the type
-  if (!w.type || !atomic_known(*w.op, *w.type)) return false;
+  if (!w.type) return false;
+  const bool half = *w.type == AtomicType::f16 || *w.type == AtomicType::bf16;
+  if (half) return *w.op <= AtomicOp::max;
+  if (!atomic_known(*w.op, *w.type)) return false;
   const bool counts = *w.op == AtomicOp::inc || *w.op == AtomicOp::dec;
   if (counts && *w.type != AtomicType::u32) return false;
   if (*w.op == AtomicOp::add && *w.type == AtomicType::s64) return false;
   if (*w.type == AtomicType::f32) w.type = AtomicType::f32_flushed;
   return true;
+}
+
+// Into the shared memory of another CTA: integers only.
+bool reduces_shared(const Words& w) {
+  if (!w.op || !w.type || *w.op >= AtomicOp::exch || !atomic_known(*w.op, *w.type)) return false;
+  const AtomicType t = *w.type;
+  switch (*w.op) {
+    case AtomicOp::inc:
+    case AtomicOp::dec:
+      return t == AtomicType::u32;
+    case AtomicOp::add:
+      return t == AtomicType::u32 || t == AtomicType::s32 || t == AtomicType::u64;
+    case AtomicOp::min:
+    case AtomicOp::max:
+      return t == AtomicType::u32 || t == AtomicType::s32;
+    default:
+      return t == AtomicType::b32;
+  }
 }
 
 Words read_words(const Modifiers& m) {
@@ -65,16 +86,20 @@ Words read_words(const Modifiers& m) {
   size_t i = reduce ? 4 : 3;
   if (i < m.parts.size() && m.parts[i] == "prefetch") w.kind = BulkKind::prefetch, ++i;
   for (; i < m.parts.size(); ++i) read_word(m.parts[i], w);
-  const bool from_shared = w.from == "shared::cta";
+  const bool from_shared = w.from == "shared::cta", tile = w.rank > 0;
   if (w.kind == BulkKind::prefetch) {
     w.known = w.known && w.to == "global" && w.from.empty() && !w.counted && !w.grouped;
+  } else if (w.to == "shared::cluster" && from_shared) {
+    w.known = w.known && !tile && w.counted && !w.grouped && !w.multicast && !w.hint;
   } else if (w.to == "global") {
     if (w.kind == BulkKind::load) w.kind = BulkKind::store;
     w.known = w.known && from_shared && w.grouped && !w.counted && !w.multicast;
   } else {
     w.known = w.known && w.kind == BulkKind::load && w.from == "global" && w.counted && !w.grouped;
   }
-  if (w.kind == BulkKind::reduce) w.known = w.known && reduces(w);
+  if (w.kind == BulkKind::reduce)
+    w.known = w.known && (w.to == "global" ? reduces(w) : reduces_shared(w));
+  if (w.to == "shared::cluster" && from_shared) w.kind = BulkKind::load;
   return w;
 }
 
@@ -94,6 +119,7 @@ class BulkDecoder {
   Result<void> number(const Operand& o, size_t place, int size, const char* type);
   Result<void> tensor(const Operand& o);
   Result<void> global();
+  bool from_shared() const { return w_.to != "global" && w_.from == "shared::cta"; }
 
   Operands& ops_;
   const Statement& s_;
@@ -138,6 +164,7 @@ Result<void> BulkDecoder::tensor(const Operand& o) {
 
 Result<void> BulkDecoder::global() {
   CG_TRY(const Operand* o, next());
+  if (from_shared()) return address(*o, bulk::kGlobal, Space::shared);
   return w_.rank > 0 ? tensor(*o) : address(*o, bulk::kGlobal, Space::global);
 }
 
@@ -170,6 +197,7 @@ Result<void> BulkDecoder::run() {
   in.op = Op::bulk_copy, in.sub = uint8_t(w_.kind), in.vec = uint8_t(w_.rank);
   in.kind = load || prefetch ? Kind::load_global : w_.op ? Kind::atomic : Kind::store_global;
   in.space = Space::global;
+  if (from_shared()) in.kind = Kind::store_shared, in.e = 1;
   if (w_.op) in.b = int32_t(*w_.op), in.c = w_.type ? int32_t(*w_.type) : -1;
   in.list = ops_.code.keep(std::move(list_));
   ops_.code.emit(in, std::move(reads_), {});
@@ -194,7 +222,79 @@ Result<void> decode_group(Operands& ops, const Statement& s, const Modifiers& m)
   return {};
 }
 
+// st.async and red.async by their last words: [to], value, [mbarrier]
+struct Deposit {
+  bool known = false;
+  size_t count = 1, bytes = 4;
+  std::optional<AtomicOp> op;
+  std::optional<AtomicType> type;
+};
+
+Deposit read_deposit(const Modifiers& m) {
+  Deposit d;
+  Words w;
+  w.kind = BulkKind::reduce, w.to = "";
+  bool counted = false, cluster = false;
+  d.known = m.parts.size() > 3;
+  for (size_t i = 2; i + 1 < m.parts.size(); ++i) {
+    const std::string_view p = m.parts[i];
+    if (p == "mbarrier::complete_tx::bytes") {
+      counted = true;
+    } else if (p == "shared::cluster") {
+      cluster = true;
+    } else if (auto op = atomic_op(p); op && m.base() == "red") {
+      w.op = op;
+    } else if ((p == "v2" || p == "v4") && m.base() == "st") {
+      d.count = p == "v2" ? 2 : 4;
+    } else {
+      d.known = d.known && (p == "weak" || p == "relaxed" || p == "cluster");
+    }
+  }
+  const std::string_view type = m.type();
+  d.bytes = type.ends_with("64") ? 8 : 4;
+  w.type = atomic_type(type);
+  d.op = w.op, d.type = w.type;
+  const bool plain = type == "b32" || type == "u32" || type == "s32" || type == "f32" ||
+                     type == "b64" || type == "u64" || type == "s64" || type == "f64";
+  d.known = d.known && counted && cluster && (m.base() == "st" ? plain : reduces_shared(w));
+  d.known = d.known && d.count * d.bytes <= 16;
+  return d;
+}
+
 }  // namespace
+
+Result<void> decode_deposit(Operands& ops, const Statement& s, const Modifiers& m) {
+  const Deposit d = read_deposit(m);
+  if (!d.known) return ops.code.unsupported(sanitize(s.opcode, 80));
+  CG_CHECK(ops.code.count(s, 3, 3));
+  std::vector<int32_t> list(bulk::kCount, -1), reads;
+  const std::pair<size_t, size_t> addresses[] = {{0, bulk::kShared}, {2, bulk::kMbarrier}};
+  for (const auto& [operand, place] : addresses) {
+    Inst to;
+    to.space = Space::shared;
+    CG_CHECK(ops.address(s.operands[operand], to));
+    if (to.imm < INT32_MIN || to.imm > INT32_MAX) return ops.code.wrong("the offset is too large");
+    list[place] = to.a, list[place + 1] = int32_t(to.imm), list[place + 2] = to.wide_address;
+    reads.push_back(to.a);
+  }
+  const Operand& v = s.operands[1];
+  const std::vector<Operand> items =
+      v.kind == Operand::Kind::vector ? v.items : std::vector<Operand>{v};
+  if (items.size() != d.count) return ops.code.wrong("the vector has another number of elements");
+  for (size_t i = 0; i < items.size(); ++i) {
+    CG_TRY(Slot slot, ops.source(items[i], int(d.bytes), m.type()));
+    list[bulk::kCoordinates + i] = slot.offset;
+    reads.push_back(slot.offset);
+  }
+  Inst in;
+  in.op = Op::bulk_copy, in.sub = uint8_t(BulkKind::deposit), in.vec = 0;
+  in.kind = d.op ? Kind::atomic : Kind::store_shared, in.space = Space::global;
+  in.e = int32_t(d.count), in.target = int32_t(d.bytes);
+  if (d.op) in.b = int32_t(*d.op), in.c = int32_t(*d.type);
+  in.list = ops.code.keep(std::move(list));
+  ops.code.emit(in, std::move(reads), {});
+  return {};
+}
 
 Result<void> decode_bulk(Operands& ops, const Statement& s, const Modifiers& m) {
   const bool is_group =

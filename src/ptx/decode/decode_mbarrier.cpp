@@ -145,6 +145,29 @@ Result<void> decode_mbarrier(Operands& ops, const Statement& s, const Modifiers&
   return decode_plain(ops, s, in);
 }
 
+// cp.async.mbarrier.arrive{.noinc}{.shared{::cta}}.b64 [addr]
+Result<void> decode_copies_arrive(Operands& ops, const Statement& s, const Modifiers& m) {
+  Inst in;
+  in.op = Op::mbarrier, in.kind = Kind::barrier, in.sub = uint8_t(MbarrierOp::after_copies);
+  in.target = 0;
+  bool known = m.parts.size() >= 5 && m.parts[1] == "async" && m.parts[2] == "mbarrier" &&
+               m.parts[3] == "arrive" && m.type() == "b64";
+  for (size_t i = 4; i + 1 < m.parts.size(); ++i) {
+    const std::string_view p = m.parts[i];
+    if (p == "noinc")
+      in.target |= kMbarrierCounted;
+    else if (p == "shared" || p == "shared::cta")
+      in.space = Space::shared;
+    else
+      known = false;
+  }
+  if (!known) return ops.code.unsupported(sanitize(s.opcode, 80));
+  CG_CHECK(ops.code.count(s, 1, 1));
+  CG_CHECK(ops.address(s.operands[0], in));
+  ops.code.emit(in, {in.a}, {});
+  return {};
+}
+
 // fence.mbarrier_init.release.cluster, fence.proxy.async{.space}; every other fence is plain.
 Result<void> decode_fence(Operands& ops, const Statement& s, const Modifiers& m) {
   const std::string_view what = m.parts.size() > 1 ? m.parts[1] : "";
@@ -161,7 +184,9 @@ Result<void> decode_fence(Operands& ops, const Statement& s, const Modifiers& m)
     known = known && kind == "release" && space == "cluster";
   } else if (kind == "async") {
     known = known && known_space;
-    in.sub = space == "global" ? kNoFence : kFenceProxy;
+    in.sub = space.empty()       ? kFenceProxy
+             : space == "global" ? kFenceProxyGlobal
+                                 : kFenceProxyShared;
   } else {
     known = known && kind == "alias" && space.empty();
   }

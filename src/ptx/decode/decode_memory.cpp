@@ -126,6 +126,8 @@ Result<void> atomic_vector(Operands& ops, const Statement& s, const Modifiers& m
 }  // namespace
 
 Result<void> decode_memory(Operands& ops, const Statement& s, const Modifiers& m) {
+  if (m.base() == "st" && m.parts.size() > 1 && m.parts[1] == "async")
+    return decode_deposit(ops, s, m);
   Inst in;
   in.op = m.base() == "st" ? Op::store : Op::load;
   bool known = m.parts.size() >= 2 && type_bytes(m.type()) > 0;
@@ -157,6 +159,8 @@ Result<void> decode_policy(Operands& ops, const Statement& s, const Modifiers& m
 }
 
 Result<void> decode_atomic(Operands& ops, const Statement& s, const Modifiers& m) {
+  if (m.base() == "red" && m.parts.size() > 1 && m.parts[1] == "async")
+    return decode_deposit(ops, s, m);
   Inst in;
   in.op = Op::atomic, in.kind = Kind::atomic;
   std::optional<AtomicOp> op;

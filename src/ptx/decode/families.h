@@ -35,7 +35,9 @@ Family decode_async;
 Family decode_wgmma, decode_registers;
 Family decode_cluster_barrier, decode_map;
 Family decode_mbarrier, decode_fence;
-Family decode_bulk;  // cp with .bulk
+Family decode_copies_arrive;  // cp.async.mbarrier.arrive
+Family decode_bulk;           // cp with .bulk
+Family decode_deposit;        // st.async, red.async
 Family decode_shuffle, decode_vote, decode_collective, decode_barrier;
 Family decode_control;
 

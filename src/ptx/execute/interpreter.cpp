@@ -225,6 +225,11 @@ bool Interpreter::execute(Warp& w, const Inst& in, uint32_t mask) {
   return true;
 }
 
+bool Interpreter::drain() {
+  if (!cta_.cluster) return !cta_.bulk.any() || bulk_.drain();
+  return bulk_.drain() && cluster_.left();
+}
+
 void Interpreter::fence(Warp& w, const Inst& in, uint32_t mask) {
   if (in.sub == kSleep) scheduler_.sleep(w, in, mask);
   if (cta_.hazards) cta_.hazards->fence(w.index, in.sub);

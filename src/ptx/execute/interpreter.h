@@ -10,12 +10,12 @@
 #include "ptx/cta/barriers.h"
 #include "ptx/cta/cta_state.h"
 #include "ptx/cta/warp_scheduler.h"
+#include "ptx/execute/mbarrier_unit.h"
 #include "ptx/units/async_unit.h"
 #include "ptx/units/cluster_unit.h"
 #include "ptx/units/collectives.h"
 #include "ptx/units/cta_checks.h"
 #include "ptx/units/matrix_unit.h"
-#include "ptx/units/mbarrier_unit.h"
 #include "ptx/units/memory_unit.h"
 #include "ptx/units/wgmma_unit.h"
 
@@ -36,13 +36,13 @@ class Interpreter {
         cluster_(cta, scheduler),
         phases_(cta),
         bulk_(cta, scheduler, phases_),
-        mbarriers_(cta, scheduler, phases_, bulk_),
+        mbarriers_(cta, scheduler, phases_, bulk_, async_),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
   // A warp has ended. False: others need it.
   bool ended(const Warp& w) { return wgmma_.ended(w); }
   // All warps have ended: copies that are in flight complete. False: a finding.
-  bool drain() { return !cta_.bulk.any() || bulk_.drain(); }
+  bool drain();
 
  private:
   // These return false after a finding, or if the CTA ends in another way.

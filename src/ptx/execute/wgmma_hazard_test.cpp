@@ -106,10 +106,16 @@ TEST_F(WgmmaHazard, AnOverwrittenOperand) {
 }
 
 TEST_F(WgmmaHazard, AWriteThatNoBarrierOrders) {
-  const std::string store = "setp.eq.u32 %p3, %r0, 96; @%p3 st.shared.b32 [%r1+32768], %r0;\n";
+  const std::string plain = "setp.eq.u32 %p3, %r0, 96; @%p3 st.shared.b32 [%r1+32768], %r0;\n";
+  const std::string store = plain + "fence.proxy.async.shared::cta;\n";
   Finding f = found(kernel(store + kWgmmaBegin + kProduct + kWgmmaEnd), "shared_race");
   EXPECT_TRUE(f.instruction.find("wgmma") != std::string::npos) << f.instruction;
   run(kernel(store + "bar.sync 0;\n" + kWgmmaBegin + kProduct + kWgmmaEnd), LaunchStatus::ok);
+  for (const char* wrong : {"", "fence.proxy.async.global;\n"}) {
+    f = found(kernel(plain + wrong + "bar.sync 0;\n" + kWgmmaBegin + kProduct + kWgmmaEnd),
+              "missing_proxy_fence");
+    EXPECT_TRUE(says(f, "wgmma reads bytes [32768, 32784)")) << f.message;
+  }
 }
 
 TEST_F(WgmmaHazard, WarpsThatStayAway) {

@@ -17,23 +17,22 @@ void AsyncCopies::issue(const AsyncCopy& copy) {
     rest &= ~same;
     copies_.push_back(copy);
     copies_.back().mask = same, copies_.back().group = group;
+    copies_.back().number = next_;
   }
+  ++next_;
 }
 
 void AsyncCopies::commit(uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) ++committed_[size_t(std::countr_zero(m))];
 }
 
-std::vector<AsyncCopy> AsyncCopies::take(uint32_t mask, int64_t pending) {
+template <class F>
+std::vector<AsyncCopy> AsyncCopies::take_where(uint32_t mask, F f) {
   std::vector<AsyncCopy> out;
   for (AsyncCopy& c : copies_) {
     uint32_t done = 0;
-    for (uint32_t m = c.mask & mask; m; m &= m - 1) {
-      const int lane = std::countr_zero(m);
-      const bool complete =
-          pending == kWaitAll || int64_t{c.group} + pending < committed_[size_t(lane)];
-      if (complete) done |= 1u << lane;
-    }
+    for (uint32_t m = c.mask & mask; m; m &= m - 1)
+      if (f(c, size_t(std::countr_zero(m)))) done |= m & -m;
     if (done == 0) continue;
     out.push_back(c);
     out.back().mask = done;
@@ -41,6 +40,16 @@ std::vector<AsyncCopy> AsyncCopies::take(uint32_t mask, int64_t pending) {
   }
   std::erase_if(copies_, [](const AsyncCopy& c) { return c.mask == 0; });
   return out;
+}
+
+std::vector<AsyncCopy> AsyncCopies::take(uint32_t mask, int64_t pending) {
+  return take_where(mask, [&](const AsyncCopy& c, size_t lane) {
+    return pending == kWaitAll || int64_t{c.group} + pending < committed_[lane];
+  });
+}
+
+std::vector<AsyncCopy> AsyncCopies::take_before(uint32_t mask, uint64_t number) {
+  return take_where(mask, [&](const AsyncCopy& c, size_t) { return c.number < number; });
 }
 
 AsyncCopy AsyncCopies::take_oldest() {
@@ -73,6 +82,7 @@ void CopiesInFlight::arrives(const AsyncCopy& copy) {
 void CopiesInFlight::clear() {
   if (lanes_) std::fill(writes_.begin(), writes_.end(), 0u);
   lanes_ = 0;
+  arrivals_.clear();
   for (AsyncCopies& copies : of_) copies.clear();
 }
 

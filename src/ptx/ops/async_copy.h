@@ -24,6 +24,7 @@ struct AsyncCopy {
   int32_t pc = 0;
   uint8_t vec = 1;  // words of a lane
   uint32_t mask = 0, group = 0;
+  uint64_t number = 0;                              // in the order of issue, by warp
   std::array<uint32_t, 32> at{};                    // shared addresses
   std::array<std::array<uint32_t, 32>, 4> words{};  // as registers hold them
 };
@@ -37,12 +38,29 @@ class AsyncCopies {
   std::vector<AsyncCopy> take(uint32_t mask, int64_t pending);
   bool full() const { return copies_.size() >= kMostCopies; }
   AsyncCopy take_oldest();
+  // The copies of `mask` that were issued before the one with this number.
+  std::vector<AsyncCopy> take_before(uint32_t mask, uint64_t number);
+  uint64_t next_number() const { return next_; }
   const std::deque<AsyncCopy>& all() const { return copies_; }
   void clear();
 
  private:
+  // Removes and returns the lanes of copies for which f(copy, lane) holds.
+  template <class F>
+  std::vector<AsyncCopy> take_where(uint32_t mask, F f);
+
   std::deque<AsyncCopy> copies_;
   std::array<uint32_t, 32> committed_{};
+  uint64_t next_ = 0;
+};
+
+// Lanes that arrive at an mbarrier once their earlier copies are complete.
+struct AsyncArrival {
+  uint64_t mbarrier = 0;
+  int warp = 0;
+  uint32_t mask = 0;
+  uint64_t before = 0;  // the number of the first copy that it does not wait for
+  int32_t pc = 0;
 };
 
 // The copies of all warps of a CTA, and the words of shared memory that they will write.
@@ -59,12 +77,15 @@ class CopiesInFlight {
   bool touches(uint64_t from, uint64_t to) const;
   // A copy that will write one of these bytes, or nullptr.
   const AsyncCopy* find(uint64_t from, uint64_t to) const;
+  // In the order of issue.
+  std::deque<AsyncArrival>& arrivals() { return arrivals_; }
 
  private:
   std::vector<AsyncCopies> of_;   // by warp
   std::vector<uint32_t> writes_;  // by word of shared memory; empty before the first copy
   size_t shared_bytes_;
   uint64_t lanes_ = 0;  // of all copies
+  std::deque<AsyncArrival> arrivals_;
 };
 
 }  // namespace cutegen::ptx

@@ -142,7 +142,8 @@ TEST(AsyncCopy, WrongTextIsAnError) {
                            "cp.async.ca.shared.global [%s], [%p], 5;"}) {
     EXPECT_FALSE(Module::parse(kernel(text)).has_value()) << text;
   }
-  const Outcome o = run(kernel("cp.async.mbarrier.arrive.b64 [%s];"), LaunchStatus::unsupported);
+  const Outcome o =
+      run(kernel("cp.async.mbarrier.arrive.shared::cluster.b64 [%s];"), LaunchStatus::unsupported);
   EXPECT_NE(o.report.reason.find("cp.async.mbarrier.arrive"), std::string::npos);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 #include "ptx/ops/formats.h"
@@ -60,12 +61,26 @@ T float_result(AtomicOp op, T old, T b) {
   return op == AtomicOp::min ? std::min(old, b) : std::max(old, b);
 }
 
+constexpr uint16_t kNaN16 = 0x7fff;
+
 template <class Format>
 uint16_t add16(uint16_t old, uint16_t b) {
   return Format::store(Format::load(old) + Format::load(b));
 }
+// min and max: a NaN loses against a number, and -0 is below +0.
 template <class Format>
-uint64_t halves(std::byte* place, uint64_t b, bool pair) {
+uint16_t extreme16(AtomicOp op, uint16_t old, uint16_t b) {
+  const float x = Format::load(old), y = Format::load(b);
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) ? (std::isnan(y) ? kNaN16 : b) : old;
+  const bool below = x < y || (x == y && std::signbit(x) && !std::signbit(y));
+  return below == (op == AtomicOp::min) ? old : b;
+}
+template <class Format>
+uint64_t halves(AtomicOp op, std::byte* place, uint64_t b, bool pair) {
+  if (op != AtomicOp::add) {
+    return update<uint16_t>(place,
+                            [&](uint16_t old) { return extreme16<Format>(op, old, uint16_t(b)); });
+  }
   if (!pair) {
     return update<uint16_t>(place, [&](uint16_t old) { return add16<Format>(old, uint16_t(b)); });
   }
@@ -158,10 +173,10 @@ uint64_t atomic_apply(AtomicOp op, AtomicType type, std::byte* place, uint64_t b
       });
     case T::f16:
     case T::f16x2:
-      return halves<F16>(place, b, type == T::f16x2);
+      return halves<F16>(op, place, b, type == T::f16x2);
     case T::bf16:
     case T::bf16x2:
-      return halves<BF16>(place, b, type == T::bf16x2);
+      return halves<BF16>(op, place, b, type == T::bf16x2);
   }
   return 0;
 }

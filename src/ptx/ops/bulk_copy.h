@@ -2,8 +2,10 @@
 // Copies of the asynchronous proxy (cp.async.bulk, cp.reduce.async.bulk) that are in flight.
 //
 // Contract: a load to shared memory is in flight until it is delivered, and an mbarrier counts its
-// bytes. A store first reads shared memory, then writes global memory; it belongs to the group that
-// its thread commits next. Rows are those of a box (ptx/ops/tensor_map.h), or one row of bytes.
+// bytes; st.async and red.async are such loads from registers. The CTA that receives a load holds
+// it, though another CTA of the cluster may have started it (`rank`). A store first reads shared
+// memory, then writes global memory; it belongs to the group that its thread commits next. Rows are
+// those of a box (ptx/ops/tensor_map.h), or one row of bytes.
 //
 // Example: for (BulkCopy& c : copies.all()) if (c.mbarrier == at) deliver(c);
 #pragma once
@@ -16,9 +18,13 @@
 
 namespace cutegen::ptx {
 
-enum class BulkKind : uint8_t { load, store, reduce, prefetch };  // Inst::sub of Op::bulk_copy
+// Inst::sub of Op::bulk_copy. deposit: st.async and red.async, until they are a load.
+enum class BulkKind : uint8_t { load, store, reduce, prefetch, deposit };
+enum class BulkSource : uint8_t { global, shared, registers };  // of a load
 
 // Inst::list of Op::bulk_copy. An address is a slot, an offset and whether the slot has 64 bits.
+// kGlobal: the source of a load, in shared memory if Inst::e is 1. A deposit has its values from
+// kCoordinates on; Inst::e is their number, Inst::target the bytes of each.
 namespace bulk {
 inline constexpr size_t kShared = 0, kGlobal = 3, kMbarrier = 6, kSize = 9, kCoordinates = 10,
                         kCtaMask = 15, kCount = 16;
@@ -28,14 +34,18 @@ inline constexpr size_t kMostBulkCopies = 1024;  // in flight in a CTA; one more
 
 struct BulkCopy {
   BulkKind kind = BulkKind::load;
+  BulkSource from = BulkSource::global;
   int32_t pc = 0;
+  int rank = -1;  // of the CTA that started it; -1: the CTA that holds it
   int warp = 0, lane = 0;
+  uint64_t source = 0;    // where it begins in that CTA's shared memory
   uint64_t shared = 0;    // where it begins
   uint64_t mbarrier = 0;  // of a load
   uint32_t bytes = 0;     // that the mbarrier counts
   uint32_t row = 0, pitch = 0;
   uint8_t swizzle = 0;
   bool fill_nan = false;
+  bool reduces = false;         // a load that changes what it finds
   AtomicOp op = AtomicOp::add;  // of a reduction
   AtomicType type = AtomicType::u32;
   uint32_t element = 1;  // of a reduction

@@ -27,6 +27,12 @@ const char* Mbarrier::arrive(uint32_t count, bool drop, bool must_stay) {
   return nullptr;
 }
 
+const char* Mbarrier::increment(uint32_t count) {
+  if (count > kMostArrivals - pending) return "a phase expects at most 2^20 - 1 arrivals";
+  pending += count;
+  return nullptr;
+}
+
 bool Mbarrier::settle() {
   if (pending != 0 || bytes != 0) return false;
   pending = expected;

@@ -30,14 +30,16 @@ enum class MbarrierOp : uint8_t {
   complete_tx,
   test_wait,
   try_wait,
-  pending_count
+  pending_count,
+  after_copies  // cp.async.mbarrier.arrive
 };
 
 // Inst::target of Op::mbarrier.
 inline constexpr int32_t kMbarrierParity = 1,  // a wait by parity, not by state
     kMbarrierRelaxed = 2,                      // orders no other access
     kMbarrierExpects = 4,                      // arrive.expect_tx
-    kMbarrierNoComplete = 8;                   // the arrival must not complete the phase
+    kMbarrierNoComplete = 8,                   // the arrival must not complete the phase
+    kMbarrierCounted = 16;                     // .noinc: the phase already expects the arrival
 
 struct Mbarrier {
   uint32_t expected = 0, pending = 0;  // arrivals of a phase; those still missing
@@ -48,6 +50,8 @@ struct Mbarrier {
   const char* expect(int64_t n);
   const char* complete(int64_t n);
   const char* arrive(uint32_t count, bool drop, bool must_stay);
+  // The current phase expects so many more arrivals.
+  const char* increment(uint32_t count);
   // Begins the next phase if nothing is outstanding.
   bool settle();
   // What an arrival returns: the phase, and the arrivals that were missing before it.

@@ -105,6 +105,13 @@ bool AsyncUnit::wait(Warp& w, const Inst& in, uint32_t mask) {
   return true;
 }
 
+bool AsyncUnit::complete(const AsyncArrival& arrival) {
+  Warp& w = cta_.warps[size_t(arrival.warp)];
+  for (const AsyncCopy& c : cta_.copies.of(arrival.warp).take_before(arrival.mask, arrival.before))
+    if (!deliver(w, c)) return false;
+  return true;
+}
+
 // The bytes of a copy arrive: a store by the lanes that issued it, at the copy's own pc.
 bool AsyncUnit::deliver(Warp& w, const AsyncCopy& copy) {
   cta_.copies.arrives(copy);

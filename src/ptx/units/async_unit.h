@@ -23,6 +23,8 @@ class AsyncUnit {
   void commit(const Warp& w, uint32_t mask) { cta_.copies.of(w.index).commit(mask); }
   // The lanes wait until Inst::imm groups are left.
   bool wait(Warp& w, const Inst& in, uint32_t mask);
+  // The copies that an arrival waits for become complete.
+  bool complete(const AsyncArrival& arrival);
 
  private:
   bool fetch(Warp& w, const Inst& in, uint32_t mask);

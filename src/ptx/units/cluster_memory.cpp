@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "ptx/cta/guard_checks.h"
 #include "ptx/units/memory_unit.h"
 
 namespace cutegen::ptx {
@@ -84,6 +85,10 @@ bool MemoryUnit::remote(const WarpAccess& a, uint64_t rank) {
     return false;
   }
   cta_.counting->remote(a.warp.current.pc, a.mask, a.bytes());
+  if (owner->wgmma && !owner->wgmma->reads.empty() && !checks_.wgmma().operands(a, *owner))
+    return false;
+  if (owner->guard.any() && !check_guard(cta_, *owner, a)) return false;
+  if (cta_.hazards && !checks_.remote(a, *owner)) return false;
   note_undefined(cta_, *owner, a);
   perform(a, owner->shared.data());
   return true;

@@ -63,6 +63,19 @@ bool ClusterUnit::wait(Warp& w, uint32_t mask) {
   return true;
 }
 
+bool ClusterUnit::left() {
+  const Hazards* h = cta_.hazards.get();
+  if (!h || !h->shared || !h->clocks.vector() || cta_.pending) return true;
+  const auto other = h->shared->unfinished();
+  if (other.warp < 0) return true;
+  Warp at = cta_.warps.front();
+  at.current.pc = other.pc;
+  return report(at, 0, "exited_cta",
+                fmt::format("the CTA of rank {} ends, but nothing orders the access of its shared "
+                            "memory by warp {} of rank {} before its end",
+                            cta_.rank, other.warp, other.rank));
+}
+
 // mapa, getctarank: addresses of 32 bits in shared memory or of 64 bits, generic.
 bool ClusterUnit::map(Warp& w, const Inst& in, uint32_t mask) {
   const size_t bytes = in.reg_size;

@@ -17,6 +17,8 @@ class ClusterUnit {
   ClusterUnit(CtaState& cta, WarpScheduler& scheduler) : cta_(cta), scheduler_(scheduler) {}
   Meet barrier(Warp& w, const Inst& in, uint32_t mask);
   bool map(Warp& w, const Inst& in, uint32_t mask);
+  // The CTA ends: no other CTA may use its shared memory later.
+  bool left();
 
  private:
   bool arrive(Warp& w, const Inst& in, uint32_t mask);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ptx/units/cta_checks.h"
 
+#include <fmt/format.h>
+
 #include "ptx/checks/lanes.h"
 
 namespace cutegen::ptx {
@@ -25,7 +27,31 @@ bool CtaChecks::shared(const WarpAccess& a) {
                     {.space = Space::shared});
     seen.written = !h.undefined->following();
   }
-  return !h.shared || races_.shared(a, lanes);
+  return !h.shared || races_.shared(a, lanes, cta_);
+}
+
+bool CtaChecks::visible(const WarpAccess& a) {
+  Hazards& h = *cta_.hazards;
+  if (!h.shared || !h.clocks.vector()) return true;
+  for (int lane = 0; lane < 32; ++lane) {
+    const uint64_t from = a.at[lane], to = from + a.bytes();
+    if (h.shared->visible(a.warp.index, from, to, true)) continue;
+    cta_.report(a.warp, lane,
+                {.kind = "missing_proxy_fence",
+                 .message = fmt::format("wgmma reads bytes [{}, {}) of shared memory, which "
+                                        "ordinary stores wrote: fence.proxy.async must lie between",
+                                        from, to),
+                 .address = from,
+                 .buffer = "shared memory"});
+    return false;
+  }
+  return true;
+}
+
+bool CtaChecks::remote(const WarpAccess& a, CtaState& owner) {
+  Hazards& h = *owner.hazards;
+  if (!h.shared || !h.clocks.vector()) return true;
+  return races_.shared(a, distinct_lanes(a.mask, a.sum, a.at), owner);
 }
 
 bool CtaChecks::global(const WarpAccess& a, const Buffer& b) {

@@ -20,6 +20,10 @@ class CtaChecks {
   bool watches() const { return cta_.hazards && (cta_.hazards->undefined || wgmma_on()); }
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
   bool shared(const WarpAccess& a);
+  // A read by wgmma: a proxy fence follows the stores before it.
+  bool visible(const WarpAccess& a);
+  // Of the shared memory of another CTA of the cluster.
+  bool remote(const WarpAccess& a, CtaState& owner);
   bool global(const WarpAccess& a, const Buffer& b);
   // at: offsets in the local memory of the warp.
   void local(const WarpAccess& a);

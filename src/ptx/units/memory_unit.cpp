@@ -99,8 +99,9 @@ bool MemoryUnit::access_at(const WarpAccess& a, Space space) {
   if (space == Space::shared) {
     if (end > cta_.shared.size()) return a.sum.high >= kSharedOfCta ? cluster(a) : fault(a, space);
     if (cta_.copies.any() && !checks_.copies(a)) return false;
-    if (cta_.wgmma && !cta_.wgmma->reads.empty() && !checks_.wgmma().operands(a)) return false;
-    if (cta_.guard.any() && !check_guard(cta_, a)) return false;
+    if (cta_.wgmma && !cta_.wgmma->reads.empty() && !checks_.wgmma().operands(a, cta_))
+      return false;
+    if (cta_.guard.any() && !check_guard(cta_, cta_, a)) return false;
     return access_shared(a);
   }
   if (space == Space::local) return local(a);

@@ -33,47 +33,68 @@ uint32_t unchanged(const WarpAccess& a, uint32_t mask, const std::byte* zero) {
 
 }  // namespace
 
-bool RaceChecks::shared(const WarpAccess& a, uint32_t lanes) {
-  Hazards& h = *cta_.hazards;
+// The access synchronises through its place.
+void RaceChecks::order(const WarpAccess& a, CtaState& owner, Touch touch) {
+  Clocks& clocks = owner.hazards->clocks;
+  const int warp = clocks.peer(cta_.rank, a.warp.index);
+  for (uint32_t m = a.mask; m; m &= m - 1) {
+    const uint64_t place = a.at[std::countr_zero(m)];
+    if (touch != Touch::write) clocks.acquire(warp, place);
+    if (touch != Touch::read) clocks.release(warp, place);
+  }
+  if (cta_.hazards->global) cta_.hazards->global->join();
+}
+
+bool RaceChecks::shared(const WarpAccess& a, uint32_t lanes, CtaState& owner) {
+  Hazards& h = *owner.hazards;
   const Touch touch = touch_of(a.in);
   const bool orders = a.in.ordered || (touch == Touch::atomic && a.in.d >= 0);
   if (orders && h.clocks.vector()) {
-    for (uint32_t m = a.mask; m; m &= m - 1) {
-      const uint64_t place = a.at[std::countr_zero(m)];
-      if (touch != Touch::write) h.clocks.acquire(a.warp.index, place);
-      if (touch != Touch::read) h.clocks.release(a.warp.index, place);
-    }
-    if (h.global) h.global->join();
+    order(a, owner, touch);
     if (a.in.ordered) return true;
   }
-  const uint32_t bad = h.shared->touch(touch, a.warp.index, a.warp.current.pc, lanes, a.sum, a.at,
-                                       uint32_t(a.bytes()));
-  return bad == 0 || report_shared(a, bad);
+  const int warp = &owner == &cta_ ? a.warp.index : h.clocks.peer(cta_.rank, a.warp.index);
+  const Inst& issued = cta_.job.program.code[size_t(a.warp.current.pc)];
+  const uint32_t bytes = uint32_t(a.bytes());
+  const uint32_t bad =
+      issued.op == Op::wgmma && h.clocks.vector()
+          ? h.shared->multiply(warp, a.warp.current.pc, lanes, a.at, bytes)
+          : h.shared->touch(touch, warp, a.warp.current.pc, lanes, a.sum, a.at, bytes);
+  if (bad) return report_shared(a, bad, owner);
+  if (issued.op == Op::async_copy && h.clocks.vector())
+    h.shared->by_async_copy(warp, lanes, a.at, uint32_t(a.bytes()));
+  return true;
 }
 
-bool RaceChecks::report_shared(const WarpAccess& a, uint32_t bad) {
-  bad &= ~unchanged(a, bad, cta_.shared.data());
+bool RaceChecks::report_shared(const WarpAccess& a, uint32_t bad, const CtaState& owner) {
+  bad &= ~unchanged(a, bad, owner.shared.data());
   const Touch touch = touch_of(a.in);
+  const Clocks& clocks = owner.hazards->clocks;
+  const int warp = clocks.peer(cta_.rank, a.warp.index);
+  const bool own = &owner == &cta_;
   for (; bad; bad &= bad - 1) {
     const int lane = std::countr_zero(bad);
-    const auto other =
-        cta_.hazards->shared->party(touch, a.warp.index, a.at[lane], uint32_t(a.bytes()));
-    if (other.warp < 0) continue;
+    const auto other = owner.hazards->shared->party(touch, own ? a.warp.index : warp, a.at[lane],
+                                                    uint32_t(a.bytes()));
+    if (other.warp < 0 && !other.is_copy) continue;
     if (other.is_copy) return report_copy(a, lane, other.pc);
+    const int rank = other.rank < 0 && !own ? int(owner.rank) : other.rank;
     const int thread = other.warp * 32 + std::max(0, other.lane);
-    const std::string who = other.lane >= 0 ? fmt::format("thread {}", thread)
-                                            : fmt::format("a thread of warp {}", other.warp);
+    std::string who = other.lane >= 0 ? fmt::format("thread {}", thread)
+                                      : fmt::format("a thread of warp {}", other.warp);
+    if (rank >= 0) who += fmt::format(" of rank {}", rank);
+    const std::string whose = own ? "" : fmt::format(" of rank {}", owner.rank);
     cta_.report(
         a.warp, lane,
         {.kind = "shared_race",
-         .message = fmt::format("{} of {} bytes at offset {} of shared memory by thread {} and the "
-                                "{} by {}{} are not ordered by a barrier",
-                                verb(touch), a.bytes(), a.at[lane], a.thread(lane),
+         .message = fmt::format("{} of {} bytes at offset {} of shared memory{} by thread {} and "
+                                "the {} by {}{} are not ordered by a barrier",
+                                verb(touch), a.bytes(), a.at[lane], whose, a.thread(lane),
                                 other.wrote ? "write" : "read", who,
                                 other.pc >= 0 ? " at " + cta_.place(other.pc) : ""),
          .address = a.at[lane],
          .buffer = "shared memory",
-         .other = cta_.party(other.pc, thread, cta_.at)});
+         .other = cta_.party(other.pc, thread, cta_.place_of(rank))});
     return false;
   }
   return true;

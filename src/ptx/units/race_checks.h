@@ -16,8 +16,8 @@ namespace cutegen::ptx {
 class RaceChecks {
  public:
   explicit RaceChecks(CtaState& cta) : cta_(cta) {}
-  // lanes: distinct_lanes() of the access.
-  bool shared(const WarpAccess& a, uint32_t lanes);
+  // lanes: distinct_lanes() of the access; owner: the CTA whose shared memory it touches.
+  bool shared(const WarpAccess& a, uint32_t lanes, CtaState& owner);
   bool global(const WarpAccess& a, const Buffer& b, BufferShadow& shadow);
   // After a store to places that are not side by side: two lanes may have written one place.
   // b: nullptr if the access is to shared memory.
@@ -27,7 +27,8 @@ class RaceChecks {
 
  private:
   bool settled(const WarpAccess& a, const Buffer& b, BufferShadow& shadow);
-  bool report_shared(const WarpAccess& a, uint32_t bad);
+  void order(const WarpAccess& a, CtaState& owner, Touch touch);
+  bool report_shared(const WarpAccess& a, uint32_t bad, const CtaState& owner);
   bool report_copy(const WarpAccess& a, int lane, int32_t pc);
   bool report_global(const WarpAccess& a, uint32_t bad, const Buffer& b);
 

@@ -64,8 +64,29 @@ bool WgmmaChecks::fenced(const Warp& w, const Inst& in, const WgmmaOp& op) {
   return false;
 }
 
+// Accumulators may pass on without a fence only between products of one shape.
+bool WgmmaChecks::same_shape(const Warp& w, const Inst& in, const WgmmaOp& op) {
+  WgmmaState& s = *cta_.wgmma;
+  for (int i = 0; i < op.d; ++i) {
+    const WgmmaState::Use& use = s.use(w.index, in.list[i]);
+    if (use.pc < 0 || use.fragment || use.fences != s.orders[size_t(w.index)].fences) continue;
+    const Inst& before = cta_.job.program.code[size_t(use.pc)];
+    const WgmmaOp& other = cta_.job.program.wgmmas[size_t(before.target)];
+    if (other.n == op.n && other.run == op.run) continue;
+    cta_.report(w, 0,
+                {.kind = "missing_wgmma_fence",
+                 .message = fmt::format("this wgmma.mma_async and the one at {} have one "
+                                        "accumulator, but different shapes: a wgmma.fence must lie "
+                                        "between",
+                                        cta_.place(use.pc)),
+                 .other = cta_.party(use.pc, w.index * 32, cta_.at)});
+    return false;
+  }
+  return true;
+}
+
 bool WgmmaChecks::product(const Warp& w, const Inst& in, const WgmmaOp& op) {
-  if (!fenced(w, in, op)) return false;
+  if (!fenced(w, in, op) || !same_shape(w, in, op)) return false;
   WgmmaState& s = *cta_.wgmma;
   const int registers = op.d + (op.a_in_registers ? op.a() : 0);
   for (int i = 0; i < registers; ++i) {
@@ -76,15 +97,16 @@ bool WgmmaChecks::product(const Warp& w, const Inst& in, const WgmmaOp& op) {
     if (!same_role && !unused(w, in.list[i], fragment ? "read of" : "write of")) return false;
     use.group = s.orders[size_t(w.index)].committed + 1;
     use.pc = w.current.pc, use.fragment = fragment;
+    use.fences = s.orders[size_t(w.index)].fences;
   }
   return true;
 }
 
-bool WgmmaChecks::operands(const WarpAccess& a) {
+bool WgmmaChecks::operands(const WarpAccess& a, const CtaState& owner) {
   if (a.in.op == Op::load) return true;
   for (uint32_t m = a.mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
-    const WgmmaState::Read* r = cta_.wgmma->reader(a.at[lane], a.at[lane] + a.bytes());
+    const WgmmaState::Read* r = owner.wgmma->reader(a.at[lane], a.at[lane] + a.bytes());
     if (!r) continue;
     cta_.report(a.warp, lane,
                 {.kind = "wgmma_operand_overwritten",
@@ -94,7 +116,7 @@ bool WgmmaChecks::operands(const WarpAccess& a) {
                      a.bytes(), a.at[lane], r->warp, cta_.place(r->pc)),
                  .address = a.at[lane],
                  .buffer = "shared memory",
-                 .other = cta_.party(r->pc, r->warp * 32, cta_.at)});
+                 .other = cta_.party(r->pc, r->warp * 32, owner.at)});
     return false;
   }
   return true;

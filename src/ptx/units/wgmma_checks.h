@@ -20,12 +20,13 @@ class WgmmaChecks {
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
   // Before a product: its registers are not in use and fenced. Then they are in use.
   bool product(const Warp& w, const Inst& in, const WgmmaOp& op);
-  // A write of shared memory must not touch what a product still reads.
-  bool operands(const WarpAccess& a);
+  // A write of the shared memory of `owner` must not touch what a product still reads.
+  bool operands(const WarpAccess& a, const CtaState& owner);
 
  private:
   bool unused(const Warp& w, int32_t slot, const char* verb);
   bool fenced(const Warp& w, const Inst& in, const WgmmaOp& op);
+  bool same_shape(const Warp& w, const Inst& in, const WgmmaOp& op);
   bool report(const Warp& w, const WgmmaState::Use& use, const char* verb);
 
   CtaState& cta_;

@@ -61,11 +61,10 @@ Meet WgmmaUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
     step.b = word_of(w, in.list[op.b_slot()]);
   }
   if (!in_step(w, step)) return Meet::failed;
-  WgmmaState::Order& order = cta_.wgmma->orders[size_t(w.index)];
   bool fine = true;
   if (in.sub == kWgmmaMultiply) fine = multiply(w, in, step);
-  if (in.sub == kWgmmaFence) ++order.fences;
-  if (in.sub == kWgmmaCommit) ++order.committed;
+  if (in.sub == kWgmmaFence) ++cta_.wgmma->orders[size_t(w.index)].fences;
+  if (in.sub == kWgmmaCommit) commit(w);
   if (in.sub == kWgmmaWait) fine = wait(w, in);
   if (in.sub == kMoreRegisters || in.sub == kFewerRegisters) set_registers(cta_, w, in);
   return fine ? Meet::here : Meet::failed;
@@ -126,9 +125,27 @@ bool WgmmaUnit::wait(Warp& w, const Inst& in) {
   for (int u = first; u < first + WarpgroupSteps::kWarps; ++u) {
     s.orders[size_t(u)].waits = false;
     s.complete(u, in.imm);
+    pass_on(u, first, in.imm);
     cta_.warps[size_t(u)].state = Warp::State::running;
   }
   return true;
+}
+
+void WgmmaUnit::commit(const Warp& w) {
+  WgmmaState::Order& order = cta_.wgmma->orders[size_t(w.index)];
+  ++order.committed;
+  if (cta_.hazards && cta_.hazards->clocks.vector())
+    order.labels.push_back(cta_.hazards->clocks.commit_products(w.index));
+}
+
+// The warps of the warpgroup know that warp u's products have read their operands.
+void WgmmaUnit::pass_on(int u, int first, int64_t left) {
+  auto& labels = cta_.wgmma->orders[size_t(u)].labels;
+  while (int64_t(labels.size()) > left) {
+    for (int v = first; v < first + WarpgroupSteps::kWarps; ++v)
+      cta_.hazards->clocks.wait_products(v, u, labels.front());
+    labels.pop_front();
+  }
 }
 
 bool WgmmaUnit::uniform(const Warp& w, int32_t slot, size_t bytes, const char* what) {
@@ -151,6 +168,7 @@ bool WgmmaUnit::check_reads(Warp& w, const uint32_t* chunks, int count) {
     const WarpAccess a{w, load, ~0u, summarize(at, ~0u), at};
     if (cta_.copies.any() && !checks_.copies(a)) return false;
     if (cta_.hazards && !checks_.shared(a)) return false;
+    if (cta_.races && !checks_.visible(a)) return false;
   }
   return true;
 }

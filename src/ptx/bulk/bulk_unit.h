@@ -2,25 +2,33 @@
 // BulkUnit: copies of the asynchronous proxy, from their issue to their completion.
 //
 // Contract: issue() checks both sides and counts them; no byte moves yet, unless the launch's order
-// is not in_order. A load arrives when a wait asks for its mbarrier. A store reads its source when
-// its thread waits for the group to have read, and writes when it waits for the group, or at the
-// end of the CTA. The oldest copy completes when there are too many. A function that returns false
-// has reported a finding.
+// is not in_order. The CTA that receives a load holds it: a multicast is one copy for each CTA. A
+// load arrives when a wait asks for its mbarrier. A store reads its source when its thread waits
+// for the group to have read, and writes when it waits for the group, or at the end of the CTA. The
+// oldest copy of a CTA completes when there are too many. A function that returns false has
+// reported a finding.
 //
 // Example: if (!copies.issue(w, in, mask)) return false;
 #pragma once
 
+#include "ptx/bulk/bulk_checks.h"
+#include "ptx/bulk/bulk_reader.h"
+#include "ptx/bulk/bulk_shared.h"
 #include "ptx/cta/cta_state.h"
 #include "ptx/cta/mbarrier_phases.h"
 #include "ptx/cta/warp_scheduler.h"
-#include "ptx/units/bulk_checks.h"
 
 namespace cutegen::ptx {
 
 class BulkUnit {
  public:
   BulkUnit(CtaState& cta, WarpScheduler& scheduler, MbarrierPhases& phases)
-      : cta_(cta), scheduler_(scheduler), phases_(phases), checks_(cta) {}
+      : cta_(cta),
+        scheduler_(scheduler),
+        phases_(phases),
+        checks_(cta),
+        reader_(cta, checks_),
+        shared_(cta) {}
   bool issue(Warp& w, const Inst& in, uint32_t mask);
   void commit(const Warp& w, uint32_t mask);
   // cp.async.bulk.wait_group{.read}
@@ -32,20 +40,24 @@ class BulkUnit {
 
  private:
   bool issue_lane(Warp& w, const Inst& in, int lane);
-  bool read_tensor(Warp& w, const Inst& in, int lane, BulkCopy& c);
-  bool read_bytes(Warp& w, const Inst& in, int lane, BulkCopy& c);
-  bool place(Warp& w, const Inst& in, BulkCopy& c);
-  bool start(Warp& w, BulkCopy c);
-  // By index in CtaState::bulk. complete() removes the copy.
+  bool store(Warp& w, const Inst& in, BulkCopy c);
+  // A load to this CTA or another one; to several.
+  bool load(Warp& w, const Inst& in, BulkCopy c);
+  bool multicast(Warp& w, const Inst& in, uint16_t ctas, const BulkCopy& c);
+  bool send(Warp& w, const Inst& in, CtaState& owner, BulkCopy c);
+  bool hold(Warp& w, CtaState& owner, BulkCopy c);
+  // By index in the owner's CtaState::bulk. complete() removes the copy.
+  bool complete_in(CtaState& owner, size_t index);
   bool complete(size_t index);
   bool arrive(BulkCopy& c);
   void read_source(BulkCopy& c);
-  void put_row(const BulkCopy& c, const TensorRow& r);
 
   CtaState& cta_;
   WarpScheduler& scheduler_;
   MbarrierPhases& phases_;
   BulkChecks checks_;
+  BulkReader reader_;
+  BulkShared shared_;
 };
 
 }  // namespace cutegen::ptx

@@ -27,13 +27,6 @@ class BulkChecks {
   bool bytes(const Warp& w, int lane, uint64_t global, uint32_t size);
   // Checks that all rows lie in buffers that the copy may touch, and that nothing races with it.
   bool global(Warp& w, int lane, const BulkCopy& c);
-  // Checks the place in shared memory: bounds, alignment, and unordered accesses before the copy.
-  bool shared(const Warp& w, const BulkCopy& c, uint64_t span, uint64_t align);
-  // Call these when a load has arrived, and when a store has read its source.
-  void delivered(const BulkCopy& c);
-  void released(const BulkCopy& c);
-  // Reports a load that nobody has waited for.
-  bool left(const BulkCopy& c);
   bool fail(const Warp& w, int lane, const std::string& what);
   std::byte* host(const TensorRow& r);
   static uint32_t bytes_of(AtomicType type);
@@ -42,10 +35,6 @@ class BulkChecks {
   const Buffer* buffer(const Warp& w, int lane, const BulkCopy& c, uint64_t at, uint64_t bytes);
   bool row(Warp& w, int lane, const BulkCopy& c, const TensorRow& r);
   bool ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, uint64_t at, uint32_t n);
-  bool free_of_copies(const Warp& w, const BulkCopy& c, uint64_t from, uint64_t to);
-  bool raced(const Warp& w, const BulkCopy& c, uint64_t from, uint64_t to);
-  void define(const BulkCopy& c, const TensorRow& r);
-  bool defined(const Warp& w, const BulkCopy& c);
 
   CtaState& cta_;
   const Buffer* last_ = nullptr;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ptx/units/bulk_checks.h"
+#include "ptx/bulk/bulk_checks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
-
-#include "ptx/cta/guard_checks.h"
 
 namespace cutegen::ptx {
 namespace {
@@ -37,7 +35,7 @@ Reduces reduces(AtomicOp op, TensorType type) {
       return atomic_type_of(type) ? Reduces::yes : Reduces::not_simulated;
     case AtomicOp::min:
     case AtomicOp::max:
-      if (half) return Reduces::not_simulated;
+      if (half) return Reduces::yes;
       return narrow || is_float ? Reduces::illegal : Reduces::yes;
     case AtomicOp::inc:
     case AtomicOp::dec:
@@ -219,168 +217,6 @@ bool BulkChecks::ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, 
        .address = at,
        .buffer = b.name,
        .other = cta_.party(e.pc, e.warp * 32, cta)});
-  return false;
-}
-
-bool BulkChecks::shared(const Warp& w, const BulkCopy& c, uint64_t span, uint64_t align) {
-  if (c.shared % align != 0) {
-    cta_.report(w, c.lane,
-                {.kind = "misaligned",
-                 .message = fmt::format("a copy at offset {} of shared memory, which is not a "
-                                        "multiple of {}",
-                                        c.shared, align),
-                 .address = c.shared,
-                 .buffer = "shared memory"});
-    return false;
-  }
-  const uint64_t size = cta_.shared.size();
-  if (c.shared > size || size - c.shared < span) {
-    cta_.report(w, c.lane,
-                {.kind = "out_of_bounds",
-                 .message = fmt::format("a copy of {} bytes at offset {} of shared memory, which "
-                                        "has {} bytes",
-                                        span, c.shared, size),
-                 .address = c.shared,
-                 .buffer = "shared memory"});
-    return false;
-  }
-  bool fine = true;
-  c.each_part([&](uint64_t from, uint64_t to) {
-    fine = fine && free_of_copies(w, c, from, to) && raced(w, c, from, to);
-  });
-  return fine && (c.kind == BulkKind::load || defined(w, c));
-}
-
-// A copy may not write what another one writes or reads, nor an mbarrier.
-bool BulkChecks::free_of_copies(const Warp& w, const BulkCopy& c, uint64_t from, uint64_t to) {
-  if (!cta_.guard.any()) return true;
-  using Mark = SharedGuard::Mark;
-  uint8_t bad = SharedGuard::bit(Mark::written);
-  if (c.kind == BulkKind::load)
-    bad |= SharedGuard::bit(Mark::read) | SharedGuard::bit(Mark::mbarrier);
-  if (!(cta_.guard.touches(from, to) & bad)) return true;
-  report_held(cta_, w, c.lane, c.kind == BulkKind::load ? "a copy to" : "a copy from", from, to);
-  return false;
-}
-
-bool BulkChecks::raced(const Warp& w, const BulkCopy& c, uint64_t from, uint64_t to) {
-  Hazards* h = cta_.hazards.get();
-  if (!h || !h->shared || !h->clocks.vector()) return true;
-  const bool load = c.kind == BulkKind::load;
-  const Touch touch = load ? Touch::write : Touch::read;
-  if (!h->shared->may_copy(touch, w.index, from, to)) {
-    const auto other = h->shared->party(touch, w.index, from, uint32_t(to - from));
-    cta_.report(w, c.lane,
-                {.kind = "shared_race",
-                 .message = fmt::format(
-                     "a copy {} bytes [{}, {}) of shared memory and the {} by {}"
-                     "{} are not ordered",
-                     load ? "to" : "from", from, to, other.wrote ? "write" : "read",
-                     other.is_copy ? std::string("a copy") : fmt::format("warp {}", other.warp),
-                     other.pc >= 0 ? " at " + cta_.place(other.pc) : ""),
-                 .address = from,
-                 .buffer = "shared memory",
-                 .other = cta_.party(other.pc, std::max(0, other.warp) * 32, cta_.at)});
-    return false;
-  }
-  if (load || h->shared->visible(w.index, from, to)) return true;
-  cta_.report(w, c.lane,
-              {.kind = "missing_proxy_fence",
-               .message = fmt::format("a copy from bytes [{}, {}) of shared memory, which ordinary "
-                                      "stores wrote: fence.proxy.async must lie between",
-                                      from, to),
-               .address = from,
-               .buffer = "shared memory"});
-  return false;
-}
-
-void BulkChecks::delivered(const BulkCopy& c) {
-  Hazards* h = cta_.hazards.get();
-  if (!h) return;
-  if (h->shared && h->clocks.vector()) {
-    const int agent = h->clocks.agent_of(c.mbarrier);
-    c.each_part([&](uint64_t from, uint64_t to) { h->shared->copied(agent, c.pc, from, to); });
-  }
-  if (!h->undefined) return;
-  for (const TensorRow& r : c.rows) define(c, r);
-}
-
-// Shared memory is now as defined as the source.
-void BulkChecks::define(const BulkCopy& c, const TensorRow& r) {
-  UndefinedMemory& memory = cta_.hazards->undefined->memory();
-  uint8_t* source = nullptr;
-  if (host(r)) {
-    const size_t index = size_t(last_ - cta_.job.memory.buffers.data());
-    auto& shadows = cta_.hazards->launch.shadows;
-    if (last_->content != Content::given && index < shadows.size() && shadows[index].defined.size())
-      source = shadows[index].defined.data() + (r.global - last_->base) / 4;
-  }
-  c.each_piece(r, [&](uint64_t at, uint32_t offset, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 4) {
-      const uint32_t place = offset + i;
-      const bool inside = place >= r.from && place < r.to;
-      const bool known =
-          !source || !inside || source[(place - r.from) / 4] == UndefinedMemory::kWritten;
-      uint8_t& state = memory.shared()[(at + i) / 4];
-      const uint8_t now = known ? UndefinedMemory::kWritten : UndefinedMemory::kCopy;
-      *memory.shared_left() +=
-          size_t(now != UndefinedMemory::kWritten) - size_t(state != UndefinedMemory::kWritten);
-      state = now;
-    }
-  });
-}
-
-// A store to an output must not contain words that nobody wrote.
-bool BulkChecks::defined(const Warp& w, const BulkCopy& c) {
-  Hazards* h = cta_.hazards.get();
-  if (!h || !h->undefined) return true;
-  const uint8_t* state = h->undefined->memory().shared();
-  for (const TensorRow& r : c.rows) {
-    if (!host(r)) continue;
-    const size_t index = size_t(last_ - cta_.job.memory.buffers.data());
-    auto& shadows = h->launch.shadows;
-    const bool follow = index < shadows.size() && shadows[index].defined.size();
-    uint64_t bad = ~uint64_t{0};
-    c.each_piece(r, [&](uint64_t at, uint32_t offset, uint32_t n) {
-      for (uint32_t i = 0; i < n; i += 4) {
-        const uint32_t place = offset + i;
-        if (place < r.from || place >= r.to) continue;
-        const uint8_t now = state[(at + i) / 4];
-        if (now != UndefinedMemory::kWritten) bad = std::min(bad, at + i);
-        if (follow && c.kind == BulkKind::store)
-          shadows[index].defined[(r.global - last_->base + place - r.from) / 4] =
-              now == UndefinedMemory::kWritten ? now : UndefinedMemory::kCopy;
-      }
-    });
-    if (bad == ~uint64_t{0} || last_->content == Content::scratch) continue;
-    cta_.report(
-        w, c.lane,
-        {.kind = "uninitialised",
-         .message = fmt::format("{} {} reads shared memory at offset {}, which nobody wrote",
-                                verb(c), last_->name, bad),
-         .address = r.global,
-         .buffer = last_->name});
-    return false;
-  }
-  return true;
-}
-
-void BulkChecks::released(const BulkCopy& c) {
-  Hazards* h = cta_.hazards.get();
-  if (!h || !h->shared || !h->clocks.vector()) return;
-  c.each_part([&](uint64_t from, uint64_t to) { h->shared->released(c.warp, from, to); });
-}
-
-bool BulkChecks::left(const BulkCopy& c) {
-  Warp& w = cta_.warps[size_t(c.warp)];
-  w.current.pc = c.pc;
-  cta_.report(w, c.lane,
-              {.kind = "async_copy_pending",
-               .message = fmt::format("the CTA ends, but a copy to offset {} of its shared memory "
-                                      "has not arrived: wait for the mbarrier at offset {} first",
-                                      c.shared, c.mbarrier),
-               .address = c.shared,
-               .buffer = "shared memory"});
   return false;
 }
 

@@ -249,10 +249,11 @@ TEST(Bulk, WrongTextIsAnErrorAndUnknownFormsAreNamed) {
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%b], [%s], 16;"})
     EXPECT_FALSE(Module::parse(head + std::string(text) + "\nret;\n}\n").has_value()) << text;
   for (const char* text :
-       {"cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%v], [%v], 16, "
-        "[%b];",
+       {"cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.f32 "
+        "[%v], "
+        "[%v], 16, [%b];",
         "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%h], [%v], 16, 3;",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f16 [%h], [%v], 16;",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.inc.f16 [%h], [%v], 16;",
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s64 [%h], [%v], 16;",
         "cp.async.bulk.global.shared::cta [%h], [%v], 16;"}) {
     const Outcome o = run(text, LaunchStatus::unsupported);

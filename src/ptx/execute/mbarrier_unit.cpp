@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ptx/units/mbarrier_unit.h"
+#include "ptx/execute/mbarrier_unit.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -37,21 +38,40 @@ void acquire(const CtaState& cta, const Warp& w, const Inst& in, uint32_t lanes,
     if (place != last) h->clocks.wait_mbarrier(w.index, place);
     last = place;
   }
-  if (h->global && lanes) h->global->join();
+  if (!h->global || !lanes) return;
+  h->global->join();
+  if (cta.cluster) h->global->acquire();  // another CTA may have arrived
 }
 
 }  // namespace
 
-bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, uint64_t* at) {
+bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, Places& to) {
+  uint64_t* at = to.at;
   AddressSummary sum =
       addresses_(w.registers + in.a, in.wide_address, in.imm, kMbarrierBytes, mask, at);
   if (in.space == Space::generic) {
     for (int lane = 0; lane < 32; ++lane) at[lane] -= kSharedWindow;
   }
-  for (uint32_t m = mask; m; m &= m - 1)
-    if (!phases_.own_place(at[std::countr_zero(m)])) return false;
+  std::fill(std::begin(to.owner), std::end(to.owner), &cta_);
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    to.owner[lane] = phases_.owner_of(w, lane, at[lane]);
+    if (!to.owner[lane] || !own(w, in, lane, *to.owner[lane], at[lane])) return false;
+  }
   sum = summarize(at, mask);
   return phases_.valid_address(w, mask, sum, at);
+}
+
+// Other CTAs of the cluster may only arrive, and change the bytes that are expected.
+bool MbarrierUnit::own(Warp& w, const Inst& in, int lane, const CtaState& owner, uint64_t at) {
+  if (&owner == &cta_) return true;
+  const auto op = MbarrierOp(in.sub);
+  const bool arrives = op == MbarrierOp::arrive || op == MbarrierOp::arrive_drop;
+  if (arrives && in.d >= 0)
+    return phases_.fail(w, lane, owner, at, "an arrival of another CTA returns no state");
+  if (arrives || op == MbarrierOp::expect_tx || op == MbarrierOp::complete_tx) return true;
+  return phases_.fail(w, lane, owner, at,
+                      "only arrivals, expect_tx and complete_tx may come from another CTA");
 }
 
 MbarrierUnit::Next MbarrierUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
@@ -61,42 +81,45 @@ MbarrierUnit::Next MbarrierUnit::execute(Warp& w, const Inst& in, uint32_t mask)
     ++w.current.pc;
     return Next::on;
   }
-  uint64_t at[32];
-  if (!places(w, in, mask, at)) return Next::failed;
-  if (op == MbarrierOp::test_wait || op == MbarrierOp::try_wait) return wait(w, in, mask, at);
+  Places p;
+  if (!places(w, in, mask, p)) return Next::failed;
+  if (op == MbarrierOp::test_wait || op == MbarrierOp::try_wait) return wait(w, in, mask, p.at);
   for (uint32_t m = mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
-    if (!change(w, in, lane, at[lane])) return Next::failed;
+    if (!change(w, in, lane, *p.owner[lane], p.at[lane])) return Next::failed;
   }
   w.spins = 0;
   ++w.current.pc;
   return Next::on;
 }
 
-bool MbarrierUnit::change(Warp& w, const Inst& in, int lane, uint64_t at) {
+bool MbarrierUnit::change(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at) {
   const auto op = MbarrierOp(in.sub);
   if (op == MbarrierOp::init) return init(w, in, lane, at);
-  if (!phases_.live(w, lane, at)) return false;
+  if (!phases_.live(w, lane, owner, at)) return false;
   if (op == MbarrierOp::inval) {
     inval(at);
     return true;
   }
-  Mbarrier& b = *cta_.mbarriers.find(at);
-  if (op == MbarrierOp::arrive || op == MbarrierOp::arrive_drop) return arrive(w, in, lane, b, at);
+  if (op == MbarrierOp::arrive || op == MbarrierOp::arrive_drop)
+    return arrive(w, in, lane, owner, at);
+  if (op == MbarrierOp::after_copies) return after_copies(w, in, lane, at);
+  Mbarrier& b = *owner.mbarriers.find(at);
   const int64_t bytes = word_at(w, in.b, lane);
   const char* wrong = op == MbarrierOp::expect_tx ? b.expect(bytes) : b.complete(bytes);
-  if (wrong) return phases_.fail(w, lane, at, wrong);
-  phases_.settle(at, b);
+  if (wrong) return phases_.fail(w, lane, owner, at, wrong);
+  phases_.settle(owner, at, b);
   return true;
 }
 
 bool MbarrierUnit::init(Warp& w, const Inst& in, int lane, uint64_t at) {
   const uint32_t count = word_at(w, in.b, lane);
   if (count < 1 || count > kMostArrivals)
-    return phases_.fail(w, lane, at, fmt::format("a count of {} (1 to 2^20 - 1)", count));
+    return phases_.fail(w, lane, cta_, at, fmt::format("a count of {} (1 to 2^20 - 1)", count));
   if (const Mbarrier* old = cta_.mbarriers.in(at, at + kMbarrierBytes)) {
     return phases_.fail(
-        w, lane, at, "initialised again without mbarrier.inval, first at " + cta_.place(old->pc));
+        w, lane, cta_, at,
+        "initialised again without mbarrier.inval, first at " + cta_.place(old->pc));
   }
   cta_.mbarriers.add(at, count, w.current.pc);
   ++cta_.mbarriers.changes;
@@ -111,25 +134,91 @@ void MbarrierUnit::inval(uint64_t at) {
   cta_.guard.remove(SharedGuard::Mark::mbarrier, at, at + kMbarrierBytes);
 }
 
-bool MbarrierUnit::arrive(Warp& w, const Inst& in, int lane, Mbarrier& b, uint64_t at) {
+bool MbarrierUnit::arrive(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at) {
+  Mbarrier& b = *owner.mbarriers.find(at);
   const uint32_t number = in.b >= 0 ? word_at(w, in.b, lane) : 1;
   const bool expects = in.target & kMbarrierExpects;
   if (const char* wrong = expects ? b.expect(number) : nullptr)
-    return phases_.fail(w, lane, at, wrong);
+    return phases_.fail(w, lane, owner, at, wrong);
   const uint64_t state = b.state();
   const uint32_t pending = b.pending, count = expects ? 1 : number;
   const bool drop = MbarrierOp(in.sub) == MbarrierOp::arrive_drop;
   if (const char* wrong = b.arrive(count, drop, in.target & kMbarrierNoComplete)) {
-    return phases_.fail(w, lane, at,
+    return phases_.fail(w, lane, owner, at,
                         fmt::format("{}: an arrival of {}, {} of {} are missing in phase {}", wrong,
                                     count, pending, b.expected, b.phase));
   }
-  if (cta_.hazards && cta_.hazards->clocks.vector() && !(in.target & kMbarrierRelaxed)) {
-    cta_.hazards->clocks.arrive_mbarrier(w.index, at);
-    if (cta_.hazards->global) cta_.hazards->global->join();
-  }
+  if (!(in.target & kMbarrierRelaxed)) release(w, owner, at);
   if (in.d >= 0) std::memcpy(w.registers + in.d + lane * 8, &state, 8);
-  phases_.settle(at, b);
+  phases_.settle(owner, at, b);
+  return true;
+}
+
+void MbarrierUnit::release(const Warp& w, CtaState& owner, uint64_t at) {
+  if (!cta_.hazards || !cta_.hazards->clocks.vector()) return;
+  Clocks& clocks = owner.hazards->clocks;
+  clocks.arrive_mbarrier(clocks.peer(cta_.rank, w.index), at);
+  auto& global = cta_.hazards->global;
+  if (global) global->join();
+  if (global && &owner != &cta_) global->publish();
+}
+
+bool MbarrierUnit::after_copies(Warp& w, const Inst& in, int lane, uint64_t at) {
+  auto& arrivals = cta_.copies.arrivals();
+  const uint64_t before = cta_.copies.of(w.index).next_number();
+  Mbarrier& b = *cta_.mbarriers.find(at);
+  if (const char* wrong = in.target & kMbarrierCounted ? nullptr : b.increment(1))
+    return phases_.fail(w, lane, cta_, at, wrong);
+  ++cta_.mbarriers.changes;
+  if (!arrivals.empty()) {
+    AsyncArrival& last = arrivals.back();
+    const bool same = last.mbarrier == at && last.warp == w.index && last.before == before &&
+                      last.pc == w.current.pc && !(last.mask >> lane & 1);
+    if (same) {
+      last.mask |= 1u << lane;
+      return true;
+    }
+  }
+  if (arrivals.size() >= kMostCopies) {
+    const AsyncArrival oldest = arrivals.front();
+    arrivals.pop_front();
+    if (!arrive_after_copies(oldest)) return false;
+  }
+  arrivals.push_back({at, w.index, 1u << lane, before, w.current.pc});
+  return true;
+}
+
+bool MbarrierUnit::arrive_after_copies(const AsyncArrival& a) {
+  if (!async_.complete(a)) return false;
+  Warp at = cta_.warps[size_t(a.warp)];
+  at.current.pc = a.pc;
+  const int lane = std::countr_zero(a.mask);
+  if (!phases_.live(at, lane, cta_, a.mbarrier)) return false;
+  Mbarrier& b = *cta_.mbarriers.find(a.mbarrier);
+  if (const char* wrong = b.arrive(uint32_t(std::popcount(a.mask)), false, false))
+    return phases_.fail(at, lane, cta_, a.mbarrier, wrong);
+  release(at, cta_, a.mbarrier);
+  phases_.settle(cta_, a.mbarrier, b);
+  return true;
+}
+
+bool MbarrierUnit::deliver(Warp& w, uint32_t lanes, const uint64_t* at) {
+  auto& arrivals = cta_.copies.arrivals();
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    const uint64_t place = at[std::countr_zero(m)];
+    if (cta_.bulk.any() && !copies_.deliver_to(w, place)) return false;
+    const Mbarrier* b = cta_.mbarriers.find(place);
+    const uint64_t phase = b ? b->phase : 0;
+    for (size_t i = 0; i < arrivals.size() && b && b->phase == phase;) {
+      if (arrivals[i].mbarrier != place) {
+        ++i;
+        continue;
+      }
+      const AsyncArrival a = arrivals[i];
+      arrivals.erase(arrivals.begin() + int64_t(i));
+      if (!arrive_after_copies(a)) return false;
+    }
+  }
   return true;
 }
 
@@ -139,12 +228,13 @@ std::optional<uint32_t> MbarrierUnit::passed(Warp& w, const Inst& in, uint32_t m
   uint32_t out = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
-    if (!phases_.live(w, lane, at[lane])) return std::nullopt;
+    if (!phases_.live(w, lane, cta_, at[lane])) return std::nullopt;
     const Mbarrier& b = *cta_.mbarriers.find(at[lane]);
     if (in.target & kMbarrierParity) {
       const uint32_t parity = word_at(w, in.b, lane);
       if (parity > 1) {
-        phases_.fail(w, lane, at[lane], fmt::format("a wait for the parity {} (0 or 1)", parity));
+        phases_.fail(w, lane, cta_, at[lane],
+                     fmt::format("a wait for the parity {} (0 or 1)", parity));
         return std::nullopt;
       }
       out |= uint32_t((b.phase & 1) != parity) << lane;
@@ -153,7 +243,7 @@ std::optional<uint32_t> MbarrierUnit::passed(Warp& w, const Inst& in, uint32_t m
     const uint64_t phase = Mbarrier::phase_of(wide_at(w, in.b, lane));
     if (phase > b.phase || phase + 1 < b.phase) {
       phases_.fail(
-          w, lane, at[lane],
+          w, lane, cta_, at[lane],
           fmt::format("a wait with a state of phase {}, but it is in phase {}: only the current "
                       "and the previous phase can be waited for",
                       phase, b.phase));
@@ -167,9 +257,8 @@ std::optional<uint32_t> MbarrierUnit::passed(Warp& w, const Inst& in, uint32_t m
 MbarrierUnit::Next MbarrierUnit::wait(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at) {
   MbarrierWait& waits = cta_.mbarrier_waits[size_t(w.index)];
   auto done = passed(w, in, mask, at);
-  if (done && *done != mask && cta_.bulk.any()) {
-    for (uint32_t m = mask & ~*done; m; m &= m - 1)
-      if (!copies_.deliver_to(w, at[std::countr_zero(m)])) return Next::failed;
+  if (done && *done != mask && (cta_.bulk.any() || !cta_.copies.arrivals().empty())) {
+    if (!deliver(w, mask & ~*done, at)) return Next::failed;
     done = passed(w, in, mask, at);
   }
   if (!done) return Next::failed;

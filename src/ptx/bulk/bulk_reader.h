@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// BulkReader: one lane's copy of the asynchronous proxy, from the operands of its instruction.
+//
+// Contract: read() fills everything but the place in shared memory, and checks the global side. A
+// function that returns false has reported a finding.
+//
+// Example: BulkCopy c; if (!reader.read(w, in, lane, c)) return false;
+#pragma once
+
+#include "ptx/bulk/bulk_checks.h"
+
+namespace cutegen::ptx {
+
+// An address of Inst::list: a slot, an offset, and whether the slot has 64 bits.
+uint64_t lane_address(const Warp& w, const int32_t* address, int lane);
+
+class BulkReader {
+ public:
+  BulkReader(CtaState& cta, BulkChecks& checks) : cta_(cta), checks_(checks) {}
+  bool read(Warp& w, const Inst& in, int lane, BulkCopy& c);
+  // The CTAs of a multicast, by rank; nullopt: the instruction has none.
+  static std::optional<uint16_t> ctas(const Warp& w, const Inst& in, int lane);
+
+ private:
+  bool tensor(Warp& w, const Inst& in, int lane, BulkCopy& c);
+  bool bytes(Warp& w, const Inst& in, int lane, BulkCopy& c);
+  bool shared_bytes(Warp& w, const Inst& in, int lane, BulkCopy& c);
+  void deposit(const Warp& w, const Inst& in, int lane, BulkCopy& c);
+
+  CtaState& cta_;
+  BulkChecks& checks_;
+};
+
+}  // namespace cutegen::ptx

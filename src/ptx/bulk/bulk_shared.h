@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// BulkShared: what a copy of the asynchronous proxy must satisfy in shared memory.
+//
+// Contract: `owner` is the CTA of the cluster whose shared memory a load writes. The functions that
+// return false have reported a finding of the executing CTA at the warp's current instruction.
+//
+// Example: if (!checks.target(w, owner, copy, span, 16)) return false;
+#pragma once
+
+#include "ptx/cta/cta_state.h"
+
+namespace cutegen::ptx {
+
+class BulkShared {
+ public:
+  explicit BulkShared(CtaState& cta) : cta_(cta) {}
+  // Checks bounds, alignment, and unordered accesses before the copy. A store has its source here.
+  bool target(const Warp& w, const CtaState& owner, const BulkCopy& c, uint64_t span,
+              uint64_t align);
+  // Checks the source of a load from this CTA's shared memory.
+  bool source(const Warp& w, const BulkCopy& c);
+  // Call these when a load has arrived in this CTA, and when a copy has read this CTA's memory.
+  void delivered(const BulkCopy& c);
+  void released(const BulkCopy& c);
+  // Reports a copy that nobody has waited for: a load to this CTA, or one from it to another CTA.
+  bool left(const BulkCopy& c, const CtaState& owner);
+
+ private:
+  // A part of shared memory that the copy writes or reads.
+  struct Part {
+    const CtaState& owner;
+    bool written;
+    uint64_t from, to;
+  };
+  bool placed(const Warp& w, const BulkCopy& c, uint64_t at, uint64_t span, uint64_t align);
+  bool free_of_copies(const Warp& w, const BulkCopy& c, const Part& p);
+  bool raced(const Warp& w, const BulkCopy& c, const Part& p);
+  bool fenced(const Warp& w, const BulkCopy& c, const Part& p);
+
+  CtaState& cta_;
+};
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/bulk/bulk_unit.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <utility>
+
+#include "ptx/bulk/bulk_move.h"
+
+namespace cutegen::ptx {
+namespace {
+
+using Mark = SharedGuard::Mark;
+
+Mark mark_of(const BulkCopy& c) {
+  return c.kind == BulkKind::load ? Mark::written : Mark::read;
+}
+
+uint64_t alignment(const Inst& in, const BulkCopy& c) {
+  if (c.from == BulkSource::registers) return std::max<uint64_t>(c.held.size(), 1);
+  return in.vec > 0 ? 128 : 16;
+}
+
+}  // namespace
+
+bool BulkUnit::issue(Warp& w, const Inst& in, uint32_t mask) {
+  w.spins = 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    if (!issue_lane(w, in, std::countr_zero(m))) return false;
+  }
+  return true;
+}
+
+bool BulkUnit::issue_lane(Warp& w, const Inst& in, int lane) {
+  BulkCopy c;
+  if (!reader_.read(w, in, lane, c)) return false;
+  if (c.kind == BulkKind::prefetch) return true;
+  if (c.kind != BulkKind::load) return store(w, in, std::move(c));
+  const auto ctas = BulkReader::ctas(w, in, lane);
+  return ctas ? multicast(w, in, *ctas, c) : load(w, in, std::move(c));
+}
+
+bool BulkUnit::store(Warp& w, const Inst& in, BulkCopy c) {
+  c.shared = lane_address(w, in.list + bulk::kShared, c.lane);
+  if (phases_.owner_of(w, c.lane, c.shared) != &cta_)
+    return checks_.fail(w, c.lane, "a copy to global memory from another CTA's shared memory");
+  const uint64_t span = uint64_t{c.pitch} * c.rows.size();
+  if (!shared_.target(w, cta_, c, span, alignment(in, c))) return false;
+  c.group = cta_.bulk.group_of(c.warp * 32 + c.lane);
+  return hold(w, cta_, std::move(c));
+}
+
+bool BulkUnit::load(Warp& w, const Inst& in, BulkCopy c) {
+  c.shared = lane_address(w, in.list + bulk::kShared, c.lane);
+  c.mbarrier = lane_address(w, in.list + bulk::kMbarrier, c.lane);
+  CtaState* owner = phases_.owner_of(w, c.lane, c.shared);
+  CtaState* counts = owner ? phases_.owner_of(w, c.lane, c.mbarrier) : nullptr;
+  if (!counts) return false;
+  if (owner == counts) return send(w, in, *owner, std::move(c));
+  return checks_.fail(w, c.lane,
+                      fmt::format("a copy to the shared memory of rank {} with an mbarrier of rank "
+                                  "{}: both must lie in one CTA",
+                                  owner->rank, counts->rank));
+}
+
+// The bytes and the signal go to the same offsets in each CTA.
+bool BulkUnit::multicast(Warp& w, const Inst& in, uint16_t ctas, const BulkCopy& c) {
+  const size_t size = cta_.cluster ? cta_.cluster->size() : 1;
+  if (ctas == 0 || ctas >> size != 0)
+    return checks_.fail(
+        w, c.lane, fmt::format("a multicast to the CTAs {:#x} of a cluster of {}", ctas, size));
+  BulkCopy one = c;
+  one.shared = lane_address(w, in.list + bulk::kShared, c.lane);
+  one.mbarrier = lane_address(w, in.list + bulk::kMbarrier, c.lane);
+  if (!phases_.owner_of(w, c.lane, one.shared) || !phases_.owner_of(w, c.lane, one.mbarrier))
+    return false;
+  for (uint32_t m = ctas; m; m &= m - 1) {
+    const size_t rank = size_t(std::countr_zero(m));
+    uint64_t at = one.shared;
+    if (rank != cta_.rank && at < kSharedOfCta) at |= uint64_t(rank + 1) << kRankShift;
+    CtaState* owner = phases_.owner_of(w, c.lane, at);
+    if (!owner || !send(w, in, *owner, one)) return false;
+  }
+  return true;
+}
+
+bool BulkUnit::send(Warp& w, const Inst& in, CtaState& owner, BulkCopy c) {
+  const uint64_t span = uint64_t{c.pitch} * c.rows.size();
+  if (&owner != &cta_) c.rank = int(cta_.rank);
+  if (!shared_.target(w, owner, c, span, alignment(in, c))) return false;
+  if (c.from == BulkSource::shared && !shared_.source(w, c)) return false;
+  uint64_t at[32] = {};
+  at[c.lane] = c.mbarrier;
+  const uint32_t mask = 1u << c.lane;
+  if (!phases_.valid_address(w, mask, summarize(at, mask), at) ||
+      !phases_.live(w, c.lane, owner, c.mbarrier))
+    return false;
+  if (Chain* chain = cta_.chain_of(w); chain && &owner == &cta_) chain->copy_to(c.mbarrier);
+  if (&owner != &cta_) cta_.counting->remote(c.pc, mask, c.bytes);
+  if (c.from == BulkSource::shared && c.bytes > 0)
+    cta_.guard.add(Mark::read, c.source, c.source + c.bytes);
+  return hold(w, owner, std::move(c));
+}
+
+bool BulkUnit::hold(Warp& w, CtaState& owner, BulkCopy c) {
+  if (owner.bulk.full() && !complete_in(owner, 0)) return false;
+  c.each_part([&](uint64_t from, uint64_t to) { owner.guard.add(mark_of(c), from, to); });
+  ++owner.mbarriers.changes;
+  const bool load = c.kind == BulkKind::load;
+  owner.bulk.all().push_back(std::move(c));
+  if (!load || !scheduler_.ends_waits_early()) return true;
+  const int32_t here = w.current.pc;
+  const bool fine = complete_in(owner, owner.bulk.all().size() - 1);
+  if (fine) w.current.pc = here;
+  return fine;
+}
+
+void BulkUnit::commit(const Warp& w, uint32_t mask) {
+  for (uint32_t m = mask; m; m &= m - 1) cta_.bulk.commit(w.index * 32 + std::countr_zero(m));
+}
+
+bool BulkUnit::wait(Warp& w, const Inst& in, uint32_t mask) {
+  auto& copies = cta_.bulk.all();
+  for (size_t i = 0; i < copies.size();) {
+    BulkCopy& c = copies[i];
+    const bool mine = c.warp == w.index && (mask >> c.lane & 1) && c.kind != BulkKind::load;
+    const bool ends = mine && c.group + uint64_t(in.imm) < cta_.bulk.group_of(c.warp * 32 + c.lane);
+    if (ends && !in.sub) {
+      if (!complete(i)) return false;
+      continue;
+    }
+    if (ends && !c.has_read) read_source(c);
+    ++i;
+  }
+  return true;
+}
+
+bool BulkUnit::deliver_to(Warp& w, uint64_t mbarrier) {
+  const Mbarrier* b = cta_.mbarriers.find(mbarrier);
+  const uint64_t phase = b ? b->phase : 0;
+  auto& copies = cta_.bulk.all();
+  const int32_t here = w.current.pc;
+  for (size_t i = 0; i < copies.size() && b && b->phase == phase;) {
+    if (copies[i].kind != BulkKind::load || copies[i].mbarrier != mbarrier) {
+      ++i;
+    } else if (!complete(i)) {
+      return false;
+    }
+  }
+  w.current.pc = here;
+  return true;
+}
+
+// A copy that another CTA holds: a finding there is one of this CTA, which runs.
+bool BulkUnit::complete_in(CtaState& owner, size_t index) {
+  if (&owner == &cta_) return complete(index);
+  MbarrierPhases phases(owner);
+  if (BulkUnit(owner, scheduler_, phases).complete(index)) return true;
+  cta_.status = owner.status, cta_.finding = owner.finding, cta_.reason = owner.reason;
+  return false;
+}
+
+bool BulkUnit::complete(size_t index) {
+  auto& copies = cta_.bulk.all();
+  BulkCopy c = std::move(copies[index]);
+  copies.erase(copies.begin() + int64_t(index));
+  if (c.kind == BulkKind::load) return arrive(c);
+  if (!c.has_read) read_source(c);
+  write_rows(cta_, c);
+  return true;
+}
+
+// The bytes of a load reach shared memory, and its mbarrier counts them.
+bool BulkUnit::arrive(BulkCopy& c) {
+  CtaState* issuer = c.rank < 0 ? &cta_ : cta_.cluster->at(size_t(c.rank));
+  if (c.from == BulkSource::shared && !issuer) return true;  // the launch ends
+  c.each_part([&](uint64_t from, uint64_t to) { cta_.guard.remove(Mark::written, from, to); });
+  put_rows(cta_, c, issuer ? issuer->shared.data() : nullptr);
+  shared_.delivered(c);
+  if (c.from == BulkSource::shared && c.bytes > 0) {
+    issuer->guard.remove(Mark::read, c.source, c.source + c.bytes);
+    if (Hazards* h = issuer->hazards.get(); h && h->shared && h->clocks.vector()) {
+      const int agent = cta_.hazards->clocks.agent_of(c.mbarrier);
+      h->shared->released(h->clocks.peer(cta_.rank, agent), c.pc, c.source, c.source + c.bytes);
+    }
+  }
+  Warp at = cta_.warps[size_t(c.warp)];  // all CTAs have as many warps
+  at.current.pc = c.pc;
+  if (phases_.complete(at, c.lane, cta_, c.mbarrier, c.bytes)) return true;
+  cta_.finding.cta = cta_.place_of(c.rank);
+  return false;
+}
+
+void BulkUnit::read_source(BulkCopy& c) {
+  c.each_part([&](uint64_t from, uint64_t to) { cta_.guard.remove(Mark::read, from, to); });
+  take_rows(cta_, c);
+  c.has_read = true;
+  shared_.released(c);
+}
+
+bool BulkUnit::drain() {
+  auto& copies = cta_.bulk.all();
+  while (!copies.empty()) {
+    if (copies.front().kind == BulkKind::load) return shared_.left(copies.front(), cta_);
+    if (!complete(0)) return false;
+  }
+  for (size_t rank = 0; cta_.cluster && rank < cta_.cluster->size(); ++rank) {
+    const CtaState* owner = cta_.cluster->at(rank);
+    if (!owner || owner == &cta_) continue;
+    for (const BulkCopy& c : owner->bulk.all()) {
+      if (c.from == BulkSource::shared && c.rank == int(cta_.rank)) return shared_.left(c, *owner);
+    }
+  }
+  return true;
+}
+
+}  // namespace cutegen::ptx
