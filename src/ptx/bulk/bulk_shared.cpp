@@ -104,7 +104,9 @@ void BulkShared::delivered(const BulkCopy& c) {
   if (!h) return;
   if (h->shared && h->clocks.vector()) {
     const int agent = h->clocks.agent_of(c.mbarrier);
-    c.each_part([&](uint64_t from, uint64_t to) { h->shared->copied(agent, c.pc, from, to); });
+    const Touch touch = c.reduces ? Touch::atomic : Touch::write;
+    c.each_part(
+        [&](uint64_t from, uint64_t to) { h->shared->copied(touch, agent, c.pc, from, to); });
   }
   if (h->undefined && !c.reduces) define_target(cta_, c);
 }

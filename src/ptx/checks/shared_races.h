@@ -45,8 +45,8 @@ class SharedRaces {
   // Whether proxy fences make the last writes visible to a copy that `warp` starts. `plain`: writes
   // by cp.async need no fence.
   bool visible(int warp, uint64_t from, uint64_t to, bool plain = false) const;
-  // The copy at `pc` has written them; an mbarrier counts it.
-  void copied(int agent, int32_t pc, uint64_t from, uint64_t to);
+  // The copy at `pc` has written or reduced them; an mbarrier counts it.
+  void copied(Touch touch, int agent, int32_t pc, uint64_t from, uint64_t to);
   // A copy has read them, and `reader` has waited for it: a warp, or the agent of an mbarrier.
   void released(int reader, int32_t pc, uint64_t from, uint64_t to);
   // A write by cp.async, which touch() has recorded.

@@ -23,6 +23,7 @@ void join(Hazards& h) {
 void ClusterState::add(CtaState& cta) {
   ctas_.push_back(&cta);
   seats_.emplace_back(cta.warps.size());
+  hopeless_.push_back(false);
   ++left_;
 }
 
@@ -60,6 +61,15 @@ void ClusterState::complete() {
         h->clocks.acquire(w.index, kClusterPlace);
     }
   }
+}
+
+bool ClusterState::others_may_go_on(size_t rank) const {
+  for (size_t r = 0; r < ctas_.size(); ++r) {
+    if (r == rank || !ctas_[r] || hopeless_[r]) continue;
+    for (const Warp& w : ctas_[r]->warps)
+      if (w.state == Warp::State::waiting && w.barrier == kAtMbarrier) return true;
+  }
+  return false;
 }
 
 bool ClusterState::can_go_on() const {

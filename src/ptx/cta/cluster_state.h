@@ -49,6 +49,10 @@ class ClusterState {
   void complete();
   // Whether a warp of any CTA can run.
   bool can_go_on() const;
+  // A CTA none of whose warps can run: whether waits at its mbarriers may still end, and whether
+  // those of another CTA may.
+  void set_hopeless(size_t rank, bool hopeless) { hopeless_[rank] = hopeless; }
+  bool others_may_go_on(size_t rank) const;
   // Threads that have arrived in this phase, and those that are alive.
   int64_t arrived() const { return count(true); }
   int64_t alive() const { return count(false); }
@@ -62,6 +66,7 @@ class ClusterState {
 
   std::vector<CtaState*> ctas_;           // by rank
   std::vector<std::vector<Seat>> seats_;  // by rank and warp
+  std::vector<bool> hopeless_;            // by rank
   uint64_t phase_ = 0;
   size_t left_ = 0;
 };

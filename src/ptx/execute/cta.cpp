@@ -33,7 +33,8 @@ Cta::Turn Cta::turn() {
   if (s.alive_warps == 0) return finish();
   if (s.cluster) s.cluster->complete();
   if (!any && s.cluster && s.cluster->can_go_on()) return Turn::spinning;
-  if (!any && !scheduler_.time_out_waits()) {
+  if (!any && !end_waits()) {
+    if (s.cluster && s.cluster->others_may_go_on(s.rank)) return Turn::spinning;
     scheduler_.deadlock();
     return Turn::failed;
   }
@@ -42,6 +43,12 @@ Cta::Turn Cta::turn() {
     return Turn::failed;
   }
   return all_spin ? Turn::spinning : Turn::going;
+}
+
+bool Cta::end_waits() {
+  const bool ended = scheduler_.time_out_waits();
+  if (state_.cluster) state_.cluster->set_hopeless(state_.rank, !ended);
+  return ended;
 }
 
 bool Cta::polls() const {

@@ -36,6 +36,8 @@ class Cta {
   bool run_warps(bool& any, bool& all_spin);
   bool run_warp(Warp& w, bool& all_spin);
   bool within_limits();
+  // Ends the waits at mbarriers in vain. False: nothing can change any more.
+  bool end_waits();
   Turn finish();
   void leave_cluster();
 

@@ -187,6 +187,7 @@ bool Worker::wait() {
   if (hopeless_ >= kHopeless && s_.idle_threads.load() >= s_.grid.threads) {
     const auto polls =
         std::find_if(live_.begin(), live_.end(), [](const auto& cta) { return cta->polls(); });
+    if (polls == live_.end()) return true;  // they wait; the next turn says for what
     (*polls)->fail_spinning(s_.resident.load());
     fail((*polls)->state());
     return false;

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// mbarriers and copies between the CTAs of a cluster; races in distributed shared memory.
+#include <numeric>
+
+#include "ptx/testing/test_machine.h"
+
+namespace cutegen::ptx {
+namespace {
+
+// Two CTAs of 64 threads. %i: the thread; %k: the rank; %o: the other rank; %z: thread 0; %y: it is
+// the thread 0 of rank 0; %v: 1 KB, word %i of it at %a; %b: an mbarrier for one arrival; %w, %c,
+// %e: the same places of %v, %b and %a in the other CTA; %g: `in`; %out: word %i of `out`, 64 words
+// for each CTA.
+const char* const kHead =
+    ".version 8.4\n.target sm_90a\n.address_size 64\n"
+    ".visible .entry t(.param .u64 in, .param .u64 out) {\n"
+    ".shared .align 8 .b64 bars[4]; .shared .align 128 .b8 sm[1024];\n"
+    ".reg .b64 %g, %out; .reg .b32 %i, %k, %o, %v, %a, %b, %w, %c, %e, %d, %r<8>; .reg .b16 %m;\n"
+    ".reg .pred %p, %z, %y;\n"
+    "mov.u32 %i, %tid.x; mov.u32 %k, %cluster_ctarank; xor.b32 %o, %k, 1; mov.u32 %b, bars;\n"
+    "mov.u32 %v, sm; shl.b32 %a, %i, 2; add.u32 %a, %a, %v; setp.eq.u32 %z, %i, 0;\n"
+    "or.b32 %r7, %i, %k; setp.eq.u32 %y, %r7, 0; mov.b16 %m, 3;\n"
+    "mapa.shared::cluster.u32 %w, %v, %o; mapa.shared::cluster.u32 %c, %b, %o;\n"
+    "mapa.shared::cluster.u32 %e, %a, %o;\n"
+    "ld.param.u64 %g, [in]; ld.param.u64 %out, [out]; shl.b32 %r7, %k, 6; add.u32 %r7, %r7, %i;\n"
+    "mad.wide.u32 %out, %r7, 4, %out;\n"
+    "@%z mbarrier.init.shared::cta.b64 [%b], 1;\n@%z fence.mbarrier_init.release.cluster;\n";
+const std::string kSync =
+    "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n";
+const std::string kExpect = "@%z mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], 256;\n";
+const std::string kWait =
+    "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p, [%b], 0;\n@!%p bra W;\n";
+const std::string kRead = "ld.shared.u32 %d, [%a]; st.global.u32 [%out], %d;\n";
+const std::string kMulticast =
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%v], "
+    "[%g], 256, [%b], %m;\n";
+
+struct Outcome {
+  LaunchReport report;
+  std::vector<uint32_t> in = std::vector<uint32_t>(256), out = std::vector<uint32_t>(128, 9);
+};
+
+Outcome run(const std::string& body, LaunchStatus status = LaunchStatus::ok,
+            Order order = Order::in_order) {
+  Outcome o;
+  std::iota(o.in.begin(), o.in.end(), 1000u);
+  auto m = Module::parse(kHead + body + "ret;\n}\n");
+  if (!m) {
+    ADD_FAILURE() << m.error().text();
+    return o;
+  }
+  Sim sim;
+  sim.options.threads = 1, sim.options.order = order;
+  auto r = launch({}, sim.memory, *m, "t", {{2, 1, 1}, {64, 1, 1}, {2, 1, 1}},
+                  {sim.input("in", o.in), sim.output("out", o.out)}, sim.options);
+  if (!r) {
+    ADD_FAILURE() << r.error().text();
+    return o;
+  }
+  EXPECT_EQ(r->status, status) << r->reason;
+  o.report = *r;
+  return o;
+}
+
+// The kind of the finding in each order; its message has to contain `text`.
+void found(const std::string& body, const std::string& kind, const std::string& text = "",
+           Order order = Order::in_order) {
+  const Outcome o = run(body, LaunchStatus::finding, order);
+  const Finding f = o.report.finding.value_or(Finding{});
+  EXPECT_EQ(f.kind, kind) << f.message;
+  EXPECT_NE(f.message.find(text), std::string::npos) << f.message;
+  EXPECT_GT(f.ptx_line, 0);
+}
+
+TEST(ClusterCopy, AnArrivalOfAnotherCtaEndsAPhase) {
+  for (Order order : {Order::in_order, Order::reversed, Order::mixed}) {
+    const Outcome o = run(kSync +
+                              "st.shared::cluster.u32 [%e], %i;\nbar.sync 0;\n"
+                              "@%z mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%c];\n" +
+                              kWait + kRead + kSync,
+                          LaunchStatus::ok, order);
+    for (uint32_t i = 0; i < 128; ++i) ASSERT_EQ(o.out[i], i % 64) << i;
+  }
+}
+
+TEST(ClusterCopy, AMulticastReachesAllCtas) {
+  for (Order order : {Order::in_order, Order::reversed, Order::mixed}) {
+    const Outcome o =
+        run(kExpect + kSync + "@%y " + kMulticast + kWait + kRead + kSync, LaunchStatus::ok, order);
+    for (uint32_t i = 0; i < 128; ++i) ASSERT_EQ(o.out[i], 1000 + i % 64) << i;
+    EXPECT_EQ(o.report.counters.tma_load_requests, 1u);
+  }
+}
+
+TEST(ClusterCopy, SharedMemoryGoesToAnotherCta) {
+  const std::string copy =
+      "mad.lo.u32 %d, %k, 100, %i; st.shared.u32 [%a+512], %d; fence.proxy.async.shared::cta;\n" +
+      kExpect + kSync +
+      "@%z cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%w], [%v+512], "
+      "256, [%c];\n" +
+      kWait + kRead;
+  for (Order order : {Order::in_order, Order::reversed, Order::mixed}) {
+    const Outcome o = run(copy + kSync, LaunchStatus::ok, order);
+    for (uint32_t i = 0; i < 128; ++i) ASSERT_EQ(o.out[i], (i < 64 ? 100 : 0) + i % 64) << i;
+  }
+  std::string plain = copy;
+  plain.erase(plain.find("fence.proxy"), std::string("fence.proxy.async.shared::cta;").size());
+  found(plain + kSync, "missing_proxy_fence", "ordinary stores wrote");
+}
+
+TEST(ClusterCopy, AReductionIntoAnotherCta) {
+  const Outcome o = run(
+      "st.shared.u32 [%a], 5; st.shared.u32 [%a+512], %i; fence.proxy.async.shared::cta;\n" +
+      kExpect + kSync +
+      "@%z cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 "
+      "[%w], [%v+512], 256, [%c];\n" +
+      kWait + kRead + kSync);
+  for (uint32_t i = 0; i < 128; ++i) ASSERT_EQ(o.out[i], 5 + i % 64) << i;
+}
+
+TEST(ClusterCopy, StoresAndReductionsFromRegisters) {
+  const std::string end = kWait + kRead + kSync;
+  const std::string to = ".shared::cluster.mbarrier::complete_tx::bytes";
+  Outcome o =
+      run(kExpect + kSync + "add.u32 %d, %i, 7;\nst.async" + to + ".u32 [%e], %d, [%c];\n" + end);
+  for (uint32_t i = 0; i < 128; ++i) ASSERT_EQ(o.out[i], 7 + i % 64) << i;
+  o = run("shl.b32 %r0, %i, 4; add.u32 %r0, %r0, %w; setp.lt.u32 %p, %i, 16;\n" + kExpect + kSync +
+          "@%p st.async" + to + ".v4.b32 [%r0], {%i, 1, 2, 3}, [%c];\n" + end);
+  for (uint32_t i = 0; i < 128; ++i) ASSERT_EQ(o.out[i], i % 4 == 0 ? i % 64 / 4 : i % 4) << i;
+  o = run("st.shared.u32 [%a], 40;\n" + kExpect + kSync + "red.async.relaxed.cluster" + to +
+          ".max.u32 [%e], %i, [%c];\n" + end);
+  for (uint32_t i = 0; i < 128; ++i) ASSERT_EQ(o.out[i], std::max(40u, i % 64)) << i;
+}
+
+TEST(ClusterCopy, RacesBetweenCtas) {
+  const std::string write = "st.shared.u32 [%a], %i;\n",
+                    read = "ld.shared::cluster.u32 %d, [%e];\n";
+  run(write + kSync + read + kSync);
+  found(write + read + kSync, "shared_race", "of rank", Order::in_order);
+  found(kSync + "st.shared::cluster.u32 [%e], %i;\n" + kRead + kSync, "shared_race");
+  // The copy overwrites what the other CTA still reads.
+  const std::string again = kExpect + kSync + "@%y " + kMulticast + kWait + kRead;
+  found(again + "bar.sync 0;\n" + kExpect + "@%y " + kMulticast + kSync, "shared_race", "rank 1");
+}
+
+TEST(ClusterCopy, ACtaEndsTooEarly) {
+  const std::string read =
+      "st.shared.u32 [%a], %i;\n" + kSync + "ld.shared::cluster.u32 %d, [%e];\n";
+  for (Order order : {Order::in_order, Order::reversed}) found(read, "exited_cta", "", order);
+  found(kExpect + kSync + "@%y " + kMulticast + "setp.eq.u32 %p, %k, 1; @%p bra END;\n" + kWait +
+            "END:\n",
+        "async_copy_pending", "the CTA ends");
+}
+
+TEST(ClusterCopy, Misuse) {
+  const std::string arrive = "@%z mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%c];\n";
+  found(kSync + "@%z mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%c], 2;\n" + kSync,
+        "bad_mbarrier", "of rank 1: more arrivals");
+  found(arrive + kSync, "bad_mbarrier", "of rank 1: it is not initialised");
+  found(kSync +
+            "cvt.u64.u32 %g, %c; cvta.shared.u64 %g, %g;\n"
+            "mbarrier.test_wait.parity.b64 %p, [%g], 0;\n" +
+            kSync,
+        "bad_mbarrier", "may come from another CTA");
+  found(kSync + "mov.b16 %m, 4;\n@%y " + kMulticast + kSync, "bad_bulk_copy", "0x4");
+  found(kSync + "mov.b16 %m, 0;\n@%y " + kMulticast + kSync, "bad_bulk_copy", "0x0");
+  found(
+      kSync + "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%e], %i, [%b];\n" + kSync,
+      "bad_bulk_copy", "both must lie in one CTA");
+  found(kSync +
+            "add.u32 %e, %e, 2;\n"
+            "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%e], %i, [%c];\n" +
+            kSync,
+        "misaligned");
+  found(kSync + kWait + kSync, "deadlock", "lacks 1 of 1 arrivals");
+  for (const char* text :
+       {"st.async.shared::cluster.mbarrier::complete_tx::bytes.u16 [%e], %m, [%c];\n",
+        "red.async.shared::cluster.mbarrier::complete_tx::bytes.add.f32 [%e], %i, [%c];\n"}) {
+    const Outcome o = run(text + kSync, LaunchStatus::unsupported);
+    EXPECT_NE(o.report.reason.find(".async.shared::cluster"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace cutegen::ptx
