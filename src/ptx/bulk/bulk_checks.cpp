@@ -53,7 +53,7 @@ bool BulkChecks::fail(const Warp& w, int lane, const std::string& what) {
   return false;
 }
 
-uint32_t BulkChecks::bytes_of(AtomicType type) {
+uint32_t bytes_of(AtomicType type) {
   switch (type) {
     case AtomicType::f16:
     case AtomicType::bf16:
@@ -203,7 +203,8 @@ bool BulkChecks::ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, 
                       : c.kind == BulkKind::store ? Touch::write
                                                   : Touch::atomic;
   const GlobalAccess access{touch, w.index, c.pc, 1u << lane, sum, places, n};
-  if (h.global->touch(access, shadow, b.base) == 0) return true;
+  if (h.global->touch(access, shadow, b.base) == 0)
+    return c.kind != BulkKind::load || fenced(w, lane, b, shadow, at, n);
   const Epoch& e = h.global->other();
   const auto& g = cta_.job.config.grid;
   const std::array<int64_t, 3> cta{e.cta % g[0], e.cta / g[0] % g[1], e.cta / (g[0] * g[1])};
@@ -217,6 +218,24 @@ bool BulkChecks::ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, 
        .address = at,
        .buffer = b.name,
        .other = cta_.party(e.pc, e.warp * 32, cta)});
+  return false;
+}
+
+bool BulkChecks::fenced(const Warp& w, int lane, const Buffer& b, const BufferShadow& shadow,
+                        uint64_t at, uint32_t n) {
+  Hazards& h = *cta_.hazards;
+  if (!h.clocks.vector()) return true;
+  if (!h.global->unfenced(w.index, cta_.job.program, shadow, at - b.base, at - b.base + n))
+    return true;
+  const Epoch& e = h.global->other();
+  cta_.report(w, lane,
+              {.kind = "missing_proxy_fence",
+               .message = fmt::format("a copy from offset {} of {}, which the ordinary store at {} "
+                                      "wrote: fence.proxy.async must lie between",
+                                      at - b.base, b.name, cta_.place(e.pc)),
+               .address = at,
+               .buffer = b.name,
+               .other = cta_.party(e.pc, e.warp * 32, cta_.at)});
   return false;
 }
 

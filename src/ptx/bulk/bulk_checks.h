@@ -16,6 +16,8 @@
 
 namespace cutegen::ptx {
 
+uint32_t bytes_of(AtomicType type);  // of one element
+
 class BulkChecks {
  public:
   explicit BulkChecks(CtaState& cta) : cta_(cta) {}
@@ -29,12 +31,14 @@ class BulkChecks {
   bool global(Warp& w, int lane, const BulkCopy& c);
   bool fail(const Warp& w, int lane, const std::string& what);
   std::byte* host(const TensorRow& r);
-  static uint32_t bytes_of(AtomicType type);
 
  private:
   const Buffer* buffer(const Warp& w, int lane, const BulkCopy& c, uint64_t at, uint64_t bytes);
   bool row(Warp& w, int lane, const BulkCopy& c, const TensorRow& r);
   bool ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, uint64_t at, uint32_t n);
+
+  bool fenced(const Warp& w, int lane, const Buffer& b, const BufferShadow& shadow, uint64_t at,
+              uint32_t n);
 
   CtaState& cta_;
   const Buffer* last_ = nullptr;

@@ -46,7 +46,7 @@ bool BulkReader::read(Warp& w, const Inst& in, int lane, BulkCopy& c) {
     return true;
   }
   if (in.vec > 0) return tensor(w, in, lane, c);
-  if (in.c >= 0) c.type = AtomicType(in.c), c.element = checks_.bytes_of(c.type);
+  if (in.c >= 0) c.type = AtomicType(in.c), c.element = bytes_of(c.type);
   return in.e == 1 ? shared_bytes(w, in, lane, c) : bytes(w, in, lane, c);
 }
 

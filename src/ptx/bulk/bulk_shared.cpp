@@ -117,6 +117,14 @@ void BulkShared::released(const BulkCopy& c) {
   c.each_part([&](uint64_t from, uint64_t to) { h->shared->released(c.warp, c.pc, from, to); });
 }
 
+void BulkShared::source_read(const BulkCopy& c, CtaState& issuer) {
+  issuer.guard.remove(SharedGuard::Mark::read, c.source, c.source + c.bytes);
+  Hazards* h = issuer.hazards.get();
+  if (!h || !h->shared || !h->clocks.vector()) return;
+  const int agent = h->clocks.peer(cta_.rank, cta_.hazards->clocks.agent_of(c.mbarrier));
+  h->shared->released(agent, c.pc, c.source, c.source + c.bytes);
+}
+
 bool BulkShared::left(const BulkCopy& c, const CtaState& owner) {
   const bool own = &owner == &cta_;
   Warp at = cta_.warps[own && c.rank >= 0 ? 0 : size_t(c.warp)];

@@ -22,6 +22,8 @@ class BulkShared {
   // Call these when a load has arrived in this CTA, and when a copy has read this CTA's memory.
   void delivered(const BulkCopy& c);
   void released(const BulkCopy& c);
+  // A copy to this CTA has read the shared memory of the CTA that started it.
+  void source_read(const BulkCopy& c, CtaState& issuer);
   // Reports a copy that nobody has waited for: a load to this CTA, or one from it to another CTA.
   bool left(const BulkCopy& c, const CtaState& owner);
 

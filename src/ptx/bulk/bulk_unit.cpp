@@ -90,14 +90,9 @@ bool BulkUnit::send(Warp& w, const Inst& in, CtaState& owner, BulkCopy c) {
   if (&owner != &cta_) c.rank = int(cta_.rank);
   if (!shared_.target(w, owner, c, span, alignment(in, c))) return false;
   if (c.from == BulkSource::shared && !shared_.source(w, c)) return false;
-  uint64_t at[32] = {};
-  at[c.lane] = c.mbarrier;
-  const uint32_t mask = 1u << c.lane;
-  if (!phases_.valid_address(w, mask, summarize(at, mask), at) ||
-      !phases_.live(w, c.lane, owner, c.mbarrier))
-    return false;
+  if (!phases_.ready(w, c.lane, owner, c.mbarrier)) return false;
   if (Chain* chain = cta_.chain_of(w); chain && &owner == &cta_) chain->copy_to(c.mbarrier);
-  if (&owner != &cta_) cta_.counting->remote(c.pc, mask, c.bytes);
+  if (&owner != &cta_) cta_.counting->remote(c.pc, 1u << c.lane, c.bytes);
   if (c.from == BulkSource::shared && c.bytes > 0)
     cta_.guard.add(Mark::read, c.source, c.source + c.bytes);
   return hold(w, owner, std::move(c));
@@ -114,10 +109,6 @@ bool BulkUnit::hold(Warp& w, CtaState& owner, BulkCopy c) {
   const bool fine = complete_in(owner, owner.bulk.all().size() - 1);
   if (fine) w.current.pc = here;
   return fine;
-}
-
-void BulkUnit::commit(const Warp& w, uint32_t mask) {
-  for (uint32_t m = mask; m; m &= m - 1) cta_.bulk.commit(w.index * 32 + std::countr_zero(m));
 }
 
 bool BulkUnit::wait(Warp& w, const Inst& in, uint32_t mask) {
@@ -178,13 +169,7 @@ bool BulkUnit::arrive(BulkCopy& c) {
   c.each_part([&](uint64_t from, uint64_t to) { cta_.guard.remove(Mark::written, from, to); });
   put_rows(cta_, c, issuer ? issuer->shared.data() : nullptr);
   shared_.delivered(c);
-  if (c.from == BulkSource::shared && c.bytes > 0) {
-    issuer->guard.remove(Mark::read, c.source, c.source + c.bytes);
-    if (Hazards* h = issuer->hazards.get(); h && h->shared && h->clocks.vector()) {
-      const int agent = cta_.hazards->clocks.agent_of(c.mbarrier);
-      h->shared->released(h->clocks.peer(cta_.rank, agent), c.pc, c.source, c.source + c.bytes);
-    }
-  }
+  if (c.from == BulkSource::shared && c.bytes > 0) shared_.source_read(c, *issuer);
   Warp at = cta_.warps[size_t(c.warp)];  // all CTAs have as many warps
   at.current.pc = c.pc;
   if (phases_.complete(at, c.lane, cta_, c.mbarrier, c.bytes)) return true;

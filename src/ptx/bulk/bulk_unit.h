@@ -30,7 +30,7 @@ class BulkUnit {
         reader_(cta, checks_),
         shared_(cta) {}
   bool issue(Warp& w, const Inst& in, uint32_t mask);
-  void commit(const Warp& w, uint32_t mask);
+  void commit(const Warp& w, uint32_t mask) { cta_.bulk.commit(w.index, mask); }
   // cp.async.bulk.wait_group{.read}
   bool wait(Warp& w, const Inst& in, uint32_t mask);
   // Delivers copies that the mbarrier counts, the oldest first, until its phase completes.

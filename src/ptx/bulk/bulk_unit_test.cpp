@@ -230,6 +230,26 @@ INSTANTIATE_TEST_SUITE_P(
                "async_copy_pending", "has not written yet"}),
     [](const auto& test) { return std::string(test.param.name); });
 
+TEST(Bulk, AProxyFenceForGlobalMemory) {
+  const std::string
+      store = "st.global.u32 [%o], 5;\n",
+      copy = expect +
+             "@%z cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%v], [%h], "
+             "256, [%b];\n" +
+             wait;
+  for (const char* wrong : {"bar.sync 0;\n", "fence.proxy.async.shared::cta;\nbar.sync 0;\n"}) {
+    const Finding f = finding(store + wrong + copy, "missing_proxy_fence");
+    EXPECT_NE(f.message.find("ordinary store at"), std::string::npos) << f.message;
+    EXPECT_EQ(f.buffer, "out");
+  }
+  for (const char* fence : {"fence.proxy.async", "fence.proxy.async.global"}) {
+    const Outcome o = run(store + fence + ";\nbar.sync 0;\n" + copy +
+                          "ld.shared.u32 %d, [%a];\n"
+                          "add.u32 %d, %d, 1; st.global.u32 [%o+256], %d;\n");
+    EXPECT_EQ(o.out[64 + 63], 6u);
+  }
+}
+
 TEST(Bulk, ManyCopiesTakeLittleMemory) {
   const Outcome o =
       run("@!%z bra E;\nmov.u32 %r0, 0;\nL:\n"

@@ -159,4 +159,20 @@ uint32_t GlobalRaces::touch(const GlobalAccess& a, BufferShadow& shadow, uint64_
   return bad;
 }
 
+bool GlobalRaces::unfenced(int warp, const Program& program, const BufferShadow& shadow,
+                           uint64_t from, uint64_t to) {
+  uint32_t last = 0;
+  for (size_t g = from >> shift_; g <= (to - 1) >> shift_; ++g) {
+    const uint32_t id = shadow.writers[g];
+    if (id == last || id < epochs_.first()) continue;
+    last = id;
+    const Epoch& e = epochs_.at(id);
+    if (e.cta != cta_ || program.code[size_t(e.pc)].op == Op::bulk_copy) continue;
+    if (clocks_.visible(ProxyFence::global, warp, e.warp, e.label)) continue;
+    other_ = e;
+    return true;
+  }
+  return false;
+}
+
 }  // namespace cutegen::ptx

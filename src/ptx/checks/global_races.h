@@ -95,6 +95,9 @@ class GlobalRaces {
   void acquire() { acquired_ = times_.now(); }
   // Records an access and returns the lanes that conflict with an earlier, unordered one.
   uint32_t touch(const GlobalAccess& a, BufferShadow& shadow, uint64_t base);
+  // Whether a copy reads what ordinary stores of this CTA wrote without a proxy fence between.
+  bool unfenced(int warp, const Program& program, const BufferShadow& shadow, uint64_t from,
+                uint64_t to);
   const Epoch& other() const { return other_; }
 
  private:

@@ -52,6 +52,13 @@ bool MbarrierPhases::live(const Warp& w, int lane, const CtaState& owner, uint64
               "it is not initialised (mbarrier.init), or no longer (mbarrier.inval)");
 }
 
+bool MbarrierPhases::ready(Warp& w, int lane, const CtaState& owner, uint64_t at) {
+  uint64_t places[32] = {};
+  places[lane] = at;
+  const uint32_t mask = 1u << lane;
+  return valid_address(w, mask, summarize(places, mask), places) && live(w, lane, owner, at);
+}
+
 bool MbarrierPhases::complete(const Warp& w, int lane, CtaState& owner, uint64_t at,
                               int64_t bytes) {
   if (!live(w, lane, owner, at)) return false;
@@ -59,6 +66,15 @@ bool MbarrierPhases::complete(const Warp& w, int lane, CtaState& owner, uint64_t
   if (const char* wrong = b.complete(bytes)) return fail(w, lane, owner, at, wrong);
   settle(owner, at, b);
   return true;
+}
+
+void MbarrierPhases::release(const Warp& w, CtaState& owner, uint64_t at) {
+  if (!cta_.hazards || !cta_.hazards->clocks.vector()) return;
+  Clocks& clocks = owner.hazards->clocks;
+  clocks.arrive_mbarrier(clocks.peer(cta_.rank, w.index), at);
+  auto& global = cta_.hazards->global;
+  if (global) global->join();
+  if (global && &owner != &cta_) global->publish();
 }
 
 void MbarrierPhases::settle(CtaState& owner, uint64_t at, Mbarrier& b) {

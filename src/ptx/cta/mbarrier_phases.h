@@ -24,8 +24,12 @@ class MbarrierPhases {
   bool valid_address(Warp& w, uint32_t mask, const AddressSummary& sum, const uint64_t* at);
   // Checks that an initialised mbarrier lies there.
   bool live(const Warp& w, int lane, const CtaState& owner, uint64_t at);
+  // Both, for one lane.
+  bool ready(Warp& w, int lane, const CtaState& owner, uint64_t at);
   // A copy has delivered bytes.
   bool complete(const Warp& w, int lane, CtaState& owner, uint64_t at, int64_t bytes);
+  // A thread arrives with release semantics.
+  void release(const Warp& w, CtaState& owner, uint64_t at);
   // Ends the phase if nothing is missing any more; call it after each arrival.
   static void settle(CtaState& owner, uint64_t at, Mbarrier& b);
   bool fail(const Warp& w, int lane, const CtaState& owner, uint64_t at, const std::string& what);

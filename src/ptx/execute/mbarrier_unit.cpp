@@ -43,6 +43,21 @@ void acquire(const CtaState& cta, const Warp& w, const Inst& in, uint32_t lanes,
   if (cta.cluster) h->global->acquire();  // another CTA may have arrived
 }
 
+// Other CTAs of the cluster may only arrive, and change the bytes that are expected.
+std::string wrong_from_elsewhere(const Inst& in) {
+  const auto op = MbarrierOp(in.sub);
+  const bool arrives = op == MbarrierOp::arrive || op == MbarrierOp::arrive_drop;
+  if (arrives && in.d >= 0) return "an arrival of another CTA returns no state";
+  if (arrives || op == MbarrierOp::expect_tx || op == MbarrierOp::complete_tx) return "";
+  return "only arrivals, expect_tx and complete_tx may come from another CTA";
+}
+
+void invalidate(CtaState& cta, uint64_t at) {
+  cta.mbarriers.erase(at);
+  ++cta.mbarriers.changes;
+  cta.guard.remove(SharedGuard::Mark::mbarrier, at, at + kMbarrierBytes);
+}
+
 }  // namespace
 
 bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, Places& to) {
@@ -56,22 +71,13 @@ bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, Places& to) {
   for (uint32_t m = mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
     to.owner[lane] = phases_.owner_of(w, lane, at[lane]);
-    if (!to.owner[lane] || !own(w, in, lane, *to.owner[lane], at[lane])) return false;
+    if (!to.owner[lane]) return false;
+    if (to.owner[lane] == &cta_) continue;
+    const std::string wrong = wrong_from_elsewhere(in);
+    if (!wrong.empty()) return phases_.fail(w, lane, *to.owner[lane], at[lane], wrong);
   }
   sum = summarize(at, mask);
   return phases_.valid_address(w, mask, sum, at);
-}
-
-// Other CTAs of the cluster may only arrive, and change the bytes that are expected.
-bool MbarrierUnit::own(Warp& w, const Inst& in, int lane, const CtaState& owner, uint64_t at) {
-  if (&owner == &cta_) return true;
-  const auto op = MbarrierOp(in.sub);
-  const bool arrives = op == MbarrierOp::arrive || op == MbarrierOp::arrive_drop;
-  if (arrives && in.d >= 0)
-    return phases_.fail(w, lane, owner, at, "an arrival of another CTA returns no state");
-  if (arrives || op == MbarrierOp::expect_tx || op == MbarrierOp::complete_tx) return true;
-  return phases_.fail(w, lane, owner, at,
-                      "only arrivals, expect_tx and complete_tx may come from another CTA");
 }
 
 MbarrierUnit::Next MbarrierUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
@@ -98,12 +104,12 @@ bool MbarrierUnit::change(Warp& w, const Inst& in, int lane, CtaState& owner, ui
   if (op == MbarrierOp::init) return init(w, in, lane, at);
   if (!phases_.live(w, lane, owner, at)) return false;
   if (op == MbarrierOp::inval) {
-    inval(at);
+    invalidate(cta_, at);
     return true;
   }
   if (op == MbarrierOp::arrive || op == MbarrierOp::arrive_drop)
     return arrive(w, in, lane, owner, at);
-  if (op == MbarrierOp::after_copies) return after_copies(w, in, lane, at);
+  if (op == MbarrierOp::after_copies) return arrivals_.add(w, in, lane, at);
   Mbarrier& b = *owner.mbarriers.find(at);
   const int64_t bytes = word_at(w, in.b, lane);
   const char* wrong = op == MbarrierOp::expect_tx ? b.expect(bytes) : b.complete(bytes);
@@ -128,12 +134,6 @@ bool MbarrierUnit::init(Warp& w, const Inst& in, int lane, uint64_t at) {
   return true;
 }
 
-void MbarrierUnit::inval(uint64_t at) {
-  cta_.mbarriers.erase(at);
-  ++cta_.mbarriers.changes;
-  cta_.guard.remove(SharedGuard::Mark::mbarrier, at, at + kMbarrierBytes);
-}
-
 bool MbarrierUnit::arrive(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at) {
   Mbarrier& b = *owner.mbarriers.find(at);
   const uint32_t number = in.b >= 0 ? word_at(w, in.b, lane) : 1;
@@ -148,77 +148,9 @@ bool MbarrierUnit::arrive(Warp& w, const Inst& in, int lane, CtaState& owner, ui
                         fmt::format("{}: an arrival of {}, {} of {} are missing in phase {}", wrong,
                                     count, pending, b.expected, b.phase));
   }
-  if (!(in.target & kMbarrierRelaxed)) release(w, owner, at);
+  if (!(in.target & kMbarrierRelaxed)) phases_.release(w, owner, at);
   if (in.d >= 0) std::memcpy(w.registers + in.d + lane * 8, &state, 8);
   phases_.settle(owner, at, b);
-  return true;
-}
-
-void MbarrierUnit::release(const Warp& w, CtaState& owner, uint64_t at) {
-  if (!cta_.hazards || !cta_.hazards->clocks.vector()) return;
-  Clocks& clocks = owner.hazards->clocks;
-  clocks.arrive_mbarrier(clocks.peer(cta_.rank, w.index), at);
-  auto& global = cta_.hazards->global;
-  if (global) global->join();
-  if (global && &owner != &cta_) global->publish();
-}
-
-bool MbarrierUnit::after_copies(Warp& w, const Inst& in, int lane, uint64_t at) {
-  auto& arrivals = cta_.copies.arrivals();
-  const uint64_t before = cta_.copies.of(w.index).next_number();
-  Mbarrier& b = *cta_.mbarriers.find(at);
-  if (const char* wrong = in.target & kMbarrierCounted ? nullptr : b.increment(1))
-    return phases_.fail(w, lane, cta_, at, wrong);
-  ++cta_.mbarriers.changes;
-  if (!arrivals.empty()) {
-    AsyncArrival& last = arrivals.back();
-    const bool same = last.mbarrier == at && last.warp == w.index && last.before == before &&
-                      last.pc == w.current.pc && !(last.mask >> lane & 1);
-    if (same) {
-      last.mask |= 1u << lane;
-      return true;
-    }
-  }
-  if (arrivals.size() >= kMostCopies) {
-    const AsyncArrival oldest = arrivals.front();
-    arrivals.pop_front();
-    if (!arrive_after_copies(oldest)) return false;
-  }
-  arrivals.push_back({at, w.index, 1u << lane, before, w.current.pc});
-  return true;
-}
-
-bool MbarrierUnit::arrive_after_copies(const AsyncArrival& a) {
-  if (!async_.complete(a)) return false;
-  Warp at = cta_.warps[size_t(a.warp)];
-  at.current.pc = a.pc;
-  const int lane = std::countr_zero(a.mask);
-  if (!phases_.live(at, lane, cta_, a.mbarrier)) return false;
-  Mbarrier& b = *cta_.mbarriers.find(a.mbarrier);
-  if (const char* wrong = b.arrive(uint32_t(std::popcount(a.mask)), false, false))
-    return phases_.fail(at, lane, cta_, a.mbarrier, wrong);
-  release(at, cta_, a.mbarrier);
-  phases_.settle(cta_, a.mbarrier, b);
-  return true;
-}
-
-bool MbarrierUnit::deliver(Warp& w, uint32_t lanes, const uint64_t* at) {
-  auto& arrivals = cta_.copies.arrivals();
-  for (uint32_t m = lanes; m; m &= m - 1) {
-    const uint64_t place = at[std::countr_zero(m)];
-    if (cta_.bulk.any() && !copies_.deliver_to(w, place)) return false;
-    const Mbarrier* b = cta_.mbarriers.find(place);
-    const uint64_t phase = b ? b->phase : 0;
-    for (size_t i = 0; i < arrivals.size() && b && b->phase == phase;) {
-      if (arrivals[i].mbarrier != place) {
-        ++i;
-        continue;
-      }
-      const AsyncArrival a = arrivals[i];
-      arrivals.erase(arrivals.begin() + int64_t(i));
-      if (!arrive_after_copies(a)) return false;
-    }
-  }
   return true;
 }
 
@@ -258,7 +190,7 @@ MbarrierUnit::Next MbarrierUnit::wait(Warp& w, const Inst& in, uint32_t mask, co
   MbarrierWait& waits = cta_.mbarrier_waits[size_t(w.index)];
   auto done = passed(w, in, mask, at);
   if (done && *done != mask && (cta_.bulk.any() || !cta_.copies.arrivals().empty())) {
-    if (!deliver(w, mask & ~*done, at)) return Next::failed;
+    if (!arrivals_.deliver(w, mask & ~*done, at)) return Next::failed;
     done = passed(w, in, mask, at);
   }
   if (!done) return Next::failed;

@@ -10,11 +10,10 @@
 // Example: if (mbarriers.execute(w, in, mask) == MbarrierUnit::Next::failed) return false;
 #pragma once
 
-#include "ptx/bulk/bulk_unit.h"
 #include "ptx/cta/cta_state.h"
 #include "ptx/cta/warp_scheduler.h"
 #include "ptx/decode/forms.h"
-#include "ptx/units/async_unit.h"
+#include "ptx/execute/copy_arrivals.h"
 
 namespace cutegen::ptx {
 
@@ -27,8 +26,7 @@ class MbarrierUnit {
       : cta_(cta),
         scheduler_(scheduler),
         phases_(phases),
-        copies_(copies),
-        async_(async),
+        arrivals_(cta, phases, copies, async),
         addresses_(forms().addresses) {}
   // Moves the warp's pc, unless the instruction has to be executed again.
   Next execute(Warp& w, const Inst& in, uint32_t mask);
@@ -41,17 +39,9 @@ class MbarrierUnit {
   };
   // False: not a place for one.
   bool places(Warp& w, const Inst& in, uint32_t mask, Places& to);
-  bool own(Warp& w, const Inst& in, int lane, const CtaState& owner, uint64_t at);
   bool change(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at);
   bool init(Warp& w, const Inst& in, int lane, uint64_t at);
-  void inval(uint64_t at);
   bool arrive(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at);
-  void release(const Warp& w, CtaState& owner, uint64_t at);
-  // cp.async.mbarrier.arrive, and the arrival itself once the copies are complete.
-  bool after_copies(Warp& w, const Inst& in, int lane, uint64_t at);
-  bool arrive_after_copies(const AsyncArrival& a);
-  // Whatever counts on the mbarriers of `lanes` arrives. False: a finding.
-  bool deliver(Warp& w, uint32_t lanes, const uint64_t* at);
   Next wait(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
   // Lanes whose phase is complete; nullopt: a finding.
   std::optional<uint32_t> passed(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
@@ -60,8 +50,7 @@ class MbarrierUnit {
   CtaState& cta_;
   WarpScheduler& scheduler_;
   MbarrierPhases& phases_;
-  BulkUnit& copies_;
-  AsyncUnit& async_;
+  CopyArrivals arrivals_;
   AddressFn addresses_;
 };
 

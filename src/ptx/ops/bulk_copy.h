@@ -69,7 +69,7 @@ class BulkCopies {
   bool any() const { return !copies_.empty(); }
   bool full() const { return copies_.size() >= kMostBulkCopies; }
   uint64_t group_of(int thread) const { return committed_[size_t(thread)]; }
-  void commit(int thread) { ++committed_[size_t(thread)]; }
+  void commit(int warp, uint32_t lanes);
   void begin(size_t threads) {
     copies_.clear();
     committed_.assign(threads, 0);

@@ -31,6 +31,7 @@ class Pages {
   size_t size() const { return size_; }
   T* data() { return at_; }
   T& operator[](size_t i) { return at_[i]; }
+  const T& operator[](size_t i) const { return at_[i]; }
 
  private:
   T* at_ = nullptr;

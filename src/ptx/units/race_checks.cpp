@@ -31,26 +31,26 @@ uint32_t unchanged(const WarpAccess& a, uint32_t mask, const std::byte* zero) {
   return out;
 }
 
-}  // namespace
-
 // The access synchronises through its place.
-void RaceChecks::order(const WarpAccess& a, CtaState& owner, Touch touch) {
+void order(CtaState& cta, const WarpAccess& a, CtaState& owner, Touch touch) {
   Clocks& clocks = owner.hazards->clocks;
-  const int warp = clocks.peer(cta_.rank, a.warp.index);
+  const int warp = clocks.peer(cta.rank, a.warp.index);
   for (uint32_t m = a.mask; m; m &= m - 1) {
     const uint64_t place = a.at[std::countr_zero(m)];
     if (touch != Touch::write) clocks.acquire(warp, place);
     if (touch != Touch::read) clocks.release(warp, place);
   }
-  if (cta_.hazards->global) cta_.hazards->global->join();
+  if (cta.hazards->global) cta.hazards->global->join();
 }
+
+}  // namespace
 
 bool RaceChecks::shared(const WarpAccess& a, uint32_t lanes, CtaState& owner) {
   Hazards& h = *owner.hazards;
   const Touch touch = touch_of(a.in);
   const bool orders = a.in.ordered || (touch == Touch::atomic && a.in.d >= 0);
   if (orders && h.clocks.vector()) {
-    order(a, owner, touch);
+    order(cta_, a, owner, touch);
     if (a.in.ordered) return true;
   }
   const int warp = &owner == &cta_ ? a.warp.index : h.clocks.peer(cta_.rank, a.warp.index);
@@ -226,10 +226,7 @@ bool RaceChecks::copies(const WarpAccess& a) {
         {.kind = "async_copy_pending",
          .message = fmt::format("{} of {} bytes at offset {} of shared memory, which "
                                 "cp.async ({}) has not written yet: wait for its group first",
-                                a.in.op == Op::load    ? "read"
-                                : a.in.op == Op::store ? "write"
-                                                       : "atomic",
-                                a.bytes(), from, who),
+                                verb(touch_of(a.in)), a.bytes(), from, who),
          .address = from,
          .buffer = "shared memory"});
     return false;

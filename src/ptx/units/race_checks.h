@@ -27,7 +27,6 @@ class RaceChecks {
 
  private:
   bool settled(const WarpAccess& a, const Buffer& b, BufferShadow& shadow);
-  void order(const WarpAccess& a, CtaState& owner, Touch touch);
   bool report_shared(const WarpAccess& a, uint32_t bad, const CtaState& owner);
   bool report_copy(const WarpAccess& a, int lane, int32_t pc);
   bool report_global(const WarpAccess& a, uint32_t bad, const Buffer& b);

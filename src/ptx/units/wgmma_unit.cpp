@@ -30,6 +30,16 @@ void pack_registers(const Warp& w, const int32_t* slots, std::byte* slices) {
                   w.registers + slots[row / 8 + 2 * half] + 16 * (row % 8), 16);
 }
 
+// The warps of the warpgroup know that warp u's products have read their operands.
+void pass_on(CtaState& cta, int u, int first, int64_t left) {
+  auto& labels = cta.wgmma->orders[size_t(u)].labels;
+  while (int64_t(labels.size()) > left) {
+    for (int v = first; v < first + WarpgroupSteps::kWarps; ++v)
+      cta.hazards->clocks.wait_products(v, u, labels.front());
+    labels.pop_front();
+  }
+}
+
 }  // namespace
 
 // A matrix in shared memory, and the part of it that a warp reads.
@@ -125,7 +135,7 @@ bool WgmmaUnit::wait(Warp& w, const Inst& in) {
   for (int u = first; u < first + WarpgroupSteps::kWarps; ++u) {
     s.orders[size_t(u)].waits = false;
     s.complete(u, in.imm);
-    pass_on(u, first, in.imm);
+    pass_on(cta_, u, first, in.imm);
     cta_.warps[size_t(u)].state = Warp::State::running;
   }
   return true;
@@ -136,16 +146,6 @@ void WgmmaUnit::commit(const Warp& w) {
   ++order.committed;
   if (cta_.hazards && cta_.hazards->clocks.vector())
     order.labels.push_back(cta_.hazards->clocks.commit_products(w.index));
-}
-
-// The warps of the warpgroup know that warp u's products have read their operands.
-void WgmmaUnit::pass_on(int u, int first, int64_t left) {
-  auto& labels = cta_.wgmma->orders[size_t(u)].labels;
-  while (int64_t(labels.size()) > left) {
-    for (int v = first; v < first + WarpgroupSteps::kWarps; ++v)
-      cta_.hazards->clocks.wait_products(v, u, labels.front());
-    labels.pop_front();
-  }
 }
 
 bool WgmmaUnit::uniform(const Warp& w, int32_t slot, size_t bytes, const char* what) {

@@ -26,7 +26,6 @@ class WgmmaUnit {
   bool multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& step);
   void commit(const Warp& w);
   bool wait(Warp& w, const Inst& in);
-  void pass_on(int u, int first, int64_t left);
   bool in_step(const Warp& w, const WarpgroupSteps::Step& step);
   bool uniform(const Warp& w, int32_t slot, size_t bytes, const char* what);
   bool fetch(Warp& w, Operand& operand, std::byte* slices);
