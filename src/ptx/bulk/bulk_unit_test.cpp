@@ -230,6 +230,23 @@ INSTANTIATE_TEST_SUITE_P(
                "async_copy_pending", "has not written yet"}),
     [](const auto& test) { return std::string(test.param.name); });
 
+// `out` has the words i, so a pair of numbers: i and zero. 0x4000c000 is 2 and -2, as f16 and bf16.
+TEST(Bulk, HalvesKeepTheirExtremes) {
+  for (const char* type : {"f16", "bf16"}) {
+    for (const bool least : {true, false}) {
+      const std::string op = std::string(least ? ".min." : ".max.") + type;
+      const Outcome o = run(
+          "mov.u32 %d, 0x4000c000; st.shared.u32 [%a], %d; "
+          "fence.proxy.async.shared::cta;\nbar.sync "
+          "0;\n@%z cp.reduce.async.bulk.global.shared::cta.bulk_group" +
+          op +
+          " [%h], [%v], 256;\n@%z cp.async.bulk.commit_group;\n@%z cp.async.bulk.wait_group 0;\n");
+      for (uint32_t i = 0; i < 64; ++i)
+        ASSERT_EQ(o.out[i], least ? 0xc000u : 0x40000000u | i) << op << i;
+    }
+  }
+}
+
 TEST(Bulk, AProxyFenceForGlobalMemory) {
   const std::string
       store = "st.global.u32 [%o], 5;\n",

@@ -118,6 +118,16 @@ TEST_F(WgmmaHazard, AWriteThatNoBarrierOrders) {
   }
 }
 
+TEST_F(WgmmaHazard, AnotherShapeNeedsAFence) {
+  const std::string narrow = "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 " +
+                             list_of("%c", 8) + ", %d0, %d1, %p1, 1, 1, 0, 0;\n";
+  const Finding f =
+      found(kernel(kWgmmaBegin + kProduct + narrow + kWgmmaEnd), "missing_wgmma_fence");
+  EXPECT_TRUE(says(f, "different shapes")) << f.message;
+  run(kernel(kWgmmaBegin + kProduct + "wgmma.fence.sync.aligned;\n" + narrow + kWgmmaEnd),
+      LaunchStatus::ok);
+}
+
 TEST_F(WgmmaHazard, WarpsThatStayAway) {
   const std::string guard = "setp.lt.u32 %p3, %r0, 96;\n@!%p3 bra END;\n";
   Finding f =
