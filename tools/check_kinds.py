@@ -26,6 +26,7 @@ PARSERS = {
     "src/ptx/model/pipes.cpp": "names of SASS instructions",
     "src/recipes/graph/*": "operators of torch.fx",
     "src/recipes/nest/*": "operators of torch.fx",
+    "src/agent/algebra.cpp": "operators of torch.fx",
     "src/agent/fences.cpp": "a model's answer",
     "src/agent/library.cpp": "components' pages",
     "src/agent/plan_edit.cpp": "a model's answer",

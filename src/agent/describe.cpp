@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "agent/library.h"
 #include "agent/plan_edit.h"
 #include "base/text.h"
 #include "core/floor.h"
@@ -138,6 +140,23 @@ std::string attempt_line(const Attempt& a) {
   return fmt::format("- {}{}: {} -> {}\n", a.id, from, one_line(a.summary, 160), outcome);
 }
 
+// What the architecture runs, and what it does not.
+std::string instructions_text(const std::string& arch) {
+  const bool hopper = arch.starts_with("sm_90"), exact = arch.ends_with('a');
+  std::string out = "It runs mma.sync and cp.async";
+  if (hopper) out += ", TMA and clusters";
+  if (hopper && exact) return out + ", and wgmma; these three need arch \"sm_90a\" in the plan.";
+  return out + (hopper ? "; it has no wgmma." : "; it has no TMA, no clusters and no wgmma.");
+}
+
+bool multiplies(const Task& task) {
+  static const std::set<std::string> kProducts{"matmul", "attention",       "recurrent",
+                                               "gemv",   "transposed_conv", "conv"};
+  const auto classes = classes_of(task.workload);
+  return std::any_of(classes.begin(), classes.end(),
+                     [](const std::string& c) { return kProducts.contains(c); });
+}
+
 }  // namespace
 
 std::string describe_device(const GpuSpec& g, const DeviceName& device, const Task& task) {
@@ -159,20 +178,25 @@ std::string describe_device(const GpuSpec& g, const DeviceName& device, const Ta
         (name == to_string(MathMode::tf32) && task.tf32_convolutions))
       out += fmt::format(" {}: {:.0f} TFLOP/s.", name, flops / 1e12);
   out += fmt::format(" A launch costs about {}.", human_ns(g.launch_ns));
-  if (g.arch.starts_with("sm_9"))
-    out += " It has TMA, wgmma and clusters (arch \"sm_90a\"); mma.sync and cp.async work too.";
+  out += "\n" + instructions_text(g.arch);
+  if (!device.is_gpu())
+    out += " The simulator does not run wmma, sparse products and im2col tensor maps.";
   return out;
 }
 
 std::string describe_mode(const Task& task) {
-  std::string out = fmt::format("Math mode: {}. ", one_line(mode_text(task), 400));
+  const std::string out = fmt::format("Math mode: {}. ", one_line(mode_text(task), 400));
   if (task.tf32_convolutions)
     return out +
-           "Convolutions may multiply in tf32 with float32 sums; compute all else in float32.";
-  if (task.math_mode == MathMode::fp32)
-    return out + "Compute in float32: a single product in tf32, fp16 or bf16 is too coarse.";
-  return out + fmt::format("Products may multiply in {}; keep their sums in float32.",
-                           to_string(task.math_mode));
+           "One product in tf32 with float32 sums is accurate enough for convolutions; all else "
+           "must be as accurate as float32 arithmetic.";
+  if (task.math_mode != MathMode::fp32)
+    return out + fmt::format("One product in {} with float32 sums is accurate enough.",
+                             to_string(task.math_mode));
+  if (!multiplies(task)) return out + "Results must be as accurate as float32 arithmetic.";
+  return out +
+         "Results must be as accurate as float32 arithmetic: one product in tf32, fp16 or bf16 is "
+         "too coarse, three tf32 products of split operands are accurate enough.";
 }
 
 std::string describe_tensors(const Task& task) {

@@ -2,14 +2,15 @@
 #include "agent/library.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
+#include "agent/render.h"
 #include "base/result.h"
 #include "base/text.h"
 
 namespace cutegen::agent {
 
-const std::map<std::string, std::string>& prompt_files();
 const std::map<std::string, std::string>& component_files();
 
 namespace {
@@ -49,10 +50,30 @@ Component parse_page(const std::string& path, const std::string& text) {
     if (key == "symbols") c.symbols = words(value);
     if (key == "classes") c.classes = words(value);
     if (key == "arch") c.archs = words(value);
+    if (key == "products") c.products = words(value);
   }
   c.text = std::string(trim(text.substr(end)));
   c.example = fenced_part(c.text);
   return c;
+}
+
+bool holds(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+// "sm_80" runs on every later architecture, "sm_90a" on itself alone.
+bool runs_on(const std::vector<std::string>& archs, const std::string& device) {
+  const auto number = [](const std::string& arch) {
+    return arch.size() > 3 ? std::strtol(arch.c_str() + 3, nullptr, 10) : 0;
+  };
+  return std::any_of(archs.begin(), archs.end(), [&](const std::string& arch) {
+    const bool exact = !arch.empty() && std::isalpha(static_cast<unsigned char>(arch.back()));
+    return exact ? arch == device : number(arch) <= number(device);
+  });
+}
+
+bool serves(const Component& page, const Task& task, const std::string& task_class) {
+  return page.products.empty() || holds(page.products, to_string(product_mode(task, task_class)));
 }
 
 std::string lower(std::string text) {
@@ -93,43 +114,61 @@ std::vector<std::string> component_names() {
   return out;
 }
 
+// The elementwise parts of a fused workload belong to the kernels of the other parts.
 std::vector<std::string> classes_of(const std::string& workload) {
   std::vector<std::string> out;
   for (std::string part : split(workload, '+')) {
     std::replace(part.begin(), part.end(), ' ', '_');
     if (prompt_files().contains(kGuidance + part + ".md")) out.push_back(part);
   }
-  if (out.empty()) out.emplace_back("elementwise");
-  if (out.size() > 1) out.emplace_back("fused");
+  if (out.empty()) out.emplace_back(kElementwise);
+  if (out.size() == 1) return out;
+  std::erase(out, kElementwise);
+  out.insert(out.begin() + 1, "fused");
   return out;
 }
 
-std::vector<const Component*> components_for(const std::string& workload, Dialect dialect) {
-  auto classes = classes_of(workload);
+MathMode product_mode(const Task& task, const std::string& task_class) {
+  return task.tf32_convolutions && task_class.find("conv") != std::string::npos ? MathMode::tf32
+                                                                                : task.math_mode;
+}
+
+std::vector<const Component*> components_for(const TaskBrief& brief) {
+  const auto classes = classes_of(brief.task.workload);
   std::vector<std::pair<size_t, const Component*>> ranked;
   for (const Component& c : components()) {
     bool cute = c.example.find("cute/") != std::string::npos;
-    if (dialect == Dialect::cuda && cute && c.example.find("cutegen/") == std::string::npos)
+    if (brief.dialect == Dialect::cuda && cute && c.example.find("cutegen/") == std::string::npos)
       continue;
+    if (!runs_on(c.archs, brief.gpu.arch)) continue;
     for (size_t i = 0; i < classes.size(); ++i)
-      if (std::find(c.classes.begin(), c.classes.end(), classes[i]) != c.classes.end()) {
+      if (holds(c.classes, classes[i]) && serves(c, brief.task, classes[i])) {
         ranked.emplace_back(i, &c);
         break;
       }
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
+  // A page that only some math modes need says what the others cannot.
+  std::stable_partition(ranked.begin(), ranked.end(), [](const auto& page) {
+    return page.first == 0 && !page.second->products.empty();
+  });
   std::vector<const Component*> out;
   for (const auto& [rank, c] : ranked) out.push_back(c);
   return out;
 }
 
-std::string guidance_for(const std::string& workload, size_t most) {
+std::string guidance_for(const Task& task, size_t most) {
   std::string out;
-  auto classes = classes_of(workload);
+  const auto classes = classes_of(task.workload);
   for (size_t i = 0; i < std::min(most, classes.size()); ++i) {
     if (classes.size() > 1) out += (i ? "\n" : "") + ("For the part " + classes[i]) + ":\n";
-    out += prompt_files().at(kGuidance + classes[i] + ".md");
+    const MathMode mode = product_mode(task, classes[i]);
+    PageData data;
+    data.set("split", mode == MathMode::fp32);
+    data.set("single", mode != MathMode::fp32);
+    data.set("mode", to_string(mode));
+    out += render("guidance/" + classes[i] + ".md", data);
   }
   return out;
 }
@@ -139,12 +178,6 @@ std::vector<std::string> guidance_classes() {
   for (const auto& [path, text] : prompt_files())
     if (path.starts_with(kGuidance)) out.push_back(stem(path));
   return out;
-}
-
-const std::string& prompt_file(const std::string& name) {
-  auto it = prompt_files().find("prompts/" + name);
-  CG_ASSERT(it != prompt_files().end());
-  return it->second;
 }
 
 }  // namespace cutegen::agent

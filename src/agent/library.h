@@ -4,7 +4,8 @@
 //
 // Contract: the pages are docs/components/NAME.md (title, "key: value" lines, text with one kernel)
 // and prompts/guidance/CLASS.md, embedded at build time. Tests compile every example for each of
-// its architectures. A workload "matmul+elementwise" has the classes matmul and fused.
+// its architectures. A workload "matmul+elementwise" has the classes matmul and fused. A page fits
+// a task if it helps one of its classes, runs on its device, and is accurate enough for it.
 //
 // Example: if (const Component* c = find_component("combine_row")) print(c->text);
 #pragma once
@@ -12,31 +13,31 @@
 #include <string>
 #include <vector>
 
-#include "core/plan.h"
+#include "agent/brief.h"
 
 namespace cutegen::agent {
 
 struct Component {
   std::string name, title;  // "reduce", "Reductions within warps and blocks: ..."
   std::vector<std::string> symbols, classes, archs;
-  std::string text;     // the text with the example in its fence
-  std::string example;  // the kernel alone
+  std::vector<std::string> products;  // math modes of the products that it serves; empty: all
+  std::string text;                   // the text with the example in its fence
+  std::string example;                // the kernel alone
 };
 const std::vector<Component>& components();
 // Finds a page by name, symbol ("cutegen::load", "load") or header; null if there is none.
 const Component* find_component(const std::string& symbol);
 // Page names and symbols, for "did you mean".
 std::vector<std::string> component_names();
-// The components that help with a workload, the most useful first.
-std::vector<const Component*> components_for(const std::string& workload, Dialect dialect);
+// The components that fit a task, the most useful first.
+std::vector<const Component*> components_for(const TaskBrief& brief);
+// The math mode of products in a class of the task: one product in it is accurate enough.
+MathMode product_mode(const Task& task, const std::string& task_class);
 
 // "transposed conv+norm" -> transposed_conv, norm, fused
 std::vector<std::string> classes_of(const std::string& workload);
-// Advice for the classes of a workload, at most `most` of them.
-std::string guidance_for(const std::string& workload, size_t most);
+// Advice for the classes of the task's workload, at most `most` of them.
+std::string guidance_for(const Task& task, size_t most);
 std::vector<std::string> guidance_classes();
-
-// A prompt template or text of prompts/, by its file name.
-const std::string& prompt_file(const std::string& name);
 
 }  // namespace cutegen::agent

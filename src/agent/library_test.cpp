@@ -14,19 +14,29 @@
 namespace cutegen::agent {
 namespace {
 
+using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::Not;
+
+Task task_of(const std::string& workload) {
+  Task task;
+  task.workload = workload;
+  return task;
+}
 
 TEST(Library, EveryClassHasGuidance) {
   EXPECT_THAT(
       guidance_classes(),
       IsSupersetOf({"matmul", "gemv", "elementwise", "softmax", "norm", "reduction", "pooling",
                     "conv", "transposed_conv", "depthwise", "scan", "loss", "attention", "fused"}));
-  EXPECT_THAT(classes_of("transposed conv+norm"), ElementsAre("transposed_conv", "norm", "fused"));
+  EXPECT_THAT(classes_of("transposed conv+norm"), ElementsAre("transposed_conv", "fused", "norm"));
+  EXPECT_THAT(classes_of("matmul+elementwise"), ElementsAre("matmul", "fused"));
   EXPECT_THAT(classes_of("something new"), ElementsAre("elementwise"));
   for (const std::string& name : guidance_classes())
-    EXPECT_GT(guidance_for(name, 1).size(), 300u) << name;
+    EXPECT_GT(guidance_for(task_of(name), 1).size(), 300u) << name;
 }
 
 TEST(Library, EverySymbolLeadsToItsPage) {
@@ -43,12 +53,59 @@ TEST(Library, EverySymbolLeadsToItsPage) {
   EXPECT_EQ(find_component("no such thing"), nullptr);
 }
 
+TaskBrief brief_of(const std::string& workload, MathMode mode, const char* gpu = "h200") {
+  TaskBrief brief;
+  brief.task.workload = workload;
+  brief.task.math_mode = mode;
+  brief.gpu = find_gpu(gpu).value();
+  return brief;
+}
+
+std::vector<std::string> pages_of(const TaskBrief& brief) {
+  std::vector<std::string> out;
+  for (const Component* c : components_for(brief)) out.push_back(c->name);
+  return out;
+}
+
 TEST(Library, PagesAreChosenByClass) {
-  auto pages = components_for("matmul+elementwise", Dialect::cute);
-  ASSERT_FALSE(pages.empty());
-  EXPECT_EQ(pages.front()->name, "gemm");
-  for (const Component* c : components_for("matmul", Dialect::cuda))
-    EXPECT_NE(c->name, "tiled_mma");
+  EXPECT_THAT(pages_of(brief_of("softmax", MathMode::fp32)), Contains("reduce"));
+  EXPECT_THAT(pages_of(brief_of("softmax", MathMode::fp32)), Not(Contains("gemm")));
+  EXPECT_THAT(pages_of(brief_of("matmul+elementwise", MathMode::fp32)), Contains("math"));
+  auto cuda = brief_of("matmul", MathMode::fp16);
+  cuda.dialect = Dialect::cuda;
+  EXPECT_THAT(pages_of(cuda), Not(Contains("tiled_mma")));
+}
+
+// A page about one product in a coarse type does not fit a task that needs float32's accuracy.
+TEST(Library, PagesAreAsAccurateAsTheTaskDemands) {
+  EXPECT_THAT(pages_of(brief_of("matmul", MathMode::fp32)), ElementsAre("three_products", "gemm"));
+  EXPECT_THAT(pages_of(brief_of("matmul", MathMode::fp16)), ElementsAre("tiled_mma", "gemm"));
+  auto conv = brief_of("conv", MathMode::fp32);
+  EXPECT_THAT(pages_of(conv), ElementsAre("three_products", "gemm"));
+  conv.task.tf32_convolutions = true;
+  EXPECT_THAT(pages_of(conv), ElementsAre("tiled_mma", "gemm"));
+  conv.task.workload = "conv+matmul";
+  EXPECT_THAT(pages_of(conv), AllOf(Contains("tiled_mma"), Contains("three_products")));
+}
+
+TEST(Library, PagesRunOnTheDevice) {
+  for (const char* gpu : {"a100", "h100", "h200"})
+    for (const Component* page : components_for(brief_of("matmul+softmax", MathMode::fp16, gpu)))
+      EXPECT_TRUE(page->archs.front() == "sm_80" || std::string(gpu) != "a100") << page->name;
+}
+
+TEST(Library, GuidanceSaysWhichProductsAreAccurateEnough) {
+  for (const char* workload : {"matmul", "conv", "attention"}) {
+    Task task = brief_of(workload, MathMode::fp32).task;
+    EXPECT_THAT(guidance_for(task, 1), HasSubstr("as accurate as float32")) << workload;
+    EXPECT_THAT(guidance_for(task, 1), Not(HasSubstr("one product in"))) << workload;
+    task.math_mode = MathMode::bf16;
+    EXPECT_THAT(guidance_for(task, 1), HasSubstr("one product in bf16")) << workload;
+    EXPECT_THAT(guidance_for(task, 1), Not(HasSubstr("float32"))) << workload;
+  }
+  Task conv = brief_of("conv", MathMode::fp32).task;
+  conv.tf32_convolutions = true;
+  EXPECT_THAT(guidance_for(conv, 1), HasSubstr("one product in tf32"));
 }
 
 // One test compiles all examples. Splitting it by page and architecture would not compile less.

@@ -4,31 +4,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <kainjow/mustache.hpp>
 
+#include "agent/algebra.h"
 #include "agent/changes.h"
 #include "agent/describe.h"
 #include "agent/hints.h"
 #include "agent/library.h"
 #include "agent/metrics.h"
 #include "agent/plan_edit.h"
+#include "agent/render.h"
 #include "base/text.h"
 #include "llm/tokens.h"
 
 namespace cutegen::agent {
 namespace {
 
-using Data = kainjow::mustache::data;
+using Data = PageData;
 
 constexpr size_t kMostAdvice = 2500;  // bytes
 constexpr size_t kMostApproaches = 8;
 constexpr size_t kJudgedKernels = 2;  // kernels whose metrics a judge sees
-
-std::string render(const std::string& file, const Data& data) {
-  kainjow::mustache::mustache page(prompt_file(file));
-  page.set_custom_escape([](const std::string& text) { return text; });
-  return page.render(data);
-}
 
 // How much each part of a prompt may say. shorten() lowers it step by step until the prompt fits.
 struct Detail {
@@ -44,7 +39,7 @@ Data system_data(const TaskBrief& brief, const Detail& detail) {
   mistakes.set("cute", brief.dialect == Dialect::cute);
   data.set("mistakes", std::string(trim(render("mistakes.md", mistakes))));
   Data pages(Data::type::list);
-  auto all = components_for(brief.task.workload, brief.dialect);
+  auto all = components_for(brief);
   for (size_t i = 0; i < std::min(detail.components, all.size()); ++i) {
     Data page;
     page.set("title", all[i]->title);
@@ -64,7 +59,9 @@ Data task_data(const TaskBrief& brief, const Detail& detail) {
   data.set("graph", describe_graph(brief.task.graph, detail.graph));
   data.set("floor", describe_floor(brief));
   data.set("class", brief.task.workload);
-  data.set("guidance", std::string(trim(guidance_for(brief.task.workload, detail.guidance))));
+  const std::vector<std::string> algebra = removable_work(brief.task);
+  if (!algebra.empty()) data.set("algebra", "- " + join(algebra, "\n- "));
+  data.set("guidance", std::string(trim(guidance_for(brief.task, detail.guidance))));
   return data;
 }
 
@@ -136,6 +133,15 @@ std::string question_text(const TaskBrief& brief, const Question& q, const Detai
 
 using Step = bool (*)(Detail&);  // false: nothing left to remove
 
+// Pages of other classes and advice for minor ones; what is left out can be looked up.
+const std::vector<Step>& wish_steps() {
+  static const std::vector<Step> kSteps{
+      [](Detail& d) { return d.components > 2 && d.components-- > 0; },
+      [](Detail& d) { return d.guidance > 2 && d.guidance-- > 0; },
+      [](Detail& d) { return d.components > 1 && d.components-- > 0; }};
+  return kSteps;
+}
+
 const std::vector<Step>& prefix_steps() {
   static const std::vector<Step> kSteps{
       [](Detail& d) { return d.graph > 1 && d.graph-- > 0; },
@@ -167,9 +173,13 @@ void shorten(Detail& detail, const std::vector<Step>& steps, int64_t limit, Toke
 }
 
 // Returns the text about tools; empty if there are none.
-std::string tools_text(const PromptLimits& limits) {
+std::string tools_text(const TaskBrief& brief, const Detail& detail, const PromptLimits& limits) {
   if (limits.tools.empty()) return {};
   Data data;
+  std::vector<std::string> more;
+  const auto pages = components_for(brief);
+  for (size_t i = detail.components; i < pages.size(); ++i) more.push_back(pages[i]->name);
+  if (!more.empty()) data.set("pages", join(more, ", "));
   data.set("calls", std::to_string(limits.tool_calls));
   return "\n" + std::string(trim(render("tools.md", data))) + "\n";
 }
@@ -187,7 +197,7 @@ struct Prefix {
 
 Prefix make_prefix(const TaskBrief& brief, const Detail& detail, const PromptLimits& limits) {
   return {std::string(trim(render("system.md", system_data(brief, detail)))) + "\n" +
-              tools_text(limits),
+              tools_text(brief, detail, limits),
           std::string(trim(render("task.md", task_data(brief, detail)))) + "\n"};
 }
 
@@ -237,6 +247,7 @@ llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
     Prefix p = make_prefix(brief, d, limits);
     return llm::estimate_tokens(p.system) + llm::estimate_tokens(p.task) + around;
   };
+  shorten(detail, wish_steps(), limits.wanted_prefix_tokens, prefix_tokens);
   shorten(detail, prefix_steps(), limits.prefix_tokens, prefix_tokens);
   Prefix prefix = make_prefix(brief, detail, limits);
   const int64_t left = limits.tokens - prefix_tokens(detail);

@@ -7,8 +7,9 @@
 // task, guidance), the same in all questions of a run; an earlier program as a whole, the base of
 // later ones; the history without its last lines; the program in question as changes to the base,
 // with its verdict; the last lines of the history; the question. A long program without a base
-// takes the place of the base. A short program follows the history. If the prefix is too long,
-// graph, pages, guidance and reference get shorter, in steps. If the whole is too long, history and
+// takes the place of the base. A short program follows the history. If the prefix is longer
+// than wanted, it has fewer pages and less guidance. If it is too long, graph, pages, guidance and
+// reference get shorter, in steps. If the whole is too long, history and
 // verdict do.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
@@ -21,6 +22,8 @@
 namespace cutegen::agent {
 
 struct PromptLimits {
+  // The shared part gives up pages and advice for minor classes above this. It keeps the rest.
+  int64_t wanted_prefix_tokens = 6500;
   int64_t prefix_tokens = 15000;  // of the part that all questions share
   int64_t tokens = 24000;         // of everything, estimated
   int64_t answer_tokens = 16384;

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests what algebra can remove from a graph, and what it must not claim.
+#include "agent/algebra.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace cutegen::agent {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Json ref(const char* name) {
+  return {{"ref", name}};
+}
+
+// A task with the input x and the parameters w and b.
+class Graphs {
+ public:
+  Graphs() {
+    task.tensors = {{"x", TensorRole::input, DType::f32, {64, 32}},
+                    {"w", TensorRole::parameter, DType::f32, {32, 48}},
+                    {"b", TensorRole::parameter, DType::f32, {48}}};
+    for (const TensorInfo& t : task.tensors)
+      task.graph.placeholders.push_back({t.name, t.dtype, t.shape});
+  }
+  Graphs& node(const char* id, const char* op, std::vector<Json> args, Shape shape) {
+    task.graph.nodes.push_back({id,
+                                std::string("aten.") + op,
+                                std::move(args),
+                                Json::object(),
+                                {{id, DType::f32, shape}}});
+    return *this;
+  }
+  Graphs& product() { return node("mm", "mm.default", {ref("x"), ref("w")}, {64, 48}); }
+  std::vector<std::string> found() const { return removable_work(task); }
+
+  Task task;
+};
+
+TEST(Algebra, ASumOfAProductIsAProductWithSums) {
+  auto columns = Graphs()
+                     .product()
+                     .node("div", "div.Tensor", {ref("mm"), 2}, {64, 48})
+                     .node("sum", "sum.dim_IntList", {ref("div"), {1}, true}, {64, 1})
+                     .found();
+  EXPECT_THAT(columns, ElementsAre(AllOf(HasSubstr("sum of the columns of the product mm"),
+                                         HasSubstr("matrix-vector"))));
+  auto rows = Graphs().product().node("m", "mean.dim", {ref("mm"), {0}, false}, {48}).found();
+  EXPECT_THAT(rows, ElementsAre(HasSubstr("mean of the rows of the product mm")));
+}
+
+TEST(Algebra, AFunctionOfAProductIsNoSum) {
+  EXPECT_THAT(Graphs()
+                  .product()
+                  .node("relu", "relu.default", {ref("mm")}, {64, 48})
+                  .node("sum", "sum.dim_IntList", {ref("relu"), {1}, true}, {64, 1})
+                  .found(),
+              IsEmpty());
+  EXPECT_THAT(Graphs()
+                  .product()
+                  .node("mul", "mul.Tensor", {ref("mm"), ref("mm")}, {64, 48})
+                  .node("sum", "sum.dim_IntList", {ref("mul"), {1}, true}, {64, 1})
+                  .found(),
+              IsEmpty());
+  EXPECT_THAT(Graphs().product().node("max", "amax.default", {ref("mm"), {1}}, {64}).found(),
+              IsEmpty());
+}
+
+TEST(Algebra, ReductionsOverOneElementDoNothing) {
+  Graphs g;
+  g.product()
+      .node("max", "max.dim", {ref("mm"), 1, true}, {64, 1})
+      .node("mean", "mean.dim", {ref("max"), {1}, true}, {64, 1})
+      .node("sub", "sub.Tensor", {ref("max"), ref("mean")}, {64, 1});
+  EXPECT_THAT(g.found(), ElementsAre(HasSubstr("mean (mean) runs over one element"),
+                                     HasSubstr("sub subtracts a value from itself")));
+  EXPECT_THAT(Graphs()
+                  .product()
+                  .node("mean", "mean.dim", {ref("x"), {1}, true}, {64, 1})
+                  .node("sub", "sub.Tensor", {ref("x"), ref("mean")}, {64, 32})
+                  .found(),
+              IsEmpty());
+}
+
+TEST(Algebra, AMeanOverAllPositionsOfAConvolution) {
+  auto with_axes = [](Json axes) {
+    return Graphs()
+        .node("conv", "convolution.default", {ref("x"), ref("w"), ref("b")}, {2, 8, 16, 16})
+        .node("mean", "mean.dim", {ref("conv"), std::move(axes), true}, {2, 8, 1, 1})
+        .found();
+  };
+  EXPECT_THAT(with_axes({2, 3}), ElementsAre(HasSubstr("of the convolution conv")));
+  EXPECT_THAT(with_axes({-1, -2}), ElementsAre(HasSubstr("of the convolution conv")));
+  EXPECT_THAT(with_axes({3}), IsEmpty());
+  EXPECT_THAT(with_axes({1}), IsEmpty());
+}
+
+TEST(Algebra, TrianglesFixedNormsAndParametersAlone) {
+  EXPECT_THAT(Graphs().product().node("triu", "triu.default", {ref("mm"), 0}, {64, 48}).found(),
+              ElementsAre(HasSubstr("skip the tiles below the diagonal")));
+  auto norm = [](bool training) {
+    return Graphs()
+        .product()
+        .node("bn", "native_batch_norm.default",
+              {ref("mm"), ref("b"), ref("b"), ref("b"), ref("b"), training, 0.1, 1e-5}, {64, 48})
+        .found();
+  };
+  EXPECT_THAT(norm(false), ElementsAre(HasSubstr("`prepare` can fold")));
+  EXPECT_THAT(norm(true), IsEmpty());
+  Graphs g;
+  g.node("t", "t.default", {ref("w")}, {48, 32}).node("exp", "exp.default", {ref("t")}, {48, 32});
+  EXPECT_THAT(g.found(), ElementsAre(HasSubstr("exp depends on parameters alone")));
+}
+
+// A graph comes from a user's module: odd arguments must not matter.
+TEST(Algebra, OddArgumentsGiveNothing) {
+  for (const Json& odd :
+       std::vector<Json>{nullptr, "x", 99, {{"ref", 5}}, {"a", -9}, Json::array()})
+    EXPECT_NO_FATAL_FAILURE(Graphs()
+                                .product()
+                                .node("sum", "sum.dim_IntList", {ref("mm"), odd, odd}, {64, 1})
+                                .node("s", "sub.Tensor", {odd, odd}, {})
+                                .node("n", "native_batch_norm.default", {odd}, {})
+                                .node("triu", "triu.default", {}, {})
+                                .found());
+}
+
+}  // namespace
+}  // namespace cutegen::agent

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first questions of twenty tasks: no sentence contradicts the policy or the device, and none is long.
+
+The tasks have the spirit of KernelBench's levels 1 and 2. With CUTEGEN_KERNELBENCH=FOLDER, the same
+checks run on its files.
+"""
+import json
+import os
+import re
+import signal
+import time
+import unittest
+from pathlib import Path
+
+import harness
+
+MOST_TOKENS = 7000
+
+# Statements that are wrong for every task, and those that are wrong for a float32 task.
+FORBIDDEN = (r"(?i)(never|do not|don't|neither).{0,40}tensor cores",
+             r"(?i)tensor cores? (only )?if (the math mode|the task) (allows|permits)",
+             r"(?i)use it only (in|if) the math mode",
+             r"(?i)with less precision than the task's math mode",
+             r"(?i)structure has settled",
+             r"(?i)the roofline is (a|the) limit")
+FORBIDDEN_BY_CLASS = (("matmul", r"(?i)tensor cores gain nothing"), ("conv", r"(?i)tensor cores gain nothing"),
+                      ("attention", r"(?i)tensor cores gain nothing"),
+                      ("softmax", r"(?i)three tf32 products"), ("scan", r"(?i)three tf32 products"),
+                      ("pooling", r"(?i)tensor cores"))
+# On sm_80, nothing that only Hopper has may be recommended.
+FORBIDDEN_ON_SM80 = (r"sm_90a", r"(?i)it runs[^;.]{0,60}(TMA|wgmma|clusters)", r"SM90_")
+
+
+def task(body, inputs, sizes="n = 64\nm = 96\nc = 8", init="", arguments=""):
+    return f"""import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+{sizes}
+
+
+class Model(nn.Module):
+    def __init__(self{", " + init if init else ""}):
+        super().__init__()
+{body}
+
+def get_inputs():
+    return [{inputs}]
+
+
+def get_init_inputs():
+    return [{arguments}]
+"""
+
+
+def function(expression, inputs, arguments="x", sizes="n = 64\nm = 96\nc = 8"):
+    return task(f"\n    def forward(self, {arguments}):\n        return {expression}\n", inputs, sizes)
+
+
+def module(layer, expression, inputs, sizes="n = 64\nm = 96\nc = 8"):
+    return task(f"        self.layer = {layer}\n\n    def forward(self, x):\n        x = self.layer(x)\n"
+                f"        return {expression}\n", inputs, sizes)
+
+
+X, IMAGE = "torch.rand(n, m)", "torch.rand(4, c, n, n)"
+TASKS = {
+    "product": function("x @ y", "torch.rand(n, n), torch.rand(n, n)", "x, y"),
+    "diagonal": function("torch.diag(x) @ y", "torch.rand(n), torch.rand(n, m)", "x, y"),
+    "triangle": function("torch.triu(x @ y)", "torch.rand(n, n), torch.rand(n, n)", "x, y"),
+    "softmax": function("torch.softmax(x, dim=1)", X),
+    "rms": function("x * torch.rsqrt((x * x).mean(1, keepdim=True) + 1e-5)", X),
+    "pooling": function("F.max_pool2d(x, 3, 2, 1)", IMAGE),
+    "total": function("x.sum(dim=1, keepdim=True)", X),
+    "scan": function("torch.cumsum(x, dim=1)", X),
+    "scan_product": function("torch.cumprod(x, dim=1)", X),
+    "loss": function("F.cross_entropy(x, t)", "torch.rand(n, m), torch.randint(0, m, (n,))", "x, t"),
+    "attention": function("F.scaled_dot_product_attention(q, k, v)",
+                          "torch.rand(2, 2, n, 32), torch.rand(2, 2, n, 32), torch.rand(2, 2, n, 32)", "q, k, v"),
+    "conv": module("nn.Conv2d(c, 16, 3)", "x", IMAGE),
+    "matrix_vector": function("x @ y", "torch.rand(n, m), torch.rand(m, 1)", "x, y"),
+    "sum_of_product": module("nn.Linear(m, n)", "(x / 2).sum(1, keepdim=True)", X),
+    "chain": module("nn.Linear(m, n)", "x.sum(1, keepdim=True).max(1, keepdim=True)[0].mean(1, keepdim=True)", X),
+    "clamped": module("nn.Linear(m, n)", "F.mish(torch.logsumexp(torch.clamp(x * 2, -1, 1), 1, keepdim=True))", X),
+    "scaled": module("nn.Linear(m, n)", "torch.sigmoid(x) * 0.5 + x", X),
+    "up": module("nn.ConvTranspose2d(c, 16, 3)", "x.mean((2, 3), keepdim=True)", IMAGE),
+    "conv_relu": module("nn.Conv2d(c, 16, 3)", "torch.relu(x) + 1.0", IMAGE),
+    "normed": module("nn.Sequential(nn.Linear(m, n), nn.BatchNorm1d(n).eval())", "x", X),
+}
+# What algebra must be named, and where it must not.
+ALGEBRA = {"triangle": "keeps one triangle", "sum_of_product": "sum of the columns of the product",
+           "chain": "runs over one element", "up": "over all positions"}
+THREE_PRODUCTS = ("product", "attention", "scaled")
+
+
+def tokens_of(text):
+    """Tokens as src/llm/tokens.cpp estimates them."""
+    per = {"letter": 5, "digit": 3, "sign": 4}
+    total = 0
+    for run in re.finditer(r"(?P<letter>[A-Za-z_]+)|(?P<digit>[0-9]+)|(?P<blank>\s+)"
+                           r"|(?P<foreign>[^\x00-\x7f]+)|(?P<sign>([\x00-\x7f])\6*)", text):
+        kind, size = run.lastgroup or "sign", len(run.group().encode())
+        if kind == "blank":
+            total += run.group() != " "
+        else:
+            total += -(-size // per.get(kind, 2))
+    return total
+
+
+def request_tokens(request):
+    tools = sum(24 + tokens_of(t["name"] + " " + t["description"]) +
+                tokens_of(json.dumps(t["parameters"], separators=(",", ":"))) for t in request.get("tools", []))
+    return tokens_of(request["system"]) + tools + sum(8 + tokens_of(m.get("text", "")) for m in request["messages"])
+
+
+class Questions(harness.Case):
+    def first_question(self, path, device="sim:h200", *more):
+        questions = self.folder / f"q_{Path(path).stem}_{device[4:]}_{len(more)}"
+        process = self.start("optimize", path, "--device", device, "--model", f"relay:{questions}", "--runs",
+                             self.folder / "runs", "--out", self.folder / "best", *more)
+        asked = questions / "0001.request.json"
+        end = time.monotonic() + 120
+        while not asked.exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        output = process.communicate(timeout=60)
+        self.assertTrue(asked.exists(), output)
+        return json.loads(asked.read_text())
+
+    def check(self, name, request, device="sim:h200"):
+        text = request["system"] + "\n".join(m.get("text", "") for m in request["messages"])
+        wrong = list(FORBIDDEN)
+        kinds = re.search(r"# What works for (.*)", text).group(1)
+        wrong += [statement for word, statement in FORBIDDEN_BY_CLASS if word in kinds.split("+")[0]]
+        if device == "sim:a100":
+            wrong += FORBIDDEN_ON_SM80
+        for statement in wrong:
+            found = re.search(statement, text)
+            self.assertIsNone(found, f"{name} ({kinds}): {found and text[max(0, found.start() - 80):found.end() + 80]}")
+        self.assertLessEqual(request_tokens(request), MOST_TOKENS, name)
+        return text
+
+    def test_no_first_question_is_long_or_contradicts_the_policy(self):
+        for name, source in TASKS.items():
+            with self.subTest(task=name):
+                text = self.check(name, self.first_question(self.write(f"{name}.py", source)))
+                wanted = ALGEBRA.get(name)
+                if wanted:
+                    self.assertRegex(text, wanted)
+                elif name not in ("normed",):
+                    self.assertNotIn("Look for algebra first", text)
+                if name in THREE_PRODUCTS:
+                    self.assertIn("# Products as accurate as float32 on tensor cores", text)
+
+    def test_a_question_names_what_its_device_runs(self):
+        for name in ("product", "conv"):
+            path = self.write(f"{name}.py", TASKS[name])
+            text = self.check(name, self.first_question(path, "sim:a100", "--no-planner"), "sim:a100")
+            self.assertIn("no TMA, no clusters and no wgmma", text)
+
+    def test_the_page_about_three_products_holds_a_correct_program(self):
+        page = (harness.ROOT / "docs/components/three_products.md").read_text()
+        program = self.folder / "program"
+        program.mkdir()
+        (program / "kernel.cu").write_text(page.split("```cuda\n")[1].split("```")[0])
+        (program / "plan.json").write_text(json.dumps({
+            "cutegen": 1, "dialect": "cute", "arch": ["sm_80+"], "sources": ["kernel.cu"],
+            "symbols": {"m": "dim(x,0)", "depth": "dim(x,1)", "n": "dim(y,0)"},
+            "steps": [{"id": "product", "kernel": "product", "grid": ["ceil_div(n,64)", "ceil_div(m,64)", 1],
+                       "block": [128, 1, 1],
+                       "args": [{"tensor": "x"}, {"tensor": "y"}, {"tensor": "out"}, {"i32": "m"}, {"i32": "n"},
+                                {"i32": "depth"}]}]}))
+        path = self.write("p.py", function("x @ y.T", "torch.rand(n, 512), torch.rand(m, 512)", "x, y"))
+        self.assert_code(self.cutegen("eval", path, program, "--device", "sim:h200", timeout=300), 0)
+
+    def test_kernelbench_has_no_long_or_contradicting_first_question(self):
+        folder = os.environ.get("CUTEGEN_KERNELBENCH")
+        if not folder:
+            self.skipTest("CUTEGEN_KERNELBENCH is not set")
+        for pattern in ("level1/[159]0_*", "level1/1_*", "level1/[289]9_*", "level1/97_*", "level1/23_*",
+                        "level1/4[27]_*", "level2/14_*", "level2/[1248]2_*", "level2/[13]8_*", "level2/45_*",
+                        "level2/66_*", "level2/80_*"):
+            for path in sorted(Path(folder).glob(pattern + ".py")):
+                with self.subTest(task=path.stem):
+                    self.check(path.stem, self.first_question(path))
+
+
+if __name__ == "__main__":
+    harness.main()
