@@ -48,6 +48,11 @@ struct Question {
   const Verdict* verdict = nullptr;  // of the subject
   std::vector<Attempt> history;      // oldest first, including the subject
   std::string approach, advice;
+  // The run's best program, if the question may know of it.
+  std::string best;
+  std::optional<double> best_ns = {};
+  // A correct program of another line of work, for a first program.
+  const Candidate* other = nullptr;
   bool profile = false;  // the prompt may show figures of the profile
   int repair = 0;        // number of this repair in a row, from 1
   int approaches = 1;    // that a planner must give

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 
 #include "agent/library.h"
@@ -18,7 +20,6 @@ constexpr size_t kLine = 200;
 constexpr size_t kHotLines = 6;
 constexpr size_t kRemarks = 5;
 constexpr size_t kKernels = 6;
-constexpr size_t kCounters = 48;
 constexpr size_t kAttemptsTogether = 4;  // in one part of the history
 
 std::string one_line(std::string_view text, size_t limit = kLine) {
@@ -98,10 +99,36 @@ std::string counted_operators(const Graph& graph) {
   return "Operators: " + join(parts, ", ") + "\n";
 }
 
+// A time with four digits, so that small differences between programs show.
+std::string exact_ns(double ns) {
+  constexpr std::pair<double, const char*> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+  for (const auto& [size, unit] : kUnits)
+    if (std::abs(ns) >= size) return fmt::format("{:#.4g} {}", ns / size, unit);
+  return fmt::format("{:.0f} ns", ns);
+}
+
+// The unit that would bound the kernel next, with its time. Empty if the model has no other.
+std::string next_bound(const KernelProfile& k) {
+  const std::string prefix = "modelled_ns.";
+  std::string unit;
+  double most = 0;
+  for (const auto& [name, ns] : k.origin == Origin::measured ? k.modelled : k.counters) {
+    if (!name.starts_with(prefix) || ns <= most) continue;
+    const std::string term = name.substr(prefix.size());
+    if (term != k.bound_by && term != gpu_unit::launch) unit = term, most = ns;
+  }
+  return unit.empty() ? "" : fmt::format(", then by {} ({})", one_line(unit, 40), exact_ns(most));
+}
+
+// One line: time and bounds.
+std::string kernel_line(const KernelProfile& k) {
+  return fmt::format("- {}: {} ({}), bound by {}{}", one_line(k.kernel, 80), exact_ns(k.time_ns),
+                     to_string(k.origin), k.bound_by.empty() ? "?" : one_line(k.bound_by, 40),
+                     next_bound(k));
+}
+
 std::string kernel_profile(const KernelProfile& k, int detail) {
-  std::string out =
-      fmt::format("- {}: {} ({}), bound by {}", one_line(k.kernel, 80), human_ns(k.time_ns),
-                  to_string(k.origin), k.bound_by.empty() ? "?" : k.bound_by);
+  std::string out = kernel_line(k);
   if (!k.limited_by.empty())
     out += fmt::format("; occupancy limited by {}", one_line(k.limited_by, 60));
   out += "\n";
@@ -129,11 +156,55 @@ std::string kernel_profile(const KernelProfile& k, int detail) {
   return out;
 }
 
+// What helps a kernel that a unit bounds. Remarks say where.
+std::string advice_for(const std::string& unit) {
+  static const std::map<std::string, const char*> kAdvice{
+      {gpu_unit::dram,
+       "move fewer bytes: read each value once, fuse steps, keep what is used again on "
+       "chip. Near the reachable bound nothing else helps."},
+      {gpu_unit::l2,
+       "let a block use each value that it loads more often: larger tiles, shared "
+       "memory, an order of blocks that shares operands."},
+      {gpu_unit::l1,
+       "use wider, contiguous loads, and keep what a thread uses again in registers."},
+      {gpu_unit::shared,
+       "read shared memory in 16-byte vectors without bank conflicts, and use each "
+       "value for more results in registers."},
+      {gpu_unit::latency,
+       "give the SM more independent work: more warps, several loads before the "
+       "first use, copies that run ahead, fewer barriers."},
+      {gpu_unit::launch, "the kernel is shorter than a launch: do more in fewer steps."},
+      {"issue",
+       "execute fewer instructions: vector accesses, unrolled loops with constant bounds, less "
+       "index arithmetic."},
+      {"lsu", "execute fewer load and store instructions: use vectors."},
+      {"fma",
+       "do less float arithmetic, or move products to tensor cores at the accuracy that the "
+       "task demands."},
+      {"tensor",
+       "feed the tensor cores without gaps: larger tiles for each warp, operands in "
+       "registers ahead, wgmma where the device has it."},
+      {"alu", "move integer and comparison work out of inner loops."},
+      {"xu", "use fewer divisions, exponentials and square roots."},
+      {"fp64", "use double only where float is too coarse."}};
+  auto found = kAdvice.find(unit);
+  return found == kAdvice.end() ? "" : found->second;
+}
+
+// How much of the accepted error a correct program uses.
+std::string accuracy_line(const Accuracy& a) {
+  double most = a.share;
+  if (a.rms && a.rms->rms_limit > 0) most = std::max(most, a.rms->rms / a.rms->rms_limit);
+  if (a.bias && a.bias->bias_limit > 0)
+    most = std::max(most, std::abs(a.bias->bias) / a.bias->bias_limit);
+  return fmt::format("Accuracy: {:.3g}% of the accepted error is used.\n", 100 * most);
+}
+
 std::string attempt_line(const Attempt& a) {
   std::string outcome = to_string(a.status);
   if (a.status == Status::correct)
     outcome =
-        a.time_ns ? human_ns(*a.time_ns) + (a.kept ? ", kept" : ", no gain") : "correct, no time";
+        a.time_ns ? exact_ns(*a.time_ns) + (a.kept ? ", kept" : ", no gain") : "correct, no time";
   else if (!a.headline.empty())
     outcome += ": " + one_line(a.headline, 160);
   std::string from = a.parent.empty() ? "" : " (from " + a.parent + ")";
@@ -273,12 +344,17 @@ std::string describe_verdict(const Verdict& v, double floor_ns, bool profile, in
     return out;
   }
   if (v.timing) {
-    out += fmt::format("Time: {} ({})", human_ns(v.timing->time_ns), to_string(v.timing->origin));
-    if (floor_ns > 0) out += fmt::format(", {:.2f} times the floor", v.timing->time_ns / floor_ns);
+    out += fmt::format("Time: {} ({})", exact_ns(v.timing->time_ns), to_string(v.timing->origin));
+    if (floor_ns > 0) out += fmt::format(", {:#.4g} times the floor", v.timing->time_ns / floor_ns);
     out += "\n";
   }
+  if (v.accuracy) out += accuracy_line(*v.accuracy);
   if (!f.resources.empty()) out += "Resources: " + one_line(f.resources, 400) + "\n";
-  if (!profile) return out;
+  if (!profile) {
+    for (size_t i = 0; v.profile && i < std::min(v.profile->kernels.size(), kKernels); ++i)
+      out += kernel_line(v.profile->kernels[i]) + "\n";
+    return out;
+  }
   if (!f.bottleneck.empty()) out += "Bottleneck: " + one_line(f.bottleneck, 400) + "\n";
   if (v.profile && detail > 0) {
     out += "Profile (evidence for your choice, not a list of tasks):\n";
@@ -295,11 +371,8 @@ std::string describe_profile(const Verdict& v) {
   for (size_t i = 0; i < std::min(v.profile->kernels.size(), kKernels); ++i) {
     const KernelProfile& k = v.profile->kernels[i];
     out += kernel_profile(k, 2);
-    std::vector<std::string> counters;
-    for (const auto& [name, value] : k.counters)
-      if (value != 0 && counters.size() < kCounters)
-        counters.push_back(fmt::format("{} {:.5g}", one_line(name, 60), value));
-    if (!counters.empty()) out += "  counters: " + join(counters, ", ") + "\n";
+    if (const std::string advice = advice_for(k.bound_by); !advice.empty())
+      out += "  advice: " + advice + "\n";
   }
   return out;
 }

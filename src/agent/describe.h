@@ -19,10 +19,11 @@ std::string describe_tensors(const Task& task);
 std::string describe_graph(const Graph& graph, int detail);
 std::string describe_floor(const TaskBrief& brief);
 std::string describe_program(const KernelProgram& program);
+// Times have four digits. Without `profile`, each kernel has one line: its time and its bounds.
 // detail 2: with hot lines and remarks. 1: with remarks. 0: the headline.
 std::string describe_verdict(const Verdict& verdict, double floor_ns, bool profile, int detail);
-// For each kernel: what binds it, remarks, hot lines and counters. Only for verdicts with a
-// profile.
+// For each kernel: what binds it, remarks, hot lines and advice, without raw counters. Only for
+// verdicts with a profile.
 std::string describe_profile(const Verdict& verdict);
 struct HistoryText {
   std::vector<std::string> settled;  // parts of a few lines that stay while the history grows

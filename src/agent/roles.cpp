@@ -13,6 +13,7 @@
 #include "agent/metrics.h"
 #include "agent/plan_edit.h"
 #include "agent/render.h"
+#include "agent/tools.h"
 #include "base/text.h"
 #include "llm/tokens.h"
 
@@ -70,7 +71,8 @@ std::string template_of(const Question& q) {
   if (q.role == Role::debugger) return "debugger.md";
   if (q.role == Role::judge)
     return q.purpose == Purpose::repair ? "judge_repair.md" : "judge_improve.md";
-  return q.purpose == Purpose::first || !q.subject ? "coder_first.md" : "coder_improve.md";
+  if (q.purpose == Purpose::first || !q.subject) return "coder_first.md";
+  return q.purpose == Purpose::repair ? "debugger.md" : "coder_improve.md";
 }
 
 std::string hints_text(const Question& q) {
@@ -123,6 +125,10 @@ std::string question_text(const TaskBrief& brief, const Question& q, const Detai
   data.set("hints", hints_text(q));
   set_if(data, "approach", sanitize(q.approach, kMostAdvice));
   set_if(data, "advice", sanitize(q.advice, kMostAdvice));
+  if (q.subject && !q.best.empty()) data.set(q.best == q.subject->id ? "leads" : "follows", true);
+  set_if(data, "best", q.best);
+  if (q.best_ns) data.set("best_time", human_ns(*q.best_ns));
+  if (q.other) data.set("other", q.other->id);
   data.set("structure", q.stage == Stage::structure);
   data.set("detail", q.stage == Stage::detail);
   if (q.repair > 1) data.set("again", std::to_string(q.repair));
@@ -180,6 +186,7 @@ std::string tools_text(const TaskBrief& brief, const Detail& detail, const Promp
   const auto pages = components_for(brief);
   for (size_t i = detail.components; i < pages.size(); ++i) more.push_back(pages[i]->name);
   if (!more.empty()) data.set("pages", join(more, ", "));
+  for (const llm::ToolSpec& tool : limits.tools) data.set(tool.name, true);
   data.set("calls", std::to_string(limits.tool_calls));
   return "\n" + std::string(trim(render("tools.md", data))) + "\n";
 }
@@ -187,7 +194,8 @@ std::string tools_text(const TaskBrief& brief, const Detail& detail, const Promp
 int64_t tools_tokens(const PromptLimits& limits) {
   if (limits.tools.empty()) return 0;
   llm::ChatRequest only;
-  only.tools = limits.tools;
+  // All tools, so that every question of a run shows the same pages.
+  only.tools = tool_specs({.compile = true, .evaluate = true, .profile = true, .diff_best = true});
   return llm::estimate_tokens(only);
 }
 
@@ -209,13 +217,14 @@ std::vector<llm::Message> own_messages(const TaskBrief& brief, const Question& q
   HistoryText history = describe_history(q.history, detail.history);
   // A short program changes with each gain. A long one stays the base of the changes, so it comes
   // before the history, which grows.
-  const Candidate* whole = q.subject ? &whole_of(q, changes) : nullptr;
+  const Candidate* whole = q.subject ? &whole_of(q, changes) : q.other;
   const bool stays = whole && is_long(whole->program);
   if (stays) out.push_back({.text = program_message(*whole), .cache_end = true});
   for (std::string& part : history.settled)
     out.push_back({.text = std::move(part), .cache_end = true});
   if (whole && !stays) out.push_back({.text = program_message(*whole)});
-  if (whole) out.push_back({.text = subject_text(brief, q, changes, detail), .cache_end = true});
+  if (q.subject)
+    out.push_back({.text = subject_text(brief, q, changes, detail), .cache_end = true});
   if (!history.recent.empty()) out.push_back({.text = std::move(history.recent)});
   out.push_back({.text = question_text(brief, q, detail)});
   return out;

@@ -17,10 +17,6 @@ namespace {
 constexpr size_t kMostResult = 6000;  // bytes of one result
 constexpr double kBetter = 0.01;      // a draft replaces the answer if it gains at least this
 
-bool writes(const Question& q) {
-  return q.role == Role::coder || q.role == Role::debugger;
-}
-
 std::string page_list() {
   std::string out = "Pages:\n";
   for (const Component& c : components())
@@ -90,6 +86,8 @@ ToolDesk::Told ToolDesk::perform(const Context& ctx, const llm::ToolCall& call,
     const Error& e = use.error();
     return Said{"Not done: " + e.message + (e.remedy.empty() ? "" : "; " + e.remedy), true};
   }
+  if (!set_.offer.has(use->tool))
+    return Said{fmt::format("This question does not offer '{}'.", to_string(use->tool)), true};
   if (use->tool == Tool::read_docs) {
     if (use->page.empty()) return Said{page_list()};
     if (const Component* c = find_component(use->page)) return Said{page_text(*c)};
@@ -100,9 +98,6 @@ ToolDesk::Told ToolDesk::perform(const Context& ctx, const llm::ToolCall& call,
   }
   if (use->tool == Tool::profile) return profile(*use);
   if (use->tool == Tool::diff_best) return diff_best(*use);
-  if (!writes(set_.question))
-    return Said{"this question wants no program; it is for the coder to compile and evaluate one",
-                true};
   auto draft = draft_of(*use);
   if (!draft) return Said{draft.error().text, true};
   if (use->tool == Tool::compile) return compile(ctx, **draft, past.has_value());
@@ -166,9 +161,6 @@ ToolDesk::Told ToolDesk::evaluate(const Context& ctx, Draft& draft) {
 }
 
 ToolDesk::Said ToolDesk::profile(const ToolUse& use) const {
-  if (!set_.question.profile)
-    return {"No profile is shown yet: first the program is made correct and its structure settles.",
-            true};
   const Draft* draft = drafts_.find(use.draft);
   if (!use.draft.empty() && !draft) return {drafts_.missing_text(use.draft), true};
   const Verdict* verdict = set_.question.verdict;
@@ -181,11 +173,13 @@ ToolDesk::Said ToolDesk::profile(const ToolUse& use) const {
 
 ToolDesk::Said ToolDesk::diff_best(const ToolUse& use) const {
   const Draft* draft = use.draft.empty() ? drafts_.last() : drafts_.find(use.draft);
-  if (!draft) return {drafts_.missing_text(use.draft), true};
-  std::string diff = host_.diff_best(draft->candidate.program);
-  if (diff.empty())
-    return {"There is no best program that differs from " + draft->name + ".", true};
-  return {"From the best program to " + draft->name + ":\n" + diff, false};
+  if (!use.draft.empty() && !draft) return {drafts_.missing_text(use.draft), true};
+  const Candidate* subject = set_.question.subject;
+  if (!draft && !subject) return {"There is no draft and no program in question to compare.", true};
+  const std::string name = draft ? draft->name : subject->id;
+  std::string diff = host_.diff_best(draft ? draft->candidate.program : subject->program);
+  if (diff.empty()) return {name + " is the best program, or there is none yet.", false};
+  return {"From the best program to " + name + ":\n" + diff, false};
 }
 
 Result<std::optional<Candidate>> ToolDesk::choose(const Context& ctx,

@@ -59,6 +59,7 @@ struct ToolSetting {
   // Refuses a program that was tried before this question.
   std::function<std::optional<Reask>(const KernelProgram&)> tried;
   ToolLimits limits;
+  Offer offer;  // calls of other tools are refused
 };
 
 class ToolDesk {

@@ -30,10 +30,11 @@ constexpr std::array<Declared, 5> kTools{{
      "Evaluates a draft like an answer: compiles it, compares it with the truth on all shapes, and "
      "times it. Costs one evaluation of the run's budget."},
     {Tool::profile, "profile",
-     "Returns the profile of an evaluated program: what limits it, hot lines, remarks, counters. "
-     "Without a draft it profiles the program in question."},
+     "Returns the profile of an evaluated program: what limits it, hot lines, and what to do about "
+     "it. Without a draft it profiles the program in question."},
     {Tool::diff_best, "diff_best",
-     "Returns the unified diff from the best program so far to a draft."},
+     "Returns the unified diff from the best program so far to a draft, or to the program in "
+     "question."},
 }};
 
 Json text_field(const char* description) {
@@ -110,11 +111,26 @@ const char* to_string(Tool tool) {
   return "";
 }
 
-std::vector<llm::ToolSpec> tool_specs(bool profiles) {
+bool Offer::has(Tool tool) const {
+  switch (tool) {
+    case Tool::read_docs:
+      return true;
+    case Tool::compile:
+      return compile;
+    case Tool::evaluate:
+      return evaluate;
+    case Tool::profile:
+      return profile;
+    case Tool::diff_best:
+      return diff_best;
+  }
+  return false;
+}
+
+std::vector<llm::ToolSpec> tool_specs(const Offer& offer) {
   std::vector<llm::ToolSpec> out;
   for (const Declared& d : kTools)
-    if (profiles || d.tool != Tool::profile)
-      out.push_back({d.name, d.description, parameters_of(d.tool)});
+    if (offer.has(d.tool)) out.push_back({d.name, d.description, parameters_of(d.tool)});
   return out;
 }
 

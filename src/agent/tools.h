@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names and arguments of the tools that a model may call before it answers.
 //
-// Contract: tool_specs() is the same for all questions of a run, because providers cache it.
-// read_tool_call() accepts any call. A fault in it is an error whose text addresses the model.
-// docs/agents.md explains the tools to users.
+// Contract: a question offers the tools that can succeed for it, and no others. Questions of one
+// kind have the same tools, because providers cache them. read_tool_call() accepts any call. A
+// fault in it is an error whose text addresses the model. docs/agents.md explains the tools to
+// users.
 //
-// Example: request.tools = tool_specs(true); auto use = read_tool_call(call); if (!use) tell(...);
+// Example: request.tools = tool_specs({.compile = true}); auto use = read_tool_call(call); if
+// (!use) tell(...);
 #pragma once
 
 #include "agent/reply.h"
@@ -26,8 +28,12 @@ struct ToolUse {
   bool changes() const { return !kernel.empty() || !plan.empty() || !edits.empty(); }
 };
 
-// `profiles` false: for runs that never show a profile.
-std::vector<llm::ToolSpec> tool_specs(bool profiles);
+// The tools of one question; read_docs is always among them.
+struct Offer {
+  bool compile = false, evaluate = false, profile = false, diff_best = false;
+  bool has(Tool tool) const;
+};
+std::vector<llm::ToolSpec> tool_specs(const Offer& offer);
 Result<ToolUse> read_tool_call(const llm::ToolCall& call);
 // The changes of a call as a reply. `base`: the program that they start from, if there is one.
 tl::expected<Reply, Reask> changes_of(const ToolUse& use, const KernelProgram* base);

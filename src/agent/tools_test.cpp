@@ -19,6 +19,8 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
+constexpr Offer kAllTools{.compile = true, .evaluate = true, .profile = true, .diff_best = true};
+
 llm::ToolCall call(const std::string& name, const Json& arguments) {
   return {"id", name, arguments};
 }
@@ -30,9 +32,9 @@ std::string refusal(const llm::ToolCall& call) {
 }
 
 TEST(Tools, SpecificationsAreClosedObjectsOfStrings) {
-  auto specs = tool_specs(true);
+  auto specs = tool_specs(kAllTools);
   ASSERT_THAT(specs, SizeIs(5));
-  EXPECT_THAT(tool_specs(false), SizeIs(4));
+  EXPECT_THAT(tool_specs({}), SizeIs(1));
   for (const llm::ToolSpec& spec : specs) {
     EXPECT_FALSE(spec.description.empty()) << spec.name;
     EXPECT_EQ(spec.parameters["type"], "object");
@@ -131,6 +133,7 @@ class Desk : public testing::Test {
     set.tried = [](const KernelProgram&) { return std::optional<Reask>(); };
     set.limits.run_calls = 100;
     set.limits.run_evaluations = 100;
+    set.offer = kAllTools;
     return set;
   }
   static llm::ToolCall edit(const std::string& tool, const std::string& factor) {
@@ -207,18 +210,36 @@ TEST_F(Desk, ProfilesAreShownWhereTheQuestionMaySeeThem) {
   seen.profile = Profile{{KernelProfile{.kernel = "scale",
                                         .time_ns = 900,
                                         .bound_by = "dram",
-                                        .counters = {{"warp_instructions", 4096}}}},
+                                        .counters = {{"warp_instructions", 4096},
+                                                     {"modelled_ns.dram", 890},
+                                                     {"modelled_ns.issue", 412}}}},
                          "official"};
   ToolSetting set = setting(Role::judge);
   set.question.verdict = &seen;
+  set.offer = {};
   ToolDesk blind(set, host_);
-  EXPECT_THAT(one(blind, call("profile", {})), HasSubstr("No profile is shown yet"));
-  set.question.profile = true;
+  EXPECT_THAT(one(blind, call("profile", {})), HasSubstr("does not offer 'profile'"));
+  set.offer.profile = true;
   ToolDesk desk(set, host_);
   EXPECT_THAT(one(desk, call("profile", {})),
-              AllOf(HasSubstr("scale"), HasSubstr("warp_instructions 4096"), HasSubstr("dram")));
+              AllOf(HasSubstr("bound by dram, then by issue (412 ns)"),
+                    HasSubstr("advice: move fewer bytes"), Not(HasSubstr("warp_instructions"))));
   EXPECT_THAT(one(desk, call("profile", {{"draft", "d1"}})), HasSubstr("no draft 'd1'"));
-  EXPECT_THAT(one(desk, edit("evaluate", "0.25f")), HasSubstr("wants no program"));
+  EXPECT_THAT(one(desk, edit("evaluate", "0.25f")), HasSubstr("does not offer 'evaluate'"));
+}
+
+TEST_F(Desk, TheBestIsComparedWithTheProgramInQuestion) {
+  host_.diff = "-a\n+b\n";
+  ToolDesk desk(setting(), host_);
+  EXPECT_THAT(one(desk, call("diff_best", {})), HasSubstr("From the best program to c1:\n-a"));
+  one(desk, edit("compile", "0.25f"));
+  EXPECT_THAT(one(desk, call("diff_best", {})), HasSubstr("From the best program to d1:"));
+  host_.diff.clear();
+  EXPECT_THAT(one(desk, call("diff_best", {})), HasSubstr("d1 is the best program"));
+  ToolSetting none = setting();
+  none.question.subject = nullptr;
+  ToolDesk first(none, host_);
+  EXPECT_THAT(one(first, call("diff_best", {})), HasSubstr("no draft and no program"));
 }
 
 TEST_F(Desk, TheAnswerMeetsTheDraftsOnEqualTerms) {

@@ -240,8 +240,7 @@ TEST(CutegenAgents, ProfilesTheBestWhenProfilingOpens) {
   for (const Event& e : flat.events)
     if (e.type == EventType::evaluation_started && e.data["profile"] == true)
       profiled.push_back(e.data["candidate"].get<std::string>());
-  ASSERT_FALSE(profiled.empty());
-  EXPECT_EQ(profiled.front(), "c1") << "the best one again, for its profile";
+  EXPECT_THAT(profiled, testing::Contains("c1")) << "the best one again, for its profile";
   bool shown = false;
   for (const Asked& a : flat.asked) shown = shown || a.context.value("profile", false);
   EXPECT_TRUE(shown);
@@ -253,6 +252,33 @@ TEST(CutegenAgents, ProfilesTheBestWhenProfilingOpens) {
       EXPECT_FALSE(e.data["profile"].get<bool>());
     }
   }
+}
+
+// With ten evaluations and two lines, a question shows a profile before the fourth evaluation.
+TEST(CutegenAgents, TenEvaluationsShowAProfileInTime) {
+  for (int failing : {0, 1, 2}) {
+    World world{.judge = [&](int n, const Asked&) {
+      return n <= failing % 2 ? wrong() : timed(failing == 2 ? 100.0 : 100.0 - 2 * n);
+    }};
+    world.run("cutegen", settings(10, {.chains = 2}));
+    int before = 0;
+    for (const Event& e : world.events) {
+      if (e.type == EventType::asked && e.data["context"].value("profile", false)) break;
+      before += e.type == EventType::evaluated;
+    }
+    EXPECT_LE(before, 3) << failing;
+  }
+}
+
+TEST(CutegenAgents, OneFailedStepDoesNotTurnToDetails) {
+  World world{.judge = [](int n, const Asked&) { return n == 2 || n == 3 ? wrong() : timed(100); }};
+  world.run("cutegen", settings(20, {.chains = 1, .planner = false, .fixes = 1}));
+  std::vector<std::string> stages;
+  for (const Asked& a : world.asked)
+    if (a.context.contains("stage")) stages.push_back(a.context["stage"].get<std::string>());
+  ASSERT_GE(stages.size(), 2u);
+  EXPECT_EQ(stages[0], "structure");
+  EXPECT_EQ(stages[1], "structure");
 }
 
 TEST(CutegenAgents, ARecipeMayBegin) {

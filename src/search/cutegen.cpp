@@ -94,7 +94,8 @@ void CutegenStrategy::on_answer(const Proposed& answer) {
 }
 
 void CutegenStrategy::evaluate(const std::string& candidate) {
-  judge(Evaluate{candidate, Rung::timing, profile_is_free_ || line().profiling.open()});
+  profile_asked_ = profile_is_free_ || line().profiling.opens_next();
+  judge(Evaluate{candidate, Rung::timing, profile_asked_});
 }
 
 // One or two unusable answers may be chance; kMostUnusable in a row end the run.
@@ -110,16 +111,18 @@ void CutegenStrategy::on_unusable(const std::string& reason) {
 }
 
 void CutegenStrategy::on_verdict(const std::string& candidate, const Verdict& verdict) {
-  charge_line();
   if (candidate == profiled_again_) return on_profiled();
+  charge_line();
   if (verdict.status == Status::correct) return on_correct(candidate, verdict);
   failing_ = candidate;
   line().take_failure();
   open(Reject{candidate, fault_text(verdict)});
 }
 
-// This evaluation only adds a profile. It changes neither the program's time nor the decision.
+// This evaluation only adds a profile. It changes neither the program's time nor the decision, and
+// the line keeps its share.
 void CutegenStrategy::on_profiled() {
+  charged_ = evaluations_;
   profiled_again_.clear();
   if (line().best) line().best->profiled = true;
   decide();
@@ -130,7 +133,7 @@ void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& ve
   Line& l = line();
   const Kept now{candidate, verdict.timing,
                  proposed_ ? structure_of(proposed_->program) : Structure{},
-                 verdict.profile.has_value()};
+                 profile_asked_ || verdict.profile.has_value()};
   const bool of_run = l.best && best_ && l.best->id == best_->id;
   if (l.take(now, of_run, settings_.min_gain)) return on_best_of_line(now);
   if (!now.timing) return open(Reject{candidate, "correct, but no time is known"});

@@ -54,6 +54,7 @@ class CutegenStrategy final : public Machine {
   AgentSettings agents_;
   std::string workload_;
   bool profile_is_free_ = false;
+  bool profile_asked_ = false;  // of the present candidate
   Lines lines_;
   std::optional<Kept> best_;
   Wanted wanted_ = Wanted::plan;

@@ -9,8 +9,6 @@ namespace cutegen::search {
 namespace {
 
 constexpr int kLinePlateau = 3;  // this many misses end a line before the last phase
-// After this many steps without a change of structure, questions ask for details.
-constexpr int kStructureSteps = 2;
 constexpr int kMostRewrites = 2;
 
 double known_ns(const Kept& kept) {
@@ -33,7 +31,7 @@ bool Line::take(const Kept& now, bool of_run, double min_gain) {
 }
 
 void Line::take_failure() {
-  if (best) profiling.step(false, false, known_ns(*best));
+  profiling.step(false, false, 0);
 }
 
 void Line::give_up_candidate() {
@@ -49,7 +47,7 @@ bool Line::is_hopeless() const {
 }
 
 Stage Line::stage() const {
-  return profiling.steps_without_change() >= kStructureSteps ? Stage::detail : Stage::structure;
+  return profiling.settled() ? Stage::detail : Stage::structure;
 }
 
 void Lines::begin(const StrategySettings& settings, const std::vector<std::string>& approaches,
@@ -59,8 +57,9 @@ void Lines::begin(const StrategySettings& settings, const std::vector<std::strin
   const size_t count =
       agents.start == Start::recipe ? 1 : static_cast<size_t>(std::max(agents.chains, 1));
   for (size_t i = 0; i < count; ++i)
-    lines_.push_back({.approach = i < approaches.size() ? approaches[i] : std::string(),
-                      .profiling = Profiling(agents.profiling, workload)});
+    lines_.push_back(
+        {.approach = i < approaches.size() ? approaches[i] : std::string(),
+         .profiling = Profiling(agents.profiling, workload, settings.budget.evaluations)});
   share_ = agents.chain_evaluations > 0
                ? agents.chain_evaluations
                : std::max<int64_t>(3, settings.budget.evaluations / 2 / int64_t(count));

@@ -20,7 +20,7 @@ struct Kept {
   std::string id;
   std::optional<Timing> timing;
   Structure structure;
-  bool profiled = false;  // its verdict has a profile
+  bool profiled = false;  // its evaluation asked for a profile
 };
 
 struct Line {

@@ -28,18 +28,32 @@ int Profiling::fixed_depth(const std::string& workload) {
   return depth;
 }
 
-Profiling::Profiling(ProfilingMode mode, const std::string& workload)
-    : mode_(mode), threshold_(fixed_depth(workload)), open_(mode == ProfilingMode::from_start) {}
+Profiling::Profiling(ProfilingMode mode, const std::string& workload, int64_t evaluations)
+    : mode_(mode),
+      threshold_(fixed_depth(workload)),
+      latest_(std::max<int64_t>(2, evaluations / 5)),
+      open_(mode == ProfilingMode::from_start) {}
 
 void Profiling::step(bool correct, bool structure_changed, double best_ns) {
-  if (correct) ++depth_;
-  steady_ = structure_changed ? 0 : steady_ + 1;
-  times_.push_back(best_ns);
-  if (times_.size() > kWindow + 1) times_.pop_front();
+  ++steps_;
+  if (correct) {
+    ++depth_;
+    steady_ = structure_changed ? 0 : steady_ + 1;
+    times_.push_back(best_ns);
+    if (times_.size() > kWindow + 1) times_.pop_front();
+  }
   if (mode_ == ProfilingMode::delayed && depth_ > threshold_) open_ = true;
-  if (mode_ != ProfilingMode::adaptive || times_.size() <= kWindow) return;
-  bool flat = times_.back() > times_.front() * (1 - kFlat);
-  if (steady_ >= static_cast<int>(kWindow) && flat) open_ = true;
+  if (mode_ == ProfilingMode::adaptive && (settled() || (depth_ > 0 && steps_ >= latest_)))
+    open_ = true;
+}
+
+bool Profiling::opens_next() const {
+  return open_ || (mode_ == ProfilingMode::adaptive && steps_ + 1 >= latest_);
+}
+
+bool Profiling::settled() const {
+  return times_.size() > kWindow && steady_ >= static_cast<int>(kWindow) &&
+         times_.back() > times_.front() * (1 - kFlat);
 }
 
 }  // namespace cutegen::search

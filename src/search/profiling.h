@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides when questions may show the figures of a profile: the published forms of delayed
-// profiling, and an adaptive one.
+// Decides when a line's structure has settled, and when its questions may show a profile: the
+// published forms of delayed profiling, and an adaptive one.
 //
-// Contract: `from_start` always, `never` never. `delayed` opens when a line has more correct
-// candidates than the fixed depth of the task's class. `adaptive` opens when the structure is
-// stable: over the last kWindow judged steps, no accepted edit changed the structure (launches,
-// tiling, movement of data), and the best time fell by less than kFlat. Once open, it stays open
-// for that line.
+// Contract: the structure has settled if, over the last kWindow correct candidates, no accepted
+// edit changed it (launches, tiling, movement of data), and the best time fell by less than kFlat.
+// `adaptive` opens when the structure settles. It opens at the latest when the line has a correct
+// program and has used a fifth of the run's evaluations, at least two. `delayed` opens when a line
+// has more correct candidates than the fixed depth of the task's class; `from_start` is always
+// open, `never` never. Once open, it stays open for that line.
 //
-// Example: Profiling p(ProfilingMode::adaptive, "softmax"); p.step(true, false, ns); if (p.open())
-// ...
+// Example: Profiling p(ProfilingMode::adaptive, "softmax", 40); p.step(true, false, ns);
+//          if (p.open()) show(profile);
 #pragma once
 
 #include <deque>
@@ -25,22 +26,26 @@ class Profiling {
   static constexpr size_t kWindow = 3;
   static constexpr double kFlat = 0.05;
 
-  Profiling(ProfilingMode mode, const std::string& workload);
+  // `evaluations`: the run's budget.
+  Profiling(ProfilingMode mode, const std::string& workload, int64_t evaluations);
   // Call it after each judged candidate of the line, with whether an accepted edit changed the
   // structure, and the line's best time.
   void step(bool correct, bool structure_changed, double best_ns);
   bool open() const { return open_; }
-  // Steps since an accepted edit last changed the structure.
-  int steps_without_change() const { return steady_; }
+  // Whether it will be open at the latest after the next candidate, if that is correct.
+  bool opens_next() const;
+  bool settled() const;
 
   // The number of correct candidates that `delayed` must exceed.
   static int fixed_depth(const std::string& workload);
 
  private:
   ProfilingMode mode_;
-  int threshold_ = 0, depth_ = 0, steady_ = 0;
+  int threshold_ = 0, depth_ = 0;
+  int64_t steps_ = 0, latest_ = 0;  // judged candidates; after how many `adaptive` opens
+  int steady_ = 0;                  // correct candidates since an edit changed the structure
   bool open_ = false;
-  std::deque<double> times_;  // the line's best time after each of the last steps
+  std::deque<double> times_;  // the line's best time after each of the last correct candidates
 };
 
 }  // namespace cutegen::search

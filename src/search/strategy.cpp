@@ -22,7 +22,7 @@ Result<E> one_of(const std::string& value, const std::string& where) {
   return user_error(where + " '" + value + "' is unknown", where, "one of " + join(known, ", "));
 }
 
-constexpr const char* kCutegen = "cutegen";
+constexpr const char *kCutegen = "cutegen", *kCudaforge = "cudaforge";
 using Maker = std::unique_ptr<Strategy> (*)(const StrategySettings&);
 template <class S>
 std::unique_ptr<Strategy> made(const StrategySettings& settings) {
@@ -30,7 +30,7 @@ std::unique_ptr<Strategy> made(const StrategySettings& settings) {
 }
 constexpr std::array<std::pair<std::string_view, Maker>, 3> kStrategies{
     {{kCutegen, made<CutegenStrategy>},
-     {"cudaforge", made<CudaforgeStrategy>},
+     {kCudaforge, made<CudaforgeStrategy>},
      {"best-of-n", made<BestOfN>}}};
 
 Result<void> check_agents(const AgentSettings& a) {
@@ -67,8 +67,10 @@ Result<ProfilingMode> parse_profiling(const std::string& name, const std::string
   return one_of<ProfilingMode>(name, where);
 }
 
-bool is_stepwise(const std::string& strategy) {
-  return strategy == kCutegen;  // the other strategies measure a model without tools
+ToolScope tool_scope(const std::string& strategy, const StrategySettings& settings) {
+  if (strategy == kCutegen) return ToolScope::all;
+  const bool published = settings.agents && settings.agents->published;
+  return strategy == kCudaforge && !published ? ToolScope::compile : ToolScope::none;
 }
 
 Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,

@@ -105,8 +105,10 @@ class Strategy {
   virtual std::vector<Action> next() = 0;
 };
 
-// Whether a strategy improves one program step by step, so that tools help its questions.
-bool is_stepwise(const std::string& strategy);
+// The tools that fit a strategy. `cudaforge` may compile; its rounds are its evaluations. As
+// published, it and `best-of-n` measure a model without tools.
+enum class ToolScope { none, compile, all };
+ToolScope tool_scope(const std::string& strategy, const StrategySettings& settings);
 Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
                                                 const StrategySettings& settings);
 // The event that records an action ("asked", "evaluation_started", "accepted", "rejected",

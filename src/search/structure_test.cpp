@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "base/text.h"
 #include "search/profiling.h"
 
@@ -66,7 +68,7 @@ TEST(Profiling, FixedDepthsFollowTheClass) {
 }
 
 int opens_after(ProfilingMode mode, const std::vector<std::pair<bool, double>>& steps) {
-  Profiling p(mode, "elementwise");
+  Profiling p(mode, "elementwise", 40);
   int n = 0;
   for (auto [changed, ns] : steps) {
     if (p.open()) return n;
@@ -91,6 +93,43 @@ TEST(Profiling, ModesOpenWhenTheySay) {
   EXPECT_EQ(opens_after(ProfilingMode::adaptive,
                         {{false, 100}, {false, 90}, {false, 80}, {false, 70}, {false, 60}}),
             -1);
+}
+
+// A small budget must not end before the first profile.
+TEST(Profiling, OpensWithinAFifthOfTheBudget) {
+  for (int64_t evaluations : {1, 5, 10, 20, 40}) {
+    Profiling p(ProfilingMode::adaptive, "matmul", evaluations);
+    int64_t steps = 0;
+    for (double ns = 1000; !p.open(); ns *= 0.8, ++steps) p.step(true, true, ns);
+    EXPECT_EQ(steps, std::max<int64_t>(2, evaluations / 5));
+  }
+  Profiling failing(ProfilingMode::adaptive, "matmul", 10);
+  for (int i = 0; i < 6; ++i) failing.step(false, false, 0);
+  EXPECT_FALSE(failing.open()) << "there is nothing to profile yet";
+  failing.step(true, false, 100);
+  EXPECT_TRUE(failing.open());
+}
+
+TEST(Profiling, FailedStepsDoNotSettleTheStructure) {
+  Profiling p(ProfilingMode::adaptive, "matmul", 40);
+  p.step(true, false, 100);
+  for (int i = 0; i < 5; ++i) p.step(false, false, 0);
+  EXPECT_FALSE(p.settled());
+  EXPECT_FALSE(p.open());
+}
+
+// Where questions ask for details, they may show the profile: both follow from one rule.
+TEST(Profiling, ASettledStructureIsOpen) {
+  std::mt19937 random(5);
+  for (int run = 0; run < 200; ++run) {
+    Profiling p(ProfilingMode::adaptive, "matmul", 1 + random() % 60);
+    double best = 1000;
+    for (int i = 0; i < 30; ++i) {
+      best *= random() % 3 ? 1 : 0.9;
+      p.step(random() % 4, random() % 3 == 0, best);
+      ASSERT_TRUE(p.open() || !p.settled()) << run << " " << i;
+    }
+  }
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ class Relay(harness.Case):
         self.assertRegex(pages[3], r'identifier "one" is undefined')
         self.assertRegex(pages[4], r"elements wrong")
         self.assertIn("FIX: add 1.0f", pages[5])
-        self.assertRegex(pages[6], r"program above \(c3\) is the best so far")
+        self.assertRegex(pages[6], r"program above \(c3\) is correct. It is the run.s best so far")
         self.assertRegex(pages[7], r"c4 \(from c3\): fill the device -> .*kept")
         for page in pages:
             self.assertNotIn("{{", page)

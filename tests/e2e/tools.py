@@ -163,7 +163,7 @@ class Tools(harness.Case):
         run = result.json()
         self.assertEqual((run["best"]["id"], run["evaluations"], run["models"]["tool_calls"]), ("c1", 1, 3))
         first = (questions / "0001.request.md").read_text()
-        for part in ("## Tool `diff_best`", "0001.answer.json", "DRAFT: d2"):
+        for part in ("## Tool `evaluate`", "0001.answer.json", "DRAFT: d2"):
             self.assertIn(part, first)
         second = (questions / "0002.request.md").read_text()
         self.assertIn("## You answered", second)

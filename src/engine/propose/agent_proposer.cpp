@@ -47,6 +47,10 @@ std::vector<agent::Attempt> attempts_of(const RunView& run) {
   return out;
 }
 
+bool writes(const agent::Question& q) {
+  return q.role == Role::coder || q.role == Role::debugger;
+}
+
 agent::Question question_of(const search::Ask& ask, const RunView& run) {
   agent::Question q;
   q.role = ask.role;
@@ -62,7 +66,13 @@ agent::Question question_of(const search::Ask& ask, const RunView& run) {
     q.subject = &step->candidate;
     if (step->verdict) q.verdict = &*step->verdict;
   }
-  if (flag_of(ask.context, "memory", true)) q.history = attempts_of(run);
+  if (!flag_of(ask.context, "memory", true)) return q;
+  q.history = attempts_of(run);
+  if (const RunStep* best = run.incumbent()) {
+    q.best = best->candidate.id;
+    q.best_ns = best->time_ns();
+    if (!q.subject && writes(q)) q.other = &best->candidate;
+  }
   return q;
 }
 
@@ -87,10 +97,6 @@ class Bases {
  private:
   std::map<std::string, std::string> known_;
 };
-
-bool writes(const agent::Question& q) {
-  return q.role == Role::coder || q.role == Role::debugger;
-}
 
 std::string label_of(const agent::Question& question, const RunView& run, int attempt,
                      const agent::ToolDesk* desk) {
@@ -167,9 +173,6 @@ class AgentProposer final : public Proposer {
         brief_(std::move(brief)) {
     limits_.tokens = settings_.prompt_tokens;
     limits_.prefix_tokens = settings_.prompt_tokens * 5 / 8;
-    bool profiles =
-        settings.search.agents && settings.search.agents->profiling != search::ProfilingMode::never;
-    if (settings_.tools == ToolsMode::on) limits_.tools = agent::tool_specs(profiles);
     limits_.tool_calls = settings_.tool_calls;
   }
 
@@ -181,9 +184,10 @@ class AgentProposer final : public Proposer {
     if (subject && flag_of(ask.context, "memory", true)) question.base = &bases_.of(*subject, run);
     std::unique_ptr<agent::ToolHost> host;
     std::optional<agent::ToolDesk> desk;
-    if (!limits_.tools.empty()) {
+    if (settings_.tools != ToolsMode::off) {
       host = tools_.begin_ask(run, question, flag_of(ask.context, "memory", true));
       desk.emplace(setting_of(question, run), *host);
+      limits_.tools = agent::tool_specs(offer_of(question));
     }
     CG_TRY(Answer answer, converse(ctx, question, run, desk ? &*desk : nullptr));
     if (!desk || !writes(question)) return answer;
@@ -232,6 +236,17 @@ class AgentProposer final : public Proposer {
     }
   }
 
+  // Offers what can succeed: a planner and a judge write no program, and before a first program
+  // there is nothing to compare.
+  agent::Offer offer_of(const agent::Question& question) const {
+    const bool writer = writes(question), evaluates = writer && settings_.tools == ToolsMode::on;
+    const bool profiled = question.verdict && question.verdict->profile;
+    return {.compile = writer,
+            .evaluate = evaluates,
+            .profile = question.profile && (profiled || evaluates),
+            .diff_best = writer && (question.subject || !question.best.empty())};
+  }
+
   agent::ToolSetting setting_of(const agent::Question& question, const RunView& run) const {
     agent::ToolSetting set;
     set.question = question;
@@ -243,6 +258,7 @@ class AgentProposer final : public Proposer {
       return knows ? tried_before(p, run) : std::nullopt;
     };
     set.limits = tools_.limits(run);
+    set.offer = offer_of(question);
     return set;
   }
 
@@ -315,8 +331,16 @@ bool asks_model(const OptimizeSettings& settings) {
 ToolsMode settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model) {
   const ToolsMode wanted = settings.model_settings.tools;
   if (wanted != ToolsMode::automatic) return wanted;
-  return search::is_stepwise(settings.strategy) && model.has_tools() ? ToolsMode::on
-                                                                     : ToolsMode::off;
+  if (!model.has_tools()) return ToolsMode::off;
+  switch (search::tool_scope(settings.strategy, settings.search)) {
+    case search::ToolScope::all:
+      return ToolsMode::on;
+    case search::ToolScope::compile:
+      return ToolsMode::compile;
+    case search::ToolScope::none:
+      break;
+  }
+  return ToolsMode::off;
 }
 
 Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,

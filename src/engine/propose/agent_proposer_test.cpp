@@ -51,7 +51,7 @@ TEST_F(AgentRun, ALongProgramStandsWholeOnceAndItsChangesAfterIt) {
   anew.insert(anew.find("extern"), replace_all(lines, "return 0", "return 1"));
   script_.answers = {first, next_program(1, 3), next_program(3, 4), anew, next_program(5, 20)};
   auto s = store();
-  auto outcome = run(*s, settings(6));  // one of them for a profile
+  auto outcome = run(*s, settings(5));
   ASSERT_TRUE(outcome) << outcome.error().text();
   EXPECT_EQ(outcome->best->id, "c5");
   ASSERT_EQ(script_.asked.size(), 5U);

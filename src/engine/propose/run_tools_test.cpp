@@ -332,8 +332,10 @@ TEST_F(ToolRun, PlannersReadAndDoNotEvaluate) {
   auto runs = store();
   ASSERT_TRUE(run(*runs, s));
   const auto& results = script_.asked[1].messages.back().results;
-  EXPECT_THAT(results[0].text, HasSubstr("wants no program"));
-  EXPECT_THAT(results[1].text, HasSubstr("No profile"));
+  EXPECT_THAT(results[0].text, HasSubstr("does not offer 'evaluate'"));
+  EXPECT_THAT(results[1].text, HasSubstr("does not offer 'profile'"));
+  EXPECT_THAT(script_.asked[0].tools, SizeIs(1)) << "a planner reads pages only";
+  EXPECT_EQ(script_.asked[0].tools[0].name, "read_docs");
   EXPECT_EQ(world_.evaluations[2], 1);
 }
 
@@ -352,7 +354,28 @@ TEST_F(ToolRun, AutoLeavesMeasuresAndModelsWithoutToolsAlone) {
   s.model_settings.tools = ToolsMode::on;
   script_.answers = {first_program(2)};
   ASSERT_TRUE(run(*runs, s));
-  EXPECT_THAT(script_.asked[2].tools, SizeIs(5));
+  EXPECT_THAT(script_.asked[2].tools, SizeIs(3)) << "nothing to compare or to profile yet";
+}
+
+// cudaforge's rounds are its evaluations, so a tool may compile, but not evaluate.
+TEST_F(ToolRun, CudaforgeMayCompile) {
+  OptimizeSettings s = wanted(1);
+  s.strategy = "cudaforge";
+  script_.tools = true;
+  s.model_settings.tools = ToolsMode::automatic;
+  script_.answers = {calls({call("evaluate", whole_files(2)), call("compile", whole_files(2))}),
+                     "DRAFT: d1\n"};
+  auto runs = store();
+  auto outcome = run(*runs, s);
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  const auto& results = script_.asked[1].messages.back().results;
+  EXPECT_THAT(results[0].text, HasSubstr("does not offer 'evaluate'"));
+  EXPECT_THAT(results[1].text, HasSubstr("compiles and loads"));
+  EXPECT_EQ(outcome->best->id, "c1");
+  s.search.agents->published = true;
+  script_.answers = {first_program(2)};
+  ASSERT_TRUE(run(*runs, s));
+  EXPECT_TRUE(script_.asked.back().tools.empty()) << "as published";
 }
 
 // A strategy without memory shows its questions nothing of what came before.

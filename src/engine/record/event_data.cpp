@@ -51,8 +51,10 @@ void task_form(Fields& v, eval::OpenedTask& o) {
 }  // namespace
 
 Names<ToolsMode> enum_names(ToolsMode) {
-  static constexpr Name<ToolsMode> names[] = {
-      {ToolsMode::off, "off"}, {ToolsMode::on, "on"}, {ToolsMode::automatic, "auto"}};
+  static constexpr Name<ToolsMode> names[] = {{ToolsMode::off, "off"},
+                                              {ToolsMode::on, "on"},
+                                              {ToolsMode::compile, "compile"},
+                                              {ToolsMode::automatic, "auto"}};
   return names;
 }
 

@@ -19,7 +19,7 @@ namespace cutegen::engine {
 // How a model is reached and what it may cost; unused by `builtin`.
 // automatic: on if the strategy asks step by step and the model can call tools. Only before a run
 // begins.
-enum class ToolsMode { off, on, automatic };
+enum class ToolsMode { off, on, compile, automatic };  // compile: no evaluations by tools
 using cutegen::to_string;
 Names<ToolsMode> enum_names(ToolsMode);
 Result<ToolsMode> parse_tools(const std::string& name, const std::string& where);
