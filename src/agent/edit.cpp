@@ -190,10 +190,12 @@ class Applier {
   }
 
   tl::expected<KernelProgram, Reask> run(const ProgramCheck& check) {
-    if (auto r = whole_files(); !r) return tl::unexpected(r.error());
-    if (auto r = edits(); !r) return tl::unexpected(r.error());
-    if (auto r = balance(); !r) return tl::unexpected(r.error());
+    note(whole_files());
+    edits();
+    if (faults_.empty()) note(balance());
     auto program = assemble();
+    if (!program && !faults_.empty()) note(tl::unexpected(program.error()));
+    if (!faults_.empty()) return tl::unexpected(all_faults());
     if (!program) return program;
     if (base_ && program_id(*program) == program_id(*base_))
       return reask("no_change",
@@ -226,7 +228,8 @@ class Applier {
                              source ? "plan.json" : "kernel.cu"));
   }
 
-  Done edits() {
+  // Notes every edit that does not apply, so that one answer can correct all of them.
+  void edits() {
     std::map<std::string, FileEditor> editors;
     for (const Change& change : reply_.changes) {
       const auto* edit = std::get_if<SearchReplace>(&change);
@@ -234,16 +237,39 @@ class Applier {
       if (!edit && !block) continue;
       const std::string& file = edit ? edit->file : block->file;
       auto text = before_.find(file);
-      if (text == before_.end()) return no_such_file(file);
+      if (text == before_.end()) {
+        note(no_such_file(file));
+        continue;
+      }
       auto& editor = editors.try_emplace(file, file, text->second).first->second;
-      if (auto r = edit ? editor.add(*edit) : editor.add(*block); !r) return r;
+      note(edit ? editor.add(*edit) : editor.add(*block));
     }
     for (auto& [file, editor] : editors) {
       auto text = editor.result();
-      if (!text) return tl::unexpected(text.error());
-      after_[file] = std::move(*text);
+      if (text)
+        after_[file] = std::move(*text);
+      else
+        note(tl::unexpected(text.error()));
     }
-    return {};
+  }
+
+  void note(const Done& done) {
+    if (!done) faults_.push_back(done.error());
+  }
+
+  // The first fault names the reason; the text has all of them.
+  Reask all_faults() const {
+    if (faults_.size() == 1) return faults_.front();
+    std::vector<std::string> texts;
+    for (const Reask& fault : faults_)
+      if (texts.size() < kMostFaults &&
+          std::find(texts.begin(), texts.end(), fault.text) == texts.end())
+        texts.push_back(fault.text);
+    std::string out =
+        fmt::format("{} changes do not apply:\n\n{}", faults_.size(), join(texts, "\n\n"));
+    if (faults_.size() > texts.size())
+      out += fmt::format("\n\nand {} more", faults_.size() - texts.size());
+    return {faults_.front().reason, out};
   }
 
   Done no_such_file(const std::string& file) const {
@@ -282,7 +308,8 @@ class Applier {
     int number = 0;
     for (const Change& change : reply_.changes)
       if (const auto* edit = std::get_if<PlanEdit>(&change))
-        if (auto r = edit_plan(*json, *edit, ++number); !r) return tl::unexpected(r.error());
+        note(edit_plan(*json, *edit, ++number));
+    if (!faults_.empty()) return KernelProgram{};  // the caller lists the faults
     auto plan = plan_from_json(*json);
     if (!plan)
       return reask("bad_plan", "plan.json does not follow its schema: " +
@@ -322,6 +349,7 @@ class Applier {
   const Reply& reply_;
   const KernelProgram* base_;
   std::map<std::string, std::string> before_, after_;
+  std::vector<Reask> faults_;
 };
 
 }  // namespace

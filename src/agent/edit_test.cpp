@@ -291,6 +291,20 @@ TEST(Plan, FaultsAreFoundBeforeCompiling) {
                "bad_plan", HasSubstr("'b.cu', which does not exist"));
 }
 
+// One answer can correct all faults if it hears of all of them.
+TEST(Edit, AllFaultsAreNamedAtOnce) {
+  auto got = answer(
+      "```edit kernel.cu\n<<<<<<< SEARCH\nnever_there\n=======\nx\n>>>>>>> REPLACE\n"
+      "<<<<<<< SEARCH\n  if (i >= n) return;\n=======\ny\n>>>>>>> REPLACE\n```\n"
+      "```plan\n[{\"path\": \"/steps/9/block/0\", \"value\": 3}]\n```\n");
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().reason, "anchor_missing") << "the first one";
+  EXPECT_THAT(
+      got.error().text,
+      AllOf(HasSubstr("3 changes do not apply"), HasSubstr("Edit 1: its SEARCH text is not"),
+            HasSubstr("Edit 2: its SEARCH text occurs"), HasSubstr("Plan edit 1")));
+}
+
 TEST(Edit, ResultMustDifferAndBeInBalance) {
   EXPECT_REASK(edit_block("  float value = x[i];", "  float value = x[i];"), "no_change",
                HasSubstr("does not change the program"));

@@ -151,6 +151,13 @@ const std::map<std::string, Function>& functions() {
   return table;
 }
 
+std::string reserved_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, function] : functions()) names.push_back(name);
+  names.emplace_back("gpu");
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 int precedence(const Token& token) {
   if (token.type != Token::Type::op) return 0;
   static const std::map<std::string, int> table{{"==", 1}, {"!=", 1}, {"<", 2}, {"<=", 2},
@@ -266,7 +273,8 @@ class Parser {
   Result<NodePtr> symbol(const Token& token) {
     if (functions().contains(token.text))
       return at(token.offset, fmt::format("'{}' is a function", token.text),
-                std::string("write ") + functions().at(token.text).signature);
+                fmt::format("write {}; a symbol needs another name, because {} are reserved",
+                            functions().at(token.text).signature, reserved_names()));
     if (token.text.starts_with("rng."))
       return at(token.offset, "'" + token.text + "' is reserved, not built yet");
     if (token.text.find('.') != std::string::npos && token.text != "gpu.sms")

@@ -118,6 +118,8 @@ class Checker {
     for (const auto& [name, e] : plan_.symbols) {
       std::string place = "/symbols/" + name;
       if (name == kGpu) report(place, "'gpu' is taken", "choose another name");
+      if (auto use = Expr::parse(name); !use)
+        report(place, use.error().message, use.error().remedy);
       check(e, place);
       if (needs_modules(e)) late_.insert(name);
       symbols_.push_back(name);

@@ -257,6 +257,20 @@ TEST(JsonPlace, SurvivesBrokenText) {
   EXPECT_EQ(place_of(std::string(1 << 20, '['), "/0/0").value().second, 3);
 }
 
+TEST(PlanCheck, SymbolsWithTheNameOfAFunctionAreRefusedWithTheReservedNames) {
+  for (const char* name : {"k", "min", "dim", "gpu"}) {
+    Json json = good();
+    json["symbols"][name] = "dim(x,0)";
+    std::string out;
+    for (const Error& e : check_plan(plan_from_json(json).value(), test_task()))
+      out += e.text() + "\n";
+    EXPECT_THAT(out, HasSubstr(std::string("/symbols/") + name)) << name;
+    EXPECT_THAT(out,
+                HasSubstr(std::string(name) == "gpu" ? "choose another name" : "gpu are reserved"))
+        << out;
+  }
+}
+
 TEST(JsonPlace, TurnsErrorsIntoFilePlaces) {
   Json json = good();
   json["steps"][0]["grid"][0] = 0;

@@ -128,6 +128,7 @@ class WordLinter {
   WordLinter(const std::vector<Token>& tokens, Findings& out) : tokens_(tokens), out_(out) {}
 
   void run() {
+    find_variables();
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const Token& t = tokens_[i];
       if (t.kind == Token::Kind::directive) directive(t);
@@ -209,7 +210,35 @@ class WordLinter {
     bool is_operator = i > 0 && tokens_[i - 1].is("operator");
     if (t.text == "new" && !placement && !is_operator)
       return out_.add(t, false, "the device heap is not available", "use scratch of the plan");
-    forbidden_word(t);
+    if (!is_variable(i)) forbidden_word(t);
+  }
+
+  // A variable may have the name of a library function, such as `int free = 3;`. A call may not.
+  bool is_variable(size_t i) const {
+    const std::string& name = tokens_[i].text;
+    const bool called = i + 1 < tokens_.size() && tokens_[i + 1].mark('(');
+    return !called && variables_.contains(name);
+  }
+
+  // Finds variables that have the name of a library function.
+  void find_variables() {
+    std::set<std::string> names;
+    for (const Forbidden& f : kForbidden)
+      if (!std::string_view(f.word).starts_with("__")) names.insert(f.word);
+    for (size_t at = 1; at + 1 < tokens_.size(); ++at)
+      if (names.contains(tokens_[at].text) && declares(at)) variables_.insert(tokens_[at].text);
+  }
+
+  // "int free =", "float free[", "auto& free :"
+  bool declares(size_t at) const {
+    static const std::set<std::string> kNoTypes{"return", "case", "else", "do", "throw", "using"};
+    const Token& next = tokens_[at + 1];
+    const bool ends = next.mark('=') || next.mark(';') || next.mark(',') || next.mark('[') ||
+                      next.mark('{') || next.mark(':') || next.mark(')');
+    size_t type = at - 1;
+    while (type > 0 && (tokens_[type].mark('&') || tokens_[type].mark('*'))) --type;
+    return ends && tokens_[type].kind == Token::Kind::word &&
+           !kNoTypes.contains(tokens_[type].text);
   }
 
   void forbidden_word(const Token& t) {
@@ -242,6 +271,7 @@ class WordLinter {
 
   const std::vector<Token>& tokens_;
   Findings& out_;
+  std::set<std::string> variables_;  // with the name of a library function
 };
 
 // Finds variables that outlive a launch.

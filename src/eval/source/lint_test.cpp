@@ -85,6 +85,20 @@ TEST(Lint, NotOffered) {
     EXPECT_THAT(findings_of(source), testing::StartsWith("fail kernel.cu:")) << source;
 }
 
+TEST(Lint, AVariableMayHaveTheNameOfALibraryFunction) {
+  for (const char* source : {"__device__ int f() { int free = 3; free += 1; return min(free, 4); }",
+                             "__device__ int f(const int free) { return free; }",
+                             "__device__ void f(float* free, int n) { free[n] = 1; }",
+                             "__device__ void f() { int system[4]; system[0] = 1; }"})
+    EXPECT_EQ(findings_of(source), "") << source;
+  for (const char* source :
+       {"__device__ void f(int* p) { free(p); }",
+        "__device__ void f(int* p) { int free = 1; free(p); }",
+        "__device__ auto f() { return free; }", "__device__ auto f() { auto g = &free; return g; }",
+        "#define give free", "__device__ void f(int* p) { ::free(p); }"})
+    EXPECT_THAT(findings_of(source), HasSubstr("'free'")) << source;
+}
+
 TEST(Lint, NamesThePlace) {
   auto found = lint_source("a.cu", "// one\n/* two\n*/  #include <iostream>\n");
   ASSERT_EQ(found.size(), 1u);
