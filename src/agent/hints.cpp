@@ -12,99 +12,193 @@
 namespace cutegen::agent {
 namespace {
 
+// A failure as a hint sees it.
+struct Failure {
+  std::string compiler;  // the errors, if the program does not compile
+  std::string finding;   // the kind: "shared_race", "misaligned", ...
+  std::vector<Mismatch> values;
+  std::string code;   // the sources without comments and literals
+  bool cute = false;  // whether they include CuTe
+
+  bool error(std::initializer_list<const char*> words) const { return any_in(compiler, words); }
+  bool found(std::initializer_list<const char*> kinds) const {
+    return std::any_of(kinds.begin(), kinds.end(), [&](const char* k) { return finding == k; });
+  }
+  bool uses(std::initializer_list<const char*> words) const { return any_in(code, words); }
+  template <class F>
+  bool some(F&& holds) const {
+    return std::any_of(values.begin(), values.end(), holds);
+  }
+
+ private:
+  static bool any_in(const std::string& text, std::initializer_list<const char*> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const char* w) { return text.find(w) != std::string::npos; });
+  }
+};
+
+constexpr const char* kSpecial = "special";  // the input family with infinities and NaN
+
+bool all_nan(const Mismatch& m) {
+  return m.nan > 0 && m.nan == m.wrong;
+}
+
+bool at_an_edge(const Mismatch& m) {
+  const std::string& p = m.pattern;
+  return m.nan == 0 && m.unwritten == 0 &&
+         (p.starts_with("columns from") || p.starts_with("rows from") ||
+          p.starts_with("the last ") || p.find("last tile") != std::string::npos);
+}
+
 struct Known {
-  std::vector<const char*> message;  // one of them must be in the verdict
-  std::vector<const char*> source;   // one of them must be in the source; empty: any
+  bool (*answers)(const Failure&);
   const char* advice;
 };
 
-const std::vector<Known>& known() {
+// Each hint answers one failure: an error of the compiler, a finding of the device, or wrong
+// values.
+const std::vector<Known>& compiler_hints() {
   static const std::vector<Known> kKnown{
-      {{"operator[]", "no operator \"[]\""},
-       {"cute"},
+      {[](const Failure& f) { return f.error({"no operator \"[]\""}) && f.cute; },
        "CuTe shapes, strides and coordinates are tuples: get<0>(s) or size<0>(t), not s[0]"},
-      {{"Stride<", "stride"},
-       {"Stride<int", "Stride<int64_t"},
+      {[](const Failure& f) { return f.error({"Stride<"}) && f.uses({"Stride<int"}); },
        "a parameter of type Stride<int, int> does not accept a stride with static entries: use "
        "auto or a template parameter for the layout"},
-      {{"Unrecognized CopyPolicy", "CopyPolicy"},
-       {},
+      {[](const Failure& f) { return f.error({"CopyPolicy"}); },
        "copy() needs Copy_Atom<OPERATION, T>{} or a TiledCopy, not the bare operation"},
-      {{"CopyAtom", "Copy_Atom", "copy_unpack", "partition_S"},
-       {"Copy_Atom", "SM80_CP_ASYNC"},
+      {[](const Failure& f) { return f.error({"CopyAtom", "Copy_Atom", "copy_unpack"}); },
        "an atom copies contiguous, aligned vectors of its own width: partition both tensors with "
-       "the "
-       "same TiledCopy and let the value layout cover the vector"},
-      {{"make_tensor", "no instance of function template"},
-       {"make_tensor("},
+       "the same TiledCopy and let the value layout cover the vector"},
+      {[](const Failure& f) { return f.error({"make_tensor"}); },
        "registers are make_tensor<T>(static shape) or make_fragment_like(t); pointers go through "
        "make_gmem_ptr or make_smem_ptr"},
-      {{"must be a constant", "not constant", "non-constant", "constant expression"},
-       {"cute"},
+      {[](const Failure& f) {
+         return f.error({"must be a constant", "not constant", "non-constant",
+                         "constant expression"}) &&
+                f.cute;
+       },
        "layouts of registers and shared memory need static integers: Int<N>{} or _8{}, not int"},
-      {{"CUDART_INF", "undefined"}, {"CUDART_INF"}, "write INFINITY, or include math_constants.h"},
-      {{"is undefined", "not declared", "undeclared"},
-       {},
+      {[](const Failure& f) { return f.error({"CUDART_INF"}); },
+       "write INFINITY, or include math_constants.h"},
+      {[](const Failure& f) {
+         return f.error({"is undefined", "not declared", "undeclared"}) && !f.error({"CUDART_INF"});
+       },
        "the file uses a name that it no longer declares: check whether the last edit removed the "
        "declaration, or whether a header or 'using namespace cute' is missing"},
-      {{"already been defined", "redefinition", "already declared", "has already been declared"},
-       {},
+      {[](const Failure& f) {
+         return f.error({"already been defined", "redefinition", "already been declared"});
+       },
        "a definition occurs twice: the last edit added what it should have replaced"},
-      {{"expected a", "expected an", "expected \"}\""},
-       {},
+      {[](const Failure& f) {
+         return f.error({"expected a \"", "expected an ", "expected a decl"});
+       },
        "the text near this place is broken: send the whole function again"},
-      {{"shared", "0xc000", "uses too much"},
-       {"__shared__"},
+      {[](const Failure& f) { return f.error({"uses too much shared data", "0xc000 max"}); },
        "static shared memory ends at 48 KB: use extern __shared__ with shared_bytes in the step, "
-       "or "
-       "smaller tiles or fewer stages"},
-      {{"too many resources", "registers"},
-       {},
-       "the block needs more registers than an SM has: use __launch_bounds__(threads), or smaller "
-       "tiles per thread"},
-      {{"misaligned", "alignment"},
-       {},
-       "a vector access needs an address that is a multiple of its size: choose the width by a "
-       "define from "
-       "the row length, and keep a scalar path"},
-      {{"out of bounds", "outside", "illegal"},
-       {},
-       "guard every load and store by the sizes of this call; check the tile's edge, the tail of "
-       "vectors, and 32-bit overflow of offsets"},
-      {{"NaN", "nan"},
-       {"exp"},
-       "exp of (-inf) - (-inf) and 0/0 give NaN: start a maximum at -INFINITY and guard rows "
-       "without "
-       "finite values"},
-      {{"never written", "unwritten"},
-       {},
-       "some outputs are never written: compare the grid with the sizes, and look at early "
-       "returns"},
-      {{"race", "barrier"},
-       {"__shared__"},
-       "all threads of the block must pass __syncthreads() between writing and reading shared "
-       "memory, and before the next write"},
-      {{"columns from", "rows from", "last tile", "odd"},
-       {},
-       "right on some shapes and wrong at edges: check the predicates of the tail, and sizes that "
-       "are assumed to be multiples"},
-      {{"wrong"},
-       {"gemm(", "mma"},
-       "in CuTe's convention B is (N,K): check that B's tensor is indexed (n,k) with the strides "
-       "that "
-       "its memory really has"}};
+       "or smaller tiles or fewer stages"}};
   return kKnown;
 }
 
-bool any_in(const std::vector<const char*>& words, const std::string& text) {
-  return words.empty() || std::any_of(words.begin(), words.end(), [&](const char* w) {
-           return text.find(w) != std::string::npos;
-         });
+const std::vector<Known>& finding_hints() {
+  static const std::vector<Known> kKnown{
+      {[](const Failure& f) { return f.found({"misaligned"}); },
+       "a vector access needs an address that is a multiple of its size: choose the width by a "
+       "define from the row length, and keep a scalar path"},
+      {[](const Failure& f) { return f.found({"out_of_bounds"}); },
+       "guard every load and store by the sizes of this call; check the tile's edge, the tail of "
+       "vectors, and 32-bit overflow of offsets"},
+      {[](const Failure& f) { return f.found({"shared_race"}); },
+       "all threads of the block must pass __syncthreads() between writing and reading shared "
+       "memory, and before the next write"},
+      {[](const Failure& f) { return f.found({"global_race"}); },
+       "blocks of one launch run in any order: let one block own each result, use atomics, or pass "
+       "values to a second step"},
+      {[](const Failure& f) { return f.found({"async_copy_pending"}); },
+       "wait for the copy before its bytes are read: cp_async_wait<N> leaves the newest N groups "
+       "unfinished, every stage needs its own fence, and __syncthreads() follows the wait"},
+      {[](const Failure& f) {
+         return f.found({"bad_barrier", "exited_before_barrier", "divergent_collective"});
+       },
+       "all threads that a barrier or a shuffle names must reach it: no early return and no branch "
+       "around it"},
+      {[](const Failure& f) { return f.found({"uninitialised"}); },
+       "memory is read before anything writes it: start accumulators, clear fragments, and fill "
+       "the "
+       "part of a tile that lies outside of the tensor"},
+      {[](const Failure& f) {
+         return f.found({"missing_wgmma_fence", "wgmma_pending", "wgmma_operand_overwritten"});
+       },
+       "fence registers before wgmma (warpgroup_arrive), commit the batch, and wait for it before "
+       "you read sums or overwrite operands"},
+      {[](const Failure& f) { return f.found({"missing_proxy_fence"}); },
+       "writes by threads need fence.proxy.async before TMA or wgmma reads them from shared "
+       "memory"}};
+  return kKnown;
 }
 
-std::string words_of(const Verdict& v) {
-  std::string out = v.feedback.headline + "\n" + v.feedback.detail;
-  for (const Mismatch& m : v.feedback.mismatches) out += "\n" + m.pattern + " " + m.shape;
+const std::vector<Known>& value_hints() {
+  static const std::vector<Known> kKnown{
+      {[](const Failure& f) {
+         return f.some(all_nan) && f.uses({"expf(", "exp2f(", "exp("}) && f.uses({"fmax", "max("});
+       },
+       "exp of (-inf) - (-inf) and 0/0 give NaN: start a maximum at -INFINITY and guard rows "
+       "without finite values"},
+      {[](const Failure& f) {
+         return f.some([](const Mismatch& m) { return all_nan(m) && m.family == kSpecial; });
+       },
+       "the inputs 'special' hold infinities, zeros and NaN: look for inf - inf and 0 * inf that "
+       "the "
+       "reference does not compute (operands split in parts, partial products, masks by zero)"},
+      {[](const Failure& f) { return f.some([](const Mismatch& m) { return m.unwritten > 0; }); },
+       "some outputs are never written: compare the grid with the sizes, and look at early "
+       "returns"},
+      {[](const Failure& f) { return f.some(at_an_edge); },
+       "right in the interior and wrong at an edge: check the predicates of the tail, and sizes "
+       "that "
+       "are assumed to be multiples"},
+      {[](const Failure& f) {
+         return f.uses({"gemm("}) && f.some([](const Mismatch& m) {
+           return m.gate == Gate::element && m.nan == 0 && m.wrong > m.elements / 2;
+         });
+       },
+       "in CuTe's convention B is (N,K): check that B's tensor is indexed (n,k) with the strides "
+       "that its memory really has"},
+      {[](const Failure& f) {
+         return f.some(
+             [](const Mismatch& m) { return m.gate == Gate::rms || m.gate == Gate::bias; });
+       },
+       "every element is nearly right, but the errors add up: keep sums in float, promote the sums "
+       "of "
+       "tensor cores every K tile, and split operands in two for float32"}};
+  return kKnown;
+}
+
+// The kind of a device's finding: "kernel: shared_race: ..." has it after the kernel's name.
+std::string finding_in(const std::string& headline) {
+  const size_t kernel = headline.find(": ");
+  const size_t end = kernel == std::string::npos ? kernel : headline.find(": ", kernel + 2);
+  if (end == std::string::npos) return {};
+  const std::string kind = headline.substr(kernel + 2, end - kernel - 2);
+  const bool word =
+      std::all_of(kind.begin(), kind.end(), [](char c) { return c == '_' || is_word_byte(c); });
+  return word ? kind : std::string();
+}
+
+Failure failure_of(const KernelProgram& program, const Verdict& v) {
+  Failure out;
+  for (const auto& [name, text] : program.sources) {
+    out.code += code_only(text);
+    out.cute = out.cute || text.find("<cute/") != std::string::npos;
+  }
+  const std::string& headline = v.feedback.headline;
+  out.values = v.feedback.mismatches;
+  const bool built = std::none_of(v.rungs.begin(), v.rungs.end(), [](const RungReport& r) {
+    return r.result == RungResult::failed && (r.rung == Rung::compile || r.rung == Rung::audit);
+  });
+  if (!built || headline.find(": error: ") != std::string::npos)
+    out.compiler = headline + "\n" + v.feedback.detail;
+  else if (out.values.empty())
+    out.finding = finding_in(headline);
   return out;
 }
 
@@ -129,14 +223,16 @@ bool uses_dynamic_shared(const KernelProgram& program, const std::string& kernel
 std::vector<std::string> hints_for(const KernelProgram& program, const Verdict& verdict) {
   constexpr size_t kMost = 4;
   if (verdict.status == Status::correct) return {};
-  std::string message = words_of(verdict), source;
-  for (const auto& [name, text] : program.sources) source += text;
+  const Failure failure = failure_of(program, verdict);
   std::vector<std::string> out;
-  for (const Known& k : known())
-    if (!k.message.empty() && any_in(k.message, message) && any_in(k.source, source) &&
-        out.size() < kMost)
-      out.emplace_back(k.advice);
+  for (const auto* hints : {&compiler_hints(), &finding_hints(), &value_hints()})
+    for (const Known& k : *hints)
+      if (out.size() < kMost && k.answers(failure)) out.emplace_back(k.advice);
   return out;
+}
+
+size_t known_hints() {
+  return compiler_hints().size() + finding_hints().size() + value_hints().size();
 }
 
 std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& gpu) {
