@@ -44,7 +44,7 @@ struct World {
     return std::string();
   };
   std::string workload = "softmax";
-  double floor_ns = 0;
+  double floor_ns = 0, reachable_ns = 0;
 
   std::vector<Asked> asked{};
   std::vector<Event> events{};
@@ -79,7 +79,11 @@ struct World {
     EXPECT_TRUE(made) << made.error().text();
     Strategy& s = **made;
     feed(s, EventType::opened, Json::object());
-    feed(s, EventType::task, {{"floor_ns", floor_ns}, {"task", {{"workload", workload}}}});
+    feed(s, EventType::task,
+         {{"floor_ns", floor_ns},
+          {"reachable_ns", reachable_ns},
+          {"floor_bound_by", "memory"},
+          {"task", {{"workload", workload}}}});
     for (int guard = 0; guard < 3000; ++guard) {
       auto todo = s.next();
       if (todo.size() != 1) break;
@@ -268,6 +272,25 @@ TEST(CutegenAgents, TenEvaluationsShowAProfileInTime) {
     }
     EXPECT_LE(before, 3) << failing;
   }
+}
+
+// Ten equal modelled times cost ten evaluations; three near the bound say as much.
+TEST(CutegenAgents, TiesNearTheReachableBoundEndTheRun) {
+  auto run = [](double reachable_ns, const std::function<double(int)>& ns) {
+    World world{.judge = [&](int n, const Asked&) { return timed(ns(n)); },
+                .reachable_ns = reachable_ns};
+    return world.run("cutegen", settings(20, {.profiling = ProfilingMode::never, .chains = 1}))
+        .reason;
+  };
+  EXPECT_EQ(run(94, [](int) { return 100; }), "3 ties within 1% near the reachable bound");
+  EXPECT_EQ(run(50, [](int) { return 100; }), "plateau") << "far from the bound";
+  EXPECT_EQ(run(94, [](int n) { return 100 + 2 * n % 5; }), "plateau") << "slower ones are no ties";
+  World same{.judge = [](int, const Asked&) { return timed(100); }};
+  same.run("cutegen", settings(3, {.profiling = ProfilingMode::never, .chains = 1}));
+  std::string why;
+  for (const Event& e : same.events)
+    if (e.type == EventType::rejected) why = e.data["reason"].get<std::string>();
+  EXPECT_EQ(why, "a tie: the same time as the best");
 }
 
 TEST(CutegenAgents, OneFailedStepDoesNotTurnToDetails) {

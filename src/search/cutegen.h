@@ -61,6 +61,7 @@ class CutegenStrategy final : public Machine {
   std::optional<Candidate> proposed_;  // the present candidate
   std::string failing_, advice_;       // the candidate to repair, and the judge's advice on it
   std::string profiled_again_;         // the candidate under evaluation for its profile only
+  int ties_ = 0;                       // correct candidates in a row as fast as the best
   int unusable_ = 0;                   // answers in a row
   int64_t charged_ = 0;                // evaluations already charged to a line
 };

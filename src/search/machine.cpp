@@ -3,13 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/units.h"
 #include "gpu/spec.h"
 
 namespace cutegen::search {
 namespace {
 
-constexpr int kMostSetAside = 2;  // in a row; then the evaluator is at fault, not the programs
+constexpr double kTie = 0.01, kSame = 0.0005;
+constexpr int kMostTies = 3;         // in a row, near the reachable bound
+constexpr double kNearBound = 1.15;  // of the reachable bound
+constexpr int kMostSetAside = 2;     // in a row; then the evaluator is at fault, not the programs
 
 const PairedRatio* pair_with_incumbent(const Timing& timing) {
   for (const PairedRatio& p : timing.paired)
@@ -34,7 +39,12 @@ std::string gain_text(double before, double after) {
                      human_ns(after));
 }
 
+bool is_tie(double best, double time) {
+  return std::abs(time / best - 1) <= kTie;
+}
+
 std::string loss_text(double best, double time) {
+  if (std::abs(time / best - 1) < kSame) return "a tie: the same time as the best";
   if (time >= best) return fmt::format("{:.1f}% slower than the best", 100 * (time / best - 1));
   return fmt::format("only {:.2f}% faster than the best", 100 * (1 - time / best));
 }
@@ -160,6 +170,12 @@ void Machine::aborted(const Evaluate& asked, const std::string& why) {
       asked.candidate,
       fmt::format("set aside: aborted {} times, which says nothing about it: {}", attempts_, why));
   attempts_ = 0;
+}
+
+std::optional<std::string> Machine::only_ties(double best_ns, int ties) const {
+  if (ties < kMostTies || !memory_bound_ || reachable_ns_ <= 0) return std::nullopt;
+  if (best_ns > reachable_ns_ * kNearBound) return std::nullopt;
+  return fmt::format("{} ties within {:.3g}% near the reachable bound", ties, 100 * kTie);
 }
 
 std::optional<std::string> Machine::nothing_to_win(double best_ns) const {

@@ -51,6 +51,8 @@ class Machine : public Strategy {
   // Why `best_ns` cannot be improved much. Ignores the roofline, which is an estimate for the
   // operations as written: algebra can beat it.
   std::optional<std::string> nothing_to_win(double best_ns) const;
+  // Why more candidates would not help: `ties` in a row at a time close to the reachable bound.
+  std::optional<std::string> only_ties(double best_ns, int ties) const;
   void put_bounds(Json& context) const;
 
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
@@ -77,9 +79,11 @@ class Machine : public Strategy {
 // The text of a field, or "".
 std::string text_at(const Json& data, const char* key);
 // "12.3% faster (1.2 ms -> 1.0 ms)"; "3.0% slower than the best", "only 0.20% faster than the
-// best".
+// best", "a tie: the same time as the best".
 std::string gain_text(double before, double after);
 std::string loss_text(double best, double time);
+// Whether two times differ by at most 1%.
+bool is_tie(double best, double time);
 // "failed: 7 of 64 values are wrong"
 std::string fault_text(const Verdict& verdict);
 // Whether `after` beats `before` by at least min_gain. If both have intervals, these must not
