@@ -26,7 +26,7 @@ __device__ auto operand(float const* from, int rows, int depth) {
 }
 
 __global__ void __launch_bounds__(Gemm::kThreads, 1)
-product(float const* a, float const* b, float* out, int m_size, int n_size, int k_size) {
+tile_product(float const* a, float const* b, float* out, int m_size, int n_size, int k_size) {
   extern __shared__ __align__(1024) uint4 shared[];
   auto& storage = *reinterpret_cast<typename Gemm::Storage*>(shared);
   const int tiles = ceil_div(k_size, 32);
@@ -49,8 +49,8 @@ product(float const* a, float const* b, float* out, int m_size, int n_size, int 
 extern "C" int launch(float const* a, float const* b, float* out, int m, int n, int k,
                       cudaStream_t stream) {
   constexpr int kBytes = sizeof(typename Gemm::Storage);
-  cudaFuncSetAttribute(product, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+  cudaFuncSetAttribute(tile_product, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   const int tiles = ceil_div(m, TILE_M) * ceil_div(n, TILE_N);
-  product<<<tiles, Gemm::kThreads, kBytes, stream>>>(a, b, out, m, n, k);
+  tile_product<<<tiles, Gemm::kThreads, kBytes, stream>>>(a, b, out, m, n, k);
   return cudaGetLastError();
 }

@@ -16,11 +16,11 @@ depth = {depth}
 
 class Model(nn.Module):
     def forward(self, x, y):
-        return torch.relu(x @ y)
+        return torch.relu({product})
 
 
 def get_inputs():
-    return [torch.randn(rows, depth), torch.randn(depth, columns)]
+    return [torch.randn({shape_x}), torch.randn({shape_y})]
 
 
 def get_init_inputs():
@@ -29,12 +29,16 @@ def get_init_inputs():
 
 
 class Products(harness.Case):
-    def best(self, evaluations, mode="fp32", **sizes):
-        """The best program's plan and verdict."""
-        task = self.write("product.py", TASK.format(**sizes))
+    device = "sim:h200"
+
+    def best(self, evaluations, mode="fp32", layout="kn", **sizes):
+        """The best program's plan and verdict. A layout names the contiguous axis of each factor."""
+        x, y = ("x", "rows, depth") if layout[0] == "k" else ("x.T", "depth, rows")
+        z, w = ("y", "depth, columns") if layout[1] == "n" else ("y.T", "columns, depth")
+        task = self.write("product.py", TASK.format(product=f"{x} @ {z}", shape_x=y, shape_y=w, **sizes))
         self.write("product.toml", f'math_mode = "{mode}"\n')
         result = self.cutegen("optimize", task, "--evaluations", evaluations, "--out", "best",
-                              timeout=400)
+                              "--device", self.device, timeout=400)
         self.assert_code(result, 0)
         best = self.folder / "best"
         return (json.loads((best / "plan.json").read_text()),
@@ -51,6 +55,21 @@ class Products(harness.Case):
         self.assertEqual(verdict["status"], "correct")
         self.assertEqual([step["kernel"] for step in plan["steps"]], ["matmul", "combine"])
         self.assertEqual(plan["scratch"][0]["name"], "partial")
+
+    def test_hopper_multiplies_floats_with_three_products_in_every_layout(self):
+        for layout in ("kn", "kk", "mk", "mn"):
+            with self.subTest(layout):
+                plan, verdict = self.best(1, layout=layout, rows=1024, columns=768, depth=1024)
+                self.assertEqual(verdict["status"], "correct")
+                self.assertEqual(plan["arch"], ["sm_90a"])
+                kinds = {kind for kernel in verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
+                self.assertTrue(any(kind.startswith("HGMMA") for kind in kinds), kinds)
+
+    def test_other_gpus_get_programs_that_they_run(self):
+        self.device = "sim:a100"
+        plan, verdict = self.best(1, rows=512, columns=512, depth=512)
+        self.assertEqual(verdict["status"], "correct")
+        self.assertEqual(plan["arch"], ["sm_80+"])
 
 
 if __name__ == "__main__":
