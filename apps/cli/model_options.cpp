@@ -31,9 +31,7 @@ void ModelOptions::add(CLI::App& command) {
   flag("--no-planner", no_planner_, "do not ask for a plan before the first program");
   flag("--no-judge", no_judge_, "do not ask for a diagnosis before a second repair");
   option("--tools", tools_,
-         "tools for the model: auto (if it can call them), on, compile (no evaluations) or off "
-         "(default "
-         "auto)")
+         "tools for the model: auto (if it can call them), on, compile or off (default auto)")
       ->check(CLI::IsMember({"auto", "on", "compile", "off"}));
   option("--tool-calls", model_.tool_calls, "most tool calls in one question (default 8)")
       ->check(CLI::Range(1, 64));

@@ -78,7 +78,8 @@ TEST(Library, PagesAreChosenByClass) {
 
 // A page about one product in a coarse type does not fit a task that needs float32's accuracy.
 TEST(Library, PagesAreAsAccurateAsTheTaskDemands) {
-  EXPECT_THAT(pages_of(brief_of("matmul", MathMode::fp32)), ElementsAre("three_products", "gemm"));
+  EXPECT_THAT(pages_of(brief_of("matmul", MathMode::fp32)),
+              ElementsAre("gemm_wgmma", "three_products", "gemm"));
   EXPECT_THAT(pages_of(brief_of("matmul", MathMode::fp16)), ElementsAre("tiled_mma", "gemm"));
   auto conv = brief_of("conv", MathMode::fp32);
   EXPECT_THAT(pages_of(conv), ElementsAre("three_products", "gemm"));
