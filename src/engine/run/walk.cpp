@@ -21,7 +21,8 @@ Json timeless(Json data) {
   return data;
 }
 
-// What an action decides. A rejection's reason is for readers: its words may change between versions.
+// What an action decides. A rejection's reason is for readers: its words may change between
+// versions.
 Json decision_of(EventType type, Json data) {
   if (type == EventType::rejected) data.erase("reason");
   return data;

@@ -36,7 +36,8 @@ struct RecipeMatch {
 // The architecture of Hopper GPUs, with their own instructions.
 inline constexpr std::string_view kHopperArch = "sm_90a";
 
-// `arch`: the GPU's architecture. kHopperArch adds what only Hopper has; empty: programs for any GPU.
+// `arch`: the GPU's architecture. kHopperArch adds what only Hopper has; empty: programs for any
+// GPU.
 RecipeMatch match_recipe(const Task& task, std::string_view arch = {});
 Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, const Json& params);
 // The edits worth trying from `params`: one parameter changed at a time, most promising first.
