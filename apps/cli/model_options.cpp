@@ -27,7 +27,19 @@ void ModelOptions::add(CLI::App& command) {
   option("--chains", agents_.chains, "approaches to try before the best one continues (default 2)");
   option("--rounds", agents_.rounds, "with --strategy cudaforge: number of programs (default 10)")
       ->check(CLI::PositiveNumber);
-  flag("--published", agents_.published, "with --strategy cudaforge: follow the published form");
+  flag("--published", agents_.published,
+       "with --strategy cudaforge or stark: follow the published form");
+  option("--epsilon", epsilon_,
+         "with --strategy stark: share of steps from any leaf of the tree (default 0.1, published "
+         "0.35)")
+      ->check(CLI::Range(0.0, 1.0));
+  option("--draw-seed", agents_.stark.seed,
+         "with --strategy stark: seed of the draws (default 1)");
+  option("--without", without_,
+         "with --strategy stark: changes to the published form to turn off: near-misses, "
+         "equal-programs, bounds, families")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"near-misses", "equal-programs", "bounds", "families"}));
   flag("--no-planner", no_planner_, "do not ask for a plan before the first program");
   flag("--no-judge", no_judge_, "do not ask for a diagnosis before a second repair");
   option("--tools", tools_,
@@ -64,6 +76,15 @@ Result<void> ModelOptions::apply(engine::OptimizeSettings& settings) const {
     return {};
   }
   settings.search.agents = agents_;
+  search::StarkSettings& stark = settings.search.agents->stark;
+  if (epsilon_ >= 0) stark.epsilon = epsilon_;
+  auto has = [&](const char* change) {
+    return std::ranges::find(without_, change) == without_.end();
+  };
+  stark.near_misses = has("near-misses");
+  stark.equal_programs = has("equal-programs");
+  stark.bounds = has("bounds");
+  stark.families = has("families");
   settings.search.agents->planner = !no_planner_;
   settings.search.agents->judge = !no_judge_;
   CG_TRY(settings.search.agents->dialect, search::parse_dialect(dialect_, "--dialect"));

@@ -29,6 +29,8 @@ class ModelOptions {
   std::string key_file_, prices_;
   double temperature_ = -1;
   bool no_planner_ = false, no_judge_ = false;
+  double epsilon_ = -1;  // below 0: the strategy's own
+  std::vector<std::string> without_;
   std::vector<CLI::Option*> options_;
 };
 

@@ -48,6 +48,8 @@ struct Question {
   const Verdict* verdict = nullptr;  // of the subject
   std::vector<Attempt> history;      // oldest first, including the subject
   std::string approach, advice;
+  std::string family;     // the kind of change that a planner is asked for
+  bool grounded = false;  // the advice names spans; nothing else may change (agent/grounded.h)
   // The run's best program, if the question may know of it.
   std::string best;
   std::optional<double> best_ns = {};

@@ -67,7 +67,7 @@ Data task_data(const TaskBrief& brief, const Detail& detail) {
 }
 
 std::string template_of(const Question& q) {
-  if (q.role == Role::planner) return "planner.md";
+  if (q.role == Role::planner) return q.grounded ? "planner_change.md" : "planner.md";
   if (q.role == Role::debugger) return "debugger.md";
   if (q.role == Role::judge)
     return q.purpose == Purpose::repair ? "judge_repair.md" : "judge_improve.md";
@@ -134,6 +134,8 @@ std::string question_text(const TaskBrief& brief, const Question& q, const Detai
   if (q.repair > 1) data.set("again", std::to_string(q.repair));
   data.set("count", std::to_string(q.approaches));
   data.set("several", q.approaches > 1);
+  data.set("grounded", q.grounded);
+  set_if(data, "family", q.family);
   return std::string(trim(render(template_of(q), data))) + "\n";
 }
 
@@ -289,7 +291,7 @@ tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& gi
   std::string text = sanitize(given, 64 << 10);
   if (size_t end = text.find("</think>"); end != std::string::npos) text.erase(0, end + 8);
   std::vector<std::string> out;
-  if (question.role == Role::planner) {
+  if (question.role == Role::planner && !question.grounded) {
     for (const std::string& line : split(text, '\n')) {
       std::string plain;
       for (char c : line)

@@ -89,6 +89,18 @@ std::string describe(const Action& action) {
   return std::string(to_string(event_type(action))) + " " + dump_json(event_data(action));
 }
 
+void fields(Fields& v, StarkSettings& s) {
+  v("seed", s.seed);
+  v("epsilon", s.epsilon);
+  v("root_children", s.root_children, kCount);
+  v("node_children", s.node_children, kCount);
+  v("leaders", s.leaders, kCount);
+  v("near_misses", s.near_misses);
+  v("equal_programs", s.equal_programs);
+  v("bounds", s.bounds);
+  v("families", s.families);
+}
+
 void fields(Fields& v, AgentSettings& a) {
   v("dialect", a.dialect);
   v("start", a.start);
@@ -100,6 +112,7 @@ void fields(Fields& v, AgentSettings& a) {
   v("fixes", a.fixes, kCount);
   v("rounds", a.rounds, kCount);
   v("published", a.published);
+  v("stark", a.stark, field::written_if(a.stark != StarkSettings{}));
 }
 
 void fields(Fields& v, StrategySettings& s) {

@@ -348,7 +348,7 @@ TEST(BestOfN, DrawsIndependentSamples) {
 
 // For every k: the first k events, folded into a fresh strategy, give the recorded next action.
 TEST(Agents, EveryPrefixOfARunLeadsToTheSameNextAction) {
-  for (const char* name : {"cutegen", "cudaforge", "best-of-n"}) {
+  for (const char* name : {"cutegen", "cudaforge", "stark", "best-of-n"}) {
     World world{
         .judge = [](int n,
                     const Asked&) { return n % 3 == 2 ? wrong() : timed(100.0 - 4.0 * (n % 7)); },

@@ -8,6 +8,7 @@
 #include "search/climb.h"
 #include "search/cudaforge.h"
 #include "search/cutegen.h"
+#include "search/stark.h"
 
 namespace cutegen::search {
 namespace {
@@ -22,15 +23,17 @@ Result<E> one_of(const std::string& value, const std::string& where) {
   return user_error(where + " '" + value + "' is unknown", where, "one of " + join(known, ", "));
 }
 
-constexpr const char *kCutegen = "cutegen", *kCudaforge = "cudaforge";
+constexpr const char *kCutegen = "cutegen", *kCudaforge = "cudaforge",
+                     *kStark = "stark";
 using Maker = std::unique_ptr<Strategy> (*)(const StrategySettings&);
 template <class S>
 std::unique_ptr<Strategy> made(const StrategySettings& settings) {
   return std::make_unique<S>(settings);
 }
-constexpr std::array<std::pair<std::string_view, Maker>, 3> kStrategies{
+constexpr std::array<std::pair<std::string_view, Maker>, 4> kStrategies{
     {{kCutegen, made<CutegenStrategy>},
      {kCudaforge, made<CudaforgeStrategy>},
+     {kStark, made<StarkStrategy>},
      {"best-of-n", made<BestOfN>}}};
 
 Result<void> check_agents(const AgentSettings& a) {
@@ -39,6 +42,10 @@ Result<void> check_agents(const AgentSettings& a) {
     return user_error("recipes are written in CuTe", "--start",
                       "give --dialect cute, or --start scratch");
   if (a.rounds < 1) return user_error("--rounds must be at least 1", "--rounds");
+  if (const double e = a.stark.epsilon.value_or(0); !(e >= 0 && e <= 1))
+    return user_error("the probability of exploration is not from 0 to 1", "--epsilon");
+  if (a.stark.root_children < 1 || a.stark.node_children < 1)
+    return user_error("a node of the tree needs room for a child", "search/agents/stark");
   return {};
 }
 
@@ -82,7 +89,7 @@ Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
   auto strategy = std::ranges::find(kStrategies, name, [](const auto& s) { return s.first; });
   if (strategy == kStrategies.end())
     return user_error("unknown strategy '" + name + "'", {},
-                      "choose cutegen, cudaforge or best-of-n");
+                      "choose cutegen, cudaforge, stark or best-of-n");
   if (!settings.agents) {
     if (name == kCutegen) return std::make_unique<ClimbStrategy>(settings);
     return user_error("the strategy '" + name + "' needs a model", "--strategy",

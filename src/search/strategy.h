@@ -70,6 +70,22 @@ Result<Dialect> parse_dialect(const std::string& name, const std::string& where)
 Result<Start> parse_start(const std::string& name, const std::string& where);
 Result<ProfilingMode> parse_profiling(const std::string& name, const std::string& where);
 
+// Of the strategy `stark`. The paper names epsilon as 0.3 to 0.4; the limits of children and the
+// number of leaders are our guesses, because it does not give them. Where near misses are repaired
+// at once, failed programs do not depend on exploration, so 0.1 is enough.
+struct StarkSettings {
+  uint64_t seed = 1;
+  // The probability of a step from any leaf; empty: 0.35 as published, else 0.1.
+  std::optional<double> epsilon;
+  int root_children = 5, node_children = 3, leaders = 5;
+  // The changes to the paper's algorithm; `published` turns all off.
+  bool near_misses = true;     // repairs a near miss at once
+  bool equal_programs = true;  // evaluates no program twice
+  bool bounds = true;          // questions show bounds and profiles
+  bool families = true;        // a bandit chooses the kind of change
+  bool operator==(const StarkSettings&) const = default;
+};
+
 // For strategies that ask a model.
 struct AgentSettings {
   Dialect dialect = Dialect::cute;
@@ -81,7 +97,8 @@ struct AgentSettings {
   bool judge = true;              // a diagnosis before the second repair
   int fixes = 3;                  // repairs in a row of a change to a correct program
   int rounds = 10;                // of `cudaforge`
-  bool published = false;         // `cudaforge` as published, defects included
+  bool published = false;         // `cudaforge` and `stark` as published, defects included
+  StarkSettings stark;
 };
 struct StrategySettings {
   Budget budget;
@@ -118,6 +135,7 @@ Json event_data(const Action& action);
 std::string describe(const Action& action);
 // {"action": "ask", ...}: event_data with its kind.
 void fields(Fields& v, Action& action);
+void fields(Fields& v, StarkSettings& settings);
 void fields(Fields& v, StrategySettings& settings);
 
 }  // namespace cutegen::search

@@ -5,6 +5,7 @@
 
 #include "agent/changes.h"
 #include "agent/edit.h"
+#include "agent/grounded.h"
 #include "agent/hints.h"
 #include "agent/roles.h"
 #include "base/text.h"
@@ -30,9 +31,17 @@ bool flag_of(const Json& context, const char* key, bool fallback) {
   return it != context.end() && it->is_boolean() ? it->get<bool>() : fallback;
 }
 
-std::vector<agent::Attempt> attempts_of(const RunView& run) {
+// Whether the question may show the candidate: a strategy that names a window shows only that.
+bool in_window(const Json& context, const std::string& id) {
+  auto window = context.find("window");
+  return window == context.end() || !window->is_array() ||
+         std::ranges::find(*window, Json(id)) != window->end();
+}
+
+std::vector<agent::Attempt> attempts_of(const Json& context, const RunView& run) {
   std::vector<agent::Attempt> out;
   for (const RunStep& step : run.steps) {
+    if (!in_window(context, step.candidate.id)) continue;
     // Leave out drafts of the open question, so that a resumed run asks the same question again.
     if (!step.verdict || run.is_open_draft(step)) continue;
     agent::Attempt a{step.candidate.id,
@@ -59,6 +68,8 @@ agent::Question question_of(const search::Ask& ask, const RunView& run) {
   q.stage = parse_stage(text_of(ask.context, "stage"), {}).value_or(Stage::none);
   q.approach = text_of(ask.context, "approach");
   q.advice = text_of(ask.context, "advice");
+  q.grounded = flag_of(ask.context, "grounded", false);
+  q.family = text_of(ask.context, "family");
   q.profile = flag_of(ask.context, "profile", false);
   q.repair = count_of(ask.context, "repair", 0);
   q.approaches = count_of(ask.context, "approaches", 1);
@@ -67,8 +78,9 @@ agent::Question question_of(const search::Ask& ask, const RunView& run) {
     if (step->verdict) q.verdict = &*step->verdict;
   }
   if (!flag_of(ask.context, "memory", true)) return q;
-  q.history = attempts_of(run);
-  if (const RunStep* best = run.incumbent()) {
+  q.history = attempts_of(ask.context, run);
+  const RunStep* best = run.incumbent();
+  if (best && in_window(ask.context, best->candidate.id)) {
     q.best = best->candidate.id;
     q.best_ns = best->time_ns();
     if (!q.subject && writes(q)) q.other = &best->candidate;
@@ -162,6 +174,15 @@ std::optional<agent::Reask> tried_before(const KernelProgram& program, const Run
   return std::nullopt;
 }
 
+// Whether a grounded answer changes only the spans of its plan.
+tl::expected<void, agent::Reask> keeps_the_rest(const agent::Question& question,
+                                                const KernelProgram& program) {
+  if (!question.grounded || !question.subject) return {};
+  auto spans = agent::parse_spans(question.advice, question.subject->program);
+  if (!spans) return tl::unexpected(spans.error());
+  return agent::check_outside(*spans, question.subject->program, program);
+}
+
 class AgentProposer final : public Proposer {
  public:
   AgentProposer(llm::RunModel& model, RunTools& tools, const OptimizeSettings& settings,
@@ -189,6 +210,10 @@ class AgentProposer final : public Proposer {
       desk.emplace(setting_of(question, run), *host);
       limits_.tools = agent::tool_specs(offer_of(question));
     }
+    temperature_ = settings_.temperature;
+    if (auto own = ask.context.find("temperature");
+        !temperature_ && own != ask.context.end() && own->is_number())
+      temperature_ = own->get<double>();
     CG_TRY(Answer answer, converse(ctx, question, run, desk ? &*desk : nullptr));
     if (!desk || !writes(question)) return answer;
     CG_TRY(answer.candidate, desk->choose(ctx, std::move(answer.candidate)));
@@ -204,7 +229,7 @@ class AgentProposer final : public Proposer {
                           agent::ToolDesk* desk) {
     llm::ChatRequest request = agent::make_request(brief_, question, limits_);
     request.effort = settings_.effort;
-    request.temperature = settings_.temperature;
+    request.temperature = temperature_;
     llm::ChatModel& model = model_.begin_ask();
     Answer given;
     for (int attempt = 1;;) {
@@ -270,6 +295,9 @@ class AgentProposer final : public Proposer {
     if (!writes(question)) {
       auto advice = agent::parse_advice(reply.message.text, question);
       if (!advice) return tl::unexpected(advice.error());
+      if (question.grounded && question.subject)
+        if (auto spans = agent::parse_spans(advice->front(), question.subject->program); !spans)
+          return tl::unexpected(spans.error());
       Answer answer;
       answer.advice = std::move(*advice);
       return answer;
@@ -297,6 +325,8 @@ class AgentProposer final : public Proposer {
       program = agent::apply_reply(*parsed, base,
                                    [this](const KernelProgram& p) { return faults_of(p, brief_); });
     if (!program) return tl::unexpected(program.error());
+    if (auto kept = keeps_the_rest(question, *program); !kept)
+      return tl::unexpected(kept.error());
     if (!question.history.empty())
       if (auto tried = tried_before(*program, run)) return tl::unexpected(*tried);
     Answer answer;
@@ -319,6 +349,7 @@ class AgentProposer final : public Proposer {
   ModelSettings settings_;
   agent::TaskBrief brief_;
   agent::PromptLimits limits_;
+  std::optional<double> temperature_;  // of the open question; the user's own comes first
   Bases bases_;
 };
 

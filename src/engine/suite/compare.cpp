@@ -166,6 +166,8 @@ class Compare final : private BatchObserver {
     BatchItem item{settings_for(settings_.optimize, cell.strategy), settings_.minutes, goes_on,
                    result_.began};
     item.settings.file = cell.file;
+    if (auto& agents = item.settings.search.agents)  // repeats draw differently
+      agents->stark.seed += static_cast<uint64_t>(cell.repeat - 1);
     item.settings.out = fs::absolute(settings_.out) / "programs" / cell.task /
                         fmt::format("{}-{}", cell.strategy, cell.repeat);
     return item;
@@ -217,7 +219,7 @@ class Compare final : private BatchObserver {
 }  // namespace
 
 std::vector<std::string> comparable_strategies() {
-  return {"cutegen", "cudaforge", "best-of-n", kClimb};
+  return {"cutegen", "cudaforge", "stark", "best-of-n", kClimb};
 }
 
 Result<std::vector<std::string>> parse_strategies(const std::string& text) {

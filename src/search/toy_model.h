@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// ToyModel: a scripted model and evaluator over a known landscape, for tests that compare
+// strategies.
+//
+// Contract: a program is one level of each of six kinds of change. Its time follows from gains for
+// each level, some of them zero (plateaus) or negative, and from pairs of levels that harm each
+// other. Some levels are dead ends: every change of a program that has one fails. A change fails
+// with a fixed probability; a failure is near or far, and repairs of near ones succeed more often.
+// The same seed gives the same landscape, and equal questions in equal order get equal answers.
+//
+// Example: ToyModel toy(7); ToyRun run = toy_run(toy, "stark", settings);
+#pragma once
+
+#include <array>
+#include <map>
+
+#include "search/draws.h"
+#include "search/families.h"
+#include "search/strategy.h"
+
+namespace cutegen::search {
+
+class ToyModel {
+ public:
+  explicit ToyModel(uint64_t seed);
+  Json answer(const Ask& ask);  // the data of `answered`
+  Verdict judge(const std::string& candidate) const;
+  double optimum_ns() const;
+
+ private:
+  static constexpr size_t kKinds = 6, kLevels = 5;
+  using Levels = std::array<size_t, kKinds>;
+  struct Program {
+    Levels levels{};
+    bool failed = false;
+    double nearness = 0;
+  };
+  double time_ns(const Levels& levels) const;
+  bool has_dead_end(const Levels& levels) const;
+  Program first();
+  Program change(const Program& parent, size_t kind);
+  Program repair(const Program& failed);
+  Program maybe_fail(Program program, double probability);
+  size_t kind_of(const Ask& ask);
+
+  Draws draws_;
+  std::array<std::array<double, kLevels>, kKinds> gain_{};
+  std::array<std::array<bool, kLevels>, kKinds> dead_end_{};
+  std::array<std::array<double, kKinds>, kKinds> harm_{};
+  std::map<std::string, Program> programs_;
+};
+
+struct ToyRun {
+  std::vector<Event> events;
+  std::vector<double> best;  // the best time after each evaluation; infinite: none is correct
+  std::string end;           // the reason
+  // The best time after n evaluations, above the optimum by this share of it.
+  double regret(size_t n, double optimum_ns) const;
+};
+
+// A whole run, driven as the engine drives one.
+ToyRun toy_run(ToyModel toy, const std::string& strategy, const StrategySettings& settings);
+
+}  // namespace cutegen::search

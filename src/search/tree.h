@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tree: the programs of the strategy `stark`, each below the program that it changes.
+//
+// Contract: node 0 is the root, the reference; it has no program. A node never leaves the tree. A
+// node is selectable unless a limit closes it: the root with root_children children, a node whose
+// more than node_children children all failed, and a node of which more than node_children answers
+// repeated a known program. A window lists the nodes that one role sees, each once, the root left
+// out, because every question shows the reference.
+//
+// Example: Tree tree({.root_children = 5}); int n = tree.add({.id = "c1", .ns = 80}, 0);
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "search/strategy.h"
+
+namespace cutegen::search {
+
+struct Node {
+  std::string id;
+  double ns = std::numeric_limits<double>::infinity();  // infinite: failed, or no time is known
+  bool failed = false;
+  double nearness = 0;  // of a failed program: from 0 (far from correct) to 1
+  std::string plan = {}, hash = {};
+  int repeats = 0;  // answers that repeated a known program
+};
+
+class Tree {
+ public:
+  explicit Tree(const StarkSettings& limits);
+
+  int add(Node node, int parent);
+  Node& at(int node) { return nodes_[static_cast<size_t>(node)]; }
+  const Node& at(int node) const { return nodes_[static_cast<size_t>(node)]; }
+  int size() const { return static_cast<int>(nodes_.size()); }
+  int parent(int node) const { return parents_[static_cast<size_t>(node)]; }
+  const std::vector<int>& children(int node) const { return children_[static_cast<size_t>(node)]; }
+  std::vector<int> siblings(int node) const;
+  // Empty if no node has the id.
+  std::optional<int> find(const std::string& id) const;
+
+  bool is_selectable(int node) const;
+  std::vector<int> selectable() const;
+  std::vector<int> leaves() const;  // the selectable nodes without children
+  // The fastest of these nodes; the oldest one of equals. `nodes` is not empty.
+  int fastest(const std::vector<int>& nodes) const;
+
+  // The windows of the roles: the node itself comes first.
+  std::vector<int> plan_window(int node) const;   // children and the fastest programs of the run
+  std::vector<int> code_window(int node) const;   // children and the children of siblings
+  std::vector<int> debug_window(int node) const;  // siblings
+
+ private:
+  std::vector<int> leaders() const;
+
+  StarkSettings limits_;
+  std::vector<Node> nodes_;
+  std::vector<int> parents_, failed_children_;
+  std::vector<std::vector<int>> children_;
+};
+
+}  // namespace cutegen::search
