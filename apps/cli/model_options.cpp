@@ -33,8 +33,7 @@ void ModelOptions::add(CLI::App& command) {
          "with --strategy stark: share of steps from any leaf of the tree (default 0.1, published "
          "0.35)")
       ->check(CLI::Range(0.0, 1.0));
-  option("--draw-seed", agents_.stark.seed,
-         "with --strategy stark: seed of the draws (default 1)");
+  option("--draw-seed", agents_.stark.seed, "with --strategy stark: seed of the draws (default 1)");
   option("--without", without_,
          "with --strategy stark: changes to the published form to turn off: near-misses, "
          "equal-programs, bounds, families")

@@ -60,11 +60,11 @@ tl::expected<size_t, Reask> find_line(const std::string& source, const std::vect
   if (found.size() == 1) return only;
   const std::string shown = sanitize(wanted, kShown);
   if (found.empty())
-    return refuse("anchor_missing",
-                  fmt::format("{}: no line of the program{} reads `{}`. Copy one whole line of the "
-                              "program as it stands.",
-                              where, from > 0 ? fmt::format(" from line {} on", from + 1) : "",
-                              shown));
+    return refuse(
+        "anchor_missing",
+        fmt::format("{}: no line of the program{} reads `{}`. Copy one whole line of the "
+                    "program as it stands.",
+                    where, from > 0 ? fmt::format(" from line {} on", from + 1) : "", shown));
   found.resize(std::min<size_t>(found.size(), 8));
   return refuse("anchor_ambiguous",
                 fmt::format("{}: the lines {} all read `{}`. Choose a line that occurs once; a "
@@ -103,8 +103,7 @@ tl::expected<std::vector<Marked>, Reask> read_marks(const std::string& advice) {
     if (anchor)
       return refuse("anchor_twice", fmt::format("Line {}: the span of line {} has two {} anchors. "
                                                 "Write a new SPAN line for another span.",
-                                                number, out.back().line,
-                                                begins ? "BEGIN" : "END"));
+                                                number, out.back().line, begins ? "BEGIN" : "END"));
     anchor = text;
   }
   return out;
@@ -137,12 +136,12 @@ tl::expected<void, Reask> check_apart(const std::vector<Span>& sorted) {
   for (size_t i = 1; i < sorted.size(); ++i) {
     const Span &a = sorted[i - 1], &b = sorted[i];
     if (a.file != b.file || b.begin > a.end) continue;
-    return refuse(b.end <= a.end ? "spans_nested" : "spans_overlap",
-                  fmt::format("In {}, the span of lines {}-{} {} the span of lines {}-{}. Write one "
-                              "span for both, or move an anchor.",
-                              a.file, b.first_line, b.last_line,
-                              b.end <= a.end ? "lies within" : "overlaps", a.first_line,
-                              a.last_line));
+    return refuse(
+        b.end <= a.end ? "spans_nested" : "spans_overlap",
+        fmt::format("In {}, the span of lines {}-{} {} the span of lines {}-{}. Write one "
+                    "span for both, or move an anchor.",
+                    a.file, b.first_line, b.last_line, b.end <= a.end ? "lies within" : "overlaps",
+                    a.first_line, a.last_line));
   }
   return {};
 }
@@ -157,12 +156,12 @@ tl::unexpected<Reask> changed_outside(const std::string& file, const std::string
   std::vector<std::string> open;
   for (const Span& s : spans)
     if (s.file == file) open.push_back(fmt::format("{}-{}", s.first_line, s.last_line));
-  return refuse("outside_span",
-                fmt::format("{} is changed outside the spans of the plan, at line {} of the "
-                            "program: `{}`. Keep it byte for byte; change only lines {}.",
-                            file, line,
-                            sanitize(before.substr(place.begin, place.end - place.begin), kShown),
-                            open.empty() ? "in other files" : join(open, ", ")));
+  return refuse(
+      "outside_span",
+      fmt::format("{} is changed outside the spans of the plan, at line {} of the "
+                  "program: `{}`. Keep it byte for byte; change only lines {}.",
+                  file, line, sanitize(before.substr(place.begin, place.end - place.begin), kShown),
+                  open.empty() ? "in other files" : join(open, ", ")));
 }
 
 // What lies outside the spans must occur in order: the first part at the start, the last at the
@@ -207,9 +206,10 @@ tl::expected<Spans, Reask> parse_spans(const std::string& advice, const KernelPr
   auto marks = read_marks(advice);
   if (!marks) return tl::unexpected(marks.error());
   if (marks->empty())
-    return refuse("no_span",
-                  "The plan names no span. Name what the coder may change: a line `SPAN kernel.cu`, "
-                  "then `BEGIN: ` and `END: ` with a line of the program each.");
+    return refuse(
+        "no_span",
+        "The plan names no span. Name what the coder may change: a line `SPAN kernel.cu`, "
+        "then `BEGIN: ` and `END: ` with a line of the program each.");
   Spans out;
   for (const Marked& mark : *marks) {
     if (mark.file == kPlan) {

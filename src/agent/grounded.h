@@ -19,7 +19,7 @@ namespace cutegen::agent {
 
 struct Span {
   std::string file;
-  size_t begin = 0, end = 0;      // bytes of whole lines; the break of the last line is outside
+  size_t begin = 0, end = 0;  // bytes of whole lines; the break of the last line is outside
   int first_line = 1, last_line = 1;
   bool operator==(const Span&) const = default;
 };

@@ -38,7 +38,8 @@ TEST(Grounded, SaysCauseLineAndRemedyOfABadPlan) {
               HasSubstr("no line of the program reads `float value = x[j];`. Copy one whole line"));
   EXPECT_THAT(fault("SPAN kernel.cu\nBEGIN: if (i >= n) return;\nEND: return x;"),
               HasSubstr("anchor_ambiguous: Line 1, span in kernel.cu, BEGIN: the lines "));
-  EXPECT_THAT(fault("SPAN other.cu\nBEGIN: a\nEND: b"), HasSubstr("Its files: plan.json, kernel.cu"));
+  EXPECT_THAT(fault("SPAN other.cu\nBEGIN: a\nEND: b"),
+              HasSubstr("Its files: plan.json, kernel.cu"));
   EXPECT_THAT(fault("BEGIN: a\nSPAN kernel.cu"), HasSubstr("anchor_alone: Line 1"));
   EXPECT_THAT(fault(std::string(kSpan) + "END: return x;"), HasSubstr("anchor_twice: Line 5"));
 }
@@ -69,7 +70,8 @@ TEST(Grounded, RefusesFilesAndPlansThatNoSpanAllows) {
 }
 
 // The slow reference tries every way to cut the new text at the kept parts.
-bool can_be(const std::vector<std::string>& kept, size_t part, const std::string& now, size_t from) {
+bool can_be(const std::vector<std::string>& kept, size_t part, const std::string& now,
+            size_t from) {
   if (part + 1 == kept.size())
     return now.size() >= from + kept[part].size() && now.ends_with(kept[part]);
   for (size_t at = from; at + kept[part].size() <= now.size(); ++at)
@@ -114,9 +116,9 @@ TEST(Grounded, AgreesWithTheSlowReferenceByteForByte) {
         now.insert(place, 1, "ab\n"[draw(3)]);
     }
     changed.sources["kernel.cu"] = now;
-    const bool allowed = kept.size() == 1 ? now == before
-                                          : now.starts_with(kept[0]) &&
-                                                can_be(kept, 1, now, kept[0].size());
+    const bool allowed = kept.size() == 1
+                             ? now == before
+                             : now.starts_with(kept[0]) && can_be(kept, 1, now, kept[0].size());
     const auto result = check_outside(spans, parent, changed);
     ASSERT_EQ(result.has_value(), allowed) << before << "---\n" << now;
     if (!allowed) {

@@ -12,12 +12,10 @@ constexpr double kCuriosity = 0.05;  // weight of the bound's width; gains are s
 }  // namespace
 
 Names<Family> enum_names(Family) {
-  static constexpr Name<Family> names[] = {{Family::memory, "memory"},
-                                           {Family::tiling, "tiling"},
-                                           {Family::parallelism, "parallelism"},
-                                           {Family::instructions, "instructions"},
-                                           {Family::launches, "launches"},
-                                           {Family::algebra, "algebra"}};
+  static constexpr Name<Family> names[] = {
+      {Family::memory, "memory"},           {Family::tiling, "tiling"},
+      {Family::parallelism, "parallelism"}, {Family::instructions, "instructions"},
+      {Family::launches, "launches"},       {Family::algebra, "algebra"}};
   return names;
 }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr int kMostUnusable = 3;
 constexpr double kPlanTemperature = 0.8, kCodeTemperature = 0.1;  // of the paper
 constexpr double kPublishedEpsilon = 0.35, kEpsilon = 0.1;
-constexpr double kNear = 0.5;                                     // a near miss is at least so near
+constexpr double kNear = 0.5;  // a near miss is at least so near
 constexpr int kMostFixes = 2;  // repairs in a row before the draws decide again
 
 Json ids_of(const Tree& tree, const std::vector<int>& window) {
@@ -23,8 +23,7 @@ Json ids_of(const Tree& tree, const std::vector<int>& window) {
 
 StarkSettings stark_settings(const AgentSettings& agents) {
   StarkSettings out = agents.stark;
-  if (agents.published)
-    out.near_misses = out.equal_programs = out.bounds = out.families = false;
+  if (agents.published) out.near_misses = out.equal_programs = out.bounds = out.families = false;
   if (!out.epsilon) out.epsilon = agents.published ? kPublishedEpsilon : kEpsilon;
   return out;
 }
@@ -62,9 +61,8 @@ void StarkStrategy::select() {
   std::vector<int> leaves = tree_.leaves();
   // A program far from correct is rarely repaired.
   if (stark_.near_misses)
-    std::erase_if(leaves, [&](int leaf) {
-      return tree_.at(leaf).failed && tree_.at(leaf).nearness < kNear;
-    });
+    std::erase_if(
+        leaves, [&](int leaf) { return tree_.at(leaf).failed && tree_.at(leaf).nearness < kNear; });
   const double u = draws_.uniform();
   const bool explores = u < *stark_.epsilon;
   draw_ = {{"u", u}, {"explores", explores}};
@@ -81,8 +79,7 @@ void StarkStrategy::decide() {
   std::optional<double> ns;
   if (best_timing_) ns = best_timing_->time_ns;
   if (auto reason = end_of_run(ns)) return open(Finish{*reason, best()});
-  if (tree_.selectable().empty())
-    return open(Finish{"every branch of the tree is closed", best()});
+  if (tree_.selectable().empty()) return open(Finish{"every branch of the tree is closed", best()});
   select();
   plan_.clear();
   family_.reset();

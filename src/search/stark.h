@@ -61,8 +61,8 @@ class StarkStrategy final : public Machine {
   Tree tree_;
   Draws draws_;
   Families families_;
-  Json draw_;        // of the present step, for its first question
-  int node_ = 0;     // the node of the present step
+  Json draw_;         // of the present step, for its first question
+  int node_ = 0;      // the node of the present step
   std::string plan_;  // of the present step
   std::string hash_;  // of the present program
   std::optional<Family> family_;

@@ -23,8 +23,7 @@ Result<E> one_of(const std::string& value, const std::string& where) {
   return user_error(where + " '" + value + "' is unknown", where, "one of " + join(known, ", "));
 }
 
-constexpr const char *kCutegen = "cutegen", *kCudaforge = "cudaforge",
-                     *kStark = "stark";
+constexpr const char *kCutegen = "cutegen", *kCudaforge = "cudaforge", *kStark = "stark";
 using Maker = std::unique_ptr<Strategy> (*)(const StrategySettings&);
 template <class S>
 std::unique_ptr<Strategy> made(const StrategySettings& settings) {

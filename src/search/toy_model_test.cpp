@@ -206,8 +206,8 @@ double median_regret(const std::string& strategy, const AgentSettings& agents, u
   std::vector<double> all;
   for (uint64_t seed = first; seed < first + kSeeds; ++seed) {
     const ToyModel toy(seed);
-    all.push_back(toy_run(toy, strategy, toy_settings(agents, seed))
-                      .regret(kEvaluations, toy.optimum_ns()));
+    all.push_back(
+        toy_run(toy, strategy, toy_settings(agents, seed)).regret(kEvaluations, toy.optimum_ns()));
   }
   std::ranges::sort(all);
   return (all[kSeeds / 2 - 1] + all[kSeeds / 2]) / 2;
@@ -231,7 +231,8 @@ TEST(ToyModel, TheDefaultOfStarkBeatsThePublishedFormAndBestOfN) {
 TEST(ToyModel, GivesTheSameRunForTheSameSeed) {
   auto run = [](uint64_t toy, uint64_t seed) {
     Json out = Json::array();
-    for (const Event& e : toy_run(ToyModel(toy), "stark", toy_settings(AgentSettings(), seed)).events)
+    for (const Event& e :
+         toy_run(ToyModel(toy), "stark", toy_settings(AgentSettings(), seed)).events)
       out.push_back(e.data);
     return dump_json(out);
   };
@@ -244,7 +245,8 @@ TEST(ToyModel, HasFailuresNearMissesPlateausAndEqualPrograms) {
   int failures = 0, near = 0, ties = 0, equal = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::vector<double> times;
-    for (const Event& e : toy_run(ToyModel(seed), "stark", toy_settings(AgentSettings(), seed)).events) {
+    for (const Event& e :
+         toy_run(ToyModel(seed), "stark", toy_settings(AgentSettings(), seed)).events) {
       if (e.type == EventType::asked && e.data["context"].contains("draw"))
         near += e.data["context"]["draw"].contains("near_miss");
       if (e.type != EventType::rejected) continue;

@@ -325,8 +325,7 @@ class AgentProposer final : public Proposer {
       program = agent::apply_reply(*parsed, base,
                                    [this](const KernelProgram& p) { return faults_of(p, brief_); });
     if (!program) return tl::unexpected(program.error());
-    if (auto kept = keeps_the_rest(question, *program); !kept)
-      return tl::unexpected(kept.error());
+    if (auto kept = keeps_the_rest(question, *program); !kept) return tl::unexpected(kept.error());
     if (!question.history.empty())
       if (auto tried = tried_before(*program, run)) return tl::unexpected(*tried);
     Answer answer;
