@@ -121,8 +121,7 @@ void list_parameters(const Staged& staged, RecipeMatch& match) {
     }
 }
 
-State offer(RecipeMatch& match, recipes::Contraction product, std::string_view arch) {
-  product.hopper = arch == kHopperArch;
+State offer(RecipeMatch& match, recipes::Contraction product) {
   match.recipe = "matmul";
   match.why = "one matrix product (" + product.op + ") and pointwise work on its result";
   match.parameters = recipes::matmul_parameters(product);
@@ -130,7 +129,7 @@ State offer(RecipeMatch& match, recipes::Contraction product, std::string_view a
   return product;
 }
 
-State offer(RecipeMatch& match, recipes::Stages stages, std::string_view /*arch*/) {
+State offer(RecipeMatch& match, recipes::Stages stages) {
   Staged staged{std::move(stages), {}, {}};
   name_parameters(staged);
   const auto& list = staged.stages.list;
@@ -173,8 +172,10 @@ RecipeMatch match_recipe(const Task& task, std::string_view arch) {
     if (!form.error().where.empty()) match.why += " (node " + form.error().where + ")";
     return match;
   }
+  if (auto* product = std::get_if<recipes::Contraction>(&*form))
+    product->hopper = arch == kHopperArch;
   match.state = std::make_shared<const State>(
-      std::visit([&](auto& f) { return offer(match, std::move(f), arch); }, *form));
+      std::visit([&](auto& f) { return offer(match, std::move(f)); }, *form));
   return match;
 }
 
