@@ -10,15 +10,17 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kMaxCached = 64;        // elements a thread may keep in registers
-constexpr int64_t kRegisters = 65536;     // of an SM, and so of a CTA
-constexpr int64_t kOtherRegisters = 24;   // of a thread, besides cached elements
-constexpr int64_t kLongRow = 16384;       // elements; a longer row is worth a CTA of 1024 threads
-constexpr int64_t kWanted = 1056;         // CTAs that fill a GPU: 8 for each of 132 SMs
-constexpr int64_t kLeastPart = 4096;      // elements of a row that are worth a CTA
-constexpr int64_t kLeastResident = 8192;  // elements of a row; registers keep a shorter one
-constexpr int64_t kRegisterRow = 32768;   // elements of a row that registers keep without spills
-constexpr int64_t kMostCluster = 16;      // CTAs; more than 8 need an opt-in, which cutegen takes
+constexpr int64_t kMaxCached = 64;          // elements a thread may keep in registers
+constexpr int64_t kRegisters = 65536;       // of an SM, and so of a CTA
+constexpr int64_t kOtherRegisters = 24;     // of a thread, besides cached elements
+constexpr int64_t kLongRow = 16384;         // elements; a longer row is worth a CTA of 1024 threads
+constexpr int64_t kWanted = 1056;           // CTAs that fill a GPU: 8 for each of 132 SMs
+constexpr int64_t kLeastPart = 4096;        // elements of a row that are worth a CTA
+constexpr int64_t kFewCtas = 128;           // fewer leave SMs idle
+constexpr int64_t kWorthSplitting = 32768;  // elements of a row, if rows are few
+constexpr int64_t kLeastResident = 8192;    // elements of a row; registers keep a shorter one
+constexpr int64_t kRegisterRow = 32768;     // elements of a row that registers keep without spills
+constexpr int64_t kMostCluster = 16;        // CTAs; more than 8 need an opt-in, which cutegen takes
 constexpr int64_t kLittleShared = 8 * 1024;  // bytes of a row that are worth a CTA
 constexpr int64_t kHalfShared = 96 * 1024;   // fits twice into an SM of sm_90, once of any other
 constexpr int64_t kMostShared = 220 * 1024;  // of a CTA of sm_90, without its other variables
@@ -123,8 +125,10 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hoppe
 Json reduction_safe(const Fused& fused, bool hopper) {
   Nest nest = make_nest(fused);
   auto parts = parts_worth_trying(nest);
+  const bool split = nest.length() > kLong || (nest.reduced_inside && ctas(nest) * 2 <= kFewCtas &&
+                                               nest.length() >= kWorthSplitting);
   Json params{{"vector", 1},
-              {"parts", parts.empty() || nest.length() <= kLong ? 1 : parts.front()},
+              {"parts", parts.empty() || !split ? 1 : parts.front()},
               {"cached", 0},
               {"online", 0}};
   if (nest.reduced_inside)
@@ -141,9 +145,12 @@ Json reduction_safe(const Fused& fused, bool hopper) {
   if (joint && joint->moments && nest.length() > kLongRow) params["online"] = 1;
   if (nest.reduced_inside && long_row && params["parts"] == 1)
     params["width"] = params["threads"] = 1024;
+  // Fewer CTAs than SMs leave bandwidth unused. So few rows stay in L2 between the passes anyway.
   const auto clusters = clusters_worth_trying(fused, hopper);
-  if (hopper && nest.length() > kRegisterRow && !clusters.empty())
-    keep_on_chip(fused, nest, clusters.front(), params);
+  const auto enough = std::find_if(clusters.begin(), clusters.end(),
+                                   [&](int64_t ctas) { return nest.rows() * ctas >= kFewCtas; });
+  if (hopper && nest.length() > kRegisterRow && enough != clusters.end())
+    keep_on_chip(fused, nest, *enough, params);
   return params;
 }
 
