@@ -22,6 +22,45 @@ PassOptions options(const Task& task, const Fused& fused, const Nest& nest, cons
           .accuracy = needed_accuracy(task, fused)};
 }
 
+// Declares which steps a thread takes of a row that stays in shared memory.
+std::string resident_range(int words) {
+  return fmt::format(
+      "  __shared__ float in_cluster[{}];\n"
+      "  const Index first = part * kWidth + lane, apart = kCluster * kWidth;\n"
+      "  const Index slots = first < steps ? (steps - first - 1) / apart + 1 : 0;\n"
+      "  const Index room = (steps + apart - 1) / apart, share = (room + kGroups - 1) / kGroups;",
+      words);
+}
+
+// Copies this thread's share of the row into its slots of shared memory.
+std::string keep_on_chip(const std::string& slots, const std::string& fetches,
+                         const std::string& reads) {
+  return "extern __shared__ __align__(16) unsigned char on_chip[];\n"
+         "unsigned char* next = on_chip;\n" +
+         slots +
+         "for (int group = 0; group < kGroups; ++group) {\n"
+         "  for (Index i = group * share; i < (group + 1) * share && i < slots; ++i) {\n"
+         "    const Index j = first + i * apart;\n" +
+         fetches +
+         "  }\n"
+         "  cutegen::end_group();\n"
+         "}\n"
+         "auto kept = [&](Index i, Index j) {\n"
+         "  Elements e;\n" +
+         indent(reads, 2) +
+         "\n  return e;\n"
+         "};\n";
+}
+
+// Declares the same for a row that the CTAs of a grid share.
+std::string split_range(bool row) {
+  return fmt::format(
+      "  // The CTAs of a row interleave their steps.\n"
+      "  const Index first = Index(part) * {0} + {1}, apart = "
+      "Index(parts) * {0};",
+      row ? "kWidth" : "kRows", row ? "lane" : "team");
+}
+
 }  // namespace
 
 bool stays(const Fused& fused, const Nest& nest, const Operand& operand) {
@@ -182,42 +221,6 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
   return t;
 }
 
-// Declares which steps a thread of a shared row takes.
-std::string ReductionKernel::range() const {
-  if (resident())
-    return fmt::format(
-        "  __shared__ float in_cluster[{}];\n"
-        "  const Index first = part * kWidth + lane, apart = kCluster * kWidth;\n"
-        "  const Index slots = first < steps ? (steps - first - 1) / apart + 1 : 0;\n"
-        "  const Index room = (steps + apart - 1) / apart, share = (room + kGroups - 1) / kGroups;",
-        passes_.all_words());
-  if (!split()) return "";
-  return fmt::format(
-      "  // The CTAs of a row interleave their steps.\n"
-      "  const Index first = Index(part) * {0} + {1}, apart = "
-      "Index(parts) * {0};",
-      row() ? "kWidth" : "kRows", row() ? "lane" : "team");
-}
-
-// Copies this thread's share of the row into its slots of shared memory.
-std::string ReductionKernel::keep_on_chip() const {
-  return "extern __shared__ __align__(16) unsigned char on_chip[];\n"
-         "unsigned char* next = on_chip;\n" +
-         slots_ +
-         "for (int group = 0; group < kGroups; ++group) {\n"
-         "  for (Index i = group * share; i < (group + 1) * share && i < slots; ++i) {\n"
-         "    const Index j = first + i * apart;\n" +
-         fetches_ +
-         "  }\n"
-         "  cutegen::end_group();\n"
-         "}\n"
-         "auto kept = [&](Index i, Index j) {\n"
-         "  Elements e;\n" +
-         indent(reads_, 2) +
-         "\n  return e;\n"
-         "};\n";
-}
-
 // Adds one kernel to the file. It gets the accumulators of all passes up to `most_depth`.
 void ReductionKernel::add_kernel(const std::string& name, const std::string& body, int most_depth,
                                  bool last) {
@@ -253,9 +256,9 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
               : split()    ? "  const int64_t part = 0;\n"
               : resident() ? "  const int part = blockIdx.x % kCluster;\n"
                            : "";
-  t["range"] = range();
+  t["range"] = resident() ? resident_range(passes_.all_words()) : split() ? split_range(row()) : "";
   t["loads"] = indent(loads_, 4);
-  t["body"] = indent((resident() ? keep_on_chip() : "") + body, 2);
+  t["body"] = indent((resident() ? keep_on_chip(slots_, fetches_, reads_) : "") + body, 2);
   if (!kernels_.empty()) kernels_ += "\n";
   std::string text =
       fill(row() ? "kernels/reduction/row_kernel.cu" : "kernels/reduction/column_kernel.cu", t);

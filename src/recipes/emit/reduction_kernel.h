@@ -63,9 +63,6 @@ class ReductionKernel {
   Code code_;
   Passes passes_;
   std::vector<Stride> strides_;
-  std::string range() const;
-  std::string keep_on_chip() const;
-
   std::string inputs_, outputs_, loads_;  // text that the kernels share
   std::string fetches_, slots_, reads_;   // of a resident kernel: copies, slots, reads of a slot
   std::string kernels_, source_;
