@@ -9,6 +9,7 @@
 #include "recipes/emit/elementwise.h"
 #include "recipes/emit/matmul.h"
 #include "recipes/emit/reduction.h"
+#include "recipes/emit/window.h"
 #include "recipes/nest/nest.h"
 
 namespace cutegen::recipes {
@@ -35,6 +36,7 @@ const State& state_of(const RecipeMatch& match) {
 }
 
 Json safe_of(const Fused& fused, bool hopper) {
+  if (fused.window) return recipes::window_safe(fused);
   return fused.reduces() ? recipes::reduction_safe(fused, hopper)
                          : recipes::elementwise_safe(fused);
 }
@@ -100,6 +102,8 @@ void name_parameters(Staged& staged) {
 
 std::string why_of(const Staged& staged) {
   const auto& list = staged.stages.list;
+  if (list.size() == 1 && list[0].window)
+    return fmt::format("one {} and pointwise work on its result", list[0].window->window.op);
   if (list.size() > 1)
     return fmt::format("pointwise work and reductions in {} stages", list.size());
   if (!list[0].reduces()) return "a chain of pointwise operators";
@@ -114,8 +118,9 @@ void list_parameters(const Staged& staged, RecipeMatch& match) {
       const std::string& prefix = staged.prefixes[i];
       if (prefix.empty() != main || !staged.tuned[i]) continue;
       const Fused& fused = staged.stages.list[i];
-      auto own = fused.reduces() ? recipes::reduction_parameters(fused, staged.hopper)
-                                 : recipes::elementwise_parameters(fused);
+      auto own = fused.window      ? recipes::window_parameters(fused)
+                 : fused.reduces() ? recipes::reduction_parameters(fused, staged.hopper)
+                                   : recipes::elementwise_parameters(fused);
       for (RecipeParameter& parameter : own) {
         parameter.name = prefix + parameter.name;
         match.parameters.push_back(std::move(parameter));
@@ -139,7 +144,8 @@ State offer(RecipeMatch& match, recipes::Stages stages, bool hopper) {
   name_parameters(staged);
   const auto& list = staged.stages.list;
   bool reduces = std::any_of(list.begin(), list.end(), [](const Fused& f) { return f.reduces(); });
-  match.recipe = reduces ? "reduction" : "elementwise";
+  auto window = std::find_if(list.begin(), list.end(), [](const Fused& f) { return !!f.window; });
+  match.recipe = window != list.end() ? "windows" : reduces ? "reduction" : "elementwise";
   match.why = why_of(staged);
   list_parameters(staged, match);
   return staged;
@@ -157,8 +163,9 @@ Result<KernelProgram> program(const Task& task, const Staged& staged, const Json
     recipes::Label label{list.size() == 1 ? "" : std::to_string(i + 1)};
     Json own = params_of(staged, i, params);
     const Fused fused = recipes::relaxed(recipes::needed_accuracy(task, list[i]), list[i]);
-    parts.push_back(fused.reduces() ? recipes::reduction_part(task, fused, own, label)
-                                    : recipes::elementwise_part(task, fused, own, label));
+    parts.push_back(fused.window      ? recipes::window_part(task, fused, own, label)
+                    : fused.reduces() ? recipes::reduction_part(task, fused, own, label)
+                                      : recipes::elementwise_part(task, fused, own, label));
   }
   return recipes::assemble(task, staged.stages, parts);
 }
