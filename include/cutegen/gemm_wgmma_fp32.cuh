@@ -230,7 +230,7 @@ struct WgmmaFp32Gemm {
 
  private:
   static CUTE_DEVICE int lane() { return threadIdx.x % 32; }
-  // This thread's first row among those of the consumers.
+  // The first row of the consumers' tile for which this thread has results.
   static CUTE_DEVICE int first_row() {
     return (threadIdx.x - kProducers) / 32 * 16 + lane() / 4;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pointwise functions on float with PyTorch's semantics: full precision, NaN propagates.
+// Pointwise functions on float with PyTorch's semantics: NaN propagates, full precision except in
+// functions named fast_.
 //
 // Contract: plain device functions without CuTe and without state. The element is the first
 // argument; the operator's scalars follow.
@@ -17,9 +18,17 @@ CUTEGEN_FN bool is_nan(float x) { return x != x; }
 CUTEGEN_FN bool is_inf(float x) { return fabsf(x) == infinity(); }
 CUTEGEN_FN bool is_finite(float x) { return fabsf(x) < infinity(); }
 
-// fmaxf and fminf drop a NaN; PyTorch's maximum and minimum keep it.
-CUTEGEN_FN float maximum(float a, float b) { return (a > b || is_nan(a)) ? a : b; }
-CUTEGEN_FN float minimum(float a, float b) { return (a < b || is_nan(a)) ? a : b; }
+// fmaxf and fminf drop a NaN; PyTorch's maximum and minimum keep it, and so does one instruction.
+CUTEGEN_FN float maximum(float a, float b) {
+  float most;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+  return most;
+}
+CUTEGEN_FN float minimum(float a, float b) {
+  float least;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
+  return least;
+}
 CUTEGEN_FN float clamp_min(float x, float low) { return x < low ? low : x; }
 CUTEGEN_FN float clamp_max(float x, float high) { return x > high ? high : x; }
 CUTEGEN_FN float clamp(float x, float low, float high) {
@@ -36,6 +45,21 @@ CUTEGEN_FN float sign(float x) { return float(x > 0.0f) - float(x < 0.0f); }
 CUTEGEN_FN float remainder(float a, float b) {
   float r = fmodf(a, b);
   return (r != 0.0f && (r < 0.0f) != (b < 0.0f)) ? r + b : r;
+}
+
+// Faster forms for results that are rounded to 16 bits: their relative error is at most 2^-16 where
+// the result is a normal number.
+CUTEGEN_FN float fast_exp(float x) { return __expf(x); }  // one multiplication and ex2
+CUTEGEN_FN float fast_reciprocal(float x) {
+  float y;
+  asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+CUTEGEN_FN float fast_sigmoid(float x) { return fast_reciprocal(1.0f + fast_exp(-x)); }
+CUTEGEN_FN float fast_silu(float x) { return x * fast_sigmoid(x); }
+// (1 + tanh(u)) / 2 is sigmoid(2u).
+CUTEGEN_FN float fast_gelu_tanh(float x) {
+  return x * fast_sigmoid(1.5957691216057308f * (x + 0.044715f * x * x * x));
 }
 
 CUTEGEN_FN float relu(float x) { return x < 0.0f ? 0.0f : x; }

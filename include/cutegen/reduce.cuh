@@ -3,7 +3,7 @@
 //
 // Contract: an accumulator starts at the neutral element. add() takes one value, merge() another
 // accumulator, value() returns the result. Sum keeps the rounding error of every addition, so long
-// rows stay exact. ArgMax and ArgMin take a value and its index; the first of equal values wins,
+// rows stay exact. PlainSum does not: it is for short rows whose results are rounded to 16 bits. ArgMax and ArgMin take a value and its index; the first of equal values wins,
 // and a NaN beats all, as in PyTorch. combine_warp combines each aligned group of `Width` lanes of a
 // full warp, combine_row groups of `Width` threads (whole warps), combine_column threads of equal x.
 //
@@ -28,7 +28,19 @@ struct Sum {
     add(other.total);
     error += other.error;
   }
+  CUTEGEN_FN void scale(float factor) {
+    total *= factor;
+    error *= factor;
+  }
   CUTEGEN_FN float value() const { return is_finite(total) ? total + error : total; }
+};
+
+struct PlainSum {
+  float total = 0.0f;
+  CUTEGEN_FN void add(float x) { total += x; }
+  CUTEGEN_FN void merge(PlainSum const& other) { total += other.total; }
+  CUTEGEN_FN void scale(float factor) { total *= factor; }
+  CUTEGEN_FN float value() const { return total; }
 };
 
 struct Product {
@@ -75,13 +87,16 @@ struct ArgMin {
 };
 
 // max(x) and sum(exp(x - max(x))) in one pass: the sum is scaled down whenever the maximum grows.
-struct MaxSumExp {
+template <class Total, bool Fast>
+struct MaxSumExpOf {
   Max max;
-  Sum sum;
+  Total sum;
+  static CUTEGEN_FN float power(float x) {
+    if constexpr (Fast) return fast_exp(x);
+    else return expf(x);
+  }
   CUTEGEN_FN void rescale(float from, float to) {
-    float factor = from == to ? 1.0f : expf(from - to);
-    sum.total *= factor;
-    sum.error *= factor;
+    sum.scale(from == to ? 1.0f : power(from - to));
   }
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {  // rescales once for V values
@@ -91,13 +106,13 @@ struct MaxSumExp {
     rescale(before, max.best);
     float shift = max.best == -infinity() ? 0.0f : max.best;  // all -inf so far: terms are zero
 #pragma unroll
-    for (int v = 0; v < V; ++v) sum.add(expf(x[v] - shift));
+    for (int v = 0; v < V; ++v) sum.add(power(x[v] - shift));
   }
   CUTEGEN_FN void add(float x) {
     float one[1] = {x};
     add(one);
   }
-  CUTEGEN_FN void merge(MaxSumExp other) {
+  CUTEGEN_FN void merge(MaxSumExpOf other) {
     float before = max.best;
     max.merge(other.max);
     rescale(before, max.best);
@@ -105,6 +120,8 @@ struct MaxSumExp {
     sum.merge(other.sum);
   }
 };
+
+using MaxSumExp = MaxSumExpOf<Sum, false>;
 
 // sum(x) and sum((x - mean(x))^2) in one pass over x - shift. The shift is one element of the row.
 // It may be far from the mean: the squares are summed to twice float's precision, so the result

@@ -8,6 +8,8 @@
 // Example: float a[4]; cutegen::load(gA(_, i), a); ... cutegen::store(a, gOut(_, i));
 #pragma once
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cute/tensor_impl.hpp>
 
 namespace cutegen {
@@ -40,6 +42,19 @@ struct alignas(sizeof(T) * V > 16 ? 16 : sizeof(T) * V) Pack {
   T element[V];
 };
 
+template <class T>
+inline constexpr bool is_half_v =
+    cute::is_same_v<T, cute::half_t> || cute::is_same_v<T, cute::bfloat16_t>;
+
+CUTE_DEVICE void pack_pair(float a, float b, cute::half_t* to) {
+  const __half2 pair = __floats2half2_rn(a, b);
+  memcpy(to, &pair, sizeof(pair));
+}
+CUTE_DEVICE void pack_pair(float a, float b, cute::bfloat16_t* to) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(a, b);
+  memcpy(to, &pair, sizeof(pair));
+}
+
 template <class R, int V, class Engine, class Layout>
 CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
   using T = cute::remove_cv_t<typename Engine::value_type>;
@@ -64,8 +79,14 @@ CUTE_DEVICE void store(R const (&r)[V], cute::Tensor<Engine, Layout> const& g) {
   using Step = decltype(cute::stride<0>(Layout{}));
   if constexpr (cute::is_constant<1, Step>::value) {
     Pack<T, V> pack;
-    CUTE_UNROLL
-    for (int v = 0; v < V; ++v) pack.element[v] = convert<T>(r[v]);
+    if constexpr (cute::is_same_v<R, float> && V % 2 == 0 && is_half_v<T>) {
+      // One instruction converts two floats.
+      CUTE_UNROLL
+      for (int v = 0; v < V; v += 2) pack_pair(r[v], r[v + 1], &pack.element[v]);
+    } else {
+      CUTE_UNROLL
+      for (int v = 0; v < V; ++v) pack.element[v] = convert<T>(r[v]);
+    }
     *reinterpret_cast<Pack<T, V>*>(&g(0)) = pack;
   } else {
     CUTE_UNROLL

@@ -193,9 +193,10 @@ def moves(mode: str, generator: Generator, tensors: Iterator[int]) -> Iterator[t
 
     Changes by one rounding use random signs once, random fractions DRAWS - 1 times, the same sign once, and
     opposite signs once for every two tensors: if two elements nearly cancel, equal signs would show no change.
-    In fp32, changes by FAR roundings go in both directions: below a ReLU's kink truth and native result are
-    zero and no single rounding moves them, but an accurate sum of thousands of terms may end above the kink.
-    In coarser modes FAR roundings would not be a small change.
+    Some changes go in both directions: below a ReLU's kink truth and native result are zero, but an accurate
+    sum of thousands of terms may end above the kink. One of two opposite changes ends there, too. In fp32 a
+    single rounding is too small for that, so these changes are FAR roundings. In coarser modes FAR roundings
+    would not be a small change, and one rounding suffices.
     """
     eps = ULP[mode]
 
@@ -211,7 +212,12 @@ def moves(mode: str, generator: Generator, tensors: Iterator[int]) -> Iterator[t
         return change
 
     runs = DRAWS
+    state = generator.get_state()
     yield noisy(1, signs), 1
+    if mode != "fp32":
+        runs += 1
+        generator.set_state(state)  # the same signs
+        yield noisy(-1, signs), 1
     for _ in range(DRAWS - 1):
         yield noisy(1, fractions), 1
     if mode == "fp32":

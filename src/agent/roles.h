@@ -7,10 +7,9 @@
 // task, guidance), the same in all questions of a run; an earlier program as a whole, the base of
 // later ones; the history without its last lines; the program in question as changes to the base,
 // with its verdict; the last lines of the history; the question. A long program without a base
-// takes the place of the base. A short program follows the history. If the prefix is longer
-// than wanted, it has fewer pages and less guidance. If it is too long, graph, pages, guidance and
-// reference get shorter, in steps. If the whole is too long, history and
-// verdict do.
+// takes the place of the base. A short program follows the history. If the prefix is longer than
+// wanted, it has fewer pages and less guidance. If it is too long, graph, pages, guidance and
+// reference get shorter, in steps. If the whole is too long, history and verdict do.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
 #pragma once

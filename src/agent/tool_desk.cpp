@@ -178,7 +178,8 @@ ToolDesk::Said ToolDesk::diff_best(const ToolUse& use) const {
   if (!draft && !subject) return {"There is no draft and no program in question to compare.", true};
   const std::string name = draft ? draft->name : subject->id;
   std::string diff = host_.diff_best(draft ? draft->candidate.program : subject->program);
-  if (diff.empty()) return {name + " is the best program, or there is none yet.", false};
+  if (diff.empty())
+    return {name + " is the best program, or the run has no best program yet.", false};
   return {"From the best program to " + name + ":\n" + diff, false};
 }
 

@@ -6,8 +6,8 @@
 // fault in it is an error whose text addresses the model. docs/agents.md explains the tools to
 // users.
 //
-// Example: request.tools = tool_specs({.compile = true}); auto use = read_tool_call(call); if
-// (!use) tell(...);
+// Example: request.tools = tool_specs({.compile = true});
+//          auto use = read_tool_call(call); if (!use) tell(...);
 #pragma once
 
 #include "agent/reply.h"

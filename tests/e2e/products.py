@@ -20,7 +20,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn({shape_x}), torch.randn({shape_y})]
+    return [torch.randn({shape_x}, dtype={dtype}), torch.randn({shape_y}, dtype={dtype})]
 
 
 def get_init_inputs():
@@ -31,11 +31,12 @@ def get_init_inputs():
 class Products(harness.Case):
     device = "sim:h200"
 
-    def best(self, evaluations, mode="fp32", layout="kn", **sizes):
+    def best(self, evaluations, mode="fp32", layout="kn", dtype="torch.float32", **sizes):
         """The best program's plan and verdict. A layout names the contiguous axis of each factor."""
         x, y = ("x", "rows, depth") if layout[0] == "k" else ("x.T", "depth, rows")
         z, w = ("y", "depth, columns") if layout[1] == "n" else ("y.T", "columns, depth")
-        task = self.write("product.py", TASK.format(product=f"{x} @ {z}", shape_x=y, shape_y=w, **sizes))
+        task = self.write("product.py", TASK.format(product=f"{x} @ {z}", shape_x=y, shape_y=w, dtype=dtype,
+                                                     **sizes))
         self.write("product.toml", f'math_mode = "{mode}"\n')
         result = self.cutegen("optimize", task, "--evaluations", evaluations, "--out", "best",
                               "--device", self.device, timeout=400)
@@ -64,6 +65,15 @@ class Products(harness.Case):
                 self.assertEqual(plan["arch"], ["sm_90a"])
                 kinds = {kind for kernel in verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
                 self.assertTrue(any(kind.startswith("HGMMA") for kind in kinds), kinds)
+
+    def test_hopper_multiplies_16_bit_tensors_by_wgmma_in_every_layout(self):
+        for layout, dtype, mode in (("kn", "torch.bfloat16", "bf16"), ("kk", "torch.float16", "fp16"),
+                                    ("mk", "torch.bfloat16", "bf16"), ("mn", "torch.float16", "fp16")):
+            with self.subTest(layout):
+                plan, verdict = self.best(1, mode, layout, dtype, rows=520, columns=264, depth=1032)
+                self.assertEqual(verdict["status"], "correct")
+                self.assertEqual(plan["arch"], ["sm_90a"])
+                self.assertEqual(sorted(plan["tensor_maps"]), ["map_a", "map_b"])
 
     def test_other_gpus_get_programs_that_they_run(self):
         self.device = "sim:a100"

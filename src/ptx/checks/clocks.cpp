@@ -12,7 +12,7 @@ constexpr int kAgentsOfCta = 64, kMostAgentsOfMbarriers = 256;
 
 void ClockTable::begin(int ctas, int warps) {
   warps_ = ctas * warps;
-  agents_ = 2 * warps_;  // with those of products
+  agents_ = 2 * warps_;  // a warp and its products each have one
   most_ = agents_ + std::min(ctas * kAgentsOfCta, kMostAgentsOfMbarriers);
   last_ = 1;
   own_.assign(size_t(most_), 1);

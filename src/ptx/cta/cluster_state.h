@@ -49,9 +49,9 @@ class ClusterState {
   void complete();
   // Whether a warp of any CTA can run.
   bool can_go_on() const;
-  // A CTA none of whose warps can run: whether waits at its mbarriers may still end, and whether
-  // those of another CTA may.
+  // Notes whether no warp of a CTA can run and no wait at its mbarriers can end.
   void set_hopeless(size_t rank, bool hopeless) { hopeless_[rank] = hopeless; }
+  // Whether some other CTA is not hopeless.
   bool others_may_go_on(size_t rank) const;
   // Threads that have arrived in this phase, and those that are alive.
   int64_t arrived() const { return count(true); }

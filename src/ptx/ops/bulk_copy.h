@@ -4,8 +4,8 @@
 // Contract: a load to shared memory is in flight until it is delivered, and an mbarrier counts its
 // bytes; st.async and red.async are such loads from registers. The CTA that receives a load holds
 // it, though another CTA of the cluster may have started it (`rank`). A store first reads shared
-// memory, then writes global memory; it belongs to the group that its thread commits next. Rows are
-// those of a box (ptx/ops/tensor_map.h), or one row of bytes.
+// memory, then writes global memory; it belongs to the group that its thread commits next. A
+// tensor copy has the rows of its box (ptx/ops/tensor_map.h). Any other copy is one row of bytes.
 //
 // Example: for (BulkCopy& c : copies.all()) if (c.mbarrier == at) deliver(c);
 #pragma once

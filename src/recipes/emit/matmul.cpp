@@ -7,83 +7,18 @@
 
 #include "recipes/emit/emit.h"
 #include "recipes/emit/matmul_kernel.h"
+#include "recipes/emit/matmul_maps.h"
+#include "recipes/emit/matmul_tiling.h"
 
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kSms = 132;  // of the GPUs that tiles are chosen for
 constexpr int64_t kMostShared =
     int64_t{99} * 1024;  // bytes that every GPU since sm_80 grants on request
 constexpr int64_t kMostSharedHopper = int64_t{227} * 1024;
-constexpr int64_t kMostParts = int64_t{1} << 28;  // elements of all parts of a split product
 
 int64_t get(const Json& params, const char* name) {
   return params.at(name).get<int64_t>();
-}
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
-int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n) {
-  return ceil_div(c.size(c.m), tile_m) * ceil_div(c.size(c.n), tile_n) * c.batches();
-}
-
-// Tiles of a product. `resident`: CTAs that an SM holds. `speed`: of the inner loop on an H200,
-// relative to the largest tile's on the CUDA cores (docs/measurements/simt_products.md and
-// wgmma_products.md). `start`: what prologue and epilogue of a CTA cost, in steps along k; they
-// cost more if no other CTA on the SM hides them. It is a guess for the CUDA cores.
-struct Tiling {
-  int64_t tile_m, tile_n, threads, resident;
-  double speed, start;
-  MatmulEngine engine = MatmulEngine::simt;
-  int64_t split = 1;
-};
-
-// Estimates the time of the product, in multiplications of the busiest SM. A split writes and reads
-// its parts: 8 bytes an element, each byte in the time of seven multiplications.
-double cost(const Contraction& c, const Tiling& t) {
-  const int64_t ctas = tiles(c, t.tile_m, t.tile_n) * t.split;
-  const int64_t rounds = ceil_div(ctas, kSms * t.resident) * t.resident;
-  const double depth = static_cast<double>(ceil_div(c.size(c.k), t.split)) + t.start;
-  const double elements = static_cast<double>(c.size(c.m) * c.size(c.n) * c.batches());
-  return static_cast<double>(rounds * t.tile_m * t.tile_n) * depth / t.speed +
-         (t.split > 1 ? static_cast<double>(t.split) * elements * 8 * 7 / kSms : 0);
-}
-
-bool may_split(const Contraction& c, int64_t split) {
-  return split == 1 || (c.size(c.k) / split >= 256 &&
-                        c.size(c.m) * c.size(c.n) * c.batches() * split <= kMostParts);
-}
-
-bool wgmma_applies(const Contraction& c) {
-  return c.hopper && c.math_mode == MathMode::fp32;
-}
-
-Tiling best_tiling(const Contraction& c) {
-  // If the loads transpose both operands, 256 threads are faster than 128 threads with twice the
-  // results each; otherwise they are slower.
-  const bool transposes = c.a.depth.move == Move::next && c.b.depth.move == Move::next;
-  Tiling best{64, 64, 256, 2, 0.7, 64};
-  std::vector<Tiling> all{best, {64, 64, 128, 4, 0.85, 64}};
-  all.push_back(transposes ? Tiling{128, 128, 256, 2, 1.02, 64}
-                           : Tiling{128, 128, 128, 2, 0.97, 64});
-  // If the result is a triangle, larger tiles compute more zeros.
-  if (!c.zero_outside) all.push_back({256, 128, 256, 1, 1, 128});
-  if (wgmma_applies(c)) {
-    const bool scalar = c.a.depth.move != Move::next && c.b.depth.move != Move::next;
-    constexpr MatmulEngine wgmma = MatmulEngine::wgmma_fp32;
-    all.push_back({128, 128, 512, 1, scalar ? 2.1 : 2.5, 100, wgmma});
-    if (turned(c))
-      all.push_back({64, 128, 512, 1, 1.9, 100, wgmma});
-    else
-      all.push_back({128, 64, 512, 1, 1.85, 100, wgmma});
-    all.push_back({64, 64, 384, 1, 1.25, 60, wgmma});
-  }
-  for (Tiling t : all)
-    for (t.split = 1; t.split <= 128 && may_split(c, t.split); t.split *= 2)
-      if (cost(c, t) < cost(c, best)) best = t;
-  return best;
 }
 
 // The threads form a grid, at most 16 across. Each computes blocks of 4 x 4 results.
@@ -103,7 +38,7 @@ bool cores_legal(int64_t m, int64_t n, int64_t k, int64_t threads, int64_t stage
          (m + n) * k * bytes * stages <= kMostShared;
 }
 
-int64_t wgmma_shared(const Contraction& c, const Json& params) {
+int64_t wgmma_fp32_shared(const Contraction& c, const Json& params) {
   const bool turn = turned(c);
   const Factor& plain = turn ? c.b : c.a;
   const int64_t rows = get(params, turn ? "tile_n" : "tile_m"),
@@ -114,28 +49,62 @@ int64_t wgmma_shared(const Contraction& c, const Json& params) {
   return ceil_div(get(params, "stages") * stage, 1024) * 1024;
 }
 
-bool wgmma_legal(const Contraction& c, const Json& params) {
-  auto fits = [&](const char* name) { return get(params, name) == 64 || get(params, name) == 128; };
-  return wgmma_applies(c) && fits("tile_m") && fits("tile_n") && get(params, "stages") >= 3 &&
-         wgmma_shared(c, params) <= kMostSharedHopper;
+// Lines of 128 bytes of both tiles, and two barriers.
+int64_t wgmma_shared(const Json& params) {
+  const int64_t stage = (get(params, "tile_m") + get(params, "tile_n")) * 128 + 2 * 8;
+  return ceil_div(get(params, "stages") * stage, 1024) * 1024;
 }
 
-// The engine itself decides these two.
+bool wgmma_fp32_legal(const Contraction& c, const Json& params) {
+  auto fits = [&](const char* name) { return get(params, name) == 64 || get(params, name) == 128; };
+  return wgmma_applies(c) && fits("tile_m") && fits("tile_n") && get(params, "stages") >= 3 &&
+         wgmma_fp32_shared(c, params) <= kMostSharedHopper;
+}
+
+int64_t wgmma_consumers(const Json& params) {
+  return get(params, "tile_m") >= 128 ? 2 : 1;
+}
+
+// CTAs that an SM holds, if tensor maps load.
+int64_t wgmma_resident(const Json& params) {
+  const int64_t results = get(params, "tile_m") * get(params, "tile_n") / wgmma_consumers(params);
+  return results <= 64 * 128 && wgmma_shared(params) + 1024 <= kMostSharedHopper / 2 ? 2 : 1;
+}
+
+// A consumer thread holds at most 128 results.
+bool wgmma_legal(const Contraction& c, const Json& params) {
+  const int64_t m = get(params, "tile_m"), n = get(params, "tile_n");
+  if (!wgmma_applies(c) || m % 64 || n % 64 || get(params, "stages") < 2 ||
+      m * n > 128 * 128 * wgmma_consumers(params))
+    return false;
+  // The halves of a shared tile consist of whole blocks. CTAs that stop early have no neighbours.
+  if (get(params, "cluster") == 2 && (n < 128 || c.zero_outside)) return false;
+  return wgmma_shared(params) <= kMostSharedHopper;
+}
+
+// The engine itself decides these.
 Json with_wgmma_shape(const Contraction& c, Json params) {
-  params["threads"] = 256 + 2 * get(params, turned(c) ? "tile_n" : "tile_m");
-  params["tile_k"] = 32;
+  if (engine_of(c, params) == MatmulEngine::wgmma_fp32) {
+    params["threads"] = 256 + 2 * get(params, turned(c) ? "tile_n" : "tile_m");
+    params["tile_k"] = 32;
+  } else {
+    params["threads"] = 128 * wgmma_consumers(params);  // of the consumers
+    params["tile_k"] = 128 / bytes_of_element(c);
+  }
   return params;
 }
 
-int64_t element_bytes(const Contraction& c) {
-  return c.math_mode == MathMode::fp16 || c.math_mode == MathMode::bf16 ? 2 : 4;
+bool on_hopper(MatmulEngine engine) {
+  return engine == MatmulEngine::wgmma_fp32 || engine == MatmulEngine::wgmma;
 }
 
 int64_t shared_bytes(const Contraction& c, const Json& params) {
-  if (engine_of(params) == MatmulEngine::wgmma_fp32) return wgmma_shared(c, params);
-  if (engine_of(params) == MatmulEngine::mma)
+  const MatmulEngine engine = engine_of(c, params);
+  if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_shared(c, params);
+  if (engine == MatmulEngine::wgmma) return wgmma_shared(params);
+  if (engine == MatmulEngine::mma)
     return (get(params, "tile_m") + get(params, "tile_n")) * get(params, "tile_k") *
-           element_bytes(c) * get(params, "stages");
+           bytes_of_element(c) * get(params, "stages");
   auto line = [&](const char* rows, const Factor& of) {
     // A tile that the load transposes is padded.
     return get(params, rows) + (of.depth.move == Move::next ? 4 : 0);
@@ -161,6 +130,16 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params)
                {"block", {params.at("threads"), 1, 1}},
                {"args", arguments(k.tensors, k.numbers)},
                {"shared_bytes", shared_bytes(c, params)}};
+  if (engine_of(c, params) == MatmulEngine::wgmma) {
+    add_map_arguments(product);
+    product["cluster"] = {get(params, "cluster"), 1, 1};
+    product["grid"] = {"tiles", params.at("split"), 1};
+    // A producer that gives registers away is a warpgroup, as is one that copies by address.
+    const int64_t consumers = get(params, "threads");
+    const bool gives = get(params, "tile_m") * get(params, "tile_n") > 64 * consumers;
+    product["block"] = {fmt::format("{} + (tma == 1 ? {} : 128)", consumers, gives ? 128 : 32), 1,
+                        1};
+  }
   Json steps = Json::array({product});
   if (get(params, "split") > 1)
     steps.push_back({{"id", "combine"},
@@ -172,8 +151,21 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params)
   return steps;
 }
 
+// CTAs along x. A persistent kernel has at most as many as the GPU holds, for all batches; clusters
+// are full, even at an edge. All other kernels have one for each tile of a batch.
+std::string ctas_text(const Json& params, MatmulEngine engine) {
+  const std::string m = fmt::format("ceil_div(m_size,{})", params.at("tile_m").dump()),
+                    n = fmt::format("ceil_div(n_size,{})", params.at("tile_n").dump());
+  if (engine != MatmulEngine::wgmma) return m + "*" + n;
+  const int64_t cluster = get(params, "cluster"),
+                most = kSms * wgmma_resident(params) / get(params, "split") / cluster;
+  return fmt::format("{0}*min(ceil_div({1},{0})*{2}*batches,{3})", cluster, m, n,
+                     std::max<int64_t>(1, most));
+}
+
 Json plan_of(const Contraction& c, const MatmulKernel& k, const Json& params) {
-  const bool hopper = engine_of(params) == MatmulEngine::wgmma_fp32;
+  const MatmulEngine engine = engine_of(c, params);
+  const bool hopper = on_hopper(engine);
   Json plan{{"cutegen", 1},
             {"dialect", "cute"},
             {"arch", {hopper ? "sm_90a" : "sm_80+"}},
@@ -188,13 +180,13 @@ Json plan_of(const Contraction& c, const MatmulKernel& k, const Json& params) {
                      {"k_size", c.extent(c.k)},
                      {"batches", batches},
                      {"elements", "m_size*n_size*batches"},
-                     {"tiles", fmt::format("ceil_div(m_size,{})*ceil_div(n_size,{})",
-                                           params.at("tile_m").dump(), params.at("tile_n").dump())},
+                     {"tiles", ctas_text(params, engine)},
                      {"vector_a", k.vector_a},
                      {"vector_b", k.vector_b},
                      {"vector_out", k.vector_out}};
   plan["defines"] = {
       {"VECTOR_A", "vector_a"}, {"VECTOR_B", "vector_b"}, {"VECTOR_OUT", "vector_out"}};
+  if (engine == MatmulEngine::wgmma) add_maps(c, plan);
   plan["requires"] = {"batches <= 65535", "m_size <= 2000000000", "n_size <= 2000000000",
                       "k_size <= 2000000000"};
   int64_t split = get(params, "split");
@@ -207,7 +199,9 @@ Json plan_of(const Contraction& c, const MatmulKernel& k, const Json& params) {
 
 }  // namespace
 
-std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
+namespace {
+
+std::vector<int64_t> splits_worth_trying(const Contraction& c) {
   const int64_t wanted = best_tiling(c).split;
   std::vector<int64_t> splits;
   for (int64_t split : {1, 2, 4, 8, 16, 32, 64, 128})
@@ -217,35 +211,44 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
     auto far = [&](int64_t s) { return std::max(s, wanted) / std::min(s, wanted); };
     return far(a) < far(b);
   });
+  return splits;
+}
+
+}  // namespace
+
+std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
   std::vector<int64_t> vectors{4, 1};
   if (size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2)
     vectors.insert(vectors.begin(), 8);  // 16 bytes
-  const bool cores = c.math_mode != MathMode::fp32;
+  const bool cores = c.math_mode != MathMode::fp32, hopper = wgmma_applies(c);
   using Values = std::vector<int64_t>;
   const RecipeParameter vector{"vector", "neighbouring elements that a thread moves in one access",
                                vectors},
       tile_m{"tile_m", "rows of the result that a CTA computes",
-             cores ? Values{128, 64} : Values{256, 128, 64}},
-      tile_n{"tile_n", "columns of the result that a CTA computes", {128, 64, 32}},
+             cores && !hopper ? Values{128, 64} : Values{256, 128, 64}},
+      tile_n{"tile_n", "columns of the result that a CTA computes",
+             cores && hopper ? Values{256, 128, 64, 32} : Values{128, 64, 32}},
       stages{"stages", "tiles of the depth in shared memory at once",
-             cores ? Values{3, 4, 2, 1} : Values{3, 2, 4, 1}},
+             !cores   ? Values{3, 2, 4, 1}
+             : hopper ? Values{4, 6, 3, 8, 12, 2, 1}
+                      : Values{3, 4, 2, 1}},
       tile_k{"tile_k", "depth of the tiles in shared memory",
              cores ? Values{32, 64, 16, 8} : Values{16, 32, 8, 64}},
       threads{"threads", "threads of a CTA", cores ? Values{128, 256} : Values{256, 128}},
-      split{"split", "CTAs that share the depth of one tile", splits};
+      split{"split", "CTAs that share the depth of one tile", splits_worth_trying(c)},
+      cores_on{"tensor_cores", "1: multiply on the tensor cores, in the task's math mode", {1, 0}};
   const RecipeParameter wgmma{
-      "wgmma", "1: multiply on Hopper's tensor cores with float32 accuracy", {1, 0}};
+      "wgmma",
+      cores ? "1: multiply by wgmma on Hopper's tensor cores, in the task's math mode"
+            : "1: multiply on Hopper's tensor cores with float32 accuracy",
+      {1, 0}};
+  const RecipeParameter cluster{"cluster", "2: pairs of CTAs share their tiles of B", {1, 2}};
   // The parameters that change the time most come first.
-  if (wgmma_applies(c)) return {wgmma, tile_m, tile_n, split, stages, tile_k, threads, vector};
+  if (cores && hopper)
+    return {wgmma, tile_m, tile_n, cluster, stages, split, vector, cores_on, tile_k, threads};
+  if (hopper) return {wgmma, tile_m, tile_n, split, stages, tile_k, threads, vector};
   if (!cores) return {tile_m, threads, tile_k, split, stages, tile_n, vector};
-  return {{"tensor_cores", "1: multiply on the tensor cores, in the task's math mode", {1, 0}},
-          vector,
-          tile_m,
-          tile_n,
-          stages,
-          tile_k,
-          threads,
-          split};
+  return {cores_on, vector, tile_m, tile_n, stages, tile_k, threads, split};
 }
 
 // A kernel falls back from vectors to single elements by itself. Except in fp32, the tiles also
@@ -255,34 +258,38 @@ Json matmul_safe(const Contraction& c) {
   Json params{{"vector", 4},        {"tile_m", best.tile_m},   {"tile_n", best.tile_n},
               {"tile_k", 16},       {"threads", best.threads}, {"stages", 3},
               {"split", best.split}};
-  if (wgmma_applies(c)) {
+  if (c.math_mode != MathMode::fp32)
+    params.update({{"tensor_cores", 0}, {"threads", 256}, {"tile_k", 32}, {"stages", 1}});
+  if (best.engine == MatmulEngine::wgmma) {
+    params.update(
+        {{"wgmma", 1},
+         {"cluster", 1},
+         {"stages", best.stages},
+         {"vector", size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2 ? 8 : 4}});
+  } else if (wgmma_applies(c)) {
     const bool on = best.engine == MatmulEngine::wgmma_fp32;
     params["wgmma"] = on ? 1 : 0;
     if (on) params.update({{"threads", 256}, {"stages", 4}});  // so may SimtGemm
+  } else if (c.math_mode != MathMode::fp32) {
+    params["tile_m"] = std::min<int64_t>(best.tile_m, 128);
   }
-  if (c.math_mode != MathMode::fp32)
-    params.update({{"tensor_cores", 0},
-                   {"tile_m", std::min<int64_t>(best.tile_m, 128)},
-                   {"threads", 256},
-                   {"tile_k", 32},
-                   {"stages", 1}});
   return params;
 }
 
 bool matmul_legal(const Contraction& c, const Json& params) {
-  const MatmulEngine engine = engine_of(params);
-  if (engine == MatmulEngine::wgmma_fp32) return wgmma_legal(c, params);
+  const MatmulEngine engine = engine_of(c, params);
+  if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_legal(c, params);
+  if (engine == MatmulEngine::wgmma) return wgmma_legal(c, params);
   int64_t m = get(params, "tile_m"), n = get(params, "tile_n"), k = get(params, "tile_k"),
           threads = get(params, "threads"), stages = get(params, "stages");
   if (m * k % (threads * get(params, "vector")) || n * k % (threads * get(params, "vector")))
     return false;
-  return engine == MatmulEngine::mma ? cores_legal(m, n, k, threads, stages, element_bytes(c))
+  return engine == MatmulEngine::mma ? cores_legal(m, n, k, threads, stages, bytes_of_element(c))
                                      : simt_legal(m, n, k, threads, stages);
 }
 
 Result<KernelProgram> matmul_program(const Task& task, const Contraction& c, const Json& params) {
-  const bool wgmma = engine_of(params) == MatmulEngine::wgmma_fp32;
-  const Json chosen = wgmma ? with_wgmma_shape(c, params) : params;
+  const Json chosen = on_hopper(engine_of(c, params)) ? with_wgmma_shape(c, params) : params;
   MatmulKernel kernel = matmul_kernel(task, c, chosen);
   KernelProgram program;
   program.sources["kernel.cu"] = kernel.source;

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "recipes/emit/emit.h"
+#include "recipes/emit/matmul_maps.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -137,7 +138,7 @@ bool along_depth(const Factor& factor) {
 }
 
 std::string gemm_type(const Contraction& c, const Json& params) {
-  const MatmulEngine engine = engine_of(params);
+  const MatmulEngine engine = engine_of(c, params);
   auto flag = [](bool b) { return b ? "true" : "false"; };
   const std::string factors = type_of(c.a.operand) + ", " + type_of(c.b.operand),
                     order = fmt::format("VECTOR_A, VECTOR_B, {}, {}", flag(along_depth(c.a)),
@@ -147,6 +148,11 @@ std::string gemm_type(const Contraction& c, const Json& params) {
         "cutegen::WgmmaFp32Gemm<{}, kTileM, kTileN, kTileK, kStages,\n"
         "                                    {}>",
         factors, order);
+  if (engine == MatmulEngine::wgmma)
+    return fmt::format(
+        "cutegen::WgmmaGemm<{}, {}, kTileM, kTileN, kStages,\n"
+        "                                {}, USE_TMA, kCluster>",
+        element_type(c, params), factors, order);
   const bool cores = engine == MatmulEngine::mma;
   return fmt::format(
       "cutegen::{}<{}{}, kTileM, kTileN, kTileK, kThreads, kStages,\n"
@@ -154,9 +160,8 @@ std::string gemm_type(const Contraction& c, const Json& params) {
       cores ? "MmaGemm" : "SimtGemm", cores ? element_type(c, params) + ", " : "", factors, order);
 }
 
-// The placeholders of the template that depend on the engine.
-void engine_text(const Json& params, std::map<std::string, std::string>& t) {
-  const MatmulEngine engine = engine_of(params);
+// The placeholders of kernels/matmul/tiled.cu that depend on the engine.
+void tiled_text(MatmulEngine engine, std::map<std::string, std::string>& t) {
   t["engine"] = engine == MatmulEngine::simt  ? "simt"
                 : engine == MatmulEngine::mma ? "mma"
                                               : "wgmma_fp32";
@@ -175,6 +180,32 @@ void engine_text(const Json& params, std::map<std::string, std::string>& t) {
       "constexpr int kResident = (kTileM * kTileN > 64 * kThreads ? 256 : 512) / kThreads;";
   t["align"] = "";
   t["run"] = "  gemm.run(rows, columns, tile, first, last, storage);";
+}
+
+// The placeholders of kernels/matmul/persistent.cu that only this template has.
+void persistent_text(const Contraction& c, const Json& params,
+                     std::map<std::string, std::string>& t) {
+  t["cluster"] = params.at("cluster").dump();
+  t["constants"] = map_constants(c, params);
+  t["map_batch_a"] = map_batch(c, c.a);
+  t["map_batch_b"] = map_batch(c, c.b);
+}
+
+// Neighbouring results of a thread, as far as they are stored together.
+int64_t out_vector(const Contraction& c, const Json& params) {
+  const auto vector = params.at("vector").get<int64_t>();
+  switch (engine_of(c, params)) {
+    case MatmulEngine::simt:
+      return std::min<int64_t>(4, vector);
+    case MatmulEngine::wgmma:
+      return vector == 8 ? 8 : 2;
+    case MatmulEngine::wgmma_fp32:
+      if (turned(c)) return 1;
+      break;
+    case MatmulEngine::mma:
+      break;
+  }
+  return std::min<int64_t>(2, vector);
 }
 
 class Writer {
@@ -201,7 +232,9 @@ class Writer {
       std::string combine = combine_text(k);
       t["combine"] = combine.substr(combine.find("\n\n"));  // without the template's heading
     }
-    k.source = fill("kernels/matmul/tiled.cu", t);
+    k.source = fill(engine_of(c_, params_) == MatmulEngine::wgmma ? "kernels/matmul/persistent.cu"
+                                                                  : "kernels/matmul/tiled.cu",
+                    t);
     while (k.source.size() > 1 && k.source[k.source.size() - 2] == '\n') k.source.pop_back();
     k.vector_a = vector_rule(c_.a, c_.m);
     k.vector_b = vector_rule(c_.b, c_.n);
@@ -228,21 +261,16 @@ class Writer {
     bool depth = along_depth(factor);
     if (!depth && factor.row.move != Move::next) return "1";
     std::string extent = c_.extent(depth ? c_.k : row);
+    if (engine_of(c_, params_) == MatmulEngine::wgmma && number("vector") == 8)
+      return fmt::format("({0}) % 8 == 0 ? 8 : ({0}) % 2 == 0 ? 2 : 1", extent);
     return fmt::format("({}) % {} == 0 ? {} : 1", extent, number("vector"), number("vector"));
   }
 
-  // Neighbouring results of a thread, as far as they are stored together.
-  int64_t out_vector() const {
-    const MatmulEngine engine = engine_of(params_);
-    int64_t most = engine == MatmulEngine::simt ? 4 : 2;
-    if (engine == MatmulEngine::wgmma_fp32 && turned(c_)) most = 1;
-    return std::min<int64_t>(most, number("vector"));
-  }
   std::string output_rule() const {
     if (number("vector") == 1 || c_.loops_n.empty()) return "1";
-    if (out_vector() == 1) return "1";
-    return fmt::format("({}) % {} == 0 ? {} : 1", c_.loops_n.back().extent, out_vector(),
-                       out_vector());
+    if (out_vector(c_, params_) == 1) return "1";
+    return fmt::format("({}) % {} == 0 ? {} : 1", c_.loops_n.back().extent, out_vector(c_, params_),
+                       out_vector(c_, params_));
   }
 
   // Writes the device function for one element: from the product and other values to the results.
@@ -307,9 +335,13 @@ class Writer {
 
   std::map<std::string, std::string> product_text(MatmulKernel& k, bool split) {
     Layouts layouts(c_, code_, k.numbers);
+    const MatmulEngine engine = engine_of(c_, params_);
     std::map<std::string, std::string> t;
     t["title"] = title(task_, c_.finish);
-    engine_text(params_, t);
+    if (engine == MatmulEngine::wgmma)
+      persistent_text(c_, params_, t);
+    else
+      tiled_text(engine, t);
     for (const char* name : {"tile_m", "tile_n", "tile_k", "threads", "stages"})
       t[name] = params_.at(name).dump();
     t["gemm"] = gemm_type(c_, params_);
@@ -325,7 +357,8 @@ class Writer {
     t["b_stride"] = fmt::format("make_stride({}, {})", b_row, b_depth);
     t["a_batch"] = layouts.batch_offset(c_.a, "a");
     t["b_batch"] = layouts.batch_offset(c_.b, "b");
-    t["steps"] = indent(steps(c_, split), 2);
+    const int deeper = engine == MatmulEngine::wgmma ? 2 : 0;
+    t["steps"] = indent(steps(c_, split), 2 + deeper);
     std::vector<const Operand*> operands{&c_.a.operand, &c_.b.operand};
     if (!split)
       for (const Access& a : inputs_) operands.push_back(a.operand);
@@ -333,16 +366,17 @@ class Writer {
     if (split) {
       k.tensors.push_back("partial");
       declarations.push_back("float* __restrict__ partial");
-      t["tensors"] =
-          "  Tensor parts = make_tensor(\n"
-          "      make_gmem_ptr(partial + (int64_t(blockIdx.y) * batches + batch) * m_size * "
+      t["tensors"] = indent(
+          "Tensor parts = make_tensor(\n"
+          "    make_gmem_ptr(partial + (int64_t(blockIdx.y) * batches + batch) * m_size * "
           "n_size),\n"
-          "      make_layout(make_shape(Int<kVector>{}, m_size, n_size),\n"
-          "                  make_stride(Int<1>{}, int64_t(n_size), Int<1>{})));";
-      t["finish"] = "    cutegen::store(product, parts(_, m, n));";
+          "    make_layout(make_shape(Int<kVector>{}, m_size, n_size),\n"
+          "                make_stride(Int<1>{}, int64_t(n_size), Int<1>{})));",
+          2 + deeper);
+      t["finish"] = indent("cutegen::store(product, parts(_, m, n));\n", 4 + deeper);
     } else {
-      t["tensors"] = indent(layouts.tensors(inputs_, outputs_), 2);
-      t["finish"] = indent(finish(), 4);
+      t["tensors"] = indent(layouts.tensors(inputs_, outputs_), 2 + deeper);
+      t["finish"] = indent(finish(), 4 + deeper);
     }
     t["params"] = join(declarations, ", ");
     t["sizes"] = sizes(k.numbers) + size_declarations(c_.finish);
@@ -375,9 +409,10 @@ class Writer {
 
 }  // namespace
 
-MatmulEngine engine_of(const Json& params) {
+MatmulEngine engine_of(const Contraction& c, const Json& params) {
   auto on = [&](const char* name) { return params.contains(name) && params.at(name) == 1; };
-  if (on("wgmma")) return MatmulEngine::wgmma_fp32;
+  if (on("wgmma"))
+    return c.math_mode == MathMode::fp32 ? MatmulEngine::wgmma_fp32 : MatmulEngine::wgmma;
   return on("tensor_cores") ? MatmulEngine::mma : MatmulEngine::simt;
 }
 
@@ -386,7 +421,8 @@ bool turned(const Contraction& c) {
 }
 
 std::string element_type(const Contraction& c, const Json& params) {
-  if (engine_of(params) != MatmulEngine::mma) return "float";
+  const MatmulEngine engine = engine_of(c, params);
+  if (engine != MatmulEngine::mma && engine != MatmulEngine::wgmma) return "float";
   switch (c.math_mode) {
     case MathMode::fp16:
       return "half_t";
@@ -395,6 +431,10 @@ std::string element_type(const Contraction& c, const Json& params) {
     default:
       return "tfloat32_t";
   }
+}
+
+int64_t bytes_of_element(const Contraction& c) {
+  return c.math_mode == MathMode::fp16 || c.math_mode == MathMode::bf16 ? 2 : 4;
 }
 
 MatmulKernel matmul_kernel(const Task& task, const Contraction& c, const Json& params) {

@@ -20,13 +20,16 @@ struct MatmulKernel {
   std::string vector_a, vector_b, vector_out;  // expressions: is a vector access possible?
 };
 
-// What multiplies: on the CUDA cores, by mma.sync, or by wgmma with float32 accuracy.
-enum class MatmulEngine { simt, mma, wgmma_fp32 };
-MatmulEngine engine_of(const Json& params);
+// What multiplies: the CUDA cores, mma.sync, wgmma, or three products by wgmma with float32
+// accuracy.
+enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32 };
+MatmulEngine engine_of(const Contraction& c, const Json& params);
 // wgmma_fp32: A lies in shared memory, split in two parts, and B comes from registers.
 bool turned(const Contraction& c);
 // What is multiplied: "float", "tfloat32_t", "half_t", "bfloat16_t".
 std::string element_type(const Contraction& c, const Json& params);
+// Bytes of an element in the task's math mode.
+int64_t bytes_of_element(const Contraction& c);
 MatmulKernel matmul_kernel(const Task& task, const Contraction& c, const Json& params);
 
 }  // namespace cutegen::recipes

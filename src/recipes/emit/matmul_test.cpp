@@ -161,9 +161,8 @@ TEST(Matmul, RefusesTilesThatDoNotFit) {
 }
 
 // On Hopper, float32 products may use its tensor cores; the plan then needs that GPU.
-TEST(Matmul, WgmmaNeedsHopperAndFp32) {
+TEST(Matmul, WgmmaWithFloat32AccuracyNeedsHopper) {
   EXPECT_FALSE(Case("mm_plain").match.safe.contains("wgmma"));
-  EXPECT_FALSE(Case("mm_plain", MathMode::bf16, "sm_90a").match.safe.contains("wgmma"));
   Case c("mm_plain", MathMode::fp32, "sm_90a");
   const Json on{{"wgmma", 1}, {"tile_m", 128}, {"tile_n", 64}};
   KernelProgram program = c.program(on);
@@ -175,6 +174,35 @@ TEST(Matmul, WgmmaNeedsHopperAndFp32) {
   off["wgmma"] = 0;
   EXPECT_EQ(c.program(off).plan.arch, std::vector<std::string>{"sm_80+"});
   EXPECT_THAT(c.source(off), HasSubstr("SimtGemm<"));
+}
+
+// In 16-bit modes wgmma reads both operands from shared memory, in any order.
+TEST(Matmul, WgmmaMultipliesInTheMathMode) {
+  EXPECT_FALSE(Case("mm_plain", MathMode::bf16).match.safe.contains("wgmma"));
+  EXPECT_FALSE(Case("mm_plain", MathMode::tf32, "sm_90a").match.safe.contains("wgmma"));
+  Case c("mm_plain", MathMode::bf16, "sm_90a");
+  EXPECT_EQ(c.match.safe.at("wgmma"), 1);
+  EXPECT_THAT(c.source(c.match.safe), HasSubstr("WgmmaGemm<bfloat16_t, float, float"));
+  EXPECT_THAT(Case("mm_plain", MathMode::fp16, "sm_90a").source({{"wgmma", 1}}),
+              HasSubstr("WgmmaGemm<half_t, float, float"));
+  // Tensor maps cannot convert floats, so the kernel copies by address.
+  const Json plan = to_json(c.program(c.match.safe).plan);
+  EXPECT_EQ(plan["symbols"]["tma"], 0);
+  EXPECT_EQ(plan["steps"][0]["args"][0]["map"], "map_a");
+}
+
+TEST(Matmul, WgmmaTilesFitAnSm) {
+  Case c("mm_plain", MathMode::bf16, "sm_90a");
+  auto legal = [&](const Json& change) {
+    Json params = c.match.safe;
+    params.update(change);
+    return static_cast<bool>(instantiate(c.task, c.match, params));
+  };
+  EXPECT_TRUE(legal({{"tile_m", 128}, {"tile_n", 256}, {"stages", 4}}));
+  EXPECT_FALSE(legal({{"tile_m", 256}, {"tile_n", 256}, {"stages", 2}}));  // registers
+  EXPECT_FALSE(legal({{"tile_m", 128}, {"tile_n", 256}, {"stages", 6}}));  // shared memory
+  EXPECT_FALSE(legal({{"tile_m", 128}, {"tile_n", 64}, {"cluster", 2}}));  // half a block of B
+  EXPECT_FALSE(legal({{"tile_m", 128}, {"tile_n", 32}}));
 }
 
 // A row-major B is read through registers; its columns become the instruction's rows.

@@ -14,9 +14,10 @@ struct Accumulator {
   int words;  // size in floats
 };
 
-Accumulator accumulator(ReduceKind kind) {
+Accumulator accumulator(ReduceKind kind, bool plain_sums = false) {
   switch (kind) {
     case ReduceKind::sum:
+      if (plain_sums) return {"PlainSum", "the sum of", 1};
       return {"Sum", "the sum of", 2};
     case ReduceKind::product:
       return {"Product", "the product of", 1};
@@ -43,7 +44,7 @@ std::optional<std::pair<int, int>> difference(const Fused& fused, int inst) {
 // If the instruction is exp(x - m), returns x and m.
 std::optional<std::pair<int, int>> exponent_of_difference(const Fused& fused, int inst) {
   const Inst& exp = fused.insts[static_cast<size_t>(inst)];
-  if (exp.kind != InstKind::pointwise || exp.code != "expf({0})") return std::nullopt;
+  if (!is_exponential(exp)) return std::nullopt;
   return difference(fused, exp.inputs[0]);
 }
 
@@ -115,6 +116,7 @@ Passes::Passes(const Fused& fused, Code& code, PassOptions options)
     if (at(inst).kind == InstKind::reduction) {
       accumulators_[inst] = code_.word(code_.id(inst) + "_part");
       kept_[inst] = code_.word(code_.id(inst) + "_parts");
+      vectors_[inst] = code_.word(code_.id(inst) + "_vector");
     }
   if (moments()) {
     shift_ = code_.word("shift");
@@ -130,8 +132,8 @@ std::vector<int> Passes::leaves(Level level) const {
 }
 
 int Passes::words(int inst) const {
-  if (is_joint(inst)) return joint_->moments ? 4 : 3;
-  return accumulator(at(inst).reduce).words;
+  if (is_joint(inst)) return joint_->moments ? 4 : options_.accuracy.plain_sums ? 2 : 3;
+  return accumulator(at(inst).reduce, options_.accuracy.plain_sums).words;
 }
 
 int Passes::words() const {
@@ -141,9 +143,30 @@ int Passes::words() const {
   return most;
 }
 
+int Passes::all_words() const {
+  int all = 0;
+  for (const Parts& p : parts()) all += p.words;
+  return all;
+}
+
+// Where a reduction's accumulator starts among those that CTAs of a cluster read from each other.
+int Passes::slot(int inst) const {
+  int before = 0;
+  for (int d = 1; d <= depth(); ++d)
+    for (int other : reductions(d)) {
+      if (other == inst) return before;
+      before += words(other);
+    }
+  return before;
+}
+
 std::string Passes::type(int inst) const {
-  if (is_joint(inst)) return joint_->moments ? "Moments" : "MaxSumExp";
-  return accumulator(at(inst).reduce).type;
+  const auto& [plain_sums, fast_functions] = options_.accuracy;
+  if (!is_joint(inst)) return accumulator(at(inst).reduce, plain_sums).type;
+  if (joint_->moments) return "Moments";
+  if (!plain_sums && !fast_functions) return "MaxSumExp";
+  return fmt::format("MaxSumExpOf<cutegen::{}, {}>", plain_sums ? "PlainSum" : "Sum",
+                     fast_functions);
 }
 
 // The reductions that pass `depth` accumulates. A joint counts once, as its first reduction.
@@ -192,7 +215,8 @@ int Passes::depth_of(int inst) const {
 }
 
 // Writes the loop over this thread's steps along the reduced axis.
-std::string Passes::loop(const std::string& body) const {
+std::string Passes::loop(const std::string& body, bool first) const {
+  if (options_.resident) return resident_loop(body, first);
   const char* start = options_.column ? "team" : "lane";
   const char* step = options_.column ? "kRows" : "kWidth";
   if (options_.cached)
@@ -208,6 +232,25 @@ std::string Passes::loop(const std::string& body) const {
       "for (Index j = {}; j < steps; j += {}) {{\n"
       "  const Elements e = read(j);\n{}\n}}\n",
       options_.split ? "first" : start, options_.split ? "apart" : step, indent(body, 2));
+}
+
+// Writes that loop over slots of shared memory. The first pass waits for the copies group by group.
+std::string Passes::resident_loop(const std::string& body, bool first) const {
+  if (!first)
+    return fmt::format(
+        "#pragma unroll kUnroll\n"
+        "for (Index i = 0; i < slots; ++i) {{\n"
+        "  const Index j = first + i * apart;\n"
+        "  const Elements e = kept(i, j);\n{}\n}}\n",
+        indent(body, 2));
+  return fmt::format(
+      "for (int group = 0; group < kGroups; ++group) {{\n"
+      "  cutegen::wait_groups(kGroups - 1 - group);\n"
+      "#pragma unroll kUnroll\n"
+      "  for (Index i = group * share; i < (group + 1) * share && i < slots; ++i) {{\n"
+      "    const Index j = first + i * apart;\n"
+      "    const Elements e = kept(i, j);\n{}\n  }}\n}}\n",
+      indent(body, 4));
 }
 
 // Writes the position of element v of step j along the reduced axis.
@@ -268,7 +311,12 @@ std::string Passes::result(int inst) {
     }
   }
   if (!options_.column)
-    return fmt::format("cutegen::combine_row<kWidth>({}, shared);\n{}", from, ends);
+    return fmt::format("cutegen::combine_row<kWidth>({}, shared);\n{}{}", from,
+                       options_.resident ? fmt::format("cutegen::combine_cluster<kCluster>({}, "
+                                                       "in_cluster + {});\n",
+                                                       from, slot(inst))
+                                         : "",
+                       ends);
   return arrays + fmt::format(
                       "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {{\n"
                       "  cutegen::combine_column<kColumns, kRows>({}[v], shared);\n{}}}\n",
@@ -292,7 +340,7 @@ std::string Passes::keep(int inst) {
 }
 
 std::string Passes::pass(int depth) {
-  std::string comment, declarations, adds;
+  std::string comment, declarations, adds, vectors, ends;
   std::vector<int> targets;
   for (int inst : reductions(depth)) {
     const Inst& i = at(inst);
@@ -309,14 +357,21 @@ std::string Passes::pass(int depth) {
     const std::string& name = accumulators_.at(inst);
     declarations +=
         fmt::format("cutegen::{} {}{};\n", type(inst), name, options_.column ? "[kVector]" : "");
+    const std::string& vector = vectors_.at(inst);
+    if (is_joint(inst) && !moments() && !options_.column) {  // rescales once for a vector
+      vectors += fmt::format("float {}[kVector];\n", vector);
+      adds += fmt::format("{}[v] = {};\n", vector, code_.use(i.inputs[0]));
+      ends += fmt::format("\n{}.add({});", name, vector);
+      continue;
+    }
     adds += fmt::format("{}{}.add({}{}{});\n", name, options_.column ? "[v]" : "",
                         code_.use(i.inputs[0]), less,
                         i.integer ? ", static_cast<unsigned>(" + place() + ")" : "");
   }
   if (targets.empty()) return "";
-  std::string body = "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
-                     indent(elements(targets) + adds, 2) + "\n}";
-  return fmt::format("\n// Pass {}: {}.\n", depth, comment) + declarations + loop(body);
+  std::string body = vectors + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
+                     indent(elements(targets) + adds, 2) + "\n}" + ends;
+  return fmt::format("\n// Pass {}: {}.\n", depth, comment) + declarations + loop(body, depth == 1);
 }
 
 // Merges what the CTAs of this row wrote in pass `depth`, always in the same order.
@@ -373,7 +428,7 @@ std::string Passes::outputs() {
   std::string text;
   if (!rows.empty())
     text += fmt::format("\nif (live && {} == 0{}) {{\n{}}}\n", options_.column ? "team" : "lane",
-                        options_.split ? " && part == 0" : "", rows);
+                        options_.split || options_.resident ? " && part == 0" : "", rows);
   if (targets.empty()) return text;
   std::string body = results + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
                      indent(elements(targets) + loops, 2) + "\n}\n" + stores;
@@ -430,7 +485,7 @@ std::string Passes::text() {
     for (int inst : reductions(d)) text += result(inst);
     text += row_values(d);
   }
-  return text + outputs();
+  return text + outputs() + (options_.resident ? "\ncutegen::leave_cluster<kCluster>();\n" : "");
 }
 
 std::string Passes::partial(int depth) {

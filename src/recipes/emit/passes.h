@@ -6,7 +6,8 @@
 // reductions that depend on each other are accumulated together (Joint). One kernel makes all
 // passes (text). With `split`, several CTAs share a row: partial(d) is the kernel of pass d, in
 // which each CTA writes its accumulators to scratch; later kernels and finish() merge them in a
-// fixed order.
+// fixed order. With `resident`, the threads of a CTA or a cluster share a row, and element operands
+// that differ between rows stay in shared memory.
 //
 // Example: Passes(fused, code, {.column = false, .cached = true}).text()
 #pragma once
@@ -17,12 +18,15 @@
 #include <utility>
 #include <vector>
 
+#include "recipes/emit/accuracy.h"
 #include "recipes/emit/emit.h"
 
 namespace cutegen::recipes {
 
 struct PassOptions {
   bool column = false, cached = false, online = false, split = false;
+  bool resident = false;  // elements stay in shared memory, of one CTA or of a cluster
+  Accuracy accuracy = {};
 };
 
 // Two reductions over the same x that one pass can accumulate, though the second depends on the
@@ -52,8 +56,9 @@ class Passes {
   const std::string& output_tensor(size_t output) const { return outputs_[output]; }
   // Leaves that the kernel reads, by level.
   std::vector<int> leaves(Level level) const;
-  // Floats of the largest accumulator.
+  // Floats of the largest accumulator, and of all together.
   int words() const;
+  int all_words() const;
 
  private:
   std::string rows();
@@ -64,7 +69,8 @@ class Passes {
   std::string keep(int inst);
   std::string outputs();
   std::string row_output(size_t output, const std::string& registers);
-  std::string loop(const std::string& body) const;
+  std::string loop(const std::string& body, bool first = false) const;
+  std::string resident_loop(const std::string& body, bool first) const;
   std::string elements(const std::vector<int>& targets);
   std::string place() const;
   const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
@@ -76,14 +82,17 @@ class Passes {
   std::string type(int inst) const;  // of the accumulator
   int words(int inst) const;
 
+  int slot(int inst) const;
+
   const Fused& fused_;
   Code& code_;
   PassOptions options_;
   std::optional<Joint> joint_;
   std::vector<int> used_;
   std::vector<std::string> inputs_, outputs_, registers_;
-  std::string shift_, exact_count_;                 // of moments
-  std::map<int, std::string> accumulators_, kept_;  // of reductions: in registers, in scratch
+  std::string shift_, exact_count_;  // of moments
+  // Of reductions: accumulators in registers and in scratch, the vector that one add() takes.
+  std::map<int, std::string> accumulators_, kept_, vectors_;
 };
 
 }  // namespace cutegen::recipes

@@ -2,6 +2,7 @@
 #include "recipes/emit/program_part.h"
 
 #include "base/text.h"
+#include "recipes/emit/recipes.h"
 #include "recipes/graph/names.h"
 
 namespace cutegen::recipes {
@@ -18,6 +19,7 @@ Result<KernelProgram> assemble(const Task& task, const Stages& stages,
   KernelProgram program;
   Json symbols = Json::object(), defines = Json::object(), sources = Json::array();
   Json requirements = Json::array(), scratch = Json::array(), steps = Json::array();
+  bool hopper = false;
   for (const Scratch& s : stages.scratch)
     scratch.push_back({{"name", s.name},
                        {"dtype", to_string(s.dtype)},
@@ -25,6 +27,7 @@ Result<KernelProgram> assemble(const Task& task, const Stages& stages,
   for (const ProgramPart& part : parts) {
     program.sources[part.file] = part.source;
     sources.push_back(part.file);
+    hopper |= part.hopper;
     symbols.update(part.symbols);
     defines.update(part.defines);
     append(requirements, part.requirements);
@@ -32,7 +35,7 @@ Result<KernelProgram> assemble(const Task& task, const Stages& stages,
     append(steps, part.steps);
   }
   Json plan{{"cutegen", 1}, {"dialect", "cute"}};
-  plan["arch"] = Json::array({"sm_80+"});
+  plan["arch"] = Json::array({hopper ? std::string(kHopperArch) : "sm_80+"});
   plan["sources"] = sources;
   Json bind = bindings(short_names(task));
   if (!bind.empty()) plan["bind"] = bind;

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
+#include "recipes/emit/accuracy.h"
 #include "recipes/emit/elementwise.h"
 #include "recipes/emit/matmul.h"
 #include "recipes/emit/reduction.h"
+#include "recipes/emit/window.h"
 #include "recipes/nest/nest.h"
 
 namespace cutegen::recipes {
@@ -23,6 +25,7 @@ struct Staged {
   recipes::Stages stages;
   std::vector<std::string> prefixes;  // "" or "s1_"
   std::vector<bool> tuned;
+  bool hopper = false;
 };
 
 using State = std::variant<Staged, recipes::Contraction>;
@@ -32,13 +35,15 @@ const State& state_of(const RecipeMatch& match) {
   return *static_cast<const State*>(match.state.get());
 }
 
-Json safe_of(const Fused& fused) {
-  return fused.reduces() ? recipes::reduction_safe(fused) : recipes::elementwise_safe(fused);
+Json safe_of(const Fused& fused, bool hopper) {
+  if (fused.window) return recipes::window_safe(fused);
+  return fused.reduces() ? recipes::reduction_safe(fused, hopper)
+                         : recipes::elementwise_safe(fused);
 }
 
 // Returns the parameters of stage `i` under the recipe's own names.
 Json params_of(const Staged& staged, size_t i, const Json& params) {
-  Json own = safe_of(staged.stages.list[i]);
+  Json own = safe_of(staged.stages.list[i], staged.hopper);
   if (staged.tuned[i])
     for (auto& [name, value] : own.items()) value = params.at(staged.prefixes[i] + name);
   return own;
@@ -51,7 +56,8 @@ bool legal(const recipes::Contraction& product, const Json& params) {
 bool legal(const Staged& staged, const Json& params) {
   for (size_t i = 0; i < staged.stages.list.size(); ++i) {
     const Fused& fused = staged.stages.list[i];
-    if (fused.reduces() && !recipes::reduction_legal(fused, params_of(staged, i, params)))
+    if (fused.reduces() &&
+        !recipes::reduction_legal(fused, params_of(staged, i, params), staged.hopper))
       return false;
   }
   return true;
@@ -96,6 +102,8 @@ void name_parameters(Staged& staged) {
 
 std::string why_of(const Staged& staged) {
   const auto& list = staged.stages.list;
+  if (list.size() == 1 && list[0].window)
+    return fmt::format("one {} and pointwise work on its result", list[0].window->window.op);
   if (list.size() > 1)
     return fmt::format("pointwise work and reductions in {} stages", list.size());
   if (!list[0].reduces()) return "a chain of pointwise operators";
@@ -110,19 +118,20 @@ void list_parameters(const Staged& staged, RecipeMatch& match) {
       const std::string& prefix = staged.prefixes[i];
       if (prefix.empty() != main || !staged.tuned[i]) continue;
       const Fused& fused = staged.stages.list[i];
-      auto own = fused.reduces() ? recipes::reduction_parameters(fused)
-                                 : recipes::elementwise_parameters(fused);
+      auto own = fused.window      ? recipes::window_parameters(fused)
+                 : fused.reduces() ? recipes::reduction_parameters(fused, staged.hopper)
+                                   : recipes::elementwise_parameters(fused);
       for (RecipeParameter& parameter : own) {
         parameter.name = prefix + parameter.name;
         match.parameters.push_back(std::move(parameter));
       }
-      Json safe = safe_of(fused);
+      Json safe = safe_of(fused, staged.hopper);
       for (const auto& [name, value] : safe.items()) match.safe[prefix + name] = value;
     }
 }
 
-State offer(RecipeMatch& match, recipes::Contraction product, std::string_view arch) {
-  product.hopper = arch == kHopperArch;
+State offer(RecipeMatch& match, recipes::Contraction product, bool hopper) {
+  product.hopper = hopper;
   match.recipe = "matmul";
   match.why = "one matrix product (" + product.op + ") and pointwise work on its result";
   match.parameters = recipes::matmul_parameters(product);
@@ -130,12 +139,13 @@ State offer(RecipeMatch& match, recipes::Contraction product, std::string_view a
   return product;
 }
 
-State offer(RecipeMatch& match, recipes::Stages stages, std::string_view /*arch*/) {
-  Staged staged{std::move(stages), {}, {}};
+State offer(RecipeMatch& match, recipes::Stages stages, bool hopper) {
+  Staged staged{.stages = std::move(stages), .hopper = hopper};
   name_parameters(staged);
   const auto& list = staged.stages.list;
   bool reduces = std::any_of(list.begin(), list.end(), [](const Fused& f) { return f.reduces(); });
-  match.recipe = reduces ? "reduction" : "elementwise";
+  auto window = std::find_if(list.begin(), list.end(), [](const Fused& f) { return !!f.window; });
+  match.recipe = window != list.end() ? "windows" : reduces ? "reduction" : "elementwise";
   match.why = why_of(staged);
   list_parameters(staged, match);
   return staged;
@@ -152,8 +162,10 @@ Result<KernelProgram> program(const Task& task, const Staged& staged, const Json
   for (size_t i = 0; i < list.size(); ++i) {
     recipes::Label label{list.size() == 1 ? "" : std::to_string(i + 1)};
     Json own = params_of(staged, i, params);
-    parts.push_back(list[i].reduces() ? recipes::reduction_part(task, list[i], own, label)
-                                      : recipes::elementwise_part(task, list[i], own, label));
+    const Fused fused = recipes::relaxed(recipes::needed_accuracy(task, list[i]), list[i]);
+    parts.push_back(fused.window      ? recipes::window_part(task, fused, own, label)
+                    : fused.reduces() ? recipes::reduction_part(task, fused, own, label)
+                                      : recipes::elementwise_part(task, fused, own, label));
   }
   return recipes::assemble(task, staged.stages, parts);
 }
@@ -173,8 +185,9 @@ RecipeMatch match_recipe(const Task& task, std::string_view arch) {
     if (!form.error().where.empty()) match.why += " (node " + form.error().where + ")";
     return match;
   }
+  const bool hopper = arch == kHopperArch;
   match.state = std::make_shared<const State>(
-      std::visit([&](auto& f) { return offer(match, std::move(f), arch); }, *form));
+      std::visit([&](auto& f) { return offer(match, std::move(f), hopper); }, *form));
   return match;
 }
 

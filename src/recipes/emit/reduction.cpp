@@ -30,6 +30,7 @@ class Planner {
         vector == 1 ? "1" : fmt::format("{} % {} == 0 ? {} : 1", last, vector, vector);
     part_.defines[label_("VECTOR")] = label_("vector");
     limits();
+    if (kernel_.resident()) resident();
     if (kernel_.split()) scratch();
     for (const ReductionKernel::Launch& launch : kernel_.launches()) step(launch);
   }
@@ -53,7 +54,7 @@ class Planner {
   // Adds the requirements that the kernels take for granted.
   void limits() {
     std::string length = label_("length");
-    if (get("cached") != 0)
+    if (get("cached") == 1)
       part_.requirements.push_back(fmt::format("ceil_div({},{}{}) <= {}", length, side(),
                                                kernel_.row() ? "*" + label_("vector") : "",
                                                steps_of_thread(kernel_.nest(), params_)));
@@ -65,6 +66,16 @@ class Planner {
       part_.requirements.push_back(length + " <= 2000000000");
     else if (places)
       part_.requirements.push_back(length + " <= 4000000000");
+  }
+
+  // Sizes the shared memory that keeps a row.
+  void resident() {
+    part_.hopper = get("cluster") > 1;
+    const std::string shared = label_("on_chip"), vector = label_("vector");
+    part_.symbols[shared] = fmt::format("ceil_div(ceil_div({},{}),{})*{}*{}*{}", label_("length"),
+                                        vector, get("width") * get("cluster"), get("width"), vector,
+                                        element_bytes(fused_, kernel_.nest()));
+    part_.requirements.push_back(shared + " <= 225280");  // what a CTA of sm_90 has for them
   }
 
   void scratch() {
@@ -90,10 +101,14 @@ class Planner {
         kernel_.row() ? fmt::format("ceil_div({},{})", rows, get("threads") / side())
                       : fmt::format("ceil_div({}/{},{})", rows, label_("vector"), get("columns"));
     if (kernel_.split() && launch.whole_grid) grid += "*" + label_("parts");
+    if (kernel_.resident()) grid = fmt::format("{}*{}", rows, get("cluster"));
     Json json{{"id", launch.name}, {"kernel", launch.name}, {"when", rows + " > 0"}};
     json["grid"] = Json::array({grid, 1, 1});
     json["block"] = Json::array({get("threads"), 1, 1});
     json["args"] = args;
+    if (kernel_.resident()) json["shared_bytes"] = label_("on_chip");
+    if (kernel_.resident() && get("cluster") > 1)
+      json["cluster"] = Json::array({get("cluster"), 1, 1});
     part_.steps.push_back(json);
   }
 

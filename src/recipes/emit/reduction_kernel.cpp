@@ -12,23 +12,89 @@ namespace {
 
 constexpr int64_t kNarrow = 2'000'000'000;  // elements of a row that 32-bit indices can count
 
-PassOptions options(const Nest& nest, const Json& params) {
+PassOptions options(const Task& task, const Fused& fused, const Nest& nest, const Json& params) {
   auto on = [&](const char* name) { return params.at(name).get<int64_t>() != 0; };
-  return {!nest.reduced_inside, on("cached"), on("online"), params.at("parts").get<int64_t>() > 1};
+  return {.column = !nest.reduced_inside,
+          .cached = params.at("cached") == 1,
+          .online = on("online"),
+          .split = params.at("parts").get<int64_t>() > 1,
+          .resident = params.at("cached") == 2,
+          .accuracy = needed_accuracy(task, fused)};
+}
+
+// Declares which steps a thread takes of a row that stays in shared memory.
+std::string resident_range(int words) {
+  return fmt::format(
+      "  __shared__ float in_cluster[{}];\n"
+      "  const Index first = part * kWidth + lane, apart = kCluster * kWidth;\n"
+      "  const Index slots = first < steps ? (steps - first - 1) / apart + 1 : 0;\n"
+      "  const Index room = (steps + apart - 1) / apart, share = (room + kGroups - 1) / kGroups;",
+      words);
+}
+
+// Copies this thread's share of the row into its slots of shared memory.
+std::string keep_on_chip(const std::string& slots, const std::string& fetches,
+                         const std::string& reads) {
+  return "extern __shared__ __align__(16) unsigned char on_chip[];\n"
+         "unsigned char* next = on_chip;\n" +
+         slots +
+         "for (int group = 0; group < kGroups; ++group) {\n"
+         "  for (Index i = group * share; i < (group + 1) * share && i < slots; ++i) {\n"
+         "    const Index j = first + i * apart;\n" +
+         fetches +
+         "  }\n"
+         "  cutegen::end_group();\n"
+         "}\n"
+         "auto kept = [&](Index i, Index j) {\n"
+         "  Elements e;\n" +
+         indent(reads, 2) +
+         "\n  return e;\n"
+         "};\n";
+}
+
+// Declares the same for a row that the CTAs of a grid share.
+std::string split_range(bool row) {
+  return fmt::format(
+      "  // The CTAs of a row interleave their steps.\n"
+      "  const Index first = Index(part) * {0} + {1}, apart = "
+      "Index(parts) * {0};",
+      row ? "kWidth" : "kRows", row ? "lane" : "team");
 }
 
 }  // namespace
+
+bool stays(const Fused& fused, const Nest& nest, const Operand& operand) {
+  if (!varies(fused, operand) || stride(fused, operand, nest.reduced.back()).move != Move::next)
+    return false;
+  return std::any_of(nest.kept.begin(), nest.kept.end(),
+                     [&](const Loop& loop) {
+                       return loop.size > 1 && stride(fused, operand, loop).move != Move::none;
+                     }) ||
+         nest.rows() == 1;
+}
+
+int64_t element_bytes(const Fused& fused, const Nest& nest) {
+  int64_t bytes = 0;
+  for (const Operand& operand : fused.inputs)
+    if (stays(fused, nest, operand)) bytes += static_cast<int64_t>(size_of(operand.dtype));
+  return bytes;
+}
 
 int64_t steps_of_thread(const Nest& nest, const Json& params) {
   auto get = [&](const char* name) { return params.at(name).get<int64_t>(); };
   int64_t vector = get("vector");
   if (nest.reduced_inside) {
     if (nest.reduced.back().size % vector != 0) vector = 1;
-    int64_t per_step = get("width") * vector;
+    int64_t per_step = get("width") * get("cluster") * vector;
     return (nest.length() + per_step - 1) / per_step;
   }
   int64_t teams = std::max<int64_t>(1, get("threads") / get("columns"));
   return (nest.length() + teams - 1) / teams;
+}
+
+int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params) {
+  auto get = [&](const char* name) { return params.at(name).get<int64_t>(); };
+  return steps_of_thread(nest, params) * get("width") * get("vector") * element_bytes(fused, nest);
 }
 
 ReductionKernel::ReductionKernel(const Task& task, const Fused& fused, const Json& params,
@@ -39,7 +105,7 @@ ReductionKernel::ReductionKernel(const Task& task, const Fused& fused, const Jso
       nest_(make_nest(fused)),
       parts_(params.at("parts").get<int64_t>()),
       code_(fused),
-      passes_(fused, code_, options(nest_, params)) {
+      passes_(fused, code_, options(task, fused, nest_, params)) {
   auto text = common(task);
   if (!split()) {
     add_kernel(label_("reduction"), passes_.text(), 0, true);
@@ -114,16 +180,35 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
           : "";
   t["threads"] = params_.at("threads").dump();
   t[row() ? "width" : "columns"] = params_.at(row() ? "width" : "columns").dump();
-  t["constants"] = get("cached") != 0
+  t["constants"] = get("cached") == 1
                        ? fmt::format("constexpr int kItems = {};  // vectors kept in registers\n",
                                      steps_of_thread(nest_, params_))
                        : fmt::format("constexpr int kUnroll = {};\n", get("unroll"));
+  if (resident())
+    t["constants"] += fmt::format(
+        "constexpr int kCluster = {};  // CTAs that share a row\n"
+        "constexpr int kGroups = 4;   // of asynchronous copies\n",
+        get("cluster"));
+  if (row()) t["resident"] = resident() ? "#include <cutegen/resident.cuh>\n" : "";
   std::string elements;
   for (int leaf : passes_.leaves(Level::element)) {
     const Inst& inst = fused_.insts[static_cast<size_t>(leaf)];
     const std::string& name = passes_.input_tensor(static_cast<size_t>(inst.operand));
     elements += fmt::format("{} {}[kVector];\n", value_type(inst), name.substr(2));
-    loads_ += fmt::format("cutegen::load({}(_, j), e.{});\n", name, name.substr(2));
+    const std::string load = fmt::format("cutegen::load({}(_, j), e.{});\n", name, name.substr(2));
+    loads_ += load;
+    const Operand& operand = fused_.inputs[static_cast<size_t>(inst.operand)];
+    if (!stays(fused_, nest_, operand)) {
+      reads_ += load;
+      continue;
+    }
+    const std::string slot = code_.word("kept_" + fused_.names.at(operand.tensor));
+    slots_ += fmt::format(
+        "auto* const {0} = reinterpret_cast<cutegen::Pack<{1}, kVector>*>(next) + threadIdx.x;\n"
+        "next += sizeof(*{0}) * kThreads * room;\n",
+        slot, type_of(operand));
+    fetches_ += fmt::format("    cutegen::copy_async({} + i * kThreads, &{}(0, j));\n", slot, name);
+    reads_ += fmt::format("cutegen::load_slot({}[i * kThreads], e.{});\n", slot, name.substr(2));
   }
   t["elements"] = indent(elements, 2);
   for (Level level : {Level::element, Level::row})
@@ -166,18 +251,14 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   // The CTAs of a row have neighbouring numbers and interleave their steps. CTAs that run at the
   // same time then read neighbouring lines, which DRAM delivers 10% faster than distant lines.
   const bool shared = split() && launch.whole_grid;
-  t["block"] = shared ? "blockIdx.x / parts" : "blockIdx.x";
-  t["turn"] = !split() ? ""
-              : shared ? "  const int64_t part = blockIdx.x % parts;\n"
-                       : "  const int64_t part = 0;\n";
-  t["range"] = split() ? fmt::format(
-                             "  // The CTAs of a row interleave their steps.\n"
-                             "  const Index first = Index(part) * {0} + {1}, apart = "
-                             "Index(parts) * {0};",
-                             row() ? "kWidth" : "kRows", row() ? "lane" : "team")
-                       : "";
+  t["block"] = shared ? "blockIdx.x / parts" : resident() ? "blockIdx.x / kCluster" : "blockIdx.x";
+  t["turn"] = shared       ? "  const int64_t part = blockIdx.x % parts;\n"
+              : split()    ? "  const int64_t part = 0;\n"
+              : resident() ? "  const int part = blockIdx.x % kCluster;\n"
+                           : "";
+  t["range"] = resident() ? resident_range(passes_.all_words()) : split() ? split_range(row()) : "";
   t["loads"] = indent(loads_, 4);
-  t["body"] = indent(body, 2);
+  t["body"] = indent((resident() ? keep_on_chip(slots_, fetches_, reads_) : "") + body, 2);
   if (!kernels_.empty()) kernels_ += "\n";
   std::string text =
       fill(row() ? "kernels/reduction/row_kernel.cu" : "kernels/reduction/column_kernel.cu", t);

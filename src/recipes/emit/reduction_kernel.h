@@ -15,6 +15,13 @@
 
 namespace cutegen::recipes {
 
+// Whether an element operand stays in shared memory in a resident kernel: it differs between rows
+// and lies along the row without gaps.
+bool stays(const Fused& fused, const Nest& nest, const Operand& operand);
+// Bytes of shared memory that one element of the row takes in a resident kernel.
+int64_t element_bytes(const Fused& fused, const Nest& nest);
+// Bytes of shared memory of a CTA of a resident kernel, at the official shape.
+int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params);
 // Steps that a thread takes along the reduced axis, at the official shape.
 int64_t steps_of_thread(const Nest& nest, const Json& params);
 
@@ -33,6 +40,7 @@ class ReductionKernel {
   const Nest& nest() const { return nest_; }
   bool row() const { return nest_.reduced_inside; }
   bool split() const { return parts_ > 1; }
+  bool resident() const { return get("cached") == 2; }
   bool wide() const;  // 32 bits do not count the elements of a row
   std::vector<Parts> parts() const { return passes_.parts(); }
   using Stride = std::pair<std::string, std::string>;  // argument, expression
@@ -56,6 +64,7 @@ class ReductionKernel {
   Passes passes_;
   std::vector<Stride> strides_;
   std::string inputs_, outputs_, loads_;  // text that the kernels share
+  std::string fetches_, slots_, reads_;   // of a resident kernel: copies, slots, reads of a slot
   std::string kernels_, source_;
   std::vector<Launch> launches_;
 };

@@ -10,12 +10,20 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kMaxCached = 64;       // elements a thread may keep in registers
-constexpr int64_t kRegisters = 65536;    // of an SM, and so of a CTA
-constexpr int64_t kOtherRegisters = 24;  // of a thread, besides cached elements
-constexpr int64_t kLongRow = 16384;      // elements; a longer row is worth a CTA of 1024 threads
-constexpr int64_t kWanted = 1056;        // CTAs that fill a GPU: 8 for each of 132 SMs
-constexpr int64_t kLeastPart = 4096;     // elements of a row that are worth a CTA
+constexpr int64_t kMaxCached = 64;          // elements a thread may keep in registers
+constexpr int64_t kRegisters = 65536;       // of an SM, and so of a CTA
+constexpr int64_t kOtherRegisters = 24;     // of a thread, besides cached elements
+constexpr int64_t kLongRow = 16384;         // elements; a longer row is worth a CTA of 1024 threads
+constexpr int64_t kWanted = 1056;           // CTAs that fill a GPU: 8 for each of 132 SMs
+constexpr int64_t kLeastPart = 4096;        // elements of a row that are worth a CTA
+constexpr int64_t kFewCtas = 128;           // fewer leave SMs idle
+constexpr int64_t kWorthSplitting = 32768;  // elements of a row, if rows are few
+constexpr int64_t kLeastResident = 8192;    // elements of a row; registers keep a shorter one
+constexpr int64_t kRegisterRow = 32768;     // elements of a row that registers keep without spills
+constexpr int64_t kMostCluster = 16;        // CTAs; more than 8 need an opt-in, which cutegen takes
+constexpr int64_t kLittleShared = 8 * 1024;  // bytes of a row that are worth a CTA
+constexpr int64_t kHalfShared = 96 * 1024;   // fits twice into an SM of sm_90, once of any other
+constexpr int64_t kMostShared = 220 * 1024;  // of a CTA of sm_90, without its other variables
 constexpr int64_t kLong = int64_t{1} << 18;  // elements that one CTA should not reduce alone
 
 bool has_element_output(const Fused& fused) {
@@ -42,9 +50,42 @@ std::vector<int64_t> parts_worth_trying(const Nest& nest) {
   return list;
 }
 
+bool several_passes(const Fused& fused) {
+  return fused.max_depth() > 1 || has_element_output(fused);
+}
+
+// Sizes of a cluster whose CTAs can keep a row in shared memory, best first. Two CTAs should fit an
+// SM, so that one loads while the other computes. Empty if no cluster can, or registers do as well.
+std::vector<int64_t> clusters_worth_trying(const Fused& fused, bool hopper) {
+  const Nest nest = make_nest(fused);
+  std::vector<int64_t> list;
+  if (!nest.reduced_inside || !several_passes(fused) || nest.length() < kLeastResident) return list;
+  const int64_t bytes = nest.length() * element_bytes(fused, nest);
+  if (bytes == 0) return list;
+  auto add = [&](int64_t least, int64_t most) {
+    for (int64_t ctas = 1; ctas <= (hopper ? kMostCluster : 1); ctas *= 2)
+      if (bytes / ctas > least && bytes / ctas <= most) list.push_back(ctas);
+  };
+  add(kLittleShared, kHalfShared);
+  if (hopper) add(kHalfShared, kMostShared - kLittleShared);
+  return list;
+}
+
+// Chooses a row in the shared memory of a cluster: DRAM delivers it once.
+void keep_on_chip(const Fused& fused, const Nest& nest, int64_t ctas, Json& params) {
+  params["vector"] = vector_widths(fused, nest.reduced.back().size).front();
+  params["parts"] = 1;
+  params["cached"] = 2;
+  params["cluster"] = ctas;
+  params["width"] = params["threads"] = 512;
+  params["unroll"] = 4;
+  const auto joint = find_joint(fused);
+  params["online"] = joint && !joint->moments ? 1 : 0;
+}
+
 }  // namespace
 
-std::vector<RecipeParameter> reduction_parameters(const Fused& fused) {
+std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hopper) {
   Nest nest = make_nest(fused);
   int64_t innermost = nest.reduced_inside ? nest.reduced.back().size : nest.kept.back().size;
   std::vector<RecipeParameter> list{{"vector",
@@ -53,9 +94,14 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused) {
   if (auto parts = parts_worth_trying(nest); !parts.empty())
     list.push_back({"parts", "CTAs that share a row; their results are merged by the next kernel",
                     std::move(parts)});
-  bool several_passes = fused.max_depth() > 1 || has_element_output(fused);
-  if (several_passes)
-    list.push_back({"cached", "1: keep what was read in registers between the passes", {1, 0}});
+  const auto clusters = clusters_worth_trying(fused, hopper);
+  if (several_passes(fused))
+    list.push_back({"cached",
+                    "where elements stay between the passes; 1: in registers, 2: in shared memory",
+                    clusters.empty() ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{2, 1, 0}});
+  if (clusters.size() > 1)
+    list.push_back(
+        {"cluster", "CTAs of a cluster that keep a row in their shared memory", clusters});
   if (auto joint = find_joint(fused))
     list.push_back({"online",
                     joint->moments ? "1: mean and sum of squares about it in one pass"
@@ -76,15 +122,17 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused) {
   return list;
 }
 
-Json reduction_safe(const Fused& fused) {
+Json reduction_safe(const Fused& fused, bool hopper) {
   Nest nest = make_nest(fused);
   auto parts = parts_worth_trying(nest);
+  const bool split = nest.length() > kLong || (nest.reduced_inside && ctas(nest) * 2 <= kFewCtas &&
+                                               nest.length() >= kWorthSplitting);
   Json params{{"vector", 1},
-              {"parts", parts.empty() || nest.length() <= kLong ? 1 : parts.front()},
+              {"parts", parts.empty() || !split ? 1 : parts.front()},
               {"cached", 0},
               {"online", 0}};
   if (nest.reduced_inside)
-    params["width"] = 256;
+    params["width"] = 256, params["cluster"] = 1;
   else
     params["columns"] = 32;
   params["unroll"] = 1;
@@ -97,17 +145,28 @@ Json reduction_safe(const Fused& fused) {
   if (joint && joint->moments && nest.length() > kLongRow) params["online"] = 1;
   if (nest.reduced_inside && long_row && params["parts"] == 1)
     params["width"] = params["threads"] = 1024;
+  // Fewer CTAs than SMs leave bandwidth unused. So few rows stay in L2 between the passes anyway.
+  const auto clusters = clusters_worth_trying(fused, hopper);
+  const auto enough = std::find_if(clusters.begin(), clusters.end(),
+                                   [&](int64_t ctas) { return nest.rows() * ctas >= kFewCtas; });
+  if (hopper && nest.length() > kRegisterRow && enough != clusters.end())
+    keep_on_chip(fused, nest, *enough, params);
   return params;
 }
 
-bool reduction_legal(const Fused& fused, const Json& params) {
+bool reduction_legal(const Fused& fused, const Json& params, bool hopper) {
   Nest nest = make_nest(fused);
   auto get = [&](const char* name) { return params.at(name).get<int64_t>(); };
   int64_t threads = get("threads"), side = get(nest.reduced_inside ? "width" : "columns");
   if (side > threads || threads % side != 0) return false;
   if (get("online") != 0 && !find_joint(fused)) return false;
+  const int64_t cluster = nest.reduced_inside ? get("cluster") : 1;
+  if (cluster > 1 && (!hopper || get("cached") != 2)) return false;
   if (get("cached") == 0) return true;
-  if (get("parts") > 1) return false;  // the next kernel could not read cached registers
+  if (get("parts") > 1) return false;  // the next kernel could not read what this one cached
+  if (get("cached") == 2)
+    return nest.reduced_inside && side == threads && element_bytes(fused, nest) > 0 &&
+           resident_bytes(fused, nest, params) <= (hopper ? kMostShared : kHalfShared);
   int64_t operands = std::max<int64_t>(1, static_cast<int64_t>(fused.inputs.size()));
   int64_t most = std::min(kMaxCached, kRegisters / threads - kOtherRegisters);
   return steps_of_thread(nest, params) * get("vector") * operands <= most;

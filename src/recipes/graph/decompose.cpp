@@ -123,6 +123,7 @@ class Rewriter {
   Result<bool> nll();
   Result<bool> batch_norm();
   Result<bool> group_norm();
+  Result<bool> convolution();
   Result<bool> max_with_index(const std::string& base);
   Result<bool> variance_and_mean(const std::string& base);
   const Value* tensor(size_t index, const std::string& keyword) const {
@@ -148,6 +149,7 @@ Result<bool> Rewriter::run() {
   if (base == "native_batch_norm" || base == "_native_batch_norm_legit_no_training")
     return batch_norm();
   if (base == "native_group_norm") return group_norm();
+  if (base == "convolution") return convolution();
   if ((base == "max" || base == "min") && node_.outputs.size() == 2) return max_with_index(base);
   if (base == "var_mean" || base == "std_mean") return variance_and_mean(base);
   return false;
@@ -251,6 +253,22 @@ Result<bool> Rewriter::group_norm() {
   std::string normal = write_.standardized(seen, {2, 3}, *eps);
   write_.scaled(write_.view("channels", normal, x->shape), argument(node_, 1, "weight"),
                 argument(node_, 2, "bias"), 1);
+  return true;
+}
+
+// convolution(x, weight, bias, ...): the bias becomes pointwise work.
+Result<bool> Rewriter::convolution() {
+  if (argument(node_, 2, "bias").is_null()) return false;
+  const Value* bias = tensor(2, "bias");
+  const Value& result = node_.outputs[0];
+  if (!bias || bias->shape.size() != 1 || result.shape.size() < 3) return refuse("its bias");
+  std::vector<Json> args = node_.args;
+  if (args.size() <= 2) return refuse("its bias is not a positional argument");
+  args[2] = nullptr;
+  std::string window = write_.add("window", node_.op, std::move(args), result.shape);
+  out_.graph.nodes.back().outputs[0].dtype = result.dtype;
+  out_.graph.nodes.back().kwargs = node_.kwargs;
+  write_.scaled(window, nullptr, argument(node_, 2, "bias"), 1);
   return true;
 }
 

@@ -74,6 +74,14 @@ Result<void> find_extents(Fused& fused) {
     if (!operand->reshaped) from_axes(fused, *operand);
   for (const Operand* operand : operands)
     if (operand->reshaped) from_reshape(fused, *operand);
+  // An axis of size 1 that no tensor has was added by the graph (unsqueeze), so it stays 1.
+  for (size_t i = 0; i < fused.axes.size(); ++i)
+    if (fused.axes[i].size == 1 && fused.axes[i].extent.empty() &&
+        std::none_of(operands.begin(), operands.end(), [&](const Operand* operand) {
+          return std::find(operand->axes.begin(), operand->axes.end(), static_cast<int>(i)) !=
+                 operand->axes.end();
+        }))
+      fused.axes[i].extent = "1";
   for (size_t i = 0; i < fused.axes.size(); ++i)
     if (fused.axes[i].extent.empty())
       return unsupported_error(fmt::format("the size of axis {} is not a tensor's", i));

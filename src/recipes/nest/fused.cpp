@@ -69,7 +69,9 @@ std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string
 // Fails at the first operator that no recipe has a rule for.
 Result<void> check_operators(const Graph& graph, const std::vector<const Node*>& nodes) {
   for (const Node* node : nodes) {
-    if (is_view(*node) || is_fill(*node) || node->op.find("getitem") != std::string::npos) continue;
+    if (is_window(*node) || is_view(*node) || is_fill(*node) ||
+        node->op.find("getitem") != std::string::npos)
+      continue;
     CG_TRY(auto reduction, find_reduction(graph, *node));
     if (reduction) continue;
     CG_TRY(auto pointwise, lower_pointwise(*node));
@@ -185,6 +187,11 @@ Attempt fuse(const Region& region) {
     std::vector<std::string> wanted;
     for (const Region::Output& output : region.outputs) wanted.push_back(output.value);
     auto nodes = nodes_above(graph, std::move(wanted), region.kept);
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
+      if (is_window(**node) && !region.kept.count((*node)->outputs.front().name)) {
+        cut = (*node)->outputs.front().name;
+        return unsupported_error("no recipe fuses " + (*node)->op + " here", (*node)->id);
+      }
     CG_CHECK(check_operators(graph, nodes));
     CG_TRY(std::vector<Axis> axes, find_axes(region, nodes, cut));
     Builder builder(region, std::move(axes));

@@ -12,10 +12,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "recipes/graph/decompose.h"
+#include "recipes/graph/windows.h"
 
 namespace cutegen::recipes {
 
@@ -63,6 +65,13 @@ struct FusedOutput {
 // A size that a kernel computes with: its parameter's name, and what the plan passes.
 using SizeParameter = std::pair<std::string, std::string>;
 
+// A leaf that the kernel computes itself: a convolution or pooling over the axes of the nest.
+struct WindowLeaf {
+  Window window;
+  int inst = -1;
+  Operand input, weight;
+};
+
 struct Fused {
   std::map<std::string, std::string> names;  // tensor -> identifier, in plans and kernels
   std::vector<SizeParameter> sizes;
@@ -70,6 +79,7 @@ struct Fused {
   std::vector<Inst> insts;
   std::vector<Operand> inputs;
   std::vector<FusedOutput> outputs;
+  std::optional<WindowLeaf> window;
   bool reduces() const;
   int max_depth() const;
 };

@@ -63,13 +63,19 @@ Nest make_nest(const Fused& fused) {
 }
 
 std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
-  size_t bytes = 1;
-  for (const FusedOutput& output : fused.outputs)
-    bytes = std::max(bytes, size_of(output.operand.dtype));
-  for (const Operand& operand : fused.inputs) bytes = std::max(bytes, size_of(operand.dtype));
+  size_t widest = 1, narrowest = 8;  // bytes; masks of one byte set no width
+  auto add = [&](DType dtype) {
+    widest = std::max(widest, size_of(dtype));
+    if (size_of(dtype) > 1) narrowest = std::min(narrowest, size_of(dtype));
+  };
+  for (const FusedOutput& output : fused.outputs) add(output.operand.dtype);
+  for (const Operand& operand : fused.inputs) add(operand.dtype);
+  if (widest == 1) narrowest = 2;
   std::vector<int64_t> widths;
   for (int64_t width : {8, 4, 2, 1})
-    if (size % width == 0 && width * static_cast<int64_t>(bytes) <= 16) widths.push_back(width);
+    if (size % width == 0 && width * static_cast<int64_t>(narrowest) <= 16 &&
+        width * static_cast<int64_t>(widest) <= 32)
+      widths.push_back(width);
   return widths;
 }
 

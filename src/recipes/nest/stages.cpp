@@ -7,6 +7,7 @@
 
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
+#include "recipes/nest/windowed.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -37,6 +38,7 @@ class Solver {
       stages.list.push_back(std::move(made.fused));
     }
     stages.list.push_back(std::move(last));
+    fuse_after_windows(stages, names_);
     for (Fused& fused : stages.list) fused.names = names_;
     return stages;
   }
@@ -53,6 +55,8 @@ class Solver {
       if (a.fused) return std::move(*a.fused);
       bool own = std::any_of(outputs.begin(), outputs.end(),
                              [&](const Region::Output& o) { return o.value == a.cut; });
+      const Node* cut = source_.graph.producer(a.cut);
+      if (cut && is_window(*cut)) own = false;  // the output becomes a copy of the window's result
       if (a.cut.empty() || own || kept_.count(a.cut) || open_ >= kMostKept)
         return fail(a.fused.error());
       CG_CHECK(keep(a.cut));
@@ -67,15 +71,34 @@ class Solver {
     ++open_;
     names_[name] = words_.unique(name);
     Outputs outputs{{name, name, value->dtype, true}};
-    CG_TRY(Fused fused, solve(outputs));
+    const Node* producer = source_.graph.producer(name);
+    if (producer && is_window(*producer)) CG_CHECK(keep_operands(*producer));
+    CG_TRY(Fused fused, producer && is_window(*producer) ? windowed(*producer) : solve(outputs));
     kept_[name] = fused.outputs[0].operand.extents;
     made_.push_back({std::move(outputs), std::move(fused)});
     return {};
   }
 
+  // Windows read tensors: computed operands are kept first.
+  Result<void> keep_operands(const Node& node) {
+    CG_TRY(auto window, find_window(source_.graph, node));
+    for (const std::string& operand : {window->input, window->weight})
+      if (source_.graph.producer(operand) && !kept_.count(operand)) CG_CHECK(keep(operand));
+    return {};
+  }
+
+  Result<Fused> windowed(const Node& node) const {
+    CG_TRY(auto window, find_window(source_.graph, node));
+    return window_stage(Region{source_, names_, kept_, {}}, *window, node.outputs.front());
+  }
+
   // Merges neighbouring stages that fit into one nest, so that they share their reads.
   void merge_neighbours() {
     for (size_t i = 0; i + 1 < made_.size();) {
+      if (made_[i].fused.window || made_[i + 1].fused.window) {
+        ++i;
+        continue;
+      }
       Outputs both = made_[i].outputs;
       both.insert(both.end(), made_[i + 1].outputs.begin(), made_[i + 1].outputs.end());
       Kept others = kept_;

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix product on Hopper's tensor cores: C(m, n) = sum over k of A(m, k) * B(n, k).
+//
+// Contract: needs sm_90a. The product multiplies Element (half_t, bfloat16_t) and sums in float. The
+// last warpgroup or warp (the producer) loads tiles; the others (the consumers) multiply. The tensor
+// cores read both orders of an operand in memory, so nothing is transposed.
+//
+// run() takes two tensor maps, which describe (along, across, batch): `along` is the contiguous
+// axis. Without maps (Tma false) the producer copies by address: any stride, alignment and type.
+// Elements beyond the edges read as zero. A CTA may compute several tiles, one after the other;
+// the producer loads the next tile while the consumers write.
+//
+// Cluster 2: two CTAs, neighbours in m, share the tiles of B. Each loads half and sends it to both.
+// Then cluster_tile() gives the tile of a CTA, and the grid has kCluster CTAs for each pair.
+//
+// Example: Gemm gemm; gemm.begin(storage);
+//          for (int id = blockIdx.x; id < tiles; id += gridDim.x)
+//            if (gemm.run(map_a, map_b, 0, 0, tile_of(id), 0, tiles_k, storage))
+//              gemm.each<2>(tile_of(id), [&](float const (&c)[2], int m, int n) { ... });
+//          gemm.end();
+#pragma once
+
+#include <cute/arch/copy_sm90_desc.hpp>
+#include <cute/arch/copy_sm90_tma.hpp>
+#include <cutlass/arch/reg_reconfig.h>
+#include <cutegen/gemm_tile.cuh>
+
+namespace cutegen {
+
+// The tile of CTA `id`. The CTAs of a cluster are neighbours in m.
+template <int Cluster>
+CUTE_DEVICE TileIndex cluster_tile(int id, int tiles_m, int tiles_n) {
+  const TileIndex pair = tile_index(id / Cluster, cute::ceil_div(tiles_m, Cluster), tiles_n);
+  return {pair.m * Cluster + id % Cluster, pair.n};
+}
+
+// A tile that wgmma reads: lines of 128 bytes along the contiguous axis, whose eight chunks are
+// swizzled. If rows are contiguous, the tile consists of blocks as wide as a line.
+template <class Element, int Rows, bool AlongDepth>
+struct LineTile {
+  static constexpr int kLine = 128 / sizeof(Element), kDepth = kLine, kChunk = kLine / 8;
+  static constexpr int kElements = Rows * kDepth;
+  static constexpr auto kMajor =
+      AlongDepth ? cute::SM90::GMMA::Major::K : cute::SM90::GMMA::Major::MN;
+  using Atom = cute::conditional_t<AlongDepth, cute::GMMA::Layout_K_SW128_Atom<Element>,
+                                   cute::GMMA::Layout_MN_SW128_Atom<Element>>;
+  using Order = cute::conditional_t<AlongDepth, cute::Step<cute::_1, cute::_2>,
+                                    cute::Step<cute::_2, cute::_1>>;
+  using Layout = decltype(cute::tile_to_shape(
+      Atom{}, cute::Shape<cute::Int<Rows>, cute::Int<kDepth>>{}, Order{}));
+  // The offset of a chunk. `along` and `across` count elements; `along` is the contiguous axis.
+  static CUTE_DEVICE int at(int along, int across) {
+    const int block = AlongDepth ? 0 : along / kLine, chunk = along % kLine / kChunk;
+    return block * (kLine * kDepth) + across * kLine + (chunk ^ across % 8) * kChunk;
+  }
+  // Describes the operand of an instruction for kRows rows.
+  template <int kRows>
+  static CUTE_DEVICE cute::SM90::GMMA::DescriptorIterator descriptor(Element const* tile) {
+    auto whole = cute::make_tensor(cute::make_smem_ptr(tile), Layout{});
+    return {cute::SM90::GMMA::make_gmma_desc<kMajor>(
+        cute::local_tile(whole, cute::Shape<cute::Int<kRows>, cute::Int<kLine / 4>>{},
+                         cute::make_coord(0, 0)))};
+  }
+  // From one instruction to the next along the depth, in units of 16 bytes.
+  static constexpr int kStep = AlongDepth ? 2 : kLine / 4 * 128 / 16;
+};
+
+// Copies tiles of an operand by address. A thread moves chunks of 16 bytes of shared memory, in
+// accesses of Vector elements.
+template <class T, class Element, int Rows, int Vector, bool AlongDepth, class RowStride,
+          class DepthStride>
+class ChunkLoader {
+  using Tile = LineTile<Element, Rows, AlongDepth>;
+  static constexpr int kChunk = Tile::kChunk, kDepth = Tile::kDepth;
+  static constexpr int kAlong = (AlongDepth ? kDepth : Rows) / kChunk;  // chunks in a line
+  static constexpr int kLines = AlongDepth ? Rows : kDepth, kLineStep = 128 / kAlong;
+  static constexpr int kBytes = Vector * sizeof(T);
+  static constexpr bool kAsync = cute::is_same_v<T, Element> && kBytes >= 4;
+
+ public:
+  template <class Global>
+  CUTE_DEVICE ChunkLoader(Global const& global, int tile, int first, int thread)
+      : thread_(thread),
+        from_(&global(tile * Rows, first * kDepth)),
+        row_stride_(cute::stride<0>(global)),
+        depth_stride_(cute::stride<1>(global)),
+        rows_(cute::size<0>(global) - tile * Rows),
+        depth_(cute::size<1>(global) - first * kDepth) {}
+
+  // Copies the next tile. The copies may still be in flight.
+  CUTE_DEVICE void send(Element* to) {
+    const int along = thread_ % kAlong * kChunk;
+    CUTE_UNROLL
+    for (int i = 0; i < kLines / kLineStep; ++i) {
+      const int across = thread_ / kAlong + i * kLineStep;
+      move(along, across, to + Tile::at(along, across));
+    }
+    from_ += kDepth * depth_stride_;
+    depth_ -= kDepth;
+  }
+
+ private:
+  CUTE_DEVICE void move(int along, int across, Element* to) const {
+    const int row = AlongDepth ? across : along, depth = AlongDepth ? along : across;
+    const int left = across < (AlongDepth ? rows_ : depth_) ? (AlongDepth ? depth_ : rows_) - along
+                                                             : 0;
+    T const* from = from_ + row * int64_t(row_stride_) + depth * int64_t(depth_stride_);
+    const int64_t step = AlongDepth ? int64_t(depth_stride_) : int64_t(row_stride_);
+    Pack<Element, kChunk> chunk;
+    CUTE_UNROLL
+    for (int v = 0; v < kChunk; v += Vector) {
+      if constexpr (kAsync) {
+        using Word = cute::uint_bit_t<8 * kBytes>;
+        using Copy = cute::conditional_t<kBytes == 16, cute::SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<Word>,
+                                         cute::SM80_CP_ASYNC_CACHEALWAYS_ZFILL<Word>>;
+        Copy::copy(*reinterpret_cast<Word const*>(from + v),
+                   *reinterpret_cast<Word*>(to + v), v < left);
+      } else {
+        Pack<T, Vector> pack{};
+        if (v < left) pack = *reinterpret_cast<Pack<T, Vector> const*>(from + v * step);
+        CUTE_UNROLL
+        for (int j = 0; j < Vector; ++j)
+          chunk.element[v + j] = static_cast<Element>(to_float(pack.element[j]));
+      }
+    }
+    if constexpr (!kAsync) *reinterpret_cast<Pack<Element, kChunk>*>(to) = chunk;
+  }
+
+  int thread_;  // of the producer
+  T const* from_;
+  RowStride row_stride_;
+  DepthStride depth_stride_;
+  int rows_, depth_;  // of the operand, from the tile on
+};
+
+template <class Element, class TA, class TB, int TileM, int TileN, int Stages, int VectorA,
+          int VectorB, bool DepthA, bool DepthB, bool Tma, int Cluster>
+struct WgmmaGemm {
+  static constexpr int kConsumers = TileM >= 128 ? 2 : 1;              // warpgroups
+  static constexpr int kBlocks = TileM / (64 * kConsumers);            // of 64 rows, of a consumer
+  static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // of a thread
+  // CTAs that an SM holds. If it holds one, the producer is a warpgroup, which gives its registers
+  // to the consumers. They come first: a warpgroup starts at a multiple of four warps.
+  static constexpr int kResident = kResults <= 64 && (Tma || kConsumers == 1) ? 2 : 1;
+  static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // threads
+  static constexpr int kFirstProducer = 128 * kConsumers;
+  static constexpr int kThreads = kFirstProducer + kProducers;
+  static constexpr int kVector = 8;  // most neighbouring results that each() gives a thread
+  static constexpr bool kTma = Tma;
+  static constexpr int kCluster = Tma ? Cluster : 1;
+  using TileA = LineTile<Element, TileM, DepthA>;
+  using TileB = LineTile<Element, TileN, DepthB>;
+  static constexpr int kTileK = TileA::kDepth;
+  static_assert(TileM % 64 == 0 && TileN % 64 == 0 && kResults <= 128 && Stages > 1);
+  static_assert(sizeof(Element) == 2, "wgmma transposes 16-bit types only");
+
+  using Op = decltype(cute::SM90::GMMA::ss_op_selector<
+                      Element, Element, float,
+                      cute::Shape<cute::_64, cute::Int<TileN>, cute::Int<kTileK / 4>>,
+                      TileA::kMajor, TileB::kMajor>());
+  struct alignas(1024) Storage {
+    Element a[Stages][TileA::kElements], b[Stages][TileB::kElements];
+    uint64_t full[Stages], empty[Stages];
+  };
+
+  float results[kBlocks][kPart];
+
+  // Must come first, in all threads.
+  CUTE_DEVICE void begin(Storage& storage) {
+    if (threadIdx.x == 0) {
+      for (int s = 0; s < Stages; ++s) {
+        cute::initialize_barrier(storage.full[s], Tma ? 1 : kProducers);
+        cute::initialize_barrier(storage.empty[s], 4 * kConsumers * kCluster);
+      }
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    if constexpr (kCluster > 1) cute::cluster_sync();
+    else __syncthreads();
+    if (threadIdx.x < kFirstProducer) take_registers();
+    else release_registers();
+  }
+
+  // Multiplies the depth tiles [first, last) of one tile. Returns false in the producer, which may
+  // run ahead into the next tile. batch_a, batch_b: coordinates along the third axis of the maps.
+  CUTE_DEVICE bool run(cute::TmaDescriptor const& a, cute::TmaDescriptor const& b, int batch_a,
+                       int batch_b, TileIndex tile, int first, int last, Storage& storage) {
+    static_assert(Tma);
+    if (threadIdx.x < kFirstProducer) return consume(first, last, storage);
+    if (threadIdx.x == kFirstProducer)
+      load_by_map(a, b, batch_a, batch_b, tile, first, last, storage);
+    return false;
+  }
+
+  template <class A, class B>
+  CUTE_DEVICE bool run(A const& a, B const& b, TileIndex tile, int first, int last,
+                       Storage& storage) {
+    static_assert(!Tma);
+    if (threadIdx.x < kFirstProducer) return consume(first, last, storage);
+    load_by_address(a, b, tile, first, last, storage);
+    return false;
+  }
+
+  // Must come last, in all threads: a neighbour may still signal this CTA.
+  CUTE_DEVICE void end() {
+    if constexpr (kCluster > 1) cute::cluster_sync();
+  }
+
+  // Calls f(results, m, n) for every run of V neighbours along n; V is 1, 2 or 8. All threads of a
+  // warp must call it.
+  template <int V, class F>
+  CUTE_DEVICE void each(TileIndex tile, F&& f) const {
+    static_assert(V == 1 || V == 2 || V == 8);
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int row = tile.m * TileM + warp / 4 * 64 * kBlocks + warp % 4 * 16 + lane / 4;
+    const int column = tile.n * TileN;
+    CUTE_UNROLL
+    for (int block = 0; block < kBlocks; ++block) {
+      CUTE_UNROLL
+      for (int i = 0; i < kPart; i += V) {
+        const int m = row + block * 64;
+        float c[V];
+        if constexpr (V == 8) {  // i counts half of 4 groups of 8 columns, and half of the rows
+          const int first = i / 16 * 16 + i / 8 % 2 * 2;
+          gather(results[block], first, c);
+          f(c, m + i / 8 % 2 * 8, column + first / 16 * 32 + lane % 4 * 8);
+        } else {
+          CUTE_UNROLL
+          for (int v = 0; v < V; ++v) c[v] = results[block][i + v];
+          f(c, m + i / 2 % 2 * 8, column + i / 4 * 8 + lane % 4 * 2 + i % 2);
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr int kTileBytes = int(sizeof(Element)) * (TileA::kElements + TileB::kElements);
+
+  // Four lanes have two columns each of four groups of 8 columns: from[first + 4 * group]. Gives
+  // each lane the 8 columns of one group: a transposition of 4 x 4 pairs.
+  static CUTE_DEVICE void gather(float const (&from)[kPart], int first, float (&to)[8]) {
+    CUTE_UNROLL
+    for (int i = 0; i < 8; ++i) to[i] = from[first + i / 2 * 4 + i % 2];
+    CUTE_UNROLL
+    for (int step = 1; step < 4; step *= 2) {
+      const bool upper = threadIdx.x & step;
+      CUTE_UNROLL
+      for (int i = 0; i < 4; ++i) {  // the lower of two pairs of elements
+        const int pair = step == 1 ? i / 2 * 2 : i / 2, low = 2 * pair + i % 2, high = low + 2 * step;
+        const float got = __shfl_xor_sync(0xffffffffu, upper ? to[low] : to[high], step);
+        to[low] = upper ? got : to[low];
+        to[high] = upper ? to[high] : got;
+      }
+    }
+  }
+
+  // A thread has 168 registers at launch.
+  static constexpr bool kGives = kConsumers == 2 && kResident == 1;
+  static CUTE_DEVICE void release_registers() {
+    if constexpr (kGives) cutlass::arch::warpgroup_reg_dealloc<Tma ? 40 : 56>();
+  }
+  static CUTE_DEVICE void take_registers() {
+    if constexpr (kGives) cutlass::arch::warpgroup_reg_alloc<Tma ? 232 : 224>();
+  }
+
+  CUTE_DEVICE void load_by_map(cute::TmaDescriptor const& a, cute::TmaDescriptor const& b,
+                               int batch_a, int batch_b, TileIndex tile, int first, int last,
+                               Storage& storage) {
+    const int rank = kCluster > 1 ? int(cute::block_rank_in_cluster()) : 0;
+    for (int step = first; step < last; ++step, advance()) {
+      const int stage = stage_;
+      cute::wait_barrier(storage.empty[stage], phase_ ^ 1);
+      cute::set_barrier_transaction_bytes(storage.full[stage], kTileBytes);
+      load<TileA, TileM, 1, DepthA>(a, storage.a[stage], storage.full[stage], 0, step, tile.m,
+                                    batch_a);
+      load<TileB, TileN, kCluster, DepthB>(b, storage.b[stage], storage.full[stage], rank, step,
+                                           tile.n, batch_b);
+    }
+  }
+
+  // Loads part `part` of a tile, and sends it to all CTAs of the cluster if there are Parts.
+  template <class Tile, int Rows, int Parts, bool AlongDepth>
+  static CUTE_DEVICE void load(cute::TmaDescriptor const& map, Element* to, uint64_t& full,
+                               int part, int step, int tile, int batch) {
+    constexpr int kRows = Rows / Parts, kWidth = AlongDepth ? kRows : Tile::kLine;
+    static_assert(kRows % kWidth == 0, "a part consists of whole blocks");
+    const int depth = step * Tile::kDepth;
+    CUTE_UNROLL
+    for (int i = 0; i < kRows; i += kWidth) {
+      const int within = part * kRows + i, row = tile * Rows + within;
+      const int along = AlongDepth ? depth : row, across = AlongDepth ? row : depth;
+      Element* target = to + within * Tile::kLine;
+      const auto hint = static_cast<uint64_t>(cute::TMA::CacheHintSm90::EVICT_NORMAL);
+      if constexpr (Parts > 1)
+        cute::SM90_TMA_LOAD_MULTICAST_3D::copy(&map, &full, (1 << Parts) - 1, hint, target, along,
+                                               across, batch);
+      else
+        cute::SM90_TMA_LOAD_3D::copy(&map, &full, hint, target, along, across, batch);
+    }
+  }
+
+  template <class A, class B>
+  CUTE_DEVICE void load_by_address(A const& a, B const& b, TileIndex tile, int first, int last,
+                                   Storage& storage) {
+    ChunkLoader<TA, Element, TileM, VectorA, DepthA, decltype(cute::stride<0>(a)),
+                decltype(cute::stride<1>(a))>
+        load_a(a, tile.m, first, threadIdx.x - kFirstProducer);
+    ChunkLoader<TB, Element, TileN, VectorB, DepthB, decltype(cute::stride<0>(b)),
+                decltype(cute::stride<1>(b))>
+        load_b(b, tile.n, first, threadIdx.x - kFirstProducer);
+    for (int step = first; step < last; ++step, advance()) {
+      cute::wait_barrier(storage.empty[stage_], phase_ ^ 1);
+      load_a.send(storage.a[stage_]);
+      load_b.send(storage.b[stage_]);
+      cute::cp_async_fence();
+      if (step > first) {
+        cute::cp_async_wait<1>();
+        publish(storage.full[before()]);
+      }
+    }
+    cute::cp_async_wait<0>();
+    if (first < last) publish(storage.full[before()]);
+  }
+
+  // Tells the consumers that this thread's part of a stage is there.
+  static CUTE_DEVICE void publish(uint64_t& full) {
+    cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
+    cute::arrive_barrier(full);
+  }
+
+  CUTE_DEVICE bool consume(int first, int last, Storage& storage) {
+    auto sums = cute::make_tensor<float>(
+        cute::Shape<cute::Int<kPart>, cute::Int<kBlocks>>{});
+    cute::clear(sums);
+    cute::MMA_Atom<Op> atom;
+    for (int step = first; step < last; ++step, advance()) {
+      cute::wait_barrier(storage.full[stage_], phase_);
+      multiply(atom, storage.a[stage_], storage.b[stage_], sums);
+      if (step > first) {  // the step before is done
+        cute::warpgroup_wait<1>();
+        release(storage.empty[before()]);
+      }
+    }
+    cute::warpgroup_wait<0>();
+    cute::warpgroup_fence_operand(sums);
+    if (first < last) release(storage.empty[before()]);
+    CUTE_UNROLL
+    for (int block = 0; block < kBlocks; ++block) {
+      CUTE_UNROLL
+      for (int i = 0; i < kPart; ++i) results[block][i] = sums(i, block);
+    }
+    return true;
+  }
+
+  CUTE_DEVICE int before() const { return stage_ == 0 ? Stages - 1 : stage_ - 1; }
+  CUTE_DEVICE void advance() {
+    if (++stage_ == Stages) stage_ = 0, phase_ ^= 1;
+  }
+
+  template <class Sums>
+  static CUTE_DEVICE void multiply(cute::MMA_Atom<Op>& atom, Element const* a, Element const* b,
+                                   Sums& sums) {
+    const int consumer = threadIdx.x / 128;
+    const auto from_a =
+        TileA::template descriptor<64>(a + consumer * kBlocks * 64 * TileA::kLine);
+    const auto from_b = TileB::template descriptor<TileN>(b);
+    constexpr int kBlock = 64 * 128 / 16;  // from one block of A to the next
+    atom.accumulate_ = cute::SM90::GMMA::ScaleOut::One;
+    cute::warpgroup_fence_operand(sums);
+    cute::warpgroup_arrive();
+    CUTE_UNROLL
+    for (int k = 0; k < 4; ++k) {
+      CUTE_UNROLL
+      for (int block = 0; block < kBlocks; ++block)
+        cute::gemm(atom,
+                   cute::make_tensor(from_a + (k * TileA::kStep + block * kBlock),
+                                     cute::Layout<cute::_1>{}),
+                   cute::make_tensor(from_b + k * TileB::kStep, cute::Layout<cute::_1>{}),
+                   sums(cute::_, block));
+    }
+    cute::warpgroup_commit_batch();
+  }
+
+  // Tells the producers of all CTAs in the cluster that this warp is done with a stage.
+  static CUTE_DEVICE void release(uint64_t& empty) {
+    __syncwarp();
+    const int lane = threadIdx.x % 32;
+    if (lane >= kCluster) return;
+    if constexpr (kCluster > 1) {
+      const uint32_t own = cute::cast_smem_ptr_to_uint(&empty);
+      asm volatile(
+          "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;\n"
+          "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(own),
+          "r"(lane)
+          : "memory");
+    } else {
+      cute::arrive_barrier(empty);
+    }
+  }
+
+  int stage_ = 0, phase_ = 0;  // of this thread, in the ring of stages
+};
+
+}  // namespace cutegen

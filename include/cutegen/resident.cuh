@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that stay in shared memory between passes, in one CTA or in the CTAs of a cluster.
+//
+// Contract: each thread copies its own vectors into its own slots of shared memory and alone reads
+// them back, so the copies need no barrier. copy_async starts a copy (sm_80 and later), end_group
+// closes a group, wait_groups waits until at most `pending` groups (0 to 3) are in flight.
+// combine_cluster gives all threads of a cluster of Ctas (1 to 16, a power of 2) the total of what
+// each CTA agrees on; `slot` is shared memory that no other combination uses. After the last
+// combination, leave_cluster keeps a CTA alive while others read from it (sm_90 and later).
+//
+// Example: copy_async(&kept[i], &x[i]); end_group(); wait_groups(0); sum.add(kept[i].element[0]);
+//          combine_row<kWidth>(sum, shared); combine_cluster<8>(sum, slot); ... leave_cluster<8>();
+#pragma once
+
+#include <cutegen/reduce.cuh>
+#include <cutegen/vec.cuh>
+
+namespace cutegen {
+
+template <class T, int V>
+CUTE_DEVICE void copy_async(Pack<T, V>* to, T const* from) {
+  constexpr int kBytes = sizeof(Pack<T, V>);
+  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if constexpr (kBytes % 16 == 0) {
+    CUTE_UNROLL
+    for (int b = 0; b < kBytes; b += 16)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + b),
+                   "l"(reinterpret_cast<char const*>(from) + b)
+                   : "memory");
+  } else if constexpr (kBytes == 4 || kBytes == 8) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(kBytes)
+                 : "memory");
+  } else {  // too small for an asynchronous copy
+    *to = *reinterpret_cast<Pack<T, V> const*>(from);
+  }
+}
+CUTE_DEVICE void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+CUTE_DEVICE void wait_groups(int pending) {
+  if (pending >= 3) asm volatile("cp.async.wait_group 3;" ::: "memory");
+  else if (pending == 2) asm volatile("cp.async.wait_group 2;" ::: "memory");
+  else if (pending == 1) asm volatile("cp.async.wait_group 1;" ::: "memory");
+  else asm volatile("cp.async.wait_group 0;" ::: "memory");
+}
+
+// Converts the elements of a slot.
+template <class T, int V, class R>
+CUTE_DEVICE void load_slot(Pack<T, V> const& slot, R (&r)[V]) {
+  const Pack<T, V> pack = slot;
+  CUTE_UNROLL
+  for (int v = 0; v < V; ++v) r[v] = convert<R>(pack.element[v]);
+}
+
+CUTE_DEVICE void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+template <int Ctas>
+CUTE_DEVICE void leave_cluster() {
+  if constexpr (Ctas > 1) cluster_sync();
+}
+
+template <int Ctas, class Acc>
+CUTE_DEVICE void combine_cluster(Acc& acc, float* slot) {
+  if constexpr (Ctas > 1) {
+    constexpr int kWords = sizeof(Acc) / sizeof(unsigned);
+    if (threadIdx.x == 0) memcpy(slot, &acc, sizeof(Acc));
+    cluster_sync();
+    unsigned words[kWords], at = static_cast<unsigned>(__cvta_generic_to_shared(slot)), theirs;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(theirs)
+                 : "r"(at), "r"(threadIdx.x % Ctas));
+    CUTE_UNROLL
+    for (int w = 0; w < kWords; ++w)
+      asm volatile("ld.shared::cluster.u32 %0, [%1];"
+                   : "=r"(words[w])
+                   : "r"(theirs + 4 * w)
+                   : "memory");
+    memcpy(&acc, words, sizeof(Acc));
+    combine_warp<Ctas>(acc);
+  }
+}
+
+}  // namespace cutegen

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// {{title}}
+//
+// out(m, n) = finish(sum over k of {{a}}(m, k) * {{b}}(n, k)). As many CTAs as the GPU holds compute tiles of
+// kTileM x kTileN, one after the other. A producer loads tiles of both operands, kTileK deep, while
+// consumers multiply. Elements beyond an edge read as zero; results beyond an edge are not written.
+// The plan sets USE_TMA: 1 if tensor maps can describe both operands. It sets VECTOR_*: less if a
+// size is not a multiple of the vector.
+#include <cute/tensor.hpp>
+#include <cutegen/gemm_wgmma.cuh>
+#include <cutegen/math.cuh>
+
+using namespace cute;
+
+constexpr int kTileM = {{tile_m}};
+constexpr int kTileN = {{tile_n}};
+constexpr int kTileK = {{tile_k}};
+constexpr int kStages = {{stages}};
+constexpr int kCluster = {{cluster}};  // CTAs that share tiles of {{b}}
+constexpr int kVector = VECTOR_OUT;
+
+{{constants}}
+using Gemm = {{gemm}};
+
+{{compute}}
+
+extern "C" __global__ void __launch_bounds__(Gemm::kThreads, Gemm::kResident)
+matmul(const __grid_constant__ TmaDescriptor map_a, const __grid_constant__ TmaDescriptor map_b,
+       {{params}},
+       {{sizes}}) {
+  extern __shared__ __align__(1024) uint4 shared[];
+  auto& storage = *reinterpret_cast<typename Gemm::Storage*>(shared);
+  const int tiles_m = ceil_div(m_size, kTileM), tiles_n = ceil_div(n_size, kTileN);
+  const int tiles = ceil_div(tiles_m, kCluster) * kCluster * tiles_n;
+  Gemm gemm;
+  gemm.begin(storage);
+  for (int id = blockIdx.x; id < tiles * batches; id += gridDim.x) {
+    const int batch = id / tiles;
+    const auto tile = cutegen::cluster_tile<kCluster>(id % tiles, tiles_m, tiles_n);
+{{steps}}
+#if USE_TMA
+    if (!gemm.run(map_a, map_b, {{map_batch_a}}, {{map_batch_b}}, tile, first, last, storage)) continue;
+#else
+    Tensor rows = make_tensor(make_gmem_ptr({{a}}{{a_batch}}),
+                              make_layout(make_shape(m_size, k_size), {{a_stride}}));
+    Tensor columns = make_tensor(make_gmem_ptr({{b}}{{b_batch}}),
+                                 make_layout(make_shape(n_size, k_size), {{b_stride}}));
+    if (!gemm.run(rows, columns, tile, first, last, storage)) continue;
+#endif
+{{tensors}}
+    gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {
+      if (m >= m_size || n >= n_size) return;
+{{finish}}
+    });
+  }
+  gemm.end();
+}
+{{combine}}

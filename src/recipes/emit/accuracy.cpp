@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/accuracy.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "recipes/nest/nest.h"
+
+namespace cutegen::recipes {
+namespace {
+
+constexpr int64_t kShortRow = 65536;  // elements that plain float32 additions sum accurately
+constexpr std::string_view kExp = "expf({0})", kFastExp = "cutegen::fast_exp({0})";
+
+struct Cheaper {
+  std::string_view exact, fast;
+};
+constexpr std::array kCheaper{
+    Cheaper{.exact = kExp, .fast = kFastExp},
+    Cheaper{.exact = "cutegen::sigmoid({0})", .fast = "cutegen::fast_sigmoid({0})"},
+    Cheaper{.exact = "cutegen::silu({0})", .fast = "cutegen::fast_silu({0})"},
+    Cheaper{.exact = "cutegen::gelu_tanh({0})", .fast = "cutegen::fast_gelu_tanh({0})"},
+};
+
+bool is_half(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16;
+}
+
+const Inst& input(const Fused& fused, const Inst& inst, size_t i) {
+  return fused.insts[static_cast<size_t>(inst.inputs[i])];
+}
+
+// Whether the instruction is sum(exp(x - max(x))). Such a sum is at least 1, so its reciprocal is
+// neither infinite nor subnormal.
+bool is_softmax_total(const Fused& fused, const Inst& sum) {
+  if (sum.kind != InstKind::reduction || sum.reduce != ReduceKind::sum) return false;
+  const Inst& weight = input(fused, sum, 0);
+  if (!is_exponential(weight)) return false;
+  const Inst& shifted = input(fused, weight, 0);
+  if (shifted.code != "{0} - {1}" || shifted.inputs.size() != 2) return false;
+  const Inst& highest = input(fused, shifted, 1);
+  return highest.kind == InstKind::reduction && highest.reduce == ReduceKind::max &&
+         highest.inputs[0] == shifted.inputs[0];
+}
+
+}  // namespace
+
+Accuracy needed_accuracy(const Task& task, const Fused& fused) {
+  const bool halves =
+      std::all_of(fused.outputs.begin(), fused.outputs.end(),
+                  [](const FusedOutput& output) { return is_half(output.operand.dtype); });
+  const bool rounds = task.math_mode == MathMode::bf16 || task.math_mode == MathMode::fp16;
+  return {.plain_sums = halves && make_nest(fused).length() <= kShortRow,
+          .fast_functions = halves && rounds};
+}
+
+Fused relaxed(const Accuracy& accuracy, Fused fused) {
+  if (!accuracy.fast_functions) return fused;
+  for (Inst& inst : fused.insts) {
+    for (const Cheaper& cheaper : kCheaper)
+      if (inst.code == cheaper.exact) inst.code = cheaper.fast;
+    if (inst.code == "{0} / {1}" && is_softmax_total(fused, input(fused, inst, 1)))
+      inst.code = "{0} * cutegen::fast_reciprocal({1})";
+  }
+  return fused;
+}
+
+bool is_exponential(const Inst& inst) {
+  return inst.kind == InstKind::pointwise && (inst.code == kExp || inst.code == kFastExp);
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How accurate the arithmetic of a kernel has to be.
+//
+// Contract: needed_accuracy() asks for compensated sums unless every result is stored in 16 bits
+// and rows are short: then a tree of float32 additions is far more accurate than the result's
+// dtype. relaxed() replaces functions by cheaper ones if the task's math mode rounds to 16 bits,
+// too.
+//
+// Example: needed_accuracy(task, fused).plain_sums  // true: bf16 layer norm of rows of 8192
+#pragma once
+
+#include "core/task.h"
+#include "recipes/nest/fused.h"
+
+namespace cutegen::recipes {
+
+struct Accuracy {
+  bool plain_sums = false;      // sums need no rounding errors of their additions
+  bool fast_functions = false;  // exponentials and divisions may lose a few bits of float32
+};
+Accuracy needed_accuracy(const Task& task, const Fused& fused);
+
+// The same work with cheaper functions where `accuracy` allows them.
+Fused relaxed(const Accuracy& accuracy, Fused fused);
+
+// Whether the instruction is exp(x), exact or fast.
+bool is_exponential(const Inst& inst);
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/matmul_maps.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "recipes/emit/matmul_kernel.h"
+
+namespace cutegen::recipes {
+namespace {
+
+bool along_depth(const Factor& factor) {
+  return factor.depth.move == Move::next;
+}
+
+bool moves_with_batch(const Factor& factor) {
+  return factor.batch.size() == 1 && factor.batch[0].move != Move::none;
+}
+
+const Stride& across(const Factor& factor) {
+  return along_depth(factor) ? factor.row : factor.depth;
+}
+
+// Is there a map at all, whatever the sizes?
+bool has_map(const Contraction& c, const Factor& factor) {
+  const Stride& along = along_depth(factor) ? factor.depth : factor.row;
+  return c.batch_axes.size() <= 1 && along.move == Move::next &&
+         across(factor).move == Move::stride &&
+         (!moves_with_batch(factor) || factor.batch[0].move == Move::stride) &&
+         static_cast<int64_t>(size_of(factor.operand.dtype)) == bytes_of_element(c);
+}
+
+// 1 if TMA can read both operands: their strides are whole chunks of 16 bytes.
+std::string rule(const Contraction& c) {
+  const int64_t chunk = 16 / bytes_of_element(c);
+  std::string rest;
+  for (const Factor* factor : {&c.a, &c.b}) {
+    if (!has_map(c, *factor)) return "0";
+    rest += fmt::format("{}({})%{}", rest.empty() ? "" : "+", across(*factor).expression, chunk);
+    if (moves_with_batch(*factor))
+      rest += fmt::format("+({})%{}", factor->batch[0].expression, chunk);
+  }
+  return fmt::format("elements == 0 ? 0 : k_size == 0 ? 0 : {} == 0 ? 1 : 0", rest);
+}
+
+Json map_of(const Contraction& c, const Factor& factor, const char* rows, const char* spec) {
+  auto if_tma = [](const std::string& value, const char* otherwise) {
+    return fmt::format("tma == 1 ? {} : {}", value, otherwise);
+  };
+  const std::string stride = has_map(c, factor) ? across(factor).expression : "16";
+  const bool depth = along_depth(factor), batched = has_map(c, factor) && moves_with_batch(factor);
+  const std::string along = depth ? "k_size" : rows, other = depth ? rows : "k_size";
+  return {
+      {"tensor", c.loads.names.at(factor.operand.tensor)},
+      {"spec", spec},
+      {"dims", {if_tma(along, "1"), if_tma(other, "1"), batched ? if_tma("batches", "1") : "1"}},
+      {"strides",
+       {"1", if_tma(stride, "16"), batched ? if_tma(factor.batch[0].expression, "16") : "16"}}};
+}
+
+// cutegen::tma_spec: version, rank, box[5], mode[5], bits of an element, swizzle of 128 bytes.
+std::string constant(const Contraction& c, const Factor& factor, const char* name, int64_t rows) {
+  const int64_t bytes = bytes_of_element(c), line = 128 / bytes;
+  return fmt::format(
+      "extern \"C\" __device__ const unsigned {}[15] = {{1, 3, {}, {}, 1, 0, 0, 0, 1, 2, 0, 0, {}, "
+      "3, 4}};\n",
+      name, line, along_depth(factor) ? rows : line, 8 * bytes);
+}
+
+}  // namespace
+
+void add_maps(const Contraction& c, Json& plan) {
+  plan["symbols"]["tma"] = rule(c);
+  plan["defines"]["USE_TMA"] = "tma";
+  plan["tensor_maps"] = {{"map_a", map_of(c, c.a, "m_size", "cg_map_a")},
+                         {"map_b", map_of(c, c.b, "n_size", "cg_map_b")}};
+}
+
+void add_map_arguments(Json& step) {
+  Json args = Json::array({{{"map", "map_a"}}, {{"map", "map_b"}}});
+  for (const Json& arg : step.at("args")) args.push_back(arg);
+  step["args"] = args;
+}
+
+std::string map_constants(const Contraction& c, const Json& params) {
+  const auto cluster = params.at("cluster").get<int64_t>();
+  return "// What the plan's tensor maps load: boxes with lines of 128 bytes.\n" +
+         constant(c, c.a, "cg_map_a", params.at("tile_m").get<int64_t>()) +
+         constant(c, c.b, "cg_map_b", params.at("tile_n").get<int64_t>() / cluster);
+}
+
+std::string map_batch(const Contraction& c, const Factor& factor) {
+  return has_map(c, factor) && moves_with_batch(factor) ? "batch" : "0";
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensor maps of a product's operands: in the plan, and as constants of the kernel.
+//
+// Contract: a map's axes are (contiguous axis, other axis, batch). TMA needs strides of whole 16
+// bytes; where an operand has others, the plan's symbol `tma` is 0, the maps describe one element,
+// and the kernel copies by address.
+//
+// Example: add_maps(c, plan); add_map_arguments(step); source += map_constants(c, params);
+#pragma once
+
+#include "recipes/nest/contraction.h"
+
+namespace cutegen::recipes {
+
+// Adds the symbol, the define USE_TMA and the maps map_a and map_b.
+void add_maps(const Contraction& c, Json& plan);
+// Puts the maps in front of a step's arguments.
+void add_map_arguments(Json& step);
+std::string map_constants(const Contraction& c, const Json& params);
+// The coordinate of a CTA's batch along the map's third axis.
+std::string map_batch(const Contraction& c, const Factor& factor);
+
+}  // namespace cutegen::recipes

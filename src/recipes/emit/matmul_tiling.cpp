@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/matmul_tiling.h"
+
+#include <vector>
+
+namespace cutegen::recipes {
+namespace {
+
+constexpr int64_t kMostParts = int64_t{1} << 28;  // elements of all parts of a split product
+
+// Estimates what a split costs, in multiplications of the busiest SM. It writes and reads its
+// parts, 8 bytes an element. It also launches a second kernel, which counts beside wgmma's short
+// times.
+double cost_of_parts(const Contraction& c, const Tiling& t) {
+  if (t.split == 1) return 0;
+  const bool wgmma = t.engine == MatmulEngine::wgmma;
+  const double parts = static_cast<double>(c.size(c.m) * c.size(c.n) * c.batches() * t.split);
+  return parts * 8 * (wgmma ? 60 : 7) / kSms + (wgmma ? 6e6 : 0);
+}
+
+// Estimates the time of the product, in multiplications of the busiest SM.
+double cost(const Contraction& c, const Tiling& t) {
+  const int64_t ctas = tiles(c, t.tile_m, t.tile_n) * t.split;
+  const int64_t rounds = ceil_div(ctas, kSms * t.resident) * t.resident;
+  const double depth = static_cast<double>(ceil_div(c.size(c.k), t.split)) + t.start;
+  return static_cast<double>(rounds * t.tile_m * t.tile_n) * depth / t.speed + cost_of_parts(c, t);
+}
+
+std::vector<Tiling> float_tilings(const Contraction& c) {
+  // If the loads transpose both operands, 256 threads are faster than 128 threads with twice the
+  // results each; otherwise they are slower.
+  const bool transposes = c.a.depth.move == Move::next && c.b.depth.move == Move::next;
+  std::vector<Tiling> all{{64, 64, 256, 2, 0.7, 64}, {64, 64, 128, 4, 0.85, 64}};
+  all.push_back(transposes ? Tiling{128, 128, 256, 2, 1.02, 64}
+                           : Tiling{128, 128, 128, 2, 0.97, 64});
+  // If the result is a triangle, larger tiles compute more zeros.
+  if (!c.zero_outside) all.push_back({256, 128, 256, 1, 1, 128});
+  if (!wgmma_applies(c)) return all;
+  const bool scalar = c.a.depth.move != Move::next && c.b.depth.move != Move::next;
+  constexpr MatmulEngine wgmma = MatmulEngine::wgmma_fp32;
+  all.push_back({128, 128, 512, 1, scalar ? 2.1 : 2.5, 100, wgmma});
+  if (turned(c))
+    all.push_back({64, 128, 512, 1, 1.9, 100, wgmma});
+  else
+    all.push_back({128, 64, 512, 1, 1.85, 100, wgmma});
+  all.push_back({64, 64, 384, 1, 1.25, 60, wgmma});
+  return all;
+}
+
+std::vector<Tiling> wgmma_tilings() {
+  constexpr MatmulEngine wgmma = MatmulEngine::wgmma;
+  return {{128, 256, 384, 1, 1, 200, wgmma, 4},   {256, 128, 384, 1, 0.97, 200, wgmma, 4},
+          {128, 128, 384, 1, 0.8, 200, wgmma, 6}, {128, 64, 384, 1, 0.55, 200, wgmma, 8},
+          {64, 128, 256, 1, 0.55, 200, wgmma, 8}, {64, 64, 256, 1, 0.42, 200, wgmma, 12}};
+}
+
+}  // namespace
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n) {
+  return ceil_div(c.size(c.m), tile_m) * ceil_div(c.size(c.n), tile_n) * c.batches();
+}
+
+bool may_split(const Contraction& c, int64_t split) {
+  return split == 1 || (c.size(c.k) / split >= 256 &&
+                        c.size(c.m) * c.size(c.n) * c.batches() * split <= kMostParts);
+}
+
+bool wgmma_applies(const Contraction& c) {
+  return c.hopper && c.math_mode != MathMode::tf32;
+}
+
+Tiling best_tiling(const Contraction& c) {
+  const bool wgmma = wgmma_applies(c) && c.math_mode != MathMode::fp32;
+  const std::vector<Tiling> all = wgmma ? wgmma_tilings() : float_tilings(c);
+  Tiling best = all[0];
+  for (Tiling t : all)
+    for (t.split = 1; t.split <= 128 && may_split(c, t.split); t.split *= 2)
+      if (cost(c, t) < cost(c, best)) best = t;
+  return best;
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The choice of a product's tile: which engine, how large a tile, and how many CTAs share its
+// depth.
+//
+// Contract: best_tiling() minimises a model of the time on an H200. Its speeds are measured
+// (docs/measurements/simt_products.md, wgmma_products.md); the search tries neighbours.
+//
+// Example: const Tiling best = best_tiling(c); params["tile_m"] = best.tile_m;
+#pragma once
+
+#include "recipes/emit/matmul_kernel.h"
+#include "recipes/nest/contraction.h"
+
+namespace cutegen::recipes {
+
+inline constexpr int64_t kSms = 132;  // of the GPU that tiles are chosen for
+
+// Tiles of a product. `resident`: CTAs that an SM holds. `speed`: of the inner loop on an H200,
+// relative to one tile of the same math mode. `start`: what prologue and epilogue of a CTA cost, in
+// steps along k; they cost more if no other CTA on the SM hides them. It is a guess for the CUDA
+// cores.
+struct Tiling {
+  int64_t tile_m, tile_n, threads, resident;
+  double speed, start;
+  MatmulEngine engine = MatmulEngine::simt;
+  int64_t stages = 3, split = 1;
+};
+
+int64_t ceil_div(int64_t a, int64_t b);
+int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n);
+bool may_split(const Contraction& c, int64_t split);
+// Can an engine for Hopper multiply this?
+bool wgmma_applies(const Contraction& c);
+Tiling best_tiling(const Contraction& c);
+
+}  // namespace cutegen::recipes

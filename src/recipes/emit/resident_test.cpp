@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that stay in shared memory, and arithmetic for results of 16 bits.
+#include <gmock/gmock.h>
+
+#include "recipes/emit/accuracy.h"
+#include "recipes/emit/recipes.h"
+#include "recipes/testing/test_tasks.h"
+
+namespace cutegen::recipes {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Case {
+  Task task;
+  RecipeMatch match;
+  Case(const std::string& name, std::string_view arch, MathMode mode = MathMode::fp32)
+      : task(golden_task(name)) {
+    task.math_mode = mode;
+    match = match_recipe(task, arch);
+  }
+  Result<KernelProgram> try_program(const Json& changes) const {
+    Json params = match.safe;
+    params.update(changes);
+    return instantiate(task, match, params);
+  }
+  KernelProgram program(const Json& changes = Json::object()) const {
+    auto program = try_program(changes);
+    if (!program) throw std::runtime_error(program.error().text());
+    for (const Error& error : check_plan(program->plan, task)) ADD_FAILURE() << error.text();
+    return *program;
+  }
+  std::string source(const Json& changes = Json::object()) const {
+    return program(changes).sources.at("kernel.cu");
+  }
+};
+
+TEST(Resident, LongRowsStayInAClusterOfHopper) {
+  const Case c("softmax_resident", kHopperArch);
+  const KernelProgram program = c.program();
+  EXPECT_EQ(program.plan.arch, std::vector<std::string>{"sm_90a"});
+  const Json step = to_json(program.plan).at("steps").at(0);
+  EXPECT_EQ(step.at("cluster").at(0), 8);  // 64 KiB of shared memory, so that two CTAs fit an SM
+  EXPECT_EQ(step.at("grid").at(0), "rows*8");
+  EXPECT_THAT(c.source(), HasSubstr("combine_cluster<kCluster>"));
+  EXPECT_THAT(c.source(), HasSubstr("leave_cluster<kCluster>"));
+}
+
+TEST(Resident, OtherGpusGetNoCluster) {
+  const Case c("softmax_resident", "sm_80");
+  EXPECT_EQ(c.match.safe.at("cluster"), 1);
+  EXPECT_EQ(c.program().plan.arch, std::vector<std::string>{"sm_80+"});
+  auto refused = c.try_program({{"cluster", 8}, {"cached", 2}, {"width", 512}, {"threads", 512}});
+  ASSERT_FALSE(refused);
+}
+
+TEST(Resident, AClusterNeedsElementsInSharedMemory) {
+  const Case c("softmax_resident", kHopperArch);
+  auto refused = c.try_program({{"cached", 0}});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("cannot be combined"));
+}
+
+TEST(Resident, ShortRowsStayInRegisters) {
+  const Case c("softmax_last", kHopperArch);
+  EXPECT_EQ(c.match.safe.at("cached"), 0);
+  for (const RecipeParameter& p : c.match.parameters) {
+    EXPECT_NE(p.name, "cluster");
+    if (p.name == "cached") {
+      EXPECT_THAT(p.legal, Not(Contains(2)));
+    }
+  }
+}
+
+TEST(NeededAccuracy, FollowsTheDtypeOfResultsAndTheMode) {
+  const Case half("softmax_bf16", {}, MathMode::bf16);
+  EXPECT_THAT(half.source(), HasSubstr("cutegen::PlainSum"));
+  EXPECT_THAT(half.source(), HasSubstr("cutegen::fast_exp("));
+  EXPECT_THAT(half.source(), HasSubstr("* cutegen::fast_reciprocal("));
+  EXPECT_THAT(half.source({{"online", 1}}), HasSubstr("MaxSumExpOf<cutegen::PlainSum, true>"));
+  // float32 accuracy of a 16-bit result: a plain sum of a short row, but exact functions.
+  const Case strict("softmax_bf16", {}, MathMode::fp32);
+  EXPECT_THAT(strict.source(), HasSubstr("cutegen::PlainSum"));
+  EXPECT_THAT(strict.source(), HasSubstr("expf("));
+  const Case single("softmax_last", {});
+  EXPECT_THAT(single.source(), HasSubstr("cutegen::Sum"));
+  EXPECT_THAT(single.source(), Not(HasSubstr("fast_")));
+}
+
+TEST(NeededAccuracy, Float32ResultsOfA16BitModeKeepExactSums) {
+  const Case c("softmax_last", {}, MathMode::bf16);
+  EXPECT_THAT(c.source(), Not(HasSubstr("PlainSum")));
+}
+
+TEST(NeededAccuracy, QuotientsOfAnythingElseStayExact) {
+  Fused fused;
+  fused.insts.push_back({.kind = InstKind::leaf, .name = "a"});
+  fused.insts.push_back({.kind = InstKind::leaf, .name = "b"});
+  fused.insts.push_back({.kind = InstKind::pointwise, .code = "{0} / {1}", .inputs = {0, 1}});
+  const Fused out = relaxed({.plain_sums = true, .fast_functions = true}, fused);
+  EXPECT_EQ(out.insts[2].code, "{0} / {1}");
+}
+
+}  // namespace
+}  // namespace cutegen::recipes

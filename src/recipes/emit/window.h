@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The windows recipe: convolutions and pooling, fused with the pointwise operators after them.
+//
+// Contract: a stage with a window becomes one kernel on the CUDA cores, in float32. Convolutions of
+// one to three axes, with groups, strides, dilation, and transposed ones. It runs on every GPU that
+// cutegen knows.
+//
+// Example: window_part(task, fused, {{"channels", 16}, {"pixels", 4}, {"threads", 128}}, label)
+#pragma once
+
+#include "recipes/emit/program_part.h"
+#include "recipes/emit/recipes.h"
+
+namespace cutegen::recipes {
+
+std::vector<RecipeParameter> window_parameters(const Fused& fused);
+Json window_safe(const Fused& fused);
+ProgramPart window_part(const Task& task, const Fused& fused, const Json& params,
+                        const Label& label);
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/nest/windowed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "recipes/graph/pointwise.h"
+
+namespace cutegen::recipes {
+namespace {
+
+Result<Operand> operand_of(const Region& region, const std::string& name) {
+  const Value* value = region.source.graph.find(name);
+  if (!value) return unsupported_error("the graph has no value " + name);
+  if (!is_floating(value->dtype) || device_type(value->dtype).empty())
+    return unsupported_error(fmt::format("{} of dtype {}", name, to_string(value->dtype)));
+  Operand operand{name, value->dtype, value->shape, {}, false, value->shape, false, {}};
+  if (auto kept = region.kept.find(name); kept != region.kept.end()) {
+    operand.kept = true;
+    operand.extents = kept->second;
+  }
+  return operand;
+}
+
+// Whether the operand's axes are those of the nest, one by one.
+bool straight(const Fused& fused, const Operand& operand) {
+  if (operand.reshaped || operand.axes.size() != fused.axes.size()) return false;
+  for (size_t i = 0; i < fused.axes.size(); ++i)
+    if (operand.axes[i] != static_cast<int>(i) || operand.shape[i] != fused.axes[i].size)
+      return false;
+  return true;
+}
+
+// Times that a stage reads a tensor.
+size_t reads(const Fused& fused, const std::string& tensor) {
+  auto is = [&](const Operand& operand) { return operand.tensor == tensor; };
+  auto count = static_cast<size_t>(std::count_if(fused.inputs.begin(), fused.inputs.end(), is));
+  if (!fused.window) return count;
+  // The window's own leaf is computed, not read.
+  const Inst& leaf = fused.insts[static_cast<size_t>(fused.window->inst)];
+  count -= is(fused.inputs[static_cast<size_t>(leaf.operand)]);
+  return count + is(fused.window->input) + is(fused.window->weight);
+}
+
+bool accepts(const Fused& fused, const std::string& tensor) {
+  if (fused.reduces() || fused.window) return false;
+  for (const FusedOutput& output : fused.outputs)
+    if (!straight(fused, output.operand)) return false;
+  return std::all_of(fused.inputs.begin(), fused.inputs.end(), [&](const Operand& operand) {
+    return !operand.reshaped && (operand.tensor != tensor || straight(fused, operand));
+  });
+}
+
+// Finds the only stage that reads the tensor; nothing if several do, or one does more than once.
+Fused* only_reader(Stages& stages, const std::string& tensor) {
+  Fused* found = nullptr;
+  for (Fused& fused : stages.list) {
+    const size_t count = reads(fused, tensor);
+    if (count > 1 || (count == 1 && found)) return nullptr;
+    if (count == 1) found = &fused;
+  }
+  return found && accepts(*found, tensor) ? found : nullptr;
+}
+
+}  // namespace
+
+Result<Fused> window_stage(const Region& region, const Window& window, const Value& result) {
+  Fused fused;
+  fused.names = region.names;
+  WindowLeaf leaf{window, 0, {}, {}};
+  CG_TRY(leaf.input, operand_of(region, window.input));
+  if (!window.pools()) {
+    CG_TRY(leaf.weight, operand_of(region, window.weight));
+  }
+  std::vector<std::string> extents{size_text(fused, leaf.input, 0),
+                                   size_text(fused, leaf.input, 1)};
+  if (window.kind == WindowKind::convolution) extents[1] = size_text(fused, leaf.weight, 0);
+  if (window.kind == WindowKind::transposed)
+    extents[1] = fmt::format("({})*{}", size_text(fused, leaf.weight, 1), window.groups);
+  for (size_t i = 0; i < window.rank(); ++i)
+    extents.push_back("(" +
+                      window.extent(i, size_text(fused, leaf.input, i + 2),
+                                    window.pools() ? std::to_string(window.kernel[i])
+                                                   : size_text(fused, leaf.weight, i + 2)) +
+                      ")");
+  CG_TRY(Operand own, operand_of(region, result.name));
+  own.kept = true;
+  own.extents = extents;
+  for (size_t i = 0; i < result.shape.size(); ++i) {
+    fused.axes.push_back({result.shape[i], false, extents[i]});
+    own.axes.push_back(static_cast<int>(i));
+  }
+  Inst inst;
+  inst.name = result.name;
+  inst.operand = 0;
+  fused.insts.push_back(std::move(inst));
+  fused.inputs.push_back(own);
+  fused.outputs.push_back({own, 0});
+  fused.window = std::move(leaf);
+  return fused;
+}
+
+void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>& names) {
+  for (size_t i = 0; i < stages.list.size();) {
+    Fused& stage = stages.list[i];
+    const std::string tensor = stage.outputs.front().operand.tensor;
+    // A stage that already has work behind its window computes something other than its leaf.
+    const bool bare = stage.window && stage.insts.size() == 1 && stage.outputs.size() == 1;
+    Fused* reader = bare ? only_reader(stages, tensor) : nullptr;
+    if (!reader) {
+      ++i;
+      continue;
+    }
+    WindowLeaf leaf = *stage.window;
+    for (size_t k = 0; k < reader->insts.size(); ++k) {
+      const Inst& inst = reader->insts[k];
+      if (inst.kind == InstKind::leaf &&
+          reader->inputs[static_cast<size_t>(inst.operand)].tensor == tensor)
+        leaf.inst = static_cast<int>(k);
+    }
+    for (size_t k = 0; k < reader->axes.size(); ++k) reader->axes[k].extent = stage.axes[k].extent;
+    reader->window = std::move(leaf);
+    const std::string& name = names.at(tensor);
+    stages.scratch.erase(std::find_if(stages.scratch.begin(), stages.scratch.end(),
+                                      [&](const Scratch& s) { return s.name == name; }));
+    stages.list.erase(stages.list.begin() + static_cast<long>(i));
+  }
+}
+
+std::string size_text(const Fused& fused, const Operand& operand, size_t axis) {
+  if (operand.kept) return operand.extents[axis];
+  return fmt::format("dim({},{})", fused.names.at(operand.tensor), axis);
+}
+
+std::string stride_text(const Fused& fused, const Operand& operand, size_t axis) {
+  if (!operand.kept) return fmt::format("stride({},{})", fused.names.at(operand.tensor), axis);
+  std::string product = "1";
+  for (size_t i = axis + 1; i < operand.extents.size(); ++i)
+    product += "*(" + operand.extents[i] + ")";
+  return product;
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windowed stages: a convolution or pooling as a stage, and pointwise work fused behind it.
+//
+// Contract: window_stage() makes a Fused whose only leaf is the window's result, and which keeps
+// it. fuse_after_windows() moves a window into the stage that reads its result if that stage alone
+// reads it, once, element by element; the result then needs no scratch.
+//
+// Example: relu(conv(x) + bias) -> one stage: relu(leaf + bias), window: conv(x)
+#pragma once
+
+#include "recipes/nest/stages.h"
+
+namespace cutegen::recipes {
+
+Result<Fused> window_stage(const Region& region, const Window& window, const Value& result);
+void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>& names);
+// Size and stride of an operand's own axis, as plan expressions.
+std::string size_text(const Fused& fused, const Operand& operand, size_t axis);
+std::string stride_text(const Fused& fused, const Operand& operand, size_t axis);
+
+}  // namespace cutegen::recipes

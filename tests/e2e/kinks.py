@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Below a ReLU's kink truth and native result are zero. The changes of the inputs must show that an honest sum may
+end above it, or a correct product fails there."""
+import subprocess
+import unittest
+
+import harness
+
+PROGRAM = '''
+import itertools
+import torch
+from cutegen_worker import values
+
+made = torch.Generator().manual_seed(1)
+x, y = torch.randn(512, generator=made), torch.randn(512, 4096, generator=made)
+y[-1] -= ((x.double() @ y.double()) / x[-1]).float()  # now every sum nearly cancels
+below = x.double() @ y.double() < 0
+largest = torch.zeros(4096, dtype=torch.float64)
+for change, _ in values.moves("bf16", torch.Generator().manual_seed(2), itertools.count()):
+    largest = torch.maximum(largest, torch.relu(change("x", x) @ change("y", y)))
+print(int((below & (largest == 0)).sum()), int(below.sum() > 1000))
+'''
+
+
+class Kinks(unittest.TestCase):
+    def test_some_change_ends_above_the_kink(self):
+        python = harness.ROOT / ".venv/bin/python"
+        result = subprocess.run([python, "-c", PROGRAM], cwd=harness.ROOT / "python", capture_output=True,
+                                text=True, timeout=200)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        missed, enough = map(int, result.stdout.split())
+        self.assertTrue(enough)
+        self.assertLess(missed, 10)  # the opposite changes may agree by chance, to second order
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=900
+"""Convolutions and pooling from end to end: each module gets a correct program, at every shape."""
+import harness
+
+TASK = '''import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.window = nn.{window}
+
+    def forward(self, x):
+        return {result}
+
+
+def get_inputs():
+    return [torch.rand({shape})]
+
+
+def get_init_inputs():
+    return []
+'''
+
+
+class Windows(harness.Case):
+    def check(self, window, shape, result="self.window(x)", device="sim:h200"):
+        task = self.write("window.py", TASK.format(window=window, shape=shape, result=result))
+        done = self.cutegen("optimize", task, "--model", "builtin", "--device", device,
+                            "--evaluations", 1, "--out", "best",
+                            timeout=300)
+        self.assert_code(done, 0)
+        self.assertIn("correct on", done.out)
+
+    def test_strided_dilated_convolution(self):
+        self.check("Conv2d(3, 10, 3, stride=2, padding=1, dilation=2)", "2, 3, 17, 19",
+                   "torch.relu(self.window(x))")
+
+    def test_other_gpus(self):
+        self.check("Conv1d(6, 8, 5, groups=2, bias=False)", "2, 6, 33", device="sim:a100")
+
+    def test_transposed_convolution(self):
+        self.check("ConvTranspose3d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2)",
+                   "2, 4, 3, 5, 6")
+
+    def test_pooling(self):
+        self.check("MaxPool2d(3, stride=2, padding=1, dilation=2, ceil_mode=True)", "2, 4, 17, 18")
+        self.check("AvgPool1d(4, stride=3, padding=2, ceil_mode=True, count_include_pad=False)",
+                   "2, 4, 20")
+        self.check("AvgPool3d(3, stride=2, padding=1)", "2, 4, 7, 9, 8")
+
+    def test_stages(self):
+        self.check("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=1)")
+
+
+if __name__ == "__main__":
+    harness.main()
