@@ -26,8 +26,9 @@ def get_init_inputs():
 
 
 class Windows(harness.Case):
-    def check(self, window, shape, result="self.window(x)", device="sim:h200"):
-        task = self.write("window.py", TASK.format(window=window, shape=shape, result=result))
+    def check(self, window, shape, result="self.window(x)", device="sim:h200", sizes=""):
+        text = TASK.format(window=window, shape=shape, result=result)
+        task = self.write("window.py", text.replace("\n\n\nclass", "\n" + sizes + "\n\nclass", 1))
         done = self.cutegen("optimize", task, "--model", "builtin", "--device", device,
                             "--evaluations", 1, "--out", "best",
                             timeout=300)
@@ -50,6 +51,32 @@ class Windows(harness.Case):
         self.check("AvgPool1d(4, stride=3, padding=2, ceil_mode=True, count_include_pad=False)",
                    "2, 4, 20")
         self.check("AvgPool3d(3, stride=2, padding=1)", "2, 4, 7, 9, 8")
+
+    def test_depthwise(self):
+        # The groups vary with the channels, so the plan must take them from the shapes.
+        self.check("Conv2d(channels, channels, 3, padding=1, groups=channels, bias=False)",
+                   "2, channels, 16, 24", sizes="channels = 24")
+
+    def test_plain_3d(self):
+        self.check("Conv3d(3, 10, (3, 2, 1), padding=(1, 0, 2), stride=(2, 1, 1))", "2, 3, 7, 8, 9")
+
+    def test_half_precision(self):
+        self.check("Conv2d(4, 8, 3).half()", "2, 4, 9, 11", "torch.relu(self.window(x.half()))")
+        self.check("Conv2d(4, 8, 3).bfloat16()", "2, 4, 9, 11", "self.window(x.bfloat16())")
+        self.check("MaxPool2d(2)", "2, 4, 9, 11", "self.window(x.half())")
+
+    def test_tails(self):
+        self.check("Conv2d(8, 8, 3, padding=1)", "2, 8, 9, 11", "torch.relu(self.window(x) + x)")
+        self.check("Sequential(nn.Conv2d(8, 6, 3), nn.BatchNorm2d(6).eval())", "2, 8, 9, 11")
+
+    def test_more_pooling(self):
+        self.check("AvgPool2d(3, stride=2, padding=1, divisor_override=5)", "2, 4, 17, 18")
+        self.check("MaxPool1d(4, stride=3, padding=1)", "2, 4, 20")
+        self.check("MaxPool3d(3, stride=2, padding=1)", "2, 4, 7, 9, 8")
+
+    def test_channels_last(self):
+        self.check("Conv2d(4, 8, 3)", "2, 4, 9, 11",
+                   "self.window(x.to(memory_format=torch.channels_last))")
 
     def test_stages(self):
         self.check("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=1)")

@@ -21,6 +21,26 @@ int64_t out_of_group(const Fused& fused) {
   return fused.axes[1].size / std::max<int64_t>(1, fused.window->window.groups);
 }
 
+// The groups as a size: modules whose groups are their channels have others at other shapes. The
+// groups of a transposed convolution decide its output channels, so they stay constant.
+std::string groups_text(const Fused& fused) {
+  const WindowLeaf& leaf = *fused.window;
+  if (leaf.window.groups == 1 || leaf.window.kind == WindowKind::transposed)
+    return std::to_string(leaf.window.groups);
+  return fmt::format("({})/({})", size_text(fused, leaf.input, 1),
+                     size_text(fused, leaf.weight, 1));
+}
+
+// The largest offset of an element inside an image.
+std::string last_of_image(const Fused& fused) {
+  const Operand& in = fused.window->input;
+  std::string sum;
+  for (size_t i = 1; i <= fused.window->window.rank() + 1; ++i)
+    sum += fmt::format("{}(({})-1)*({})", i == 1 ? "" : "+", size_text(fused, in, i),
+                       stride_text(fused, in, i));
+  return sum;
+}
+
 // Kernels have three axes; the missing ones come first and have size 1.
 int64_t padded(const Shape& list, size_t axis, int64_t missing) {
   const size_t skipped = 3 - list.size();
@@ -83,13 +103,14 @@ class Geometry {
       numbers_.emplace_back("channels", size_text(fused_, in, 1));
       return std::move(numbers_);
     }
-    const std::string groups = std::to_string(window_.groups);
+    const std::string groups = groups_text(fused_);
     const bool transposed = window_.kind == WindowKind::transposed;
     numbers_.emplace_back("groups", groups);
-    numbers_.emplace_back("in_of_group", transposed ? size_text(fused_, w, 0) + "/" + groups
+    numbers_.emplace_back("in_of_group", transposed ? size_text(fused_, w, 0) + "/(" + groups + ")"
                                                     : size_text(fused_, w, 1));
-    numbers_.emplace_back("out_of_group", transposed ? size_text(fused_, w, 1)
-                                                     : size_text(fused_, w, 0) + "/" + groups);
+    numbers_.emplace_back("out_of_group", transposed
+                                              ? size_text(fused_, w, 1)
+                                              : size_text(fused_, w, 0) + "/(" + groups + ")");
     add_axes("kernel", "1", [&](size_t i) { return size_text(fused_, w, i + 2); });
     numbers_.emplace_back("weight_o", stride_text(fused_, w, 0));
     numbers_.emplace_back("weight_i", stride_text(fused_, w, 1));
@@ -277,15 +298,14 @@ class Writer {
     std::string grid = fmt::format("ceil_div({},{})", n, tile);
     // Places inside an image are 32-bit numbers.
     part.requirements.push_back(image + " <= 2000000000");
-    part.requirements.push_back(fmt::format("({})*({}) <= 2000000000",
-                                            size_text(fused_, leaf_.input, 1),
-                                            stride_text(fused_, leaf_.input, 1)));
+    part.requirements.push_back(last_of_image(fused_) + " <= 2000000000");
     if (!window_.pools()) {
       const std::string weight =
           size_text(fused_, leaf_.weight, window_.kind == WindowKind::transposed ? 1 : 0);
-      const int64_t parts = window_.kind == WindowKind::transposed ? 1 : window_.groups;
-      grid += fmt::format("*{}*ceil_div({}/{},{})", window_.groups, weight, parts,
-                          params_.at("channels").get<int64_t>());
+      const std::string groups = groups_text(fused_);
+      const bool transposed = window_.kind == WindowKind::transposed;
+      grid += fmt::format("*({0})*ceil_div({1}/({2}),{3})", groups, weight,
+                          transposed ? "1" : groups, params_.at("channels").get<int64_t>());
     }
     part.steps.push_back({{"id", label_("window")},
                           {"kernel", label_("window")},
