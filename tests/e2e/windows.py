@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900
 """Convolutions and pooling from end to end: each module gets a correct program, at every shape."""
+import json
+
 import harness
 
 TASK = '''import torch
@@ -27,8 +29,13 @@ def get_init_inputs():
 
 class Windows(harness.Case):
     def check(self, window, shape, result="self.window(x)", device="sim:h200", sizes=""):
+        """Returns the plan of the first program, which has to be correct."""
         text = TASK.format(window=window, shape=shape, result=result)
-        task = self.write("window.py", text.replace("\n\n\nclass", "\n" + sizes + "\n\nclass", 1))
+        text = text.replace("\n\n\nclass", "\n" + sizes + "\n\nclass", 1)
+        self.optimize(self.write("window.py", text), device)
+        return json.loads((self.folder / "best/plan.json").read_text())
+
+    def optimize(self, task, device="sim:h200"):
         done = self.cutegen("optimize", task, "--model", "builtin", "--device", device,
                             "--evaluations", 1, "--out", "best",
                             timeout=300)
@@ -71,8 +78,26 @@ class Windows(harness.Case):
 
     def test_more_pooling(self):
         self.check("AvgPool2d(3, stride=2, padding=1, divisor_override=5)", "2, 4, 17, 18")
-        self.check("MaxPool1d(4, stride=3, padding=1)", "2, 4, 20")
+        plan = self.check("MaxPool1d(4, stride=3, padding=1)", "2, 4, 20")
+        self.assertEqual(len(plan["steps"]), 1, "views around the pooling are no copies")
         self.check("MaxPool3d(3, stride=2, padding=1)", "2, 4, 7, 9, 8")
+
+    def test_large_windows(self):
+        # No tile of a window of 64 x 64 fits shared memory.
+        self.check("AvgPool2d(64, stride=64)", "1, 2, 130, 128")
+        self.check("AvgPool2d(11)", "1, 2, 70, 68")
+
+    def test_depthwise_in_one_and_three_axes(self):
+        self.check("Conv1d(6, 12, 5, groups=6, dilation=2)", "2, 6, 70")
+        self.check("Conv3d(4, 4, (2, 3, 1), groups=4, stride=(1, 2, 1), padding=1)",
+                   "2, 4, 5, 7, 9")
+
+    def test_a_weight_of_any_name(self):
+        for name in ("weight", "tile", "sums"):
+            text = TASK.format(window=f"Parameter(torch.rand(6, 1, 3, 3)); self.{name} = self.window",
+                               shape="2, 6, 9, 10",
+                               result=f"nn.functional.conv2d(x, self.{name}, groups=6)")
+            self.optimize(self.write("window.py", text))
 
     def test_channels_last(self):
         self.check("Conv2d(4, 8, 3)", "2, 4, 9, 11",

@@ -15,7 +15,11 @@ namespace {
 // Numbers that a kernel takes, with their plan expressions.
 using Numbers = std::vector<std::pair<std::string, std::string>>;
 
-constexpr int64_t kUnrolled = 32;  // positions of a pooling window that a kernel spells out
+constexpr int64_t kUnrolled = 32;         // positions of a pooling window that a kernel spells out
+constexpr int64_t kSmallKernel = 8;       // test shapes leave smaller kernels as they are
+constexpr int64_t kMostReads = 256;       // of a thread from a tile
+constexpr int64_t kTileBytes = 24 << 10;  // so that several CTAs fit an SM
+constexpr int64_t kMostBytes = 40 << 10;  // of static shared memory
 
 int64_t out_of_group(const Fused& fused) {
   return fused.axes[1].size / std::max<int64_t>(1, fused.window->window.groups);
@@ -47,13 +51,42 @@ int64_t padded(const Shape& list, size_t axis, int64_t missing) {
   return axis < skipped ? missing : list[axis - skipped];
 }
 
-std::string constants(const Window& window) {
+bool is_depthwise(const WindowLeaf& leaf) {
+  const Window& w = leaf.window;
+  return w.kind == WindowKind::convolution && leaf.weight.shape[1] == 1 &&
+         std::all_of(w.kernel.begin(), w.kernel.end(), [](int64_t k) { return k < kSmallKernel; });
+}
+
+// Whether the stage's windows read only their own channel, with a kernel of constant size.
+bool may_tile(const Fused& fused) {
+  return fused.window->window.pools() || is_depthwise(*fused.window);
+}
+
+// The inputs along one axis that `results` windows read.
+int64_t reach(const Window& window, size_t axis, int64_t results) {
+  return (results - 1) * padded(window.stride, axis, 1) +
+         (padded(window.kernel, axis, 1) - 1) * padded(window.dilation, axis, 1) + 1;
+}
+
+// The results of a tile along the axis before the last; 0 if no such tile fits shared memory.
+int64_t tall_of(const Fused& fused, int64_t columns, int64_t rows, int64_t threads) {
+  const Window& window = fused.window->window;
+  if (rows > 1 && window.rank() == 1) return 0;
+  if (reach(window, 1, rows) * padded(window.kernel, 2, 1) > kMostReads) return 0;
+  auto bytes = [&](int64_t tall) { return 4 * reach(window, 1, tall) * reach(window, 2, columns); };
+  const int64_t out1 = window.rank() == 1 ? 1 : fused.axes[window.rank()].size;
+  int64_t teams = std::max<int64_t>(1, threads / columns);
+  while (teams > 1 && (bytes(teams * rows) > kTileBytes || (teams - 1) * rows >= out1)) teams /= 2;
+  return bytes(teams * rows) <= kMostBytes ? teams * rows : 0;
+}
+
+std::string constants(const Window& window, bool kernel) {
   std::string text;
   for (size_t i = 0; i < 3; ++i) {
     text += fmt::format("constexpr int kStride{0} = {1}, kPadding{0} = {2}, kDilation{0} = {3};\n",
                         i, padded(window.stride, i, 1), padded(window.padding, i, 0),
                         padded(window.dilation, i, 1));
-    if (window.pools())
+    if (kernel)
       text += fmt::format("constexpr int kKernel{} = {};\n", i, padded(window.kernel, i, 1));
   }
   text.pop_back();
@@ -67,9 +100,8 @@ void pool_text(const Window& window, std::map<std::string, std::string>& t) {
   for (int64_t size : window.kernel) positions *= size;
   const bool small = positions <= kUnrolled;
   t["unroll"] = small ? "      CUTE_UNROLL" : "#pragma unroll 1";
-  t["initial"] = average ? "0" : "-INFINITY";
-  t["accumulate"] =
-      average ? "window += value;" : "if (value > window || value != value) window = value;";
+  t["initial"] = average ? "0.0f" : "-INFINITY";
+  t["accumulate"] = average ? "window += value;" : "window = cutegen::maximum(value, window);";
   if (!average)
     t["divide"] = "    (void)count;";
   else if (window.divisor != 0)
@@ -252,10 +284,11 @@ class Writer {
     t["title"] = title(task_, fused_);
     t["name"] = label_("window");
     t["threads"] = params_.at("threads").dump();
-    t["pixels"] = params_.at("pixels").dump();
-    t["constants"] = constants(window_);
+    t["pixels"] = params_.value("pixels", Json(1)).dump();
+    t["rows"] = params_.value("rows", Json(1)).dump();
+    t["constants"] = constants(window_, window_.pools() || tiled());
     t["compute"] = tail.compute();
-    t["finish"] = indent(tail.finish(), window_.pools() ? 4 : 6);
+    t["finish"] = indent(tail.finish(), window_.pools() && !tiled() ? 4 : 6);
     t["input"] = fused_.names.at(leaf_.input.tensor);
     t["input_type"] = type_of(leaf_.input);
     t["params"] = tail.declare(args_);
@@ -268,19 +301,113 @@ class Writer {
     }
     t["sizes"] += size_declarations(fused_);
     add_sizes(args_, fused_);
-    if (window_.pools())
-      pool_text(window_, t);
-    else
-      convolution_text(t);
-    part.source =
-        fill(window_.pools() ? "kernels/windows/pooling.cu" : "kernels/windows/convolution.cu", t);
+    if (window_.pools()) pool_text(window_, t);
+    if (tiled()) tile_text(t);
+    if (!window_.pools() && !tiled()) convolution_text(t);
+    part.source = fill(tiled()           ? "kernels/windows/tiled.cu"
+                       : window_.pools() ? "kernels/windows/pooling.cu"
+                                         : "kernels/windows/convolution.cu",
+                       t);
     plan(part);
     return part;
   }
 
  private:
+  bool tiled() const { return may_tile(fused_) && params_.at("columns").get<int64_t>() > 0; }
+
+  int64_t tall() const {
+    return tall_of(fused_, params_.at("columns").get<int64_t>(), params_.at("rows").get<int64_t>(),
+                   params_.at("threads").get<int64_t>());
+  }
+
+  void tile_text(std::map<std::string, std::string>& t) const {
+    t["columns"] = params_.at("columns").dump();
+    t["tall"] = std::to_string(tall());
+    if (window_.pools())
+      tile_pools(t);
+    else
+      tile_channels(t);
+  }
+
+  void tile_pools(std::map<std::string, std::string>& t) const {
+    t["what"] = "pooling";
+    t["channels"] = "channels";
+    t["input_channel"] = "channel";
+    t["channel_loop"] = t["load_taps"] = "";
+    t["collect"] = "__device__ __forceinline__ void collect(float& window, float value) {\n  " +
+                   t["accumulate"] + "\n}\n";
+    t["use_row"] = "        float part = " + t["initial"] +
+                   ";\n"
+                   "        CUTE_UNROLL\n"
+                   "        for (int k2 = 0; k2 < kKernel2; ++k2)\n"
+                   "          collect(part, from[i * kWidth + k2 * kDilation2]);\n"
+                   "        CUTE_UNROLL\n"
+                   "        for (int r = 0; r < kRows; ++r)\n"
+                   "          if (kernel_row(i, r) >= 0) collect(sums[t][r], part);";
+    // Windows begin and end at an edge of the input; what lies outside is not counted.
+    std::string counts;
+    for (int i = 0; i < 3; ++i)
+      counts += fmt::format("{1}(min(start{0} + kKernel{0}, int(in{0})) - max(start{0}, 0))", i,
+                            i ? " * " : "");
+    if (window_.kind == WindowKind::average)
+      t["divide"] =
+          "      const int start1 = int(p1) * kStride1 - kPadding1,\n"
+          "                start2 = int(p2) * kStride2 - kPadding2;\n"
+          "      const int count = " +
+          counts + ";\n      (void)count;\n" + indent(t["divide"], 2);
+    else
+      t["divide"] = "";
+  }
+
+  void tile_channels(std::map<std::string, std::string>& t) const {
+    t["what"] = "a convolution of few channels";
+    t["channels"] = "(groups * out_of_group)";
+    t["initial"] = "0.0f";
+    t["collect"] = t["divide"] = "";
+    t["channel_loop"] = "  for (int c = 0; c < int(in_of_group); ++c)";
+    t["input_channel"] = "(channel / out_of_group * in_of_group + c)";
+    t["load_taps"] = fmt::format(
+        "    float taps[kKernel1][kKernel2];\n"
+        "    CUTE_UNROLL\n"
+        "    for (int k1 = 0; k1 < kKernel1; ++k1)\n"
+        "      CUTE_UNROLL\n"
+        "      for (int k2 = 0; k2 < kKernel2; ++k2)\n"
+        "        taps[k1][k2] = cutegen::convert<float>(\n"
+        "            {}[channel * weight_o + c * weight_i + k0 * weight0 + k1 * weight1 +\n"
+        "              k2 * weight2]);",
+        fused_.names.at(leaf_.weight.tensor));
+    t["use_row"] =
+        "        float values[kKernel2];\n"
+        "        CUTE_UNROLL\n"
+        "        for (int k2 = 0; k2 < kKernel2; ++k2)\n"
+        "          values[k2] = from[i * kWidth + k2 * kDilation2];\n"
+        "        CUTE_UNROLL\n"
+        "        for (int r = 0; r < kRows; ++r)\n"
+        "          if (kernel_row(i, r) >= 0)\n"
+        "            CUTE_UNROLL\n"
+        "            for (int k2 = 0; k2 < kKernel2; ++k2)\n"
+        "              sums[t][r] += taps[kernel_row(i, r)][k2] * values[k2];";
+  }
+
+  // One CTA for each tile of each image, channel and plane.
+  std::string tiles() const {
+    const size_t rank = window_.rank();
+    std::string grid = extent(0) + "*" + extent(1);
+    if (rank == 3) grid += "*" + extent(2);
+    if (rank > 1) grid += fmt::format("*ceil_div({},{})", extent(rank), tall());
+    return grid + fmt::format("*ceil_div({},{})", extent(rank + 1), params_.at("columns").dump());
+  }
+
+  // A kernel that is spelt out holds for its own size only.
+  void require_kernel(ProgramPart& part) const {
+    for (size_t i = 0; i < window_.rank(); ++i)
+      part.requirements.push_back(
+          fmt::format("{} == {}", size_text(fused_, leaf_.weight, i + 2), window_.kernel[i]));
+  }
+
   void convolution_text(std::map<std::string, std::string>& t) const {
-    t["channels"] = params_.at("channels").dump();
+    t["channels"] = params_.value("channels", Json(1)).dump();
+    if (may_tile(fused_)) t["pixels"] = t["rows"];
     t["transposed"] = window_.kind == WindowKind::transposed ? "true" : "false";
     t["weight"] = fused_.names.at(leaf_.weight.tensor);
   }
@@ -294,18 +421,19 @@ class Writer {
     part.symbols[image] = pixels.substr(1);
     part.symbols[n] = extent(0) + (window_.pools() ? "*" + extent(1) : "") + "*" + image;
     const auto threads = params_.at("threads").get<int64_t>();
-    const int64_t tile = threads * params_.at("pixels").get<int64_t>();
-    std::string grid = fmt::format("ceil_div({},{})", n, tile);
+    const int64_t items = params_.value(may_tile(fused_) ? "rows" : "pixels", int64_t{1});
+    std::string grid = tiled() ? tiles() : fmt::format("ceil_div({},{})", n, threads * items);
     // Places inside an image are 32-bit numbers.
     part.requirements.push_back(image + " <= 2000000000");
     part.requirements.push_back(last_of_image(fused_) + " <= 2000000000");
-    if (!window_.pools()) {
+    if (tiled() && !window_.pools()) require_kernel(part);
+    if (!window_.pools() && !tiled()) {
       const std::string weight =
           size_text(fused_, leaf_.weight, window_.kind == WindowKind::transposed ? 1 : 0);
       const std::string groups = groups_text(fused_);
       const bool transposed = window_.kind == WindowKind::transposed;
       grid += fmt::format("*({0})*ceil_div({1}/({2}),{3})", groups, weight,
-                          transposed ? "1" : groups, params_.at("channels").get<int64_t>());
+                          transposed ? "1" : groups, params_.value("channels", int64_t{1}));
     }
     part.steps.push_back({{"id", label_("window")},
                           {"kernel", label_("window")},
@@ -326,10 +454,56 @@ class Writer {
 
 }  // namespace
 
+namespace {
+
+// Results of a tile along the last axis: about as many as there are.
+int64_t columns_of(const Fused& fused, int64_t most) {
+  int64_t columns = 8;
+  while (columns < most && columns < fused.axes.back().size) columns *= 2;
+  return columns;
+}
+
+// The safe choice: the largest tile whose inputs leave room for other CTAs.
+Json tile_safe(const Fused& fused) {
+  constexpr int64_t kThreads = 256;
+  const size_t rank = fused.window->window.rank();
+  for (int64_t columns = columns_of(fused, rank == 1 ? 1024 : 128); columns >= 8; columns /= 2)
+    for (int64_t rows : {8, 4, 2, 1}) {
+      if (rank > 1 && rows > 1 && rows >= 2 * fused.axes[rank].size) continue;
+      const int64_t tall = tall_of(fused, columns, rows, kThreads);
+      const Window& window = fused.window->window;
+      if (tall > 0 && 4 * reach(window, 1, tall) * reach(window, 2, columns) <= kTileBytes)
+        return {{"columns", columns}, {"rows", rows}, {"threads", kThreads}};
+    }
+  return {{"columns", 0}, {"rows", 1}, {"threads", kThreads}};
+}
+
+std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
+  const auto best = tile_safe(fused).at("columns").get<int64_t>();
+  std::vector<int64_t> columns;
+  if (best > 0) columns = {best, best * 2};
+  if (best > 8) columns.push_back(best / 2);
+  columns.push_back(0);
+  return {{"columns",
+           "results of a tile along the last axis; 0: no tile, each thread reads its own windows",
+           columns},
+          {"rows", "results of a thread, below one another", {8, 4, 2, 1}},
+          {"threads", "threads of a CTA", {256, 128}}};
+}
+
+}  // namespace
+
+bool window_legal(const Fused& fused, const Json& params) {
+  if (!may_tile(fused)) return true;
+  const auto columns = params.at("columns").get<int64_t>();
+  return columns == 0 || tall_of(fused, columns, params.at("rows").get<int64_t>(),
+                                 params.at("threads").get<int64_t>()) > 0;
+}
+
 std::vector<RecipeParameter> window_parameters(const Fused& fused) {
+  if (may_tile(fused)) return tile_parameters(fused);
   std::vector<RecipeParameter> list{{"pixels", "results of a thread along the image", {4, 2, 1}},
                                     {"threads", "threads of a CTA", {128, 256}}};
-  if (fused.window->window.pools()) return list;
   std::vector<int64_t> channels{1};
   for (int64_t c : {4, 8, 16, 32})
     if (out_of_group(fused) > c / 2) channels.insert(channels.begin(), c);
@@ -338,7 +512,7 @@ std::vector<RecipeParameter> window_parameters(const Fused& fused) {
 }
 
 Json window_safe(const Fused& fused) {
-  if (fused.window->window.pools()) return {{"pixels", 1}, {"threads", 256}};
+  if (may_tile(fused)) return tile_safe(fused);
   int64_t channels = 1;
   for (int64_t c : {4, 8, 16})
     if (out_of_group(fused) > c / 2) channels = c;
