@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "recipes/graph/line_pools.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/reductions.h"
