@@ -21,6 +21,16 @@ constexpr int kReach = (kRows - 1) * kStride1 + (kKernel1 - 1) * kDilation1 + 1;
 constexpr int kWork = kTall / kRows * kColumns;
 constexpr int kTurns = (kWork + kThreads - 1) / kThreads;
 
+// Teams of whole warps load the rows of a tile.
+constexpr int teams(int most) {
+  int count = 1;
+  while (2 * count <= most && 2 * count <= kThreads / 32) count *= 2;
+  return count;
+}
+constexpr int kTeams = teams(kHeight), kTeam = kThreads / kTeams;
+constexpr int kRounds = (kHeight + kTeams - 1) / kTeams, kSteps = (kWidth + kTeam - 1) / kTeam;
+constexpr int kTogether = kRounds * kSteps <= 32 ? kRounds : 1;  // rounds in flight
+
 {{collect}}
 // The kernel row by which input row `i` of a thread enters its result `r`; -1 if it does not.
 __device__ constexpr int kernel_row(int i, int r) {
@@ -63,13 +73,24 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (at0 < 0 || at0 >= int(in0)) continue;  // the same for all threads
     const {{input_type}}* plane = {{input}} + n * in_n + {{input_channel}} * in_c + at0 * in_s0;
     __syncthreads();
-#pragma unroll 4
-    for (int at = threadIdx.x; at < kHeight * kWidth; at += kThreads) {
-      const int at1 = above + at / kWidth, at2 = left + at % kWidth;
-      float value = {{initial}};
-      if (at1 >= 0 && at1 < height && at2 >= 0 && at2 < width)
-        value = cutegen::convert<float>(plane[at1 * step1 + at2 * step2]);
-      tile[at] = value;
+#pragma unroll kTogether
+    for (int round = 0; round < kRounds; ++round) {
+      const int row = round * kTeams + threadIdx.x / kTeam, at1 = above + row;
+      const bool inside = at1 >= 0 && at1 < height;
+      const {{input_type}}* line = plane + (inside ? at1 * step1 : 0);
+      float values[kSteps];
+      CUTE_UNROLL
+      for (int step = 0; step < kSteps; ++step) {
+        const int at2 = left + step * kTeam + int(threadIdx.x % kTeam);
+        values[step] = {{initial}};
+        if (inside && unsigned(at2) < unsigned(width))
+          values[step] = cutegen::convert<float>(line[at2 * step2]);
+      }
+      CUTE_UNROLL
+      for (int step = 0; step < kSteps; ++step) {
+        const int at = step * kTeam + int(threadIdx.x % kTeam);
+        if (row < kHeight && at < kWidth) tile[row * kWidth + at] = values[step];
+      }
     }
     __syncthreads();
 {{load_taps}}

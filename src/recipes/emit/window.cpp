@@ -17,6 +17,8 @@ using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 constexpr int64_t kUnrolled = 32;         // positions of a pooling window that a kernel spells out
 constexpr int64_t kSmallKernel = 8;       // test shapes leave smaller kernels as they are
+constexpr int64_t kLongLine = 256;        // inputs of a tile's line
+constexpr int64_t kLongest = 2048;        // where a tile has one line
 constexpr int64_t kMostReads = 256;       // of a thread from a tile
 constexpr int64_t kTileBytes = 24 << 10;  // so that several CTAs fit an SM
 constexpr int64_t kMostBytes = 40 << 10;  // of static shared memory
@@ -114,7 +116,9 @@ void pool_text(const Window& window, std::map<std::string, std::string>& t) {
         "    const int64_t whole = min(int64_t(kKernel0), in0 + kPadding0 - start0) *\n"
         "                          min(int64_t(kKernel1), in1 + kPadding1 - start1) *\n"
         "                          min(int64_t(kKernel2), in2 + kPadding2 - start2);\n"
-        "    window /= float(whole);\n    (void)count;";
+        "    constexpr int kWhole = kKernel0 * kKernel1 * kKernel2;\n"
+        "    window = whole == kWhole ? window * (1.0f / kWhole) : window / float(whole);\n"
+        "    (void)count;";
 }
 
 // Writes the numbers of the input, the result and the weights.
@@ -456,23 +460,29 @@ class Writer {
 
 namespace {
 
-// Results of a tile along the last axis: about as many as there are.
-int64_t columns_of(const Fused& fused, int64_t most) {
+// Results of a tile along the last axis: about as many as there are, from at most kLongLine inputs.
+int64_t columns_of(const Fused& fused) {
+  const Window& window = fused.window->window;
+  const int64_t most = (window.rank() == 1 ? kLongest : kLongLine) / window.stride.back();
   int64_t columns = 8;
-  while (columns < most && columns < fused.axes.back().size) columns *= 2;
+  while (columns * 2 <= most && columns < fused.axes.back().size) columns *= 2;
   return columns;
 }
 
 // The safe choice: the largest tile whose inputs leave room for other CTAs.
 Json tile_safe(const Fused& fused) {
-  constexpr int64_t kThreads = 256;
+  constexpr int64_t kThreads = 128;
+  const Window& w = fused.window->window;
+  bool apart = w.pools();
+  for (size_t i = 0; i < w.rank(); ++i) apart = apart && w.stride[i] >= w.kernel[i];
+  // No two windows share an input, so a tile saves nothing.
+  if (apart) return {{"columns", 0}, {"rows", 1}, {"threads", kThreads}};
   const size_t rank = fused.window->window.rank();
-  for (int64_t columns = columns_of(fused, rank == 1 ? 1024 : 128); columns >= 8; columns /= 2)
-    for (int64_t rows : {8, 4, 2, 1}) {
+  for (int64_t columns = columns_of(fused); columns >= 8; columns /= 2)
+    for (int64_t rows : {16, 8, 4, 2, 1}) {
       if (rank > 1 && rows > 1 && rows >= 2 * fused.axes[rank].size) continue;
       const int64_t tall = tall_of(fused, columns, rows, kThreads);
-      const Window& window = fused.window->window;
-      if (tall > 0 && 4 * reach(window, 1, tall) * reach(window, 2, columns) <= kTileBytes)
+      if (tall > 0 && 4 * reach(w, 1, tall) * reach(w, 2, columns) <= kTileBytes)
         return {{"columns", columns}, {"rows", rows}, {"threads", kThreads}};
     }
   return {{"columns", 0}, {"rows", 1}, {"threads", kThreads}};
@@ -480,15 +490,13 @@ Json tile_safe(const Fused& fused) {
 
 std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
   const auto best = tile_safe(fused).at("columns").get<int64_t>();
-  std::vector<int64_t> columns;
-  if (best > 0) columns = {best, best * 2};
-  if (best > 8) columns.push_back(best / 2);
-  columns.push_back(0);
+  std::vector<int64_t> columns{0, 64, 128};
+  if (best > 0) columns = {best, best * 2, best / 2, 0};
   return {{"columns",
            "results of a tile along the last axis; 0: no tile, each thread reads its own windows",
            columns},
-          {"rows", "results of a thread, below one another", {8, 4, 2, 1}},
-          {"threads", "threads of a CTA", {256, 128}}};
+          {"rows", "results of a thread, below one another", {16, 8, 4, 2, 1}},
+          {"threads", "threads of a CTA", {128, 256}}};
 }
 
 }  // namespace
