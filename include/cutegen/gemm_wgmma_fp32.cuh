@@ -7,6 +7,9 @@
 // 2^-22 of the result. The tensor cores truncate their sums, so every depth tile starts at zero and
 // is added to the results in float32.
 //
+// Products 1 instead of 3 multiplies in tf32: both operands are rounded to nearest, and one product
+// is issued. The tensor cores themselves would truncate floats, which biases the results.
+//
 // Two warpgroups (the producers) load tiles; the others (the consumers) multiply. run() returns false
 // in the producers, which are done then. repair() computes sums again that are NaN: infinities and
 // the largest floats have no two parts. Sizes and strides are arbitrary. Elements beyond the edges
@@ -25,6 +28,13 @@ namespace cutegen {
 // x without the 13 bits that tf32 lacks, rounded to nearest.
 CUTE_DEVICE float tf32_high(float x) {
   return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u);
+}
+
+// The nearest tf32 value. Unlike tf32_high() it keeps every NaN.
+CUTE_DEVICE float tf32_nearest(float x) {
+  uint32_t rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+  return __uint_as_float(rounded);
 }
 
 // A tile as it lies in memory. The pitch of its lines spreads a warp's reads of 8 rows x 4 depths
@@ -60,7 +70,8 @@ struct WgmmaTile {
   }
 };
 
-// Loads the tiles of an operand into registers and stores their high and low parts. A thread moves
+// Loads the tiles of an operand into registers and stores their high and low parts, or with one
+// product their tf32 values. A thread moves
 // chunks of four neighbours along the depth. Neighbouring threads read neighbours in memory.
 template <class T, int Rows, int Threads, int Vector, bool AlongDepth, class RowStride,
           class DepthStride>
@@ -87,18 +98,19 @@ class SplitLoader {
     depth_ -= 32;
   }
 
+  template <int Products>
   CUTE_DEVICE void put(float* high, float* low) const {
     CUTE_UNROLL
     for (int i = 0; i < kChunks; ++i) {
       Pack<float, 4> h, l;
       CUTE_UNROLL
       for (int v = 0; v < 4; ++v) {
-        h.element[v] = tf32_high(next_[i][v]);
-        l.element[v] = next_[i][v] - h.element[v];
+        h.element[v] = Products == 3 ? tf32_high(next_[i][v]) : tf32_nearest(next_[i][v]);
+        if constexpr (Products == 3) l.element[v] = next_[i][v] - h.element[v];
       }
       const int to = WgmmaTile<Rows>::at(row() + i * kRowStep, chunk() + i * kChunkStep);
       *reinterpret_cast<Pack<float, 4>*>(high + to) = h;
-      *reinterpret_cast<Pack<float, 4>*>(low + to) = l;
+      if constexpr (Products == 3) *reinterpret_cast<Pack<float, 4>*>(low + to) = l;
     }
   }
 
@@ -137,8 +149,9 @@ class SplitLoader {
 };
 
 template <class TA, class TB, int TileM, int TileN, int TileK, int Stages, int VectorA, int VectorB,
-          bool DepthA, bool DepthB>
+          bool DepthA, bool DepthB, int Products = 3>
 struct WgmmaFp32Gemm {
+  static_assert(Products == 3 || Products == 1);
   // One operand comes from registers, in any layout. The other, "shared" one is split by the
   // producers, which is fastest if they read along the depth. Turned: this is A.
   static constexpr bool kTurned = DepthA && !DepthB;
@@ -163,7 +176,7 @@ struct WgmmaFp32Gemm {
   using Plain = PitchedTile<kRows, TileK, kDepth>;
   using Split = WgmmaTile<kColumns>;
   struct alignas(1024) Storage {
-    float high[Stages][Split::kElements], low[Stages][Split::kElements];
+    float parts[Products == 3 ? 2 : 1][Stages][Split::kElements];  // high, low
     float plain[Stages * Plain::kElements];
     uint64_t full[Stages], empty[Stages];
   };
@@ -255,7 +268,7 @@ struct WgmmaFp32Gemm {
       if constexpr (kAsync) plain.send(step, stage);
       else plain.put(stage);
       cute::cp_async_fence();
-      split.put(storage.high[stage], storage.low[stage]);
+      split.template put<Products>(storage.parts[0][stage], low_part(storage, stage));
       if (step + 1 < last) split.fetch();
       if (step > first) {
         cute::cp_async_wait<1>();
@@ -265,6 +278,11 @@ struct WgmmaFp32Gemm {
     }
     cute::cp_async_wait<0>();
     if (first < last) publish(storage.full[stage == 0 ? Stages - 1 : stage - 1]);
+  }
+
+  static CUTE_DEVICE float* low_part(Storage& storage, int stage) {
+    if constexpr (Products == 3) return storage.parts[1][stage];
+    else return nullptr;
   }
 
   // Tells the consumers that this thread's part of a stage is there.
@@ -289,9 +307,10 @@ struct WgmmaFp32Gemm {
       for (int k = 0; k < 4; ++k) {
         CUTE_UNROLL
         for (int j = 0; j < 4; ++j) {
-          const float h = tf32_high(next[k][j]);
+          const float h = Products == 3 ? tf32_high(next[k][j]) : tf32_nearest(next[k][j]);
           high(j, k) = cute::tfloat32_t::bitcast(__float_as_uint(h));
-          low(j, k) = cute::tfloat32_t::bitcast(__float_as_uint(next[k][j] - h));
+          if constexpr (Products == 3)
+            low(j, k) = cute::tfloat32_t::bitcast(__float_as_uint(next[k][j] - h));
         }
       }
       multiply(high, low, storage, stage, sums);
@@ -323,8 +342,7 @@ struct WgmmaFp32Gemm {
   template <class Part, class Sums>
   static CUTE_DEVICE void multiply(Part const& high, Part const& low, Storage& storage, int stage,
                                    Sums& sums) {
-    const auto shared_high = Split::descriptor(storage.high[stage]);
-    const auto shared_low = Split::descriptor(storage.low[stage]);
+    const auto shared_high = Split::descriptor(storage.parts[0][stage]);
     cute::MMA_Atom<Op> atom;
     atom.accumulate_ = cute::SM90::GMMA::ScaleOut::Zero;
     auto add = [&](auto const& a, cute::SM90::GMMA::DescriptorIterator b) {
@@ -333,10 +351,14 @@ struct WgmmaFp32Gemm {
     };
     cute::warpgroup_fence_operand(sums);
     cute::warpgroup_arrive();
-    CUTE_UNROLL
-    for (int k = 0; k < 4; ++k) {  // 32 bytes of the depth: two units of a descriptor
-      add(low(cute::_, k), shared_high + 2 * k);
-      add(high(cute::_, k), shared_low + 2 * k);
+    // 32 bytes of the depth are two units of a descriptor.
+    if constexpr (Products == 3) {
+      const auto shared_low = Split::descriptor(storage.parts[1][stage]);
+      CUTE_UNROLL
+      for (int k = 0; k < 4; ++k) {
+        add(low(cute::_, k), shared_high + 2 * k);
+        add(high(cute::_, k), shared_low + 2 * k);
+      }
     }
     // The large products come last: each addition to a large sum loses half a unit on average.
     CUTE_UNROLL

@@ -3,7 +3,7 @@
 //
 // Contract: an accumulator starts at the neutral element. add() takes one value, merge() another
 // accumulator, value() returns the result. Sum keeps the rounding error of every addition, so long
-// rows stay exact. PlainSum does not: it is for short rows whose results are rounded to 16 bits. ArgMax and ArgMin take a value and its index; the first of equal values wins,
+// rows stay exact; of an array it adds the plain sum. PlainSum does not: it is for short rows whose results are rounded to 16 bits. ArgMax and ArgMin take a value and its index; the first of equal values wins,
 // and a NaN beats all, as in PyTorch. combine_warp combines each aligned group of `Width` lanes of a
 // full warp, combine_row groups of `Width` threads (whole warps), combine_column threads of equal x.
 //
@@ -24,6 +24,14 @@ struct Sum {
     error += (total - (t - back)) + (x - back);
     total = t;
   }
+  // Sums of a few neighbours need no compensation: the length of a row is what adds up errors.
+  template <int V>
+  CUTEGEN_FN void add(float const (&x)[V]) {
+    float few = x[0];
+#pragma unroll
+    for (int v = 1; v < V; ++v) few += x[v];
+    add(few);
+  }
   CUTEGEN_FN void merge(Sum const& other) {
     add(other.total);
     error += other.error;
@@ -38,6 +46,11 @@ struct Sum {
 struct PlainSum {
   float total = 0.0f;
   CUTEGEN_FN void add(float x) { total += x; }
+  template <int V>
+  CUTEGEN_FN void add(float const (&x)[V]) {
+#pragma unroll
+    for (int v = 0; v < V; ++v) total += x[v];
+  }
   CUTEGEN_FN void merge(PlainSum const& other) { total += other.total; }
   CUTEGEN_FN void scale(float factor) { total *= factor; }
   CUTEGEN_FN float value() const { return total; }
@@ -96,7 +109,7 @@ struct MaxSumExpOf {
     else return expf(x);
   }
   CUTEGEN_FN void rescale(float from, float to) {
-    sum.scale(from == to ? 1.0f : power(from - to));
+    if (from != to) sum.scale(power(from - to));  // rare: maxima grow seldom
   }
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {  // rescales once for V values
@@ -105,8 +118,10 @@ struct MaxSumExpOf {
     for (int v = 0; v < V; ++v) max.add(x[v]);
     rescale(before, max.best);
     float shift = max.best == -infinity() ? 0.0f : max.best;  // all -inf so far: terms are zero
+    float terms[V];
 #pragma unroll
-    for (int v = 0; v < V; ++v) sum.add(power(x[v] - shift));
+    for (int v = 0; v < V; ++v) terms[v] = power(x[v] - shift);
+    sum.add(terms);
   }
   CUTEGEN_FN void add(float x) {
     float one[1] = {x};

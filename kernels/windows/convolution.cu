@@ -44,7 +44,7 @@ __device__ __forceinline__ int origin_of(int out, int stride, int padding) {
 extern "C" __global__ void __launch_bounds__(kThreads)
 {{name}}({{params}},
 {{sizes}}) {
-  __shared__ alignas(16) float weights[kChunk][kChannels];
+  __shared__ alignas(16) float taps[kChunk][kChannels];  // weights
   __shared__ Place places[kChunk];
   const int tiles_of_group = int((out_of_group + kChannels - 1) / kChannels);
   const int64_t tiles = groups * tiles_of_group;
@@ -77,16 +77,16 @@ extern "C" __global__ void __launch_bounds__(kThreads)
       const int channel = k / positions, position = k % positions;
       const int k0 = position / int(kernel1 * kernel2), k1 = position / int(kernel2) % int(kernel1),
                 k2 = position % int(kernel2);
-      float weight = 0;
+      float tap = 0;
       if (k < depth && first + c < out_of_group) {
         const int64_t row = kTransposed ? group * in_of_group + channel
                                         : group * out_of_group + first + c;
         const int64_t column = kTransposed ? first + c : channel;
-        weight = cutegen::convert<float>(
+        tap = cutegen::convert<float>(
             {{weight}}[row * weight_o + column * weight_i + k0 * weight0 + k1 * weight1 +
                        k2 * weight2]);
       }
-      weights[k - start][c] = weight;
+      taps[k - start][c] = tap;
       if (c == 0)
         places[k - start] = {channel * int(in_c), k0 * kDilation0, k1 * kDilation1, k2 * kDilation2};
     }
@@ -94,9 +94,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const int end = depth - start < kChunk ? depth - start : kChunk;
     for (int k = 0; k < end; ++k) {
       const Place place = places[k];
-      float weight[kChannels];
+      float tap[kChannels];
       CUTE_UNROLL
-      for (int c = 0; c < kChannels; ++c) weight[c] = weights[k][c];
+      for (int c = 0; c < kChannels; ++c) tap[c] = taps[k][c];
       CUTE_UNROLL
       for (int i = 0; i < kPixels; ++i) {
         const int at0 = source(origin0[i], place.shift0, kStride0, int(in0)),
@@ -106,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const float value = cutegen::convert<float>(
             images[i][place.channel + at0 * int(in_s0) + at1 * int(in_s1) + at2 * int(in_s2)]);
         CUTE_UNROLL
-        for (int c = 0; c < kChannels; ++c) sums[i][c] += value * weight[c];
+        for (int c = 0; c < kChannels; ++c) sums[i][c] += value * tap[c];
       }
     }
   }

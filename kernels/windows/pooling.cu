@@ -10,7 +10,7 @@
 using namespace cute;
 
 constexpr int kThreads = {{threads}};
-constexpr int kItems = {{pixels}};
+constexpr int kItems = {{rows}};
 {{constants}}
 
 // Computes what follows the pooling for one element, in float32.

@@ -150,3 +150,28 @@ def signature(calls: list[Call]) -> list[tuple[Any, ...]]:
                 fixed.append("int")
         out.append((call.func, tuple(map(str, fixed)), tuple(len(s) for s, _ in call.outs)))
     return out
+
+
+Broadcast = list[tuple[str, ...]]
+
+
+def broadcasts(calls: list[Call]) -> list[Broadcast]:
+    """For each tensor operand of each pointwise call: one letter per axis, from the last one. "b": the operand's size
+    is 1 and the result's is not; "f": the operand has the result's size; "-": the result's size is 1, so both hold."""
+    out = []
+    for call in calls:
+        operands: Broadcast = []
+        if torch.Tag.pointwise in call.func.tags and call.outs:
+            result = call.outs[0][0]
+            for ref in call.refs:
+                pairs = zip(reversed(ref.shape), reversed(result))
+                operands.append(tuple("-" if r == 1 else "b" if d == 1 else "f" for d, r in pairs))
+        out.append(operands)
+    return out
+
+
+def broadcast_alike(official: list[Broadcast], other: list[Broadcast]) -> bool:
+    """Whether the same axes of the same operands are repeated, at another size. Programs read repeated axes with
+    stride 0, so a size of 1 by chance makes another program."""
+    pairs = ((a, b) for x, y in zip(official, other) for p, q in zip(x, y) for a, b in zip(p, q))
+    return all(a == b or "-" in (a, b) for a, b in pairs)

@@ -3,7 +3,7 @@
 
 The search scales constants down together: every constant above a cap becomes the cap. It guesses the cap
 from the official shapes and lowers it until the work fits. A shape counts only if the module still builds
-and runs, and its calls differ only in sizes (graph.signature). Odd shapes replace constants by primes, all at
+and runs, and its calls differ only in sizes (Trace.alike). Odd shapes replace constants by primes, all at
 once or else one after the other. If sizes depend on one another, the search scales all in proportion. If the
 module fixes sizes, only the others become small, and the work limit is wider. The number of runs is limited,
 because each costs milliseconds.
@@ -62,7 +62,7 @@ def varying(source: Source) -> Constants:
 
 
 def same_program(official: Trace, trace: Trace) -> bool:
-    return trace.signature() == official.signature() and (official.hollow() or not trace.hollow())
+    return official.alike(trace) and (official.hollow() or not trace.hollow())
 
 
 class Shrinker:
@@ -92,7 +92,7 @@ class Shrinker:
         except WorkerError as error:
             self.reason = error.message
             return None
-        if trace.signature() != self.official.signature():
+        if not self.official.alike(trace):
             self.reason = "with another size the module computes something else"
             return None
         if trace.hollow() and not self.official.hollow():

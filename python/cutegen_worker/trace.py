@@ -231,6 +231,11 @@ class Trace:
             self.signature_ = graph.signature(self.calls), floats, self.arguments, written
         return self.signature_
 
+    def alike(self, other: Trace) -> bool:
+        """Whether `other` is the same program at other sizes."""
+        return self.signature() == other.signature() and graph.broadcast_alike(
+            graph.broadcasts(self.calls), graph.broadcasts(other.calls))  # fmt: skip
+
     def case(self, name: str, kind: str, constants: dict[str, int], weight: float = 1) -> Json:
         return {
             "name": name,

@@ -136,6 +136,17 @@ TEST(TorchWorker, EachSizeOfAProductIsLongOnce) {
   EXPECT_TRUE(m.contains(1032) && k.contains(1032) && n.contains(1032));
 }
 
+// With a batch of 1, `y` would be repeated along the rows of `x`.
+TEST(TorchWorker, NoShapeRepeatsAnOperandThatTheOfficialShapeDoesNotRepeat) {
+  TaskFile file("hinge", model_of("batch, width = 4096, 4096", "",
+                                  "torch.clamp(1 - a[0] * a[1], min=0).mean()",
+                                  "torch.rand(batch, width), torch.rand(batch)"));
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  ASSERT_GE(task->shapes.size(), 3u);
+  for (const ShapeCase& s : task->shapes) EXPECT_GT(s.tensors.at(task->tensors[1].name)[0], 1);
+}
+
 TEST(TorchWorker, AttentionKeepsASequenceWhereItsWidthIsFixed) {
   TaskFile file("attention",
                 model_of("batch, num_heads, sequence, width = 32, 32, 512, 1024", "",

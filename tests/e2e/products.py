@@ -45,7 +45,8 @@ class Products(harness.Case):
         return (json.loads((best / "plan.json").read_text()),
                 json.loads((best / "verdict.json").read_text()))
 
-    def test_tf32_runs_on_the_tensor_cores(self):
+    def test_tf32_runs_on_the_tensor_cores_before_hopper(self):
+        self.device = "sim:a100"
         _, verdict = self.best(2, "tf32", rows=256, columns=192, depth=512)
         self.assertEqual(verdict["status"], "correct")
         kinds = {kind for kernel in verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
@@ -61,6 +62,15 @@ class Products(harness.Case):
         for layout in ("kn", "kk", "mk", "mn"):
             with self.subTest(layout):
                 plan, verdict = self.best(1, layout=layout, rows=1024, columns=768, depth=1024)
+                self.assertEqual(verdict["status"], "correct")
+                self.assertEqual(plan["arch"], ["sm_90a"])
+                kinds = {kind for kernel in verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
+                self.assertTrue(any(kind.startswith("HGMMA") for kind in kinds), kinds)
+
+    def test_hopper_multiplies_floats_once_in_tf32_in_every_layout(self):
+        for layout in ("kn", "kk", "mk", "mn"):
+            with self.subTest(layout):
+                plan, verdict = self.best(1, "tf32", layout, rows=1021, columns=771, depth=1027)
                 self.assertEqual(verdict["status"], "correct")
                 self.assertEqual(plan["arch"], ["sm_90a"])
                 kinds = {kind for kernel in verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}

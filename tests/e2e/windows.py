@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900
 """Convolutions and pooling from end to end: each module gets a correct program, at every shape."""
+import json
+
 import harness
 
 TASK = '''import torch
@@ -26,8 +28,14 @@ def get_init_inputs():
 
 
 class Windows(harness.Case):
-    def check(self, window, shape, result="self.window(x)", device="sim:h200"):
-        task = self.write("window.py", TASK.format(window=window, shape=shape, result=result))
+    def check(self, window, shape, result="self.window(x)", device="sim:h200", sizes=""):
+        """Returns the plan of the first program, which has to be correct."""
+        text = TASK.format(window=window, shape=shape, result=result)
+        text = text.replace("\n\n\nclass", "\n" + sizes + "\n\nclass", 1)
+        self.optimize(self.write("window.py", text), device)
+        return json.loads((self.folder / "best/plan.json").read_text())
+
+    def optimize(self, task, device="sim:h200"):
         done = self.cutegen("optimize", task, "--model", "builtin", "--device", device,
                             "--evaluations", 1, "--out", "best",
                             timeout=300)
@@ -50,6 +58,50 @@ class Windows(harness.Case):
         self.check("AvgPool1d(4, stride=3, padding=2, ceil_mode=True, count_include_pad=False)",
                    "2, 4, 20")
         self.check("AvgPool3d(3, stride=2, padding=1)", "2, 4, 7, 9, 8")
+
+    def test_depthwise(self):
+        # The groups vary with the channels, so the plan must take them from the shapes.
+        self.check("Conv2d(channels, channels, 3, padding=1, groups=channels, bias=False)",
+                   "2, channels, 16, 24", sizes="channels = 24")
+
+    def test_plain_3d(self):
+        self.check("Conv3d(3, 10, (3, 2, 1), padding=(1, 0, 2), stride=(2, 1, 1))", "2, 3, 7, 8, 9")
+
+    def test_half_precision(self):
+        self.check("Conv2d(4, 8, 3).half()", "2, 4, 9, 11", "torch.relu(self.window(x.half()))")
+        self.check("Conv2d(4, 8, 3).bfloat16()", "2, 4, 9, 11", "self.window(x.bfloat16())")
+        self.check("MaxPool2d(2)", "2, 4, 9, 11", "self.window(x.half())")
+
+    def test_tails(self):
+        self.check("Conv2d(8, 8, 3, padding=1)", "2, 8, 9, 11", "torch.relu(self.window(x) + x)")
+        self.check("Sequential(nn.Conv2d(8, 6, 3), nn.BatchNorm2d(6).eval())", "2, 8, 9, 11")
+
+    def test_more_pooling(self):
+        self.check("AvgPool2d(3, stride=2, padding=1, divisor_override=5)", "2, 4, 17, 18")
+        plan = self.check("MaxPool1d(4, stride=3, padding=1)", "2, 4, 20")
+        self.assertEqual(len(plan["steps"]), 1, "views around the pooling are no copies")
+        self.check("MaxPool3d(3, stride=2, padding=1)", "2, 4, 7, 9, 8")
+
+    def test_large_windows(self):
+        # No tile of a window of 64 x 64 fits shared memory.
+        self.check("AvgPool2d(64, stride=64)", "1, 2, 130, 128")
+        self.check("AvgPool2d(11)", "1, 2, 70, 68")
+
+    def test_depthwise_in_one_and_three_axes(self):
+        self.check("Conv1d(6, 12, 5, groups=6, dilation=2)", "2, 6, 70")
+        self.check("Conv3d(4, 4, (2, 3, 1), groups=4, stride=(1, 2, 1), padding=1)",
+                   "2, 4, 5, 7, 9")
+
+    def test_a_weight_of_any_name(self):
+        for name in ("weight", "tile", "sums"):
+            text = TASK.format(window=f"Parameter(torch.rand(6, 1, 3, 3)); self.{name} = self.window",
+                               shape="2, 6, 9, 10",
+                               result=f"nn.functional.conv2d(x, self.{name}, groups=6)")
+            self.optimize(self.write("window.py", text))
+
+    def test_channels_last(self):
+        self.check("Conv2d(4, 8, 3)", "2, 4, 9, 11",
+                   "self.window(x.to(memory_format=torch.channels_last))")
 
     def test_stages(self):
         self.check("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=1)")

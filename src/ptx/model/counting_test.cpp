@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "ptx/model/sampling.h"
 #include "ptx/testing/test_machine.h"
 
 namespace cutegen::ptx {
@@ -326,6 +327,19 @@ TEST(Sampling, ASmallGridRunsWhole) {
   EXPECT_EQ(grown.ctas_run, 9);
   EXPECT_EQ(grown.sample_error, 0);
   EXPECT_EQ(grown.counters.global_store_sectors, 18u);
+}
+
+TEST(Sampling, EveryBatchSeesEachQuarterOfTheGrid) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    RunOptions options;
+    options.sample_ctas = 6, options.sample_most = 6, options.sample_seed = seed;
+    std::set<int64_t> quarters;
+    for (int64_t cta : Sampler(100'000, options).next(100)) {
+      EXPECT_LT(cta, 100'000);
+      if (cta > 0 && cta < 99'999) quarters.insert((cta - 1) * 4 / 99'998);
+    }
+    EXPECT_EQ(quarters.size(), 4u) << seed;
+  }
 }
 
 TEST(Sampling, TheSeedChoosesTheCtas) {

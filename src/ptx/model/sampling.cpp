@@ -46,9 +46,17 @@ std::vector<int64_t> Sampler::next(int64_t affordable) {
     std::shuffle(left.begin(), left.end(), random_);
     for (int64_t cta : left) take(cta);
   }
-  while (int64_t(out.size()) < wanted) take(int64_t(1 + random_() % uint64_t(interior())));
+  const int64_t parts = wanted - int64_t(out.size());
+  for (int64_t part = 0; part < parts; ++part) take(draw_from(part, parts));
+  while (int64_t(out.size()) < wanted) take(draw_from(0, 1));
   std::sort(out.begin(), out.end());
   return out;
+}
+
+int64_t Sampler::draw_from(int64_t part, int64_t parts) {
+  const int64_t least = interior() / parts * part + interior() % parts * part / parts;
+  const int64_t end = interior() / parts * (part + 1) + interior() % parts * (part + 1) / parts;
+  return 1 + least + int64_t(random_() % uint64_t(std::max<int64_t>(1, end - least)));
 }
 
 std::vector<int64_t> Sampler::rest() {

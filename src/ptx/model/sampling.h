@@ -2,10 +2,11 @@
 // Sampler: chooses the CTAs of a large grid that run, and bounds the error of their sums.
 //
 // Contract: the first and the last CTA always run and stand for themselves. A random sample of the
-// others, without replacement, stands for all of these. Batches double until the error is small
-// enough, or the sample has its most CTAs. The error is half the 95% confidence interval of the
-// grid's total, divided by that total: the largest for instructions, sectors and wavefronts. It
-// knows only the spread between CTAs that ran.
+// others, without replacement, stands for all of these. Each CTA of a batch is drawn from another
+// part of the grid, so that no half of a grid is left out by chance. Batches double until the error
+// is small enough, or the sample has its most CTAs. The error is half the 95% confidence interval
+// of the grid's total, divided by that total: the largest for instructions, sectors and wavefronts.
+// It knows only the spread between CTAs that ran.
 //
 // Example: while (!(batch = sampler.next(affordable)).empty()) { run them; sampler.add(cta, work);
 // }
@@ -40,6 +41,8 @@ class Sampler {
 
  private:
   int64_t interior() const { return std::max<int64_t>(0, total_ - 2); }
+  // A random CTA of one of the equal parts that the interior consists of.
+  int64_t draw_from(int64_t part, int64_t parts);
   double error_of(double CtaWork::* quantity) const;
 
   int64_t total_, first_batch_, most_;

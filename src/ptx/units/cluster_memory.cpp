@@ -6,6 +6,7 @@
 
 #include "ptx/cta/guard_checks.h"
 #include "ptx/units/memory_unit.h"
+#include "ptx/units/perform.h"
 
 namespace cutegen::ptx {
 namespace {
@@ -26,15 +27,6 @@ void note_undefined(CtaState& cta, CtaState& owner, const WarpAccess& a) {
 }
 
 }  // namespace
-
-bool MemoryUnit::in_cluster(const std::byte* memory) const {
-  if (memory == cta_.shared.data()) return true;
-  for (size_t rank = 0; cta_.cluster && rank < cta_.cluster->size(); ++rank) {
-    const CtaState* other = cta_.cluster->at(rank);
-    if (other && other->shared.data() == memory) return true;
-  }
-  return false;
-}
 
 // Some lanes have addresses with a rank: one CTA after another.
 bool MemoryUnit::cluster(const WarpAccess& a) {
@@ -90,7 +82,7 @@ bool MemoryUnit::remote(const WarpAccess& a, uint64_t rank) {
   if (owner->guard.any() && !check_guard(cta_, *owner, a)) return false;
   if (cta_.hazards && !checks_.remote(a, *owner)) return false;
   note_undefined(cta_, *owner, a);
-  perform(a, owner->shared.data());
+  perform(cta_, scheduler_, a, owner->shared.data());
   return true;
 }
 

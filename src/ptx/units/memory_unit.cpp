@@ -6,8 +6,7 @@
 
 #include "ptx/cta/faults.h"
 #include "ptx/cta/guard_checks.h"
-#include "ptx/ops/atomic.h"
-#include "ptx/units/transfer.h"
+#include "ptx/units/perform.h"
 
 namespace cutegen::ptx {
 namespace {
@@ -30,11 +29,18 @@ Space space_of(uint64_t address) {
   return Space::global;
 }
 
-// Whether an atomic may have changed memory. cas: `b` is the value that it expects.
-bool changes(AtomicOp op, uint64_t old, uint64_t b) {
-  if (op == AtomicOp::cas) return old == b;
-  if (op == AtomicOp::exch) return old != b;
-  return b != 0;
+// A parameter at a known place, equal for all lanes. False: not this simple.
+bool parameter(const CtaState& cta, Warp& w, const Inst& in) {
+  const auto& params = cta.job.params;
+  uint64_t at = 0, value = 0;
+  std::memcpy(&at, w.registers + in.a, 8);
+  at += uint64_t(in.imm);
+  const bool simple = in.op == Op::load && in.vec == 1 && in.v[0] >= 0 && in.size == in.reg_size &&
+                      at % in.size == 0;
+  if (!simple || at > params.size() || params.size() - at < in.size) return false;
+  std::memcpy(&value, params.data() + at, in.size);
+  fill_register(w.registers, in.v[0], in.size, value);
+  return true;
 }
 
 }  // namespace
@@ -45,7 +51,7 @@ bool MemoryUnit::fault(const WarpAccess& a, Space space) {
 }
 
 bool MemoryUnit::access(Warp& w, const Inst& in, uint32_t mask) {
-  if (in.constant_address && in.space == Space::param && mask == ~0u && parameter(w, in))
+  if (in.constant_address && in.space == Space::param && mask == ~0u && parameter(cta_, w, in))
     return true;
   alignas(64) uint64_t at[32];
   const uint64_t bytes = uint64_t(in.size) * in.vec;
@@ -61,20 +67,6 @@ bool MemoryUnit::access(Warp& w, const Inst& in, uint32_t mask) {
     a.sum.low -= window, a.sum.high -= window;
   }
   return access_at(a, space);
-}
-
-// A parameter at a known place, equal for all lanes. False: not this simple.
-bool MemoryUnit::parameter(Warp& w, const Inst& in) {
-  const auto& params = cta_.job.params;
-  uint64_t at = 0, value = 0;
-  std::memcpy(&at, w.registers + in.a, 8);
-  at += uint64_t(in.imm);
-  const bool simple = in.op == Op::load && in.vec == 1 && in.v[0] >= 0 && in.size == in.reg_size &&
-                      at % in.size == 0;
-  if (!simple || at > params.size() || params.size() - at < in.size) return false;
-  std::memcpy(&value, params.data() + at, in.size);
-  fill_register(w.registers, in.v[0], in.size, value);
-  return true;
 }
 
 // Generic addresses of several spaces in one instruction: one space after another.
@@ -107,7 +99,7 @@ bool MemoryUnit::access_at(const WarpAccess& a, Space space) {
   if (space == Space::local) return local(a);
   if (space == Space::param) {
     if (end > cta_.job.params.size() || a.in.op != Op::load) return fault(a, space);
-    perform(a, cta_.job.params.data());
+    perform(cta_, scheduler_, a, cta_.job.params.data());
     return true;
   }
   return global(a);
@@ -117,7 +109,7 @@ bool MemoryUnit::access_shared(const WarpAccess& a) {
   std::byte* memory = cta_.shared.data();
   cta_.counting->shared(a.warp.current.pc, a.in, a.mask, a.sum, a.at);
   if (cta_.hazards && !checks_.shared(a)) return false;
-  perform(a, memory);
+  perform(cta_, scheduler_, a, memory);
   return !cta_.races || checks_.stored(a, memory, nullptr);
 }
 
@@ -130,7 +122,7 @@ bool MemoryUnit::local(const WarpAccess& a) {
   WarpAccess scattered{a.warp, a.in, a.mask, a.sum, moved};
   scattered.sum.contiguous = scattered.sum.uniform = false;
   if (cta_.hazards) checks_.local(scattered);
-  perform(scattered, cta_.local.data() + size * 32 * size_t(a.warp.index));
+  perform(cta_, scheduler_, scattered, cta_.local.data() + size * 32 * size_t(a.warp.index));
   return true;
 }
 
@@ -173,49 +165,10 @@ bool MemoryUnit::in_buffer(const WarpAccess& a, const Buffer& b) {
   }
   if (cta_.hazards && !checks_.global(a, b)) return false;
   std::byte* zero = b.data - b.base;
-  perform(a, zero);
+  perform(cta_, scheduler_, a, zero);
   if (!cta_.races) return true;
   if (a.in.op != Op::store && (a.in.ordered || a.in.d >= 0)) cta_.hazards->global->acquire();
   return checks_.stored(a, zero, &b);
-}
-
-void MemoryUnit::perform(const WarpAccess& a, std::byte* zero) {
-  const Inst& in = a.in;
-  if (in.op == Op::atomic) {
-    const bool changed = atomics(a, zero);
-    return scheduler_.note_poll(a.warp, in, a.sum.low, changed);
-  }
-  if (in.ordered || (in.op == Op::store && a.warp.spins))
-    scheduler_.note_poll(a.warp, in, a.sum.low, in.op == Op::store);
-  transfer(a, zero);
-}
-
-// Whether memory may have changed.
-bool MemoryUnit::atomics(const WarpAccess& a, std::byte* zero) {
-  const Inst& in = a.in;
-  std::byte* registers = a.warp.registers;
-  auto value = [&](int32_t slot, int lane) {
-    uint64_t v = 0;
-    if (slot >= 0) std::memcpy(&v, registers + slot + lane * in.size, in.size);
-    return v;
-  };
-  const bool shared = in_cluster(zero);
-  const auto op = AtomicOp(in.sub);
-  auto type = AtomicType(in.e);
-  if (type == AtomicType::f32 && !shared) type = AtomicType::f32_flushed;
-  bool changed = false;
-  for (uint32_t m = a.mask; m; m &= m - 1) {
-    const int lane = std::countr_zero(m);
-    const uint64_t b = value(in.b, lane);
-    if (cta_.job.pulls && in.pulls && !shared && b != 0) {
-      const uint64_t others = cta_.job.pulls->before(zero + a.at[lane], in.size);
-      atomic_apply(AtomicOp::add, type, zero + a.at[lane], b * others, 0);
-    }
-    const uint64_t old = atomic_apply(op, type, zero + a.at[lane], b, value(in.c, lane));
-    changed = changed || changes(op, old, b);
-    if (in.d >= 0) std::memcpy(registers + in.d + lane * in.size, &old, in.size);
-  }
-  return changed;
 }
 
 }  // namespace cutegen::ptx

@@ -25,20 +25,15 @@ class MemoryUnit {
   bool access_shared(const WarpAccess& a);
 
  private:
-  bool parameter(Warp& w, const Inst& in);
   bool access_at(const WarpAccess& a, Space space);
   bool several_spaces(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
   // Of the shared memory of any CTA of the cluster; of the one with this rank.
   bool cluster(const WarpAccess& a);
   bool remote(const WarpAccess& a, uint64_t rank);
-  bool in_cluster(const std::byte* memory) const;
   bool local(const WarpAccess& a);
   bool global(const WarpAccess& a);
   bool several_buffers(const WarpAccess& a);
   bool in_buffer(const WarpAccess& a, const Buffer& b);
-  // Reads or writes memory whose address 0 is at `zero`.
-  void perform(const WarpAccess& a, std::byte* zero);
-  bool atomics(const WarpAccess& a, std::byte* zero);
   // Reports the fault and returns false.
   bool fault(const WarpAccess& a, Space space);
 

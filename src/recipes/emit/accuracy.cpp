@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
 #include "recipes/nest/nest.h"
@@ -44,6 +45,30 @@ bool is_softmax_total(const Fused& fused, const Inst& sum) {
          highest.inputs[0] == shifted.inputs[0];
 }
 
+// A row's divisor is inverted once, not for each element.
+void share_reciprocals(Fused& fused) {
+  std::map<int, int> inverse;
+  for (size_t i = 0; i < fused.insts.size(); ++i) {
+    if (fused.insts[i].code != "{0} / {1}" || fused.insts[i].level != Level::element) continue;
+    const int by = fused.insts[i].inputs[1];
+    const Inst& divisor = fused.insts[static_cast<size_t>(by)];
+    if (divisor.level != Level::row || divisor.kind == InstKind::constant || divisor.integer ||
+        divisor.boolean)
+      continue;
+    if (!inverse.count(by)) {
+      inverse[by] = static_cast<int>(fused.insts.size());
+      fused.insts.push_back({.kind = InstKind::pointwise,
+                             .level = Level::row,
+                             .depth = divisor.depth,
+                             .name = "inverse",
+                             .code = "cutegen::row_reciprocal({0})",
+                             .inputs = {by}});
+    }
+    fused.insts[i].code = "cutegen::quotient({0}, {1}, {2})";
+    fused.insts[i].inputs.push_back(inverse[by]);
+  }
+}
+
 }  // namespace
 
 Accuracy needed_accuracy(const Task& task, const Fused& fused) {
@@ -56,13 +81,14 @@ Accuracy needed_accuracy(const Task& task, const Fused& fused) {
 }
 
 Fused relaxed(const Accuracy& accuracy, Fused fused) {
-  if (!accuracy.fast_functions) return fused;
   for (Inst& inst : fused.insts) {
+    if (!accuracy.fast_functions) break;
     for (const Cheaper& cheaper : kCheaper)
       if (inst.code == cheaper.exact) inst.code = cheaper.fast;
     if (inst.code == "{0} / {1}" && is_softmax_total(fused, input(fused, inst, 1)))
       inst.code = "{0} * cutegen::fast_reciprocal({1})";
   }
+  if (fused.reduces()) share_reciprocals(fused);
   return fused;
 }
 

@@ -4,7 +4,7 @@
 // Contract: needed_accuracy() asks for compensated sums unless every result is stored in 16 bits
 // and rows are short: then a tree of float32 additions is far more accurate than the result's
 // dtype. relaxed() replaces functions by cheaper ones if the task's math mode rounds to 16 bits,
-// too.
+// too. In every mode it multiplies by the reciprocal of a row's divisor.
 //
 // Example: needed_accuracy(task, fused).plain_sums  // true: bf16 layer norm of rows of 8192
 #pragma once

@@ -276,12 +276,16 @@ void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& p
   part.steps.push_back(launch(k, grid, threads, std::move(args)));
 }
 
+std::vector<int64_t> widths_of(const Fused& fused) {
+  // A flat kernel computes its tail element by element, so it accepts any size.
+  int64_t innermost = is_flat(fused) ? 0 : make_nest(fused).kept.back().size;
+  return vector_widths(fused, innermost);
+}
+
 }  // namespace
 
 std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
-  // A flat kernel computes its tail element by element, so it accepts any size.
-  int64_t innermost = is_flat(fused) ? 0 : make_nest(fused).kept.back().size;
-  std::vector<int64_t> vectors = vector_widths(fused, innermost);
+  std::vector<int64_t> vectors = widths_of(fused);
   std::vector<RecipeParameter> list{
       {"vector", "neighbouring elements that a thread moves in one access", vectors},
       {"items", "vectors a thread has in flight", {2, 4, 1, 8}},
@@ -292,7 +296,7 @@ std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
 }
 
 Json elementwise_safe(const Fused& fused) {
-  Json params{{"vector", 1}, {"items", 1}, {"threads", 256}};
+  Json params{{"vector", widths_of(fused).front()}, {"items", 1}, {"threads", 256}};
   if (is_flat(fused)) params["waves"] = 0;
   return params;
 }

@@ -45,7 +45,7 @@ int64_t wgmma_fp32_shared(const Contraction& c, const Json& params) {
                 columns = get(params, turn ? "tile_m" : "tile_n");
   const int64_t lines = plain.depth.move == Move::next ? rows * 36 : 32 * (rows + 8);
   // The parts of the split tile, the plain tile, two barriers; the sum is rounded up.
-  const int64_t stage = 2 * columns * 32 * 4 + lines * 4 + 2 * 8;
+  const int64_t stage = (products_of(c) == 3 ? 2 : 1) * columns * 32 * 4 + lines * 4 + 2 * 8;
   return ceil_div(get(params, "stages") * stage, 1024) * 1024;
 }
 
@@ -220,14 +220,15 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
   std::vector<int64_t> vectors{4, 1};
   if (size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2)
     vectors.insert(vectors.begin(), 8);  // 16 bytes
-  const bool cores = c.math_mode != MathMode::fp32, hopper = wgmma_applies(c);
+  const bool cores = c.math_mode != MathMode::fp32, hopper = wgmma_applies(c),
+             halves = bytes_of_element(c) == 2;
   using Values = std::vector<int64_t>;
   const RecipeParameter vector{"vector", "neighbouring elements that a thread moves in one access",
                                vectors},
       tile_m{"tile_m", "rows of the result that a CTA computes",
-             cores && !hopper ? Values{128, 64} : Values{256, 128, 64}},
+             cores && !(hopper && halves) ? Values{128, 64} : Values{256, 128, 64}},
       tile_n{"tile_n", "columns of the result that a CTA computes",
-             cores && hopper ? Values{256, 128, 64, 32} : Values{128, 64, 32}},
+             halves && hopper ? Values{256, 128, 64, 32} : Values{128, 64, 32}},
       stages{"stages", "tiles of the depth in shared memory at once",
              !cores   ? Values{3, 2, 4, 1}
              : hopper ? Values{4, 6, 3, 8, 12, 2, 1}
@@ -244,6 +245,8 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
       {1, 0}};
   const RecipeParameter cluster{"cluster", "2: pairs of CTAs share their tiles of B", {1, 2}};
   // The parameters that change the time most come first.
+  if (cores && hopper && !halves)
+    return {wgmma, tile_m, tile_n, split, stages, vector, cores_on, tile_k, threads};
   if (cores && hopper)
     return {wgmma, tile_m, tile_n, cluster, stages, split, vector, cores_on, tile_k, threads};
   if (hopper) return {wgmma, tile_m, tile_n, split, stages, tile_k, threads, vector};
@@ -269,8 +272,9 @@ Json matmul_safe(const Contraction& c) {
   } else if (wgmma_applies(c)) {
     const bool on = best.engine == MatmulEngine::wgmma_fp32;
     params["wgmma"] = on ? 1 : 0;
-    if (on) params.update({{"threads", 256}, {"stages", 4}});  // so may SimtGemm
-  } else if (c.math_mode != MathMode::fp32) {
+    if (on) params.update({{"threads", 256}, {"stages", products_of(c) == 3 ? 4 : 6}});
+  }
+  if (best.engine != MatmulEngine::wgmma && c.math_mode != MathMode::fp32) {
     params["tile_m"] = std::min<int64_t>(best.tile_m, 128);
   }
   return params;

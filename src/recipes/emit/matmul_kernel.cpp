@@ -146,8 +146,8 @@ std::string gemm_type(const Contraction& c, const Json& params) {
   if (engine == MatmulEngine::wgmma_fp32)
     return fmt::format(
         "cutegen::WgmmaFp32Gemm<{}, kTileM, kTileN, kTileK, kStages,\n"
-        "                                    {}>",
-        factors, order);
+        "                                    {}{}>",
+        factors, order, products_of(c) == 1 ? ", 1" : "");
   if (engine == MatmulEngine::wgmma)
     return fmt::format(
         "cutegen::WgmmaGemm<{}, {}, kTileM, kTileN, kStages,\n"
@@ -411,9 +411,12 @@ class Writer {
 
 MatmulEngine engine_of(const Contraction& c, const Json& params) {
   auto on = [&](const char* name) { return params.contains(name) && params.at(name) == 1; };
-  if (on("wgmma"))
-    return c.math_mode == MathMode::fp32 ? MatmulEngine::wgmma_fp32 : MatmulEngine::wgmma;
+  if (on("wgmma")) return bytes_of_element(c) == 4 ? MatmulEngine::wgmma_fp32 : MatmulEngine::wgmma;
   return on("tensor_cores") ? MatmulEngine::mma : MatmulEngine::simt;
+}
+
+int products_of(const Contraction& c) {
+  return c.math_mode == MathMode::fp32 ? 3 : 1;
 }
 
 bool turned(const Contraction& c) {

@@ -20,10 +20,12 @@ struct MatmulKernel {
   std::string vector_a, vector_b, vector_out;  // expressions: is a vector access possible?
 };
 
-// What multiplies: the CUDA cores, mma.sync, wgmma, or three products by wgmma with float32
-// accuracy.
+// What multiplies: the CUDA cores, mma.sync, wgmma on 16-bit elements, or wgmma on floats (three
+// products with float32 accuracy, or one in tf32).
 enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32 };
 MatmulEngine engine_of(const Contraction& c, const Json& params);
+// wgmma_fp32: tf32 products for each product of floats.
+int products_of(const Contraction& c);
 // wgmma_fp32: A lies in shared memory, split in two parts, and B comes from registers.
 bool turned(const Contraction& c);
 // What is multiplied: "float", "tfloat32_t", "half_t", "bfloat16_t".

@@ -179,7 +179,6 @@ TEST(Matmul, WgmmaWithFloat32AccuracyNeedsHopper) {
 // In 16-bit modes wgmma reads both operands from shared memory, in any order.
 TEST(Matmul, WgmmaMultipliesInTheMathMode) {
   EXPECT_FALSE(Case("mm_plain", MathMode::bf16).match.safe.contains("wgmma"));
-  EXPECT_FALSE(Case("mm_plain", MathMode::tf32, "sm_90a").match.safe.contains("wgmma"));
   Case c("mm_plain", MathMode::bf16, "sm_90a");
   EXPECT_EQ(c.match.safe.at("wgmma"), 1);
   EXPECT_THAT(c.source(c.match.safe), HasSubstr("WgmmaGemm<bfloat16_t, float, float"));
@@ -189,6 +188,23 @@ TEST(Matmul, WgmmaMultipliesInTheMathMode) {
   const Json plan = to_json(c.program(c.match.safe).plan);
   EXPECT_EQ(plan["symbols"]["tma"], 0);
   EXPECT_EQ(plan["steps"][0]["args"][0]["map"], "map_a");
+}
+
+// One product instead of three halves the memory of the split operand: more stages fit.
+TEST(Matmul, WgmmaMultipliesFloatsOnceInTf32) {
+  EXPECT_FALSE(Case("mm_plain", MathMode::tf32).match.safe.contains("wgmma"));
+  const Json six{{"wgmma", 1}, {"tile_m", 128}, {"tile_n", 128}, {"stages", 6}};
+  Case once("mm_plain", MathMode::tf32, "sm_90a");
+  const std::string source = once.source(six);
+  EXPECT_THAT(source, HasSubstr("WgmmaFp32Gemm<float, float"));
+  EXPECT_THAT(source, HasSubstr("true, false, 1>"));
+  EXPECT_THAT(once.source({{"wgmma", 0}, {"stages", 1}, {"tile_m", 64}, {"tile_n", 64}}),
+              HasSubstr("SimtGemm<"));
+  Case thrice("mm_plain", MathMode::fp32, "sm_90a");
+  Json params = thrice.match.safe;
+  params.update(six);
+  EXPECT_FALSE(instantiate(thrice.task, thrice.match, params));
+  EXPECT_THAT(thrice.source({{"wgmma", 1}}), Not(HasSubstr(", 1>")));
 }
 
 TEST(Matmul, WgmmaTilesFitAnSm) {

@@ -358,7 +358,9 @@ std::string Passes::pass(int depth) {
     declarations +=
         fmt::format("cutegen::{} {}{};\n", type(inst), name, options_.column ? "[kVector]" : "");
     const std::string& vector = vectors_.at(inst);
-    if (is_joint(inst) && !moments() && !options_.column) {  // rescales once for a vector
+    const bool sums = i.reduce == ReduceKind::sum && !(is_joint(inst) && moments());
+    // A vector is rescaled once, and its plain sum is compensated once.
+    if ((sums || (is_joint(inst) && !moments())) && !options_.column) {
       vectors += fmt::format("float {}[kVector];\n", vector);
       adds += fmt::format("{}[v] = {};\n", vector, code_.use(i.inputs[0]));
       ends += fmt::format("\n{}.add({});", name, vector);

@@ -56,6 +56,7 @@ bool legal(const recipes::Contraction& product, const Json& params) {
 bool legal(const Staged& staged, const Json& params) {
   for (size_t i = 0; i < staged.stages.list.size(); ++i) {
     const Fused& fused = staged.stages.list[i];
+    if (fused.window && !recipes::window_legal(fused, params_of(staged, i, params))) return false;
     if (fused.reduces() &&
         !recipes::reduction_legal(fused, params_of(staged, i, params), staged.hopper))
       return false;

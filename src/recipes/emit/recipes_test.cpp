@@ -137,7 +137,7 @@ TEST(Neighbours, ChangeOneParameterMostPromisingFirst) {
   RecipeMatch match = match_recipe(golden_task("relu"));
   auto near = neighbours(match, match.safe);
   ASSERT_FALSE(near.empty());
-  EXPECT_EQ(near[0].at("vector"), 4);
+  EXPECT_EQ(near[0].at("items"), 2);
   for (const Json& params : near) {
     int changed = 0;
     for (const auto& [name, value] : params.items()) changed += value != match.safe.at(name);

@@ -127,7 +127,8 @@ Json reduction_safe(const Fused& fused, bool hopper) {
   auto parts = parts_worth_trying(nest);
   const bool split = nest.length() > kLong || (nest.reduced_inside && ctas(nest) * 2 <= kFewCtas &&
                                                nest.length() >= kWorthSplitting);
-  Json params{{"vector", 1},
+  const int64_t innermost = nest.reduced_inside ? nest.reduced.back().size : nest.kept.back().size;
+  Json params{{"vector", vector_widths(fused, innermost).front()},
               {"parts", parts.empty() || !split ? 1 : parts.front()},
               {"cached", 0},
               {"online", 0}};
@@ -137,6 +138,13 @@ Json reduction_safe(const Fused& fused, bool hopper) {
     params["columns"] = 32;
   params["unroll"] = 1;
   params["threads"] = 256;
+  // Few rows below one another fit the registers of a thread, so that DRAM delivers them once.
+  if (!nest.reduced_inside && several_passes(fused) && params["parts"] == 1) {
+    Json kept = params;
+    kept["vector"] = std::min<int64_t>(2, params["vector"].get<int64_t>());
+    kept["cached"] = 1, kept["columns"] = 64;
+    if (reduction_legal(fused, kept, hopper)) return kept;
+  }
   // On an H200, rows of 65535 take 7.9 ms with 1024 threads each and 14 ms with 32: fewer rows are
   // in flight, and more of them are still in L2 for the second pass.
   bool long_row = nest.length() > kLongRow && nest.length() <= 65536;

@@ -103,5 +103,11 @@ TEST(NeededAccuracy, QuotientsOfAnythingElseStayExact) {
   EXPECT_EQ(out.insts[2].code, "{0} / {1}");
 }
 
+TEST(NeededAccuracy, ARowsDivisorIsInvertedOnce) {
+  const Case c("softmax_last", {});
+  EXPECT_THAT(c.source(), HasSubstr("= cutegen::row_reciprocal("));
+  EXPECT_THAT(c.source(), HasSubstr("= cutegen::quotient("));
+}
+
 }  // namespace
 }  // namespace cutegen::recipes

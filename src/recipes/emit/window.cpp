@@ -12,22 +12,167 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kUnrolled = 32;  // positions of a pooling window that a kernel spells out
+// Numbers that a kernel takes, with their plan expressions.
+using Numbers = std::vector<std::pair<std::string, std::string>>;
+
+constexpr int64_t kUnrolled = 32;         // positions of a pooling window that a kernel spells out
+constexpr int64_t kSmallKernel = 8;       // test shapes leave smaller kernels as they are
+constexpr int64_t kLongLine = 256;        // inputs of a tile's line
+constexpr int64_t kLongest = 2048;        // where a tile has one line
+constexpr int64_t kMostReads = 256;       // of a thread from a tile
+constexpr int64_t kTileBytes = 24 << 10;  // so that several CTAs fit an SM
+constexpr int64_t kMostBytes = 40 << 10;  // of static shared memory
 
 int64_t out_of_group(const Fused& fused) {
   return fused.axes[1].size / std::max<int64_t>(1, fused.window->window.groups);
 }
 
-class Writer {
+// The groups as a size: modules whose groups are their channels have others at other shapes. The
+// groups of a transposed convolution decide its output channels, so they stay constant.
+std::string groups_text(const Fused& fused) {
+  const WindowLeaf& leaf = *fused.window;
+  if (leaf.window.groups == 1 || leaf.window.kind == WindowKind::transposed)
+    return std::to_string(leaf.window.groups);
+  return fmt::format("({})/({})", size_text(fused, leaf.input, 1),
+                     size_text(fused, leaf.weight, 1));
+}
+
+// The largest offset of an element inside an image.
+std::string last_of_image(const Fused& fused) {
+  const Operand& in = fused.window->input;
+  std::string sum;
+  for (size_t i = 1; i <= fused.window->window.rank() + 1; ++i)
+    sum += fmt::format("{}(({})-1)*({})", i == 1 ? "" : "+", size_text(fused, in, i),
+                       stride_text(fused, in, i));
+  return sum;
+}
+
+// Kernels have three axes; the missing ones come first and have size 1.
+int64_t padded(const Shape& list, size_t axis, int64_t missing) {
+  const size_t skipped = 3 - list.size();
+  return axis < skipped ? missing : list[axis - skipped];
+}
+
+bool is_depthwise(const WindowLeaf& leaf) {
+  const Window& w = leaf.window;
+  return w.kind == WindowKind::convolution && leaf.weight.shape[1] == 1 &&
+         std::all_of(w.kernel.begin(), w.kernel.end(), [](int64_t k) { return k < kSmallKernel; });
+}
+
+// Whether the stage's windows read only their own channel, with a kernel of constant size.
+bool may_tile(const Fused& fused) {
+  return fused.window->window.pools() || is_depthwise(*fused.window);
+}
+
+// The inputs along one axis that `results` windows read.
+int64_t reach(const Window& window, size_t axis, int64_t results) {
+  return (results - 1) * padded(window.stride, axis, 1) +
+         (padded(window.kernel, axis, 1) - 1) * padded(window.dilation, axis, 1) + 1;
+}
+
+// The results of a tile along the axis before the last; 0 if no such tile fits shared memory.
+int64_t tall_of(const Fused& fused, int64_t columns, int64_t rows, int64_t threads) {
+  const Window& window = fused.window->window;
+  if (rows > 1 && window.rank() == 1) return 0;
+  if (reach(window, 1, rows) * padded(window.kernel, 2, 1) > kMostReads) return 0;
+  auto bytes = [&](int64_t tall) { return 4 * reach(window, 1, tall) * reach(window, 2, columns); };
+  const int64_t out1 = window.rank() == 1 ? 1 : fused.axes[window.rank()].size;
+  int64_t teams = std::max<int64_t>(1, threads / columns);
+  while (teams > 1 && (bytes(teams * rows) > kTileBytes || (teams - 1) * rows >= out1)) teams /= 2;
+  return bytes(teams * rows) <= kMostBytes ? teams * rows : 0;
+}
+
+std::string constants(const Window& window, bool kernel) {
+  std::string text;
+  for (size_t i = 0; i < 3; ++i) {
+    text += fmt::format("constexpr int kStride{0} = {1}, kPadding{0} = {2}, kDilation{0} = {3};\n",
+                        i, padded(window.stride, i, 1), padded(window.padding, i, 0),
+                        padded(window.dilation, i, 1));
+    if (kernel)
+      text += fmt::format("constexpr int kKernel{} = {};\n", i, padded(window.kernel, i, 1));
+  }
+  text.pop_back();
+  return text;
+}
+
+// Writes what only pooling has: how a window starts, collects and divides.
+void pool_text(const Window& window, std::map<std::string, std::string>& t) {
+  const bool average = window.kind == WindowKind::average;
+  int64_t positions = 1;
+  for (int64_t size : window.kernel) positions *= size;
+  const bool small = positions <= kUnrolled;
+  t["unroll"] = small ? "      CUTE_UNROLL" : "#pragma unroll 1";
+  t["initial"] = average ? "0.0f" : "-INFINITY";
+  t["accumulate"] = average ? "window += value;" : "window = cutegen::maximum(value, window);";
+  if (!average)
+    t["divide"] = "    (void)count;";
+  else if (window.divisor != 0)
+    t["divide"] = fmt::format("    window /= {}.0f;\n    (void)count;", window.divisor);
+  else if (!window.include_pad)
+    t["divide"] = "    window /= float(count);";
+  else
+    t["divide"] =
+        "    // The padding counts, but not what a window has beyond it.\n"
+        "    const int64_t whole = min(int64_t(kKernel0), in0 + kPadding0 - start0) *\n"
+        "                          min(int64_t(kKernel1), in1 + kPadding1 - start1) *\n"
+        "                          min(int64_t(kKernel2), in2 + kPadding2 - start2);\n"
+        "    constexpr int kWhole = kKernel0 * kKernel1 * kKernel2;\n"
+        "    window = whole == kWhole ? window * (1.0f / kWhole) : window / float(whole);\n"
+        "    (void)count;";
+}
+
+// Writes the numbers of the input, the result and the weights.
+class Geometry {
  public:
-  Writer(const Task& task, const Fused& fused, const Json& params, const Label& label)
-      : task_(task),
-        fused_(fused),
-        params_(params),
-        label_(label),
-        leaf_(*fused.window),
-        window_(leaf_.window),
-        code_(fused) {
+  explicit Geometry(const Fused& fused)
+      : fused_(fused), leaf_(*fused.window), window_(leaf_.window) {}
+
+  Numbers write() {
+    const Operand &in = leaf_.input, &w = leaf_.weight;
+    numbers_.emplace_back("batches", size_text(fused_, in, 0));
+    numbers_.emplace_back("in_n", stride_text(fused_, in, 0));
+    numbers_.emplace_back("in_c", stride_text(fused_, in, 1));
+    add_axes("in", "1", [&](size_t i) { return size_text(fused_, in, i + 2); });
+    add_axes("in_s", "0", [&](size_t i) { return stride_text(fused_, in, i + 2); });
+    add_axes("out", "1", [&](size_t i) { return fused_.axes[i + 2].extent; });
+    if (window_.pools()) {
+      numbers_.emplace_back("channels", size_text(fused_, in, 1));
+      return std::move(numbers_);
+    }
+    const std::string groups = groups_text(fused_);
+    const bool transposed = window_.kind == WindowKind::transposed;
+    numbers_.emplace_back("groups", groups);
+    numbers_.emplace_back("in_of_group", transposed ? size_text(fused_, w, 0) + "/(" + groups + ")"
+                                                    : size_text(fused_, w, 1));
+    numbers_.emplace_back("out_of_group", transposed
+                                              ? size_text(fused_, w, 1)
+                                              : size_text(fused_, w, 0) + "/(" + groups + ")");
+    add_axes("kernel", "1", [&](size_t i) { return size_text(fused_, w, i + 2); });
+    numbers_.emplace_back("weight_o", stride_text(fused_, w, 0));
+    numbers_.emplace_back("weight_i", stride_text(fused_, w, 1));
+    add_axes("weight", "0", [&](size_t i) { return stride_text(fused_, w, i + 2); });
+    return std::move(numbers_);
+  }
+
+ private:
+  void add_axes(const char* word, const std::string& missing,
+                const std::function<std::string(size_t)>& text) {
+    const size_t skipped = 3 - window_.rank();
+    for (size_t i = 0; i < 3; ++i)
+      numbers_.emplace_back(fmt::format("{}{}", word, i),
+                            i < skipped ? missing : text(i - skipped));
+  }
+
+  const Fused& fused_;
+  const WindowLeaf& leaf_;
+  const Window& window_;
+  Numbers numbers_;
+};
+
+// Writes what follows the window, element by element, and the tensors of the kernel.
+class Tail {
+ public:
+  explicit Tail(const Fused& fused) : fused_(fused), leaf_(*fused.window), code_(fused) {
     for (const char* word : {"window", "n", "channel", "p0", "p1", "p2", "sums", "pixels"})
       (void)code_.word(word);
     for (const FusedOutput& output : fused.outputs) results_.push_back(output.inst);
@@ -35,63 +180,8 @@ class Writer {
       if (inst != leaf_.inst && at(inst).kind == InstKind::leaf) leaves_.push_back(inst);
   }
 
-  ProgramPart write() {
-    ProgramPart part;
-    part.file = label_("kernel") + ".cu";
-    std::map<std::string, std::string> t;
-    t["title"] = title(task_, fused_);
-    t["name"] = label_("window");
-    t["threads"] = params_.at("threads").dump();
-    t["pixels"] = params_.at("pixels").dump();
-    t["constants"] = constants();
-    t["compute"] = compute();
-    t["finish"] = indent(finish(), window_.pools() ? 4 : 6);
-    t["input"] = name(leaf_.input);
-    t["input_type"] = type_of(leaf_.input);
-    t["params"] = declare();
-    geometry();
-    for (const auto& [word, expression] : numbers_) {
-      args_.push_back({{"i64", expression}});
-      t["sizes"] += (t["sizes"].empty() ? "       int64_t " : ", int64_t ") + word;
-    }
-    t["sizes"] += size_declarations(fused_);
-    add_sizes(args_, fused_);
-    if (window_.pools())
-      pool_text(t);
-    else
-      convolution_text(t);
-    part.source =
-        fill(window_.pools() ? "kernels/windows/pooling.cu" : "kernels/windows/convolution.cu", t);
-    plan(part);
-    return part;
-  }
-
- private:
-  const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
-  const Operand& operand(int inst) const {
-    return fused_.inputs[static_cast<size_t>(at(inst).operand)];
-  }
-  const std::string& name(const Operand& o) const { return fused_.names.at(o.tensor); }
-
-  // Kernels have three axes; the missing ones come first and have size 1.
-  static int64_t padded(const Shape& list, size_t axis, int64_t missing) {
-    const size_t skipped = 3 - list.size();
-    return axis < skipped ? missing : list[axis - skipped];
-  }
-
-  std::string constants() const {
-    std::string text;
-    for (size_t i = 0; i < 3; ++i) {
-      text +=
-          fmt::format("constexpr int kStride{0} = {1}, kPadding{0} = {2}, kDilation{0} = {3};\n", i,
-                      padded(window_.stride, i, 1), padded(window_.padding, i, 0),
-                      padded(window_.dilation, i, 1));
-      if (window_.pools())
-        text += fmt::format("constexpr int kKernel{} = {};\n", i, padded(window_.kernel, i, 1));
-    }
-    text.pop_back();
-    return text;
-  }
+  // The strides that finish() reads its operands by.
+  const Numbers& numbers() const { return numbers_; }
 
   // Writes the device function for one element: from the window's result to the outputs.
   std::string compute() {
@@ -110,22 +200,6 @@ class Writer {
       body += "  " + code_.statement(inst);
     return fmt::format("__device__ __forceinline__ void compute({}) {{\n{}{}}}", join(params, ", "),
                        body, ends);
-  }
-
-  // The element of an operand at the current place of the nest.
-  std::string element(const Operand& o, const std::string& word) {
-    std::vector<std::string> terms;
-    for (size_t i = 0; i < o.axes.size(); ++i) {
-      if (o.axes[i] < 0) continue;
-      const auto axis = static_cast<size_t>(o.axes[i]);
-      const std::string place = axis == 0   ? "n"
-                                : axis == 1 ? "channel"
-                                            : fmt::format("p{}", axis + 1 - window_.rank());
-      const std::string stride = code_.word(fmt::format("{}_s{}", word, i));
-      numbers_.emplace_back(stride, stride_text(fused_, o, i));
-      terms.push_back(place + " * " + stride);
-    }
-    return fmt::format("{}[{}]", name(o), terms.empty() ? "0" : join(terms, " + "));
   }
 
   std::string finish() {
@@ -150,86 +224,196 @@ class Writer {
   }
 
   // Declares every tensor once: the window's operands, other inputs, outputs.
-  std::string declare() {
+  std::string declare(Json& args) const {
     std::vector<std::string> list, seen;
     auto add = [&](const Operand& o, const char* constness) {
       const std::string& word = name(o);
       if (std::find(seen.begin(), seen.end(), word) != seen.end()) return;
       seen.push_back(word);
-      args_.push_back({{"tensor", word}});
+      args.push_back({{"tensor", word}});
       list.push_back(fmt::format("{}{}* __restrict__ {}", type_of(o), constness, word));
     };
     add(leaf_.input, " const");
-    if (!window_.pools()) add(leaf_.weight, " const");
+    if (!leaf_.window.pools()) add(leaf_.weight, " const");
     for (int inst : leaves_) add(operand(inst), " const");
     for (const FusedOutput& output : fused_.outputs) add(output.operand, "");
     return join(list, ", ");
   }
 
-  void add_axes(const char* word, const std::string& missing,
-                const std::function<std::string(size_t)>& text) {
-    const size_t skipped = 3 - window_.rank();
-    for (size_t i = 0; i < 3; ++i)
-      numbers_.emplace_back(fmt::format("{}{}", word, i),
-                            i < skipped ? missing : text(i - skipped));
+ private:
+  const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
+  const Operand& operand(int inst) const {
+    return fused_.inputs[static_cast<size_t>(at(inst).operand)];
+  }
+  const std::string& name(const Operand& o) const { return fused_.names.at(o.tensor); }
+
+  // The element of an operand at the current place of the nest.
+  std::string element(const Operand& o, const std::string& word) {
+    std::vector<std::string> terms;
+    for (size_t i = 0; i < o.axes.size(); ++i) {
+      if (o.axes[i] < 0) continue;
+      const auto axis = static_cast<size_t>(o.axes[i]);
+      const std::string place = axis == 0   ? "n"
+                                : axis == 1 ? "channel"
+                                            : fmt::format("p{}", axis + 1 - leaf_.window.rank());
+      const std::string stride = code_.word(fmt::format("{}_s{}", word, i));
+      numbers_.emplace_back(stride, stride_text(fused_, o, i));
+      terms.push_back(place + " * " + stride);
+    }
+    return fmt::format("{}[{}]", name(o), terms.empty() ? "0" : join(terms, " + "));
   }
 
-  void geometry() {
-    const Operand &in = leaf_.input, &w = leaf_.weight;
-    numbers_.emplace_back("batches", size_text(fused_, in, 0));
-    numbers_.emplace_back("in_n", stride_text(fused_, in, 0));
-    numbers_.emplace_back("in_c", stride_text(fused_, in, 1));
-    add_axes("in", "1", [&](size_t i) { return size_text(fused_, in, i + 2); });
-    add_axes("in_s", "0", [&](size_t i) { return stride_text(fused_, in, i + 2); });
-    add_axes("out", "1", [&](size_t i) { return fused_.axes[i + 2].extent; });
-    if (window_.pools()) {
-      numbers_.emplace_back("channels", size_text(fused_, in, 1));
-      return;
+  const Fused& fused_;
+  const WindowLeaf& leaf_;
+  Code code_;
+  std::vector<int> results_, leaves_;
+  Numbers numbers_;
+};
+
+class Writer {
+ public:
+  Writer(const Task& task, const Fused& fused, const Json& params, const Label& label)
+      : task_(task),
+        fused_(fused),
+        params_(params),
+        label_(label),
+        leaf_(*fused.window),
+        window_(leaf_.window) {}
+
+  ProgramPart write() {
+    ProgramPart part;
+    Tail tail(fused_);
+    part.file = label_("kernel") + ".cu";
+    std::map<std::string, std::string> t;
+    t["title"] = title(task_, fused_);
+    t["name"] = label_("window");
+    t["threads"] = params_.at("threads").dump();
+    t["pixels"] = params_.value("pixels", Json(1)).dump();
+    t["rows"] = params_.value("rows", Json(1)).dump();
+    t["constants"] = constants(window_, window_.pools() || tiled());
+    t["compute"] = tail.compute();
+    t["finish"] = indent(tail.finish(), window_.pools() && !tiled() ? 4 : 6);
+    t["input"] = fused_.names.at(leaf_.input.tensor);
+    t["input_type"] = type_of(leaf_.input);
+    t["params"] = tail.declare(args_);
+    Numbers numbers = tail.numbers();
+    const Numbers geometry = Geometry(fused_).write();
+    numbers.insert(numbers.end(), geometry.begin(), geometry.end());
+    for (const auto& [word, expression] : numbers) {
+      args_.push_back({{"i64", expression}});
+      t["sizes"] += (t["sizes"].empty() ? "       int64_t " : ", int64_t ") + word;
     }
-    const std::string groups = std::to_string(window_.groups);
-    const bool transposed = window_.kind == WindowKind::transposed;
-    numbers_.emplace_back("groups", groups);
-    numbers_.emplace_back("in_of_group", transposed ? size_text(fused_, w, 0) + "/" + groups
-                                                    : size_text(fused_, w, 1));
-    numbers_.emplace_back("out_of_group", transposed ? size_text(fused_, w, 1)
-                                                     : size_text(fused_, w, 0) + "/" + groups);
-    add_axes("kernel", "1", [&](size_t i) { return size_text(fused_, w, i + 2); });
-    numbers_.emplace_back("weight_o", stride_text(fused_, w, 0));
-    numbers_.emplace_back("weight_i", stride_text(fused_, w, 1));
-    add_axes("weight", "0", [&](size_t i) { return stride_text(fused_, w, i + 2); });
+    t["sizes"] += size_declarations(fused_);
+    add_sizes(args_, fused_);
+    if (window_.pools()) pool_text(window_, t);
+    if (tiled()) tile_text(t);
+    if (!window_.pools() && !tiled()) convolution_text(t);
+    part.source = fill(tiled()           ? "kernels/windows/tiled.cu"
+                       : window_.pools() ? "kernels/windows/pooling.cu"
+                                         : "kernels/windows/convolution.cu",
+                       t);
+    plan(part);
+    return part;
+  }
+
+ private:
+  bool tiled() const { return may_tile(fused_) && params_.at("columns").get<int64_t>() > 0; }
+
+  int64_t tall() const {
+    return tall_of(fused_, params_.at("columns").get<int64_t>(), params_.at("rows").get<int64_t>(),
+                   params_.at("threads").get<int64_t>());
+  }
+
+  void tile_text(std::map<std::string, std::string>& t) const {
+    t["columns"] = params_.at("columns").dump();
+    t["tall"] = std::to_string(tall());
+    if (window_.pools())
+      tile_pools(t);
+    else
+      tile_channels(t);
+  }
+
+  void tile_pools(std::map<std::string, std::string>& t) const {
+    t["what"] = "pooling";
+    t["channels"] = "channels";
+    t["input_channel"] = "channel";
+    t["channel_loop"] = t["load_taps"] = "";
+    t["collect"] = "__device__ __forceinline__ void collect(float& window, float value) {\n  " +
+                   t["accumulate"] + "\n}\n";
+    t["use_row"] = "        float part = " + t["initial"] +
+                   ";\n"
+                   "        CUTE_UNROLL\n"
+                   "        for (int k2 = 0; k2 < kKernel2; ++k2)\n"
+                   "          collect(part, from[i * kWidth + k2 * kDilation2]);\n"
+                   "        CUTE_UNROLL\n"
+                   "        for (int r = 0; r < kRows; ++r)\n"
+                   "          if (kernel_row(i, r) >= 0) collect(sums[t][r], part);";
+    // Windows begin and end at an edge of the input; what lies outside is not counted.
+    std::string counts;
+    for (int i = 0; i < 3; ++i)
+      counts += fmt::format("{1}(min(start{0} + kKernel{0}, int(in{0})) - max(start{0}, 0))", i,
+                            i ? " * " : "");
+    if (window_.kind == WindowKind::average)
+      t["divide"] =
+          "      const int start1 = int(p1) * kStride1 - kPadding1,\n"
+          "                start2 = int(p2) * kStride2 - kPadding2;\n"
+          "      const int count = " +
+          counts + ";\n      (void)count;\n" + indent(t["divide"], 2);
+    else
+      t["divide"] = "";
+  }
+
+  void tile_channels(std::map<std::string, std::string>& t) const {
+    t["what"] = "a convolution of few channels";
+    t["channels"] = "(groups * out_of_group)";
+    t["initial"] = "0.0f";
+    t["collect"] = t["divide"] = "";
+    t["channel_loop"] = "  for (int c = 0; c < int(in_of_group); ++c)";
+    t["input_channel"] = "(channel / out_of_group * in_of_group + c)";
+    t["load_taps"] = fmt::format(
+        "    float taps[kKernel1][kKernel2];\n"
+        "    CUTE_UNROLL\n"
+        "    for (int k1 = 0; k1 < kKernel1; ++k1)\n"
+        "      CUTE_UNROLL\n"
+        "      for (int k2 = 0; k2 < kKernel2; ++k2)\n"
+        "        taps[k1][k2] = cutegen::convert<float>(\n"
+        "            {}[channel * weight_o + c * weight_i + k0 * weight0 + k1 * weight1 +\n"
+        "              k2 * weight2]);",
+        fused_.names.at(leaf_.weight.tensor));
+    t["use_row"] =
+        "        float values[kKernel2];\n"
+        "        CUTE_UNROLL\n"
+        "        for (int k2 = 0; k2 < kKernel2; ++k2)\n"
+        "          values[k2] = from[i * kWidth + k2 * kDilation2];\n"
+        "        CUTE_UNROLL\n"
+        "        for (int r = 0; r < kRows; ++r)\n"
+        "          if (kernel_row(i, r) >= 0)\n"
+        "            CUTE_UNROLL\n"
+        "            for (int k2 = 0; k2 < kKernel2; ++k2)\n"
+        "              sums[t][r] += taps[kernel_row(i, r)][k2] * values[k2];";
+  }
+
+  // One CTA for each tile of each image, channel and plane.
+  std::string tiles() const {
+    const size_t rank = window_.rank();
+    std::string grid = extent(0) + "*" + extent(1);
+    if (rank == 3) grid += "*" + extent(2);
+    if (rank > 1) grid += fmt::format("*ceil_div({},{})", extent(rank), tall());
+    return grid + fmt::format("*ceil_div({},{})", extent(rank + 1), params_.at("columns").dump());
+  }
+
+  // A kernel that is spelt out holds for its own size only.
+  void require_kernel(ProgramPart& part) const {
+    for (size_t i = 0; i < window_.rank(); ++i)
+      part.requirements.push_back(
+          fmt::format("{} == {}", size_text(fused_, leaf_.weight, i + 2), window_.kernel[i]));
   }
 
   void convolution_text(std::map<std::string, std::string>& t) const {
-    t["channels"] = params_.at("channels").dump();
+    t["channels"] = params_.value("channels", Json(1)).dump();
+    if (may_tile(fused_)) t["pixels"] = t["rows"];
     t["transposed"] = window_.kind == WindowKind::transposed ? "true" : "false";
-    t["weight"] = name(leaf_.weight);
-  }
-
-  void pool_text(std::map<std::string, std::string>& t) const {
-    const bool average = window_.kind == WindowKind::average;
-    int64_t positions = 1;
-    for (int64_t size : window_.kernel) positions *= size;
-    const bool small = positions <= kUnrolled;
-    t["unroll"] = small ? "      CUTE_UNROLL" : "#pragma unroll 1";
-    t["initial"] = average ? "0" : "-INFINITY";
-    t["accumulate"] =
-        average ? "window += value;" : "if (value > window || value != value) window = value;";
-    if (!average)
-      t["divide"] = "    (void)count;";
-    else if (window_.divisor != 0)
-      t["divide"] = fmt::format("    window /= {}.0f;\n    (void)count;", window_.divisor);
-    else if (!window_.include_pad)
-      t["divide"] = "    window /= float(count);";
-    else
-      t["divide"] =
-          "    // The padding counts, but not what a window has beyond it.\n"
-          "    const int64_t whole = min(int64_t(kKernel0), in0 + kPadding0 - start0) *\n"
-          "                          min(int64_t(kKernel1), in1 + kPadding1 - start1) *\n"
-          "                          min(int64_t(kKernel2), in2 + kPadding2 - start2);\n"
-          "    window /= float(whole);\n    (void)count;";
-    if (!small) {  // nothing is unrolled
-      t["unroll"] = "#pragma unroll 1";
-    }
+    t["weight"] = fused_.names.at(leaf_.weight.tensor);
   }
 
   std::string extent(size_t axis) const { return "(" + fused_.axes[axis].extent + ")"; }
@@ -241,19 +425,19 @@ class Writer {
     part.symbols[image] = pixels.substr(1);
     part.symbols[n] = extent(0) + (window_.pools() ? "*" + extent(1) : "") + "*" + image;
     const auto threads = params_.at("threads").get<int64_t>();
-    const int64_t tile = threads * params_.at("pixels").get<int64_t>();
-    std::string grid = fmt::format("ceil_div({},{})", n, tile);
+    const int64_t items = params_.value(may_tile(fused_) ? "rows" : "pixels", int64_t{1});
+    std::string grid = tiled() ? tiles() : fmt::format("ceil_div({},{})", n, threads * items);
     // Places inside an image are 32-bit numbers.
     part.requirements.push_back(image + " <= 2000000000");
-    part.requirements.push_back(fmt::format("({})*({}) <= 2000000000",
-                                            size_text(fused_, leaf_.input, 1),
-                                            stride_text(fused_, leaf_.input, 1)));
-    if (!window_.pools()) {
+    part.requirements.push_back(last_of_image(fused_) + " <= 2000000000");
+    if (tiled() && !window_.pools()) require_kernel(part);
+    if (!window_.pools() && !tiled()) {
       const std::string weight =
           size_text(fused_, leaf_.weight, window_.kind == WindowKind::transposed ? 1 : 0);
-      const int64_t parts = window_.kind == WindowKind::transposed ? 1 : window_.groups;
-      grid += fmt::format("*{}*ceil_div({}/{},{})", window_.groups, weight, parts,
-                          params_.at("channels").get<int64_t>());
+      const std::string groups = groups_text(fused_);
+      const bool transposed = window_.kind == WindowKind::transposed;
+      grid += fmt::format("*({0})*ceil_div({1}/({2}),{3})", groups, weight,
+                          transposed ? "1" : groups, params_.value("channels", int64_t{1}));
     }
     part.steps.push_back({{"id", label_("window")},
                           {"kernel", label_("window")},
@@ -269,18 +453,65 @@ class Writer {
   const Label& label_;
   const WindowLeaf& leaf_;
   const Window& window_;
-  Code code_;
-  std::vector<int> results_, leaves_;
-  std::vector<std::pair<std::string, std::string>> numbers_;
   Json args_ = Json::array();
 };
 
 }  // namespace
 
+namespace {
+
+// Results of a tile along the last axis: about as many as there are, from at most kLongLine inputs.
+int64_t columns_of(const Fused& fused) {
+  const Window& window = fused.window->window;
+  const int64_t most = (window.rank() == 1 ? kLongest : kLongLine) / window.stride.back();
+  int64_t columns = 8;
+  while (columns * 2 <= most && columns < fused.axes.back().size) columns *= 2;
+  return columns;
+}
+
+// The safe choice: the largest tile whose inputs leave room for other CTAs.
+Json tile_safe(const Fused& fused) {
+  constexpr int64_t kThreads = 128;
+  const Window& w = fused.window->window;
+  bool apart = w.pools();
+  for (size_t i = 0; i < w.rank(); ++i) apart = apart && w.stride[i] >= w.kernel[i];
+  // No two windows share an input, so a tile saves nothing.
+  if (apart) return {{"columns", 0}, {"rows", 1}, {"threads", kThreads}};
+  const size_t rank = fused.window->window.rank();
+  for (int64_t columns = columns_of(fused); columns >= 8; columns /= 2)
+    for (int64_t rows : {16, 8, 4, 2, 1}) {
+      if (rank > 1 && rows > 1 && rows >= 2 * fused.axes[rank].size) continue;
+      const int64_t tall = tall_of(fused, columns, rows, kThreads);
+      if (tall > 0 && 4 * reach(w, 1, tall) * reach(w, 2, columns) <= kTileBytes)
+        return {{"columns", columns}, {"rows", rows}, {"threads", kThreads}};
+    }
+  return {{"columns", 0}, {"rows", 1}, {"threads", kThreads}};
+}
+
+std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
+  const auto best = tile_safe(fused).at("columns").get<int64_t>();
+  std::vector<int64_t> columns{0, 64, 128};
+  if (best > 0) columns = {best, best * 2, best / 2, 0};
+  return {{"columns",
+           "results of a tile along the last axis; 0: no tile, each thread reads its own windows",
+           columns},
+          {"rows", "results of a thread, below one another", {16, 8, 4, 2, 1}},
+          {"threads", "threads of a CTA", {128, 256}}};
+}
+
+}  // namespace
+
+bool window_legal(const Fused& fused, const Json& params) {
+  if (!may_tile(fused)) return true;
+  const auto columns = params.at("columns").get<int64_t>();
+  return columns == 0 || tall_of(fused, columns, params.at("rows").get<int64_t>(),
+                                 params.at("threads").get<int64_t>()) > 0;
+}
+
 std::vector<RecipeParameter> window_parameters(const Fused& fused) {
+  if (may_tile(fused)) return tile_parameters(fused);
   std::vector<RecipeParameter> list{{"pixels", "results of a thread along the image", {4, 2, 1}},
                                     {"threads", "threads of a CTA", {128, 256}}};
-  if (fused.window->window.pools()) return list;
   std::vector<int64_t> channels{1};
   for (int64_t c : {4, 8, 16, 32})
     if (out_of_group(fused) > c / 2) channels.insert(channels.begin(), c);
@@ -289,7 +520,7 @@ std::vector<RecipeParameter> window_parameters(const Fused& fused) {
 }
 
 Json window_safe(const Fused& fused) {
-  if (fused.window->window.pools()) return {{"pixels", 1}, {"threads", 256}};
+  if (may_tile(fused)) return tile_safe(fused);
   int64_t channels = 1;
   for (int64_t c : {4, 8, 16})
     if (out_of_group(fused) > c / 2) channels = c;

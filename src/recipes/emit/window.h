@@ -15,6 +15,7 @@ namespace cutegen::recipes {
 
 std::vector<RecipeParameter> window_parameters(const Fused& fused);
 Json window_safe(const Fused& fused);
+bool window_legal(const Fused& fused, const Json& params);
 ProgramPart window_part(const Task& task, const Fused& fused, const Json& params,
                         const Label& label);
 

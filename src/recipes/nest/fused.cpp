@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "recipes/graph/line_pools.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/reductions.h"
@@ -248,7 +249,7 @@ Result<Graph> prepare(const Task& task) {
     if (!value || value->shape != results[i]->shape)
       return unsupported_error("the graph's outputs differ from the task's");
   }
-  return graph;
+  return line_pools(std::move(graph));
 }
 
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {

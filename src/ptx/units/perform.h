@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does what a load, store or atomic of a warp says, and notes whether it may be a poll.
+//
+// Contract: the caller has checked that all addresses are mapped. `zero` is the place of address 0.
+//
+// Example: perform(cta, scheduler, access, cta.shared.data());
+#pragma once
+
+#include "ptx/cta/cta_state.h"
+#include "ptx/cta/warp_access.h"
+#include "ptx/cta/warp_scheduler.h"
+
+namespace cutegen::ptx {
+
+void perform(CtaState& cta, WarpScheduler& scheduler, const WarpAccess& a, std::byte* zero);
+
+}  // namespace cutegen::ptx
