@@ -76,9 +76,9 @@ Result<int> compare(const Globals& g, const Options& options) {
 
 void add_flags(CLI::App& command, Options& o) {
   command.add_option("TASK", o.files, "PyTorch files, as for `cutegen optimize`")->required();
-  command.add_option("--strategies", o.strategies,
-                     "strategies to compare: cutegen, cudaforge, stark, best-of-n, climb (default: "
-                     "cutegen,cudaforge,best-of-n)");
+  command.add_option(
+      "--strategies", o.strategies,
+      "strategies: cutegen, cudaforge, stark, best-of-n, climb (default: all but stark and climb)");
   o.settings.add(command, {"device", "model", "budget_evaluations", "python", "runs_dir",
                            "compile_memory", "require_sandbox"});
   add_accuracy(o.settings, command);

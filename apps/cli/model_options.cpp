@@ -30,13 +30,11 @@ void ModelOptions::add(CLI::App& command) {
   flag("--published", agents_.published,
        "with --strategy cudaforge or stark: follow the published form");
   option("--epsilon", epsilon_,
-         "with --strategy stark: share of steps from any leaf of the tree (default 0.1, published "
-         "0.35)")
+         "with --strategy stark: share of steps from any leaf (default 0.1, published 0.35)")
       ->check(CLI::Range(0.0, 1.0));
   option("--draw-seed", agents_.stark.seed, "with --strategy stark: seed of the draws (default 1)");
   option("--without", without_,
-         "with --strategy stark: changes to the published form to turn off: near-misses, "
-         "equal-programs, bounds, families")
+         "with --strategy stark: changes to the published form to turn off, by name")
       ->delimiter(',')
       ->check(CLI::IsMember({"near-misses", "equal-programs", "bounds", "families"}));
   flag("--no-planner", no_planner_, "do not ask for a plan before the first program");

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=900 serial
+"""`--strategy stark` with a scripted model: grounded changes, an answer outside its spans, a failed program that is
+repaired, and runs that are killed and resumed."""
+import random
+
+import crash
+import harness
+import models
+
+CHANGE = "CHANGE: other sizes\nMore blocks hide more latency.\nSPAN plan.json\n"
+OUTSIDE = models.program("elsewhere", addend="1.0f + 0.0f", grid=48, block=64)
+RULES = [models.rule("Your turn: plan one change", [CHANGE] * 40),
+         models.rule("Your turn: plan", ["APPROACH 1: a loop over the grid\nThreads take neighbours.\n"] * 10),
+         models.rule("Change only the lines from BEGIN",
+                     [OUTSIDE, *(models.program(f"grid {g}", grid=g, block=128) for g in range(16, 336, 8))]),
+         models.rule("", [models.program("the constant", addend="2.0f"), models.program("the right constant"),
+                          *(models.program(f"block {b}", grid=12, block=b) for b in range(32, 1024, 32))])]
+
+
+class Stark(harness.Case):
+    evaluations, kills, seed = 6, 4, 1
+
+    def setUp(self):
+        super().setUp()
+        self.task = self.write("relu_plus.py", harness.ADD.replace("4096", "8192"))
+        self.keys = {"ANTHROPIC_API_KEY": models.KEY}
+
+    def command(self, server, name):
+        return ["optimize", self.task, "--strategy", "stark", "--model", models.MODEL,
+                "--model-url", server.base + "/v1", "--runs", self.folder / name, "--dialect", "cuda",
+                "--out", self.folder / (name + "-out"), "--evaluations", self.evaluations, "--budget-usd", 5,
+                "--tools", "off", "--json"]
+
+    def calm(self, name):
+        """The result of an undisturbed run, and the questions that it asked."""
+        with models.scripted(self.folder, RULES) as server:
+            result = self.cutegen(*self.command(server, name), env=self.keys, timeout=400)
+            self.assert_code(result, 0)
+            return result.json(), server.log()
+
+    def check_replay(self, name, run):
+        result = self.cutegen("optimize", "--replay", run, "--runs", self.folder / name, timeout=200)
+        self.assert_code(result, 0)
+
+    def test_changes_stay_inside_their_spans(self):
+        result, log = self.calm("calm")
+        self.assertEqual(result["best"]["status"], "correct")
+        asked = [str(entry["body"]) for entry in log]
+        self.assertTrue(any("plan one change" in text for text in asked), "no change was planned")
+        self.assertTrue(any("outside" in text.lower() for text in asked), "nothing was said of the wrong answer")
+        journal = crash.Journal(self.folder / "calm")
+        self.assertEqual(len(journal.judged()), self.evaluations)
+        kept = [data["candidate"]["program"] for kind, data in journal.events
+                if kind == "answered" and "candidate" in data]
+        self.assertFalse(any("1.0f + 0.0f" in str(program) for program in kept))
+        self.check_replay("calm", journal.runs[0])
+
+    def test_a_killed_run_goes_on_where_it_was(self):
+        calm, _ = self.calm("calm")
+        chance, killed = random.Random(self.seed), 0
+        with models.scripted(self.folder, RULES) as server:
+            command = self.command(server, "rough")
+            while killed < self.kills:
+                before = crash.committed(self.folder / "rough")
+                process = self.start(*command, env=self.keys)
+                harness.time.sleep(chance.uniform(0.3, 2.5))
+                if process.poll() is not None:
+                    break
+                process.kill()
+                process.communicate()
+                killed += 1
+                self.assertEqual(crash.committed(self.folder / "rough")[:len(before)], before)
+                if crash.committed(self.folder / "rough"):
+                    command = ["resume", "--runs", self.folder / "rough", "--json"]
+            result = self.cutegen(*command, env=self.keys, timeout=400)
+        self.assertIn(result.code, (0, 2), result)  # 2: the last process had ended the run
+        journal = crash.Journal(self.folder / "rough")
+        judged = journal.judged()
+        self.assertEqual(len(judged), self.evaluations)
+        self.assertEqual(len(set(judged)), len(judged), "a program was evaluated twice")
+        self.assertGreater(killed, 0)
+        self.check_replay("rough", journal.runs[0])
+        self.assertEqual(calm["best"]["status"], "correct")
+
+
+if __name__ == "__main__":
+    harness.main()
