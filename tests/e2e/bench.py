@@ -29,8 +29,9 @@ class Bench(harness.Case):
     def test_a_suite_and_its_table(self):
         result = self.cutegen(*self.arguments(), timeout=400)
         self.assert_code(result, 0)
-        self.assertRegex(result.out, r"1 +19_ReLU +elementwise +correct .*x +2 ")
-        self.assertRegex(result.out, r"23_Softmax +softmax +correct")
+        # The first program of a ReLU is at the reachable bound already.
+        self.assertRegex(result.out, r"1 +19_ReLU +elementwise +correct .*x +1 ")
+        self.assertRegex(result.out, r"23_Softmax +softmax +correct .*x +2 ")
         self.assertRegex(result.out, r"89_Scan .*no_recipe .*cumsum")
         self.assertRegex(result.out, r"3 tasks: 2 correct, 1 no_recipe")
         self.assertIn("modelled", result.out)
