@@ -3,7 +3,7 @@
 
 // Adds the parts of the depth in a fixed order, then computes what follows the product.
 extern "C" __global__ void __launch_bounds__(256)
-combine({{params}},
+{{name}}({{params}},
         {{sizes}}) {
   const int64_t row = int64_t(batches) * m_size, vectors = row * (n_size / kVector);
   const int64_t first = int64_t(blockIdx.x) * 256 + threadIdx.x;

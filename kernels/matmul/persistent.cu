@@ -17,7 +17,7 @@ constexpr int kTileN = {{tile_n}};
 constexpr int kTileK = {{tile_k}};
 constexpr int kStages = {{stages}};
 constexpr int kCluster = {{cluster}};  // CTAs that share tiles of {{b}}
-constexpr int kVector = VECTOR_OUT;
+constexpr int kVector = {{vector_out}};
 
 {{constants}}
 using Gemm = {{gemm}};
@@ -25,7 +25,7 @@ using Gemm = {{gemm}};
 {{compute}}
 
 extern "C" __global__ void __launch_bounds__(Gemm::kThreads, Gemm::kResident)
-matmul(const __grid_constant__ TmaDescriptor map_a, const __grid_constant__ TmaDescriptor map_b,
+{{name}}(const __grid_constant__ TmaDescriptor map_a, const __grid_constant__ TmaDescriptor map_b,
        {{params}},
        {{sizes}}) {
   extern __shared__ __align__(1024) uint4 shared[];
@@ -38,7 +38,7 @@ matmul(const __grid_constant__ TmaDescriptor map_a, const __grid_constant__ TmaD
     const int batch = id / tiles;
     const auto tile = cutegen::cluster_tile<kCluster>(id % tiles, tiles_m, tiles_n);
 {{steps}}
-#if USE_TMA
+#if {{use_tma}}
     if (!gemm.run(map_a, map_b, {{map_batch_a}}, {{map_batch_b}}, tile, first, last, storage)) continue;
 #else
     Tensor rows = make_tensor(make_gmem_ptr({{a}}{{a_batch}}),

@@ -18,14 +18,14 @@ constexpr int kTileK = {{tile_k}};
 constexpr int kThreads = {{threads}};
 constexpr int kStages = {{stages}};
 {{resident}}
-constexpr int kVector = VECTOR_OUT;
+constexpr int kVector = {{vector_out}};
 
 using Gemm = {{gemm}};
 
 {{compute}}
 
 extern "C" __global__ void __launch_bounds__(kThreads, kResident)
-matmul({{params}},
+{{name}}({{params}},
        {{sizes}}) {
   extern __shared__ {{align}}uint4 shared[];
   auto& storage = *reinterpret_cast<typename Gemm::Storage*>(shared);

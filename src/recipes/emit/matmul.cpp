@@ -113,88 +113,80 @@ int64_t shared_bytes(const Contraction& c, const Json& params) {
          get(params, "stages");
 }
 
-Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params) {
-  auto arguments = [&c](const std::vector<std::string>& tensors, const auto& numbers) {
+Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
+                const Label& label) {
+  auto arguments = [&](const std::vector<std::string>& tensors, const auto& numbers) {
     Json args = Json::array();
     for (const std::string& tensor : tensors) args.push_back({{"tensor", tensor}});
     for (const char* size : {"m_size", "n_size", "k_size", "batches"})
-      args.push_back({{"i32", size}});
+      args.push_back({{"i32", label(size)}});
     for (const auto& [name, expression] : numbers) args.push_back({{"i64", expression}});
     add_sizes(args, c.finish);
     return args;
   };
-  Json product{{"id", "matmul"},
-               {"kernel", "matmul"},
-               {"when", "elements > 0"},
-               {"grid", {"tiles", params.at("split"), "batches"}},
+  const std::string when = label("elements") + " > 0";
+  Json product{{"id", label("matmul")},
+               {"kernel", label("matmul")},
+               {"when", when},
+               {"grid", {label("tiles"), params.at("split"), label("batches")}},
                {"block", {params.at("threads"), 1, 1}},
                {"args", arguments(k.tensors, k.numbers)},
                {"shared_bytes", shared_bytes(c, params)}};
   if (engine_of(c, params) == MatmulEngine::wgmma) {
-    add_map_arguments(product);
+    add_map_arguments(label, product);
     product["cluster"] = {get(params, "cluster"), 1, 1};
-    product["grid"] = {"tiles", params.at("split"), 1};
+    product["grid"] = {label("tiles"), params.at("split"), 1};
     // A producer that gives registers away is a warpgroup, as is one that copies by address.
     const int64_t consumers = get(params, "threads");
     const bool gives = get(params, "tile_m") * get(params, "tile_n") > 64 * consumers;
-    product["block"] = {fmt::format("{} + (tma == 1 ? {} : 128)", consumers, gives ? 128 : 32), 1,
-                        1};
+    product["block"] = {
+        fmt::format("{} + ({} == 1 ? {} : 128)", consumers, label("tma"), gives ? 128 : 32), 1, 1};
   }
   Json steps = Json::array({product});
   if (get(params, "split") > 1)
-    steps.push_back({{"id", "combine"},
-                     {"kernel", "combine"},
-                     {"when", "elements > 0"},
-                     {"grid", {"ceil_div(elements/vector_out,256)", 1, 1}},
-                     {"block", {256, 1, 1}},
-                     {"args", arguments(k.tensors_combine, k.numbers_combine)}});
+    steps.push_back(
+        {{"id", label("combine")},
+         {"kernel", label("combine")},
+         {"when", when},
+         {"grid",
+          {fmt::format("ceil_div({}/{},256)", label("elements"), label("vector_out")), 1, 1}},
+         {"block", {256, 1, 1}},
+         {"args", arguments(k.tensors_combine, k.numbers_combine)}});
   return steps;
 }
 
 // CTAs along x. A persistent kernel has at most as many as the GPU holds, for all batches; clusters
 // are full, even at an edge. All other kernels have one for each tile of a batch.
-std::string ctas_text(const Json& params, MatmulEngine engine) {
-  const std::string m = fmt::format("ceil_div(m_size,{})", params.at("tile_m").dump()),
-                    n = fmt::format("ceil_div(n_size,{})", params.at("tile_n").dump());
+std::string ctas_text(const Json& params, MatmulEngine engine, const Label& label) {
+  auto across = [&](const char* size, const char* tile) {
+    return fmt::format("ceil_div({},{})", label(size), params.at(tile).dump());
+  };
+  const std::string m = across("m_size", "tile_m"), n = across("n_size", "tile_n");
   if (engine != MatmulEngine::wgmma) return m + "*" + n;
   const int64_t cluster = get(params, "cluster"),
                 most = kSms * wgmma_resident(params) / get(params, "split") / cluster;
-  return fmt::format("{0}*min(ceil_div({1},{0})*{2}*batches,{3})", cluster, m, n,
+  return fmt::format("{0}*min(ceil_div({1},{0})*{2}*{3},{4})", cluster, m, n, label("batches"),
                      std::max<int64_t>(1, most));
 }
 
-Json plan_of(const Contraction& c, const MatmulKernel& k, const Json& params) {
-  const MatmulEngine engine = engine_of(c, params);
-  const bool hopper = on_hopper(engine);
-  Json plan{{"cutegen", 1},
-            {"dialect", "cute"},
-            {"arch", {hopper ? "sm_90a" : "sm_80+"}},
-            {"sources", {"kernel.cu"}}};
-  Json bind = bindings(c.loads.names);
-  if (!bind.empty()) plan["bind"] = bind;
+void add_symbols(const Contraction& c, const MatmulKernel& k, const std::string& ctas,
+                 const Label& label, ProgramPart& part) {
   std::string batches = "1";
   for (int axis : c.batch_axes)
     batches = batches == "1" ? c.extent(axis) : fmt::format("{}*{}", batches, c.extent(axis));
-  plan["symbols"] = {{"m_size", c.extent(c.m)},
-                     {"n_size", c.extent(c.n)},
-                     {"k_size", c.extent(c.k)},
-                     {"batches", batches},
-                     {"elements", "m_size*n_size*batches"},
-                     {"tiles", ctas_text(params, engine)},
-                     {"vector_a", k.vector_a},
-                     {"vector_b", k.vector_b},
-                     {"vector_out", k.vector_out}};
-  plan["defines"] = {
-      {"VECTOR_A", "vector_a"}, {"VECTOR_B", "vector_b"}, {"VECTOR_OUT", "vector_out"}};
-  if (engine == MatmulEngine::wgmma) add_maps(c, plan);
-  plan["requires"] = {"batches <= 65535", "m_size <= 2000000000", "n_size <= 2000000000",
-                      "k_size <= 2000000000"};
-  int64_t split = get(params, "split");
-  if (split > 1)
-    plan["scratch"] =
-        Json::array({{{"name", "partial"}, {"dtype", "f32"}, {"shape", {split, "elements"}}}});
-  plan["steps"] = plan_steps(c, k, params);
-  return plan;
+  const std::string elements =
+      fmt::format("{}*{}*{}", label("m_size"), label("n_size"), label("batches"));
+  part.symbols = {{label("m_size"), c.extent(c.m)},   {label("n_size"), c.extent(c.n)},
+                  {label("k_size"), c.extent(c.k)},   {label("batches"), batches},
+                  {label("elements"), elements},      {label("tiles"), ctas},
+                  {label("vector_a"), k.vector_a},    {label("vector_b"), k.vector_b},
+                  {label("vector_out"), k.vector_out}};
+  part.defines = {{label("VECTOR_A"), label("vector_a")},
+                  {label("VECTOR_B"), label("vector_b")},
+                  {label("VECTOR_OUT"), label("vector_out")}};
+  part.requirements.push_back(label("batches") + " <= 65535");
+  for (const char* size : {"m_size", "n_size", "k_size"})
+    part.requirements.push_back(label(size) + " <= 2000000000");
 }
 
 }  // namespace
@@ -292,13 +284,23 @@ bool matmul_legal(const Contraction& c, const Json& params) {
                                      : simt_legal(m, n, k, threads, stages);
 }
 
-Result<KernelProgram> matmul_program(const Task& task, const Contraction& c, const Json& params) {
-  const Json chosen = on_hopper(engine_of(c, params)) ? with_wgmma_shape(c, params) : params;
-  MatmulKernel kernel = matmul_kernel(task, c, chosen);
-  KernelProgram program;
-  program.sources["kernel.cu"] = kernel.source;
-  CG_TRY(program.plan, plan_from_json(plan_of(c, kernel, chosen)));
-  return program;
+ProgramPart matmul_part(const Task& task, const Contraction& c, const Json& params,
+                        const Label& label) {
+  const MatmulEngine engine = engine_of(c, params);
+  const Json chosen = on_hopper(engine) ? with_wgmma_shape(c, params) : params;
+  const MatmulKernel kernel = matmul_kernel(task, c, chosen, label);
+  ProgramPart part;
+  part.file = label("kernel") + ".cu";
+  part.source = kernel.source;
+  part.hopper = on_hopper(engine);
+  add_symbols(c, kernel, ctas_text(chosen, engine, label), label, part);
+  if (engine == MatmulEngine::wgmma) add_maps(c, label, part);
+  if (get(chosen, "split") > 1)
+    part.scratch.push_back({{"name", label("partial")},
+                            {"dtype", "f32"},
+                            {"shape", {chosen.at("split"), label("elements")}}});
+  part.steps = plan_steps(c, kernel, chosen, label);
+  return part;
 }
 
 }  // namespace cutegen::recipes

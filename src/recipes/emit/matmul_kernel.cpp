@@ -137,12 +137,12 @@ bool along_depth(const Factor& factor) {
   return factor.depth.move == Move::next;
 }
 
-std::string gemm_type(const Contraction& c, const Json& params) {
+std::string gemm_type(const Contraction& c, const Json& params, const Label& label) {
   const MatmulEngine engine = engine_of(c, params);
   auto flag = [](bool b) { return b ? "true" : "false"; };
   const std::string factors = type_of(c.a.operand) + ", " + type_of(c.b.operand),
-                    order = fmt::format("VECTOR_A, VECTOR_B, {}, {}", flag(along_depth(c.a)),
-                                        flag(along_depth(c.b)));
+                    order = fmt::format("{}, {}, {}, {}", label("VECTOR_A"), label("VECTOR_B"),
+                                        flag(along_depth(c.a)), flag(along_depth(c.b)));
   if (engine == MatmulEngine::wgmma_fp32)
     return fmt::format(
         "cutegen::WgmmaFp32Gemm<{}, kTileM, kTileN, kTileK, kStages,\n"
@@ -151,8 +151,8 @@ std::string gemm_type(const Contraction& c, const Json& params) {
   if (engine == MatmulEngine::wgmma)
     return fmt::format(
         "cutegen::WgmmaGemm<{}, {}, kTileM, kTileN, kStages,\n"
-        "                                {}, USE_TMA, kCluster>",
-        element_type(c, params), factors, order);
+        "                                {}, {}, kCluster>",
+        element_type(c, params), factors, order, label("USE_TMA"));
   const bool cores = engine == MatmulEngine::mma;
   return fmt::format(
       "cutegen::{}<{}{}, kTileM, kTileN, kTileK, kThreads, kStages,\n"
@@ -183,8 +183,9 @@ void tiled_text(MatmulEngine engine, std::map<std::string, std::string>& t) {
 }
 
 // The placeholders of kernels/matmul/persistent.cu that only this template has.
-void persistent_text(const Contraction& c, const Json& params,
+void persistent_text(const Contraction& c, const Json& params, const Label& label,
                      std::map<std::string, std::string>& t) {
+  t["use_tma"] = label("USE_TMA");
   t["cluster"] = params.at("cluster").dump();
   t["constants"] = map_constants(c, params);
   t["map_batch_a"] = map_batch(c, c.a);
@@ -210,8 +211,8 @@ int64_t out_vector(const Contraction& c, const Json& params) {
 
 class Writer {
  public:
-  Writer(const Task& task, const Contraction& c, const Json& params)
-      : task_(task), c_(c), params_(params), code_(c.finish) {
+  Writer(const Task& task, const Contraction& c, const Json& params, const Label& label)
+      : task_(task), c_(c), params_(params), label_(label), code_(c.finish) {
     std::vector<int> results;
     results.reserve(c.finish.outputs.size());
     for (const FusedOutput& output : c.finish.outputs) results.push_back(output.inst);
@@ -338,13 +339,15 @@ class Writer {
     const MatmulEngine engine = engine_of(c_, params_);
     std::map<std::string, std::string> t;
     t["title"] = title(task_, c_.finish);
+    t["name"] = label_("matmul");
+    t["vector_out"] = label_("VECTOR_OUT");
     if (engine == MatmulEngine::wgmma)
-      persistent_text(c_, params_, t);
+      persistent_text(c_, params_, label_, t);
     else
       tiled_text(engine, t);
     for (const char* name : {"tile_m", "tile_n", "tile_k", "threads", "stages"})
       t[name] = params_.at(name).dump();
-    t["gemm"] = gemm_type(c_, params_);
+    t["gemm"] = gemm_type(c_, params_, label_);
     t["compute"] =
         (split ? fmt::format("constexpr int kSplit = {};\n\n", number("split")) : "") + compute();
     t["a"] = name_of(c_.a);
@@ -364,7 +367,7 @@ class Writer {
       for (const Access& a : inputs_) operands.push_back(a.operand);
     auto declarations = declare(operands, !split, k.tensors);
     if (split) {
-      k.tensors.push_back("partial");
+      k.tensors.push_back(label_("partial"));
       declarations.push_back("float* __restrict__ partial");
       t["tensors"] = indent(
           "Tensor parts = make_tensor(\n"
@@ -391,10 +394,11 @@ class Writer {
     operands.reserve(inputs_.size());
     for (const Access& a : inputs_) operands.push_back(a.operand);
     auto declarations = declare(operands, true, k.tensors_combine);
-    k.tensors_combine.insert(k.tensors_combine.begin(), "partial");
+    k.tensors_combine.insert(k.tensors_combine.begin(), label_("partial"));
     declarations.insert(declarations.begin(), "float const* __restrict__ partial");
     t["tensors"] = indent(layouts.tensors(inputs_, outputs_), 2);
     t["finish"] = indent(finish(), 2);
+    t["name"] = label_("combine");
     t["params"] = join(declarations, ", ");
     t["sizes"] = sizes(k.numbers_combine) + size_declarations(c_.finish);
     return fill("kernels/matmul/combine.cu", t);
@@ -403,6 +407,7 @@ class Writer {
   const Task& task_;
   const Contraction& c_;
   const Json& params_;
+  const Label& label_;
   Code code_;
   std::vector<Access> inputs_, outputs_;
 };
@@ -440,8 +445,9 @@ int64_t bytes_of_element(const Contraction& c) {
   return c.math_mode == MathMode::fp16 || c.math_mode == MathMode::bf16 ? 2 : 4;
 }
 
-MatmulKernel matmul_kernel(const Task& task, const Contraction& c, const Json& params) {
-  return Writer(task, c, params).write();
+MatmulKernel matmul_kernel(const Task& task, const Contraction& c, const Json& params,
+                           const Label& label) {
+  return Writer(task, c, params, label).write();
 }
 
 }  // namespace cutegen::recipes

@@ -4,9 +4,10 @@
 // Contract: matmul_kernel() returns the source and the arguments of its plan: strides and sizes
 // under the names of the kernel's parameters, in order.
 //
-// Example: MatmulKernel k = matmul_kernel(task, c, params); k.source
+// Example: MatmulKernel k = matmul_kernel(task, c, params, label); k.source
 #pragma once
 
+#include "recipes/emit/program_part.h"
 #include "recipes/nest/contraction.h"
 
 namespace cutegen::recipes {
@@ -32,6 +33,7 @@ bool turned(const Contraction& c);
 std::string element_type(const Contraction& c, const Json& params);
 // Bytes of an element in the task's math mode.
 int64_t bytes_of_element(const Contraction& c);
-MatmulKernel matmul_kernel(const Task& task, const Contraction& c, const Json& params);
+MatmulKernel matmul_kernel(const Task& task, const Contraction& c, const Json& params,
+                           const Label& label);
 
 }  // namespace cutegen::recipes

@@ -32,7 +32,7 @@ bool has_map(const Contraction& c, const Factor& factor) {
 }
 
 // 1 if TMA can read both operands: their strides are whole chunks of 16 bytes.
-std::string rule(const Contraction& c) {
+std::string rule(const Contraction& c, const Label& label) {
   const int64_t chunk = 16 / bytes_of_element(c);
   std::string rest;
   for (const Factor* factor : {&c.a, &c.b}) {
@@ -41,22 +41,24 @@ std::string rule(const Contraction& c) {
     if (moves_with_batch(*factor))
       rest += fmt::format("+({})%{}", factor->batch[0].expression, chunk);
   }
-  return fmt::format("elements == 0 ? 0 : k_size == 0 ? 0 : {} == 0 ? 1 : 0", rest);
+  return fmt::format("{} == 0 ? 0 : {} == 0 ? 0 : {} == 0 ? 1 : 0", label("elements"),
+                     label("k_size"), rest);
 }
 
-Json map_of(const Contraction& c, const Factor& factor, const char* rows, const char* spec) {
-  auto if_tma = [](const std::string& value, const char* otherwise) {
-    return fmt::format("tma == 1 ? {} : {}", value, otherwise);
+Json map_of(const Contraction& c, const Label& label, const Factor& factor, const char* rows,
+            const char* spec) {
+  auto if_tma = [&](const std::string& value, const char* otherwise) {
+    return fmt::format("{} == 1 ? {} : {}", label("tma"), value, otherwise);
   };
   const std::string stride = has_map(c, factor) ? across(factor).expression : "16";
   const bool depth = along_depth(factor), batched = has_map(c, factor) && moves_with_batch(factor);
-  const std::string along = depth ? "k_size" : rows, other = depth ? rows : "k_size";
-  return {
-      {"tensor", c.loads.names.at(factor.operand.tensor)},
-      {"spec", spec},
-      {"dims", {if_tma(along, "1"), if_tma(other, "1"), batched ? if_tma("batches", "1") : "1"}},
-      {"strides",
-       {"1", if_tma(stride, "16"), batched ? if_tma(factor.batch[0].expression, "16") : "16"}}};
+  const std::string along = label(depth ? "k_size" : rows), other = label(depth ? rows : "k_size");
+  return {{"tensor", c.loads.names.at(factor.operand.tensor)},
+          {"spec", spec},
+          {"dims",
+           {if_tma(along, "1"), if_tma(other, "1"), batched ? if_tma(label("batches"), "1") : "1"}},
+          {"strides",
+           {"1", if_tma(stride, "16"), batched ? if_tma(factor.batch[0].expression, "16") : "16"}}};
 }
 
 // cutegen::tma_spec: version, rank, box[5], mode[5], bits of an element, swizzle of 128 bytes.
@@ -70,15 +72,15 @@ std::string constant(const Contraction& c, const Factor& factor, const char* nam
 
 }  // namespace
 
-void add_maps(const Contraction& c, Json& plan) {
-  plan["symbols"]["tma"] = rule(c);
-  plan["defines"]["USE_TMA"] = "tma";
-  plan["tensor_maps"] = {{"map_a", map_of(c, c.a, "m_size", "cg_map_a")},
-                         {"map_b", map_of(c, c.b, "n_size", "cg_map_b")}};
+void add_maps(const Contraction& c, const Label& label, ProgramPart& part) {
+  part.symbols[label("tma")] = rule(c, label);
+  part.defines[label("USE_TMA")] = label("tma");
+  part.tensor_maps = {{label("map_a"), map_of(c, label, c.a, "m_size", "cg_map_a")},
+                      {label("map_b"), map_of(c, label, c.b, "n_size", "cg_map_b")}};
 }
 
-void add_map_arguments(Json& step) {
-  Json args = Json::array({{{"map", "map_a"}}, {{"map", "map_b"}}});
+void add_map_arguments(const Label& label, Json& step) {
+  Json args = Json::array({{{"map", label("map_a")}}, {{"map", label("map_b")}}});
   for (const Json& arg : step.at("args")) args.push_back(arg);
   step["args"] = args;
 }

@@ -5,17 +5,19 @@
 // bytes; where an operand has others, the plan's symbol `tma` is 0, the maps describe one element,
 // and the kernel copies by address.
 //
-// Example: add_maps(c, plan); add_map_arguments(step); source += map_constants(c, params);
+// Example: add_maps(c, label, part); add_map_arguments(label, step); source += map_constants(c,
+// params);
 #pragma once
 
+#include "recipes/emit/program_part.h"
 #include "recipes/nest/contraction.h"
 
 namespace cutegen::recipes {
 
 // Adds the symbol, the define USE_TMA and the maps map_a and map_b.
-void add_maps(const Contraction& c, Json& plan);
+void add_maps(const Contraction& c, const Label& label, ProgramPart& part);
 // Puts the maps in front of a step's arguments.
-void add_map_arguments(Json& step);
+void add_map_arguments(const Label& label, Json& step);
 std::string map_constants(const Contraction& c, const Json& params);
 // The coordinate of a CTA's batch along the map's third axis.
 std::string map_batch(const Contraction& c, const Factor& factor);

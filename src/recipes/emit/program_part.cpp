@@ -19,6 +19,7 @@ Result<KernelProgram> assemble(const Task& task, const Stages& stages,
   KernelProgram program;
   Json symbols = Json::object(), defines = Json::object(), sources = Json::array();
   Json requirements = Json::array(), scratch = Json::array(), steps = Json::array();
+  Json maps = Json::object();
   bool hopper = false;
   for (const Scratch& s : stages.scratch)
     scratch.push_back({{"name", s.name},
@@ -30,6 +31,7 @@ Result<KernelProgram> assemble(const Task& task, const Stages& stages,
     hopper |= part.hopper;
     symbols.update(part.symbols);
     defines.update(part.defines);
+    maps.update(part.tensor_maps);
     append(requirements, part.requirements);
     append(scratch, part.scratch);
     append(steps, part.steps);
@@ -43,6 +45,7 @@ Result<KernelProgram> assemble(const Task& task, const Stages& stages,
   if (!defines.empty()) plan["defines"] = defines;
   if (!requirements.empty()) plan["requires"] = requirements;
   if (!scratch.empty()) plan["scratch"] = scratch;
+  if (!maps.empty()) plan["tensor_maps"] = maps;
   plan["steps"] = steps;
   CG_TRY(program.plan, plan_from_json(plan));
   return program;

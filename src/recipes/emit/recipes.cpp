@@ -15,30 +15,28 @@
 namespace cutegen::recipes {
 namespace {
 
-using recipes::Fused;
-
+constexpr int64_t kPerElement = 100;  // 62 T multiplications/s beside 600 G floats/s, on an H200
 constexpr int64_t kWorthTuning = 16;  // a stage with this part of the most elements is tuned, too
 
 // A program of stages. The parameters of the largest stage keep their names. The names of other
 // stages worth tuning get the stage's number as a prefix; all other stages keep the safe choice.
 struct Staged {
-  recipes::Stages stages;
+  Stages stages;
   std::vector<std::string> prefixes;  // "" or "s1_"
   std::vector<bool> tuned;
   bool hopper = false;
 };
 
-using State = std::variant<Staged, recipes::Contraction>;
-
-const State& state_of(const RecipeMatch& match) {
+const Staged& state_of(const RecipeMatch& match) {
   CG_ASSERT(match.state != nullptr);
-  return *static_cast<const State*>(match.state.get());
+  return *static_cast<const Staged*>(match.state.get());
 }
 
-Json safe_of(const Fused& fused, bool hopper) {
-  if (fused.window) return recipes::window_safe(fused);
-  return fused.reduces() ? recipes::reduction_safe(fused, hopper)
-                         : recipes::elementwise_safe(fused);
+Json safe_of(const Stage& stage, bool hopper) {
+  if (const auto* product = std::get_if<Contraction>(&stage)) return matmul_safe(*product);
+  const Fused& fused = std::get<Fused>(stage);
+  if (fused.window) return window_safe(fused);
+  return fused.reduces() ? reduction_safe(fused, hopper) : elementwise_safe(fused);
 }
 
 // Returns the parameters of stage `i` under the recipe's own names.
@@ -49,18 +47,16 @@ Json params_of(const Staged& staged, size_t i, const Json& params) {
   return own;
 }
 
-bool legal(const recipes::Contraction& product, const Json& params) {
-  return recipes::matmul_legal(product, params);
+bool legal(const Stage& stage, const Json& params, bool hopper) {
+  if (const auto* product = std::get_if<Contraction>(&stage)) return matmul_legal(*product, params);
+  const Fused& fused = std::get<Fused>(stage);
+  if (fused.window) return window_legal(fused, params);
+  return !fused.reduces() || reduction_legal(fused, params, hopper);
 }
 
 bool legal(const Staged& staged, const Json& params) {
-  for (size_t i = 0; i < staged.stages.list.size(); ++i) {
-    const Fused& fused = staged.stages.list[i];
-    if (fused.window && !recipes::window_legal(fused, params_of(staged, i, params))) return false;
-    if (fused.reduces() &&
-        !recipes::reduction_legal(fused, params_of(staged, i, params), staged.hopper))
-      return false;
-  }
+  for (size_t i = 0; i < staged.stages.list.size(); ++i)
+    if (!legal(staged.stages.list[i], params_of(staged, i, params), staged.hopper)) return false;
   return true;
 }
 
@@ -79,13 +75,20 @@ Result<void> check_params(const RecipeMatch& match, const Json& params) {
     if (!known)
       return user_error(fmt::format("recipe parameter {} cannot be {}", name, value.dump()));
   }
-  if (!std::visit([&](const auto& state) { return legal(state, params); }, state_of(match)))
+  if (!legal(state_of(match), params))
     return user_error("these recipe parameters cannot be combined: " + params.dump());
   return {};
 }
 
-int64_t elements(const Fused& fused) {
-  recipes::Nest nest = recipes::make_nest(fused);
+// The elements that a stage visits. A product multiplies kPerElement times while a loop nest
+// moves one element.
+int64_t elements(const Stage& stage) {
+  if (const auto* product = std::get_if<Contraction>(&stage)) {
+    const int64_t m = product->size(product->m), n = product->size(product->n),
+                  k = product->size(product->k);
+    return product->batches() * (m * n + m * k + n * k + m * n / kPerElement * k);
+  }
+  Nest nest = make_nest(std::get<Fused>(stage));
   return std::max<int64_t>(1, nest.rows()) * std::max<int64_t>(1, nest.length());
 }
 
@@ -101,15 +104,40 @@ void name_parameters(Staged& staged) {
   }
 }
 
+bool is_product(const Stage& stage) {
+  return std::holds_alternative<Contraction>(stage);
+}
+
+std::string why_of_products(const Staged& staged) {
+  const auto& list = staged.stages.list;
+  const auto products = std::count_if(list.begin(), list.end(), is_product);
+  const std::string op =
+      std::get<Contraction>(*std::find_if(list.begin(), list.end(), is_product)).op;
+  const std::string what = products == 1 ? "one matrix product (" + op + ")"
+                                         : fmt::format("{} matrix products", products);
+  if (list.size() == 1) return what + " and pointwise work on its result";
+  return fmt::format("{} and the work around {} in {} stages", what, products == 1 ? "it" : "them",
+                     list.size());
+}
+
 std::string why_of(const Staged& staged) {
   const auto& list = staged.stages.list;
-  if (list.size() == 1 && list[0].window)
-    return fmt::format("one {} and pointwise work on its result", list[0].window->window.op);
+  if (std::any_of(list.begin(), list.end(), is_product)) return why_of_products(staged);
+  const Fused& first = std::get<Fused>(list[0]);
+  if (list.size() == 1 && first.window)
+    return fmt::format("one {} and pointwise work on its result", first.window->window.op);
   if (list.size() > 1)
     return fmt::format("pointwise work and reductions in {} stages", list.size());
-  if (!list[0].reduces()) return "a chain of pointwise operators";
+  if (!first.reduces()) return "a chain of pointwise operators";
   return fmt::format("pointwise work around reductions over the same axes, {} pass(es) deep",
-                     list[0].max_depth());
+                     first.max_depth());
+}
+
+std::vector<RecipeParameter> parameters_of(const Stage& stage, bool hopper) {
+  if (const auto* product = std::get_if<Contraction>(&stage)) return matmul_parameters(*product);
+  const Fused& fused = std::get<Fused>(stage);
+  if (fused.window) return window_parameters(fused);
+  return fused.reduces() ? reduction_parameters(fused, hopper) : elementwise_parameters(fused);
 }
 
 // Lists the parameters of the tuned stages, the largest stage's first.
@@ -118,57 +146,57 @@ void list_parameters(const Staged& staged, RecipeMatch& match) {
     for (size_t i = 0; i < staged.stages.list.size(); ++i) {
       const std::string& prefix = staged.prefixes[i];
       if (prefix.empty() != main || !staged.tuned[i]) continue;
-      const Fused& fused = staged.stages.list[i];
-      auto own = fused.window      ? recipes::window_parameters(fused)
-                 : fused.reduces() ? recipes::reduction_parameters(fused, staged.hopper)
-                                   : recipes::elementwise_parameters(fused);
+      const Stage& stage = staged.stages.list[i];
+      auto own = parameters_of(stage, staged.hopper);
       for (RecipeParameter& parameter : own) {
         parameter.name = prefix + parameter.name;
         match.parameters.push_back(std::move(parameter));
       }
-      Json safe = safe_of(fused, staged.hopper);
+      Json safe = safe_of(stage, staged.hopper);
       for (const auto& [name, value] : safe.items()) match.safe[prefix + name] = value;
     }
 }
 
-State offer(RecipeMatch& match, recipes::Contraction product, bool hopper) {
-  product.hopper = hopper;
-  match.recipe = "matmul";
-  match.why = "one matrix product (" + product.op + ") and pointwise work on its result";
-  match.parameters = recipes::matmul_parameters(product);
-  match.safe = recipes::matmul_safe(product);
-  return product;
+std::string name_of(const Stages& stages) {
+  bool product = false, window = false, reduces = false;
+  for (const Stage& stage : stages.list) {
+    const auto* fused = std::get_if<Fused>(&stage);
+    product |= !fused;
+    window |= fused && fused->window;
+    reduces |= fused && fused->reduces();
+  }
+  return product ? "matmul" : window ? "windows" : reduces ? "reduction" : "elementwise";
 }
 
-State offer(RecipeMatch& match, recipes::Stages stages, bool hopper) {
+Staged offer(RecipeMatch& match, Stages stages, bool hopper) {
   Staged staged{.stages = std::move(stages), .hopper = hopper};
+  for (Stage& stage : staged.stages.list)
+    if (auto* product = std::get_if<Contraction>(&stage)) product->hopper = hopper;
   name_parameters(staged);
-  const auto& list = staged.stages.list;
-  bool reduces = std::any_of(list.begin(), list.end(), [](const Fused& f) { return f.reduces(); });
-  auto window = std::find_if(list.begin(), list.end(), [](const Fused& f) { return !!f.window; });
-  match.recipe = window != list.end() ? "windows" : reduces ? "reduction" : "elementwise";
+  match.recipe = name_of(staged.stages);
   match.why = why_of(staged);
   list_parameters(staged, match);
   return staged;
 }
 
-Result<KernelProgram> program(const Task& task, const recipes::Contraction& product,
-                              const Json& params) {
-  return recipes::matmul_program(task, product, params);
+ProgramPart part_of(const Task& task, const Stage& stage, const Json& params, const Label& label) {
+  if (const auto* product = std::get_if<Contraction>(&stage))
+    return matmul_part(task, *product, params, label);
+  const Fused& whole = std::get<Fused>(stage);
+  const Fused fused = relaxed(needed_accuracy(task, whole), whole);
+  if (fused.window) return window_part(task, fused, params, label);
+  return fused.reduces() ? reduction_part(task, fused, params, label)
+                         : elementwise_part(task, fused, params, label);
 }
 
 Result<KernelProgram> program(const Task& task, const Staged& staged, const Json& params) {
   const auto& list = staged.stages.list;
-  std::vector<recipes::ProgramPart> parts;
+  std::vector<ProgramPart> parts;
   for (size_t i = 0; i < list.size(); ++i) {
-    recipes::Label label{list.size() == 1 ? "" : std::to_string(i + 1)};
-    Json own = params_of(staged, i, params);
-    const Fused fused = recipes::relaxed(recipes::needed_accuracy(task, list[i]), list[i]);
-    parts.push_back(fused.window      ? recipes::window_part(task, fused, own, label)
-                    : fused.reduces() ? recipes::reduction_part(task, fused, own, label)
-                                      : recipes::elementwise_part(task, fused, own, label));
+    const Label label{list.size() == 1 ? "" : std::to_string(i + 1)};
+    parts.push_back(part_of(task, list[i], params_of(staged, i, params), label));
   }
-  return recipes::assemble(task, staged.stages, parts);
+  return assemble(task, staged.stages, parts);
 }
 
 }  // namespace
@@ -180,23 +208,21 @@ RecipeMatch match_recipe(const Task& task, std::string_view arch) {
       match.why = "forward() mutates '" + tensor.name + "', and no recipe writes mutated tensors";
       return match;
     }
-  auto form = recipes::find_form(task);
-  if (!form) {
-    match.why = form.error().message;
-    if (!form.error().where.empty()) match.why += " (node " + form.error().where + ")";
+  auto stages = make_stages(task);
+  if (!stages) {
+    match.why = stages.error().message;
+    if (!stages.error().where.empty()) match.why += " (node " + stages.error().where + ")";
     return match;
   }
   const bool hopper = arch == kHopperArch;
-  match.state = std::make_shared<const State>(
-      std::visit([&](auto& f) { return offer(match, std::move(f), hopper); }, *form));
+  match.state = std::make_shared<const Staged>(offer(match, std::move(*stages), hopper));
   return match;
 }
 
 Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, const Json& params) {
   if (match.recipe.empty()) return unsupported_error("no recipe: " + match.why);
   CG_CHECK(check_params(match, params));
-  return std::visit([&](const auto& state) { return program(task, state, params); },
-                    state_of(match));
+  return program(task, state_of(match), params);
 }
 
 std::vector<Json> neighbours(const RecipeMatch& match, const Json& params) {

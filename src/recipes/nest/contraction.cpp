@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/nest/builder.h"
 #include "recipes/nest/extents.h"
@@ -34,9 +33,24 @@ std::optional<Shape> merged_batch(const Graph& graph, const std::string& factor)
   return same ? std::optional<Shape>(batch) : std::nullopt;
 }
 
-// Finds the tensor behind a factor, seen along `axes` of the loads.
-Result<Operand> load_factor(Builder& builder, const Graph& graph, const std::string& factor,
-                            const std::vector<int>& axes, const std::optional<Shape>& batch) {
+// The value that a factor is a view of, if nodes compute it; empty: a tensor, or kept.
+std::string computed_source(const Region& region, std::string name) {
+  const Graph& graph = region.source.graph;
+  for (;;) {
+    const Node* node = region.kept.count(name) ? nullptr : graph.producer(name);
+    if (!node) return "";
+    auto from = is_view(*node) ? reference(argument(*node, 0, "self")) : std::nullopt;
+    if (!from) return name;
+    name = *from;
+  }
+}
+
+// Finds the tensor behind a factor, seen along `axes` of the loads. With an error, `cut` names the
+// value to keep so that the factor is a tensor.
+Result<Operand> load_factor(Builder& builder, const Region& region, const std::string& factor,
+                            const std::vector<int>& axes, const std::optional<Shape>& batch,
+                            std::string& cut) {
+  const Graph& graph = region.source.graph;
   std::string name = factor;
   View view{axes, {}};
   if (batch) {
@@ -50,10 +64,17 @@ Result<Operand> load_factor(Builder& builder, const Graph& graph, const std::str
       view.reshaped = shape;
     }
   }
-  CG_TRY(int inst, builder.value(name, view));
-  const Inst& leaf = builder.fused().insts[static_cast<size_t>(inst)];
-  if (leaf.kind != InstKind::leaf)
+  const std::string computed = computed_source(region, name);
+  auto inst = builder.value(name, view);
+  if (!inst) {
+    cut = computed.empty() ? builder.cut() : computed;
+    return fail(inst.error());
+  }
+  const Inst& leaf = builder.fused().insts[static_cast<size_t>(*inst)];
+  if (leaf.kind != InstKind::leaf) {
+    cut = computed;
     return unsupported_error("a factor of the product is computed (" + leaf.name + ")");
+  }
   return builder.fused().inputs[static_cast<size_t>(leaf.operand)];
 }
 
@@ -82,8 +103,9 @@ MathMode finest_mode(const Task& task) {
 }
 
 // Loads the factors. Splits their batch axis into `batch`, if given.
-Result<Contraction> load_factors(const Task& task, const Graph& graph, const Node& node,
-                                 const std::optional<Shape>& batch) {
+Result<Contraction> load_factors(const Task& task, const Region& region, const Node& node,
+                                 const std::optional<Shape>& batch, std::string& cut) {
+  const Graph& graph = region.source.graph;
   Contraction c;
   c.op = node.op;
   c.math_mode = finest_mode(task);
@@ -113,11 +135,9 @@ Result<Contraction> load_factors(const Task& task, const Graph& graph, const Nod
     axes_b.insert(axes_b.end(), {c.k, c.n});
   else
     axes_b = {c.k};
-  const Decomposed source{graph, {}};
-  const Region region{source, short_names(task), {}, {}};
   Builder builder(region, axes);
-  CG_TRY(c.a.operand, load_factor(builder, graph, *first, axes_a, batch));
-  CG_TRY(c.b.operand, load_factor(builder, graph, *second, axes_b, batch));
+  CG_TRY(c.a.operand, load_factor(builder, region, *first, axes_a, batch, cut));
+  CG_TRY(c.b.operand, load_factor(builder, region, *second, axes_b, batch, cut));
   c.loads = std::move(builder.fused());
   one_where_unseen(c.loads);
   CG_CHECK(find_extents(c.loads));
@@ -125,6 +145,23 @@ Result<Contraction> load_factors(const Task& task, const Graph& graph, const Nod
     factor->row = along(c.loads, factor->operand, factor == &c.a ? c.m : c.n);
     factor->depth = along(c.loads, factor->operand, c.k);
     for (int axis : c.batch_axes) factor->batch.push_back(along(c.loads, factor->operand, axis));
+  }
+  return c;
+}
+
+// The same with the batch axis split as a view of a factor merged it, if that is possible.
+Result<Contraction> load_factors(const Task& task, const Region& region, const Node& node,
+                                 std::string& cut) {
+  std::vector<std::optional<Shape>> batches;
+  for (size_t i : {0u, 1u})
+    if (auto factor = reference(argument(node, i, "")))
+      if (auto batch = merged_batch(region.source.graph, *factor)) batches.push_back(batch);
+  batches.push_back(std::nullopt);
+  Result<Contraction> c = unsupported_error("no matrix product");
+  for (const auto& batch : batches) {
+    cut.clear();
+    c = load_factors(task, region, node, batch, cut);
+    if (c) break;
   }
   return c;
 }
@@ -201,28 +238,53 @@ Result<void> group_axes_of_output(Contraction& c, const Shape& whole, bool has_n
   return {};
 }
 
+// The sizes of the product's own axes.
+std::vector<std::string> extents_of_product(const Contraction& c, const Value& result) {
+  std::vector<std::string> extents{c.extent(c.m), c.extent(c.n)};
+  if (result.shape.size() == 1) extents.pop_back();
+  if (result.shape.size() < 3) return extents;
+  std::string batches = "1";
+  for (int axis : c.batch_axes)
+    batches = batches == "1" ? c.extent(axis) : fmt::format("{}*{}", batches, c.extent(axis));
+  extents.insert(extents.begin(), batches);
+  return extents;
+}
+
+bool depends_on(const Graph& graph, const std::string& value, const std::string& on) {
+  for (const Node* node : nodes_above(graph, {value}, {}))
+    for (const Value& output : node->outputs)
+      if (output.name == on) return true;
+  return false;
+}
+
 // Fuses the operators after the product, which is a leaf for them.
-Result<void> fuse_rest(const Task& task, const Lowered& lowered, const Node& node, Contraction& c) {
-  Graph rest = lowered.graph;
-  const Value result = node.outputs.front();
-  rest.nodes.erase(std::find_if(rest.nodes.begin(), rest.nodes.end(),
-                                [&](const Node& n) { return &n == rest.producer(result.name); }));
-  rest.placeholders.push_back(result);
-  CG_TRY(c.finish, fuse_graph(task, rest));
+Result<void> fuse_rest(const Region& region, const Masks& masks, const Node& node, Contraction& c,
+                       std::string& cut) {
+  const Value& result = node.outputs.front();
+  Region rest = region;
+  rest.kept[result.name] = extents_of_product(c, result);
+  rest.names.emplace(result.name, "product");  // unless it is an output itself
+  Attempt attempt = fuse(rest);
+  if (!attempt.fused) {
+    const bool needed = !attempt.cut.empty() && !region.kept.count(attempt.cut) &&
+                        !depends_on(region.source.graph, attempt.cut, result.name);
+    if (needed) cut = attempt.cut;
+    return fail(attempt.fused.error());
+  }
+  c.finish = std::move(*attempt.fused);
   if (c.finish.reduces())
-    return unsupported_error("a reduction follows the product: no recipe fuses both");
+    return unsupported_error("a reduction follows the product: no kernel computes both");
   for (size_t i = 0; i < c.finish.insts.size(); ++i) {
     const Inst& inst = c.finish.insts[i];
     if (inst.kind != InstKind::leaf) continue;
-    if (auto mask = lowered.masks.find(inst.name); mask != lowered.masks.end())
+    if (auto mask = masks.find(inst.name); mask != masks.end())
       c.masks[static_cast<int>(i)] = mask->second;
     if (inst.name != result.name) continue;
     if (c.product >= 0) return unsupported_error("the product is used along several axes");
     c.product = static_cast<int>(i);
   }
   if (c.product < 0) return unsupported_error("the product is not used");
-  c.finish.names[result.name] = "product";
-  for (const auto& [name, mask] : lowered.masks) c.finish.names[name] = "inside";
+  for (const auto& [name, mask] : masks) c.finish.names[name] = "inside";
   return group_axes_of_output(c, result.shape, base_name(node.op) != "mv");
 }
 
@@ -267,41 +329,6 @@ void turn(Contraction& c) {
   c.turned = true;
 }
 
-// Finds the product that the outputs depend on: null if there is none, an error if several.
-Result<const Node*> find_product(const Graph& graph) {
-  const Node* found = nullptr;
-  for (const Node* node : reachable(graph)) {
-    if (!is_product(*node)) continue;
-    if (found)
-      return unsupported_error(
-          fmt::format("two matrix products ({}, {}): no recipe fuses both", found->id, node->id),
-          node->id);
-    found = node;
-  }
-  return found;
-}
-
-// Finds the factor that is a vector at every size of the task, if there is one.
-std::optional<Vector> vector_factor(const Task& task, const Contraction& c) {
-  auto one = [&](const Factor& factor, int axis) {
-    if (c.size(axis) != 1) return false;
-    int at = axis < 0 ? -1 : position(factor.operand, axis);
-    if (at < 0) return true;  // 1 at every size, because the graph added the axis
-    if (factor.operand.reshaped) return false;
-    for (const ShapeCase& shape : task.shapes) {
-      auto tensor = shape.tensors.find(factor.operand.tensor);
-      auto place = static_cast<size_t>(at);
-      if (tensor == shape.tensors.end() || place >= tensor->second.size() ||
-          tensor->second[place] != 1)
-        return false;
-    }
-    return true;
-  };
-  if (one(c.b, c.n)) return c.turned ? Vector::first : Vector::second;
-  if (one(c.a, c.m)) return c.turned ? Vector::second : Vector::first;
-  return std::nullopt;
-}
-
 }  // namespace
 
 int64_t Contraction::size(int axis) const {
@@ -318,40 +345,41 @@ int64_t Contraction::batches() const {
   return n;
 }
 
-Result<Contraction> find_contraction(const Task& task, const Lowered& lowered) {
-  CG_TRY(const Node* node, find_product(lowered.graph));
-  if (!node) return unsupported_error("no matrix product");
-  std::vector<std::optional<Shape>> batches;
-  for (size_t i : {0u, 1u})
-    if (auto factor = reference(argument(*node, i, "")))
-      if (auto batch = merged_batch(lowered.graph, *factor)) batches.push_back(batch);
-  batches.push_back(std::nullopt);
-  Result<Contraction> c = unsupported_error("no matrix product");
-  for (const auto& batch : batches) {
-    c = load_factors(task, lowered.graph, *node, batch);
-    if (c) break;
-  }
-  if (!c) return c;
-  CG_CHECK(fuse_rest(task, lowered, *node, *c));
-  turn(*c);
-  CG_CHECK(place_masks(*c));
-  return c;
+ContractionAttempt contract(const Task& task, const Region& region, const Masks& masks,
+                            const Node& product) {
+  std::string cut;
+  auto run = [&]() -> Result<Contraction> {
+    CG_TRY(Contraction c, load_factors(task, region, product, cut));
+    CG_CHECK(fuse_rest(region, masks, product, c, cut));
+    turn(c);
+    CG_CHECK(place_masks(c));
+    return c;
+  };
+  Result<Contraction> c = run();
+  return {std::move(c), cut};
 }
 
-Result<Form> find_form(const Task& task) {
-  CG_TRY(Graph graph, prepare(task));
-  CG_TRY(Lowered lowered, lower_products(graph));
-  CG_TRY(const Node* product, find_product(lowered.graph));
-  if (!product) {  // only products use masks
-    CG_TRY(Stages stages, make_stages(task, lowered.masks.empty() ? lowered.graph : graph));
-    return Form(std::move(stages));
-  }
-  CG_TRY(Contraction c, find_contraction(task, lowered));
-  if (auto vector = vector_factor(task, c); vector && lowered.masks.empty()) {
-    CG_TRY(Graph sums, as_reduction(lowered.graph, product->outputs.front().name, *vector));
-    if (auto stages = make_stages(task, sums)) return Form(std::move(*stages));
-  }
-  return Form(std::move(c));
+std::optional<Vector> vector_factor(const Task& task, const Region& region, const Node& product) {
+  std::string cut;
+  auto c = load_factors(task, region, product, cut);
+  if (!c) return std::nullopt;
+  auto one = [&](const Factor& factor, int axis) {
+    if (c->size(axis) != 1) return false;
+    int at = axis < 0 ? -1 : position(factor.operand, axis);
+    if (at < 0) return true;  // 1 at every size, because the graph added the axis
+    if (factor.operand.reshaped) return false;
+    for (const ShapeCase& shape : task.shapes) {
+      auto tensor = shape.tensors.find(factor.operand.tensor);
+      auto place = static_cast<size_t>(at);
+      if (tensor == shape.tensors.end() || place >= tensor->second.size() ||
+          tensor->second[place] != 1)
+        return false;
+    }
+    return true;
+  };
+  if (one(c->b, c->n)) return Vector::second;
+  if (one(c->a, c->m)) return Vector::first;
+  return std::nullopt;
 }
 
 }  // namespace cutegen::recipes

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contraction: a graph with one matrix product, in the form that tile kernels need.
+// Contraction: one matrix product and pointwise work on it, in the form that tile kernels need.
 //
-// Contract: find_contraction() takes a graph without in-place operators. Factors are views of the
-// task's tensors; the axes of `loads` are the batches, m, n and k. `finish` holds what follows the
-// product: a Fused over the output's axes, grouped by the product's own axes, with the product as a
-// leaf. n is the dimension along which the first output is contiguous, if there is one.
+// Contract: contract() takes a region whose graph has gone through lower_products(). Factors are
+// views of the task's tensors or of kept values; the axes of `loads` are the batches, m, n and k.
+// `finish` holds what follows the product up to the region's outputs: a Fused over their axes,
+// grouped by the product's own axes, with the product as a leaf. n is the dimension along which the
+// first output is contiguous, if there is one. After an error, `cut` names a value that the product
+// needs and that an earlier stage would have to keep, if any.
 //
 // Example: relu(x @ w.T + bias): a = x, b = w (both along k), finish: relu(product + bias)
 #pragma once
 
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "recipes/graph/products.h"
 #include "recipes/nest/nest.h"
-#include "recipes/nest/stages.h"
 
 namespace cutegen::recipes {
+
+using Masks = std::map<std::string, Mask>;  // by placeholder
 
 // One factor: how it moves along its rows (m or n), along the depth k, and from batch to batch.
 struct Factor {
@@ -46,11 +48,14 @@ struct Contraction {
   int64_t batches() const;
 };
 
-Result<Contraction> find_contraction(const Task& task, const Lowered& lowered);
+struct ContractionAttempt {
+  Result<Contraction> product;
+  std::string cut;
+};
 
-// What a task's graph becomes: loop nests, or a matrix product and what follows it. A product with
-// a vector is a reduction, one with a diagonal matrix is pointwise.
-using Form = std::variant<Stages, Contraction>;
-Result<Form> find_form(const Task& task);
+ContractionAttempt contract(const Task& task, const Region& region, const Masks& masks,
+                            const Node& product);
+// The factor that is a vector at every size of the task, if there is one.
+std::optional<Vector> vector_factor(const Task& task, const Region& region, const Node& product);
 
 }  // namespace cutegen::recipes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/nest/contraction.h"
+#include "recipes/nest/stages.h"
 
 #include <gmock/gmock.h>
 
@@ -10,19 +10,18 @@ namespace {
 
 using testing::HasSubstr;
 
-Form form(const std::string& name) {
-  auto result = find_form(golden_task(name));
+Stages stages(const std::string& name) {
+  auto result = make_stages(golden_task(name));
   if (!result) throw std::runtime_error(result.error().text());
   return *result;
 }
 
 Contraction contraction(const std::string& name) {
-  return std::get<Contraction>(form(name));
+  return std::get<Contraction>(stages(name).list.at(0));
 }
 
-std::string refusal(const std::string& name) {
-  auto result = find_form(golden_task(name));
-  return result ? "accepted" : result.error().message;
+bool reduces(const std::string& name) {
+  return std::get<Fused>(stages(name).list.at(0)).reduces();
 }
 
 TEST(Contraction, PlainProductTakesSizesFromItsFactors) {
@@ -98,30 +97,60 @@ TEST(Contraction, TriangleOfTheProductSkipsTiles) {
   EXPECT_EQ(c.zero_outside->diagonal, 1);
 }
 
-TEST(Form, ProductWithADiagonalIsPointwise) {
-  EXPECT_FALSE(std::get<Stages>(form("mm_diagonal")).list[0].reduces());
+TEST(Products, WithADiagonalArePointwise) {
+  EXPECT_FALSE(reduces("mm_diagonal"));
 }
 
-TEST(Form, ProductWithAVectorIsAReduction) {
-  for (const char* name : {"mm_vector", "mm_row"})
-    EXPECT_TRUE(std::get<Stages>(form(name)).list[0].reduces()) << name;
+TEST(Products, WithAVectorAreReductions) {
+  for (const char* name : {"mm_vector", "mm_row"}) EXPECT_TRUE(reduces(name)) << name;
 }
 
-TEST(Form, VectorAtTheOfficialSizeOnlyStaysAProduct) {
+TEST(Products, WithAVectorAtTheOfficialSizeOnlyStayProducts) {
   Task task = golden_task("mm_row");
   task.shapes.push_back(task.shapes.front());
   task.shapes.back().tensors["a"] = {3, 24};
-  auto result = find_form(task);
+  auto result = make_stages(task);
   ASSERT_TRUE(result);
-  EXPECT_TRUE(std::holds_alternative<Contraction>(*result));
+  EXPECT_TRUE(std::holds_alternative<Contraction>(result->list[0]));
 }
 
-TEST(Form, SaysWhatItCannotFuse) {
-  EXPECT_THAT(refusal("no_two_products"), HasSubstr("two matrix products"));
-  EXPECT_THAT(refusal("no_computed_factor"), HasSubstr("a factor of the product is computed"));
-  EXPECT_THAT(refusal("no_softmax_after"), HasSubstr("a reduction follows the product"));
-  EXPECT_THAT(refusal("no_repeated_product"), HasSubstr("used along several axes"));
-  EXPECT_EQ(refusal("no_matmul_then_cumsum"), "no recipe covers aten.cumsum.default");
+// The first keeps its result; the second reads it as a factor.
+TEST(Products, FollowOneAnother) {
+  Stages s = stages("mm_two_products");
+  ASSERT_EQ(s.list.size(), 2u);
+  ASSERT_EQ(s.scratch.size(), 1u);
+  const auto& second = std::get<Contraction>(s.list[1]);
+  EXPECT_TRUE(second.a.operand.kept || second.b.operand.kept);
+}
+
+TEST(Products, ReadComputedFactorsFromScratch) {
+  Stages s = stages("mm_computed_factor");
+  ASSERT_EQ(s.list.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<Fused>(s.list[0]));
+  EXPECT_TRUE(std::holds_alternative<Contraction>(s.list[1]));
+}
+
+TEST(Products, KeepWhatAReductionReads) {
+  Stages s = stages("mm_softmax_after");
+  ASSERT_EQ(s.list.size(), 2u);
+  const auto& product = std::get<Contraction>(s.list[0]);
+  EXPECT_TRUE(product.finish.outputs[0].operand.kept);
+  EXPECT_EQ(s.scratch[0].extents.size(), 2u);
+  EXPECT_EQ(s.scratch[0].extents[1], product.extent(product.n));
+  EXPECT_TRUE(std::get<Fused>(s.list[1]).reduces());
+}
+
+// result + result.T: both walks read scratch.
+TEST(Products, UsedAlongSeveralAxesAreKept) {
+  Stages s = stages("mm_repeated_product");
+  ASSERT_EQ(s.list.size(), 2u);
+  EXPECT_FALSE(std::get<Fused>(s.list[1]).reduces());
+}
+
+TEST(Products, NameWhatNoRecipeCovers) {
+  auto result = make_stages(golden_task("no_matmul_then_cumsum"));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message, "no recipe covers aten.cumsum.default");
 }
 
 TEST(Products, AlphaAndBetaStay) {

@@ -70,6 +70,9 @@ Result<void> find_extents(Fused& fused) {
     if (fused.names.count(operand.tensor)) operands.push_back(&operand);
   for (const FusedOutput& output : fused.outputs)
     if (!output.operand.kept) operands.push_back(&output.operand);
+  // The task's tensors first: their sizes are the shortest expressions.
+  std::stable_partition(operands.begin(), operands.end(),
+                        [](const Operand* operand) { return !operand->kept; });
   for (const Operand* operand : operands)
     if (!operand->reshaped) from_axes(fused, *operand);
   for (const Operand* operand : operands)

@@ -10,6 +10,7 @@
 #include "recipes/graph/line_pools.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
+#include "recipes/graph/products.h"
 #include "recipes/graph/reductions.h"
 #include "recipes/graph/reshape.h"
 #include "recipes/nest/builder.h"
@@ -48,23 +49,6 @@ Result<Graph> without_in_place(Graph graph) {
   for (std::string& output : graph.outputs)
     if (auto it = now.find(output); it != now.end()) output = it->second;
   return graph;
-}
-
-// Finds the nodes that `work` depends on. Stops at kept values.
-std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string> work,
-                                     const Kept& kept) {
-  std::set<const Node*> seen;
-  while (!work.empty()) {
-    std::string name = work.back();
-    work.pop_back();
-    const Node* node = kept.count(name) ? nullptr : graph.producer(name);
-    if (!node || !seen.insert(node).second) continue;
-    for (const std::string& input : inputs_of(*node)) work.push_back(input);
-  }
-  std::vector<const Node*> nodes;
-  for (const Node& node : graph.nodes)
-    if (seen.count(&node)) nodes.push_back(&node);
-  return nodes;
 }
 
 // Fails at the first operator that no recipe has a rule for.
@@ -121,6 +105,11 @@ Shape without_ones(const Shape& shape) {
   for (int64_t size : shape)
     if (size != 1) rest.push_back(size);
   return rest;
+}
+
+// Whether a kernel of its own computes the operator; pointwise work may follow there.
+bool has_own_stage(const Node& node) {
+  return is_window(node) || is_product(node);
 }
 
 struct Place {
@@ -189,7 +178,7 @@ Attempt fuse(const Region& region) {
     for (const Region::Output& output : region.outputs) wanted.push_back(output.value);
     auto nodes = nodes_above(graph, std::move(wanted), region.kept);
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
-      if (is_window(**node) && !region.kept.count((*node)->outputs.front().name)) {
+      if (has_own_stage(**node) && !region.kept.count((*node)->outputs.front().name)) {
         cut = (*node)->outputs.front().name;
         return unsupported_error("no recipe fuses " + (*node)->op + " here", (*node)->id);
       }
@@ -231,8 +220,20 @@ Attempt fuse(const Region& region) {
   return {std::move(fused), cut};
 }
 
-std::vector<const Node*> reachable(const Graph& graph) {
-  return nodes_above(graph, graph.outputs, {});
+std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string> work,
+                                     const Kept& kept) {
+  std::set<const Node*> seen;
+  while (!work.empty()) {
+    std::string name = work.back();
+    work.pop_back();
+    const Node* node = kept.count(name) ? nullptr : graph.producer(name);
+    if (!node || !seen.insert(node).second) continue;
+    for (const std::string& input : inputs_of(*node)) work.push_back(input);
+  }
+  std::vector<const Node*> nodes;
+  for (const Node& node : graph.nodes)
+    if (seen.count(&node)) nodes.push_back(&node);
+  return nodes;
 }
 
 Result<Graph> prepare(const Task& task) {

@@ -111,7 +111,8 @@ Result<Fused> fuse(const Task& task);
 Result<Graph> prepare(const Task& task);
 Result<Fused> fuse_graph(const Task& task, const Graph& graph);
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph);
-// Nodes that the outputs depend on.
-std::vector<const Node*> reachable(const Graph& graph);
+// Nodes that the values depend on, in the graph's order. Stops at kept values.
+std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string> values,
+                                     const Kept& kept);
 
 }  // namespace cutegen::recipes

@@ -7,6 +7,7 @@
 
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
+#include "recipes/nest/ends.h"
 #include "recipes/nest/windowed.h"
 
 namespace cutegen::recipes {
@@ -18,49 +19,100 @@ using Outputs = std::vector<Region::Output>;
 
 struct Made {
   Outputs outputs;  // kept values
-  Fused fused;
+  Stage stage;
 };
+
+// A stage with one loop nest, and nothing that has a kernel of its own.
+const Fused* plain_nest(const Stage& stage) {
+  const auto* fused = std::get_if<Fused>(&stage);
+  return fused && !fused->window ? fused : nullptr;
+}
 
 class Solver {
  public:
-  Solver(const Task& task, Decomposed source)
-      : source_(std::move(source)), names_(short_names(task)) {
+  Solver(const Task& task, Decomposed source, Masks masks)
+      : task_(task),
+        source_(std::move(source)),
+        masks_(std::move(masks)),
+        names_(short_names(task)) {
     for (const auto& [tensor, name] : names_) (void)words_.unique(name);
   }
 
   Result<Stages> run(const Outputs& outputs) {
-    CG_TRY(Fused last, solve(outputs));
+    CG_TRY(Stage last, solve(outputs));
     merge_neighbours();
     Stages stages;
     for (Made& made : made_) {
       for (const Region::Output& output : made.outputs)
         stages.scratch.push_back({names_.at(output.value), output.dtype, kept_.at(output.value)});
-      stages.list.push_back(std::move(made.fused));
+      stages.list.push_back(std::move(made.stage));
     }
     stages.list.push_back(std::move(last));
     fuse_after_windows(stages, names_);
-    for (Fused& fused : stages.list) fused.names = names_;
+    for (Stage& stage : stages.list)
+      if (auto* fused = std::get_if<Fused>(&stage)) fused->names = names_;
     return stages;
   }
 
  private:
-  Attempt attempt(const Outputs& outputs, Kept kept) const {
-    return fuse(Region{source_, names_, std::move(kept), outputs});
+  Region region(const Outputs& outputs, Kept kept) const {
+    return Region{source_, names_, std::move(kept), outputs};
   }
 
-  // Keeps values in scratch until the rest fits into one loop nest.
-  Result<Fused> solve(const Outputs& outputs) {
+  Attempt attempt(const Outputs& outputs, Kept kept) const {
+    Attempt a = fuse(region(outputs, std::move(kept)));
+    if (!a.fused) return a;
+    for (const Operand& operand : a.fused->inputs)
+      if (masks_.count(operand.tensor))
+        return {unsupported_error("a triangle of a value that is no product"), ""};
+    return a;
+  }
+
+  // Keeps values in scratch until the rest fits into one loop nest, or into the last product's.
+  Result<Stage> solve(const Outputs& outputs) {
     for (;;) {
       Attempt a = attempt(outputs, kept_);
-      if (a.fused) return std::move(*a.fused);
-      bool own = std::any_of(outputs.begin(), outputs.end(),
-                             [&](const Region::Output& o) { return o.value == a.cut; });
+      if (a.fused) return Stage(std::move(*a.fused));
       const Node* cut = source_.graph.producer(a.cut);
+      if (cut && is_product(*cut)) {
+        CG_TRY(auto product, through_product(outputs, *cut));
+        if (product) return Stage(std::move(*product));
+        continue;
+      }
+      bool own = is_output(outputs, a.cut);
       if (cut && is_window(*cut)) own = false;  // the output becomes a copy of the window's result
-      if (a.cut.empty() || own || kept_.count(a.cut) || open_ >= kMostKept)
-        return fail(a.fused.error());
+      if (a.cut.empty() || own || kept_.count(a.cut)) return fail(a.fused.error());
       CG_CHECK(keep(a.cut));
     }
+  }
+
+  static bool is_output(const Outputs& outputs, const std::string& value) {
+    return std::any_of(outputs.begin(), outputs.end(),
+                       [&](const Region::Output& o) { return o.value == value; });
+  }
+
+  // Returns the product's stage if it writes the outputs. Otherwise keeps a value that it needs, or
+  // the furthest value that it can compute, and returns nothing.
+  Result<std::optional<Contraction>> through_product(const Outputs& outputs, const Node& product) {
+    ContractionAttempt whole = contract(task_, region(outputs, kept_), masks_, product);
+    if (whole.product) return std::optional(std::move(*whole.product));
+    std::string next = whole.cut;
+    std::vector<std::string> wanted;
+    for (const Region::Output& output : outputs) wanted.push_back(output.value);
+    auto ends = ends_of(region({}, kept_), wanted, product.outputs.front().name);
+    for (auto end = ends.begin(); next.empty() && end != ends.end(); ++end)
+      if (!is_output(outputs, *end) && can_end(product, *end)) next = *end;
+    if (next.empty() || kept_.count(next)) return fail(whole.product.error());
+    CG_CHECK(keep(next));
+    return std::optional<Contraction>();
+  }
+
+  // Whether the product's stage can keep `end`, at least after other values have been kept.
+  bool can_end(const Node& product, const std::string& end) const {
+    Region r = region({{end, end, source_.graph.find(end)->dtype, true}}, kept_);
+    r.names[end] = end;
+    ContractionAttempt a = contract(task_, r, masks_, product);
+    return a.product || !a.cut.empty();
   }
 
   Result<void> keep(const std::string& name) {
@@ -68,14 +120,15 @@ class Solver {
     CG_ASSERT(value);
     if (device_type(value->dtype).empty())
       return unsupported_error(fmt::format("{} of dtype {}", name, to_string(value->dtype)));
-    ++open_;
+    if (++open_ > kMostKept)
+      return unsupported_error(fmt::format("more than {} stages", kMostKept));
     names_[name] = words_.unique(name);
     Outputs outputs{{name, name, value->dtype, true}};
     const Node* producer = source_.graph.producer(name);
     if (producer && is_window(*producer)) CG_CHECK(keep_operands(*producer));
-    CG_TRY(Fused fused, producer && is_window(*producer) ? windowed(*producer) : solve(outputs));
-    kept_[name] = fused.outputs[0].operand.extents;
-    made_.push_back({std::move(outputs), std::move(fused)});
+    CG_TRY(Stage stage, producer && is_window(*producer) ? windowed(*producer) : solve(outputs));
+    kept_[name] = outputs_of(stage)[0].operand.extents;
+    made_.push_back({std::move(outputs), std::move(stage)});
     return {};
   }
 
@@ -87,15 +140,16 @@ class Solver {
     return {};
   }
 
-  Result<Fused> windowed(const Node& node) const {
+  Result<Stage> windowed(const Node& node) const {
     CG_TRY(auto window, find_window(source_.graph, node));
-    return window_stage(Region{source_, names_, kept_, {}}, *window, node.outputs.front());
+    CG_TRY(Fused fused, window_stage(region({}, kept_), *window, node.outputs.front()));
+    return Stage(std::move(fused));
   }
 
   // Merges neighbouring stages that fit into one nest, so that they share their reads.
   void merge_neighbours() {
     for (size_t i = 0; i + 1 < made_.size();) {
-      if (made_[i].fused.window || made_[i + 1].fused.window) {
+      if (!plain_nest(made_[i].stage) || !plain_nest(made_[i + 1].stage)) {
         ++i;
         continue;
       }
@@ -108,12 +162,14 @@ class Solver {
         ++i;
         continue;
       }
-      made_[i] = {std::move(both), std::move(*a.fused)};
+      made_[i] = {std::move(both), Stage(std::move(*a.fused))};
       made_.erase(made_.begin() + static_cast<long>(i) + 1);
     }
   }
 
+  const Task& task_;
   Decomposed source_;
+  Masks masks_;
   std::map<std::string, std::string> names_;
   Names words_;
   Kept kept_;
@@ -121,16 +177,44 @@ class Solver {
   size_t open_ = 0;
 };
 
+Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks) {
+  CG_TRY(Decomposed source, decompose(graph, task));
+  return Solver(task, std::move(source), masks).run(outputs_of(task, graph));
+}
+
+// Turns products with a vector into reductions.
+Result<Graph> without_vectors(const Task& task, Graph graph) {
+  const std::vector<Node> nodes = graph.nodes;
+  for (const Node& node : nodes) {
+    if (!is_product(node)) continue;
+    const Decomposed source{graph, {}};
+    auto vector = vector_factor(task, Region{source, short_names(task), {}, {}}, node);
+    if (!vector) continue;
+    CG_TRY(graph, as_reduction(graph, node.outputs.front().name, *vector));
+  }
+  return graph;
+}
+
 }  // namespace
 
-Result<Stages> make_stages(const Task& task, const Graph& graph) {
-  CG_TRY(Decomposed source, decompose(graph, task));
-  return Solver(task, std::move(source)).run(outputs_of(task, graph));
+const std::vector<FusedOutput>& outputs_of(const Stage& stage) {
+  const auto* product = std::get_if<Contraction>(&stage);
+  return product ? product->finish.outputs : std::get<Fused>(stage).outputs;
 }
 
 Result<Stages> make_stages(const Task& task) {
   CG_TRY(Graph graph, prepare(task));
-  return make_stages(task, graph);
+  CG_TRY(Lowered lowered, lower_products(graph));
+  const auto above = nodes_above(lowered.graph, lowered.graph.outputs, {});
+  const bool products =
+      std::any_of(above.begin(), above.end(), [](const Node* node) { return is_product(*node); });
+  // Only products use masks.
+  if (!products && !lowered.masks.empty()) return solve(task, graph, {});
+  if (products && lowered.masks.empty()) {
+    CG_TRY(Graph sums, without_vectors(task, lowered.graph));
+    if (auto stages = solve(task, sums, {})) return stages;
+  }
+  return solve(task, lowered.graph, lowered.masks);
 }
 
 }  // namespace cutegen::recipes

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages: a task's graph as several Fuseds, one after the other, with values kept in scratch.
+// Stages: a task's graph as loop nests and products, one after the other, with values kept in
+// scratch.
 //
-// Contract: one stage where the graph fits into one loop nest. Else the graph is cut at values that
-// an earlier stage computes and keeps (reductions over other axes, reshapes of what has been
-// transposed or reduced). Stages are in the order in which they must run; the last one writes the
-// task's outputs. Kept values have the dtype that PyTorch gives them.
+// Contract: one stage where the graph fits into one loop nest, or is one product and pointwise work
+// on it. Else the graph is cut at values that an earlier stage computes and keeps (reductions over
+// other axes, reshapes of what has been transposed or reduced, results and factors of products). A
+// product with a vector is a reduction, one with a diagonal matrix is pointwise. Stages are in the
+// order in which they must run; the last one writes the task's outputs. Kept values have the dtype
+// that PyTorch gives them.
 //
-// Example: mean(norm(a - b, axis 1)) -> a row reduction that keeps the norms, the mean of them
+// Example: softmax(relu(x @ w), 1) -> a product that keeps relu(product), a softmax of its rows
 #pragma once
 
-#include "recipes/nest/fused.h"
+#include <variant>
+
+#include "recipes/nest/contraction.h"
 
 namespace cutegen::recipes {
 
@@ -19,13 +24,14 @@ struct Scratch {
   std::vector<std::string> extents;
 };
 
+using Stage = std::variant<Fused, Contraction>;
+
 struct Stages {
-  std::vector<Fused> list;
+  std::vector<Stage> list;
   std::vector<Scratch> scratch;
 };
 
+const std::vector<FusedOutput>& outputs_of(const Stage& stage);
 Result<Stages> make_stages(const Task& task);
-// The same for another graph with the task's outputs, as prepare() gives it.
-Result<Stages> make_stages(const Task& task, const Graph& graph);
 
 }  // namespace cutegen::recipes

@@ -33,9 +33,15 @@ bool straight(const Fused& fused, const Operand& operand) {
 }
 
 // Times that a stage reads a tensor.
-size_t reads(const Fused& fused, const std::string& tensor) {
+size_t reads(const Stage& stage, const std::string& tensor) {
   auto is = [&](const Operand& operand) { return operand.tensor == tensor; };
-  auto count = static_cast<size_t>(std::count_if(fused.inputs.begin(), fused.inputs.end(), is));
+  auto among = [&](const std::vector<Operand>& operands) {
+    return static_cast<size_t>(std::count_if(operands.begin(), operands.end(), is));
+  };
+  if (const auto* product = std::get_if<Contraction>(&stage))
+    return among(product->loads.inputs) + among(product->finish.inputs);
+  const Fused& fused = std::get<Fused>(stage);
+  size_t count = among(fused.inputs);
   if (!fused.window) return count;
   // The window's own leaf is computed, not read.
   const Inst& leaf = fused.insts[static_cast<size_t>(fused.window->inst)];
@@ -54,13 +60,14 @@ bool accepts(const Fused& fused, const std::string& tensor) {
 
 // Finds the only stage that reads the tensor; nothing if several do, or one does more than once.
 Fused* only_reader(Stages& stages, const std::string& tensor) {
-  Fused* found = nullptr;
-  for (Fused& fused : stages.list) {
-    const size_t count = reads(fused, tensor);
+  Stage* found = nullptr;
+  for (Stage& stage : stages.list) {
+    const size_t count = reads(stage, tensor);
     if (count > 1 || (count == 1 && found)) return nullptr;
-    if (count == 1) found = &fused;
+    if (count == 1) found = &stage;
   }
-  return found && accepts(*found, tensor) ? found : nullptr;
+  auto* fused = found ? std::get_if<Fused>(found) : nullptr;
+  return fused && accepts(*fused, tensor) ? fused : nullptr;
 }
 
 }  // namespace
@@ -103,23 +110,24 @@ Result<Fused> window_stage(const Region& region, const Window& window, const Val
 
 void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>& names) {
   for (size_t i = 0; i < stages.list.size();) {
-    Fused& stage = stages.list[i];
-    const std::string tensor = stage.outputs.front().operand.tensor;
+    const auto* stage = std::get_if<Fused>(&stages.list[i]);
+    const std::string tensor = outputs_of(stages.list[i]).front().operand.tensor;
     // A stage that already has work behind its window computes something other than its leaf.
-    const bool bare = stage.window && stage.insts.size() == 1 && stage.outputs.size() == 1;
+    const bool bare =
+        stage && stage->window && stage->insts.size() == 1 && stage->outputs.size() == 1;
     Fused* reader = bare ? only_reader(stages, tensor) : nullptr;
     if (!reader) {
       ++i;
       continue;
     }
-    WindowLeaf leaf = *stage.window;
+    WindowLeaf leaf = *stage->window;
     for (size_t k = 0; k < reader->insts.size(); ++k) {
       const Inst& inst = reader->insts[k];
       if (inst.kind == InstKind::leaf &&
           reader->inputs[static_cast<size_t>(inst.operand)].tensor == tensor)
         leaf.inst = static_cast<int>(k);
     }
-    for (size_t k = 0; k < reader->axes.size(); ++k) reader->axes[k].extent = stage.axes[k].extent;
+    for (size_t k = 0; k < reader->axes.size(); ++k) reader->axes[k].extent = stage->axes[k].extent;
     reader->window = std::move(leaf);
     const std::string& name = names.at(tensor);
     stages.scratch.erase(std::find_if(stages.scratch.begin(), stages.scratch.end(),
