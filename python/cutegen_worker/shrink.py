@@ -35,6 +35,7 @@ LEAST = 8  # smaller constants are probably axes, kernel sizes or group counts
 INNER = 1031  # over 1,024 and prime
 BATCH = re.compile(r"batch|^(bs|n|b)$", re.IGNORECASE)
 FIXED = re.compile(r"kernel|strid|pad|dilat|axis|(?<![a-z])eps|seed|num_layers", re.IGNORECASE)
+GROUPS = re.compile(r"(?<![a-z])groups?(?![a-z])", re.IGNORECASE)
 PRIMES = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 61, 67, 71, 79, 89, 97, 101, 113,
           127, 131, 149, 167, 191, 211, 251, 257, 293, 331, 383, 449, 509, 521]  # fmt: skip
 MULTIPLES = [6, 12, 24, 48]
@@ -150,6 +151,19 @@ class Shrinker:
                 break
         self.reason = "no size makes the module small enough" if failed < 2 else self.reason
         return self.in_proportion(reversed(range(1, 9))) or self.one_by_one() or self.where_fixed()
+
+    def keeping_groups(self) -> Found | None:
+        """Like small(), but first with the official numbers of groups: no tensor shows them, so a plan can take them
+        from the module's attributes only if all shapes have the same."""
+        every, limits = self.sizes, (self.most_elements, self.most_flops)
+        self.sizes = {n: v for n, v in every.items() if not GROUPS.search(n)}
+        if len(self.sizes) < len(every):
+            found = self.small()
+            if found is not None:
+                return found
+            self.sizes, (self.most_elements, self.most_flops) = every, limits
+            self.renew()
+        return self.small()
 
     def where_fixed(self) -> Found | None:
         """For modules that fix sizes: makes the other sizes small, under a wider limit.
@@ -326,7 +340,7 @@ def shapes(source: Source, official: Trace, train: bool,
            most_elements: int) -> tuple[list[Json], list[Trace], str | None]:  # fmt: skip
     """(cases, traces, note): small, odd and long shapes, and why some are missing."""
     shrinker = Shrinker(source, official, train, most_elements)
-    small = shrinker.small()
+    small = shrinker.keeping_groups()
     if small is None:
         return [], [], f"no small shape for the simulator: {shrinker.reason}"
     cases = [small[1].case("small", "small", small[0])]

@@ -112,6 +112,22 @@ std::string model_of(const std::string& sizes, const std::string& init, const st
          "\ndef get_inputs():\n    return [" + inputs + "]\n";
 }
 
+// A plan takes the number of groups from the attribute, which needs one value for all shapes.
+TEST(TorchWorker, TestShapesKeepTheNumberOfGroups) {
+  const auto file = std::filesystem::temp_directory_path() / ("cutegen_groups_" + random_id());
+  ASSERT_TRUE(write_file(file, model_of("rows, width, num_groups = 1024, 8192, 256",
+                                        "        self.norm = nn.GroupNorm(num_groups, width)\n",
+                                        "self.norm(a[0])", "torch.randn(rows, width)")));
+  auto task = test_worker().describe(Context(), file, {});
+  std::filesystem::remove(file);
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_GT(task->shapes.size(), 2u);
+  for (const ShapeCase& shape : task->shapes)
+    EXPECT_EQ(shape.tensors.at("out")[1] % 256, 0) << shape.name;
+  EXPECT_TRUE(std::any_of(task->attributes.begin(), task->attributes.end(),
+                          [](const ScalarInfo& s) { return s.name == "norm.num_groups"; }));
+}
+
 // Returns the largest size of an axis over the test shapes; checks that some shape has at most
 // `few`.
 int64_t longest_of(const Task& task, const std::string& tensor, size_t axis) {

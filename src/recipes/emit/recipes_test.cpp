@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "mm_transposed_out", "mm_baddbmm", "mm_large_k", "mm_diagonal", "mm_vector",
                     "mm_row", "mm_linear_3d", "no_matmul", "sized", "sized_rows", "mm_sized",
                     "lifted", "mm_two_products", "mm_computed_factor", "mm_softmax_after",
-                    "mm_repeated_product"));
+                    "mm_repeated_product", "lowest_plus_bias"));
 
 // Programs whose whole text is known: a split row, columns, positions, two stages, groups. After a
 // deliberate change: CUTEGEN_UPDATE_GOLDEN=1 recipes_test, then read the difference.
@@ -114,6 +114,34 @@ TEST(Match, TunesTheLargestStageByItsOwnNames) {
   EXPECT_TRUE(match.safe.contains("s2_vector"));
   RecipeMatch loss = match_recipe(golden_task("cross_entropy"));
   EXPECT_EQ(loss.why, "pointwise work and reductions in 2 stages");
+}
+
+// Each stage has its own symbols, macros and kernels.
+TEST(Match, ProductsAreStagesAmongStages) {
+  Task task = golden_task("mm_softmax_after");
+  RecipeMatch match = match_recipe(task);
+  EXPECT_EQ(match.recipe, "matmul");
+  EXPECT_EQ(match.why, "one matrix product (aten.mm.default) and the work around it in 2 stages");
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  ASSERT_EQ(program->plan.steps.size(), 2u);
+  EXPECT_THAT(program->sources.at("kernel_1.cu"), HasSubstr("kVector = VECTOR_OUT_1;"));
+  EXPECT_THAT(program->sources.at("kernel_1.cu"), HasSubstr("\nmatmul_1("));
+  EXPECT_THAT(program->sources.at("kernel_2.cu"), HasSubstr("\nreduction_2("));
+  EXPECT_EQ(match_recipe(golden_task("mm_two_products")).why,
+            "2 matrix products and the work around them in 2 stages");
+}
+
+// Tensor maps of two products do not clash, and one of them describes scratch.
+TEST(Match, EveryProductHasItsOwnTensorMaps) {
+  Task task = golden_task("mm_two_products");
+  task.math_mode = MathMode::bf16;
+  RecipeMatch match = match_recipe(task, kHopperArch);
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  ASSERT_EQ(program->plan.tensor_maps.size(), 4u);
+  EXPECT_EQ(program->plan.tensor_maps[2].name, "map_a_2");
+  EXPECT_EQ(program->plan.tensor_maps[2].tensor, program->plan.scratch[0].name);
 }
 
 TEST(Match, SaysWhyNoneApplies) {

@@ -10,7 +10,8 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kMaxCached = 64;          // elements a thread may keep in registers
+constexpr int64_t kShortRow = 256;  // a warp takes a row up to this length, so no thread idles long
+constexpr int64_t kMaxCached = 64;  // elements a thread may keep in registers
 constexpr int64_t kRegisters = 65536;       // of an SM, and so of a CTA
 constexpr int64_t kOtherRegisters = 24;     // of a thread, besides cached elements
 constexpr int64_t kLongRow = 16384;         // elements; a longer row is worth a CTA of 1024 threads
@@ -133,7 +134,7 @@ Json reduction_safe(const Fused& fused, bool hopper) {
               {"cached", 0},
               {"online", 0}};
   if (nest.reduced_inside)
-    params["width"] = 256, params["cluster"] = 1;
+    params["width"] = nest.length() <= kShortRow ? 32 : 256, params["cluster"] = 1;
   else
     params["columns"] = 32;
   params["unroll"] = 1;

@@ -176,7 +176,7 @@ Attempt fuse(const Region& region) {
   auto run = [&]() -> Result<Fused> {
     std::vector<std::string> wanted;
     for (const Region::Output& output : region.outputs) wanted.push_back(output.value);
-    auto nodes = nodes_above(graph, std::move(wanted), region.kept);
+    auto nodes = nodes_above(graph, wanted, region.kept);
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
       if (has_own_stage(**node) && !region.kept.count((*node)->outputs.front().name)) {
         cut = (*node)->outputs.front().name;
@@ -195,7 +195,9 @@ Attempt fuse(const Region& region) {
       CG_TRY(Place place, place_output(value->shape, fused.axes));
       auto inst = builder.value(value->name, {place.axes, place.reshaped});
       if (!inst) {
-        cut = builder.cut();
+        // An output that does not lie in this nest: keeping it does not help, the reduction may.
+        if (std::find(wanted.begin(), wanted.end(), builder.cut()) == wanted.end())
+          cut = builder.cut();
         return fail(inst.error());
       }
       Operand operand{output.tensor,

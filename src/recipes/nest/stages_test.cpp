@@ -60,6 +60,16 @@ TEST(Stages, KeepWhatIsReshapedAfterATransposition) {
   EXPECT_EQ(s.scratch[0].extents, (std::vector<std::string>{"dim(x,0)", "dim(x,2)", "dim(x,1)"}));
 }
 
+// [6, 10] is reduced to [6, 1], which broadcasts to [1, 8, 6, 1]: no axis of the result is the
+// row's.
+TEST(Stages, KeepAReductionIfTheOutputHasOtherAxes) {
+  Stages s = stages("lowest_plus_bias");
+  ASSERT_EQ(s.list.size(), 2u);
+  EXPECT_TRUE(nest(s, 0).reduces());
+  EXPECT_FALSE(nest(s, 1).reduces());
+  EXPECT_EQ(s.scratch[0].name, "amin");
+}
+
 TEST(Stages, GroupsOfANormAreAnAttributeOfTheModule) {
   Fused f = nest(stages("group_norm"), 0);
   ASSERT_EQ(f.axes.size(), 4u);
