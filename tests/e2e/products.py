@@ -28,6 +28,26 @@ def get_init_inputs():
 '''
 
 
+STAGES = '''import torch
+import torch.nn as nn
+
+rows, depth, width, columns = 260, 136, 72, 96
+
+
+class Model(nn.Module):
+    def forward(self, x, y, z):
+        return torch.logsumexp(torch.sigmoid(x @ y) @ torch.relu(z), 1)
+
+
+def get_inputs():
+    return [torch.randn(rows, depth), torch.randn(depth, width), torch.randn(width, columns)]
+
+
+def get_init_inputs():
+    return []
+'''
+
+
 class Products(harness.Case):
     device = "sim:h200"
 
@@ -84,6 +104,17 @@ class Products(harness.Case):
                 self.assertEqual(verdict["status"], "correct")
                 self.assertEqual(plan["arch"], ["sm_90a"])
                 self.assertEqual(sorted(plan["tensor_maps"]), ["map_a", "map_b"])
+
+    def test_products_computed_factors_and_reductions_are_stages_of_one_program(self):
+        task = self.write("stages.py", STAGES)
+        result = self.cutegen("optimize", task, "--evaluations", 1, "--out", "best", "--device", self.device,
+                              timeout=400)
+        self.assert_code(result, 0)
+        verdict = json.loads((self.folder / "best" / "verdict.json").read_text())
+        self.assertEqual(verdict["status"], "correct")
+        plan = json.loads((self.folder / "best" / "plan.json").read_text())
+        kinds = sorted(step["kernel"].split("_")[0] for step in plan["steps"])
+        self.assertEqual(kinds, ["elementwise", "matmul", "matmul", "reduction"])
 
     def test_other_gpus_get_programs_that_they_run(self):
         self.device = "sim:a100"
