@@ -163,10 +163,13 @@ TEST_F(WgmmaHazard, Descriptors) {
   EXPECT_TRUE(says(f, "the descriptor of B has stride byte offset 512")) << f.message;
   f = bad(tile(0), tile(32768, 0));
   EXPECT_TRUE(says(f, "multiple of the pattern's 1024 bytes")) << f.message;
-  f = bad(tile(0) & ~k128, tile(32768));  // no swizzle, leading byte offset 16
+  constexpr uint64_t kLeading = uint64_t{0x3fff} << 16;
+  f = bad(tile(0) & ~k128 & ~kLeading, tile(32768));  // no swizzle, leading byte offset 0
   EXPECT_TRUE(says(f, "core matrices have 128 bytes and must not overlap")) << f.message;
   f = bad(tile(0) | uint64_t{1} << 46, tile(32768));
   EXPECT_TRUE(says(f, "reserved bits")) << f.message;
+  // Without a swizzle, the halves of a slice may overlap.
+  run(kernel(kWgmmaBegin + kProduct + kWgmmaEnd, tile(0) & ~k128, tile(32768)), LaunchStatus::ok);
   // A tile inside a pattern is right with the base offset that the ISA gives.
   run(kernel(kWgmmaBegin + kProduct + kWgmmaEnd, tile(128) | uint64_t{1} << 49), LaunchStatus::ok);
   f = found(kernel(kWgmmaBegin + kProduct + kWgmmaEnd, tile(0), tile(64512)), "out_of_bounds");
