@@ -22,20 +22,9 @@
 
 #include <cutlass/arch/reg_reconfig.h>
 #include <cutegen/gemm_tile.cuh>
+#include <cutegen/tf32.cuh>
 
 namespace cutegen {
-
-// x without the 13 bits that tf32 lacks, rounded to nearest.
-CUTE_DEVICE float tf32_high(float x) {
-  return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u);
-}
-
-// The nearest tf32 value. Unlike tf32_high() it keeps every NaN.
-CUTE_DEVICE float tf32_nearest(float x) {
-  uint32_t rounded;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
-  return __uint_as_float(rounded);
-}
 
 // A tile as it lies in memory. The pitch of its lines spreads a warp's reads of 8 rows x 4 depths
 // over all banks.

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floats with the precision of tf32: 10 bits behind the leading one.
+//
+// Contract: the tensor cores ignore the 13 low bits of a float. These functions round instead.
+//
+// Example: high = tf32_high(x), low = x - high;  // x in two parts
+#pragma once
+
+#include <cute/config.hpp>
+
+#include <cuda/std/cstdint>
+
+namespace cutegen {
+
+// x without the 13 bits that tf32 lacks, rounded to nearest.
+CUTE_DEVICE float tf32_high(float x) {
+  return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u);
+}
+
+// The nearest tf32 value. Unlike tf32_high() it keeps every NaN.
+CUTE_DEVICE float tf32_nearest(float x) {
+  uint32_t rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+  return __uint_as_float(rounded);
+}
+
+}  // namespace cutegen
