@@ -10,6 +10,7 @@
 #include "recipes/emit/matmul.h"
 #include "recipes/emit/reduction.h"
 #include "recipes/emit/window.h"
+#include "recipes/emit/window_implicit.h"
 #include "recipes/nest/nest.h"
 
 namespace cutegen::recipes {
@@ -168,10 +169,13 @@ std::string name_of(const Stages& stages) {
   return product ? "matmul" : window ? "windows" : reduces ? "reduction" : "elementwise";
 }
 
-Staged offer(RecipeMatch& match, Stages stages, bool hopper) {
+Staged offer(const Task& task, RecipeMatch& match, Stages stages, bool hopper) {
   Staged staged{.stages = std::move(stages), .hopper = hopper};
-  for (Stage& stage : staged.stages.list)
+  for (Stage& stage : staged.stages.list) {
     if (auto* product = std::get_if<Contraction>(&stage)) product->hopper = hopper;
+    if (auto* fused = std::get_if<Fused>(&stage); fused && fused->window)
+      fused->window->wgmma = hopper && implicit_applies(task, *fused);
+  }
   name_parameters(staged);
   match.recipe = name_of(staged.stages);
   match.why = why_of(staged);
@@ -215,7 +219,7 @@ RecipeMatch match_recipe(const Task& task, std::string_view arch) {
     return match;
   }
   const bool hopper = arch == kHopperArch;
-  match.state = std::make_shared<const Staged>(offer(match, std::move(*stages), hopper));
+  match.state = std::make_shared<const Staged>(offer(task, match, std::move(*stages), hopper));
   return match;
 }
 

@@ -6,14 +6,12 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "recipes/emit/emit.h"
+#include "recipes/emit/window_implicit.h"
+#include "recipes/emit/window_text.h"
 #include "recipes/nest/windowed.h"
 
 namespace cutegen::recipes {
 namespace {
-
-// Numbers that a kernel takes, with their plan expressions.
-using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 constexpr int64_t kUnrolled = 32;         // positions of a pooling window that a kernel spells out
 constexpr int64_t kSmallKernel = 8;       // test shapes leave smaller kernels as they are
@@ -22,36 +20,6 @@ constexpr int64_t kLongest = 2048;        // where a tile has one line
 constexpr int64_t kMostReads = 256;       // of a thread from a tile
 constexpr int64_t kTileBytes = 24 << 10;  // so that several CTAs fit an SM
 constexpr int64_t kMostBytes = 40 << 10;  // of static shared memory
-
-int64_t out_of_group(const Fused& fused) {
-  return fused.axes[1].size / std::max<int64_t>(1, fused.window->window.groups);
-}
-
-// The groups as a size: modules whose groups are their channels have others at other shapes. The
-// groups of a transposed convolution decide its output channels, so they stay constant.
-std::string groups_text(const Fused& fused) {
-  const WindowLeaf& leaf = *fused.window;
-  if (leaf.window.groups == 1 || leaf.window.kind == WindowKind::transposed)
-    return std::to_string(leaf.window.groups);
-  return fmt::format("({})/({})", size_text(fused, leaf.input, 1),
-                     size_text(fused, leaf.weight, 1));
-}
-
-// The largest offset of an element inside an image.
-std::string last_of_image(const Fused& fused) {
-  const Operand& in = fused.window->input;
-  std::string sum;
-  for (size_t i = 1; i <= fused.window->window.rank() + 1; ++i)
-    sum += fmt::format("{}(({})-1)*({})", i == 1 ? "" : "+", size_text(fused, in, i),
-                       stride_text(fused, in, i));
-  return sum;
-}
-
-// Kernels have three axes; the missing ones come first and have size 1.
-int64_t padded(const Shape& list, size_t axis, int64_t missing) {
-  const size_t skipped = 3 - list.size();
-  return axis < skipped ? missing : list[axis - skipped];
-}
 
 bool is_depthwise(const WindowLeaf& leaf) {
   const Window& w = leaf.window;
@@ -121,155 +89,6 @@ void pool_text(const Window& window, std::map<std::string, std::string>& t) {
         "    (void)count;";
 }
 
-// Writes the numbers of the input, the result and the weights.
-class Geometry {
- public:
-  explicit Geometry(const Fused& fused)
-      : fused_(fused), leaf_(*fused.window), window_(leaf_.window) {}
-
-  Numbers write() {
-    const Operand &in = leaf_.input, &w = leaf_.weight;
-    numbers_.emplace_back("batches", size_text(fused_, in, 0));
-    numbers_.emplace_back("in_n", stride_text(fused_, in, 0));
-    numbers_.emplace_back("in_c", stride_text(fused_, in, 1));
-    add_axes("in", "1", [&](size_t i) { return size_text(fused_, in, i + 2); });
-    add_axes("in_s", "0", [&](size_t i) { return stride_text(fused_, in, i + 2); });
-    add_axes("out", "1", [&](size_t i) { return fused_.axes[i + 2].extent; });
-    if (window_.pools()) {
-      numbers_.emplace_back("channels", size_text(fused_, in, 1));
-      return std::move(numbers_);
-    }
-    const std::string groups = groups_text(fused_);
-    const bool transposed = window_.kind == WindowKind::transposed;
-    numbers_.emplace_back("groups", groups);
-    numbers_.emplace_back("in_of_group", transposed ? size_text(fused_, w, 0) + "/(" + groups + ")"
-                                                    : size_text(fused_, w, 1));
-    numbers_.emplace_back("out_of_group", transposed
-                                              ? size_text(fused_, w, 1)
-                                              : size_text(fused_, w, 0) + "/(" + groups + ")");
-    add_axes("kernel", "1", [&](size_t i) { return size_text(fused_, w, i + 2); });
-    numbers_.emplace_back("weight_o", stride_text(fused_, w, 0));
-    numbers_.emplace_back("weight_i", stride_text(fused_, w, 1));
-    add_axes("weight", "0", [&](size_t i) { return stride_text(fused_, w, i + 2); });
-    return std::move(numbers_);
-  }
-
- private:
-  void add_axes(const char* word, const std::string& missing,
-                const std::function<std::string(size_t)>& text) {
-    const size_t skipped = 3 - window_.rank();
-    for (size_t i = 0; i < 3; ++i)
-      numbers_.emplace_back(fmt::format("{}{}", word, i),
-                            i < skipped ? missing : text(i - skipped));
-  }
-
-  const Fused& fused_;
-  const WindowLeaf& leaf_;
-  const Window& window_;
-  Numbers numbers_;
-};
-
-// Writes what follows the window, element by element, and the tensors of the kernel.
-class Tail {
- public:
-  explicit Tail(const Fused& fused) : fused_(fused), leaf_(*fused.window), code_(fused) {
-    for (const char* word : {"window", "n", "channel", "p0", "p1", "p2", "sums", "pixels"})
-      (void)code_.word(word);
-    for (const FusedOutput& output : fused.outputs) results_.push_back(output.inst);
-    for (int inst : code_.needed(results_, [](const Inst&) { return true; }))
-      if (inst != leaf_.inst && at(inst).kind == InstKind::leaf) leaves_.push_back(inst);
-  }
-
-  // The strides that finish() reads its operands by.
-  const Numbers& numbers() const { return numbers_; }
-
-  // Writes the device function for one element: from the window's result to the outputs.
-  std::string compute() {
-    std::vector<std::string> params{"float " + code_.id(leaf_.inst)};
-    for (int inst : leaves_)
-      params.push_back(fmt::format("{} {}", value_type(at(inst)), code_.id(inst)));
-    for (const auto& [word, expression] : fused_.sizes) params.push_back("int64_t " + word);
-    std::string body, ends;
-    for (const FusedOutput& output : fused_.outputs) {
-      const std::string result = code_.word("result_" + name(output.operand));
-      params.push_back(fmt::format("{}& {}", value_type(at(output.inst)), result));
-      ends += fmt::format("  {} = {};\n", result, code_.use(output.inst));
-    }
-    for (int inst :
-         code_.needed(results_, [](const Inst& i) { return i.kind == InstKind::pointwise; }))
-      body += "  " + code_.statement(inst);
-    return fmt::format("__device__ __forceinline__ void compute({}) {{\n{}{}}}", join(params, ", "),
-                       body, ends);
-  }
-
-  std::string finish() {
-    std::string loads, stores;
-    std::vector<std::string> values{"window"};
-    for (int inst : leaves_) {
-      const std::string word = code_.word("r_" + name(operand(inst)));
-      loads += fmt::format("const {0} {1} = cutegen::convert<{0}>({2});\n", value_type(at(inst)),
-                           word, element(operand(inst), name(operand(inst))));
-      values.push_back(word);
-    }
-    for (const auto& [word, expression] : fused_.sizes) values.push_back(word);
-    for (const FusedOutput& output : fused_.outputs) {
-      const std::string word = code_.word("r_" + name(output.operand));
-      loads += fmt::format("{} {};\n", value_type(at(output.inst)), word);
-      stores +=
-          fmt::format("{} = cutegen::from_float<{}>({});\n",
-                      element(output.operand, name(output.operand)), type_of(output.operand), word);
-      values.push_back(word);
-    }
-    return loads + fmt::format("compute({});\n", join(values, ", ")) + stores;
-  }
-
-  // Declares every tensor once: the window's operands, other inputs, outputs.
-  std::string declare(Json& args) const {
-    std::vector<std::string> list, seen;
-    auto add = [&](const Operand& o, const char* constness) {
-      const std::string& word = name(o);
-      if (std::find(seen.begin(), seen.end(), word) != seen.end()) return;
-      seen.push_back(word);
-      args.push_back({{"tensor", word}});
-      list.push_back(fmt::format("{}{}* __restrict__ {}", type_of(o), constness, word));
-    };
-    add(leaf_.input, " const");
-    if (!leaf_.window.pools()) add(leaf_.weight, " const");
-    for (int inst : leaves_) add(operand(inst), " const");
-    for (const FusedOutput& output : fused_.outputs) add(output.operand, "");
-    return join(list, ", ");
-  }
-
- private:
-  const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
-  const Operand& operand(int inst) const {
-    return fused_.inputs[static_cast<size_t>(at(inst).operand)];
-  }
-  const std::string& name(const Operand& o) const { return fused_.names.at(o.tensor); }
-
-  // The element of an operand at the current place of the nest.
-  std::string element(const Operand& o, const std::string& word) {
-    std::vector<std::string> terms;
-    for (size_t i = 0; i < o.axes.size(); ++i) {
-      if (o.axes[i] < 0) continue;
-      const auto axis = static_cast<size_t>(o.axes[i]);
-      const std::string place = axis == 0   ? "n"
-                                : axis == 1 ? "channel"
-                                            : fmt::format("p{}", axis + 1 - leaf_.window.rank());
-      const std::string stride = code_.word(fmt::format("{}_s{}", word, i));
-      numbers_.emplace_back(stride, stride_text(fused_, o, i));
-      terms.push_back(place + " * " + stride);
-    }
-    return fmt::format("{}[{}]", name(o), terms.empty() ? "0" : join(terms, " + "));
-  }
-
-  const Fused& fused_;
-  const WindowLeaf& leaf_;
-  Code code_;
-  std::vector<int> results_, leaves_;
-  Numbers numbers_;
-};
-
 class Writer {
  public:
   Writer(const Task& task, const Fused& fused, const Json& params, const Label& label)
@@ -297,13 +116,9 @@ class Writer {
     t["input_type"] = type_of(leaf_.input);
     t["params"] = tail.declare(args_);
     Numbers numbers = tail.numbers();
-    const Numbers geometry = Geometry(fused_).write();
-    numbers.insert(numbers.end(), geometry.begin(), geometry.end());
-    for (const auto& [word, expression] : numbers) {
-      args_.push_back({{"i64", expression}});
-      t["sizes"] += (t["sizes"].empty() ? "       int64_t " : ", int64_t ") + word;
-    }
-    t["sizes"] += size_declarations(fused_);
+    const Numbers more = geometry(fused_);
+    numbers.insert(numbers.end(), more.begin(), more.end());
+    t["sizes"] = add_numbers(args_, numbers) + size_declarations(fused_);
     add_sizes(args_, fused_);
     if (window_.pools()) pool_text(window_, t);
     if (tiled()) tile_text(t);
@@ -432,12 +247,8 @@ class Writer {
     part.requirements.push_back(last_of_image(fused_) + " <= 2000000000");
     if (tiled() && !window_.pools()) require_kernel(part);
     if (!window_.pools() && !tiled()) {
-      const std::string weight =
-          size_text(fused_, leaf_.weight, window_.kind == WindowKind::transposed ? 1 : 0);
-      const std::string groups = groups_text(fused_);
-      const bool transposed = window_.kind == WindowKind::transposed;
-      grid += fmt::format("*({0})*ceil_div({1}/({2}),{3})", groups, weight,
-                          transposed ? "1" : groups, params_.value("channels", int64_t{1}));
+      grid += fmt::format("*({0})*ceil_div({1},{2})", groups_text(fused_),
+                          out_of_group_text(fused_), params_.value("channels", int64_t{1}));
     }
     part.steps.push_back({{"id", label_("window")},
                           {"kernel", label_("window")},
@@ -488,6 +299,11 @@ Json tile_safe(const Fused& fused) {
   return {{"columns", 0}, {"rows", 1}, {"threads", kThreads}};
 }
 
+// Whether the tensor cores compute the window.
+bool multiplies(const Json& params) {
+  return params.value("wgmma", 0) == 1;
+}
+
 std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
   const auto best = tile_safe(fused).at("columns").get<int64_t>();
   std::vector<int64_t> columns{0, 64, 128};
@@ -502,6 +318,7 @@ std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
 }  // namespace
 
 bool window_legal(const Fused& fused, const Json& params) {
+  if (multiplies(params)) return fused.window->wgmma && implicit_legal(fused, params);
   if (!may_tile(fused)) return true;
   const auto columns = params.at("columns").get<int64_t>();
   return columns == 0 || tall_of(fused, columns, params.at("rows").get<int64_t>(),
@@ -516,7 +333,12 @@ std::vector<RecipeParameter> window_parameters(const Fused& fused) {
   for (int64_t c : {4, 8, 16, 32})
     if (out_of_group(fused) > c / 2) channels.insert(channels.begin(), c);
   list.insert(list.begin(), {"channels", "output channels of a thread", channels});
-  return list;
+  if (!fused.window->wgmma) return list;
+  // What the tensor cores take comes first.
+  std::vector<RecipeParameter> all = implicit_parameters(fused);
+  all.push_back({"wgmma", "1: multiply on Hopper's tensor cores, in the task's math mode", {1, 0}});
+  all.insert(all.end(), list.begin(), list.end());
+  return all;
 }
 
 Json window_safe(const Fused& fused) {
@@ -524,11 +346,17 @@ Json window_safe(const Fused& fused) {
   int64_t channels = 1;
   for (int64_t c : {4, 8, 16})
     if (out_of_group(fused) > c / 2) channels = c;
-  return {{"channels", channels}, {"pixels", 2}, {"threads", 128}};
+  Json params{{"channels", channels}, {"pixels", 2}, {"threads", 128}};
+  if (fused.window->wgmma) {
+    params.update(implicit_safe(fused));
+    params["wgmma"] = implicit_legal(fused, params) ? 1 : 0;
+  }
+  return params;
 }
 
 ProgramPart window_part(const Task& task, const Fused& fused, const Json& params,
                         const Label& label) {
+  if (multiplies(params)) return implicit_part(task, fused, params, label);
   return Writer(task, fused, params, label).write();
 }
 

@@ -70,6 +70,7 @@ struct WindowLeaf {
   Window window;
   int inst = -1;
   Operand input, weight;
+  bool wgmma = false;  // Hopper's tensor cores may compute it
 };
 
 struct Fused {

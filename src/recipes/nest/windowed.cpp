@@ -75,7 +75,7 @@ Fused* only_reader(Stages& stages, const std::string& tensor) {
 Result<Fused> window_stage(const Region& region, const Window& window, const Value& result) {
   Fused fused;
   fused.names = region.names;
-  WindowLeaf leaf{window, 0, {}, {}};
+  WindowLeaf leaf{.window = window, .inst = 0};
   CG_TRY(leaf.input, operand_of(region, window.input));
   if (!window.pools()) {
     CG_TRY(leaf.weight, operand_of(region, window.weight));

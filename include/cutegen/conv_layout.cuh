@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The geometry of a convolution whose input lies in shared memory as wgmma reads it.
+//
+// Contract: a tile of results needs a box of inputs, its patch. The patch consists of planes. A plane
+// has one cell of 16 bytes for each place of the box; the cell holds neighbours along the depth:
+// channels, or places of the kernel along the last axis (kAlongX). Eight results next to one
+// another read eight cells next to one another, whatever place of the kernel is multiplied. So a
+// place of the kernel is an offset into the patch, and nothing is copied for it.
+//
+// Strides: places whose inputs have the same remainder form a class, with a box of its own.
+// Transposed: results with the same remainder form a phase. A phase has its own places of the kernel.
+//
+// Everything here is known at compile time. G describes a convolution: kAlongX, kPlanes, tile(i)
+// and axis(i) for the axes 0 to 2; missing axes come first and have size 1.
+//
+// Example: constexpr auto steps = cutegen::conv_steps<G>(); steps.first[phase]
+#pragma once
+
+#include <cute/config.hpp>
+
+#include <cuda/std/cstdint>
+
+namespace cutegen {
+
+struct ConvAxis {
+  int kernel, stride, padding, dilation;
+  bool transposed;
+
+  // Places of the kernel after which a remainder comes again.
+  CUTE_HOST_DEVICE constexpr int period() const {
+    int a = stride, b = dilation;
+    while (b != 0) {
+      const int rest = a % b;
+      a = b, b = rest;
+    }
+    return stride / a;
+  }
+  CUTE_HOST_DEVICE constexpr int phases() const { return transposed ? stride : 1; }
+  CUTE_HOST_DEVICE constexpr int classes() const {
+    return transposed ? 1 : kernel < period() ? kernel : period();
+  }
+  // How far a tile's patch reaches beyond the tile.
+  CUTE_HOST_DEVICE constexpr int reach() const { return (kernel - 1) * dilation / stride; }
+  // The first input of a class, from that of the first class on.
+  CUTE_HOST_DEVICE constexpr int remainder(int cls) const { return cls * dilation % stride; }
+  CUTE_HOST_DEVICE constexpr bool belongs(int place, int cls, int phase) const {
+    return transposed ? place * dilation % stride == phase : place % period() == cls;
+  }
+  // Where a place of the kernel reads the patch for the first result of a tile.
+  CUTE_HOST_DEVICE constexpr int shift(int place) const {
+    const int distance = place * dilation / stride;
+    return transposed ? reach() - distance : distance;
+  }
+  // The i-th place of the kernel in the order of the patch.
+  CUTE_HOST_DEVICE constexpr int ordered(int i) const { return transposed ? kernel - 1 - i : i; }
+};
+
+template <class G>
+struct ConvLayout {
+  static constexpr int kKernel0 = G::axis(0).kernel, kKernel1 = G::axis(1).kernel,
+                       kKernel2 = G::axis(2).kernel;
+  static constexpr int kSize0 = G::tile(0) + G::axis(0).reach(),
+                       kSize1 = G::tile(1) + G::axis(1).reach(),
+                       kSize2 = G::tile(2) + G::axis(2).reach();
+  static constexpr int kClasses0 = G::axis(0).classes(), kClasses1 = G::axis(1).classes(),
+                       kClasses2 = G::axis(2).classes();
+  static constexpr int kPhases0 = G::axis(0).phases(), kPhases1 = G::axis(1).phases(),
+                       kPhases2 = G::axis(2).phases(), kPhases = kPhases0 * kPhases1 * kPhases2;
+  static constexpr int kBox = kSize0 * kSize1 * kSize2;
+  static constexpr int kCells = kClasses0 * kClasses1 * kClasses2 * kBox;  // of a plane
+  static constexpr int kMostSteps =
+      (G::kPlanes * kKernel0 * kKernel1 * kKernel2 + kPhases * (2 * G::kGroup - 1)) / 2;
+};
+
+// What one wgmma multiplies: two cells of the depth for each result.
+template <int Most, int Phases>
+struct ConvSteps {
+  uint32_t input[Most] = {};  // offset of the first cell, and from there to the second << 16
+  int cell[2 * Most] = {};    // the place of the kernel and its plane; -1: multiplies by zero
+  int first[Phases + 1] = {};
+
+  CUTE_HOST_DEVICE constexpr void add(int i, int offset, int place) {
+    cell[i] = place;
+    if (i % 2 == 0) input[i / 2] = uint32_t(offset) | 1u << 16;
+    else input[i / 2] += uint32_t(offset - int(input[i / 2] & 0xffff) - 1) << 16;
+  }
+  // Adds a cell that is multiplied by zero, so it must be a number: the one before the last cell.
+  CUTE_HOST_DEVICE constexpr void pad(int i) {
+    cell[i] = cell[i - 1];
+    cell[i - 1] = -1;
+    input[i / 2] -= 1;
+  }
+  // Adds a step that multiplies by zero what the step before reads.
+  CUTE_HOST_DEVICE constexpr void skip(int i) {
+    cell[i] = cell[i + 1] = -1;
+    input[i / 2] = input[i / 2 - 1];
+  }
+};
+
+// Lists the steps, phase by phase, in the order of the patch: so the second cell lies behind the
+// first. Places count as ((plane * kKernel0 + k0) * kKernel1 + k1) * kKernel2 + k2.
+template <class G>
+CUTE_HOST_DEVICE constexpr auto conv_steps() {
+  using L = ConvLayout<G>;
+  constexpr ConvAxis x = G::axis(0), y = G::axis(1), z = G::axis(2);
+  ConvSteps<L::kMostSteps, L::kPhases> steps;
+  int count = 0;  // of cells
+  for (int phase = 0; phase < L::kPhases; ++phase) {
+    const int f0 = phase / (L::kPhases1 * L::kPhases2), f1 = phase / L::kPhases2 % L::kPhases1,
+              f2 = phase % L::kPhases2;
+    steps.first[phase] = count / 2;
+    for (int box = 0; box < G::kPlanes * L::kClasses0 * L::kClasses1 * L::kClasses2; ++box) {
+      const int plane = box / (L::kClasses0 * L::kClasses1 * L::kClasses2);
+      const int c0 = box / (L::kClasses1 * L::kClasses2) % L::kClasses0,
+                c1 = box / L::kClasses2 % L::kClasses1, c2 = box % L::kClasses2;
+      for (int i0 = 0; i0 < x.kernel; ++i0) {
+        const int k0 = x.ordered(i0);
+        if (!x.belongs(k0, c0, f0)) continue;
+        for (int i1 = 0; i1 < y.kernel; ++i1) {
+          const int k1 = y.ordered(i1);
+          if (!y.belongs(k1, c1, f1)) continue;
+          for (int i2 = 0; i2 < z.kernel; ++i2) {
+            const int k2 = z.ordered(i2);
+            if (!z.belongs(k2, c2, f2)) continue;
+            const int at = (x.shift(k0) * L::kSize1 + y.shift(k1)) * L::kSize2 + z.shift(k2);
+            steps.add(count++, box * L::kBox + at,
+                      ((plane * x.kernel + k0) * y.kernel + k1) * z.kernel + k2);
+          }
+        }
+      }
+    }
+    if (count % 2) steps.pad(count++);
+    for (; count / 2 % G::kGroup; count += 2) steps.skip(count);
+  }
+  steps.first[L::kPhases] = count / 2;
+  return steps;
+}
+
+}  // namespace cutegen

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution on Hopper's tensor cores: each place of the kernel multiplies the inputs where they lie.
+//
+// Contract: needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2) results (of a phase,
+// if transposed) and G::kTileN output channels. Producers bring a patch of the input into shared
+// memory (conv_layout.cuh) and round it to Element; one warp copies packed weights. Two warpgroups,
+// the consumers, multiply 64 results at a time: a line of 64, or 8 lines of 8. Sums are floats.
+//
+// G gives, besides what conv_layout.cuh asks for: Input (type in memory), Element (float: tf32;
+// half_t, bfloat16_t), kTileN, kPatches and kWeights (stages),
+// kResident (CTAs of an SM), kAlongX. pack_weights() writes the weights in the order of the steps.
+//
+// Example: Conv<G> conv; conv.begin(storage);
+//          if (conv.produces()) for (tile...) conv.produce(input, packed, steps, tile, storage);
+//          else for (tile...) {
+//            conv.consume(input, steps, tile, storage);
+//            conv.repair([&](int channel, int x0, int x1, int x2) { return conv_once<G>(...); });
+//            conv.write(storage, [&](float sum, int channel, int x0, int x1, int x2) { ... });
+//          }
+#pragma once
+
+#include <cute/arch/copy_sm90_desc.hpp>
+#include <cute/arch/copy_sm90_tma.hpp>
+#include <cute/tensor.hpp>
+#include <cutegen/conv_layout.cuh>
+#include <cutegen/tf32.cuh>
+#include <cutegen/vec.cuh>
+
+namespace cutegen {
+
+// The input: channels and places of one image. Places are 32-bit offsets inside an image.
+template <class Input>
+struct ConvInput {
+  Input const* data;
+  int64_t image_stride;
+  int channel_stride, channels;  // of a group
+  int size[3], stride[3];
+};
+
+// A tile: its image, group and channels, the phase of the axes 0 and 1, its first result.
+struct ConvTile {
+  int64_t image;
+  int group, channels, phase;
+  int first[3];  // transposed: in steps of the stride, from the first phase on
+};
+
+// What wgmma multiplies for an element type: floats pass as tf32.
+template <class Element>
+struct ConvElement {
+  using Mma = Element;
+  static CUTE_DEVICE Element round(float x) { return Element(x); }
+};
+template <>
+struct ConvElement<float> {
+  using Mma = cute::tfloat32_t;
+  static CUTE_DEVICE float round(float x) { return tf32_nearest(x); }
+};
+
+template <class G>
+struct ConvShape : ConvLayout<G> {
+  using L = ConvLayout<G>;
+  using Input = typename G::Input;
+  using Element = typename G::Element;
+  static constexpr int kConsumers = 2, kFirstProducer = 128 * kConsumers;
+  static constexpr int kProducers = 96, kThreads = kFirstProducer + kProducers + 32;
+  static constexpr int kWidth = 16 / sizeof(Element);  // elements of a cell
+  static constexpr int kDepth = G::kAlongX ? G::kPlanes : G::kPlanes * kWidth;  // channels of a stage
+  static constexpr bool kWide = G::tile(2) % 64 == 0;
+  static constexpr int kAcross = kWide ? 64 : 8, kDown = 64 / kAcross;  // of a block
+  static constexpr int kBlocksX = G::tile(2) / kAcross, kBlocksY = G::tile(1) / kDown;
+  static constexpr int kBlocks = kBlocksX * kBlocksY * G::tile(0) / kConsumers;  // of a consumer
+  static constexpr int kResults = kBlocks * L::kPhases2 * G::kTileN / 2;         // of a thread
+  static_assert(kBlocks * kConsumers == kBlocksX * kBlocksY * G::tile(0));
+  static_assert(kBlocks % kBlocksX == 0 || kBlocksX % kBlocks == 0, "a consumer has whole lines");
+  static_assert(kResults <= 128 && G::kTileN % 8 == 0);
+  // The lines of results of a consumer.
+  static constexpr int kLineBlocks = kBlocks < kBlocksX ? kBlocks : kBlocksX;
+  static constexpr int kLine = kLineBlocks * kAcross * L::kPhases2;
+  static constexpr int kLines = kBlocks / kLineBlocks * kDown, kPitch = kLine * kLines + 4;
+  static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
+  static constexpr int kStep = 8 * G::kTileN * 4 / sizeof(float);  // floats of a step's weights
+
+  struct alignas(128) Storage {
+    uint4 patch[G::kPatches][G::kPlanes][L::kCells];
+    float weights[G::kWeights][G::kGroup * kStep];
+    float results[kConsumers][8 * kPitch];
+    int place[kCells];                              // of each cell: offset in its channel, or -1
+    uint8_t inside[G::kAlongX ? kCells : 4];        // which elements of a cell exist
+    uint64_t patch_full[G::kPatches], patch_empty[G::kPatches];
+    uint64_t weights_full[G::kWeights], weights_empty[G::kWeights];
+  };
+};
+
+// Loads patches. All threads of the producers take part, each with its own cells.
+template <class G>
+class ConvLoader {
+  using S = ConvShape<G>;
+  using L = ConvLayout<G>;
+  using Input = typename S::Input;
+  static constexpr int kEach = S::kCells / S::kProducers;  // cells of a thread in a plane
+  static constexpr int kRound = kEach < 16 / S::kWidth ? kEach : 16 / S::kWidth;
+  static constexpr int kRounds = (kEach + kRound - 1) / kRound;
+  using Values = Input[kRound][S::kWidth];
+
+ public:
+  CUTE_DEVICE ConvLoader(ConvInput<Input> const& input, ConvTile const& tile, int thread,
+                         typename S::Storage& storage)
+      : input_(input), thread_(thread), storage_(storage) {
+    from_ = input.data + tile.image * input.image_stride +
+            int64_t(tile.group) * input.channels * input.channel_stride;
+    for (int i = 0; i < kEach; ++i) place(tile, i * S::kProducers + thread);
+  }
+
+  // Loads `planes` planes, from the channel `first` on, into one stage.
+  template <class Wait>
+  CUTE_DEVICE void stage(int first, uint4 (&to)[G::kPlanes][L::kCells], Wait&& wait) {
+    Values values, next;
+    fetch(first, 0, values);
+    wait();
+    for (int plane = 0; plane < G::kPlanes; ++plane) {
+      CUTE_UNROLL
+      for (int round = 0; round < kRounds; ++round) {
+        const bool more = round + 1 < kRounds;
+        if (more || plane + 1 < G::kPlanes)
+          fetch(more ? first : first + kStep, more ? round + 1 : 0, next);
+        put(to[plane], round, values);
+        CUTE_UNROLL
+        for (int i = 0; i < kRound * S::kWidth; ++i)
+          values[i / S::kWidth][i % S::kWidth] = next[i / S::kWidth][i % S::kWidth];
+      }
+      first += kStep;
+    }
+  }
+
+ private:
+  static constexpr int kStep = G::kAlongX ? 1 : S::kWidth;  // channels of a plane
+
+  // Finds where a cell begins in its channel.
+  CUTE_DEVICE void place(ConvTile const& tile, int cell) {
+    const int box = cell / L::kBox, at = cell % L::kBox;
+    const int cls[3] = {box / (L::kClasses1 * L::kClasses2), box / L::kClasses2 % L::kClasses1,
+                        box % L::kClasses2};
+    const int x[3] = {at / (L::kSize1 * L::kSize2), at / L::kSize2 % L::kSize1, at % L::kSize2};
+    int offset = 0;
+    bool inside = cell < L::kCells;
+    CUTE_UNROLL
+    for (int i = 0; i < 3; ++i) {
+      constexpr auto axis = [](int j) { return G::axis(j); };
+      const int input = axis(i).transposed
+                            ? tile.first[i] + x[i] - axis(i).reach()
+                            : (tile.first[i] + x[i]) * axis(i).stride + axis(i).remainder(cls[i]) -
+                                  axis(i).padding;
+      offset += input * input_.stride[i];
+      if (!G::kAlongX || i < 2) inside &= unsigned(input) < unsigned(input_.size[i]);
+      else storage_.inside[cell] = inside ? elements(input) : 0;
+    }
+    storage_.place[cell] = inside || G::kAlongX ? offset : -1;
+  }
+
+  // The elements of a cell along the last axis that lie inside the input.
+  CUTE_DEVICE unsigned elements(int input) const {
+    unsigned mask = 0;
+    CUTE_UNROLL
+    for (int v = 0; v < S::kWidth; ++v)
+      mask |= unsigned(unsigned(input + v * G::kDilationX) < unsigned(input_.size[2])) << v;
+    return mask;
+  }
+
+  CUTE_DEVICE void fetch(int channel, int round, Values& values) const {
+    Input const* plane = from_ + int64_t(channel) * input_.channel_stride;
+    const int left = input_.channels - channel;
+    CUTE_UNROLL
+    for (int i = 0; i < kRound; ++i) {
+      const int each = round * kRound + i, cell = each * S::kProducers + thread_;
+      if (each >= kEach) break;
+      const int offset = storage_.place[cell];
+      const unsigned mask = G::kAlongX ? storage_.inside[cell] : 0;
+      CUTE_UNROLL
+      for (int v = 0; v < S::kWidth; ++v) {
+        const bool inside = G::kAlongX ? (mask >> v & 1) && left > 0 : offset >= 0 && v < left;
+        const int step = G::kAlongX ? G::kDilationX * input_.stride[2] : input_.channel_stride;
+        values[i][v] = inside ? plane[offset + v * step] : Input(0);
+      }
+    }
+  }
+
+  CUTE_DEVICE void put(uint4 (&plane)[L::kCells], int round, Values const& values) const {
+    CUTE_UNROLL
+    for (int i = 0; i < kRound; ++i) {
+      const int each = round * kRound + i, cell = each * S::kProducers + thread_;
+      if (each >= kEach || cell >= L::kCells) break;
+      Pack<typename S::Element, S::kWidth> pack;
+      CUTE_UNROLL
+      for (int v = 0; v < S::kWidth; ++v)
+        pack.element[v] = ConvElement<typename S::Element>::round(to_float(values[i][v]));
+      *reinterpret_cast<decltype(pack)*>(&plane[cell]) = pack;
+    }
+  }
+
+  ConvInput<Input> const& input_;
+  Input const* from_;
+  int thread_;
+  typename S::Storage& storage_;
+};
+
+template <class G>
+struct Conv : ConvShape<G> {
+  using S = ConvShape<G>;
+  using L = ConvLayout<G>;
+  using Storage = typename S::Storage;
+  using Mma = typename ConvElement<typename S::Element>::Mma;
+  static constexpr int kPart = G::kTileN / 2, kSums = S::kBlocks * L::kPhases2;
+  using Op = decltype(cute::SM90::GMMA::ss_op_selector<
+                      Mma, Mma, float,
+                      cute::Shape<cute::_64, cute::Int<G::kTileN>, cute::Int<2 * S::kWidth>>,
+                      cute::SM90::GMMA::Major::K, cute::SM90::GMMA::Major::K>());
+
+  using Sums = decltype(cute::make_tensor<float>(
+      cute::Shape<cute::Int<kPart>, cute::Int<kSums>>{}));
+  Sums sums;  // of 64 results each, by block and phase
+
+  // Must come first, in all threads.
+  CUTE_DEVICE void begin(Storage& storage) {
+    if (threadIdx.x == 0) {
+      for (int s = 0; s < G::kPatches; ++s) {
+        cute::initialize_barrier(storage.patch_full[s], S::kProducers);
+        cute::initialize_barrier(storage.patch_empty[s], 4 * S::kConsumers);
+      }
+      for (int s = 0; s < G::kWeights; ++s) {
+        cute::initialize_barrier(storage.weights_full[s], 1);
+        cute::initialize_barrier(storage.weights_empty[s], 4 * S::kConsumers);
+      }
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+  }
+
+  // Producers and consumers have a loop over the tiles each, so that neither holds the registers of
+  // the other. They do not exchange registers (setmaxnreg): with 168 a thread, or 80 if an SM holds two
+  // CTAs, nothing spills, while the compiler spilled with every exchange.
+  static CUTE_DEVICE bool produces() { return threadIdx.x >= S::kFirstProducer; }
+
+  // Loads what a tile needs. The producers may run ahead into the next tile.
+  template <class Steps>
+  CUTE_DEVICE void produce(ConvInput<typename S::Input> const& input, float const* packed,
+                           Steps const& steps, ConvTile const& tile, Storage& storage) {
+    const int stages = (input.channels + S::kDepth - 1) / S::kDepth;
+    const int first = steps.first[tile.phase * L::kPhases2];
+    if (threadIdx.x < S::kFirstProducer + S::kProducers) load(input, tile, stages, storage);
+    else if (threadIdx.x == S::kFirstProducer + S::kProducers)
+      for (int stage = 0; stage < stages; ++stage)
+        copy(packed + (int64_t(stage) * steps.first[L::kPhases] + first) * S::kStep,
+             steps, tile.phase, storage);
+  }
+
+  // Multiplies a tile.
+  template <class Steps>
+  CUTE_DEVICE void consume(ConvInput<typename S::Input> const& input, Steps const& steps,
+                           ConvTile const& tile, Storage& storage) {
+    const int stages = (input.channels + S::kDepth - 1) / S::kDepth, phase = tile.phase;
+    cute::clear(sums);
+    uint64_t *weights = nullptr, *patch = nullptr;  // still read by the last wgmma
+    for (int stage = 0; stage < stages; ++stage) {
+      cute::wait_barrier(storage.patch_full[patch_], patch_phase_);
+      CUTE_UNROLL
+      for (int f = 0; f < L::kPhases2; ++f) {
+        const int last = steps.first[phase * L::kPhases2 + f + 1];
+        for (int s = steps.first[phase * L::kPhases2 + f]; s < last; s += G::kGroup) {
+          cute::wait_barrier(storage.weights_full[weight_], weight_phase_);
+          multiply(steps, s, storage, f);
+          cute::warpgroup_wait<1>();
+          release(weights), release(patch);
+          weights = &storage.weights_empty[weight_], patch = nullptr;
+          next_weights();
+        }
+      }
+      release(patch);  // a stage without steps has kept it
+      patch = &storage.patch_empty[patch_];
+      next_patch();
+    }
+    cute::warpgroup_wait<0>();
+    cute::warpgroup_fence_operand(sums);
+    release(weights), release(patch);
+  }
+
+  // Computes the sums that are NaN once more by f(channel, x0, x1, x2), with the arguments of write():
+  // cells that are multiplied by zero may hold infinities.
+  template <class F>
+  CUTE_DEVICE void repair(F&& f) {
+    bool any = false;
+    CUTE_UNROLL
+    for (int i = 0; i < kPart * kSums; ++i) any |= sums(i) != sums(i);
+    if (!any) return;
+    for (int i = 0; i < kPart * kSums; ++i) {  // not unrolled: this is rare
+      float sum = 0;
+      CUTE_UNROLL
+      for (int j = 0; j < kPart * kSums; ++j) sum = i == j ? sums(j) : sum;
+      if (sum == sum) continue;
+      const int at = staged(i / kPart, i % 4, threadIdx.x % 128);
+      sum = call(f, at % S::kPitch, i % kPart / 4 * 8 + at / S::kPitch);
+      CUTE_UNROLL
+      for (int j = 0; j < kPart * kSums; ++j) sums(j) = i == j ? sum : sums(j);
+    }
+  }
+
+  // Calls f(sum, channel, x0, x1, x2) for each result of a consumer: the channel from the tile's
+  // first one on, and the place from the tile's first result on (along the last axis in results of
+  // all phases). Neighbouring threads have neighbouring places. All consumers must call it.
+  template <class F>
+  CUTE_DEVICE void write(Storage& storage, F&& f) const {
+    const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
+    float* shared = storage.results[consumer];
+    CUTE_UNROLL
+    for (int slice = 0; slice < G::kTileN / 8; ++slice) {
+      sync(consumer);
+      CUTE_UNROLL
+      for (int sum = 0; sum < kSums; ++sum) {
+        CUTE_UNROLL
+        for (int i = 0; i < 4; ++i) shared[staged(sum, i, thread)] = sums(4 * slice + i, sum);
+      }
+      sync(consumer);
+      constexpr int kAll = S::kLine * S::kLines, kEach = 8 * kAll / 128;  // results of a thread
+      float values[kEach];  // read together: f() may branch
+      CUTE_UNROLL
+      for (int i = 0; i < kEach; ++i) {
+        const int e = i * 128 + thread;
+        values[i] = shared[e / kAll * S::kPitch + e % kAll];
+      }
+      CUTE_UNROLL
+      for (int i = 0; i < kEach; ++i) {
+        const int e = i * 128 + thread;
+        call([&](int channel, int x0, int x1, int x2) { f(values[i], channel, x0, x1, x2); },
+             e % kAll, slice * 8 + e / kAll);
+      }
+    }
+  }
+
+ private:
+  // Where result i of a slice goes: by channel, line, place.
+  static CUTE_DEVICE int staged(int sum, int i, int thread) {
+    const int block = sum / L::kPhases2, phase = sum % L::kPhases2, lane = thread % 32;
+    const int channel = lane % 4 * 2 + i % 2, run = thread / 32 * 2 + i / 2;
+    const int down = block / S::kLineBlocks * S::kDown + (S::kWide ? 0 : run),
+              across = block % S::kLineBlocks * S::kAcross + (S::kWide ? 8 * run : 0) + lane / 4;
+    return channel * S::kPitch + down * S::kLine + across * L::kPhases2 + phase;
+  }
+
+  // Calls f(channel, x0, x1, x2) for the place `at` of a consumer's lines.
+  template <class F>
+  static CUTE_DEVICE auto call(F&& f, int at, int channel) {
+    const int block = int(threadIdx.x) / 128 * S::kBlocks, line = at / S::kLine,
+              row = block / S::kBlocksX + line / S::kDown;
+    return f(channel, row / S::kBlocksY, row % S::kBlocksY * S::kDown + line % S::kDown,
+             block % S::kBlocksX * S::kAcross * L::kPhases2 + at % S::kLine);
+  }
+
+  static CUTE_DEVICE void sync(int consumer) {
+    if (consumer == 0) asm volatile("bar.sync 1, 128;" ::: "memory");
+    else asm volatile("bar.sync 2, 128;" ::: "memory");
+  }
+
+  CUTE_DEVICE void load(ConvInput<typename S::Input> const& input, ConvTile const& tile, int stages,
+                        Storage& storage) {
+    ConvLoader<G> loader(input, tile, threadIdx.x - S::kFirstProducer, storage);
+    for (int stage = 0; stage < stages; ++stage) {
+      loader.stage(stage * S::kDepth, storage.patch[patch_], [&] {
+        cute::wait_barrier(storage.patch_empty[patch_], patch_phase_ ^ 1);
+      });
+      cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
+      cute::arrive_barrier(storage.patch_full[patch_]);
+      next_patch();
+    }
+  }
+
+  // Copies the weights of a tile's phases, stage by stage. A stage has weights of one phase.
+  template <class Steps>
+  CUTE_DEVICE void copy(float const* from, Steps const& steps, int phase, Storage& storage) {
+    for (int f = phase * L::kPhases2; f < (phase + 1) * L::kPhases2; ++f)
+      for (int s = steps.first[f]; s < steps.first[f + 1]; s += G::kGroup) {
+        constexpr int kBytes = G::kGroup * S::kStep * int(sizeof(float));
+        cute::wait_barrier(storage.weights_empty[weight_], weight_phase_ ^ 1);
+        cute::set_barrier_transaction_bytes(storage.weights_full[weight_], kBytes);
+        cute::SM90_BULK_COPY_G2S::copy(from, &storage.weights_full[weight_],
+                                       storage.weights[weight_], kBytes);
+        from += G::kGroup * S::kStep;
+        next_weights();
+      }
+  }
+
+  static CUTE_DEVICE void release(uint64_t* empty) {
+    if (empty == nullptr) return;
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) cute::arrive_barrier(*empty);
+  }
+
+  // Issues the steps of a stage of weights for all blocks of the consumer.
+  template <class Steps>
+  CUTE_DEVICE void multiply(Steps const& steps, int first, Storage& storage, int phase) {
+    const uint32_t patch = cute::cast_smem_ptr_to_uint(storage.patch[patch_]) >> 4,
+                   weights = cute::cast_smem_ptr_to_uint(storage.weights[weight_]) >> 4;
+    const int consumer = threadIdx.x / 128;
+    cute::MMA_Atom<Op> atom;
+    atom.accumulate_ = cute::SM90::GMMA::ScaleOut::One;
+    cute::warpgroup_fence_operand(sums);
+    cute::warpgroup_arrive();
+    CUTE_UNROLL
+    for (int s = 0; s < G::kGroup; ++s) {
+      const uint32_t input = patch + steps.input[first + s];
+      auto const b = operand(weights + s * 2 * G::kTileN + (G::kTileN << 16), 8);
+      CUTE_UNROLL
+      for (int block = 0; block < S::kBlocks; ++block)
+        cute::gemm(atom, operand(input + origin(consumer * S::kBlocks + block), rows()), b,
+                   sums(cute::_, block * L::kPhases2 + phase));
+    }
+    cute::warpgroup_commit_batch();
+  }
+
+  // Where a block begins in a box, in cells.
+  static CUTE_DEVICE int origin(int block) {
+    const int x = block % S::kBlocksX * S::kAcross, y = block / S::kBlocksX % S::kBlocksY * S::kDown,
+              z = block / (S::kBlocksX * S::kBlocksY);
+    return (z * L::kSize1 + y) * L::kSize2 + x;
+  }
+  // From eight results to the next eight, in cells.
+  static constexpr CUTE_DEVICE int rows() { return S::kWide ? 8 : L::kSize2; }
+
+  // Describes an operand without swizzle: its start and the distance of its two cells << 16, then
+  // the distance of eight rows, all in 16 bytes.
+  static CUTE_DEVICE auto operand(uint32_t start, uint32_t distance) {
+    cute::GmmaDescriptor descriptor;
+    descriptor.desc_ = uint64_t(distance) << 32 | start;
+    return cute::make_tensor(cute::SM90::GMMA::DescriptorIterator{descriptor},
+                             cute::Layout<cute::_1>{});
+  }
+
+  CUTE_DEVICE void next_patch() {
+    if (++patch_ == G::kPatches) patch_ = 0, patch_phase_ ^= 1;
+  }
+  CUTE_DEVICE void next_weights() {
+    if (++weight_ == G::kWeights) weight_ = 0, weight_phase_ ^= 1;
+  }
+
+  int patch_ = 0, patch_phase_ = 0, weight_ = 0, weight_phase_ = 0;  // in the rings
+};
+
+// One result, in float on the CUDA cores: of the place y in an image. weight(channel in, k0, k1, k2).
+template <class G, class F>
+CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t image, int group,
+                            int y0, int y1, int y2, F&& weight) {
+  using L = ConvLayout<G>;
+  using Round = ConvElement<typename G::Element>;
+  typename G::Input const* from = input.data + image * input.image_stride +
+                                  int64_t(group) * input.channels * input.channel_stride;
+  auto source = [](int axis, int y, int tap) {  // -1: none
+    const ConvAxis a = G::axis(axis);
+    const int distance = tap * (axis == 2 ? G::kDilationX : a.dilation);
+    if (!a.transposed) return y * a.stride - a.padding + distance;
+    const int at = y + a.padding - distance;
+    return at >= 0 && at % a.stride == 0 ? at / a.stride : -1;
+  };
+  float sum = 0;
+  for (int channel = 0; channel < input.channels; ++channel)
+    for (int k0 = 0; k0 < L::kKernel0; ++k0)
+      for (int k1 = 0; k1 < L::kKernel1; ++k1)
+        for (int k2 = 0; k2 < G::kKernelX; ++k2) {
+          const int x0 = source(0, y0, k0), x1 = source(1, y1, k1), x2 = source(2, y2, k2);
+          if (unsigned(x0) >= unsigned(input.size[0]) || unsigned(x1) >= unsigned(input.size[1]) ||
+              unsigned(x2) >= unsigned(input.size[2]))
+            continue;
+          const float x = to_float(from[int64_t(channel) * input.channel_stride +
+                                        x0 * input.stride[0] + x1 * input.stride[1] +
+                                        x2 * input.stride[2]]);
+          sum = fmaf(to_float(Round::round(x)),
+                     to_float(Round::round(to_float(weight(channel, k0, k1, k2)))), sum);
+        }
+  return sum;
+}
+
+// The element of the packed weights with number `index`: its tap as weight(channel out, channel in,
+// k0, k1, k2) gives it. Order: group and tile of channels, stage of the depth, step, cell, channel,
+// element of the cell.
+template <class G, class Steps, class F>
+CUTE_DEVICE typename G::Element pack_weights(Steps const& steps, int64_t index, int tiles,
+                                             int stages, int channels_out, int channels_in,
+                                             F&& weight) {
+  using S = ConvShape<G>;
+  using L = ConvLayout<G>;
+  const int v = int(index % S::kWidth), n = int(index / S::kWidth % G::kTileN);
+  int64_t rest = index / (S::kWidth * G::kTileN);
+  const int cells = 2 * steps.first[L::kPhases], cell = steps.cell[rest % cells];
+  rest /= cells;
+  const int stage = int(rest % stages), tile = int(rest / stages % tiles),
+            group = int(rest / stages / tiles);
+  const int k2 = cell % L::kKernel2, k1 = cell / L::kKernel2 % L::kKernel1,
+            k0 = cell / (L::kKernel2 * L::kKernel1) % L::kKernel0,
+            plane = cell / (L::kKernel2 * L::kKernel1 * L::kKernel0);
+  const int out = tile * G::kTileN + n,
+            in = stage * S::kDepth + (G::kAlongX ? plane : plane * S::kWidth + v),
+            along = G::kAlongX ? k2 * S::kWidth + v : k2;
+  const bool inside = cell >= 0 && out < channels_out && in < channels_in && along < G::kKernelX;
+  return ConvElement<typename G::Element>::round(
+      inside ? to_float(weight(group, out, in, k0, k1, along)) : 0.0f);
+}
+
+}  // namespace cutegen

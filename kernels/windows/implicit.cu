@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// {{title}}
+//
+// A convolution on Hopper's tensor cores, without a copy of its windows: kernel `{{pack}}` orders the
+// weights, then kernel `{{name}}` multiplies patches of the input, which stay in shared memory for
+// all places of the kernel. The CTAs of the GPU compute tiles, one after the other.
+#include <cute/tensor.hpp>
+#include <cutegen/conv_wgmma.cuh>
+#include <cutegen/math.cuh>
+
+using namespace cute;
+
+struct {{geometry}} {
+  using Input = {{input_type}};
+  using Element = {{element}};
+  static constexpr bool kTransposed = {{transposed}}, kAlongX = {{along}};
+  static constexpr int kPlanes = {{planes}};    // of a stage
+  static constexpr int kTileN = {{tile_n}};     // output channels
+  static constexpr int kGroup = {{group}};      // steps of a stage of weights
+  static constexpr int kPatches = {{patches}}, kWeights = {{stages}};  // stages
+  static constexpr int kResident = {{resident}};
+  static constexpr int kKernelX = KERNEL2{{suffix}}, kDilationX = {{dilation2}};
+  // In a cell along the last axis lie kWidth places of the kernel.
+  static constexpr int kWidth = kAlongX ? 16 / int(sizeof(Element)) : 1;
+  static CUTE_HOST_DEVICE constexpr int tile(int axis) {
+    return axis == 0 ? {{tile0}} : axis == 1 ? {{tile1}} : {{tile2}};
+  }
+  static CUTE_HOST_DEVICE constexpr cutegen::ConvAxis axis(int i) {
+    if (i == 0) return {KERNEL0{{suffix}}, {{stride0}}, {{padding0}}, {{dilation0}}, kTransposed};
+    if (i == 1) return {KERNEL1{{suffix}}, {{stride1}}, {{padding1}}, {{dilation1}}, kTransposed};
+    return {(kKernelX + kWidth - 1) / kWidth, {{stride2}}, {{padding2}}, kDilationX * kWidth,
+            kTransposed};
+  }
+};
+using {{engine}} = cutegen::Conv<{{geometry}}>;
+static_assert(sizeof({{engine}}::Storage) <= {{shared}});
+__constant__ const auto {{steps}} = cutegen::conv_steps<{{geometry}}>();
+
+// Computes what follows the convolution for one element, in float32.
+{{compute}}
+
+// Orders the weights as the tiles need them, rounded to what the tensor cores multiply.
+extern "C" __global__ void __launch_bounds__(256)
+{{pack}}(const {{weight_type}}* __restrict__ {{weight}}, float* __restrict__ packed,
+         int64_t groups, int64_t in_of_group, int64_t out_of_group, int64_t weight_o,
+         int64_t weight_i, int64_t weight0, int64_t weight1, int64_t weight2) {
+  using G = {{geometry}};
+  const int tiles = int((out_of_group + G::kTileN - 1) / G::kTileN),
+            stages = int((in_of_group + {{engine}}::kDepth - 1) / {{engine}}::kDepth);
+  const int64_t all = groups * tiles * stages * {{steps}}.first[{{engine}}::kPhases] *
+                      (2 * {{engine}}::kWidth * G::kTileN);
+  for (int64_t i = blockIdx.x * int64_t(256) + threadIdx.x; i < all; i += int64_t(256) * gridDim.x)
+    reinterpret_cast<G::Element*>(packed)[i] = cutegen::pack_weights<G>(
+        {{steps}}, i, tiles, stages, int(out_of_group), int(in_of_group),
+        [&](int64_t group, int64_t out, int64_t in, int k0, int k1, int k2) {
+          const int64_t row = G::kTransposed ? group * in_of_group + in : group * out_of_group + out;
+          const int64_t column = G::kTransposed ? out : in;
+          return {{weight}}[row * weight_o + column * weight_i + k0 * weight0 + k1 * weight1 +
+                            k2 * weight2];
+        });
+}
+
+extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
+{{name}}({{params}}, const float* __restrict__ packed,
+{{sizes}}) {
+  using G = {{geometry}};
+  using L = cutegen::ConvLayout<G>;
+  extern __shared__ __align__(128) uint4 shared[];
+  auto& storage = *reinterpret_cast<{{engine}}::Storage*>(shared);
+  const cutegen::ConvInput<G::Input> input{
+      {{input}}, in_n, int(in_c), int(in_of_group), {int(in0), int(in1), int(in2)},
+      {int(in_s0), int(in_s1), int(in_s2)}};
+  // The first step of the stride that has results; nothing is before it.
+  const int base0 = G::kTransposed ? {{padding0}} / {{stride0}} : 0,
+            base1 = G::kTransposed ? {{padding1}} / {{stride1}} : 0,
+            base2 = G::kTransposed ? {{padding2}} / {{stride2}} : 0;
+  const unsigned tiles_n = unsigned((out_of_group + G::kTileN - 1) / G::kTileN);
+  const int stages = int((in_of_group + {{engine}}::kDepth - 1) / {{engine}}::kDepth);
+  auto tile_of = [&](unsigned id) -> cutegen::ConvTile {
+    const int tile_n = int(id % tiles_n);
+    id /= tiles_n;
+    const int phase = int(id % (L::kPhases0 * L::kPhases1));
+    id /= L::kPhases0 * L::kPhases1;
+    const int tile2 = int(id % unsigned(tiles2));
+    id /= unsigned(tiles2);
+    const int tile1 = int(id % unsigned(tiles1));
+    id /= unsigned(tiles1);
+    const int tile0 = int(id % unsigned(tiles0));
+    id /= unsigned(tiles0);
+    return {id / unsigned(groups),
+            int(id % unsigned(groups)),
+            tile_n,
+            phase,
+            {base0 + tile0 * G::tile(0), base1 + tile1 * G::tile(1), base2 + tile2 * G::tile(2)}};
+  };
+  {{engine}} conv;
+  conv.begin(storage);
+  if (conv.produces()) {
+    for (unsigned id = blockIdx.x; id < unsigned(all_tiles); id += gridDim.x) {
+      const cutegen::ConvTile tile = tile_of(id);
+      conv.produce(input,
+                   packed + (int64_t(tile.group) * tiles_n + tile.channels) * stages *
+                                {{steps}}.first[L::kPhases] * {{engine}}::kStep,
+                   {{steps}}, tile, storage);
+    }
+    return;
+  }
+  for (unsigned id = blockIdx.x; id < unsigned(all_tiles); id += gridDim.x) {
+    const cutegen::ConvTile tile = tile_of(id);
+    conv.consume(input, {{steps}}, tile, storage);
+    const int64_t n = tile.image;
+    const int group = tile.group, phase = tile.phase;
+    const int phase0 = phase / L::kPhases1, phase1 = phase % L::kPhases1;
+    // The place in the result's image.
+    auto y0_of = [&](int x) {
+      return G::kTransposed ? (tile.first[0] + x) * {{stride0}} + phase0 - {{padding0}}
+                            : tile.first[0] + x;
+    };
+    auto y1_of = [&](int x) {
+      return G::kTransposed ? (tile.first[1] + x) * {{stride1}} + phase1 - {{padding1}}
+                            : tile.first[1] + x;
+    };
+    auto y2_of = [&](int x) {
+      return G::kTransposed ? tile.first[2] * {{stride2}} + x - {{padding2}} : tile.first[2] + x;
+    };
+    conv.repair([&](int c, int x0, int x1, int x2) {
+      const int64_t out = tile.channels * G::kTileN + c;
+      if (out >= out_of_group) return 0.0f;
+      return cutegen::conv_once<G>(
+          input, n, group, y0_of(x0), y1_of(x1), y2_of(x2), [&](int64_t in, int k0, int k1, int k2) {
+            const int64_t row = G::kTransposed ? group * in_of_group + in : group * out_of_group + out;
+            const int64_t column = G::kTransposed ? out : in;
+            return {{weight}}[row * weight_o + column * weight_i + k0 * weight0 + k1 * weight1 +
+                              k2 * weight2];
+          });
+    });
+    conv.write(storage, [&](float window, int c, int x0, int x1, int x2) {
+      const int in_group = tile.channels * G::kTileN + c;
+      const int y0 = y0_of(x0), y1 = y1_of(x1), y2 = y2_of(x2);
+      if (in_group >= int(out_of_group) || unsigned(y0) >= unsigned(out0) ||
+          unsigned(y1) >= unsigned(out1) || unsigned(y2) >= unsigned(out2))
+        return;
+      const int64_t channel = group * out_of_group + in_group, p0 = y0, p1 = y1, p2 = y2;
+{{finish}}
+    });
+  }
+}

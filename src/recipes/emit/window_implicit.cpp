@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/window_implicit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/text.h"
+#include "recipes/emit/matmul_tiling.h"
+#include "recipes/emit/window_text.h"
+#include "recipes/nest/windowed.h"
+
+namespace cutegen::recipes {
+namespace {
+
+constexpr int64_t kConsumers = 2, kProducers = 96, kThreads = 384;
+constexpr int64_t kMostShared = int64_t{227} << 10;
+constexpr int64_t kMostOfTwo = int64_t{113} << 10;  // if an SM holds two CTAs
+constexpr int64_t kMostResults = 128;               // of a thread, in registers
+constexpr int64_t kMostCells = 16000;               // of a patch: wgmma counts them in 14 bits
+constexpr int64_t kMostPlaces = 2048;               // of the kernel, in all planes of a stage
+constexpr int64_t kMostPhases = 8;                  // along the last axis
+constexpr int64_t kWeightBytes = 8 << 10;           // of a stage of weights
+
+int64_t get(const Json& params, const char* name) {
+  return params.at(name).get<int64_t>();
+}
+
+// The geometry of conv_layout.cuh, for the official shape.
+class Layout {
+ public:
+  Layout(const Fused& fused, const Json& params)
+      : window_(fused.window->window),
+        width_(16 / static_cast<int64_t>(size_of(fused.window->input.dtype))),
+        along_(get(params, "along") != 0),
+        tile_{get(params, "deep"), get(params, "tall"), get(params, "wide")},
+        params_(params) {}
+
+  int64_t width() const { return width_; }  // elements of a cell
+  int64_t tile(size_t axis) const { return tile_[axis]; }
+  int64_t stride(size_t axis) const { return padded(window_.stride, axis, 1); }
+  int64_t padding(size_t axis) const { return padded(window_.padding, axis, 0); }
+  bool transposed() const { return window_.kind == WindowKind::transposed; }
+  int64_t phases(size_t axis) const { return transposed() ? stride(axis) : 1; }
+  int64_t kernel(size_t axis) const {
+    const int64_t all = padded(window_.kernel, axis, 1);
+    return axis == 2 && along_ ? ceil_div(all, width_) : all;
+  }
+  int64_t places() const { return get(params_, "planes") * kernel(0) * kernel(1) * kernel(2); }
+  int64_t cells() const {
+    int64_t count = 1;
+    for (size_t i = 0; i < 3; ++i) count *= classes(i) * (tile_[i] + reach(i));
+    return count;
+  }
+  int64_t depth() const {  // channels of a stage
+    return get(params_, "planes") * (along_ ? 1 : width_);
+  }
+  int64_t across() const { return tile_[2] % 64 == 0 ? 64 : 8; }
+  int64_t blocks() const { return tile_[0] * tile_[1] * tile_[2] / 64; }
+  // A consumer has whole blocks, in whole lines.
+  bool divides() const {
+    if (tile_[2] % 8 || tile_[1] % (64 / across()) || blocks() % kConsumers) return false;
+    const int64_t mine = blocks() / kConsumers, line = tile_[2] / across();
+    return mine % line == 0 || line % mine == 0;
+  }
+  int64_t results() const { return blocks() / kConsumers * phases(2) * get(params_, "tile_n") / 2; }
+  int64_t shared() const {
+    const int64_t tile_n = get(params_, "tile_n"), patches = get(params_, "patches"),
+                  stages = get(params_, "stages");
+    const int64_t rounded = ceil_div(cells(), kProducers) * kProducers;
+    const int64_t line = blocks() / kConsumers * 64 * phases(2);
+    const int64_t bytes = 16 * patches * get(params_, "planes") * cells() +
+                          stages * group() * 32 * tile_n + kConsumers * 8 * (line + 4) * 4 +
+                          4 * rounded + (along_ ? rounded : 4) + 16 * (patches + stages) + 64;
+    return ceil_div(bytes, 128) * 128;
+  }
+  // Steps of a stage of weights: few steps that multiply by zero, in stages that are not small.
+  int64_t group() const {
+    const int64_t most = std::clamp<int64_t>(kWeightBytes / (32 * get(params_, "tile_n")), 1, 8);
+    int64_t best = 1;
+    for (int64_t group = 2; group <= most; ++group)
+      if (padded_steps(group) <= padded_steps(best)) best = group;
+    return best;
+  }
+
+ private:
+  int64_t dilation(size_t axis) const {
+    return padded(window_.dilation, axis, 1) * (axis == 2 && along_ ? width_ : 1);
+  }
+  // Places of the kernel along an axis that belong to a phase.
+  int64_t places_of(size_t axis, int64_t phase) const {
+    int64_t count = 0;
+    for (int64_t k = 0; k < kernel(axis); ++k)
+      count += !transposed() || k * dilation(axis) % stride(axis) == phase;
+    return count;
+  }
+  // Steps of all phases if those of a phase are a multiple of `group`.
+  int64_t padded_steps(int64_t group) const {
+    int64_t sum = 0;
+    for (int64_t f0 = 0; f0 < phases(0); ++f0)
+      for (int64_t f1 = 0; f1 < phases(1); ++f1)
+        for (int64_t f2 = 0; f2 < phases(2); ++f2) {
+          const int64_t cells =
+              get(params_, "planes") * places_of(0, f0) * places_of(1, f1) * places_of(2, f2);
+          sum += ceil_div(cells, 2 * group) * group;
+        }
+    return sum;
+  }
+  int64_t reach(size_t axis) const { return (kernel(axis) - 1) * dilation(axis) / stride(axis); }
+  int64_t classes(size_t axis) const {
+    return transposed()
+               ? 1
+               : std::min(kernel(axis), stride(axis) / std::gcd(stride(axis), dilation(axis)));
+  }
+
+  const Window& window_;
+  int64_t width_;
+  bool along_;
+  int64_t tile_[3];
+  const Json& params_;
+};
+
+// Results of a phase along one of three axes, about.
+int64_t results_along(const Fused& fused, size_t axis) {
+  const Window& window = fused.window->window;
+  const size_t skipped = 3 - window.rank();
+  if (axis < skipped) return 1;
+  const int64_t out = fused.axes[axis - skipped + 2].size;
+  return window.kind == WindowKind::transposed ? ceil_div(out, window.stride[axis - skipped]) : out;
+}
+
+int64_t channels_in(const Fused& fused) {
+  const WindowLeaf& leaf = *fused.window;
+  return leaf.input.shape[1] / leaf.window.groups;
+}
+
+// Whether cells hold places of the kernel: few channels would leave cells half empty.
+bool may_go_along(const Fused& fused) {
+  const Window& window = fused.window->window;
+  return window.kind == WindowKind::convolution && window.kernel.back() > 1;
+}
+
+// Planes of a stage: an even number, few that are empty.
+int64_t planes_of(const Fused& fused, bool along) {
+  if (along) return channels_in(fused);
+  const int64_t width = 16 / static_cast<int64_t>(size_of(fused.window->input.dtype));
+  return ceil_div(channels_in(fused), width) <= 2 ? 2 : 4;
+}
+
+// Tiles of `blocks` blocks of 64 results: lines of 64 if the image is wide, else blocks of 8 x 8.
+void shape_tile(const Fused& fused, int64_t blocks, Json& params) {
+  const int64_t x = results_along(fused, 2), y = results_along(fused, 1),
+                z = results_along(fused, 0);
+  const bool wide = y < 4 || x % 64 == 0 || x % 64 > 40 || x > 320;
+  const int64_t deep = z >= 2 && blocks >= 4 ? 2 : 1;
+  blocks /= deep;
+  params["deep"] = deep;
+  if (wide) {
+    const int64_t tall = y == 1 ? 1 : blocks;
+    params["wide"] = 64 * blocks / tall, params["tall"] = tall;
+  } else {
+    const int64_t across = blocks >= 2 && x > 8 ? 2 : 1;
+    params["wide"] = 8 * across, params["tall"] = 8 * blocks / across;
+  }
+}
+
+class Writer {
+ public:
+  Writer(const Task& task, const Fused& fused, const Json& params, const Label& label)
+      : task_(task),
+        fused_(fused),
+        params_(params),
+        label_(label),
+        leaf_(*fused.window),
+        layout_(fused, params) {}
+
+  ProgramPart write() {
+    ProgramPart part;
+    part.hopper = true;
+    part.file = label_("kernel") + ".cu";
+    Tail tail(fused_);
+    auto t = names();
+    t["compute"] = tail.compute();
+    t["finish"] = indent(tail.finish(), 6);
+    Json args = Json::array();
+    t["params"] = tail.declare(args);
+    args.push_back({{"tensor", label_("packed")}});
+    Numbers numbers = tail.numbers();
+    for (const Numbers& more : {geometry(fused_), tile_numbers()})
+      numbers.insert(numbers.end(), more.begin(), more.end());
+    t["sizes"] = add_numbers(args, numbers) + size_declarations(fused_);
+    add_sizes(args, fused_);
+    part.source = fill("kernels/windows/implicit.cu", t);
+    plan(part, args);
+    return part;
+  }
+
+ private:
+  std::map<std::string, std::string> names() const {
+    std::map<std::string, std::string> t;
+    t["title"] = title(task_, fused_);
+    t["name"] = label_("window"), t["pack"] = label_("pack"), t["steps"] = label_("kSteps");
+    t["geometry"] = label_("Geometry"), t["engine"] = label_("Engine");
+    t["suffix"] = label_.number.empty() ? "" : "_" + label_.number;
+    t["input"] = fused_.names.at(leaf_.input.tensor);
+    t["input_type"] = type_of(leaf_.input);
+    t["weight"] = fused_.names.at(leaf_.weight.tensor);
+    t["weight_type"] = type_of(leaf_.weight);
+    t["element"] = leaf_.input.dtype == DType::f32 ? "float" : type_of(leaf_.input);
+    t["transposed"] = layout_.transposed() ? "true" : "false";
+    t["along"] = get(params_, "along") ? "true" : "false";
+    for (const char* name : {"planes", "tile_n", "patches", "stages", "resident"})
+      t[name] = params_.at(name).dump();
+    t["group"] = std::to_string(layout_.group());
+    t["shared"] = std::to_string(layout_.shared());
+    t["dilation0"] = std::to_string(padded(leaf_.window.dilation, 0, 1));
+    t["dilation1"] = std::to_string(padded(leaf_.window.dilation, 1, 1));
+    t["dilation2"] = std::to_string(padded(leaf_.window.dilation, 2, 1));
+    for (size_t i = 0; i < 3; ++i) {
+      const std::string axis = std::to_string(i);
+      t["tile" + axis] = std::to_string(layout_.tile(i));
+      t["stride" + axis] = std::to_string(layout_.stride(i));
+      t["padding" + axis] = std::to_string(layout_.padding(i));
+    }
+    return t;
+  }
+
+  // The size of an axis of the kernel, as a plan expression.
+  std::string kernel(size_t axis) const {
+    const size_t skipped = 3 - leaf_.window.rank();
+    return axis < skipped ? "1" : size_text(fused_, leaf_.weight, axis - skipped + 2);
+  }
+
+  std::string tiles(size_t axis) const {
+    const size_t skipped = 3 - leaf_.window.rank();
+    if (axis < skipped) return "1";
+    const std::string out = "(" + fused_.axes[axis - skipped + 2].extent + ")";
+    if (!layout_.transposed()) return fmt::format("ceil_div({},{})", out, layout_.tile(axis));
+    const int64_t stride = layout_.stride(axis), padding = layout_.padding(axis);
+    return fmt::format("ceil_div(({}+{})/{}-{},{})", out, padding - 1, stride, padding / stride - 1,
+                       layout_.tile(axis));
+  }
+
+  Numbers tile_numbers() const {
+    return {{"tiles0", label_("tiles0")},
+            {"tiles1", label_("tiles1")},
+            {"tiles2", label_("tiles2")},
+            {"all_tiles", label_("all_tiles")}};
+  }
+
+  void plan(ProgramPart& part, const Json& args) const {
+    const std::string in = in_of_group_text(fused_), out = out_of_group_text(fused_),
+                      groups = groups_text(fused_), batches = size_text(fused_, leaf_.input, 0);
+    std::string image;
+    for (size_t i = 2; i < fused_.axes.size(); ++i) image += "*(" + fused_.axes[i].extent + ")";
+    part.symbols[label_("image")] = image.substr(1);
+    for (size_t i = 0; i < 3; ++i) {
+      part.symbols[label_("tiles" + std::to_string(i))] = tiles(i);
+      part.defines[label_("KERNEL" + std::to_string(i))] = kernel(i);
+      part.requirements.push_back(
+          fmt::format("{} <= {}", kernel(i), padded(leaf_.window.kernel, i, 1)));
+    }
+    const int64_t tile_n = get(params_, "tile_n");
+    part.symbols[label_("all_tiles")] = fmt::format(
+        "{}*{}*{}*{}*({})*ceil_div({},{})*({})", label_("tiles0"), label_("tiles1"),
+        label_("tiles2"), layout_.phases(0) * layout_.phases(1), groups, out, tile_n, batches);
+    const int64_t phases = layout_.phases(0) * layout_.phases(1) * layout_.phases(2);
+    const std::string across = get(params_, "along")
+                                   ? fmt::format("ceil_div({},{})", kernel(2), layout_.width())
+                                   : kernel(2);
+    part.symbols[label_("packed_size")] =
+        fmt::format("({})*ceil_div({},{})*ceil_div({},{})*(({}*({})*({})*({})+{})/2)*{}", groups,
+                    out, tile_n, in, layout_.depth(), get(params_, "planes"), kernel(0), kernel(1),
+                    across, phases * (2 * layout_.group() - 1), 8 * tile_n);
+    part.scratch.push_back({{"name", label_("packed")},
+                            {"dtype", "f32"},
+                            {"shape", Json::array({label_("packed_size")})}});
+    // Places inside an image are 32-bit numbers.
+    for (const std::string& size : {label_("image"), last_of_image(fused_), label_("all_tiles")})
+      part.requirements.push_back(size + " <= 2000000000");
+    Json pack = Json::array(
+        {{{"tensor", fused_.names.at(leaf_.weight.tensor)}}, {{"tensor", label_("packed")}}});
+    const std::set<std::string> packs{"groups", "in_of_group", "out_of_group"};
+    for (const auto& [word, expression] : geometry(fused_))
+      if (packs.count(word) || word.rfind("weight", 0) == 0) pack.push_back({{"i64", expression}});
+    const std::string when = label_("all_tiles") + " > 0";
+    part.steps.push_back(
+        {{"id", label_("pack")},
+         {"kernel", label_("pack")},
+         {"when", when},
+         {"grid",
+          {fmt::format("min(ceil_div({},1024),{})", label_("packed_size"), 8 * kSms), 1, 1}},
+         {"block", {256, 1, 1}},
+         {"args", pack}});
+    part.steps.push_back(
+        {{"id", label_("window")},
+         {"kernel", label_("window")},
+         {"when", when},
+         {"grid",
+          {fmt::format("min({},{})", label_("all_tiles"), kSms * get(params_, "resident")), 1, 1}},
+         {"block", {kThreads, 1, 1}},
+         {"shared_bytes", layout_.shared()},
+         {"args", args}});
+  }
+
+  const Task& task_;
+  const Fused& fused_;
+  const Json& params_;
+  const Label& label_;
+  const WindowLeaf& leaf_;
+  Layout layout_;
+};
+
+}  // namespace
+
+bool implicit_applies(const Task& task, const Fused& fused) {
+  const WindowLeaf& leaf = *fused.window;
+  const Window& w = leaf.window;
+  if (w.pools() || leaf.input.dtype != leaf.weight.dtype) return false;
+  if (w.kind == WindowKind::transposed && w.stride.back() > kMostPhases) return false;
+  if (leaf.input.shape[1] == w.groups) return false;  // each channel for itself
+  const bool halves = leaf.input.dtype == DType::f16 || leaf.input.dtype == DType::bf16;
+  return halves || (leaf.input.dtype == DType::f32 &&
+                    (task.tf32_convolutions || task.math_mode == MathMode::tf32));
+}
+
+Json implicit_safe(const Fused& fused) {
+  const WindowLeaf& leaf = *fused.window;
+  const int64_t phases = leaf.window.kind == WindowKind::transposed ? leaf.window.stride.back() : 1;
+  const int64_t width = 16 / static_cast<int64_t>(size_of(leaf.input.dtype));
+  const bool along = may_go_along(fused) && 2 * channels_in(fused) <= width + 2;
+  int64_t tile_n = 8;
+  while (tile_n < out_of_group(fused) && tile_n < 128) tile_n *= 2;
+  while (tile_n * phases > 256 && tile_n > 16) tile_n /= 2;
+  Json params{{"along", along ? 1 : 0},
+              {"planes", planes_of(fused, along)},
+              {"tile_n", tile_n},
+              {"patches", 2},
+              {"stages", 4},
+              {"resident", 1}};
+  for (int64_t blocks = std::clamp<int64_t>(256 / (tile_n * phases), 1, 4); blocks >= 1;
+       blocks /= 2) {
+    shape_tile(fused, kConsumers * blocks, params);
+    for (int64_t planes = get(params, "planes"); planes >= 1; planes /= 2) {
+      Json fewer = params;
+      if (!along) fewer["planes"] = planes;
+      if (implicit_legal(fused, fewer)) return fewer;
+    }
+  }
+  return params;
+}
+
+bool implicit_legal(const Fused& fused, const Json& params) {
+  const Layout layout(fused, params);
+  const int64_t resident = get(params, "resident");
+  if (!layout.divides() || layout.results() > kMostResults / resident) return false;
+  const int64_t planes = get(params, "planes");
+  if (get(params, "along")
+          ? !may_go_along(fused) || planes != channels_in(fused) || layout.places() < 2
+          : planes % 2 != 0)
+    return false;
+  if (layout.places() > kMostPlaces || planes * layout.cells() > kMostCells) return false;
+  return layout.shared() + 1024 <= (resident == 2 ? kMostOfTwo : kMostShared);
+}
+
+std::vector<RecipeParameter> implicit_parameters(const Fused& fused) {
+  const Json safe = implicit_safe(fused);
+  const int64_t planes = get(safe, "planes"), tall = get(safe, "tall"), wide = get(safe, "wide");
+  return {
+      {"tile_n", "output channels of a tile", {128, 64, 32, 16, 8}},
+      {"wide", "results of a tile along the last axis", {wide, wide * 2, 64, 16, 8}},
+      {"tall", "results of a tile along the axis before", {tall, tall * 2, 1, 2, 4, 8, 16}},
+      {"deep", "results of a tile along the axis before that", {1, 2, 4}},
+      {"resident", "CTAs that an SM holds", {1, 2}},
+      {"planes", "cells of 16 bytes of the depth in a stage", {planes, 4, 2, 8}},
+      {"patches", "stages of patches of the input", {2, 3}},
+      {"stages", "stages of weights", {4, 3, 6}},
+      {"along", "1: a cell holds places of the kernel along the last axis, not channels", {0, 1}}};
+}
+
+ProgramPart implicit_part(const Task& task, const Fused& fused, const Json& params,
+                          const Label& label) {
+  return Writer(task, fused, params, label).write();
+}
+
+}  // namespace cutegen::recipes
