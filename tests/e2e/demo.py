@@ -132,7 +132,7 @@ class EveryTask(harness.Case):
         self.assertGreaterEqual(len(TASKS), 5)
         for task in TASKS:
             with self.subTest(task=task.name):
-                result = self.cutegen("optimize", task, "--evaluations", "2", "--out", task.stem,
+                result = self.cutegen("optimize", task, "--evaluations", "1", "--out", task.stem,
                                       "--json", timeout=300)
                 self.assert_code(result, 0)
                 plan = json.loads((self.folder / task.stem / "plan.json").read_text())
