@@ -284,7 +284,8 @@ struct Conv : ConvShape<G> {
   }
 
   // Computes the sums that are NaN once more by f(channel, x0, x1, x2), with the arguments of write():
-  // cells that are multiplied by zero may hold infinities.
+  // what is multiplied by zero may be infinite. That is so with kAlongX (the places of a cell beyond the
+  // kernel), and if kGroup does not divide the steps of each phase.
   template <class F>
   CUTE_DEVICE void repair(F&& f) {
     bool any = false;

@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
     auto y2_of = [&](int x) {
       return G::kTransposed ? tile.first[2] * {{stride2}} + x - {{padding2}} : tile.first[2] + x;
     };
-    conv.repair([&](int c, int x0, int x1, int x2) {
+    if constexpr (G::kAlongX) conv.repair([&](int c, int x0, int x1, int x2) {
       const int64_t out = tile.channels * G::kTileN + c;
       if (out >= out_of_group) return 0.0f;
       return cutegen::conv_once<G>(

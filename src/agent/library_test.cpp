@@ -85,7 +85,7 @@ TEST(Library, PagesAreAsAccurateAsTheTaskDemands) {
   auto conv = brief_of("conv", MathMode::fp32);
   EXPECT_THAT(pages_of(conv), ElementsAre("three_products", "gemm"));
   conv.task.tf32_convolutions = true;
-  EXPECT_THAT(pages_of(conv), ElementsAre("tiled_mma", "gemm"));
+  EXPECT_THAT(pages_of(conv), ElementsAre("conv_wgmma", "tiled_mma", "gemm"));
   conv.task.workload = "conv+matmul";
   EXPECT_THAT(pages_of(conv), AllOf(Contains("tiled_mma"), Contains("three_products")));
 }

@@ -103,6 +103,14 @@ class Windows(harness.Case):
         self.check("Conv2d(4, 8, 3)", "2, 4, 9, 11",
                    "self.window(x.to(memory_format=torch.channels_last))")
 
+    def test_tensor_cores(self):
+        # Several tiles, stages of the depth and tiles of channels; then phases of a stride.
+        plan = self.check("Conv2d(40, 136, 3, padding=1)", "1, 40, 20, 70", "torch.relu(self.window(x))")
+        self.assertEqual([step["kernel"] for step in plan["steps"]], ["pack", "window"])
+        plan = self.check("ConvTranspose2d(channels, 24, 4, stride=3, padding=1, output_padding=1)",
+                          "2, channels, 9, 40", sizes="channels = 20")
+        self.assertEqual(plan["arch"], ["sm_90a"])
+
     def test_stages(self):
         self.check("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=1)")
 

@@ -125,7 +125,7 @@ TEST(HopperGemm, PlantedFaultsAreFound) {
       {1, "bad_mbarrier"},        {2, "bad_mbarrier"},       {3, "deadlock"},
       {4, "missing_wgmma_fence"}, {5, "shared_race"},        {6, "shared_race"},
       {7, "wrong values"},        {8, "shared_race"},        {9, "deadlock"},
-      {10, "bad_descriptor"},     {11, "async_copy_pending"}};
+      {10, "wrong values"},       {11, "async_copy_pending"}};
   const std::map<std::string, std::vector<HopperFault>> faults = {
       {"gemm_k_major", k_major},
       {"gemm_mn_major",

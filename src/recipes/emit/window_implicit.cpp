@@ -76,12 +76,13 @@ class Layout {
                           4 * rounded + (along_ ? rounded : 4) + 16 * (patches + stages) + 64;
     return ceil_div(bytes, 128) * 128;
   }
-  // Steps of a stage of weights: few steps that multiply by zero, in stages that are not small.
+  // Steps of a stage of weights. Only a kernel that goes along the last axis repairs sums, so only
+  // there may steps be added that multiply by zero: the input may hold infinities.
   int64_t group() const {
     const int64_t most = std::clamp<int64_t>(kWeightBytes / (32 * get(params_, "tile_n")), 1, 8);
     int64_t best = 1;
     for (int64_t group = 2; group <= most; ++group)
-      if (padded_steps(group) <= padded_steps(best)) best = group;
+      if (padded_steps(group) <= padded_steps(along_ ? best : 1)) best = group;
     return best;
   }
 
@@ -343,11 +344,13 @@ Json implicit_safe(const Fused& fused) {
   for (int64_t blocks = std::clamp<int64_t>(256 / (tile_n * phases), 1, 4); blocks >= 1;
        blocks /= 2) {
     shape_tile(fused, kConsumers * blocks, params);
-    for (int64_t planes = get(params, "planes"); planes >= 1; planes /= 2) {
-      Json fewer = params;
-      if (!along) fewer["planes"] = planes;
-      if (implicit_legal(fused, fewer)) return fewer;
-    }
+    for (int64_t planes = get(params, "planes"); planes >= 1; planes /= 2)
+      for (int64_t patches : {3, 2}) {
+        Json fewer = params;
+        fewer["patches"] = patches;
+        if (!along) fewer["planes"] = planes;
+        if (implicit_legal(fused, fewer)) return fewer;
+      }
   }
   return params;
 }
@@ -375,7 +378,7 @@ std::vector<RecipeParameter> implicit_parameters(const Fused& fused) {
       {"deep", "results of a tile along the axis before that", {1, 2, 4}},
       {"resident", "CTAs that an SM holds", {1, 2}},
       {"planes", "cells of 16 bytes of the depth in a stage", {planes, 4, 2, 8}},
-      {"patches", "stages of patches of the input", {2, 3}},
+      {"patches", "stages of patches of the input", {3, 2}},
       {"stages", "stages of weights", {4, 3, 6}},
       {"along", "1: a cell holds places of the kernel along the last axis, not channels", {0, 1}}};
 }
