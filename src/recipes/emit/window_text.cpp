@@ -190,7 +190,7 @@ std::string Tail::element(const Operand& o, const std::string& word) {
                                           : fmt::format("p{}", axis + 1 - leaf_.window.rank());
     const std::string stride = code_.word(fmt::format("{}_s{}", word, i));
     numbers_.emplace_back(stride, stride_text(fused_, o, i));
-    terms.push_back(place + " * " + stride);
+    terms.push_back(fmt::format("{} * {}", place, stride));
   }
   return fmt::format("{}[{}]", name(o), terms.empty() ? "0" : join(terms, " + "));
 }
