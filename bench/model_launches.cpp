@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
     return kExitUser;
   }
   auto all = [&]() -> Result<void> {
-    CG_TRY(auto device, cutegen::device::open_device(std::string("sim:") + argv[1]));
+    CG_TRY(auto device, cutegen::device::open_device(DeviceName::simulator_of(argv[1])));
     CG_TRY(cutegen::toolchain::ToolPaths paths, cutegen::toolchain::find_tools());
     CG_TRY(auto assembler, cutegen::toolchain::Assembler::open({.paths = paths}));
     for (int i = 2; i < argc; ++i) {

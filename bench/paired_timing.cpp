@@ -114,7 +114,8 @@ Json summary(const std::string& what, const Study& s) {
 }
 
 Result<Json> run(int trials, const std::string& name) {
-  CG_TRY(auto device, device::open_device(name));
+  CG_TRY(DeviceName parsed, DeviceName::parse(name));
+  CG_TRY(auto device, device::open_device(parsed));
   CG_TRY(auto facts, device->load({kTwice}));
   static std::vector<std::byte> x(size_t(kElements) * 4 / 100 * 102), out(x.size());
   const float pattern[] = {1, 2, 3};
