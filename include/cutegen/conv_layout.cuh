@@ -10,8 +10,9 @@
 // Strides: places whose inputs have the same remainder form a class, with a box of its own.
 // Transposed: results with the same remainder form a phase. A phase has its own places of the kernel.
 //
-// Everything here is known at compile time. G describes a convolution: kAlongX, kPlanes, tile(i)
-// and axis(i) for the axes 0 to 2; missing axes come first and have size 1.
+// Everything here is known at compile time. G describes a convolution: kAlongX, kPlanes, kGroup,
+// tile(i) and axis(i) for the axes 0 to 2. Missing axes come first and have size 1. kPlanes is even,
+// or else a phase has several places of the kernel. Each phase gets a multiple of kGroup steps.
 //
 // Example: constexpr auto steps = cutegen::conv_steps<G>(); steps.first[phase]
 #pragma once
@@ -41,7 +42,7 @@ struct ConvAxis {
   }
   // How far a tile's patch reaches beyond the tile.
   CUTE_HOST_DEVICE constexpr int reach() const { return (kernel - 1) * dilation / stride; }
-  // The first input of a class, from that of the first class on.
+  // How many inputs a class begins behind the first class.
   CUTE_HOST_DEVICE constexpr int remainder(int cls) const { return cls * dilation % stride; }
   CUTE_HOST_DEVICE constexpr bool belongs(int place, int cls, int phase) const {
     return transposed ? place * dilation % stride == phase : place % period() == cls;

@@ -7,8 +7,8 @@
 // the consumers, multiply 64 results at a time: a line of 64, or 8 lines of 8. Sums are floats.
 //
 // G gives, besides what conv_layout.cuh asks for: Input (type in memory), Element (float: tf32;
-// half_t, bfloat16_t), kTileN, kPatches and kWeights (stages),
-// kResident (CTAs of an SM), kAlongX. pack_weights() writes the weights in the order of the steps.
+// half_t, bfloat16_t), kTileN, kPatches and kWeights (stages), kResident (CTAs of an SM), kKernelX
+// and kDilationX (of the last axis). pack_weights() writes the weights in the order of the steps.
 //
 // Example: Conv<G> conv; conv.begin(storage);
 //          if (conv.produces()) for (tile...) conv.produce(input, packed, steps, tile, storage);
@@ -236,8 +236,8 @@ struct Conv : ConvShape<G> {
   }
 
   // Producers and consumers have a loop over the tiles each, so that neither holds the registers of
-  // the other. They do not exchange registers (setmaxnreg): with 168 a thread, or 80 if an SM holds two
-  // CTAs, nothing spills, while the compiler spilled with every exchange.
+  // the other. They do not exchange registers (setmaxnreg): 168 a thread are enough for 128 results,
+  // while ptxas (13.0) spilled or ignored the exchange in the splits that were tried.
   static CUTE_DEVICE bool produces() { return threadIdx.x >= S::kFirstProducer; }
 
   // Loads what a tile needs. The producers may run ahead into the next tile.

@@ -68,8 +68,8 @@ std::optional<std::string> SharedTile::fault() const {
   const bool several_groups = uint32_t(rows) > kGroup;
   if (!mn_major) {
     if (auto bad = wrong_offset("stride", d.stride, several_groups)) return bad;
-    // Without a swizzle the two halves of a slice may lie anywhere, and even overlap: an H100
-    // multiplies them as described (tf32, measured with every distance from 16 bytes on).
+    // Without a swizzle the two halves of a slice may lie anywhere, and even overlap: so an H100
+    // multiplies the cells of cutegen/conv_wgmma.cuh, in tf32.
     if (swizzled || d.leading > 0) return std::nullopt;
     return wrong_offset("leading", d.leading, true);
   }

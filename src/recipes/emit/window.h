@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The windows recipe: convolutions and pooling, fused with the pointwise operators after them.
 //
-// Contract: a stage with a window becomes one kernel on the CUDA cores, in float32. Convolutions of
-// one to three axes, with groups, strides, dilation, and transposed ones. It runs on every GPU that
-// cutegen knows.
+// Contract: a stage with a window becomes one kernel on the CUDA cores, in float32, which runs on
+// every GPU that cutegen knows. Convolutions have one to three axes, groups, strides and dilation,
+// and may be transposed. If the leaf says `wgmma`, Hopper's tensor cores are a choice
+// (window_implicit.h).
 //
 // Example: window_part(task, fused, {{"channels", 16}, {"pixels", 4}, {"threads", 128}}, label)
 #pragma once

@@ -97,7 +97,7 @@ class Layout {
       count += !transposed() || k * dilation(axis) % stride(axis) == phase;
     return count;
   }
-  // Steps of all phases if those of a phase are a multiple of `group`.
+  // Steps of all phases, where each phase has a multiple of `group`.
   int64_t padded_steps(int64_t group) const {
     int64_t sum = 0;
     for (int64_t f0 = 0; f0 < phases(0); ++f0)
