@@ -105,7 +105,8 @@ void SharedTile::chunks(uint32_t* at) const {
 void pack_slices(const SharedTile& tile, const uint32_t* at, const std::byte* shared,
                  std::byte* slices) {
   if (!tile.mn_major) {
-    for (int i = 0; i < 2 * tile.rows; ++i) std::memcpy(slices + 16 * i, shared + at[i], kChunk);
+    for (size_t i = 0; i < 2 * size_t(tile.rows); ++i)
+      std::memcpy(slices + kChunk * i, shared + at[i], kChunk);
     return;
   }
   for (int g = 0; g < tile.rows / 8; ++g) {
@@ -113,7 +114,7 @@ void pack_slices(const SharedTile& tile, const uint32_t* at, const std::byte* sh
     for (int k = 0; k < 16; ++k) std::memcpy(in[k], shared + at[16 * g + k], kChunk);
     for (int r = 0; r < 8; ++r)
       for (int k = 0; k < 16; ++k) out[r][k] = in[k][r];
-    std::memcpy(slices + 256 * g, out, sizeof out);
+    std::memcpy(slices + sizeof out * size_t(g), out, sizeof out);
   }
 }
 
