@@ -6,9 +6,14 @@
 // memory (conv_layout.cuh) and round it to Element; one warp copies packed weights. Two warpgroups,
 // the consumers, multiply 64 results at a time: a line of 64, or 8 lines of 8. Sums are floats.
 //
+// With kProducts = 3 floats keep their precision: each is the sum of two tf32 terms, high and low, and
+// a product is low * high + high * low + high * high. Tensor cores cut sums off instead of rounding
+// them, so each stage of weights starts from zero, and ordinary additions collect the stages.
+//
 // G gives, besides what conv_layout.cuh asks for: Input (type in memory), Element (float: tf32;
-// half_t, bfloat16_t), kTileN, kPatches and kWeights (stages), kResident (CTAs of an SM), kKernelX
-// and kDilationX (of the last axis). pack_weights() writes the weights in the order of the steps.
+// half_t, bfloat16_t), kProducts (1; floats: 1 or 3), kTileN, kPatches and kWeights (stages),
+// kResident (CTAs of an SM), kKernelX and kDilationX (of the last axis). pack_weights() writes the
+// weights in the order of the steps.
 //
 // Example: Conv<G> conv; conv.begin(storage);
 //          if (conv.produces()) for (tile...) conv.produce(input, packed, steps, tile, storage);
@@ -56,6 +61,13 @@ struct ConvElement<float> {
   static CUTE_DEVICE float round(float x) { return tf32_nearest(x); }
 };
 
+// The high (0) or low (1) term of a number.
+template <class Element>
+CUTE_DEVICE Element conv_term(float x, int term) {
+  const Element high = ConvElement<Element>::round(x);
+  return term == 0 ? high : ConvElement<Element>::round(x - to_float(high));
+}
+
 template <class G>
 struct ConvShape : ConvLayout<G> {
   using L = ConvLayout<G>;
@@ -78,10 +90,12 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kLine = kLineBlocks * kAcross * L::kPhases2;
   static constexpr int kLines = kBlocks / kLineBlocks * kDown, kPitch = kLine * kLines + 4;
   static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
-  static constexpr int kStep = 8 * G::kTileN * 4 / sizeof(float);  // floats of a step's weights
+  static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // of a number
+  static constexpr int kStep = 8 * G::kTileN * kTerms;      // floats of a step's weights
+  static_assert(kTerms == 1 || (sizeof(Element) == 4 && kResults + kBlocks * G::kTileN / 2 <= 128));
 
   struct alignas(128) Storage {
-    uint4 patch[G::kPatches][G::kPlanes][L::kCells];
+    uint4 patch[G::kPatches][kTerms][G::kPlanes][L::kCells];
     float weights[G::kWeights][G::kGroup * kStep];
     float results[kConsumers][8 * kPitch];
     int place[kCells];                              // of each cell: offset in its channel, or -1
@@ -113,7 +127,7 @@ class ConvLoader {
 
   // Loads `planes` planes, from the channel `first` on, into one stage.
   template <class Wait>
-  CUTE_DEVICE void stage(int first, uint4 (&to)[G::kPlanes][L::kCells], Wait&& wait) {
+  CUTE_DEVICE void stage(int first, uint4 (&to)[S::kTerms][G::kPlanes][L::kCells], Wait&& wait) {
     Values values, next;
     fetch(first, 0, values);
     wait();
@@ -123,7 +137,7 @@ class ConvLoader {
         const bool more = round + 1 < kRounds;
         if (more || plane + 1 < G::kPlanes)
           fetch(more ? first : first + kStep, more ? round + 1 : 0, next);
-        put(to[plane], round, values);
+        put(to, plane, round, values);
         CUTE_UNROLL
         for (int i = 0; i < kRound * S::kWidth; ++i)
           values[i / S::kWidth][i % S::kWidth] = next[i / S::kWidth][i % S::kWidth];
@@ -184,16 +198,20 @@ class ConvLoader {
     }
   }
 
-  CUTE_DEVICE void put(uint4 (&plane)[L::kCells], int round, Values const& values) const {
+  CUTE_DEVICE void put(uint4 (&to)[S::kTerms][G::kPlanes][L::kCells], int plane, int round,
+                       Values const& values) const {
     CUTE_UNROLL
     for (int i = 0; i < kRound; ++i) {
       const int each = round * kRound + i, cell = each * S::kProducers + thread_;
       if (each >= kEach || cell >= L::kCells) break;
-      Pack<typename S::Element, S::kWidth> pack;
       CUTE_UNROLL
-      for (int v = 0; v < S::kWidth; ++v)
-        pack.element[v] = ConvElement<typename S::Element>::round(to_float(values[i][v]));
-      *reinterpret_cast<decltype(pack)*>(&plane[cell]) = pack;
+      for (int term = 0; term < S::kTerms; ++term) {
+        Pack<typename S::Element, S::kWidth> pack;
+        CUTE_UNROLL
+        for (int v = 0; v < S::kWidth; ++v)
+          pack.element[v] = conv_term<typename S::Element>(to_float(values[i][v]), term);
+        *reinterpret_cast<decltype(pack)*>(&to[term][plane][cell]) = pack;
+      }
     }
   }
 
@@ -217,6 +235,8 @@ struct Conv : ConvShape<G> {
 
   using Sums = decltype(cute::make_tensor<float>(
       cute::Shape<cute::Int<kPart>, cute::Int<kSums>>{}));
+  using Partial = decltype(cute::make_tensor<float>(
+      cute::Shape<cute::Int<kPart>, cute::Int<S::kBlocks>>{}));
   Sums sums;  // of 64 results each, by block and phase
 
   // Must come first, in all threads.
@@ -267,10 +287,15 @@ struct Conv : ConvShape<G> {
         const int last = steps.first[phase * L::kPhases2 + f + 1];
         for (int s = steps.first[phase * L::kPhases2 + f]; s < last; s += G::kGroup) {
           cute::wait_barrier(storage.weights_full[weight_], weight_phase_);
-          multiply(steps, s, storage, f);
-          cute::warpgroup_wait<1>();
-          release(weights), release(patch);
-          weights = &storage.weights_empty[weight_], patch = nullptr;
+          if constexpr (S::kTerms == 1) {
+            multiply(steps, s, storage, f, sums);
+            cute::warpgroup_wait<1>();
+            release(weights), release(patch);
+            weights = &storage.weights_empty[weight_], patch = nullptr;
+          } else {
+            promote(steps, s, storage, f);
+            release(&storage.weights_empty[weight_]);
+          }
           next_weights();
         }
       }
@@ -285,7 +310,8 @@ struct Conv : ConvShape<G> {
 
   // Computes the sums that are NaN once more by f(channel, x0, x1, x2), with the arguments of write():
   // what is multiplied by zero may be infinite. That is so with kAlongX (the places of a cell beyond the
-  // kernel), and if kGroup does not divide the steps of each phase.
+  // kernel), and if kGroup does not divide the steps of each phase. With kProducts = 3 the low term of
+  // an infinite number is NaN.
   template <class F>
   CUTE_DEVICE void repair(F&& f) {
     bool any = false;
@@ -394,24 +420,54 @@ struct Conv : ConvShape<G> {
     if (threadIdx.x % 32 == 0) cute::arrive_barrier(*empty);
   }
 
-  // Issues the steps of a stage of weights for all blocks of the consumer.
+  // Multiplies a stage of weights from zero, and adds the result to the sums.
   template <class Steps>
-  CUTE_DEVICE void multiply(Steps const& steps, int first, Storage& storage, int phase) {
+  CUTE_DEVICE void promote(Steps const& steps, int first, Storage& storage, int phase) {
+    Partial partial;
+    multiply(steps, first, storage, 0, partial);
+    cute::warpgroup_wait<0>();
+    cute::warpgroup_fence_operand(partial);
+    CUTE_UNROLL
+    for (int block = 0; block < S::kBlocks; ++block) {
+      CUTE_UNROLL
+      for (int i = 0; i < kPart; ++i)
+        sums(i, block * L::kPhases2 + phase) += partial(i, block);
+    }
+  }
+
+  // Issues the steps of a stage of weights for all blocks of the consumer. `to` has the sums of all
+  // phases, or partial sums of one, which start from zero.
+  template <class Steps, class To>
+  CUTE_DEVICE void multiply(Steps const& steps, int first, Storage& storage, int phase, To& to) {
+    constexpr bool kFromZero = S::kTerms == 2;
+    constexpr int kPhases = kFromZero ? 1 : L::kPhases2;
+    constexpr uint32_t kLow = G::kPlanes * L::kCells, kLowWeights = 2 * G::kTileN;
     const uint32_t patch = cute::cast_smem_ptr_to_uint(storage.patch[patch_]) >> 4,
                    weights = cute::cast_smem_ptr_to_uint(storage.weights[weight_]) >> 4;
     const int consumer = threadIdx.x / 128;
     cute::MMA_Atom<Op> atom;
-    atom.accumulate_ = cute::SM90::GMMA::ScaleOut::One;
-    cute::warpgroup_fence_operand(sums);
+    atom.accumulate_ =
+        kFromZero ? cute::SM90::GMMA::ScaleOut::Zero : cute::SM90::GMMA::ScaleOut::One;
+    cute::warpgroup_fence_operand(to);
     cute::warpgroup_arrive();
     CUTE_UNROLL
     for (int s = 0; s < G::kGroup; ++s) {
       const uint32_t input = patch + steps.input[first + s];
-      auto const b = operand(weights + s * 2 * G::kTileN + (G::kTileN << 16), 8);
+      const uint32_t weight = weights + s * (S::kStep / 4) + (G::kTileN << 16);
+      auto const b = operand(weight, 8);
       CUTE_UNROLL
-      for (int block = 0; block < S::kBlocks; ++block)
-        cute::gemm(atom, operand(input + origin(consumer * S::kBlocks + block), rows()), b,
-                   sums(cute::_, block * L::kPhases2 + phase));
+      for (int block = 0; block < S::kBlocks; ++block) {
+        const uint32_t start = input + origin(consumer * S::kBlocks + block);
+        auto&& sum = to(cute::_, block * kPhases + phase);
+        if constexpr (S::kTerms == 2) {
+          atom.accumulate_ =
+              s == 0 ? cute::SM90::GMMA::ScaleOut::Zero : cute::SM90::GMMA::ScaleOut::One;
+          cute::gemm(atom, operand(start + kLow, rows()), b, sum);
+          atom.accumulate_ = cute::SM90::GMMA::ScaleOut::One;
+          cute::gemm(atom, operand(start, rows()), operand(weight + kLowWeights, 8), sum);
+        }
+        cute::gemm(atom, operand(start, rows()), b, sum);
+      }
     }
     cute::warpgroup_commit_batch();
   }
@@ -471,15 +527,16 @@ CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t i
           const float x = to_float(from[int64_t(channel) * input.channel_stride +
                                         x0 * input.stride[0] + x1 * input.stride[1] +
                                         x2 * input.stride[2]]);
-          sum = fmaf(to_float(Round::round(x)),
-                     to_float(Round::round(to_float(weight(channel, k0, k1, k2)))), sum);
+          const float w = to_float(weight(channel, k0, k1, k2));
+          if constexpr (G::kProducts == 3) sum = fmaf(x, w, sum);
+          else sum = fmaf(to_float(Round::round(x)), to_float(Round::round(w)), sum);
         }
   return sum;
 }
 
 // The element of the packed weights with number `index`: its tap as weight(channel out, channel in,
-// k0, k1, k2) gives it. Order: group and tile of channels, stage of the depth, step, cell, channel,
-// element of the cell.
+// k0, k1, k2) gives it. Order: group and tile of channels, stage of the depth, step, term, cell,
+// channel, element of the cell.
 template <class G, class Steps, class F>
 CUTE_DEVICE typename G::Element pack_weights(Steps const& steps, int64_t index, int tiles,
                                              int stages, int channels_out, int channels_in,
@@ -488,8 +545,10 @@ CUTE_DEVICE typename G::Element pack_weights(Steps const& steps, int64_t index, 
   using L = ConvLayout<G>;
   const int v = int(index % S::kWidth), n = int(index / S::kWidth % G::kTileN);
   int64_t rest = index / (S::kWidth * G::kTileN);
-  const int cells = 2 * steps.first[L::kPhases], cell = steps.cell[rest % cells];
-  rest /= cells;
+  const int cell_of_step = int(rest % 2), term = int(rest / 2 % S::kTerms);
+  rest /= 2 * S::kTerms;
+  const int all = steps.first[L::kPhases], cell = steps.cell[2 * (rest % all) + cell_of_step];
+  rest /= all;
   const int stage = int(rest % stages), tile = int(rest / stages % tiles),
             group = int(rest / stages / tiles);
   const int k2 = cell % L::kKernel2, k1 = cell / L::kKernel2 % L::kKernel1,
@@ -499,8 +558,8 @@ CUTE_DEVICE typename G::Element pack_weights(Steps const& steps, int64_t index, 
             in = stage * S::kDepth + (G::kAlongX ? plane : plane * S::kWidth + v),
             along = G::kAlongX ? k2 * S::kWidth + v : k2;
   const bool inside = cell >= 0 && out < channels_out && in < channels_in && along < G::kKernelX;
-  return ConvElement<typename G::Element>::round(
-      inside ? to_float(weight(group, out, in, k0, k1, along)) : 0.0f);
+  return conv_term<typename G::Element>(
+      inside ? to_float(weight(group, out, in, k0, k1, along)) : 0.0f, term);
 }
 
 }  // namespace cutegen

@@ -14,6 +14,7 @@ struct {{geometry}} {
   using Input = {{input_type}};
   using Element = {{element}};
   static constexpr bool kTransposed = {{transposed}}, kAlongX = {{along}};
+  static constexpr int kProducts = {{products}};  // by the tensor cores, for one product
   static constexpr int kPlanes = {{planes}};    // of a stage
   static constexpr int kTileN = {{tile_n}};     // output channels
   static constexpr int kGroup = {{group}};      // steps of a stage of weights
@@ -48,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const int tiles = int((out_of_group + G::kTileN - 1) / G::kTileN),
             stages = int((in_of_group + {{engine}}::kDepth - 1) / {{engine}}::kDepth);
   const int64_t all = groups * tiles * stages * {{steps}}.first[{{engine}}::kPhases] *
-                      (2 * {{engine}}::kWidth * G::kTileN);
+                      (2 * {{engine}}::kTerms * {{engine}}::kWidth * G::kTileN);
   for (int64_t i = blockIdx.x * int64_t(256) + threadIdx.x; i < all; i += int64_t(256) * gridDim.x)
     reinterpret_cast<G::Element*>(packed)[i] = cutegen::pack_weights<G>(
         {{steps}}, i, tiles, stages, int(out_of_group), int(in_of_group),
@@ -123,7 +124,7 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
     auto y2_of = [&](int x) {
       return G::kTransposed ? tile.first[2] * {{stride2}} + x - {{padding2}} : tile.first[2] + x;
     };
-    if constexpr (G::kAlongX) conv.repair([&](int c, int x0, int x1, int x2) {
+    if constexpr (G::kAlongX || G::kProducts == 3) conv.repair([&](int c, int x0, int x1, int x2) {
       const int64_t out = tile.channels * G::kTileN + c;
       if (out >= out_of_group) return 0.0f;
       return cutegen::conv_once<G>(

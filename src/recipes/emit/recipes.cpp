@@ -174,7 +174,7 @@ Staged offer(const Task& task, RecipeMatch& match, Stages stages, bool hopper) {
   for (Stage& stage : staged.stages.list) {
     if (auto* product = std::get_if<Contraction>(&stage)) product->hopper = hopper;
     if (auto* fused = std::get_if<Fused>(&stage); fused && fused->window)
-      fused->window->wgmma = hopper && implicit_applies(task, *fused);
+      fused->window->wgmma = hopper ? implicit_products(task, *fused) : 0;
   }
   name_parameters(staged);
   match.recipe = name_of(staged.stages);

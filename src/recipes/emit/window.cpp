@@ -318,7 +318,7 @@ std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
 }  // namespace
 
 bool window_legal(const Fused& fused, const Json& params) {
-  if (multiplies(params)) return fused.window->wgmma && implicit_legal(fused, params);
+  if (multiplies(params)) return fused.window->wgmma > 0 && implicit_legal(fused, params);
   if (!may_tile(fused)) return true;
   const auto columns = params.at("columns").get<int64_t>();
   return columns == 0 || tall_of(fused, columns, params.at("rows").get<int64_t>(),
@@ -333,7 +333,7 @@ std::vector<RecipeParameter> window_parameters(const Fused& fused) {
   for (int64_t c : {4, 8, 16, 32})
     if (out_of_group(fused) > c / 2) channels.insert(channels.begin(), c);
   list.insert(list.begin(), {"channels", "output channels of a thread", channels});
-  if (!fused.window->wgmma) return list;
+  if (fused.window->wgmma == 0) return list;
   // What the tensor cores take comes first.
   std::vector<RecipeParameter> all = implicit_parameters(fused);
   all.push_back({"wgmma", "1: multiply on Hopper's tensor cores, in the task's math mode", {1, 0}});
@@ -347,7 +347,7 @@ Json window_safe(const Fused& fused) {
   for (int64_t c : {4, 8, 16})
     if (out_of_group(fused) > c / 2) channels = c;
   Json params{{"channels", channels}, {"pixels", 2}, {"threads", 128}};
-  if (fused.window->wgmma) {
+  if (fused.window->wgmma > 0) {
     params.update(implicit_safe(fused));
     params["wgmma"] = implicit_legal(fused, params) ? 1 : 0;
   }

@@ -22,7 +22,7 @@ constexpr int64_t kMostResults = 128;               // of a thread, in registers
 constexpr int64_t kMostCells = 16000;               // of a patch: wgmma counts them in 14 bits
 constexpr int64_t kMostPlaces = 2048;               // of the kernel, in all planes of a stage
 constexpr int64_t kMostPhases = 8;                  // along the last axis
-constexpr int64_t kWeightBytes = 8 << 10;           // of a stage of weights
+constexpr int64_t kWeightBytes = 8 << 10;           // of a stage of weights, for each term
 
 int64_t get(const Json& params, const char* name) {
   return params.at(name).get<int64_t>();
@@ -34,11 +34,13 @@ class Layout {
   Layout(const Fused& fused, const Json& params)
       : window_(fused.window->window),
         width_(16 / static_cast<int64_t>(size_of(fused.window->input.dtype))),
+        terms_(fused.window->wgmma == 3 ? 2 : 1),
         along_(get(params, "along") != 0),
         tile_{get(params, "deep"), get(params, "tall"), get(params, "wide")},
         params_(params) {}
 
   int64_t width() const { return width_; }  // elements of a cell
+  int64_t terms() const { return terms_; }  // of a number
   int64_t tile(size_t axis) const { return tile_[axis]; }
   int64_t stride(size_t axis) const { return padded(window_.stride, axis, 1); }
   int64_t padding(size_t axis) const { return padded(window_.padding, axis, 0); }
@@ -65,24 +67,28 @@ class Layout {
     const int64_t mine = blocks() / kConsumers, line = tile_[2] / across();
     return mine % line == 0 || line % mine == 0;
   }
-  int64_t results() const { return blocks() / kConsumers * phases(2) * get(params_, "tile_n") / 2; }
+  // Sums of a thread; numbers of two terms need partial sums besides.
+  int64_t results() const {
+    return blocks() / kConsumers * (phases(2) + terms_ - 1) * get(params_, "tile_n") / 2;
+  }
   int64_t shared() const {
     const int64_t tile_n = get(params_, "tile_n"), patches = get(params_, "patches"),
                   stages = get(params_, "stages");
     const int64_t rounded = ceil_div(cells(), kProducers) * kProducers;
     const int64_t line = blocks() / kConsumers * 64 * phases(2);
-    const int64_t bytes = 16 * patches * get(params_, "planes") * cells() +
-                          stages * group() * 32 * tile_n + kConsumers * 8 * (line + 4) * 4 +
-                          4 * rounded + (along_ ? rounded : 4) + 16 * (patches + stages) + 64;
+    const int64_t bytes = 16 * terms_ * patches * get(params_, "planes") * cells() +
+                          terms_ * stages * group() * 32 * tile_n +
+                          kConsumers * 8 * (line + 4) * 4 + 4 * rounded + (along_ ? rounded : 4) +
+                          16 * (patches + stages) + 64;
     return ceil_div(bytes, 128) * 128;
   }
-  // Steps of a stage of weights. Only a kernel that goes along the last axis repairs sums, so only
-  // there may steps be added that multiply by zero: the input may hold infinities.
+  // Steps of a stage of weights. Steps may be added that multiply by zero only where sums are
+  // repaired, since the input may hold infinities: along the last axis, and with two terms.
   int64_t group() const {
     const int64_t most = std::clamp<int64_t>(kWeightBytes / (32 * get(params_, "tile_n")), 1, 8);
     int64_t best = 1;
     for (int64_t group = 2; group <= most; ++group)
-      if (padded_steps(group) <= padded_steps(along_ ? best : 1)) best = group;
+      if (padded_steps(group) <= padded_steps(along_ || terms_ == 2 ? best : 1)) best = group;
     return best;
   }
 
@@ -117,7 +123,7 @@ class Layout {
   }
 
   const Window& window_;
-  int64_t width_;
+  int64_t width_, terms_;
   bool along_;
   int64_t tile_[3];
   const Json& params_;
@@ -214,6 +220,7 @@ class Writer {
     t["along"] = get(params_, "along") ? "true" : "false";
     for (const char* name : {"planes", "tile_n", "patches", "stages", "resident"})
       t[name] = params_.at(name).dump();
+    t["products"] = std::to_string(leaf_.wgmma);
     t["group"] = std::to_string(layout_.group());
     t["shared"] = std::to_string(layout_.shared());
     t["dilation0"] = std::to_string(padded(leaf_.window.dilation, 0, 1));
@@ -274,7 +281,7 @@ class Writer {
     part.symbols[label_("packed_size")] =
         fmt::format("({})*ceil_div({},{})*ceil_div({},{})*(({}*({})*({})*({})+{})/2)*{}", groups,
                     out, tile_n, in, layout_.depth(), get(params_, "planes"), kernel(0), kernel(1),
-                    across, phases * (2 * layout_.group() - 1), 8 * tile_n);
+                    across, phases * (2 * layout_.group() - 1), 8 * tile_n * layout_.terms());
     part.scratch.push_back({{"name", label_("packed")},
                             {"dtype", "f32"},
                             {"shape", Json::array({label_("packed_size")})}});
@@ -316,15 +323,15 @@ class Writer {
 
 }  // namespace
 
-bool implicit_applies(const Task& task, const Fused& fused) {
+int implicit_products(const Task& task, const Fused& fused) {
   const WindowLeaf& leaf = *fused.window;
   const Window& w = leaf.window;
-  if (w.pools() || leaf.input.dtype != leaf.weight.dtype) return false;
-  if (w.kind == WindowKind::transposed && w.stride.back() > kMostPhases) return false;
-  if (leaf.input.shape[1] == w.groups) return false;  // each channel for itself
-  const bool halves = leaf.input.dtype == DType::f16 || leaf.input.dtype == DType::bf16;
-  return halves || (leaf.input.dtype == DType::f32 &&
-                    (task.tf32_convolutions || task.math_mode == MathMode::tf32));
+  if (w.pools() || leaf.input.dtype != leaf.weight.dtype) return 0;
+  if (w.kind == WindowKind::transposed && w.stride.back() > kMostPhases) return 0;
+  if (leaf.input.shape[1] == w.groups) return 0;  // each channel for itself
+  if (leaf.input.dtype == DType::f16 || leaf.input.dtype == DType::bf16) return 1;
+  if (leaf.input.dtype != DType::f32) return 0;
+  return task.tf32_convolutions || task.math_mode == MathMode::tf32 ? 1 : 3;
 }
 
 Json implicit_safe(const Fused& fused) {
@@ -334,14 +341,15 @@ Json implicit_safe(const Fused& fused) {
   const bool along = may_go_along(fused) && 2 * channels_in(fused) <= width + 2;
   int64_t tile_n = 8;
   while (tile_n < out_of_group(fused) && tile_n < 128) tile_n *= 2;
-  while (tile_n * phases > 256 && tile_n > 16) tile_n /= 2;
+  const int64_t sums = phases + (leaf.wgmma == 3 ? 1 : 0);  // partial sums are as many as a phase's
+  while (tile_n * sums > 256 && tile_n > 16) tile_n /= 2;
   Json params{{"along", along ? 1 : 0},
               {"planes", planes_of(fused, along)},
               {"tile_n", tile_n},
               {"patches", 2},
               {"stages", 4},
               {"resident", 1}};
-  for (int64_t blocks = std::clamp<int64_t>(256 / (tile_n * phases), 1, 4); blocks >= 1;
+  for (int64_t blocks = std::clamp<int64_t>(256 / (tile_n * sums), 1, 4); blocks >= 1;
        blocks /= 2) {
     shape_tile(fused, kConsumers * blocks, params);
     for (int64_t planes = get(params, "planes"); planes >= 1; planes /= 2)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions on Hopper's tensor cores (cutegen/conv_wgmma.cuh), as part of the windows recipe.
 //
-// Contract: implicit_applies() says whether a stage may multiply by wgmma in the task's math mode:
-// float32 where convolutions are in tf32, as PyTorch ships; float16; bfloat16. A tile has `wide`
-// lines of 64 results or blocks of 8 x 8. implicit_legal() knows what fits shared memory and
-// registers.
+// Contract: implicit_products() says how many products by wgmma make one of a stage: 1 in float16,
+// in bfloat16 and where float32 convolutions are in tf32, as PyTorch ships; 3 in strict float32; 0
+// if wgmma does not fit. A tile has `wide` lines of 64 results or blocks of 8 x 8. implicit_legal()
+// knows what fits shared memory and registers. The other functions need the leaf's `wgmma` set.
 //
-// Example: if (implicit_applies(task, fused)) params = implicit_safe(fused);
+// Example: fused.window->wgmma = implicit_products(task, fused); params = implicit_safe(fused);
 #pragma once
 
 #include "recipes/emit/program_part.h"
@@ -14,7 +14,7 @@
 
 namespace cutegen::recipes {
 
-bool implicit_applies(const Task& task, const Fused& fused);
+int implicit_products(const Task& task, const Fused& fused);
 std::vector<RecipeParameter> implicit_parameters(const Fused& fused);
 Json implicit_safe(const Fused& fused);
 bool implicit_legal(const Fused& fused, const Json& params);

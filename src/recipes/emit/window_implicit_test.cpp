@@ -42,13 +42,29 @@ TEST(Implicit, Tf32ConvolutionsUseTheTensorCoresOfHopper) {
   EXPECT_EQ(plan.at("defines").at("KERNEL0"), 1);
 }
 
-TEST(Implicit, StrictFloat32AndOtherGpusUseTheCudaCores) {
-  for (const Case& c : {Case("conv_plain", false), Case("conv_plain", true, "sm_80")}) {
-    EXPECT_FALSE(c.match.safe.contains("wgmma"));
-    auto program = c.program();
-    ASSERT_TRUE(program) << program.error().text();
-    EXPECT_THAT(program->sources.begin()->second, Not(HasSubstr("conv_wgmma")));
-  }
+TEST(Implicit, StrictFloat32TakesThreeProducts) {
+  const Case strict("conv_plain", false);
+  EXPECT_EQ(strict.match.safe.at("wgmma"), 1);
+  auto program = strict.program();
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_THAT(program->sources.begin()->second, HasSubstr("kProducts = 3"));
+  auto shipped = Case("conv_plain").program();
+  ASSERT_TRUE(shipped) << shipped.error().text();
+  EXPECT_THAT(shipped->sources.begin()->second, HasSubstr("kProducts = 1"));
+}
+
+TEST(Implicit, PartialSumsLeaveRoomForSmallerTiles) {
+  const Json large{{"tile_n", 64}, {"tall", 8}, {"wide", 64}};  // 128 sums of a thread
+  EXPECT_TRUE(Case("conv_plain").program(large));
+  EXPECT_FALSE(Case("conv_plain", false).program(large));
+}
+
+TEST(Implicit, OtherGpusUseTheCudaCores) {
+  const Case c("conv_plain", true, "sm_80");
+  EXPECT_FALSE(c.match.safe.contains("wgmma"));
+  auto program = c.program();
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_THAT(program->sources.begin()->second, Not(HasSubstr("conv_wgmma")));
 }
 
 TEST(Implicit, DepthwiseConvolutionsKeepTheirTiles) {

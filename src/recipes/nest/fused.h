@@ -70,7 +70,7 @@ struct WindowLeaf {
   Window window;
   int inst = -1;
   Operand input, weight;
-  bool wgmma = false;  // Hopper's tensor cores may compute it
+  int wgmma = 0;  // how many products by Hopper's tensor cores make one; 0: they may not compute it
 };
 
 struct Fused {
