@@ -20,7 +20,8 @@
 //          else for (tile...) {
 //            conv.consume(input, steps, tile, storage);
 //            conv.repair([&](int channel, int x0, int x1, int x2) { return conv_once<G>(...); });
-//            conv.write(storage, [&](float sum, int channel, int x0, int x1, int x2) { ... });
+//            conv.write(storage, [&](int x0, int x1, int x2) { return place; },
+//                       [&](float sum, int channel, auto const& place) { ... });
 //          }
 #pragma once
 
@@ -330,13 +331,17 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Calls f(sum, channel, x0, x1, x2) for each result of a consumer: the channel from the tile's
+  // Calls f(sum, channel, place(x0, x1, x2)) for each result of a consumer: the channel from the tile's
   // first one on, and the place from the tile's first result on (along the last axis in results of
-  // all phases). Neighbouring threads have neighbouring places. All consumers must call it.
-  template <class F>
-  CUTE_DEVICE void write(Storage& storage, F&& f) const {
+  // all phases). A place serves several channels: what does not depend on the channel belongs there.
+  // Neighbouring threads have neighbouring places. All consumers must call it.
+  template <class P, class F>
+  CUTE_DEVICE void write(Storage& storage, P&& place, F&& f) const {
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     float* shared = storage.results[consumer];
+    constexpr int kAll = S::kLine * S::kLines, kAcross = kAll % 128 == 0 ? 128 : 64;
+    constexpr int kRows = 128 / kAcross;  // channels that the threads write at a time
+    const int row = thread / kAcross;
     CUTE_UNROLL
     for (int slice = 0; slice < G::kTileN / 8; ++slice) {
       sync(consumer);
@@ -346,18 +351,15 @@ struct Conv : ConvShape<G> {
         for (int i = 0; i < 4; ++i) shared[staged(sum, i, thread)] = sums(4 * slice + i, sum);
       }
       sync(consumer);
-      constexpr int kAll = S::kLine * S::kLines, kEach = 8 * kAll / 128;  // results of a thread
-      float values[kEach];  // read together: f() may branch
       CUTE_UNROLL
-      for (int i = 0; i < kEach; ++i) {
-        const int e = i * 128 + thread;
-        values[i] = shared[e / kAll * S::kPitch + e % kAll];
-      }
-      CUTE_UNROLL
-      for (int i = 0; i < kEach; ++i) {
-        const int e = i * 128 + thread;
-        call([&](int channel, int x0, int x1, int x2) { f(values[i], channel, x0, x1, x2); },
-             e % kAll, slice * 8 + e / kAll);
+      for (int first = 0; first < kAll; first += kAcross) {
+        const int e = first + thread % kAcross;
+        float values[8 / kRows];  // read together: f() may branch
+        CUTE_UNROLL
+        for (int i = 0; i < 8 / kRows; ++i) values[i] = shared[(i * kRows + row) * S::kPitch + e];
+        auto const at = call([&](int, int x0, int x1, int x2) { return place(x0, x1, x2); }, e, 0);
+        CUTE_UNROLL
+        for (int i = 0; i < 8 / kRows; ++i) f(values[i], slice * 8 + i * kRows + row, at);
       }
     }
   }

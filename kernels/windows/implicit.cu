@@ -135,13 +135,20 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
                               k2 * weight2];
           });
     });
-    conv.write(storage, [&](float window, int c, int x0, int x1, int x2) {
-      const int in_group = tile.channels * G::kTileN + c;
-      const int y0 = y0_of(x0), y1 = y1_of(x1), y2 = y2_of(x2);
-      if (in_group >= int(out_of_group) || unsigned(y0) >= unsigned(out0) ||
-          unsigned(y1) >= unsigned(out1) || unsigned(y2) >= unsigned(out2))
-        return;
-      const int64_t channel = group * out_of_group + in_group, p0 = y0, p1 = y1, p2 = y2;
+    // Where the tile's first channel of a place lies in each tensor.
+    struct Place {
+      bool inside;
+      int64_t {{offsets}};
+    };
+    const int left = int(out_of_group) - tile.channels * G::kTileN;  // channels
+    const int64_t channel0 = group * out_of_group + tile.channels * G::kTileN;
+    auto place = [&](int x0, int x1, int x2) {
+      const int64_t p0 = y0_of(x0), p1 = y1_of(x1), p2 = y2_of(x2);
+      return Place{unsigned(p0) < unsigned(out0) && unsigned(p1) < unsigned(out1) &&
+                       unsigned(p2) < unsigned(out2){{places}}};
+    };
+    conv.write(storage, place, [&](float window, int c, Place const& at) {
+      if (c >= left || !at.inside) return;
 {{finish}}
     });
   }

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "base/text.h"
@@ -156,11 +159,16 @@ int64_t planes_of(const Fused& fused, bool along) {
   return ceil_div(channels_in(fused), width) <= 2 ? 2 : 4;
 }
 
-// Tiles of `blocks` blocks of 64 results: lines of 64 if the image is wide, else blocks of 8 x 8.
-void shape_tile(const Fused& fused, int64_t blocks, Json& params) {
+// Whether tiles should have lines of 64 results rather than blocks of 8 x 8.
+bool likes_lines(const Fused& fused) {
+  const int64_t x = results_along(fused, 2), y = results_along(fused, 1);
+  return y < 4 || x % 64 == 0 || x % 64 > 40 || x > 320;
+}
+
+// Tiles of `blocks` blocks of 64 results: lines of 64, or blocks of 8 x 8.
+void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
   const int64_t x = results_along(fused, 2), y = results_along(fused, 1),
                 z = results_along(fused, 0);
-  const bool wide = y < 4 || x % 64 == 0 || x % 64 > 40 || x > 320;
   const int64_t deep = z >= 2 && blocks >= 4 ? 2 : 1;
   blocks /= deep;
   params["deep"] = deep;
@@ -187,10 +195,15 @@ class Writer {
     ProgramPart part;
     part.hopper = true;
     part.file = label_("kernel") + ".cu";
-    Tail tail(fused_);
+    Tail tail(fused_, Tail::By::place);
     auto t = names();
     t["compute"] = tail.compute();
     t["finish"] = indent(tail.finish(), 6);
+    for (const auto& [word, value] : tail.offsets()) {
+      t["offsets"] += ", " + word;
+      t["places"] += ",\n                   " + value;
+    }
+    t["offsets"].erase(0, 2);
     Json args = Json::array();
     t["params"] = tail.declare(args);
     args.push_back({{"tensor", label_("packed")}});
@@ -321,6 +334,27 @@ class Writer {
   Layout layout_;
 };
 
+// The output channels of a tile, at most `most`: as few tiles as possible, as small as possible.
+// The sizes are those that CuTe has an instruction for.
+int64_t channels_of_tile(int64_t channels, int64_t most) {
+  constexpr std::array<int64_t, 6> kSizes{8, 16, 32, 64, 96, 128};
+  const int64_t largest = *std::prev(std::upper_bound(kSizes.begin(), kSizes.end(), most));
+  return *std::lower_bound(kSizes.begin(), kSizes.end(),
+                           ceil_div(channels, ceil_div(channels, largest)));
+}
+
+// The parameters with as many planes and patches as fit.
+std::optional<Json> with_stages(const Fused& fused, Json params) {
+  const bool along = get(params, "along") != 0;
+  for (int64_t planes = get(params, "planes"); planes >= 1; planes /= 2)
+    for (int64_t patches : {3, 2}) {
+      params["patches"] = patches;
+      if (!along) params["planes"] = planes;
+      if (implicit_legal(fused, params)) return params;
+    }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int implicit_products(const Task& task, const Fused& fused) {
@@ -339,27 +373,21 @@ Json implicit_safe(const Fused& fused) {
   const int64_t phases = leaf.window.kind == WindowKind::transposed ? leaf.window.stride.back() : 1;
   const int64_t width = 16 / static_cast<int64_t>(size_of(leaf.input.dtype));
   const bool along = may_go_along(fused) && 2 * channels_in(fused) <= width + 2;
-  int64_t tile_n = 8;
-  while (tile_n < out_of_group(fused) && tile_n < 128) tile_n *= 2;
-  const int64_t sums = phases + (leaf.wgmma == 3 ? 1 : 0);  // partial sums are as many as a phase's
-  while (tile_n * sums > 256 && tile_n > 16) tile_n /= 2;
+  // Partial sums of three products are as many as the sums of one phase.
+  const int64_t sums = phases + (leaf.wgmma == 3 ? 1 : 0);
+  const int64_t tile_n = channels_of_tile(out_of_group(fused), std::max<int64_t>(256 / sums, 16));
   Json params{{"along", along ? 1 : 0},
               {"planes", planes_of(fused, along)},
               {"tile_n", tile_n},
               {"patches", 2},
               {"stages", 4},
               {"resident", 1}};
-  for (int64_t blocks = std::clamp<int64_t>(256 / (tile_n * sums), 1, 4); blocks >= 1;
-       blocks /= 2) {
-    shape_tile(fused, kConsumers * blocks, params);
-    for (int64_t planes = get(params, "planes"); planes >= 1; planes /= 2)
-      for (int64_t patches : {3, 2}) {
-        Json fewer = params;
-        fewer["patches"] = patches;
-        if (!along) fewer["planes"] = planes;
-        if (implicit_legal(fused, fewer)) return fewer;
-      }
-  }
+  for (const bool lines : {likes_lines(fused), !likes_lines(fused)})
+    for (const int64_t blocks : {4, 2, 1}) {
+      if (blocks > 1 && blocks * tile_n * sums > 256) continue;
+      shape_tile(fused, kConsumers * blocks, lines, params);
+      if (auto fits = with_stages(fused, params)) return *fits;
+    }
   return params;
 }
 
@@ -380,7 +408,7 @@ std::vector<RecipeParameter> implicit_parameters(const Fused& fused) {
   const Json safe = implicit_safe(fused);
   const int64_t planes = get(safe, "planes"), tall = get(safe, "tall"), wide = get(safe, "wide");
   return {
-      {"tile_n", "output channels of a tile", {128, 64, 32, 16, 8}},
+      {"tile_n", "output channels of a tile", {get(safe, "tile_n"), 128, 64, 32, 16, 8}},
       {"wide", "results of a tile along the last axis", {wide, wide * 2, 64, 16, 8}},
       {"tall", "results of a tile along the axis before", {tall, tall * 2, 1, 2, 4, 8, 16}},
       {"deep", "results of a tile along the axis before that", {1, 2, 4}},

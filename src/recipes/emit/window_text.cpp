@@ -116,8 +116,9 @@ std::string add_numbers(Json& args, const Numbers& numbers) {
   return text;
 }
 
-Tail::Tail(const Fused& fused) : fused_(fused), leaf_(*fused.window), code_(fused) {
-  for (const char* word : {"window", "n", "channel", "p0", "p1", "p2", "sums", "pixels"})
+Tail::Tail(const Fused& fused, By by) : fused_(fused), leaf_(*fused.window), code_(fused), by_(by) {
+  for (const char* word : {"window", "n", "channel", "channel0", "p0", "p1", "p2", "sums", "pixels",
+                           "at", "c", "left"})
     (void)code_.word(word);
   for (const FusedOutput& output : fused.outputs) results_.push_back(output.inst);
   for (int inst : code_.needed(results_, [](const Inst&) { return true; }))
@@ -181,16 +182,23 @@ std::string Tail::declare(Json& args) const {
 
 // The element of an operand at the current place of the nest.
 std::string Tail::element(const Operand& o, const std::string& word) {
-  std::vector<std::string> terms;
+  std::vector<std::string> terms, channels;
   for (size_t i = 0; i < o.axes.size(); ++i) {
     if (o.axes[i] < 0) continue;
     const auto axis = static_cast<size_t>(o.axes[i]);
     const std::string place = axis == 0   ? "n"
-                              : axis == 1 ? "channel"
+                              : axis == 1 ? by_ == By::place ? "channel0" : "channel"
                                           : fmt::format("p{}", axis + 1 - leaf_.window.rank());
     const std::string stride = code_.word(fmt::format("{}_s{}", word, i));
     numbers_.emplace_back(stride, stride_text(fused_, o, i));
     terms.push_back(fmt::format("{} * {}", place, stride));
+    if (axis == 1) channels.push_back(fmt::format("c * {}", stride));
+  }
+  if (by_ == By::place && !terms.empty()) {
+    const std::string offset = code_.word("at_" + word);
+    offsets_.emplace_back(offset, join(terms, " + "));
+    channels.insert(channels.begin(), "at." + offset);
+    return fmt::format("{}[{}]", name(o), join(channels, " + "));
   }
   return fmt::format("{}[{}]", name(o), terms.empty() ? "0" : join(terms, " + "));
 }

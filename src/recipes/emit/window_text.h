@@ -3,7 +3,9 @@
 //
 // Contract: geometry() lists the numbers of the input, the result and the weights, for three axes:
 // missing ones come first and have size 1. Tail writes the device function `compute` for one
-// element and the statements that call it at the place (n, channel, p0, p1, p2) with `window`.
+// element and the statements that call it at the place (n, channel, p0, p1, p2) with `window`. Many
+// channels of a place share what `at`, a Place, holds: then the statements read element `c` of
+// them.
 //
 // Example: Tail tail(fused); tail.compute(); tail.finish(); tail.numbers()
 #pragma once
@@ -38,12 +40,15 @@ std::string add_numbers(Json& args, const Numbers& numbers);
 // Writes what follows the window, element by element, and the tensors of the kernel.
 class Tail {
  public:
-  explicit Tail(const Fused& fused);
+  enum class By { element, place };
+  explicit Tail(const Fused& fused, By by = By::element);
   // The strides that finish() reads its operands by.
   const Numbers& numbers() const { return numbers_; }
   // Writes the device function for one element: from the window's result to the outputs.
   std::string compute();
   std::string finish();
+  // By place, after finish(): the members of Place, and their values for the channel `channel0`.
+  const Numbers& offsets() const { return offsets_; }
   // Declares every tensor once: the window's operands, other inputs, outputs.
   std::string declare(Json& args) const;
 
@@ -58,8 +63,9 @@ class Tail {
   const Fused& fused_;
   const WindowLeaf& leaf_;
   Code code_;
+  By by_;
   std::vector<int> results_, leaves_;
-  Numbers numbers_;
+  Numbers numbers_, offsets_;
 };
 
 }  // namespace cutegen::recipes
