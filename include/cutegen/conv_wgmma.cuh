@@ -10,8 +10,12 @@
 // a product is low * high + high * low + high * high. Tensor cores cut sums off instead of rounding
 // them, so each stage of weights starts from zero, and ordinary additions collect the stages.
 //
+// Where lines of the input are aligned (kAligned) and a patch has their neighbours next to one another,
+// producers read runs of four; else they read single elements.
+//
 // G gives, besides what conv_layout.cuh asks for: Input (type in memory), Element (float: tf32;
-// half_t, bfloat16_t), kProducts (1; floats: 1 or 3), kTileN, kPatches and kWeights (stages),
+// half_t, bfloat16_t), kProducts (1; floats: 1 or 3), kAligned (lines, channels and images of the input
+// begin at multiples of 4 elements, and lines have a multiple of 4), kTileN, kPatches and kWeights (stages),
 // kResident (CTAs of an SM), kKernelX and kDilationX (of the last axis). pack_weights() writes the
 // weights in the order of the steps.
 //
@@ -62,11 +66,12 @@ struct ConvElement<float> {
   static CUTE_DEVICE float round(float x) { return tf32_nearest(x); }
 };
 
-// The high (0) or low (1) term of a number.
+// The high (0) or low (1) term of a number; halves have one. A NaN stays one in at least one term.
 template <class Element>
 CUTE_DEVICE Element conv_term(float x, int term) {
-  const Element high = ConvElement<Element>::round(x);
-  return term == 0 ? high : ConvElement<Element>::round(x - to_float(high));
+  if constexpr (cute::is_same_v<Element, float>)
+    return tf32_operand(term == 0 ? x : x - tf32_high(x));
+  else return Element(x);
 }
 
 template <class G>
@@ -93,6 +98,13 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
   static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // of a number
   static constexpr int kStep = 8 * G::kTileN * kTerms;      // floats of a step's weights
+  // Runs of neighbours that a line of a patch touches, the first from kSkew elements before it on.
+  static constexpr ConvAxis kLast = G::axis(2);
+  static constexpr bool kRuns = G::kAligned && !G::kAlongX && G::tile(2) % 4 == 0 &&
+                                (kLast.transposed || kLast.stride == 1);
+  static constexpr int kStart =
+      kLast.transposed ? kLast.padding / kLast.stride - kLast.reach() : -kLast.padding;
+  static constexpr int kSkew = (kStart % 4 + 4) % 4, kRunsOfLine = (kSkew + L::kSize2 + 3) / 4;
   static_assert(kTerms == 1 || (sizeof(Element) == 4 && kResults + kBlocks * G::kTileN / 2 <= 128));
 
   struct alignas(128) Storage {
@@ -106,7 +118,22 @@ struct ConvShape : ConvLayout<G> {
   };
 };
 
-// Loads patches. All threads of the producers take part, each with its own cells.
+// The first channel of a tile's group.
+template <class Input>
+CUTE_DEVICE Input const* conv_group(ConvInput<Input> const& input, ConvTile const& tile) {
+  return input.data + tile.image * input.image_stride +
+         int64_t(tile.group) * input.channels * input.channel_stride;
+}
+
+// The input along axis i at place x of a class's box.
+template <class G>
+CUTE_DEVICE int conv_input(ConvTile const& tile, int i, int x, int cls) {
+  const ConvAxis axis = G::axis(i);
+  return axis.transposed ? tile.first[i] + x - axis.reach()
+                         : (tile.first[i] + x) * axis.stride + axis.remainder(cls) - axis.padding;
+}
+
+// Loads patches by single elements. All threads of the producers take part, each with its own cells.
 template <class G>
 class ConvLoader {
   using S = ConvShape<G>;
@@ -120,9 +147,7 @@ class ConvLoader {
  public:
   CUTE_DEVICE ConvLoader(ConvInput<Input> const& input, ConvTile const& tile, int thread,
                          typename S::Storage& storage)
-      : input_(input), thread_(thread), storage_(storage) {
-    from_ = input.data + tile.image * input.image_stride +
-            int64_t(tile.group) * input.channels * input.channel_stride;
+      : input_(input), from_(conv_group(input, tile)), thread_(thread), storage_(storage) {
     for (int i = 0; i < kEach; ++i) place(tile, i * S::kProducers + thread);
   }
 
@@ -160,11 +185,7 @@ class ConvLoader {
     bool inside = cell < L::kCells;
     CUTE_UNROLL
     for (int i = 0; i < 3; ++i) {
-      constexpr auto axis = [](int j) { return G::axis(j); };
-      const int input = axis(i).transposed
-                            ? tile.first[i] + x[i] - axis(i).reach()
-                            : (tile.first[i] + x[i]) * axis(i).stride + axis(i).remainder(cls[i]) -
-                                  axis(i).padding;
+      const int input = conv_input<G>(tile, i, x[i], cls[i]);
       offset += input * input_.stride[i];
       if (!G::kAlongX || i < 2) inside &= unsigned(input) < unsigned(input_.size[i]);
       else storage_.inside[cell] = inside ? elements(input) : 0;
@@ -212,6 +233,98 @@ class ConvLoader {
         for (int v = 0; v < S::kWidth; ++v)
           pack.element[v] = conv_term<typename S::Element>(to_float(values[i][v]), term);
         *reinterpret_cast<decltype(pack)*>(&to[term][plane][cell]) = pack;
+      }
+    }
+  }
+
+  ConvInput<Input> const& input_;
+  Input const* from_;
+  int thread_;
+  typename S::Storage& storage_;
+};
+
+// Loads patches by runs of four neighbours of a line, for all channels of a cell: so a thread has four
+// whole cells. All threads of the producers share the runs of all planes.
+template <class G>
+class ConvRuns {
+  using S = ConvShape<G>;
+  using L = ConvLayout<G>;
+  using Input = typename S::Input;
+  using Run = Pack<Input, 4>;
+  static constexpr int kLines = L::kClasses0 * L::kClasses1 * L::kSize0 * L::kSize1;  // of a plane
+  static constexpr int kRuns = kLines * S::kRunsOfLine, kAll = G::kPlanes * kRuns;
+  static constexpr int kRounds = (kAll + S::kProducers - 1) / S::kProducers;
+  static constexpr int kAhead = 2;  // rounds that are read ahead
+
+ public:
+  CUTE_DEVICE ConvRuns(ConvInput<Input> const& input, ConvTile const& tile, int thread,
+                       typename S::Storage& storage)
+      : input_(input), from_(conv_group(input, tile)), thread_(thread), storage_(storage) {
+    sync();  // the tile before has been read
+    for (int run = thread; run < kRuns; run += S::kProducers) storage.place[run] = place(tile, run);
+    sync();
+  }
+
+  // Loads the channels from `first` on into one stage.
+  template <class Wait>
+  CUTE_DEVICE void stage(int first, uint4 (&to)[S::kTerms][G::kPlanes][L::kCells], Wait&& wait) {
+    Run runs[kAhead + 1][S::kWidth];
+    CUTE_UNROLL
+    for (int round = 0; round < kAhead; ++round) fetch(first, round, runs[round]);
+    wait();
+    for (int begin = 0; begin < kRounds; begin += kAhead + 1) {
+      CUTE_UNROLL
+      for (int i = 0; i < kAhead + 1; ++i) {
+        fetch(first, begin + i + kAhead, runs[(i + kAhead) % (kAhead + 1)]);
+        put(to, begin + i, runs[i]);
+      }
+    }
+  }
+
+ private:
+  static CUTE_DEVICE void sync() { asm volatile("bar.sync 3, %0;" ::"n"(S::kProducers) : "memory"); }
+
+  // Where a run begins in its channel; -1: outside. Runs lie inside or outside as a whole.
+  CUTE_DEVICE int place(ConvTile const& tile, int run) const {
+    const int line = run / S::kRunsOfLine, box = line / (L::kSize0 * L::kSize1);
+    const int x0 = line / L::kSize1 % L::kSize0, x1 = line % L::kSize1;
+    const int i0 = conv_input<G>(tile, 0, x0, box / L::kClasses1),
+              i1 = conv_input<G>(tile, 1, x1, box % L::kClasses1),
+              i2 = conv_input<G>(tile, 2, run % S::kRunsOfLine * 4 - S::kSkew, 0);
+    const bool inside = unsigned(i0) < unsigned(input_.size[0]) &&
+                        unsigned(i1) < unsigned(input_.size[1]) &&
+                        unsigned(i2) < unsigned(input_.size[2]);
+    return inside ? i0 * input_.stride[0] + i1 * input_.stride[1] + i2 : -1;
+  }
+
+  CUTE_DEVICE void fetch(int first, int round, Run (&to)[S::kWidth]) const {
+    const int at = round * S::kProducers + thread_;
+    const int offset = at < kAll ? storage_.place[at % kRuns] : -1;
+    const int channel = first + at / kRuns * S::kWidth;
+    const int left = offset < 0 ? 0 : input_.channels - channel;
+    Input const* from = from_ + int64_t(channel) * input_.channel_stride + offset;
+    CUTE_UNROLL
+    for (int v = 0; v < S::kWidth; ++v) {
+      to[v] = Run{};
+      if (v < left) to[v] = *reinterpret_cast<Run const*>(from + v * int64_t(input_.channel_stride));
+    }
+  }
+
+  CUTE_DEVICE void put(uint4 (&to)[S::kTerms][G::kPlanes][L::kCells], int round,
+                       Run const (&runs)[S::kWidth]) const {
+    const int at = round * S::kProducers + thread_, run = at % kRuns;
+    if (at >= kAll) return;
+    const int x = run % S::kRunsOfLine * 4 - S::kSkew, line = run / S::kRunsOfLine * L::kSize2;
+    CUTE_UNROLL
+    for (int e = 0; e < 4; ++e) {
+      CUTE_UNROLL
+      for (int term = 0; term < S::kTerms; ++term) {
+        Pack<typename S::Element, S::kWidth> cell;
+        CUTE_UNROLL
+        for (int v = 0; v < S::kWidth; ++v)
+          cell.element[v] = conv_term<typename S::Element>(to_float(runs[v].element[e]), term);
+        if (unsigned(x + e) < unsigned(L::kSize2))
+          *reinterpret_cast<decltype(cell)*>(&to[term][at / kRuns][line + x + e]) = cell;
       }
     }
   }
@@ -390,7 +503,8 @@ struct Conv : ConvShape<G> {
 
   CUTE_DEVICE void load(ConvInput<typename S::Input> const& input, ConvTile const& tile, int stages,
                         Storage& storage) {
-    ConvLoader<G> loader(input, tile, threadIdx.x - S::kFirstProducer, storage);
+    using Loader = cute::conditional_t<S::kRuns, ConvRuns<G>, ConvLoader<G>>;
+    Loader loader(input, tile, threadIdx.x - S::kFirstProducer, storage);
     for (int stage = 0; stage < stages; ++stage) {
       loader.stage(stage * S::kDepth, storage.patch[patch_], [&] {
         cute::wait_barrier(storage.patch_empty[patch_], patch_phase_ ^ 1);
@@ -501,6 +615,14 @@ struct Conv : ConvShape<G> {
 
   int patch_ = 0, patch_phase_ = 0, weight_ = 0, weight_phase_ = 0;  // in the rings
 };
+
+// Channel c of a place that begins at `offset`. A channel has less than 4 GiB.
+template <class T>
+CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t stride) {
+  using Byte = cute::conditional_t<cute::is_const_v<T>, char const, char>;
+  return *reinterpret_cast<T*>(reinterpret_cast<Byte*>(data + offset) +
+                               uint64_t(unsigned(c)) * unsigned(stride * int(sizeof(T))));
+}
 
 // One result, in float on the CUDA cores: of the place y in an image. weight(channel in, k0, k1, k2).
 template <class G, class F>

@@ -15,6 +15,7 @@ struct {{geometry}} {
   using Element = {{element}};
   static constexpr bool kTransposed = {{transposed}}, kAlongX = {{along}};
   static constexpr int kProducts = {{products}};  // by the tensor cores, for one product
+  static constexpr bool kAligned = MISALIGNED{{suffix}} == 0;
   static constexpr int kPlanes = {{planes}};    // of a stage
   static constexpr int kTileN = {{tile_n}};     // output channels
   static constexpr int kGroup = {{group}};      // steps of a stage of weights

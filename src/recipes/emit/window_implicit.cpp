@@ -204,6 +204,7 @@ class Writer {
       t["places"] += ",\n                   " + value;
     }
     t["offsets"].erase(0, 2);
+    for (const std::string& demand : tail.requirements()) part.requirements.push_back(demand);
     Json args = Json::array();
     t["params"] = tail.declare(args);
     args.push_back({{"tensor", label_("packed")}});
@@ -271,6 +272,16 @@ class Writer {
             {"all_tiles", label_("all_tiles")}};
   }
 
+  // 0 if runs of four neighbours are aligned in the input, as a plan expression.
+  std::string misaligned() const {
+    const Operand& in = leaf_.input;
+    const size_t last = leaf_.window.rank() + 1;
+    std::string sum = fmt::format("max({0},1)-min({0},1)+({1})%4", stride_text(fused_, in, last),
+                                  size_text(fused_, in, last));
+    for (size_t i = 0; i < last; ++i) sum += fmt::format("+({})%4", stride_text(fused_, in, i));
+    return sum;
+  }
+
   void plan(ProgramPart& part, const Json& args) const {
     const std::string in = in_of_group_text(fused_), out = out_of_group_text(fused_),
                       groups = groups_text(fused_), batches = size_text(fused_, leaf_.input, 0);
@@ -283,6 +294,7 @@ class Writer {
       part.requirements.push_back(
           fmt::format("{} <= {}", kernel(i), padded(leaf_.window.kernel, i, 1)));
     }
+    part.defines[label_("MISALIGNED")] = misaligned();
     const int64_t tile_n = get(params_, "tile_n");
     part.symbols[label_("all_tiles")] = fmt::format(
         "{}*{}*{}*{}*({})*ceil_div({},{})*({})", label_("tiles0"), label_("tiles1"),

@@ -182,7 +182,8 @@ std::string Tail::declare(Json& args) const {
 
 // The element of an operand at the current place of the nest.
 std::string Tail::element(const Operand& o, const std::string& word) {
-  std::vector<std::string> terms, channels;
+  std::vector<std::string> terms;
+  std::string channel;
   for (size_t i = 0; i < o.axes.size(); ++i) {
     if (o.axes[i] < 0) continue;
     const auto axis = static_cast<size_t>(o.axes[i]);
@@ -192,13 +193,16 @@ std::string Tail::element(const Operand& o, const std::string& word) {
     const std::string stride = code_.word(fmt::format("{}_s{}", word, i));
     numbers_.emplace_back(stride, stride_text(fused_, o, i));
     terms.push_back(fmt::format("{} * {}", place, stride));
-    if (axis == 1) channels.push_back(fmt::format("c * {}", stride));
+    if (axis != 1) continue;
+    channel = stride;
+    if (by_ == By::place)
+      requirements_.push_back(fmt::format("{} <= 1000000000", stride_text(fused_, o, i)));
   }
   if (by_ == By::place && !terms.empty()) {
     const std::string offset = code_.word("at_" + word);
     offsets_.emplace_back(offset, join(terms, " + "));
-    channels.insert(channels.begin(), "at." + offset);
-    return fmt::format("{}[{}]", name(o), join(channels, " + "));
+    if (channel.empty()) return fmt::format("{}[at.{}]", name(o), offset);
+    return fmt::format("cutegen::conv_channel({}, at.{}, c, {})", name(o), offset, channel);
   }
   return fmt::format("{}[{}]", name(o), terms.empty() ? "0" : join(terms, " + "));
 }

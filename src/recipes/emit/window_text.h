@@ -49,6 +49,8 @@ class Tail {
   std::string finish();
   // By place, after finish(): the members of Place, and their values for the channel `channel0`.
   const Numbers& offsets() const { return offsets_; }
+  // What the plan must require of the operands' strides.
+  const std::vector<std::string>& requirements() const { return requirements_; }
   // Declares every tensor once: the window's operands, other inputs, outputs.
   std::string declare(Json& args) const;
 
@@ -66,6 +68,7 @@ class Tail {
   By by_;
   std::vector<int> results_, leaves_;
   Numbers numbers_, offsets_;
+  std::vector<std::string> requirements_;
 };
 
 }  // namespace cutegen::recipes
