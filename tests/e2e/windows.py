@@ -28,16 +28,17 @@ def get_init_inputs():
 
 
 class Windows(harness.Case):
-    def check(self, window, shape, result="self.window(x)", device="sim:h200", sizes=""):
+    def check(self, window, shape, result="self.window(x)", device="sim:h200", sizes="",
+              options=()):
         """Returns the plan of the first program, which has to be correct."""
         text = TASK.format(window=window, shape=shape, result=result)
         text = text.replace("\n\n\nclass", "\n" + sizes + "\n\nclass", 1)
-        self.optimize(self.write("window.py", text), device)
+        self.optimize(self.write("window.py", text), device, options)
         return json.loads((self.folder / "best/plan.json").read_text())
 
-    def optimize(self, task, device="sim:h200"):
+    def optimize(self, task, device="sim:h200", options=()):
         done = self.cutegen("optimize", task, "--model", "builtin", "--device", device,
-                            "--evaluations", 1, "--out", "best",
+                            "--evaluations", 1, "--out", "best", *options,
                             timeout=300)
         self.assert_code(done, 0)
         self.assertIn("correct on", done.out)
@@ -110,6 +111,13 @@ class Windows(harness.Case):
         plan = self.check("ConvTranspose2d(channels, 24, 4, stride=3, padding=1, output_padding=1)",
                           "2, channels, 9, 40", sizes="channels = 20")
         self.assertEqual(plan["arch"], ["sm_90a"])
+
+    def test_tensor_cores_in_strict_float32(self):
+        # Lines of 36 are aligned, so producers read runs; then single elements along the kernel.
+        plan = self.check("Conv2d(12, 20, 3, padding=1)", "1, 12, 10, 36",
+                          options=("--math-mode", "fp32"))
+        self.assertEqual([step["kernel"] for step in plan["steps"]], ["pack", "window"])
+        self.check("Conv1d(3, 8, 5, stride=2)", "2, 3, 301", options=("--math-mode", "fp32"))
 
     def test_stages(self):
         self.check("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=1)")
