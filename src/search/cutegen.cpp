@@ -56,14 +56,29 @@ Action compare(const Kept& now, const Kept& best, size_t line, double min_gain) 
 
 }  // namespace
 
-void CutegenStrategy::on_task(const Json& data) {
+void CutegenStrategy::read_task(const Json& data) {
   if (auto task = data.find("task"); task != data.end() && task->is_object())
     workload_ = text_at(*task, "workload");
   // The simulator counts while it times, so a profile is free. On a GPU, it is a separate run.
   const auto device = DeviceName::parse(text_at(data, "device"));
   profile_is_free_ = device && !device->is_gpu();
+}
+
+void CutegenStrategy::on_task(const Json& data) {
+  read_task(data);
   if (agents_.planner && agents_.start == Start::scratch) return ask_for(Wanted::plan);
   begin_lines({});
+}
+
+// The first line goes on from the source kernel; the others write their own first programs.
+void CutegenStrategy::on_source(const Json& task, const Candidate& source, const Verdict& verdict) {
+  read_task(task);
+  best_ =
+      Kept{source.id, verdict.timing, structure_of(source.program), verdict.profile.has_value()};
+  lines_.begin(settings_, {}, workload_);
+  line().best = best_;
+  charge_line();
+  decide();
 }
 
 void CutegenStrategy::begin_lines(const std::vector<std::string>& approaches) {

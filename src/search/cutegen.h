@@ -27,12 +27,14 @@ class CutegenStrategy final : public Machine {
 
  private:
   void on_task(const Json& data) override;
+  void on_source(const Json& task, const Candidate& source, const Verdict& verdict) override;
   void on_answer(const Proposed& answer) override;
   void on_verdict(const std::string& candidate, const Verdict& verdict) override;
   void on_set_aside(const std::string& candidate, const std::string& why) override;
   void on_accepted(const std::string&) override { decide(); }
   void on_rejected(const std::string&) override { after_rejection(); }
 
+  void read_task(const Json& data);
   void begin_lines(const std::vector<std::string>& approaches);
   void charge_line();
   void on_unusable(const std::string& reason);

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "base/units.h"
+#include "core/device_name.h"
 #include "gpu/spec.h"
 
 namespace cutegen::search {
@@ -102,7 +104,7 @@ void Machine::apply(const Event& event) {
     reachable_ns_ = number_at(event.data, "reachable_ns");
     roofline_ns_ = number_at(event.data, "roofline_ns");
     memory_bound_ = text_at(event.data, "floor_bound_by") == to_string(RooflineBound::memory);
-    on_task(event.data);
+    begin(event.data);
   } else if (event.type == EventType::resumed) {
     issued_ = false;
   } else if (event.type == EventType::answered && awaits<Ask>(event)) {
@@ -112,9 +114,9 @@ void Machine::apply(const Event& event) {
   } else if (event.type == EventType::evaluated && awaits<Ask>(event)) {
     draft_evaluated(event.data);
   } else if (event.type == EventType::accepted && awaits<Accept>(event)) {
-    on_accepted(text_at(event.data, "candidate"));
+    source_ ? source_decided() : on_accepted(text_at(event.data, "candidate"));
   } else if (event.type == EventType::rejected && awaits<Reject>(event)) {
-    on_rejected(text_at(event.data, "candidate"));
+    source_ ? source_decided() : on_rejected(text_at(event.data, "candidate"));
   } else if (event.type == EventType::finished && awaits<Finish>(event)) {
     open_.reset();
   }
@@ -130,7 +132,36 @@ void Machine::answered(const Json& data) {
     for (const Json& one : *it)
       if (one.is_string()) p.advice.push_back(one.get<std::string>());
   attempts_ = 0;
-  on_answer(p);
+  source_ ? source_answered(p) : on_answer(p);
+}
+
+void Machine::begin(const Json& task) {
+  if (!task.contains("start")) return on_task(task);
+  source_ = Source{task};
+  open(Ask{Role::source, {{"purpose", to_string(Purpose::first)}}});
+}
+
+void Machine::source_answered(const Proposed& answer) {
+  if (answer.outcome != Outcome::proposed) return open(Finish{answer.reason, ""});
+  source_->candidate = answer.candidate;
+  // A profile is free on the simulator.
+  const auto device = DeviceName::parse(text_at(source_->task, "device"));
+  open(Evaluate{answer.id, Rung::timing, device && !device->is_gpu()});
+}
+
+void Machine::source_judged(const Evaluate& asked, std::optional<Verdict> verdict,
+                            const std::string& why) {
+  source_->verdict = std::move(verdict);
+  const bool correct = source_->verdict && source_->verdict->status == Status::correct;
+  open(correct ? Action(Accept{asked.candidate, "the source kernel"})
+               : Action(Reject{asked.candidate, why}));
+}
+
+void Machine::source_decided() {
+  const Source source = *std::exchange(source_, std::nullopt);
+  if (source.candidate && source.verdict && source.verdict->status == Status::correct)
+    return on_source(source.task, *source.candidate, *source.verdict);
+  open(Finish{"the source kernel does not agree with its reference: " + feedback_.headline, ""});
 }
 
 void Machine::evaluated(const Json& data) {
@@ -142,6 +173,7 @@ void Machine::evaluated(const Json& data) {
   ++evaluations_;
   set_aside_ = 0;
   attempts_ = 0;
+  if (source_) return source_judged(asked, *verdict, fault_text(*verdict));
   on_verdict(asked.candidate, *verdict);
 }
 
@@ -166,10 +198,11 @@ void Machine::judge(const Evaluate& wanted) {
 void Machine::aborted(const Evaluate& asked, const std::string& why) {
   if (++attempts_ <= settings_.retries) return open(asked);
   ++set_aside_;
-  on_set_aside(
-      asked.candidate,
-      fmt::format("set aside: aborted {} times, which says nothing about it: {}", attempts_, why));
+  const std::string reason =
+      fmt::format("set aside: aborted {} times, which says nothing about it: {}", attempts_, why);
   attempts_ = 0;
+  if (source_) return source_judged(asked, std::nullopt, reason);
+  on_set_aside(asked.candidate, reason);
 }
 
 std::optional<std::string> Machine::only_ties(double best_ns, int ties) const {

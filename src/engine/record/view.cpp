@@ -170,6 +170,16 @@ Result<void> RunView::on_decided(const Event& event, ObjectReader& r) {
   if (!accepted) return {};
   best = step->candidate.id;
   if (!first_ns) first_ns = step->time_ns();
+  const bool source = task && task->start && step == &steps.front();
+  if (source && baselines && step->time_ns()) {
+    const Timing& t = *step->verdict->timing;
+    baselines->times.push_back({.kind = kSource,
+                                .time_ns = t.time_ns,
+                                .low_ns = t.low_ns.value_or(t.time_ns),
+                                .high_ns = t.high_ns.value_or(t.time_ns),
+                                .origin = t.origin,
+                                .accuracy = {.passes = true}});
+  }
   return {};
 }
 
@@ -191,6 +201,10 @@ std::optional<double> RunView::over_first(const RunStep& step) const {
   auto ns = step.time_ns();
   if (!ns || step.imported || !first_ns || *ns <= 0) return std::nullopt;
   return *first_ns / *ns;
+}
+
+const char* RunView::first_name() const {
+  return task && task->start ? "the source kernel" : "the first correct program";
 }
 
 std::optional<double> RunView::over_floor(const RunStep& step) const {
