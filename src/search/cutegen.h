@@ -20,6 +20,11 @@ namespace cutegen::search {
 // What a question asks a model for.
 enum class Wanted { plan, first, improve, fix, diagnosis };
 
+struct TaskFacts {
+  std::string workload;
+  bool profile_is_free = false;
+};
+
 class CutegenStrategy final : public Machine {
  public:
   explicit CutegenStrategy(const StrategySettings& settings)
@@ -34,7 +39,6 @@ class CutegenStrategy final : public Machine {
   void on_accepted(const std::string&) override { decide(); }
   void on_rejected(const std::string&) override { after_rejection(); }
 
-  void read_task(const Json& data);
   void begin_lines(const std::vector<std::string>& approaches);
   void charge_line();
   void on_unusable(const std::string& reason);
@@ -54,8 +58,7 @@ class CutegenStrategy final : public Machine {
   const Line& line() const { return lines_.now(); }
 
   AgentSettings agents_;
-  std::string workload_;
-  bool profile_is_free_ = false;
+  TaskFacts task_;
   bool profile_asked_ = false;  // of the present candidate
   Lines lines_;
   std::optional<Kept> best_;

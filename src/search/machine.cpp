@@ -31,6 +31,11 @@ double number_at(const Json& data, const char* key) {
 
 }  // namespace
 
+bool profile_is_free(const Json& task) {
+  const auto device = DeviceName::parse(text_at(task, "device"));
+  return device && !device->is_gpu();
+}
+
 std::string text_at(const Json& data, const char* key) {
   auto it = data.find(key);
   return it != data.end() && it->is_string() ? it->get<std::string>() : std::string();
@@ -114,9 +119,9 @@ void Machine::apply(const Event& event) {
   } else if (event.type == EventType::evaluated && awaits<Ask>(event)) {
     draft_evaluated(event.data);
   } else if (event.type == EventType::accepted && awaits<Accept>(event)) {
-    source_ ? source_decided() : on_accepted(text_at(event.data, "candidate"));
+    source_ ? go_on_from_source() : on_accepted(text_at(event.data, "candidate"));
   } else if (event.type == EventType::rejected && awaits<Reject>(event)) {
-    source_ ? source_decided() : on_rejected(text_at(event.data, "candidate"));
+    source_ ? go_on_from_source() : on_rejected(text_at(event.data, "candidate"));
   } else if (event.type == EventType::finished && awaits<Finish>(event)) {
     open_.reset();
   }
@@ -132,36 +137,19 @@ void Machine::answered(const Json& data) {
     for (const Json& one : *it)
       if (one.is_string()) p.advice.push_back(one.get<std::string>());
   attempts_ = 0;
-  source_ ? source_answered(p) : on_answer(p);
+  source_ ? open(source_->answered(p.candidate, p.reason)) : on_answer(p);
 }
 
 void Machine::begin(const Json& task) {
   if (!task.contains("start")) return on_task(task);
-  source_ = Source{task};
-  open(Ask{Role::source, {{"purpose", to_string(Purpose::first)}}});
+  source_.emplace(task);
+  open(SourceKernel::first());
 }
 
-void Machine::source_answered(const Proposed& answer) {
-  if (answer.outcome != Outcome::proposed) return open(Finish{answer.reason, ""});
-  source_->candidate = answer.candidate;
-  // A profile is free on the simulator.
-  const auto device = DeviceName::parse(text_at(source_->task, "device"));
-  open(Evaluate{answer.id, Rung::timing, device && !device->is_gpu()});
-}
-
-void Machine::source_judged(const Evaluate& asked, std::optional<Verdict> verdict,
-                            const std::string& why) {
-  source_->verdict = std::move(verdict);
-  const bool correct = source_->verdict && source_->verdict->status == Status::correct;
-  open(correct ? Action(Accept{asked.candidate, "the source kernel"})
-               : Action(Reject{asked.candidate, why}));
-}
-
-void Machine::source_decided() {
-  const Source source = *std::exchange(source_, std::nullopt);
-  if (source.candidate && source.verdict && source.verdict->status == Status::correct)
-    return on_source(source.task, *source.candidate, *source.verdict);
-  open(Finish{"the source kernel does not agree with its reference: " + feedback_.headline, ""});
+void Machine::go_on_from_source() {
+  const SourceKernel source = *std::exchange(source_, std::nullopt);
+  if (!source.holds()) return open(source.finish());
+  on_source(source.task(), source.candidate(), source.verdict());
 }
 
 void Machine::evaluated(const Json& data) {
@@ -173,7 +161,7 @@ void Machine::evaluated(const Json& data) {
   ++evaluations_;
   set_aside_ = 0;
   attempts_ = 0;
-  if (source_) return source_judged(asked, *verdict, fault_text(*verdict));
+  if (source_) return open(source_->judged(*verdict, fault_text(*verdict)));
   on_verdict(asked.candidate, *verdict);
 }
 
@@ -201,7 +189,7 @@ void Machine::aborted(const Evaluate& asked, const std::string& why) {
   const std::string reason =
       fmt::format("set aside: aborted {} times, which says nothing about it: {}", attempts_, why);
   attempts_ = 0;
-  if (source_) return source_judged(asked, std::nullopt, reason);
+  if (source_) return open(source_->judged(std::nullopt, reason));
   on_set_aside(asked.candidate, reason);
 }
 

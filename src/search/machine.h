@@ -16,6 +16,7 @@
 
 #include <map>
 
+#include "search/source.h"
 #include "search/strategy.h"
 
 namespace cutegen::search {
@@ -65,17 +66,8 @@ class Machine : public Strategy {
   Feedback feedback_;  // of the last verdict
 
  private:
-  // A task that is a CUDA kernel begins with this kernel.
-  struct Source {
-    Json task;
-    std::optional<Candidate> candidate = {};
-    std::optional<Verdict> verdict = {};
-  };
-
   void begin(const Json& task);
-  void source_answered(const Proposed& answer);
-  void source_judged(const Evaluate& asked, std::optional<Verdict> verdict, const std::string& why);
-  void source_decided();
+  void go_on_from_source();
   template <class A>
   bool awaits(const Event& event) const;
   void answered(const Json& data);
@@ -83,14 +75,17 @@ class Machine : public Strategy {
   void draft_evaluated(const Json& data);
   void aborted(const Evaluate& asked, const std::string& why);
 
-  std::optional<Source> source_;  // until the strategy goes on from it
-  std::optional<Action> open_;    // the action that no event has completed yet
+  std::optional<SourceKernel> source_;  // until the strategy goes on from it
+  std::optional<Action> open_;          // the action that no event has completed yet
   bool issued_ = false;
   int64_t clock_ms_ = 0;
   int attempts_ = 0;                       // of the present evaluation
   std::map<std::string, Verdict> drafts_;  // evaluated by tools for the open question
 };
 
+// Whether an evaluation profiles at no cost: the simulator counts while it times. On a GPU, a
+// profile is a separate run. `task` is the data of the event `task`.
+bool profile_is_free(const Json& task);
 // The text of a field, or "".
 std::string text_at(const Json& data, const char* key);
 // "12.3% faster (1.2 ms -> 1.0 ms)"; "3.0% slower than the best", "only 0.20% faster than the

@@ -171,15 +171,8 @@ Result<void> RunView::on_decided(const Event& event, ObjectReader& r) {
   best = step->candidate.id;
   if (!first_ns) first_ns = step->time_ns();
   const bool source = task && task->start && step == &steps.front();
-  if (source && baselines && step->time_ns()) {
-    const Timing& t = *step->verdict->timing;
-    baselines->times.push_back({.kind = kSource,
-                                .time_ns = t.time_ns,
-                                .low_ns = t.low_ns.value_or(t.time_ns),
-                                .high_ns = t.high_ns.value_or(t.time_ns),
-                                .origin = t.origin,
-                                .accuracy = {.passes = true}});
-  }
+  if (source && baselines && step->time_ns())
+    baselines->times.push_back(source_baseline(*step->verdict->timing));
   return {};
 }
 
@@ -203,8 +196,8 @@ std::optional<double> RunView::over_first(const RunStep& step) const {
   return *first_ns / *ns;
 }
 
-const char* RunView::first_name() const {
-  return task && task->start ? "the source kernel" : "the first correct program";
+const char* first_name(const RunView& view) {
+  return view.task && view.task->start ? "the source kernel" : "the first correct program";
 }
 
 std::optional<double> RunView::over_floor(const RunStep& step) const {

@@ -110,8 +110,6 @@ struct RunView {
   const Certificate* best_certificate() const;
   // Whether a candidate is a draft of the question that has no answer yet.
   bool is_open_draft(const RunStep& step) const { return step.drafted == answers; }
-  // What over_first() compares with: "the first correct program", "the source kernel".
-  const char* first_name() const;
   // The id of the next candidate.
   std::string next_id() const { return "c" + std::to_string(steps.size() + 1); }
 
@@ -128,6 +126,8 @@ struct RunView {
   double told_usd_ = 0;  // what the steps so far account for
 };
 
+// What over_first() compares with: "the first correct program", "the source kernel".
+const char* first_name(const RunView& view);
 Result<RunView> view_run(const std::vector<Event>& events);
 RunResult outcome_of(const RunView& view, const std::string& run_id);
 

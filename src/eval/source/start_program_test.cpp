@@ -108,7 +108,7 @@ TEST_F(StartProgram, TheSideFileMustAgreeWithTheParameters) {
               HasSubstr("scale.toml:3:8: error: the kernel 'scale' has 4 parameters, the side file "
                         "gives 3 arguments"));
   EXPECT_THAT(of_side("i32", "i64"),
-              HasSubstr("scale.toml:3:28: error: size(x) is i64, the kernel's parameter is i32"));
+              HasSubstr("scale.toml:3:21: error: size(x) is i64, the kernel's parameter is i32"));
   EXPECT_THAT(of_side("\"x\", \"out\"", "\"out\", \"x\""),
               HasSubstr("'out' is f32, the kernel's parameter points to f16"));
   EXPECT_THAT(of_side("\"x\", \"out\", {i32", "\"x\", {i32 = 1}, {i32"),
