@@ -158,7 +158,7 @@ class SideReader {
     });
     Json out = Json::object();
     for (const auto& [name, node] : entries) {
-      CG_TRY(Json value, convert(*node, pointer + "/" + name, depth + 1));
+      CG_TRY(Json value, convert(*node, fmt::format("{}/{}", pointer, name), depth + 1));
       out[name] = std::move(value);
     }
     return out;
