@@ -12,6 +12,8 @@
 #include "base/text.h"
 #include "cli/describe_text.h"
 #include "cli/settings.h"
+#include "core/kernel_side.h"
+#include "eval/source/start_program.h"
 #include "torch/worker.h"
 
 namespace cutegen::cli {
@@ -52,6 +54,19 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// "source kernel  silu.cu: silu(x, out, n), grid [rows, 1, 1], block [256, 1, 1]"
+std::string kernel_text(const std::string& file, const Plan& plan) {
+  const Step& step = plan.steps.front();
+  std::vector<std::string> args, grid, block;
+  for (const ArgSpec& arg : step.args)
+    args.push_back(arg.name.empty() ? arg.value.text() : arg.name);
+  for (const Expr& e : step.grid) grid.push_back(e.text());
+  for (const Expr& e : step.block) block.push_back(e.text());
+  return fmt::format("source kernel  {}: {}({}), grid [{}], block [{}]\n",
+                     std::filesystem::path(file).filename().string(), step.kernel, join(args, ", "),
+                     join(grid, ", "), join(block, ", "));
+}
+
 void fail_file(const Globals& g, Summary& sum, const std::string& file, const Error& error) {
   ++sum.failed;
   sum.exit = std::max(sum.exit, exit_code(error));
@@ -81,6 +96,14 @@ Result<void> describe_files(const Globals& g, const DescribeFlags& flags, const 
     auto task = worker.describe(g.ctx, file, options);
     double seconds = seconds_since(start);
     sum.total += seconds;
+    std::string kernel;
+    if (task && is_kernel_file(file)) {
+      auto start = eval::start_program(file, *task);
+      if (start)
+        kernel = kernel_text(file, start->plan);
+      else
+        task = tl::unexpected(start.error());
+    }
     if (!task) {
       if (g.ctx.stopped()) return fail(task.error());
       fail_file(g, sum, file, task.error());
@@ -92,7 +115,7 @@ Result<void> describe_files(const Globals& g, const DescribeFlags& flags, const 
       sum.tasks.push_back(task_document(*task, gpu, seconds));
     else
       print_text(table ? table_row(*task, gpu, seconds)
-                       : task_page(*task, gpu, {.whole_graph = flags.graph}));
+                       : task_page(*task, gpu, {.whole_graph = flags.graph}) + kernel);
   }
   return {};
 }
@@ -133,7 +156,10 @@ void add_describe(CLI::App& app, Globals& g) {
   auto* command = app.add_subcommand("describe", "show what a task computes and its floor");
   auto flags = std::make_shared<DescribeFlags>();
   auto settings = std::make_shared<Settings>();
-  command->add_option("file", flags->files, "task files (PyTorch modules)")->required();
+  command
+      ->add_option("file", flags->files,
+                   "task files: PyTorch modules, or CUDA kernels NAME.cu with a side file")
+      ->required();
   command
       ->add_option("--gpu", flags->gpu, "GPU for the floor and the roofline: a name or a TOML file")
       ->capture_default_str();

@@ -10,6 +10,7 @@
 #include "cli/profile_text.h"
 #include "cli/program_folder.h"
 #include "cli/settings.h"
+#include "core/kernel_side.h"
 #include "eval/api/client.h"
 #include "eval/api/foreign_file.h"
 
@@ -162,9 +163,12 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
     batch.asked = asked;
     return judge_batch(g, batch, options.task, request.up_to, options.seconds, evaluator);
   }
-  if (options.task.empty() || options.folders.empty())
-    return user_error("eval needs a task file and the folder of a program", "",
-                      "write: cutegen eval TASK DIR, or cutegen eval --batch DIR --out DIR");
+  const bool source_only = is_kernel_file(options.task) && options.folders.empty();
+  if (options.task.empty() || (options.folders.empty() && !source_only))
+    return user_error(
+        "eval needs a task file and the folder of a program", "",
+        "write: cutegen eval TASK DIR, cutegen eval KERNEL.cu, or cutegen eval --batch DIR --out "
+        "DIR");
   request.profile = options.profile;
   std::vector<Item> items;
   for (const std::string& folder : options.folders) {
@@ -183,6 +187,7 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
          evaluator_options(options, config, config.text("device")));
   CG_TRY(auto client, eval::EvaluatorClient::start(g.ctx, evaluator));
   CG_TRY(eval::OpenedTask opened, client->open_task_as(g.ctx, options.task, asked));
+  if (source_only) items.push_back({*opened.start, std::nullopt});
   Json document = document_of(opened), list = Json::array();
   std::string text;
   int code = kExitOk;
@@ -190,7 +195,8 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
     CG_TRY(Verdict verdict, judge(g, *client, request, items[i], options.seconds));
     if (items.size() > 1) text += (i ? "\n" : "") + options.folders[i] + "\n";
     text += verdict_text(verdict, opened);
-    list.push_back({{"folder", options.folders[i]}, {"verdict", to_json(verdict)}});
+    list.push_back({{"folder", source_only ? options.task : options.folders[i]},
+                    {"verdict", to_json(verdict)}});
     if (code == kExitOk) code = exit_code(verdict.status);
   }
   document["verdicts"] = std::move(list);
@@ -204,7 +210,10 @@ void add_eval(CLI::App& app, Globals& g) {
   auto* command = app.add_subcommand("eval", "judge a kernel program: compile, check, time");
   auto options = std::make_shared<EvalOptions>();
   auto settings = std::make_shared<Settings>();
-  command->add_option("task", options->task, "the task file (a PyTorch module)");
+  command->add_option(
+      "task", options->task,
+      "the task file: a PyTorch module; or a CUDA kernel NAME.cu with its side file,\n"
+      "which is judged itself if no program is given");
   command->add_option(
       "folder", options->folders,
       "the program: a folder with plan.json and sources; or a third-party solution,\n"

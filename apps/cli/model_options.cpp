@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "core/kernel_side.h"
 #include "engine/propose/agent_proposer.h"
 #include "engine/propose/proposer.h"
 #include "toolchain/compile_memory.h"
@@ -19,7 +20,9 @@ void ModelOptions::add(CLI::App& command) {
   auto flag = [&](const char* name, bool& value, const char* meaning) {
     options_.push_back(command.add_flag(name, value, meaning)->group(kGroup));
   };
-  option("--dialect", dialect_, "dialect of the kernels: cute or cuda (default cute)");
+  option("--dialect", dialect_,
+         "dialect of the kernels: cute or cuda (default cute; cuda if the\n"
+         "task is a CUDA kernel)");
   option("--start", start_,
          "first program: scratch (the model's) or recipe (an expert kernel) (default scratch)");
   option("--profiling", profiling_,
@@ -84,7 +87,10 @@ Result<void> ModelOptions::apply(engine::OptimizeSettings& settings) const {
   stark.families = has("families");
   settings.search.agents->planner = !no_planner_;
   settings.search.agents->judge = !no_judge_;
-  CG_TRY(settings.search.agents->dialect, search::parse_dialect(dialect_, "--dialect"));
+  settings.search.agents->dialect = is_kernel_file(settings.file) ? Dialect::cuda : Dialect::cute;
+  if (!dialect_.empty()) {
+    CG_TRY(settings.search.agents->dialect, search::parse_dialect(dialect_, "--dialect"));
+  }
   CG_TRY(settings.search.agents->start, search::parse_start(start_, "--start"));
   CG_TRY(settings.search.agents->profiling, search::parse_profiling(profiling_, "--profiling"));
   settings.model_settings = model_;

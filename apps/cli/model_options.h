@@ -24,7 +24,7 @@ class ModelOptions {
 
  private:
   search::AgentSettings agents_;
-  std::string dialect_ = "cute", start_ = "scratch", profiling_ = "adaptive", tools_ = "auto";
+  std::string dialect_, start_ = "scratch", profiling_ = "adaptive", tools_ = "auto";
   engine::ModelSettings model_;
   std::string key_file_, prices_;
   double temperature_ = -1;

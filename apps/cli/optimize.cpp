@@ -150,7 +150,8 @@ void add_optimize(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand("optimize", "find a fast kernel program for a task");
   auto options = std::make_shared<Options>();
   command->add_option("FILE", options->file,
-                      "a PyTorch file with Model, get_inputs, get_init_inputs");
+                      "a PyTorch file with Model, get_inputs, get_init_inputs; or a CUDA kernel\n"
+                      "NAME.cu with its side file NAME.toml (docs/kernel_tasks.md)");
   options->settings.add(*command, {"device", "model", "strategy", "budget_evaluations", "python",
                                    "runs_dir", "compile_memory", "require_sandbox"});
   add_accuracy(options->settings, *command);
@@ -203,6 +204,7 @@ void add_optimize(CLI::App& app, Globals& g) {
       "  cutegen optimize tasks/softmax.py --model relay:q     you answer the questions in folder "
       "q\n"
       "  cutegen optimize tasks/softmax.py --model anthropic:NAME --budget-usd 2\n"
+      "  cutegen optimize tasks/astra/silu_and_mul.cu          start from a CUDA kernel\n"
       "  cutegen optimize --replay last                        check the last run's journal\n"
       "  cutegen optimize --replay last --re-evaluate          and repeat its verdicts; a "
       "difference\n"

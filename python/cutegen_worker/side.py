@@ -20,6 +20,9 @@ KEYS = {
     "baseline": str,
     "mutated": list,
     "shapes": list,
+    # How a CUDA kernel is launched; src/core/kernel_side.h reads them.
+    "reference": str,
+    "kernel": dict,
 }
 SHAPE_KEYS = {"name": str, "weight": (int, float), "constants": dict}
 BOUNDS = ("rtol", "atol")

@@ -4,11 +4,9 @@
 namespace cutegen {
 
 Names<Role> enum_names(Role) {
-  static constexpr Name<Role> names[] = {{Role::planner, "planner"},
-                                         {Role::coder, "coder"},
-                                         {Role::debugger, "debugger"},
-                                         {Role::judge, "judge"},
-                                         {Role::recipe, "recipe"}};
+  static constexpr Name<Role> names[] = {{Role::planner, "planner"},   {Role::coder, "coder"},
+                                         {Role::debugger, "debugger"}, {Role::judge, "judge"},
+                                         {Role::recipe, "recipe"},     {Role::source, "source"}};
   return names;
 }
 

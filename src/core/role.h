@@ -13,7 +13,7 @@
 
 namespace cutegen {
 
-enum class Role { planner, coder, debugger, judge, recipe };
+enum class Role { planner, coder, debugger, judge, recipe, source };
 enum class Purpose { none, plan, first, improve, repair };
 enum class Stage { none, structure, detail };
 

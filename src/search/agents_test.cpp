@@ -30,6 +30,16 @@ Verdict wrong(const std::string& headline = "wrong values") {
   return v;
 }
 
+Candidate source_kernel(const std::string& id) {
+  Candidate out{.id = id};
+  out.program.sources["kernel.cu"] = "extern \"C\" __global__ void k() {}\n";
+  out.program.plan.sources = {"kernel.cu"};
+  Step step;
+  step.id = step.kernel = "k";
+  out.program.plan.steps = {step};
+  return out;
+}
+
 // One question to the world.
 struct Asked {
   Role role;
@@ -45,6 +55,7 @@ struct World {
   };
   std::string workload = "softmax";
   double floor_ns = 0, reachable_ns = 0;
+  bool source = false;  // the task is a CUDA kernel
 
   std::vector<Asked> asked{};
   std::vector<Event> events{};
@@ -71,7 +82,9 @@ struct World {
                   {{"outcome", "advised"}, {"advice", {"look at the tail"}}});
     std::string id = "c" + std::to_string(++proposed);
     makers[id] = asked.back();
-    feed(s, EventType::answered, {{"outcome", "proposed"}, {"candidate", {{"id", id}}}});
+    Json candidate{{"id", id}};
+    if (ask.role == Role::source) candidate = to_json(source_kernel(id));
+    feed(s, EventType::answered, {{"outcome", "proposed"}, {"candidate", candidate}});
   }
 
   Finish run(const std::string& name, const StrategySettings& settings) {
@@ -79,11 +92,12 @@ struct World {
     EXPECT_TRUE(made) << made.error().text();
     Strategy& s = **made;
     feed(s, EventType::opened, Json::object());
-    feed(s, EventType::task,
-         {{"floor_ns", floor_ns},
-          {"reachable_ns", reachable_ns},
-          {"floor_bound_by", "memory"},
-          {"task", {{"workload", workload}}}});
+    Json task{{"floor_ns", floor_ns},
+              {"reachable_ns", reachable_ns},
+              {"floor_bound_by", "memory"},
+              {"task", {{"workload", workload}}}};
+    if (source) task["start"] = Json::object(), task["device"] = "sim:h200";
+    feed(s, EventType::task, std::move(task));
     for (int guard = 0; guard < 3000; ++guard) {
       auto todo = s.next();
       if (todo.size() != 1) break;
@@ -439,6 +453,52 @@ TEST(Drafts, WithoutAVerdictAreEvaluated) {
   world.feed(*s, EventType::answered, {{"outcome", "proposed"}, {"candidate", {{"id", "c1"}}}});
   auto todo = s->next();
   ASSERT_TRUE(std::holds_alternative<Evaluate>(todo.at(0)));
+}
+
+// Every strategy goes on from the source kernel, which is its incumbent.
+TEST(Source, EveryStrategyStartsFromTheSourceKernel) {
+  for (const char* name : {"cutegen", "cudaforge", "stark", "best-of-n"}) {
+    SCOPED_TRACE(name);
+    AgentSettings agents{.chains = 1, .rounds = 3};
+    World world{.judge = [](int number, const Asked&) { return timed(100.0 / number); }};
+    world.source = true;
+    Finish end = world.run(name, settings(4, agents));
+    EXPECT_EQ(world.roles().at(0), "source first");
+    EXPECT_EQ(world.decisions.at(0), "accepted c1");
+    // The first question after it is about this kernel.
+    const Json& next = world.asked.at(1).context;
+    EXPECT_EQ(next.value("parent", ""), "c1");
+    EXPECT_EQ(next.value("purpose", ""), "improve");
+    EXPECT_EQ(world.decisions.at(1), "accepted c2");
+    EXPECT_EQ(end.best, "c4");
+  }
+}
+
+TEST(Source, AKernelThatIsNotCorrectEndsTheRun) {
+  World world{.judge = [](int, const Asked&) { return wrong("7 of 64 values are wrong"); }};
+  world.source = true;
+  Finish end = world.run("cutegen", settings(8, {}));
+  EXPECT_EQ(end.reason,
+            "the source kernel does not agree with its reference: 7 of 64 values are wrong");
+  EXPECT_EQ(end.best, "");
+  EXPECT_THAT(world.decisions, ElementsAre("rejected c1"));
+  EXPECT_EQ(world.asked.size(), 1U);
+}
+
+TEST(Source, AnAbortedEvaluationIsTriedAgain) {
+  int tries = 0;
+  World world{.judge = [&](int number, const Asked&) {
+    Verdict aborted;
+    aborted.status = Status::aborted;
+    return ++tries < 3 ? aborted : timed(100.0 / number);
+  }};
+  world.source = true;
+  EXPECT_EQ(world.run("cudaforge", settings(2, {})).best, "c2");
+  tries = -100;
+  World never = world;
+  never.asked.clear(), never.events.clear(), never.decisions.clear(), never.proposed = 0;
+  EXPECT_THAT(never.run("cudaforge", settings(2, {})).reason,
+              HasSubstr("the source kernel does not agree"));
 }
 
 }  // namespace

@@ -3,14 +3,24 @@
 
 namespace cutegen::search {
 
+void BestOfN::on_source(const Json&, const Candidate& source, const Verdict& verdict) {
+  best_ = source_kernel_ = source.id;
+  best_timing_ = verdict.timing;
+  decide();
+}
+
 // An unusable answer counts as a sample.
 void BestOfN::decide() {
   std::optional<double> ns;
   if (best_timing_) ns = best_timing_->time_ns;
   if (auto reason = end_of_run(ns)) return open(Finish{*reason, best_});
   if (asked_ >= settings_.budget.evaluations) return open(Finish{"all samples are drawn", best_});
-  open(Ask{Role::coder,
-           {{"purpose", to_string(Purpose::first)}, {"sample", ++asked_}, {"memory", false}}});
+  const bool first = source_kernel_.empty();
+  Json context{{"purpose", to_string(first ? Purpose::first : Purpose::improve)},
+               {"sample", ++asked_},
+               {"memory", false}};
+  if (!first) context["parent"] = source_kernel_;
+  open(Ask{Role::coder, std::move(context)});
 }
 
 void BestOfN::on_answer(const Proposed& answer) {

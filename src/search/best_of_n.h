@@ -2,9 +2,9 @@
 // The strategy `best-of-n`: samples independent first programs without feedback and keeps the
 // fastest correct one.
 //
-// Contract: every question is the same and shows no other sample. Ends with the budget, at the
-// reachable bound or at the floor. It is the baseline that other strategies must beat at an equal
-// budget.
+// Contract: every question is the same and shows no other sample. If the task is a CUDA kernel,
+// each sample changes this kernel. Ends with the budget, at the reachable bound or at the floor. It
+// is the baseline that other strategies must beat at an equal budget.
 //
 // Example: make_strategy("best-of-n", {.budget = {.evaluations = 16}, .agents = AgentSettings{}});
 #pragma once
@@ -19,6 +19,7 @@ class BestOfN final : public Machine {
 
  private:
   void on_task(const Json&) override { decide(); }
+  void on_source(const Json& task, const Candidate& source, const Verdict& verdict) override;
   void on_answer(const Proposed& answer) override;
   void on_verdict(const std::string& candidate, const Verdict& verdict) override;
   void on_set_aside(const std::string& candidate, const std::string& why) override;
@@ -26,7 +27,7 @@ class BestOfN final : public Machine {
   void on_rejected(const std::string&) override { decide(); }
   void decide();
 
-  std::string best_;
+  std::string best_, source_kernel_;
   std::optional<Timing> best_timing_;
   int64_t asked_ = 0;
 };

@@ -5,6 +5,11 @@
 
 namespace cutegen::search {
 
+void ClimbStrategy::on_source(const Json&, const Candidate& source, const Verdict& verdict) {
+  incumbent_ = {source.id, verdict.timing};
+  decide();
+}
+
 void ClimbStrategy::on_answer(const Proposed& answer) {
   if (answer.outcome != Outcome::proposed) return open(Finish{answer.reason, best()});
   open(Evaluate{answer.id});

@@ -8,6 +8,13 @@ constexpr int kMostUnusable = 3;
 
 }  // namespace
 
+void CudaforgeStrategy::on_source(const Json&, const Candidate& source, const Verdict& verdict) {
+  current_ = source.id;
+  best_ = source.id;
+  best_timing_ = verdict.timing;
+  decide();
+}
+
 void CudaforgeStrategy::decide() {
   std::optional<double> ns;
   if (best_timing_) ns = best_timing_->time_ns;

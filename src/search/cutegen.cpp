@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "core/device_name.h"
-
 namespace cutegen::search {
 namespace {
 
@@ -43,13 +41,25 @@ Purpose purpose_of(Wanted wanted) {
   return Purpose::repair;
 }
 
+TaskFacts facts_of(const Json& data) {
+  const auto task = data.find("task");
+  const bool known = task != data.end() && task->is_object();
+  return {known ? text_at(*task, "workload") : std::string(), profile_is_free(data)};
+}
+
+Kept kept_of(const std::string& id, const std::optional<Candidate>& candidate,
+             const Verdict& verdict, bool profiled) {
+  return {id, verdict.timing, candidate ? structure_of(candidate->program) : Structure{}, profiled};
+}
+
 // Decides whether the best program of a line is also the best of the run.
-Action compare(const Kept& now, const Kept& best, size_t line, double min_gain) {
+Action compare(const Kept& now, const std::optional<Kept>& best, size_t line, double min_gain) {
+  if (!best) return Accept{now.id, "first correct candidate"};
   if (!now.timing)
     return Reject{now.id, fmt::format("best of line {}, but no time is known", line)};
-  if (!best.timing) return Accept{now.id, "first candidate with a time"};
-  const double before = incumbent_ns(*best.timing, *now.timing), after = now.timing->time_ns;
-  if (!beats_incumbent(*best.timing, *now.timing, min_gain))
+  if (!best->timing) return Accept{now.id, "first candidate with a time"};
+  const double before = incumbent_ns(*best->timing, *now.timing), after = now.timing->time_ns;
+  if (!beats_incumbent(*best->timing, *now.timing, min_gain))
     return Reject{now.id, fmt::format("best of line {}, but {}", line, loss_text(before, after))};
   return Accept{now.id, gain_text(before, after)};
 }
@@ -57,17 +67,21 @@ Action compare(const Kept& now, const Kept& best, size_t line, double min_gain) 
 }  // namespace
 
 void CutegenStrategy::on_task(const Json& data) {
-  if (auto task = data.find("task"); task != data.end() && task->is_object())
-    workload_ = text_at(*task, "workload");
-  // The simulator counts while it times, so a profile is free. On a GPU, it is a separate run.
-  const auto device = DeviceName::parse(text_at(data, "device"));
-  profile_is_free_ = device && !device->is_gpu();
+  task_ = facts_of(data);
   if (agents_.planner && agents_.start == Start::scratch) return ask_for(Wanted::plan);
   begin_lines({});
 }
 
+// The first line goes on from the source kernel; the others write their own first programs.
+void CutegenStrategy::on_source(const Json& task, const Candidate& source, const Verdict& verdict) {
+  task_ = facts_of(task);
+  lines_.begin(settings_, {}, task_.workload);
+  line().best = best_ = kept_of(source.id, source, verdict, verdict.profile.has_value());
+  decide();
+}
+
 void CutegenStrategy::begin_lines(const std::vector<std::string>& approaches) {
-  lines_.begin(settings_, approaches, workload_);
+  lines_.begin(settings_, approaches, task_.workload);
   decide();
 }
 
@@ -94,7 +108,7 @@ void CutegenStrategy::on_answer(const Proposed& answer) {
 }
 
 void CutegenStrategy::evaluate(const std::string& candidate) {
-  profile_asked_ = profile_is_free_ || line().profiling.opens_next();
+  profile_asked_ = task_.profile_is_free || line().profiling.opens_next();
   judge(Evaluate{candidate, Rung::timing, profile_asked_});
 }
 
@@ -105,8 +119,7 @@ void CutegenStrategy::on_unusable(const std::string& reason) {
   if (wanted_ == Wanted::plan) return begin_lines({});
   if (wanted_ == Wanted::diagnosis) return ask_for(Wanted::fix);
   if (wanted_ == Wanted::fix) return give_up_candidate();
-  ++line().misses;
-  if (wanted_ == Wanted::first) ++line().rewrites;
+  line().take_unusable(wanted_ == Wanted::first);
   decide();
 }
 
@@ -131,9 +144,7 @@ void CutegenStrategy::on_profiled() {
 void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& verdict) {
   failing_.clear();
   Line& l = line();
-  const Kept now{candidate, verdict.timing,
-                 proposed_ ? structure_of(proposed_->program) : Structure{},
-                 profile_asked_ || verdict.profile.has_value()};
+  const Kept now = kept_of(candidate, proposed_, verdict, profile_asked_ || verdict.profile);
   if (now.timing && best_ && best_->timing)
     ties_ = is_tie(best_->timing->time_ns, now.timing->time_ns) ? ties_ + 1 : 0;
   const bool of_run = l.best && best_ && l.best->id == best_->id;
@@ -145,8 +156,7 @@ void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& ve
 }
 
 void CutegenStrategy::on_best_of_line(const Kept& now) {
-  Action decision = best_ ? compare(now, *best_, lines_.number(), settings_.min_gain)
-                          : Accept{now.id, "first correct candidate"};
+  Action decision = compare(now, best_, lines_.number(), settings_.min_gain);
   if (std::holds_alternative<Accept>(decision)) best_ = now;
   open(std::move(decision));
 }

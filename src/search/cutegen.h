@@ -20,6 +20,11 @@ namespace cutegen::search {
 // What a question asks a model for.
 enum class Wanted { plan, first, improve, fix, diagnosis };
 
+struct TaskFacts {
+  std::string workload;
+  bool profile_is_free = false;
+};
+
 class CutegenStrategy final : public Machine {
  public:
   explicit CutegenStrategy(const StrategySettings& settings)
@@ -27,6 +32,7 @@ class CutegenStrategy final : public Machine {
 
  private:
   void on_task(const Json& data) override;
+  void on_source(const Json& task, const Candidate& source, const Verdict& verdict) override;
   void on_answer(const Proposed& answer) override;
   void on_verdict(const std::string& candidate, const Verdict& verdict) override;
   void on_set_aside(const std::string& candidate, const std::string& why) override;
@@ -52,8 +58,7 @@ class CutegenStrategy final : public Machine {
   const Line& line() const { return lines_.now(); }
 
   AgentSettings agents_;
-  std::string workload_;
-  bool profile_is_free_ = false;
+  TaskFacts task_;
   bool profile_asked_ = false;  // of the present candidate
   Lines lines_;
   std::optional<Kept> best_;

@@ -30,6 +30,11 @@ bool Line::take(const Kept& now, bool of_run, double min_gain) {
   return better;
 }
 
+void Line::take_unusable(bool first_program) {
+  ++misses;
+  if (first_program) ++rewrites;
+}
+
 void Line::take_failure() {
   profiling.step(false, false, 0);
 }

@@ -36,6 +36,8 @@ struct Line {
   // incumbent, with which the candidate was compared.
   bool take(const Kept& now, bool of_run, double min_gain);
   void take_failure();
+  // An answer that could not be used.
+  void take_unusable(bool first_program);
   // Gives up repairs and returns to the line's best, or to a new first program.
   void give_up_candidate();
   bool is_hopeless() const;

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "base/units.h"
+#include "core/device_name.h"
 #include "gpu/spec.h"
 
 namespace cutegen::search {
@@ -28,6 +30,11 @@ double number_at(const Json& data, const char* key) {
 }
 
 }  // namespace
+
+bool profile_is_free(const Json& task) {
+  const auto device = DeviceName::parse(text_at(task, "device"));
+  return device && !device->is_gpu();
+}
 
 std::string text_at(const Json& data, const char* key) {
   auto it = data.find(key);
@@ -102,7 +109,7 @@ void Machine::apply(const Event& event) {
     reachable_ns_ = number_at(event.data, "reachable_ns");
     roofline_ns_ = number_at(event.data, "roofline_ns");
     memory_bound_ = text_at(event.data, "floor_bound_by") == to_string(RooflineBound::memory);
-    on_task(event.data);
+    begin(event.data);
   } else if (event.type == EventType::resumed) {
     issued_ = false;
   } else if (event.type == EventType::answered && awaits<Ask>(event)) {
@@ -112,9 +119,9 @@ void Machine::apply(const Event& event) {
   } else if (event.type == EventType::evaluated && awaits<Ask>(event)) {
     draft_evaluated(event.data);
   } else if (event.type == EventType::accepted && awaits<Accept>(event)) {
-    on_accepted(text_at(event.data, "candidate"));
+    source_ ? go_on_from_source() : on_accepted(text_at(event.data, "candidate"));
   } else if (event.type == EventType::rejected && awaits<Reject>(event)) {
-    on_rejected(text_at(event.data, "candidate"));
+    source_ ? go_on_from_source() : on_rejected(text_at(event.data, "candidate"));
   } else if (event.type == EventType::finished && awaits<Finish>(event)) {
     open_.reset();
   }
@@ -130,7 +137,19 @@ void Machine::answered(const Json& data) {
     for (const Json& one : *it)
       if (one.is_string()) p.advice.push_back(one.get<std::string>());
   attempts_ = 0;
-  on_answer(p);
+  source_ ? open(source_->answered(p.candidate, p.reason)) : on_answer(p);
+}
+
+void Machine::begin(const Json& task) {
+  if (!task.contains("start")) return on_task(task);
+  source_.emplace(task);
+  open(SourceKernel::first());
+}
+
+void Machine::go_on_from_source() {
+  const SourceKernel source = *std::exchange(source_, std::nullopt);
+  if (!source.holds()) return open(source.finish());
+  on_source(source.task(), source.candidate(), source.verdict());
 }
 
 void Machine::evaluated(const Json& data) {
@@ -142,6 +161,7 @@ void Machine::evaluated(const Json& data) {
   ++evaluations_;
   set_aside_ = 0;
   attempts_ = 0;
+  if (source_) return open(source_->judged(*verdict, fault_text(*verdict)));
   on_verdict(asked.candidate, *verdict);
 }
 
@@ -166,10 +186,11 @@ void Machine::judge(const Evaluate& wanted) {
 void Machine::aborted(const Evaluate& asked, const std::string& why) {
   if (++attempts_ <= settings_.retries) return open(asked);
   ++set_aside_;
-  on_set_aside(
-      asked.candidate,
-      fmt::format("set aside: aborted {} times, which says nothing about it: {}", attempts_, why));
+  const std::string reason =
+      fmt::format("set aside: aborted {} times, which says nothing about it: {}", attempts_, why);
   attempts_ = 0;
+  if (source_) return open(source_->judged(std::nullopt, reason));
+  on_set_aside(asked.candidate, reason);
 }
 
 std::optional<std::string> Machine::only_ties(double best_ns, int ties) const {

@@ -5,8 +5,9 @@
 // Contract: apply() matches an event with the open action and calls the hook. Every hook opens the
 // next action. (After Accept or Reject, on_accepted() or on_rejected() does so.) Machine retries an
 // evaluation that cutegen's own machinery aborted `retries` times, and then sets the candidate
-// aside. A draft that a tool evaluated while a question was open counts towards the budget. If the
-// answer is that draft, its verdict is known.
+// aside. If the task is a CUDA kernel, Machine evaluates and accepts this kernel first; a kernel
+// that is not correct ends the run. A draft that a tool evaluated while a question was open counts
+// towards the budget. If the answer is that draft, its verdict is known.
 //
 // Example:
 //   class Mine final : public Machine {
@@ -15,6 +16,7 @@
 
 #include <map>
 
+#include "search/source.h"
 #include "search/strategy.h"
 
 namespace cutegen::search {
@@ -35,6 +37,8 @@ class Machine : public Strategy {
   };
 
   virtual void on_task(const Json& data) = 0;
+  // In place of on_task, if the task is a CUDA kernel: the kernel is the run's incumbent.
+  virtual void on_source(const Json& task, const Candidate& source, const Verdict& verdict) = 0;
   virtual void on_answer(const Proposed& answer) = 0;
   virtual void on_verdict(const std::string& candidate, const Verdict& verdict) = 0;
   virtual void on_set_aside(const std::string& candidate, const std::string& why) = 0;
@@ -62,6 +66,8 @@ class Machine : public Strategy {
   Feedback feedback_;  // of the last verdict
 
  private:
+  void begin(const Json& task);
+  void go_on_from_source();
   template <class A>
   bool awaits(const Event& event) const;
   void answered(const Json& data);
@@ -69,13 +75,17 @@ class Machine : public Strategy {
   void draft_evaluated(const Json& data);
   void aborted(const Evaluate& asked, const std::string& why);
 
-  std::optional<Action> open_;  // the action that no event has completed yet
+  std::optional<SourceKernel> source_;  // until the strategy goes on from it
+  std::optional<Action> open_;          // the action that no event has completed yet
   bool issued_ = false;
   int64_t clock_ms_ = 0;
   int attempts_ = 0;                       // of the present evaluation
   std::map<std::string, Verdict> drafts_;  // evaluated by tools for the open question
 };
 
+// Whether an evaluation profiles at no cost: the simulator counts while it times. On a GPU, a
+// profile is a separate run. `task` is the data of the event `task`.
+bool profile_is_free(const Json& task);
 // The text of a field, or "".
 std::string text_at(const Json& data, const char* key);
 // "12.3% faster (1.2 ms -> 1.0 ms)"; "3.0% slower than the best", "only 0.20% faster than the

@@ -75,6 +75,15 @@ void StarkStrategy::select() {
   }
 }
 
+// The source kernel is a child of the root, which stays the reference.
+void StarkStrategy::on_source(const Json&, const Candidate& source, const Verdict& verdict) {
+  hash_ = program_id(source.program);
+  add_node(source.id, verdict);
+  best_ = source.id;
+  best_timing_ = verdict.timing;
+  decide();
+}
+
 void StarkStrategy::decide() {
   std::optional<double> ns;
   if (best_timing_) ns = best_timing_->time_ns;

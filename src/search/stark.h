@@ -38,6 +38,7 @@ class StarkStrategy final : public Machine {
 
  private:
   void on_task(const Json&) override { decide(); }
+  void on_source(const Json& task, const Candidate& source, const Verdict& verdict) override;
   void on_answer(const Proposed& answer) override;
   void on_verdict(const std::string& candidate, const Verdict& verdict) override;
   void on_set_aside(const std::string& candidate, const std::string& why) override;

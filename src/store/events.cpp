@@ -46,7 +46,8 @@ constexpr Form kTypes[] = {
      "gpu?: the model of a real GPU\n"
      "driver?: the driver of a real GPU\n"
      "product?: what the driver calls the GPU\n"
-     "counters?: who reads the counters of a real GPU, or why nobody does"},
+     "counters?: who reads the counters of a real GPU, or why nobody does\n"
+     "start?: the program of the source kernel, if the task is a CUDA kernel"},
     {EventType::baselines, 1, "on a GPU, before the first question",
      "times: list of kind, and time_ns with its interval and origin, or why there is no time\n"
      "note: whether kept times were used, or why not"},

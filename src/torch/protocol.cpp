@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "core/kernel_side.h"
 
 namespace cutegen::torch {
 namespace {
@@ -153,6 +154,13 @@ void fields(Fields& v, GpuTensor& t) {
 
 Result<TaskFiles> read_task_files(const fs::path& file) {
   TaskFiles out;
+  if (is_kernel_file(file)) {
+    CG_TRY(KernelSide kernel, read_kernel_side(file));
+    CG_TRY(out.source, read_text(kernel.reference, kMostSource));
+    out.file = kernel.reference.string(), out.side_file = kernel.file.string();
+    out.side = std::move(kernel.text);
+    return out;
+  }
   out.file = file.string();
   CG_TRY(out.source, read_text(file, kMostSource));
   fs::path side = file;

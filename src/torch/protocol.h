@@ -18,11 +18,11 @@ namespace cutegen::torch {
 inline constexpr const char* kTorchSchema = "cutegen.torch.v1";
 
 struct TaskFiles {
-  std::string file, source;     // the path as given, its text
+  std::string file, source;     // the Python file: the path as given, its text
   std::string side_file, side;  // NAME.toml; empty text if there is none
 };
 
-// Refuses missing, empty and binary files.
+// Refuses missing, empty and binary files. The Python file of a CUDA kernel is its reference.
 Result<TaskFiles> read_task_files(const std::filesystem::path& file);
 // True if the source imports a module or package that lies in `folder`.
 bool imports_neighbour(const std::string& source, const std::filesystem::path& folder);

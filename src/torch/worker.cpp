@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "core/baseline.h"
+#include "core/kernel_side.h"
 #include "sandbox/filter.h"
 #include "torch/interpreter.h"
 #include "torch/protocol.h"
@@ -277,14 +278,15 @@ void Worker::show_neighbours(const fs::path& file, const std::string& source) {
 Result<Task> Worker::describe(const Context& ctx, const fs::path& file,
                               const DescribeOptions& options) {
   CG_TRY(TaskFiles files, read_task_files(file));
-  show_neighbours(file, files.source);
-  std::string folder = fs::absolute(file).parent_path().string();
+  show_neighbours(files.file, files.source);
+  std::string folder = fs::absolute(files.file).parent_path().string();
   if (imports_neighbour(files.source, folder)) see_folder(folder);
   Json request = describe_request(files, options);
   CG_TRY(wire::Frame reply, call(ctx, request, files.file));
   ObjectReader r(reply.body, "describe#");
   CG_TRY(Json json, r.object("task"));
   CG_TRY(Task task, read_json<Task>(json));
+  if (is_kernel_file(file)) task.name = file.stem().string();
   task.id = task_id(task, files);
   return task;
 }

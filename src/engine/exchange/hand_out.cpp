@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "core/kernel_side.h"
 
 namespace cutegen::engine {
 namespace fs = std::filesystem;
@@ -37,22 +38,39 @@ std::vector<const RunStep*> chosen(const RunView& view, size_t most) {
   return out;
 }
 
-// The journal does not contain the side file, so both files must still exist.
-Result<fs::path> write_task(const RunView& view, const fs::path& folder) {
-  const fs::path file = view.settings.file;
+Result<void> copy_into(const fs::path& file, const fs::path& folder) {
+  CG_TRY(std::string text, read_file(file, kMostText));
+  return write_file(folder / file.filename(), text);
+}
+
+// Writes the Python file of the task, which must be the one that the run began with.
+Result<void> write_module(const RunView& view, const fs::path& file, const fs::path& folder) {
   auto text = read_file(file, kMostText);
   if (!text || *text != view.task->task.source)
     return user_error(text ? "the task file has changed since the run began"
                            : "the task file does not exist any more: " + text.error().message,
                       file.string(), "restore it");
-  const fs::path to = folder / file.filename();
-  CG_CHECK(write_file(to, *text));
+  return write_file(folder / file.filename(), *text);
+}
+
+// The journal does not contain the side file, so all files must still exist.
+Result<fs::path> write_task(const RunView& view, const fs::path& folder) {
+  const fs::path file = view.settings.file, to = folder / file.filename();
+  if (is_kernel_file(file)) {
+    CG_TRY(KernelSide side, read_kernel_side(file));
+    if (side.reference.parent_path() != side.file.parent_path())
+      return user_error("the reference lies in another folder", side.reference.string(),
+                        "put it beside the kernel, so that the files can be handed out together");
+    CG_CHECK(write_module(view, side.reference, folder));
+    CG_CHECK(copy_into(side.file, folder));
+    CG_CHECK(copy_into(file, folder));
+    return to;
+  }
+  CG_CHECK(write_module(view, file, folder));
   fs::path side = file;
   side.replace_extension(".toml");
   std::error_code error;
-  if (!fs::exists(side, error)) return to;
-  CG_TRY(std::string more, read_file(side, kMostText));
-  CG_CHECK(write_file(folder / side.filename(), more));
+  if (fs::exists(side, error)) CG_CHECK(copy_into(side, folder));
   return to;
 }
 

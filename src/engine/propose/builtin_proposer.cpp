@@ -10,6 +10,8 @@
 namespace cutegen::engine {
 namespace {
 
+const std::string kRecipe = "recipe:";  // what the origin of a recipe's program begins with
+
 std::string value_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : dump_json(value);
 }
@@ -38,8 +40,9 @@ class BuiltinProposer final : public Proposer {
                                std::string(to_string(ask.role)) + "'");
     if (match_.recipe.empty()) return Answer{{}, "no recipe: " + match_.why};
     Tried tried = tried_in(run);
-    if (run.steps.empty()) return first();
-    for (const RunStep* from : sources(ask, run))
+    const auto recipes_of = sources(ask, run);
+    if (recipes_of.empty()) return first();
+    for (const RunStep* from : recipes_of)
       for (const Json& params : recipes::neighbours(match_, from->candidate.edit.params)) {
         if (tried.params.count(canonical_json(params))) continue;
         auto program = recipes::instantiate(task_, match_, params);
@@ -64,14 +67,19 @@ class BuiltinProposer final : public Proposer {
     return tried;
   }
 
-  // An improvement starts from the incumbent; a repair from any choice made so far.
+  static bool is_recipe(const RunStep& step) {
+    return step.candidate.edit.origin.starts_with(kRecipe);
+  }
+
+  // An improvement starts from the incumbent; a repair from any choice made so far. A source kernel
+  // is no recipe, so it cannot be changed.
   static std::vector<const RunStep*> sources(const search::Ask& ask, const RunView& run) {
+    if (auto it = ask.context.find("parent"); it != ask.context.end() && it->is_string())
+      if (const RunStep* parent = run.find(it->get<std::string>()); parent && is_recipe(*parent))
+        return {parent};
     std::vector<const RunStep*> out;
-    if (auto it = ask.context.find("parent"); it != ask.context.end() && it->is_string()) {
-      if (const RunStep* parent = run.find(it->get<std::string>())) out.push_back(parent);
-      return out;
-    }
-    for (const RunStep& step : run.steps) out.push_back(&step);
+    for (const RunStep& step : run.steps)
+      if (is_recipe(step)) out.push_back(&step);
     return out;
   }
 
@@ -79,7 +87,7 @@ class BuiltinProposer final : public Proposer {
     CG_TRY(KernelProgram program, recipes::instantiate(task_, match_, match_.safe));
     Candidate c;
     c.edit = {"first program: the safe choice of recipe '" + match_.recipe + "'", match_.why,
-              "recipe:" + match_.recipe, match_.safe};
+              kRecipe + match_.recipe, match_.safe};
     c.program = std::move(program);
     return Answer{std::move(c), {}};
   }
@@ -87,8 +95,7 @@ class BuiltinProposer final : public Proposer {
   Answer changed(const RunStep& from, const Json& params, KernelProgram program) {
     Candidate c;
     c.parent = from.candidate.id;
-    c.edit = {
-        change_text(from.candidate.edit.params, params), {}, "recipe:" + match_.recipe, params};
+    c.edit = {change_text(from.candidate.edit.params, params), {}, kRecipe + match_.recipe, params};
     for (const recipes::RecipeParameter& parameter : match_.parameters)
       if (params.contains(parameter.name) && from.candidate.edit.params.contains(parameter.name) &&
           params[parameter.name] != from.candidate.edit.params[parameter.name])

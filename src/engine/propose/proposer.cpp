@@ -18,4 +18,20 @@ Json answer_data(const Answer& answer) {
   return out;
 }
 
+Result<Answer> answer_to(Proposer& proposer, const Context& ctx, const search::Ask& ask,
+                         const RunView& run) {
+  if (ask.role != Role::source) return proposer.answer(ctx, ask, run);
+  Answer answer;
+  if (!run.task || !run.task->start) {
+    answer.reason = "the task has no source kernel";
+    return answer;
+  }
+  Candidate candidate;
+  const std::string& kernel = run.task->start->plan.steps.front().kernel;
+  candidate.edit = {"the source kernel '" + kernel + "'", {}, "source", Json::object()};
+  candidate.program = *run.task->start;
+  answer.candidate = std::move(candidate);
+  return answer;
+}
+
 }  // namespace cutegen::engine

@@ -36,5 +36,9 @@ Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
 // Error if no such model exists; before any work is done.
 Result<void> check_model(const std::string& model);
 Json answer_data(const Answer& answer);
+// The proposer's answer. The role `source` needs none: its program is the source kernel of a task
+// that is a CUDA kernel.
+Result<Answer> answer_to(Proposer& proposer, const Context& ctx, const search::Ask& ask,
+                         const RunView& run);
 
 }  // namespace cutegen::engine

@@ -46,6 +46,7 @@ void task_form(Fields& v, eval::OpenedTask& o) {
   v("driver", o.driver, field::if_set);
   v("product", o.product, field::if_set);
   v("counters", o.counters, field::if_set);
+  v("start", o.start);
 }
 
 }  // namespace

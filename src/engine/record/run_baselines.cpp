@@ -8,6 +8,15 @@ constexpr size_t kMostTimes = 64;
 
 }  // namespace
 
+BaselineTime source_baseline(const Timing& timing) {
+  return {.kind = kSource,
+          .time_ns = timing.time_ns,
+          .low_ns = timing.low_ns.value_or(timing.time_ns),
+          .high_ns = timing.high_ns.value_or(timing.time_ns),
+          .origin = timing.origin,
+          .accuracy = {.passes = true}};
+}
+
 std::vector<BaselineGain> gains(const TaskBaselines& baselines, MathMode mode, double own_ns) {
   std::vector<BaselineGain> out;
   for (const BaselineTime& t : baselines.times)

@@ -13,6 +13,11 @@
 
 namespace cutegen::engine {
 
+// The kind of a further baseline: the source kernel of a task that is a CUDA kernel.
+inline constexpr const char* kSource = "source";
+
+BaselineTime source_baseline(const Timing& timing);
+
 struct TaskBaselines {
   std::vector<BaselineTime> times;
   std::string note;

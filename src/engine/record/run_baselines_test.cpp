@@ -95,6 +95,22 @@ TEST_F(RunBaselines, KeptOnesAreCarriedOverAndGainedOn) {
   EXPECT_EQ(compared.data["best"]["kind"], "compile");
 }
 
+TEST_F(RunBaselines, TheSourceKernelOfACudaTaskIsOneOfThem) {
+  kept_ = record_;
+  world_.opened.start = numbered_program(1);
+  RunView view = run();
+  EXPECT_EQ(view.steps.at(0).candidate.edit.origin, "source");
+  EXPECT_EQ(view.steps.at(0).decision, Decision::accepted);
+  EXPECT_EQ(view.baselines->times.back().kind, "source");
+  EXPECT_STREQ(first_name(view), "the source kernel");
+  ASSERT_TRUE(view.gain());
+  EXPECT_EQ(view.gain()->kind, "source");  // 99 ns; compile takes 198
+  EXPECT_NEAR(view.gain()->speedup, 99.0 / 97, 1e-9);
+  EXPECT_EQ(events_[events_.size() - 2].data["against"].size(), 4U);
+  Recorder recorder;
+  EXPECT_TRUE(replay_with(parts(), {}, *store_, "last", recorder));
+}
+
 TEST_F(RunBaselines, EagerIsTimedWhereNoneAreKept) {
   RunView view = run();
   EXPECT_EQ(timed_, 1);

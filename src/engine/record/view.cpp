@@ -170,6 +170,9 @@ Result<void> RunView::on_decided(const Event& event, ObjectReader& r) {
   if (!accepted) return {};
   best = step->candidate.id;
   if (!first_ns) first_ns = step->time_ns();
+  const bool source = task && task->start && step == &steps.front();
+  if (source && baselines && step->time_ns())
+    baselines->times.push_back(source_baseline(*step->verdict->timing));
   return {};
 }
 
@@ -191,6 +194,10 @@ std::optional<double> RunView::over_first(const RunStep& step) const {
   auto ns = step.time_ns();
   if (!ns || step.imported || !first_ns || *ns <= 0) return std::nullopt;
   return *first_ns / *ns;
+}
+
+const char* first_name(const RunView& view) {
+  return view.task && view.task->start ? "the source kernel" : "the first correct program";
 }
 
 std::optional<double> RunView::over_floor(const RunStep& step) const {

@@ -126,6 +126,8 @@ struct RunView {
   double told_usd_ = 0;  // what the steps so far account for
 };
 
+// What over_first() compares with: "the first correct program", "the source kernel".
+const char* first_name(const RunView& view);
 Result<RunView> view_run(const std::vector<Event>& events);
 RunResult outcome_of(const RunView& view, const std::string& run_id);
 

@@ -128,7 +128,7 @@ std::string end_text(const RunView& view, const std::string& run_id) {
       const Timing& t = *best->verdict->timing;
       text += fmt::format(", {} {}", human_ns(*ns), to_string(t.origin));
       if (auto ratio = view.over_first(*best))
-        text += ", " + ratio_text(ratio) + " the first correct program";
+        text += ", " + ratio_text(ratio) + " " + first_name(view);
       if (auto ratio = view.over_floor(*best)) text += ", " + ratio_text(ratio) + " the floor";
     }
     out += line("best", text) + gains_text(view, *best) + saved_text(view) + error_text(*best) +

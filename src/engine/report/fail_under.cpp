@@ -29,7 +29,7 @@ std::optional<BestGain> over_baseline(const RunView& view, const Timing& own) {
 std::optional<BestGain> over_first(const RunView& view, const RunStep& best) {
   auto ratio = view.over_first(best);
   if (!ratio) return std::nullopt;
-  BestGain out{*ratio, *ratio, "the first correct program", GainFrom::first};
+  BestGain out{*ratio, *ratio, first_name(view), GainFrom::first};
   for (const RunStep& step : view.steps) {
     if (step.decision != Decision::accepted || !step.time_ns()) continue;
     const Timing& first = *step.verdict->timing;

@@ -54,7 +54,7 @@ std::string verdict_line(const RunView& view) {
     line += fmt::format(", {} ({})", human_ns(t->time_ns), to_string(t->origin));
     if (best->imported) line += " on " + sanitize(best->imported->device, 120);
     if (auto over = view.over_first(*best))
-      line += ", " + ratio_text(over) + " the first correct program";
+      line += ", " + ratio_text(over) + " " + first_name(view);
   }
   return line + ".";
 }

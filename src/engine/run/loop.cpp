@@ -196,9 +196,10 @@ class RunLoop : private llm::CallSink {
   }
 
   Result<bool> perform_ask(const search::Ask& ask) {
-    if (ask.role != Role::recipe && asks_model(view().settings))
+    const bool free = ask.role == Role::recipe || ask.role == Role::source;
+    if (!free && asks_model(view().settings))
       observer_.on_progress("asking " + view().settings.model + " (" + to_string(ask.role) + ")");
-    auto answer = proposer_->answer(ctx_, ask, view());
+    auto answer = answer_to(*proposer_, ctx_, ask, view());
     if (!answer && ctx_.done()) return true;
     if (!answer) return fail(answer.error());
     if (answer->candidate && answer->candidate->id.empty())

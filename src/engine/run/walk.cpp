@@ -73,7 +73,7 @@ Result<void> Walk::check_action(const Event& event) {
 Result<void> Walk::check_answer(const Event& event) {
   if (!asked_) return diverged(event, "an answer", "no question was asked");
   if (!proposer_) return {};
-  CG_TRY(Answer answer, proposer_->answer(Context(), *asked_, view_));
+  CG_TRY(Answer answer, answer_to(*proposer_, Context(), *asked_, view_));
   if (answer.candidate && answer.candidate->id.empty()) answer.candidate->id = view_.next_id();
   CG_TRY(Json now, parse_json(dump_json(answer_data(answer)), "answer"));
   Json recorded = timeless(event.data);

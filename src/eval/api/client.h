@@ -68,6 +68,8 @@ struct OpenedTask {
   // The time of a copy of the least bytes, and an estimate for the operations as written. 0:
   // unknown; floor_ns is then the roofline of an older version.
   double reachable_ns = 0, roofline_ns = 0;
+  // Of a task that is a CUDA kernel: the program of this kernel (eval/source/start_program.h).
+  std::optional<KernelProgram> start = std::nullopt;
 };
 
 struct EvaluateRequest {

@@ -79,6 +79,7 @@ void fields(Fields& v, OpenedTask& t) {
   v("product", t.product, field::if_set);
   v("counters", t.counters, field::if_set);
   v("sandbox", t.sandbox);
+  v("start", t.start);
 }
 
 void fields(Fields& v, EvaluateRequest& q) {

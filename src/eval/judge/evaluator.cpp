@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/log.h"
+#include "core/kernel_side.h"
 #include "device/device.h"
 #include "eval/api/expect_children.h"
 #include "eval/judge/baselines.h"
@@ -20,6 +21,7 @@
 #include "eval/runner/gpu_slot.h"
 #include "eval/sets/admission.h"
 #include "eval/sets/lazy.h"
+#include "eval/source/start_program.h"
 #include "toolchain/compile_memory.h"
 
 namespace cutegen::eval {
@@ -150,13 +152,19 @@ Result<OpenedTask> Evaluator::open_file(const Context& ctx, const std::string& f
   options.asked = asked;
   CG_TRY(Task task, worker_->describe(ctx, file, options));
   hold.unlock();
-  for (auto& open : open_)
-    if (open->task.id == task.id) {
-      std::rotate(&open, &open + 1, open_.data() + open_.size());
-      return open_.back()->told;
-    }
-  make_room();
-  return open_new(ctx, std::move(task));
+  std::optional<KernelProgram> start;
+  if (is_kernel_file(file)) {
+    CG_TRY(start, start_program(file, task));
+  }
+  auto same = std::ranges::find(open_, task.id, [](const auto& open) { return open->task.id; });
+  if (same != open_.end()) {
+    std::rotate(same, same + 1, open_.end());
+  } else {
+    make_room();
+    CG_CHECK(open_new(ctx, std::move(task)));
+  }
+  open_.back()->told.start = std::move(start);
+  return open_.back()->told;
 }
 
 // Closes the least recently used tasks until one more may be opened.
@@ -171,7 +179,7 @@ void Evaluator::close(std::unique_ptr<Open>& open) {
   if (official_) official_->close_task(open->task.id);
 }
 
-Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
+Result<void> Evaluator::open_new(const Context& ctx, Task described) {
   auto open = std::make_unique<Open>();
   open->task = std::move(described);
   const Task& task = open->task;
@@ -218,7 +226,7 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
   if (outlook_.valid()) out.counters = outlook_.get();
   out.sandbox = weakest({runner_.grade(), worker_->grade()});
   open_.push_back(std::move(open));
-  return open_.back()->told;
+  return {};
 }
 
 void Evaluator::open_excerpts(const Context& ctx, Open& open) {

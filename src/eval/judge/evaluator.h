@@ -65,7 +65,7 @@ class Evaluator {
   Result<void> know_device(const Context& ctx);
   Result<OpenedTask> open_file(const Context& ctx, const std::string& file,
                                const AskedAccuracy& asked);
-  Result<OpenedTask> open_new(const Context& ctx, Task task);
+  Result<void> open_new(const Context& ctx, Task task);
   void open_excerpts(const Context& ctx, Open& open);
   Services services_of(const Open& open);
   Result<Open*> find(const std::string& id);

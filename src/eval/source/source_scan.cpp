@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/source/source_scan.h"
 
+#include <algorithm>
 #include <cctype>
 #include <utility>
 
@@ -188,6 +189,38 @@ std::vector<std::string> parameters(const std::vector<Token>& t, size_t open, si
   return out;
 }
 
+// Finds what stands before `__global__` in its declaration.
+class Declarations {
+ public:
+  // Reads the token before those that follow.
+  void read(const std::vector<Token>& t, size_t i) {
+    const Token& token = t[i];
+    const bool opens = token.mark('{');
+    if (opens) blocks_.push_back(is_extern_c(t, i));
+    if (token.mark('}') && !blocks_.empty()) blocks_.pop_back();
+    if (opens || token.mark('}') || token.mark(';') || token.kind == Token::Kind::directive)
+      begin_ = i + 1;
+  }
+  void describe(const std::vector<Token>& t, size_t global, Signature& out) const {
+    out.external = std::ranges::find(blocks_, true) != blocks_.end();
+    for (size_t i = begin_; i < global; ++i) {
+      out.templated = out.templated || t[i].is("template");
+      out.external = out.external || is_extern_c(t, i + 2);
+    }
+    if (begin_ == global) out.global_line = t[global].line, out.global_column = t[global].column;
+  }
+
+ private:
+  // Whether extern "C" stands before token i.
+  static bool is_extern_c(const std::vector<Token>& t, size_t i) {
+    return i >= 2 && i - 1 < t.size() && t[i - 2].is("extern") &&
+           t[i - 1].kind == Token::Kind::string && t[i - 1].text == "C";
+  }
+
+  size_t begin_ = 0;          // the first token of the declaration
+  std::vector<bool> blocks_;  // for each open brace: whether it is extern "C"
+};
+
 }  // namespace
 
 std::vector<Token> scan_source(std::string_view source) {
@@ -196,7 +229,9 @@ std::vector<Token> scan_source(std::string_view source) {
 
 std::vector<Signature> kernel_signatures(const std::vector<Token>& t) {
   std::vector<Signature> out;
+  Declarations declarations;
   for (size_t i = 0; i < t.size(); ++i) {
+    declarations.read(t, i);
     if (!t[i].is("__global__")) continue;
     // The name is the last word before the first parenthesis that does not belong to an attribute.
     size_t at = i + 1;
@@ -212,6 +247,7 @@ std::vector<Signature> kernel_signatures(const std::vector<Token>& t) {
     if (at >= t.size() || t[at].kind != Token::Kind::word) continue;
     size_t close = matching(t, at + 1, '(', ')');
     out.push_back({t[at].text, parameters(t, at + 1, close), t[at].line, t[at].column});
+    declarations.describe(t, i, out.back());
     i = close;
   }
   return out;

@@ -29,6 +29,9 @@ struct Signature {
   std::string name;
   std::vector<std::string> parameters;  // text of each
   int line = 1, column = 1;
+  bool external = false, templated = false;  // extern "C"; a template
+  // The place of __global__ if the declaration begins with it; else 0.
+  int global_line = 0, global_column = 0;
 };
 std::vector<Signature> kernel_signatures(const std::vector<Token>& tokens);
 

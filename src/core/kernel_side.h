@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// KernelSide: the side file of a task that is a CUDA kernel (NAME.toml beside NAME.cu).
+//
+// Contract: reads the keys `reference` and `[kernel]`; the torch worker reads the others. Gives the
+// file of the PyTorch module, and the launch as plan.json. Errors name a line of the side file.
+//
+// Example:
+//   CG_TRY(KernelSide side, read_kernel_side("norm.cu")); parse_plan(side.plan.dump());
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace cutegen {
+
+struct KernelSide {
+  std::filesystem::path file, reference;
+  std::string text;                           // of the side file
+  Json plan;                                  // plan.json with the one launch of the kernel
+  std::map<std::string, std::string> places;  // JSON pointer in the plan -> "line:column"
+
+  std::string kernel() const;  // its name
+  // "norm.toml:7:3" for "/steps/0/grid"; the nearest object if the pointer itself is not there.
+  std::string place(std::string pointer) const;
+  // The error with its place in the plan changed to a line of the side file.
+  Error placed(Error error) const;
+};
+
+bool is_kernel_file(const std::filesystem::path& file);  // NAME.cu
+Result<KernelSide> read_kernel_side(const std::filesystem::path& kernel);
+
+}  // namespace cutegen

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// SourceKernel: the first step of a run whose task is a CUDA kernel.
+//
+// Contract: first() asks for the kernel's program. Each later function takes what became of the
+// action before and gives the next one. A kernel that is not correct, or whose evaluation stays
+// aborted, is rejected, and the run ends.
+//
+// Example: SourceKernel source(task); open(source.first());
+#pragma once
+
+#include "search/strategy.h"
+
+namespace cutegen::search {
+
+class SourceKernel {
+ public:
+  explicit SourceKernel(Json task) : task_(std::move(task)) {}
+  static Action first() { return Ask{Role::source, {{"purpose", to_string(Purpose::first)}}}; }
+  // `candidate` is empty if there was no readable program.
+  Action answered(std::optional<Candidate> candidate, const std::string& reason);
+  // Without a verdict, the evaluation was aborted.
+  Action judged(std::optional<Verdict> verdict, const std::string& why);
+  // After the decision: whether the strategy goes on from the kernel.
+  bool holds() const { return verdict_ && verdict_->status == Status::correct; }
+  Action finish() const;
+
+  const Json& task() const { return task_; }
+  const Candidate& candidate() const { return *candidate_; }
+  const Verdict& verdict() const { return *verdict_; }
+
+ private:
+  Json task_;  // the data of the event `task`
+  std::optional<Candidate> candidate_;
+  std::optional<Verdict> verdict_;
+  std::string why_;
+};
+
+}  // namespace cutegen::search

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=300
+"""Tasks that are CUDA kernels, from the command line: a kernel, its side file and a PyTorch reference."""
+import json
+import os
+
+import harness
+
+TASKS = harness.ROOT / "tasks/astra"
+KERNEL = """#include <cuda_fp16.h>
+
+__global__ void add(const float* x, float* out, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    out[i] = fmaxf(x[i], 0.0f) + 1.0f;
+}
+"""
+SIDE = """reference = "reference.py"
+
+[kernel]
+name = "add"
+args = ["x", "out", { i32 = "size(x)" }]
+grid = "min(ceil_div(size(x), 256), 8)"
+block = 256
+"""
+
+
+class KernelTasks(harness.Case):
+    def task(self, kernel=KERNEL, side=SIDE):
+        self.write("reference.py", harness.ADD)
+        self.write("add.toml", side)
+        return self.write("add.cu", kernel)
+
+    def test_a_run_goes_on_from_the_source_kernel(self):
+        file = self.task()
+        result = self.cutegen("optimize", file, "--evaluations", 3, "--out", "best", "--runs", "runs")
+        self.assert_code(result, 0)
+        self.assertRegex(result.out, r"\nc1 .* better .* the source kernel 'add'\n")
+        self.assertRegex(result.out, r"\nbest .*x the source kernel")
+        shown = self.cutegen("show", "last", "--runs", "runs", "--json").json()
+        origins = [step["origin"] for step in shown["steps"]]
+        self.assertEqual(origins, ["source", "recipe:elementwise", "recipe:elementwise"])
+        os.remove(file)  # the journal has all that a replay needs
+        self.assert_code(self.cutegen("optimize", "--replay", "last", "--runs", "runs"), 0)
+
+    def test_a_kernel_that_differs_from_its_reference_ends_the_run(self):
+        file = self.task(KERNEL.replace("+ 1.0f", "+ 2.0f"))
+        result = self.cutegen("optimize", file, "--out", "best", "--runs", "runs")
+        self.assert_code(result, 3)
+        self.assertIn("the source kernel does not agree with its reference: ", result.out)
+        self.assert_code(self.cutegen("eval", file, "--up-to", "correctness"), 3)
+
+    def test_what_is_refused(self):
+        for kernel, side, *words in (
+            (KERNEL, SIDE.replace("reference.py", "none.py"), "there is no reference", "add.toml:1:13"),
+            (KERNEL, SIDE.replace('"add"', '"ad"'), "add.cu has no kernel 'ad'", "did you mean 'add'?"),
+            (KERNEL, SIDE.replace("i32", "f32"), "f32, the kernel's parameter is i32", "add.toml:5:21"),
+            (KERNEL.replace("__global__", "template <class T> __global__"), SIDE, "'add' is a template", "add.cu:3:"),
+            (KERNEL.replace("cuda_fp16.h", "torch/extension.h"), SIDE, "is not allowed", "copy what the kernel uses"),
+        ):  # fmt: skip
+            with self.subTest(words[0]):
+                self.assert_error(self.cutegen("describe", self.task(kernel, side)), 2, *words)
+
+    def test_a_shipped_task(self):
+        described = self.cutegen("describe", TASKS / "fused_add_rmsnorm_vectors.cu")
+        self.assert_code(described, 0)
+        self.assertIn("fused_add_rmsnorm(x, residual, weight, hidden, attr(eps))", described.out)
+        result = self.cutegen("eval", TASKS / "silu_and_mul_vectors.cu", "--json", timeout=200)
+        self.assert_code(result, 0)
+        verdict = result.json()["verdicts"][0]["verdict"]
+        self.assertEqual(verdict["status"], "correct", json.dumps(verdict["feedback"], indent=1))
+        self.assertEqual(len(verdict["timing"]["shapes"]), 6)
+
+
+if __name__ == "__main__":
+    harness.main()
