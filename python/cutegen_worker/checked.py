@@ -21,8 +21,10 @@ def check(func: Any, args: tuple[Any, ...]) -> None:
         check_convolution(*args)
 
 
-def check_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, stride: list[int], padding: list[int],
-                      dilation: list[int], transposed: bool, output_padding: list[int], groups: int) -> None:  # fmt: skip
+def check_convolution(
+    x: Tensor, weight: Tensor, bias: Tensor | None, stride: list[int], padding: list[int],
+    dilation: list[int], transposed: bool, output_padding: list[int], groups: int,
+) -> None:  # fmt: skip
     rank = weight.dim() - 2
     shape = list(weight.shape)
     if groups < 1 or shape[0] % groups:
