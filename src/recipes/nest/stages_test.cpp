@@ -105,6 +105,14 @@ TEST(Stages, AKeptValueHasTheSizesOfATensorBehindTheSameReshape) {
   EXPECT_TRUE(nest(s, 2).window);
 }
 
+// The group norm reads the softmax as [N, groups, C / groups, pixels], which hides H and W.
+TEST(Stages, AKeptValueHasItsShapeBeforeAReshape) {
+  Stages s = stages("conv_softmax_norm");
+  ASSERT_EQ(s.scratch.size(), 2u);
+  EXPECT_EQ(s.scratch[1].name, "softmax");
+  EXPECT_EQ(s.scratch[1].extents.size(), 4u);
+}
+
 TEST(Stages, InstanceNormReducesTheImageOfEachChannel) {
   Fused f = nest(stages("instance_norm"), 0);
   EXPECT_EQ(f.axes[1].extent, "dim(x,0)*dim(x,1)");
