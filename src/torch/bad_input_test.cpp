@@ -161,6 +161,13 @@ TEST(BadTask, DeepRecursion) {
   expect_user_error(error_of(forward("return self.forward(x)")), "RecursionError");
 }
 
+TEST(BadTask, NothingToCompute) {
+  expect_user_error(error_of(replace_all(kBody, "rows = 64", "rows = 0")), "only empty tensors");
+  expect_user_error(error_of(replace_all(forward("return nn.functional.max_pool2d(x, 2)"),
+                                         "torch.randn(rows, 32)", "torch.randn(0, 3, 8, 8)")),
+                    "only empty tensors");
+}
+
 Error convolution_error(const std::string& call) {
   return error_of(replace_all(forward("return nn.functional." + call), "torch.randn(rows, 32)",
                               "torch.randn(2, 12, 8, 8)"));

@@ -103,6 +103,14 @@ class Windows(harness.Case):
         self.check("Conv2d(4, 8, 3)", "2, 4, 9, 11",
                    "self.window(x.to(memory_format=torch.channels_last))")
 
+    def test_windows_beyond_the_input(self):
+        # Padding and dilation are larger than the input: most places of the kernel never meet it.
+        self.check("Conv2d(3, 5, 3, padding=9, dilation=9)", "2, 3, 4, 5")
+
+    def test_a_permuted_input(self):
+        self.check("Conv2d(4, 8, 3, padding=1)", "2, 9, 11, 4",
+                   "self.window(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)")
+
     def test_tensor_cores(self):
         # Several tiles, stages of the depth and tiles of channels; then phases of a stride.
         plan = self.check("Conv2d(40, 136, 3, padding=1)", "1, 40, 20, 70", "torch.relu(self.window(x))")
