@@ -2,6 +2,8 @@
 # ctest: timeout=900
 """Convolutions and pooling from end to end: each module gets a correct program, at every shape."""
 import json
+import subprocess
+import sys
 
 import harness
 
@@ -118,6 +120,20 @@ class Windows(harness.Case):
         plan = self.check("ConvTranspose2d(channels, 24, 4, stride=3, padding=1, output_padding=1)",
                           "2, channels, 9, 40", sizes="channels = 20")
         self.assertEqual(plan["arch"], ["sm_90a"])
+
+    def test_generated_modules(self):
+        for folder in ("suite", "again"):
+            subprocess.run([sys.executable, harness.ROOT / "tests/gen/windows.py", "--count", "14", "--out",
+                            self.folder / folder], check=True)  # fmt: skip
+        files = sorted((self.folder / "suite/level1").iterdir())
+        self.assertEqual(len(files), 14)
+        for file in files:
+            self.assertEqual(file.read_text(), (self.folder / "again/level1" / file.name).read_text())
+        done = self.cutegen("bench", "--kernelbench", self.folder / "suite", "--tasks", "2,10,14",
+                            "--evaluations", 1, "--no-profile", "--out", "level1",
+                            "--runs", self.folder / "runs", timeout=300)  # fmt: skip
+        self.assert_code(done, 0)
+        self.assertIn("3 tasks: 3 correct", done.out)
 
     def test_stages(self):
         self.check("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=1)")
