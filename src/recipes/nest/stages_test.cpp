@@ -113,6 +113,14 @@ TEST(Stages, AKeptValueHasItsShapeBeforeAReshape) {
   EXPECT_EQ(s.scratch[1].extents.size(), 4u);
 }
 
+// The lengths along the channels are expanded, then read as [N, groups, C / groups, pixels].
+TEST(Stages, AReshapeOfAnExpandedValueReadsTheValueItself) {
+  Stages s = stages("conv_normalize_norm");
+  ASSERT_EQ(s.list.size(), 3u);
+  ASSERT_EQ(s.scratch.size(), 2u);
+  EXPECT_EQ(s.scratch[1].extents.at(1), "1");
+}
+
 TEST(Stages, InstanceNormReducesTheImageOfEachChannel) {
   Fused f = nest(stages("instance_norm"), 0);
   EXPECT_EQ(f.axes[1].extent, "dim(x,0)*dim(x,1)");
