@@ -13,6 +13,7 @@ import torch.fx.experimental.symbolic_shapes  # meta kernels need it; a task may
 from torch import Tensor
 
 from . import fused, graph, lazy, mutated, reads
+from .checked import CONVOLUTION
 from .classify import workload
 from .errors import WorkerError, blame
 from .names import Inputs, dtype_name, flatten, scalar_json, scalars, state_tensors
@@ -219,6 +220,11 @@ class Trace:
         return sum(t.numel() for _, t in self.tensors.values()) + sum(
             t.numel() for _, t in self.outputs
         )
+
+    def places(self) -> int:
+        """The largest number of results of a convolution in each channel: batch times image."""
+        shapes = (call.outs[0][0] for call in self.calls if call.func is CONVOLUTION)
+        return max((shape.numel() // max(1, shape[1]) for shape in shapes), default=0)
 
     def hollow(self) -> bool:
         """Whether some call returns an empty tensor, as a window larger than its input does."""

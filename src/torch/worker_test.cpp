@@ -141,6 +141,23 @@ TEST(TorchWorker, TestShapesKeepLiteralChannelsOfTransposedConvolutions) {
     EXPECT_EQ(shape.tensors.at(task->tensors[0].name)[1], 16) << shape.name;
 }
 
+// A kernel may compute 128 channels where a test shape has three, so FLOPs do not bound its work.
+TEST(TorchWorker, TestShapesOfConvolutionsHaveFewPlaces) {
+  TaskFile file("pooled",
+                model_of("side = 512", "        self.conv = nn.ConvTranspose2d(3, 4, 3)\n",
+                         "self.conv(a[0]).mean(dim=(2, 3))", "torch.randn(16, 3, side, side)"));
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  int64_t most = 0;
+  for (const ShapeCase& shape : task->shapes)
+    if (shape.kind != ShapeKind::official) {
+      const Shape& x = shape.tensors.at(task->tensors[0].name);
+      most = std::max(most, x[0] * (x[2] + 2) * (x[3] + 2));
+    }
+  EXPECT_LE(most, 1 << 17);
+  EXPECT_GT(most, 1 << 15);
+}
+
 // Returns the largest size of an axis over the test shapes; checks that some shape has at most
 // `few`.
 int64_t longest_of(const Task& task, const std::string& tensor, size_t axis) {
