@@ -103,6 +103,7 @@ bool alike(const Reduction& a, const Reduction& b) {
 std::vector<std::string> inputs_of(const Node& node) {
   std::vector<std::string> names;
   std::vector<const Json*> work;
+  work.reserve(node.args.size() + node.kwargs.size());
   for (const Json& arg : node.args) work.push_back(&arg);
   for (const auto& [key, arg] : node.kwargs.items()) work.push_back(&arg);
   while (!work.empty()) {

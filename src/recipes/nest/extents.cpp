@@ -107,6 +107,7 @@ void merge(Fused& fused, const std::vector<Operand*>& operands, int first, int l
 // product of their sizes matters, which an operand shows.
 void merge_hidden(Fused& fused) {
   std::vector<Operand*> operands;
+  operands.reserve(fused.inputs.size() + fused.outputs.size());
   for (Operand& operand : fused.inputs) operands.push_back(&operand);
   for (FusedOutput& output : fused.outputs) operands.push_back(&output.operand);
   auto hidden = [&](size_t i) { return fused.axes[i].reduced && fused.axes[i].extent.empty(); };
