@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 import warnings
 from collections.abc import Callable, Collection, Sequence
@@ -221,10 +222,11 @@ class Trace:
             t.numel() for _, t in self.outputs
         )
 
-    def places(self) -> int:
-        """The largest number of results of a convolution in each channel: batch times image."""
-        shapes = (call.outs[0][0] for call in self.calls if call.func is CONVOLUTION)
-        return max((shape.numel() // max(1, shape[1]) for shape in shapes), default=0)
+    def steps(self) -> int:
+        """The most steps of a convolution: results in each channel (batch times image) times places of the kernel."""
+        calls = (call for call in self.calls if call.func is CONVOLUTION)
+        return max((call.outs[0][0].numel() // max(1, call.outs[0][0][1]) * math.prod(call.args[1].shape[2:])
+                    for call in calls), default=0)  # fmt: skip
 
     def hollow(self) -> bool:
         """Whether some call returns an empty tensor, as a window larger than its input does."""

@@ -142,9 +142,9 @@ TEST(TorchWorker, TestShapesKeepLiteralChannelsOfTransposedConvolutions) {
 }
 
 // A kernel may compute 128 channels where a test shape has three, so FLOPs do not bound its work.
-TEST(TorchWorker, TestShapesOfConvolutionsHaveFewPlaces) {
+TEST(TorchWorker, TestShapesOfConvolutionsHaveFewSteps) {
   TaskFile file("pooled",
-                model_of("side = 512", "        self.conv = nn.ConvTranspose2d(3, 4, 3)\n",
+                model_of("side = 512", "        self.conv = nn.ConvTranspose2d(3, 4, 5)\n",
                          "self.conv(a[0]).mean(dim=(2, 3))", "torch.randn(16, 3, side, side)"));
   auto task = test_worker().describe(Context(), file.path(), {});
   ASSERT_TRUE(task) << task.error().text();
@@ -152,9 +152,9 @@ TEST(TorchWorker, TestShapesOfConvolutionsHaveFewPlaces) {
   for (const ShapeCase& shape : task->shapes)
     if (shape.kind != ShapeKind::official) {
       const Shape& x = shape.tensors.at(task->tensors[0].name);
-      most = std::max(most, x[0] * (x[2] + 2) * (x[3] + 2));
+      most = std::max(most, x[0] * (x[2] + 4) * (x[3] + 4));
     }
-  EXPECT_LE(most, 1 << 17);
+  EXPECT_LE(most * 25, 1 << 21);
   EXPECT_GT(most, 1 << 15);
 }
 
