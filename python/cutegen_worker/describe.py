@@ -26,6 +26,7 @@ def describe(request: Json) -> Json:
     source = Source(request["source"], file)
     official = Trace(source, {}, side.train)
     randomness.refuse(official, side.train)
+    refuse_empty(official)
     cases = [official.case("official", "official", {}, side.official_weight)]
     notes, varying, others = official.remarks(), set(), []
     if request.get("shrink", True):
@@ -64,6 +65,13 @@ def describe(request: Json) -> Json:
     if side.baseline is not None:
         task["baseline"] = side.baseline
     return task
+
+
+def refuse_empty(official: Trace) -> None:
+    """Refuses a module that has nothing to compute at the official shape."""
+    if official.outputs and not official.mutated and all(t.numel() == 0 for _, t in official.outputs):
+        raise WorkerError("forward() returns only empty tensors", official.file,
+                          "use sizes above 0 in get_inputs() and get_init_inputs()")  # fmt: skip
 
 
 class Described(NamedTuple):

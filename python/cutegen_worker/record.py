@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .checked import check
 from .promises import Promises
 
 if TYPE_CHECKING:
@@ -203,6 +204,7 @@ class Recorder(TorchDispatchMode):
             kwargs["device"] = torch.device("cpu") if tensors else META
         elif device:
             kwargs["device"] = torch.device("cpu")
+        check(func, args)
         out = func(*args, **kwargs)
         if call is not None:
             self.finish(call, name, written, original, out)

@@ -28,6 +28,7 @@ Found = tuple[Constants, Trace]
 CAPS = [512, 256, 128, 64, 48, 32, 24, 16, 12, 8, 6, 4]
 MOST_FLOPS = 5e7
 FROZEN_ELEMENTS = 1 << 19  # if some size cannot shrink
+MOST_STEPS = 1 << 21  # of a convolution: kernels round its channels up, so that few FLOPs may be much work
 FIXED_FLOPS, FIXED_ELEMENTS = 2e8, 1 << 24  # if the module fixes sizes, as in nn.Linear(4096, 1024)
 MOST_RUNS = 40
 MOST_SECONDS = 3.0
@@ -106,7 +107,8 @@ class Shrinker:
         self.runs, self.most_runs, self.start = 0, runs, time.process_time()
 
     def fits(self, trace: Trace) -> bool:
-        return trace.elements() <= self.most_elements and trace.flops <= self.most_flops
+        return (trace.elements() <= self.most_elements and trace.flops <= self.most_flops
+                and trace.steps() <= MOST_STEPS)  # fmt: skip
 
     def guess(self, constants: Constants) -> int:
         """Elements over all tensors with these constants, if each size follows its constant."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 import warnings
 from collections.abc import Callable, Collection, Sequence
@@ -13,6 +14,7 @@ import torch.fx.experimental.symbolic_shapes  # meta kernels need it; a task may
 from torch import Tensor
 
 from . import fused, graph, lazy, mutated, reads
+from .checked import CONVOLUTION
 from .classify import workload
 from .errors import WorkerError, blame
 from .names import Inputs, dtype_name, flatten, scalar_json, scalars, state_tensors
@@ -219,6 +221,12 @@ class Trace:
         return sum(t.numel() for _, t in self.tensors.values()) + sum(
             t.numel() for _, t in self.outputs
         )
+
+    def steps(self) -> int:
+        """The most steps of a convolution: results in each channel (batch times image) times places of the kernel."""
+        calls = (call for call in self.calls if call.func is CONVOLUTION)
+        return max((call.outs[0][0].numel() // max(1, call.outs[0][0][1]) * math.prod(call.args[1].shape[2:])
+                    for call in calls), default=0)  # fmt: skip
 
     def hollow(self) -> bool:
         """Whether some call returns an empty tensor, as a window larger than its input does."""

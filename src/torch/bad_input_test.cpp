@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "torch/test_worker.h"
 
 namespace cutegen::torch {
@@ -158,6 +159,39 @@ TEST(BadTask, HugePythonAllocation) {
 
 TEST(BadTask, DeepRecursion) {
   expect_user_error(error_of(forward("return self.forward(x)")), "RecursionError");
+}
+
+TEST(BadTask, NothingToCompute) {
+  expect_user_error(error_of(replace_all(kBody, "rows = 64", "rows = 0")), "only empty tensors");
+  expect_user_error(error_of(replace_all(forward("return nn.functional.max_pool2d(x, 2)"),
+                                         "torch.randn(rows, 32)", "torch.randn(0, 3, 8, 8)")),
+                    "only empty tensors");
+}
+
+Error convolution_error(const std::string& call) {
+  return error_of(replace_all(forward("return nn.functional." + call), "torch.randn(rows, 32)",
+                              "torch.randn(2, 12, 8, 8)"));
+}
+
+TEST(BadTask, ConvolutionsThatDoNotFit) {
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {"conv2d(x, torch.ones(4, 16, 3, 3))", "channel"},
+      {"conv2d(x, torch.ones(4, 12, 3, 3), torch.ones(5))", "bias to have 4 elements"},
+      {"conv2d(x, torch.ones(8, 4, 3, 3), groups=3)", "number of groups, 3"},
+      {"conv2d(x, torch.ones(4, 12, 9, 9))", "greater than actual input size"},
+      {"conv2d(x, torch.ones(4, 12, 3, 3), dilation=4)", "greater than actual input size"},
+      {"conv_transpose2d(x, torch.ones(16, 4, 3, 3))", "to have 16 channels"},
+      {"conv_transpose2d(x, torch.ones(12, 4, 3, 3), groups=5)", "number of groups, 5"},
+      {"conv_transpose2d(x, torch.ones(12, 4, 3, 3), torch.ones(3))", "bias to have 4 elements"},
+      {"conv_transpose2d(x, torch.ones(12, 4, 3, 3), padding=5)", "too small"},
+      {"conv_transpose2d(x, torch.ones(12, 4, 3, 3), output_padding=1)", "output padding must"},
+      {"max_pool2d(x, 3, padding=2)", "at most half"},
+      {"max_pool2d(x, 3, dilation=4)", "too small"},
+      {"avg_pool2d(x, 9)", "too small"}};
+  for (const auto& [call, message] : bad) {
+    SCOPED_TRACE(call);
+    expect_user_error(convolution_error(call), message, "bad.py:19");
+  }
 }
 
 TEST(BadTask, KillsTheWorker) {

@@ -128,6 +128,36 @@ TEST(TorchWorker, TestShapesKeepTheNumberOfGroups) {
                           [](const ScalarInfo& s) { return s.name == "norm.num_groups"; }));
 }
 
+// The kernel for meta tensors of a transposed convolution does not look at the channels.
+TEST(TorchWorker, TestShapesKeepLiteralChannelsOfTransposedConvolutions) {
+  const auto file = std::filesystem::temp_directory_path() / ("cutegen_literal_" + random_id());
+  ASSERT_TRUE(write_file(file, model_of("", "        self.conv = nn.ConvTranspose2d(16, 24, 3)\n",
+                                        "self.conv(a[0])", "torch.randn(8, 16, 64, 64)")));
+  auto task = test_worker().describe(Context(), file, {});
+  std::filesystem::remove(file);
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_GT(task->shapes.size(), 2u);
+  for (const ShapeCase& shape : task->shapes)
+    EXPECT_EQ(shape.tensors.at(task->tensors[0].name)[1], 16) << shape.name;
+}
+
+// A kernel may compute 128 channels where a test shape has three, so FLOPs do not bound its work.
+TEST(TorchWorker, TestShapesOfConvolutionsHaveFewSteps) {
+  TaskFile file("pooled",
+                model_of("side = 512", "        self.conv = nn.ConvTranspose2d(3, 4, 5)\n",
+                         "self.conv(a[0]).mean(dim=(2, 3))", "torch.randn(16, 3, side, side)"));
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  int64_t most = 0;
+  for (const ShapeCase& shape : task->shapes)
+    if (shape.kind != ShapeKind::official) {
+      const Shape& x = shape.tensors.at(task->tensors[0].name);
+      most = std::max(most, x[0] * (x[2] + 4) * (x[3] + 4));
+    }
+  EXPECT_LE(most * 25, 1 << 21);
+  EXPECT_GT(most, 1 << 15);
+}
+
 // Returns the largest size of an axis over the test shapes; checks that some shape has at most
 // `few`.
 int64_t longest_of(const Task& task, const std::string& tensor, size_t axis) {

@@ -2,6 +2,8 @@
 # ctest: timeout=900
 """Convolutions and pooling from end to end: each module gets a correct program, at every shape."""
 import json
+import subprocess
+import sys
 
 import harness
 
@@ -104,6 +106,14 @@ class Windows(harness.Case):
         self.check("Conv2d(4, 8, 3)", "2, 4, 9, 11",
                    "self.window(x.to(memory_format=torch.channels_last))")
 
+    def test_windows_beyond_the_input(self):
+        # Padding and dilation are larger than the input: most places of the kernel never meet it.
+        self.check("Conv2d(3, 5, 3, padding=9, dilation=9)", "2, 3, 4, 5")
+
+    def test_a_permuted_input(self):
+        self.check("Conv2d(4, 8, 3, padding=1)", "2, 9, 11, 4",
+                   "self.window(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)")
+
     def test_tensor_cores(self):
         # Several tiles, stages of the depth and tiles of channels; then phases of a stride.
         plan = self.check("Conv2d(40, 136, 3, padding=1)", "1, 40, 20, 70", "torch.relu(self.window(x))")
@@ -118,6 +128,20 @@ class Windows(harness.Case):
                           options=("--math-mode", "fp32"))
         self.assertEqual([step["kernel"] for step in plan["steps"]], ["pack", "window"])
         self.check("Conv1d(3, 8, 5, stride=2)", "2, 3, 301", options=("--math-mode", "fp32"))
+
+    def test_generated_modules(self):
+        for folder in ("suite", "again"):
+            subprocess.run([sys.executable, harness.ROOT / "tests/gen/windows.py", "--count", "14", "--out",
+                            self.folder / folder], check=True)  # fmt: skip
+        files = sorted((self.folder / "suite/level1").iterdir())
+        self.assertEqual(len(files), 14)
+        for file in files:
+            self.assertEqual(file.read_text(), (self.folder / "again/level1" / file.name).read_text())
+        done = self.cutegen("bench", "--kernelbench", self.folder / "suite", "--tasks", "2,10,14",
+                            "--evaluations", 1, "--no-profile", "--out", "level1",
+                            "--runs", self.folder / "runs", timeout=300)  # fmt: skip
+        self.assert_code(done, 0)
+        self.assertIn("3 tasks: 3 correct", done.out)
 
     def test_stages(self):
         self.check("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=1)")

@@ -8,6 +8,7 @@ namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kSmallOfficialBytes = int64_t{2} << 20;
+constexpr double kSmallOfficialFlops = 5e8;  // 2 MiB of tensors may hide a large intermediate value
 constexpr int64_t kMuchMore = int64_t{1} << 40;
 
 }  // namespace
@@ -20,7 +21,8 @@ int64_t elements_of(const ShapeCase& shape) {
 }
 
 bool is_test_shape(const ShapeCase& shape) {
-  return !is_timed(shape) || shape.least_bytes.value <= kSmallOfficialBytes;
+  return !is_timed(shape) || (shape.least_bytes.value <= kSmallOfficialBytes &&
+                              shape.flops.value <= kSmallOfficialFlops);
 }
 
 std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<std::string>& all,

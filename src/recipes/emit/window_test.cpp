@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/program.h"
 #include "recipes/testing/test_tasks.h"
 
 namespace cutegen::recipes {
@@ -64,6 +65,41 @@ TEST(Windows, RowsNeedAnAxisBeforeTheLast) {
   auto refused = Case("pool_line").program({{"rows", 2}});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("cannot be combined"));
+}
+
+// Places inside an image are 32-bit numbers.
+TEST(Windows, ImagesBeyondThirtyTwoBitsAreRefusedByName) {
+  for (bool hopper : {false, true}) {
+    Task task = golden_task("conv_plain");
+    task.tf32_convolutions = true;
+    const RecipeMatch match = match_recipe(task, hopper ? kHopperArch : "sm_80");
+    EXPECT_EQ(match.safe.contains("wgmma"), hopper);
+    auto program = instantiate(task, match, match.safe);
+    ASSERT_TRUE(program) << program.error().text();
+    const DeviceFacts device{.name = "sim:h200", .arch = "sm_90a", .sms = 132};
+    ShapeCase shape = task.official();
+    EXPECT_TRUE(module_builds(*program, task, shape, device));
+    shape.tensors["x"] = {1, 16, 50000, 50000};
+    shape.tensors["out"] = {1, 32, 50000, 50000};
+    auto builds = module_builds(*program, task, shape, device);
+    ASSERT_FALSE(builds);
+    EXPECT_EQ(builds.error().kind, ErrorKind::unsupported);
+    EXPECT_THAT(builds.error().message, HasSubstr("<= 2000000000"));
+  }
+}
+
+// An image of 160,000,000 pixels fits, but not with its 16 channels.
+TEST(Windows, ChannelsTogetherBeyondThirtyTwoBitsAreRefusedByName) {
+  Task task = golden_task("conv_plain");
+  const RecipeMatch match = match_recipe(task);
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  ShapeCase shape = task.official();
+  shape.tensors["x"] = {1, 16, 10000, 16000};
+  shape.tensors["out"] = {1, 32, 10000, 16000};
+  auto builds = module_builds(*program, task, shape, {.name = "sim:h200", .arch = "sm_90a"});
+  ASSERT_FALSE(builds);
+  EXPECT_THAT(builds.error().message, HasSubstr("<= 2000000000"));
 }
 
 }  // namespace

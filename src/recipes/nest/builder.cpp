@@ -341,10 +341,14 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
     CG_TRY(int inst, value(*from, view));
     return std::optional<int>(inst);
   }
-  if (view.reshaped && (base == "expand" || !order.empty()))
-    return cut_at(node, "a reshape of a transposed or expanded result");
   View inner;
-  if (base == "expand") {
+  if (view.reshaped && base == "expand") {
+    auto seen = broadcast_reshaped(shape, to, view);
+    if (!seen) return cut_at(node, "a reshape of an expanded result");
+    inner = *seen;
+  } else if (view.reshaped && !order.empty()) {
+    return cut_at(node, "a reshape of a transposed result");
+  } else if (base == "expand") {
     inner = broadcast(shape, to, view);
   } else if (!order.empty()) {
     inner.axes.resize(shape.size());

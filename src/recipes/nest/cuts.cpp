@@ -11,6 +11,13 @@ namespace {
 
 constexpr int64_t kSmall = 4;  // a value this many times smaller is cheaper to keep
 
+// Views that give a value another shape and keep the order of its elements.
+bool reshapes(const Node& node) {
+  static const std::set<std::string> kNames{"view",           "reshape", "_unsafe_view",
+                                            "_reshape_alias", "flatten", "unflatten"};
+  return node.op.rfind("aten.", 0) == 0 && kNames.count(base_name(node.op)) > 0;
+}
+
 class Cutter {
  public:
   Cutter(const Region& region, const std::vector<Reducing>& found)
@@ -19,7 +26,7 @@ class Cutter {
   std::string run() const {
     for (const Reducing& reducing : found_)
       if (alike(reducing.r, found_.back().r) && depends(reducing.r.input))
-        return small_source(reducing.r.input);
+        return before_reshapes(small_source(reducing.r.input));
     for (const Reducing& reducing : found_)
       if (!alike(reducing.r, found_.back().r)) return reducing.node->outputs.front().name;
     return "";
@@ -48,6 +55,16 @@ class Cutter {
       for (const std::string& input : inputs_of(*node)) work.push_back(input);
     }
     return false;
+  }
+
+  // Returns the value that reshapes turn into `value`: its own stage knows the sizes of its axes.
+  std::string before_reshapes(std::string value) const {
+    for (const Node* node = producer(value); node && reshapes(*node); node = producer(value)) {
+      const auto inputs = inputs_of(*node);
+      if (inputs.size() != 1 || !producer(inputs.front())) break;
+      value = inputs.front();
+    }
+    return value;
   }
 
   // Returns `value`, or a much smaller value from which pointwise operators compute it.
@@ -86,6 +103,7 @@ bool alike(const Reduction& a, const Reduction& b) {
 std::vector<std::string> inputs_of(const Node& node) {
   std::vector<std::string> names;
   std::vector<const Json*> work;
+  work.reserve(node.args.size() + node.kwargs.size());
   for (const Json& arg : node.args) work.push_back(&arg);
   for (const auto& [key, arg] : node.kwargs.items()) work.push_back(&arg);
   while (!work.empty()) {

@@ -62,6 +62,76 @@ void from_reshape(Fused& fused, const Operand& operand) {
   }
 }
 
+// Returns where the operand has an axis of the nest; nothing if it does not vary along it.
+std::optional<size_t> place_of(const Operand& operand, int axis) {
+  const auto it = std::find(operand.axes.begin(), operand.axes.end(), axis);
+  if (it == operand.axes.end()) return std::nullopt;
+  return static_cast<size_t>(it - operand.axes.begin());
+}
+
+// Whether the operand has none of the axes from `first` to `last`, or has them side by side in one
+// group of axes that a reshape converts.
+bool sees_as_one(const Operand& operand, int first, int last) {
+  const auto place = place_of(operand, first);
+  for (int axis = first; axis <= last; ++axis) {
+    const auto other = place_of(operand, axis);
+    if (other.has_value() != place.has_value()) return false;
+    if (place && *other != *place + static_cast<size_t>(axis - first)) return false;
+  }
+  if (!place) return true;
+  if (!operand.reshaped) return false;
+  const auto last_place = *place + static_cast<size_t>(last - first);
+  const auto groups = group_axes(operand.original, operand.shape).value_or(NoGroups{});
+  return std::any_of(groups.begin(), groups.end(), [&](const AxisGroup& group) {
+    return group.to.front() <= *place && last_place <= group.to.back();
+  });
+}
+
+// Merges the axes from `first` to `last` into the first one; the others get the size 1.
+void merge(Fused& fused, const std::vector<Operand*>& operands, int first, int last) {
+  int64_t size = 1;
+  for (int axis = first; axis <= last; ++axis) {
+    Axis& merged = fused.axes[static_cast<size_t>(axis)];
+    size *= merged.size;
+    merged.size = 1;
+    merged.extent = axis == first ? "" : "1";
+  }
+  fused.axes[static_cast<size_t>(first)].size = size;
+  for (Operand* operand : operands)
+    if (const auto place = place_of(*operand, first))
+      for (int axis = first; axis <= last; ++axis)
+        operand->shape[*place + static_cast<size_t>(axis - first)] = axis == first ? size : 1;
+}
+
+// Merges neighbouring reduced axes without extents if all operands see them as one: then only the
+// product of their sizes matters, which an operand shows.
+void merge_hidden(Fused& fused) {
+  std::vector<Operand*> operands;
+  operands.reserve(fused.inputs.size() + fused.outputs.size());
+  for (Operand& operand : fused.inputs) operands.push_back(&operand);
+  for (FusedOutput& output : fused.outputs) operands.push_back(&output.operand);
+  auto hidden = [&](size_t i) { return fused.axes[i].reduced && fused.axes[i].extent.empty(); };
+  for (size_t i = 0; i < fused.axes.size(); ++i) {
+    size_t end = i;
+    while (end < fused.axes.size() && hidden(end)) ++end;
+    if (end - i < 2) continue;
+    const int first = static_cast<int>(i), last = static_cast<int>(end) - 1;
+    if (std::all_of(operands.begin(), operands.end(),
+                    [&](const Operand* operand) { return sees_as_one(*operand, first, last); }))
+      merge(fused, operands, first, last);
+    i = end - 1;
+  }
+}
+
+// Finds an input that the nest sees through the same reshape as `output`, with the same sizes.
+const Operand* twin_of(const Fused& fused, const Operand& output) {
+  for (const Operand& input : fused.inputs)
+    if (input.reshaped && input.original == output.original && input.shape == output.shape &&
+        input.axes == output.axes && fused.names.count(input.tensor))
+      return &input;
+  return nullptr;
+}
+
 }  // namespace
 
 Result<void> find_extents(Fused& fused) {
@@ -75,6 +145,9 @@ Result<void> find_extents(Fused& fused) {
                         [](const Operand* operand) { return !operand->kept; });
   for (const Operand* operand : operands)
     if (!operand->reshaped) from_axes(fused, *operand);
+  for (const Operand* operand : operands)
+    if (operand->reshaped) from_reshape(fused, *operand);
+  merge_hidden(fused);
   for (const Operand* operand : operands)
     if (operand->reshaped) from_reshape(fused, *operand);
   // An axis of size 1 that no tensor has was added by the graph (unsqueeze), so it stays 1.
@@ -117,6 +190,10 @@ Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutpu
   };
   if (!operand.reshaped) {
     for (size_t i = 0; i < list.size(); ++i) list[i] = extent(i);
+    return list;
+  }
+  if (const Operand* twin = twin_of(fused, operand)) {
+    for (size_t i = 0; i < list.size(); ++i) list[i] = size_of_axis(fused, *twin, i);
     return list;
   }
   auto groups = group_axes(operand.original, operand.shape);

@@ -85,6 +85,42 @@ TEST(Stages, GroupsOfANormAreAnAttributeOfTheModule) {
   EXPECT_EQ(nest(*without, 0).axes[1].extent, "4");
 }
 
+// The mean reads [N, groups, C / groups, pixels] as [N, C, H, W]: no tensor shows H and W.
+TEST(Stages, ReducedAxesThatAReshapeHidesAreOne) {
+  Stages s = stages("conv_norm_mean");
+  Fused mean = nest(s, s.list.size() - 1);
+  ASSERT_EQ(mean.axes.size(), 4u);
+  EXPECT_EQ(mean.axes[2].size, 9 * 12);
+  EXPECT_NE(mean.axes[2].extent, "");
+  EXPECT_EQ(mean.axes[3].size, 1);
+  EXPECT_EQ(mean.axes[3].extent, "1");
+  EXPECT_EQ(make_nest(mean).length(), 12 * 9 * 12);
+}
+
+TEST(Stages, AKeptValueHasTheSizesOfATensorBehindTheSameReshape) {
+  Stages s = stages("conv_norm_pool");
+  ASSERT_EQ(s.list.size(), 3u);
+  ASSERT_EQ(s.scratch.size(), 2u);
+  EXPECT_EQ(s.scratch[1].extents, s.scratch[0].extents);
+  EXPECT_TRUE(nest(s, 2).window);
+}
+
+// The group norm reads the softmax as [N, groups, C / groups, pixels], which hides H and W.
+TEST(Stages, AKeptValueHasItsShapeBeforeAReshape) {
+  Stages s = stages("conv_softmax_norm");
+  ASSERT_EQ(s.scratch.size(), 2u);
+  EXPECT_EQ(s.scratch[1].name, "softmax");
+  EXPECT_EQ(s.scratch[1].extents.size(), 4u);
+}
+
+// The lengths along the channels are expanded, then read as [N, groups, C / groups, pixels].
+TEST(Stages, AReshapeOfAnExpandedValueReadsTheValueItself) {
+  Stages s = stages("conv_normalize_norm");
+  ASSERT_EQ(s.list.size(), 3u);
+  ASSERT_EQ(s.scratch.size(), 2u);
+  EXPECT_EQ(s.scratch[1].extents.at(1), "1");
+}
+
 TEST(Stages, InstanceNormReducesTheImageOfEachChannel) {
   Fused f = nest(stages("instance_norm"), 0);
   EXPECT_EQ(f.axes[1].extent, "dim(x,0)*dim(x,1)");
