@@ -363,12 +363,12 @@ def run_baseline(request: Json, worker: Worker) -> Answer:
         raise WorkerError("no baselines are open", "", "", "internal")
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            opened.run_on(request["kind"], Places(request["slots"]), request["outputs"])
+            opened.run_on(request["kind"], Places(request["slots"], worker.memory), request["outputs"])
         settle(opened.device)
     except torch.OutOfMemoryError as error:
         raise no_memory(f"the baseline {request['kind']}", error) from None
     finally:
-        drop_memory()
+        drop_memory(worker.memory)
     return {}, None
 
 

@@ -31,23 +31,22 @@ BY_NAME = {name: dtype for dtype, name in DTYPES.items()}
 MOST_PIECES = 64
 AGREES = 0.05  # share of an output's scale; parts of a batch may differ from the whole this much, by rounding
 
-given: list[Mapped] = []  # memory for the next fill
 
-
-def take_memory(request: Json, descriptors: list[int]) -> Json:
+def take_memory(request: Json, descriptors: list[int], memory: list[Mapped]) -> Json:
+    """Maps memory for the next fill."""
     if request["first"]:
-        drop_memory()
+        drop_memory(memory)
     for descriptor, count in zip(descriptors, request["bytes"]):
-        given.append(Mapped(descriptor, count))
+        memory.append(Mapped(descriptor, count))
     return {}
 
 
-def drop_memory() -> None:
-    while given:
-        given.pop().close()
+def drop_memory(memory: list[Mapped]) -> None:
+    while memory:
+        memory.pop().close()
 
 
-def fill(request: Json) -> Json:
+def fill(request: Json, memory: list[Mapped]) -> Json:
     """Writes a set into the memory that was handed over. Returns notes on it."""
     device = torch.device("cuda", torch.cuda.current_device())
     torch.cuda.reset_peak_memory_stats()
@@ -57,7 +56,7 @@ def fill(request: Json) -> Json:
         with clean_state(request["file"]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.set_default_device(device)
-            notes = make(request, device)
+            notes = make(request, device, memory)
     except torch.OutOfMemoryError as error:
         failed = too_large(first_line(error))
     except WorkerError as error:  # drops the traceback, which holds tensors
@@ -65,7 +64,7 @@ def fill(request: Json) -> Json:
     gc.collect()
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
-    drop_memory()
+    drop_memory(memory)
     if failed:
         raise failed
     return {"notes": notes}
@@ -80,7 +79,7 @@ def too_large(text: str) -> WorkerError:
                        "", "", "unsupported")  # fmt: skip
 
 
-def make(request: Json, device: torch.device) -> list[str]:
+def make(request: Json, device: torch.device, memory: list[Mapped]) -> list[str]:
     seed = values.seed_of(request["seed"], request["family"], request["shape"])
     source = Source(request["source"], request["file"])
     family = request["family"]
@@ -88,14 +87,15 @@ def make(request: Json, device: torch.device) -> list[str]:
         reference, generator = values.prepare(source, request, seed, domain, device)
         plain = values.in_domain(reference, family, domain)
         if plain is not None:
-            return write(Places(request["slots"]), reference, generator, request, plain)
+            return write(Places(request["slots"], memory), reference, generator, request, plain)
     raise WorkerError("the module cannot compute on values of this family", request["file"])
 
 
 class Places:
     """Where to write each part of each tensor."""
 
-    def __init__(self, slots: list[Json]) -> None:
+    def __init__(self, slots: list[Json], memory: list[Mapped]) -> None:
+        self.memory = memory
         self.slots = {(s["name"], s["part"]): s for s in slots}
 
     def view(self, name: str, part: str) -> Tensor | None:
@@ -103,7 +103,7 @@ class Places:
         slot = self.slots.get((name, part))
         if slot is None:
             return None
-        return given[slot["memory"]].tensor(slot["offset"], slot["shape"], BY_NAME[slot["dtype"]])
+        return self.memory[slot["memory"]].tensor(slot["offset"], slot["shape"], BY_NAME[slot["dtype"]])
 
     def put(self, name: str, part: str, tensor: Tensor) -> Tensor:
         """Copies the value to its place and returns a view. The shape must be the described one."""

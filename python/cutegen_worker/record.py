@@ -31,7 +31,6 @@ About = tuple[str, list[tuple[int, str]], bool]
 
 META = torch.device("meta")
 SEEDED = torch.Tag.nondeterministic_seeded
-ABOUT: dict[OpOverload, About] = {}  # operator -> what Recorder.facts says of it
 MOST_CALLS = 150_000
 MOST_REAL = 1 << 16
 SIZES = {"full": 1, "scalar_tensor": 0}  # number of a factory's arguments before its value
@@ -146,6 +145,7 @@ class Recorder(TorchDispatchMode):
         self.twins: dict[int, Tensor] = {}
         self.fused: dict[int, torch.dtype] = {}  # id of a call -> dtype of the function that contains it (fused.py)
         self.promises = Promises()
+        self.about: dict[OpOverload, About] = {}  # what facts() said
 
     def unique(self, base: str) -> str:
         name, n = base, 0
@@ -173,7 +173,7 @@ class Recorder(TorchDispatchMode):
 
     def facts(self, func: OpOverload) -> About:
         """(name, places of written arguments, has a device argument), once for each operator."""
-        got = ABOUT.get(func)
+        got = self.about.get(func)
         if got is None:
             schema = func._schema
             written = [
@@ -182,7 +182,7 @@ class Recorder(TorchDispatchMode):
             ]  # fmt: skip
             device = any(a.name == "device" for a in schema.arguments)
             got = func.overloadpacket.__name__, written, device
-            ABOUT[func] = got
+            self.about[func] = got
         return got
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),

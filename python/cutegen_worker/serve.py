@@ -72,10 +72,10 @@ def make_excerpt(request: Json, _: Worker) -> Answer:
     return excerpt.make(request)
 
 
-def take_memory(request: Json, descriptors: list[int]) -> Answer:
+def take_memory(request: Json, descriptors: list[int], worker: Worker) -> Answer:
     from . import official
 
-    return official.take_memory(request, descriptors), None
+    return official.take_memory(request, descriptors, worker.memory), None
 
 
 def open_baselines(request: Json, worker: Worker) -> Answer:
@@ -108,10 +108,10 @@ def time_baseline(request: Json, worker: Worker) -> Answer:
     return run(request, worker)
 
 
-def fill(request: Json, _: Worker) -> Answer:
+def fill(request: Json, worker: Worker) -> Answer:
     from . import official
 
-    return official.fill(request), None
+    return official.fill(request, worker.memory), None
 
 
 HANDLERS: dict[str, Callable[[Json, Worker], Answer]] = {
@@ -127,7 +127,7 @@ def answer(request: Json, descriptors: list[int], worker: Worker) -> Answer:
     """(reply, descriptor or None); never raises."""
     try:
         if request["type"] == "memory":
-            return take_memory(request, descriptors)
+            return take_memory(request, descriptors, worker)
         return HANDLERS[request["type"]](request, worker)
     except BaseException as error:  # noqa: BLE001 - reported to the caller
         return {"error": as_json(error)}, None

@@ -10,6 +10,7 @@ from .slot import Slot
 if TYPE_CHECKING:
     from .baseline import Opened
     from .describe import Described
+    from .memory import Mapped
 
 
 class Worker:
@@ -17,3 +18,4 @@ class Worker:
         self.slot = Slot()
         self.opened: Opened | None = None  # the module whose baselines are timed
         self.described: Described | None = None  # the task described last
+        self.memory: list[Mapped] = []  # memory of the evaluator, for the next fill

@@ -156,11 +156,10 @@ opened.device, opened.file, opened.slot = torch.device("cpu"), "t.py", Slot()
 opened.take(*build(Source(FILE, "t.py").run({}), "t.py"))
 opened.ways = {"eager": (opened.model, Flags())}
 def places(dtype):
-    official.given[:] = [Memory()]
     wanted = [("x", [4, 3], "value"), ("fc.weight", [2, 3], "value"), ("fc.bias", [2], "value"),
               ("self.x", [2], "value"), ("out", [4, 2], "output")]
     return official.Places([{"name": n, "shape": s, "part": p, "dtype": dtype if p == "output" else "f32",
-                             "memory": 0, "offset": i} for i, (n, s, p) in enumerate(wanted)])
+                             "memory": 0, "offset": i} for i, (n, s, p) in enumerate(wanted)], [Memory()])
 told = [sorted(opened.named)]
 there = places("f32")
 opened.run_on("eager", there, ["out"])
