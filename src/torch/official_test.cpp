@@ -52,9 +52,9 @@ def request_for(family, mode, mixed=""):
                       for s in slots]}
 
 def made(request):
-    official.given[:] = [Memory(1 << 20)]
+    memory = [Memory(1 << 20)]
     with clean_state(request["file"]):
-        return official.make(request, torch.device("cpu")), official.Places(request["slots"])
+        return official.make(request, torch.device("cpu"), memory), official.Places(request["slots"], memory)
 
 def slow_margin(truth, native, moved):
     key, error = truth.abs().reshape(-1), (native.double() - truth).abs().reshape(-1)
