@@ -83,7 +83,7 @@ TEST(Library, PagesAreAsAccurateAsTheTaskDemands) {
   EXPECT_THAT(pages_of(brief_of("matmul", MathMode::fp16)),
               ElementsAre("gemm_wgmma_halves", "tiled_mma", "gemm"));
   auto conv = brief_of("conv", MathMode::fp32);
-  EXPECT_THAT(pages_of(conv), ElementsAre("three_products", "gemm"));
+  EXPECT_THAT(pages_of(conv), ElementsAre("conv_wgmma", "three_products", "gemm"));
   conv.task.tf32_convolutions = true;
   EXPECT_THAT(pages_of(conv), ElementsAre("conv_wgmma", "tiled_mma", "gemm"));
   conv.task.workload = "conv+matmul";

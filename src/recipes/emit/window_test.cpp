@@ -84,7 +84,8 @@ TEST(Windows, ImagesBeyondThirtyTwoBitsAreRefusedByName) {
     auto builds = module_builds(*program, task, shape, device);
     ASSERT_FALSE(builds);
     EXPECT_EQ(builds.error().kind, ErrorKind::unsupported);
-    EXPECT_THAT(builds.error().message, HasSubstr("<= 2000000000"));
+    // Hopper's kernel reads channels by 32-bit distances in bytes.
+    EXPECT_THAT(builds.error().message, HasSubstr(hopper ? "<= 1000000000" : "<= 2000000000"));
   }
 }
 
