@@ -36,7 +36,7 @@ T value_of(Result<T> result) {
 struct Described {
   Task task;
   double floor_ns = 0, reachable_ns = 0, roofline_ns = 0;
-  std::string bound_by;
+  RooflineBound bound_by = RooflineBound::memory;
   std::optional<KernelProgram> recipe;
 };
 
@@ -48,11 +48,12 @@ std::vector<Described> described_in(const std::string& file) {
     d.floor_ns = json["roofline"]["floor_ns"].get<double>();
     d.reachable_ns = json["roofline"]["reachable_ns"].get<double>();
     d.roofline_ns = json["roofline"]["roofline_ns"].get<double>();
-    d.bound_by = json["roofline"]["bound_by"].get<std::string>();
+    d.bound_by = value_of(
+        from_name<RooflineBound>(json["roofline"]["bound_by"].get<std::string>(), "bound_by"));
     json.erase("roofline");
     json.erase("describe_ns");
     d.task = value_of(read_json<Task>(json));
-    auto builtin = value_of(cutegen::engine::make_proposer("builtin", d.task));
+    auto builtin = value_of(cutegen::engine::make_proposer("builtin", {.task = d.task}));
     auto answer = value_of(
         builtin->answer({}, search::Ask{Role::coder, {{"purpose", "first"}}}, engine::RunView{}));
     if (answer.candidate) d.recipe = answer.candidate->program;
