@@ -207,6 +207,7 @@ Attempt fuse(const Region& region) {
                       place.reshaped.has_value(),
                       value->shape,
                       output.kept,
+                      {},
                       {}};
       fused.outputs.push_back({std::move(operand), *inst});
     }

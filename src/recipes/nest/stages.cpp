@@ -7,6 +7,7 @@
 
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
+#include "recipes/graph/scales.h"
 #include "recipes/nest/ends.h"
 #include "recipes/nest/windowed.h"
 
@@ -56,7 +57,7 @@ class Solver {
 
  private:
   Region region(const Outputs& outputs, Kept kept) const {
-    return Region{source_, names_, std::move(kept), outputs};
+    return Region{source_, names_, std::move(kept), outputs, parts_};
   }
 
   Attempt attempt(const Outputs& outputs, Kept kept) const {
@@ -128,6 +129,10 @@ class Solver {
     if (producer && is_window(*producer)) CG_CHECK(keep_operands(*producer));
     CG_TRY(Stage stage, producer && is_window(*producer) ? windowed(*producer) : solve(outputs));
     kept_[name] = outputs_of(stage)[0].operand.extents;
+    if (const auto* product = std::get_if<Contraction>(&stage);
+        product && value->shape.size() == 3 && value->shape[0] == product->batches())
+      for (int axis : product->batch_axes)
+        parts_[name].push_back(product->loads.axes[static_cast<size_t>(axis)]);
     made_.push_back({std::move(outputs), std::move(stage)});
     return {};
   }
@@ -173,6 +178,7 @@ class Solver {
   std::map<std::string, std::string> names_;
   Names words_;
   Kept kept_;
+  std::map<std::string, std::vector<Axis>> parts_;
   std::vector<Made> made_;
   size_t open_ = 0;
 };
@@ -204,6 +210,7 @@ const std::vector<FusedOutput>& outputs_of(const Stage& stage) {
 
 Result<Stages> make_stages(const Task& task) {
   CG_TRY(Graph graph, prepare(task));
+  graph = hoist_scales(std::move(graph));
   CG_TRY(Lowered lowered, lower_products(graph));
   const auto above = nodes_above(lowered.graph, lowered.graph.outputs, {});
   const bool products =
