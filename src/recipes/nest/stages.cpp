@@ -50,8 +50,10 @@ class Solver {
     }
     stages.list.push_back(std::move(last));
     fuse_after_windows(stages, names_);
-    for (Stage& stage : stages.list)
+    for (Stage& stage : stages.list) {
       if (auto* fused = std::get_if<Fused>(&stage)) fused->names = names_;
+      if (auto* attention = std::get_if<Attention>(&stage)) attention->loads.names = names_;
+    }
     return stages;
   }
 
@@ -75,13 +77,18 @@ class Solver {
       Attempt a = attempt(outputs, kept_);
       if (a.fused) return Stage(std::move(*a.fused));
       const Node* cut = source_.graph.producer(a.cut);
+      if (cut && is_attention(*cut) && outputs.size() == 1 && outputs[0].value == a.cut) {
+        CG_TRY(Attention attention, attended(outputs[0], *cut));
+        return Stage(std::move(attention));
+      }
       if (cut && is_product(*cut)) {
         CG_TRY(auto product, through_product(outputs, *cut));
         if (product) return Stage(std::move(*product));
         continue;
       }
       bool own = is_output(outputs, a.cut);
-      if (cut && is_window(*cut)) own = false;  // the output becomes a copy of the window's result
+      // The output becomes a copy of the kernel's result.
+      if (cut && (is_window(*cut) || is_attention(*cut))) own = false;
       if (a.cut.empty() || own || kept_.count(a.cut)) return fail(a.fused.error());
       CG_CHECK(keep(a.cut));
     }
@@ -145,6 +152,15 @@ class Solver {
     return {};
   }
 
+  // Keeps operands in scratch until the attention can read all of them.
+  Result<Attention> attended(const Region::Output& output, const Node& node) {
+    for (;;) {
+      AttentionAttempt a = attention_stage(region({}, kept_), node, output);
+      if (a.attention || a.cut.empty() || kept_.count(a.cut)) return std::move(a.attention);
+      CG_CHECK(keep(a.cut));
+    }
+  }
+
   Result<Stage> windowed(const Node& node) const {
     CG_TRY(auto window, find_window(source_.graph, node));
     CG_TRY(Fused fused, window_stage(region({}, kept_), *window, node.outputs.front()));
@@ -204,12 +220,14 @@ Result<Graph> without_vectors(const Task& task, Graph graph) {
 }  // namespace
 
 const std::vector<FusedOutput>& outputs_of(const Stage& stage) {
+  if (const auto* attention = std::get_if<Attention>(&stage)) return attention->outputs;
   const auto* product = std::get_if<Contraction>(&stage);
   return product ? product->finish.outputs : std::get<Fused>(stage).outputs;
 }
 
-Result<Stages> make_stages(const Task& task) {
+Result<Stages> make_stages(const Task& task, bool hopper) {
   CG_TRY(Graph graph, prepare(task));
+  if (hopper) graph = fuse_attention(std::move(graph));
   graph = hoist_scales(std::move(graph));
   CG_TRY(Lowered lowered, lower_products(graph));
   const auto above = nodes_above(lowered.graph, lowered.graph.outputs, {});

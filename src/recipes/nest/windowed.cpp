@@ -40,6 +40,7 @@ size_t reads(const Stage& stage, const std::string& tensor) {
   };
   if (const auto* product = std::get_if<Contraction>(&stage))
     return among(product->loads.inputs) + among(product->finish.inputs);
+  if (const auto* attention = std::get_if<Attention>(&stage)) return among(attention->loads.inputs);
   const Fused& fused = std::get<Fused>(stage);
   size_t count = among(fused.inputs);
   if (!fused.window) return count;

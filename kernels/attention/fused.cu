@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// {{title}}
+//
+// {{result}} = softmax(scale * {{q}} {{k}}^T) {{v}}, for all heads. As many CTAs as the GPU holds take tiles of
+// Attention::kRows rows, one after the other. A producer loads tiles of kKeys keys, while consumers
+// multiply and keep a running softmax. The plan sets USE_TMA: 1 if tensor maps can describe q, k, v.
+#include <cute/tensor.hpp>
+#include <cutegen/attention_wgmma.cuh>
+
+using namespace cute;
+
+constexpr int kHeadDim = HEAD_DIM{{suffix}}, kValueDim = VALUE_DIM{{suffix}};
+constexpr int kConsumers = {{consumers}};  // warpgroups of 64 rows
+constexpr int kKeys = {{keys}}, kStages = {{stages}};
+constexpr int kSplit = {{split}};  // CTAs that share the keys of a tile
+constexpr bool kCausal = {{causal}};
+constexpr int kVector = kSplit > 1 ? 2 : VECTOR_OUT{{suffix}};
+
+{{constants}}
+using Attention = cutegen::WgmmaAttention<{{element}}, kHeadDim, kValueDim, kConsumers, kKeys, kStages,
+                                          kCausal, USE_TMA{{suffix}} == 1>;
+
+// `group`: heads of {{q}} that share one of {{k}}. `section`: heads whose tiles run at the same time, so
+// that their keys and values stay in the L2 cache.
+extern "C" __global__ void __launch_bounds__(Attention::kThreads, Attention::kResident)
+{{name}}(const __grid_constant__ TmaDescriptor map_q, const __grid_constant__ TmaDescriptor map_k,
+         const __grid_constant__ TmaDescriptor map_v, {{params}},
+         int rows, int keys, int heads, int batches, int group, int section,
+         {{strides}}) {
+  extern __shared__ __align__(1024) uint4 shared[];
+  auto& storage = *reinterpret_cast<typename Attention::Storage*>(shared);
+  const int tiles_m = ceil_div(rows, Attention::kRows), all_heads = heads * batches;
+  const int tiles = tiles_m * all_heads * kSplit, rounds = ceil_div(tiles, int(gridDim.x));
+  constexpr int kDiagonal = {{diagonal}};
+  Attention attention;
+  attention.begin(storage);
+  for (int round = 0; round < rounds; ++round) {
+    // Tiles come from the longest to the shortest; every other round goes backwards.
+    const bool backwards = kCausal && round % 2 == 1;
+    int id = round * gridDim.x + (backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
+    if (id >= tiles) continue;
+    const int part = id % kSplit;
+    id /= kSplit;
+    const int first_head = id / (tiles_m * section) * section, within = id - first_head * tiles_m;
+    const int width = min(section, all_heads - first_head);
+    const int index = first_head + within % width, head = index % heads, batch = index / heads;
+    cutegen::AttentionTile tile{(tiles_m - 1 - within / width) * Attention::kRows, 0, 0};
+    const int key_tiles = Attention::key_tiles(tile.row, keys, kDiagonal);
+    const int step = ceil_div(key_tiles, kSplit);
+    tile.first = min(part * step, key_tiles);
+    tile.last = min(tile.first + step, key_tiles);
+    if (attention.produces()) {
+#if USE_TMA{{suffix}}
+      attention.load(map_q, map_k, map_v, {head, head / group, batch, 0, 0, 0}, tile, storage);
+#else
+      auto view = [&](auto const* from, int height, auto depth, int64_t row, int64_t along) {
+        return make_tensor(make_gmem_ptr(from),
+                           make_layout(make_shape(height, depth), make_stride(row, along)));
+      };
+      attention.load(
+          view({{q}} + batch * q_batch + head * q_head, rows, Int<kHeadDim>{}, q_row, q_along),
+          view({{k}} + batch * k_batch + head / group * k_head, keys, Int<kHeadDim>{}, k_row, k_along),
+          view({{v}} + batch * v_batch + head / group * v_head, keys, Int<kValueDim>{}, v_row, v_along),
+          tile, storage);
+#endif
+      continue;
+    }
+{{mask}}
+    attention.attend(tile, keys, kDiagonal, {{scale}}, {{safe_part}}, mask, storage);
+#if {{has_split}}
+    const int64_t lines = int64_t(all_heads) * rows, line = int64_t(index) * rows + tile.row;
+    attention.each<kVector>([&](float const (&part_of)[kVector], int row, int column) {
+      if (tile.row + row >= rows || column >= kValueDim) return;
+      CUTE_UNROLL
+      for (int v = 0; v < kVector; ++v)
+        if (column + v < kValueDim)
+          partial[((part * lines) + line + row) * kValueDim + column + v] = part_of[v];
+    });
+    attention.each_row([&](float exponent, int row) {
+      if (tile.row + row < rows) exponents[part * lines + line + row] = exponent;
+    });
+#else
+    {{out_type}}* to = {{result}} + batch * out_batch + head * out_head + tile.row * out_row;
+    attention.each<kVector>([&](float const (&result)[kVector], int row, int column) {
+      if (tile.row + row >= rows || column >= kValueDim) return;
+      cutegen::Pack<{{out_type}}, kVector> rounded;
+      CUTE_UNROLL
+      for (int v = 0; v < kVector; ++v) rounded.element[v] = static_cast<{{out_type}}>(result[v]);
+      *reinterpret_cast<cutegen::Pack<{{out_type}}, kVector>*>(to + row * out_row +
+                                                             column * out_along) = rounded;
+    });
+#endif
+  }
+  attention.end();
+}
+{{combine}}
