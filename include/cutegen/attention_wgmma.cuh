@@ -15,10 +15,9 @@
 // load() takes tensor maps of (along, row, head, batch, part) with boxes of 64 x rows of a tile, or
 // tensors (row, along) with any strides, if Tma is false.
 //
-// Example: Attention a; a.begin(storage);
-//          if (a.produces()) a.load(map_q, map_k, map_v, place, tile, storage);
-//          else { a.attend(tile, keys, 0, scale, true, NoMask{}, storage); a.each<2>(...); }
-//          a.end();
+// Example: Attention a;
+//          if (a.begin(storage)) a.load(map_q, map_k, map_v, place, tile, storage);
+//          else { a.attend(tile, keys, 0, scale, true, NoMask{}, storage); a.each<2>(...); a.end(); }
 #pragma once
 
 #include <cutegen/gemm_wgmma.cuh>
@@ -145,8 +144,9 @@ struct WgmmaAttention {
     return end <= 0 ? 0 : (end + Keys - 1) / Keys;
   }
 
-  // Must come first, in all threads.
-  CUTE_DEVICE void begin(Storage& storage) {
+  // Must come first, in all threads. Returns true in the producer, which calls only load() from
+  // then on: it has few registers.
+  CUTE_DEVICE bool begin(Storage& storage) {
     if (threadIdx.x == 0) {
       constexpr int kLoads = Tma ? 1 : 128, kReaders = 4 * Consumers;
       cute::initialize_barrier(storage.q_full, kLoads);
@@ -160,20 +160,19 @@ struct WgmmaAttention {
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
-    if (produces()) {
+    if (threadIdx.x >= kFirstProducer) {
       release_registers();
-    } else {
-      take_registers();
-      if (warpgroup() == Consumers - 1) pass_turn();
+      return true;
     }
+    take_registers();
+    if (warpgroup() == Consumers - 1) pass_turn();
+    return false;
   }
 
-  // Must come last, in all threads: takes the turn that nobody needs any more.
+  // Must come last, in the consumers: takes the turn that nobody needs any more.
   CUTE_DEVICE void end() const {
-    if (!produces() && warpgroup() == 0) take_turn();
+    if (warpgroup() == 0) take_turn();
   }
-
-  CUTE_DEVICE bool produces() const { return threadIdx.x >= kFirstProducer; }
 
   // Loads what attend() needs for the tile. One thread of the producer issues the copies.
   CUTE_DEVICE void load(cute::TmaDescriptor const& q, cute::TmaDescriptor const& k,
@@ -377,14 +376,13 @@ struct WgmmaAttention {
 
   static constexpr bool kGives = Consumers > 1 || kResident == 2;
   static CUTE_DEVICE void release_registers() {
-    if constexpr (kGives) cutlass::arch::warpgroup_reg_dealloc<Consumers == 3 ? 32 : Tma ? 24 : 40>();
+    if constexpr (kGives) cutlass::arch::warpgroup_reg_dealloc<Consumers == 3 ? 32 : Tma ? 40 : 56>();
   }
   static CUTE_DEVICE void take_registers() {
     if constexpr (kGives)
       cutlass::arch::warpgroup_reg_alloc<Consumers == 3   ? 160
-                                         : Consumers == 1 ? 216
-                                         : Tma            ? 240
-                                                          : 232>();
+                                         : Consumers == 1 ? (Tma ? 216 : 200)
+                                                          : (Tma ? 232 : 224)>();
   }
 
   static CUTE_DEVICE int warpgroup() { return threadIdx.x / 128; }
