@@ -8,8 +8,9 @@
 // product. While the tensor cores multiply for one consumer, another computes its softmax.
 //
 // attend() walks the key tiles [first, last) of a tile from the last one. Keys from `keys` on do
-// not count, and with Causal none after row + diagonal. A mask is a function that changes a scaled
-// score: float mask(float score, int row, int key). NoMask keeps it. `scale` must be positive.
+// not count, and with Causal none after row + diagonal. mask(row) returns a function (key, a, b)
+// that changes the scaled scores of `key` and of the key after it. NoMask keeps them. `scale` must be
+// positive.
 // A row without any key is 0 if `safe`, else NaN.
 //
 // load() takes tensor maps of (along, row, head, batch, part) with boxes of 64 x rows of a tile, or
@@ -47,6 +48,16 @@ CUTE_DEVICE float power_of_two(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
+}
+
+// What a mask says of `key` and of the key after it. Pairs: they lie in one aligned access.
+template <bool Pairs, class T>
+CUTE_DEVICE Pack<T, 2> two_of_mask(T const* line, int key, int keys, int64_t along) {
+  if constexpr (Pairs) return *reinterpret_cast<Pack<T, 2> const*>(line + key);
+  Pack<T, 2> pair;
+  pair.element[0] = line[key * along];
+  pair.element[1] = line[cute::min(key + 1, keys - 1) * along];
+  return pair;
 }
 
 template <class Element>
@@ -237,7 +248,7 @@ struct WgmmaAttention {
     // From this key on, some row of the warpgroup cannot see a key.
     const int edge = Causal ? cute::min(keys, tile.row + 64 * warpgroup() + diagonal + 1) : keys;
     auto change = [&](int n, auto hides) {
-      if constexpr (kMasked) apply(scores, mask, n * Keys, row, scale, keys);
+      if constexpr (kMasked) apply<hides.value>(scores, mask, n * Keys, row, scale, keys);
       if constexpr (hides.value) hide(scores, n * Keys, ends);
     };
     auto step = [&](int n, auto hides) {
@@ -460,14 +471,20 @@ struct WgmmaAttention {
       if (i / 4 * 8 + i % 2 >= ends[i / 2 % 2] - first) scores(i) = -INFINITY;
   }
 
-  template <class Scores, class Mask>
+  template <bool Last, class Scores, class Mask>
   static CUTE_DEVICE void apply(Scores& scores, Mask const& mask, int key, int row, float scale,
                                 int keys) {
     const int first = key + threadIdx.x % 4 * 2;
+    const auto upper = mask(row), lower = mask(row + 8);
     CUTE_UNROLL
-    for (int i = 0; i < kScores; ++i) {
-      const int at = first + i / 4 * 8 + i % 2;
-      if (at < keys) scores(i) = mask(scores(i) * scale, row + i / 2 % 2 * 8, at);
+    for (int i = 0; i < kScores; i += 2) {
+      const int at = first + i / 4 * 8;
+      scores(i) *= scale, scores(i + 1) *= scale;
+      if (Last && at >= keys) continue;
+      if (i % 4 == 0)
+        upper(at, scores(i), scores(i + 1));
+      else
+        lower(at, scores(i), scores(i + 1));
     }
   }
 

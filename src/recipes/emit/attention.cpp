@@ -142,6 +142,7 @@ class AttentionWriter {
                     {label_("HEAD_DIM"), fmt::format("max(1,{})", label_("head_dim"))},
                     {label_("VALUE_DIM"), fmt::format("max(1,{})", label_("value_dim"))},
                     {label_("VECTOR_OUT"), label_("vector_out")}};
+    if (a_.mask) part.defines[label_("MASK_PAIR")] = pair_rule();
     for (const char* size : {"head_dim", "value_dim"})
       part.requirements.push_back(label_(size) + " <= 256");
     part.requirements.push_back(label_("elements") + " <= 2000000000000");
@@ -218,18 +219,38 @@ class AttentionWriter {
            constant("cg_map_v", keys);
   }
 
+  // 1 if the mask's values of two neighbouring keys lie in one aligned access.
+  std::string pair_rule() const {
+    const auto strides = strides_of(*a_.mask);
+    if (strides[3] != "1") return "0";
+    std::string rest = label_("keys") + "%2";
+    for (size_t i = 0; i < 3; ++i)
+      if (strides[i] != "0") rest += fmt::format("+({})%2", strides[i]);
+    return rest + " == 0 ? 1 : 0";
+  }
+
   std::string mask_text() const {
     if (!a_.mask) return "    const cutegen::NoMask mask{};";
-    const std::string at =
-        fmt::format("    const auto* mask_from = {} + batch * mask_batch + head * mask_head;\n",
-                    name_of(*a_.mask));
-    const std::string load = "mask_from[min(row, rows - 1) * mask_row + key * mask_along]";
     const bool boolean = a_.mask->operand.dtype == DType::boolean;
-    const std::string value =
-        boolean ? fmt::format("{}{} ? score : -INFINITY", a_.node.hides ? "!" : "", load)
-                : fmt::format("score + static_cast<float>({})", load);
-    return at + "    auto mask = [&](float score, int row, int key) {\n      return " + value +
-           ";\n    };";
+    auto change = [&](const char* score, int i) {
+      return boolean ? fmt::format("{0} = {1}pair.element[{2}] ? {0} : -INFINITY;", score,
+                                   a_.node.hides ? "!" : "", i)
+                     : fmt::format("{} += static_cast<float>(pair.element[{}]);", score, i);
+    };
+    const bool rows = a_.mask->row.move != Move::none;
+    return fmt::format(
+        "    const auto* mask_head_from = {} + batch * mask_batch + head * mask_head;\n"
+        "    auto mask = [&](int{}) {{\n"
+        "      const auto* line = mask_head_from{};\n"
+        "      return [=](int key, float& a, float& b) {{\n"
+        "        const auto pair =\n"
+        "            cutegen::two_of_mask<MASK_PAIR{} == 1>(line, key, keys, mask_along);\n"
+        "        {}\n"
+        "        {}\n"
+        "      }};\n"
+        "    }};",
+        name_of(*a_.mask), rows ? " row" : "", rows ? " + min(row, rows - 1) * mask_row" : "",
+        label_.number.empty() ? "" : "_" + label_.number, change("a", 0), change("b", 1));
   }
 
   std::vector<std::pair<std::string, std::string>> stride_arguments() const {
