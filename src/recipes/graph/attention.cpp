@@ -151,6 +151,7 @@ class AttentionFinder {
           is_lowest(argument(*node, 2, "other")))
         return add_condition(*condition, false, whole);
     }
+    if (const Node* maker = maker_of(name); maker && add_triangle(*maker)) return true;
     adds_ = true;
     return take_mask(name, whole);
   }
@@ -177,9 +178,13 @@ class AttentionFinder {
         found_.diagonal = inverted ? d - 1 : d;
         return true;
       }
+      // Elements of a triangle of ones are 0 and 1.
+      const Json other = argument(*node, 1, "other");
+      const bool zero = is_zero(other), one = number(other) == 1.0;
       const bool negates = base == "logical_not" || base == "bitwise_not" ||
-                           (base == "eq" && is_zero(argument(*node, 1, "other")));
-      const bool passes = keeps_elements(*node) || base == "_to_copy";
+                           (base == "eq" && zero) || (base == "ne" && one);
+      const bool passes = keeps_elements(*node) || base == "_to_copy" || (base == "eq" && one) ||
+                          (base == "ne" && zero);
       if (!from || !(negates || passes)) break;
       inverted ^= negates;
       inner = *from;
@@ -189,9 +194,30 @@ class AttentionFinder {
     return true;
   }
 
-  bool is_ones(const std::string& name) const {
+  // What makes the value, behind views and copies.
+  const Node* maker_of(const std::string& name) const {
     const Node* node = graph_.producer(name);
+    while (node && keeps_elements(*node)) {
+      auto from = reference(argument(*node, 0, "self"));
+      node = from ? graph_.producer(*from) : nullptr;
+    }
+    return node;
+  }
+  bool is_ones(const std::string& name) const {
+    const Node* node = maker_of(name);
     return node && (base_of(*node) == "ones" || base_of(*node) == "ones_like");
+  }
+  // triu(full(-infinity), d): zero before the diagonal d.
+  bool add_triangle(const Node& node) {
+    auto from = base_of(node) == "triu" ? reference(argument(node, 0, "self")) : std::nullopt;
+    const Node* full = from ? maker_of(*from) : nullptr;
+    const Json diagonal = argument(node, 1, "diagonal");
+    if (!full || base_of(*full) != "full" || !is_lowest(argument(*full, 1, "fill_value")) ||
+        found_.causal)
+      return false;
+    found_.causal = true;
+    found_.diagonal = (diagonal.is_number_integer() ? diagonal.get<int64_t>() : 0) - 1;
+    return true;
   }
 
   // Walks from a product's factor to the tensor that the kernel reads.
