@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "base/text.h"
 #include "recipes/emit/emit.h"
@@ -75,23 +76,13 @@ int64_t attention_resident(const Attention& a, const Json& params) {
   return get(params, "consumers") == 1 && attention_shared(a, params) <= kMostOfTwo ? 2 : 1;
 }
 
-class AttentionWriter {
+// What the plan and the kernel's text share: names and strides.
+class AttentionParts {
  public:
-  AttentionWriter(const Task& task, const Attention& a, const Json& params, const Label& label)
-      : task_(task), a_(a), params_(params), label_(label) {}
+  AttentionParts(const Attention& a, const Json& params, const Label& label)
+      : a_(a), params_(params), label_(label) {}
 
-  ProgramPart write() {
-    ProgramPart part;
-    part.hopper = true;
-    part.file = label_("kernel") + ".cu";
-    symbols(part);
-    maps(part);
-    part.source = fill("kernels/attention/fused.cu", texts());
-    steps(part);
-    return part;
-  }
-
- private:
+ protected:
   std::string name_of(const Attended& of) const { return a_.loads.names.at(of.operand.tensor); }
   std::string result() const { return name_of(a_.out); }
   std::string element() const { return device_type(a_.element()); }
@@ -113,6 +104,57 @@ class AttentionWriter {
     return list;
   }
 
+  std::vector<std::pair<std::string, std::string>> stride_arguments() const {
+    std::vector<std::pair<std::string, std::string>> list;
+    auto add = [&](const char* word, const Attended& of) {
+      const auto strides = strides_of(of);
+      const char* names[] = {"batch", "head", "row", "along"};
+      for (size_t i = 0; i < 4; ++i)
+        list.emplace_back(fmt::format("{}_{}", word, names[i]), strides[i]);
+    };
+    add("q", a_.q), add("k", a_.k), add("v", a_.v);
+    if (a_.mask) add("mask", *a_.mask);
+    if (!split()) add("out", a_.out);
+    return list;
+  }
+
+  // Names of the tensors that the kernel gets, each once.
+  std::vector<std::string> tensors() const {
+    std::vector<std::string> list;
+    auto add = [&](const std::string& name) {
+      if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
+    };
+    for (const Attended* of : {&a_.q, &a_.k, &a_.v}) add(name_of(*of));
+    if (a_.mask) add(name_of(*a_.mask));
+    if (split())
+      add(std::string(kPartial)), add(std::string(kExponents));
+    else
+      add(result());
+    return list;
+  }
+
+  // Scratch of split keys, by its name in the kernel.
+  static constexpr std::string_view kPartial = "partial", kExponents = "exponents";
+  bool is_scratch(const std::string& name) const {
+    return split() && (name == kPartial || name == kExponents);
+  }
+
+  const Attention& a_;
+  const Json& params_;
+  const Label& label_;
+};
+
+class AttentionPlan : AttentionParts {
+ public:
+  using AttentionParts::AttentionParts;
+
+  void write(ProgramPart& part) const {
+    symbols(part);
+    maps(part);
+    steps(part);
+  }
+
+ private:
   void symbols(ProgramPart& part) const {
     auto& s = part.symbols;
     const std::string heads = extent(Attention::kHead),
@@ -205,20 +247,6 @@ class AttentionWriter {
         {label_("map_v"), map_of(a_.v, "keys", "key_heads", "value_dim", "cg_map_v")}};
   }
 
-  // cutegen::tma_spec: version, rank, box[5], mode[5], bits of an element, swizzle of 128 bytes.
-  std::string constants() const {
-    auto constant = [](const char* name, int64_t rows) {
-      return fmt::format(
-          "extern \"C\" __device__ const unsigned {}[15] = {{1, 5, 64, {}, 1, 1, 1, 0, 1, 2, 3, 4, "
-          "16, 3, 4}};\n",
-          name, rows);
-    };
-    const int64_t keys = get(params_, "keys");
-    return "// What the plan's tensor maps load: boxes with lines of 128 bytes.\n" +
-           constant("cg_map_q", 64 * get(params_, "consumers")) + constant("cg_map_k", keys) +
-           constant("cg_map_v", keys);
-  }
-
   // 1 if the mask's values of two neighbouring keys lie in one aligned access.
   std::string pair_rule() const {
     const auto strides = strides_of(*a_.mask);
@@ -229,108 +257,8 @@ class AttentionWriter {
     return rest + " == 0 ? 1 : 0";
   }
 
-  std::string mask_text() const {
-    if (!a_.mask) return "    const cutegen::NoMask mask{};";
-    const bool boolean = a_.mask->operand.dtype == DType::boolean;
-    auto change = [&](const char* score, int i) {
-      return boolean ? fmt::format("{0} = {1}pair.element[{2}] ? {0} : -INFINITY;", score,
-                                   a_.node.hides ? "!" : "", i)
-                     : fmt::format("{} += static_cast<float>(pair.element[{}]);", score, i);
-    };
-    const bool rows = a_.mask->row.move != Move::none;
-    return fmt::format(
-        "    const auto* mask_head_from = {} + batch * mask_batch + head * mask_head;\n"
-        "    auto mask = [&](int{}) {{\n"
-        "      const auto* line = mask_head_from{};\n"
-        "      return [=](int key, float& a, float& b) {{\n"
-        "        const auto pair =\n"
-        "            cutegen::two_of_mask<MASK_PAIR{} == 1>(line, key, keys, mask_along);\n"
-        "        {}\n"
-        "        {}\n"
-        "      }};\n"
-        "    }};",
-        name_of(*a_.mask), rows ? " row" : "", rows ? " + min(row, rows - 1) * mask_row" : "",
-        label_.number.empty() ? "" : "_" + label_.number, change("a", 0), change("b", 1));
-  }
-
-  std::vector<std::pair<std::string, std::string>> stride_arguments() const {
-    std::vector<std::pair<std::string, std::string>> list;
-    auto add = [&](const char* word, const Attended& of) {
-      const auto strides = strides_of(of);
-      const char* names[] = {"batch", "head", "row", "along"};
-      for (size_t i = 0; i < 4; ++i)
-        list.emplace_back(fmt::format("{}_{}", word, names[i]), strides[i]);
-    };
-    add("q", a_.q), add("k", a_.k), add("v", a_.v);
-    if (a_.mask) add("mask", *a_.mask);
-    if (!split()) add("out", a_.out);
-    return list;
-  }
-
-  std::map<std::string, std::string> texts() const {
-    std::map<std::string, std::string> t;
-    t["title"] = title(task_, a_.loads);
-    t["name"] = label_("attention");
-    t["suffix"] = label_.number.empty() ? "" : "_" + label_.number;
-    t["element"] = element();
-    t["out_type"] = device_type(a_.out.operand.dtype);
-    t["q"] = name_of(a_.q), t["k"] = name_of(a_.k), t["v"] = name_of(a_.v), t["result"] = result();
-    for (const char* name : {"consumers", "keys", "stages", "split"})
-      t[name] = params_.at(name).dump();
-    t["causal"] = a_.node.causal ? "true" : "false";
-    t["diagonal"] = std::to_string(a_.node.diagonal);
-    t["scale"] = literal(a_.node.scale);
-    t["safe"] = a_.node.safe ? "true" : "false";
-    t["safe_part"] = split() || a_.node.safe ? "true" : "false";
-    t["has_split"] = split() ? "1" : "0";
-    t["constants"] = constants();
-    t["mask"] = mask_text();
-    std::vector<std::string> params;
-    for (const std::string& tensor : tensors()) params.push_back(declaration(tensor));
-    t["params"] = join(params, ", ");
-    std::vector<std::string> strides;
-    for (const auto& [word, expression] : stride_arguments()) strides.push_back("int64_t " + word);
-    t["strides"] = join(strides, ", ");
-    t["combine"] = "";
-    if (split()) {
-      auto c = t;
-      c["name"] = label_("combine");
-      t["combine"] = combine_text(c);
-    }
-    return t;
-  }
-
-  static std::string combine_text(const std::map<std::string, std::string>& t) {
-    const std::string whole = fill("kernels/attention/combine.cu", t);
-    return "\n" + whole.substr(whole.find("\n\n") + 2);
-  }
-
-  // Names of the tensors that the kernel gets, each once.
-  std::vector<std::string> tensors() const {
-    std::vector<std::string> list;
-    auto add = [&](const std::string& name) {
-      if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
-    };
-    for (const Attended* of : {&a_.q, &a_.k, &a_.v}) add(name_of(*of));
-    if (a_.mask) add(name_of(*a_.mask));
-    if (split())
-      add("partial"), add("exponents");
-    else
-      add(result());
-    return list;
-  }
-
-  std::string declaration(const std::string& name) const {
-    if (split() && (name == "partial" || name == "exponents")) return "float* __restrict__ " + name;
-    if (!split() && name == result())
-      return fmt::format("{}* __restrict__ {}", device_type(a_.out.operand.dtype), name);
-    std::string type = element();
-    if (a_.mask && name == name_of(*a_.mask)) type = device_type(a_.mask->operand.dtype);
-    return fmt::format("const {}* __restrict__ {}", type, name);
-  }
-
   std::string in_plan(const std::string& name) const {
-    return split() && (name == "partial" || name == "exponents") ? label_(name) : name;
+    return is_scratch(name) ? label_(name) : name;
   }
 
   void steps(ProgramPart& part) const {
@@ -371,11 +299,102 @@ class AttentionWriter {
                           {"block", {256, 1, 1}},
                           {"args", last}});
   }
+};
+
+class AttentionText : AttentionParts {
+ public:
+  AttentionText(const Task& task, const Attention& a, const Json& params, const Label& label)
+      : AttentionParts(a, params, label), task_(task) {}
+
+  std::string write() const { return fill("kernels/attention/fused.cu", texts()); }
+
+ private:
+  // cutegen::tma_spec: version, rank, box[5], mode[5], bits of an element, swizzle of 128 bytes.
+  std::string constants() const {
+    auto constant = [](const char* name, int64_t rows) {
+      return fmt::format(
+          "extern \"C\" __device__ const unsigned {}[15] = {{1, 5, 64, {}, 1, 1, 1, 0, 1, 2, 3, 4, "
+          "16, 3, 4}};\n",
+          name, rows);
+    };
+    const int64_t keys = get(params_, "keys");
+    return "// What the plan's tensor maps load: boxes with lines of 128 bytes.\n" +
+           constant("cg_map_q", 64 * get(params_, "consumers")) + constant("cg_map_k", keys) +
+           constant("cg_map_v", keys);
+  }
+
+  std::string mask_text() const {
+    if (!a_.mask) return "    const cutegen::NoMask mask{};";
+    const bool boolean = a_.mask->operand.dtype == DType::boolean;
+    auto change = [&](const char* score, int i) {
+      return boolean ? fmt::format("{0} = {1}pair.element[{2}] ? {0} : -INFINITY;", score,
+                                   a_.node.hides ? "!" : "", i)
+                     : fmt::format("{} += static_cast<float>(pair.element[{}]);", score, i);
+    };
+    const bool rows = a_.mask->row.move != Move::none;
+    return fmt::format(
+        "    const auto* mask_head_from = {} + batch * mask_batch + head * mask_head;\n"
+        "    auto mask = [&](int{}) {{\n"
+        "      const auto* line = mask_head_from{};\n"
+        "      return [=](int key, float& a, float& b) {{\n"
+        "        const auto pair =\n"
+        "            cutegen::two_of_mask<MASK_PAIR{} == 1>(line, key, keys, mask_along);\n"
+        "        {}\n"
+        "        {}\n"
+        "      }};\n"
+        "    }};",
+        name_of(*a_.mask), rows ? " row" : "", rows ? " + min(row, rows - 1) * mask_row" : "",
+        label_.number.empty() ? "" : "_" + label_.number, change("a", 0), change("b", 1));
+  }
+
+  std::map<std::string, std::string> texts() const {
+    std::map<std::string, std::string> t;
+    t["title"] = title(task_, a_.loads);
+    t["name"] = label_("attention");
+    t["suffix"] = label_.number.empty() ? "" : "_" + label_.number;
+    t["element"] = element();
+    t["out_type"] = device_type(a_.out.operand.dtype);
+    t["q"] = name_of(a_.q), t["k"] = name_of(a_.k), t["v"] = name_of(a_.v), t["result"] = result();
+    for (const char* name : {"consumers", "keys", "stages", "split"})
+      t[name] = params_.at(name).dump();
+    t["causal"] = a_.node.causal ? "true" : "false";
+    t["diagonal"] = std::to_string(a_.node.diagonal);
+    t["scale"] = literal(a_.node.scale);
+    t["safe"] = a_.node.safe ? "true" : "false";
+    t["safe_part"] = split() || a_.node.safe ? "true" : "false";
+    t["has_split"] = split() ? "1" : "0";
+    t["constants"] = constants();
+    t["mask"] = mask_text();
+    std::vector<std::string> params;
+    for (const std::string& tensor : tensors()) params.push_back(declaration(tensor));
+    t["params"] = join(params, ", ");
+    std::vector<std::string> strides;
+    for (const auto& [word, expression] : stride_arguments()) strides.push_back("int64_t " + word);
+    t["strides"] = join(strides, ", ");
+    t["combine"] = "";
+    if (split()) {
+      auto c = t;
+      c["name"] = label_("combine");
+      t["combine"] = combine_text(c);
+    }
+    return t;
+  }
+
+  static std::string combine_text(const std::map<std::string, std::string>& t) {
+    const std::string whole = fill("kernels/attention/combine.cu", t);
+    return "\n" + whole.substr(whole.find("\n\n") + 2);
+  }
+
+  std::string declaration(const std::string& name) const {
+    if (is_scratch(name)) return "float* __restrict__ " + name;
+    if (!split() && name == result())
+      return fmt::format("{}* __restrict__ {}", device_type(a_.out.operand.dtype), name);
+    std::string type = element();
+    if (a_.mask && name == name_of(*a_.mask)) type = device_type(a_.mask->operand.dtype);
+    return fmt::format("const {}* __restrict__ {}", type, name);
+  }
 
   const Task& task_;
-  const Attention& a_;
-  const Json& params_;
-  const Label& label_;
 };
 
 }  // namespace
@@ -429,7 +448,12 @@ Json attention_safe(const Attention& a) {
 
 ProgramPart attention_part(const Task& task, const Attention& attention, const Json& params,
                            const Label& label) {
-  return AttentionWriter(task, attention, params, label).write();
+  ProgramPart part;
+  part.hopper = true;
+  part.file = label("kernel") + ".cu";
+  AttentionPlan(attention, params, label).write(part);
+  part.source = AttentionText(task, attention, params, label).write();
+  return part;
 }
 
 }  // namespace cutegen::recipes

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
-#include "recipes/emit/accuracy.h"
 #include "recipes/emit/attention.h"
 #include "recipes/emit/elementwise.h"
 #include "recipes/emit/matmul.h"
 #include "recipes/emit/reduction.h"
 #include "recipes/emit/window.h"
 #include "recipes/emit/window_implicit.h"
+#include "recipes/nest/accuracy.h"
 #include "recipes/nest/nest.h"
 
 namespace cutegen::recipes {

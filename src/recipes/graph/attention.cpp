@@ -35,47 +35,103 @@ struct Factor {
   bool turned = false, grouped = false;
 };
 
-class AttentionFinder {
- public:
-  explicit AttentionFinder(const Graph& graph) : graph_(graph), reads_(reads_of_values(graph)) {
-    for (const Node& node : graph.nodes)
-      for (const Json& arg : node.args)
-        if (auto name = reference(arg)) readers_[*name] = &node;
-  }
+// The constant, as a number or as a tensor of one.
+std::optional<double> constant_of(const Graph& graph, const Json& json) {
+  if (auto name = reference(json))
+    if (const Node* node = graph.producer(*name); node && base_of(*node) == "scalar_tensor")
+      return number(argument(*node, 0, "s"));
+  return number(json);
+}
 
-  // The node that replaces what computes its value, or nothing.
-  std::optional<Node> find(const Node& second) {
-    found_ = {}, product_ = nullptr, adds_ = false;
-    if (base_of(second) != "bmm") return std::nullopt;
-    auto weights = reference(argument(second, 0, "self")),
-         values = reference(argument(second, 1, "mat2"));
-    const Node* softmax = weights ? softmax_of(*weights) : nullptr;
-    if (!softmax || !values) return std::nullopt;
-    auto input = reference(argument(*softmax, 0, "self"));
-    if (!input || !scores(*input, softmax->outputs.front().shape)) return std::nullopt;
-    const auto q = factor(argument(*product_, 0, "self")),
-               k = factor(argument(*product_, 1, "mat2")), v = factor(second.args[1]);
-    if (!q || !k || !v || v->scale != 1 || v->turned) return std::nullopt;
-    found_.scale *= q->scale * k->scale;
-    if (!fits(*q, *k, *v) || !(found_.scale > 0) || std::isinf(found_.scale)) return std::nullopt;
-    return node_for(second);
+// A graph, and how often its values are read.
+struct GraphWalk {
+  const Graph& graph;
+  std::map<std::string, int> reads;
+
+  const Node* producer(const std::string& name) const { return graph.producer(name); }
+  const Shape& shape(const std::string& name) const { return graph.find(name)->shape; }
+  bool once(const std::string& name) const { return reads.at(name) == 1; }
+  bool is_constant(const Json& json, double wanted) const {
+    return constant_of(graph, json) == wanted;
+  }
+  // What makes the value, behind views and copies.
+  const Node* maker_of(const std::string& name) const {
+    const Node* node = producer(name);
+    while (node && keeps_elements(*node)) {
+      auto from = reference(argument(*node, 0, "self"));
+      node = from ? producer(*from) : nullptr;
+    }
+    return node;
+  }
+};
+
+bool same_end(const Shape& a, const Shape& b) {
+  return a.size() >= 2 && b.size() >= 2 && a[a.size() - 1] == b[b.size() - 1] &&
+         a[a.size() - 2] == b[b.size() - 2];
+}
+
+// Whether the node swaps the last two axes.
+bool turns(const Node& node) {
+  const std::string base = base_of(node);
+  if (base == "mT") return true;
+  if (base != "transpose") return false;
+  const auto rank = static_cast<double>(node.outputs.front().shape.size());
+  auto a = number(argument(node, 1, "dim0")), b = number(argument(node, 2, "dim1"));
+  if (!a || !b || rank < 2) return false;
+  std::set<double> axes{*a < 0 ? *a + rank : *a, *b < 0 ? *b + rank : *b};
+  return axes == std::set<double>{rank - 1, rank - 2};
+}
+
+// Walks from a product's factor to the tensor that the kernel reads.
+std::optional<Factor> factor_of(const GraphWalk& walk, const Json& json) {
+  auto name = reference(json);
+  if (!name) return std::nullopt;
+  Factor f{*name};
+  while (const Node* node = walk.producer(f.value)) {
+    auto from = reference(argument(*node, 0, "self"));
+    if (!from) break;
+    const Shape &to = node->outputs.front().shape, &before = walk.shape(*from);
+    if (auto constant = constant_factor(*node); constant && walk.once(f.value)) {
+      f.scale *= *constant;
+    } else if (turns(*node)) {
+      f.turned = !f.turned;
+    } else if (keeps_elements(*node) && same_end(before, to)) {
+      if (base_of(*node) == "expand" && before != to) {
+        const bool groups = to.size() == 5 && before.size() == 5 && before[2] == 1 &&
+                            before[0] == to[0] && before[1] == to[1] && !f.grouped;
+        if (!groups) break;
+        f.grouped = true;
+      }
+    } else {
+      break;
+    }
+    f.value = *from;
+  }
+  return f;
+}
+
+// Reads the softmax of a product: its scale and its masks.
+class ScoreReader {
+ public:
+  ScoreReader(const GraphWalk& walk, AttentionNode& found) : walk_(walk), found_(found) {}
+
+  // The product below the softmax that computes `weights`, or nothing.
+  const Node* run(const std::string& weights) {
+    const Node* softmax = softmax_of(weights);
+    auto input = softmax ? reference(argument(*softmax, 0, "self")) : std::nullopt;
+    if (!input || !scores(*input, softmax->outputs.front().shape)) return nullptr;
+    return product_;
   }
 
  private:
-  const Value* value(const std::string& name) const { return graph_.find(name); }
-  const Shape& shape(const std::string& name) const { return value(name)->shape; }
-  bool once(const std::string& name) const { return reads_.at(name) == 1; }
-
-  static bool same_end(const Shape& a, const Shape& b) {
-    return a.size() >= 2 && b.size() >= 2 && a[a.size() - 1] == b[b.size() - 1] &&
-           a[a.size() - 2] == b[b.size() - 2];
-  }
+  bool is_lowest(const Json& json) const { return walk_.is_constant(json, -INFINITY); }
+  bool is_zero(const Json& json) const { return walk_.is_constant(json, 0); }
 
   // The softmax over the last axis that computes the weights.
   const Node* softmax_of(std::string name) {
     for (;;) {
-      const Node* node = graph_.producer(name);
-      if (!node || !once(name)) return nullptr;
+      const Node* node = walk_.producer(name);
+      if (!node || !walk_.once(name)) return nullptr;
       const std::string base = base_of(*node);
       if (base == "_softmax" || base == "_safe_softmax") {
         auto dim = number(argument(*node, 1, "dim"));
@@ -85,7 +141,7 @@ class AttentionFinder {
       }
       auto from = reference(argument(*node, 0, "self"));
       if (!from || !(keeps_elements(*node) || is_cast(*node)) ||
-          !same_end(shape(*from), node->outputs.front().shape))
+          !same_end(walk_.shape(*from), node->outputs.front().shape))
         return nullptr;
       name = *from;
     }
@@ -94,8 +150,8 @@ class AttentionFinder {
   // Walks from the softmax's input to the first product, and notes scale and masks. `whole` is the
   // shape of all scores.
   bool scores(const std::string& name, const Shape& whole) {
-    const Node* node = graph_.producer(name);
-    if (!node || !once(name)) return false;
+    const Node* node = walk_.producer(name);
+    if (!node || !walk_.once(name)) return false;
     const std::string base = base_of(*node);
     if (base == "bmm") {
       product_ = node;
@@ -124,40 +180,25 @@ class AttentionFinder {
       return true;
     }
     return from && (keeps_elements(*node) || is_cast(*node)) &&
-           same_end(shape(*from), node->outputs.front().shape) && scores(*from, whole);
-  }
-
-  // Whether it is -infinity, as a number or as a tensor of one.
-  bool is_lowest(const Json& json) const {
-    auto constant = number(json);
-    if (auto name = reference(json))
-      if (const Node* node = graph_.producer(*name); node && base_of(*node) == "scalar_tensor")
-        constant = number(argument(*node, 0, "s"));
-    return constant && *constant == -INFINITY;
-  }
-  bool is_zero(const Json& json) const {
-    auto constant = number(json);
-    if (auto name = reference(json))
-      if (const Node* node = graph_.producer(*name); node && base_of(*node) == "scalar_tensor")
-        constant = number(argument(*node, 0, "s"));
-    return constant && *constant == 0;
+           same_end(walk_.shape(*from), node->outputs.front().shape) && scores(*from, whole);
   }
 
   bool add_mask(const std::string& name, const Shape& whole) {
-    const Node* node = graph_.producer(name);
+    const Node* node = walk_.producer(name);
     if (node && base_of(*node) == "where") {
       auto condition = reference(argument(*node, 0, "condition"));
       if (condition && is_zero(argument(*node, 1, "self")) &&
           is_lowest(argument(*node, 2, "other")))
         return add_condition(*condition, false, whole);
     }
-    if (const Node* maker = maker_of(name); maker && add_triangle(*maker)) return true;
+    if (const Node* maker = walk_.maker_of(name); maker && add_triangle(*maker)) return true;
     adds_ = true;
     return take_mask(name, whole);
   }
 
   bool take_mask(const std::string& name, const Shape& whole) {
-    if (!found_.mask.empty() || shape(name).size() > whole.size() || shape(name).size() < 2)
+    if (!found_.mask.empty() || walk_.shape(name).size() > whole.size() ||
+        walk_.shape(name).size() < 2)
       return false;
     found_.mask = name;
     return true;
@@ -167,7 +208,7 @@ class AttentionFinder {
   bool add_condition(const std::string& name, bool hides, const Shape& whole) {
     std::string inner = name;
     bool inverted = hides;
-    for (const Node* node = graph_.producer(inner); node; node = graph_.producer(inner)) {
+    for (const Node* node = walk_.producer(inner); node; node = walk_.producer(inner)) {
       const std::string base = base_of(*node);
       auto from = reference(argument(*node, 0, "self"));
       auto diagonal = argument(*node, 1, "diagonal");
@@ -189,28 +230,20 @@ class AttentionFinder {
       inverted ^= negates;
       inner = *from;
     }
-    if (value(name)->dtype != DType::boolean || adds_ || !take_mask(name, whole)) return false;
+    if (walk_.graph.find(name)->dtype != DType::boolean || adds_ || !take_mask(name, whole))
+      return false;
     found_.hides = hides;
     return true;
   }
 
-  // What makes the value, behind views and copies.
-  const Node* maker_of(const std::string& name) const {
-    const Node* node = graph_.producer(name);
-    while (node && keeps_elements(*node)) {
-      auto from = reference(argument(*node, 0, "self"));
-      node = from ? graph_.producer(*from) : nullptr;
-    }
-    return node;
-  }
   bool is_ones(const std::string& name) const {
-    const Node* node = maker_of(name);
+    const Node* node = walk_.maker_of(name);
     return node && (base_of(*node) == "ones" || base_of(*node) == "ones_like");
   }
   // triu(full(-infinity), d): zero before the diagonal d.
   bool add_triangle(const Node& node) {
     auto from = base_of(node) == "triu" ? reference(argument(node, 0, "self")) : std::nullopt;
-    const Node* full = from ? maker_of(*from) : nullptr;
+    const Node* full = from ? walk_.maker_of(*from) : nullptr;
     const Json diagonal = argument(node, 1, "diagonal");
     if (!full || base_of(*full) != "full" || !is_lowest(argument(*full, 1, "fill_value")) ||
         found_.causal)
@@ -220,48 +253,38 @@ class AttentionFinder {
     return true;
   }
 
-  // Walks from a product's factor to the tensor that the kernel reads.
-  std::optional<Factor> factor(const Json& json) const {
-    auto name = reference(json);
-    if (!name) return std::nullopt;
-    Factor f{*name};
-    while (const Node* node = graph_.producer(f.value)) {
-      auto from = reference(argument(*node, 0, "self"));
-      if (!from) break;
-      const Shape &to = node->outputs.front().shape, &before = shape(*from);
-      if (auto constant = constant_factor(*node); constant && once(f.value)) {
-        f.scale *= *constant;
-      } else if (turns(*node)) {
-        f.turned = !f.turned;
-      } else if (keeps_elements(*node) && same_end(before, to)) {
-        if (base_of(*node) == "expand" && before != to) {
-          const bool groups = to.size() == 5 && before.size() == 5 && before[2] == 1 &&
-                              before[0] == to[0] && before[1] == to[1] && !f.grouped;
-          if (!groups) break;
-          f.grouped = true;
-        }
-      } else {
-        break;
-      }
-      f.value = *from;
-    }
-    return f;
+  const GraphWalk& walk_;
+  AttentionNode& found_;
+  const Node* product_ = nullptr;
+  bool adds_ = false;  // the mask is added
+};
+
+class AttentionFinder {
+ public:
+  explicit AttentionFinder(const Graph& graph) : walk_{graph, reads_of_values(graph)} {
+    for (const Node& node : graph.nodes)
+      for (const Json& arg : node.args)
+        if (auto name = reference(arg)) readers_[*name] = &node;
   }
 
-  // Whether the node swaps the last two axes.
-  static bool turns(const Node& node) {
-    const std::string base = base_of(node);
-    if (base == "mT") return true;
-    if (base != "transpose") return false;
-    const auto rank = static_cast<double>(node.outputs.front().shape.size());
-    auto a = number(argument(node, 1, "dim0")), b = number(argument(node, 2, "dim1"));
-    if (!a || !b || rank < 2) return false;
-    std::set<double> axes{*a < 0 ? *a + rank : *a, *b < 0 ? *b + rank : *b};
-    return axes == std::set<double>{rank - 1, rank - 2};
+  // The node that replaces what computes its value, or nothing.
+  std::optional<Node> find(const Node& second) {
+    auto weights = reference(argument(second, 0, "self"));
+    const Node* first = weights ? ScoreReader(walk_, found_).run(*weights) : nullptr;
+    if (!first) return std::nullopt;
+    const auto q = factor_of(walk_, argument(*first, 0, "self")),
+               k = factor_of(walk_, argument(*first, 1, "mat2")),
+               v = factor_of(walk_, argument(second, 1, "mat2"));
+    if (!q || !k || !v || v->scale != 1 || v->turned) return std::nullopt;
+    found_.scale *= q->scale * k->scale;
+    if (!fits(*q, *k, *v) || !(found_.scale > 0) || std::isinf(found_.scale)) return std::nullopt;
+    return node_for(second);
   }
 
+ private:
   bool fits(const Factor& q, const Factor& k, const Factor& v) {
-    const Value &a = *value(q.value), &b = *value(k.value), &c = *value(v.value);
+    const Value &a = *walk_.graph.find(q.value), &b = *walk_.graph.find(k.value),
+                &c = *walk_.graph.find(v.value);
     const size_t rank = a.shape.size();
     if (!is_16_bits(a.dtype) || b.dtype != a.dtype || c.dtype != a.dtype || q.turned || q.grouped ||
         (rank != 3 && rank != 4) || b.shape.size() != rank || c.shape.size() != rank ||
@@ -290,7 +313,7 @@ class AttentionFinder {
   }
 
   bool mask_fits() const {
-    const Shape& mask = shape(found_.mask);
+    const Shape& mask = walk_.shape(found_.mask);
     if (mask.size() > whole_.size()) return false;
     const size_t missing = whole_.size() - mask.size();
     for (size_t i = 0; i < mask.size(); ++i)
@@ -314,7 +337,7 @@ class AttentionFinder {
         if (!follow(*node, order, merged)) break;
         if (merged || out.shape.size() == order.size()) end = node, found_.order = order;
       }
-      if (!once(out.name) || !readers_.count(out.name)) break;
+      if (!walk_.once(out.name) || !readers_.count(out.name)) break;
       node = readers_.at(out.name);
       if (node->outputs.size() != 1 || reference(argument(*node, 0, "self")) != out.name) break;
       if (order.empty() && !keeps_elements(*node) && !is_cast(*node)) break;
@@ -365,12 +388,9 @@ class AttentionFinder {
     return node;
   }
 
-  const Graph& graph_;
-  std::map<std::string, int> reads_;
+  GraphWalk walk_;
   std::map<std::string, const Node*> readers_;  // of values that are read once
   AttentionNode found_;
-  const Node* product_ = nullptr;
-  bool adds_ = false;  // the mask is added
   Shape whole_, result_;
   DType element_ = DType::bf16;
 };
@@ -398,6 +418,7 @@ bool is_attention(const Node& node) {
 Graph fuse_attention(Graph graph) {
   bool any = false;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (base_of(graph.nodes[i]) != "bmm") continue;
     auto fused = AttentionFinder(graph).find(graph.nodes[i]);
     if (!fused) continue;
     any = true;
