@@ -65,6 +65,25 @@ struct LineTile {
   static constexpr int kStep = AlongDepth ? 2 : kLine / 4 * 128 / 16;
 };
 
+// Four lanes have two columns each of four groups of 8 columns: from[first + 4 * group]. Gives
+// each lane the 8 columns of one group: a transposition of 4 x 4 pairs.
+template <int Size>
+CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to)[8]) {
+  CUTE_UNROLL
+  for (int i = 0; i < 8; ++i) to[i] = from[first + i / 2 * 4 + i % 2];
+  CUTE_UNROLL
+  for (int step = 1; step < 4; step *= 2) {
+    const bool upper = threadIdx.x & step;
+    CUTE_UNROLL
+    for (int i = 0; i < 4; ++i) {  // the lower of two pairs of elements
+      const int pair = step == 1 ? i / 2 * 2 : i / 2, low = 2 * pair + i % 2, high = low + 2 * step;
+      const float got = __shfl_xor_sync(0xffffffffu, upper ? to[low] : to[high], step);
+      to[low] = upper ? got : to[low];
+      to[high] = upper ? to[high] : got;
+    }
+  }
+}
+
 // Copies tiles of an operand by address. A thread moves chunks of 16 bytes of shared memory, in
 // accesses of Vector elements.
 template <class T, class Element, int Rows, int Vector, bool AlongDepth, class RowStride,
@@ -221,7 +240,7 @@ struct WgmmaGemm {
         float c[V];
         if constexpr (V == 8) {  // i counts half of 4 groups of 8 columns, and half of the rows
           const int first = i / 16 * 16 + i / 8 % 2 * 2;
-          gather(results[block], first, c);
+          gather_columns(results[block], first, c);
           f(c, m + i / 8 % 2 * 8, column + first / 16 * 32 + lane % 4 * 8);
         } else {
           CUTE_UNROLL
@@ -234,24 +253,6 @@ struct WgmmaGemm {
 
  private:
   static constexpr int kTileBytes = int(sizeof(Element)) * (TileA::kElements + TileB::kElements);
-
-  // Four lanes have two columns each of four groups of 8 columns: from[first + 4 * group]. Gives
-  // each lane the 8 columns of one group: a transposition of 4 x 4 pairs.
-  static CUTE_DEVICE void gather(float const (&from)[kPart], int first, float (&to)[8]) {
-    CUTE_UNROLL
-    for (int i = 0; i < 8; ++i) to[i] = from[first + i / 2 * 4 + i % 2];
-    CUTE_UNROLL
-    for (int step = 1; step < 4; step *= 2) {
-      const bool upper = threadIdx.x & step;
-      CUTE_UNROLL
-      for (int i = 0; i < 4; ++i) {  // the lower of two pairs of elements
-        const int pair = step == 1 ? i / 2 * 2 : i / 2, low = 2 * pair + i % 2, high = low + 2 * step;
-        const float got = __shfl_xor_sync(0xffffffffu, upper ? to[low] : to[high], step);
-        to[low] = upper ? got : to[low];
-        to[high] = upper ? to[high] : got;
-      }
-    }
-  }
 
   // A thread has 168 registers at launch.
   static constexpr bool kGives = kConsumers == 2 && kResident == 1;

@@ -399,14 +399,17 @@ def attention(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0, causal: boo
     if dropout:
         return None
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    if k.shape[-3] != q.shape[-3]:  # grouped queries
+        k, v = (t.repeat_interleave(q.shape[-3] // t.shape[-3], -3) for t in (k, v))
     scores = product(q.float() * scale, k.mT)
     if causal:
         hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
         scores = scores.masked_fill(hidden, -math.inf)
     if attn_mask is not None:
         scores = scores + attn_mask.float()
-    weights = torch.exp(scores - scores.amax(-1, True))
-    out = product(weights, v) / total(weights, -1, True)
+    highest = scores.amax(-1, True)
+    weights = torch.exp(scores - highest.masked_fill(highest == -math.inf, 0.0))  # a row without keys: zeros
+    out = product(weights, v) / total(weights, -1, True).masked_fill(highest == -math.inf, 1.0)
     return in_dtype_of(q, out), torch.logsumexp(scores, -1)
 
 

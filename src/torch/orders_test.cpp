@@ -99,6 +99,8 @@ def operators():
         close("mse", lambda: F.mse_loss(x, x + 1))
         close("smooth_l1", lambda: F.smooth_l1_loss(x, x * 2))
         close("einsum", lambda: torch.einsum("bij,bkj->bik", x, x))
+        close("grouped attention", lambda: F.scaled_dot_product_attention(
+            x[None], x[None, :1], x[None, :1], enable_gqa=True))
         close("attention", lambda: F.scaled_dot_product_attention(x[None], x[None], x[None],
                                                                   is_causal=True))
     return "ok"

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "recipes/emit/accuracy.h"
 #include "recipes/emit/emit.h"
+#include "recipes/nest/accuracy.h"
 
 namespace cutegen::recipes {
 

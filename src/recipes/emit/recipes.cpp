@@ -5,12 +5,13 @@
 
 #include <algorithm>
 
-#include "recipes/emit/accuracy.h"
+#include "recipes/emit/attention.h"
 #include "recipes/emit/elementwise.h"
 #include "recipes/emit/matmul.h"
 #include "recipes/emit/reduction.h"
 #include "recipes/emit/window.h"
 #include "recipes/emit/window_implicit.h"
+#include "recipes/nest/accuracy.h"
 #include "recipes/nest/nest.h"
 
 namespace cutegen::recipes {
@@ -35,6 +36,7 @@ const Staged& state_of(const RecipeMatch& match) {
 
 Json safe_of(const Stage& stage, bool hopper) {
   if (const auto* product = std::get_if<Contraction>(&stage)) return matmul_safe(*product);
+  if (const auto* attention = std::get_if<Attention>(&stage)) return attention_safe(*attention);
   const Fused& fused = std::get<Fused>(stage);
   if (fused.window) return window_safe(fused);
   return fused.reduces() ? reduction_safe(fused, hopper) : elementwise_safe(fused);
@@ -50,6 +52,8 @@ Json params_of(const Staged& staged, size_t i, const Json& params) {
 
 bool legal(const Stage& stage, const Json& params, bool hopper) {
   if (const auto* product = std::get_if<Contraction>(&stage)) return matmul_legal(*product, params);
+  if (const auto* attention = std::get_if<Attention>(&stage))
+    return attention_legal(*attention, params);
   const Fused& fused = std::get<Fused>(stage);
   if (fused.window) return window_legal(fused, params);
   return !fused.reduces() || reduction_legal(fused, params, hopper);
@@ -89,6 +93,13 @@ int64_t elements(const Stage& stage) {
                   k = product->size(product->k);
     return product->batches() * (m * n + m * k + n * k + m * n / kPerElement * k);
   }
+  if (const auto* attention = std::get_if<Attention>(&stage)) {
+    auto size = [&](Attention::AxisOf axis) { return attention->size(axis); };
+    const int64_t heads = size(Attention::kBatch) * size(Attention::kHead),
+                  widths = size(Attention::kDepth) + size(Attention::kWidth);
+    return heads * (size(Attention::kRow) + size(Attention::kKey)) * widths +
+           heads * size(Attention::kRow) * size(Attention::kKey) / kPerElement * widths;
+  }
   Nest nest = make_nest(std::get<Fused>(stage));
   return std::max<int64_t>(1, nest.rows()) * std::max<int64_t>(1, nest.length());
 }
@@ -123,6 +134,11 @@ std::string why_of_products(const Staged& staged) {
 
 std::string why_of(const Staged& staged) {
   const auto& list = staged.stages.list;
+  auto attends = [](const Stage& stage) { return std::holds_alternative<Attention>(stage); };
+  if (std::any_of(list.begin(), list.end(), attends))
+    return list.size() == 1
+               ? "attention: a product, a softmax of its rows, and a second product"
+               : fmt::format("attention and the work around it in {} stages", list.size());
   if (std::any_of(list.begin(), list.end(), is_product)) return why_of_products(staged);
   const Fused& first = std::get<Fused>(list[0]);
   if (list.size() == 1 && first.window)
@@ -136,6 +152,8 @@ std::string why_of(const Staged& staged) {
 
 std::vector<RecipeParameter> parameters_of(const Stage& stage, bool hopper) {
   if (const auto* product = std::get_if<Contraction>(&stage)) return matmul_parameters(*product);
+  if (const auto* attention = std::get_if<Attention>(&stage))
+    return attention_parameters(*attention);
   const Fused& fused = std::get<Fused>(stage);
   if (fused.window) return window_parameters(fused);
   return fused.reduces() ? reduction_parameters(fused, hopper) : elementwise_parameters(fused);
@@ -161,6 +179,7 @@ void list_parameters(const Staged& staged, RecipeMatch& match) {
 std::string name_of(const Stages& stages) {
   bool product = false, window = false, reduces = false;
   for (const Stage& stage : stages.list) {
+    if (std::holds_alternative<Attention>(stage)) return "attention";
     const auto* fused = std::get_if<Fused>(&stage);
     product |= !fused;
     window |= fused && fused->window;
@@ -186,6 +205,8 @@ Staged offer(const Task& task, RecipeMatch& match, Stages stages, bool hopper) {
 ProgramPart part_of(const Task& task, const Stage& stage, const Json& params, const Label& label) {
   if (const auto* product = std::get_if<Contraction>(&stage))
     return matmul_part(task, *product, params, label);
+  if (const auto* attention = std::get_if<Attention>(&stage))
+    return attention_part(task, *attention, params, label);
   const Fused& whole = std::get<Fused>(stage);
   const Fused fused = relaxed(needed_accuracy(task, whole), whole);
   if (fused.window) return window_part(task, fused, params, label);
@@ -212,13 +233,15 @@ RecipeMatch match_recipe(const Task& task, std::string_view arch) {
       match.why = "forward() mutates '" + tensor.name + "', and no recipe writes mutated tensors";
       return match;
     }
-  auto stages = make_stages(task);
+  const bool hopper = arch == kHopperArch;
+  auto stages = make_stages(task, hopper);
+  // What surrounds the attention may not fit into stages: products and a softmax may.
+  if (!stages && hopper) stages = make_stages(task);
   if (!stages) {
     match.why = stages.error().message;
     if (!stages.error().where.empty()) match.why += " (node " + stages.error().where + ")";
     return match;
   }
-  const bool hopper = arch == kHopperArch;
   match.state = std::make_shared<const Staged>(offer(task, match, std::move(*stages), hopper));
   return match;
 }

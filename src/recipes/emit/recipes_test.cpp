@@ -53,7 +53,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "mm_transposed_out", "mm_baddbmm", "mm_large_k", "mm_diagonal", "mm_vector",
                     "mm_row", "mm_linear_3d", "no_matmul", "sized", "sized_rows", "mm_sized",
                     "lifted", "mm_two_products", "mm_computed_factor", "mm_softmax_after",
-                    "mm_repeated_product", "lowest_plus_bias"));
+                    "mm_repeated_product", "lowest_plus_bias", "attention_causal", "attention_mask",
+                    "attention_by_hand"));
 
 // Programs whose whole text is known: a split row, columns, positions, two stages, groups. After a
 // deliberate change: CUTEGEN_UPDATE_GOLDEN=1 recipes_test, then read the difference.

@@ -2,8 +2,8 @@
 // Rows that stay in shared memory, and arithmetic for results of 16 bits.
 #include <gmock/gmock.h>
 
-#include "recipes/emit/accuracy.h"
 #include "recipes/emit/recipes.h"
+#include "recipes/nest/accuracy.h"
 #include "recipes/testing/test_tasks.h"
 
 namespace cutegen::recipes {

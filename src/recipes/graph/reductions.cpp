@@ -36,6 +36,7 @@ const std::map<std::string, Form>& forms() {
       {"var", {1, 3, 2, "correction", 1}},
       {"std", {1, 3, 2, "correction", 1}},
       {"_softmax", {1, -1, -1}},
+      {"_safe_softmax", {1, -1, -1}},
       {"_log_softmax", {1, -1, -1}},
       {"softmax", {1, -1, -1}},
       {"log_softmax", {1, -1, -1}},

@@ -203,10 +203,12 @@ Result<int> Builder::leaf(const std::string& name, const View& view) {
   if (!value) return unsupported_error("the graph has no value " + name);
   if (device_type(value->dtype).empty())
     return unsupported_error(fmt::format("{} of dtype {}", name, to_string(value->dtype)));
-  Operand operand{name, value->dtype, value->shape, view.axes, false, value->shape, false, {}};
+  Operand operand{name, value->dtype, value->shape, view.axes, false, value->shape, false, {}, {}};
   if (auto kept = region_.kept.find(name); kept != region_.kept.end()) {
     operand.kept = true;
     operand.extents = kept->second;
+    if (auto parts = region_.parts.find(name); parts != region_.parts.end())
+      operand.parts = parts->second;
   }
   if (view.reshaped && *view.reshaped != value->shape) {
     operand.reshaped = true;

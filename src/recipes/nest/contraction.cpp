@@ -263,6 +263,8 @@ Result<void> fuse_rest(const Region& region, const Masks& masks, const Node& nod
   const Value& result = node.outputs.front();
   Region rest = region;
   rest.kept[result.name] = extents_of_product(c, result);
+  for (int axis : c.batch_axes)
+    rest.parts[result.name].push_back(c.loads.axes[static_cast<size_t>(axis)]);
   rest.names.emplace(result.name, "product");  // unless it is an output itself
   Attempt attempt = fuse(rest);
   if (!attempt.fused) {

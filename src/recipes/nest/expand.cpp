@@ -34,13 +34,18 @@ int Builder::expanded(const Reduction& r, int x) {
   if (op == "amax" || op == "max") return reduce("highest", ReduceKind::max, x);
   if (op == "amin" || op == "min") return reduce("lowest", ReduceKind::min, x);
   if (op == "prod") return reduce("product", ReduceKind::product, x);
-  if (op == "_softmax" || op == "softmax" || op == "_log_softmax" || op == "log_softmax") {
+  if (op == "_softmax" || op == "softmax" || op == "_safe_softmax" || op == "_log_softmax" ||
+      op == "log_softmax") {
     int highest = reduce("highest", ReduceKind::max, x);
     int shifted = make("shifted", "{0} - {1}", {x, highest});
     int weight = make("weight", "expf({0})", {shifted});
     int total = sum("total", weight);
-    if (op == "_softmax" || op == "softmax") return make("softmax", "{0} / {1}", {weight, total});
-    return make("log_softmax", "{0} - {1}", {shifted, make("log_total", "logf({0})", {total})});
+    if (op == "_log_softmax" || op == "log_softmax")
+      return make("log_softmax", "{0} - {1}", {shifted, make("log_total", "logf({0})", {total})});
+    int softmax = make("softmax", "{0} / {1}", {weight, total});
+    if (op != "_safe_softmax") return softmax;
+    // A row that is masked completely is zero, not NaN.
+    return make("safe", "({1} == -cutegen::infinity() ? 0.0f : {0})", {softmax, highest});
   }
   if (op == "logsumexp") {
     int highest = reduce("highest", ReduceKind::max, x);

@@ -40,11 +40,25 @@ void from_axes(Fused& fused, const Operand& operand) {
   }
 }
 
+// The axes that a reshape splits the first axis into, if that was merged from the same sizes.
+void from_parts(Fused& fused, const Operand& operand, const AxisGroup& group) {
+  if (group.from != std::vector<size_t>{0} || group.to.size() != operand.parts.size()) return;
+  for (size_t i = 0; i < group.to.size(); ++i)
+    if (operand.shape[group.to[i]] != operand.parts[i].size) return;
+  for (size_t i = 0; i < group.to.size(); ++i) {
+    const int id = operand.axes[group.to[i]];
+    if (id < 0) continue;
+    Axis& axis = fused.axes[static_cast<size_t>(id)];
+    if (axis.extent.empty()) axis.extent = operand.parts[i].extent;
+  }
+}
+
 // In each group of axes that a reshape converts, derives the one extent that is not known yet.
 void from_reshape(Fused& fused, const Operand& operand) {
   auto groups = group_axes(operand.original, operand.shape);
   if (!groups) return;
   for (const AxisGroup& group : *groups) {
+    from_parts(fused, operand, group);
     std::string known;
     std::vector<Axis*> missing;
     for (size_t to : group.to) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "recipes/graph/attention.h"
 #include "recipes/graph/line_pools.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
@@ -109,7 +110,7 @@ Shape without_ones(const Shape& shape) {
 
 // Whether a kernel of its own computes the operator; pointwise work may follow there.
 bool has_own_stage(const Node& node) {
-  return is_window(node) || is_product(node);
+  return is_window(node) || is_product(node) || is_attention(node);
 }
 
 struct Place {
@@ -207,6 +208,7 @@ Attempt fuse(const Region& region) {
                       place.reshaped.has_value(),
                       value->shape,
                       output.kept,
+                      {},
                       {}};
       fused.outputs.push_back({std::move(operand), *inst});
     }

@@ -39,6 +39,12 @@ struct Inst {
   int operand = -1;                       // leaf: index into Fused::inputs
 };
 
+struct Axis {
+  int64_t size = 0;  // official
+  bool reduced = false;
+  std::string extent;  // plan expression: "dim(x,1)"
+};
+
 // A tensor and where its axes lie in the loop nest.
 struct Operand {
   std::string tensor;
@@ -49,12 +55,7 @@ struct Operand {
   Shape original;         // the tensor's own shape
   bool kept = false;      // a value in scratch: `extents` has its sizes, not dim()
   std::vector<std::string> extents;
-};
-
-struct Axis {
-  int64_t size = 0;  // official
-  bool reduced = false;
-  std::string extent;  // plan expression: "dim(x,1)"
+  std::vector<Axis> parts;  // what the first axis of a kept value was merged from, if known
 };
 
 struct FusedOutput {
@@ -98,6 +99,7 @@ struct Region {
   std::map<std::string, std::string> names;  // of the task's tensors and of kept values
   Kept kept;
   std::vector<Output> outputs;
+  std::map<std::string, std::vector<Axis>> parts = {};  // of the first axis of kept values
 };
 struct Attempt {
   Result<Fused> fused;

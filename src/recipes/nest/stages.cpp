@@ -7,6 +7,7 @@
 
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
+#include "recipes/graph/scales.h"
 #include "recipes/nest/ends.h"
 #include "recipes/nest/windowed.h"
 
@@ -49,14 +50,16 @@ class Solver {
     }
     stages.list.push_back(std::move(last));
     fuse_after_windows(stages, names_);
-    for (Stage& stage : stages.list)
+    for (Stage& stage : stages.list) {
       if (auto* fused = std::get_if<Fused>(&stage)) fused->names = names_;
+      if (auto* attention = std::get_if<Attention>(&stage)) attention->loads.names = names_;
+    }
     return stages;
   }
 
  private:
   Region region(const Outputs& outputs, Kept kept) const {
-    return Region{source_, names_, std::move(kept), outputs};
+    return Region{source_, names_, std::move(kept), outputs, parts_};
   }
 
   Attempt attempt(const Outputs& outputs, Kept kept) const {
@@ -74,13 +77,18 @@ class Solver {
       Attempt a = attempt(outputs, kept_);
       if (a.fused) return Stage(std::move(*a.fused));
       const Node* cut = source_.graph.producer(a.cut);
+      if (cut && is_attention(*cut) && outputs.size() == 1 && outputs[0].value == a.cut) {
+        CG_TRY(Attention attention, attended(outputs[0], *cut));
+        return Stage(std::move(attention));
+      }
       if (cut && is_product(*cut)) {
         CG_TRY(auto product, through_product(outputs, *cut));
         if (product) return Stage(std::move(*product));
         continue;
       }
       bool own = is_output(outputs, a.cut);
-      if (cut && is_window(*cut)) own = false;  // the output becomes a copy of the window's result
+      // The output becomes a copy of the kernel's result.
+      if (cut && (is_window(*cut) || is_attention(*cut))) own = false;
       if (a.cut.empty() || own || kept_.count(a.cut)) return fail(a.fused.error());
       CG_CHECK(keep(a.cut));
     }
@@ -128,6 +136,10 @@ class Solver {
     if (producer && is_window(*producer)) CG_CHECK(keep_operands(*producer));
     CG_TRY(Stage stage, producer && is_window(*producer) ? windowed(*producer) : solve(outputs));
     kept_[name] = outputs_of(stage)[0].operand.extents;
+    if (const auto* product = std::get_if<Contraction>(&stage);
+        product && value->shape.size() == 3 && value->shape[0] == product->batches())
+      for (int axis : product->batch_axes)
+        parts_[name].push_back(product->loads.axes[static_cast<size_t>(axis)]);
     made_.push_back({std::move(outputs), std::move(stage)});
     return {};
   }
@@ -138,6 +150,15 @@ class Solver {
     for (const std::string& operand : {window->input, window->weight})
       if (source_.graph.producer(operand) && !kept_.count(operand)) CG_CHECK(keep(operand));
     return {};
+  }
+
+  // Keeps operands in scratch until the attention can read all of them.
+  Result<Attention> attended(const Region::Output& output, const Node& node) {
+    for (;;) {
+      AttentionAttempt a = attention_stage(region({}, kept_), node, output);
+      if (a.attention || a.cut.empty() || kept_.count(a.cut)) return std::move(a.attention);
+      CG_CHECK(keep(a.cut));
+    }
   }
 
   Result<Stage> windowed(const Node& node) const {
@@ -173,6 +194,7 @@ class Solver {
   std::map<std::string, std::string> names_;
   Names words_;
   Kept kept_;
+  std::map<std::string, std::vector<Axis>> parts_;
   std::vector<Made> made_;
   size_t open_ = 0;
 };
@@ -198,12 +220,15 @@ Result<Graph> without_vectors(const Task& task, Graph graph) {
 }  // namespace
 
 const std::vector<FusedOutput>& outputs_of(const Stage& stage) {
+  if (const auto* attention = std::get_if<Attention>(&stage)) return attention->outputs;
   const auto* product = std::get_if<Contraction>(&stage);
   return product ? product->finish.outputs : std::get<Fused>(stage).outputs;
 }
 
-Result<Stages> make_stages(const Task& task) {
+Result<Stages> make_stages(const Task& task, bool hopper) {
   CG_TRY(Graph graph, prepare(task));
+  if (hopper) graph = fuse_attention(std::move(graph));
+  graph = hoist_scales(std::move(graph));
   CG_TRY(Lowered lowered, lower_products(graph));
   const auto above = nodes_above(lowered.graph, lowered.graph.outputs, {});
   const bool products =

@@ -14,6 +14,7 @@
 
 #include <variant>
 
+#include "recipes/nest/attended.h"
 #include "recipes/nest/contraction.h"
 
 namespace cutegen::recipes {
@@ -24,7 +25,7 @@ struct Scratch {
   std::vector<std::string> extents;
 };
 
-using Stage = std::variant<Fused, Contraction>;
+using Stage = std::variant<Fused, Contraction, Attention>;
 
 struct Stages {
   std::vector<Stage> list;
@@ -32,6 +33,7 @@ struct Stages {
 };
 
 const std::vector<FusedOutput>& outputs_of(const Stage& stage);
-Result<Stages> make_stages(const Task& task);
+// `hopper`: the program may use what only sm_90a has, such as the attention kernel.
+Result<Stages> make_stages(const Task& task, bool hopper = false);
 
 }  // namespace cutegen::recipes

@@ -46,6 +46,21 @@ TEST(Stages, KeepOneNumberARowBetweenReductionsOverDifferentAxes) {
   }
 }
 
+TEST(Stages, AttentionIsTwoProductsAndTheSoftmaxBetweenThem) {
+  for (const char* name : {"attention_causal", "attention_mask"}) {
+    Stages s = stages(name);
+    ASSERT_EQ(s.list.size(), 3u) << name;
+    // The factors are the task's tensors, although the reference scales them.
+    const auto& scores = std::get<Contraction>(s.list[0]);
+    EXPECT_EQ(scores.a.operand.tensor, "q") << name;
+    EXPECT_EQ(scores.b.operand.tensor, "k") << name;
+    EXPECT_TRUE(nest(s, 1).reduces()) << name;
+    EXPECT_EQ(std::get<Contraction>(s.list[2]).b.operand.tensor, "v") << name;
+    EXPECT_EQ(s.scratch[0].extents[0], "dim(q,0)") << name;
+    EXPECT_EQ(s.scratch[0].extents[1], "dim(q,1)") << name;
+  }
+}
+
 TEST(Stages, SmallValuesAreKeptAndLargeOnesComputedAgain) {
   Stages s = stages("softmax_then_sum");  // softmax is one operator: its result is kept
   ASSERT_EQ(s.scratch.size(), 1u);

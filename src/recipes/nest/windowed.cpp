@@ -15,7 +15,7 @@ Result<Operand> operand_of(const Region& region, const std::string& name) {
   if (!value) return unsupported_error("the graph has no value " + name);
   if (!is_floating(value->dtype) || device_type(value->dtype).empty())
     return unsupported_error(fmt::format("{} of dtype {}", name, to_string(value->dtype)));
-  Operand operand{name, value->dtype, value->shape, {}, false, value->shape, false, {}};
+  Operand operand{name, value->dtype, value->shape, {}, false, value->shape, false, {}, {}};
   if (auto kept = region.kept.find(name); kept != region.kept.end()) {
     operand.kept = true;
     operand.extents = kept->second;
@@ -40,6 +40,7 @@ size_t reads(const Stage& stage, const std::string& tensor) {
   };
   if (const auto* product = std::get_if<Contraction>(&stage))
     return among(product->loads.inputs) + among(product->finish.inputs);
+  if (const auto* attention = std::get_if<Attention>(&stage)) return among(attention->loads.inputs);
   const Fused& fused = std::get<Fused>(stage);
   size_t count = among(fused.inputs);
   if (!fused.window) return count;

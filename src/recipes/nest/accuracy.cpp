@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/accuracy.h"
+#include "recipes/nest/accuracy.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attention recipe: one kernel for scores, softmax and weighted sum, on Hopper.
+//
+// Contract: attention_part() writes kernels/attention/fused.cu for one stage. Sizes of heads are
+// constants of a compilation, which the plan sets; all other sizes are arguments.
+//
+// Example: attention_part(task, attention, attention_safe(attention), label)
+#pragma once
+
+#include "recipes/emit/program_part.h"
+#include "recipes/emit/recipes.h"
+#include "recipes/nest/attended.h"
+
+namespace cutegen::recipes {
+
+Json attention_safe(const Attention& attention);
+std::vector<RecipeParameter> attention_parameters(const Attention& attention);
+bool attention_legal(const Attention& attention, const Json& params);
+ProgramPart attention_part(const Task& task, const Attention& attention, const Json& params,
+                           const Label& label);
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds attention in a graph: a product, a masked softmax of its rows, and a second product.
+//
+// Contract: fuse_attention() replaces each such part by one node cutegen.attention(q, k, v, mask),
+// if q, k and v have one 16-bit type, nothing else reads a value in between, and the scale is
+// positive. read_attention() gives the node's meaning. All other parts of the graph stay.
+//
+// Example: softmax(q @ k.mT * 0.125, -1) @ v -> cutegen.attention(q, k, v, null)
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph.h"
+
+namespace cutegen::recipes {
+
+// The axes of q are batch, head, row, depth; of k and v: batch, head, key, depth or width. Without
+// heads, tensors have three axes.
+struct AttentionNode {
+  std::string q, k, v, mask;  // mask: empty if there is none
+  double scale = 1;
+  bool safe = false;     // rows without keys are zero, not NaN
+  bool turned = false;   // k has the depth before the keys
+  bool grouped = false;  // several heads of q share one of k and v
+  bool causal = false;   // a row sees keys up to row + diagonal
+  int64_t diagonal = 0;
+  bool hides = false;      // a boolean mask is true where a key does not count
+  bool heads = false;      // q, k and v have an axis of heads
+  std::vector<int> order;  // of the result in memory: 0 batch, 1 head, 2 row, 3 width
+};
+
+Graph fuse_attention(Graph graph);
+bool is_attention(const Node& node);
+AttentionNode read_attention(const Node& node);
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/nest/attended.h"
+
+#include <algorithm>
+
+#include "recipes/graph/reshape.h"
+#include "recipes/nest/builder.h"
+#include "recipes/nest/extents.h"
+
+namespace cutegen::recipes {
+namespace {
+
+using AxisOf = Attention::AxisOf;
+
+Stride stride_along(const Fused& fused, const Operand& operand, int axis) {
+  return stride(fused, operand, {{axis}, 1, "1"});
+}
+
+class AttentionLoader {
+ public:
+  AttentionLoader(const Region& region, const Node& node) : graph_(region.source.graph) {
+    attention_.node = read_attention(node);
+    const AttentionNode& n = attention_.node;
+    const Shape &q = shape(n.q), &k = shape(n.k), &v = shape(n.v);
+    const size_t rank = q.size();
+    std::vector<Axis> axes(7);
+    auto set = [&](AxisOf axis, int64_t size) { axes[static_cast<size_t>(axis)].size = size; };
+    set(AxisOf::kBatch, q[0]);
+    set(AxisOf::kHead, n.heads ? q[1] : 1);
+    set(AxisOf::kKeyHead, n.grouped ? k[1] : 1);
+    set(AxisOf::kRow, q[rank - 2]);
+    set(AxisOf::kKey, v[rank - 2]);
+    set(AxisOf::kDepth, q[rank - 1]);
+    set(AxisOf::kWidth, v[rank - 1]);
+    builder_.emplace(region, std::move(axes));
+  }
+
+  Result<Attention> run(std::string& cut) {
+    const AttentionNode& n = attention_.node;
+    const AxisOf key_head = n.grouped ? AxisOf::kKeyHead : AxisOf::kHead;
+    CG_CHECK(load(n.q, {AxisOf::kHead, AxisOf::kRow, AxisOf::kDepth}, attention_.q, cut));
+    std::vector<AxisOf> of_k{key_head, AxisOf::kKey, AxisOf::kDepth};
+    if (n.turned) std::swap(of_k[1], of_k[2]);
+    CG_CHECK(load(n.k, of_k, attention_.k, cut));
+    CG_CHECK(load(n.v, {key_head, AxisOf::kKey, AxisOf::kWidth}, attention_.v, cut));
+    if (!n.mask.empty()) CG_CHECK(load_mask(cut));
+    attention_.loads = std::move(builder_->fused());
+    Fused& loads = attention_.loads;
+    if (!find_extents(loads)) {
+      // A view splits the heads. Their size is fixed, as is the scale of the scores.
+      for (AxisOf axis : {AxisOf::kDepth, AxisOf::kWidth}) {
+        Axis& fixed = loads.axes[static_cast<size_t>(axis)];
+        if (fixed.extent.empty()) fixed.extent = std::to_string(fixed.size);
+      }
+      CG_CHECK(find_extents(loads));
+    }
+    place(attention_.q, AxisOf::kHead, AxisOf::kRow, AxisOf::kDepth);
+    place(attention_.k, key_head, AxisOf::kKey, AxisOf::kDepth);
+    place(attention_.v, key_head, AxisOf::kKey, AxisOf::kWidth);
+    if (attention_.mask) place(*attention_.mask, AxisOf::kHead, AxisOf::kRow, AxisOf::kKey);
+    return std::move(attention_);
+  }
+
+ private:
+  const Shape& shape(const std::string& name) const { return graph_.find(name)->shape; }
+
+  Result<Operand> leaf(const std::string& name, const std::vector<int>& axes, std::string& cut) {
+    auto inst = builder_->value(name, {axes, {}});
+    if (!inst) {
+      cut = graph_.producer(name) ? name : "";
+      return fail(inst.error());
+    }
+    const Inst& found = builder_->fused().insts[static_cast<size_t>(*inst)];
+    if (found.kind == InstKind::leaf)
+      return builder_->fused().inputs[static_cast<size_t>(found.operand)];
+    cut = name;
+    return unsupported_error("an operand of the attention is computed (" + found.name + ")");
+  }
+
+  Result<void> load(const std::string& name, const std::vector<AxisOf>& rest, Attended& to,
+                    std::string& cut) {
+    std::vector<int> axes{AxisOf::kBatch};
+    for (AxisOf axis : rest)
+      if (attention_.node.heads || &axis != rest.data()) axes.push_back(axis);
+    CG_TRY(to.operand, leaf(name, axes, cut));
+    return {};
+  }
+
+  Result<void> load_mask(std::string& cut) {
+    const Shape& mask = shape(attention_.node.mask);
+    std::vector<int> all{AxisOf::kBatch, AxisOf::kHead, AxisOf::kRow, AxisOf::kKey};
+    if (!attention_.node.heads) all.erase(all.begin() + 1);
+    std::vector<int> axes(all.end() - static_cast<long>(mask.size()), all.end());
+    for (size_t i = 0; i < mask.size(); ++i)
+      if (mask[i] == 1 && builder_->fused().axes[static_cast<size_t>(axes[i])].size != 1)
+        axes[i] = -1;
+    attention_.mask.emplace();
+    CG_TRY(attention_.mask->operand, leaf(attention_.node.mask, axes, cut));
+    return {};
+  }
+
+  void place(Attended& to, AxisOf head, AxisOf row, AxisOf along) const {
+    const Fused& loads = attention_.loads;
+    to.batch = stride_along(loads, to.operand, AxisOf::kBatch);
+    to.head = stride_along(loads, to.operand, head);
+    to.row = stride_along(loads, to.operand, row);
+    to.along = stride_along(loads, to.operand, along);
+  }
+
+  const Graph& graph_;
+  Attention attention_;
+  std::optional<Builder> builder_;
+};
+
+AxisOf axis_of_result(int axis) {
+  constexpr AxisOf kAxes[] = {AxisOf::kBatch, AxisOf::kHead, AxisOf::kRow, AxisOf::kWidth};
+  return kAxes[axis];
+}
+
+// The sizes of the result's axes, each a product of neighbours in memory.
+Result<std::vector<std::string>> result_extents(const Attention& a, const Shape& result) {
+  Shape whole;
+  for (int axis : a.node.order) whole.push_back(a.size(axis_of_result(axis)));
+  auto groups = group_axes(whole, result);
+  if (!groups) return unsupported_error("the attention's result is reshaped across its axes");
+  std::vector<std::string> extents(result.size(), "1");
+  for (const AxisGroup& group : *groups) {
+    if (group.to.size() != 1)
+      return unsupported_error("the attention's result is reshaped across its axes");
+    std::string text;
+    for (size_t i : group.from)
+      text += (text.empty() ? "(" : "*(") + a.extent(axis_of_result(a.node.order[i])) + ")";
+    extents[group.to[0]] = text.empty() ? "1" : text;
+  }
+  return extents;
+}
+
+// The strides of a contiguous result.
+void place_result(Attention& a) {
+  std::string step = "1";
+  Stride* of[] = {&a.out.batch, &a.out.head, &a.out.row, &a.out.along};
+  for (size_t i = a.node.order.size(); i-- > 0;) {
+    *of[a.node.order[i]] = {step == "1" ? Move::next : Move::stride, step};
+    step += "*(" + a.extent(axis_of_result(a.node.order[i])) + ")";
+  }
+}
+
+}  // namespace
+
+AttentionAttempt attention_stage(const Region& region, const Node& node,
+                                 const Region::Output& output) {
+  std::string cut;
+  auto run = [&]() -> Result<Attention> {
+    CG_TRY(Attention a, AttentionLoader(region, node).run(cut));
+    a.loads.names = region.names;
+    const Value& result = node.outputs.front();
+    place_result(a);
+    a.out.operand = {output.tensor, output.dtype, result.shape, {}, false,
+                     result.shape,  output.kept,  {},           {}};
+    if (output.kept) {
+      CG_TRY(a.out.operand.extents, result_extents(a, result.shape));
+    }
+    a.outputs = {{a.out.operand, -1}};
+    return a;
+  };
+  Result<Attention> attention = run();
+  return {std::move(attention), cut};
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention: softmax(scale * q k^T + mask) v over the last axes of tensors, as one kernel computes
+// it.
+//
+// Contract: attention_stage() takes a node cutegen.attention whose operands are views of the task's
+// tensors or of kept values; otherwise `cut` names the operand that an earlier stage would have to
+// keep. The stage writes one contiguous tensor. `along` is the axis of depth, width or keys.
+//
+// Example: scaled_dot_product_attention(q, k, v) -> q, k, v and out with their strides
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "recipes/graph/attention.h"
+#include "recipes/nest/nest.h"
+
+namespace cutegen::recipes {
+
+struct Attended {
+  Operand operand;
+  Stride batch, head, row, along;  // row: of a query, or of a key
+};
+
+struct Attention {
+  AttentionNode node;
+  Fused loads;  // its axes: batch, head, head of the keys, row, key, depth, width
+  Attended q, k, v, out;
+  std::optional<Attended> mask;  // row: of a query; along: of a key
+  std::vector<FusedOutput> outputs;
+
+  enum AxisOf { kBatch, kHead, kKeyHead, kRow, kKey, kDepth, kWidth };
+  int64_t size(AxisOf axis) const { return loads.axes[static_cast<size_t>(axis)].size; }
+  const std::string& extent(AxisOf axis) const {
+    return loads.axes[static_cast<size_t>(axis)].extent;
+  }
+  DType element() const { return q.operand.dtype; }
+};
+
+struct AttentionAttempt {
+  Result<Attention> attention;
+  std::string cut;
+};
+
+// `output`: what the stage writes; its value is the node's.
+AttentionAttempt attention_stage(const Region& region, const Node& node,
+                                 const Region::Output& output);
+
+}  // namespace cutegen::recipes
