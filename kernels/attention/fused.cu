@@ -58,16 +58,16 @@ extern "C" __global__ void __launch_bounds__(Attention::kThreads, Attention::kRe
       const auto [tile, part, index, head, batch] = work_of(round);
       if (part < 0) continue;
 #if USE_TMA{{suffix}}
-      attention.load(map_q, map_k, map_v, {head, head / group, batch, 0, 0, 0}, tile, storage);
+      attention.load(map_q, map_k, map_v, {head, head / group, batch, {{slices}}}, tile, storage);
 #else
       auto view = [](auto const* from, int height, auto depth, int64_t row, int64_t along) {
         return make_tensor(make_gmem_ptr(from),
                            make_layout(make_shape(height, depth), make_stride(row, along)));
       };
       attention.load(
-          view({{q}} + batch * q_batch + head * q_head, rows, Int<kHeadDim>{}, q_row, q_along),
-          view({{k}} + batch * k_batch + head / group * k_head, keys, Int<kHeadDim>{}, k_row, k_along),
-          view({{v}} + batch * v_batch + head / group * v_head, keys, Int<kValueDim>{}, v_row, v_along),
+          view({{q}}{{q_first}} + batch * q_batch + head * q_head, rows, Int<kHeadDim>{}, q_row, q_along),
+          view({{k}}{{k_first}} + batch * k_batch + head / group * k_head, keys, Int<kHeadDim>{}, k_row, k_along),
+          view({{v}}{{v_first}} + batch * v_batch + head / group * v_head, keys, Int<kValueDim>{}, v_row, v_along),
           tile, storage);
 #endif
     }

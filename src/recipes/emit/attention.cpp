@@ -113,6 +113,10 @@ class AttentionParts {
         list.emplace_back(fmt::format("{}_{}", word, names[i]), strides[i]);
     };
     add("q", a_.q), add("k", a_.k), add("v", a_.v);
+    for (const auto& [word, of] :
+         {std::pair("q_first", &a_.q), {"k_first", &a_.k}, {"v_first", &a_.v}})
+      if (of->slices > 1)
+        list.emplace_back(word, fmt::format("{}*{}", of->index, text_of(of->slice)));
     if (a_.mask) add("mask", *a_.mask);
     if (!split()) add("out", a_.out);
     return list;
@@ -208,6 +212,7 @@ class AttentionPlan : AttentionParts {
       if (strides[3] != "1") return "0";
       for (size_t i = 0; i < 3; ++i)
         if (strides[i] != "0") rest += fmt::format("{}({})%8", rest.empty() ? "" : "+", strides[i]);
+      if (of->slices > 1) rest += fmt::format("+({})%8", text_of(of->slice));
     }
     return fmt::format("{}*{}*{} == 0 ? 0 : {} == 0 ? 1 : 0", label_("elements"), label_("keys"),
                        label_("head_dim"), rest.empty() ? "0" : rest);
@@ -235,8 +240,9 @@ class AttentionPlan : AttentionParts {
       dims.push_back(strides[i] == "0" ? "1" : if_tma(size, "1"));
       steps.push_back(strides[i] == "0" ? "16" : if_tma(strides[i], "16"));
     }
-    dims.push_back("1");
-    steps.push_back("16");
+    const bool sliced = of.slices > 1;
+    dims.push_back(sliced ? if_tma(std::to_string(of.slices), "1") : "1");
+    steps.push_back(sliced ? if_tma(text_of(of.slice), "16") : "16");
     return {{"tensor", name_of(of)}, {"spec", spec}, {"dims", dims}, {"strides", steps}};
   }
 
@@ -365,6 +371,10 @@ class AttentionText : AttentionParts {
     t["has_split"] = split() ? "1" : "0";
     t["constants"] = constants();
     t["mask"] = mask_text();
+    t["slices"] = fmt::format("{}, {}, {}", a_.q.index, a_.k.index, a_.v.index);
+    t["q_first"] = a_.q.slices > 1 ? " + q_first" : "";
+    t["k_first"] = a_.k.slices > 1 ? " + k_first" : "";
+    t["v_first"] = a_.v.slices > 1 ? " + v_first" : "";
     std::vector<std::string> params;
     for (const std::string& tensor : tensors()) params.push_back(declaration(tensor));
     t["params"] = join(params, ", ");

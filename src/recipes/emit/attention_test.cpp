@@ -71,6 +71,19 @@ TEST(FuseAttention, TheResultMayBeTransposedAndMerged) {
   EXPECT_THAT(attention_of("attention_lines").order, ElementsAre(0, 2, 1, 3));
 }
 
+TEST(FuseAttention, FactorsMayBeSlicesOfOneTensor) {
+  const AttentionNode a = attention_of("attention_packed");
+  EXPECT_EQ(a.q, a.k);
+  EXPECT_EQ(a.slice_q.axis, 0);
+  EXPECT_EQ(a.slice_q.index, 0);
+  EXPECT_EQ(a.slice_v.index, 2);
+  const Json plan = Fused16("attention_packed").plan();
+  ASSERT_EQ(plan.at("steps").size(), 1u);
+  for (const char* map : {"map_q", "map_k", "map_v"})
+    EXPECT_EQ(plan.at("tensor_maps").at(map).at("tensor"), "x");
+  EXPECT_THAT(plan.at("tensor_maps").at("map_v").at("dims")[4].get<std::string>(), HasSubstr("3"));
+}
+
 TEST(FuseAttention, AWrittenOutSoftmaxGivesNanToRowsWithoutKeys) {
   const AttentionNode a = attention_of("attention_by_hand");
   EXPECT_FALSE(a.safe || a.hides);

@@ -33,6 +33,7 @@ struct Factor {
   std::string value;
   double scale = 1;
   bool turned = false, grouped = false;
+  AttentionSlice slice = {};
 };
 
 // The constant, as a number or as a tensor of one.
@@ -82,6 +83,22 @@ bool turns(const Node& node) {
   return axes == std::set<double>{rank - 1, rank - 2};
 }
 
+// The slice of another tensor that the node gives as `value`; nothing for other nodes.
+std::optional<AttentionSlice> slice_of(const Node& node, const std::string& value, size_t rank) {
+  if (node.op != "aten.unbind.int" && node.op != "aten.select.int") return std::nullopt;
+  const Json axis = argument(node, 1, "dim"), index = argument(node, 2, "index");
+  AttentionSlice slice{axis.is_number_integer() ? axis.get<int>() : 0, 0};
+  if (slice.axis < 0) slice.axis += static_cast<int>(rank);
+  if (node.op == "aten.select.int") {
+    if (!index.is_number_integer() || index.get<int64_t>() < 0 || !node.sizes.empty())
+      return std::nullopt;
+    slice.index = index.get<int64_t>();
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (node.outputs[i].name == value) slice.index += static_cast<int64_t>(i);
+  return slice;
+}
+
 // Walks from a product's factor to the tensor that the kernel reads.
 std::optional<Factor> factor_of(const GraphWalk& walk, const Json& json) {
   auto name = reference(json);
@@ -90,6 +107,11 @@ std::optional<Factor> factor_of(const GraphWalk& walk, const Json& json) {
   while (const Node* node = walk.producer(f.value)) {
     auto from = reference(argument(*node, 0, "self"));
     if (!from) break;
+    if (auto slice = slice_of(*node, f.value, walk.shape(*from).size())) {
+      f.slice = *slice;
+      f.value = *from;
+      break;
+    }
     const Shape &to = node->outputs.front().shape, &before = walk.shape(*from);
     if (auto constant = constant_factor(*node); constant && walk.once(f.value)) {
       f.scale *= *constant;
@@ -282,9 +304,15 @@ class AttentionFinder {
   }
 
  private:
+  // The factor's value, with the shape of its slice.
+  Value seen(const Factor& factor) const {
+    Value value = *walk_.graph.find(factor.value);
+    if (factor.slice.axis >= 0) value.shape.erase(value.shape.begin() + factor.slice.axis);
+    return value;
+  }
+
   bool fits(const Factor& q, const Factor& k, const Factor& v) {
-    const Value &a = *walk_.graph.find(q.value), &b = *walk_.graph.find(k.value),
-                &c = *walk_.graph.find(v.value);
+    const Value a = seen(q), b = seen(k), c = seen(v);
     const size_t rank = a.shape.size();
     if (!is_16_bits(a.dtype) || b.dtype != a.dtype || c.dtype != a.dtype || q.turned || q.grouped ||
         (rank != 3 && rank != 4) || b.shape.size() != rank || c.shape.size() != rank ||
@@ -303,6 +331,7 @@ class AttentionFinder {
       if (a.shape[i] != b.shape[i] && !split) return false;
     }
     found_.q = q.value, found_.k = k.value, found_.v = v.value;
+    found_.slice_q = q.slice, found_.slice_k = k.slice, found_.slice_v = v.slice;
     found_.heads = rank == 4, found_.grouped = k.grouped;
     whole_ = a.shape;
     whole_.back() = keys;
@@ -385,6 +414,10 @@ class AttentionFinder {
         {"scale", found_.scale},     {"safe", found_.safe},     {"turned", found_.turned},
         {"grouped", found_.grouped}, {"causal", found_.causal}, {"diagonal", found_.diagonal},
         {"hides", found_.hides},     {"heads", found_.heads},   {"order", found_.order}};
+    Json slices = Json::array();
+    for (const AttentionSlice& slice : {found_.slice_q, found_.slice_k, found_.slice_v})
+      slices.push_back(Json::array({slice.axis, slice.index}));
+    node.kwargs["slices"] = slices;
     return node;
   }
 
@@ -443,6 +476,11 @@ AttentionNode read_attention(const Node& node) {
   a.hides = more.at("hides").get<bool>(), a.heads = more.at("heads").get<bool>();
   a.diagonal = more.at("diagonal").get<int64_t>();
   a.order = more.at("order").get<std::vector<int>>();
+  AttentionSlice* slices[] = {&a.slice_q, &a.slice_k, &a.slice_v};
+  for (size_t i = 0; i < 3; ++i) {
+    const Json& slice = more.at("slices")[i];
+    *slices[i] = {slice[0].get<int>(), slice[1].get<int64_t>()};
+  }
   return a;
 }
 

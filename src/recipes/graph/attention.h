@@ -16,10 +16,17 @@
 
 namespace cutegen::recipes {
 
+// A factor that is one slice of a tensor: it lies at `index` of an axis more.
+struct AttentionSlice {
+  int axis = -1;  // -1: the factor is the whole tensor
+  int64_t index = 0;
+};
+
 // The axes of q are batch, head, row, depth; of k and v: batch, head, key, depth or width. Without
 // heads, tensors have three axes.
 struct AttentionNode {
   std::string q, k, v, mask;  // mask: empty if there is none
+  AttentionSlice slice_q, slice_k, slice_v;
   double scale = 1;
   bool safe = false;     // rows without keys are zero, not NaN
   bool turned = false;   // k has the depth before the keys

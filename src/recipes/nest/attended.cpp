@@ -21,9 +21,9 @@ class AttentionLoader {
   AttentionLoader(const Region& region, const Node& node) : graph_(region.source.graph) {
     attention_.node = read_attention(node);
     const AttentionNode& n = attention_.node;
-    const Shape &q = shape(n.q), &k = shape(n.k), &v = shape(n.v);
+    const Shape q = shape(n.q, n.slice_q), k = shape(n.k, n.slice_k), v = shape(n.v, n.slice_v);
     const size_t rank = q.size();
-    std::vector<Axis> axes(7);
+    std::vector<Axis> axes(AxisOf::kSlices + 3);
     auto set = [&](AxisOf axis, int64_t size) { axes[static_cast<size_t>(axis)].size = size; };
     set(AxisOf::kBatch, q[0]);
     set(AxisOf::kHead, n.heads ? q[1] : 1);
@@ -32,17 +32,25 @@ class AttentionLoader {
     set(AxisOf::kKey, v[rank - 2]);
     set(AxisOf::kDepth, q[rank - 1]);
     set(AxisOf::kWidth, v[rank - 1]);
+    int part = AxisOf::kSlices;
+    for (const auto& [name, slice] :
+         {std::pair(n.q, n.slice_q), {n.k, n.slice_k}, {n.v, n.slice_v}}) {
+      Axis& axis = axes[static_cast<size_t>(part++)];
+      axis.size = slice.axis < 0 ? 1 : graph_.find(name)->shape[static_cast<size_t>(slice.axis)];
+      axis.extent = std::to_string(axis.size);  // the graph's own
+    }
     builder_.emplace(region, std::move(axes));
   }
 
   Result<Attention> run(std::string& cut) {
     const AttentionNode& n = attention_.node;
     const AxisOf key_head = n.grouped ? AxisOf::kKeyHead : AxisOf::kHead;
-    CG_CHECK(load(n.q, {AxisOf::kHead, AxisOf::kRow, AxisOf::kDepth}, attention_.q, cut));
+    CG_CHECK(
+        load(n.q, n.slice_q, {AxisOf::kHead, AxisOf::kRow, AxisOf::kDepth}, attention_.q, cut));
     std::vector<AxisOf> of_k{key_head, AxisOf::kKey, AxisOf::kDepth};
     if (n.turned) std::swap(of_k[1], of_k[2]);
-    CG_CHECK(load(n.k, of_k, attention_.k, cut));
-    CG_CHECK(load(n.v, {key_head, AxisOf::kKey, AxisOf::kWidth}, attention_.v, cut));
+    CG_CHECK(load(n.k, n.slice_k, of_k, attention_.k, cut));
+    CG_CHECK(load(n.v, n.slice_v, {key_head, AxisOf::kKey, AxisOf::kWidth}, attention_.v, cut));
     if (!n.mask.empty()) CG_CHECK(load_mask(cut));
     attention_.loads = std::move(builder_->fused());
     Fused& loads = attention_.loads;
@@ -62,7 +70,11 @@ class AttentionLoader {
   }
 
  private:
-  const Shape& shape(const std::string& name) const { return graph_.find(name)->shape; }
+  Shape shape(const std::string& name, const AttentionSlice& slice = {}) const {
+    Shape shape = graph_.find(name)->shape;
+    if (slice.axis >= 0) shape.erase(shape.begin() + slice.axis);
+    return shape;
+  }
 
   Result<Operand> leaf(const std::string& name, const std::vector<int>& axes, std::string& cut) {
     auto inst = builder_->value(name, {axes, {}});
@@ -77,17 +89,23 @@ class AttentionLoader {
     return unsupported_error("an operand of the attention is computed (" + found.name + ")");
   }
 
-  Result<void> load(const std::string& name, const std::vector<AxisOf>& rest, Attended& to,
-                    std::string& cut) {
+  Result<void> load(const std::string& name, const AttentionSlice& slice,
+                    const std::vector<AxisOf>& rest, Attended& to, std::string& cut) {
     std::vector<int> axes{AxisOf::kBatch};
     for (AxisOf axis : rest)
       if (attention_.node.heads || &axis != rest.data()) axes.push_back(axis);
+    if (slice.axis >= 0) {
+      const int own = AxisOf::kSlices + (&to == &attention_.q ? 0 : &to == &attention_.k ? 1 : 2);
+      axes.insert(axes.begin() + slice.axis, own);
+      to.index = slice.index;
+      to.slices = builder_->fused().axes[static_cast<size_t>(own)].size;
+    }
     CG_TRY(to.operand, leaf(name, axes, cut));
     return {};
   }
 
   Result<void> load_mask(std::string& cut) {
-    const Shape& mask = shape(attention_.node.mask);
+    const Shape mask = shape(attention_.node.mask);
     std::vector<int> all{AxisOf::kBatch, AxisOf::kHead, AxisOf::kRow, AxisOf::kKey};
     if (!attention_.node.heads) all.erase(all.begin() + 1);
     std::vector<int> axes(all.end() - static_cast<long>(mask.size()), all.end());
@@ -105,6 +123,8 @@ class AttentionLoader {
     to.head = stride_along(loads, to.operand, head);
     to.row = stride_along(loads, to.operand, row);
     to.along = stride_along(loads, to.operand, along);
+    const int own = AxisOf::kSlices + (&to == &attention_.q ? 0 : &to == &attention_.k ? 1 : 2);
+    if (to.slices > 1) to.slice = stride_along(loads, to.operand, own);
   }
 
   const Graph& graph_;

@@ -21,16 +21,19 @@ namespace cutegen::recipes {
 struct Attended {
   Operand operand;
   Stride batch, head, row, along;  // row: of a query, or of a key
+  Stride slice = {};               // along the axis that the factor is a slice of
+  int64_t index = 0, slices = 1;   // of that axis
 };
 
 struct Attention {
   AttentionNode node;
-  Fused loads;  // its axes: batch, head, head of the keys, row, key, depth, width
+  Fused loads;  // its axes: as AxisOf
   Attended q, k, v, out;
   std::optional<Attended> mask;  // row: of a query; along: of a key
   std::vector<FusedOutput> outputs;
 
-  enum AxisOf { kBatch, kHead, kKeyHead, kRow, kKey, kDepth, kWidth };
+  // kSlices: an axis for each of q, k and v.
+  enum AxisOf { kBatch, kHead, kKeyHead, kRow, kKey, kDepth, kWidth, kSlices };
   int64_t size(AxisOf axis) const { return loads.axes[static_cast<size_t>(axis)].size; }
   const std::string& extent(AxisOf axis) const {
     return loads.axes[static_cast<size_t>(axis)].extent;

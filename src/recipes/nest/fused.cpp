@@ -176,6 +176,7 @@ Attempt fuse(const Region& region) {
   std::string cut;
   auto run = [&]() -> Result<Fused> {
     std::vector<std::string> wanted;
+    wanted.reserve(region.outputs.size());
     for (const Region::Output& output : region.outputs) wanted.push_back(output.value);
     auto nodes = nodes_above(graph, wanted, region.kept);
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
@@ -260,6 +261,7 @@ Result<Graph> prepare(const Task& task) {
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
   std::vector<Region::Output> list;
   auto results = task.with_role(TensorRole::output);
+  list.reserve(results.size());
   for (size_t i = 0; i < results.size(); ++i)
     list.push_back({results[i]->name, graph.outputs[i], results[i]->dtype});
   return list;
