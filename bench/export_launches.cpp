@@ -15,6 +15,7 @@
 #include "core/program.h"
 #include "core/task.h"
 #include "device/device.h"
+#include "device/map_fields.h"
 #include "recipes/emit/recipes.h"
 #include "toolchain/toolchain.h"
 
@@ -51,15 +52,34 @@ std::string hex(const std::vector<std::byte>& bytes) {
   return out;
 }
 
-Json launch_json(const Launch& l) {
+Result<Json> arg_json(const LaunchArg& a, const std::string& step) {
+  if (a.buffer.empty()) return Json{{"hex", hex(a.bytes)}};
+  if (a.bytes.empty()) return Json{{"buffer", a.buffer}};
+  CG_TRY(cutegen::device::MapFields f, cutegen::device::map_fields(a.bytes, "step " + step));
+  Json sizes = Json::array(), pitches = Json::array(), box = Json::array();
+  for (size_t i = 0; i < f.rank; ++i) {
+    sizes.push_back(f.sizes[i]);
+    box.push_back(f.box[i]);
+    if (i > 0) pitches.push_back(f.pitches[i]);
+  }
+  return Json{{"buffer", a.buffer},
+              {"map",
+               {{"type", f.type},
+                {"sizes", sizes},
+                {"pitches", pitches},
+                {"box", box},
+                {"swizzle", f.swizzle}}}};
+}
+
+Result<Json> launch_json(const Launch& l) {
+  if (l.cooperative || l.pdl) return user_error("step " + l.step + " is not a plain launch");
   Json args = Json::array();
-  for (const LaunchArg& a : l.args)
-    args.push_back(a.buffer.empty() ? Json{{"hex", hex(a.bytes)}} : Json{{"buffer", a.buffer}});
-  return Json{{"kernel", l.kernel},
-              {"module", l.module},
-              {"grid", l.grid},
-              {"block", l.block},
-              {"shared_bytes", l.shared_bytes},
+  for (const LaunchArg& a : l.args) {
+    CG_TRY(Json arg, arg_json(a, l.step));
+    args.push_back(std::move(arg));
+  }
+  return Json{{"kernel", l.kernel},     {"module", l.module},   {"grid", l.grid},
+              {"block", l.block},       {"cluster", l.cluster}, {"shared_bytes", l.shared_bytes},
               {"args", std::move(args)}};
 }
 
@@ -104,10 +124,10 @@ Result<void> export_launches(const fs::path& described, char** argv,
   Json steps = Json::array();
   for (auto* list : {&plan.prepare, &plan.steps})
     for (const auto& step : *list) {
-      if (const auto* l = std::get_if<Launch>(&step))
-        steps.push_back(launch_json(*l));
-      else
-        return user_error("a program with fills is not exported");
+      const auto* l = std::get_if<Launch>(&step);
+      if (l == nullptr) return user_error("a program with fills is not exported");
+      CG_TRY(Json launch, launch_json(*l));
+      steps.push_back(std::move(launch));
     }
   Json buffers = buffers_json(task, plan);
   fs::path dir = argv[2];

@@ -15,6 +15,7 @@ import copy
 import ctypes
 import importlib.util
 import json
+import math
 import statistics
 import sys
 from pathlib import Path
@@ -24,7 +25,18 @@ import torch
 CALLS = 25
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16,
           "bf16": torch.bfloat16, "i64": torch.int64, "i32": torch.int32, "u8": torch.uint8}
+CLUSTER = 4  # the driver's number of the launch attribute
+PROMOTE_TO_128_BYTES = 2
 cuda = ctypes.CDLL("libcuda.so.1")
+
+
+class Attribute(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_char * 4), ("value", ctypes.c_uint32 * 16)]
+
+
+class Launch(ctypes.Structure):
+    _fields_ = [("grid", ctypes.c_uint32 * 3), ("block", ctypes.c_uint32 * 3), ("shared", ctypes.c_uint32),
+                ("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint32)]  # fmt: skip
 
 
 def check(code, what):
@@ -52,18 +64,43 @@ class Program:
                                        step["kernel"].encode()), step["kernel"])
         if step["shared_bytes"] > 48 << 10:
             check(cuda.cuFuncSetAttribute(function, 8, step["shared_bytes"]), "shared memory")
+        if math.prod(step["cluster"]) > 8:
+            check(cuda.cuFuncSetAttribute(function, 14, 1), "a large cluster")
         return function
 
     def run(self, tensors, stream):
         for step, function in zip(self.spec["steps"], self.functions):
-            values = []
+            kept, places = [], []  # memory, and where the values are in it
             for a in step["args"]:
-                raw = (tensors[a["buffer"]].data_ptr().to_bytes(8, "little") if "buffer" in a
-                       else bytes.fromhex(a["hex"]))
-                values.append(ctypes.create_string_buffer(raw, len(raw)))
-            pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
-            check(cuda.cuLaunchKernel(function, *step["grid"], *step["block"], step["shared_bytes"],
-                                      ctypes.c_void_p(stream), pointers, None), step["kernel"])
+                if "map" in a:
+                    memory, place = tensor_map(tensors[a["buffer"]].data_ptr(), a["map"])
+                else:
+                    raw = (tensors[a["buffer"]].data_ptr().to_bytes(8, "little") if "buffer" in a
+                           else bytes.fromhex(a["hex"]))
+                    memory = ctypes.create_string_buffer(raw, len(raw))
+                    place = ctypes.addressof(memory)
+                kept.append(memory)
+                places.append(place)
+            pointers = (ctypes.c_void_p * len(places))(*places)
+            cluster = Attribute(CLUSTER)
+            cluster.value[:3] = step["cluster"]
+            launch = Launch((ctypes.c_uint32 * 3)(*step["grid"]), (ctypes.c_uint32 * 3)(*step["block"]),
+                            step["shared_bytes"], stream, ctypes.addressof(cluster),
+                            int(math.prod(step["cluster"]) > 1))  # fmt: skip
+            check(cuda.cuLaunchKernelEx(ctypes.byref(launch), function, pointers, None), step["kernel"])
+
+
+def tensor_map(address, fields):
+    """The driver's map of a tensor, at a multiple of 64 bytes: its memory and its place there."""
+    memory = ctypes.create_string_buffer(192)
+    place = (ctypes.addressof(memory) + 63) // 64 * 64
+    rank = len(fields["sizes"])
+    wide, narrow = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
+    check(cuda.cuTensorMapEncodeTiled(
+        ctypes.c_void_p(place), fields["type"], rank, ctypes.c_void_p(address), wide(*fields["sizes"]),
+        wide(*fields["pitches"], 0), narrow(*fields["box"]), narrow(*[1] * rank), 0, fields["swizzle"],
+        PROMOTE_TO_128_BYTES, 0), "a tensor map")  # fmt: skip
+    return memory, place
 
 
 class Task:

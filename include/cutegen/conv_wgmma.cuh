@@ -25,7 +25,8 @@
 //            conv.consume(input, steps, tile, storage);
 //            conv.repair([&](int channel, int x0, int x1, int x2) { return conv_once<G>(...); });
 //            conv.write(storage, [&](int x0, int x1, int x2) { return place; },
-//                       [&](float sum, int channel, auto const& place) { ... });
+//                       [&](int channel, auto const& place) { return bias; },
+//                       [&](float sum, float bias, int channel, auto const& place) { ... });
 //          }
 #pragma once
 
@@ -444,12 +445,14 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Calls f(sum, channel, place(x0, x1, x2)) for each result of a consumer: the channel from the tile's
-  // first one on, and the place from the tile's first result on (along the last axis in results of
-  // all phases). A place serves several channels: what does not depend on the channel belongs there.
+  // Calls f(sum, read(channel, at), channel, at) with at = place(x0, x1, x2) for each result of a
+  // consumer: the channel from the tile's first one on, and the place from the tile's first result on
+  // (along the last axis in results of all phases). A place serves several channels: what does not
+  // depend on the channel belongs there. read() fetches what f() needs from global memory: it is called
+  // for several channels before f() stores the first, so that their latencies overlap.
   // Neighbouring threads have neighbouring places. All consumers must call it.
-  template <class P, class F>
-  CUTE_DEVICE void write(Storage& storage, P&& place, F&& f) const {
+  template <class P, class R, class F>
+  CUTE_DEVICE void write(Storage& storage, P&& place, R&& read, F&& f) const {
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     float* shared = storage.results[consumer];
     constexpr int kAll = S::kLine * S::kLines, kAcross = kAll % 128 == 0 ? 128 : 64;
@@ -471,8 +474,12 @@ struct Conv : ConvShape<G> {
         CUTE_UNROLL
         for (int i = 0; i < 8 / kRows; ++i) values[i] = shared[(i * kRows + row) * S::kPitch + e];
         auto const at = call([&](int, int x0, int x1, int x2) { return place(x0, x1, x2); }, e, 0);
+        auto const channel = [&](int i) { return slice * 8 + i * kRows + row; };
+        decltype(read(0, at)) more[8 / kRows];
         CUTE_UNROLL
-        for (int i = 0; i < 8 / kRows; ++i) f(values[i], slice * 8 + i * kRows + row, at);
+        for (int i = 0; i < 8 / kRows; ++i) more[i] = read(channel(i), at);
+        CUTE_UNROLL
+        for (int i = 0; i < 8 / kRows; ++i) f(values[i], more[i], channel(i), at);
       }
     }
   }

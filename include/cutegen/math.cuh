@@ -38,7 +38,12 @@ CUTEGEN_FN float clamp(float x, float low, float high) {
 CUTEGEN_FN float square(float x) { return x * x; }
 CUTEGEN_FN float cube(float x) { return x * x * x; }
 CUTEGEN_FN float reciprocal(float x) { return 1.0f / x; }
-CUTEGEN_FN float rsqrt(float x) { return 1.0f / sqrtf(x); }
+// The GPU's approximation and one step of Newton's method: within 1 ulp, as 1 / sqrtf(x) is.
+CUTEGEN_FN float rsqrt(float x) {
+  if (!(x >= 0x1p-100f && x <= 0x1p100f)) return 1.0f / sqrtf(x);
+  const float y = rsqrtf(x);
+  return fmaf(0.5f * y, fmaf(-x * y, y, 1.0f), y);
+}
 CUTEGEN_FN float fraction(float x) { return x - truncf(x); }
 CUTEGEN_FN float sign(float x) { return float(x > 0.0f) - float(x < 0.0f); }
 // The remainder with the sign of the divisor, as in Python.
@@ -89,7 +94,12 @@ CUTEGEN_FN float softplus(float x, float beta, float limit) {
   float scaled = x * beta;
   return scaled > limit ? x : log1pf(expf(scaled)) / beta;
 }
-CUTEGEN_FN float mish(float x) { return x * tanhf(softplus(x, 1.0f, 20.0f)); }
+// tanh(log(1 + e)) is n / (n + 2) with n = e (e + 2): one exponential, and no difference of near numbers.
+CUTEGEN_FN float tanh_softplus(float x) {
+  const float e = expf(fminf(x, 20.0f)), n = e * (e + 2.0f);
+  return x > 20.0f ? 1.0f : __fdividef(n, n + 2.0f);
+}
+CUTEGEN_FN float mish(float x) { return x * tanh_softplus(x); }
 CUTEGEN_FN float gelu(float x) { return x * 0.5f * (1.0f + erff(x * 0.70710678118654752f)); }
 CUTEGEN_FN float gelu_tanh(float x) {
   return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));

@@ -148,7 +148,18 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
       return Place{unsigned(p0) < unsigned(out0) && unsigned(p1) < unsigned(out1) &&
                        unsigned(p2) < unsigned(out2){{places}}};
     };
-    conv.write(storage, place, [&](float window, int c, Place const& at) {
+    // What the work after the convolution reads at each place.
+    struct Reads {
+{{members}}
+    };
+    auto read = [&](int c, Place const& at) {
+      Reads more{};
+      if (c < left && at.inside) {
+{{reads}}
+      }
+      return more;
+    };
+    conv.write(storage, place, read, [&](float window, Reads const& more, int c, Place const& at) {
       if (c >= left || !at.inside) return;
 {{finish}}
     });

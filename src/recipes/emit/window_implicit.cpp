@@ -199,6 +199,7 @@ class Writer {
     auto t = names();
     t["compute"] = tail.compute();
     t["finish"] = indent(tail.finish(), 6);
+    t["members"] = indent(tail.members(), 6), t["reads"] = indent(tail.reads(), 8);
     for (const auto& [word, value] : tail.offsets()) {
       t["offsets"] += ", " + word;
       t["places"] += ",\n                   " + value;

@@ -118,7 +118,7 @@ std::string add_numbers(Json& args, const Numbers& numbers) {
 
 Tail::Tail(const Fused& fused, By by) : fused_(fused), leaf_(*fused.window), code_(fused), by_(by) {
   for (const char* word : {"window", "n", "channel", "channel0", "p0", "p1", "p2", "sums", "pixels",
-                           "at", "c", "left"})
+                           "at", "c", "left", "more", "read"})
     (void)code_.word(word);
   for (const FusedOutput& output : fused.outputs) results_.push_back(output.inst);
   for (int inst : code_.needed(results_, [](const Inst&) { return true; }))
@@ -147,10 +147,16 @@ std::string Tail::finish() {
   std::string loads, stores;
   std::vector<std::string> values{"window"};
   for (int inst : leaves_) {
-    const std::string word = code_.word("r_" + name(operand(inst)));
-    loads += fmt::format("const {0} {1} = cutegen::convert<{0}>({2});\n", value_type(at(inst)),
-                         word, element(operand(inst), name(operand(inst))));
-    values.push_back(word);
+    const std::string word = code_.word("r_" + name(operand(inst))), type = value_type(at(inst)),
+                      from = element(operand(inst), name(operand(inst)));
+    if (by_ == By::place && varies(operand(inst))) {
+      members_ += fmt::format("{} {};\n", type, word);
+      reads_ += fmt::format("more.{} = cutegen::convert<{}>({});\n", word, type, from);
+      values.push_back("more." + word);
+    } else {
+      loads += fmt::format("const {0} {1} = cutegen::convert<{0}>({2});\n", type, word, from);
+      values.push_back(word);
+    }
   }
   for (const auto& [word, expression] : fused_.sizes) values.push_back(word);
   for (const FusedOutput& output : fused_.outputs) {
@@ -178,6 +184,14 @@ std::string Tail::declare(Json& args) const {
   for (int inst : leaves_) add(operand(inst), " const");
   for (const FusedOutput& output : fused_.outputs) add(output.operand, "");
   return join(list, ", ");
+}
+
+// Whether an operand has elements of more than one place. Those of one place are in the L1 cache,
+// and registers are too few to read them ahead.
+bool Tail::varies(const Operand& o) const {
+  for (int axis : o.axes)
+    if (axis >= 0 && axis != 1) return true;
+  return false;
 }
 
 // The element of an operand at the current place of the nest.

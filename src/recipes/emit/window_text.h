@@ -49,6 +49,9 @@ class Tail {
   std::string finish();
   // By place, after finish(): the members of Place, and their values for the channel `channel0`.
   const Numbers& offsets() const { return offsets_; }
+  // By place, after finish(): the members of Reads, and the statements that read them.
+  const std::string& members() const { return members_; }
+  const std::string& reads() const { return reads_; }
   // What the plan must require of the operands' strides.
   const std::vector<std::string>& requirements() const { return requirements_; }
   // Declares every tensor once: the window's operands, other inputs, outputs.
@@ -60,6 +63,7 @@ class Tail {
     return fused_.inputs[static_cast<size_t>(at(inst).operand)];
   }
   const std::string& name(const Operand& o) const { return fused_.names.at(o.tensor); }
+  bool varies(const Operand& o) const;
   std::string element(const Operand& o, const std::string& word);
 
   const Fused& fused_;
@@ -68,6 +72,7 @@ class Tail {
   By by_;
   std::vector<int> results_, leaves_;
   Numbers numbers_, offsets_;
+  std::string members_, reads_;
   std::vector<std::string> requirements_;
 };
 

@@ -124,6 +124,7 @@ class Rewriter {
   Result<bool> batch_norm();
   Result<bool> group_norm();
   Result<bool> convolution();
+  bool tanh_of_softplus();
   Result<bool> max_with_index(const std::string& base);
   Result<bool> variance_and_mean(const std::string& base);
   const Value* tensor(size_t index, const std::string& keyword) const {
@@ -150,6 +151,7 @@ Result<bool> Rewriter::run() {
     return batch_norm();
   if (base == "native_group_norm") return group_norm();
   if (base == "convolution") return convolution();
+  if (base == "tanh") return tanh_of_softplus();
   if ((base == "max" || base == "min") && node_.outputs.size() == 2) return max_with_index(base);
   if (base == "var_mean" || base == "std_mean") return variance_and_mean(base);
   return false;
@@ -270,6 +272,23 @@ Result<bool> Rewriter::convolution() {
   out_.graph.nodes.back().kwargs = node_.kwargs;
   write_.scaled(window, nullptr, argument(node_, 2, "bias"), 1);
   return true;
+}
+
+// Mish written out: tanh(softplus(x)) has a form with one exponential.
+bool Rewriter::tanh_of_softplus() {
+  const auto name = reference(argument(node_, 0, "self"));
+  for (const Node& n : graph_.nodes) {
+    if (!name || n.outputs.empty() || n.outputs[0].name != *name) continue;
+    if (n.op.rfind("aten.softplus.", 0) != 0) return false;
+    const auto x = reference(argument(n, 0, "self"));
+    const double beta = number(argument(n, 1, "beta")).value_or(1),
+                 threshold = number(argument(n, 2, "threshold")).value_or(20);
+    if (!x || beta != 1 || threshold != 20) return false;
+    write_.add("mish", "aten.tanh_softplus.default", {tensor_ref(*x)}, node_.outputs[0].shape,
+               node_.outputs[0].name);
+    return true;
+  }
+  return false;
 }
 
 // max(x, dim, keepdim): values and positions.

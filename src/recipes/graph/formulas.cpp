@@ -55,6 +55,7 @@ const Formulas& activations() {
       {"tanh", "tanhf({0})"},
       {"silu", "cutegen::silu({0})"},
       {"mish", "cutegen::mish({0})"},
+      {"tanh_softplus", "cutegen::tanh_softplus({0})"},
       {"log_sigmoid_forward", "cutegen::log_sigmoid({0})"},
       {"hardsigmoid", "cutegen::hard_sigmoid({0})"},
       {"hardswish", "cutegen::hard_swish({0})"},
