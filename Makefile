@@ -21,7 +21,7 @@ help:  ## list what make can do
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "Variables: JOBS=$(JOBS) PRESET=$(PRESET) (release, asan, tsan) DEMO_TASK=$(DEMO_TASK)"
+	@echo "Variables: JOBS=$(JOBS) PRESET=$(PRESET) (release, dev, asan, tsan) DEMO_TASK=$(DEMO_TASK)"
 
 .PHONY: setup
 setup:  ## install what is needed: apt packages, .venv with torch, CuTe headers and NVRTC
@@ -72,7 +72,7 @@ check:  ## formatting, floors, figures, text rules, documentation, types, clang-
 	@$(MAKE) --no-print-directory docs
 	tools/check_types.sh
 	/usr/bin/env python3 tools/figures.py --build $(BUILD)
-	tools/tidy.sh --build $(BUILD)
+	tools/tidy.sh
 
 .PHONY: check-all
 check-all: check asan tsan fuzz  ## check, then the full sanitizer sets and a fuzz smoke

@@ -10,13 +10,22 @@
 # their tests. A module without sub-modules is its own group.
 # Every src/NAME/**/*_test.cpp goes into one test executable, NAME_test.
 #
-# CHECKED: a wrong index of a container ends the program.
+# CHECKED: a wrong index of a container ends the program. SINGLE: each file is compiled on its own.
 define_property(TARGET PROPERTY CUTEGEN_FLOOR BRIEF_DOCS "floor" FULL_DOCS "floor of a module")
 
 # What nearly every file includes. Parsing it is a third of the time to compile a file of ours. Sanitizers
 # build without it, so that each file includes what it uses.
 set(CUTEGEN_COMMON_HEADERS <algorithm> <filesystem> <functional> <map> <mutex> <optional> <set> <string> <thread>
     <vector> <fmt/format.h> ${CMAKE_SOURCE_DIR}/src/base/fields.h ${CMAKE_SOURCE_DIR}/src/base/file.h)
+
+# unity(TARGET) compiles up to eight of its files as one, as most of the time goes into parsing headers. Names in
+# anonymous namespaces of such files must differ. The preset `dev` compiles each file on its own.
+set(CUTEGEN_UNITY_FILES 8)
+function(unity TARGET)
+  if(CUTEGEN_UNITY)
+    set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${CUTEGEN_UNITY_FILES})
+  endif()
+endfunction()
 
 # precompile(TARGET KIND [OPTIONS...]) uses the common headers that were compiled once with these options.
 function(precompile TARGET KIND)
@@ -42,7 +51,7 @@ function(precompile TARGET KIND)
 endfunction()
 
 function(module NAME)
-  cmake_parse_arguments(ARG "SMALL;CHECKED" "FLOOR" "DEPS;LIBS;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SMALL;CHECKED;SINGLE" "FLOOR" "DEPS;LIBS;TEST_LIBS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/${NAME})
   string(REPLACE "/" "_" target cg_${NAME})
   if(NAME MATCHES "/" OR EXISTS ${dir}/testing)
@@ -67,6 +76,9 @@ function(module NAME)
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/src)
     target_link_libraries(${target} PUBLIC ${dep_targets} ${ARG_LIBS})
+    if(NOT ARG_SINGLE)
+      unity(${target})
+    endif()
     set(options "")
     if(ARG_SMALL)
       list(APPEND options $<$<CONFIG:Release>:-Os>)
@@ -148,6 +160,7 @@ function(program NAME)
   add_executable(${NAME} ${sources})
   target_include_directories(${NAME} PRIVATE ${CMAKE_SOURCE_DIR}/apps)
   target_compile_options(${NAME} PRIVATE $<$<CONFIG:Release>:-Os>)
+  unity(${NAME})
   precompile(${NAME} small $<$<CONFIG:Release>:-Os>)
   foreach(dep ${ARG_DEPS})
     target_link_libraries(${NAME} PRIVATE cg_${dep})

@@ -12,7 +12,8 @@ text are drawn; those that do not compile are left out.
     python3 tools/mutate.py --module eval --sample 40 --seed 1
     python3 tools/mutate.py --module eval --files correctness truth_pool
 
-Builds into build/release/mutants; nothing of the source tree is changed.
+Needs a build of single files (make build PRESET=dev) and builds into build/dev/mutants; nothing of the
+source tree is changed.
 """
 from __future__ import annotations
 
@@ -298,7 +299,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="judge so many mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="compilers, then tests, at once")
-    parser.add_argument("--build", default="build/release")
+    parser.add_argument("--build", default="build/dev")
     parser.add_argument("--tests", nargs="+", default=["*"],
                         help="filters of GoogleTest, run one after another until a mutant is killed")
     parser.add_argument("--equivalent", type=Path, help="JSON list of file, what, line, reason")

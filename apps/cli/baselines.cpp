@@ -14,7 +14,7 @@
 namespace cutegen::cli {
 namespace {
 
-struct Options {
+struct BaselinesOptions {
   Settings settings;
   std::vector<std::string> files, baselines;
   std::string suite, levels = "1", tasks;
@@ -40,7 +40,7 @@ class Console final : public engine::BaselineObserver {
   std::vector<std::string> kinds_;
 };
 
-Result<std::vector<engine::SuiteTask>> tasks_of(const Options& options) {
+Result<std::vector<engine::SuiteTask>> tasks_of(const BaselinesOptions& options) {
   if (options.files.empty() == options.suite.empty())
     return user_error("no tasks given, or two kinds of them", "cutegen baselines",
                       "give either task files or --kernelbench DIR");
@@ -65,7 +65,7 @@ int default_jobs() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 2, 1, 14);
 }
 
-Result<int> run(const Globals& g, const Options& options) {
+Result<int> run(const Globals& g, const BaselinesOptions& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto tasks, tasks_of(options));
   engine::BaselineSuiteSettings s;
@@ -99,7 +99,7 @@ Result<int> run(const Globals& g, const Options& options) {
 void add_baselines(CLI::App& app, Globals& g) {
   CLI::App* command =
       app.add_subcommand("baselines", "time PyTorch's baselines for many tasks on a GPU");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BaselinesOptions>();
   command->add_option("FILE", options->files, "task files");
   command->add_option("--kernelbench", options->suite,
                       "a checkout of KernelBench, or a folder with level1, level2, ...");

@@ -13,7 +13,7 @@
 namespace cutegen::cli {
 namespace {
 
-struct Options {
+struct BenchOptions {
   Settings settings;
   ModelOptions model;
   std::string suite, levels = "1", tasks, out = "bench";
@@ -38,7 +38,7 @@ class ConsoleBench final : public engine::BenchObserver {
   TableConsole console_;
 };
 
-Result<engine::BenchSettings> bench_settings(const Options& options, const Config& config) {
+Result<engine::BenchSettings> bench_settings(const BenchOptions& options, const Config& config) {
   engine::BenchSettings s;
   s.out = options.out;
   s.per_task_minutes = options.minutes;
@@ -55,7 +55,7 @@ Result<engine::BenchSettings> bench_settings(const Options& options, const Confi
   return s;
 }
 
-Result<int> bench(const Globals& g, const Options& options) {
+Result<int> bench(const Globals& g, const BenchOptions& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(engine::BenchSettings settings, bench_settings(options, config));
   CG_TRY(auto levels, engine::parse_numbers(options.levels, "--levels"));
@@ -88,7 +88,7 @@ Result<int> bench(const Globals& g, const Options& options) {
 void add_bench(CLI::App& app, Globals& g) {
   CLI::App* command =
       app.add_subcommand("bench", "optimize every task of a suite and print a table");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   command
       ->add_option("--kernelbench", options->suite,
                    "a checkout of KernelBench, or a folder with level1, level2, ...")

@@ -13,7 +13,7 @@
 namespace cutegen::cli {
 namespace {
 
-struct Options {
+struct CompareOptions {
   Settings settings;
   ModelOptions model;
   std::vector<std::string> files;
@@ -37,7 +37,8 @@ class ConsoleCompare final : public engine::CompareObserver {
   TableConsole console_;
 };
 
-Result<engine::CompareSettings> compare_settings(const Options& options, const Config& config) {
+Result<engine::CompareSettings> compare_settings(const CompareOptions& options,
+                                                 const Config& config) {
   engine::CompareSettings s;
   CG_TRY(s.strategies, engine::parse_strategies(options.strategies));
   s.repeats = options.repeats;
@@ -52,7 +53,7 @@ Result<engine::CompareSettings> compare_settings(const Options& options, const C
   return s;
 }
 
-Result<int> compare(const Globals& g, const Options& options) {
+Result<int> compare(const Globals& g, const CompareOptions& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(engine::CompareSettings settings, compare_settings(options, config));
   CG_TRY(auto store, open_runs(config));
@@ -74,7 +75,7 @@ Result<int> compare(const Globals& g, const Options& options) {
   return result.exit_code();
 }
 
-void add_flags(CLI::App& command, Options& o) {
+void add_flags(CLI::App& command, CompareOptions& o) {
   command.add_option("TASK", o.files, "PyTorch files, as for `cutegen optimize`")->required();
   command.add_option(
       "--strategies", o.strategies,
@@ -106,7 +107,7 @@ void add_flags(CLI::App& command, Options& o) {
 void add_compare(CLI::App& app, Globals& g) {
   CLI::App* command =
       app.add_subcommand("compare", "compare strategies on the same tasks at equal budget");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   add_flags(*command, *options);
   command->footer(
       "All runs have the same limits (--evaluations, --budget-usd, --budget-tokens, --minutes) "

@@ -13,13 +13,13 @@
 namespace cutegen::cli {
 namespace {
 
-struct Options {
+struct HandoutOptions {
   Settings settings;
   std::string run, folder;
   size_t most = 8;
 };
 
-std::string told(const engine::HandedOut& out, const Options& options) {
+std::string told(const engine::HandedOut& out, const HandoutOptions& options) {
   return fmt::format(
       "written {}/: {} and {} program{} ({})\n"
       "on the other machine: cutegen eval {} --batch {} --out verdicts --device cuda:0\n"
@@ -29,7 +29,7 @@ std::string told(const engine::HandedOut& out, const Options& options) {
       options.folder, options.run, options.folder);
 }
 
-Result<void> run(const Globals& g, const Options& options) {
+Result<void> run(const Globals& g, const HandoutOptions& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
   CG_TRY(FoundRun found, find_run(*store, options.run));
@@ -50,7 +50,7 @@ Result<void> run(const Globals& g, const Options& options) {
 void add_handout(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand(
       "handout", "write the programs of a run to a folder, for another machine to judge");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HandoutOptions>();
   command->add_option("RUN", options->run, "id, its beginning, or last")->required();
   command->add_option("DIR", options->folder, "folder to write; must be new or empty")->required();
   command

@@ -10,7 +10,7 @@
 namespace cutegen::cli {
 namespace {
 
-struct Options {
+struct ImportOptions {
   Settings settings;
   std::string run, programs, verdicts;
 };
@@ -26,7 +26,7 @@ class Quiet final : public engine::RunObserver {
   ConsoleObserver console_;
 };
 
-Result<int> run(const Globals& g, const Options& options) {
+Result<int> run(const Globals& g, const ImportOptions& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
   engine::Imported done;
@@ -44,7 +44,7 @@ Result<int> run(const Globals& g, const Options& options) {
 void add_import(CLI::App& app, Globals& g) {
   CLI::App* command =
       app.add_subcommand("import", "import verdicts of another machine into a finished run");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImportOptions>();
   command->add_option("RUN", options->run, "id, its beginning, or last")->required();
   command
       ->add_option("DIR", options->programs, "the folder of programs that the other machine judged")

@@ -15,7 +15,7 @@
 namespace cutegen::cli {
 namespace {
 
-struct Options {
+struct OptimizeOptions {
   Settings settings;
   ModelOptions model;
   std::string file, out = "out", replay, proposer;
@@ -26,7 +26,7 @@ struct Options {
   CLI::Option *tolerance_given = nullptr, *certify_given = nullptr;
 };
 
-Result<int> replay(const Globals& g, store::Store& store, const Options& options) {
+Result<int> replay(const Globals& g, store::Store& store, const OptimizeOptions& options) {
   if (!options.file.empty())
     return user_error("a replay without --re-evaluate takes no task file", options.file,
                       "omit it; the run knows its task");
@@ -58,7 +58,7 @@ std::string re_evaluation_text(const engine::ReEvaluation& r) {
                            r.events, evaluated);
 }
 
-Result<int> re_evaluate(const Globals& g, store::Store& store, const Options& options,
+Result<int> re_evaluate(const Globals& g, store::Store& store, const OptimizeOptions& options,
                         const std::string& run) {
   ConsoleObserver observer(g);
   engine::ReEvaluateSettings settings{options.file, options.tolerance / 100};
@@ -73,7 +73,7 @@ Result<int> re_evaluate(const Globals& g, store::Store& store, const Options& op
 }
 
 // The run to replay, from --replay or from the model replay:RUN.
-Result<std::string> run_to_replay(const Options& options, const Config& config) {
+Result<std::string> run_to_replay(const OptimizeOptions& options, const Config& config) {
   constexpr std::string_view kReplay = "replay:";
   const std::string model = config.text("model");
   if (!options.re_evaluate && options.tolerance_given->count() > 0)
@@ -86,7 +86,7 @@ Result<std::string> run_to_replay(const Options& options, const Config& config) 
 }
 
 // The model, or the user's own command in its place.
-Result<std::string> model_of(const Options& options, const Config& config) {
+Result<std::string> model_of(const OptimizeOptions& options, const Config& config) {
   if (options.proposer.empty()) return config.text("model");
   if (config.setting("model").source.starts_with("flag"))
     return user_error("--proposer and --model both name a proposer", "--proposer",
@@ -96,7 +96,7 @@ Result<std::string> model_of(const Options& options, const Config& config) {
 
 // Shares the run's minutes between search and certificate on a GPU: the certificate gets its own
 // time, but at most half.
-void share_minutes(const Options& options, engine::OptimizeSettings& s) {
+void share_minutes(const OptimizeOptions& options, engine::OptimizeSettings& s) {
   s.profile_best = !options.no_profile;
   s.search.budget.minutes = options.minutes;
   if (!s.evaluator.device.is_gpu()) return;
@@ -110,7 +110,7 @@ Json flag_json(double value, const char* flag, bool given) {
   return {{"value", value}, {"source", given ? std::string("flag ") + flag : "default"}};
 }
 
-Result<int> optimize_file(const Globals& g, const Options& options) {
+Result<int> optimize_file(const Globals& g, const OptimizeOptions& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
   CG_TRY(std::string recorded, run_to_replay(options, config));
@@ -148,7 +148,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
 
 void add_optimize(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand("optimize", "find a fast kernel program for a task");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OptimizeOptions>();
   command->add_option("FILE", options->file,
                       "a PyTorch file with Model, get_inputs, get_init_inputs; or a CUDA kernel\n"
                       "NAME.cu with its side file NAME.toml (docs/kernel_tasks.md)");

@@ -10,12 +10,12 @@
 namespace cutegen::cli {
 namespace {
 
-struct Options {
+struct ReportOptions {
   Settings settings;
   std::string run = "last", file;
 };
 
-Result<void> write_report(const Globals& g, const Options& options) {
+Result<void> write_report(const Globals& g, const ReportOptions& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
   CG_TRY(FoundRun run, find_run(*store, options.run));
@@ -35,7 +35,7 @@ Result<void> write_report(const Globals& g, const Options& options) {
 
 void add_report(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand("report", "write a run as one HTML page");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   command->add_option("RUN", options->run, "id, its beginning, or last (default last)");
   command->add_option("-o,--out,--output", options->file,
                       "file to write; - for stdout (default cutegen-RUN.html)");

@@ -13,13 +13,13 @@
 namespace cutegen::cli {
 namespace {
 
-struct Options {
+struct ResumeOptions {
   Settings settings;
   std::string run = "last";
   double fail_under = 0;
 };
 
-Result<int> resume(const Globals& g, const Options& options) {
+Result<int> resume(const Globals& g, const ResumeOptions& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
   CG_TRY(FoundRun found, find_run(*store, options.run));
@@ -38,7 +38,7 @@ Result<int> resume(const Globals& g, const Options& options) {
 
 void add_resume(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand("resume", "continue an interrupted run");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ResumeOptions>();
   command->add_option("RUN", options->run, "id, its beginning, or last (default last)");
   add_fail_under(*command, options->fail_under);
   options->settings.add(*command, {"runs_dir", "compile_memory"});

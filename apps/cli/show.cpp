@@ -14,7 +14,7 @@
 namespace cutegen::cli {
 namespace {
 
-struct Options {
+struct ShowOptions {
   Settings settings;
   std::string run = "last", candidate;
   bool source = false, diff = false;
@@ -58,7 +58,7 @@ std::string candidate_page(const FoundRun& run, const engine::RunStep& step) {
   return text;
 }
 
-Result<const engine::RunStep*> candidate_of(const FoundRun& run, const Options& options) {
+Result<const engine::RunStep*> candidate_of(const FoundRun& run, const ShowOptions& options) {
   std::string id = options.candidate.empty() ? run.view.best : options.candidate;
   if (const engine::RunStep* step = run.view.find(id)) return step;
   if (options.candidate.empty())
@@ -70,7 +70,7 @@ Result<const engine::RunStep*> candidate_of(const FoundRun& run, const Options& 
                     "it has " + last);
 }
 
-Result<void> show(const Globals& g, const Options& options) {
+Result<void> show(const Globals& g, const ShowOptions& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
   CG_TRY(FoundRun run, find_run(*store, options.run));
@@ -99,7 +99,7 @@ Result<void> show(const Globals& g, const Options& options) {
 
 void add_show(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand("show", "show a run, or one of its candidates");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShowOptions>();
   command->add_option("RUN", options->run, "id, its beginning, or last (default last)");
   command->add_option("CANDIDATE", options->candidate,
                       "c1, c2, ... (default with --source: the best)");

@@ -12,7 +12,7 @@
 namespace cutegen::agent {
 namespace {
 
-constexpr size_t kMostLines = 6;
+constexpr size_t kMostShapeLines = 6;
 constexpr int kMostSteps = 16;  // nodes between a product and what follows it
 
 using Axes = std::vector<int64_t>;
@@ -49,7 +49,7 @@ class Finder {
 
   std::vector<std::string> run() {
     for (const Node& node : graph_.nodes) {
-      if (out_.size() == kMostLines) break;
+      if (out_.size() == kMostShapeLines) break;
       const std::string op = base_of(node);
       one_element(node, op);
       if (op == "sum" || op == "mean") reduced_product(node, op);

@@ -12,8 +12,8 @@
 namespace cutegen::agent {
 namespace {
 
-constexpr size_t kMostPlaces = 8;    // places that a message lists
-constexpr size_t kMostLines = 4000;  // lines that the search for a similar line reads
+constexpr size_t kMostPlaces = 8;            // places that a message lists
+constexpr size_t kMostSearchedLines = 4000;  // lines that the search for a similar line reads
 
 // A match must not begin or end within a word.
 std::vector<size_t> exact_places(const std::string& text, const std::string& what) {
@@ -26,13 +26,13 @@ std::vector<size_t> exact_places(const std::string& text, const std::string& wha
   return out;
 }
 
-struct Line {
+struct AnchorLine {
   size_t begin, end;  // without the line break
   std::string_view trimmed;
 };
 
-std::vector<Line> lines_of(std::string_view text) {
-  std::vector<Line> out;
+std::vector<AnchorLine> file_lines(std::string_view text) {
+  std::vector<AnchorLine> out;
   for (size_t at = 0; at <= text.size();) {
     size_t end = std::min(text.find('\n', at), text.size());
     out.push_back({at, end, trim(text.substr(at, end - at))});
@@ -42,19 +42,21 @@ std::vector<Line> lines_of(std::string_view text) {
 }
 
 // Returns the lines of an anchor without the blank lines at both ends.
-std::vector<Line> anchor_lines(std::string_view anchor) {
-  std::vector<Line> lines = lines_of(anchor);
+std::vector<AnchorLine> anchor_lines(std::string_view anchor) {
+  std::vector<AnchorLine> lines = file_lines(anchor);
   while (!lines.empty() && lines.back().trimmed.empty()) lines.pop_back();
   while (!lines.empty() && lines.front().trimmed.empty()) lines.erase(lines.begin());
   return lines;
 }
 
-std::vector<size_t> line_places(const std::vector<Line>& file, const std::vector<Line>& anchor) {
+std::vector<size_t> line_places(const std::vector<AnchorLine>& file,
+                                const std::vector<AnchorLine>& anchor) {
   std::vector<size_t> out;
   if (anchor.empty()) return out;
   for (size_t i = 0; i + anchor.size() <= file.size(); ++i) {
-    bool same = std::equal(anchor.begin(), anchor.end(), file.begin() + static_cast<long>(i),
-                           [](const Line& a, const Line& b) { return a.trimmed == b.trimmed; });
+    bool same =
+        std::equal(anchor.begin(), anchor.end(), file.begin() + static_cast<long>(i),
+                   [](const AnchorLine& a, const AnchorLine& b) { return a.trimmed == b.trimmed; });
     if (same) out.push_back(i);
   }
   return out;
@@ -79,15 +81,16 @@ double likeness(const std::set<std::string>& a, const std::set<std::string>& b) 
 }
 
 // Takes the anchor's line with the most words and finds the line of the file most similar to it.
-std::optional<int> similar_line(const std::vector<Line>& file, const std::vector<Line>& anchor) {
+std::optional<int> similar_line(const std::vector<AnchorLine>& file,
+                                const std::vector<AnchorLine>& anchor) {
   std::set<std::string> wanted;
-  for (const Line& line : anchor) {
+  for (const AnchorLine& line : anchor) {
     auto words = words_of(line.trimmed);
     if (words.size() > wanted.size()) wanted = std::move(words);
   }
   double best = 0.45;
   std::optional<int> found;
-  for (size_t i = 0; i < std::min(file.size(), kMostLines); ++i) {
+  for (size_t i = 0; i < std::min(file.size(), kMostSearchedLines); ++i) {
     double like = likeness(wanted, words_of(file[i].trimmed));
     if (like <= best) continue;
     best = like;
@@ -96,8 +99,8 @@ std::optional<int> similar_line(const std::vector<Line>& file, const std::vector
   return found;
 }
 
-Reask missing(const std::string& text, const SearchReplace& edit, const std::vector<Line>& file,
-              const std::vector<Line>& anchor) {
+Reask missing(const std::string& text, const SearchReplace& edit,
+              const std::vector<AnchorLine>& file, const std::vector<AnchorLine>& anchor) {
   std::string out =
       fmt::format("Edit {}: its SEARCH text is not in {}. It begins with\n    {}\n", edit.number,
                   edit.file, sanitize(anchor.empty() ? "" : anchor.front().trimmed, 160));
@@ -143,7 +146,7 @@ tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchRepl
     for (size_t at : places) lines.push_back(line_at(text, at));
     return tl::unexpected(repeated(edit, lines));
   }
-  auto file = lines_of(text);
+  auto file = file_lines(text);
   auto anchor = anchor_lines(edit.search);
   auto found = line_places(file, anchor);
   if (found.empty()) return tl::unexpected(missing(text, edit, file, anchor));

@@ -31,7 +31,7 @@ std::string text_of(const Lines& lines, size_t begin, size_t end) {
 }
 
 // The lines [begin, end) of a definition, counted from 0.
-struct Span {
+struct ChangedSpan {
   std::string name;
   bool is_type = false;
   size_t begin = 0, end = 0;
@@ -42,8 +42,8 @@ struct Span {
   }
 };
 
-std::vector<Span> spans_of(const std::string& text) {
-  std::vector<Span> out;
+std::vector<ChangedSpan> spans_of(const std::string& text) {
+  std::vector<ChangedSpan> out;
   for (const Definition& d : definitions_in(text))
     out.push_back({d.name, d.is_type, static_cast<size_t>(d.line) - 1,
                    static_cast<size_t>(line_at(text, d.begin + d.size - 1))});
@@ -95,9 +95,11 @@ class SourceChanges {
 
   // Finds the one short function that contains the change. Returns its lines before and after.
   std::optional<Hunk> short_function(const Hunk& h) const {
-    for (const Span& old : old_) {
+    for (const ChangedSpan& old : old_) {
       if (!old.holds(h.before, h.before_end)) continue;
-      auto same = [&](const Span& s) { return s.name == old.name && s.is_type == old.is_type; };
+      auto same = [&](const ChangedSpan& s) {
+        return s.name == old.name && s.is_type == old.is_type;
+      };
       auto now = std::find_if(new_.begin(), new_.end(), same);
       bool one = now != new_.end() && std::count_if(new_.begin(), new_.end(), same) == 1 &&
                  std::count_if(old_.begin(), old_.end(), same) == 1;
@@ -148,7 +150,7 @@ class SourceChanges {
   std::string name_;
   const std::string& before_;
   Lines a_, b_;
-  std::vector<Span> old_, new_;
+  std::vector<ChangedSpan> old_, new_;
   std::vector<Part> parts_;
 };
 

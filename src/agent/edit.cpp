@@ -16,20 +16,10 @@ namespace {
 
 constexpr size_t kMostFaults = 6;  // shown at once
 
-tl::unexpected<Reask> reask(const std::string& reason, const std::string& text) {
-  return tl::unexpected(Reask{reason, text});
-}
-
 using Done = tl::expected<void, Reask>;
 
 std::string unix_lines(std::string text) {
   return replace_all(replace_all(std::move(text), "\r\n", "\n"), "\r", "\n");
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
 }
 
 // Whether a line stands for omitted text: "// ... rest unchanged ...".

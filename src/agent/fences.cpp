@@ -46,11 +46,6 @@ std::vector<std::string> words_of(const std::string& info) {
   return out;
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 const std::map<std::string, std::string>& kinds() {
   static const std::map<std::string, std::string> kKinds{{"file", "file"},
                                                          {"edit", "edit"},

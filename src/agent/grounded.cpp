@@ -18,12 +18,12 @@ tl::unexpected<Reask> refuse(const std::string& reason, const std::string& text)
   return tl::unexpected(Reask{reason, text});
 }
 
-struct Line {
+struct LineRange {
   size_t begin, end;  // without the line break
 };
 
-std::vector<Line> lines_of(std::string_view text) {
-  std::vector<Line> out;
+std::vector<LineRange> line_ranges(std::string_view text) {
+  std::vector<LineRange> out;
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
     out.push_back({at, end});
@@ -45,13 +45,13 @@ std::optional<std::string> after(std::string_view line, std::string_view word) {
 }
 
 // The only line from `from` on with this text, as an index.
-tl::expected<size_t, Reask> find_line(const std::string& source, const std::vector<Line>& lines,
-                                      size_t from, const std::string& wanted,
-                                      const std::string& where) {
+tl::expected<size_t, Reask> find_line(const std::string& source,
+                                      const std::vector<LineRange>& lines, size_t from,
+                                      const std::string& wanted, const std::string& where) {
   std::vector<std::string> found;
   size_t only = 0;
   for (size_t i = from; i < lines.size(); ++i) {
-    const Line& line = lines[i];
+    const LineRange& line = lines[i];
     if (trim(std::string_view(source).substr(line.begin, line.end - line.begin)) != wanted)
       continue;
     found.push_back(std::to_string(i + 1));
@@ -85,9 +85,10 @@ tl::expected<std::vector<Marked>, Reask> read_marks(const std::string& advice) {
     ++number;
     if (auto file = after(line, "SPAN ")) {
       if (out.size() == kMostSpans)
-        return refuse("too_many_spans", fmt::format("Line {}: there are more than {} spans. Name "
-                                                    "one targeted change.",
-                                                    number, kMostSpans));
+        return refuse("too_many_spans",
+                      fmt::format("LineRange {}: there are more than {} spans. Name "
+                                  "one targeted change.",
+                                  number, kMostSpans));
       out.push_back({.file = *file, .begin = {}, .end = {}, .line = number});
       continue;
     }
@@ -95,22 +96,25 @@ tl::expected<std::vector<Marked>, Reask> read_marks(const std::string& advice) {
     const auto text = begins ? after(line, "BEGIN:") : after(line, "END:");
     if (!text) continue;
     if (out.empty())
-      return refuse("anchor_alone",
-                    fmt::format("Line {}: an anchor stands before any SPAN. Write SPAN and the "
-                                "file's name on the line before.",
-                                number));
+      return refuse(
+          "anchor_alone",
+          fmt::format("LineRange {}: an anchor stands before any SPAN. Write SPAN and the "
+                      "file's name on the line before.",
+                      number));
     auto& anchor = begins ? out.back().begin : out.back().end;
     if (anchor)
-      return refuse("anchor_twice", fmt::format("Line {}: the span of line {} has two {} anchors. "
-                                                "Write a new SPAN line for another span.",
-                                                number, out.back().line, begins ? "BEGIN" : "END"));
+      return refuse("anchor_twice",
+                    fmt::format("LineRange {}: the span of line {} has two {} anchors. "
+                                "Write a new SPAN line for another span.",
+                                number, out.back().line, begins ? "BEGIN" : "END"));
     anchor = text;
   }
   return out;
 }
 
 tl::expected<Span, Reask> resolve(const Marked& mark, const KernelProgram& parent) {
-  const std::string where = fmt::format("Line {}, span in {}", mark.line, sanitize(mark.file, 80));
+  const std::string where =
+      fmt::format("LineRange {}, span in {}", mark.line, sanitize(mark.file, 80));
   auto source = parent.sources.find(mark.file);
   if (source == parent.sources.end()) {
     std::vector<std::string> known{kPlan};
@@ -123,7 +127,7 @@ tl::expected<Span, Reask> resolve(const Marked& mark, const KernelProgram& paren
                   fmt::format("{}: the {} anchor is missing. Give both: `BEGIN: first line` and "
                               "`END: last line`.",
                               where, !mark.begin || mark.begin->empty() ? "BEGIN" : "END"));
-  const std::vector<Line> lines = lines_of(source->second);
+  const std::vector<LineRange> lines = line_ranges(source->second);
   auto first = find_line(source->second, lines, 0, *mark.begin, where + ", BEGIN");
   if (!first) return tl::unexpected(first.error());
   auto last = find_line(source->second, lines, *first, *mark.end, where + ", END");
@@ -152,7 +156,7 @@ int line_at(const std::string& text, size_t at) {
 
 tl::unexpected<Reask> changed_outside(const std::string& file, const std::string& before, int line,
                                       const std::vector<Span>& spans) {
-  const Line place = lines_of(before)[static_cast<size_t>(line) - 1];
+  const LineRange place = line_ranges(before)[static_cast<size_t>(line) - 1];
   std::vector<std::string> open;
   for (const Span& s : spans)
     if (s.file == file) open.push_back(fmt::format("{}-{}", s.first_line, s.last_line));

@@ -76,11 +76,6 @@ bool serves(const Component& page, const Task& task, const std::string& task_cla
   return page.products.empty() || holds(page.products, to_string(product_mode(task, task_class)));
 }
 
-std::string lower(std::string text) {
-  for (char& ch : text) ch = static_cast<char>(std::tolower(static_cast<unsigned char>(ch)));
-  return text;
-}
-
 }  // namespace
 
 const std::vector<Component>& components() {

@@ -17,11 +17,11 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-using Lines = std::vector<std::string>;
+using DiffLines = std::vector<std::string>;
 
 // Compares the middle parts, where the texts differ, by their longest common subsequence. If the
 // table would be too large, all lines of `a` are removed and all lines of `b` added.
-void diff_middle(const Lines& a, const Lines& b, std::vector<DiffLine>& out) {
+void diff_middle(const DiffLines& a, const DiffLines& b, std::vector<DiffLine>& out) {
   size_t n = a.size(), m = b.size();
   bool fits = (n + 1) * (m + 1) <= kMaxCells;
   std::vector<uint32_t> common(fits ? (n + 1) * (m + 1) : 0);
@@ -63,15 +63,16 @@ std::vector<DiffLine> near_changes(const std::vector<DiffLine>& all, size_t cont
 
 // Marks each line of both texts as common, removed or added.
 std::vector<DiffLine> all_lines(const std::string& before, const std::string& after) {
-  Lines a = lines_of(before), b = lines_of(after);
+  DiffLines a = lines_of(before), b = lines_of(after);
   std::vector<DiffLine> all;
   size_t head = 0, tail = 0;
   while (head < std::min(a.size(), b.size()) && a[head] == b[head]) all.push_back({' ', a[head++]});
   while (tail < std::min(a.size(), b.size()) - head &&
          a[a.size() - 1 - tail] == b[b.size() - 1 - tail])
     ++tail;
-  auto part = [&](const Lines& lines) {
-    return Lines(lines.begin() + static_cast<long>(head), lines.end() - static_cast<long>(tail));
+  auto part = [&](const DiffLines& lines) {
+    return DiffLines(lines.begin() + static_cast<long>(head),
+                     lines.end() - static_cast<long>(tail));
   };
   diff_middle(part(a), part(b), all);
   for (size_t i = a.size() - tail; i < a.size(); ++i) all.push_back({' ', a[i]});

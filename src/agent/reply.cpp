@@ -16,10 +16,6 @@ constexpr size_t kMostBytes = size_t{1} << 20;
 constexpr size_t kMostChanges = 200;
 constexpr size_t kSummary = 200;
 
-tl::unexpected<Reask> reask(const std::string& reason, const std::string& text) {
-  return tl::unexpected(Reask{reason, text});
-}
-
 using Parsed = tl::expected<void, Reask>;
 
 bool has_kernel(const std::string& text) {

@@ -26,6 +26,9 @@ struct Reask {
   std::string reason;
   std::string text;
 };
+inline tl::unexpected<Reask> reask(const std::string& reason, const std::string& text) {
+  return tl::unexpected(Reask{reason, text});
+}
 
 struct WholeFile {
   std::string file, text;

@@ -88,4 +88,10 @@ std::string random_id() {
   return to_hex(std::as_bytes(std::span(bytes)));
 }
 
+uint64_t secret_seed() {
+  uint64_t seed = 0;
+  random_bytes(std::as_writable_bytes(std::span(&seed, 1)));
+  return seed;
+}
+
 }  // namespace cutegen

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,5 +38,8 @@ class Hasher {
 std::string random_id();
 // Fills `out` from the kernel's CSPRNG. Secret seeds come from here.
 void random_bytes(std::span<std::byte> out);
+
+// A seed that nobody can guess.
+uint64_t secret_seed();
 
 }  // namespace cutegen

@@ -96,4 +96,10 @@ std::string replace_all(std::string text, std::string_view from, std::string_vie
   return text;
 }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
 }  // namespace cutegen

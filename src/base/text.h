@@ -15,6 +15,7 @@ namespace cutegen {
 std::string sanitize(std::string_view text, size_t limit);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
+std::string lower(std::string_view text);  // ASCII letters
 std::string join(const std::vector<std::string>& parts, std::string_view between);
 bool starts_with_any(std::string_view text, const std::vector<std::string>& prefixes);
 std::string replace_all(std::string text, std::string_view from, std::string_view to);

@@ -9,7 +9,7 @@
 namespace cutegen {
 namespace {
 
-constexpr std::string_view kSimulator = "sim:", kGpu = "cuda:";
+constexpr std::string_view kSimulatorWord = "sim:", kGpu = "cuda:";
 
 }  // namespace
 
@@ -26,7 +26,7 @@ DeviceName DeviceName::simulator_of(const std::string& model) {
 }
 
 Result<DeviceName> DeviceName::parse(const std::string& text) {
-  if (text.starts_with(kSimulator)) return simulator_of(text.substr(kSimulator.size()));
+  if (text.starts_with(kSimulatorWord)) return simulator_of(text.substr(kSimulatorWord.size()));
   DeviceName out;
   if (text.starts_with(kGpu)) {
     const char* first = text.data() + kGpu.size();
@@ -39,13 +39,13 @@ Result<DeviceName> DeviceName::parse(const std::string& text) {
     return out;
   }
   std::vector<std::string> known;
-  for (const std::string& id : known_gpus()) known.push_back(std::string(kSimulator) + id);
+  for (const std::string& id : known_gpus()) known.push_back(std::string(kSimulatorWord) + id);
   return user_error("unknown device " + sanitize(text, 60), {},
                     "use cuda:0 or one of " + join(known, ", "));
 }
 
 std::string DeviceName::text() const {
-  return is_gpu() ? std::string(kGpu) + std::to_string(index) : std::string(kSimulator) + model;
+  return is_gpu() ? std::string(kGpu) + std::to_string(index) : std::string(kSimulatorWord) + model;
 }
 
 }  // namespace cutegen

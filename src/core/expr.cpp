@@ -12,14 +12,14 @@
 namespace cutegen {
 namespace {
 
-using Node = Expr::Node;
-using Kind = Node::Kind;
+using ExprNode = Expr::Node;
+using Kind = ExprNode::Kind;
 
 class Evaluator {
  public:
   Evaluator(const Scope& scope, const std::string& text) : scope_(scope), text_(text) {}
 
-  Result<Number> run(const Node& n) const {
+  Result<Number> run(const ExprNode& n) const {
     switch (n.kind) {
       case Kind::integer:
         return Number(n.value);
@@ -41,11 +41,11 @@ class Evaluator {
   }
 
  private:
-  tl::unexpected<Error> error(const Node& n, const std::string& message) const {
+  tl::unexpected<Error> error(const ExprNode& n, const std::string& message) const {
     return user_error(fmt::format("{} in '{}' at column {}", message, text_, n.offset + 1));
   }
 
-  Result<Number> lookup(const Node& n) const {
+  Result<Number> lookup(const ExprNode& n) const {
     auto widen = [](Result<int64_t> r) -> Result<Number> {
       if (!r) return fail(std::move(r).error());
       return Number(*r);
@@ -74,7 +74,7 @@ class Evaluator {
     return Number(int64_t{0});
   }
 
-  Result<Number> negate(const Node& n) const {
+  Result<Number> negate(const ExprNode& n) const {
     CG_TRY(Number v, run(*n.children[0]));
     if (const double* d = std::get_if<double>(&v)) return Number(-*d);
     int64_t out = 0;
@@ -83,13 +83,13 @@ class Evaluator {
     return Number(out);
   }
 
-  Result<Number> conditional(const Node& n) const {
+  Result<Number> conditional(const ExprNode& n) const {
     CG_TRY(Number condition, run(*n.children[0]));
     bool holds = std::visit([](auto v) { return v != 0; }, condition);
     return run(*n.children[holds ? 1 : 2]);
   }
 
-  Result<Number> binary(const Node& n) const {
+  Result<Number> binary(const ExprNode& n) const {
     CG_TRY(Number a, run(*n.children[0]));
     CG_TRY(Number b, run(*n.children[1]));
     bool real = std::holds_alternative<double>(a) || std::holds_alternative<double>(b);
@@ -108,7 +108,7 @@ class Evaluator {
     return std::nullopt;
   }
 
-  Result<Number> on_integers(const Node& n, int64_t a, int64_t b) const {
+  Result<Number> on_integers(const ExprNode& n, int64_t a, int64_t b) const {
     if (auto c = compare(n.name, a, b)) return Number(int64_t{*c});
     int64_t out = 0;
     bool overflow = false;
@@ -131,7 +131,7 @@ class Evaluator {
     return Number(out);
   }
 
-  Result<Number> on_reals(const Node& n, double a, double b) const {
+  Result<Number> on_reals(const ExprNode& n, double a, double b) const {
     if (auto c = compare(n.name, a, b)) return Number(int64_t{*c});
     double out = 0;
     switch (n.name[0]) {
@@ -156,7 +156,7 @@ class Evaluator {
     return Number(out);
   }
 
-  Result<Number> of_two(const Node& n) const {
+  Result<Number> of_two(const ExprNode& n) const {
     CG_TRY(Number a, run(*n.children[0]));
     CG_TRY(Number b, run(*n.children[1]));
     bool real = std::holds_alternative<double>(a) || std::holds_alternative<double>(b);
@@ -169,7 +169,7 @@ class Evaluator {
     return first ? a : b;
   }
 
-  Result<Number> ceil_div(const Node& n, int64_t a, int64_t b) const {
+  Result<Number> ceil_div(const ExprNode& n, int64_t a, int64_t b) const {
     if (b <= 0) return error(n, fmt::format("ceil_div by {}: the divisor must be positive", b));
     return Number(a / b + (a % b > 0 ? 1 : 0));
   }
@@ -182,7 +182,7 @@ class Evaluator {
   const std::string& text_;
 };
 
-std::string mention(const Node& n) {
+std::string mention(const ExprNode& n) {
   switch (n.kind) {
     case Kind::symbol:
       return n.name;
@@ -206,7 +206,8 @@ std::string mention(const Node& n) {
 }  // namespace
 
 Expr::Expr(int64_t constant)
-    : text_(std::to_string(constant)), root_(std::make_shared<Node>(Node{.value = constant})) {}
+    : text_(std::to_string(constant)),
+      root_(std::make_shared<ExprNode>(ExprNode{.value = constant})) {}
 
 Result<Expr> Expr::parse(const std::string& text) {
   CG_TRY(auto root, parse_expression(text));
@@ -222,7 +223,8 @@ Result<Expr> Expr::from_json(const Json& json, const std::string& where) {
   if (json.is_number()) {
     Expr out;
     out.text_ = Json(json.get<double>()).dump();
-    out.root_ = std::make_shared<Node>(Node{.kind = Kind::real, .real = json.get<double>()});
+    out.root_ =
+        std::make_shared<ExprNode>(ExprNode{.kind = Kind::real, .real = json.get<double>()});
     return out;
   }
   if (!json.is_string())
@@ -262,7 +264,7 @@ Result<int64_t> Expr::integer(const Scope& scope) const {
 
 std::vector<std::string> Expr::mentions() const {
   std::vector<std::string> out;
-  visit(*root_, [&](const Node& n) {
+  visit(*root_, [&](const ExprNode& n) {
     std::string name = mention(n);
     if (!name.empty() && std::find(out.begin(), out.end(), name) == out.end())
       out.push_back(std::move(name));

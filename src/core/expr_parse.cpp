@@ -14,9 +14,9 @@
 namespace cutegen {
 namespace {
 
-using Node = Expr::Node;
-using NodePtr = std::shared_ptr<const Node>;
-using Kind = Node::Kind;
+using ExprNode = Expr::Node;
+using NodePtr = std::shared_ptr<const ExprNode>;
+using Kind = ExprNode::Kind;
 
 struct Token {
   enum class Type { end, integer, real, name, op } type = Type::end;
@@ -208,11 +208,11 @@ class Parser {
     return {};
   }
 
-  Result<NodePtr> finish(Node node) {
+  Result<NodePtr> finish(ExprNode node) {
     for (const auto& child : node.children) node.depth = std::max(node.depth, child->depth + 1);
     if (node.depth > expr_limits::kMaxTreeDepth)
       return at(node.offset, "too many operations in one expression", "name parts in 'symbols'");
-    return std::make_shared<const Node>(std::move(node));
+    return std::make_shared<const ExprNode>(std::move(node));
   }
 
   Result<NodePtr> conditional() {
@@ -232,7 +232,7 @@ class Parser {
   Result<NodePtr> binary(int least) {
     CG_TRY(NodePtr left, unary());
     for (int p; (p = precedence(token_)) >= least;) {
-      Node node{.kind = Kind::binary, .name = token_.text, .offset = token_.offset};
+      ExprNode node{.kind = Kind::binary, .name = token_.text, .offset = token_.offset};
       CG_CHECK(advance());
       CG_TRY(NodePtr right, binary(p + 1));
       node.children = {left, right};
@@ -245,7 +245,7 @@ class Parser {
     if (!is_op("-")) return primary();
     Level level{++nesting_};
     CG_CHECK(check_nesting());
-    Node node{.kind = Kind::negate, .offset = token_.offset};
+    ExprNode node{.kind = Kind::negate, .offset = token_.offset};
     CG_CHECK(advance());
     CG_TRY(NodePtr operand, unary());
     node.children = {operand};
@@ -287,7 +287,7 @@ class Parser {
   Result<NodePtr> call(const Token& token) {
     auto it = functions().find(token.text);
     if (it == functions().end()) return unknown_function(token);
-    Node node{.kind = it->second.kind, .offset = token.offset};
+    ExprNode node{.kind = it->second.kind, .offset = token.offset};
     auto wrong = [&](const char* what) {
       return at(token_.offset, std::string("expected ") + what,
                 std::string("write ") + it->second.signature);
@@ -316,7 +316,7 @@ class Parser {
 
   // Axes must be literals, so that plans can be checked without numbers. Negative ones count from
   // the end.
-  Result<void> axis(Node& node, const char* signature) {
+  Result<void> axis(ExprNode& node, const char* signature) {
     bool negative = is_op("-");
     if (negative) CG_CHECK(advance());
     if (token_.type != Token::Type::integer)

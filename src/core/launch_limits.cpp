@@ -9,7 +9,6 @@
 namespace cutegen {
 namespace {
 
-constexpr int64_t kReservedSharedBytes = 1024;  // CUDA reserves this per block, from sm_80 on
 constexpr int64_t kMaxClusterBlocks = 16;
 constexpr int kFirstArchWithClusters = 90;
 

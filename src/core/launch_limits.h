@@ -17,4 +17,7 @@ Result<void> check_launch(const Launch& launch, const EntryFacts& entry, const D
 // Blocks of this launch that fit on one multiprocessor at once, by threads and shared memory.
 int64_t resident_blocks(const Launch& launch, const EntryFacts& entry, const DeviceFacts& device);
 
+inline constexpr int64_t kReservedSharedBytes =
+    1024;  // CUDA reserves this per block, from sm_80 on
+
 }  // namespace cutegen

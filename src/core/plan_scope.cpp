@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan_scope.h"
+#include "core/launch_limits.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +8,6 @@
 
 namespace cutegen {
 namespace {
-
-constexpr int64_t kReservedSharedBytes = 1024;  // CUDA reserves this per block, from sm_80 on
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& options) {
   auto near = nearest(word, options);

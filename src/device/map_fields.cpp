@@ -9,7 +9,6 @@
 namespace cutegen::device {
 namespace {
 
-constexpr size_t kSpecWords = 15;  // version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
 constexpr int64_t kPlainSwizzleBase = 4;  // the M of Swizzle<B, 4, 3>: chunks of 16 bytes
 
 // The driver's unsigned type with this many bits. That suffices for copies, which do not interpret

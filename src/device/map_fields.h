@@ -19,6 +19,8 @@
 namespace cutegen::device {
 
 inline constexpr size_t kMostMapRank = 5;
+inline constexpr size_t kSpecWords =
+    15;  // version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
 
 struct MapFields {
   int type = 0;  // the driver's data type, chosen by the element's bits

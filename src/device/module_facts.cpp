@@ -3,13 +3,13 @@
 
 #include <cstring>
 
+#include "device/map_fields.h"
 #include "ptx/decode/declarations.h"
 
 namespace cutegen::device {
 namespace {
 
 // cutegen::tma_spec: version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
-constexpr size_t kSpecWords = 15;
 
 }  // namespace
 

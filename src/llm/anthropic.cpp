@@ -9,7 +9,7 @@
 namespace cutegen::llm {
 namespace {
 
-constexpr const char* kApi = "anthropic";
+constexpr const char* kAnthropic = "anthropic";
 // The API allows four breakpoints. The system text and the newest message take one each.
 constexpr size_t kUserBreakpoints = 2;
 constexpr int64_t kLeastThinking = 1024;
@@ -23,7 +23,8 @@ Json ephemeral() {
 }
 
 Json assistant_blocks(const Message& message) {
-  if (const Json& content = opaque_of(message, kApi, "content"); content.is_array()) return content;
+  if (const Json& content = opaque_of(message, kAnthropic, "content"); content.is_array())
+    return content;
   Json out = Json::array();
   if (!message.text.empty()) out.push_back(text_block(message.text));
   for (const ToolCall& call : message.calls)
@@ -54,7 +55,7 @@ std::vector<size_t> breakpoints(const std::vector<Message>& messages) {
   return out;
 }
 
-Json messages_json(const ChatRequest& request, const Shape& shape) {
+Json anthropic_messages(const ChatRequest& request, const Shape& shape) {
   std::vector<size_t> cached;
   if (shape.takes("cache_control")) cached = breakpoints(request.messages);
   Json out = Json::array();
@@ -70,7 +71,7 @@ Json messages_json(const ChatRequest& request, const Shape& shape) {
   return out;
 }
 
-Json tools_json(const ChatRequest& request) {
+Json anthropic_tools(const ChatRequest& request) {
   Json out = Json::array();
   for (const ToolSpec& tool : request.tools)
     out.push_back({{"name", tool.name},
@@ -97,13 +98,13 @@ bool put_thinking(Json& out, const ChatRequest& request, const Shape& shape, int
   return true;
 }
 
-Stop stop_of(const std::string& reason, const ChatReply& reply) {
+Stop anthropic_stop(const std::string& reason, const ChatReply& reply) {
   if (reason == "refusal") return Stop::refusal;
   if (reason == "max_tokens" || reason == "model_context_window_exceeded") return Stop::length;
   return reply.message.calls.empty() ? Stop::end : Stop::tool;
 }
 
-Usage usage_of(const Json& usage) {
+Usage anthropic_usage(const Json& usage) {
   Usage out;
   out.input = tokens_at(usage, "input_tokens");
   out.cached = tokens_at(usage, "cache_read_input_tokens");
@@ -201,7 +202,7 @@ class Anthropic final : public Api {
     int64_t limit = output_limit(request, shape);
     bool cache = shape.takes("cache_control");
     Json out{{"model", shape.model}, {"max_tokens", limit}};
-    if (!request.tools.empty()) out["tools"] = tools_json(request);
+    if (!request.tools.empty()) out["tools"] = anthropic_tools(request);
     if (forbids_calls(request, shape)) out["tool_choice"] = {{"type", "none"}};
     if (std::string system = system_text(request, shape, true); !system.empty()) {
       Json block = text_block(system);
@@ -210,7 +211,7 @@ class Anthropic final : public Api {
     } else if (cache && !request.tools.empty()) {
       out["tools"].back()["cache_control"] = ephemeral();
     }
-    out["messages"] = messages_json(request, shape);
+    out["messages"] = anthropic_messages(request, shape);
     bool thinks = put_thinking(out, request, shape, limit);
     if (request.temperature && shape.temperature && shape.takes("temperature") && !thinks)
       out["temperature"] = *request.temperature;
@@ -243,11 +244,11 @@ class Anthropic final : public Api {
       thought |= type == "thinking" || type == "redacted_thinking";
       if (type != "text" || !text_at(block, "text").empty()) kept.push_back(block);
     }
-    if (thought) reply.message.opaque = {{"api", kApi}, {"content", kept}};
-    reply.stop = stop_of(text_at(response, "stop_reason"), reply);
+    if (thought) reply.message.opaque = {{"api", kAnthropic}, {"content", kept}};
+    reply.stop = anthropic_stop(text_at(response, "stop_reason"), reply);
     if (reply.stop == Stop::refusal)
       reply.detail = text_at(at(response, "stop_details"), "explanation");
-    reply.usage = usage_of(at(response, "usage"));
+    reply.usage = anthropic_usage(at(response, "usage"));
     return reply;
   }
 };

@@ -18,7 +18,7 @@
 namespace cutegen::llm {
 namespace {
 
-constexpr Nanoseconds kPoll = std::chrono::milliseconds(100);
+constexpr Nanoseconds kCommandPoll = std::chrono::milliseconds(100);
 constexpr Nanoseconds kGrace = std::chrono::milliseconds(500);
 
 // Runs between fork and exec, so it makes system calls only.
@@ -88,7 +88,7 @@ Result<void> Command::wait_ready(const Context& ctx, int fd, short events) {
   for (;;) {
     CG_CHECK(ctx.check("waiting for '" + sanitize(line_, 200) + "'"));
     pollfd p{fd, events, 0};
-    auto ms = std::chrono::ceil<std::chrono::milliseconds>(ctx.remaining(kPoll)).count();
+    auto ms = std::chrono::ceil<std::chrono::milliseconds>(ctx.remaining(kCommandPoll)).count();
     int n = ::poll(&p, 1, static_cast<int>(ms));
     if (n > 0) return {};
     if (n < 0 && errno != EINTR) return errno_error("poll");

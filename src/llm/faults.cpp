@@ -14,7 +14,7 @@
 namespace cutegen::llm {
 namespace {
 
-constexpr size_t kShown = 300;
+constexpr size_t kMostMessage = 300;
 constexpr double kMostWaitSeconds = 86'400;
 
 struct Said {
@@ -45,7 +45,7 @@ Said said_by(const Refused& refused) {
       said.code = static_cast<int>(std::clamp<int64_t>(code.get<int64_t>(), 0, 999));
   }
   if (error.is_null()) said.message = refused.body;
-  said.message = std::string(trim(sanitize(said.message, kShown)));
+  said.message = std::string(trim(sanitize(said.message, kMostMessage)));
   std::replace(said.message.begin(), said.message.end(), '\n', ' ');
   return said;
 }

@@ -16,7 +16,7 @@ constexpr size_t kMaxHeaderBytes = size_t{64} << 10;
 constexpr size_t kMaxHeaders = 200;
 constexpr long kConnectSeconds = 15;
 constexpr size_t kMostFreeLanes = 32;
-constexpr Nanoseconds kPoll = std::chrono::milliseconds(500);
+constexpr Nanoseconds kExchangePoll = std::chrono::milliseconds(500);
 constexpr Nanoseconds kAfterTheEnd = std::chrono::milliseconds(200);
 
 struct SlistFree {
@@ -40,7 +40,7 @@ std::string host_of(const std::string& url) {
 }
 
 // An answer that is still arriving.
-struct Exchange {
+struct HttpExchange {
   const HttpRequest& request;
   const Http::OnStream& on_stream;
   HttpOutcome out;
@@ -94,11 +94,11 @@ struct Exchange {
 };
 
 size_t on_header(char* data, size_t size, size_t count, void* exchange) {
-  return static_cast<Exchange*>(exchange)->header({data, size * count});
+  return static_cast<HttpExchange*>(exchange)->header({data, size * count});
 }
 
 size_t on_body(char* data, size_t size, size_t count, void* exchange) {
-  return static_cast<Exchange*>(exchange)->body({data, size * count});
+  return static_cast<HttpExchange*>(exchange)->body({data, size * count});
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ class Http::Lane {
   Lane& operator=(const Lane&) = delete;
 
   HttpOutcome run(const Context& ctx, const HttpRequest& request, const OnStream& on_stream) {
-    Exchange exchange{request, on_stream};
+    HttpExchange exchange{request, on_stream};
     Slist headers = prepare(exchange);
     curl_multi_add_handle(multi_, easy_);
     std::stop_callback wake(ctx.stop(), [this] { curl_multi_wakeup(multi_); });
@@ -125,7 +125,7 @@ class Http::Lane {
   }
 
  private:
-  Slist prepare(Exchange& exchange) {
+  Slist prepare(HttpExchange& exchange) {
     const HttpRequest& request = exchange.request;
     curl_slist* list = curl_slist_append(nullptr, "Expect:");  // do not wait for "100 Continue"
     for (const std::string& header : request.headers)
@@ -148,7 +148,7 @@ class Http::Lane {
     return Slist(list);
   }
 
-  void drive(const Context& ctx, Exchange& exchange) {
+  void drive(const Context& ctx, HttpExchange& exchange) {
     int running = 1;
     for (;;) {
       if (curl_multi_perform(multi_, &running) != CURLM_OK) {
@@ -171,14 +171,14 @@ class Http::Lane {
         return;
       }
       Nanoseconds left = exchange.request.idle - (now - exchange.last_byte);
-      auto wait = ctx.remaining(std::min(exchange.ended ? kAfterTheEnd : kPoll, left));
+      auto wait = ctx.remaining(std::min(exchange.ended ? kAfterTheEnd : kExchangePoll, left));
       auto ms = std::chrono::ceil<std::chrono::milliseconds>(wait).count();
       curl_multi_poll(multi_, nullptr, 0, static_cast<int>(ms), nullptr);
     }
     finish(exchange);
   }
 
-  void finish(Exchange& exchange) {
+  void finish(HttpExchange& exchange) {
     int left = 0;
     while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
       if (message->msg != CURLMSG_DONE || message->data.result == CURLE_OK || exchange.ended)

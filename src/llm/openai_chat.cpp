@@ -6,7 +6,7 @@
 namespace cutegen::llm {
 namespace {
 
-constexpr const char* kApi = "openai-chat";
+constexpr const char* kOpenAiChat = "openai-chat";
 // Servers use different names for the reasoning beside an answer.
 constexpr const char* kReasoningFields[] = {"reasoning_content", "reasoning", "reasoning_details"};
 
@@ -28,11 +28,12 @@ Json assistant_json(const Message& message, bool with_reasoning) {
   if (!message.calls.empty()) out["tool_calls"] = tool_calls_json(message);
   if (!with_reasoning) return out;
   for (const char* field : kReasoningFields)
-    if (const Json& value = opaque_of(message, kApi, field); !value.is_null()) out[field] = value;
+    if (const Json& value = opaque_of(message, kOpenAiChat, field); !value.is_null())
+      out[field] = value;
   return out;
 }
 
-void append_user(Json& out, const Message& message) {
+void append_chat_user(Json& out, const Message& message) {
   for (const ToolResult& result : message.results)
     out.push_back({{"role", "tool"},
                    {"tool_call_id", result.call_id},
@@ -41,7 +42,7 @@ void append_user(Json& out, const Message& message) {
     out.push_back({{"role", "user"}, {"content", message.text}});
 }
 
-Json messages_json(const ChatRequest& request, const Shape& shape) {
+Json chat_messages(const ChatRequest& request, const Shape& shape) {
   Json out = Json::array();
   bool as_field = shape.provider.schema == SchemaSupport::full;
   if (std::string system = system_text(request, shape, as_field); !system.empty())
@@ -55,7 +56,7 @@ Json messages_json(const ChatRequest& request, const Shape& shape) {
     const Message& message = request.messages[i];
     bool in_loop = i > loop_begin && !message.calls.empty();
     if (message.speaker == Speaker::user)
-      append_user(out, message);
+      append_chat_user(out, message);
     else
       out.push_back(assistant_json(message, back == ReasoningBack::always ||
                                                 (back == ReasoningBack::in_tool_loop && in_loop)));
@@ -63,7 +64,7 @@ Json messages_json(const ChatRequest& request, const Shape& shape) {
   return out;
 }
 
-Json tools_json(const ChatRequest& request) {
+Json chat_tools(const ChatRequest& request) {
   Json out = Json::array();
   for (const ToolSpec& tool : request.tools)
     out.push_back({{"type", "function"},
@@ -89,7 +90,7 @@ std::string limit_field(const Shape& shape) {
   return field == "max_tokens" ? "max_completion_tokens" : "max_tokens";
 }
 
-Usage usage_of(const Json& usage) {
+Usage chat_usage(const Json& usage) {
   Usage out;
   const Json& prompt = at(usage, "prompt_tokens_details");
   out.cached = std::max(tokens_at(prompt, "cached_tokens"),
@@ -103,7 +104,7 @@ Usage usage_of(const Json& usage) {
   return out;
 }
 
-Stop stop_of(const std::string& reason, const ChatReply& reply) {
+Stop chat_stop(const std::string& reason, const ChatReply& reply) {
   if (reason == "content_filter") return Stop::refusal;
   if (reason == "length") return Stop::length;
   return reply.message.calls.empty() ? Stop::end : Stop::tool;
@@ -199,9 +200,9 @@ class OpenAiChat final : public Api {
 
   Json encode(const ChatRequest& request, const Shape& shape) const override {
     Json out{{"model", shape.model}};
-    if (!request.tools.empty()) out["tools"] = tools_json(request);
+    if (!request.tools.empty()) out["tools"] = chat_tools(request);
     if (forbids_calls(request, shape)) out["tool_choice"] = "none";
-    out["messages"] = messages_json(request, shape);
+    out["messages"] = chat_messages(request, shape);
     out[limit_field(shape)] = output_limit(request, shape);
     if (request.temperature && shape.temperature && shape.takes("temperature"))
       out["temperature"] = *request.temperature;
@@ -236,7 +237,7 @@ class OpenAiChat final : public Api {
         reply.message.calls.push_back(tool_call(text_at(call, "id"), text_at(function, "name"),
                                                 text_at(function, "arguments")));
       }
-    reply.stop = stop_of(text_at(choices[0], "finish_reason"), reply);
+    reply.stop = chat_stop(text_at(choices[0], "finish_reason"), reply);
     if (std::string refusal = text_at(message, "refusal"); !refusal.empty()) {
       reply.stop = Stop::refusal;
       reply.detail = refusal;
@@ -244,8 +245,8 @@ class OpenAiChat final : public Api {
     for (const char* field : kReasoningFields)
       if (const Json& value = at(message, field); !value.is_null() && !value.empty())
         reply.message.opaque[field] = value;
-    if (reply.message.opaque.is_object()) reply.message.opaque["api"] = kApi;
-    reply.usage = usage_of(at(response, "usage"));
+    if (reply.message.opaque.is_object()) reply.message.opaque["api"] = kOpenAiChat;
+    reply.usage = chat_usage(at(response, "usage"));
     if (const Json& cost = at(at(response, "usage"), "cost"); cost.is_number() && cost >= 0)
       reply.cost_usd = cost.get<double>();
     return reply;

@@ -5,7 +5,7 @@
 namespace cutegen::llm {
 namespace {
 
-constexpr const char* kApi = "openai-responses";
+constexpr const char* kOpenAiResponses = "openai-responses";
 
 Json text_item(const char* role, const char* type, const std::string& text) {
   return {{"type", "message"},
@@ -14,7 +14,7 @@ Json text_item(const char* role, const char* type, const std::string& text) {
 }
 
 void append_assistant(Json& out, const Message& message) {
-  if (const Json& items = opaque_of(message, kApi, "items"); items.is_array()) {
+  if (const Json& items = opaque_of(message, kOpenAiResponses, "items"); items.is_array()) {
     for (const Json& item : items) out.push_back(item);
     return;
   }
@@ -27,7 +27,7 @@ void append_assistant(Json& out, const Message& message) {
          {"arguments", call.malformed.empty() ? dump_json(call.arguments) : call.malformed}});
 }
 
-void append_user(Json& out, const Message& message) {
+void append_response_user(Json& out, const Message& message) {
   for (const ToolResult& result : message.results)
     out.push_back({{"type", "function_call_output"},
                    {"call_id", result.call_id},
@@ -40,14 +40,14 @@ Json input_json(const ChatRequest& request) {
   Json out = Json::array();
   for (const Message& message : request.messages) {
     if (message.speaker == Speaker::user)
-      append_user(out, message);
+      append_response_user(out, message);
     else
       append_assistant(out, message);
   }
   return out;
 }
 
-Json tools_json(const ChatRequest& request) {
+Json response_tools(const ChatRequest& request) {
   Json out = Json::array();
   for (const ToolSpec& tool : request.tools)
     out.push_back({{"type", "function"},
@@ -58,7 +58,7 @@ Json tools_json(const ChatRequest& request) {
   return out;
 }
 
-Usage usage_of(const Json& usage) {
+Usage response_usage(const Json& usage) {
   Usage out;
   const Json& input = at(usage, "input_tokens_details");
   out.cached = tokens_at(input, "cached_tokens");
@@ -136,7 +136,7 @@ class OpenAiResponses final : public Api {
     Json out{{"model", shape.model}};
     if (std::string system = system_text(request, shape, true); !system.empty())
       out["instructions"] = system;
-    if (!request.tools.empty()) out["tools"] = tools_json(request);
+    if (!request.tools.empty()) out["tools"] = response_tools(request);
     if (forbids_calls(request, shape)) out["tool_choice"] = "none";
     out["input"] = input_json(request);
     out["max_output_tokens"] = output_limit(request, shape);
@@ -174,13 +174,13 @@ class OpenAiResponses final : public Api {
       reply.message.calls.push_back(
           tool_call(text_at(item, "call_id"), text_at(item, "name"), text_at(item, "arguments")));
     }
-    if (!output.empty()) reply.message.opaque = {{"api", kApi}, {"items", output}};
+    if (!output.empty()) reply.message.opaque = {{"api", kOpenAiResponses}, {"items", output}};
     if (reply.stop != Stop::refusal && !reply.message.calls.empty()) reply.stop = Stop::tool;
     if (text_at(response, "status") == "incomplete") {
       std::string reason = text_at(at(response, "incomplete_details"), "reason");
       reply.stop = reason == "content_filter" ? Stop::refusal : Stop::length;
     }
-    reply.usage = usage_of(at(response, "usage"));
+    reply.usage = response_usage(at(response, "usage"));
     return reply;
   }
 };

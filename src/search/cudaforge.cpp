@@ -2,11 +2,6 @@
 #include "search/cudaforge.h"
 
 namespace cutegen::search {
-namespace {
-
-constexpr int kMostUnusable = 3;
-
-}  // namespace
 
 void CudaforgeStrategy::on_source(const Json&, const Candidate& source, const Verdict& verdict) {
   current_ = source.id;

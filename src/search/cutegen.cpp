@@ -8,7 +8,6 @@
 namespace cutegen::search {
 namespace {
 
-constexpr int kMostUnusable = 3;
 constexpr int kDiagnosedFrom = 2;  // a judge diagnoses the failure before this repair
 
 Role role_of(Wanted wanted) {

@@ -106,4 +106,6 @@ bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_ga
 // also what decides.
 double incumbent_ns(const Timing& incumbent, const Timing& now);
 
+inline constexpr int kMostUnusable = 3;  // unusable answers in a row that end a run
+
 }  // namespace cutegen::search

@@ -7,7 +7,6 @@
 namespace cutegen::search {
 namespace {
 
-constexpr int kMostUnusable = 3;
 constexpr double kPlanTemperature = 0.8, kCodeTemperature = 0.1;  // of the paper
 constexpr double kPublishedEpsilon = 0.35, kEpsilon = 0.1;
 constexpr double kNear = 0.5;  // a near miss is at least so near

@@ -18,9 +18,9 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
 }
 
-class Scanner {
+class CutScanner {
  public:
-  Scanner(const std::string& text, size_t body) : text_(text), body_(body) {}
+  CutScanner(const std::string& text, size_t body) : text_(text), body_(body) {}
 
   Cuts scan() {
     for (std::string_view word : kTellTale) out_.plain &= text_.find(word) == std::string::npos;
@@ -201,7 +201,7 @@ class Scanner {
 }  // namespace
 
 Cuts find_cuts(const std::string& text, size_t body) {
-  return Scanner(text, body).scan();
+  return CutScanner(text, body).scan();
 }
 
 }  // namespace cutegen::toolchain

@@ -13,7 +13,7 @@
 namespace cutegen::toolchain {
 namespace {
 
-constexpr size_t kMostDigest = 1490, kMostMessage = 600, kMostLine = 160;
+constexpr size_t kMostOfDigest = 1490, kMostMessage = 600, kMostLine = 160;
 
 struct Diagnostic {
   std::string file;  // empty if the diagnostic has no place
@@ -142,13 +142,13 @@ std::string digest_errors(const std::string& log, const std::string& name,
       errors.push_back(std::move(*d));
     }
   if (errors.empty()) {
-    std::string text = sanitize(trim(log), kMostDigest - name.size() - 40);
+    std::string text = sanitize(trim(log), kMostOfDigest - name.size() - 40);
     return name + ": error: " + (text.empty() ? "the compiler failed without a message" : text);
   }
   std::string out = describe(errors.front(), name, split(source, '\n'));
   if (errors.size() > 1)
     out += fmt::format("and {} more error{}", errors.size() - 1, errors.size() == 2 ? "" : "s");
-  return sanitize(trim(out), kMostDigest);
+  return sanitize(trim(out), kMostOfDigest);
 }
 
 }  // namespace cutegen::toolchain

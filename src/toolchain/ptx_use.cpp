@@ -23,15 +23,15 @@ constexpr int kMostRounds = 64;  // rounds of data flow; loops need several
 
 using Words = std::vector<std::string_view>;
 
-bool name_byte(char c) {
+bool word_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '$' || c == '%' || c == '.';
 }
 
 // Splits PTX into statements. A statement consists of names and the characters [ ] , ( ) = { }.
-class Scanner {
+class UseScanner {
  public:
-  explicit Scanner(std::string_view text) : text_(text) {}
+  explicit UseScanner(std::string_view text) : text_(text) {}
 
   // False at the end. A "{" or "}" that delimits a block is a statement. Skips labels.
   bool next(Words& out) {
@@ -100,8 +100,8 @@ class Scanner {
       ++at_;
       while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
       at_ = std::min(at_ + 1, text_.size());
-    } else if (name_byte(text_[at_])) {
-      while (at_ < text_.size() && name_byte(text_[at_])) ++at_;
+    } else if (word_byte(text_[at_])) {
+      while (at_ < text_.size() && word_byte(text_[at_])) ++at_;
     } else {
       ++at_;
     }
@@ -127,7 +127,7 @@ class Scanner {
   size_t at_ = 0;
 };
 
-struct Variable {
+struct UsedVariable {
   int64_t bytes = 0;
   bool used = false, written = false;
   bool constant = false;  // in constant memory
@@ -167,7 +167,7 @@ bool is_register_type(std::string_view word) {
 class Reader {
  public:
   PtxUse read(std::string_view ptx) {
-    Scanner scanner(ptx);
+    UseScanner scanner(ptx);
     Words words;
     int depth = 0;
     while (scanner.next(words)) {
@@ -183,7 +183,7 @@ class Reader {
         for (std::string_view w : words)
           if (is_unusual(w) && w.size() < 20 && unusual_.size() < kMostReads)
             unusual_.insert(std::string(w));
-      } else if (Scanner::is_header(words)) {
+      } else if (UseScanner::is_header(words)) {
         if (words[0] == ".extern") declare_function(words);
       } else if (std::find(words.begin(), words.end(), ".global") != words.end()) {
         declare(words, false);
@@ -203,7 +203,7 @@ class Reader {
     std::string_view name;
     for (auto w = words.begin(); w != end; ++w) {
       if (is_register_type(*w)) element = element_bytes(*w);
-      if ((*w)[0] != '.' && name_byte((*w)[0])) name = *w;
+      if ((*w)[0] != '.' && word_byte((*w)[0])) name = *w;
     }
     for (auto w = end; w != words.end() && *w != "="; ++w)
       if (number(*w) > 0 && __builtin_mul_overflow(count, number(*w), &count)) count = 0;
@@ -213,7 +213,7 @@ class Reader {
     // If an initial value holds the address of a variable, code can reach that variable through
     // memory.
     for (auto w = end; w != words.end(); ++w)
-      if (name_byte((*w)[0]) && number(*w) == 0 && in_memory_.size() < kMostVariables)
+      if (word_byte((*w)[0]) && number(*w) == 0 && in_memory_.size() < kMostVariables)
         in_memory_.insert(std::string(*w));
   }
 
@@ -223,7 +223,7 @@ class Reader {
     int depth = 0;
     for (auto w = func + 1; w != words.end(); ++w) {
       depth += *w == "(" ? 1 : *w == ")" ? -1 : 0;
-      if (depth == 0 && name_byte((*w)[0]) && (*w)[0] != '.') {
+      if (depth == 0 && word_byte((*w)[0]) && (*w)[0] != '.') {
         external_.insert(std::string(*w));
         return;
       }
@@ -280,7 +280,7 @@ class Reader {
     if (incoming.empty()) return false;
     bool changed = false;
     for (size_t i = first; i < comma; ++i) {
-      if (words[i][0] != '%' && !name_byte(words[i][0])) continue;
+      if (words[i][0] != '%' && !word_byte(words[i][0])) continue;
       auto& marks = marks_[words[i]];
       size_t before = marks.size();
       marks.insert(incoming.begin(), incoming.end());
@@ -341,7 +341,7 @@ class Reader {
     return out;
   }
 
-  std::unordered_map<std::string, Variable> variables_;
+  std::unordered_map<std::string, UsedVariable> variables_;
   std::set<std::string> in_memory_, external_, calls_, unusual_;
   std::vector<Words> body_;
   size_t marks_made_ = 0;

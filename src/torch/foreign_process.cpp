@@ -15,11 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kThreadNames = "cutegen-thread-names.so";
 constexpr auto kStartLimit = std::chrono::seconds(60);
-constexpr int64_t kMostProcesses = 512, kMostCudaProcesses = 1024, kMostCpuSeconds = 24 * 3600;
+constexpr int64_t kMostForeignProcesses = 512, kMostForeignCudaProcesses = 1024,
+                  kMostForeignCpuSeconds = 24 * 3600;
 constexpr int64_t kMostFileBytes = int64_t{4} << 30;
-constexpr size_t kQuoted = 400, kSaid = 800, kMostKept = 16;
+constexpr size_t kSaid = 800, kMostKept = 16;
 constexpr double kLongest = 1e13;  // ns: no call lasts longer
 
 // The last lines that the solution printed.
@@ -93,7 +93,7 @@ std::vector<std::string> environment(const std::string& folder) {
 Result<void> let_cuda_start(const std::string& arch, sandbox::SpawnSpec& spec) {
   CG_TRY(fs::path names, sister_program(kThreadNames));
   spec.limits.memory_bytes = 0;
-  spec.limits.processes = kMostCudaProcesses;
+  spec.limits.processes = kMostForeignCudaProcesses;
   spec.isolation.seccomp = false;
   spec.env.push_back("LD_PRELOAD=" + names.string());
   spec.env.emplace_back("CUDA_CACHE_DISABLE=1");
@@ -126,8 +126,8 @@ Result<void> ForeignProcess::spawn() {
   spec.readable = {python_, fs::path(python_).parent_path().parent_path().string(),
                    script_.parent_path().string()};
   spec.limits.memory_bytes = spec.limits.resident_bytes = options_.memory_bytes;
-  spec.limits.cpu_seconds = kMostCpuSeconds;
-  spec.limits.processes = kMostProcesses;
+  spec.limits.cpu_seconds = kMostForeignCpuSeconds;
+  spec.limits.processes = kMostForeignProcesses;
   spec.limits.file_bytes = kMostFileBytes;
   spec.isolation = kForeignIsolation;
   spec.required = options_.require_sandbox;

@@ -15,11 +15,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "cutegen.foreign.v1";
-constexpr size_t kQuoted = 400;
 
-class Worker final : public ForeignWorker {
+class ForeignProcessWorker final : public ForeignWorker {
  public:
-  Worker(ForeignOptions options, std::string python, fs::path script)
+  ForeignProcessWorker(ForeignOptions options, std::string python, fs::path script)
       : options_(std::move(options)), process_(options_, std::move(python), std::move(script)) {}
 
   Result<void> start(const Context& ctx) {
@@ -145,7 +144,8 @@ Result<std::unique_ptr<ForeignWorker>> ForeignWorker::open(const Context& ctx,
                                                            ForeignOptions options) {
   CG_TRY(std::string python, find_interpreter(options.python));
   CG_TRY(fs::path script, find_worker(options.script));
-  auto worker = std::make_unique<Worker>(std::move(options), std::move(python), std::move(script));
+  auto worker = std::make_unique<ForeignProcessWorker>(std::move(options), std::move(python),
+                                                       std::move(script));
   CG_CHECK(worker->start(ctx));
   return std::unique_ptr<ForeignWorker>(std::move(worker));
 }

@@ -14,8 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kQuoted = 400;
-
 std::string choose_python(const std::string& asked) {
   if (!asked.empty()) return asked;
   if (const char* env = std::getenv("CUTEGEN_PYTHON"); env && *env) return env;

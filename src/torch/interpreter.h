@@ -20,4 +20,8 @@ Result<std::filesystem::path> find_worker(const std::filesystem::path& asked);
 // The last line that is not blank, with bounded length.
 std::string last_line(const std::string& text);
 
+inline constexpr size_t kQuoted = 400;  // bytes of a process's message that are shown
+
+inline constexpr const char* kThreadNames = "cutegen-thread-names.so";
+
 }  // namespace cutegen::torch

@@ -24,18 +24,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kMostProcesses = 256, kMostCudaProcesses = 1024;
-constexpr const char* kThreadNames = "cutegen-thread-names.so";
 const sandbox::Isolation kIsolation{.namespaces = true, .no_network = true, .seccomp = true};
 constexpr int64_t kMostCpuSeconds = int64_t{24} * 3600;
-constexpr size_t kQuoted = 400;
 constexpr int kSlot = 4;  // the descriptor of the GPU's lock in the child
 
-class Worker final : public TorchWorker {
+class ProcessWorker final : public TorchWorker {
  public:
-  Worker(TorchWorkerOptions options, std::string python, fs::path script)
+  ProcessWorker(TorchWorkerOptions options, std::string python, fs::path script)
       : options_(std::move(options)), python_(std::move(python)), script_(std::move(script)) {}
 
-  ~Worker() override { stop(); }
+  ~ProcessWorker() override { stop(); }
   Result<void> start(const Context& ctx);
   Result<Task> describe(const Context& ctx, const fs::path& file,
                         const DescribeOptions& options) override;
@@ -139,7 +137,7 @@ class Worker final : public TorchWorker {
 };
 
 // `folder` stays visible to the child, because a task file may import its neighbours.
-Result<void> Worker::spawn_child(const std::string& folder) {
+Result<void> ProcessWorker::spawn_child(const std::string& folder) {
   CG_TRY(auto ends, wire::Channel::make_pair());
   sandbox::SpawnSpec spec;
   spec.argv = {python_, "-s", script_.string()};
@@ -166,7 +164,7 @@ Result<void> Worker::spawn_child(const std::string& folder) {
 
 // When it starts, the driver reserves far more addresses than there is memory, names its threads
 // and creates a socket. The child therefore installs the filter later (hello).
-Result<void> Worker::let_cuda_start(sandbox::SpawnSpec& spec) const {
+Result<void> ProcessWorker::let_cuda_start(sandbox::SpawnSpec& spec) const {
   CG_TRY(fs::path names, sister_program(kThreadNames));
   spec.limits.memory_bytes = 0;
   spec.limits.processes = kMostCudaProcesses;
@@ -185,7 +183,7 @@ Result<void> Worker::let_cuda_start(sandbox::SpawnSpec& spec) const {
 }
 
 // Notes what the worker reported about its filter before it saw a task.
-Result<void> Worker::note_lock(const Json& hello) {
+Result<void> ProcessWorker::note_lock(const Json& hello) {
   ObjectReader r(hello, "hello#");
   CG_TRY(std::string missing, r.string_or("missing", ""));
   grade_.held["seccomp"] = missing.empty();
@@ -200,7 +198,7 @@ Result<void> Worker::note_lock(const Json& hello) {
                                        : "allow seccomp, or run without --require-sandbox");
 }
 
-Result<void> Worker::start(const Context& ctx) {
+Result<void> ProcessWorker::start(const Context& ctx) {
   CG_CHECK(spawn_child(folder_));
   Json hello{{"schema", kTorchSchema}, {"type", "hello"}};
   if (!options_.device.empty()) {
@@ -236,8 +234,9 @@ Result<void> Worker::start(const Context& ctx) {
 
 // Sends one request. Kills a worker that hangs or dies; the next call starts another. Repeats once
 // after a death, which the machine may have caused; a hang has used the whole time limit.
-Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const std::string& file,
-                                 int attempts, std::span<const int> descriptors) {
+Result<wire::Frame> ProcessWorker::call(const Context& ctx, const Json& request,
+                                        const std::string& file, int attempts,
+                                        std::span<const int> descriptors) {
   for (int attempt = 1;; ++attempt) {
     CG_CHECK(ctx.check("waiting for the torch worker"));
     if (!channel_) CG_CHECK(start(ctx));
@@ -267,7 +266,7 @@ Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const 
 }
 
 // The mount view hides /tmp. A file there that imports its neighbours needs a child that sees them.
-void Worker::show_neighbours(const fs::path& file, const std::string& source) {
+void ProcessWorker::show_neighbours(const fs::path& file, const std::string& source) {
   std::string folder = fs::absolute(file).parent_path().string();
   if (folder == folder_ || !folder.starts_with("/tmp") || !imports_neighbour(source, folder))
     return;
@@ -275,8 +274,8 @@ void Worker::show_neighbours(const fs::path& file, const std::string& source) {
   folder_ = folder;
 }
 
-Result<Task> Worker::describe(const Context& ctx, const fs::path& file,
-                              const DescribeOptions& options) {
+Result<Task> ProcessWorker::describe(const Context& ctx, const fs::path& file,
+                                     const DescribeOptions& options) {
   CG_TRY(TaskFiles files, read_task_files(file));
   show_neighbours(files.file, files.source);
   std::string folder = fs::absolute(files.file).parent_path().string();
@@ -291,14 +290,15 @@ Result<Task> Worker::describe(const Context& ctx, const fs::path& file,
   return task;
 }
 
-Result<TensorSet> Worker::make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
-                                   const std::string& family, uint64_t seed) {
+Result<TensorSet> ProcessWorker::make_set(const Context& ctx, const Task& task,
+                                          const ShapeCase& shape, const std::string& family,
+                                          uint64_t seed) {
   CG_TRY(wire::Frame reply, call(ctx, set_request(task, shape, family, seed), task.file));
   return take_set(std::move(reply), task, shape, family);
 }
 
-Result<TensorSet> Worker::take_set(wire::Frame reply, const Task& task, const ShapeCase& shape,
-                                   const std::string& family) {
+Result<TensorSet> ProcessWorker::take_set(wire::Frame reply, const Task& task,
+                                          const ShapeCase& shape, const std::string& family) {
   if (reply.fds.size() != 1)
     return world_error("the torch worker answered without the memory of a set");
   CG_TRY(TensorSet set, set_from_json(reply.body, task, shape));
@@ -308,23 +308,25 @@ Result<TensorSet> Worker::take_set(wire::Frame reply, const Task& task, const Sh
   return set;
 }
 
-Result<Excerpt> Worker::plan_excerpt(const Context& ctx, const Task& task) {
+Result<Excerpt> ProcessWorker::plan_excerpt(const Context& ctx, const Task& task) {
   show_neighbours(task.file, task.source);
   CG_TRY(wire::Frame reply, call(ctx, plan_excerpt_request(task), task.file));
   return excerpt_from_json(reply.body, task);
 }
 
-Result<TensorSet> Worker::make_excerpt(const Context& ctx, const Task& task, const Excerpt& excerpt,
-                                       const std::string& family, uint64_t seed) {
+Result<TensorSet> ProcessWorker::make_excerpt(const Context& ctx, const Task& task,
+                                              const Excerpt& excerpt, const std::string& family,
+                                              uint64_t seed) {
   CG_TRY(wire::Frame reply, call(ctx, excerpt_request(task, excerpt, family, seed), task.file));
   return take_set(std::move(reply), task, excerpt.shape, family);
 }
 
 // A worker that dies loses the memory, so no request is repeated.
-Result<std::vector<std::string>> Worker::fill(const Context& ctx, const Task& task,
-                                              const ShapeCase& shape, const std::string& family,
-                                              uint64_t seed, const std::vector<GpuMemory>& memory,
-                                              const std::vector<GpuTensor>& slots) {
+Result<std::vector<std::string>> ProcessWorker::fill(const Context& ctx, const Task& task,
+                                                     const ShapeCase& shape,
+                                                     const std::string& family, uint64_t seed,
+                                                     const std::vector<GpuMemory>& memory,
+                                                     const std::vector<GpuTensor>& slots) {
   if (options_.device.empty()) return world_error("this torch worker has no GPU");
   show_neighbours(task.file, task.source);
   CG_CHECK(hand_over(ctx, task, memory));
@@ -337,8 +339,8 @@ Result<std::vector<std::string>> Worker::fill(const Context& ctx, const Task& ta
 }
 
 // Sends several requests, because a frame carries few descriptors.
-Result<void> Worker::hand_over(const Context& ctx, const Task& task,
-                               const std::vector<GpuMemory>& memory) {
+Result<void> ProcessWorker::hand_over(const Context& ctx, const Task& task,
+                                      const std::vector<GpuMemory>& memory) {
   for (size_t at = 0; at < memory.size(); at += wire::kMaxFds) {
     Json sizes = Json::array();
     std::vector<int> descriptors;
@@ -368,7 +370,8 @@ Result<TensorSet> TorchWorker::make_excerpt(const Context&, const Task&, const E
 Result<std::unique_ptr<TorchWorker>> TorchWorker::open(TorchWorkerOptions options) {
   CG_TRY(std::string python, find_interpreter(options.python));
   CG_TRY(fs::path script, find_worker(options.script));
-  auto worker = std::make_unique<Worker>(std::move(options), std::move(python), std::move(script));
+  auto worker =
+      std::make_unique<ProcessWorker>(std::move(options), std::move(python), std::move(script));
   CG_CHECK(worker->start(Context()));
   return std::unique_ptr<TorchWorker>(std::move(worker));
 }

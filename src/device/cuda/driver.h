@@ -173,4 +173,6 @@ struct Opened {
 };
 Opened open_library(const std::string& name);
 
+inline constexpr int kDynamicShared = 8;  // attribute of a function
+
 }  // namespace cutegen::device::cuda

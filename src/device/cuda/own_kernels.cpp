@@ -10,7 +10,6 @@ namespace cutegen::device::cuda {
 namespace {
 
 constexpr size_t kLeastFlush = size_t{128} << 20;
-constexpr int kDynamicShared = 8;  // attribute of a function
 
 // gate: holds back everything queued behind it until a word of pinned memory is `gate_value`.
 //   It is a kernel, because a stream's own wait yields the GPU to other processes for milliseconds.

@@ -13,11 +13,11 @@
 namespace cutegen::device::cuda {
 namespace {
 
-constexpr int kDynamicShared = 8, kNonPortableCluster = 14;  // attributes of a function
+constexpr int kNonPortableCluster = 14;                      // attributes of a function
 constexpr int kCooperative = 2, kCluster = 4, kOverlap = 6;  // attributes of a launch
 constexpr int64_t kPlainShared = 48 << 10, kPortableCluster = 8;
 // Polls without sleep at first, because the host may sleep for longer than asked.
-constexpr auto kSpin = std::chrono::milliseconds(2);
+constexpr auto kQueueSpin = std::chrono::milliseconds(2);
 
 // Describes the kernel's fault in the simulator's words. Empty if a kernel cannot cause the status.
 std::string fault_of(Status status) {
@@ -86,7 +86,7 @@ Result<Status> StepQueue::wait(const Context& ctx, Nanoseconds limit) {
       lost_ = true;
       CG_CHECK(ctx.check("waiting for the GPU"));
     }
-    if (waited > kSpin) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (waited > kQueueSpin) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 

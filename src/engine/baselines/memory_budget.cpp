@@ -6,7 +6,7 @@
 namespace cutegen::engine {
 namespace {
 
-constexpr auto kLook = std::chrono::milliseconds(20);  // how often the Context is checked
+constexpr auto kBudgetLook = std::chrono::milliseconds(20);  // how often the Context is checked
 
 }  // namespace
 
@@ -15,7 +15,7 @@ Result<MemoryBudget::Claim> MemoryBudget::claim(const Context& ctx, int64_t byte
   std::unique_lock hold(lock_);
   urgent_ += urgent ? 1 : 0;
   auto free = [&] { return used_ + bytes <= total_ && (urgent || urgent_ == 0); };
-  while (!free() && !ctx.done()) wake_.wait_for(hold, kLook);
+  while (!free() && !ctx.done()) wake_.wait_for(hold, kBudgetLook);
   urgent_ -= urgent ? 1 : 0;
   if (!free()) {
     wake_.notify_all();

@@ -11,7 +11,7 @@ namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kMostText = size_t{4} << 20;
+constexpr size_t kMostHandoutText = size_t{4} << 20;
 
 Result<void> check_folder(const fs::path& folder) {
   std::error_code error;
@@ -39,13 +39,13 @@ std::vector<const RunStep*> chosen(const RunView& view, size_t most) {
 }
 
 Result<void> copy_into(const fs::path& file, const fs::path& folder) {
-  CG_TRY(std::string text, read_file(file, kMostText));
+  CG_TRY(std::string text, read_file(file, kMostHandoutText));
   return write_file(folder / file.filename(), text);
 }
 
 // Writes the Python file of the task, which must be the one that the run began with.
 Result<void> write_module(const RunView& view, const fs::path& file, const fs::path& folder) {
-  auto text = read_file(file, kMostText);
+  auto text = read_file(file, kMostHandoutText);
   if (!text || *text != view.task->task.source)
     return user_error(text ? "the task file has changed since the run began"
                            : "the task file does not exist any more: " + text.error().message,

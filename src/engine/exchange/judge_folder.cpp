@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "cutegen.entry.v1";
-constexpr size_t kMostEntries = 100'000;
+constexpr size_t kMostFolderEntries = 100'000;
 
 // An entry of the folder. A verdict counts again only for an entry with the same `key`.
 struct Entry {
@@ -57,7 +57,7 @@ Result<std::vector<std::string>> names_in(const fs::path& folder) {
     const std::string name = at->path().filename();
     if (name.starts_with(".") || !at->is_directory()) continue;
     out.push_back(name);
-    if (out.size() > kMostEntries)
+    if (out.size() > kMostFolderEntries)
       return user_error("the folder has too many entries", folder.string(), "split the folder");
   }
   if (error)

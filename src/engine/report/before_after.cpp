@@ -74,11 +74,11 @@ std::optional<double> counted_bytes(const Profile& profile) {
   return profile.kernels.empty() ? std::nullopt : std::optional(sum);
 }
 
-std::string size_text(double bytes) {
+}  // namespace
+
+std::string bytes_text(double bytes) {
   return human(Bytes{static_cast<int64_t>(bytes)});
 }
-
-}  // namespace
 
 OperatorCost cost_of(const Graph& graph) {
   OperatorCost out;
@@ -116,10 +116,10 @@ std::optional<BeforeAfter> before_after(const RunView& view) {
 
 std::string to_text(const BeforeAfter& s) {
   std::string out = fmt::format("launches {} -> {}; memory traffic {} (modelled)",
-                                s.launches_before, s.launches_after, size_text(s.bytes_before));
-  out += s.bytes_after ? fmt::format(" -> {} ({})", size_text(*s.bytes_after), to_string(s.after))
+                                s.launches_before, s.launches_after, bytes_text(s.bytes_before));
+  out += s.bytes_after ? fmt::format(" -> {} ({})", bytes_text(*s.bytes_after), to_string(s.after))
                        : std::string(" -> not counted");
-  return out + ", least " + size_text(s.bytes_least);
+  return out + ", least " + bytes_text(s.bytes_least);
 }
 
 Json to_json(const BeforeAfter& s) {

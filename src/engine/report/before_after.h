@@ -30,4 +30,6 @@ OperatorCost cost_of(const Graph& graph);
 std::string to_text(const BeforeAfter& saved);
 Json to_json(const BeforeAfter& saved);
 
+std::string bytes_text(double bytes);  // "1.20 GB"
+
 }  // namespace cutegen::engine

@@ -3,16 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "engine/report/text_lines.h"
 #include "search/structure.h"
 
 namespace cutegen::engine {
-namespace {
-
-std::string counted(int64_t n, const char* what) {
-  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-}
-
-}  // namespace
 
 std::string model_cost_text(const RunView& view) {
   const ModelCost& m = view.models;

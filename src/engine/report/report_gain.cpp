@@ -15,10 +15,6 @@
 namespace cutegen::engine {
 namespace {
 
-std::string size_text(double bytes) {
-  return human(Bytes{static_cast<int64_t>(bytes)});
-}
-
 std::string saved_share(double before, double after) {
   if (before <= 0) return {};
   return fmt::format(", {:.0f}% {}", 100 * std::abs(1 - after / before),
@@ -29,13 +25,13 @@ void add_traffic(Entries& e, const BeforeAfter& s) {
   e.add("launches", fmt::format("{} before (modelled: one launch for each operator), {} after{}",
                                 counted(s.launches_before, "operator"), s.launches_after,
                                 saved_share(double(s.launches_before), double(s.launches_after))));
-  std::string bytes = size_text(s.bytes_before) + " before (modelled: each operator reads and " +
+  std::string bytes = bytes_text(s.bytes_before) + " before (modelled: each operator reads and " +
                       "writes its tensors once)";
   bytes += s.bytes_after
-               ? fmt::format(", {} after ({}){}", size_text(*s.bytes_after), to_string(s.after),
+               ? fmt::format(", {} after ({}){}", bytes_text(*s.bytes_after), to_string(s.after),
                              saved_share(s.bytes_before, *s.bytes_after))
                : std::string(", after: not counted (there is no profile)");
-  e.add("memory traffic", bytes + "; the least is " + size_text(s.bytes_least));
+  e.add("memory traffic", bytes + "; the least is " + bytes_text(s.bytes_least));
 }
 
 void add_accuracy(Entries& e, const RunStep& best) {

@@ -13,7 +13,7 @@
 namespace cutegen::engine {
 namespace {
 
-constexpr double kLeft = 92, kRight = 744, kTop = 14, kBottom = 250;
+constexpr double kPlotLeft = 92, kPlotRight = 744, kPlotTop = 14, kPlotBottom = 250;
 
 struct Point {
   bool before = false;             // the starting point; else the best program
@@ -55,8 +55,12 @@ std::optional<Point> before_of(const RunView& view, const RunStep& best, const B
 // Both axes are logarithmic and span whole decades.
 struct Axes {
   double x0 = 0, x1 = 1, y0 = 0, y1 = 1;
-  double x(double v) const { return kLeft + (kRight - kLeft) * (std::log10(v) - x0) / (x1 - x0); }
-  double y(double v) const { return kBottom - (kBottom - kTop) * (std::log10(v) - y0) / (y1 - y0); }
+  double x(double v) const {
+    return kPlotLeft + (kPlotRight - kPlotLeft) * (std::log10(v) - x0) / (x1 - x0);
+  }
+  double y(double v) const {
+    return kPlotBottom - (kPlotBottom - kPlotTop) * (std::log10(v) - y0) / (y1 - y0);
+  }
 };
 
 Axes axes_of(const std::vector<Point>& points, double knee, double peak) {
@@ -81,14 +85,14 @@ std::string grid(const Axes& a) {
     out += fmt::format(
         "<line class=\"axis\" x1=\"{0:.0f}\" x2=\"{1:.0f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>"
         "<text x=\"{3:.0f}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
-        kLeft, kRight, a.y(v), kLeft - 8, a.y(v) + 4, rate_text(v));
+        kPlotLeft, kPlotRight, a.y(v), kPlotLeft - 8, a.y(v) + 4, rate_text(v));
   }
   for (int d = int(a.x0); d <= int(a.x1); ++d)
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{:g}</text>\n",
-                       a.x(std::pow(10.0, d)), kBottom + 18, std::pow(10.0, d));
+                       a.x(std::pow(10.0, d)), kPlotBottom + 18, std::pow(10.0, d));
   return out +
          fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">FLOP per byte</text>\n",
-                     kRight, kBottom + 34);
+                     kPlotRight, kPlotBottom + 34);
 }
 
 // Draws the slope of the memory bandwidth up to the knee, then the peak of the arithmetic.
@@ -121,7 +125,7 @@ RooflineChart roofline_chart(const RunView& view) {
   const Axes axes = axes_of(points, knee, peak->second);
   RooflineChart out;
   out.svg = fmt::format("<svg viewBox=\"0 0 760 {:.0f}\" role=\"img\" aria-label=\"roofline\">\n",
-                        kBottom + 40) +
+                        kPlotBottom + 40) +
             grid(axes) + roof(axes, knee, peak->second);
   for (const Point& p : points)
     out.svg += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5.5\"/>\n",

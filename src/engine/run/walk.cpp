@@ -8,7 +8,7 @@
 namespace cutegen::engine {
 namespace {
 
-constexpr size_t kShown = 300;  // bytes of an action in a message
+constexpr size_t kShownAction = 300;  // bytes of an action in a message
 
 bool records_action(EventType type) {
   return type == EventType::asked || type == EventType::evaluation_started ||
@@ -29,7 +29,7 @@ Json decision_of(EventType type, Json data) {
 }
 
 std::string shorten(std::string text) {
-  if (text.size() > kShown) text = text.substr(0, kShown) + "...";
+  if (text.size() > kShownAction) text = text.substr(0, kShownAction) + "...";
   return text;
 }
 

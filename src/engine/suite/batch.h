@@ -67,4 +67,6 @@ Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& sto
 // The exit code of several rows: 0 if one is correct, else what they have in common.
 int exit_code(const std::vector<const RunRow*>& rows);
 
+inline constexpr size_t kMostState = size_t{256} << 20;  // of bench.json and compare.json
+
 }  // namespace cutegen::engine

@@ -13,8 +13,6 @@ namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kMostState = size_t{256} << 20;
-
 class Bench final : private BatchObserver {
  public:
   Bench(const BenchSettings& settings, BenchObserver& observer)

@@ -13,7 +13,7 @@
 namespace cutegen::engine {
 namespace {
 
-constexpr const char* kSchema = "cutegen.bench.v1";
+constexpr const char* kBenchSchema = "cutegen.bench.v1";
 
 std::map<RowStatus, int64_t> counts_of(const std::vector<BenchRow>& rows) {
   std::map<RowStatus, int64_t> out;
@@ -145,7 +145,7 @@ Json bench_json(const BenchSettings& settings, const BenchReport& report) {
                        {"floor_ratio_geomean", optional_json(c.floor_ratio)}});
   auto counted = counts_of(report.rows);
   for (RowStatus status : kRowStatuses) counts[to_string(status)] = counted[status];
-  return {{"schema", kSchema},
+  return {{"schema", kBenchSchema},
           {"settings", bench_settings_json(settings)},
           {"out", settings.out.string()},
           {"jobs", settings.jobs},
@@ -160,7 +160,7 @@ Json bench_json(const BenchSettings& settings, const BenchReport& report) {
 Result<std::vector<BenchRow>> bench_rows_from(const Json& document) {
   ObjectReader r(document, "bench.json#");
   CG_TRY(std::string schema, r.string("schema"));
-  if (schema != kSchema)
+  if (schema != kBenchSchema)
     return user_error("the bench was written by another version (" + sanitize(schema, 60) + ")",
                       "bench.json", "start the bench again without --resume");
   CG_TRY(Json tasks, r.array("tasks"));

@@ -18,7 +18,6 @@ namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kMostState = size_t{256} << 20;
 constexpr size_t kMostCells = 10'000;
 constexpr const char* kClimb = "climb";
 

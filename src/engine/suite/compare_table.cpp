@@ -36,7 +36,7 @@ void fields(Fields& v, CompareCell& c) {
 
 namespace {
 
-constexpr const char* kSchema = "cutegen.compare.v1";
+constexpr const char* kCompareSchema = "cutegen.compare.v1";
 
 // Lists each name once, in the order of the cells.
 template <class Get>
@@ -257,7 +257,7 @@ Json compare_json(const CompareSettings& settings, const Comparison& comparison)
                        {"correct", p.correct},
                        {"floor_ratio_geomean", optional_json(p.floor_ratio)}});
   }
-  return {{"schema", kSchema},
+  return {{"schema", kCompareSchema},
           {"settings", compare_settings_json(settings)},
           {"began", comparison.began},
           {"out", settings.out.string()},
@@ -272,7 +272,7 @@ Json compare_json(const CompareSettings& settings, const Comparison& comparison)
 Result<Comparison> comparison_from(const Json& document) {
   ObjectReader r(document, "compare.json#");
   CG_TRY(std::string schema, r.string("schema"));
-  if (schema != kSchema)
+  if (schema != kCompareSchema)
     return user_error(
         "the comparison was written by another version (" + sanitize(schema, 60) + ")",
         "compare.json", "choose another --out");

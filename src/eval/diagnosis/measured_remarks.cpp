@@ -46,9 +46,9 @@ constexpr Stall kStalls[] = {
     {"sleeping", "nanosleep", "shorter sleeps"},
 };
 
-class Remarks {
+class MeasuredRemarks {
  public:
-  explicit Remarks(const KernelProfile& kernel) : k_(kernel) {}
+  explicit MeasuredRemarks(const KernelProfile& kernel) : k_(kernel) {}
 
   std::vector<ProfileRemark> make() {
     stalls();
@@ -148,7 +148,7 @@ class Remarks {
 }  // namespace
 
 void remark_on_measured(KernelProfile& kernel) {
-  auto remarks = Remarks(kernel).make();
+  auto remarks = MeasuredRemarks(kernel).make();
   kernel.remarks.insert(kernel.remarks.begin(), remarks.begin(), remarks.end());
 }
 

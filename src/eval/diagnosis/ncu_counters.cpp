@@ -69,24 +69,24 @@ constexpr Known kKnown[] = {
     {"smsp__average_warp_latency_per_inst_issued.ratio", "warp_cycles_per_instruction"},
 };
 
-constexpr const char* kStalls[] = {"barrier",
-                                   "branch_resolving",
-                                   "dispatch_stall",
-                                   "drain",
-                                   "gmma",
-                                   "imc_miss",
-                                   "lg_throttle",
-                                   "long_scoreboard",
-                                   "math_pipe_throttle",
-                                   "membar",
-                                   "mio_throttle",
-                                   "no_instruction",
-                                   "not_selected",
-                                   "selected",
-                                   "short_scoreboard",
-                                   "sleeping",
-                                   "tex_throttle",
-                                   "wait"};
+constexpr const char* kStallNames[] = {"barrier",
+                                       "branch_resolving",
+                                       "dispatch_stall",
+                                       "drain",
+                                       "gmma",
+                                       "imc_miss",
+                                       "lg_throttle",
+                                       "long_scoreboard",
+                                       "math_pipe_throttle",
+                                       "membar",
+                                       "mio_throttle",
+                                       "no_instruction",
+                                       "not_selected",
+                                       "selected",
+                                       "short_scoreboard",
+                                       "sleeping",
+                                       "tex_throttle",
+                                       "wait"};
 
 std::string stall_metric(const std::string& stall) {
   return "smsp__average_warps_issue_stalled_" + stall + "_per_issue_active.ratio";
@@ -95,11 +95,11 @@ std::string stall_metric(const std::string& stall) {
 // Adds each stall's share of the time between two instructions of a warp, in percent.
 void add_stalls(const toolchain::NcuKernel& kernel, KernelProfile& out) {
   double all = 0;
-  for (const char* stall : kStalls)
+  for (const char* stall : kStallNames)
     if (auto at = kernel.metrics.find(stall_metric(stall)); at != kernel.metrics.end())
       all += std::max(0.0, at->second.value);
   if (all <= 0) return;
-  for (const char* stall : kStalls)
+  for (const char* stall : kStallNames)
     if (auto at = kernel.metrics.find(stall_metric(stall)); at != kernel.metrics.end())
       out.counters[std::string("stall_pct.") + stall] = 100 * std::max(0.0, at->second.value) / all;
 }
@@ -120,7 +120,7 @@ std::string limiter_of(const KernelProfile& k) {
 std::vector<std::string> ncu_metrics() {
   std::vector<std::string> out;
   for (const Known& k : kKnown) out.emplace_back(k.metric);
-  for (const char* stall : kStalls) out.push_back(stall_metric(stall));
+  for (const char* stall : kStallNames) out.push_back(stall_metric(stall));
   return out;
 }
 

@@ -41,10 +41,10 @@ Given given_of(const OfficialRun& run, const Task& task, const ShapeCase& shape)
   return out;
 }
 
-class Judge {
+class AccuracyJudge {
  public:
-  Judge(const Context& ctx, const BaselineSets& sets, torch::TorchWorker& worker, const Task& task,
-        const ShapeCase& shape)
+  AccuracyJudge(const Context& ctx, const BaselineSets& sets, torch::TorchWorker& worker,
+                const Task& task, const ShapeCase& shape)
       : ctx_(ctx), sets_(sets), worker_(worker), task_(task), shape_(shape) {}
 
   // Judges one set. False if the baseline raised an exception: other sets would add nothing.
@@ -115,7 +115,7 @@ Result<std::vector<BaselineAccuracy>> judge_baselines(
     out.back().why = sets.missing;
   }
   if (!sets.missing.empty()) return out;
-  Judge judge(ctx, sets, worker, task, shape);
+  AccuracyJudge judge(ctx, sets, worker, task, shape);
   std::vector<char> going(wanted.size(), true);
   // In reverse, so that the module keeps the first family's values (its own inputs) for timing.
   for (auto family = sets.families.rbegin(); family != sets.families.rend(); ++family) {

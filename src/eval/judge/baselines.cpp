@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "core/weighted.h"
 #include "eval/diagnosis/statistics.h"
+#include "eval/judge/turns.h"
 
 namespace cutegen::eval {
 namespace {
@@ -20,10 +21,6 @@ constexpr double kWanted = 0.15e9;                 // ns of runs to aim at, with
 constexpr double kWide = 0.05;  // times more runs if half the relative interval is wider
 constexpr auto kTimeLimit = std::chrono::seconds(60);
 constexpr auto kCloseLimit = std::chrono::seconds(20);
-
-std::string name_of(const torch::BaselineWanted& wanted) {
-  return wanted.target.empty() ? wanted.kind : wanted.target;
-}
 
 class Timer {
  public:

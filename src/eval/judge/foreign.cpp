@@ -23,7 +23,6 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr size_t kMostDetail = 1500;
 constexpr const char* kNeverCertified =
     "foreign: never certified, since it runs host code in the process that times it";
 
@@ -53,10 +52,11 @@ torch::ForeignTensors tensors_in(const Arena& arena, const Task& task, const Sha
   return out;
 }
 
-class Judge {
+class ForeignJudge {
  public:
-  Judge(const Context& ctx, const Services& services, const Task& task,
-        const ForeignRequest& request, const ForeignOpeners& openers, const Progress& progress)
+  ForeignJudge(const Context& ctx, const Services& services, const Task& task,
+               const ForeignRequest& request, const ForeignOpeners& openers,
+               const Progress& progress)
       : ctx_(ctx),
         services_(services),
         task_(task),
@@ -391,11 +391,11 @@ RungEnd end_of(const torch::ForeignReply& reply, const std::string& shape) {
 Result<Verdict> judge_foreign(const Context& ctx, const Services& services, const Task& task,
                               const ForeignRequest& request, const ForeignOpeners& openers,
                               const Progress& progress) {
-  CG_TRY(Verdict verdict, Judge(ctx, services, task, request, openers, progress).run());
+  CG_TRY(Verdict verdict, ForeignJudge(ctx, services, task, request, openers, progress).run());
   if (!services.on_gpu() || !faulted(verdict)) return verdict;
   // Another process on the GPU may have caused a single fault.
   progress("it faulted: judging it once more");
-  CG_TRY(Verdict again, Judge(ctx, services, task, request, openers, progress).run());
+  CG_TRY(Verdict again, ForeignJudge(ctx, services, task, request, openers, progress).run());
   add_once(again.marks, "judged twice: a fault of the GPU ended the first attempt (" +
                             verdict.feedback.headline + ")");
   return again;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kBaseline = kEager;
 constexpr int kWarmUp = 3, kBaselineRuns = 2, kControls = 9;
-constexpr size_t kLeastRounds = 9, kMostRounds = 30, kEveryOpen = 3;
+constexpr size_t kLeastForeignRounds = 9, kMostForeignRounds = 30, kEveryOpen = 3;
 constexpr auto kEnoughTime = std::chrono::seconds(20);
 constexpr double kPrecise = 0.01;                         // half the confidence interval, relative
 constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // permitted difference of the clocks
@@ -40,10 +40,10 @@ double median(const std::vector<double>& samples) {
   return samples.empty() ? 0 : median_of(samples).value;
 }
 
-class Timer {
+class ForeignTimer {
  public:
-  Timer(const Context& ctx, const Services& services, const Task& task, ForeignOfficial& official,
-        const ForeignControls& controls, const Progress& progress)
+  ForeignTimer(const Context& ctx, const Services& services, const Task& task,
+               ForeignOfficial& official, const ForeignControls& controls, const Progress& progress)
       : ctx_(ctx),
         services_(services),
         task_(task),
@@ -112,8 +112,8 @@ class Timer {
   }
 
   bool enough(size_t rounds, Nanoseconds spent) {
-    if (rounds < kLeastRounds) return false;
-    if (rounds >= kMostRounds || spent > kEnoughTime) return true;
+    if (rounds < kLeastForeignRounds) return false;
+    if (rounds >= kMostForeignRounds || spent > kEnoughTime) return true;
     const ForeignSeries& s = times_.queued;
     return precise(s) && check_foreign_clock(times_, s).agrees;
   }
@@ -345,7 +345,7 @@ Result<std::vector<double>> control_calls(const Context& ctx, const Services& se
 Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services, const Task& task,
                                    ForeignOfficial& official, const ForeignControls& controls,
                                    const BesideSource& open_baseline, const Progress& progress) {
-  return Timer(ctx, services, task, official, controls, progress).run(open_baseline);
+  return ForeignTimer(ctx, services, task, official, controls, progress).run(open_baseline);
 }
 
 }  // namespace cutegen::eval

@@ -25,7 +25,6 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr size_t kMostDetail = 1500;
 constexpr Rung kRungs[] = {Rung::lint,        Rung::compile, Rung::audit,  Rung::load,
                            Rung::correctness, Rung::timing,  Rung::profile};
 

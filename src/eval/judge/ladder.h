@@ -20,4 +20,6 @@ Verdict begin_verdict(const Services& services, const Task& task, std::string pr
 // One grade for several processes: the protection that all of them had.
 SandboxGrade weakest(const std::vector<sandbox::Grade>& grades);
 
+inline constexpr size_t kMostDetail = 1500;  // bytes of a rung's detail that a verdict keeps
+
 }  // namespace cutegen::eval

@@ -15,9 +15,9 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr auto kWorkerLimit = std::chrono::seconds(120);  // for one set of the largest tasks
-constexpr auto kGpuLimit = std::chrono::seconds(10);      // for one launch
-constexpr auto kRunLimit = std::chrono::seconds(120);
+constexpr auto kWorkerLimit = std::chrono::seconds(120);         // for one set of the largest tasks
+constexpr auto kOfficialLaunchLimit = std::chrono::seconds(10);  // for one launch
+constexpr auto kOfficialCheckLimit = std::chrono::seconds(120);
 constexpr int64_t kRunSpare = int64_t{4} << 30;  // memory of a run besides the task's tensors
 constexpr double kShare = 0.6;  // of GPU memory, for the sets that all evaluators keep
 
@@ -37,9 +37,9 @@ int64_t tensor_bytes(const Task& task, const ShapeCase& shape) {
   return bytes;
 }
 
-class Checker {
+class OfficialChecker {
  public:
-  Checker(const Evaluation& e, const PreparedShape& shape, CorrectnessRecord& record)
+  OfficialChecker(const Evaluation& e, const PreparedShape& shape, CorrectnessRecord& record)
       : e_(e), shape_(shape), record_(record) {}
 
   Result<RungEnd> run(const OfficialSetPtr& set, const OfficialRunOptions& options) {
@@ -70,8 +70,8 @@ class Checker {
     RunRequest request;
     request.shared = memory.buffers();
     request.steps = shape_.all_steps();
-    request.settings.limit = kGpuLimit;
-    request.limit = kRunLimit;
+    request.settings.limit = kOfficialLaunchLimit;
+    request.limit = kOfficialCheckLimit;
     return e_.services.runner->run(e_.ctx, request);
   }
 
@@ -213,7 +213,7 @@ Result<RungEnd> check_large(const Evaluation& e, const PreparedShape& shape,
     return rung_passed();
   }
   const auto begin = Clock::now();
-  Checker checker(e, shape, record);
+  OfficialChecker checker(e, shape, record);
   OfficialRunOptions options;
   options.at_the_end = std::random_device()() % 2 != 0;
   for (const std::string& family :

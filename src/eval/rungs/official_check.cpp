@@ -110,7 +110,7 @@ Compared compare(const OfficialMemory::Output& o, const OfficialMemory& memory, 
 
 class Checking {
  public:
-  explicit Checking(const OfficialRun& run) : run_(run) {}
+  explicit Checking(const CheckedRun& run) : run_(run) {}
 
   OfficialCheck check() {
     if (run_.compared_whole) return std::move(out_);
@@ -207,14 +207,14 @@ class Checking {
                             "Outputs there were not compared: " + out_.not_compared + "."));
   }
 
-  const OfficialRun& run_;
+  const CheckedRun& run_;
   OfficialCheck out_;
   std::set<size_t> compared_;  // launches with compared results
 };
 
 }  // namespace
 
-OfficialCheck check_official_run(const OfficialRun& run) {
+OfficialCheck check_official_run(const CheckedRun& run) {
   return Checking(run).check();
 }
 

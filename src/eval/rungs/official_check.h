@@ -23,7 +23,7 @@ struct OfficialCheck {
   std::vector<std::string> marks;
 };
 
-struct OfficialRun {
+struct CheckedRun {
   const Task& task;
   const std::vector<std::string>& sources;  // of the modules
   const ShapeCase& official;
@@ -33,7 +33,7 @@ struct OfficialRun {
   const Coverage& coverage;
   bool compared_whole = false;  // the official shape is among the test shapes
 };
-OfficialCheck check_official_run(const OfficialRun& run);
+OfficialCheck check_official_run(const CheckedRun& run);
 
 // Limit of the warp instructions of one block: 32 times what blocks of a correct run needed for the
 // task's work, plus a million.

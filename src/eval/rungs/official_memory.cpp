@@ -17,7 +17,7 @@ constexpr int64_t kSmall = int64_t{16} << 20;         // held whole up to this, 
 constexpr int64_t kNoiseBytes = 1031 * kPage;         // period of random values; no power of two
 constexpr size_t kRingBytes = size_t{32} << 20;
 
-int64_t bytes_of(const TensorInfo& info, const Shape& shape) {
+int64_t size_in_bytes(const TensorInfo& info, const Shape& shape) {
   auto count = element_count(shape);
   return count ? *count * int64_t(size_of(info.dtype)) : 0;
 }
@@ -80,7 +80,7 @@ Result<void> OfficialMemory::place_addresses(const Task& task, const ShapeCase& 
     auto at = official.tensors.find(info.name);
     if (at == official.tensors.end())
       return world_error("the official shape lacks '" + info.name + "'");
-    const int64_t bytes = bytes_of(info, at->second);
+    const int64_t bytes = size_in_bytes(info, at->second);
     const bool output = info.role == TensorRole::output, written = is_result(info);
     RunBuffer b{info.name, bytes, -1, !written};
     if (bytes <= kSmall) {

@@ -15,17 +15,10 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr int kMostCopies = 8;                        // copies of the outputs
-constexpr auto kGpuLimit = std::chrono::seconds(10);  // for one run of all steps
-constexpr auto kRunLimit = std::chrono::seconds(120);
+constexpr int kMostOutputCopies = 8;                    // copies of the outputs
+constexpr auto kStepsLimit = std::chrono::seconds(10);  // for one run of all steps
+constexpr auto kOfficialRunLimit = std::chrono::seconds(120);
 constexpr int64_t kSpare = int64_t{2} << 30;  // GPU memory for everything else
-
-TimingOutcome failed(RungEnd end) {
-  TimingOutcome out;
-  out.result = RungResult::failed;
-  out.end = std::move(end);
-  return out;
-}
 
 // The outcome of a run that failed, or nothing.
 OfficialRuns::End trouble_of(const RunnerOutcome& outcome, const std::string& shape) {
@@ -192,8 +185,8 @@ Result<void> OfficialRuns::fit() {
   if (set)
     for (const SharedBuffer& b : set->inputs) inputs += b.mapped_bytes;
   // A second copy of the outputs takes precedence over a copy of the inputs.
-  room_for_inputs_ = buffers_.fit(room - inputs, kMostCopies) && buffers_.copies() > 1;
-  fits_ = room_for_inputs_ || buffers_.fit(room, kMostCopies);
+  room_for_inputs_ = buffers_.fit(room - inputs, kMostOutputCopies) && buffers_.copies() > 1;
+  fits_ = room_for_inputs_ || buffers_.fit(room, kMostOutputCopies);
   return {};
 }
 
@@ -230,9 +223,9 @@ Result<OfficialRuns::End> OfficialRuns::begin(const Context& ctx) {
   CG_CHECK(share_memory(ctx, first));
   CG_CHECK(buffers_.put(first));
   first.steps = official_.all_steps();
-  first.settings.limit = kGpuLimit;
+  first.settings.limit = kStepsLimit;
   first.keep = true;
-  first.limit = kRunLimit;
+  first.limit = kOfficialRunLimit;
   CG_TRY(RunnerOutcome outcome, services_.runner->run(ctx, first));
   kernels_ = std::move(outcome.report.kernels);
   return noted(outcome);
@@ -264,7 +257,7 @@ device::TimeRequest OfficialRuns::request(device::TimeMode mode, int samples) co
   out.paired = other_.has_value();
   out.samples = samples;
   out.seed = std::random_device()() & 0x7fffffff;
-  out.limit = kGpuLimit;
+  out.limit = kStepsLimit;
   return out;
 }
 
@@ -273,7 +266,7 @@ Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples)
   for (int runs : {1, samples}) {
     device::TimeRequest nothing = request(device::TimeMode::cold, runs);
     nothing.control = true;
-    CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kRunLimit));
+    CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kOfficialRunLimit));
     if (auto end = noted(outcome)) return end;
     control_ = times_of(std::move(outcome));
   }
@@ -283,7 +276,7 @@ Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples)
 Result<std::map<std::string, double>> OfficialRuns::watch(const Context& ctx) {
   device::TimeRequest nothing = request(device::TimeMode::cold, 0);
   nothing.control = nothing.watch = true;
-  CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kRunLimit));
+  CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kOfficialRunLimit));
   return std::move(outcome.report.state);
 }
 
@@ -291,7 +284,8 @@ Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, device::TimeMo
                                               int samples) {
   CG_CHECK(ctx.check("measuring"));
   if (sets_.mapped()) CG_CHECK(sets_.next(ctx));
-  CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, request(mode, samples), kRunLimit));
+  CG_TRY(RunnerOutcome outcome,
+         services_.runner->time(ctx, request(mode, samples), kOfficialRunLimit));
   if (auto end = noted(outcome)) return end;
   last_ = times_of(std::move(outcome));
   CG_CHECK(check_times(last_, static_cast<size_t>(samples), paired()));

@@ -7,7 +7,6 @@ namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kTiles = 3;  // tiles that an axis should have, plus a tail
-constexpr int64_t kTail = ShapeGoal::kTail;
 constexpr int64_t kMuchMore = int64_t{1} << 40;
 
 int64_t largest_tensor(const ShapeCase& shape) {
@@ -28,7 +27,7 @@ ShapeGoal goal_of_division(size_t d, const ReachedShape& official) {
   return {[d](const ReachedShape& at) {
             return at.reach.divisions[d] ? at.reach.divisions[d]->size : 0;
           },
-          std::min(size, kTiles * step + kTail), step};
+          std::min(size, kTiles * step + ShapeGoal::kTail), step};
 }
 
 }  // namespace
@@ -141,7 +140,7 @@ std::vector<ShapeGoal> goals_of(const ShapeWish& wish, const ReachedShape& offic
       return {{[name, sizes](const ReachedShape& at) {
                  return value_of(at.shape->constants, name, value_of(sizes, name, 0));
                },
-               wish.least + kTail}};
+               wish.least + ShapeGoal::kTail}};
     }
   }
   return {};

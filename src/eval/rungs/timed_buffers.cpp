@@ -36,18 +36,18 @@ std::vector<std::byte> pattern_of(const InputSet& set, const std::string& name) 
   return {};
 }
 
+std::string copy_name(const std::string& name, int copy) {
+  return copy == 0 ? name : name + "#" + std::to_string(copy);
+}
+
+}  // namespace
+
 Result<int64_t> bytes_of(const TensorInfo& info, const ShapeCase& shape) {
   auto at = shape.tensors.find(info.name);
   if (at == shape.tensors.end()) return world_error("the official shape lacks '" + info.name + "'");
   CG_TRY(int64_t count, element_count(at->second));
   return count * static_cast<int64_t>(size_of(info.dtype));
 }
-
-std::string copy_name(const std::string& name, int copy) {
-  return copy == 0 ? name : name + "#" + std::to_string(copy);
-}
-
-}  // namespace
 
 TimedBuffers::TimedBuffers() : random_(std::random_device()()), used_(kAlign) {}
 

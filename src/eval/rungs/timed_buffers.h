@@ -67,4 +67,7 @@ class TimedBuffers {
   Mapping mapping_;
 };
 
+// Of one tensor at this shape.
+Result<int64_t> bytes_of(const TensorInfo& info, const ShapeCase& shape);
+
 }  // namespace cutegen::eval

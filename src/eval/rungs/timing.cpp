@@ -10,36 +10,23 @@
 #include "eval/diagnosis/diagnose.h"
 #include "eval/rungs/official_check.h"
 #include "eval/rungs/official_memory.h"
+#include "eval/rungs/timed_buffers.h"
 
 namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kFirstCtas = 8, kMostCtas = 128;  // CTAs in a launch's sample
 constexpr double kSampleError = 0.02;
-constexpr uint64_t kInstructionBudget = 60'000'000;
-constexpr auto kRunLimit = std::chrono::seconds(60);
-constexpr uint64_t kLongBudget = 400'000'000;       // to tell a long block from an endless one
-constexpr uint64_t kWholeInstructions = 8'000'000;  // a launch up to this size runs whole
-
-Result<int64_t> bytes_of(const TensorInfo& info, const ShapeCase& shape) {
-  auto at = shape.tensors.find(info.name);
-  if (at == shape.tensors.end()) return world_error("the official shape lacks '" + info.name + "'");
-  CG_TRY(int64_t count, element_count(at->second));
-  return count * static_cast<int64_t>(size_of(info.dtype));
-}
+constexpr uint64_t kTimingBudget = 60'000'000;
+constexpr auto kTimingLimit = std::chrono::seconds(60);
+constexpr uint64_t kLongTimingBudget = 400'000'000;  // to tell a long block from an endless one
+constexpr uint64_t kWholeInstructions = 8'000'000;   // a launch up to this size runs whole
 
 TimingOutcome skipped(std::string why) {
   TimingOutcome out;
   out.official_not_compared = why;
   out.result = RungResult::skipped;
   out.end = rung_passed(std::move(why));
-  return out;
-}
-
-TimingOutcome failed(RungEnd end) {
-  TimingOutcome out;
-  out.result = RungResult::failed;
-  out.end = std::move(end);
   return out;
 }
 
@@ -114,8 +101,9 @@ Result<RunnerOutcome> run_longer(const Context& ctx, const Services& services, R
   if (!asked.coverage || first.report.traces.empty()) return first;
   const double most = most_of_a_block(official, *asked.coverage, blocks_of(first.report));
   const double needed = 2 * most * std::max(1, services.threads);
-  if (first.report.traces.back().longest_cta > most || needed > double(kLongBudget)) return first;
-  request.settings.instruction_budget = std::max(kInstructionBudget, static_cast<uint64_t>(needed));
+  if (first.report.traces.back().longest_cta > most || needed > double(kLongTimingBudget))
+    return first;
+  request.settings.instruction_budget = std::max(kTimingBudget, static_cast<uint64_t>(needed));
   return services.runner->run(ctx, request);
 }
 
@@ -204,10 +192,10 @@ Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion&
   settings.sample_ctas = asked.many_blocks ? kMostCtas : kFirstCtas;
   settings.sample_most = kMostCtas;
   settings.sample_error = kSampleError, settings.sample_seed = e.services.sample_seed;
-  settings.instruction_budget = kInstructionBudget, settings.threads = e.services.threads;
+  settings.instruction_budget = kTimingBudget, settings.threads = e.services.threads;
   settings.lines = asked.lines;
   settings.trace = true, settings.whole_instructions = kWholeInstructions;
-  request.limit = kRunLimit;
+  request.limit = kTimingLimit;
   CG_TRY(RunnerOutcome outcome, e.services.runner->run(e.ctx, request));
   if (outcome.kind == RunnerOutcome::Kind::hung)
     return skipped(fmt::format("no modelled time: {}", outcome.text));

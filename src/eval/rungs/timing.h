@@ -28,6 +28,13 @@ struct TimingOutcome {
   std::string official_not_compared;  // why no value of the official shape was compared
 };
 
+inline TimingOutcome failed(RungEnd end) {
+  TimingOutcome out;
+  out.result = RungResult::failed;
+  out.end = std::move(end);
+  return out;
+}
+
 struct OfficialQuestion {
   const Coverage* coverage = nullptr;  // of the runs that were compared; null: only a time is asked
   std::string program_id;

@@ -20,7 +20,7 @@ const std::map<std::string, std::string>& judge_kernels();
 namespace {
 
 constexpr const char* kSource = "src/eval/sets/kernels/judge.cu";
-constexpr int64_t kAlign = 256;
+constexpr int64_t kBlockAlign = 256;
 constexpr int64_t kThreads = 256, kMostBlocks = 2048;
 constexpr size_t kRuleAt = 0, kTallyAt = 256, kWordsBytes = 512;
 
@@ -158,8 +158,8 @@ Result<GpuBuffer> GpuJudge::take(const std::string& name, int64_t bytes, bool at
     CG_CHECK(side_->session->enter());
     CG_TRY(block, side_->session->memory().take(static_cast<size_t>(bytes)));
   }
-  const int64_t last =
-      static_cast<int64_t>(block.mapped_bytes) - (bytes + kAlign - 1) / kAlign * kAlign;
+  const int64_t last = static_cast<int64_t>(block.mapped_bytes) -
+                       (bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign;
   return GpuBuffer(side_, name, block, at_the_end ? last : 0, bytes);
 }
 

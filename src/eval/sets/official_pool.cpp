@@ -6,12 +6,6 @@
 namespace cutegen::eval {
 namespace {
 
-uint64_t secret_seed() {
-  uint64_t seed = 0;
-  random_bytes(std::as_writable_bytes(std::span(&seed, 1)));
-  return seed;
-}
-
 bool is_of_the_task(const Error& error) {
   return error.kind == ErrorKind::unsupported || error.kind == ErrorKind::user;
 }

@@ -12,7 +12,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr int64_t kPage = 4096;
+constexpr int64_t kHostPage = 4096;
 constexpr int64_t kWhole = int64_t{8} << 20;  // tensors up to this size are held whole
 constexpr int64_t kRoom = int64_t{64} << 20;  // the same limit for a `roomy` tensor
 constexpr int64_t kMost = int64_t{256} << 20;
@@ -56,7 +56,8 @@ Result<Repeated> Repeated::place(DType dtype, Shape full, Shape cut, bool roomy)
   const bool outermost = lead < r.full.size() && count_from(r.full, lead) == count;
   if (r.bytes > whole && outermost) {
     const int64_t row = count_from(r.full, lead + 1) * element, excerpt = r.cut[lead] * row;
-    const int64_t step = excerpt * (kPage / std::gcd(kPage, excerpt));  // a multiple of both
+    const int64_t step =
+        excerpt * (kHostPage / std::gcd(kHostPage, excerpt));  // a multiple of both
     const int64_t wanted = std::max(whole, r.bytes / kMostWindows);
     const int64_t held = step * std::max<int64_t>(1, wanted / step);
     if (held < r.bytes) r.held[lead] = held / row, r.held_bytes = held;

@@ -5,15 +5,6 @@
 #include "torch/foreign_worker.h"
 
 namespace cutegen::eval {
-namespace {
-
-uint64_t secret_seed() {
-  uint64_t seed = 0;
-  random_bytes(std::as_writable_bytes(std::span(&seed, 1)));
-  return seed;
-}
-
-}  // namespace
 
 TruthPool::TruthPool(Task task, SetSource source)
     : task_(std::move(task)), source_(std::move(source)), random_(secret_seed()) {

@@ -14,7 +14,6 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr size_t kMostText = size_t{32} << 20;
 constexpr int64_t kMostConstant = 1 << 20;  // bytes that constant_bytes() returns
 
 bool is_plain_name(std::string_view name) {

@@ -26,4 +26,6 @@ std::vector<std::string> constant_names(const ParsedModule& module);
 std::optional<std::vector<std::byte>> constant_bytes(const ParsedModule& module,
                                                      const std::string& name);
 
+inline constexpr size_t kMostText = size_t{32} << 20;
+
 }  // namespace cutegen::ptx

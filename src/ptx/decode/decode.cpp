@@ -13,10 +13,6 @@ namespace {
 
 constexpr int64_t kMostRegisterBytes = int64_t{8} << 20;  // of a warp: 65,536 registers
 
-int64_t align_up(int64_t n, int64_t to) {
-  return (n + to - 1) / to * to;
-}
-
 Modifiers split_opcode(std::string_view opcode) {
   Modifiers m;
   while (true) {

@@ -8,7 +8,7 @@ namespace cutegen::ptx {
 namespace {
 
 // What the opcode says.
-struct Words {
+struct BulkWords {
   BulkKind kind = BulkKind::load;
   uint32_t rank = 0;  // 0: plain bytes
   bool multicast = false, hint = false, counted = false, grouped = false;
@@ -22,7 +22,7 @@ bool is_space(std::string_view p) {
   return p == "global" || p == "shared::cta" || p == "shared::cluster";
 }
 
-void read_word(std::string_view p, Words& w) {
+void read_word(std::string_view p, BulkWords& w) {
   if (is_space(p)) {
     w.known = w.known && w.from.empty();
     (w.to.empty() ? w.to : w.from) = p;
@@ -47,7 +47,7 @@ void read_word(std::string_view p, Words& w) {
 }
 
 // The forms of cp.reduce.async.bulk to global memory. f32 adds as atomics there do.
-bool reduces(Words& w) {
+bool reduces(BulkWords& w) {
   if (!w.op || *w.op >= AtomicOp::exch) return false;
   if (w.rank > 0) return !w.type;  // the map has the type
   if (!w.type) return false;
@@ -62,7 +62,7 @@ bool reduces(Words& w) {
 }
 
 // Into the shared memory of another CTA: integers only.
-bool reduces_shared(const Words& w) {
+bool reduces_shared(const BulkWords& w) {
   if (!w.op || !w.type || *w.op >= AtomicOp::exch || !atomic_known(*w.op, *w.type)) return false;
   const AtomicType t = *w.type;
   switch (*w.op) {
@@ -79,8 +79,8 @@ bool reduces_shared(const Words& w) {
   }
 }
 
-Words read_words(const Modifiers& m) {
-  Words w;
+BulkWords read_bulk_words(const Modifiers& m) {
+  BulkWords w;
   const bool reduce = m.parts.size() > 3 && m.parts[1] == "reduce";
   if (reduce) w.kind = BulkKind::reduce;
   size_t i = reduce ? 4 : 3;
@@ -105,7 +105,7 @@ Words read_words(const Modifiers& m) {
 
 class BulkDecoder {
  public:
-  BulkDecoder(Operands& ops, const Statement& s, const Words& words)
+  BulkDecoder(Operands& ops, const Statement& s, const BulkWords& words)
       : ops_(ops), s_(s), w_(words), list_(bulk::kCount, -1) {}
   Result<void> run();
 
@@ -123,7 +123,7 @@ class BulkDecoder {
 
   Operands& ops_;
   const Statement& s_;
-  const Words& w_;
+  const BulkWords& w_;
   std::vector<int32_t> list_, reads_;
   size_t at_ = 0;
 };
@@ -232,7 +232,7 @@ struct Deposit {
 
 Deposit read_deposit(const Modifiers& m) {
   Deposit d;
-  Words w;
+  BulkWords w;
   w.kind = BulkKind::reduce, w.to = "";
   bool counted = false, cluster = false;
   d.known = m.parts.size() > 3;
@@ -300,7 +300,7 @@ Result<void> decode_bulk(Operands& ops, const Statement& s, const Modifiers& m) 
   const bool is_group =
       m.parts.size() > 3 && (m.parts[3] == "commit_group" || m.parts[3] == "wait_group");
   if (is_group && m.parts[1] == "async") return decode_group(ops, s, m);
-  const Words words = read_words(m);
+  const BulkWords words = read_bulk_words(m);
   if (!words.known) return ops.code.unsupported(sanitize(s.opcode, 120));
   return BulkDecoder(ops, s, words).run();
 }

@@ -9,7 +9,7 @@
 namespace cutegen::ptx {
 namespace {
 
-struct Words {
+struct MbarrierWords {
   std::optional<MbarrierOp> op;
   int32_t flags = 0;
   bool known = true;
@@ -41,8 +41,8 @@ bool waits(MbarrierOp op) {
 }
 
 // mbarrier.OP{.expect_tx | .noComplete | .parity}{.sem}{.scope}{.space}.b64
-Words read_words(const Modifiers& m) {
-  Words out;
+MbarrierWords read_mbarrier_words(const Modifiers& m) {
+  MbarrierWords out;
   if (m.parts.size() < 3 || m.type() != "b64") return out;
   out.op = operation(m.parts[1]);
   if (!out.op) return out;
@@ -75,7 +75,8 @@ Result<int32_t> number(Operands& ops, const Operand& o, std::vector<int32_t>& re
 }
 
 // state, [addr]{, count}: the state may be `_`.
-Result<void> decode_arrival(Operands& ops, const Statement& s, const Words& words, Inst in) {
+Result<void> decode_arrival(Operands& ops, const Statement& s, const MbarrierWords& words,
+                            Inst in) {
   const bool has_number = words.flags & (kMbarrierExpects | kMbarrierNoComplete);
   CG_CHECK(ops.code.count(s, has_number ? 3 : 2, 3));
   std::vector<int32_t> reads, writes;
@@ -95,7 +96,7 @@ Result<void> decode_arrival(Operands& ops, const Statement& s, const Words& word
 }
 
 // p, [addr], state | parity {, time}: the time has no effect, see docs/simulator_opcodes.md.
-Result<void> decode_wait(Operands& ops, const Statement& s, const Words& words, Inst in) {
+Result<void> decode_wait(Operands& ops, const Statement& s, const MbarrierWords& words, Inst in) {
   const bool limited = MbarrierOp(in.sub) == MbarrierOp::try_wait;
   CG_CHECK(ops.code.count(s, 3, limited ? 4 : 3));
   CG_TRY(Slot d, ops.destination(s.operands[0], 0));
@@ -134,7 +135,7 @@ Result<void> decode_plain(Operands& ops, const Statement& s, Inst in) {
 }  // namespace
 
 Result<void> decode_mbarrier(Operands& ops, const Statement& s, const Modifiers& m) {
-  const Words words = read_words(m);
+  const MbarrierWords words = read_mbarrier_words(m);
   if (!words.op || !words.known) return ops.code.unsupported(sanitize(s.opcode, 80));
   Inst in;
   in.op = Op::mbarrier, in.kind = Kind::barrier, in.sub = uint8_t(*words.op);

@@ -50,17 +50,17 @@ bool legal_columns(int n, Kind kind) {
 }
 
 // The opcode of wgmma.mma_async.
-struct Form {
+struct ProductForm {
   WgmmaOp op;
   const TypeName* a = nullptr;
   WgmmaSum sum = WgmmaSum::f32;
 };
 
 // wgmma.mma_async.sync.aligned.SHAPE[.satfinite].D.A.B; nullopt: unknown or not legal.
-std::optional<Form> read_form(const Modifiers& m) {
+std::optional<ProductForm> read_form(const Modifiers& m) {
   const auto& p = m.parts;
   if (p.size() < 8 || p.size() > 9) return std::nullopt;
-  Form f;
+  ProductForm f;
   f.op.saturate = p.size() == 9 && p[5] == "satfinite";
   if (p.size() == 9 && !f.op.saturate) return std::nullopt;
   const TypeName* b = find_type(p.back());
@@ -84,7 +84,7 @@ Result<bool> choice(Operands& ops, const Operand& o, int64_t low, int64_t high, 
 }
 
 // imm-scale-a, imm-scale-b[, [imm-trans-a,] imm-trans-b] from operand 4 on
-Result<void> immediates(Operands& ops, const Statement& s, Form& f) {
+Result<void> immediates(Operands& ops, const Statement& s, ProductForm& f) {
   if (f.a->kind == Kind::wgmma_int8) return {};
   CG_TRY(const bool plain_a, choice(ops, s.operands[4], -1, 1, "imm-scale-a"));
   CG_TRY(const bool plain_b, choice(ops, s.operands[5], -1, 1, "imm-scale-b"));
@@ -99,13 +99,13 @@ Result<void> immediates(Operands& ops, const Statement& s, Form& f) {
 }
 
 // Operands of wgmma.mma_async by type of A.
-size_t operand_count(const Form& f) {
+size_t operand_count(const ProductForm& f) {
   if (f.a->kind == Kind::wgmma_int8) return 4;
   return f.a->kind != Kind::wgmma_half ? 6 : f.op.a_in_registers ? 7 : 8;
 }
 
 // d, a | a-desc, b-desc, scale-d, ...
-Result<void> multiply(Operands& ops, const Statement& s, Form f) {
+Result<void> multiply(Operands& ops, const Statement& s, ProductForm f) {
   if (s.operands.size() < 4) return ops.code.count(s, operand_count(f), operand_count(f));
   f.op.a_in_registers = s.operands[1].kind == Operand::Kind::vector;
   CG_CHECK(ops.code.count(s, operand_count(f), operand_count(f)));

@@ -10,11 +10,6 @@
 #include "ptx/text/parser.h"
 
 namespace cutegen::ptx {
-namespace {
-
-constexpr size_t kMostText = size_t{32} << 20;
-
-}  // namespace
 
 Result<Module> Module::parse(std::string_view text) {
   if (text.size() > kMostText) {

@@ -18,10 +18,6 @@ std::string quoted(std::string_view name) {
   return "'" + sanitize(name, 60) + "'";
 }
 
-int64_t align_up(int64_t n, int64_t to) {
-  return (n + to - 1) / to * to;
-}
-
 std::optional<Special> special_of(std::string_view name) {
   using S = Special;
   static const std::unordered_map<std::string_view, S> names{

@@ -59,4 +59,8 @@ class Operands {
   std::map<const Variable*, int64_t> shared_places_;
 };
 
+inline int64_t align_up(int64_t n, int64_t to) {
+  return (n + to - 1) / to * to;
+}
+
 }  // namespace cutegen::ptx

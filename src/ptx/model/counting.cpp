@@ -12,7 +12,7 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr uint64_t kSector = 32;
+constexpr uint64_t kCountedSector = 32;
 constexpr size_t kL1Sectors = 4096;       // 128 KiB: the L1 beside a typical use of shared memory
 constexpr size_t kSeenSectors = 1 << 18;  // 8 MiB that one CTA may read
 
@@ -102,9 +102,9 @@ Counting::Counting(const Program& program, size_t buffers, const RunOptions& opt
 uint32_t Counting::global_sectors(size_t pc, uint32_t mask, const AddressSummary& s,
                                   const uint64_t* at, uint64_t bytes) {
   if (mask != ~0u || s.uniform || s.contiguous) return sectors_of(s, at, mask, bytes);
-  if (const Wavefronts* known = patterns_.find(pc, at, kSector)) return known->count;
+  if (const Wavefronts* known = patterns_.find(pc, at, kCountedSector)) return known->count;
   const uint32_t sectors = sectors_of(s, at, mask, bytes);
-  patterns_.keep(pc, at, kSector, {sectors, 0});
+  patterns_.keep(pc, at, kCountedSector, {sectors, 0});
   return sectors;
 }
 
@@ -124,14 +124,15 @@ void Counting::look_up(InstCounts& c, size_t buffer, const AddressSummary& s, co
     if (!seen_.empty() && find(seen_, sector) && !near) ++traffic_[buffer][2];
   };
   if (s.uniform || s.contiguous) {
-    for (uint64_t i = s.low / kSector; i <= (s.high + bytes - 1) / kSector; ++i) one(i);
+    for (uint64_t i = s.low / kCountedSector; i <= (s.high + bytes - 1) / kCountedSector; ++i)
+      one(i);
     return;
   }
   uint64_t last = ~uint64_t{0};
   uint64_t list[32];
   int n = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
-    const uint64_t sector = at[std::countr_zero(m)] / kSector;
+    const uint64_t sector = at[std::countr_zero(m)] / kCountedSector;
     if (sector != last) list[n++] = last = sector;
   }
   if (!std::is_sorted(list, list + n)) std::sort(list, list + n);
@@ -158,7 +159,7 @@ void Counting::global(int32_t place, const Inst& in, uint32_t mask, const Addres
 // The copy engine goes to L2 and leaves L1 alone.
 void Counting::copy_row(int32_t pc, uint64_t at, uint64_t bytes, size_t buffer, bool writes) {
   if (!sectors_on_ || bytes == 0) return;
-  const uint64_t first = at / kSector, last = (at + bytes - 1) / kSector;
+  const uint64_t first = at / kCountedSector, last = (at + bytes - 1) / kCountedSector;
   InstCounts& c = counts_[size_t(pc)];
   c.copy_sectors += last - first + 1, c.copy_bytes += bytes;
   work_->sectors += double(last - first + 1);

@@ -12,7 +12,7 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr size_t kMostText = 400;
+constexpr size_t kMostHostText = 400;
 
 // One conversion of a format, "%-8.3lf": flags, width and precision as written, bounded.
 struct Conversion {
@@ -42,7 +42,7 @@ Conversion read_conversion(const std::string& format, size_t at) {
 
 template <class... T>
 std::string print_one(const std::string& spec, T... values) {
-  char text[kMostText];
+  char text[kMostHostText];
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   const int n = std::snprintf(text, sizeof text, spec.c_str(), values...);
@@ -80,7 +80,7 @@ class Reader {
   }
   std::string text(uint64_t address) const {
     std::string out;
-    for (; out.size() < kMostText; ++address) {
+    for (; out.size() < kMostHostText; ++address) {
       const std::byte* p = peek(address, 1);
       if (!p) return out + "(unmapped)";
       if (char(*p) == 0) break;
@@ -120,7 +120,7 @@ std::string format_text(const Reader& memory, const std::string& format, uint64_
     return value;
   };
   std::string out;
-  for (size_t i = 0; i < format.size() && out.size() < kMostText;) {
+  for (size_t i = 0; i < format.size() && out.size() < kMostHostText;) {
     if (format[i] != '%') {
       out += format[i++];
       continue;
@@ -151,7 +151,7 @@ std::string format_text(const Reader& memory, const std::string& format, uint64_
       out += fmt::format("{:#x}", next(8));
     }
   }
-  return out.substr(0, kMostText);
+  return out.substr(0, kMostHostText);
 }
 
 }  // namespace
@@ -166,11 +166,12 @@ void report_host_call(CtaState& cta, const Warp& w, const Inst& in, int lane) {
     std::string out = format_text(memory, text(0), number(1, 8));
     while (!out.empty() && out.back() == '\n') out.pop_back();
     return cta.report(
-        w, lane, {.kind = "printf", .message = "the kernel prints: " + sanitize(out, kMostText)});
+        w, lane,
+        {.kind = "printf", .message = "the kernel prints: " + sanitize(out, kMostHostText)});
   }
   const std::string failed =
       fmt::format("assertion failed: {} ({}:{}, {})", text(0), text(1), number(2, 4), text(3));
-  cta.report(w, lane, {.kind = "assert", .message = sanitize(failed, kMostText)});
+  cta.report(w, lane, {.kind = "assert", .message = sanitize(failed, kMostHostText)});
 }
 
 }  // namespace cutegen::ptx

@@ -16,15 +16,11 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kMostShared = int64_t{227} << 10;
+constexpr int64_t kMostSharedAttention = int64_t{227} << 10;
 constexpr int64_t kMostOfTwo = int64_t{112} << 10;  // bytes of a CTA if an SM holds two
 constexpr int64_t kCached = int64_t{32} << 20;      // bytes of keys and values that stay in the L2
 constexpr int64_t kFewRows = 64;
 constexpr int64_t kMostSplit = 64;
-
-int64_t get(const Json& params, const char* name) {
-  return params.at(name).get<int64_t>();
-}
 
 // Attention of few rows, in which heads that share keys are the rows of one tile.
 bool stacks_heads(const Attention& a) {
@@ -47,21 +43,21 @@ int64_t stage_bytes(int64_t keys, int64_t depth, int64_t width) {
 
 // The size of Storage in attention_wgmma.cuh.
 int64_t attention_shared(const Attention& a, const Json& params) {
-  const int64_t stages = get(params, "stages"), depth = a.size(Attention::kDepth);
+  const int64_t stages = int_param(params, "stages"), depth = a.size(Attention::kDepth);
   const int64_t bytes =
-      get(params, "consumers") * 64 * 128 * ceil_div(depth, 64) +
-      stages * stage_bytes(get(params, "keys"), depth, a.size(Attention::kWidth)) +
+      int_param(params, "consumers") * 64 * 128 * ceil_div(depth, 64) +
+      stages * stage_bytes(int_param(params, "keys"), depth, a.size(Attention::kWidth)) +
       16 * (1 + 2 * stages);
   return ceil_div(bytes, 1024) * 1024;
 }
 
 // The same as a plan expression.
 std::string shared_text(const Json& params, const Label& label) {
-  const int64_t stages = get(params, "stages"), keys = get(params, "keys");
+  const int64_t stages = int_param(params, "stages"), keys = int_param(params, "keys");
   const std::string depth = fmt::format("ceil_div({},64)", label("head_dim")),
                     width = fmt::format("ceil_div({},64)", label("value_dim"));
   return fmt::format("ceil_div({0}*{1}+{2}*({1}+{3})+{4},1024)*1024",
-                     get(params, "consumers") * 64 * 128, depth, stages * keys * 128, width,
+                     int_param(params, "consumers") * 64 * 128, depth, stages * keys * 128, width,
                      16 * (1 + 2 * stages));
 }
 
@@ -73,7 +69,7 @@ int64_t columns_of_product(int64_t width) {
 
 // CTAs that an SM holds.
 int64_t attention_resident(const Attention& a, const Json& params) {
-  return get(params, "consumers") == 1 && attention_shared(a, params) <= kMostOfTwo ? 2 : 1;
+  return int_param(params, "consumers") == 1 && attention_shared(a, params) <= kMostOfTwo ? 2 : 1;
 }
 
 // What the plan and the kernel's text share: names and strides.
@@ -86,7 +82,7 @@ class AttentionParts {
   std::string name_of(const Attended& of) const { return a_.loads.names.at(of.operand.tensor); }
   std::string result() const { return name_of(a_.out); }
   std::string element() const { return device_type(a_.element()); }
-  bool split() const { return get(params_, "split") > 1; }
+  bool split() const { return int_param(params_, "split") > 1; }
 
   std::string extent(Attention::AxisOf axis) const { return "(" + a_.extent(axis) + ")"; }
 
@@ -199,9 +195,9 @@ class AttentionPlan : AttentionParts {
     if (a_.node.grouped)
       part.requirements.push_back(fmt::format("{} % max(1,{}) == 0", heads, key_heads));
     if (stacks) part.requirements.push_back(extent(Attention::kRow) + " == 1");
-    s[label_("tiles")] =
-        fmt::format("ceil_div({},{})*{}*{}*{}", label_("rows"), 64 * get(params_, "consumers"),
-                    label_("heads"), label_("batches"), get(params_, "split"));
+    s[label_("tiles")] = fmt::format("ceil_div({},{})*{}*{}*{}", label_("rows"),
+                                     64 * int_param(params_, "consumers"), label_("heads"),
+                                     label_("batches"), int_param(params_, "split"));
   }
 
   // 1 if TMA can read q, k and v: neighbours along the depth, other strides whole chunks.
@@ -274,7 +270,7 @@ class AttentionPlan : AttentionParts {
     for (const char* size : {"rows", "keys", "heads", "batches", "shared_by", "section"})
       args.push_back({{"i32", label_(size)}});
     for (const auto& [word, expression] : stride_arguments()) args.push_back({{"i64", expression}});
-    const int64_t threads = 128 * (get(params_, "consumers") + 1);
+    const int64_t threads = 128 * (int_param(params_, "consumers") + 1);
     const std::string when = label_("elements") + " > 0";
     part.steps.push_back(
         {{"id", label_("attention")},
@@ -323,9 +319,9 @@ class AttentionText : AttentionParts {
           "16, 3, 4}};\n",
           name, rows);
     };
-    const int64_t keys = get(params_, "keys");
+    const int64_t keys = int_param(params_, "keys");
     return "// What the plan's tensor maps load: boxes with lines of 128 bytes.\n" +
-           constant("cg_map_q", 64 * get(params_, "consumers")) + constant("cg_map_k", keys) +
+           constant("cg_map_q", 64 * int_param(params_, "consumers")) + constant("cg_map_k", keys) +
            constant("cg_map_v", keys);
   }
 
@@ -410,13 +406,13 @@ class AttentionText : AttentionParts {
 }  // namespace
 
 bool attention_legal(const Attention& a, const Json& params) {
-  const int64_t consumers = get(params, "consumers"), keys = get(params, "keys"),
+  const int64_t consumers = int_param(params, "consumers"), keys = int_param(params, "keys"),
                 width = columns_of_product(a.size(Attention::kWidth));
   // Scores, rounded weights and sums of a thread, in registers.
   const int64_t registers = keys / 2 + keys / 4 + width / 2;
   const int64_t most = consumers == 3 ? 128 : attention_resident(a, params) == 2 ? 176 : 192;
-  return registers <= most && attention_shared(a, params) <= kMostShared &&
-         get(params, "stages") >= 2;
+  return registers <= most && attention_shared(a, params) <= kMostSharedAttention &&
+         int_param(params, "stages") >= 2;
 }
 
 std::vector<RecipeParameter> attention_parameters(const Attention& a) {
@@ -424,7 +420,7 @@ std::vector<RecipeParameter> attention_parameters(const Attention& a) {
   if (rows_of(a) <= kFewRows)
     for (int64_t split = 2; split <= kMostSplit; split *= 2)
       if (split * 128 <= a.size(Attention::kKey)) splits.push_back(split);
-  const auto safe = get(attention_safe(a), "split");
+  const auto safe = int_param(attention_safe(a), "split");
   std::stable_sort(splits.begin(), splits.end(), [&](int64_t x, int64_t y) {
     auto far = [&](int64_t s) { return std::max(s, safe) / std::min(s, safe); };
     return far(x) < far(y);
@@ -441,7 +437,7 @@ Json attention_safe(const Attention& a) {
   if (few) params["keys"] = 64;
   if (!attention_legal(a, params)) params["keys"] = 64;
   for (int64_t stages : {4, 3})
-    if (few && get(params, "stages") == 2) {
+    if (few && int_param(params, "stages") == 2) {
       Json more = params;
       more["stages"] = stages;
       if (attention_legal(a, more) && attention_resident(a, more) == 2) params = more;

@@ -17,10 +17,6 @@ constexpr int64_t kMostShared =
     int64_t{99} * 1024;  // bytes that every GPU since sm_80 grants on request
 constexpr int64_t kMostSharedHopper = int64_t{227} * 1024;
 
-int64_t get(const Json& params, const char* name) {
-  return params.at(name).get<int64_t>();
-}
-
 // The threads form a grid, at most 16 across. Each computes blocks of 4 x 4 results.
 bool simt_legal(int64_t m, int64_t n, int64_t k, int64_t threads, int64_t stages) {
   int64_t across = std::min<int64_t>(16, n / 4), down = threads / across;
@@ -41,51 +37,54 @@ bool cores_legal(int64_t m, int64_t n, int64_t k, int64_t threads, int64_t stage
 int64_t wgmma_fp32_shared(const Contraction& c, const Json& params) {
   const bool turn = turned(c);
   const Factor& plain = turn ? c.b : c.a;
-  const int64_t rows = get(params, turn ? "tile_n" : "tile_m"),
-                columns = get(params, turn ? "tile_m" : "tile_n");
+  const int64_t rows = int_param(params, turn ? "tile_n" : "tile_m"),
+                columns = int_param(params, turn ? "tile_m" : "tile_n");
   const int64_t lines = plain.depth.move == Move::next ? rows * 36 : 32 * (rows + 8);
   // The parts of the split tile, the plain tile, two barriers; the sum is rounded up.
   const int64_t stage = (products_of(c) == 3 ? 2 : 1) * columns * 32 * 4 + lines * 4 + 2 * 8;
-  return ceil_div(get(params, "stages") * stage, 1024) * 1024;
+  return ceil_div(int_param(params, "stages") * stage, 1024) * 1024;
 }
 
 // Lines of 128 bytes of both tiles, and two barriers.
 int64_t wgmma_shared(const Json& params) {
-  const int64_t stage = (get(params, "tile_m") + get(params, "tile_n")) * 128 + 2 * 8;
-  return ceil_div(get(params, "stages") * stage, 1024) * 1024;
+  const int64_t stage = (int_param(params, "tile_m") + int_param(params, "tile_n")) * 128 + 2 * 8;
+  return ceil_div(int_param(params, "stages") * stage, 1024) * 1024;
 }
 
 bool wgmma_fp32_legal(const Contraction& c, const Json& params) {
-  auto fits = [&](const char* name) { return get(params, name) == 64 || get(params, name) == 128; };
-  return wgmma_applies(c) && fits("tile_m") && fits("tile_n") && get(params, "stages") >= 3 &&
+  auto fits = [&](const char* name) {
+    return int_param(params, name) == 64 || int_param(params, name) == 128;
+  };
+  return wgmma_applies(c) && fits("tile_m") && fits("tile_n") && int_param(params, "stages") >= 3 &&
          wgmma_fp32_shared(c, params) <= kMostSharedHopper;
 }
 
 int64_t wgmma_consumers(const Json& params) {
-  return get(params, "tile_m") >= 128 ? 2 : 1;
+  return int_param(params, "tile_m") >= 128 ? 2 : 1;
 }
 
 // CTAs that an SM holds, if tensor maps load.
 int64_t wgmma_resident(const Json& params) {
-  const int64_t results = get(params, "tile_m") * get(params, "tile_n") / wgmma_consumers(params);
+  const int64_t results =
+      int_param(params, "tile_m") * int_param(params, "tile_n") / wgmma_consumers(params);
   return results <= 64 * 128 && wgmma_shared(params) + 1024 <= kMostSharedHopper / 2 ? 2 : 1;
 }
 
 // A consumer thread holds at most 128 results.
 bool wgmma_legal(const Contraction& c, const Json& params) {
-  const int64_t m = get(params, "tile_m"), n = get(params, "tile_n");
-  if (!wgmma_applies(c) || m % 64 || n % 64 || get(params, "stages") < 2 ||
+  const int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n");
+  if (!wgmma_applies(c) || m % 64 || n % 64 || int_param(params, "stages") < 2 ||
       m * n > 128 * 128 * wgmma_consumers(params))
     return false;
   // The halves of a shared tile consist of whole blocks. CTAs that stop early have no neighbours.
-  if (get(params, "cluster") == 2 && (n < 128 || c.zero_outside)) return false;
+  if (int_param(params, "cluster") == 2 && (n < 128 || c.zero_outside)) return false;
   return wgmma_shared(params) <= kMostSharedHopper;
 }
 
 // The engine itself decides these.
 Json with_wgmma_shape(const Contraction& c, Json params) {
   if (engine_of(c, params) == MatmulEngine::wgmma_fp32) {
-    params["threads"] = 256 + 2 * get(params, turned(c) ? "tile_n" : "tile_m");
+    params["threads"] = 256 + 2 * int_param(params, turned(c) ? "tile_n" : "tile_m");
     params["tile_k"] = 32;
   } else {
     params["threads"] = 128 * wgmma_consumers(params);  // of the consumers
@@ -103,14 +102,14 @@ int64_t shared_bytes(const Contraction& c, const Json& params) {
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_shared(c, params);
   if (engine == MatmulEngine::wgmma) return wgmma_shared(params);
   if (engine == MatmulEngine::mma)
-    return (get(params, "tile_m") + get(params, "tile_n")) * get(params, "tile_k") *
-           bytes_of_element(c) * get(params, "stages");
+    return (int_param(params, "tile_m") + int_param(params, "tile_n")) *
+           int_param(params, "tile_k") * bytes_of_element(c) * int_param(params, "stages");
   auto line = [&](const char* rows, const Factor& of) {
     // A tile that the load transposes is padded.
-    return get(params, rows) + (of.depth.move == Move::next ? 4 : 0);
+    return int_param(params, rows) + (of.depth.move == Move::next ? 4 : 0);
   };
-  return (line("tile_m", c.a) + line("tile_n", c.b)) * get(params, "tile_k") * 4 *
-         get(params, "stages");
+  return (line("tile_m", c.a) + line("tile_n", c.b)) * int_param(params, "tile_k") * 4 *
+         int_param(params, "stages");
 }
 
 Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
@@ -134,16 +133,16 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
                {"shared_bytes", shared_bytes(c, params)}};
   if (engine_of(c, params) == MatmulEngine::wgmma) {
     add_map_arguments(label, product);
-    product["cluster"] = {get(params, "cluster"), 1, 1};
+    product["cluster"] = {int_param(params, "cluster"), 1, 1};
     product["grid"] = {label("tiles"), params.at("split"), 1};
     // A producer that gives registers away is a warpgroup, as is one that copies by address.
-    const int64_t consumers = get(params, "threads");
-    const bool gives = get(params, "tile_m") * get(params, "tile_n") > 64 * consumers;
+    const int64_t consumers = int_param(params, "threads");
+    const bool gives = int_param(params, "tile_m") * int_param(params, "tile_n") > 64 * consumers;
     product["block"] = {
         fmt::format("{} + ({} == 1 ? {} : 128)", consumers, label("tma"), gives ? 128 : 32), 1, 1};
   }
   Json steps = Json::array({product});
-  if (get(params, "split") > 1)
+  if (int_param(params, "split") > 1)
     steps.push_back(
         {{"id", label("combine")},
          {"kernel", label("combine")},
@@ -163,8 +162,8 @@ std::string ctas_text(const Json& params, MatmulEngine engine, const Label& labe
   };
   const std::string m = across("m_size", "tile_m"), n = across("n_size", "tile_n");
   if (engine != MatmulEngine::wgmma) return m + "*" + n;
-  const int64_t cluster = get(params, "cluster"),
-                most = kSms * wgmma_resident(params) / get(params, "split") / cluster;
+  const int64_t cluster = int_param(params, "cluster"),
+                most = kSms * wgmma_resident(params) / int_param(params, "split") / cluster;
   return fmt::format("{0}*min(ceil_div({1},{0})*{2}*{3},{4})", cluster, m, n, label("batches"),
                      std::max<int64_t>(1, most));
 }
@@ -276,9 +275,11 @@ bool matmul_legal(const Contraction& c, const Json& params) {
   const MatmulEngine engine = engine_of(c, params);
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_legal(c, params);
   if (engine == MatmulEngine::wgmma) return wgmma_legal(c, params);
-  int64_t m = get(params, "tile_m"), n = get(params, "tile_n"), k = get(params, "tile_k"),
-          threads = get(params, "threads"), stages = get(params, "stages");
-  if (m * k % (threads * get(params, "vector")) || n * k % (threads * get(params, "vector")))
+  int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n"),
+          k = int_param(params, "tile_k"), threads = int_param(params, "threads"),
+          stages = int_param(params, "stages");
+  if (m * k % (threads * int_param(params, "vector")) ||
+      n * k % (threads * int_param(params, "vector")))
     return false;
   return engine == MatmulEngine::mma ? cores_legal(m, n, k, threads, stages, bytes_of_element(c))
                                      : simt_legal(m, n, k, threads, stages);
@@ -295,7 +296,7 @@ ProgramPart matmul_part(const Task& task, const Contraction& c, const Json& para
   part.hopper = on_hopper(engine);
   add_symbols(c, kernel, ctas_text(chosen, engine, label), label, part);
   if (engine == MatmulEngine::wgmma) add_maps(c, label, part);
-  if (get(chosen, "split") > 1)
+  if (int_param(chosen, "split") > 1)
     part.scratch.push_back({{"name", label("partial")},
                             {"dtype", "f32"},
                             {"shape", {chosen.at("split"), label("elements")}}});

@@ -14,7 +14,7 @@ namespace cutegen::recipes {
 namespace {
 
 // An operand of the operators after the product, as a kernel reads or writes it.
-struct Access {
+struct FactorAccess {
   const Operand* operand;
   int inst;
   std::string name, tensor, registers;
@@ -60,15 +60,16 @@ class Layouts {
   }
 
   // Declares the operands of `finish` as tensors (element of the vector, m, n, batch).
-  std::string tensors(const std::vector<Access>& inputs, const std::vector<Access>& outputs) {
+  std::string tensors(const std::vector<FactorAccess>& inputs,
+                      const std::vector<FactorAccess>& outputs) {
     std::string text;
     for (const auto* list : {&inputs, &outputs})
-      for (const Access& a : *list) text += tensor(a);
+      for (const FactorAccess& a : *list) text += tensor(a);
     return text;
   }
 
  private:
-  std::string tensor(const Access& a) {
+  std::string tensor(const FactorAccess& a) {
     auto m = mode(a, c_.loops_m, "m", "m_size"), n = mode(a, c_.loops_n, "n", "n_size"),
          batch = mode(a, c_.loops_batch, "b", "batches");
     std::string step = c_.loops_n.empty() ? "Int<0>{}" : innermost(n.second);
@@ -86,7 +87,7 @@ class Layouts {
   }
 
   // Returns shape and stride of one mode of an operand of `finish`, innermost loop first.
-  std::pair<std::string, std::string> mode(const Access& a, const std::vector<Loop>& loops,
+  std::pair<std::string, std::string> mode(const FactorAccess& a, const std::vector<Loop>& loops,
                                            const std::string& letter, const std::string& whole) {
     std::vector<std::string> sizes, strides;
     for (size_t i = loops.size(); i-- > 0;) {
@@ -131,10 +132,6 @@ std::string sizes(const Numbers& numbers) {
   std::string text = "int m_size, int n_size, int k_size, int batches";
   for (const auto& [name, expression] : numbers) text += ", int64_t " + name;
   return text;
-}
-
-bool along_depth(const Factor& factor) {
-  return factor.depth.move == Move::next;
 }
 
 std::string gemm_type(const Contraction& c, const Json& params, const Label& label) {
@@ -209,9 +206,9 @@ int64_t out_vector(const Contraction& c, const Json& params) {
   return std::min<int64_t>(2, vector);
 }
 
-class Writer {
+class MatmulWriter {
  public:
-  Writer(const Task& task, const Contraction& c, const Json& params, const Label& label)
+  MatmulWriter(const Task& task, const Contraction& c, const Json& params, const Label& label)
       : task_(task), c_(c), params_(params), label_(label), code_(c.finish) {
     std::vector<int> results;
     results.reserve(c.finish.outputs.size());
@@ -246,7 +243,7 @@ class Writer {
  private:
   int64_t number(const char* name) const { return params_.at(name).get<int64_t>(); }
 
-  Access access(const Operand& operand, int inst) {
+  FactorAccess access(const Operand& operand, int inst) {
     const std::string& name = c_.finish.names.at(operand.tensor);
     return {&operand, inst, name, code_.word("g_" + name), code_.word("r_" + name)};
   }
@@ -278,11 +275,11 @@ class Writer {
   std::string compute() {
     std::vector<std::string> params{"float " + code_.id(c_.product)};
     for (const auto& [inst, mask] : c_.masks) params.push_back("bool " + code_.id(inst));
-    for (const Access& a : inputs_) params.push_back("float " + code_.id(a.inst));
+    for (const FactorAccess& a : inputs_) params.push_back("float " + code_.id(a.inst));
     for (const auto& [word, expression] : c_.finish.sizes) params.push_back("int64_t " + word);
     std::vector<int> results;
     std::string body, ends;
-    for (const Access& a : outputs_) {
+    for (const FactorAccess& a : outputs_) {
       results.push_back(a.inst);
       std::string result = code_.word("result_" + a.name);
       params.push_back("float& " + result);
@@ -303,13 +300,13 @@ class Writer {
     std::vector<std::string> values{"product[v]"};
     for (const auto& [inst, mask] : c_.masks)
       values.push_back(fmt::format("n + v - m {} {}", mask.upper ? ">=" : "<=", mask.diagonal));
-    for (const Access& a : inputs_) {
+    for (const FactorAccess& a : inputs_) {
       text += fmt::format("float {}[kVector];\ncutegen::load({}(_, m, n, batch), {});\n",
                           a.registers, a.tensor, a.registers);
       values.push_back(a.registers + "[v]");
     }
     for (const auto& [word, expression] : c_.finish.sizes) values.push_back(word);
-    for (const Access& a : outputs_) {
+    for (const FactorAccess& a : outputs_) {
       text += fmt::format("float {}[kVector];\n", a.registers);
       values.push_back(a.registers + "[v]");
       stores += fmt::format("cutegen::store({}, {}(_, m, n, batch));\n", a.registers, a.tensor);
@@ -330,7 +327,7 @@ class Writer {
     };
     for (const Operand* operand : operands) add(*operand, " const");
     if (to_outputs)
-      for (const Access& a : outputs_) add(*a.operand, "");
+      for (const FactorAccess& a : outputs_) add(*a.operand, "");
     return list;
   }
 
@@ -364,7 +361,7 @@ class Writer {
     t["steps"] = indent(steps(c_, split), 2 + deeper);
     std::vector<const Operand*> operands{&c_.a.operand, &c_.b.operand};
     if (!split)
-      for (const Access& a : inputs_) operands.push_back(a.operand);
+      for (const FactorAccess& a : inputs_) operands.push_back(a.operand);
     auto declarations = declare(operands, !split, k.tensors);
     if (split) {
       k.tensors.push_back(label_("partial"));
@@ -392,7 +389,7 @@ class Writer {
     std::map<std::string, std::string> t;
     std::vector<const Operand*> operands;
     operands.reserve(inputs_.size());
-    for (const Access& a : inputs_) operands.push_back(a.operand);
+    for (const FactorAccess& a : inputs_) operands.push_back(a.operand);
     auto declarations = declare(operands, true, k.tensors_combine);
     k.tensors_combine.insert(k.tensors_combine.begin(), label_("partial"));
     declarations.insert(declarations.begin(), "float const* __restrict__ partial");
@@ -409,7 +406,7 @@ class Writer {
   const Json& params_;
   const Label& label_;
   Code code_;
-  std::vector<Access> inputs_, outputs_;
+  std::vector<FactorAccess> inputs_, outputs_;
 };
 
 }  // namespace
@@ -447,7 +444,7 @@ int64_t bytes_of_element(const Contraction& c) {
 
 MatmulKernel matmul_kernel(const Task& task, const Contraction& c, const Json& params,
                            const Label& label) {
-  return Writer(task, c, params, label).write();
+  return MatmulWriter(task, c, params, label).write();
 }
 
 }  // namespace cutegen::recipes

@@ -10,10 +10,6 @@
 namespace cutegen::recipes {
 namespace {
 
-bool along_depth(const Factor& factor) {
-  return factor.depth.move == Move::next;
-}
-
 bool moves_with_batch(const Factor& factor) {
   return factor.batch.size() == 1 && factor.batch[0].move != Move::none;
 }

@@ -22,4 +22,8 @@ std::string map_constants(const Contraction& c, const Json& params);
 // The coordinate of a CTA's batch along the map's third axis.
 std::string map_batch(const Contraction& c, const Factor& factor);
 
+inline bool along_depth(const Factor& factor) {
+  return factor.depth.move == Move::next;
+}
+
 }  // namespace cutegen::recipes

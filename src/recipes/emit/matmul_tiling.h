@@ -33,4 +33,8 @@ bool may_split(const Contraction& c, int64_t split);
 bool wgmma_applies(const Contraction& c);
 Tiling best_tiling(const Contraction& c);
 
+inline int64_t int_param(const Json& params, const char* name) {
+  return params.at(name).get<int64_t>();
+}
+
 }  // namespace cutegen::recipes

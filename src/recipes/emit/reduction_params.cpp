@@ -24,7 +24,8 @@ constexpr int64_t kRegisterRow = 32768;     // elements of a row that registers 
 constexpr int64_t kMostCluster = 16;        // CTAs; more than 8 need an opt-in, which cutegen takes
 constexpr int64_t kLittleShared = 8 * 1024;  // bytes of a row that are worth a CTA
 constexpr int64_t kHalfShared = 96 * 1024;   // fits twice into an SM of sm_90, once of any other
-constexpr int64_t kMostShared = 220 * 1024;  // of a CTA of sm_90, without its other variables
+constexpr int64_t kMostSharedReduction =
+    220 * 1024;                              // of a CTA of sm_90, without its other variables
 constexpr int64_t kLong = int64_t{1} << 18;  // elements that one CTA should not reduce alone
 
 bool has_element_output(const Fused& fused) {
@@ -68,7 +69,7 @@ std::vector<int64_t> clusters_worth_trying(const Fused& fused, bool hopper) {
       if (bytes / ctas > least && bytes / ctas <= most) list.push_back(ctas);
   };
   add(kLittleShared, kHalfShared);
-  if (hopper) add(kHalfShared, kMostShared - kLittleShared);
+  if (hopper) add(kHalfShared, kMostSharedReduction - kLittleShared);
   return list;
 }
 
@@ -175,7 +176,7 @@ bool reduction_legal(const Fused& fused, const Json& params, bool hopper) {
   if (get("parts") > 1) return false;  // the next kernel could not read what this one cached
   if (get("cached") == 2)
     return nest.reduced_inside && side == threads && element_bytes(fused, nest) > 0 &&
-           resident_bytes(fused, nest, params) <= (hopper ? kMostShared : kHalfShared);
+           resident_bytes(fused, nest, params) <= (hopper ? kMostSharedReduction : kHalfShared);
   int64_t operands = std::max<int64_t>(1, static_cast<int64_t>(fused.inputs.size()));
   int64_t most = std::min(kMaxCached, kRegisters / threads - kOtherRegisters);
   return steps_of_thread(nest, params) * get("vector") * operands <= most;

@@ -89,9 +89,9 @@ void pool_text(const Window& window, std::map<std::string, std::string>& t) {
         "    (void)count;";
 }
 
-class Writer {
+class WindowWriter {
  public:
-  Writer(const Task& task, const Fused& fused, const Json& params, const Label& label)
+  WindowWriter(const Task& task, const Fused& fused, const Json& params, const Label& label)
       : task_(task),
         fused_(fused),
         params_(params),
@@ -357,7 +357,7 @@ Json window_safe(const Fused& fused) {
 ProgramPart window_part(const Task& task, const Fused& fused, const Json& params,
                         const Label& label) {
   if (multiplies(params)) return implicit_part(task, fused, params, label);
-  return Writer(task, fused, params, label).write();
+  return WindowWriter(task, fused, params, label).write();
 }
 
 }  // namespace cutegen::recipes

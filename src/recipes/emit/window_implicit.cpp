@@ -19,17 +19,13 @@ namespace cutegen::recipes {
 namespace {
 
 constexpr int64_t kConsumers = 2, kProducers = 96, kThreads = 384;
-constexpr int64_t kMostShared = int64_t{227} << 10;
-constexpr int64_t kMostOfTwo = int64_t{113} << 10;  // if an SM holds two CTAs
-constexpr int64_t kMostResults = 128;               // of a thread, in registers
-constexpr int64_t kMostCells = 16000;               // of a patch: wgmma counts them in 14 bits
-constexpr int64_t kMostPlaces = 2048;               // of the kernel, in all planes of a stage
-constexpr int64_t kMostPhases = 8;                  // along the last axis
-constexpr int64_t kWeightBytes = 8 << 10;           // of a stage of weights, for each term
-
-int64_t get(const Json& params, const char* name) {
-  return params.at(name).get<int64_t>();
-}
+constexpr int64_t kMostSharedImplicit = int64_t{227} << 10;
+constexpr int64_t kMostOfTwoImplicit = int64_t{113} << 10;  // if an SM holds two CTAs
+constexpr int64_t kMostResults = 128;                       // of a thread, in registers
+constexpr int64_t kMostCells = 16000;      // of a patch: wgmma counts them in 14 bits
+constexpr int64_t kMostPlaces = 2048;      // of the kernel, in all planes of a stage
+constexpr int64_t kMostPhases = 8;         // along the last axis
+constexpr int64_t kWeightBytes = 8 << 10;  // of a stage of weights, for each term
 
 // The geometry of conv_layout.cuh, for the official shape.
 class Layout {
@@ -38,8 +34,8 @@ class Layout {
       : window_(fused.window->window),
         width_(16 / static_cast<int64_t>(size_of(fused.window->input.dtype))),
         terms_(fused.window->wgmma == 3 ? 2 : 1),
-        along_(get(params, "along") != 0),
-        tile_{get(params, "deep"), get(params, "tall"), get(params, "wide")},
+        along_(int_param(params, "along") != 0),
+        tile_{int_param(params, "deep"), int_param(params, "tall"), int_param(params, "wide")},
         params_(params) {}
 
   int64_t width() const { return width_; }  // elements of a cell
@@ -53,14 +49,16 @@ class Layout {
     const int64_t all = padded(window_.kernel, axis, 1);
     return axis == 2 && along_ ? ceil_div(all, width_) : all;
   }
-  int64_t places() const { return get(params_, "planes") * kernel(0) * kernel(1) * kernel(2); }
+  int64_t places() const {
+    return int_param(params_, "planes") * kernel(0) * kernel(1) * kernel(2);
+  }
   int64_t cells() const {
     int64_t count = 1;
     for (size_t i = 0; i < 3; ++i) count *= classes(i) * (tile_[i] + reach(i));
     return count;
   }
   int64_t depth() const {  // channels of a stage
-    return get(params_, "planes") * (along_ ? 1 : width_);
+    return int_param(params_, "planes") * (along_ ? 1 : width_);
   }
   int64_t across() const { return tile_[2] % 64 == 0 ? 64 : 8; }
   int64_t blocks() const { return tile_[0] * tile_[1] * tile_[2] / 64; }
@@ -72,14 +70,14 @@ class Layout {
   }
   // Sums of a thread; numbers of two terms need partial sums besides.
   int64_t results() const {
-    return blocks() / kConsumers * (phases(2) + terms_ - 1) * get(params_, "tile_n") / 2;
+    return blocks() / kConsumers * (phases(2) + terms_ - 1) * int_param(params_, "tile_n") / 2;
   }
   int64_t shared() const {
-    const int64_t tile_n = get(params_, "tile_n"), patches = get(params_, "patches"),
-                  stages = get(params_, "stages");
+    const int64_t tile_n = int_param(params_, "tile_n"), patches = int_param(params_, "patches"),
+                  stages = int_param(params_, "stages");
     const int64_t rounded = ceil_div(cells(), kProducers) * kProducers;
     const int64_t line = blocks() / kConsumers * 64 * phases(2);
-    const int64_t bytes = 16 * terms_ * patches * get(params_, "planes") * cells() +
+    const int64_t bytes = 16 * terms_ * patches * int_param(params_, "planes") * cells() +
                           terms_ * stages * group() * 32 * tile_n +
                           kConsumers * 8 * (line + 4) * 4 + 4 * rounded + (along_ ? rounded : 4) +
                           16 * (patches + stages) + 64;
@@ -88,7 +86,8 @@ class Layout {
   // Steps of a stage of weights. Steps may be added that multiply by zero only where sums are
   // repaired, since the input may hold infinities: along the last axis, and with two terms.
   int64_t group() const {
-    const int64_t most = std::clamp<int64_t>(kWeightBytes / (32 * get(params_, "tile_n")), 1, 8);
+    const int64_t most =
+        std::clamp<int64_t>(kWeightBytes / (32 * int_param(params_, "tile_n")), 1, 8);
     int64_t best = 1;
     for (int64_t group = 2; group <= most; ++group)
       if (padded_steps(group) <= padded_steps(along_ || terms_ == 2 ? best : 1)) best = group;
@@ -113,7 +112,7 @@ class Layout {
       for (int64_t f1 = 0; f1 < phases(1); ++f1)
         for (int64_t f2 = 0; f2 < phases(2); ++f2) {
           const int64_t cells =
-              get(params_, "planes") * places_of(0, f0) * places_of(1, f1) * places_of(2, f2);
+              int_param(params_, "planes") * places_of(0, f0) * places_of(1, f1) * places_of(2, f2);
           sum += ceil_div(cells, 2 * group) * group;
         }
     return sum;
@@ -181,9 +180,9 @@ void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
   }
 }
 
-class Writer {
+class ImplicitWriter {
  public:
-  Writer(const Task& task, const Fused& fused, const Json& params, const Label& label)
+  ImplicitWriter(const Task& task, const Fused& fused, const Json& params, const Label& label)
       : task_(task),
         fused_(fused),
         params_(params),
@@ -232,7 +231,7 @@ class Writer {
     t["weight_type"] = type_of(leaf_.weight);
     t["element"] = leaf_.input.dtype == DType::f32 ? "float" : type_of(leaf_.input);
     t["transposed"] = layout_.transposed() ? "true" : "false";
-    t["along"] = get(params_, "along") ? "true" : "false";
+    t["along"] = int_param(params_, "along") ? "true" : "false";
     for (const char* name : {"planes", "tile_n", "patches", "stages", "resident"})
       t[name] = params_.at(name).dump();
     t["products"] = std::to_string(leaf_.wgmma);
@@ -296,18 +295,18 @@ class Writer {
           fmt::format("{} <= {}", kernel(i), padded(leaf_.window.kernel, i, 1)));
     }
     part.defines[label_("MISALIGNED")] = misaligned();
-    const int64_t tile_n = get(params_, "tile_n");
+    const int64_t tile_n = int_param(params_, "tile_n");
     part.symbols[label_("all_tiles")] = fmt::format(
         "{}*{}*{}*{}*({})*ceil_div({},{})*({})", label_("tiles0"), label_("tiles1"),
         label_("tiles2"), layout_.phases(0) * layout_.phases(1), groups, out, tile_n, batches);
     const int64_t phases = layout_.phases(0) * layout_.phases(1) * layout_.phases(2);
-    const std::string across = get(params_, "along")
+    const std::string across = int_param(params_, "along")
                                    ? fmt::format("ceil_div({},{})", kernel(2), layout_.width())
                                    : kernel(2);
-    part.symbols[label_("packed_size")] =
-        fmt::format("({})*ceil_div({},{})*ceil_div({},{})*(({}*({})*({})*({})+{})/2)*{}", groups,
-                    out, tile_n, in, layout_.depth(), get(params_, "planes"), kernel(0), kernel(1),
-                    across, phases * (2 * layout_.group() - 1), 8 * tile_n * layout_.terms());
+    part.symbols[label_("packed_size")] = fmt::format(
+        "({})*ceil_div({},{})*ceil_div({},{})*(({}*({})*({})*({})+{})/2)*{}", groups, out, tile_n,
+        in, layout_.depth(), int_param(params_, "planes"), kernel(0), kernel(1), across,
+        phases * (2 * layout_.group() - 1), 8 * tile_n * layout_.terms());
     part.scratch.push_back({{"name", label_("packed")},
                             {"dtype", "f32"},
                             {"shape", Json::array({label_("packed_size")})}});
@@ -333,7 +332,8 @@ class Writer {
          {"kernel", label_("window")},
          {"when", when},
          {"grid",
-          {fmt::format("min({},{})", label_("all_tiles"), kSms * get(params_, "resident")), 1, 1}},
+          {fmt::format("min({},{})", label_("all_tiles"), kSms * int_param(params_, "resident")), 1,
+           1}},
          {"block", {kThreads, 1, 1}},
          {"shared_bytes", layout_.shared()},
          {"args", args}});
@@ -358,8 +358,8 @@ int64_t channels_of_tile(int64_t channels, int64_t most) {
 
 // The parameters with as many planes and patches as fit.
 std::optional<Json> with_stages(const Fused& fused, Json params) {
-  const bool along = get(params, "along") != 0;
-  for (int64_t planes = get(params, "planes"); planes >= 1; planes /= 2)
+  const bool along = int_param(params, "along") != 0;
+  for (int64_t planes = int_param(params, "planes"); planes >= 1; planes /= 2)
     for (int64_t patches : {3, 2}) {
       params["patches"] = patches;
       if (!along) params["planes"] = planes;
@@ -406,22 +406,23 @@ Json implicit_safe(const Fused& fused) {
 
 bool implicit_legal(const Fused& fused, const Json& params) {
   const Layout layout(fused, params);
-  const int64_t resident = get(params, "resident");
+  const int64_t resident = int_param(params, "resident");
   if (!layout.divides() || layout.results() > kMostResults / resident) return false;
-  const int64_t planes = get(params, "planes");
-  if (get(params, "along")
+  const int64_t planes = int_param(params, "planes");
+  if (int_param(params, "along")
           ? !may_go_along(fused) || planes != channels_in(fused) || layout.places() < 2
           : planes % 2 != 0)
     return false;
   if (layout.places() > kMostPlaces || planes * layout.cells() > kMostCells) return false;
-  return layout.shared() + 1024 <= (resident == 2 ? kMostOfTwo : kMostShared);
+  return layout.shared() + 1024 <= (resident == 2 ? kMostOfTwoImplicit : kMostSharedImplicit);
 }
 
 std::vector<RecipeParameter> implicit_parameters(const Fused& fused) {
   const Json safe = implicit_safe(fused);
-  const int64_t planes = get(safe, "planes"), tall = get(safe, "tall"), wide = get(safe, "wide");
+  const int64_t planes = int_param(safe, "planes"), tall = int_param(safe, "tall"),
+                wide = int_param(safe, "wide");
   return {
-      {"tile_n", "output channels of a tile", {get(safe, "tile_n"), 128, 64, 32, 16, 8}},
+      {"tile_n", "output channels of a tile", {int_param(safe, "tile_n"), 128, 64, 32, 16, 8}},
       {"wide", "results of a tile along the last axis", {wide, wide * 2, 64, 16, 8}},
       {"tall", "results of a tile along the axis before", {tall, tall * 2, 1, 2, 4, 8, 16}},
       {"deep", "results of a tile along the axis before that", {1, 2, 4}},
@@ -434,7 +435,7 @@ std::vector<RecipeParameter> implicit_parameters(const Fused& fused) {
 
 ProgramPart implicit_part(const Task& task, const Fused& fused, const Json& params,
                           const Label& label) {
-  return Writer(task, fused, params, label).write();
+  return ImplicitWriter(task, fused, params, label).write();
 }
 
 }  // namespace cutegen::recipes

@@ -13,7 +13,7 @@ Json tensor_ref(const std::string& name) {
 }
 
 // The position of the argument `reduction` of each loss. Its values: 0 none, 1 mean, 2 sum.
-const std::map<std::string, size_t>& losses() {
+const std::map<std::string, size_t>& loss_inputs() {
   static const std::map<std::string, size_t> table{{"mse_loss", 2},
                                                    {"smooth_l1_loss", 2},
                                                    {"huber_loss", 2},
@@ -145,7 +145,7 @@ class Rewriter {
 Result<bool> Rewriter::run() {
   if (node_.op.rfind("aten.", 0) != 0 || node_.outputs.empty()) return false;
   std::string base = base_name(node_.op);
-  if (auto it = losses().find(base); it != losses().end()) return loss(it->second);
+  if (auto it = loss_inputs().find(base); it != loss_inputs().end()) return loss(it->second);
   if (base == "nll_loss_forward" || base == "nll_loss2d_forward") return nll();
   if (base == "native_batch_norm" || base == "_native_batch_norm_legit_no_training")
     return batch_norm();

@@ -8,6 +8,7 @@
 #include "recipes/graph/pointwise.h"
 #include "recipes/nest/builder.h"
 #include "recipes/nest/extents.h"
+#include "recipes/nest/nest.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -185,10 +186,6 @@ std::optional<std::vector<std::vector<size_t>>> split_axes(const Shape& viewed,
 }
 
 // The operand's own axis that follows `axis` of the nest; -1 if the operand does not vary along it.
-int position(const Operand& operand, int axis) {
-  auto it = std::find(operand.axes.begin(), operand.axes.end(), axis);
-  return it == operand.axes.end() ? -1 : static_cast<int>(it - operand.axes.begin());
-}
 
 // Merges neighbouring axes of a group into one loop if all operands step along them alike.
 std::vector<Loop> merge(const Fused& fused, const std::vector<int>& axes) {

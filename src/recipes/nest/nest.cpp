@@ -8,11 +8,6 @@
 namespace cutegen::recipes {
 namespace {
 
-int position(const Operand& operand, int axis) {
-  auto it = std::find(operand.axes.begin(), operand.axes.end(), axis);
-  return it == operand.axes.end() ? -1 : static_cast<int>(it - operand.axes.begin());
-}
-
 // Whether the operand has neither axis, or has both side by side.
 bool walks_alike(const Operand& operand, int axis) {
   int p = position(operand, axis), q = position(operand, axis + 1);

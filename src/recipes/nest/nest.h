@@ -41,4 +41,10 @@ std::vector<int64_t> vector_widths(const Fused& fused, int64_t size);
 Nest make_nest(const Fused& fused);
 Stride stride(const Fused& fused, const Operand& operand, const Loop& loop);
 
+// Which of the operand's axes `axis` is, or -1.
+inline int position(const Operand& operand, int axis) {
+  auto it = std::find(operand.axes.begin(), operand.axes.end(), axis);
+  return it == operand.axes.end() ? -1 : static_cast<int>(it - operand.axes.begin());
+}
+
 }  // namespace cutegen::recipes
