@@ -346,25 +346,27 @@ struct WgmmaAttention {
     CUTE_DEVICE void update(Scores& scores) {
       CUTE_UNROLL
       for (int r = 0; r < 2; ++r) {
-        float most = highest[r];
+        // Two chains each, so that their latencies overlap.
+        float mosts[2] = {highest[r], -INFINITY}, sums[2] = {0, 0};
         CUTE_UNROLL
         for (int i = 0; i < kScores; i += 4)
-          most = fmaxf(most, fmaxf(scores(i + 2 * r), scores(i + 2 * r + 1)));
+          mosts[i / 4 % 2] = fmaxf(mosts[i / 4 % 2], fmaxf(scores(i + 2 * r), scores(i + 2 * r + 1)));
+        float most = fmaxf(mosts[0], mosts[1]);
         most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
         most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
         const float base = most == -INFINITY ? 0.0f : most * scale;
         factor[r] = power_of_two(highest[r] * scale - base);
         highest[r] = most;
-        float sum = 0;
         CUTE_UNROLL
         for (int i = 0; i < kScores; i += 4) {
           CUTE_UNROLL
-          for (int j = 2 * r; j < 2 * r + 2; ++j) {
-            scores(i + j) = power_of_two(scores(i + j) * scale - base);
-            sum += scores(i + j);
+          for (int j = 0; j < 2; ++j) {
+            float& score = scores(i + 2 * r + j);
+            score = power_of_two(score * scale - base);
+            sums[j] += score;
           }
         }
-        total[r] = total[r] * factor[r] + sum;
+        total[r] = total[r] * factor[r] + (sums[0] + sums[1]);
       }
     }
     template <class Sums>

@@ -26,7 +26,8 @@
 //            conv.repair([&](int channel, int x0, int x1, int x2) { return conv_once<G>(...); });
 //            conv.write(storage, [&](int x0, int x1, int x2) { return place; },
 //                       [&](int channel, auto const& place) { return bias; },
-//                       [&](float sum, float bias, int channel, auto const& place) { ... });
+//                       [&](float sum, float bias, int channel, auto const& place) { return result; },
+//                       [&](float result, int channel, auto const& place) { ... });
 //          }
 #pragma once
 
@@ -445,14 +446,15 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Calls f(sum, read(channel, at), channel, at) with at = place(x0, x1, x2) for each result of a
-  // consumer: the channel from the tile's first one on, and the place from the tile's first result on
-  // (along the last axis in results of all phases). A place serves several channels: what does not
-  // depend on the channel belongs there. read() fetches what f() needs from global memory: it is called
-  // for several channels before f() stores the first, so that their latencies overlap.
+  // Calls store(value(sum, read(channel, at), channel, at), channel, at) with at = place(x0, x1, x2)
+  // for each result of a consumer: the channel from the tile's first one on, and the place from the
+  // tile's first result on (along the last axis in results of all phases). A place serves several
+  // channels: what does not depend on the channel belongs there. read(), then value(), are called for
+  // several channels before the first store(), also for channels and places beyond the result, so that
+  // their latencies overlap: read() loads what lies in DRAM, value() does not branch.
   // Neighbouring threads have neighbouring places. All consumers must call it.
-  template <class P, class R, class F>
-  CUTE_DEVICE void write(Storage& storage, P&& place, R&& read, F&& f) const {
+  template <class P, class R, class V, class F>
+  CUTE_DEVICE void write(Storage& storage, P&& place, R&& read, V&& value, F&& store) const {
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     float* shared = storage.results[consumer];
     constexpr int kAll = S::kLine * S::kLines, kAcross = kAll % 128 == 0 ? 128 : 64;
@@ -470,7 +472,7 @@ struct Conv : ConvShape<G> {
       CUTE_UNROLL
       for (int first = 0; first < kAll; first += kAcross) {
         const int e = first + thread % kAcross;
-        float values[8 / kRows];  // read together: f() may branch
+        float values[8 / kRows];
         CUTE_UNROLL
         for (int i = 0; i < 8 / kRows; ++i) values[i] = shared[(i * kRows + row) * S::kPitch + e];
         auto const at = call([&](int, int x0, int x1, int x2) { return place(x0, x1, x2); }, e, 0);
@@ -478,8 +480,11 @@ struct Conv : ConvShape<G> {
         decltype(read(0, at)) more[8 / kRows];
         CUTE_UNROLL
         for (int i = 0; i < 8 / kRows; ++i) more[i] = read(channel(i), at);
+        decltype(value(0.0f, more[0], 0, at)) results[8 / kRows];
         CUTE_UNROLL
-        for (int i = 0; i < 8 / kRows; ++i) f(values[i], more[i], channel(i), at);
+        for (int i = 0; i < 8 / kRows; ++i) results[i] = value(values[i], more[i], channel(i), at);
+        CUTE_UNROLL
+        for (int i = 0; i < 8 / kRows; ++i) store(results[i], channel(i), at);
       }
     }
   }

@@ -79,11 +79,22 @@ CUTEGEN_FN float fast_gelu_tanh(float x) {
 CUTEGEN_FN float relu(float x) { return x < 0.0f ? 0.0f : x; }
 CUTEGEN_FN float leaky_relu(float x, float slope) { return x > 0.0f ? x : x * slope; }
 CUTEGEN_FN float threshold(float x, float limit, float value) { return x <= limit ? value : x; }
-CUTEGEN_FN float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
-CUTEGEN_FN float silu(float x) { return x / (1.0f + expf(-x)); }
+// Divisions without a branch, so that neighbouring elements overlap. 1 / x for x >= 1, within 1 ulp:
+// the GPU's approximation and one step of Newton's method.
+CUTEGEN_FN float reciprocal_from_one(float x) {
+  const float y = fast_reciprocal(x);
+  return x < 0x1p126f ? fmaf(fmaf(-x, y, 1.0f), y, y) : y;
+}
+// x / 6 for numbers up to 6.
+CUTEGEN_FN float sixth(float x) {
+  const float y = x * (1.0f / 6.0f);
+  return fmaf(fmaf(-6.0f, y, x), 1.0f / 6.0f, y);
+}
+CUTEGEN_FN float sigmoid(float x) { return reciprocal_from_one(1.0f + expf(-x)); }
+CUTEGEN_FN float silu(float x) { return x * sigmoid(x); }
 CUTEGEN_FN float log_sigmoid(float x) { return fminf(x, 0.0f) - log1pf(expf(-fabsf(x))); }
-CUTEGEN_FN float hard_sigmoid(float x) { return clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f; }
-CUTEGEN_FN float hard_swish(float x) { return x * clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f; }
+CUTEGEN_FN float hard_sigmoid(float x) { return sixth(clamp(x + 3.0f, 0.0f, 6.0f)); }
+CUTEGEN_FN float hard_swish(float x) { return x * hard_sigmoid(x); }
 CUTEGEN_FN float elu(float x, float alpha, float scale, float input_scale) {
   return x > 0.0f ? x * scale : expm1f(x * input_scale) * (alpha * scale);
 }

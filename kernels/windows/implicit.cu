@@ -159,9 +159,18 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
       }
       return more;
     };
-    conv.write(storage, place, read, [&](float window, Reads const& more, int c, Place const& at) {
-      if (c >= left || !at.inside) return;
+    struct Results {
+{{results}}
+    };
+    auto value = [&](float window, Reads const& more, int c, Place const& at) {
+      const int nearest = min(c, left - 1);  // without a branch: several channels overlap
+      Results result;
 {{finish}}
+      return result;
+    };
+    conv.write(storage, place, read, value, [&](Results const& result, int c, Place const& at) {
+      if (c >= left || !at.inside) return;
+{{stores}}
     });
   }
 }

@@ -118,7 +118,7 @@ std::string add_numbers(Json& args, const Numbers& numbers) {
 
 Tail::Tail(const Fused& fused, By by) : fused_(fused), leaf_(*fused.window), code_(fused), by_(by) {
   for (const char* word : {"window", "n", "channel", "channel0", "p0", "p1", "p2", "sums", "pixels",
-                           "at", "c", "left", "more", "read"})
+                           "at", "c", "left", "more", "read", "nearest", "result"})
     (void)code_.word(word);
   for (const FusedOutput& output : fused.outputs) results_.push_back(output.inst);
   for (int inst : code_.needed(results_, [](const Inst&) { return true; }))
@@ -144,12 +144,15 @@ std::string Tail::compute() {
 }
 
 std::string Tail::finish() {
+  const bool placed = by_ == By::place;
   std::string loads, stores;
   std::vector<std::string> values{"window"};
   for (int inst : leaves_) {
-    const std::string word = code_.word("r_" + name(operand(inst))), type = value_type(at(inst)),
-                      from = element(operand(inst), name(operand(inst)));
-    if (by_ == By::place && varies(operand(inst))) {
+    const Operand& o = operand(inst);
+    const bool early = placed && varies(o);
+    const std::string word = code_.word("r_" + name(o)), type = value_type(at(inst)),
+                      from = element(o, name(o), placed && !early ? "nearest" : "c");
+    if (early) {
       members_ += fmt::format("{} {};\n", type, word);
       reads_ += fmt::format("more.{} = cutegen::convert<{}>({});\n", word, type, from);
       values.push_back("more." + word);
@@ -160,14 +163,19 @@ std::string Tail::finish() {
   }
   for (const auto& [word, expression] : fused_.sizes) values.push_back(word);
   for (const FusedOutput& output : fused_.outputs) {
-    const std::string word = code_.word("r_" + name(output.operand));
-    loads += fmt::format("{} {};\n", value_type(at(output.inst)), word);
-    stores +=
-        fmt::format("{} = cutegen::from_float<{}>({});\n",
-                    element(output.operand, name(output.operand)), type_of(output.operand), word);
-    values.push_back(word);
+    const std::string word = code_.word("r_" + name(output.operand)),
+                      member = placed ? "result." + word : word;
+    (placed ? results_of_place_ : loads) +=
+        fmt::format("{} {};\n", value_type(at(output.inst)), word);
+    stores += fmt::format("{} = cutegen::from_float<{}>({});\n",
+                          element(output.operand, name(output.operand), "c"),
+                          type_of(output.operand), member);
+    values.push_back(member);
   }
-  return loads + fmt::format("compute({});\n", join(values, ", ")) + stores;
+  const std::string computed = loads + fmt::format("compute({});\n", join(values, ", "));
+  if (!placed) return computed + stores;
+  stores_ = stores;
+  return computed;
 }
 
 std::string Tail::declare(Json& args) const {
@@ -195,7 +203,7 @@ bool Tail::varies(const Operand& o) const {
 }
 
 // The element of an operand at the current place of the nest.
-std::string Tail::element(const Operand& o, const std::string& word) {
+std::string Tail::element(const Operand& o, const std::string& word, const char* channel_of) {
   std::vector<std::string> terms;
   std::string channel;
   for (size_t i = 0; i < o.axes.size(); ++i) {
@@ -216,7 +224,8 @@ std::string Tail::element(const Operand& o, const std::string& word) {
     const std::string offset = code_.word("at_" + word);
     offsets_.emplace_back(offset, join(terms, " + "));
     if (channel.empty()) return fmt::format("{}[at.{}]", name(o), offset);
-    return fmt::format("cutegen::conv_channel({}, at.{}, c, {})", name(o), offset, channel);
+    return fmt::format("cutegen::conv_channel({}, at.{}, {}, {})", name(o), offset, channel_of,
+                       channel);
   }
   return fmt::format("{}[{}]", name(o), terms.empty() ? "0" : join(terms, " + "));
 }

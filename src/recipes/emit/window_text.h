@@ -49,9 +49,12 @@ class Tail {
   std::string finish();
   // By place, after finish(): the members of Place, and their values for the channel `channel0`.
   const Numbers& offsets() const { return offsets_; }
-  // By place, after finish(): the members of Reads, and the statements that read them.
+  // By place, after finish(), which computes one element only: the members of Reads and the
+  // statements that read them; the members of Results and the statements that store them.
   const std::string& members() const { return members_; }
   const std::string& reads() const { return reads_; }
+  const std::string& results() const { return results_of_place_; }
+  const std::string& stores() const { return stores_; }
   // What the plan must require of the operands' strides.
   const std::vector<std::string>& requirements() const { return requirements_; }
   // Declares every tensor once: the window's operands, other inputs, outputs.
@@ -64,7 +67,7 @@ class Tail {
   }
   const std::string& name(const Operand& o) const { return fused_.names.at(o.tensor); }
   bool varies(const Operand& o) const;
-  std::string element(const Operand& o, const std::string& word);
+  std::string element(const Operand& o, const std::string& word, const char* channel_of);
 
   const Fused& fused_;
   const WindowLeaf& leaf_;
@@ -72,7 +75,7 @@ class Tail {
   By by_;
   std::vector<int> results_, leaves_;
   Numbers numbers_, offsets_;
-  std::string members_, reads_;
+  std::string members_, reads_, results_of_place_, stores_;
   std::vector<std::string> requirements_;
 };
 
