@@ -63,9 +63,9 @@ TEST(Recipes, KnowsMishWrittenOut) {
   auto program = instantiate(task, match, match.safe);
   ASSERT_TRUE(program) << program.error().text();
   const std::string& source = program->sources.begin()->second;
-  EXPECT_THAT(source, HasSubstr("cutegen::tanh_softplus(x)"));
+  EXPECT_THAT(source, HasSubstr("cutegen::tanh_softplus(x_value)"));
   EXPECT_THAT(source, Not(HasSubstr("tanhf")));
-  EXPECT_THAT(source, HasSubstr("cutegen::softplus(x, 2.0f"));
+  EXPECT_THAT(source, HasSubstr("cutegen::softplus(x_value, 2.0f"));
 }
 
 // Programs whose whole text is known: a split row, columns, positions, two stages, groups. After a
