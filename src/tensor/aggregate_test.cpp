@@ -97,7 +97,8 @@ TEST(Aggregate, AConstantFactorOfHalfPrecisionResultsIsABias) {
   }
 }
 
-// Tensor cores truncate float32 sums. A short product of values of one sign loses up to 0.8 roundings.
+// Tensor cores truncate float32 sums. A short product of values of one sign loses up to 0.8
+// roundings.
 TEST(Aggregate, ABiasOfOneFloat32RoundingIsHonest) {
   Sums s({64, 96});
   const Values native = rounded(DType::f32, s.truth);
