@@ -137,14 +137,15 @@ Json reduction_safe(const Fused& fused, bool hopper) {
   if (nest.reduced_inside)
     params["width"] = nest.length() <= kShortRow ? 32 : 256, params["cluster"] = 1;
   else
-    params["columns"] = 32;
-  params["unroll"] = 1;
+    params["columns"] = params["vector"] == 1 ? 64 : 32;
+  // An H100 sums columns of 4096 x 4095 in 3.8 ms with one access in flight, in 3.1 ms with four.
+  params["unroll"] = nest.reduced_inside ? 1 : 4;
   params["threads"] = 256;
   // Few rows below one another fit the registers of a thread, so that DRAM delivers them once.
   if (!nest.reduced_inside && several_passes(fused) && params["parts"] == 1) {
     Json kept = params;
     kept["vector"] = std::min<int64_t>(2, params["vector"].get<int64_t>());
-    kept["cached"] = 1, kept["columns"] = 64;
+    kept["cached"] = 1, kept["columns"] = 64, kept["unroll"] = 1;
     if (reduction_legal(fused, kept, hopper)) return kept;
   }
   // On an H200, rows of 65535 take 7.9 ms with 1024 threads each and 14 ms with 32: fewer rows are
