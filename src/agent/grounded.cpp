@@ -86,7 +86,7 @@ tl::expected<std::vector<Marked>, Reask> read_marks(const std::string& advice) {
     if (auto file = after(line, "SPAN ")) {
       if (out.size() == kMostSpans)
         return refuse("too_many_spans",
-                      fmt::format("LineRange {}: there are more than {} spans. Name "
+                      fmt::format("Line {}: there are more than {} spans. Name "
                                   "one targeted change.",
                                   number, kMostSpans));
       out.push_back({.file = *file, .begin = {}, .end = {}, .line = number});
@@ -98,13 +98,13 @@ tl::expected<std::vector<Marked>, Reask> read_marks(const std::string& advice) {
     if (out.empty())
       return refuse(
           "anchor_alone",
-          fmt::format("LineRange {}: an anchor stands before any SPAN. Write SPAN and the "
+          fmt::format("Line {}: an anchor stands before any SPAN. Write SPAN and the "
                       "file's name on the line before.",
                       number));
     auto& anchor = begins ? out.back().begin : out.back().end;
     if (anchor)
       return refuse("anchor_twice",
-                    fmt::format("LineRange {}: the span of line {} has two {} anchors. "
+                    fmt::format("Line {}: the span of line {} has two {} anchors. "
                                 "Write a new SPAN line for another span.",
                                 number, out.back().line, begins ? "BEGIN" : "END"));
     anchor = text;
@@ -114,7 +114,7 @@ tl::expected<std::vector<Marked>, Reask> read_marks(const std::string& advice) {
 
 tl::expected<Span, Reask> resolve(const Marked& mark, const KernelProgram& parent) {
   const std::string where =
-      fmt::format("LineRange {}, span in {}", mark.line, sanitize(mark.file, 80));
+      fmt::format("Line {}, span in {}", mark.line, sanitize(mark.file, 80));
   auto source = parent.sources.find(mark.file);
   if (source == parent.sources.end()) {
     std::vector<std::string> known{kPlan};
