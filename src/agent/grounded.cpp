@@ -85,10 +85,9 @@ tl::expected<std::vector<Marked>, Reask> read_marks(const std::string& advice) {
     ++number;
     if (auto file = after(line, "SPAN ")) {
       if (out.size() == kMostSpans)
-        return refuse("too_many_spans",
-                      fmt::format("Line {}: there are more than {} spans. Name "
-                                  "one targeted change.",
-                                  number, kMostSpans));
+        return refuse("too_many_spans", fmt::format("Line {}: there are more than {} spans. Name "
+                                                    "one targeted change.",
+                                                    number, kMostSpans));
       out.push_back({.file = *file, .begin = {}, .end = {}, .line = number});
       continue;
     }
@@ -96,25 +95,22 @@ tl::expected<std::vector<Marked>, Reask> read_marks(const std::string& advice) {
     const auto text = begins ? after(line, "BEGIN:") : after(line, "END:");
     if (!text) continue;
     if (out.empty())
-      return refuse(
-          "anchor_alone",
-          fmt::format("Line {}: an anchor stands before any SPAN. Write SPAN and the "
-                      "file's name on the line before.",
-                      number));
+      return refuse("anchor_alone",
+                    fmt::format("Line {}: an anchor stands before any SPAN. Write SPAN and the "
+                                "file's name on the line before.",
+                                number));
     auto& anchor = begins ? out.back().begin : out.back().end;
     if (anchor)
-      return refuse("anchor_twice",
-                    fmt::format("Line {}: the span of line {} has two {} anchors. "
-                                "Write a new SPAN line for another span.",
-                                number, out.back().line, begins ? "BEGIN" : "END"));
+      return refuse("anchor_twice", fmt::format("Line {}: the span of line {} has two {} anchors. "
+                                                "Write a new SPAN line for another span.",
+                                                number, out.back().line, begins ? "BEGIN" : "END"));
     anchor = text;
   }
   return out;
 }
 
 tl::expected<Span, Reask> resolve(const Marked& mark, const KernelProgram& parent) {
-  const std::string where =
-      fmt::format("Line {}, span in {}", mark.line, sanitize(mark.file, 80));
+  const std::string where = fmt::format("Line {}, span in {}", mark.line, sanitize(mark.file, 80));
   auto source = parent.sources.find(mark.file);
   if (source == parent.sources.end()) {
     std::vector<std::string> known{kPlan};
