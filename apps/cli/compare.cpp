@@ -79,7 +79,8 @@ void add_flags(CLI::App& command, CompareOptions& o) {
   command.add_option("TASK", o.files, "PyTorch files, as for `cutegen optimize`")->required();
   command.add_option(
       "--strategies", o.strategies,
-      "strategies: cutegen, cudaforge, stark, best-of-n, climb (default: all but stark and climb)");
+      "strategies: cutegen, cudaforge, stark, astra, astra-single, best-of-n, climb\n"
+      "(default: cutegen,cudaforge,best-of-n)");
   o.settings.add(command, {"device", "model", "budget_evaluations", "python", "runs_dir",
                            "compile_memory", "require_sandbox"});
   add_accuracy(o.settings, command);

@@ -73,6 +73,7 @@ Result<void> run(const Globals& g, const ExportOptions& options, const Settings&
          toolchain::find_tools({config.text("python"), in.cuda_version}));
   CG_TRY(exporter::ExportSource source,
          exporter::build_export(g.ctx, tools, in.task, in.program, in.target));
+  if (in.start) CG_CHECK(exporter::add_start(tools, std::move(*in.start), source));
   source.origin = in.origin;
   source.verdict = std::move(in.verdict);
   source.certificate = std::move(in.certificate);
@@ -102,7 +103,9 @@ void add_export(CLI::App& app, Globals& g) {
       ->add_option("RUN", options->words.what,
                    "a run (id, its beginning, or last), or a program folder")
       ->required();
-  command->add_option("--to", options->to, "target: torch, kernelbench or cpp; may be repeated")
+  command
+      ->add_option("--to", options->to,
+                   "target: torch, kernelbench, cpp or source; may be repeated")
       ->delimiter(',')
       ->required();
   command->add_option("--task", options->words.task, "the task file of a program folder");
@@ -116,8 +119,9 @@ void add_export(CLI::App& app, Globals& g) {
   command->footer(
       "torch: a package with a drop-in Model and its operator. kernelbench: one file with "
       "ModelNew.\n"
-      "cpp: a header and a source over the driver's API. Each has the machine code and the "
-      "sources,\n"
+      "cpp: a header and a source over the driver's API. source: a file in place of the CUDA "
+      "kernel's,\n"
+      "with a launcher in C and an operator. Each has the machine code or the sources,\n"
       "a test against float64, a bench.py that needs only PyTorch, and a README with the limits.\n"
       "The export is for the GPU that the program was judged on; for a folder give --device.\n"
       "Example: cutegen export last --to torch --out fast_softmax");

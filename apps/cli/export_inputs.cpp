@@ -8,8 +8,10 @@
 #include "base/text.h"
 #include "cli/program_folder.h"
 #include "cli/runs_folder.h"
+#include "core/kernel_side.h"
 #include "device/cuda/gpu_info.h"
 #include "device/sim_facts.h"
+#include "eval/source/start_program.h"
 #include "torch/worker.h"
 
 namespace cutegen::cli {
@@ -86,6 +88,9 @@ Result<ExportInputs> from_folder(const Globals& g, const ExportWords& words, con
   options.python = config.text("python");
   CG_TRY(auto worker, torch::TorchWorker::open(options));
   CG_TRY(in.task, worker->describe(g.ctx, words.task, {.shrink = false}));
+  if (is_kernel_file(words.task)) {
+    CG_TRY(in.start, eval::start_program(words.task, in.task));
+  }
   const fs::path at = fs::path(words.what) / "verdict.json";
   CG_TRY(std::optional<Json> json, json_of(at));
   if (json) {
@@ -116,6 +121,7 @@ Result<ExportInputs> from_run(const ExportWords& words, const Config& config) {
   in.program = best->candidate.program;
   in.verdict = best->verdict;
   in.task = run.view.task->task;
+  in.start = run.view.task->start;
   in.origin = "run " + run.info.id + ", candidate " + best->candidate.id;
   if (const Certificate* c = run.view.best_certificate()) in.certificate = *c;
   if (!words.certificate.empty()) CG_CHECK(add_certificate(words.certificate, true, in));

@@ -28,6 +28,7 @@ struct ExportInputs {
   std::string origin;
   std::optional<Verdict> verdict;
   std::optional<Certificate> certificate;
+  std::optional<KernelProgram> start = std::nullopt;  // the source kernel, if the task is one
 };
 
 Result<ExportInputs> read_export_inputs(const Globals& g, const ExportWords& words,

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <thread>
 
-#include "core/kernel_side.h"
 #include "engine/propose/agent_proposer.h"
 #include "engine/propose/proposer.h"
 #include "toolchain/compile_memory.h"
@@ -28,10 +27,12 @@ void ModelOptions::add(CLI::App& command) {
   option("--profiling", profiling_,
          "when to show profiles: delayed, adaptive, from-start or never (default adaptive)");
   option("--chains", agents_.chains, "approaches to try before the best one continues (default 2)");
-  option("--rounds", agents_.rounds, "with --strategy cudaforge: number of programs (default 10)")
+  option("--rounds", rounds_,
+         "with --strategy cudaforge or astra: number of programs (default 10;\n"
+         "astra as published 5)")
       ->check(CLI::PositiveNumber);
   flag("--published", agents_.published,
-       "with --strategy cudaforge or stark: follow the published form");
+       "with --strategy cudaforge, stark or astra: follow the published form");
   option("--epsilon", epsilon_,
          "with --strategy stark: share of steps from any leaf (default 0.1, published 0.35)")
       ->check(CLI::Range(0.0, 1.0));
@@ -76,6 +77,8 @@ Result<void> ModelOptions::apply(engine::OptimizeSettings& settings) const {
     return {};
   }
   settings.search.agents = agents_;
+  if (rounds_ > 0) settings.search.agents->rounds = rounds_;
+  if (rounds_ > 0) settings.search.agents->astra_rounds = rounds_;
   search::StarkSettings& stark = settings.search.agents->stark;
   if (epsilon_ >= 0) stark.epsilon = epsilon_;
   auto has = [&](const char* change) {
@@ -87,8 +90,8 @@ Result<void> ModelOptions::apply(engine::OptimizeSettings& settings) const {
   stark.families = has("families");
   settings.search.agents->planner = !no_planner_;
   settings.search.agents->judge = !no_judge_;
-  settings.search.agents->dialect = is_kernel_file(settings.file) ? Dialect::cuda : Dialect::cute;
-  if (!dialect_.empty()) {
+  settings.dialect_asked = !dialect_.empty();
+  if (settings.dialect_asked) {
     CG_TRY(settings.search.agents->dialect, search::parse_dialect(dialect_, "--dialect"));
   }
   CG_TRY(settings.search.agents->start, search::parse_start(start_, "--start"));

@@ -30,6 +30,7 @@ class ModelOptions {
   double temperature_ = -1;
   bool no_planner_ = false, no_judge_ = false;
   double epsilon_ = -1;  // below 0: the strategy's own
+  int rounds_ = 0;       // 0: the strategy's own
   std::vector<std::string> without_;
   std::vector<CLI::Option*> options_;
 };

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 Domain = str | extremes.Extent
 
 SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES = "signed", "heavy", "outliers", "special", "extremes"
+RANGED = "ranged"  # of a proposed test, whose request has the ranges; no task uses it by itself
 FAMILIES = ("made", SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES)
 ANY, POSITIVE, RANGE = "any", "positive", "range"
 DOMAINS = (ANY, POSITIVE, RANGE)
+EDGES = 16  # a ranged input has one edge value among this many elements
 FAR_AMONG = 8  # the least number of rows for one to be far below zero
 PEAK, PEAK_AMONG = 200.0, 10  # least size of a peak; at most one row in PEAK_AMONG has one
 BLOCK = 64  # one outlier in each row, or in each stretch of this length if rows are shorter
@@ -39,6 +41,8 @@ def domains(family: str, facts: Facts, request: Json) -> Iterable[Domain]:
     """Domains in the order in which to try them until the module works on the values."""
     if family == "made":
         return (RANGE,)
+    if family == RANGED:
+        return (ANY,)
     if family == EXTREMES:
         low = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(request["math_mode"])
         return itertools.chain(extremes.extents(facts, request, low), (RANGE,))
@@ -173,6 +177,22 @@ def places(width: int, count: int, generator: Generator) -> Tensor:
     chosen = order[: min(count, width)]
     chosen = chosen.repeat(-(-count // len(chosen)))[:count] if count else chosen
     return chosen[shuffled(count, generator)]
+
+
+def ranged(made: Tensor, wanted: Json, generator: Generator) -> Tensor:
+    """Uniform values of a proposed test's range, with its edge values at random places."""
+    low, high, edges = float(wanted["low"]), float(wanted["high"]), wanted.get("edges", [])
+    most = torch.finfo(made.dtype).max
+    drawn = torch.rand(made.shape, generator=generator, device=generator.device, dtype=torch.float64)
+    new = low * (1 - drawn) + high * drawn  # not low + (high - low) * drawn, which may be infinite
+    if edges and new.numel():
+        chosen = below(len(edges), made.shape, generator)
+        planted = torch.tensor(edges, dtype=torch.float64, device=new.device)[chosen]
+        flat = torch.zeros(new.numel(), dtype=torch.bool, device=new.device)
+        count = min(new.numel(), max(len(edges), new.numel() // EDGES))
+        flat[shuffled(new.numel(), generator)[:count]] = True
+        new = torch.where(flat.view(made.shape), planted, new)
+    return new.clamp(-most, most).to(made.dtype)
 
 
 def extreme(made: Tensor, generator: Generator, domain: Domain, dtype: torch.dtype) -> Tensor:

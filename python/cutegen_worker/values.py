@@ -370,7 +370,11 @@ def prepare(source: Source, request: Json, seed: int, domain: draw.Domain,
     made = {n: draw.initial(t, generator) if n in written else t.detach()
             for n, t in on_device(inputs, device)}  # fmt: skip
     peaks = facts_of(request).most > CHOSEN
-    changed = {n: draw.input_values(t, family, generator, domain, nan, peaks=peaks) for n, t in made.items()}
+    if family == draw.RANGED:
+        wanted = request["values"]
+        changed = {n: draw.ranged(t, wanted[n], generator) if n in wanted else t for n, t in made.items()}
+    else:
+        changed = {n: draw.input_values(t, family, generator, domain, nan, peaks=peaks) for n, t in made.items()}
     as_made = family != "made" and all(changed[n] is t for n, t in made.items())
     for name, limit in facts_of(request).limits.items():
         changed[name] = limit.keep(changed[name])
@@ -389,7 +393,7 @@ def on_device(inputs: Inputs, device: torch.device | None) -> Iterator[tuple[str
 
 def make_set(request: Json) -> Answer:
     """(reply, memory file) for {source, file, constants, train_mode, math_mode, family, ...}."""
-    if request["family"] not in draw.FAMILIES:
+    if request["family"] not in (*draw.FAMILIES, draw.RANGED):
         raise WorkerError(f"unknown input family '{request['family']}'", "",
                           "one of " + ", ".join(draw.FAMILIES))  # fmt: skip
     seed = seed_of(request["seed"], request["family"], request["shape"])
@@ -403,6 +407,9 @@ def make_set(request: Json) -> Answer:
                 if plain is not None:
                     reply, fd = pack(reference, generator, request, plain)
                     return reply | ({"as_made": True} if reference.as_made else {}), fd
+    if request["family"] == draw.RANGED:
+        raise WorkerError("the reference does not work on the values of the proposed test", request["shape"],
+                          "propose values on which its results are finite")  # fmt: skip
     raise AssertionError("in_domain() accepts or refuses the last domain")
 
 

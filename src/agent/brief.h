@@ -58,6 +58,8 @@ struct Question {
   bool profile = false;  // the prompt may show figures of the profile
   int repair = 0;        // number of this repair in a row, from 1
   int approaches = 1;    // that a planner must give
+  // The proposed tests in use, one line each.
+  std::vector<std::string> tests = {};
 };
 
 }  // namespace cutegen::agent

@@ -66,13 +66,44 @@ Data task_data(const TaskBrief& brief, const Detail& detail) {
   return data;
 }
 
+// Whether a planner suggests the next change of a program.
+bool suggests(const Question& q) {
+  return q.role == Role::planner && !q.grounded && q.subject;
+}
+
 std::string template_of(const Question& q) {
+  if (q.role == Role::tester) return "tester.md";
+  if (suggests(q)) return "planner_suggest.md";
   if (q.role == Role::planner) return q.grounded ? "planner_change.md" : "planner.md";
   if (q.role == Role::debugger) return "debugger.md";
   if (q.role == Role::judge)
     return q.purpose == Purpose::repair ? "judge_repair.md" : "judge_improve.md";
   if (q.purpose == Purpose::first || !q.subject) return "coder_first.md";
   return q.purpose == Purpose::repair ? "debugger.md" : "coder_improve.md";
+}
+
+// The shapes that the evaluator tests and times anyway.
+std::string tested_shapes(const Task& task) {
+  std::string out;
+  for (const ShapeCase& shape : task.shapes) {
+    out += "- " + shape.name + ":";
+    for (const auto& [name, value] : shape.constants) out += fmt::format(" {} = {}", name, value);
+    for (const auto& [name, dims] : shape.tensors)
+      if (const TensorInfo* t = task.find(name); t && t->role == TensorRole::input)
+        out += fmt::format(" {} {}", name, cutegen::to_string(dims));
+    out += "\n";
+  }
+  return out;
+}
+
+void set_tester(Data& data, const Task& task) {
+  data.set("count", std::to_string(kMostTestCases));
+  data.set("tested", std::string(trim(tested_shapes(task))));
+  if (const auto sizes = sizes_to_test(task); !sizes.empty()) data.set("sizes", join(sizes, ", "));
+  std::vector<std::string> inputs;
+  for (const std::string& name : inputs_to_test(task))
+    inputs.push_back(fmt::format("{} ({})", name, cutegen::to_string(task.find(name)->dtype)));
+  if (!inputs.empty()) data.set("inputs", join(inputs, ", "));
 }
 
 std::string hints_text(const Question& q) {
@@ -133,6 +164,9 @@ std::string question_text(const TaskBrief& brief, const Question& q, const Detai
   data.set("detail", q.stage == Stage::detail);
   if (q.repair > 1) data.set("again", std::to_string(q.repair));
   data.set("count", std::to_string(q.approaches));
+  data.set("fails", q.purpose == Purpose::repair);
+  if (!q.tests.empty()) data.set("tests", "- " + join(q.tests, "\n- "));
+  if (q.role == Role::tester) set_tester(data, brief.task);
   data.set("several", q.approaches > 1);
   data.set("grounded", q.grounded);
   set_if(data, "family", q.family);
@@ -291,7 +325,7 @@ tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& gi
   std::string text = sanitize(given, 64 << 10);
   if (size_t end = text.find("</think>"); end != std::string::npos) text.erase(0, end + 8);
   std::vector<std::string> out;
-  if (question.role == Role::planner && !question.grounded) {
+  if (question.role == Role::planner && !question.grounded && !suggests(question)) {
     for (const std::string& line : split(text, '\n')) {
       std::string plain;
       for (char c : line)

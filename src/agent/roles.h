@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roles: writes the question of a planner, coder, debugger or judge as a request to a model, and
-// reads the advice of planners and judges.
+// Roles: writes the question of a planner, coder, debugger, judge or tester as a request to a
+// model, and reads the advice of planners and judges.
 //
 // Contract: the request is a pure function of brief and question. Its parts are in the order of how
 // long they stay the same, so that providers cache them: `system` and the first message (device,

@@ -198,6 +198,19 @@ TEST(Golden, QuestionsOfAllRoles) {
                                            .base = &base.candidate,
                                            .verdict = &changed.verdict,
                                            .history = some_history()}));
+  const std::vector<std::string> tests{"one row: tokens = 1; a single block"};
+  expect_golden("tester", question({.role = Role::tester, .purpose = Purpose::plan}));
+  expect_golden("planner_suggest", question({.role = Role::planner,
+                                             .purpose = Purpose::improve,
+                                             .subject = &good.candidate,
+                                             .verdict = &good.verdict,
+                                             .history = some_history(),
+                                             .profile = true,
+                                             .tests = tests}));
+  expect_golden("planner_repair", question({.role = Role::planner,
+                                            .purpose = Purpose::repair,
+                                            .subject = &bad.candidate,
+                                            .verdict = &bad.verdict}));
   expect_golden("reask", reask_text({"no_block", "The reply contains no block."}, true));
 }
 
@@ -420,6 +433,11 @@ TEST(Advice, OfPlannersAndJudges) {
   ASSERT_TRUE(two);
   EXPECT_THAT(*two, ElementsAre("rows\none warp a row", "tiles\nshared"));
   EXPECT_THAT(*parse_advice("just do it", planner), ElementsAre("just do it"));
+  const State good = correct_state();
+  Question suggests{.role = Role::planner, .purpose = Purpose::improve};
+  suggests.subject = &good.candidate;
+  EXPECT_THAT(*parse_advice("CHANGE: tiles\nAPPROACH 2: x", suggests),
+              ElementsAre("CHANGE: tiles\nAPPROACH 2: x"));
   Question judge{.role = Role::judge, .purpose = Purpose::repair};
   EXPECT_THAT(*parse_advice("<think>hm</think>PROBLEM: a\nFIX: b", judge),
               ElementsAre("PROBLEM: a\nFIX: b"));

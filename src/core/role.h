@@ -2,7 +2,8 @@
 // Who is asked for the next program, and for what: the words of a strategy's questions.
 //
 // Contract: the names are frozen: journals and prompts hold them. `recipe` asks for an expert
-// kernel, not a model. A Question without a Purpose or Stage has `none`, whose name is empty.
+// kernel, not a model. `tester` proposes tests (core/test_case.h). A Question without a Purpose or
+// Stage has `none`, whose name is empty.
 //
 // Example: Ask{Role::coder, {{"purpose", to_string(Purpose::first)}}}
 #pragma once
@@ -13,7 +14,7 @@
 
 namespace cutegen {
 
-enum class Role { planner, coder, debugger, judge, recipe, source };
+enum class Role { planner, coder, debugger, judge, recipe, source, tester };
 enum class Purpose { none, plan, first, improve, repair };
 enum class Stage { none, structure, detail };
 

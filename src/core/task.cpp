@@ -169,6 +169,7 @@ void fields(Fields& v, ShapeCase& s) {
   for (const auto& [name, shape] : s.tensors) v.check(element_count(shape), "tensors/" + name);
   v("flops", s.flops.value, field::may_lack + field::at_least(0));
   v("least_bytes", s.least_bytes.value, field::may_lack + field::at_least(0));
+  v("values", s.values, field::if_set);
 }
 
 void fields(Fields& v, Task& t) {

@@ -19,6 +19,7 @@
 
 #include "base/units.h"
 #include "core/graph.h"
+#include "core/test_case.h"
 
 namespace cutegen {
 
@@ -54,6 +55,8 @@ struct ShapeCase {
   std::map<std::string, Shape> tensors;
   Flops flops;
   Bytes least_bytes;  // outputs, written once, and what must be read of inputs and parameters
+  // Of a proposed test: the values of some inputs, in place of the input families.
+  std::map<std::string, ValueRange> values = {};
 };
 
 inline constexpr const char* kElementwise = "elementwise";  // the class without a reduction

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "device/module_facts.h"
 #include "exporter/exporter.h"
@@ -83,7 +84,7 @@ class Builder {
     CG_TRY(ModuleFacts facts, device::declared_facts(made.ptx));
     std::string stem = b.source.substr(0, b.source.rfind('.'));
     std::string number = keys_.empty() ? "" : fmt::format(".{}", keys_.size());
-    out_.modules.push_back({stem + number + "." + out_.arch, made.ptx, {}, made.build_id});
+    out_.modules.push_back({stem + number + "." + out_.arch, made.ptx, {}, made.build_id, b});
     facts_.push_back(std::move(facts));
     keys_.push_back(b.key());
     return keys_.size() - 1;
@@ -111,12 +112,43 @@ Result<void> assemble(const Context& ctx, const toolchain::ToolPaths& tools, Exp
   return {};
 }
 
+// Adds the headers "cutegen/NAME" that a source includes, and theirs.
+Result<void> add_headers(const toolchain::ToolPaths& tools, const std::string& source,
+                         std::map<std::string, std::string>& out) {
+  for (const std::string& line : split(source, '\n')) {
+    const size_t begin = line.find("cutegen/"), end = line.find_first_of(">\"", begin);
+    if (!trim(line).starts_with("#include") || begin == std::string::npos ||
+        end == std::string::npos)
+      continue;
+    const std::string name = line.substr(begin, end - begin);
+    if (out.contains(name) || name.find("..") != std::string::npos) continue;
+    for (const auto& folder : tools.includes) {
+      auto text = read_file(folder / name);
+      if (!text) continue;
+      out[name] = *text;
+      CG_CHECK(add_headers(tools, *text, out));
+      break;
+    }
+    if (!out.contains(name)) return world_error("the header <" + name + "> is missing");
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<void> add_start(const toolchain::ToolPaths& tools, KernelProgram start, ExportSource& out) {
+  for (const auto& [name, text] : out.program.sources)
+    CG_CHECK(add_headers(tools, text, out.headers));
+  for (const auto& [name, text] : start.sources) CG_CHECK(add_headers(tools, text, out.headers));
+  out.start = std::move(start);
+  return {};
+}
 
 Names<ExportKind> enum_names(ExportKind) {
   static constexpr Name<ExportKind> names[] = {{ExportKind::torch, "torch"},
                                                {ExportKind::kernelbench, "kernelbench"},
-                                               {ExportKind::cpp, "cpp"}};
+                                               {ExportKind::cpp, "cpp"},
+                                               {ExportKind::source, "source"}};
   return names;
 }
 
@@ -124,7 +156,7 @@ Result<ExportKind> export_kind_from(const std::string& name) {
   for (const auto& [kind, known] : enum_names(ExportKind{}))
     if (name == known) return kind;
   return user_error("'" + sanitize(name, 60) + "' is not a kind of export", "--to",
-                    "one of torch, kernelbench, cpp");
+                    "one of torch, kernelbench, cpp, source");
 }
 
 std::string plain_name(const std::string& name) {

@@ -21,7 +21,7 @@
 
 namespace cutegen::exporter {
 
-enum class ExportKind { torch, kernelbench, cpp };
+enum class ExportKind { torch, kernelbench, cpp, source };
 Result<ExportKind> export_kind_from(const std::string& name);
 Names<ExportKind> enum_names(ExportKind);
 
@@ -29,6 +29,7 @@ struct ExportModule {
   std::string name;  // "kernel.sm_90a", without an extension
   std::string ptx, cubin;
   std::string build_id;
+  ModuleBuild build = {};
 };
 struct ExportShape {
   std::string name;
@@ -52,6 +53,10 @@ struct ExportSource {
   std::string origin;                 // "run 2026...", or the folder
   std::optional<Verdict> verdict;
   std::optional<Certificate> certificate;
+  // Of a task that is a CUDA kernel: the source kernel, and the project's headers that the program
+  // includes, by path.
+  std::optional<KernelProgram> start = std::nullopt;
+  std::map<std::string, std::string> headers = {};
 };
 
 using ExportFiles = std::map<std::string, std::string>;
@@ -62,6 +67,8 @@ Result<void> check_exportable(const Task& task);
 Result<ExportSource> build_export(const Context& ctx, const toolchain::ToolPaths& tools,
                                   const Task& task, const KernelProgram& program,
                                   const ExportTarget& target);
+// Adds the source kernel, for ExportKind::source.
+Result<void> add_start(const toolchain::ToolPaths& tools, KernelProgram start, ExportSource& out);
 // launches.json: every launch with its numbers. It is the only input of the generated code.
 Result<Json> launches_json(const ExportSource& source);
 Result<ExportFiles> export_files(const ExportSource& source, ExportKind kind);

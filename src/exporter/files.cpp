@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "exporter/source_file.h"
 #include "exporter/templates.h"
 
 namespace cutegen::exporter {
@@ -138,6 +139,8 @@ Result<ExportFiles> export_files(const ExportSource& source, ExportKind kind) {
   ExportFiles out;
   if (kind == ExportKind::cpp) {
     CG_TRY(out, cpp_files(source, launches));
+  } else if (kind == ExportKind::source) {
+    CG_TRY(out, source_files(source, launches));
   }
   out["launches.json"] = dump_json(launches) + "\n";
   out["reference.py"] = source.task.source;

@@ -13,6 +13,31 @@ std::string line_of(const std::string& text) {
   return sanitize(text.substr(0, text.find('\n')), 300);
 }
 
+std::string use_of_source(const std::string& plain) {
+  return fmt::format(
+      "Compile `{0}.cu` in the place of the kernel's source file. The source kernel is in it under "
+      "its own name,\n"
+      "so code that launches it still compiles. Call the launcher instead:\n"
+      "\n"
+      "```\n"
+      "extern \"C\" int {0}_launch(the kernel's parameters, further sizes, cudaStream_t stream);\n"
+      "```\n"
+      "\n"
+      "It returns a cudaError_t and does not wait. For sizes that the faster program does not "
+      "take, "
+      "and for\n"
+      "tensors that do not begin at a multiple of 256 bytes, it launches the source kernel. "
+      "Numbers "
+      "that follow\n"
+      "from the sizes are computed from them. `d_NAME_AXIS` is the size of the tensor NAME along "
+      "AXIS.\n"
+      "\n"
+      "```python\nfrom {0}_op import op   # the operator of PyTorch; nvcc builds {0}.so\n```\n"
+      "\n"
+      "$NVCC names the compiler. If the source includes CuTe, $CUTLASS_INCLUDE names its folder.\n",
+      plain);
+}
+
 std::string use_of(const ExportSource& source, ExportKind kind) {
   const std::string plain = plain_name(source.task.name);
   if (kind == ExportKind::torch)
@@ -40,6 +65,7 @@ std::string use_of(const ExportSource& source, ExportKind kind) {
            "KernelBench need not\n"
            "compile anything: the file contains the kernels as machine code. Their sources are in "
            "`program/`.\n";
+  if (kind == ExportKind::source) return use_of_source(plain);
   return "```\n"
          "g++ -std=c++17 -O2 -o " +
          plain + " main.cpp " + plain +
@@ -84,7 +110,7 @@ std::string limits_of(const ExportSource& source, ExportKind kind) {
     out +=
         "* The kernels write mutated tensors in place: each call starts with the values of the "
         "call before.\n";
-  if (kind == ExportKind::cpp) return out;
+  if (kind == ExportKind::cpp || kind == ExportKind::source) return out;
   if (mutates) out += "* If a call needs gradients, the module of `reference.py` computes it.\n";
   return out +
          "* The module of `reference.py` computes everything else: another shape, dtype, device or "

@@ -27,6 +27,7 @@ void fields(Fields& v, Evaluate& a) {
   v("candidate", a.candidate);
   v.by_name("up_to", a.up_to, rung_from);
   v("profile", a.profile);
+  v("tests", a.tests, field::if_set + field::most(kMostTestCases));
 }
 
 void fields(Fields& v, Accept& a) {
@@ -111,6 +112,7 @@ void fields(Fields& v, AgentSettings& a) {
   v("judge", a.judge);
   v("fixes", a.fixes, kCount);
   v("rounds", a.rounds, kCount);
+  v("astra_rounds", a.astra_rounds, kCount);
   v("published", a.published);
   v("stark", a.stark, field::written_if(a.stark != StarkSettings{}));
 }

@@ -40,6 +40,17 @@ Candidate source_kernel(const std::string& id) {
   return out;
 }
 
+std::vector<TestCase> proposed_tests() {
+  return {{"one row", {{"rows", 1}}, {}, "a single block"}};
+}
+
+// Where a program with wrong values failed.
+Verdict wrong_values() {
+  Verdict v = wrong();
+  v.rungs = {{Rung::correctness, RungResult::failed, Nanoseconds(0), ""}};
+  return v;
+}
+
 // One question to the world.
 struct Asked {
   Role role;
@@ -77,6 +88,9 @@ struct World {
     if (ask.role == Role::planner)
       return feed(s, EventType::answered,
                   {{"outcome", "advised"}, {"advice", {"rows", "columns", "both"}}});
+    if (ask.role == Role::tester)
+      return feed(s, EventType::answered,
+                  {{"outcome", "advised"}, {"tests", write_json(proposed_tests())}});
     if (ask.role == Role::judge)
       return feed(s, EventType::answered,
                   {{"outcome", "advised"}, {"advice", {"look at the tail"}}});
@@ -350,6 +364,97 @@ TEST(Cudaforge, JudgeAndCoderTakeTurns) {
   EXPECT_EQ(published.asked[5].context["memory"], false);
 }
 
+TEST(Astra, TesterThenPlannerAndCoderInTurns) {
+  std::vector<double> times{0, 100, 150, 80};
+  World world{.judge = [&](int n, const Asked&) {
+    return n == 1 ? wrong() : timed(times[static_cast<size_t>(n) - 1]);
+  }};
+  Finish end = world.run("astra", settings(40, {.astra_rounds = 3}));
+  EXPECT_EQ(end.reason, "all rounds are done");
+  EXPECT_EQ(end.best, "c4");
+  EXPECT_THAT(world.roles(),
+              ElementsAre("tester plan", "coder first", "planner repair", "coder repair",
+                          "planner improve", "coder improve", "planner improve", "coder improve"));
+  EXPECT_EQ(world.asked[3].context["advice"], "rows");
+  EXPECT_EQ(world.asked[6].context["parent"], "c2") << "the slower c3 is dropped";
+  EXPECT_EQ(world.asked[6].context["memory"], true);
+  EXPECT_EQ(world.asked[2].context["tests"], Json({"one row: rows = 1; a single block"}));
+  for (const Event& e : world.events) {
+    if (e.type != EventType::evaluation_started) continue;
+    EXPECT_EQ(e.data["tests"], write_json(proposed_tests()));
+    EXPECT_EQ(e.data["profile"], true) << "the profiler sees every program";
+  }
+}
+
+TEST(Astra, AsPublishedFiveRoundsGoOnFromTheNewestProgram) {
+  World world{.judge = [](int n, const Asked&) { return timed(n == 3 ? 50 : 100 + n); }};
+  world.source = true;
+  Finish end = world.run("astra", settings(40, {.published = true}));
+  EXPECT_EQ(end.best, "c3");
+  EXPECT_EQ(world.evaluations, 6) << "the source kernel and five rounds";
+  std::vector<std::string> parents;
+  for (const Asked& a : world.asked)
+    if (a.role == Role::coder) parents.push_back(a.context["parent"].get<std::string>());
+  EXPECT_THAT(parents, ElementsAre("c1", "c2", "c3", "c4", "c5"));
+  EXPECT_EQ(world.asked.back().context["memory"], false);
+  World more = world;
+  more.asked.clear(), more.events.clear(), more.evaluations = more.proposed = 0;
+  more.run("astra", settings(40, {.astra_rounds = 2, .published = true}));
+  EXPECT_EQ(more.evaluations, 3);
+}
+
+TEST(Astra, AProgramThatRepairsDoNotMendIsDropped) {
+  World world{.judge = [](int n, const Asked&) { return n == 1 ? timed(100) : wrong(); }};
+  world.source = true;
+  world.run("astra", settings(40, {.fixes = 2, .astra_rounds = 7}));
+  std::vector<std::string> parents;
+  for (const Asked& a : world.asked)
+    if (a.role == Role::coder) parents.push_back(a.context["parent"].get<std::string>());
+  EXPECT_THAT(parents, ElementsAre("c1", "c2", "c3", "c1", "c5", "c6", "c1"));
+}
+
+// The tests replace nothing: a source kernel that fails only on them is still the first program.
+TEST(Astra, TestsThatTheSourceKernelFailsAreDropped) {
+  int judged = 0;
+  World world{.judge = [&](int n, const Asked&) {
+    return ++judged == 1 ? wrong_values() : timed(100.0 - n);
+  }};
+  world.source = true;
+  Finish end = world.run("astra", settings(5, {.astra_rounds = 2}));
+  EXPECT_THAT(world.decisions, ElementsAre("accepted c1", "accepted c2", "accepted c3"));
+  EXPECT_EQ(end.best, "c3");
+  std::vector<bool> with;
+  std::string why;
+  for (const Event& e : world.events) {
+    if (e.type == EventType::evaluation_started) with.push_back(e.data.contains("tests"));
+    if (e.type == EventType::accepted && why.empty()) why = e.data["reason"].get<std::string>();
+  }
+  EXPECT_THAT(with, ElementsAre(true, false, false, false)) << "one evaluation is lost";
+  EXPECT_THAT(why, HasSubstr("the proposed tests are not used"));
+  EXPECT_THAT(why, HasSubstr("wrong values"));
+  World never{.judge = [](int, const Asked&) { return wrong_values(); }};
+  never.source = true;
+  EXPECT_THAT(never.run("astra", settings(5, {})).reason, HasSubstr("does not agree"));
+}
+
+TEST(Astra, AnUnusableTesterCostsNoEvaluation) {
+  World world{
+      .judge = [](int n, const Asked&) { return timed(100.0 - n); },
+      .outcome = [](const Asked& a, int) { return a.role == Role::tester ? "unusable" : ""; }};
+  EXPECT_EQ(world.run("astra", settings(3, {})).best, "c3");
+  EXPECT_EQ(world.evaluations, 3);
+  World broke = world;
+  broke.asked.clear(), broke.events.clear(), broke.proposed = 0;
+  broke.outcome = [](const Asked&, int) { return "nothing"; };
+  EXPECT_EQ(broke.run("astra", settings(3, {})).reason, "no block") << "the budget is spent";
+}
+
+TEST(Astra, OneAgentAsksOneQuestionARound) {
+  World world{.judge = [](int n, const Asked&) { return timed(100.0 - n); }};
+  world.run("astra-single", settings(3, {}));
+  EXPECT_THAT(world.roles(), ElementsAre("coder first", "coder improve", "coder improve"));
+}
+
 TEST(BestOfN, DrawsIndependentSamples) {
   World world{.judge = [](int n, const Asked&) { return n == 2 ? wrong() : timed(100.0 - n); },
               .outcome = [](const Asked&, int n) { return n == 4 ? "unusable" : ""; }};
@@ -362,7 +467,7 @@ TEST(BestOfN, DrawsIndependentSamples) {
 
 // For every k: the first k events, folded into a fresh strategy, give the recorded next action.
 TEST(Agents, EveryPrefixOfARunLeadsToTheSameNextAction) {
-  for (const char* name : {"cutegen", "cudaforge", "stark", "best-of-n"}) {
+  for (const char* name : {"cutegen", "cudaforge", "stark", "astra", "astra-single", "best-of-n"}) {
     World world{
         .judge = [](int n,
                     const Asked&) { return n % 3 == 2 ? wrong() : timed(100.0 - 4.0 * (n % 7)); },
@@ -457,7 +562,7 @@ TEST(Drafts, WithoutAVerdictAreEvaluated) {
 
 // Every strategy goes on from the source kernel, which is its incumbent.
 TEST(Source, EveryStrategyStartsFromTheSourceKernel) {
-  for (const char* name : {"cutegen", "cudaforge", "stark", "best-of-n"}) {
+  for (const char* name : {"cutegen", "cudaforge", "stark", "astra-single", "best-of-n"}) {
     SCOPED_TRACE(name);
     AgentSettings agents{.chains = 1, .rounds = 3};
     World world{.judge = [](int number, const Asked&) { return timed(100.0 / number); }};

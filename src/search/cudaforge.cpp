@@ -14,9 +14,9 @@ void CudaforgeStrategy::decide() {
   std::optional<double> ns;
   if (best_timing_) ns = best_timing_->time_ns;
   if (auto reason = end_of_run(ns)) return open(Finish{*reason, best()});
-  if (rounds_ >= agents_.rounds) return open(Finish{"all rounds are done", best()});
-  judging_ = !current_.empty();
-  ask(judging_ ? Role::judge : Role::coder);
+  if (rounds_ >= form_.rounds) return open(Finish{"all rounds are done", best()});
+  judging_ = !current_.empty() && form_.adviser;
+  ask(judging_ ? *form_.adviser : Role::coder);
 }
 
 void CudaforgeStrategy::ask(Role role) {
@@ -30,6 +30,7 @@ void CudaforgeStrategy::ask(Role role) {
     context["profile"] = true;
   }
   if (!judging_ && !advice_.empty()) context["advice"] = advice_;
+  add_context(context);
   open(Ask{role, context});
 }
 
@@ -59,15 +60,7 @@ void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& 
       (!best_ ||
        (verdict.timing &&
         (!best_timing_ || beats_incumbent(*best_timing_, *verdict.timing, settings_.min_gain))));
-  // Continues with a failing program, to repair it, or with the best one. `published` always
-  // continues with the newest, as the paper does.
-  if (!correct || better || agents_.published) {
-    current_ = candidate;
-    failing_ = !correct;
-  } else {
-    current_ = best();
-    failing_ = false;
-  }
+  move_on(candidate, correct, better);
   if (better) {
     std::string why =
         best_timing_ && verdict.timing
@@ -82,6 +75,21 @@ void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& 
               verdict.timing && best_timing_
                   ? loss_text(incumbent_ns(*best_timing_, *verdict.timing), verdict.timing->time_ns)
                   : "correct, but no time is known"});
+}
+
+// Continues with a failing program, to repair it, or with the best one. `published` always
+// continues with the newest, as the papers do.
+void CudaforgeStrategy::move_on(const std::string& candidate, bool correct, bool better) {
+  repairs_ = correct ? 0 : repairs_ + 1;
+  const bool given_up = !correct && best_ && form_.repairs && repairs_ > *form_.repairs;
+  if (agents_.published || better || (!correct && !given_up)) {
+    current_ = candidate;
+    failing_ = !correct;
+    return;
+  }
+  repairs_ = 0;
+  current_ = best();
+  failing_ = false;
 }
 
 void CudaforgeStrategy::on_set_aside(const std::string& candidate, const std::string& why) {

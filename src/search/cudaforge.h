@@ -15,12 +15,21 @@
 
 namespace cutegen::search {
 
-class CudaforgeStrategy final : public Machine {
+class CudaforgeStrategy : public Machine {
  public:
   explicit CudaforgeStrategy(const StrategySettings& settings)
-      : Machine(settings), agents_(*settings.agents) {}
+      : CudaforgeStrategy(settings, {settings.agents->rounds, Role::judge, {}}) {}
 
- private:
+ protected:
+  // How a strategy of this form differs from cudaforge.
+  struct Form {
+    int rounds = 10;
+    std::optional<Role> adviser;  // asked before each change; empty: nobody
+    std::optional<int> repairs;   // in a row, before the best program goes on; empty: no limit
+  };
+  CudaforgeStrategy(const StrategySettings& settings, Form form)
+      : Machine(settings), agents_(*settings.agents), form_(form) {}
+
   void on_task(const Json&) override { decide(); }
   void on_source(const Json& task, const Candidate& source, const Verdict& verdict) override;
   void on_answer(const Proposed& answer) override;
@@ -28,18 +37,26 @@ class CudaforgeStrategy final : public Machine {
   void on_set_aside(const std::string& candidate, const std::string& why) override;
   void on_accepted(const std::string&) override { decide(); }
   void on_rejected(const std::string&) override { decide(); }
+  virtual void add_context(Json& /*context*/) const {}
+
+  Form& form() { return form_; }
+  const AgentSettings& agents() const { return agents_; }
+
+ private:
   void decide();
   void ask(Role role);
+  void move_on(const std::string& candidate, bool correct, bool better);
   std::string best() const { return best_.value_or(""); }
 
   AgentSettings agents_;
+  Form form_;
   std::string current_;   // the program that the next round starts from
   bool failing_ = false;  // current_ is not correct
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;
   std::string advice_;
   bool judging_ = false;
-  int rounds_ = 0, unusable_ = 0;
+  int rounds_ = 0, unusable_ = 0, repairs_ = 0;
 };
 
 }  // namespace cutegen::search

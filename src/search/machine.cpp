@@ -29,6 +29,15 @@ double number_at(const Json& data, const char* key) {
   return it != data.end() && it->is_number() ? it->get<double>() : 0;
 }
 
+// Empty if the field is absent or has another form.
+template <class T>
+std::vector<T> list_at(const Json& data, const char* key) {
+  auto it = data.find(key);
+  if (it == data.end()) return {};
+  auto list = read_json<std::vector<T>>(*it);
+  return list ? std::move(*list) : std::vector<T>();
+}
+
 }  // namespace
 
 bool profile_is_free(const Json& task) {
@@ -80,6 +89,7 @@ double incumbent_ns(const Timing& incumbent, const Timing& now) {
 
 void Machine::open(Action action) {
   if (std::holds_alternative<Ask>(action)) drafts_.clear();
+  if (auto* e = std::get_if<Evaluate>(&action)) e->tests = source_ ? source_->tests() : tests_;
   open_ = std::move(action);
   issued_ = false;
 }
@@ -109,7 +119,8 @@ void Machine::apply(const Event& event) {
     reachable_ns_ = number_at(event.data, "reachable_ns");
     roofline_ns_ = number_at(event.data, "roofline_ns");
     memory_bound_ = text_at(event.data, "floor_bound_by") == to_string(RooflineBound::memory);
-    begin(event.data);
+    task_ = event.data;
+    if (!asks_before(task_)) begin({});
   } else if (event.type == EventType::resumed) {
     issued_ = false;
   } else if (event.type == EventType::answered && awaits<Ask>(event)) {
@@ -133,22 +144,24 @@ void Machine::answered(const Json& data) {
     p.id = text_at(*it, "id");
     if (auto candidate = read_json<Candidate>(*it)) p.candidate = std::move(*candidate);
   }
-  if (auto it = data.find("advice"); it != data.end() && it->is_array())
-    for (const Json& one : *it)
-      if (one.is_string()) p.advice.push_back(one.get<std::string>());
+  p.advice = list_at<std::string>(data, "advice");
+  p.tests = list_at<TestCase>(data, "tests");
   attempts_ = 0;
   source_ ? open(source_->answered(p.candidate, p.reason)) : on_answer(p);
 }
 
-void Machine::begin(const Json& task) {
+void Machine::begin(std::vector<TestCase> tests) {
+  const Json task = std::exchange(task_, Json());
+  tests_ = std::move(tests);
   if (!task.contains("start")) return on_task(task);
-  source_.emplace(task);
+  source_.emplace(task, tests_);
   open(SourceKernel::first());
 }
 
 void Machine::go_on_from_source() {
   const SourceKernel source = *std::exchange(source_, std::nullopt);
   if (!source.holds()) return open(source.finish());
+  tests_ = source.tests();
   on_source(source.task(), source.candidate(), source.verdict());
 }
 

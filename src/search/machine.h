@@ -6,7 +6,8 @@
 // next action. (After Accept or Reject, on_accepted() or on_rejected() does so.) Machine retries an
 // evaluation that cutegen's own machinery aborted `retries` times, and then sets the candidate
 // aside. If the task is a CUDA kernel, Machine evaluates and accepts this kernel first; a kernel
-// that is not correct ends the run. A draft that a tool evaluated while a question was open counts
+// that is not correct ends the run. A strategy may first ask for tests, which then go with every
+// evaluation. A draft that a tool evaluated while a question was open counts
 // towards the budget. If the answer is that draft, its verdict is known.
 //
 // Example:
@@ -34,7 +35,12 @@ class Machine : public Strategy {
     std::string id;                      // of the proposed candidate
     std::optional<Candidate> candidate;  // if the event holds a readable one
     std::vector<std::string> advice;
+    std::vector<TestCase> tests;
   };
+
+  // True if the strategy asks a question of its own before the first step; it then calls begin().
+  virtual bool asks_before(const Json& /*task*/) { return false; }
+  void begin(std::vector<TestCase> tests);
 
   virtual void on_task(const Json& data) = 0;
   // In place of on_task, if the task is a CUDA kernel: the kernel is the run's incumbent.
@@ -62,11 +68,11 @@ class Machine : public Strategy {
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  int set_aside_ = 0;  // candidates in a row that were set aside
-  Feedback feedback_;  // of the last verdict
+  int set_aside_ = 0;            // candidates in a row that were set aside
+  Feedback feedback_;            // of the last verdict
+  std::vector<TestCase> tests_;  // in use
 
  private:
-  void begin(const Json& task);
   void go_on_from_source();
   template <class A>
   bool awaits(const Event& event) const;
@@ -75,6 +81,7 @@ class Machine : public Strategy {
   void draft_evaluated(const Json& data);
   void aborted(const Evaluate& asked, const std::string& why);
 
+  Json task_;                           // until the first step
   std::optional<SourceKernel> source_;  // until the strategy goes on from it
   std::optional<Action> open_;          // the action that no event has completed yet
   bool issued_ = false;

@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/source.h"
 
+#include <algorithm>
+
 #include "search/machine.h"
 
 namespace cutegen::search {
+namespace {
+
+bool fails_on_values(const Verdict& verdict) {
+  const auto failed = std::ranges::find(verdict.rungs, RungResult::failed, &RungReport::result);
+  return verdict.status != Status::correct && failed != verdict.rungs.end() &&
+         failed->rung == Rung::correctness;
+}
+
+}  // namespace
 
 Action SourceKernel::answered(std::optional<Candidate> candidate, const std::string& reason) {
   if (!candidate) return Finish{reason, ""};
@@ -12,10 +23,16 @@ Action SourceKernel::answered(std::optional<Candidate> candidate, const std::str
 }
 
 Action SourceKernel::judged(std::optional<Verdict> verdict, const std::string& why) {
+  if (verdict && !tests_.empty() && fails_on_values(*verdict)) {
+    tests_.clear();
+    dropped_ = why;
+    return Evaluate{candidate_->id, Rung::timing, profile_is_free(task_)};
+  }
   verdict_ = std::move(verdict);
   why_ = why;
-  if (holds()) return Accept{candidate_->id, "the source kernel"};
-  return Reject{candidate_->id, why};
+  if (!holds()) return Reject{candidate_->id, why};
+  const std::string unused = "; the proposed tests are not used, because it does not pass them: ";
+  return Accept{candidate_->id, "the source kernel" + (dropped_.empty() ? "" : unused + dropped_)};
 }
 
 Action SourceKernel::finish() const {

@@ -3,9 +3,10 @@
 //
 // Contract: first() asks for the kernel's program. Each later function takes what became of the
 // action before and gives the next one. A kernel that is not correct, or whose evaluation stays
-// aborted, is rejected, and the run ends.
+// aborted, is rejected, and the run ends. A kernel that fails on values while proposed tests are in
+// use is evaluated again without them, and they are dropped.
 //
-// Example: SourceKernel source(task); open(source.first());
+// Example: SourceKernel source(task, {}); open(source.first());
 #pragma once
 
 #include "search/strategy.h"
@@ -14,7 +15,8 @@ namespace cutegen::search {
 
 class SourceKernel {
  public:
-  explicit SourceKernel(Json task) : task_(std::move(task)) {}
+  SourceKernel(Json task, std::vector<TestCase> tests)
+      : task_(std::move(task)), tests_(std::move(tests)) {}
   static Action first() { return Ask{Role::source, {{"purpose", to_string(Purpose::first)}}}; }
   // `candidate` is empty if there was no readable program.
   Action answered(std::optional<Candidate> candidate, const std::string& reason);
@@ -27,12 +29,15 @@ class SourceKernel {
   const Json& task() const { return task_; }
   const Candidate& candidate() const { return *candidate_; }
   const Verdict& verdict() const { return *verdict_; }
+  const std::vector<TestCase>& tests() const { return tests_; }  // in use
 
  private:
   Json task_;  // the data of the event `task`
   std::optional<Candidate> candidate_;
   std::optional<Verdict> verdict_;
   std::string why_;
+  std::vector<TestCase> tests_;
+  std::string dropped_;  // how the kernel failed on tests that are dropped
 };
 
 }  // namespace cutegen::search

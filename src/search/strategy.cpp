@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "search/astra.h"
 #include "search/best_of_n.h"
 #include "search/climb.h"
 #include "search/cudaforge.h"
@@ -29,10 +30,12 @@ template <class S>
 std::unique_ptr<Strategy> made(const StrategySettings& settings) {
   return std::make_unique<S>(settings);
 }
-constexpr std::array<std::pair<std::string_view, Maker>, 4> kStrategies{
+constexpr std::array<std::pair<std::string_view, Maker>, 6> kStrategies{
     {{kCutegen, made<CutegenStrategy>},
      {kCudaforge, made<CudaforgeStrategy>},
      {kStark, made<StarkStrategy>},
+     {kAstra, made<AstraStrategy>},
+     {kAstraSingle, made<AstraSingleStrategy>},
      {"best-of-n", made<BestOfN>}}};
 
 Result<void> check_agents(const AgentSettings& a) {
@@ -40,7 +43,8 @@ Result<void> check_agents(const AgentSettings& a) {
   if (a.start == Start::recipe && a.dialect != Dialect::cute)
     return user_error("recipes are written in CuTe", "--start",
                       "give --dialect cute, or --start scratch");
-  if (a.rounds < 1) return user_error("--rounds must be at least 1", "--rounds");
+  if (a.rounds < 1 || a.astra_rounds.value_or(1) < 1)
+    return user_error("--rounds must be at least 1", "--rounds");
   if (const double e = a.stark.epsilon.value_or(0); !(e >= 0 && e <= 1))
     return user_error("the probability of exploration is not from 0 to 1", "--epsilon");
   if (a.stark.root_children < 1 || a.stark.node_children < 1)
@@ -76,7 +80,8 @@ Result<ProfilingMode> parse_profiling(const std::string& name, const std::string
 ToolScope tool_scope(const std::string& strategy, const StrategySettings& settings) {
   if (strategy == kCutegen) return ToolScope::all;
   const bool published = settings.agents && settings.agents->published;
-  return strategy == kCudaforge && !published ? ToolScope::compile : ToolScope::none;
+  const bool compiles = strategy == kCudaforge || strategy == kAstra || strategy == kAstraSingle;
+  return compiles && !published ? ToolScope::compile : ToolScope::none;
 }
 
 Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
@@ -88,7 +93,7 @@ Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
   auto strategy = std::ranges::find(kStrategies, name, [](const auto& s) { return s.first; });
   if (strategy == kStrategies.end())
     return user_error("unknown strategy '" + name + "'", {},
-                      "choose cutegen, cudaforge, stark or best-of-n");
+                      "choose cutegen, cudaforge, stark, astra, astra-single or best-of-n");
   if (!settings.agents) {
     if (name == kCutegen) return std::make_unique<ClimbStrategy>(settings);
     return user_error("the strategy '" + name + "' needs a model", "--strategy",

@@ -19,6 +19,7 @@
 
 #include "core/candidate.h"
 #include "core/role.h"
+#include "core/test_case.h"
 #include "core/verdict.h"
 
 namespace cutegen::search {
@@ -34,6 +35,7 @@ struct Evaluate {
   std::string candidate;  // id of a proposed candidate
   Rung up_to = Rung::timing;
   bool profile = false;
+  std::vector<TestCase> tests = {};  // proposed ones, beside the evaluator's own
 };
 struct Accept {
   std::string candidate;
@@ -97,7 +99,9 @@ struct AgentSettings {
   bool judge = true;              // a diagnosis before the second repair
   int fixes = 3;                  // repairs in a row of a change to a correct program
   int rounds = 10;                // of `cudaforge`
-  bool published = false;         // `cudaforge` and `stark` as published, defects included
+  // Programs after the first that `astra` proposes; empty: 5 as published, else 10.
+  std::optional<int> astra_rounds = {};
+  bool published = false;  // `cudaforge`, `stark` and `astra` as published, defects included
   StarkSettings stark;
 };
 struct StrategySettings {
@@ -122,8 +126,8 @@ class Strategy {
   virtual std::vector<Action> next() = 0;
 };
 
-// The tools that fit a strategy. `cudaforge` may compile; its rounds are its evaluations. As
-// published, it and `best-of-n` measure a model without tools.
+// The tools that fit a strategy. `cudaforge` and `astra` may compile; their rounds are their
+// evaluations. As published, they and `best-of-n` measure a model without tools.
 enum class ToolScope { none, compile, all };
 ToolScope tool_scope(const std::string& strategy, const StrategySettings& settings);
 Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,

@@ -361,7 +361,7 @@ TEST(Settings, RoundTripAndErrors) {
   broken["retries"] = -1;
   EXPECT_FALSE(read_json<search::StrategySettings>(broken));
   EXPECT_THAT(make_strategy("magic", {}).error().text(),
-              HasSubstr("choose cutegen, cudaforge, stark or best-of-n"));
+              HasSubstr("choose cutegen, cudaforge, stark, astra, astra-single or best-of-n"));
   EXPECT_FALSE(make_strategy("cutegen", {.budget = {.evaluations = 0}}));
   EXPECT_FALSE(make_strategy("cutegen", {.budget = {.minutes = -1}}));
 }

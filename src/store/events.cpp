@@ -85,12 +85,14 @@ constexpr Form kTypes[] = {
      "outcome: proposed, advised, unusable or nothing\n"
      "candidate?: the whole candidate, if one was proposed\n"
      "advice?: the advice, if the outcome is advised\n"
+     "tests?: the tests, if a tester proposed some\n"
      "reason?: why there is neither\n"
      "reasks?: why cutegen asked a model again"},
     {EventType::evaluation_started, 1, "before an evaluation",
      "candidate: its id\n"
      "up_to: the last rung of the evaluation\n"
-     "profile: whether it includes a profile"},
+     "profile: whether it includes a profile\n"
+     "tests?: the proposed tests that it uses beside the evaluator's own"},
     {EventType::evaluated, 1, "with the verdict; a retry follows if it is aborted",
      "candidate: its id\n"
      "verdict: the whole verdict\n"

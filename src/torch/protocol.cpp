@@ -259,6 +259,7 @@ Json set_request(const Task& task, const ShapeCase& shape, const std::string& fa
                {"dtypes", dtypes}};
   if (!mutated.empty()) request["mutated"] = std::move(mutated);
   if (!task.returns.empty()) request["returns"] = task.returns;
+  if (!shape.values.empty()) request["values"] = write_json(shape.values);
   return request;
 }
 

@@ -304,5 +304,38 @@ TEST(Sensitivity, OfAnExponentialOfLargeDifferencesIsAsLargeAsTheResults) {
   EXPECT_GT(loose, 0);
 }
 
+// A proposed test: uniform values of its range, with its edge values; other inputs are the task's.
+TEST(Ranged, ValuesLieInTheRangeOrAreEdges) {
+  const Task task = task_of("    def forward(self, x, y):\n        return torch.relu(x) + y",
+                            "torch.randn(rows, columns), torch.randn(rows, columns)");
+  ShapeCase shape = shape_named(task, "small");
+  shape.values = {{"x", {2, 4, {0, -7}}}};
+  const Values set = values_of(task, shape, "ranged");
+  const auto x = set.of("x", "value"), y = set.of("y", "value"), truth = set.of("out", "truth");
+  size_t zeros = 0, sevens = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    EXPECT_TRUE((x[i] >= 2 && x[i] <= 4) || x[i] == 0 || x[i] == -7) << x[i];
+    EXPECT_DOUBLE_EQ(truth[i], std::max(x[i], 0.0) + y[i]);
+    zeros += x[i] == 0, sevens += x[i] == -7;
+  }
+  EXPECT_GT(zeros, 0U);
+  EXPECT_GT(sevens, 0U);
+  EXPECT_LT(zeros + sevens, x.size() / 8);
+  EXPECT_LT(*std::min_element(y.begin(), y.end()), 0);
+  shape.values = {{"x", {3, 3, {}}}};
+  for (double value : values_of(task, shape, "ranged").of("x", "value")) EXPECT_EQ(value, 3);
+}
+
+TEST(Ranged, ValuesOnWhichTheReferenceHasNoResultAreRefused) {
+  const Task task = task_of("    def forward(self, x):\n        return torch.exp(x)",
+                            "torch.randn(rows, columns)");
+  ShapeCase shape = shape_named(task, "small");
+  shape.values = {{"x", {1000, 2000, {}}}};
+  auto set = test_worker().make_set(Context(), task, shape, "ranged", 1);
+  ASSERT_FALSE(set);
+  EXPECT_EQ(set.error().kind, ErrorKind::user);
+  EXPECT_THAT(set.error().text(), HasSubstr("does not work on the values of the proposed test"));
+}
+
 }  // namespace
 }  // namespace cutegen::torch

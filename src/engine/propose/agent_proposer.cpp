@@ -8,6 +8,7 @@
 #include "agent/grounded.h"
 #include "agent/hints.h"
 #include "agent/roles.h"
+#include "agent/test_proposals.h"
 #include "base/text.h"
 #include "engine/propose/command_proposer.h"
 #include "eval/source/lint.h"
@@ -73,6 +74,9 @@ agent::Question question_of(const search::Ask& ask, const RunView& run) {
   q.profile = flag_of(ask.context, "profile", false);
   q.repair = count_of(ask.context, "repair", 0);
   q.approaches = count_of(ask.context, "approaches", 1);
+  if (auto tests = ask.context.find("tests"); tests != ask.context.end() && tests->is_array())
+    for (const Json& test : *tests)
+      if (test.is_string()) q.tests.push_back(test.get<std::string>());
   if (const RunStep* step = run.find(text_of(ask.context, "parent"))) {
     q.subject = &step->candidate;
     if (step->verdict) q.verdict = &*step->verdict;
@@ -292,6 +296,13 @@ class AgentProposer final : public Proposer {
     if (reply.stop == llm::Stop::refusal)
       return tl::unexpected(
           agent::Reask{"refusal", "the model declined: " + sanitize(reply.detail, 200)});
+    if (question.role == Role::tester) {
+      auto tests = agent::parse_test_cases(reply.message.text, brief_.task);
+      if (!tests) return tl::unexpected(tests.error());
+      Answer answer;
+      answer.tests = std::move(*tests);
+      return answer;
+    }
     if (!writes(question)) {
       auto advice = agent::parse_advice(reply.message.text, question);
       if (!advice) return tl::unexpected(advice.error());

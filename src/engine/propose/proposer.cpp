@@ -8,6 +8,8 @@ Json answer_data(const Answer& answer) {
   if (answer.candidate)
     out = {{"outcome", to_string(search::Outcome::proposed)},
            {"candidate", to_json(*answer.candidate)}};
+  else if (!answer.tests.empty())
+    out = {{"outcome", to_string(search::Outcome::advised)}, {"tests", write_json(answer.tests)}};
   else if (!answer.advice.empty())
     out = {{"outcome", to_string(search::Outcome::advised)}, {"advice", answer.advice}};
   else

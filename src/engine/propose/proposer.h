@@ -21,6 +21,7 @@ struct Answer {
   std::optional<Candidate> candidate;
   std::string reason;               // without a candidate: "nothing left to try", "no recipe: ..."
   std::vector<std::string> advice;  // of planners (one for each approach) and judges
+  std::vector<TestCase> tests;      // of testers
   bool unusable = false;            // there was an answer, but nothing can be done with it
   std::vector<std::string> reasks;  // why a model was asked again, one word each
 };

@@ -54,6 +54,8 @@ struct OptimizeSettings {
   // of its minutes); 0: none is made.
   double certify_minutes = 0;
   Json resolved_config = Json::object();  // every setting with its source
+  // The user named the dialect. Else a task that is a CUDA kernel is continued in plain CUDA.
+  bool dialect_asked = false;  // not recorded: the journal has the dialect
 };
 
 }  // namespace cutegen::engine

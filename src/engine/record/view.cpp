@@ -8,6 +8,16 @@
 #include "engine/record/event_data.h"
 
 namespace cutegen::engine {
+namespace {
+
+// The tests that a tester proposed, or that an evaluation uses; absent: none.
+Result<void> note_tests(ObjectReader& r, std::vector<TestCase>& tests) {
+  CG_TRY(Json json, r.array_or_empty("tests"));
+  CG_TRY(tests, read_json<std::vector<TestCase>>(json, r.place("tests")));
+  return {};
+}
+
+}  // namespace
 
 const char* to_string(Decision decision) {
   switch (decision) {
@@ -77,6 +87,7 @@ Result<void> RunView::on_answered(const Event& event, ObjectReader& r) {
   CG_TRY(auto again, r.array_or_empty("reasks"));
   reasks += static_cast<int64_t>(again.size());
   CG_CHECK(r.string("outcome"));
+  if (event.data.contains("tests")) CG_CHECK(note_tests(r, tests));
   if (search::outcome_of(event.data) != search::Outcome::proposed) return {};
   return add_step(r, std::nullopt);
 }
@@ -130,6 +141,8 @@ Result<void> RunView::apply(const Event& event) {
     return on_drafted(r);
   } else if (type == EventType::tool_called) {
     ++tool_calls;
+  } else if (type == EventType::evaluation_started) {
+    return note_tests(r, tests);
   } else if (type == EventType::evaluated) {
     return on_evaluated(event, r);
   } else if (type == EventType::call_ended) {

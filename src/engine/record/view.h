@@ -80,8 +80,9 @@ struct RunView {
   OptimizeSettings settings;
   std::optional<eval::OpenedTask> task;
   std::optional<TaskBaselines> baselines;
-  std::deque<RunStep> steps;  // grows without moving what is in it
-  std::string best;           // id of the incumbent, or empty
+  std::deque<RunStep> steps;    // grows without moving what is in it
+  std::string best;             // id of the incumbent, or empty
+  std::vector<TestCase> tests;  // proposed ones, in use
   std::optional<BestProfile> profiled;
   std::string certifying;  // the candidate whose certificate was begun and not finished
   std::optional<BestCertificate> certified;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "core/kernel_side.h"
 #include "engine/propose/agent_proposer.h"
 #include "engine/propose/command_proposer.h"
 #include "engine/propose/run_tools.h"
@@ -228,6 +229,7 @@ class RunLoop : private llm::CallSink {
     int64_t before = parts_.now_ms();
     eval::EvaluateRequest named = request;  // the evaluator may have opened another task since
     named.task = view().task->task.id;
+    named.tests = view().tests;
     auto verdict = evaluator_->evaluate(
         ctx, named, [&](const std::string& line) { observer_.on_progress(label + line); });
     if (!verdict && ctx.done()) return fail(verdict.error());
@@ -293,6 +295,8 @@ Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, store::S
   int64_t started_ms = parts.now_ms();
   OptimizeSettings settings = given;
   settings.file = std::filesystem::absolute(given.file);
+  if (settings.search.agents && !settings.dialect_asked && is_kernel_file(settings.file))
+    settings.search.agents->dialect = Dialect::cuda;
   constexpr std::string_view kRelay = "relay:";  // absolute, to resume from any folder
   if (given.model.starts_with(kRelay))
     settings.model =

@@ -150,6 +150,7 @@ class ReEvaluator {
       return user_error("the journal has an evaluation without a candidate or a task before it",
                         "event " + std::to_string(event.seq));
     request_.program = step->candidate.program;
+    request_.tests = view.tests;
     const std::string label = "again " + request_of_ + ": ";
     CG_TRY(Verdict now, opened_.evaluator->evaluate(ctx_, request_, [&](const std::string& line) {
       observer_.on_progress(label + line);

@@ -218,7 +218,7 @@ class Compare final : private BatchObserver {
 }  // namespace
 
 std::vector<std::string> comparable_strategies() {
-  return {"cutegen", "cudaforge", "stark", "best-of-n", kClimb};
+  return {"cutegen", "cudaforge", "stark", "astra", "astra-single", "best-of-n", kClimb};
 }
 
 Result<std::vector<std::string>> parse_strategies(const std::string& text) {

@@ -15,7 +15,8 @@
 
 namespace cutegen::engine {
 
-// What `compare` knows: cutegen, cudaforge, stark, best-of-n (with the model) and climb (recipes).
+// What `compare` knows: cutegen, cudaforge, stark, astra, astra-single, best-of-n (with the model)
+// and climb (recipes).
 std::vector<std::string> comparable_strategies();
 Result<std::vector<std::string>> parse_strategies(const std::string& text);
 

@@ -244,6 +244,7 @@ Json compare_settings_json(const CompareSettings& s) {
            {"temperature", optional_json(o.model_settings.temperature)},
            {"seed", s.seed}};
   if (!o.asked.empty()) out["asked"] = to_json(o.asked);
+  if (o.dialect_asked) out["dialect_asked"] = true;
   return out;
 }
 

@@ -88,6 +88,7 @@ void fields(Fields& v, EvaluateRequest& q) {
   v.by_name("up_to", q.up_to, rung_from);
   v("profile", q.profile);
   v("against", q.against);
+  v("tests", q.tests, field::if_set + field::most(kMostTestCases));
 }
 
 void fields(Fields& v, CertifyRequest& q) {

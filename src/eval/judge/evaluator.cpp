@@ -356,8 +356,10 @@ Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
 Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& request,
                                     const Progress& progress) {
   CG_TRY(Open * open, find(request.task));
+  if (!request.tests.empty()) CG_CHECK(check_test_cases(request.tests, open->task));
   Quiet quiet(*toolchain_);
-  const Services services = services_of(*open);
+  Services services = services_of(*open);
+  services.proposed = request.tests;
   auto verdict = climb(ctx, services, open->task, request, progress);
   runner_.release();
   for (auto& each : open_) each->resume();

@@ -302,7 +302,12 @@ Result<RungEnd> check_test_shapes(const Evaluation& e,
     const bool all = families.size() == e.services.families.size();
     for (const std::string& family : families) {
       e.progress(fmt::format("correctness {}/{}", ++done, total));
-      CG_TRY(SetPtr set, e.services.pool->draw(e.ctx, *shape->shape, family, program_id));
+      auto drawn = e.services.pool->draw(e.ctx, *shape->shape, family, program_id);
+      if (!drawn && family == family::ranged && drawn.error().kind == ErrorKind::user) {
+        record.skipped.push_back("shape " + shape->shape->name + ": " + drawn.error().message);
+        continue;
+      }
+      CG_TRY(SetPtr set, std::move(drawn));
       simulated.begin(*shape, set);
       CG_TRY(RungEnd end, checker.run(*shape, *set, Arena::Fill::nan));
       ++record.sets_judged;

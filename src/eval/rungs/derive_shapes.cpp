@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/rungs/derive_shapes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <set>
@@ -306,6 +308,35 @@ Result<void> DerivedShapes::learn_sizes(const Context& ctx) {
     if (vary.contains(size.first) && size.second > 0) sizes.push_back(size);
   sizes_ = std::move(sizes);
   return {};
+}
+
+Result<ShapeCasePtr> DerivedShapes::proposed(const Context& ctx, const TestCase& test) {
+  CG_CHECK(learn_sizes(ctx));
+  for (const auto& [name, value] : test.sizes) {
+    const auto size = std::ranges::find(*sizes_, name, [](const auto& s) { return s.first; });
+    if (size == sizes_->end()) return user_error("the task has no size '" + name + "' that varies");
+    int64_t most = size->second;  // the largest of the task's own
+    for (const ShapeCase& s : task_.shapes) most = std::max(most, value_of(s.constants, name, 0));
+    if (value < 1 || value > most)
+      return user_error(fmt::format("{} = {} is not from 1 to {}", name, value, most));
+  }
+  std::vector<torch::ShapeConstants> tries{*sizes_};
+  if (const ShapeCase* small = smallest_shape(task_)) tries.push_back(values_at(*small, *sizes_));
+  const WorkLimit limit(task_);
+  bool runs = false;
+  for (torch::ShapeConstants& values : tries) {
+    for (auto& [name, value] : values) value = value_of(test.sizes, name, value);
+    CG_TRY(ShapeCasePtr shape, described(ctx, values));
+    if (!shape) continue;
+    runs = true;
+    if (!limit.permits(*shape)) continue;
+    ShapeCase out = *shape;
+    out.name = "proposed " + test.name;
+    out.values = test.values;
+    return std::make_shared<const ShapeCase>(std::move(out));
+  }
+  return user_error(runs ? "it is more work than a test may be"
+                         : "the module does not run at these sizes, or is another program there");
 }
 
 Result<ShapeCasePtr> DerivedShapes::described(const Context& ctx,

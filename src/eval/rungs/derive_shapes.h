@@ -6,7 +6,7 @@
 // more than once, and each size is three times the longest step that the sources name - as far as
 // the module, the plan's `requires` and the work limit permit. The shapes are kept for later
 // programs of the task. A program that the task's own shapes already exercise gets no derived
-// shapes.
+// shapes. proposed() makes a shape from a tester's proposal, within the same limits.
 //
 // Example: DerivedShapes d(task, describe); CG_TRY(auto more, d.find(ctx, program, device));
 #pragma once
@@ -32,6 +32,9 @@ class DerivedShapes {
       : task_(task), describe_(std::move(describe)) {}
   Result<std::vector<ShapeCasePtr>> find(const Context& ctx, const KernelProgram& program,
                                          const DeviceFacts& device);
+  // A proposed test as a shape. Sizes that it does not name are official ones, or those of the
+  // smallest shape if this would be too much work. A user error says why it is no test here.
+  Result<ShapeCasePtr> proposed(const Context& ctx, const TestCase& test);
 
  private:
   class Search;

@@ -190,5 +190,41 @@ TEST(FamiliesFor, LongAndHeavyShapesAreJudgedOnTwo) {
   EXPECT_EQ(families_for(s, all, 1), all);
 }
 
+TEST(DerivedShapes, AProposedTestIsAShapeWithinTheSameLimits) {
+  World w;
+  auto shape = w.derived->proposed(Context(), {"one row", {{"m", 1}, {"n", 3}}, {}, ""});
+  ASSERT_TRUE(shape) << shape.error().text();
+  EXPECT_EQ((*shape)->name, "proposed one row");
+  EXPECT_EQ((*shape)->kind, ShapeKind::derived);
+  EXPECT_EQ((*shape)->tensors.at("x"), (Shape{1, 2048})) << "other sizes are official";
+  // Official sizes would be too much work, so the others come from the smallest shape.
+  shape = w.derived->proposed(Context(), {"values", {}, {{"x", {-1, 1, {}}}}, ""});
+  ASSERT_TRUE(shape) << shape.error().text();
+  EXPECT_EQ((*shape)->tensors.at("x"), (Shape{89, 97}));
+  EXPECT_EQ((*shape)->values.at("x").high, 1);
+  EXPECT_EQ(families_for(**shape, {"made", "signed", "outliers"}, 1),
+            std::vector<std::string>{"ranged"});
+}
+
+// Each refusal names its cause, and asks the worker for nothing that is out of bounds.
+TEST(DerivedShapes, AProposedTestOutOfBoundsIsRefused) {
+  World w;
+  const auto refusal = [&](std::vector<std::pair<std::string, int64_t>> sizes) {
+    auto shape = w.derived->proposed(Context(), {"t", std::move(sizes), {}, ""});
+    EXPECT_EQ(shape ? ErrorKind::internal : shape.error().kind, ErrorKind::user);
+    return shape ? "accepted" : shape.error().text();
+  };
+  EXPECT_THAT(refusal({{"m", 4097}}), testing::HasSubstr("m = 4097 is not from 1 to 4096"));
+  EXPECT_THAT(refusal({{"m", 0}}), testing::HasSubstr("m = 0"));
+  EXPECT_THAT(refusal({{"heads", 2}}), testing::HasSubstr("no size 'heads'"));
+  const int before = w.asked;
+  EXPECT_THAT(refusal({{"m", int64_t{1} << 50}}), testing::HasSubstr("to 4096"));
+  EXPECT_EQ(w.asked, before);
+  EXPECT_THAT(refusal({{"m", 4096}, {"k", 2048}, {"n", 4096}}),
+              testing::HasSubstr("more work than a test may be"));
+  w.runs = [](const ShapeCase& s) { return s.tensors.at("x")[0] > 1; };
+  EXPECT_THAT(refusal({{"m", 1}}), testing::HasSubstr("does not run at these sizes"));
+}
+
 }  // namespace
 }  // namespace cutegen::eval

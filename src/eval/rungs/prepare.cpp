@@ -58,6 +58,26 @@ bool declares_globals(const std::string& ptx) {
   return false;
 }
 
+// A proposed test that cannot be one is skipped, and the verdict says why.
+Result<std::vector<ShapeCasePtr>> proposed_shapes(const Context& ctx, const Services& services,
+                                                  std::vector<std::string>& skipped) {
+  std::vector<ShapeCasePtr> out;
+  for (const TestCase& test : services.proposed) {
+    auto shape = services.derived->proposed(ctx, test);
+    if (!shape && shape.error().kind != ErrorKind::user) return fail(shape.error());
+    if (shape)
+      out.push_back(std::move(*shape));
+    else
+      skipped.push_back(fmt::format("proposed test '{}': {}", test.name, shape.error().message));
+  }
+  return out;
+}
+
+// Whether a test shape is the evaluator's own; a proposed one does not take its place.
+bool is_own(const std::vector<ShapeCasePtr>& proposed, const ShapeCase* shape) {
+  return std::ranges::find(proposed, shape, &ShapeCasePtr::get) == proposed.end();
+}
+
 }  // namespace
 
 Result<RungEnd> rung_of(const Error& error) {
@@ -110,8 +130,9 @@ void Prepared::skip(const ShapeCase& shape, const Error& why) {
 
 Result<RungEnd> Prepared::enough_shapes() const {
   if (!timed_refused_.empty()) return rung_ended(Status::unsupported, timed_refused_);
-  bool any = std::any_of(shapes_.begin(), shapes_.end(),
-                         [](const PreparedShape& s) { return is_test_shape(*s.shape); });
+  bool any = std::any_of(shapes_.begin(), shapes_.end(), [&](const PreparedShape& s) {
+    return is_test_shape(*s.shape) && is_own(proposed_, s.shape);
+  });
   if (any) return rung_passed();
   return rung_ended(
       Status::unsupported,
@@ -124,6 +145,7 @@ Result<RungEnd> Prepared::list_builds(const DeviceFacts& device) {
   std::vector<const ShapeCase*> all;
   for (const ShapeCase& shape : task_.shapes) all.push_back(&shape);
   for (const auto& shape : derived_) all.push_back(shape.get());
+  for (const auto& shape : proposed_) all.push_back(shape.get());
   for (const ShapeCase* shape : all) {
     auto builds = module_builds(program_, task_, *shape, device);
     if (!builds && builds.error().kind == ErrorKind::unsupported) {
@@ -170,6 +192,7 @@ void Prepared::add(const ShapeCase& shape, std::vector<ModuleBuild> builds,
 Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) {
   if (services.derived) {
     CG_TRY(derived_, services.derived->find(ctx, program_, services.device));
+    CG_TRY(proposed_, proposed_shapes(ctx, services, skipped_));
   }
   CG_TRY(RungEnd listed, list_builds(services.device));
   if (!listed.passed) return listed;

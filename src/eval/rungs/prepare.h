@@ -60,7 +60,8 @@ class Prepared {
   std::vector<KernelImage> images_;
   std::vector<std::string> code_;
   std::vector<PreparedShape> shapes_;
-  std::vector<std::shared_ptr<const ShapeCase>> derived_;  // from this program's tiles
+  std::vector<std::shared_ptr<const ShapeCase>> derived_;   // from this program's tiles
+  std::vector<std::shared_ptr<const ShapeCase>> proposed_;  // by a tester
   std::vector<std::string> skipped_;
   size_t extra_builds_ = 0;
   std::string timed_refused_;  // why the plan does not take a shape that is timed

@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "core/program.h"
+#include "core/test_case.h"
 #include "core/verdict.h"
 #include "eval/runner/runner.h"
 #include "eval/sets/truth_pool.h"
@@ -45,6 +46,7 @@ struct Services {
   bool precision_tells = true;       // solutions of lower precision fail on the open task
   uint64_t sample_seed = 1;          // of the CTAs that are timed: secret, one for each opened task
   DerivedShapes* derived = nullptr;  // test shapes from a program's tiles, or null: none
+  std::vector<TestCase> proposed;    // more tests, from a tester
 };
 
 struct RungEnd {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "eval/sets/family.h"
+
 namespace cutegen::eval {
 namespace {
 
@@ -27,6 +29,7 @@ bool is_test_shape(const ShapeCase& shape) {
 
 std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<std::string>& all,
                                       uint64_t salt) {
+  if (!shape.values.empty()) return {family::ranged};
   const bool much =
       (shape.kind == ShapeKind::small || shape.kind == ShapeKind::odd) &&
       (shape.flops.value > kMostTestFlops / 2 || elements_of(shape) > kMostTestElements);

@@ -2,7 +2,8 @@
 // Shapes that correctness is judged on, and the input families of each.
 //
 // Contract: is_test_shape() leaves out timed shapes that are too large to simulate. families_for()
-// gives all families to small and odd shapes, and two to shapes that cost more.
+// gives all families to small and odd shapes, two to shapes that cost more, and to a proposed test
+// with values of its own only these.
 //
 // Example: if (is_test_shape(shape)) for (auto& family : families_for(shape, families, salt)) ...
 #pragma once

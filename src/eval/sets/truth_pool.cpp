@@ -5,6 +5,15 @@
 #include "torch/foreign_worker.h"
 
 namespace cutegen::eval {
+namespace {
+
+// Two proposed tests may have one name and differ in sizes or values.
+std::string pool_name(const ShapeCase& shape) {
+  if (shape.kind != ShapeKind::derived) return shape.name;
+  return shape.name + dump_json(write_json(shape.constants)) + dump_json(write_json(shape.values));
+}
+
+}  // namespace
 
 TruthPool::TruthPool(Task task, SetSource source)
     : task_(std::move(task)), source_(std::move(source)), random_(secret_seed()) {
@@ -32,7 +41,7 @@ Result<SetPtr> TruthPool::make(const Context& ctx, const ShapeCase& shape,
 
 Result<SetPtr> TruthPool::draw(const Context& ctx, const ShapeCase& shape,
                                const std::string& family, const std::string& program_id) {
-  Key key{shape.name, family};
+  Key key{pool_name(shape), family};
   {
     std::lock_guard hold(lock_);
     auto& stock = stock_[key];
@@ -86,7 +95,7 @@ void TruthPool::resume() {
 
 const std::pair<ShapeCase, std::string>* TruthPool::short_of() {
   for (const auto& want : wanted_)
-    if (stock_[{want.first.name, want.second}].size() < kStock) return &want;
+    if (stock_[{pool_name(want.first), want.second}].size() < kStock) return &want;
   return nullptr;
 }
 
@@ -109,7 +118,7 @@ void TruthPool::refill() {
     busy_ = false;
     // If this failed, drawing the set tries again and reports the failure.
     if (set)
-      stock_[{shape.name, family}].push_back({*set, 0, {}});
+      stock_[{pool_name(shape), family}].push_back({*set, 0, {}});
     else
       failed_ = true;
     wake_.notify_all();

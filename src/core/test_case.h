@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// TestCase: a test that a tester proposes for a task: sizes, ranges of input values, edge values.
+//
+// Contract: test cases extend the evaluator's own test shapes; they replace none.
+// check_test_cases() takes untrusted cases and refuses what is not bounded: their number, unknown
+// sizes and inputs, sizes that are not positive, ranges that are empty, not finite or outside the
+// input's type. The error has the place and the remedy. The evaluator skips a case with more work
+// than its other tests, or on whose values the reference does not work.
+//
+// Example: {"name": "one row", "sizes": {"tokens": 1},
+//           "values": {"x": {"low": -4, "high": 4, "edges": [0]}}, "why": "a single block"}
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fields.h"
+
+namespace cutegen {
+
+struct Task;
+
+// Values are uniform from low to high. About one in sixteen is one of `edges` instead.
+struct ValueRange {
+  double low = 0, high = 0;
+  std::vector<double> edges;
+  bool operator==(const ValueRange&) const = default;
+};
+
+struct TestCase {
+  std::string name;
+  std::vector<std::pair<std::string, int64_t>> sizes;  // constants of the task; others: as usual
+  std::map<std::string, ValueRange> values;            // by floating input
+  std::string why;
+  bool operator==(const TestCase&) const = default;
+};
+
+inline constexpr size_t kMostTestCases = 6, kMostEdges = 4;
+
+void fields(Fields& v, ValueRange& range);
+void fields(Fields& v, TestCase& test);
+// The names of the sizes that a test may set, and of the inputs whose values it may choose.
+std::vector<std::string> sizes_to_test(const Task& task);
+std::vector<std::string> inputs_to_test(const Task& task);
+Result<void> check_test_cases(const std::vector<TestCase>& tests, const Task& task);
+// "one row: tokens = 1; x from -4 to 4, also 0; a single block"
+std::string describe(const TestCase& test);
+
+}  // namespace cutegen

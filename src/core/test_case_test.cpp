@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/test_case.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/task.h"
+
+namespace cutegen {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Task tokens_task() {
+  Task task;
+  task.tensors = {{"x", TensorRole::input, DType::f16, {512, 4096}},
+                  {"index", TensorRole::input, DType::i64, {512}},
+                  {"weight", TensorRole::parameter, DType::f16, {4096}},
+                  {"out", TensorRole::output, DType::f16, {512, 4096}}};
+  ShapeCase official{.name = "official"}, odd{.name = "odd1", .kind = ShapeKind::odd};
+  odd.constants = {{"tokens", 7}, {"hidden", 33}};
+  task.shapes = {official, odd};
+  return task;
+}
+
+std::string refusal(const TestCase& test) {
+  auto checked = check_test_cases({test}, tokens_task());
+  return checked ? "accepted" : checked.error().text();
+}
+
+TEST(TestCases, AcceptWhatTheTaskMayBeTestedOn) {
+  EXPECT_THAT(sizes_to_test(tokens_task()), ElementsAre("hidden", "tokens"));
+  EXPECT_THAT(inputs_to_test(tokens_task()), ElementsAre("x"));
+  EXPECT_EQ(refusal({"one row", {{"tokens", 1}}, {}, ""}), "accepted");
+  EXPECT_EQ(refusal({"constant", {}, {{"x", {2, 2, {0}}}}, ""}), "accepted");
+}
+
+// Every hostile value has a refusal that names it, its place and the remedy.
+TEST(TestCases, RefuseWhatIsNotBounded) {
+  const auto size = [](int64_t value) { return refusal({"t", {{"tokens", value}}, {}, ""}); };
+  for (int64_t value : {int64_t{0}, int64_t{-4}, int64_t{1} << 40, INT64_MAX, INT64_MIN})
+    EXPECT_THAT(size(value), HasSubstr("of 'tokens' is not from 1 to")) << value;
+  EXPECT_THAT(refusal({"t", {{"heads", 8}}, {}, ""}), HasSubstr("one of hidden, tokens"));
+  EXPECT_THAT(refusal({"t", {}, {}, ""}), HasSubstr("neither sizes nor values"));
+  const auto range = [](ValueRange r) { return refusal({"t", {}, {{"x", std::move(r)}}, ""}); };
+  EXPECT_THAT(range({1, -1, {}}), HasSubstr("low 1, high -1"));
+  EXPECT_THAT(range({0, 1e6, {}}), HasSubstr("stay within 65504"));
+  EXPECT_THAT(range({0, INFINITY, {}}), HasSubstr("inf is no value of 'x' (f16)"));
+  EXPECT_THAT(range({0, 1, {NAN}}), HasSubstr("nan is no value"));
+  EXPECT_THAT(refusal({"t", {}, {{"index", {0, 1, {}}}}, ""}), HasSubstr("no floating input"));
+  EXPECT_THAT(refusal({"t", {}, {{"weight", {0, 1, {}}}}, ""}), HasSubstr("one of x"));
+}
+
+TEST(TestCases, RefuseAWrongCount) {
+  const Task task = tokens_task();
+  EXPECT_THAT(check_test_cases({}, task).error().text(), HasSubstr("give 1 to 6"));
+  std::vector<TestCase> many;
+  for (int i = 0; i < 7; ++i) many.push_back({std::to_string(i), {{"tokens", i + 1}}, {}, ""});
+  EXPECT_THAT(check_test_cases(many, task).error().text(), HasSubstr("7 tests"));
+  many.resize(2);
+  many[1].name = many[0].name;
+  EXPECT_THAT(check_test_cases(many, task).error().text(),
+              HasSubstr("two tests have the name '0'"));
+}
+
+TEST(TestCases, RoundTripAndRefuseUnknownFields) {
+  const TestCase test{"edge", {{"tokens", 3}}, {{"x", {-1, 4, {0, 2}}}}, "a tail"};
+  EXPECT_EQ(*read_json<TestCase>(to_json(test)), test);
+  EXPECT_EQ(describe(test), "edge: tokens = 3; x from -1 to 4, also 0, 2; a tail");
+  EXPECT_FALSE(read_json<TestCase>(Json{{"name", "x"}, {"shapes", {1}}}));
+  Json edges = to_json(test);
+  edges["values"]["x"]["edges"] = {1, 2, 3, 4, 5};
+  EXPECT_FALSE(read_json<TestCase>(edges));
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as a C++ function that queues its launches. Private to the exporter.
+//
+// Contract: PlanWriter gives the function's text and collects what the caller must give: tensors,
+// sizes and scalars of the task. Modules are those of the exported shapes; for sizes that need
+// another one, and where `requires` does not hold, the function does nothing (taken = false).
+//
+// Example: PlanWriter w(source, program, modules, given, "program"); CG_TRY(auto text, w.text());
+#pragma once
+
+#include <set>
+
+#include "core/expr_cpp.h"
+#include "exporter/exporter.h"
+
+namespace cutegen::exporter {
+
+// What plans use of a task. `sizes` are the axes of tensors.
+struct GivenNames {
+  std::set<std::string> tensors, attributes, arguments;
+  std::set<std::pair<std::string, size_t>> sizes;
+
+  static std::string tensor(const std::string& name) { return "t_" + plain_name(name); }
+  static std::string size(const std::string& name, size_t axis) {
+    return "d_" + plain_name(name) + "_" + std::to_string(axis);
+  }
+  static std::string scalar(const std::string& name) { return "v_" + plain_name(name); }
+};
+
+// One source compiled with one set of defines.
+struct SourceModule {
+  ModuleBuild build;
+  ModuleFacts facts;
+  std::string space;  // its namespace; empty: the global one, and kernels keep their names
+  std::string kernel(const std::string& name) const { return space + "::" + name; }
+};
+
+// Expressions of a plan as C++. Notes what they use.
+class PlanNames {
+ public:
+  PlanNames(const Task& task, const Plan& plan, GivenNames& given)
+      : task_(task), plan_(plan), given_(given) {}
+  Result<std::string> cpp(const Expr& expression) const;
+  Result<std::string> three(const std::array<Expr, 3>& expressions) const;
+  Result<const TensorInfo*> tensor(const std::string& name) const;
+  // The address of a tensor of the task.
+  Result<std::string> pointer(const std::string& name) const;
+  // The elements of a tensor along `first_axis` and the axes after it.
+  std::string count(const TensorInfo& tensor, size_t first_axis) const;
+
+ private:
+  Result<std::string> leaf_text(const ExprLeaf& leaf) const;
+  Result<std::string> scalar_text(const std::vector<ScalarInfo>& known, std::set<std::string>& used,
+                                  const std::string& name) const;
+
+  const Task& task_;
+  const Plan& plan_;
+  GivenNames& given_;
+};
+
+// Which module of each source is in use, by the values of the defines.
+class PlanModules {
+ public:
+  PlanModules(const Plan& plan, const std::vector<SourceModule>& modules)
+      : plan_(plan), modules_(modules) {}
+  // Declares define_NAME and module_NUMBER; returns from the function if no module fits.
+  Result<std::string> choice(const PlanNames& names) const;
+  // Declares k_NAME for each constant. The first source that has it decides, as in the evaluator.
+  std::string constants() const;
+  // The address of the kernel in the module in use.
+  Result<std::string> kernel(const std::string& name) const;
+
+ private:
+  std::vector<const SourceModule*> of(const std::string& source) const;
+  std::string chooser(const std::string& source) const;
+
+  const Plan& plan_;
+  const std::vector<SourceModule>& modules_;
+};
+
+class PlanWriter {
+ public:
+  PlanWriter(const Task& task, const KernelProgram& program,
+             const std::vector<SourceModule>& modules, GivenNames& given, std::string function)
+      : plan_(program.plan),
+        names_(task, plan_, given),
+        modules_(plan_, modules),
+        function_(std::move(function)) {}
+  // Without this condition (C++), the function does nothing.
+  void demand(std::string condition) { demanded_ = std::move(condition); }
+  Result<std::string> text();
+
+ private:
+  const ScratchSpec* scratch_of(const std::string& name) const;
+  Result<std::string> symbols(bool late);
+  Result<std::string> conditions() const;
+  Result<std::string> scratch() const;
+  Result<std::string> steps(const std::vector<Step>& list, bool first) const;
+  Result<std::string> launch(const Step& step, bool first) const;
+  Result<std::string> fill(const std::string& buffer, double value) const;
+  Result<std::string> argument(const ArgSpec& arg, size_t number) const;
+  Result<std::string> pointer(const std::string& buffer) const;
+
+  const Plan& plan_;
+  const PlanNames names_;
+  const PlanModules modules_;
+  const std::string function_;
+  std::optional<std::string> demanded_;
+};
+
+}  // namespace cutegen::exporter

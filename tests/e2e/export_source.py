@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=600
+"""cutegen export --to source: nvcc compiles the file, and its launcher queues what the plan says.
+
+Without a GPU, a library stands in for CUDA's runtime and writes down each launch. The launches are compared with
+launches.json, and at sizes that the program does not take with those of the source kernel.
+"""
+import ctypes
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import harness
+import kernel_tasks
+
+TASKS = harness.ROOT / "tasks/astra"
+PYTHON = os.environ.get("CUTEGEN_PYTHON", str(harness.ROOT / ".venv/bin/python"))
+NVCC = shutil.which("nvcc") or next((str(p) for p in sorted(Path("/usr/local").glob("cuda*/bin/nvcc"))), None)
+
+RUNTIME = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+typedef struct { unsigned grid[3], block[3]; size_t shared; void *stream, *attributes; unsigned count; } Config;
+static struct { const void* host; const char* name; } known[64];
+static int kernels, wanted;
+static char told[1 << 16];
+void** __cudaRegisterFatBinary(void* p) { static void* handle; (void)p; return &handle; }
+void __cudaRegisterFatBinaryEnd(void** h) { (void)h; }
+void __cudaUnregisterFatBinary(void** h) { (void)h; }
+void __cudaRegisterVar(void** h) { (void)h; }
+char __cudaInitModule(void** h) { (void)h; return 0; }
+void __cudaRegisterFunction(void** h, const void* host, char* device, const char* name) {
+  (void)h, (void)device;
+  known[kernels].host = host, known[kernels++].name = name;
+}
+int __cudaPushCallConfiguration(void) { return 0; }
+int __cudaPopCallConfiguration(void) { return 0; }
+int cudaLaunchKernel(void) { return 0; }
+int __cudaLaunchKernel(void) { return 0; }
+int __cudaGetKernel(void** kernel, const void* host) { *kernel = (void*)host; return 0; }
+int cudaGetDevice(int* d) { *d = 0; return 0; }
+int cudaDeviceGetAttribute(int* v, int which, int d) { (void)which, (void)d; *v = 132; return 0; }
+int cudaFuncSetAttribute(const void* f, int which, int v) {
+  (void)f, sprintf(told + strlen(told), "set %d %d\n", which, v);
+  return 0;
+}
+int cudaMallocAsync(void** p, size_t n, void* s) {
+  (void)s, *p = malloc(n), sprintf(told + strlen(told), "malloc %zu\n", n);
+  return 0;
+}
+int cudaFreeAsync(void* p, void* s) { (void)s, free(p), strcat(told, "free\n"); return 0; }
+int cudaMemsetAsync(void* p, int v, size_t n, void* s) {
+  (void)s, memset(p, v, n), sprintf(told + strlen(told), "memset %zu\n", n);
+  return 0;
+}
+int cudaLaunchKernelExC(const Config* c, const void* f, void** args) {
+  const char* name = "?";
+  for (int i = 0; i < kernels; ++i) if (known[i].host == f) name = known[i].name;
+  sprintf(told + strlen(told), "launch %s %u %u %u %u %u %u %zu %u", name, c->grid[0], c->grid[1], c->grid[2],
+          c->block[0], c->block[1], c->block[2], c->shared, c->count);
+  const int few = strstr(name, "fill_kernel") || strstr(name, "5count") ? 3 : wanted;
+  for (int i = 0; i < few; ++i) {
+    unsigned long long v = 0;
+    memcpy(&v, args[i], 8);
+    sprintf(told + strlen(told), " %016llx", v);
+  }
+  strcat(told, "\n");
+  return 0;
+}
+const char* tell(int arguments) { static char out[1 << 16]; strcpy(out, told), told[0] = 0, wanted = arguments; return out; }
+"""
+# A vector width by a define, a constant of the module, scratch, a fill, a step that seldom runs.
+PROGRAM = """#include <cutegen/math.cuh>
+#define SPREAD 2
+struct Storage { float part[32]; };
+extern "C" __device__ const int storage_bytes = sizeof(Storage);
+extern "C" __global__ void count(float* part, const int* seen, int n) { if (!threadIdx.x) part[0] = n + seen[0] * 0; }
+extern "C" __global__ void add(const float* x, float* out, int n, float* part) {
+  extern __shared__ float memory[];
+  memory[threadIdx.x] = 1.0f;
+  for (int i = (blockIdx.x * blockDim.x + threadIdx.x) * WIDTH; i < n; i += gridDim.x * blockDim.x * WIDTH)
+    for (int j = 0; j < WIDTH; ++j) out[i + j] = fmaxf(x[i + j], 0.0f) + memory[threadIdx.x];
+}
+"""
+PLAN = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": {"n": "size(x)", "cols": "dim(x,1)"},
+        "defines": {"WIDTH": "cols % 4 == 0 ? 4 : 1"}, "requires": ["cols % 2 == 0"],
+        "scratch": [{"name": "part", "dtype": "f32", "shape": ["dim(x,0)", 3], "init": "zero"},
+                    {"name": "seen", "dtype": "i32", "shape": [5]}],
+        "steps": [{"fill": "seen", "value": 7},
+                  {"id": "count", "kernel": "count", "grid": [1], "block": [32], "when": "n > 100000",
+                   "args": [{"tensor": "part"}, {"tensor": "seen"}, {"i32": "n"}]},
+                  {"id": "add", "kernel": "add", "grid": ["min(ceil_div(n, 256*4), gpu.sms)"], "block": [256],
+                   "shared_bytes": "k(storage_bytes)*8",
+                   "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}, {"tensor": "part"}]}]}  # fmt: skip
+
+
+@unittest.skipUnless(NVCC, "no nvcc here")
+class ExportSource(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.place = Path(tempfile.mkdtemp(prefix="cutegen-runtime-"))
+        cls.addClassCleanup(shutil.rmtree, cls.place)
+        (cls.place / "runtime.c").write_text(RUNTIME)
+        subprocess.run(["cc", "-shared", "-fPIC", "-w", "-o", "libruntime.so", "runtime.c"], cwd=cls.place, check=True)
+        cls.runtime = ctypes.CDLL(str(cls.place / "libruntime.so"), mode=ctypes.RTLD_GLOBAL)
+        cls.runtime.tell.restype = ctypes.c_char_p
+
+    def program(self, source, plan):
+        self.write("program/kernel.cu", source)
+        self.write("program/plan.json", json.dumps(plan))
+        return self.folder / "program"
+
+    def export(self, program, task, *more):
+        result = self.cutegen("export", program, "--task", task, "--to", "source", "--device", "sim:h200", "--out", "drop",
+                              *more, timeout=200)
+        self.assert_code(result, 0)
+        return self.folder / "drop"
+
+    def build(self, folder, name):
+        """The library, over a runtime that writes launches down; and its signature."""
+        done = subprocess.run([PYTHON, "-B", "-c", f"import {name}_op as o, json; o.build(); print(json.dumps(o.SIGNATURE))"],
+                              cwd=folder, capture_output=True, text=True, check=False,
+                              env={**os.environ, "NVCC": f"{NVCC} -cudart none"})  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-4000:])
+        alone = self.place / f"{name}.so"  # a library of one path is loaded once
+        shutil.copy(folder / f"{name}.so", alone)
+        return ctypes.CDLL(str(alone)), json.loads(done.stdout)
+
+    def launches(self, library, signature, sizes, arguments, scalars=(), offset=0):
+        """What one call queues: (lines, addresses by tensor)."""
+        self.runtime.tell(arguments)
+        numbers = {"i32": ctypes.c_int32, "f32": ctypes.c_float, "i64": ctypes.c_int64}
+        given, addresses, scalars = [], {}, dict(scalars)
+        for arg in signature["args"]:
+            if "tensor" in arg:
+                addresses[arg["tensor"]] = 0x10000 * (len(addresses) + 1) + offset
+                given.append(ctypes.c_void_p(addresses[arg["tensor"]]))
+            elif "dim" in arg:
+                given.append(numbers[arg["type"]](sizes[arg["dim"][0]][arg["dim"][1]]))
+            else:
+                given.append(numbers[arg["type"]](scalars.get(arg.get("scalar"), 0)))
+        given += [ctypes.c_int64(sizes[tensor][axis]) for tensor, axis in signature["sizes"]]
+        self.assertEqual(getattr(library, signature["function"])(*given, None), 0)
+        return self.runtime.tell(arguments).decode().splitlines(), addresses
+
+    def check_launch(self, line, step, names, addresses):
+        """A launch that was queued beside one of launches.json."""
+        words = line.split()
+        self.assertIn(step["kernel"], words[1], line)
+        wanted = [*step["grid"], *step["block"], step["shared"]]
+        self.assertEqual([int(w) for w in words[2:9]], wanted, line)
+        for word, arg in zip(words[10:], step["args"]):
+            value = struct.pack("<Q", int(word, 16))
+            if "value" in arg:
+                self.assertEqual(value.hex()[: len(arg["value"])], arg["value"], line)
+            elif arg["buffer"] < len(names):
+                self.assertEqual(int(word, 16), addresses[names[arg["buffer"]]], line)
+
+    def check_shapes(self, folder, name, scalars=()):
+        """At every exported shape the launcher queues what launches.json says."""
+        library, signature = self.build(folder, name)
+        data = json.loads((folder / "launches.json").read_text())
+        names = [n for key in ("inputs", "state", "outputs") for n, _ in data[key]]
+        for shape in data["shapes"]:
+            with self.subTest(shape["name"]):
+                steps = [s for s in shape["steps"] if "kernel" in s]
+                most = max(len(s["args"]) for s in steps)
+                lines, addresses = self.launches(library, signature, shape["tensors"], most, scalars)
+                queued = [line for line in lines if line.startswith("launch") and "fill_kernel" not in line]
+                self.assertEqual(len(queued), len(steps), lines)
+                for line, step in zip(queued, steps):
+                    self.assertIn("_program", line.split()[1], "the source kernel runs")
+                    self.check_launch(line, step, names, addresses)
+        return library, signature, data
+
+    def test_the_three_tasks(self):
+        """The program is the production-grade kernel, in place of the simple one."""
+        for name, launch in (
+            ("silu_and_mul", {"symbols": {"hidden": "dim(out,1)"}, "grid": ["dim(x,0)"], "requires": ["hidden % 8 == 0"],
+                              "block": ["min(max(hidden/8, 32), 1024)"],
+                              "args": [{"tensor": "out"}, {"tensor": "x"}, {"i32": "hidden"}]}),
+            ("fused_add_rmsnorm", {"symbols": {"hidden": "dim(x,1)"}, "grid": ["dim(x,0)"],
+                                   "requires": ["hidden % 8 == 0"],
+                                   "block": ["min(ceil_div(hidden, 256)*32, 1024)"], "shared_bytes": "hidden*4",
+                                   "args": [{"tensor": "x"}, {"tensor": "residual"}, {"tensor": "weight"},
+                                            {"i32": "hidden"}, {"f32": "attr(eps)"}]}),
+            ("merge_attn_states_lse", {"symbols": {"states": "dim(v_a,0)*dim(v_a,1)"}, "block": [128],
+                                       "grid": ["ceil_div(states*dim(v_a,2)/8, 128)"],
+                                       "requires": ["dim(v_a,2) % 8 == 0"],
+                                       "args": [*({"tensor": t} for t in ("out.0", "out.1", "v_a", "s_a", "v_b", "s_b")),
+                                                {"i32": "dim(v_a,2)"}, {"i32": "states"}]}),
+        ):  # fmt: skip
+            with self.subTest(name):
+                shutil.rmtree(self.folder / "drop", ignore_errors=True)
+                step = {k: launch[k] for k in ("grid", "block", "args", "shared_bytes") if k in launch}
+                plan = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": launch["symbols"],
+                        "requires": launch["requires"], "steps": [{"kernel": name, **step}]}
+                program = self.program((TASKS / f"{name}_vectors.cu").read_text(), plan)
+                folder = self.export(program, TASKS / f"{name}.cu")
+                text = (folder / f"{name}.cu").read_text()
+                self.assertIn((TASKS / f"{name}.cu").read_text().split("\n", 1)[1], text, "the source kernel is not whole")
+                library, signature, _ = self.check_shapes(folder, name, {"eps": 1e-6})
+                sizes = {"x": [3, 66 if "silu" in name else 33], "out": [3, 33], "residual": [3, 33], "weight": [33],
+                         "v_a": [3, 1, 33]}  # fmt: skip
+                lines, _ = self.launches(library, signature, sizes, len(signature["args"]), {"eps": 0.5})
+                self.assertEqual(len(lines), 1)
+                self.assertRegex(lines[0], f"launch {name} 3 1 1 ", "at sizes that the program refuses")
+                if "rms" in name:
+                    self.assertEqual(lines[0].split()[-1][-8:], struct.pack(">f", 0.5).hex(), "the caller's eps")
+                sizes = {"x": [3, 8192 if "silu" in name else 4096], "out": [3, 4096], "v_a": [3, 1, 128]}
+                lines, _ = self.launches(library, signature, sizes, len(signature["args"]), offset=16)
+                self.assertRegex(lines[0], f"launch {name} 3 1 1 ", "at addresses that the program was not judged at")
+
+    def test_every_field_of_a_plan(self):
+        self.write("reference.py", harness.ADD.replace("size = 4096", "size = 4096\nrows = 64").replace("(64,", "(rows,"))
+        self.write("add.toml", kernel_tasks.SIDE + '[[shapes]]\nname = "pairs"\nconstants = { size = 4098 }\n'
+                   '[[shapes]]\nname = "little"\nconstants = { rows = 2 }\n')  # fmt: skip
+        task = self.write("add.cu", kernel_tasks.KERNEL)
+        folder = self.export(self.program(PROGRAM, PLAN), task)
+        library, signature, data = self.check_shapes(folder, "add")
+        self.assertEqual(len(data["modules"]), 2, "two widths")
+        self.assertTrue((folder / "cutegen/math.cuh").exists())
+        for rows, width in ((64, 4096), (2, 4098)):
+            lines, _ = self.launches(library, signature, {"x": [rows, width]}, 4)
+            self.assertEqual(lines[0], f"malloc {(rows * 12 + 255) // 256 * 256 + 256}")
+            self.assertEqual(lines[1], f"memset {rows * 12}")
+            self.assertIn("fill_kernel", lines[2])
+            self.assertEqual(lines[2].split()[-2][-8:], "00000007")
+            self.assertIn(f"add_program{int(width % 4 != 0)}3add", lines[-2])
+            self.assertEqual("5count" in "".join(lines), rows * width > 100000)
+            self.assertEqual(lines[-1], "free")
+        lines, _ = self.launches(library, signature, {"x": [2, 4097]}, 3)
+        self.assertRegex(lines[0], "launch add 8 1 1 256 1 1 0 ")
+
+    def test_it_is_checked_like_other_exports(self):
+        name, program = "silu_and_mul", self.folder / "program"
+        plan = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": {"hidden": "dim(out,1)"},
+                "steps": [{"kernel": name, "grid": ["dim(x,0)"], "block": [256],
+                           "args": [{"tensor": "out"}, {"tensor": "x"}, {"i32": "hidden"}]}]}  # fmt: skip
+        self.program((TASKS / f"{name}_vectors.cu").read_text(), plan)
+        folder = self.export(program, TASKS / f"{name}.cu")
+        script = (f"import torch, {name}_op as o\nprint(o.op.default._schema)\n"
+                  "if True:\n"
+                  "    t = [torch.empty(2, n, dtype=torch.float16, device='meta') for n in (8, 16)]\n"
+                  "    assert o.op(*t) is None\n"
+                  "for bad in (t[0].float(), t[1][:, ::2], t[0][0]):\n"
+                  "    try:\n        o._check({'out': bad})\n        raise SystemExit('taken')\n"
+                  "    except ValueError as error:\n        assert \"'out' must be\" in str(error), error\n")  # fmt: skip
+        for arguments in (["-c", script], [f"test_{name}.py"]):
+            done = subprocess.run([PYTHON, "-B", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr[-3000:])
+            self.assertRegex(done.stdout, r"silu_and_mul\(Tensor\(a0!\) out, Tensor x\) -> \(\)|\bok\b")
+        self.assertIn("silu_and_mul_launch", (folder / "README.md").read_text())
+
+    def test_what_is_refused(self):
+        self.write("task.py", harness.ADD)
+        plan = {**PLAN, "defines": {"WIDTH": 1}}
+        program = self.program(PROGRAM, plan)
+        result = self.cutegen("export", program, "--task", "task.py", "--to", "source", "--device", "sim:h200")
+        self.assert_error(result, 2, "is no CUDA kernel", "--to torch")
+        self.write("reference.py", harness.ADD)
+        self.write("add.toml", kernel_tasks.SIDE)
+        task = self.write("add.cu", kernel_tasks.KERNEL)
+        plan["steps"] = [{**PLAN["steps"][2], "grid": ["gpu.sms*occupancy(add)"]}]
+        result = self.cutegen("export", self.program(PROGRAM, plan), "--task", task, "--to", "source", "--device", "sim:h200")
+        self.assert_error(result, 5, r"occupancy\(add\)", "--to torch and cpp do")
+
+
+if __name__ == "__main__":
+    harness.main()
