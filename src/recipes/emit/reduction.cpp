@@ -24,7 +24,9 @@ class Planner {
     part_.symbols[label_("rows")] = rows;
     part_.symbols[label_("length")] = length;
     const auto& inner = kernel_.row() ? kernel_.nest().reduced : kernel_.nest().kept;
-    std::string last = label_((kernel_.row() ? "r" : "k") + std::to_string(inner.size() - 1));
+    std::string last = kernel_.in_runs() ? label_("length")
+                                         : label_((kernel_.row() ? "r" : "k") +
+                                                  std::to_string(inner.size() - 1));
     int64_t vector = get("vector");
     part_.symbols[label_("vector")] =
         vector == 1 ? "1" : fmt::format("{} % {} == 0 ? {} : 1", last, vector, vector);

@@ -12,14 +12,30 @@ namespace {
 
 constexpr int64_t kNarrow = 2'000'000'000;  // elements of a row that 32-bit indices can count
 
+// Operands whose elements stay between passes, in places that hold a float each.
+std::vector<size_t> room_for_values(const Fused& fused, const Nest& nest, bool resident) {
+  std::vector<size_t> list;
+  for (const Inst& i : fused.insts) {
+    if (i.kind != InstKind::leaf || i.level != Level::element || i.integer) continue;
+    const auto operand = static_cast<size_t>(i.operand);
+    const Operand& o = fused.inputs[operand];
+    const bool fits = !resident || (stays(fused, nest, o) && o.dtype == DType::f32);
+    if (fits && std::find(list.begin(), list.end(), operand) == list.end()) list.push_back(operand);
+  }
+  return list;
+}
+
 PassOptions options(const Task& task, const Fused& fused, const Nest& nest, const Json& params) {
   auto on = [&](const char* name) { return params.at(name).get<int64_t>() != 0; };
+  const bool cached = params.at("cached") == 1, resident = params.at("cached") == 2;
   return {.column = !nest.reduced_inside,
-          .cached = params.at("cached") == 1,
+          .cached = cached,
           .online = on("online"),
           .split = params.at("parts").get<int64_t>() > 1,
-          .resident = params.at("cached") == 2,
-          .accuracy = needed_accuracy(task, fused)};
+          .resident = resident,
+          .accuracy = needed_accuracy(task, fused),
+          .room = cached || resident ? room_for_values(fused, nest, resident)
+                                     : std::vector<size_t>{}};
 }
 
 // Declares which steps a thread takes of a row that stays in shared memory.
@@ -84,7 +100,7 @@ int64_t steps_of_thread(const Nest& nest, const Json& params) {
   auto get = [&](const char* name) { return params.at(name).get<int64_t>(); };
   int64_t vector = get("vector");
   if (nest.reduced_inside) {
-    if (nest.reduced.back().size % vector != 0) vector = 1;
+    if (nest.inner() % vector != 0) vector = 1;
     int64_t per_step = get("width") * get("cluster") * vector;
     return (nest.length() + per_step - 1) / per_step;
   }
@@ -147,13 +163,45 @@ std::string ReductionKernel::strides_over(const Operand& operand, const std::vec
 // Declares the tensor of this thread's row or columns: (element of the vector, step along the
 // axis).
 std::string ReductionKernel::tensor(const Operand& operand, const std::string& name) {
-  std::string element = "Int<0>{}";
-  std::string along = strides_over(operand, nest_.reduced, 'r', row(), &element);
-  std::string across = strides_over(operand, nest_.kept, 'k', !row(), &element);
+  if (one_a_run(operand)) return tensor_of_runs(operand, name);
+  std::string element = "Int<0>{}", along = "Int<0>{}";
+  if (!in_runs())
+    along = strides_over(operand, nest_.reduced, 'r', row(), &element);
+  else if (varies(fused_, operand))
+    element = "Int<1>{}", along = "Int<kVector>{}";
+  const std::string from = base(operand, &element);
   return fmt::format(
-      "Tensor {} = make_tensor(make_gmem_ptr({} + make_layout(across, {})({})),\n"
+      "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
       "    make_layout(make_shape(Int<kVector>{{}}, along), make_stride({}, {})));\n",
-      name, fused_.names.at(operand.tensor), across, row() ? "row" : "column", element, along);
+      name, from, element, along);
+}
+
+// Writes the address of this thread's row or column.
+std::string ReductionKernel::base(const Operand& operand, std::string* element) {
+  const std::string across = strides_over(operand, nest_.kept, 'k', !row(), element);
+  return fmt::format("{} + make_layout(across, {})({})", fused_.names.at(operand.tensor), across,
+                     row() ? "row" : "column");
+}
+
+// Declares the tensor of an operand that has one element for each run of this thread's row.
+std::string ReductionKernel::tensor_of_runs(const Operand& operand, const std::string& name) {
+  const std::vector<Loop> outer(nest_.reduced.begin(), nest_.reduced.end() - 1);
+  std::string element;
+  const std::string strides = strides_over(operand, outer, 'r', false, &element);
+  return fmt::format("Tensor {} = make_tensor(make_gmem_ptr({}),\n    make_layout({}, {}));\n", name,
+                     base(operand, &element), shape_text(outer, 'r', false), strides);
+}
+
+bool ReductionKernel::one_a_run(const Operand& operand) const {
+  return in_runs() && recipes::one_a_run(fused_, nest_, operand);
+}
+
+// The shape of the steps along a row or a column.
+std::string ReductionKernel::along() const {
+  if (!in_runs()) return shape_text(nest_.reduced, 'r', row());
+  std::vector<std::string> sizes;
+  for (size_t i = nest_.reduced.size(); i-- > 0;) sizes.push_back(fmt::format("r{}", i));
+  return fmt::format("Index({} / kVector)", join(sizes, " * "));
 }
 
 std::string ReductionKernel::shape_text(const std::vector<Loop>& loops, char prefix,
@@ -189,20 +237,33 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
         "constexpr int kCluster = {};  // CTAs that share a row\n"
         "constexpr int kGroups = 4;   // of asynchronous copies\n",
         get("cluster"));
-  if (row()) t["resident"] = resident() ? "#include <cutegen/resident.cuh>\n" : "";
+  const bool runs = std::any_of(fused_.inputs.begin(), fused_.inputs.end(),
+                                [&](const Operand& operand) { return one_a_run(operand); });
+  if (row())
+    t["headers"] = std::string(resident() ? "#include <cutegen/resident.cuh>\n" : "") +
+                   (runs ? "#include <cutegen/runs.cuh>\n" : "");
+  if (runs) {
+    runs_ = code_.word("runs");
+    inputs_ += fmt::format("const cutegen::Runs {}{{Index(r{})}};  // elements with one weight\n",
+                           runs_, nest_.reduced.size() - 1);
+  }
   std::string elements;
   for (int leaf : passes_.leaves(Level::element)) {
     const Inst& inst = fused_.insts[static_cast<size_t>(leaf)];
     const std::string& name = passes_.input_tensor(static_cast<size_t>(inst.operand));
     elements += fmt::format("{} {}[kVector];\n", value_type(inst), name.substr(2));
-    const std::string load = fmt::format("cutegen::load({}(_, j), e.{});\n", name, name.substr(2));
-    loads_ += load;
     const Operand& operand = fused_.inputs[static_cast<size_t>(inst.operand)];
+    const std::string load =
+        one_a_run(operand)
+            ? fmt::format("cutegen::load_run({}, {}, j * kVector, e.{});\n", name, runs_,
+                          name.substr(2))
+            : fmt::format("cutegen::load({}(_, j), e.{});\n", name, name.substr(2));
+    loads_ += load;
     if (!stays(fused_, nest_, operand)) {
       reads_ += load;
       continue;
     }
-    const std::string slot = code_.word("kept_" + fused_.names.at(operand.tensor));
+    const std::string& slot = passes_.slots(static_cast<size_t>(inst.operand));
     slots_ += fmt::format(
         "auto* const {0} = reinterpret_cast<cutegen::Pack<{1}, kVector>*>(next) + threadIdx.x;\n"
         "next += sizeof(*{0}) * kThreads * room;\n",
@@ -244,7 +305,7 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   t["name"] = name;
   t["params"] = join(declarations, ", ");
   t["sizes"] = join(sizes, ", ") + size_declarations(fused_);
-  t["along"] = shape_text(nest_.reduced, 'r', row());
+  t["along"] = along();
   t["across"] = shape_text(nest_.kept, 'k', !row());
   t["words"] = std::to_string(passes_.words());
   t["tensors"] = indent(inputs_ + (last ? outputs_ : ""), 2);

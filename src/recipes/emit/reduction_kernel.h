@@ -42,6 +42,7 @@ class ReductionKernel {
   bool split() const { return parts_ > 1; }
   bool resident() const { return get("cached") == 2; }
   bool wide() const;  // 32 bits do not count the elements of a row
+  bool in_runs() const { return nest_.in_runs && !wide(); }
   std::vector<Parts> parts() const { return passes_.parts(); }
   using Stride = std::pair<std::string, std::string>;  // argument, expression
   const std::vector<Stride>& strides() const { return strides_; }
@@ -52,6 +53,10 @@ class ReductionKernel {
   std::string strides_over(const Operand& operand, const std::vector<Loop>& loops, char prefix,
                            bool vectors, std::string* element);
   std::string tensor(const Operand& operand, const std::string& name);
+  std::string tensor_of_runs(const Operand& operand, const std::string& name);
+  std::string base(const Operand& operand, std::string* element);
+  std::string along() const;
+  bool one_a_run(const Operand& operand) const;
   std::string shape_text(const std::vector<Loop>& loops, char prefix, bool vectors) const;
   int64_t get(const char* name) const { return params_.at(name).get<int64_t>(); }
 
@@ -64,6 +69,7 @@ class ReductionKernel {
   Passes passes_;
   std::vector<Stride> strides_;
   std::string inputs_, outputs_, loads_;  // text that the kernels share
+  std::string runs_;                      // the name of the split into runs
   std::string fetches_, slots_, reads_;   // of a resident kernel: copies, slots, reads of a slot
   std::string kernels_, source_;
   std::vector<Launch> launches_;
