@@ -3,9 +3,10 @@
 //
 // Contract: a Runs of n (at least 1) splits indices below 2^31 into runs of n elements. of(i) is the
 // run of element i; start_of(run) is its first element. load_run reads the values of V neighbouring
-// elements, which may lie in several runs, and converts them; `g` has one element for each run.
+// elements and converts them; `g` has one element for each run. The elements lie in one run (Whole),
+// or in at most two.
 //
-// Example: const Runs runs(height * width); load_run(gWeight, runs, j * 4, w);
+// Example: const Runs runs(height * width); load_run<false>(gWeight, runs, j * 4, w);
 #pragma once
 
 #include <cutegen/vec.cuh>
@@ -28,21 +29,20 @@ class Runs {
   unsigned length_, inverse_;
 };
 
-template <class R, int V, class Engine, class Layout>
+template <bool Whole, class R, int V, class Engine, class Layout>
 CUTE_DEVICE void load_run(cute::Tensor<Engine, Layout> const& g, Runs const& runs, int first,
                           R (&r)[V]) {
   using T = cute::remove_cv_t<typename Engine::value_type>;
   const int run = runs.of(first);
   const R value = convert<R>(T(g(run)));
-  CUTE_UNROLL
-  for (int v = 0; v < V; ++v) r[v] = value;
-  if constexpr (V > 1) {
+  if constexpr (Whole || V == 1) {
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) r[v] = value;
+  } else {
     const int left = runs.start_of(run) + runs.length() - first;  // elements of this run
-    if (left < V) {
-      CUTE_UNROLL
-      for (int v = 1; v < V; ++v)
-        if (v >= left) r[v] = convert<R>(T(g(runs.of(first + v))));
-    }
+    const R next = convert<R>(T(g(left < V ? run + 1 : run)));
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) r[v] = v < left ? value : next;
   }
 }
 

@@ -266,6 +266,19 @@ std::string Passes::resident_loop(const std::string& body, bool first) const {
       values_.empty() ? "const " : "", indent(body + keep_slots(), 4));
 }
 
+// Writes the loop that computes results: each slot then takes its elements of the next row.
+std::string Passes::last_loop(const std::string& body) const {
+  if (!options_.turns) return loop(body);
+  return fmt::format(
+      "for (int group = 0; group < kGroups; ++group) {{\n"
+      "  for (Index i = group * share; i < (group + 1) * share && i < slots; ++i) {{\n"
+      "    const Index j = first + i * apart;\n"
+      "    const Elements e = kept(i, j);\n{}\n"
+      "    if (more) fetch(i, j);\n  }}\n"
+      "  cutegen::end_group();\n}}\n",
+      indent(body, 4));
+}
+
 // Writes the position of element v of step j along the reduced axis.
 std::string Passes::place() const {
   return options_.column ? "int64_t(j)" : "int64_t(j) * kVector + v";
@@ -475,7 +488,7 @@ std::string Passes::outputs() {
   if (targets.empty()) return text;
   std::string body = results + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
                      indent(elements(targets, true) + loops, 2) + "\n}\n" + stores;
-  return text + "\n// Computes the results along the row.\n" + loop(body);
+  return text + "\n// Computes the results along the row.\n" + last_loop(body);
 }
 
 // Reads the values that a row needs once, and computes what depends only on them.
@@ -508,8 +521,8 @@ std::string Passes::shift() {
       "}}\n",
       exact_count_, column ? "" : " * kVector", shift_, column ? "[kVector] = {}" : " = 0.0f",
       column ? "  CUTE_UNROLL\n  for (int v = 0; v < kVector; ++v) {\n" : "  const int v = 0;\n",
-      indent(elements({x}, false) + fmt::format("{0}{1} = cutegen::is_finite({2}) ? {2} : 0.0f;\n", shift_,
-                                         column ? "[v]" : "", code_.use(x)),
+      indent(elements({x}, false) + fmt::format("{0}{1} = cutegen::is_finite({2}) ? {2} : 0.0f;\n",
+                                                shift_, column ? "[v]" : "", code_.use(x)),
              column ? 4 : 2) +
           (column ? "\n  }\n" : "\n"));
 }
@@ -528,7 +541,7 @@ std::string Passes::text() {
     for (int inst : reductions(d)) text += result(inst);
     text += row_values(d);
   }
-  return text + outputs() + (options_.resident ? "\ncutegen::leave_cluster<kCluster>();\n" : "");
+  return text + outputs();
 }
 
 std::string Passes::partial(int depth) {

@@ -28,6 +28,7 @@ namespace cutegen::recipes {
 struct PassOptions {
   bool column = false, cached = false, online = false, split = false;
   bool resident = false;  // elements stay in shared memory, of one CTA or of a cluster
+  bool turns = false;     // and results make room for the elements of the next row
   Accuracy accuracy = {};
   std::vector<size_t> room = {};  // operands whose kept elements a computed value may replace
 };
@@ -76,6 +77,7 @@ class Passes {
   std::string row_output(size_t output, const std::string& registers);
   std::string loop(const std::string& body, bool first = false) const;
   std::string resident_loop(const std::string& body, bool first) const;
+  std::string last_loop(const std::string& body) const;
   std::string elements(const std::vector<int>& targets, bool later);
   std::string array(size_t operand) const { return "e." + inputs_[operand].substr(2); }
   std::vector<int> later_targets() const;

@@ -14,12 +14,14 @@ constexpr int64_t kShortRow = 256;  // a warp takes a row up to this length, so 
 constexpr int64_t kShare = 16;      // elements that a thread takes of a row, if rows are many
 constexpr int64_t kManyThreads = int64_t{1} << 17;  // fill the SMs of a large GPU
 constexpr int64_t kMaxCached = 64;                  // elements a thread may keep in registers
-constexpr int64_t kRegisters = 65536;       // of an SM, and so of a CTA
-constexpr int64_t kOtherRegisters = 24;     // of a thread, besides cached elements
+constexpr int64_t kRegisters = 65536;               // of an SM, and so of a CTA
+constexpr int64_t kOtherRegisters = 24;             // of a thread, besides cached elements
 constexpr int64_t kLongRow = 16384;         // elements; a longer row is worth a CTA of 1024 threads
 constexpr int64_t kWanted = 1056;           // CTAs that fill a GPU: 8 for each of 132 SMs
 constexpr int64_t kLeastPart = 4096;        // elements of a row that are worth a CTA
 constexpr int64_t kFewCtas = 128;           // fewer leave SMs idle
+constexpr int64_t kManyCtas = 132;          // one for each SM
+constexpr int64_t kTurns = 4;               // rows that a cluster takes one after another
 constexpr int64_t kWorthSplitting = 32768;  // elements of a row, if rows are few
 constexpr int64_t kLeastResident = 8192;    // elements of a row; registers keep a shorter one
 constexpr int64_t kMostCluster = 16;        // CTAs; more than 8 need an opt-in, which cutegen takes
@@ -95,6 +97,9 @@ void keep_on_chip(const Fused& fused, const Nest& nest, int64_t ctas, Json& para
   // One CTA alone on an SM needs more warps to hide latency.
   const bool alone = nest.length() * element_bytes(fused, nest) / ctas > kHalfShared;
   params["width"] = params["threads"] = alone ? 1024 : 512;
+  // Nothing else on the SM reads while such a CTA writes, so it reads the next row itself.
+  if (alone && has_element_output(fused) && nest.rows() * ctas >= kTurns * 2 * kManyCtas)
+    params["turns"] = kTurns;
   params["unroll"] = 4;
   const auto joint = find_joint(fused);
   params["online"] = joint && !joint->moments ? 1 : 0;
@@ -118,6 +123,9 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hoppe
   if (clusters.size() > 1)
     list.push_back(
         {"cluster", "CTAs of a cluster that keep a row in their shared memory", clusters});
+  if (!clusters.empty() && has_element_output(fused))
+    list.push_back(
+        {"turns", "rows that a cluster takes; it reads the next while it writes one", {1, kTurns}});
   if (auto joint = find_joint(fused))
     list.push_back({"online",
                     joint->moments ? "1: mean and sum of squares about it in one pass"
@@ -149,7 +157,7 @@ Json reduction_safe(const Fused& fused, bool hopper) {
               {"cached", 0},
               {"online", 0}};
   if (nest.reduced_inside)
-    params["width"] = 256, params["cluster"] = 1;
+    params["width"] = 256, params["cluster"] = params["turns"] = 1;
   else
     params["columns"] = 32;
   params["unroll"] = 1;
@@ -181,8 +189,7 @@ Json reduction_safe(const Fused& fused, bool hopper) {
   const auto clusters = clusters_worth_trying(fused, hopper);
   const auto enough = std::find_if(clusters.begin(), clusters.end(),
                                    [&](int64_t ctas) { return nest.rows() * ctas >= kFewCtas; });
-  if (hopper && enough != clusters.end())
-    keep_on_chip(fused, nest, *enough, params);
+  if (hopper && enough != clusters.end()) keep_on_chip(fused, nest, *enough, params);
   return params;
 }
 
@@ -194,6 +201,7 @@ bool reduction_legal(const Fused& fused, const Json& params, bool hopper) {
   if (get("online") != 0 && !find_joint(fused)) return false;
   const int64_t cluster = nest.reduced_inside ? get("cluster") : 1;
   if (cluster > 1 && (!hopper || get("cached") != 2)) return false;
+  if (turns_of(params) > 1 && (get("cached") != 2 || !has_element_output(fused))) return false;
   if (get("cached") == 0) return true;
   if (get("parts") > 1) return false;  // the next kernel could not read what this one cached
   if (get("cached") == 2)

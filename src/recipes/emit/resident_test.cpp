@@ -91,6 +91,19 @@ TEST(Resident, LaterPassesReadWhatTheFirstHasComputed) {
   EXPECT_THAT(again, Not(HasSubstr("e.x[v] = gelu;")));
 }
 
+// While a cluster writes the results of a row, its slots take the elements of the next row.
+TEST(Resident, AClusterTakesTurns) {
+  const Case c("gelu_group_norm", kHopperArch);
+  EXPECT_EQ(c.match.safe.at("turns"), 1);  // several CTAs share an SM
+  EXPECT_THAT(c.source(), Not(HasSubstr("fetch")));
+  const std::string source = c.source({{"turns", 4}});
+  EXPECT_THAT(source, HasSubstr("if (more) fetch(i, j);"));
+  EXPECT_THAT(source, HasSubstr("copy_async(kept_x + i * kThreads, &next_x(0, j));"));
+  const Json step = to_json(c.program({{"turns", 4}}).plan).at("steps").at(0);
+  EXPECT_EQ(step.at("grid").at(0), "ceil_div(rows,4)*1");
+  EXPECT_FALSE(c.try_program({{"turns", 4}, {"cached", 1}}));
+}
+
 TEST(Resident, LaterPassesReadElementsThatTheyNeedAsTheyAre) {
   const Case c("layer_norm_short", kHopperArch);
   EXPECT_THAT(c.source(), HasSubstr("const Elements& e = cache[i];"));
@@ -102,8 +115,10 @@ TEST(Resident, VectorsCrossFromOneChannelToTheNext) {
   const Case c("gelu_group_norm", kHopperArch);
   EXPECT_EQ(c.match.safe.at("vector"), 4);
   EXPECT_THAT(c.source(), HasSubstr("const cutegen::Runs runs{Index(r1)};"));
-  EXPECT_THAT(c.source(), HasSubstr("cutegen::load_run(g_norm_weight, runs, j * kVector, "));
-  EXPECT_EQ(to_json(c.program().plan).at("symbols").at("vector"), "length % 4 == 0 ? 4 : 1");
+  EXPECT_THAT(c.source(),
+              HasSubstr("cutegen::load_run<kWholeRuns>(g_norm_weight, runs, j * kVector, "));
+  EXPECT_EQ(to_json(c.program().plan).at("symbols").at("vector"),
+            "r1 >= 4 ? (length % 4 == 0 ? 4 : 1) : 1");
 }
 
 TEST(ShortRows, AThreadTakesSeveralVectorsIfRowsAreMany) {
