@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "recipes/emit/emit.h"
-#include "recipes/emit/kept_values.h"
 #include "recipes/nest/accuracy.h"
+#include "recipes/nest/kept_values.h"
 
 namespace cutegen::recipes {
 

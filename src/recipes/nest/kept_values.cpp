@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/kept_values.h"
+#include "recipes/nest/kept_values.h"
 
 #include <set>
 
