@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "mm_row", "mm_linear_3d", "no_matmul", "sized", "sized_rows", "mm_sized",
                     "lifted", "mm_two_products", "mm_computed_factor", "mm_softmax_after",
                     "mm_repeated_product", "lowest_plus_bias", "mish_by_hand", "attention_causal",
-                    "attention_mask", "attention_by_hand"));
+                    "attention_mask", "attention_by_hand", "gelu_group_norm", "layer_norm_short"));
 
 // tanh(softplus(x)) becomes one function; a softplus with another beta stays.
 TEST(Recipes, KnowsMishWrittenOut) {
