@@ -129,6 +129,14 @@ class Windows(harness.Case):
         self.assertEqual([step["kernel"] for step in plan["steps"]], ["pack", "window"])
         self.check("Conv1d(3, 8, 5, stride=2)", "2, 3, 301", options=("--math-mode", "fp32"))
 
+    def test_reductions_over_the_channels(self):
+        # One kernel, with a tail behind the reductions; then a softmax of the phases of a stride.
+        plan = self.check("Conv2d(8, 12, 3)", "2, 8, 9, 20", "torch.tanh(self.window(x).logsumexp(1) - 1)")
+        self.assertEqual([step["kernel"] for step in plan["steps"]], ["pack", "window"])
+        plan = self.check("ConvTranspose1d(8, 12, 3, stride=2)", "2, 8, 40",
+                          "torch.softmax(self.window(x) * 2, dim=1)")
+        self.assertEqual([step["kernel"] for step in plan["steps"]], ["pack", "window"])
+
     def test_generated_modules(self):
         for folder in ("suite", "again"):
             subprocess.run([sys.executable, harness.ROOT / "tests/gen/windows.py", "--count", "14", "--out",
