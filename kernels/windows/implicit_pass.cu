@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{pass}}
-{{struct}}
+{{rows}}
 conv.reduce<cutegen::{{accumulator}}, {{replaces}}>(
-    storage, {{index}}, left, place, [&](Place const& at) { return {{rows}}; },
+    storage, {{index}}, left, place, {{rows_at}},
     [&](float window, {{type}} const& rows, int c, Place const& at) {
 {{finish}}
     });

@@ -231,6 +231,9 @@ class ImplicitWriter {
     } else {
       t["members"] = indent(tail.members(), 2), t["reads"] = indent(tail.reads(), 4);
       t["results"] = indent(tail.results(), 2);
+      t["rows"] = tail.placed();
+      t["place"] = t["rows"].empty() ? "place" : "placed";
+      t["Place"] = t["rows"].empty() ? "Place" : "Placed";
       text = fill("kernels/windows/implicit_elements.cu", t);
     }
     return text.substr(text.find('\n') + 1);  // without the licence line, which the file has

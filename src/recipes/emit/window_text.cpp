@@ -149,8 +149,10 @@ Tail::Tail(const Fused& fused, By by)
       code_(fused),
       by_(by),
       reductions_(row_reductions(fused)) {
-  for (const char* word : {"window", "n", "channel", "channel0", "p0", "p1", "p2", "sums", "pixels",
-                           "at", "c", "left", "more", "read", "nearest", "result", "rows", "conv"})
+  for (const char* word :
+       {"window", "n",      "channel", "channel0", "p0",      "p1",      "p2",     "sums", "pixels",
+        "at",     "c",      "left",    "more",     "read",    "nearest", "result", "rows", "conv",
+        "Place",  "Placed", "placed",  "Rows",     "rows_at", "Reads",   "Results"})
     (void)code_.word(word);
   for (const FusedOutput& output : fused.outputs) results_.push_back(output.inst);
   for (int inst : code_.needed(results_, [](const Inst&) { return true; }))
@@ -158,13 +160,15 @@ Tail::Tail(const Fused& fused, By by)
   int source = leaf_.inst;
   for (size_t i = 0; i < reductions_.size(); ++i) {
     const std::string word = code_.word("before_" + code_.id(reductions_[i]));
-    before_.push_back(piece(word, at(reductions_[i]).inputs, source));
+    before_.push_back(piece(word, at(reductions_[i]).inputs, source, true));
     const int taken = before_.back().targets[0];
     if (!replaces(i, taken, source)) continue;
     before_.back().replaces = true;
     source = taken;
   }
-  last_ = piece("compute", results_, source);
+  last_ = piece("compute", results_, source, !by_row());
+  for (const Piece& piece : before_) rows_.push_back(rows_piece(piece));
+  rows_.push_back(rows_piece(last_));
 }
 
 bool Tail::by_row() const {
@@ -174,10 +178,17 @@ bool Tail::by_row() const {
          });
 }
 
-// Instructions that the targets need, from `source` and results of reductions on.
-std::vector<int> Tail::beneath(const std::vector<int>& targets, int source) const {
+// Whether a kernel computes the instruction once for all channels of a place.
+bool Tail::hoisted(const Inst& inst) const {
+  return fused_.reduces() && inst.kind == InstKind::pointwise && inst.level == Level::row &&
+         !inst.boolean && !inst.integer;
+}
+
+// Instructions that the targets need, from `source` and results of reductions on; if it `hoists`,
+// from other values of the row on.
+std::vector<int> Tail::beneath(const std::vector<int>& targets, int source, bool hoists) const {
   return code_.needed(targets, [&](const Inst& inst) {
-    return inst.kind != InstKind::reduction && &inst != &at(source);
+    return inst.kind != InstKind::reduction && !(hoists && hoisted(inst)) && &inst != &at(source);
   });
 }
 
@@ -188,7 +199,7 @@ bool Tail::replaces(size_t index, int taken, int source) const {
   std::vector<int> later = results_;
   for (size_t i = index + 1; i < reductions_.size(); ++i)
     later.push_back(at(reductions_[i]).inputs[0]);
-  for (int needed : beneath(later, taken)) {
+  for (int needed : beneath(later, taken, false)) {
     const std::vector<int>& inputs = at(needed).inputs;
     if (needed == source || std::find(inputs.begin(), inputs.end(), source) != inputs.end())
       return false;
@@ -196,19 +207,19 @@ bool Tail::replaces(size_t index, int taken, int source) const {
   return std::find(later.begin(), later.end(), source) == later.end();
 }
 
-Tail::Piece Tail::piece(const std::string& name, const std::vector<int>& targets,
-                        int source) const {
+Tail::Piece Tail::piece(const std::string& name, const std::vector<int>& targets, int source,
+                        bool hoists) const {
   Piece piece{.name = name, .targets = targets};
   std::set<int> rows;
   bool takes = !fused_.reduces();
   auto note = [&](const std::vector<int>& insts) {
     for (int inst : insts) {
-      if (at(inst).kind == InstKind::reduction) rows.insert(inst);
+      if (at(inst).kind == InstKind::reduction || (hoists && hoisted(at(inst)))) rows.insert(inst);
       takes |= inst == source;
     }
   };
   note(targets);
-  for (int inst : beneath(targets, source)) {
+  for (int inst : beneath(targets, source, hoists)) {
     const Inst& i = at(inst);
     note(i.inputs);
     piece.counts |= i.kind == InstKind::constant && i.code == kCount;
@@ -222,6 +233,14 @@ Tail::Piece Tail::piece(const std::string& name, const std::vector<int>& targets
                           [&](int inst) { return at(inst).level == Level::row; });
   piece.rows.assign(rows.begin(), rows.end());
   return piece;
+}
+
+// What computes those of a piece's values of the row that are no results of reductions.
+Tail::Piece Tail::rows_piece(const Piece& piece) {
+  std::vector<int> targets;
+  for (int inst : piece.rows)
+    if (at(inst).kind != InstKind::reduction) targets.push_back(inst);
+  return this->piece(code_.word("rows_of_" + piece.name), targets, leaf_.inst, false);
 }
 
 std::string Tail::function(const Piece& piece, const std::vector<std::string>& results) const {
@@ -265,11 +284,59 @@ std::string Tail::row_text(int reduction) const {
 
 std::string Tail::compute() {
   std::string text;
+  for (const Piece& piece : rows_) {
+    std::vector<std::string> words;
+    for (int inst : piece.targets) words.push_back(code_.word("row_" + code_.id(inst)));
+    if (!words.empty()) text += function(piece, words) + "\n";
+  }
   for (const Piece& piece : before_) text += function(piece, {code_.word("result")}) + "\n";
   std::vector<std::string> results;
   for (const FusedOutput& output : fused_.outputs)
     results.push_back(code_.word("result_" + name(output.operand)));
   return text + function(last_, results);
+}
+
+// Loads an operand for a piece at the current place.
+std::string Tail::load(int inst, const std::string& word, const char* channel_of) {
+  const Operand& o = operand(inst);
+  return fmt::format("const {0} {1} = {2}cutegen::convert<{0}>({3}){4};\n", value_type(at(inst)),
+                     word, varies(o) ? "at.inside ? " : "", element(o, name(o), channel_of),
+                     varies(o) ? fmt::format(" : {}(0)", value_type(at(inst))) : "");
+}
+
+// Writes the struct `type` with the values of the row that piece `index` takes, and the function
+// `rows_at` that reads or computes them at a place.
+std::string Tail::rows_text(size_t index, const std::string& type, const std::string& rows_at) {
+  const Piece &piece = index < before_.size() ? before_[index] : last_, &hoisted = rows_[index];
+  std::string members, body;
+  for (int inst : piece.rows) {
+    members += (members.empty() ? "  float " : ", ") + code_.id(inst);
+    if (at(inst).kind == InstKind::reduction)
+      body += fmt::format("  rows.{} = {};\n", code_.id(inst), row_text(inst));
+  }
+  if (members.empty())
+    return fmt::format("struct {0} {{}};\nauto {1} = [](Place const&) {{ return {0}{{}}; }};\n",
+                       type, rows_at);
+  std::vector<std::string> leaves, results;
+  for (int inst : hoisted.leaves) {
+    leaves.push_back(code_.word("r_" + name(operand(inst))));
+    body += "  " + load(inst, leaves.back(), "0");
+  }
+  for (int inst : hoisted.targets) results.push_back("rows." + code_.id(inst));
+  if (!results.empty()) body += "  " + call(hoisted, leaves, "", results);
+  return fmt::format(
+      "struct {0} {{\n{1};\n}};\nauto {2} = [&](Place const& at) {{\n  {0} rows;\n{3}"
+      "  return rows;\n}};\n",
+      type, members, rows_at, body);
+}
+
+std::string Tail::placed() {
+  if (!fused_.reduces() || by_row()) return "";
+  return rows_text(before_.size(), "Rows", "rows_at") +
+         "struct Placed : Place {\n  Rows rows;\n};\n"
+         "auto placed = [&](int x0, int x1, int x2, int row) {\n"
+         "  const Place at = place(x0, x1, x2, row);\n"
+         "  return Placed{at, rows_at(at)};\n};\n";
 }
 
 std::string Tail::passes() {
@@ -281,28 +348,19 @@ std::string Tail::passes() {
 std::string Tail::pass(size_t index) {
   const Inst& reduction = at(reductions_[index]);
   const Piece& piece = before_[index];
-  std::string members, loads;
-  std::vector<std::string> values, leaves;
-  for (int inst : piece.rows) {
-    members += (members.empty() ? "float " : ", ") + code_.id(inst);
-    values.push_back(row_text(inst));
-  }
+  std::string loads;
+  std::vector<std::string> leaves;
   for (int inst : piece.leaves) {
-    const Operand& o = operand(inst);
-    const std::string type = value_type(at(inst));
-    leaves.push_back(code_.word("r_" + name(o)));
-    loads += fmt::format("const {0} {1} = {2}cutegen::convert<{0}>({3}){4};\n", type, leaves.back(),
-                         varies(o) ? "at.inside ? " : "", element(o, name(o), "c"),
-                         varies(o) ? fmt::format(" : {}(0)", type) : "");
+    leaves.push_back(code_.word("r_" + name(operand(inst))));
+    loads += load(inst, leaves.back(), "c");
   }
   const std::string result = code_.word("taken");
   std::map<std::string, std::string> t;
   t["pass"] =
       fmt::format("Pass {}: {} over the channels.", index + 1, code_.id(reductions_[index]));
   t["type"] = code_.word(fmt::format("Rows{}", index));
-  t["struct"] = members.empty() ? fmt::format("struct {} {{}};", t["type"])
-                                : fmt::format("struct {} {{\n  {};\n}};", t["type"], members);
-  t["rows"] = fmt::format("{}{{{}}}", t["type"], join(values, ", "));
+  t["rows_at"] = code_.word(fmt::format("rows{}_at", index));
+  t["rows"] = rows_text(index, t["type"], t["rows_at"]);
   t["accumulator"] = accumulator_of(reduction.reduce);
   t["replaces"] = piece.replaces ? "true" : "false";
   t["index"] = std::to_string(index);
@@ -343,7 +401,7 @@ std::string Tail::finish() {
                           type_of(output.operand), member);
     results.push_back(member);
   }
-  const std::string computed = loads + call(last_, leaves, "", results);
+  const std::string computed = loads + call(last_, leaves, "at.rows.", results);
   if (!placed) return computed + stores;
   stores_ = stores;
   return computed;
@@ -354,10 +412,8 @@ std::string Tail::finish_row() {
   std::string loads;
   std::vector<std::string> leaves, results;
   for (int inst : last_.leaves) {
-    const Operand& o = operand(inst);
-    leaves.push_back(code_.word("r_" + name(o)));
-    loads += fmt::format("const {0} {1} = cutegen::convert<{0}>({2});\n", value_type(at(inst)),
-                         leaves.back(), element(o, name(o), "0"));
+    leaves.push_back(code_.word("r_" + name(operand(inst))));
+    loads += load(inst, leaves.back(), "0");
   }
   for (const FusedOutput& output : fused_.outputs) {
     results.push_back(code_.word("r_" + name(output.operand)));

@@ -53,6 +53,9 @@ class Tail {
   std::string compute();
   // Writes the statements that reduce over the channels.
   std::string passes();
+  // Behind reductions over the channels: what finish() takes from `Placed`, a Place with the values
+  // of its row. Otherwise empty.
+  std::string placed();
   // Whether the outputs have one value for all channels of a place.
   bool by_row() const;
   std::string finish();
@@ -76,7 +79,7 @@ class Tail {
   // A device function: what it computes for one element, and what it reads for that.
   struct Piece {
     std::string name;
-    std::vector<int> targets = {}, leaves = {}, rows = {}, body = {};  // rows: reductions' results
+    std::vector<int> targets = {}, leaves = {}, rows = {}, body = {};  // rows: given once a place
     int source = -1;        // what it takes of the window: its result, or what has replaced it
     bool counts = false;    // takes the number of channels
     bool replaces = false;  // its result is what later pieces take
@@ -86,14 +89,19 @@ class Tail {
     std::string offset, channel;
   };
 
-  std::vector<int> beneath(const std::vector<int>& targets, int source) const;
+  bool hoisted(const Inst& inst) const;
+  std::vector<int> beneath(const std::vector<int>& targets, int source, bool hoists) const;
   bool replaces(size_t index, int taken, int source) const;
-  Piece piece(const std::string& name, const std::vector<int>& targets, int source) const;
+  Piece piece(const std::string& name, const std::vector<int>& targets, int source,
+              bool hoists) const;
+  Piece rows_piece(const Piece& piece);
   std::string function(const Piece& piece, const std::vector<std::string>& results) const;
   std::string call(const Piece& piece, const std::vector<std::string>& leaves,
                    const std::string& rows, const std::vector<std::string>& results) const;
   std::string pass(size_t index);
   std::string row_text(int reduction) const;
+  std::string rows_text(size_t index, const std::string& type, const std::string& rows_at);
+  std::string load(int inst, const std::string& word, const char* channel_of);
   std::string finish_row();
   const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
   const Operand& operand(int inst) const {
@@ -112,6 +120,7 @@ class Tail {
   std::vector<int> results_, leaves_, reductions_;
   std::vector<Piece> before_;  // of each reduction
   Piece last_;
+  std::vector<Piece> rows_;  // what a place needs once: for each reduction, and for the outputs
   std::map<const Operand*, Address> addresses_;
   Numbers numbers_, offsets_;
   std::string members_, reads_, results_of_place_, stores_;
