@@ -225,18 +225,13 @@ class ImplicitWriter {
   static std::string write_text(Tail& tail) {
     std::map<std::string, std::string> t;
     t["finish"] = indent(tail.finish(), 2), t["stores"] = indent(tail.stores(), 2);
-    std::string text;
-    if (tail.by_row()) {
-      text = fill("kernels/windows/implicit_rows.cu", t);
-    } else {
-      t["members"] = indent(tail.members(), 2), t["reads"] = indent(tail.reads(), 4);
-      t["results"] = indent(tail.results(), 2);
-      t["rows"] = tail.placed();
-      t["place"] = t["rows"].empty() ? "place" : "placed";
-      t["Place"] = t["rows"].empty() ? "Place" : "Placed";
-      text = fill("kernels/windows/implicit_elements.cu", t);
-    }
-    return text.substr(text.find('\n') + 1);  // without the licence line, which the file has
+    if (tail.by_row()) return fragment("kernels/windows/implicit_rows.cu", t);
+    t["members"] = indent(tail.members(), 2), t["reads"] = indent(tail.reads(), 4);
+    t["results"] = indent(tail.results(), 2);
+    t["rows"] = tail.placed();
+    t["place"] = t["rows"].empty() ? "place" : "placed";
+    t["Place"] = t["rows"].empty() ? "Place" : "Placed";
+    return fragment("kernels/windows/implicit_elements.cu", t);
   }
 
  private:

@@ -136,6 +136,10 @@ TEST(Implicit, ASoftmaxReducesTwiceAndWritesAllChannels) {
   EXPECT_LT(sum, write);
   EXPECT_THAT(source, HasSubstr("kRowValues = 2;"));
   EXPECT_THAT(source, Not(HasSubstr("conv.each_place(")));
+  // The total is inverted once a place, and no exponential is computed twice.
+  EXPECT_THAT(source, HasSubstr("rows_of_compute(conv.row(storage, 1, at.row), rows.inverse)"));
+  EXPECT_THAT(source, HasSubstr("compute(window, at.rows.total, at.rows.inverse, "));
+  EXPECT_EQ(source.find("expf("), source.rfind("expf("));
 }
 
 TEST(Implicit, ReductionsOverTheChannelsNeedAllOfThemInOneTile) {

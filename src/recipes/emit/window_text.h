@@ -13,16 +13,14 @@
 
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/json.h"
 #include "recipes/emit/emit.h"
+#include "recipes/emit/window_address.h"
+#include "recipes/emit/window_pieces.h"
 
 namespace cutegen::recipes {
-
-// Numbers that a kernel takes, with their plan expressions.
-using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 Numbers geometry(const Fused& fused);
 // The groups as a plan expression.
@@ -38,8 +36,8 @@ int64_t padded(const Shape& list, size_t axis, int64_t missing);
 // Adds numbers to the arguments; returns their declarations.
 std::string add_numbers(Json& args, const Numbers& numbers);
 
-// The stage's reductions, all over the channels of one place, in the order of their passes.
-std::vector<int> row_reductions(const Fused& fused);
+// Fills a part of a kernel's file: without the licence line, which the file has.
+std::string fragment(const std::string& path, const std::map<std::string, std::string>& values);
 
 // Writes what follows the window, element by element, and the tensors of the kernel.
 class Tail {
@@ -47,21 +45,21 @@ class Tail {
   enum class By { element, place };
   explicit Tail(const Fused& fused, By by = By::element);
   // The strides that finish() reads its operands by.
-  const Numbers& numbers() const { return numbers_; }
+  const Numbers& numbers() const { return addresses_.numbers(); }
   // Writes the device functions for one element: from the window's result to what each reduction
   // takes, and to the outputs.
-  std::string compute();
+  std::string compute() { return pieces_.functions(); }
   // Writes the statements that reduce over the channels.
   std::string passes();
   // Behind reductions over the channels: what finish() takes from `Placed`, a Place with the values
   // of its row. Otherwise empty.
   std::string placed();
   // Whether the outputs have one value for all channels of a place.
-  bool by_row() const;
+  bool by_row() const { return pieces_.by_row(); }
   std::string finish();
   // By place, after passes() and finish(): the members of Place, and their values for the channel
   // `channel0`.
-  const Numbers& offsets() const { return offsets_; }
+  const Numbers& offsets() const { return addresses_.offsets(); }
   // By place, after finish(), which computes one element only: the members of Reads and the
   // statements that read them; the members of Results and the statements that store them.
   const std::string& members() const { return members_; }
@@ -69,37 +67,17 @@ class Tail {
   const std::string& results() const { return results_of_place_; }
   const std::string& stores() const { return stores_; }
   // Channels to compute together: each keeps its operands in registers.
-  int together() const { return last_.leaves.size() < 2 ? 8 : last_.leaves.size() < 3 ? 4 : 1; }
+  int together() const {
+    const size_t leaves = pieces_.last().leaves.size();
+    return leaves < 2 ? 8 : leaves < 3 ? 4 : 1;
+  }
   // What the plan must require of the operands' strides.
-  const std::vector<std::string>& requirements() const { return requirements_; }
+  const std::vector<std::string>& requirements() const { return addresses_.requirements(); }
   // Declares every tensor once: the window's operands, other inputs, outputs.
   std::string declare(Json& args) const;
 
  private:
-  // A device function: what it computes for one element, and what it reads for that.
-  struct Piece {
-    std::string name;
-    std::vector<int> targets = {}, leaves = {}, rows = {}, body = {};  // rows: given once a place
-    int source = -1;        // what it takes of the window: its result, or what has replaced it
-    bool counts = false;    // takes the number of channels
-    bool replaces = false;  // its result is what later pieces take
-  };
-  // Where an operand lies by place: member of Place, and the stride of its channels or nothing.
-  struct Address {
-    std::string offset, channel;
-  };
-
-  bool hoisted(const Inst& inst) const;
-  std::vector<int> beneath(const std::vector<int>& targets, int source, bool hoists) const;
-  bool replaces(size_t index, int taken, int source) const;
-  Piece piece(const std::string& name, const std::vector<int>& targets, int source,
-              bool hoists) const;
-  Piece rows_piece(const Piece& piece);
-  std::string function(const Piece& piece, const std::vector<std::string>& results) const;
-  std::string call(const Piece& piece, const std::vector<std::string>& leaves,
-                   const std::string& rows, const std::vector<std::string>& results) const;
   std::string pass(size_t index);
-  std::string row_text(int reduction) const;
   std::string rows_text(size_t index, const std::string& type, const std::string& rows_at);
   std::string load(int inst, const std::string& word, const char* channel_of);
   std::string finish_row();
@@ -108,23 +86,15 @@ class Tail {
     return fused_.inputs[static_cast<size_t>(at(inst).operand)];
   }
   const std::string& name(const Operand& o) const { return fused_.names.at(o.tensor); }
-  bool varies(const Operand& o) const;
-  std::string element(const Operand& o, const std::string& word, const char* channel_of);
-  std::string element_by_place(const Operand& o, const std::string& word, const char* channel_of);
-  std::string axis_text(int axis, const char* channel) const;
 
   const Fused& fused_;
   const WindowLeaf& leaf_;
   Code code_;
   By by_;
-  std::vector<int> results_, leaves_, reductions_;
-  std::vector<Piece> before_;  // of each reduction
-  Piece last_;
-  std::vector<Piece> rows_;  // what a place needs once: for each reduction, and for the outputs
-  std::map<const Operand*, Address> addresses_;
-  Numbers numbers_, offsets_;
+  Pieces pieces_;
+  Addresses addresses_;
+  std::vector<int> leaves_;
   std::string members_, reads_, results_of_place_, stores_;
-  std::vector<std::string> requirements_;
 };
 
 }  // namespace cutegen::recipes
