@@ -16,15 +16,16 @@
 // G gives, besides what conv_layout.cuh asks for: Input (type in memory), Element (float: tf32;
 // half_t, bfloat16_t), kProducts (1; floats: 1 or 3), kAligned (lines, channels and images of the input
 // begin at multiples of 4 elements, and lines have a multiple of 4), kTileN, kPatches and kWeights (stages),
-// kResident (CTAs of an SM), kTogether (1, 2, 4 or 8 channels whose tails overlap), kKernelX and
-// kDilationX (of the last axis). pack_weights() writes the weights in the order of the steps.
+// kResident (CTAs of an SM), kTogether (1, 2, 4 or 8 channels whose tails overlap), kRowValues (that
+// reduce() keeps for each place, often 0), kKernelX and kDilationX (of the last axis). pack_weights()
+// writes the weights in the order of the steps.
 //
 // Example: Conv<G> conv; conv.begin(storage);
 //          if (conv.produces()) for (tile...) conv.produce(input, packed, steps, tile, storage);
 //          else for (tile...) {
 //            conv.consume(input, steps, tile, storage);
 //            conv.repair([&](int channel, int x0, int x1, int x2) { return conv_once<G>(...); });
-//            conv.write(storage, [&](int x0, int x1, int x2) { return place; },
+//            conv.write(storage, [&](int x0, int x1, int x2, int row) { return place; },
 //                       [&](int channel, auto const& place) { return bias; },
 //                       [&](float sum, float bias, int channel, auto const& place) { return result; },
 //                       [&](float result, int channel, auto const& place) { ... });
@@ -35,6 +36,7 @@
 #include <cute/arch/copy_sm90_tma.hpp>
 #include <cute/tensor.hpp>
 #include <cutegen/conv_layout.cuh>
+#include <cutegen/reduce.cuh>
 #include <cutegen/tf32.cuh>
 #include <cutegen/vec.cuh>
 
@@ -96,7 +98,8 @@ struct ConvShape : ConvLayout<G> {
   // The lines of results of a consumer.
   static constexpr int kLineBlocks = kBlocks < kBlocksX ? kBlocks : kBlocksX;
   static constexpr int kLine = kLineBlocks * kAcross * L::kPhases2;
-  static constexpr int kLines = kBlocks / kLineBlocks * kDown, kPitch = kLine * kLines + 4;
+  static constexpr int kLines = kBlocks / kLineBlocks * kDown, kAll = kLine * kLines;
+  static constexpr int kPitch = kAll + 4;
   static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
   static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // of a number
   static constexpr int kStep = 8 * G::kTileN * kTerms;      // floats of a step's weights
@@ -112,7 +115,7 @@ struct ConvShape : ConvLayout<G> {
   struct alignas(128) Storage {
     uint4 patch[G::kPatches][kTerms][G::kPlanes][L::kCells];
     float weights[G::kWeights][G::kGroup * kStep];
-    float results[kConsumers][8 * kPitch];
+    float results[kConsumers][8 * kPitch + G::kRowValues * kAll];  // the values of rows lie behind
     int place[kCells];                              // of each cell: offset in its channel, or -1
     uint8_t inside[G::kAlongX ? kCells : 4];        // which elements of a cell exist
     uint64_t patch_full[G::kPatches], patch_empty[G::kPatches];
@@ -440,16 +443,73 @@ struct Conv : ConvShape<G> {
       for (int j = 0; j < kPart * kSums; ++j) sum = i == j ? sums(j) : sum;
       if (sum == sum) continue;
       const int at = staged(i / kPart, i % 4, threadIdx.x % 128);
-      sum = call(f, at % S::kPitch, i % kPart / 4 * 8 + at / S::kPitch);
+      const int channel = i % kPart / 4 * 8 + at / S::kPitch;
+      sum = call([&](int, int x0, int x1, int x2) { return f(channel, x0, x1, x2); }, at % S::kPitch);
       CUTE_UNROLL
       for (int j = 0; j < kPart * kSums; ++j) sums(j) = i == j ? sum : sums(j);
     }
   }
 
-  // Calls store(value(sum, read(channel, at), channel, at), channel, at) with at = place(x0, x1, x2)
-  // for each result of a consumer: the channel from the tile's first one on, and the place from the
-  // tile's first result on (along the last axis in results of all phases). A place serves several
-  // channels: what does not depend on the channel belongs there. read(), then value(), are called for
+  // Reduces over the first `channels` channels, which must all lie in the tile. For each place,
+  // an accumulator of reduce.cuh takes value(sum, rows, channel, at) of each channel, always in the
+  // same order; rows = read(at) is what the place needs once. If it `Replaces`, the values take the
+  // place of the sums, for later reductions and write(). row(storage, k, at's row) returns the
+  // result from then on: in read() of later reductions, in each_place() and in write(). value() is
+  // also called for places beyond the result. All consumers must call it.
+  template <class Accumulator, bool Replaces, class P, class R, class V>
+  CUTE_DEVICE void reduce(Storage& storage, int k, int channels, P&& place, R&& read, V&& value) {
+    constexpr int kPlaces = 2 * kSums;  // of a thread, which shares them with three other lanes
+    const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
+    auto const at = [&](int i) {
+      return call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); },
+                  line_place(i / 2, i % 2, thread));
+    };
+    sync(consumer);  // the rows of the tile before have been read
+    Accumulator parts[kPlaces];
+    decltype(read(at(0))) rows[kPlaces];
+    CUTE_UNROLL
+    for (int i = 0; i < kPlaces; ++i) rows[i] = read(at(i));
+    CUTE_UNROLL
+    for (int pair = 0; pair < kPart / 2; ++pair) {  // of a channel, in two lines of 8 x 64 results
+      const int channel = pair / 2 * 8 + thread % 4 * 2 + pair % 2, nearest = min(channel, channels - 1);
+      CUTE_UNROLL
+      for (int i = 0; i < kPlaces; ++i) {
+        float& sum = sums(pair / 2 * 4 + i % 2 * 2 + pair % 2, i / 2);
+        float const taken = value(sum, rows[i], nearest, at(i));
+        if constexpr (Replaces) sum = taken;
+        // Selected, not skipped: without a branch, the reads of several channels overlap.
+        parts[i].add(channel < channels ? taken : Accumulator().value());
+      }
+    }
+    CUTE_UNROLL
+    for (int i = 0; i < kPlaces; ++i) {
+      combine_warp<4>(parts[i]);
+      if (thread % 4 == 0) rows_of(storage, k)[line_place(i / 2, i % 2, thread)] = parts[i].value();
+    }
+    __syncwarp();  // the same lanes read it in later reductions
+  }
+
+  // The result of the k-th reduction at a place of the consumer.
+  static CUTE_DEVICE float row(Storage& storage, int k, int row) { return rows_of(storage, k)[row]; }
+
+  // Calls f(place(x0, x1, x2, row)) for each place of a consumer, after its reductions. Neighbouring
+  // threads have neighbouring places. All consumers must call it.
+  template <class P, class F>
+  CUTE_DEVICE void each_place(P&& place, F&& f) const {
+    sync(threadIdx.x / 128);
+    CUTE_UNROLL
+    for (int first = 0; first < S::kAll; first += 128) {
+      const int e = first + threadIdx.x % 128;
+      if (S::kAll % 128 == 0 || e < S::kAll)
+        f(call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); }, e));
+    }
+  }
+
+  // Calls store(value(sum, read(channel, at), channel, at), channel, at) with
+  // at = place(x0, x1, x2, row) for each result of a consumer: the channel from the tile's first one
+  // on, the place from the tile's first result on (along the last axis in results of all phases),
+  // and the number of the place in the consumer. A place serves several channels: what does not
+  // depend on the channel belongs there. read(), then value(), are called for
   // kTogether channels before the first store(), also for channels and places beyond the result, so
   // that their latencies overlap: read() loads what lies in DRAM, value() does not branch.
   // Neighbouring threads have neighbouring places. All consumers must call it.
@@ -457,7 +517,7 @@ struct Conv : ConvShape<G> {
   CUTE_DEVICE void write(Storage& storage, P&& place, R&& read, V&& value, F&& store) const {
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     float* shared = storage.results[consumer];
-    constexpr int kAll = S::kLine * S::kLines, kAcross = kAll % 128 == 0 ? 128 : 64;
+    constexpr int kAll = S::kAll, kAcross = kAll % 128 == 0 ? 128 : 64;
     constexpr int kRows = 128 / kAcross;  // channels that the threads write at a time
     const int row = thread / kAcross;
     CUTE_UNROLL
@@ -475,7 +535,8 @@ struct Conv : ConvShape<G> {
         float values[8 / kRows];
         CUTE_UNROLL
         for (int i = 0; i < 8 / kRows; ++i) values[i] = shared[(i * kRows + row) * S::kPitch + e];
-        auto const at = call([&](int, int x0, int x1, int x2) { return place(x0, x1, x2); }, e, 0);
+        auto const at =
+            call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); }, e);
         auto const channel = [&](int i) { return slice * 8 + i * kRows + row; };
         constexpr int kTogether = cute::min(G::kTogether, 8 / kRows);
         CUTE_UNROLL
@@ -497,19 +558,27 @@ struct Conv : ConvShape<G> {
  private:
   // Where result i of a slice goes: by channel, line, place.
   static CUTE_DEVICE int staged(int sum, int i, int thread) {
-    const int block = sum / L::kPhases2, phase = sum % L::kPhases2, lane = thread % 32;
-    const int channel = lane % 4 * 2 + i % 2, run = thread / 32 * 2 + i / 2;
-    const int down = block / S::kLineBlocks * S::kDown + (S::kWide ? 0 : run),
-              across = block % S::kLineBlocks * S::kAcross + (S::kWide ? 8 * run : 0) + lane / 4;
-    return channel * S::kPitch + down * S::kLine + across * L::kPhases2 + phase;
+    return (thread % 4 * 2 + i % 2) * S::kPitch + line_place(sum, i / 2, thread);
   }
 
-  // Calls f(channel, x0, x1, x2) for the place `at` of a consumer's lines.
+  // The place of a consumer's lines that results `half` of a sum belong to.
+  static CUTE_DEVICE int line_place(int sum, int half, int thread) {
+    const int block = sum / L::kPhases2, phase = sum % L::kPhases2, run = thread / 32 * 2 + half;
+    const int down = block / S::kLineBlocks * S::kDown + (S::kWide ? 0 : run),
+              across = block % S::kLineBlocks * S::kAcross + (S::kWide ? 8 * run : 0) + thread % 32 / 4;
+    return down * S::kLine + across * L::kPhases2 + phase;
+  }
+
+  static CUTE_DEVICE float* rows_of(Storage& storage, int k) {
+    return storage.results[threadIdx.x / 128] + 8 * S::kPitch + k * S::kAll;
+  }
+
+  // Calls f(at, x0, x1, x2) for the place `at` of a consumer's lines.
   template <class F>
-  static CUTE_DEVICE auto call(F&& f, int at, int channel) {
+  static CUTE_DEVICE auto call(F&& f, int at) {
     const int block = int(threadIdx.x) / 128 * S::kBlocks, line = at / S::kLine,
               row = block / S::kBlocksX + line / S::kDown;
-    return f(channel, row / S::kBlocksY, row % S::kBlocksY * S::kDown + line % S::kDown,
+    return f(at, row / S::kBlocksY, row % S::kBlocksY * S::kDown + line % S::kDown,
              block % S::kBlocksX * S::kAcross * L::kPhases2 + at % S::kLine);
   }
 

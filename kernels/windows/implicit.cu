@@ -22,6 +22,7 @@ struct {{geometry}} {
   static constexpr int kPatches = {{patches}}, kWeights = {{stages}};  // stages
   static constexpr int kResident = {{resident}};
   static constexpr int kTogether = {{together}};  // channels whose work after the convolution overlaps
+  static constexpr int kRowValues = {{row_values}};  // of each place, from reductions over the channels
   static constexpr int kKernelX = KERNEL2{{suffix}}, kDilationX = {{dilation2}};
   // In a cell along the last axis lie kWidth places of the kernel.
   static constexpr int kWidth = kAlongX ? 16 / int(sizeof(Element)) : 1;
@@ -140,38 +141,18 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
     // Where the tile's first channel of a place lies in each tensor.
     struct Place {
       bool inside;
+      int row;  // among the places of a consumer
       int64_t {{offsets}};
     };
     const int left = int(out_of_group) - tile.channels * G::kTileN;  // channels
     const int64_t channel0 = group * out_of_group + tile.channels * G::kTileN;
-    auto place = [&](int x0, int x1, int x2) {
+    auto place = [&](int x0, int x1, int x2, int row) {
       const int64_t p0 = y0_of(x0), p1 = y1_of(x1), p2 = y2_of(x2);
       return Place{unsigned(p0) < unsigned(out0) && unsigned(p1) < unsigned(out1) &&
-                       unsigned(p2) < unsigned(out2){{places}}};
+                       unsigned(p2) < unsigned(out2),
+                   row{{places}}};
     };
-    // What the work after the convolution reads at each place.
-    struct Reads {
-{{members}}
-    };
-    auto read = [&](int c, Place const& at) {
-      Reads more{};
-      if (c < left && at.inside) {
-{{reads}}
-      }
-      return more;
-    };
-    struct Results {
-{{results}}
-    };
-    auto value = [&](float window, Reads const& more, int c, Place const& at) {
-      const int nearest = min(c, left - 1);  // without a branch: several channels overlap
-      Results result;
-{{finish}}
-      return result;
-    };
-    conv.write(storage, place, read, value, [&](Results const& result, int c, Place const& at) {
-      if (c >= left || !at.inside) return;
-{{stores}}
-    });
+{{passes}}
+{{write}}
   }
 }

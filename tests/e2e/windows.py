@@ -129,6 +129,13 @@ class Windows(harness.Case):
         self.assertEqual([step["kernel"] for step in plan["steps"]], ["pack", "window"])
         self.check("Conv1d(3, 8, 5, stride=2)", "2, 3, 301", options=("--math-mode", "fp32"))
 
+    def test_reductions_over_the_channels(self):
+        # A softmax writes all channels, a logsumexp with a tail one value for each place.
+        plan = self.check("Conv1d(8, 8, 3, padding=1)", "2, 8, 40",
+                          "torch.tanh(self.window(x * self.window(x).softmax(1)).logsumexp(1) - 1)")
+        self.assertEqual([step["kernel"] for step in plan["steps"]],
+                         ["pack_1", "window_1", "pack_2", "window_2"])
+
     def test_generated_modules(self):
         for folder in ("suite", "again"):
             subprocess.run([sys.executable, harness.ROOT / "tests/gen/windows.py", "--count", "14", "--out",
@@ -144,7 +151,9 @@ class Windows(harness.Case):
         self.assertIn("3 tasks: 3 correct", done.out)
 
     def test_stages(self):
-        self.check("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=1)")
+        # A softmax along a line is no part of the convolution's kernel.
+        plan = self.check("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=3)")
+        self.assertEqual([step["kernel"] for step in plan["steps"]], ["pack_1", "window_1", "reduction_2"])
 
 
 if __name__ == "__main__":

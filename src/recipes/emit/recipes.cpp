@@ -142,7 +142,9 @@ std::string why_of(const Staged& staged) {
   if (std::any_of(list.begin(), list.end(), is_product)) return why_of_products(staged);
   const Fused& first = std::get<Fused>(list[0]);
   if (list.size() == 1 && first.window)
-    return fmt::format("one {} and pointwise work on its result", first.window->window.op);
+    return fmt::format(
+        "one {} and {}", first.window->window.op,
+        first.reduces() ? "reductions over its channels" : "pointwise work on its result");
   if (list.size() > 1)
     return fmt::format("pointwise work and reductions in {} stages", list.size());
   if (!first.reduces()) return "a chain of pointwise operators";
@@ -189,6 +191,7 @@ std::string name_of(const Stages& stages) {
 }
 
 Staged offer(const Task& task, RecipeMatch& match, Stages stages, bool hopper) {
+  if (hopper) fuse_channel_reductions(task, stages);
   Staged staged{.stages = std::move(stages), .hopper = hopper};
   for (Stage& stage : staged.stages.list) {
     if (auto* product = std::get_if<Contraction>(&stage)) product->hopper = hopper;

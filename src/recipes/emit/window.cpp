@@ -326,6 +326,7 @@ bool window_legal(const Fused& fused, const Json& params) {
 }
 
 std::vector<RecipeParameter> window_parameters(const Fused& fused) {
+  if (fused.reduces()) return implicit_parameters(fused);
   if (may_tile(fused)) return tile_parameters(fused);
   std::vector<RecipeParameter> list{{"pixels", "results of a thread along the image", {4, 2, 1}},
                                     {"threads", "threads of a CTA", {128, 256}}};
@@ -342,6 +343,11 @@ std::vector<RecipeParameter> window_parameters(const Fused& fused) {
 }
 
 Json window_safe(const Fused& fused) {
+  if (fused.reduces()) {
+    Json params = implicit_safe(fused);
+    params["wgmma"] = 1;
+    return params;
+  }
   if (may_tile(fused)) return tile_safe(fused);
   int64_t channels = 1;
   for (int64_t c : {4, 8, 16})

@@ -34,12 +34,14 @@ class Layout {
       : window_(fused.window->window),
         width_(16 / static_cast<int64_t>(size_of(fused.window->input.dtype))),
         terms_(fused.window->wgmma == 3 ? 2 : 1),
+        rows_(static_cast<int64_t>(row_reductions(fused).size())),
         along_(int_param(params, "along") != 0),
         tile_{int_param(params, "deep"), int_param(params, "tall"), int_param(params, "wide")},
         params_(params) {}
 
   int64_t width() const { return width_; }  // elements of a cell
   int64_t terms() const { return terms_; }  // of a number
+  int64_t rows() const { return rows_; }    // values of a place, from reductions over the channels
   int64_t tile(size_t axis) const { return tile_[axis]; }
   int64_t stride(size_t axis) const { return padded(window_.stride, axis, 1); }
   int64_t padding(size_t axis) const { return padded(window_.padding, axis, 0); }
@@ -79,8 +81,8 @@ class Layout {
     const int64_t line = blocks() / kConsumers * 64 * phases(2);
     const int64_t bytes = 16 * terms_ * patches * int_param(params_, "planes") * cells() +
                           terms_ * stages * group() * 32 * tile_n +
-                          kConsumers * 8 * (line + 4) * 4 + 4 * rounded + (along_ ? rounded : 4) +
-                          16 * (patches + stages) + 64;
+                          kConsumers * (8 * (line + 4) + rows_ * line) * 4 + 4 * rounded +
+                          (along_ ? rounded : 4) + 16 * (patches + stages) + 64;
     return ceil_div(bytes, 128) * 128;
   }
   // Steps of a stage of weights. Steps may be added that multiply by zero only where sums are
@@ -125,7 +127,7 @@ class Layout {
   }
 
   const Window& window_;
-  int64_t width_, terms_;
+  int64_t width_, terms_, rows_;
   bool along_;
   int64_t tile_[3];
   const Json& params_;
@@ -197,10 +199,9 @@ class ImplicitWriter {
     Tail tail(fused_, Tail::By::place);
     auto t = names();
     t["compute"] = tail.compute();
-    t["finish"] = indent(tail.finish(), 6);
-    t["members"] = indent(tail.members(), 6), t["reads"] = indent(tail.reads(), 8);
+    t["passes"] = indent(tail.passes(), 4);
+    t["write"] = indent(write_text(tail), 4);
     t["together"] = std::to_string(tail.together());
-    t["results"] = indent(tail.results(), 6), t["stores"] = indent(tail.stores(), 6);
     for (const auto& [word, value] : tail.offsets()) {
       t["offsets"] += ", " + word;
       t["places"] += ",\n                   " + value;
@@ -220,6 +221,19 @@ class ImplicitWriter {
     return part;
   }
 
+  // What follows the convolution: of each element, or of each place behind reductions.
+  static std::string write_text(Tail& tail) {
+    std::map<std::string, std::string> t;
+    t["finish"] = indent(tail.finish(), 2), t["stores"] = indent(tail.stores(), 2);
+    if (tail.by_row()) return fragment("kernels/windows/implicit_rows.cu", t);
+    t["members"] = indent(tail.members(), 2), t["reads"] = indent(tail.reads(), 4);
+    t["results"] = indent(tail.results(), 2);
+    t["rows"] = tail.placed();
+    t["place"] = t["rows"].empty() ? "place" : "placed";
+    t["Place"] = t["rows"].empty() ? "Place" : "Placed";
+    return fragment("kernels/windows/implicit_elements.cu", t);
+  }
+
  private:
   std::map<std::string, std::string> names() const {
     std::map<std::string, std::string> t;
@@ -236,6 +250,7 @@ class ImplicitWriter {
     t["along"] = int_param(params_, "along") ? "true" : "false";
     for (const char* name : {"planes", "tile_n", "patches", "stages", "resident"})
       t[name] = params_.at(name).dump();
+    t["row_values"] = std::to_string(layout_.rows());
     t["products"] = std::to_string(leaf_.wgmma);
     t["group"] = std::to_string(layout_.group());
     t["shared"] = std::to_string(layout_.shared());
@@ -298,6 +313,8 @@ class ImplicitWriter {
     }
     part.defines[label_("MISALIGNED")] = misaligned();
     const int64_t tile_n = int_param(params_, "tile_n");
+    // Reductions over the channels need all of them in one tile.
+    if (fused_.reduces()) part.requirements.push_back(fmt::format("{} <= {}", out, tile_n));
     part.symbols[label_("all_tiles")] = fmt::format(
         "{}*{}*{}*{}*({})*ceil_div({},{})*({})", label_("tiles0"), label_("tiles1"),
         label_("tiles2"), layout_.phases(0) * layout_.phases(1), groups, out, tile_n, batches);
@@ -383,6 +400,19 @@ int implicit_products(const Task& task, const Fused& fused) {
   return task.tf32_convolutions || task.math_mode == MathMode::tf32 ? 1 : 3;
 }
 
+void fuse_channel_reductions(const Task& task, Stages& stages) {
+  std::map<std::string, std::string> names;
+  for (const Stage& stage : stages.list)
+    if (const auto* fused = std::get_if<Fused>(&stage))
+      names.insert(fused->names.begin(), fused->names.end());
+  fuse_after_windows(stages, names, [&](const Fused& joined) {
+    if (!joined.reduces() || joined.window->window.groups != 1) return false;
+    Fused fused = joined;
+    fused.window->wgmma = implicit_products(task, fused);
+    return fused.window->wgmma > 0 && implicit_legal(fused, implicit_safe(fused));
+  });
+}
+
 Json implicit_safe(const Fused& fused) {
   const WindowLeaf& leaf = *fused.window;
   const int64_t phases = leaf.window.kind == WindowKind::transposed ? leaf.window.stride.back() : 1;
@@ -410,6 +440,7 @@ bool implicit_legal(const Fused& fused, const Json& params) {
   const Layout layout(fused, params);
   const int64_t resident = int_param(params, "resident");
   if (!layout.divides() || layout.results() > kMostResults / resident) return false;
+  if (fused.reduces() && int_param(params, "tile_n") < fused.axes[1].size) return false;
   const int64_t planes = int_param(params, "planes");
   if (int_param(params, "along")
           ? !may_go_along(fused) || planes != channels_in(fused) || layout.places() < 2

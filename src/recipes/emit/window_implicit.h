@@ -4,7 +4,9 @@
 // Contract: implicit_products() says how many products by wgmma make one of a stage: 1 in float16,
 // in bfloat16 and where float32 convolutions are in tf32, as PyTorch ships; 3 in strict float32; 0
 // if wgmma does not fit. A tile has `wide` lines of 64 results or blocks of 8 x 8. implicit_legal()
-// knows what fits shared memory and registers. The other functions need the leaf's `wgmma` set.
+// knows what fits shared memory and registers. fuse_channel_reductions() moves a convolution into
+// the stage that reduces over its channels if a tile can hold all of them. The other functions need
+// the leaf's `wgmma` set.
 //
 // Example: fused.window->wgmma = implicit_products(task, fused); params = implicit_safe(fused);
 #pragma once
@@ -15,6 +17,7 @@
 namespace cutegen::recipes {
 
 int implicit_products(const Task& task, const Fused& fused);
+void fuse_channel_reductions(const Task& task, Stages& stages);
 std::vector<RecipeParameter> implicit_parameters(const Fused& fused);
 Json implicit_safe(const Fused& fused);
 bool implicit_legal(const Fused& fused, const Json& params);

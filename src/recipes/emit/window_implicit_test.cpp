@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/program.h"
 #include "recipes/testing/test_tasks.h"
 
 namespace cutegen::recipes {
@@ -96,6 +97,78 @@ TEST(Implicit, ATransposedConvolutionHasAPhaseForEachRemainder) {
   // Four phases of two axes are tiles of their own; the last axis' phases share a tile.
   EXPECT_THAT(to_json(program->plan).at("symbols").at("all_tiles").get<std::string>(),
               HasSubstr("tiles2*2*"));
+}
+
+// The kernels of a program, in order.
+std::vector<std::string> kernels(const Case& c) {
+  auto program = c.program();
+  EXPECT_TRUE(program) << program.error().text();
+  std::vector<std::string> list;
+  const Json plan = to_json(program->plan);
+  for (const Json& step : plan.at("steps")) list.push_back(step.at("kernel"));
+  return list;
+}
+
+TEST(Implicit, AReductionOverTheChannelsIsPartOfTheConvolution) {
+  const Case c("conv_channel_min");
+  EXPECT_EQ(c.match.why, "one aten.convolution.default and reductions over its channels");
+  auto program = c.program();
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& source = program->sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("kRowValues = 1;"));
+  EXPECT_THAT(source, HasSubstr("conv.reduce<cutegen::Min, true>"));
+  EXPECT_THAT(source, HasSubstr("conv.each_place(place"));
+  EXPECT_THAT(source, Not(HasSubstr("conv.write(")));
+  const Json plan = to_json(program->plan);
+  EXPECT_EQ(plan.at("steps").size(), 2u);
+  EXPECT_THAT(plan.at("requires").dump(), HasSubstr("dim(window_weight,0)/(1) <= 32"));
+}
+
+TEST(Implicit, ASoftmaxReducesTwiceAndWritesAllChannels) {
+  const Case c("conv_channel_softmax");
+  auto program = c.program();
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& source = program->sources.begin()->second;
+  const size_t max = source.find("conv.reduce<cutegen::Max, false>"),
+               sum = source.find("conv.reduce<cutegen::PlainSum, true>"),
+               write = source.find("conv.write(");
+  EXPECT_LT(max, sum);
+  EXPECT_LT(sum, write);
+  EXPECT_THAT(source, HasSubstr("kRowValues = 2;"));
+  EXPECT_THAT(source, Not(HasSubstr("conv.each_place(")));
+  // The total is inverted once a place, and no exponential is computed twice.
+  EXPECT_THAT(source, HasSubstr("rows_of_compute(conv.row(storage, 1, at.row), rows.inverse)"));
+  EXPECT_THAT(source, HasSubstr("compute(window, at.rows.total, at.rows.inverse, "));
+  EXPECT_EQ(source.find("expf("), source.rfind("expf("));
+}
+
+TEST(Implicit, ReductionsOverTheChannelsNeedAllOfThemInOneTile) {
+  const Case c("conv_channel_min");  // 24 channels
+  EXPECT_TRUE(c.program({{"tile_n", 64}}));
+  EXPECT_FALSE(c.program({{"tile_n", 16}}));
+}
+
+TEST(Implicit, AllParametersOfFusedReductionsGiveSoundPlans) {
+  for (const char* name : {"conv_channel_min", "conv_channel_softmax"}) {
+    const Case c(name);
+    const std::vector<Json> near = neighbours(c.match, c.match.safe);
+    EXPECT_GT(near.size(), 5u) << name;
+    for (const Json& params : near) {
+      auto program = instantiate(c.task, c.match, params);
+      ASSERT_TRUE(program) << program.error().text();
+      EXPECT_THAT(program->sources.begin()->second, Not(HasSubstr("{{")));
+      for (const Error& error : check_plan(program->plan, c.task)) ADD_FAILURE() << error.text();
+    }
+  }
+}
+
+TEST(Implicit, OtherReductionsAreStagesOfTheirOwn) {
+  const std::vector<std::string> apart{"pack_1", "window_1", "reduction_2"};
+  EXPECT_EQ(kernels(Case("conv_channel_mean_wide")), apart);    // 136 channels
+  EXPECT_EQ(kernels(Case("conv_channel_sum_grouped")), apart);  // two groups
+  EXPECT_EQ(kernels(Case("conv_channel_argmax")), apart);       // positions, not floats
+  EXPECT_EQ(kernels(Case("conv_channel_min", true, "sm_80")),
+            (std::vector<std::string>{"window_1", "reduction_2"}));
 }
 
 }  // namespace

@@ -50,10 +50,27 @@ size_t reads(const Stage& stage, const std::string& tensor) {
   return count + is(fused.window->input) + is(fused.window->weight);
 }
 
-bool accepts(const Fused& fused, const std::string& tensor) {
-  if (fused.reduces() || fused.window) return false;
+// Whether pointwise work can follow a window in its kernel, or reductions over the channels, which
+// give floats.
+bool follows(const Fused& fused) {
+  if (!fused.reduces()) return true;
+  for (size_t i = 0; i < fused.axes.size(); ++i)
+    if (fused.axes[i].reduced != (i == 1)) return false;
+  const auto along = [&](const FusedOutput& output) {
+    const std::vector<int>& axes = output.operand.axes;
+    return std::find(axes.begin(), axes.end(), 1) != axes.end();
+  };
   for (const FusedOutput& output : fused.outputs)
-    if (!straight(fused, output.operand)) return false;
+    if (along(output) != along(fused.outputs.front())) return false;
+  return std::none_of(fused.insts.begin(), fused.insts.end(), [&](const Inst& inst) {
+    return inst.kind == InstKind::position || (inst.kind == InstKind::reduction && inst.integer);
+  });
+}
+
+bool accepts(const Fused& fused, const std::string& tensor) {
+  if (fused.window || !follows(fused)) return false;
+  for (const FusedOutput& output : fused.outputs)
+    if (fused.reduces() ? output.operand.reshaped : !straight(fused, output.operand)) return false;
   return std::all_of(fused.inputs.begin(), fused.inputs.end(), [&](const Operand& operand) {
     return !operand.reshaped && (operand.tensor != tensor || straight(fused, operand));
   });
@@ -69,6 +86,20 @@ Fused* only_reader(Stages& stages, const std::string& tensor) {
   }
   auto* fused = found ? std::get_if<Fused>(found) : nullptr;
   return fused && accepts(*fused, tensor) ? fused : nullptr;
+}
+
+// The reader with the window as a leaf of its own.
+Fused joined(const Fused& window, Fused reader, const std::string& tensor) {
+  WindowLeaf leaf = *window.window;
+  for (size_t k = 0; k < reader.insts.size(); ++k) {
+    const Inst& inst = reader.insts[k];
+    if (inst.kind == InstKind::leaf &&
+        reader.inputs[static_cast<size_t>(inst.operand)].tensor == tensor)
+      leaf.inst = static_cast<int>(k);
+  }
+  for (size_t k = 0; k < reader.axes.size(); ++k) reader.axes[k].extent = window.axes[k].extent;
+  reader.window = std::move(leaf);
+  return reader;
 }
 
 }  // namespace
@@ -109,7 +140,8 @@ Result<Fused> window_stage(const Region& region, const Window& window, const Val
   return fused;
 }
 
-void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>& names) {
+void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>& names,
+                        const std::function<bool(const Fused&)>& fits) {
   for (size_t i = 0; i < stages.list.size();) {
     const auto* stage = std::get_if<Fused>(&stages.list[i]);
     const std::string tensor = outputs_of(stages.list[i]).front().operand.tensor;
@@ -117,19 +149,13 @@ void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>
     const bool bare =
         stage && stage->window && stage->insts.size() == 1 && stage->outputs.size() == 1;
     Fused* reader = bare ? only_reader(stages, tensor) : nullptr;
-    if (!reader) {
+    std::optional<Fused> both =
+        reader ? std::optional(joined(*stage, *reader, tensor)) : std::nullopt;
+    if (!both || !fits(*both)) {
       ++i;
       continue;
     }
-    WindowLeaf leaf = *stage->window;
-    for (size_t k = 0; k < reader->insts.size(); ++k) {
-      const Inst& inst = reader->insts[k];
-      if (inst.kind == InstKind::leaf &&
-          reader->inputs[static_cast<size_t>(inst.operand)].tensor == tensor)
-        leaf.inst = static_cast<int>(k);
-    }
-    for (size_t k = 0; k < reader->axes.size(); ++k) reader->axes[k].extent = stage->axes[k].extent;
-    reader->window = std::move(leaf);
+    *reader = std::move(*both);
     const std::string& name = names.at(tensor);
     stages.scratch.erase(std::find_if(stages.scratch.begin(), stages.scratch.end(),
                                       [&](const Scratch& s) { return s.name == name; }));

@@ -3,17 +3,21 @@
 //
 // Contract: window_stage() makes a Fused whose only leaf is the window's result, and which keeps
 // it. fuse_after_windows() moves a window into the stage that reads its result if that stage alone
-// reads it, once, element by element; the result then needs no scratch.
+// reads it, once, element by element, and if the joined stage `fits`; the result then needs no
+// scratch. The stage may reduce over the channels, and nothing else.
 //
 // Example: relu(conv(x) + bias) -> one stage: relu(leaf + bias), window: conv(x)
 #pragma once
+
+#include <functional>
 
 #include "recipes/nest/stages.h"
 
 namespace cutegen::recipes {
 
 Result<Fused> window_stage(const Region& region, const Window& window, const Value& result);
-void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>& names);
+void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>& names,
+                        const std::function<bool(const Fused&)>& fits);
 // Size and stride of an operand's own axis, as plan expressions.
 std::string size_text(const Fused& fused, const Operand& operand, size_t axis);
 std::string stride_text(const Fused& fused, const Operand& operand, size_t axis);

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+{{rows}}
+// What the work after the convolution reads at each place.
+struct Reads {
+{{members}}
+};
+auto read = [&](int c, Place const& at) {
+  Reads more{};
+  if (c < left && at.inside) {
+{{reads}}
+  }
+  return more;
+};
+struct Results {
+{{results}}
+};
+auto value = [&](float window, Reads const& more, int c, {{Place}} const& at) {
+  const int nearest = min(c, left - 1);  // without a branch: several channels overlap
+  Results result;
+{{finish}}
+  return result;
+};
+conv.write(storage, {{place}}, read, value, [&](Results const& result, int c, Place const& at) {
+  if (c >= left || !at.inside) return;
+{{stores}}
+});
