@@ -155,7 +155,9 @@ class Windows(harness.Case):
         self.assertIn("3 tasks: 3 correct", done.out)
 
     def test_stages(self):
-        self.check("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=1)")
+        # A softmax along a line is no part of the convolution's kernel.
+        plan = self.check("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=3)")
+        self.assertEqual([step["kernel"] for step in plan["steps"]], ["pack_1", "window_1", "reduction_2"])
 
 
 if __name__ == "__main__":

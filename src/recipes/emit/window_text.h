@@ -13,14 +13,16 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
 #include "recipes/emit/emit.h"
-#include "recipes/emit/window_address.h"
-#include "recipes/emit/window_pieces.h"
 
 namespace cutegen::recipes {
+
+// Numbers that a kernel takes, with their plan expressions.
+using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 Numbers geometry(const Fused& fused);
 // The groups as a plan expression.
@@ -38,6 +40,92 @@ std::string add_numbers(Json& args, const Numbers& numbers);
 
 // Fills a part of a kernel's file: without the licence line, which the file has.
 std::string fragment(const std::string& path, const std::map<std::string, std::string>& values);
+
+// The stage's reductions, all over the channels of one place, in the order of their passes.
+std::vector<int> row_reductions(const Fused& fused);
+
+// What a device function computes for one element.
+struct Piece {
+  std::string name;
+  std::vector<int> targets = {}, leaves = {}, rows = {}, body = {};  // rows: given once a place
+  int source = -1;        // what it takes of the window: its result, or what has replaced it
+  bool counts = false;    // takes the number of channels
+  bool replaces = false;  // its result is what later pieces take
+};
+
+// The functions before each reduction over the channels, and before the outputs. Values of the row
+// (reductions, and what depends only on them) are given: the kernel computes them once a place, by
+// the piece rows(). If all later work needs only what a reduction takes, it replaces the window's
+// result: softmax(conv(x) + b) keeps x + b, then exp(x - highest).
+class Pieces {
+ public:
+  Pieces(const Fused& fused, Code& code);
+  const std::vector<int>& reductions() const { return reductions_; }
+  // The piece before a reduction, or before the outputs.
+  const Piece& piece(size_t index) const { return pieces_[index]; }
+  const Piece& last() const { return pieces_.back(); }
+  // What computes those of a piece's values of the row that are no results of reductions.
+  const Piece& rows(size_t index) const { return rows_[index]; }
+  // Whether the outputs have one value for all channels of a place.
+  bool by_row() const;
+  // Writes the functions of all pieces.
+  std::string functions();
+  // Calls a piece's function. `rows` is the text before the name of a row's value; if it is empty,
+  // the values are read where reduce() keeps them.
+  std::string call(const Piece& piece, const std::vector<std::string>& leaves,
+                   const std::string& rows, const std::vector<std::string>& results) const;
+  // The result of a reduction at the current place.
+  std::string row_text(int reduction) const;
+
+ private:
+  const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
+  bool hoisted(const Inst& inst) const;
+  std::vector<int> beneath(const std::vector<int>& targets, int source, bool hoists) const;
+  bool replaces(size_t index, int taken, int source) const;
+  Piece piece(const std::string& name, const std::vector<int>& targets, int source,
+              bool hoists) const;
+  Piece rows_piece(const Piece& piece);
+  std::string function(const Piece& piece, const std::vector<std::string>& results) const;
+
+  const Fused& fused_;
+  const WindowLeaf& leaf_;
+  Code& code_;
+  std::vector<int> results_, reductions_;
+  std::vector<Piece> pieces_, rows_;
+};
+
+// Whether an operand differs from place to place. One that does not, such as a bias, stays in the
+// L1 cache, so it is not read ahead: that would take registers.
+bool differs(const Operand& o);
+
+// Where the kernel finds the elements of its operands. By place, `at`, a Place, holds where the
+// channel `channel0` lies, and the text reads channel `channel_of` from there on. numbers() are the
+// strides that the texts so far read, offsets() the members of Place with their values,
+// requirements() what the plan must require of the strides.
+class Addresses {
+ public:
+  Addresses(const Fused& fused, Code& code, bool by_place)
+      : fused_(fused), code_(code), by_place_(by_place) {}
+  std::string element(const Operand& o, const std::string& word, const char* channel_of);
+  const Numbers& numbers() const { return numbers_; }
+  const Numbers& offsets() const { return offsets_; }
+  const std::vector<std::string>& requirements() const { return requirements_; }
+
+ private:
+  // Member of Place, and the stride of the channels or nothing.
+  struct Address {
+    std::string offset, channel;
+  };
+  std::string element_by_place(const Operand& o, const std::string& word, const char* channel_of);
+  std::string axis_text(int axis, const char* channel) const;
+
+  const Fused& fused_;
+  Code& code_;
+  bool by_place_;
+  Numbers numbers_, offsets_;
+  std::vector<std::string> requirements_;
+  std::map<const Operand*, Address> found_;
+};
 
 // Writes what follows the window, element by element, and the tensors of the kernel.
 class Tail {
