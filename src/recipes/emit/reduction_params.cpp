@@ -25,11 +25,12 @@ constexpr int64_t kTurns = 4;               // rows that a cluster takes one aft
 constexpr int64_t kWorthSplitting = 32768;  // elements of a row, if rows are few
 constexpr int64_t kLeastResident = 8192;    // elements of a row; registers keep a shorter one
 constexpr int64_t kMostCluster = 16;        // CTAs; more than 8 need an opt-in, which cutegen takes
-constexpr int64_t kLittleShared = 8 * 1024;  // bytes of a row that are worth a CTA
-constexpr int64_t kHalfShared = 96 * 1024;   // fits twice into an SM of sm_90, once of any other
-constexpr int64_t kMostSharedReduction =
-    220 * 1024;                              // of a CTA of sm_90, without its other variables
-constexpr int64_t kLong = int64_t{1} << 18;  // elements that one CTA should not reduce alone
+constexpr int64_t kLittleShared = int64_t{8} << 10;  // bytes of a row that are worth a CTA
+constexpr int64_t kHalfShared = int64_t{96}
+                                << 10;  // fits twice into an SM of sm_90, once of any other
+constexpr int64_t kMostSharedReduction = int64_t{220}
+                                         << 10;  // of a CTA of sm_90, without its other variables
+constexpr int64_t kLong = int64_t{1} << 18;      // elements that one CTA should not reduce alone
 
 bool has_element_output(const Fused& fused) {
   return std::any_of(fused.outputs.begin(), fused.outputs.end(),
