@@ -206,6 +206,11 @@ int64_t out_vector(const Contraction& c, const Json& params) {
   return std::min<int64_t>(2, vector);
 }
 
+// The width of vectors along an axis whose size decides whether they are aligned.
+std::string multiple_rule(const std::string& extent, int64_t width) {
+  return width == 1 ? "1" : fmt::format("({0}) % {1} == 0 ? {1} : 1", extent, width);
+}
+
 class MatmulWriter {
  public:
   MatmulWriter(const Task& task, const Contraction& c, const Json& params, const Label& label)
@@ -255,20 +260,17 @@ class MatmulWriter {
   // Vectors run along the contiguous axis, if there is one. All other strides are multiples of its
   // size, so the size alone decides whether vectors are aligned.
   std::string vector_rule(const Factor& factor, int row) const {
-    if (number("vector") == 1) return "1";
     bool depth = along_depth(factor);
-    if (!depth && factor.row.move != Move::next) return "1";
+    if (number("vector") == 1 || (!depth && factor.row.move != Move::next)) return "1";
     std::string extent = c_.extent(depth ? c_.k : row);
     if (engine_of(c_, params_) == MatmulEngine::wgmma && number("vector") == 8)
       return fmt::format("({0}) % 8 == 0 ? 8 : ({0}) % 2 == 0 ? 2 : 1", extent);
-    return fmt::format("({}) % {} == 0 ? {} : 1", extent, number("vector"), number("vector"));
+    return multiple_rule(extent, number("vector"));
   }
 
   std::string output_rule() const {
     if (number("vector") == 1 || c_.loops_n.empty()) return "1";
-    if (out_vector(c_, params_) == 1) return "1";
-    return fmt::format("({}) % {} == 0 ? {} : 1", c_.loops_n.back().extent, out_vector(c_, params_),
-                       out_vector(c_, params_));
+    return multiple_rule(c_.loops_n.back().extent, out_vector(c_, params_));
   }
 
   // Writes the device function for one element: from the product and other values to the results.

@@ -20,16 +20,16 @@ constexpr int64_t kLongRow = 16384;         // elements; a longer row is worth a
 constexpr int64_t kWanted = 1056;           // CTAs that fill a GPU: 8 for each of 132 SMs
 constexpr int64_t kLeastPart = 4096;        // elements of a row that are worth a CTA
 constexpr int64_t kFewCtas = 128;           // fewer leave SMs idle
-constexpr int64_t kManyCtas = 132;          // one for each SM
 constexpr int64_t kTurns = 4;               // rows that a cluster takes one after another
 constexpr int64_t kWorthSplitting = 32768;  // elements of a row, if rows are few
 constexpr int64_t kLeastResident = 8192;    // elements of a row; registers keep a shorter one
 constexpr int64_t kMostCluster = 16;        // CTAs; more than 8 need an opt-in, which cutegen takes
-constexpr int64_t kLittleShared = 8 * 1024;  // bytes of a row that are worth a CTA
-constexpr int64_t kHalfShared = 96 * 1024;   // fits twice into an SM of sm_90, once of any other
-constexpr int64_t kMostSharedReduction =
-    220 * 1024;                              // of a CTA of sm_90, without its other variables
-constexpr int64_t kLong = int64_t{1} << 18;  // elements that one CTA should not reduce alone
+constexpr int64_t kLittleShared = int64_t{8} << 10;  // bytes of a row that are worth a CTA
+constexpr int64_t kHalfShared = int64_t{96}
+                                << 10;  // fits twice into an SM of sm_90, once of any other
+constexpr int64_t kMostSharedReduction = int64_t{220}
+                                         << 10;  // of a CTA of sm_90, without its other variables
+constexpr int64_t kLong = int64_t{1} << 18;      // elements that one CTA should not reduce alone
 
 bool has_element_output(const Fused& fused) {
   return std::any_of(fused.outputs.begin(), fused.outputs.end(),
@@ -97,9 +97,6 @@ void keep_on_chip(const Fused& fused, const Nest& nest, int64_t ctas, Json& para
   // One CTA alone on an SM needs more warps to hide latency.
   const bool alone = nest.length() * element_bytes(fused, nest) / ctas > kHalfShared;
   params["width"] = params["threads"] = alone ? 1024 : 512;
-  // Nothing else on the SM reads while such a CTA writes, so it reads the next row itself.
-  if (alone && has_element_output(fused) && nest.rows() * ctas >= kTurns * 2 * kManyCtas)
-    params["turns"] = kTurns;
   params["unroll"] = 4;
   const auto joint = find_joint(fused);
   params["online"] = joint && !joint->moments ? 1 : 0;
