@@ -157,36 +157,50 @@ class Astra(harness.Case):
     def test_a_killed_run_goes_on_where_it_was(self):
         self.evaluations = 8
         script = rules([answer(ONE_COLUMN)], [TRAP, *BLOCKS])
+        self.run_it(self.kernel, "first", script)  # fills the cache, so that the next one has the usual speed
+        began = harness.time.monotonic()
         calm, _, _ = self.run_it(self.kernel, "calm", script)
-        chance, killed, resume = random.Random(self.seed), 0, ["resume", "--runs", self.folder / "rough", "--json"]
+        length_s = harness.time.monotonic() - began
+        killed = resumed = number = 0
+        while killed < self.kills:
+            journal, kills = self.disturbed(f"rough{number}", script, 0.7 * length_s)
+            self.check_journal(journal, calm)
+            killed, resumed, number = killed + kills, resumed + journal.count("resumed"), number + 1
+        print(f"{killed} kills of {number} runs of {length_s:.1f} s, {resumed} resumed", file=sys.stderr)
+
+    def disturbed(self, name, script, longest_s):
+        """A run that is killed up to four times at random moments, and resumed to its end."""
+        chance, kills = random.Random(f"{self.seed} {name}"), 0
+        resume = ["resume", "--runs", self.folder / name, "--json"]
         with models.scripted(self.folder, script) as server:
-            command = self.command(server, self.kernel, "rough")
-            while killed < self.kills:
-                before = crash.committed(self.folder / "rough")
+            command = self.command(server, self.kernel, name)
+            while kills < 4:
+                before = crash.committed(self.folder / name)
                 process = self.start(*command, env=self.keys)
-                harness.time.sleep(chance.uniform(0.3, 9.0))
-                if process.poll() is not None:
-                    break
+                harness.time.sleep(chance.uniform(0.2, longest_s))
+                ended = process.poll() is not None
                 process.kill()
                 process.communicate()
-                killed += 1
-                self.assertEqual(crash.committed(self.folder / "rough")[:len(before)], before)
-                if self.began("rough"):
+                if self.began(name):
                     command = resume
+                if ended:
+                    break
+                kills += 1
+                self.assertEqual(crash.committed(self.folder / name)[:len(before)], before, "a verdict was lost")
             result = self.cutegen(*command, env=self.keys, timeout=600)
         self.assertIn(result.code, (0, 2), result)  # 2: the last process had ended the run
-        journal = crash.Journal(self.folder / "rough")
+        replayed = self.cutegen("optimize", "--replay", "last", "--runs", self.folder / name, timeout=200)
+        self.assert_code(replayed, 0)
+        return crash.Journal(self.folder / name), kills
+
+    def check_journal(self, journal, calm):
         self.assertEqual(len(journal.runs), 1)
         judged = journal.judged()
         self.assertEqual(len(judged), self.evaluations)
         self.assertEqual(len(set(judged)), len(judged), "a program was evaluated twice")
         paid = [data["request_hash"] for data in self.data_of(journal, "call_ended") if "reply" in data]
         self.assertEqual(len(set(paid)), len(paid), "an answer was paid twice")
-        self.assertGreater(killed, 0)
-        replayed = self.cutegen("optimize", "--replay", "last", "--runs", self.folder / "rough", timeout=200)
-        self.assert_code(replayed, 0)
         self.assertEqual(self.data_of(journal, "finished")[0]["best"], calm["best"]["id"])
-        print(f"{killed} kills, {journal.count('resumed')} resumed", file=sys.stderr)
 
     def began(self, name):
         """Whether there is a run to resume, as the program sees it."""
