@@ -56,19 +56,7 @@ Result<Json> arg_json(const LaunchArg& a, const std::string& step) {
   if (a.buffer.empty()) return Json{{"hex", hex(a.bytes)}};
   if (a.bytes.empty()) return Json{{"buffer", a.buffer}};
   CG_TRY(cutegen::device::MapFields f, cutegen::device::map_fields(a.bytes, "step " + step));
-  Json sizes = Json::array(), pitches = Json::array(), box = Json::array();
-  for (size_t i = 0; i < f.rank; ++i) {
-    sizes.push_back(f.sizes[i]);
-    box.push_back(f.box[i]);
-    if (i > 0) pitches.push_back(f.pitches[i]);
-  }
-  return Json{{"buffer", a.buffer},
-              {"map",
-               {{"type", f.type},
-                {"sizes", sizes},
-                {"pitches", pitches},
-                {"box", box},
-                {"swizzle", f.swizzle}}}};
+  return Json{{"buffer", a.buffer}, {"map", cutegen::device::to_json(f)}};
 }
 
 Result<Json> launch_json(const Launch& l) {

@@ -25,7 +25,8 @@ import torch
 CALLS = 25
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16,
           "bf16": torch.bfloat16, "i64": torch.int64, "i32": torch.int32, "u8": torch.uint8}
-CLUSTER = 4  # the driver's number of the launch attribute
+SHARED, ANY_CLUSTER = 8, 14  # the driver's numbers: attributes of a function
+CLUSTER = 4  # an attribute of a launch
 PROMOTE_TO_128_BYTES = 2
 cuda = ctypes.CDLL("libcuda.so.1")
 
@@ -63,9 +64,9 @@ class Program:
         check(cuda.cuModuleGetFunction(ctypes.byref(function), self.modules[step["module"]],
                                        step["kernel"].encode()), step["kernel"])
         if step["shared_bytes"] > 48 << 10:
-            check(cuda.cuFuncSetAttribute(function, 8, step["shared_bytes"]), "shared memory")
+            check(cuda.cuFuncSetAttribute(function, SHARED, step["shared_bytes"]), "shared memory")
         if math.prod(step["cluster"]) > 8:
-            check(cuda.cuFuncSetAttribute(function, 14, 1), "a large cluster")
+            check(cuda.cuFuncSetAttribute(function, ANY_CLUSTER, 1), "a large cluster")
         return function
 
     def run(self, tensors, stream):

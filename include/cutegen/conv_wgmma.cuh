@@ -16,8 +16,8 @@
 // G gives, besides what conv_layout.cuh asks for: Input (type in memory), Element (float: tf32;
 // half_t, bfloat16_t), kProducts (1; floats: 1 or 3), kAligned (lines, channels and images of the input
 // begin at multiples of 4 elements, and lines have a multiple of 4), kTileN, kPatches and kWeights (stages),
-// kResident (CTAs of an SM), kKernelX and kDilationX (of the last axis). pack_weights() writes the
-// weights in the order of the steps.
+// kResident (CTAs of an SM), kTogether (1, 2, 4 or 8 channels whose tails overlap), kKernelX and
+// kDilationX (of the last axis). pack_weights() writes the weights in the order of the steps.
 //
 // Example: Conv<G> conv; conv.begin(storage);
 //          if (conv.produces()) for (tile...) conv.produce(input, packed, steps, tile, storage);
@@ -450,8 +450,8 @@ struct Conv : ConvShape<G> {
   // for each result of a consumer: the channel from the tile's first one on, and the place from the
   // tile's first result on (along the last axis in results of all phases). A place serves several
   // channels: what does not depend on the channel belongs there. read(), then value(), are called for
-  // several channels before the first store(), also for channels and places beyond the result, so that
-  // their latencies overlap: read() loads what lies in DRAM, value() does not branch.
+  // kTogether channels before the first store(), also for channels and places beyond the result, so
+  // that their latencies overlap: read() loads what lies in DRAM, value() does not branch.
   // Neighbouring threads have neighbouring places. All consumers must call it.
   template <class P, class R, class V, class F>
   CUTE_DEVICE void write(Storage& storage, P&& place, R&& read, V&& value, F&& store) const {
@@ -477,14 +477,19 @@ struct Conv : ConvShape<G> {
         for (int i = 0; i < 8 / kRows; ++i) values[i] = shared[(i * kRows + row) * S::kPitch + e];
         auto const at = call([&](int, int x0, int x1, int x2) { return place(x0, x1, x2); }, e, 0);
         auto const channel = [&](int i) { return slice * 8 + i * kRows + row; };
-        decltype(read(0, at)) more[8 / kRows];
+        constexpr int kTogether = cute::min(G::kTogether, 8 / kRows);
         CUTE_UNROLL
-        for (int i = 0; i < 8 / kRows; ++i) more[i] = read(channel(i), at);
-        decltype(value(0.0f, more[0], 0, at)) results[8 / kRows];
-        CUTE_UNROLL
-        for (int i = 0; i < 8 / kRows; ++i) results[i] = value(values[i], more[i], channel(i), at);
-        CUTE_UNROLL
-        for (int i = 0; i < 8 / kRows; ++i) store(results[i], channel(i), at);
+        for (int i = 0; i < 8 / kRows; i += kTogether) {
+          decltype(read(0, at)) more[kTogether];
+          decltype(value(0.0f, more[0], 0, at)) results[kTogether];
+          CUTE_UNROLL
+          for (int j = 0; j < kTogether; ++j) more[j] = read(channel(i + j), at);
+          CUTE_UNROLL
+          for (int j = 0; j < kTogether; ++j)
+            results[j] = value(values[i + j], more[j], channel(i + j), at);
+          CUTE_UNROLL
+          for (int j = 0; j < kTogether; ++j) store(results[j], channel(i + j), at);
+        }
       }
     }
   }

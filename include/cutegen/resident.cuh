@@ -50,6 +50,15 @@ CUTE_DEVICE void load_slot(Pack<T, V> const& slot, R (&r)[V]) {
   for (int v = 0; v < V; ++v) r[v] = convert<R>(pack.element[v]);
 }
 
+// Replaces the elements of a slot.
+template <class T, int V>
+CUTE_DEVICE void store_slot(T const (&r)[V], Pack<T, V>& slot) {
+  Pack<T, V> pack;
+  CUTE_UNROLL
+  for (int v = 0; v < V; ++v) pack.element[v] = r[v];
+  slot = pack;
+}
+
 CUTE_DEVICE void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");

@@ -21,6 +21,7 @@ struct {{geometry}} {
   static constexpr int kGroup = {{group}};      // steps of a stage of weights
   static constexpr int kPatches = {{patches}}, kWeights = {{stages}};  // stages
   static constexpr int kResident = {{resident}};
+  static constexpr int kTogether = {{together}};  // channels whose work after the convolution overlaps
   static constexpr int kKernelX = KERNEL2{{suffix}}, kDilationX = {{dilation2}};
   // In a cell along the last axis lie kWidth places of the kernel.
   static constexpr int kWidth = kAlongX ? 16 / int(sizeof(Element)) : 1;

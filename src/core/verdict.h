@@ -138,7 +138,7 @@ struct Verdict {
   std::string gpu, driver;  // "NVIDIA H200", "580.159.04"; empty for a simulated device
   std::vector<std::string> build_ids;
   // 2: sensitivity looks beyond kinks. 3: sound floors, aggregate gates, math modes from dtypes.
-  int policy_version = 3;
+  int policy_version = 4;
   std::string math_mode;  // the permitted rounding, in words (mode_text)
   std::vector<RungReport> rungs;
   Feedback feedback;

@@ -20,6 +20,20 @@ int type_of(int64_t bits) {
 
 }  // namespace
 
+Json to_json(const MapFields& fields) {
+  Json sizes = Json::array(), pitches = Json::array(), box = Json::array();
+  for (size_t i = 0; i < fields.rank; ++i) {
+    sizes.push_back(fields.sizes[i]);
+    box.push_back(fields.box[i]);
+    if (i > 0) pitches.push_back(fields.pitches[i]);
+  }
+  return Json{{"type", fields.type},
+              {"sizes", std::move(sizes)},
+              {"pitches", std::move(pitches)},
+              {"box", std::move(box)},
+              {"swizzle", fields.swizzle}};
+}
+
 Result<MapFields> map_fields(std::span<const std::byte> description, const std::string& where) {
   std::vector<int64_t> words(description.size() / sizeof(int64_t));
   if (!words.empty()) std::memcpy(words.data(), description.data(), words.size() * sizeof(int64_t));

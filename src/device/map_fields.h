@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 
+#include "base/json.h"
 #include "base/result.h"
 
 namespace cutegen::device {
@@ -29,6 +30,10 @@ struct MapFields {
   std::array<uint32_t, kMostMapRank> box{};
   int swizzle = 0;  // the driver's number: none, 32, 64, 128 bytes
 };
+
+// {"type", "sizes", "pitches" (without the first), "box", "swizzle"}: what an export's launches
+// hold.
+Json to_json(const MapFields& fields);
 
 Result<MapFields> map_fields(std::span<const std::byte> description, const std::string& where);
 

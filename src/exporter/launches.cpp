@@ -128,18 +128,7 @@ class ShapeWriter {
     CG_TRY(size_t buffer, number(a.buffer));
     if (a.bytes.empty()) return Json{{"buffer", buffer}};
     CG_TRY(device::MapFields f, device::map_fields(a.bytes, where));
-    Json sizes = Json::array(), pitches = Json::array(), box = Json::array();
-    for (size_t i = 0; i < f.rank; ++i) {
-      sizes.push_back(f.sizes[i]);
-      box.push_back(f.box[i]);
-      if (i > 0) pitches.push_back(f.pitches[i]);
-    }
-    Json map{{"type", f.type},
-             {"sizes", sizes},
-             {"pitches", pitches},
-             {"box", box},
-             {"swizzle", f.swizzle}};
-    return Json{{"buffer", buffer}, {"map", map}};
+    return Json{{"buffer", buffer}, {"map", device::to_json(f)}};
   }
 
   const ExportShape& shape_;

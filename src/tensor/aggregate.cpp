@@ -83,7 +83,7 @@ AggregateLimits aggregate_limits(const ToleranceRule& rule, const HonestErrors& 
       std::max(std::abs(out.native_bias), known ? std::abs(honest.sequential.bias()) : 0.0);
   const double few = std::max(1.0, kBiasErrors / std::max(independent.bias, 1.0));
   const double share = std::min(1.0, kBiasShare * std::sqrt(few));
-  out.bias = std::max(rule.rms * seen, share * out.rms);
+  out.bias = std::max({rule.rms * seen, share * out.rms, honest.floor_bias});
   return out;
 }
 

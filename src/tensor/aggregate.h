@@ -49,6 +49,7 @@ class AggregateError {
 struct HonestErrors {
   AggregateError native, sequential;  // sequential: count() is 0 if no sequential sum was computed
   double floor_rms = 0;               // rounding the inputs and the result alone may cause this RMS
+  double floor_bias = 0;              // truncating one float32 sum may cause this bias
 };
 
 struct AggregateLimits {

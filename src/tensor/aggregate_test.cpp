@@ -97,6 +97,18 @@ TEST(Aggregate, AConstantFactorOfHalfPrecisionResultsIsABias) {
   }
 }
 
+// Tensor cores truncate float32 sums. A short product of values of one sign loses up to 0.8
+// roundings.
+TEST(Aggregate, ABiasOfOneFloat32RoundingIsHonest) {
+  Sums s({64, 96});
+  const Values native = rounded(DType::f32, s.truth);
+  const Expected e = make_expected({"out", DType::f32, s.shape}, s.truth, native, {}, {}, native);
+  EXPECT_TRUE(judged(e, s.times(1 - 0.8 * 0x1p-23)).passes());
+  const Judgement j = judged(e, s.times(1 - 1.2 * 0x1p-23));
+  EXPECT_EQ(j.wrong, 0);
+  EXPECT_TRUE(j.bias_is_wrong());
+}
+
 TEST(Aggregate, TenPercentOffIsWrongInEveryElementOfHalfPrecision) {
   Sums s({64, 96});
   // A math mode finer than the dtype never loosens the check.

@@ -77,6 +77,17 @@ AggregateError whole_error(const Expected& e, std::span<const double> errors) {
   return out;
 }
 
+// The mean size of one float32 rounding. Tensor cores truncate their sums to float32, so that a
+// product of values of one sign ends below the truth by up to 0.8 of this.
+double truncation_of(const Expected& e) {
+  constexpr double kOneRounding = 0x1p-23;
+  AggregateError out;
+  for (size_t i = 0; i < e.truth.size(); ++i)
+    if (std::isfinite(e.truth[i]) && !has(e, i, kAnyValue) && !has(e, i, kOutsideWhole))
+      out.add(kOneRounding * std::abs(e.truth[i]) / e.unit[i], 1);
+  return out.bias();
+}
+
 // The RMS that rounding the inputs once and rounding the result alone would cause.
 double floor_of(const Expected& e, std::span<const double> sensitivity, const ToleranceRule& rule) {
   AggregateError out;
@@ -107,9 +118,12 @@ AggregateLimits limits_of(Expected& e, std::span<const double> sensitivity,
     independent.rms = std::min(independent.rms, of_sums.rms);
     independent.bias = std::min(independent.bias, of_sums.bias);
   }
-  AggregateLimits out = aggregate_limits(
-      rule, {whole_error(e, native), whole_error(e, in_order), floor_of(e, sensitivity, rule)},
-      independent);
+  AggregateLimits out = aggregate_limits(rule,
+                                         {.native = whole_error(e, native),
+                                          .sequential = whole_error(e, in_order),
+                                          .floor_rms = floor_of(e, sensitivity, rule),
+                                          .floor_bias = truncation_of(e)},
+                                         independent);
   // One to three independent errors may be chance: judge the elements alone.
   constexpr double kLeastErrors = 4;
   out.apply = out.apply && independent.rms >= kLeastErrors;

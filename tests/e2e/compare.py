@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 serial
+# ctest: timeout=900
 """`cutegen compare` with a scripted model: the table, Ctrl-C, going on, curves, a trace, mistakes."""
 import csv
 import json

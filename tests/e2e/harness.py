@@ -145,6 +145,11 @@ def journal_faults(folder):
     return sorted(set(faults))
 
 
+def some(*cases, most=1):
+    """The first cases of a family, or all of them if CUTEGEN_ALL_CASES is set. Each costs a whole run."""
+    return cases if os.environ.get("CUTEGEN_ALL_CASES") else cases[:most]
+
+
 class Case(unittest.TestCase):
     """A test in its own folder that leaves no process."""
 

@@ -25,16 +25,17 @@ def get_init_inputs():
 
 
 class Moments(harness.Case):
-    def kernel(self, shape):
+    def kernel(self, shape, device="sim:h200"):
         """The text of the first program, which has to be correct."""
         task = self.write("norm.py", TASK.format(shape=shape))
-        result = self.cutegen("optimize", task, "--evaluations", 1, "--out", "best", timeout=200)
+        result = self.cutegen("optimize", task, "--device", device, "--evaluations", 1, "--out", "best",
+                              timeout=200)
         self.assert_code(result, 0)
         self.assertIn("cutegen::Moments", text := (self.folder / "best/kernel.cu").read_text())
         return text
 
     def test_a_cta_for_each_row(self):
-        self.assertNotIn("pass1(", self.kernel("2000, 20001"))
+        self.assertNotIn("pass1(", self.kernel("2000, 20001", "sim:a100"))
 
     def test_rows_shared_among_ctas(self):
         self.assertIn("pass1(", self.kernel("4, 600000"))

@@ -187,7 +187,7 @@ class AttentionPlan : AttentionParts {
     if (a_.mask) part.defines[label_("MASK_PAIR")] = pair_rule();
     for (const char* size : {"head_dim", "value_dim"})
       part.requirements.push_back(label_(size) + " <= 256");
-    part.requirements.push_back(label_("elements") + " <= 2000000000000");
+    part.requirements.push_back(label_("elements") + " <= 500000000000");
     for (const char* size : {"rows", "keys"})
       part.requirements.push_back(label_(size) + " <= 1000000000");
     part.requirements.push_back(label_("tiles") + " <= 2000000000");

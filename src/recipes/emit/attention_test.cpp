@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-// The node that replaces a golden task's attention; nothing if there is none.
+// The node that replaces a golden task's attention, if one does.
 std::optional<Node> node_of(Graph graph) {
   graph = fuse_attention(std::move(graph));
   auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(), is_attention);
@@ -59,6 +59,18 @@ TEST(FuseAttention, ACausalMaskIsStructure) {
   EXPECT_EQ(a.mask, "");
   EXPECT_NEAR(a.scale, 0.125, 1e-12);
   EXPECT_THAT(a.order, ElementsAre(0, 1, 2, 3));
+}
+
+TEST(FuseAttention, ATriangleOfOneRowIsAMaskLikeAnyOther) {
+  const AttentionNode a = attention_of("attention_one_row");
+  EXPECT_FALSE(a.causal);
+  EXPECT_NE(a.mask, "");
+}
+
+TEST(FuseAttention, ADiagonalBeyond32BitsIsAMaskLikeAnyOther) {
+  const AttentionNode a = attention_of("attention_far_diagonal");
+  EXPECT_FALSE(a.causal);
+  EXPECT_NE(a.mask, "");
 }
 
 TEST(FuseAttention, GroupedQueriesReadKeysWhereTheyLie) {

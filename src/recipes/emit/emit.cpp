@@ -85,14 +85,15 @@ std::string Code::statement(int inst) const {
 }
 
 std::vector<int> Code::needed(const std::vector<int>& targets,
-                              const std::function<bool(const Inst&)>& wanted) const {
+                              const std::function<bool(const Inst&)>& wanted,
+                              const std::set<int>& known) const {
   std::set<int> found;
   std::vector<int> work = targets;
   while (!work.empty()) {
     int inst = work.back();
     work.pop_back();
     const Inst& i = fused_.insts[static_cast<size_t>(inst)];
-    if (!wanted(i) || !found.insert(inst).second) continue;
+    if (!wanted(i) || !found.insert(inst).second || known.count(inst) != 0) continue;
     work.insert(work.end(), i.inputs.begin(), i.inputs.end());
   }
   return {found.begin(), found.end()};

@@ -42,9 +42,11 @@ class Code {
   std::string expression(int inst) const;
   // "const float t = ...;"
   std::string statement(int inst) const;
-  // Instructions that `targets` need and `wanted` accepts, in evaluation order.
+  // Instructions that `targets` need and `wanted` accepts, in evaluation order. What only a `known`
+  // one needs is not among them.
   std::vector<int> needed(const std::vector<int>& targets,
-                          const std::function<bool(const Inst&)>& wanted) const;
+                          const std::function<bool(const Inst&)>& wanted,
+                          const std::set<int>& known = {}) const;
 
  private:
   const Fused& fused_;

@@ -112,6 +112,8 @@ Passes::Passes(const Fused& fused, Code& code, PassOptions options)
     outputs_.push_back(code_.word("g_" + fused.names.at(output.operand.tensor)));
   for (const FusedOutput& output : fused.outputs)
     registers_.push_back(code_.word("r_" + fused.names.at(output.operand.tensor)));
+  for (const Operand& operand : fused.inputs)
+    slots_.push_back(options.resident ? code_.word("kept_" + fused.names.at(operand.tensor)) : "");
   for (int inst : used_)
     if (at(inst).kind == InstKind::reduction) {
       accumulators_[inst] = code_.word(code_.id(inst) + "_part");
@@ -122,6 +124,17 @@ Passes::Passes(const Fused& fused, Code& code, PassOptions options)
     shift_ = code_.word("shift");
     exact_count_ = code_.word("exact_count");
   }
+  values_ = kept_values(fused, later_targets(), options.room);
+}
+
+// What the passes after the first one compute of each element.
+std::vector<int> Passes::later_targets() const {
+  std::vector<int> list;
+  for (int d = 2; d <= depth(); ++d)
+    for (int inst : reductions(d)) list.push_back(at(inst).inputs[0]);
+  for (const FusedOutput& output : fused_.outputs)
+    if (varies(fused_, output.operand)) list.push_back(output.inst);
+  return list;
 }
 
 std::vector<int> Passes::leaves(Level level) const {
@@ -225,8 +238,8 @@ std::string Passes::loop(const std::string& body, bool first) const {
         "for (int i = 0; i < kItems; ++i) {{\n"
         "  const Index j = {} + i * {};\n"
         "  if (j < steps) {{\n"
-        "    const Elements& e = cache[i];\n{}\n  }}\n}}\n",
-        start, step, indent(body, 4));
+        "    {}Elements& e = cache[i];\n{}\n  }}\n}}\n",
+        start, step, first && !values_.empty() ? "" : "const ", indent(body, 4));
   return fmt::format(
       "#pragma unroll kUnroll\n"
       "for (Index j = {}; j < steps; j += {}) {{\n"
@@ -249,7 +262,20 @@ std::string Passes::resident_loop(const std::string& body, bool first) const {
       "#pragma unroll kUnroll\n"
       "  for (Index i = group * share; i < (group + 1) * share && i < slots; ++i) {{\n"
       "    const Index j = first + i * apart;\n"
-      "    const Elements e = kept(i, j);\n{}\n  }}\n}}\n",
+      "    {}Elements e = kept(i, j);\n{}\n  }}\n}}\n",
+      values_.empty() ? "const " : "", indent(body + keep_slots(), 4));
+}
+
+// Writes the loop that computes results: each slot then takes its elements of the next row.
+std::string Passes::last_loop(const std::string& body) const {
+  if (!options_.turns) return loop(body);
+  return fmt::format(
+      "for (int group = 0; group < kGroups; ++group) {{\n"
+      "  for (Index i = group * share; i < (group + 1) * share && i < slots; ++i) {{\n"
+      "    const Index j = first + i * apart;\n"
+      "    const Elements e = kept(i, j);\n{}\n"
+      "    if (more) fetch(i, j);\n  }}\n"
+      "  cutegen::end_group();\n}}\n",
       indent(body, 4));
 }
 
@@ -258,14 +284,38 @@ std::string Passes::place() const {
   return options_.column ? "int64_t(j)" : "int64_t(j) * kVector + v";
 }
 
-// Writes the element values that `targets` need, at element v of the vector.
-std::string Passes::elements(const std::vector<int>& targets) {
+// Writes the statements that keep element v of the values of the first pass, for later passes.
+std::string Passes::keep_values() const {
   std::string text;
-  for (int inst : code_.needed(targets, [](const Inst& i) { return i.level == Level::element; })) {
+  for (const auto& [inst, operand] : values_)
+    text += fmt::format("{}[v] = {};  // for the next passes\n", array(operand), code_.use(inst));
+  return text;
+}
+
+// Writes the statements that store these values in the slots of their operands.
+std::string Passes::keep_slots() const {
+  std::string text;
+  for (const auto& [inst, operand] : values_)
+    text += fmt::format("\ncutegen::store_slot({}, {}[i * kThreads]);", array(operand),
+                        slots_[operand]);
+  return text;
+}
+
+// Writes the element values that `targets` need, at element v of the vector. A later pass reads
+// the values that the first one has kept.
+std::string Passes::elements(const std::vector<int>& targets, bool later) {
+  std::string text;
+  std::set<int> known;
+  if (later)
+    for (const auto& [inst, operand] : values_) known.insert(inst);
+  for (int inst :
+       code_.needed(targets, [](const Inst& i) { return i.level == Level::element; }, known)) {
     const Inst& i = at(inst);
-    if (i.kind == InstKind::leaf)
-      text += fmt::format("const {} {} = e.{}[v];\n", value_type(i), code_.id(inst),
-                          inputs_[static_cast<size_t>(i.operand)].substr(2));
+    if (known.count(inst) != 0)
+      text += fmt::format("const float {} = {}[v];\n", code_.id(inst), array(values_.at(inst)));
+    else if (i.kind == InstKind::leaf)
+      text += fmt::format("const {} {} = {}[v];\n", value_type(i), code_.id(inst),
+                          array(static_cast<size_t>(i.operand)));
     else if (i.kind == InstKind::position)
       text += fmt::format("const int64_t {} = {};\n", code_.id(inst), place());
     else
@@ -371,8 +421,12 @@ std::string Passes::pass(int depth) {
                         i.integer ? ", static_cast<unsigned>(" + place() + ")" : "");
   }
   if (targets.empty()) return "";
+  if (depth == 1) {
+    for (const auto& [inst, operand] : values_) targets.push_back(inst);
+    adds += keep_values();
+  }
   std::string body = vectors + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
-                     indent(elements(targets) + adds, 2) + "\n}" + ends;
+                     indent(elements(targets, depth > 1) + adds, 2) + "\n}" + ends;
   return fmt::format("\n// Pass {}: {}.\n", depth, comment) + declarations + loop(body, depth == 1);
 }
 
@@ -433,8 +487,8 @@ std::string Passes::outputs() {
                         options_.split || options_.resident ? " && part == 0" : "", rows);
   if (targets.empty()) return text;
   std::string body = results + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
-                     indent(elements(targets) + loops, 2) + "\n}\n" + stores;
-  return text + "\n// Computes the results along the row.\n" + loop(body);
+                     indent(elements(targets, true) + loops, 2) + "\n}\n" + stores;
+  return text + "\n// Computes the results along the row.\n" + last_loop(body);
 }
 
 // Reads the values that a row needs once, and computes what depends only on them.
@@ -467,8 +521,8 @@ std::string Passes::shift() {
       "}}\n",
       exact_count_, column ? "" : " * kVector", shift_, column ? "[kVector] = {}" : " = 0.0f",
       column ? "  CUTE_UNROLL\n  for (int v = 0; v < kVector; ++v) {\n" : "  const int v = 0;\n",
-      indent(elements({x}) + fmt::format("{0}{1} = cutegen::is_finite({2}) ? {2} : 0.0f;\n", shift_,
-                                         column ? "[v]" : "", code_.use(x)),
+      indent(elements({x}, false) + fmt::format("{0}{1} = cutegen::is_finite({2}) ? {2} : 0.0f;\n",
+                                                shift_, column ? "[v]" : "", code_.use(x)),
              column ? 4 : 2) +
           (column ? "\n  }\n" : "\n"));
 }
@@ -487,7 +541,7 @@ std::string Passes::text() {
     for (int inst : reductions(d)) text += result(inst);
     text += row_values(d);
   }
-  return text + outputs() + (options_.resident ? "\ncutegen::leave_cluster<kCluster>();\n" : "");
+  return text + outputs();
 }
 
 std::string Passes::partial(int depth) {

@@ -7,7 +7,8 @@
 // passes (text). With `split`, several CTAs share a row: partial(d) is the kernel of pass d, in
 // which each CTA writes its accumulators to scratch; later kernels and finish() merge them in a
 // fixed order. With `resident`, the threads of a CTA or a cluster share a row, and element operands
-// that differ between rows stay in shared memory.
+// that differ between rows stay in shared memory. Where elements are kept, later passes read what
+// the first one has computed from them (kept_values.h).
 //
 // Example: Passes(fused, code, {.column = false, .cached = true}).text()
 #pragma once
@@ -20,13 +21,16 @@
 
 #include "recipes/emit/emit.h"
 #include "recipes/nest/accuracy.h"
+#include "recipes/nest/kept_values.h"
 
 namespace cutegen::recipes {
 
 struct PassOptions {
   bool column = false, cached = false, online = false, split = false;
   bool resident = false;  // elements stay in shared memory, of one CTA or of a cluster
+  bool turns = false;     // and results make room for the elements of the next row
   Accuracy accuracy = {};
+  std::vector<size_t> room = {};  // operands whose kept elements a computed value may replace
 };
 
 // Two reductions over the same x that one pass can accumulate, though the second depends on the
@@ -54,6 +58,8 @@ class Passes {
   // Names: register array of an element operand, CuTe tensor of an operand, of an output.
   const std::string& input_tensor(size_t operand) const { return inputs_[operand]; }
   const std::string& output_tensor(size_t output) const { return outputs_[output]; }
+  // The slots of an operand that stays in shared memory.
+  const std::string& slots(size_t operand) const { return slots_[operand]; }
   // Leaves that the kernel reads, by level.
   std::vector<int> leaves(Level level) const;
   // Floats of the largest accumulator, and of all together.
@@ -71,7 +77,12 @@ class Passes {
   std::string row_output(size_t output, const std::string& registers);
   std::string loop(const std::string& body, bool first = false) const;
   std::string resident_loop(const std::string& body, bool first) const;
-  std::string elements(const std::vector<int>& targets);
+  std::string last_loop(const std::string& body) const;
+  std::string elements(const std::vector<int>& targets, bool later);
+  std::string array(size_t operand) const { return "e." + inputs_[operand].substr(2); }
+  std::vector<int> later_targets() const;
+  std::string keep_values() const;
+  std::string keep_slots() const;
   std::string place() const;
   const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
   bool is_joint(int inst) const { return joint_ && joint_->first == inst; }
@@ -89,7 +100,8 @@ class Passes {
   PassOptions options_;
   std::optional<Joint> joint_;
   std::vector<int> used_;
-  std::vector<std::string> inputs_, outputs_, registers_;
+  std::vector<std::string> inputs_, outputs_, registers_, slots_;
+  KeptValues values_;
   std::string shift_, exact_count_;  // of moments
   // Of reductions: accumulators in registers and in scratch, the vector that one add() takes.
   std::map<int, std::string> accumulators_, kept_, vectors_;

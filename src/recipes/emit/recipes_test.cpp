@@ -53,8 +53,20 @@ INSTANTIATE_TEST_SUITE_P(
                     "mm_transposed_out", "mm_baddbmm", "mm_large_k", "mm_diagonal", "mm_vector",
                     "mm_row", "mm_linear_3d", "no_matmul", "sized", "sized_rows", "mm_sized",
                     "lifted", "mm_two_products", "mm_computed_factor", "mm_softmax_after",
-                    "mm_repeated_product", "lowest_plus_bias", "attention_causal", "attention_mask",
-                    "attention_by_hand"));
+                    "mm_repeated_product", "lowest_plus_bias", "mish_by_hand", "attention_causal",
+                    "attention_mask", "attention_by_hand", "gelu_group_norm", "layer_norm_short"));
+
+// tanh(softplus(x)) becomes one function; a softplus with another beta stays.
+TEST(Recipes, KnowsMishWrittenOut) {
+  Task task = golden_task("mish_by_hand");
+  RecipeMatch match = match_recipe(task);
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& source = program->sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("cutegen::tanh_softplus(x_value)"));
+  EXPECT_THAT(source, Not(HasSubstr("tanhf")));
+  EXPECT_THAT(source, HasSubstr("cutegen::softplus(x_value, 2.0f"));
+}
 
 // Programs whose whole text is known: a split row, columns, positions, two stages, groups. After a
 // deliberate change: CUTEGEN_UPDATE_GOLDEN=1 recipes_test, then read the difference.

@@ -24,11 +24,23 @@ class Planner {
     part_.symbols[label_("rows")] = rows;
     part_.symbols[label_("length")] = length;
     const auto& inner = kernel_.row() ? kernel_.nest().reduced : kernel_.nest().kept;
-    std::string last = label_((kernel_.row() ? "r" : "k") + std::to_string(inner.size() - 1));
+    std::string last = kernel_.in_runs()
+                           ? label_("length")
+                           : label_((kernel_.row() ? "r" : "k") + std::to_string(inner.size() - 1));
     int64_t vector = get("vector");
-    part_.symbols[label_("vector")] =
+    std::string width =
         vector == 1 ? "1" : fmt::format("{} % {} == 0 ? {} : 1", last, vector, vector);
+    // A vector lies in at most two runs.
+    const std::string run = label_("r" + std::to_string(kernel_.nest().reduced.size() - 1));
+    if (kernel_.has_runs() && vector > 1)
+      width = fmt::format("{} >= {} ? ({}) : 1", run, vector, width);
+    part_.symbols[label_("vector")] = width;
     part_.defines[label_("VECTOR")] = label_("vector");
+    if (kernel_.has_runs()) {
+      part_.symbols[label_("whole_runs")] =
+          fmt::format("{} % {} == 0 ? 1 : 0", run, label_("vector"));
+      part_.defines[label_("WHOLE_RUNS")] = label_("whole_runs");
+    }
     limits();
     if (kernel_.resident()) resident();
     if (kernel_.split()) scratch();
@@ -102,6 +114,8 @@ class Planner {
                       : fmt::format("ceil_div({}/{},{})", rows, label_("vector"), get("columns"));
     if (kernel_.split() && launch.whole_grid) grid += "*" + label_("parts");
     if (kernel_.resident()) grid = fmt::format("{}*{}", rows, get("cluster"));
+    if (kernel_.turns())
+      grid = fmt::format("ceil_div({},{})*{}", rows, turns_of(params_), get("cluster"));
     Json json{{"id", launch.name}, {"kernel", launch.name}, {"when", rows + " > 0"}};
     json["grid"] = Json::array({grid, 1, 1});
     json["block"] = Json::array({get("threads"), 1, 1});

@@ -12,44 +12,67 @@ namespace {
 
 constexpr int64_t kNarrow = 2'000'000'000;  // elements of a row that 32-bit indices can count
 
+// Operands whose elements stay between passes, in places that hold a float each.
+std::vector<size_t> room_for_values(const Fused& fused, const Nest& nest, bool resident) {
+  std::vector<size_t> list;
+  for (const Inst& i : fused.insts) {
+    if (i.kind != InstKind::leaf || i.level != Level::element || i.integer) continue;
+    const auto operand = static_cast<size_t>(i.operand);
+    const Operand& o = fused.inputs[operand];
+    const bool fits = !resident || (stays(fused, nest, o) && o.dtype == DType::f32);
+    if (fits && std::find(list.begin(), list.end(), operand) == list.end()) list.push_back(operand);
+  }
+  return list;
+}
+
 PassOptions options(const Task& task, const Fused& fused, const Nest& nest, const Json& params) {
   auto on = [&](const char* name) { return params.at(name).get<int64_t>() != 0; };
-  return {.column = !nest.reduced_inside,
-          .cached = params.at("cached") == 1,
-          .online = on("online"),
-          .split = params.at("parts").get<int64_t>() > 1,
-          .resident = params.at("cached") == 2,
-          .accuracy = needed_accuracy(task, fused)};
+  const bool cached = params.at("cached") == 1, resident = params.at("cached") == 2;
+  return {
+      .column = !nest.reduced_inside,
+      .cached = cached,
+      .online = on("online"),
+      .split = params.at("parts").get<int64_t>() > 1,
+      .resident = resident,
+      .turns = turns_of(params) > 1,
+      .accuracy = needed_accuracy(task, fused),
+      .room = cached || resident ? room_for_values(fused, nest, resident) : std::vector<size_t>{}};
 }
 
 // Declares which steps a thread takes of a row that stays in shared memory.
-std::string resident_range(int words) {
+std::string resident_range(int words, bool turns) {
   return fmt::format(
-      "  __shared__ float in_cluster[{}];\n"
+      "  __shared__ float {}[{}];\n"
       "  const Index first = part * kWidth + lane, apart = kCluster * kWidth;\n"
       "  const Index slots = first < steps ? (steps - first - 1) / apart + 1 : 0;\n"
       "  const Index room = (steps + apart - 1) / apart, share = (room + kGroups - 1) / kGroups;",
-      words);
+      turns ? "in_clusters" : "in_cluster", turns ? 2 * words : words);
 }
 
-// Copies this thread's share of the row into its slots of shared memory.
-std::string keep_on_chip(const std::string& slots, const std::string& fetches,
-                         const std::string& reads) {
+// Declares the slots of this thread in shared memory.
+std::string declare_slots(const std::string& slots) {
   return "extern __shared__ __align__(16) unsigned char on_chip[];\n"
          "unsigned char* next = on_chip;\n" +
-         slots +
-         "for (int group = 0; group < kGroups; ++group) {\n"
-         "  for (Index i = group * share; i < (group + 1) * share && i < slots; ++i) {\n"
-         "    const Index j = first + i * apart;\n" +
-         fetches +
-         "  }\n"
-         "  cutegen::end_group();\n"
-         "}\n"
-         "auto kept = [&](Index i, Index j) {\n"
+         slots;
+}
+
+std::string read_slots(const std::string& reads) {
+  return "auto kept = [&](Index i, Index j) {\n"
          "  Elements e;\n" +
          indent(reads, 2) +
          "\n  return e;\n"
          "};\n";
+}
+
+// Copies this thread's share of the row into its slots of shared memory.
+std::string copy_row(const std::string& fetches) {
+  return "for (int group = 0; group < kGroups; ++group) {\n"
+         "  for (Index i = group * share; i < (group + 1) * share && i < slots; ++i) {\n"
+         "    const Index j = first + i * apart;\n" +
+         indent(fetches, 4) +
+         "\n  }\n"
+         "  cutegen::end_group();\n"
+         "}\n";
 }
 
 // Declares the same for a row that the CTAs of a grid share.
@@ -84,12 +107,17 @@ int64_t steps_of_thread(const Nest& nest, const Json& params) {
   auto get = [&](const char* name) { return params.at(name).get<int64_t>(); };
   int64_t vector = get("vector");
   if (nest.reduced_inside) {
-    if (nest.reduced.back().size % vector != 0) vector = 1;
+    if (nest.inner() % vector != 0 || (nest.in_runs && nest.reduced.back().size < vector))
+      vector = 1;
     int64_t per_step = get("width") * get("cluster") * vector;
     return (nest.length() + per_step - 1) / per_step;
   }
   int64_t teams = std::max<int64_t>(1, get("threads") / get("columns"));
   return (nest.length() + teams - 1) / teams;
+}
+
+int64_t turns_of(const Json& params) {
+  return params.value("turns", int64_t{1});
 }
 
 int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params) {
@@ -144,16 +172,70 @@ std::string ReductionKernel::strides_over(const Operand& operand, const std::vec
   return tuple_of("make_stride", list);
 }
 
-// Declares the tensor of this thread's row or columns: (element of the vector, step along the
-// axis).
+// Declares the tensor of this thread's row or columns.
 std::string ReductionKernel::tensor(const Operand& operand, const std::string& name) {
-  std::string element = "Int<0>{}";
-  std::string along = strides_over(operand, nest_.reduced, 'r', row(), &element);
-  std::string across = strides_over(operand, nest_.kept, 'k', !row(), &element);
+  return fmt::format("Tensor {} = {};\n", name, view(operand));
+}
+
+// The same for an input. Where a cluster takes turns, elements of the next row arrive while it
+// computes a row.
+std::string ReductionKernel::input(const Operand& operand, const std::string& name) {
+  if (!turns() || !stays(fused_, nest_, operand)) return tensor(operand, name);
+  const std::string& word = fused_.names.at(operand.tensor);
+  const std::string of_row = code_.word("row_of_" + word), next = code_.word("next_" + word);
+  rows_ += fmt::format("auto {} = [&](int64_t row) {{\n{}\n}};\n", of_row,
+                       indent("return " + view(operand) + ";", 2));
+  next_ += fmt::format("Tensor {} = {}(next_row);\n", next, of_row);
+  fetches_ = replace_all(fetches_, "&" + name + "(", "&" + next + "(");
+  return fmt::format("Tensor {} = {}(row);\n", name, of_row);
+}
+
+// Writes the tensor of a thread's row or columns: (element of the vector, step along the axis).
+std::string ReductionKernel::view(const Operand& operand) {
+  if (one_a_run(operand)) return view_of_runs(operand);
+  std::string element = "Int<0>{}", along = "Int<0>{}";
+  if (!in_runs())
+    along = strides_over(operand, nest_.reduced, 'r', row(), &element);
+  else if (varies(fused_, operand))
+    element = "Int<1>{}", along = "Int<kVector>{}";
+  const std::string from = base(operand, &element);
   return fmt::format(
-      "Tensor {} = make_tensor(make_gmem_ptr({} + make_layout(across, {})({})),\n"
-      "    make_layout(make_shape(Int<kVector>{{}}, along), make_stride({}, {})));\n",
-      name, fused_.names.at(operand.tensor), across, row() ? "row" : "column", element, along);
+      "make_tensor(make_gmem_ptr({}),\n"
+      "    make_layout(make_shape(Int<kVector>{{}}, along), make_stride({}, {})))",
+      from, element, along);
+}
+
+// Writes the address of this thread's row or column.
+std::string ReductionKernel::base(const Operand& operand, std::string* element) {
+  const std::string across = strides_over(operand, nest_.kept, 'k', !row(), element);
+  return fmt::format("{} + make_layout(across, {})({})", fused_.names.at(operand.tensor), across,
+                     row() ? "row" : "column");
+}
+
+// The same for an operand that has one element for each run of the row.
+std::string ReductionKernel::view_of_runs(const Operand& operand) {
+  const std::vector<Loop> outer(nest_.reduced.begin(), nest_.reduced.end() - 1);
+  std::string element;
+  const std::string strides = strides_over(operand, outer, 'r', false, &element);
+  return fmt::format("make_tensor(make_gmem_ptr({}),\n    make_layout({}, {}))",
+                     base(operand, &element), shape_text(outer, 'r', false), strides);
+}
+
+bool ReductionKernel::one_a_run(const Operand& operand) const {
+  return in_runs() && recipes::one_a_run(fused_, nest_, operand);
+}
+
+bool ReductionKernel::has_runs() const {
+  return std::any_of(fused_.inputs.begin(), fused_.inputs.end(),
+                     [&](const Operand& operand) { return one_a_run(operand); });
+}
+
+// The shape of the steps along a row or a column.
+std::string ReductionKernel::along() const {
+  if (!in_runs()) return shape_text(nest_.reduced, 'r', row());
+  std::vector<std::string> sizes;
+  for (size_t i = nest_.reduced.size(); i-- > 0;) sizes.push_back(fmt::format("r{}", i));
+  return fmt::format("Index({} / kVector)", join(sizes, " * "));
 }
 
 std::string ReductionKernel::shape_text(const std::vector<Loop>& loops, char prefix,
@@ -189,32 +271,47 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
         "constexpr int kCluster = {};  // CTAs that share a row\n"
         "constexpr int kGroups = 4;   // of asynchronous copies\n",
         get("cluster"));
-  if (row()) t["resident"] = resident() ? "#include <cutegen/resident.cuh>\n" : "";
+  const bool runs = has_runs();
+  if (row())
+    t["headers"] = std::string(resident() ? "#include <cutegen/resident.cuh>\n" : "") +
+                   (runs ? "#include <cutegen/runs.cuh>\n" : "");
+  if (runs) {
+    t["constants"] +=
+        fmt::format("constexpr bool kWholeRuns = {} != 0;  // no vector is in two runs\n",
+                    label_("WHOLE_RUNS"));
+    runs_ = code_.word("runs");
+    inputs_ += fmt::format("const cutegen::Runs {}{{Index(r{})}};  // elements with one weight\n",
+                           runs_, nest_.reduced.size() - 1);
+  }
   std::string elements;
   for (int leaf : passes_.leaves(Level::element)) {
     const Inst& inst = fused_.insts[static_cast<size_t>(leaf)];
     const std::string& name = passes_.input_tensor(static_cast<size_t>(inst.operand));
     elements += fmt::format("{} {}[kVector];\n", value_type(inst), name.substr(2));
-    const std::string load = fmt::format("cutegen::load({}(_, j), e.{});\n", name, name.substr(2));
-    loads_ += load;
     const Operand& operand = fused_.inputs[static_cast<size_t>(inst.operand)];
+    const std::string load =
+        one_a_run(operand)
+            ? fmt::format("cutegen::load_run<kWholeRuns>({}, {}, j * kVector, e.{});\n", name,
+                          runs_, name.substr(2))
+            : fmt::format("cutegen::load({}(_, j), e.{});\n", name, name.substr(2));
+    loads_ += load;
     if (!stays(fused_, nest_, operand)) {
       reads_ += load;
       continue;
     }
-    const std::string slot = code_.word("kept_" + fused_.names.at(operand.tensor));
+    const std::string& slot = passes_.slots(static_cast<size_t>(inst.operand));
     slots_ += fmt::format(
         "auto* const {0} = reinterpret_cast<cutegen::Pack<{1}, kVector>*>(next) + threadIdx.x;\n"
         "next += sizeof(*{0}) * kThreads * room;\n",
         slot, type_of(operand));
-    fetches_ += fmt::format("    cutegen::copy_async({} + i * kThreads, &{}(0, j));\n", slot, name);
+    fetches_ += fmt::format("cutegen::copy_async({} + i * kThreads, &{}(0, j));\n", slot, name);
     reads_ += fmt::format("cutegen::load_slot({}[i * kThreads], e.{});\n", slot, name.substr(2));
   }
   t["elements"] = indent(elements, 2);
   for (Level level : {Level::element, Level::row})
     for (int leaf : passes_.leaves(level)) {
       auto i = static_cast<size_t>(fused_.insts[static_cast<size_t>(leaf)].operand);
-      inputs_ += tensor(fused_.inputs[i], passes_.input_tensor(i));
+      inputs_ += input(fused_.inputs[i], passes_.input_tensor(i));
     }
   for (size_t i = 0; i < fused_.outputs.size(); ++i)
     outputs_ += tensor(fused_.outputs[i].operand, passes_.output_tensor(i));
@@ -244,7 +341,7 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   t["name"] = name;
   t["params"] = join(declarations, ", ");
   t["sizes"] = join(sizes, ", ") + size_declarations(fused_);
-  t["along"] = shape_text(nest_.reduced, 'r', row());
+  t["along"] = along();
   t["across"] = shape_text(nest_.kept, 'k', !row());
   t["words"] = std::to_string(passes_.words());
   t["tensors"] = indent(inputs_ + (last ? outputs_ : ""), 2);
@@ -256,14 +353,43 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
               : split()    ? "  const int64_t part = 0;\n"
               : resident() ? "  const int part = blockIdx.x % kCluster;\n"
                            : "";
-  t["range"] = resident() ? resident_range(passes_.all_words()) : split() ? split_range(row()) : "";
+  t["range"] = resident() ? resident_range(passes_.all_words(), turns())
+               : split()  ? split_range(row())
+                          : "";
   t["loads"] = indent(loads_, 4);
-  t["body"] = indent((resident() ? keep_on_chip(slots_, fetches_, reads_) : "") + body, 2);
+  const std::string keep =
+      resident() ? declare_slots(slots_) + copy_row(fetches_) + read_slots(reads_) : "";
+  const std::string leave = resident() ? "\ncutegen::leave_cluster<kCluster>();\n" : "";
+  t["body"] = indent(keep + body + leave, 2);
+  if (turns()) take_turns(t, body);
   if (!kernels_.empty()) kernels_ += "\n";
-  std::string text =
-      fill(row() ? "kernels/reduction/row_kernel.cu" : "kernels/reduction/column_kernel.cu", t);
+  std::string text = fill(!row()    ? "kernels/reduction/column_kernel.cu"
+                          : turns() ? "kernels/reduction/turns_kernel.cu"
+                                    : "kernels/reduction/row_kernel.cu",
+                          t);
   kernels_ += text.substr(text.find('\n') + 1);  // without the licence line, which the file has
   launches_.push_back(std::move(launch));
+}
+
+// Replaces the fields of a kernel in which a cluster takes one row after another.
+void ReductionKernel::take_turns(std::map<std::string, std::string>& t,
+                                 const std::string& body) const {
+  const std::string fetch =
+      next_ + "auto fetch = [&](Index i, Index j) {\n" + indent(fetches_, 2) + "\n};\n";
+  t["fetch"] = indent(declare_slots(slots_) + rows_ + "{\n" +
+                          indent("const int64_t next_row = " + t["block"] + ";\n" + fetch +
+                                     copy_row("fetch(i, j);"),
+                                 2) +
+                          "\n}\n",
+                      2);
+  t["all_words"] = std::to_string(passes_.all_words());
+  t["tensors"] = indent(t["tensors"], 2);
+  t["loads"] = indent(t["loads"], 2);
+  t["body"] = indent(
+      "const bool more = row + clusters < size(across);\n"
+      "const int64_t next_row = more ? row + clusters : row;\n" +
+          fetch + read_slots(reads_) + body,
+      4);
 }
 
 }  // namespace cutegen::recipes

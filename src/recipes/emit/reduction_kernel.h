@@ -25,6 +25,9 @@ int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params)
 // Steps that a thread takes along the reduced axis, at the official shape.
 int64_t steps_of_thread(const Nest& nest, const Json& params);
 
+// Rows that a cluster of a resident kernel takes one after another.
+int64_t turns_of(const Json& params);
+
 class ReductionKernel {
  public:
   // A kernel of the file, with the scratch that it reads or writes.
@@ -41,7 +44,10 @@ class ReductionKernel {
   bool row() const { return nest_.reduced_inside; }
   bool split() const { return parts_ > 1; }
   bool resident() const { return get("cached") == 2; }
+  bool turns() const { return turns_of(params_) > 1; }
   bool wide() const;  // 32 bits do not count the elements of a row
+  bool in_runs() const { return nest_.in_runs && !wide(); }
+  bool has_runs() const;  // an operand has one element for each run
   std::vector<Parts> parts() const { return passes_.parts(); }
   using Stride = std::pair<std::string, std::string>;  // argument, expression
   const std::vector<Stride>& strides() const { return strides_; }
@@ -51,7 +57,14 @@ class ReductionKernel {
   void add_kernel(const std::string& name, const std::string& body, int most_depth, bool last);
   std::string strides_over(const Operand& operand, const std::vector<Loop>& loops, char prefix,
                            bool vectors, std::string* element);
+  std::string input(const Operand& operand, const std::string& name);
   std::string tensor(const Operand& operand, const std::string& name);
+  std::string view(const Operand& operand);
+  std::string view_of_runs(const Operand& operand);
+  void take_turns(std::map<std::string, std::string>& t, const std::string& body) const;
+  std::string base(const Operand& operand, std::string* element);
+  std::string along() const;
+  bool one_a_run(const Operand& operand) const;
   std::string shape_text(const std::vector<Loop>& loops, char prefix, bool vectors) const;
   int64_t get(const char* name) const { return params_.at(name).get<int64_t>(); }
 
@@ -64,7 +77,9 @@ class ReductionKernel {
   Passes passes_;
   std::vector<Stride> strides_;
   std::string inputs_, outputs_, loads_;  // text that the kernels share
+  std::string runs_;                      // the name of the split into runs
   std::string fetches_, slots_, reads_;   // of a resident kernel: copies, slots, reads of a slot
+  std::string rows_, next_;  // of one that takes turns: tensors of any row, of the next
   std::string kernels_, source_;
   std::vector<Launch> launches_;
 };

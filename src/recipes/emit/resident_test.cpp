@@ -74,6 +74,62 @@ TEST(Resident, ShortRowsStayInRegisters) {
   }
 }
 
+// The second pass and the results read what the first pass has stored.
+TEST(Resident, LaterPassesReadWhatTheFirstHasComputed) {
+  const Case c("gelu_group_norm", kHopperArch);
+  EXPECT_EQ(c.match.safe.at("cached"), 2);
+  for (int cached : {1, 2}) {
+    const std::string source = c.source({{"cached", cached}, {"width", 512}, {"threads", 512}});
+    EXPECT_THAT(source, HasSubstr("e.x[v] = gelu;"));
+    EXPECT_THAT(source, HasSubstr("const float gelu = e.x[v];"));
+    const std::string call = "cutegen::gelu(";
+    EXPECT_EQ(source.find(call), source.rfind(call)) << source;
+    EXPECT_EQ(source.find("store_slot(e.x, kept_x[i * kThreads])") != std::string::npos,
+              cached == 2);
+  }
+  const std::string again = c.source({{"cached", 0}});
+  EXPECT_THAT(again, Not(HasSubstr("e.x[v] = gelu;")));
+}
+
+// While a cluster writes the results of a row, its slots take the elements of the next row.
+TEST(Resident, AClusterTakesTurns) {
+  const Case c("gelu_group_norm", kHopperArch);
+  EXPECT_EQ(c.match.safe.at("turns"), 1);  // several CTAs share an SM
+  EXPECT_THAT(c.source(), Not(HasSubstr("fetch")));
+  const std::string source = c.source({{"turns", 4}});
+  EXPECT_THAT(source, HasSubstr("if (more) fetch(i, j);"));
+  EXPECT_THAT(source, HasSubstr("copy_async(kept_x + i * kThreads, &next_x(0, j));"));
+  const Json step = to_json(c.program({{"turns", 4}}).plan).at("steps").at(0);
+  EXPECT_EQ(step.at("grid").at(0), "ceil_div(rows,4)*1");
+  EXPECT_FALSE(c.try_program({{"turns", 4}, {"cached", 1}}));
+}
+
+TEST(Resident, LaterPassesReadElementsThatTheyNeedAsTheyAre) {
+  const Case c("layer_norm_short", kHopperArch);
+  EXPECT_THAT(c.source(), HasSubstr("const Elements& e = cache[i];"));
+  EXPECT_THAT(c.source(), Not(HasSubstr("for the next passes")));
+}
+
+// 31 * 71 elements of a channel are odd, but 4 channels lie side by side.
+TEST(Resident, VectorsCrossFromOneChannelToTheNext) {
+  const Case c("gelu_group_norm", kHopperArch);
+  EXPECT_EQ(c.match.safe.at("vector"), 4);
+  EXPECT_THAT(c.source(), HasSubstr("const cutegen::Runs runs{Index(r1)};"));
+  EXPECT_THAT(c.source(),
+              HasSubstr("cutegen::load_run<kWholeRuns>(g_norm_weight, runs, j * kVector, "));
+  EXPECT_EQ(to_json(c.program().plan).at("symbols").at("vector"),
+            "r1 >= 4 ? (length % 4 == 0 ? 4 : 1) : 1");
+}
+
+TEST(ShortRows, AThreadTakesSeveralVectorsIfRowsAreMany) {
+  const Case c("layer_norm_short", kHopperArch);
+  EXPECT_EQ(c.match.safe.at("width"), 4);
+  EXPECT_EQ(c.match.safe.at("cached"), 1);
+  EXPECT_EQ(to_json(c.program().plan).at("steps").at(0).at("grid").at(0), "ceil_div(rows,64)");
+  const Case few("layer_norm", kHopperArch);
+  EXPECT_EQ(few.match.safe.at("width"), 32);
+}
+
 TEST(NeededAccuracy, FollowsTheDtypeOfResultsAndTheMode) {
   const Case half("softmax_bf16", {}, MathMode::bf16);
   EXPECT_THAT(half.source(), HasSubstr("cutegen::PlainSum"));

@@ -199,6 +199,7 @@ class ImplicitWriter {
     t["compute"] = tail.compute();
     t["finish"] = indent(tail.finish(), 6);
     t["members"] = indent(tail.members(), 6), t["reads"] = indent(tail.reads(), 8);
+    t["together"] = std::to_string(tail.together());
     t["results"] = indent(tail.results(), 6), t["stores"] = indent(tail.stores(), 6);
     for (const auto& [word, value] : tail.offsets()) {
       t["offsets"] += ", " + word;

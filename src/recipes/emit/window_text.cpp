@@ -194,8 +194,8 @@ std::string Tail::declare(Json& args) const {
   return join(list, ", ");
 }
 
-// Whether an operand has elements of more than one place. Those of one place are in the L1 cache,
-// and registers are too few to read them ahead.
+// Whether an operand differs from place to place. One that does not, such as a bias, stays in the
+// L1 cache, so it is not read ahead: that would take registers.
 bool Tail::varies(const Operand& o) const {
   for (int axis : o.axes)
     if (axis >= 0 && axis != 1) return true;

@@ -55,6 +55,8 @@ class Tail {
   const std::string& reads() const { return reads_; }
   const std::string& results() const { return results_of_place_; }
   const std::string& stores() const { return stores_; }
+  // Channels to compute together: each keeps its operands in registers.
+  int together() const { return leaves_.size() < 2 ? 8 : leaves_.size() < 3 ? 4 : 1; }
   // What the plan must require of the operands' strides.
   const std::vector<std::string>& requirements() const { return requirements_; }
   // Declares every tensor once: the window's operands, other inputs, outputs.

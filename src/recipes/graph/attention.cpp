@@ -14,7 +14,8 @@ namespace cutegen::recipes {
 namespace {
 
 constexpr const char* kAttention = "cutegen.attention";
-constexpr int64_t kMostWidth = 256;  // of a head
+constexpr int64_t kMostWidth = 256;               // of a head
+constexpr int64_t kMostDiagonal = 1'000'000'000;  // the kernel adds rows to it in 32 bits
 
 bool is_16_bits(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16;
@@ -71,6 +72,16 @@ bool same_end(const Shape& a, const Shape& b) {
          a[a.size() - 2] == b[b.size() - 2];
 }
 
+// The diagonal of a tril or triu; nothing if the kernel cannot count it.
+std::optional<int64_t> diagonal_of(const Node& node) {
+  const Json diagonal = argument(node, 1, "diagonal");
+  if (diagonal.is_null()) return 0;
+  if (!diagonal.is_number_integer()) return std::nullopt;
+  const auto d = diagonal.get<int64_t>();
+  if (d < -kMostDiagonal || d > kMostDiagonal) return std::nullopt;
+  return d;
+}
+
 // Whether the node swaps the last two axes.
 bool turns(const Node& node) {
   const std::string base = base_of(node);
@@ -89,6 +100,7 @@ std::optional<AttentionSlice> slice_of(const Node& node, const std::string& valu
   const Json axis = argument(node, 1, "dim"), index = argument(node, 2, "index");
   AttentionSlice slice{axis.is_number_integer() ? axis.get<int>() : 0, 0};
   if (slice.axis < 0) slice.axis += static_cast<int>(rank);
+  if (slice.axis < 0 || slice.axis >= static_cast<int>(rank)) return std::nullopt;
   if (node.op == "aten.select.int") {
     if (!index.is_number_integer() || index.get<int64_t>() < 0 || !node.sizes.empty())
       return std::nullopt;
@@ -213,7 +225,8 @@ class ScoreReader {
           is_lowest(argument(*node, 2, "other")))
         return add_condition(*condition, false, whole);
     }
-    if (const Node* maker = walk_.maker_of(name); maker && add_triangle(*maker)) return true;
+    const Node* maker = same_end(walk_.shape(name), whole) ? walk_.maker_of(name) : nullptr;
+    if (maker && add_triangle(*maker, whole)) return true;
     adds_ = true;
     return take_mask(name, whole);
   }
@@ -233,12 +246,14 @@ class ScoreReader {
     for (const Node* node = walk_.producer(inner); node; node = walk_.producer(inner)) {
       const std::string base = base_of(*node);
       auto from = reference(argument(*node, 0, "self"));
-      auto diagonal = argument(*node, 1, "diagonal");
-      if ((base == "tril" || base == "triu") && from && is_ones(*from)) {
-        const int64_t d = diagonal.is_number_integer() ? diagonal.get<int64_t>() : 0;
+      const Shape& shape = node->outputs.front().shape;
+      // A triangle with fewer rows than the scores is the same for all of them.
+      if ((base == "tril" || base == "triu") && from && is_ones(*from) && same_end(shape, whole)) {
+        const auto d = diagonal_of(*node);
+        if (!d) break;
         if (found_.causal || (base == "triu") != inverted) return false;
         found_.causal = true;
-        found_.diagonal = inverted ? d - 1 : d;
+        found_.diagonal = inverted ? *d - 1 : *d;
         return true;
       }
       // Elements of a triangle of ones are 0 and 1.
@@ -248,7 +263,7 @@ class ScoreReader {
                            (base == "eq" && zero) || (base == "ne" && one);
       const bool passes = keeps_elements(*node) || base == "_to_copy" || (base == "eq" && one) ||
                           (base == "ne" && zero);
-      if (!from || !(negates || passes)) break;
+      if (!from || !(negates || passes) || !same_end(walk_.shape(*from), shape)) break;
       inverted ^= negates;
       inner = *from;
     }
@@ -263,15 +278,15 @@ class ScoreReader {
     return node && (base_of(*node) == "ones" || base_of(*node) == "ones_like");
   }
   // triu(full(-infinity), d): zero before the diagonal d.
-  bool add_triangle(const Node& node) {
+  bool add_triangle(const Node& node, const Shape& whole) {
     auto from = base_of(node) == "triu" ? reference(argument(node, 0, "self")) : std::nullopt;
     const Node* full = from ? walk_.maker_of(*from) : nullptr;
-    const Json diagonal = argument(node, 1, "diagonal");
-    if (!full || base_of(*full) != "full" || !is_lowest(argument(*full, 1, "fill_value")) ||
-        found_.causal)
+    const auto d = diagonal_of(node);
+    if (!full || base_of(*full) != "full" || !is_lowest(argument(*full, 1, "fill_value")) || !d ||
+        found_.causal || !same_end(node.outputs.front().shape, whole))
       return false;
     found_.causal = true;
-    found_.diagonal = (diagonal.is_number_integer() ? diagonal.get<int64_t>() : 0) - 1;
+    found_.diagonal = *d - 1;
     return true;
   }
 

@@ -25,7 +25,7 @@ struct AttentionSlice {
 // The axes of q are batch, head, row, depth; of k and v: batch, head, key, depth or width. Without
 // heads, tensors have three axes.
 struct AttentionNode {
-  std::string q, k, v, mask;  // mask: empty if there is none
+  std::string q, k, v, mask;  // mask: may be empty
   AttentionSlice slice_q, slice_k, slice_v;
   double scale = 1;
   bool safe = false;     // rows without keys are zero, not NaN

@@ -277,18 +277,15 @@ Result<bool> Rewriter::convolution() {
 // Mish written out: tanh(softplus(x)) has a form with one exponential.
 bool Rewriter::tanh_of_softplus() {
   const auto name = reference(argument(node_, 0, "self"));
-  for (const Node& n : graph_.nodes) {
-    if (!name || n.outputs.empty() || n.outputs[0].name != *name) continue;
-    if (n.op.rfind("aten.softplus.", 0) != 0) return false;
-    const auto x = reference(argument(n, 0, "self"));
-    const double beta = number(argument(n, 1, "beta")).value_or(1),
-                 threshold = number(argument(n, 2, "threshold")).value_or(20);
-    if (!x || beta != 1 || threshold != 20) return false;
-    write_.add("mish", "aten.tanh_softplus.default", {tensor_ref(*x)}, node_.outputs[0].shape,
-               node_.outputs[0].name);
-    return true;
-  }
-  return false;
+  const Node* softplus = name ? graph_.producer(*name) : nullptr;
+  if (!softplus || softplus->op.rfind("aten.softplus.", 0) != 0) return false;
+  const auto x = reference(argument(*softplus, 0, "self"));
+  const double beta = number(argument(*softplus, 1, "beta")).value_or(1),
+               threshold = number(argument(*softplus, 2, "threshold")).value_or(20);
+  if (!x || beta != 1 || threshold != 20) return false;
+  write_.add("mish", "aten.tanh_softplus.default", {tensor_ref(*x)}, node_.outputs[0].shape,
+             node_.outputs[0].name);
+  return true;
 }
 
 // max(x, dim, keepdim): values and positions.

@@ -2,6 +2,7 @@
 #include "recipes/graph/scales.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "recipes/graph/pointwise.h"
@@ -30,12 +31,18 @@ bool changes_layout_only(const Node& node) {
   return keeps_elements(node) || (node.op.starts_with("aten.") && kNames.count(base_name(node.op)));
 }
 
+// A large or tiny scale may be what keeps the product in the range of float32.
+bool is_moderate(double scale) {
+  return std::abs(scale) >= 0x1p-16 && std::abs(scale) <= 0x1p16;
+}
+
 // Turns the scales above a factor into copies, and returns their product.
 double take_scale(Graph& graph, const std::map<std::string, int>& reads, std::string factor) {
   double scale = 1;
   for (Node* node = node_of(graph, factor); node; node = node_of(graph, factor)) {
     if (reads.at(factor) != 1 || node->outputs.size() != 1) break;
     if (auto constant = constant_factor(*node)) {
+      if (!is_moderate(*constant)) break;
       scale *= *constant;
       node->op = "aten.alias.default";
       node->args = {node->args[0]};

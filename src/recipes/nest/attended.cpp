@@ -55,7 +55,8 @@ class AttentionLoader {
     attention_.loads = std::move(builder_->fused());
     Fused& loads = attention_.loads;
     if (!find_extents(loads)) {
-      // A view splits the heads. Their size is fixed, as is the scale of the scores.
+      // Behind a view that splits a line into heads, no operand shows the size of a head. It
+      // becomes a constant of the program.
       for (AxisOf axis : {AxisOf::kDepth, AxisOf::kWidth}) {
         Axis& fixed = loads.axes[static_cast<size_t>(axis)];
         if (fixed.extent.empty()) fixed.extent = std::to_string(fixed.size);

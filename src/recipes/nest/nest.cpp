@@ -29,13 +29,52 @@ int64_t total(const std::vector<Loop>& loops) {
   return n;
 }
 
+// Whether the operand has all elements of a row, one after another.
+bool whole_rows(const Fused& fused, const Nest& nest, const Operand& operand) {
+  int before = -1;
+  for (const Loop& loop : nest.reduced)
+    for (int axis : loop.axes) {
+      const int p = position(operand, axis);
+      if (p < 0 || (before >= 0 && p != before + 1)) return false;
+      before = p;
+    }
+  return stride(fused, operand, nest.reduced.back()).move == Move::next;
+}
+
+bool differs_along(const Nest& nest, const Operand& operand) {
+  return std::any_of(nest.reduced.begin(), nest.reduced.end(), [&](const Loop& loop) {
+    return std::any_of(loop.axes.begin(), loop.axes.end(),
+                       [&](int axis) { return position(operand, axis) >= 0; });
+  });
+}
+
+bool walks_in_runs(const Fused& fused, const Nest& nest) {
+  if (!nest.reduced_inside || nest.reduced.size() < 2) return false;
+  for (const Operand& operand : fused.inputs)
+    if (differs_along(nest, operand) && !whole_rows(fused, nest, operand) &&
+        !one_a_run(fused, nest, operand))
+      return false;
+  return std::all_of(fused.outputs.begin(), fused.outputs.end(), [&](const FusedOutput& output) {
+    return !differs_along(nest, output.operand) || whole_rows(fused, nest, output.operand);
+  });
+}
+
 }  // namespace
+
+bool one_a_run(const Fused& fused, const Nest& nest, const Operand& operand) {
+  return differs_along(nest, operand) &&
+         stride(fused, operand, nest.reduced.back()).move == Move::none;
+}
 
 int64_t Nest::rows() const {
   return total(kept);
 }
 int64_t Nest::length() const {
   return total(reduced);
+}
+int64_t Nest::inner() const {
+  if (!reduced_inside) return kept.back().size;
+  return in_runs ? length() : reduced.back().size;
 }
 
 Nest make_nest(const Fused& fused) {
@@ -54,6 +93,7 @@ Nest make_nest(const Fused& fused) {
     nest.reduced_inside = axis.reduced;
   }
   if (nest.kept.empty()) nest.kept.emplace_back();  // one row, one element
+  nest.in_runs = walks_in_runs(fused, nest);
   return nest;
 }
 

@@ -25,8 +25,12 @@ struct Loop {
 struct Nest {
   std::vector<Loop> kept, reduced;
   bool reduced_inside = false;  // the innermost loop is a reduced one
-  int64_t rows() const;         // official product of the kept loops
-  int64_t length() const;       // of the reduced ones
+  // Several loops are reduced, and each operand has the elements of a row without gaps or one
+  // element for each run of the innermost loop. Vectors may then cross from one run to the next.
+  bool in_runs = false;
+  int64_t rows() const;    // official product of the kept loops
+  int64_t length() const;  // of the reduced ones
+  int64_t inner() const;   // elements that vectors divide
 };
 
 enum class Move { none, next, stride };
@@ -40,6 +44,8 @@ struct Stride {
 std::vector<int64_t> vector_widths(const Fused& fused, int64_t size);
 Nest make_nest(const Fused& fused);
 Stride stride(const Fused& fused, const Operand& operand, const Loop& loop);
+// Whether the operand differs along the reduced loops, but not along the innermost one.
+bool one_a_run(const Fused& fused, const Nest& nest, const Operand& operand);
 
 // Which of the operand's axes `axis` is, or -1.
 inline int position(const Operand& operand, int axis) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands with one value for a run of neighbouring elements: the weights of channels along an image.
+//
+// Contract: a Runs of n (at least 1) splits indices below 2^31 into runs of n elements. of(i) is the
+// run of element i; start_of(run) is its first element. load_run reads the values of V neighbouring
+// elements and converts them; `g` has one element for each run. The elements lie in one run (Whole),
+// or in at most two.
+//
+// Example: const Runs runs(height * width); load_run<false>(gWeight, runs, j * 4, w);
+#pragma once
+
+#include <cutegen/vec.cuh>
+
+namespace cutegen {
+
+class Runs {
+ public:
+  CUTE_DEVICE explicit Runs(int length)
+      : length_(length > 0 ? length : 1), inverse_(0xffffffffu / length_) {}
+  // The product with the inverse is at most 1 too small.
+  CUTE_DEVICE int of(int i) const {
+    const unsigned run = __umulhi(unsigned(i), inverse_);
+    return int(run + (unsigned(i) - run * length_ >= length_ ? 1u : 0u));
+  }
+  CUTE_DEVICE int start_of(int run) const { return run * int(length_); }
+  CUTE_DEVICE int length() const { return int(length_); }
+
+ private:
+  unsigned length_, inverse_;
+};
+
+template <bool Whole, class R, int V, class Engine, class Layout>
+CUTE_DEVICE void load_run(cute::Tensor<Engine, Layout> const& g, Runs const& runs, int first,
+                          R (&r)[V]) {
+  using T = cute::remove_cv_t<typename Engine::value_type>;
+  const int run = runs.of(first);
+  const R value = convert<R>(T(g(run)));
+  if constexpr (Whole || V == 1) {
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) r[v] = value;
+  } else {
+    const int left = runs.start_of(run) + runs.length() - first;  // elements of this run
+    const R next = convert<R>(T(g(left < V ? run + 1 : run)));
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) r[v] = v < left ? value : next;
+  }
+}
+
+}  // namespace cutegen

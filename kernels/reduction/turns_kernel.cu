@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+extern "C" __global__ void __launch_bounds__(kThreads)
+{{name}}({{params}},
+          {{sizes}}) {
+{{turn}}  auto along = {{along}};    // vectors of a row
+  auto across = {{across}};  // rows
+  __shared__ float shared[kThreads / 32 * {{words}}];
+
+  const int lane = threadIdx.x % kWidth;
+  const int64_t clusters = gridDim.x / kCluster;  // the rows of a cluster are so far apart
+  const Index steps = size(along);
+  const float count = float(int64_t(steps) * kVector);  // elements of a row
+{{range}}
+{{fetch}}
+
+  constexpr bool live = true;
+  int turn = 0;
+  for (int64_t row = {{block}}; row < size(across); row += clusters, ++turn) {
+    // A CTA may still read what the turn before has written.
+    float* const in_cluster = in_clusters + turn % 2 * {{all_words}};
+{{tensors}}
+    auto read = [&](Index j) {
+      Elements e;
+{{loads}}
+      return e;
+    };
+{{body}}
+  }
+
+  cutegen::leave_cluster<kCluster>();
+}
