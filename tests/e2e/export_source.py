@@ -182,27 +182,10 @@ class ExportSource(harness.Case):
 
     def test_the_three_tasks(self):
         """The program is the production-grade kernel, in place of the simple one."""
-        for name, launch in (
-            ("silu_and_mul", {"symbols": {"hidden": "dim(out,1)"}, "grid": ["dim(x,0)"], "requires": ["hidden % 8 == 0"],
-                              "block": ["min(max(hidden/8, 32), 1024)"],
-                              "args": [{"tensor": "out"}, {"tensor": "x"}, {"i32": "hidden"}]}),
-            ("fused_add_rmsnorm", {"symbols": {"hidden": "dim(x,1)"}, "grid": ["dim(x,0)"],
-                                   "requires": ["hidden % 8 == 0"],
-                                   "block": ["min(ceil_div(hidden, 256)*32, 1024)"], "shared_bytes": "hidden*4",
-                                   "args": [{"tensor": "x"}, {"tensor": "residual"}, {"tensor": "weight"},
-                                            {"i32": "hidden"}, {"f32": "attr(eps)"}]}),
-            ("merge_attn_states_lse", {"symbols": {"states": "dim(v_a,0)*dim(v_a,1)"}, "block": [128],
-                                       "grid": ["ceil_div(states*dim(v_a,2)/8, 128)"],
-                                       "requires": ["dim(v_a,2) % 8 == 0"],
-                                       "args": [*({"tensor": t} for t in ("out.0", "out.1", "v_a", "s_a", "v_b", "s_b")),
-                                                {"i32": "dim(v_a,2)"}, {"i32": "states"}]}),
-        ):  # fmt: skip
+        for name in kernel_tasks.VECTORS:
             with self.subTest(name):
                 shutil.rmtree(self.folder / "drop", ignore_errors=True)
-                step = {k: launch[k] for k in ("grid", "block", "args", "shared_bytes") if k in launch}
-                plan = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": launch["symbols"],
-                        "requires": launch["requires"], "steps": [{"kernel": name, **step}]}
-                program = self.program((TASKS / f"{name}_vectors.cu").read_text(), plan)
+                program = self.program(*kernel_tasks.vectors(name))
                 folder = self.export(program, TASKS / f"{name}.cu")
                 text = (folder / f"{name}.cu").read_text()
                 self.assertIn((TASKS / f"{name}.cu").read_text().split("\n", 1)[1], text, "the source kernel is not whole")

@@ -22,6 +22,29 @@ args = ["x", "out", { i32 = "size(x)" }]
 grid = "min(ceil_div(size(x), 256), 8)"
 block = 256
 """
+# How tasks/astra/NAME_vectors.cu is launched.
+VECTORS = {
+    "silu_and_mul": {"symbols": {"hidden": "dim(out,1)"}, "grid": ["dim(x,0)"], "requires": ["hidden % 8 == 0"],
+                     "block": ["min(max(hidden/8, 32), 1024)"],
+                     "args": [{"tensor": "out"}, {"tensor": "x"}, {"i32": "hidden"}]},
+    "fused_add_rmsnorm": {"symbols": {"hidden": "dim(x,1)"}, "grid": ["dim(x,0)"], "requires": ["hidden % 8 == 0"],
+                          "block": ["min(ceil_div(hidden, 256)*32, 1024)"], "shared_bytes": "hidden*4",
+                          "args": [{"tensor": "x"}, {"tensor": "residual"}, {"tensor": "weight"}, {"i32": "hidden"},
+                                   {"f32": "attr(eps)"}]},
+    "merge_attn_states_lse": {"symbols": {"states": "dim(v_a,0)*dim(v_a,1)"}, "requires": ["dim(v_a,2) % 8 == 0"],
+                              "block": [128], "grid": ["ceil_div(states*dim(v_a,2)/8, 128)"],
+                              "args": [*({"tensor": t} for t in ("out.0", "out.1", "v_a", "s_a", "v_b", "s_b")),
+                                       {"i32": "dim(v_a,2)"}, {"i32": "states"}]},
+}  # fmt: skip
+
+
+def vectors(name):
+    """The source and the plan of a shipped task's production-grade kernel."""
+    launch = VECTORS[name]
+    step = {key: launch[key] for key in ("grid", "block", "args", "shared_bytes") if key in launch}
+    plan = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": launch["symbols"],
+            "requires": launch["requires"], "steps": [{"kernel": name, **step}]}  # fmt: skip
+    return (TASKS / f"{name}_vectors.cu").read_text(), plan
 
 
 class KernelTasks(harness.Case):
