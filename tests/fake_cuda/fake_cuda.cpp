@@ -25,7 +25,7 @@ constexpr size_t kPage = 65536;
 constexpr size_t kCooling = size_t{64} << 20;  // writes of so much cool an L2, which is not here
 int sticky = 0;                                // of the context, once a kernel has failed
 
-std::map<std::string, int> counts;
+std::map<std::string, int> counts, dynamic_shared;
 
 std::string mode() {
   Dl_info info{};
@@ -325,8 +325,11 @@ EXPORT cuFuncGetAttribute(int* value, int, void*) {
   *value = 16;
   return 0;
 }
-EXPORT cuFuncSetAttribute(void*, int, int value) {
-  return value > 232448 ? kInvalidValue : 0;
+constexpr int kDynamicShared = 8;
+EXPORT cuFuncSetAttribute(void* function, int attribute, int value) {
+  if (value > 232448) return kInvalidValue;
+  if (attribute == kDynamicShared) dynamic_shared[static_cast<const char*>(function)] = value;
+  return 0;
 }
 namespace {
 struct Link {
@@ -378,6 +381,10 @@ static void tell(const unsigned* settings, void** arguments) {
 EXPORT cuLaunchKernelEx(const unsigned* settings, void* function, void** arguments, void**) {
   const std::string kernel = static_cast<const char*>(function);
   if (settings[3] * settings[4] * settings[5] > 1024) return kInvalidValue;
+  constexpr int kStaticShared = 16, kPlainShared = 48 << 10;
+  const auto set = dynamic_shared.find(kernel);
+  const int most = set == dynamic_shared.end() ? kPlainShared - kStaticShared : set->second;
+  if (int(settings[6]) > most) return kInvalidValue;
   if (kernel == "scrub_local" && is("no_local")) return kOutOfMemory;
   ++counts[kernel];
   if (kernel == "fault") sticky = kIllegalAddress;

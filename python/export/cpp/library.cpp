@@ -114,9 +114,9 @@ std::string load(Loaded& out) {
     if (s.kernel && d.function(&function, modules[s.module], s.kernel))
       return std::string("there is no kernel ") + s.kernel;
     constexpr int kSharedBytes = 8, kAnyCluster = 14;
-    constexpr unsigned kPlainShared = 48 << 10, kPlainCluster = 8;
+    constexpr unsigned kPlainCluster = 8;
     Status status = 0;
-    if (s.kernel && s.shared > kPlainShared) status = d.set(function, kSharedBytes, int(s.shared));
+    if (s.kernel && s.shared > 0) status = d.set(function, kSharedBytes, int(s.shared));
     if (s.kernel && s.cluster[0] * s.cluster[1] * s.cluster[2] > kPlainCluster && !status)
       status = d.set(function, kAnyCluster, 1);
     if (status) return std::string("the driver refuses the shared memory of ") + s.kernel;

@@ -237,6 +237,16 @@ TEST(CudaDevice, ALaunchThatIsRefusedBreaksNothing) {
   });
 }
 
+TEST(CudaDevice, DynamicSharedMemoryOfFortyEightKibibytesLeavesRoomForStatic) {
+  with_driver("good", [] {
+    Bench b;
+    Launch step = launch_of("sevens");
+    step.shared_bytes = 48 << 10;
+    auto ran = b.run({step});
+    EXPECT_TRUE(ran) << ran.error().text();
+  });
+}
+
 TEST(CudaDevice, TimedRunsGiveSamplesAndPatternsFillBuffers) {
   with_driver("good", [] {
     Bench b;

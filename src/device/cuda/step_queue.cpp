@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kNonPortableCluster = 14;                      // attributes of a function
 constexpr int kCooperative = 2, kCluster = 4, kOverlap = 6;  // attributes of a launch
-constexpr int64_t kPlainShared = 48 << 10, kPortableCluster = 8;
+constexpr int64_t kPortableCluster = 8;
 // Polls without sleep at first, because the host may sleep for longer than asked.
 constexpr auto kQueueSpin = std::chrono::milliseconds(2);
 
@@ -112,7 +112,8 @@ Result<Status> StepQueue::queue_launch(const Launch& step, bool first) {
     }
     pointers.push_back(values.back().data());
   }
-  if (step.shared_bytes > kPlainShared)
+  // The driver takes up to 48 KiB without this, but static shared memory counts as well.
+  if (step.shared_bytes > 0)
     if (Status s = driver_.function_set(function, kDynamicShared, int(step.shared_bytes)); s != kOk)
       return s;
   LaunchAttribute attributes[3];
