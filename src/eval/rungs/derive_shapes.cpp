@@ -49,29 +49,6 @@ const ShapeCase* smallest_shape(const Task& task) {
   return small;
 }
 
-// Limits the work of a derived shape: to a fixed limit or, if larger, the work of a test shape.
-class WorkLimit {
- public:
-  explicit WorkLimit(const Task& task) {
-    for (const ShapeCase& s : task.shapes) {
-      if (!is_test_shape(s)) continue;
-      flops_ = std::max(flops_, 1.2 * s.flops.value);
-      elements_ = std::max(elements_, elements_of(s));
-    }
-  }
-
-  bool permits(const ShapeCase& shape) const {
-    const int64_t elements = elements_of(shape);
-    const bool light = shape.flops.value <= kLightWork * static_cast<double>(elements);
-    return shape.flops.value <= std::max(kMostFlops, flops_) &&
-           elements <= std::max(light ? kMostLightElements : kMostElements, elements_);
-  }
-
- private:
-  double flops_ = 0;
-  int64_t elements_ = 0;
-};
-
 // Rounds up to a power of two, so that programs with similar steps share shapes.
 int64_t longest_step(const KernelProgram& program, const Task& task, const ReachedShape& official,
                      const DeviceFacts& device) {
@@ -99,6 +76,29 @@ std::vector<const ReachedShape*> cheapest(const std::vector<ReachedShape>& known
 }
 
 }  // namespace
+
+// Limits the work of a derived shape: to a fixed limit or, if larger, the work of a test shape.
+class DerivedShapes::WorkLimit {
+ public:
+  explicit WorkLimit(const Task& task) {
+    for (const ShapeCase& s : task.shapes) {
+      if (!is_test_shape(s)) continue;
+      flops_ = std::max(flops_, 1.2 * s.flops.value);
+      elements_ = std::max(elements_, elements_of(s));
+    }
+  }
+
+  bool permits(const ShapeCase& shape) const {
+    const int64_t elements = elements_of(shape);
+    const bool light = shape.flops.value <= kLightWork * static_cast<double>(elements);
+    return shape.flops.value <= std::max(kMostFlops, flops_) &&
+           elements <= std::max(light ? kMostLightElements : kMostElements, elements_);
+  }
+
+ private:
+  double flops_ = 0;
+  int64_t elements_ = 0;
+};
 
 // The search for one program.
 class DerivedShapes::Search {

@@ -38,6 +38,7 @@ class DerivedShapes {
 
  private:
   class Search;
+  class WorkLimit;
   // From the worker, once for each set of constants; null where the module refuses them.
   Result<ShapeCasePtr> described(const Context& ctx, const torch::ShapeConstants& constants);
   Result<void> learn_sizes(const Context& ctx);
