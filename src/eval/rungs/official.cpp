@@ -57,6 +57,12 @@ class OfficialChecker {
     CG_TRY(OfficialFindings found, memory.judge(e_.ctx));
     if (set->family == family::made) count_compat(found);
     for (const std::string& note : set->notes) add_once(record_.marks, note);
+    if (found.by_chance > 0)
+      add_once(
+          record_.marks,
+          fmt::format("{} of {} elements differ on inputs '{}' by more than one rounding explains; "
+                      "so few may escape the draws of it (docs/evaluation.md, extremes)",
+                      found.by_chance, found.elements, set->family));
     ++record_.sets_judged;
     if (found.mismatches.empty()) return rung_passed();
     return end_of_mismatches(std::move(found.mismatches));

@@ -183,6 +183,25 @@ TEST(OfficialRun, TheInitialValuesOfAMutatedTensorAreThoseOfTheNewSet) {
   });
 }
 
+TEST(OfficialRun, FewWrongElementsOfExtremesMayBeChance) {
+  const Judgement one{.elements = 540'000'000, .wrong = 1, .worst_ratio = 512};
+  EXPECT_TRUE(differs_by_chance(one, "extremes"));
+  EXPECT_FALSE(differs_by_chance(one, "made"));
+  auto with = [&](auto change) {
+    Judgement j = one;
+    change(j);
+    return differs_by_chance(j, "extremes");
+  };
+  EXPECT_TRUE(with([](Judgement& j) { j.wrong = 6; }));
+  EXPECT_FALSE(with([](Judgement& j) { j.wrong = 7; }));
+  EXPECT_FALSE(with([](Judgement& j) { j.wrong = 0; }));
+  EXPECT_FALSE(with([](Judgement& j) { j.elements = 9'000'000; }));
+  EXPECT_FALSE(with([](Judgement& j) { j.nan = 1; }));
+  EXPECT_FALSE(with([](Judgement& j) { j.unwritten = 1; }));
+  EXPECT_FALSE(with([](Judgement& j) { j.worst_ratio = 0; }));  // an infinity
+  EXPECT_FALSE(with([](Judgement& j) { j.rms = 2, j.limits = {.rms = 1, .apply = true}; }));
+}
+
 TEST(OfficialFamilies, AreAllOnesWhereTheGpuKeepsASetOfEach) {
   const std::vector<std::string> all{"made", "signed", "outliers", "extremes"};
   EXPECT_EQ(official_families(all, 4, 0), all);
