@@ -250,6 +250,43 @@ class Batch {
   std::optional<Error> fatal_;
 };
 
+// Holds items back that ran out of GPU memory, and passes everything else on.
+class HoldLarge final : public BatchObserver {
+ public:
+  HoldLarge(const Context& ctx, BatchObserver& to) : ctx_(ctx), to_(to) {}
+  Result<void> on_end(size_t item, RunRow row) override {
+    const bool large = row.reason.find("CUDA_ERROR_OUT_OF_MEMORY") != std::string::npos;
+    if (row.status == RowStatus::correct || !large || ctx_.done())
+      return to_.on_end(item, std::move(row));
+    held.push_back(item);
+    to_.on_progress(item, "no GPU memory is left beside other tasks: it runs alone at the end");
+    return {};
+  }
+  void on_progress(size_t item, const std::string& line) override { to_.on_progress(item, line); }
+
+  std::vector<size_t> held;
+
+ private:
+  const Context& ctx_;
+  BatchObserver& to_;
+};
+
+// Tells about some items of a batch by their numbers there.
+class Numbered final : public BatchObserver {
+ public:
+  Numbered(const std::vector<size_t>& numbers, BatchObserver& to) : numbers_(numbers), to_(to) {}
+  Result<void> on_end(size_t item, RunRow row) override {
+    return to_.on_end(numbers_[item], std::move(row));
+  }
+  void on_progress(size_t item, const std::string& line) override {
+    to_.on_progress(numbers_[item], line);
+  }
+
+ private:
+  const std::vector<size_t>& numbers_;
+  BatchObserver& to_;
+};
+
 }  // namespace
 
 std::optional<double> RunRow::floor_ratio() const {
@@ -277,7 +314,16 @@ int evaluators_of(int jobs, int asked) {
 Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& store,
                        const BatchSettings& settings, const std::vector<BatchItem>& items,
                        BatchObserver& observer) {
-  return Batch(parts, ctx, store, settings, items, observer).run();
+  if (evaluators_of(settings.jobs, settings.evaluators) <= 1)
+    return Batch(parts, ctx, store, settings, items, observer).run();
+  HoldLarge first(ctx, observer);
+  CG_CHECK(Batch(parts, ctx, store, settings, items, first).run());  // ends its evaluators
+  std::vector<BatchItem> large;
+  for (size_t i : first.held) large.push_back(items[i]);
+  for (BatchItem& item : large) item.goes_on = false;
+  Numbered second(first.held, observer);
+  const BatchSettings alone{.jobs = 1, .evaluators = 1, .trace = settings.trace};
+  return Batch(parts, ctx, store, alone, large, second).run();
 }
 
 int exit_code(const std::vector<const RunRow*>& rows) {

@@ -4,8 +4,9 @@
 // Contract: each item is a run like any other, and a row when it has ended. `jobs` runs go on in
 // parallel; engine/suite/evaluator_pool.h holds their evaluators. An item may continue a run that
 // an earlier session left unfinished, if task file, out folder and strategy are the same. A task
-// that cannot be opened is a row and does not end the batch. A user error of the evaluator itself
-// (an unknown device) or an error of the observer ends the batch.
+// that cannot be opened is a row and does not end the batch. Items that ran out of GPU memory
+// beside others run again at the end, one at a time. A user error of the evaluator itself (an
+// unknown device) or an error of the observer ends the batch.
 //
 // Example: CG_CHECK(run_batch(real_parts(), ctx, store, {.jobs = 4}, items, observer));
 #pragma once

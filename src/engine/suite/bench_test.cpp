@@ -21,23 +21,34 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using namespace toy;
 
-// An evaluator over a toy world that opens some files only.
+// An evaluator over a toy world that opens some files only. Large tasks need the GPU alone.
 class PickyEvaluator final : public eval::EvaluatorClient {
  public:
-  explicit PickyEvaluator(ToyWorld& world) : inner_(world) {}
+  explicit PickyEvaluator(ToyWorld& world) : inner_(world) { ++alive; }
+  ~PickyEvaluator() override { --alive; }
+  static inline std::atomic<int> alive = 0;
   Result<eval::OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
     const std::string name = file.stem();
     if (name.ends_with("_broken")) return user_error("no class Model", file.string());
     if (name.ends_with("_dies")) return world_error("the torch worker died");
+    large_ = name.ends_with("_large");
     return inner_.open_task(ctx, file);
   }
   Result<Verdict> evaluate(const Context& ctx, const eval::EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
+    if (large_ && alive > 1) {
+      Verdict v;
+      v.status = Status::aborted;
+      v.feedback.headline =
+          "error: taking 7 GB of GPU memory: out of memory (CUDA_ERROR_OUT_OF_MEMORY)";
+      return v;
+    }
     return inner_.evaluate(ctx, request, progress);
   }
   int pid() const override { return 0; }
 
  private:
+  bool large_ = false;
   ToyEvaluator inner_;
 };
 
@@ -54,8 +65,13 @@ class Quiet final : public BenchObserver {
     seen.push_back(row.task.name + " " + to_string(row.status));
     EXPECT_LE(ended, total);
   }
-  void on_progress(const SuiteTask&, const std::string&) override {}
-  std::vector<std::string> seen;
+  void on_progress(const SuiteTask&, const std::string& line) override {
+    if (line.find("alone") == std::string::npos) return;
+    held.push_back(line);
+    on_hold();
+  }
+  std::vector<std::string> seen, held;
+  std::function<void()> on_hold = [] {};
 };
 
 class BenchTest : public testing::Test {
@@ -129,6 +145,28 @@ TEST_F(BenchTest, ATaskThatCannotBeOpenedIsARow) {
   // The second start is the loop's own repetition; the third serves the last task.
   EXPECT_EQ(world_.started, 3);
   EXPECT_EQ(report->exit_code(), kExitOk);
+}
+
+TEST_F(BenchTest, TasksThatRanOutOfGpuMemoryBesideOthersRunAgainAlone) {
+  put("1_large"), put("2_b"), put("3_c"), put("4_large");
+  auto other = std::make_unique<PickyEvaluator>(world_);  // dies with the first held task
+  observer_.on_hold = [&] { other.reset(); };
+  settings_.jobs = 4;
+  auto report = run();
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_THAT(statuses(*report), ElementsAre("correct", "correct", "correct", "correct"));
+  EXPECT_EQ(observer_.seen.size(), 4u);
+  EXPECT_GE(observer_.held.size(), 1u);
+}
+
+TEST_F(BenchTest, ATaskThatIsTooLargeAloneIsAborted) {
+  PickyEvaluator other(world_);
+  put("1_large"), put("2_b");
+  settings_.jobs = 2;
+  auto report = run();
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_THAT(statuses(*report), ElementsAre("aborted", "correct"));
+  EXPECT_EQ(observer_.seen.size(), 2u);
 }
 
 TEST_F(BenchTest, ExitCodesSayWhatAllTasksHaveInCommon) {
