@@ -164,9 +164,10 @@ TEST(Implicit, AllParametersOfFusedReductionsGiveSoundPlans) {
 
 TEST(Implicit, OtherReductionsAreStagesOfTheirOwn) {
   const std::vector<std::string> apart{"pack_1", "window_1", "reduction_2"};
-  EXPECT_EQ(kernels(Case("conv_channel_mean_wide")), apart);    // 136 channels
-  EXPECT_EQ(kernels(Case("conv_channel_sum_grouped")), apart);  // two groups
-  EXPECT_EQ(kernels(Case("conv_channel_argmax")), apart);       // positions, not floats
+  EXPECT_EQ(kernels(Case("conv_channel_mean_wide")), apart);     // 136 channels
+  EXPECT_EQ(kernels(Case("conv_channel_sum_grouped")), apart);   // two groups
+  EXPECT_EQ(kernels(Case("conv_channel_argmax")), apart);        // positions, not floats
+  EXPECT_EQ(kernels(Case("conv_channel_softmax_wide")), apart);  // its sums would spill
   EXPECT_EQ(kernels(Case("conv_channel_min", true, "sm_80")),
             (std::vector<std::string>{"window_1", "reduction_2"}));
 }
