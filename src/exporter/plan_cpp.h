@@ -2,8 +2,8 @@
 // A plan as a C++ function that queues its launches. Private to the exporter.
 //
 // Contract: PlanWriter gives the function's text and collects what the caller must give: tensors,
-// sizes and scalars of the task. Modules are those of the exported shapes; for sizes that need
-// another one, and where `requires` does not hold, the function does nothing (taken = false).
+// sizes and scalars of the task. The export holds the modules of its shapes only. If a size needs
+// another module, or `requires` does not hold, the function does nothing (taken = false).
 //
 // Example: PlanWriter w(source, program, modules, given, "program"); CG_TRY(auto text, w.text());
 #pragma once

@@ -80,7 +80,8 @@ const char* scalar_type(ArgSpec::Kind kind) {
   return to_string(kind);
 }
 
-// The launcher's parameters: those of the source kernel, and what each gives.
+// The launcher has the parameters of the source kernel. This says which tensor, size or scalar
+// each one is.
 class LauncherParameters {
  public:
   LauncherParameters(const Task& task, const KernelProgram& start) : task_(task), start_(start) {}

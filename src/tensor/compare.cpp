@@ -78,7 +78,7 @@ AggregateError whole_error(const Expected& e, std::span<const double> errors) {
 }
 
 // The mean size of one float32 rounding. Tensor cores truncate their sums to float32, so that a
-// product of values of one sign ends below the truth by up to 0.8 of this.
+// product of values of one sign ends below the truth, by our estimate by at most 0.8 of this.
 double truncation_of(const Expected& e) {
   constexpr double kOneRounding = 0x1p-23;
   AggregateError out;

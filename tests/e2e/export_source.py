@@ -2,8 +2,8 @@
 # ctest: timeout=600
 """cutegen export --to source: nvcc compiles the file, and its launcher queues what the plan says.
 
-Without a GPU, a library stands in for CUDA's runtime and writes down each launch. The launches are compared with
-launches.json, and at sizes that the program does not take with those of the source kernel.
+Without a GPU, a library stands in for CUDA's runtime and writes down each launch. The tests compare the launches with
+launches.json. At sizes that the program does not take, they expect the launches of the source kernel.
 """
 import ctypes
 import json

@@ -32,8 +32,8 @@ class DerivedShapes {
       : task_(task), describe_(std::move(describe)) {}
   Result<std::vector<ShapeCasePtr>> find(const Context& ctx, const KernelProgram& program,
                                          const DeviceFacts& device);
-  // A proposed test as a shape. Sizes that it does not name are official ones, or those of the
-  // smallest shape if this would be too much work. A user error says why it is no test here.
+  // A proposed test as a shape. A size that it omits has its official value or, if that is too much
+  // work, its value in the smallest shape. A user error says why the test cannot run.
   Result<ShapeCasePtr> proposed(const Context& ctx, const TestCase& test);
 
  private:

@@ -230,7 +230,7 @@ Piece Pieces::piece(const std::string& name, const std::vector<int>& targets, in
   return piece;
 }
 
-// What computes those of a piece's values of the row that are no results of reductions.
+// The code for values of a row that a piece needs and that no reduction gives.
 Piece Pieces::rows_piece(const Piece& piece) {
   std::vector<int> targets;
   for (int inst : piece.rows)

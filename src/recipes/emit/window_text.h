@@ -64,7 +64,7 @@ class Pieces {
   // The piece before a reduction, or before the outputs.
   const Piece& piece(size_t index) const { return pieces_[index]; }
   const Piece& last() const { return pieces_.back(); }
-  // What computes those of a piece's values of the row that are no results of reductions.
+  // The code for values of a row that a piece needs and that no reduction gives.
   const Piece& rows(size_t index) const { return rows_[index]; }
   // Whether the outputs have one value for all channels of a place.
   bool by_row() const;
