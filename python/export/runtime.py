@@ -33,7 +33,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 _NO_CONTEXT = 201  # this thread has used no GPU yet
 _SHARED, _ANY_CLUSTER = 8, 14  # attributes of a function
 _COOPERATIVE, _CLUSTER, _OVERLAP = 2, 4, 6  # attributes of a launch
-_PLAIN_SHARED, _PLAIN_CLUSTER = 48 << 10, 8
+_PLAIN_CLUSTER = 8
 _PROMOTE_TO_128_BYTES = 2
 _RELAXED = 2
 
@@ -221,7 +221,7 @@ class Program:
             self.functions[key] = found
         shared, cluster = step["shared"], step["cluster"]
         granted = ("shared", *key)
-        if shared > self.functions.get(granted, _PLAIN_SHARED):
+        if shared > self.functions.get(granted, 0):  # also below 48 KiB, which static shared memory counts towards
             self.functions[granted] = shared
             status = self.driver.cuFuncSetAttribute(self.functions[key], _SHARED, shared)
             self.driver.check(status, f"giving {step['kernel']} its shared memory")

@@ -216,6 +216,7 @@ class ExportSource(harness.Case):
             self.assertEqual(lines[1], f"memset {rows * 12}")
             self.assertIn("fill_kernel", lines[2])
             self.assertEqual(lines[2].split()[-2][-8:], "00000007")
+            self.assertEqual(lines[-3], "set 8 1024", "static shared memory counts as well")
             self.assertIn(f"add_program{int(width % 4 != 0)}3add", lines[-2])
             self.assertEqual("5count" in "".join(lines), rows * width > 100000)
             self.assertEqual(lines[-1], "free")

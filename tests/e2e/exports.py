@@ -357,7 +357,7 @@ print("same")
 
     def assert_told(self, got):
         cluster, overlap = [4, 2], [6, 1]  # each attribute's number and first value
-        self.assertEqual(got["told"], [4, 3, 2, 64, 2, 1, 50000, *cluster, *overlap, 32, 0.5, 0.25, 1, 2, 2, 2, 2, 2])
+        self.assertEqual(got["told"], [4, 3, 2, 64, 2, 1, 49152, *cluster, *overlap, 32, 0.5, 0.25, 1, 2, 2, 2, 2, 2])
         self.assertEqual(got["cleared"], [0, 0, 0, 0])
 
     def test_a_run_of_the_store(self):

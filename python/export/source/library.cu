@@ -52,7 +52,7 @@ inline cudaError_t queue(const void* kernel, const Launch& l, const void** argum
   const int64_t blocks = l.cluster[0] * l.cluster[1] * l.cluster[2];
   for (int i = 0; i < 3; ++i)
     if (l.grid[i] <= 0 || l.block[i] <= 0) return cudaErrorInvalidConfiguration;
-  if (l.shared > 48 << 10)
+  if (l.shared > 0)  // also below 48 KiB, which static shared memory counts towards
     if (cudaError_t bad = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                int(l.shared)))
       return bad;
