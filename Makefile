@@ -8,6 +8,7 @@ JOBS ?= $(shell nproc)
 PRESET ?= release
 BUILD := build/$(PRESET)
 DEMO_TASK ?= tasks/softmax.py
+DEMO_EVALUATIONS ?= 24
 FUZZ_SECONDS ?= 30
 # CMake does not look at a changed tool list by itself; the cache file says that it has run.
 CONFIGURED := $(BUILD)/build.ninja
@@ -45,7 +46,8 @@ programs: $(CONFIGURED)  ## build the programs without the tests
 .PHONY: demo
 demo: setup  ## set up, build, optimize one task on the simulator and write build/demo
 	@$(MAKE) --no-print-directory programs
-	$(BUILD)/bin/cutegen optimize $(DEMO_TASK) --device sim:h200 --model builtin --out build/demo
+	$(BUILD)/bin/cutegen optimize $(DEMO_TASK) --device sim:h200 --model builtin \
+	    --evaluations $(DEMO_EVALUATIONS) --out build/demo
 
 .PHONY: bundle
 bundle: setup  ## pack build/bundle/cutegen: one folder that runs on any Linux with Python and torch

@@ -427,21 +427,21 @@ struct Conv : ConvShape<G> {
     release(weights), release(patch);
   }
 
-  // Computes the sums that are NaN once more by f(channel, x0, x1, x2), with the arguments of write():
+  // Computes the sums that are NaN or tiny once more by f(channel, x0, x1, x2), with the arguments of write():
   // what is multiplied by zero may be infinite. That is so with kAlongX (the places of a cell beyond the
   // kernel), and if kGroup does not divide the steps of each phase. With kProducts = 3 the low term of
-  // an infinite number is NaN.
+  // an infinite number is NaN, and that of a subnormal one is lost.
   template <class F>
   CUTE_DEVICE void repair(F&& f) {
     bool any = false;
     CUTE_UNROLL
-    for (int i = 0; i < kPart * kSums; ++i) any |= sums(i) != sums(i);
+    for (int i = 0; i < kPart * kSums; ++i) any |= lost(sums(i));
     if (!any) return;
     for (int i = 0; i < kPart * kSums; ++i) {  // not unrolled: this is rare
       float sum = 0;
       CUTE_UNROLL
       for (int j = 0; j < kPart * kSums; ++j) sum = i == j ? sums(j) : sum;
-      if (sum == sum) continue;
+      if (!lost(sum)) continue;
       const int at = staged(i / kPart, i % 4, threadIdx.x % 128);
       const int channel = i % kPart / 4 * 8 + at / S::kPitch;
       sum = call([&](int, int x0, int x1, int x2) { return f(channel, x0, x1, x2); }, at % S::kPitch);
@@ -556,6 +556,10 @@ struct Conv : ConvShape<G> {
   }
 
  private:
+  static CUTE_DEVICE bool lost(float sum) {
+    return G::kProducts == 3 ? parts_lost(sum) : sum != sum;
+  }
+
   // Where result i of a slice goes: by channel, line, place.
   static CUTE_DEVICE int staged(int sum, int i, int thread) {
     return (thread % 4 * 2 + i % 2) * S::kPitch + line_place(sum, i / 2, thread);

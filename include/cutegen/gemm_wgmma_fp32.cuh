@@ -11,8 +11,8 @@
 // is issued. The tensor cores themselves would truncate floats, which biases the results.
 //
 // Two warpgroups (the producers) load tiles; the others (the consumers) multiply. run() returns false
-// in the producers, which are done then. repair() computes sums again that are NaN: infinities and
-// the largest floats have no two parts. Sizes and strides are arbitrary. Elements beyond the edges
+// in the producers, which are done then. repair() computes sums again that are NaN or tiny: infinities,
+// the largest floats and subnormal ones have no two parts. Sizes and strides are arbitrary. Elements beyond the edges
 // read as zero. TileM and TileN are 64 or 128, TileK is 32, a CTA has kThreads threads.
 //
 // Example: Gemm gemm; if (!gemm.run(A, B, tile, 0, tiles, storage)) return;
@@ -194,12 +194,13 @@ struct WgmmaFp32Gemm {
     return true;
   }
 
-  // Computes the sums that are NaN once more, in float32 on the CUDA cores.
+  // Computes the sums that are NaN, or with three products tiny, once more, in float32 on the CUDA
+  // cores.
   template <class A, class B>
   CUTE_DEVICE void repair(A const& a, B const& b, TileIndex tile, int first, int last) {
     bool any = false;
     CUTE_UNROLL
-    for (int i = 0; i < kResults; ++i) any |= results[i] != results[i];
+    for (int i = 0; i < kResults; ++i) any |= lost(results[i]);
     if (!any) return;
     const int end = cute::min(last * TileK, int(cute::size<1>(a)));
     for (int i = 0; i < kResults; ++i) {  // not unrolled: this is rare
@@ -207,7 +208,7 @@ struct WgmmaFp32Gemm {
       CUTE_UNROLL
       for (int j = 0; j < kResults; ++j) sum = i == j ? results[j] : sum;
       const auto [m, n] = place(tile, i);
-      if (sum == sum || m >= cute::size<0>(a) || n >= cute::size<0>(b)) continue;
+      if (!lost(sum) || m >= cute::size<0>(a) || n >= cute::size<0>(b)) continue;
       sum = 0;
       for (int k = first * TileK; k < end; ++k)
         sum = fmaf(to_float(TA(a(m, k))), to_float(TB(b(n, k))), sum);
@@ -232,6 +233,7 @@ struct WgmmaFp32Gemm {
 
  private:
   static CUTE_DEVICE int lane() { return threadIdx.x % 32; }
+  static CUTE_DEVICE bool lost(float sum) { return Products == 3 ? parts_lost(sum) : sum != sum; }
   // The first row of the consumers' tile for which this thread has results.
   static CUTE_DEVICE int first_row() {
     return (threadIdx.x - kProducers) / 32 * 16 + lane() / 4;

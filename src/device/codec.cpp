@@ -228,10 +228,12 @@ void fields(Fields& v, TimeRequest& t) {
 }
 
 void fields(Fields& v, LaunchTrace& t) {
-  std::vector<int64_t> index, line;
+  std::vector<int64_t> index, line, column, opcode;
   std::vector<double> runs;
-  for (const TracedInst& i : t.executed)
-    index.push_back(i.index), line.push_back(i.line), runs.push_back(i.runs);
+  for (const TracedInst& i : t.executed) {
+    index.push_back(i.index), line.push_back(i.line), column.push_back(i.column);
+    opcode.push_back(i.opcode), runs.push_back(i.runs);
+  }
   v("kernel", t.kernel, kText);
   v("module", t.module);
   v("ctas_total", t.ctas_total);
@@ -245,11 +247,15 @@ void fields(Fields& v, LaunchTrace& t) {
   v("stored_sectors", t.stored_sectors, kCounters);
   v("index", index, kList);
   v("line", line, kList);
+  v("column", column, kList);
+  v("opcode", opcode, kList);
   v("runs", runs, kList + field::at_least(0));
-  const bool same = line.size() == index.size() && runs.size() == index.size();
+  const bool same = line.size() == index.size() && column.size() == index.size() &&
+                    opcode.size() == index.size() && runs.size() == index.size();
   v.check(same, "index", "a trace has lists of different lengths");
   if (!v.reading() || !same) return;
-  for (size_t i = 0; i < index.size(); ++i) t.executed.push_back({index[i], line[i], runs[i]});
+  for (size_t i = 0; i < index.size(); ++i) 
+    t.executed.push_back({index[i], line[i], column[i], opcode[i], runs[i]});
 }
 
 void fields(Fields& v, RunReport& report) {

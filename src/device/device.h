@@ -106,9 +106,10 @@ struct TimeRequest {
 // What one launch executed on the simulator. The figures are for the whole grid. If only a sample
 // of its CTAs ran, they are estimates.
 struct TracedInst {
-  int64_t index = 0;  // in the kernel's PTX
-  int64_t line = 0;   // in the source; 0: unknown
-  double runs = 0;    // warp instructions
+  int64_t index = 0;             // in the kernel's PTX
+  int64_t line = 0, column = 0;  // in the source; 0: unknown
+  int64_t opcode = 0;            // a hash of its name
+  double runs = 0;               // warp instructions
 };
 struct LaunchTrace {
   std::string kernel;

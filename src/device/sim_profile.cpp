@@ -8,6 +8,13 @@ namespace {
 
 constexpr size_t kMostLines = 64;
 
+// The same in every process (FNV-1a).
+int64_t hash_of(std::string_view text) {
+  uint32_t hash = 2166136261;
+  for (char c : text) hash = (hash ^ uint8_t(c)) * 16777619;
+  return hash;
+}
+
 using CounterMap = std::map<std::string, double>;
 
 CounterMap counters_of(const ptx::Counters& c) {
@@ -101,7 +108,8 @@ LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& r) {
   constexpr size_t kMostTraced = 60'000;  // below the limit of the codec
   for (const ptx::ExecutedInst& i : r.executed)
     if (t.executed.size() < kMostTraced)
-      t.executed.push_back({i.index, i.source_line, double(i.runs)});
+      t.executed.push_back(
+          {i.index, i.source_line, i.source_column, hash_of(i.opcode), double(i.runs)});
   return t;
 }
 

@@ -29,11 +29,12 @@ void Coverage::add(const device::RunReport& report, const std::vector<std::strin
   double instructions = 0;
   for (const device::LaunchTrace& t : report.traces) {
     if (t.module >= sources.size()) continue;
-    auto& executed = executed_[{t.module, t.kernel}];
-    auto& lines = lines_[{sources[t.module], t.kernel}];
+    Executed& executed = executed_[{t.module, t.kernel}];
+    auto& places = elsewhere_[{sources[t.module], t.kernel}][t.module];
     for (const device::TracedInst& i : t.executed) {
-      executed.insert(i.index);
-      lines.insert(i.line);
+      executed.instructions.insert(i.index);
+      executed.opcodes[{i.line, i.column}].insert(i.opcode);
+      places.insert({i.line, i.column});
       instructions += i.runs;
     }
   }
@@ -44,6 +45,23 @@ void Coverage::add(const device::RunReport& report, const std::vector<std::strin
   least_arithmetic_ = std::min(least_arithmetic_.value_or(1.0), share);
 }
 
+bool Coverage::Executed::contains(const device::TracedInst& i) const {
+  if (instructions.contains(i.index)) return true;
+  auto at = opcodes.find({i.line, i.column});
+  return i.line > 0 && at != opcodes.end() && at->second.contains(i.opcode);
+}
+
+bool Coverage::covers(size_t module, const std::string& source, const std::string& kernel,
+                      const device::TracedInst& i) const {
+  auto same = executed_.find({module, kernel});
+  if (same != executed_.end() && same->second.contains(i)) return true;
+  auto found = elsewhere_.find({source, kernel});
+  if (i.line <= 0 || found == elsewhere_.end()) return false;
+  for (const auto& [other, places] : found->second)
+    if (other != module && places.contains({i.line, i.column})) return true;
+  return false;
+}
+
 std::optional<Coverage::Gap> Coverage::gap(const device::RunReport& report,
                                            const std::vector<std::string>& sources,
                                            const std::set<size_t>& compared) const {
@@ -51,17 +69,12 @@ std::optional<Coverage::Gap> Coverage::gap(const device::RunReport& report,
   Gap gap;
   for (size_t n = 0; n < report.traces.size(); ++n) {
     const device::LaunchTrace& t = report.traces[n];
-    auto same = executed_.find({t.module, t.kernel});
     const std::string source = t.module < sources.size() ? sources[t.module] : std::string();
-    auto lines = lines_.find({source, t.kernel});
     double here = 0;
     int64_t first = -1;
     for (const device::TracedInst& i : t.executed) {
       all += i.runs;
-      const bool instruction = same != executed_.end() && same->second.contains(i.index);
-      const bool line = i.line > 0 && lines != lines_.end() && lines->second.contains(i.line);
-      const bool known = instruction || line;
-      if (known || compared.contains(n)) continue;
+      if (compared.contains(n) || covers(t.module, source, t.kernel, i)) continue;
       here += i.runs;
       if (first < 0) first = i.line;
     }

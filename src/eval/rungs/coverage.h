@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coverage: the instructions that compared runs executed, to check runs that are not compared.
 //
-// Contract: add() takes the traces of a run whose outputs were correct. An instruction is covered
-// if a compared run of the same module executed it, or if a compared run of any module of the same
-// source executed its source line: an unrolled loop runs other copies of a line when it is long. A
-// predicated instruction counts if a lane executed it.
+// Contract: add() takes the traces of a run whose outputs were correct. An instruction is covered if a
+// compared run of the same module executed it, or one of the same opcode at the same line and column of
+// the source: an unrolled loop runs other copies when it is long. It is also covered if a compared run
+// of another module of the same source executed its line and column. There the opcodes may differ,
+// because the compiler knows other constants. A predicated instruction counts if a lane executed it.
 //
 // Example: coverage.add(report, sources_of(prepared), shape); auto gap = coverage.gap(official,
 // ...);
@@ -37,8 +38,20 @@ class Coverage {
   double most_instructions() const { return most_instructions_; }
 
  private:
-  std::map<std::pair<size_t, std::string>, std::set<int64_t>> executed_;    // by module and kernel
-  std::map<std::pair<std::string, std::string>, std::set<int64_t>> lines_;  // by source and kernel
+  using Place = std::pair<int64_t, int64_t>;  // line and column
+  struct Executed {
+    std::set<int64_t> instructions;
+    std::map<Place, std::set<int64_t>> opcodes;
+    bool contains(const device::TracedInst& i) const;
+  };
+  // Of the modules of one source: the places that each has executed.
+  using Places = std::map<size_t, std::set<Place>>;
+
+  bool covers(size_t module, const std::string& source, const std::string& kernel,
+              const device::TracedInst& i) const;
+
+  std::map<std::pair<size_t, std::string>, Executed> executed_;     // by module and kernel
+  std::map<std::pair<std::string, std::string>, Places> elsewhere_;  // by source and kernel
   std::optional<double> least_arithmetic_;
   double most_instructions_ = 1;
 };

@@ -35,7 +35,7 @@ class CoverageTest : public testing::Test {
 };
 
 TEST_F(CoverageTest, WithoutComparedRunsNothingIsCovered) {
-  auto found = gap(report({trace(0, {{0, 7, 3}})}));
+  auto found = gap(report({trace(0, {{0, 7, 5, 1, 3}})}));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->kernel, "f");
   EXPECT_EQ(found->line, 7);
@@ -43,32 +43,40 @@ TEST_F(CoverageTest, WithoutComparedRunsNothingIsCovered) {
 }
 
 TEST_F(CoverageTest, LaunchesThatWereComparedAreLeftAlone) {
-  EXPECT_FALSE(gap(report({trace(0, {{0, 7, 3}})}), {0}));
+  EXPECT_FALSE(gap(report({trace(0, {{0, 7, 5, 1, 3}})}), {0}));
 }
 
 TEST_F(CoverageTest, InTheSameModuleInstructionsCount) {
-  coverage_.add(report({trace(0, {{0, 7, 3}, {1, 7, 3}})}), sources_, shape_);
-  EXPECT_FALSE(gap(report({trace(0, {{0, 7, 30}, {1, 7, 10}})})));
-  EXPECT_FALSE(gap(report({trace(0, {{0, 7, 30}, {2, 7, 10}})}))) << "an unrolled copy";
-  EXPECT_TRUE(gap(report({trace(0, {{0, 7, 30}, {2, 0, 10}})}))) << "of no known line";
-  auto found = gap(report({trace(0, {{0, 7, 30}, {2, 9, 10}})}));
+  coverage_.add(report({trace(0, {{0, 7, 5, 1, 3}, {1, 7, 5, 1, 3}})}), sources_, shape_);
+  EXPECT_FALSE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {1, 7, 5, 1, 10}})})));
+  EXPECT_FALSE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 7, 5, 1, 10}})}))) << "an unrolled copy";
+  EXPECT_TRUE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 0, 5, 1, 10}})}))) << "of no known line";
+  auto found = gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 9, 5, 1, 10}})}));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->line, 9);
   EXPECT_DOUBLE_EQ(found->share, 0.25);
 }
 
+TEST_F(CoverageTest, AnotherStatementOfALineIsNotCovered) {
+  coverage_.add(report({trace(0, {{0, 7, 5, 1, 3}})}), sources_, shape_);
+  EXPECT_TRUE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 7, 9, 1, 10}})}))) << "another column";
+  EXPECT_TRUE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 7, 5, 2, 10}})}))) << "of a macro";
+  EXPECT_TRUE(gap(report({trace(1, {{0, 7, 9, 1, 30}})}))) << "in another module";
+  EXPECT_FALSE(gap(report({trace(1, {{0, 7, 5, 2, 30}})}))) << "with other constants";
+}
+
 TEST_F(CoverageTest, InAnotherModuleOfTheSourceItsLinesCount) {
-  coverage_.add(report({trace(0, {{0, 7, 3}})}), sources_, shape_);
-  EXPECT_FALSE(gap(report({trace(1, {{5, 7, 3}})})));
-  EXPECT_TRUE(gap(report({trace(1, {{5, 8, 3}})})));
-  EXPECT_TRUE(gap(report({trace(2, {{0, 7, 3}})}))) << "another source";
+  coverage_.add(report({trace(0, {{0, 7, 5, 1, 3}})}), sources_, shape_);
+  EXPECT_FALSE(gap(report({trace(1, {{5, 7, 5, 1, 3}})})));
+  EXPECT_TRUE(gap(report({trace(1, {{5, 8, 5, 1, 3}})})));
+  EXPECT_TRUE(gap(report({trace(2, {{0, 7, 5, 1, 3}})}))) << "another source";
 }
 
 TEST_F(CoverageTest, TheLeastArithmeticIsAShareOfTheTasks) {
   EXPECT_FALSE(coverage_.least_arithmetic());
-  coverage_.add(report({trace(0, {{0, 7, 3}}, 12800)}), sources_, shape_);
+  coverage_.add(report({trace(0, {{0, 7, 5, 1, 3}}, 12800)}), sources_, shape_);
   EXPECT_EQ(coverage_.least_arithmetic(), 1.0);
-  coverage_.add(report({trace(0, {{0, 7, 3}}, 1600)}), sources_, shape_);
+  coverage_.add(report({trace(0, {{0, 7, 5, 1, 3}}, 1600)}), sources_, shape_);
   EXPECT_EQ(coverage_.least_arithmetic(), 0.25);
 }
 

@@ -14,7 +14,8 @@ Inst& CodeBuilder::emit(Inst in, std::vector<int32_t> reads, std::vector<int32_t
   in.guard = guard_.slot, in.guard_negated = guard_.negated;
   if (in.guard >= 0) reads.push_back(in.guard);
   program.code.push_back(in);
-  program.lines.push_back({now_->line, now_->source_line, now_->text});
+  program.lines.push_back(
+      {now_->line, now_->source_line, now_->source_column, now_->opcode, now_->text});
   effects_.push_back({std::move(reads), std::move(writes)});
   return program.code.back();
 }

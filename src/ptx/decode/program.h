@@ -79,8 +79,8 @@ struct SlotRange {
   int32_t offset = 0, bytes = 0;
 };
 struct SourceLine {
-  int line = 0, source_line = 0;
-  std::string_view text;
+  int line = 0, source_line = 0, source_column = 0;
+  std::string_view opcode, text;
 };
 struct ParamSlot {
   std::string_view name;

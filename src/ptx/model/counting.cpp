@@ -237,7 +237,10 @@ void report_counts(const Program& program, const Totals& once, const Totals& sam
     const Executed a = at(once.executed, i), b = at(sampled.executed, i);
     const Executed x{scaled(a.runs, b.runs, weight), scaled(a.lanes, b.lanes, weight)};
     if (x.runs == 0) continue;
-    if (x.lanes > 0) report.executed.push_back({int32_t(i), program.lines[i].source_line, x.runs});
+    const SourceLine& line = program.lines[i];
+    if (x.lanes > 0)
+      report.executed.push_back(
+          {int32_t(i), line.source_line, line.source_column, line.opcode, x.runs});
     const InstCounts c = scaled(at(once.counts, i), at(sampled.counts, i), weight);
     const Usage use = usage_of(program.lines[i].text);
     account(report.counters, program.code[i], use, x, c);

@@ -83,9 +83,9 @@ Result<void> tuning(Reader& in, Function& f) {
 Result<void> SourceLines::location(Reader& in) {
   CG_TRY(int64_t file, in.integer("a file number"));
   CG_TRY(int64_t inner, in.integer("a line number"));
-  CG_CHECK(in.integer("a column"));
+  CG_TRY(int64_t inner_column, in.integer("a column"));
   if (file_ == 0) file_ = int(file);
-  if (file == file_ && inner > 0) line = int(inner);
+  if (file == file_ && inner > 0) line = int(inner), column = int(inner_column);
   if (!in.lex.accept(",")) return {};
   CG_CHECK(in.word("function_name"));
   CG_CHECK(in.word("a label"));
@@ -94,8 +94,8 @@ Result<void> SourceLines::location(Reader& in) {
   CG_CHECK(in.word("inlined_at"));
   CG_TRY(int64_t outer, in.integer("a file number"));
   CG_TRY(int64_t outer_line, in.integer("a line number"));
-  CG_CHECK(in.integer("a column"));
-  if (outer == file_ && outer_line > 0) line = int(outer_line);
+  CG_TRY(int64_t outer_column, in.integer("a column"));
+  if (outer == file_ && outer_line > 0) line = int(outer_line), column = int(outer_column);
   return {};
 }
 
@@ -256,7 +256,8 @@ Result<void> FunctionParser::label(std::string_view name) {
 
 Result<void> FunctionParser::statement() {
   Statement s;
-  s.line = in_.lex.peek().line, s.source_line = lines_.line, s.scope = scope_;
+  s.line = in_.lex.peek().line, s.scope = scope_;
+  s.source_line = lines_.line, s.source_column = lines_.column;
   const size_t begin = in_.lex.peek().at;
   if (in_.lex.accept("@")) {
     s.guard_negated = in_.lex.accept("!");

@@ -10,11 +10,11 @@
 
 namespace cutegen::ptx {
 
-// The source line of the statements that follow a .loc.
+// The place in the source of the statements that follow a .loc.
 class SourceLines {
  public:
   Result<void> location(Reader& in);
-  int line = 0;  // 0: unknown
+  int line = 0, column = 0;  // 0: unknown
 
  private:
   int file_ = 0;  // of the first .loc; lines of other files do not count
