@@ -4,6 +4,7 @@
 #include "engine/report/before_after.h"
 #include "engine/report/certificate_text.h"
 #include "engine/report/cost_text.h"
+#include "engine/report/rewrite_text.h"
 #include "engine/report/run_text.h"
 #include "engine/report/text_lines.h"
 #include "engine/run/complete_best.h"
@@ -136,6 +137,7 @@ std::string end_text(const RunView& view, const std::string& run_id) {
   } else if (view.finished) {
     out += line("best", "none: no correct program was found");
   }
+  out += rewrites_text(view);
   out += line("cost", fmt::format("{} of {} in {:.1f} s", counted(view.evaluations, "evaluation"),
                                   counted(static_cast<int64_t>(view.steps.size()), "program"),
                                   static_cast<double>(view.clock_ms) / 1e3));

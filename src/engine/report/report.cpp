@@ -13,6 +13,7 @@
 #include "engine/report/report_chart.h"
 #include "engine/report/report_gain.h"
 #include "engine/report/report_parts.h"
+#include "engine/report/rewrite_text.h"
 #include "engine/report/roofline_chart.h"
 
 namespace cutegen::engine {
@@ -139,6 +140,7 @@ ReportData what_to_win(const RunView& view) {
                                : ""));
   if (simulated) e.add("baseline", "none measured: the device is a simulator");
   add_baselines(e, view);
+  for (const std::string& text : rewrite_lines(view)) e.add("rewrite", text);
   e.add("admission", o.admission.admitted ? fmt::format("{} degenerate solutions fail",
                                                         o.admission.lazy_answers_tried)
                                           : "not admitted: " + join(o.admission.passing, "; "));

@@ -89,6 +89,8 @@ RunRow row_of(const RunView& view, const RunResult& outcome, bool stopped, doubl
     row.best_ns = outcome.best_verdict->timing->time_ns;
     row.time_origin = to_string(outcome.best_verdict->timing->origin);
   }
+  if (!view.steps.empty())
+    row.rewrites = (outcome.best ? *outcome.best : view.steps.front().candidate).edit.rewrites;
   if (outcome.interrupted && stopped) {
     row.status = RowStatus::interrupted;
     return row;
