@@ -15,6 +15,7 @@ namespace {
 // Names the shapes that the program was judged on. The times belong to the first one.
 std::string shapes_limit(const Task& task) {
   std::vector<std::string> names;
+  names.reserve(task.shapes.size());
   for (const ShapeCase& s : task.shapes) names.push_back(clean(s.name, 40));
   return "shapes " + join(names, ", ") + "; times are of " + names.front();
 }

@@ -87,6 +87,7 @@ ReportData cards(const RunView& view) {
 
 std::string shapes_text(const Task& task) {
   std::vector<std::string> parts;
+  parts.reserve(task.tensors.size());
   for (const TensorInfo& t : task.tensors)
     parts.push_back(t.name + " " + to_string(t.dtype) + " " + cutegen::to_string(t.shape));
   return join(parts, ", ");
@@ -259,6 +260,7 @@ ReportData limits(const RunView& view) {
   if (!view.task) return out;
   const eval::OpenedTask& o = *view.task;
   std::vector<std::string> shapes;
+  shapes.reserve(o.task.shapes.size());
   for (const ShapeCase& s : o.task.shapes) shapes.push_back(s.name);
   add("Shapes of the task: " + join(shapes, ", ") +
       "; input distributions: " + join(o.admission.families, ", ") + ".");

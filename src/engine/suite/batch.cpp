@@ -321,6 +321,7 @@ Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& sto
   HoldLarge first(ctx, observer);
   CG_CHECK(Batch(parts, ctx, store, settings, items, first).run());  // ends its evaluators
   std::vector<BatchItem> large;
+  large.reserve(first.held.size());
   for (size_t i : first.held) large.push_back(items[i]);
   for (BatchItem& item : large) item.goes_on = false;
   Numbered second(first.held, observer);

@@ -77,6 +77,7 @@ std::string inside(Editor& edit, const std::string& tensor, const std::vector<in
 
 std::vector<int> spatial(size_t rank) {
   std::vector<int> axes;
+  axes.reserve(rank);
   for (size_t axis = 0; axis < rank; ++axis) axes.push_back(int(axis) + 2);
   return axes;
 }
