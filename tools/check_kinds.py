@@ -24,6 +24,7 @@ PARSERS = {
     "src/ptx/decode/*": "PTX",
     "src/ptx/ops/*": "PTX",
     "src/ptx/model/pipes.cpp": "names of SASS instructions",
+    "src/recipes/algebra/*": "operators of torch.fx",
     "src/recipes/graph/*": "operators of torch.fx",
     "src/recipes/nest/*": "operators of torch.fx",
     "src/agent/algebra.cpp": "operators of torch.fx",

@@ -95,8 +95,8 @@ void add_bench(CLI::App& app, Globals& g) {
       ->required();
   command->add_option("--levels", options->levels, "levels, such as 1 or 1,2 (default 1)");
   command->add_option("--tasks", options->tasks, "task numbers, such as 19-32,36 (default: all)");
-  options->settings.add(*command, {"device", "model", "strategy", "budget_evaluations", "python",
-                                   "runs_dir", "compile_memory", "require_sandbox"});
+  options->settings.add(*command, {"device", "model", "strategy", "rewrites", "budget_evaluations",
+                                   "python", "runs_dir", "compile_memory", "require_sandbox"});
   add_accuracy(options->settings, *command);
   command->add_option("--jobs", options->jobs, "tasks to run at a time (default 1)")
       ->check(CLI::Range(1, 64));

@@ -81,8 +81,8 @@ void add_flags(CLI::App& command, CompareOptions& o) {
       "--strategies", o.strategies,
       "strategies: cutegen, cudaforge, stark, astra, astra-single, best-of-n, climb\n"
       "(default: cutegen,cudaforge,best-of-n)");
-  o.settings.add(command, {"device", "model", "budget_evaluations", "python", "runs_dir",
-                           "compile_memory", "require_sandbox"});
+  o.settings.add(command, {"device", "model", "rewrites", "budget_evaluations", "python",
+                           "runs_dir", "compile_memory", "require_sandbox"});
   add_accuracy(o.settings, command);
   command.add_option("--minutes", o.minutes, "time budget of each run (default: no limit)")
       ->check(CLI::Range(0.0, 100000.0));

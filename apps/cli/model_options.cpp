@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "cli/settings.h"
 #include "engine/propose/agent_proposer.h"
 #include "engine/propose/proposer.h"
 #include "toolchain/compile_memory.h"
@@ -109,6 +110,7 @@ Result<void> ModelOptions::apply_to_many(const Config& config, int evaluators,
   o.model = config.text("model");
   CG_CHECK(engine::check_model(o.model));
   CG_CHECK(apply(o));
+  CG_TRY(o.rewrites, rewrites_of(config));
   CG_TRY(o.evaluator.device, DeviceName::parse(config.text("device")));
   o.evaluator.python = config.text("python");
   o.evaluator.require_sandbox = config.boolean("require_sandbox");

@@ -124,6 +124,7 @@ Result<int> optimize_file(const Globals& g, const OptimizeOptions& options) {
   s.strategy = config.text("strategy");
   CG_TRY(s.model, model_of(options, config));
   CG_TRY(s.asked, asked_accuracy(config));
+  CG_TRY(s.rewrites, rewrites_of(config));
   CG_TRY(s.evaluator.device, DeviceName::parse(config.text("device")));
   s.evaluator.python = config.text("python");
   s.evaluator.require_sandbox = config.boolean("require_sandbox");
@@ -152,8 +153,8 @@ void add_optimize(CLI::App& app, Globals& g) {
   command->add_option("FILE", options->file,
                       "a PyTorch file with Model, get_inputs, get_init_inputs; or a CUDA kernel\n"
                       "NAME.cu with its side file NAME.toml (docs/kernel_tasks.md)");
-  options->settings.add(*command, {"device", "model", "strategy", "budget_evaluations", "python",
-                                   "runs_dir", "compile_memory", "require_sandbox"});
+  options->settings.add(*command, {"device", "model", "strategy", "rewrites", "budget_evaluations",
+                                   "python", "runs_dir", "compile_memory", "require_sandbox"});
   add_accuracy(options->settings, *command);
   command
       ->add_option("--minutes", options->minutes,

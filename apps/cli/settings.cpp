@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "recipes/algebra/rewrites.h"
+
 namespace cutegen::cli {
 namespace {
 
@@ -64,6 +66,12 @@ Result<AskedAccuracy> asked_accuracy(const Config& config) {
   for (const char* key : {"math_mode", "rtol", "atol"})
     if (!config.text(key).empty()) asked.sources[key] = config.setting(key).source;
   return asked;
+}
+
+Result<std::string> rewrites_of(const Config& config) {
+  const Config::Setting& setting = config.setting("rewrites");
+  CG_CHECK(recipes::parse_rewrites(setting.value, "rewrites (" + setting.source + ")"));
+  return setting.value.empty() ? std::string(recipes::kNoRewrites) : setting.value;
 }
 
 void add_fail_under(CLI::App& command, double& wanted) {

@@ -41,6 +41,9 @@ class Settings {
 void add_accuracy(Settings& settings, CLI::App& command);
 Result<AskedAccuracy> asked_accuracy(const Config& config);
 
+// For commands whose recipes may use algebra: the setting `rewrites`, if its names are known.
+Result<std::string> rewrites_of(const Config& config);
+
 // For commands that end a run or a certificate: --fail-under.
 void add_fail_under(CLI::App& command, double& wanted);
 

@@ -35,6 +35,8 @@ constexpr Declared kDeclared[] = {
     {"model", Type::text, "builtin",
      "proposer of kernels: builtin, PROVIDER:NAME, relay:DIR or replay:RUN"},
     {"strategy", Type::text, "cutegen", "search strategy that spends the budget"},
+    {"rewrites", Type::text, "none",
+     "algebra that recipes may use: all, none or names (docs/recipes.md)"},
     {"budget_evaluations", Type::integer, "40", "most evaluations of a run"},
     {"runs_dir", Type::text, "",
      "folder for the journals of runs; empty: ~/.local/share/cutegen/runs"},

@@ -14,12 +14,20 @@ Result<EventType> event_type_from(const std::string& name) {
 
 }  // namespace
 
+void fields(Fields& v, Rewrite& r) {
+  v.document("rewrite#");
+  v("rule", r.rule);
+  v("effect", r.effect);
+  v("applied", r.applied);
+}
+
 void fields(Fields& v, Edit& e) {
   v.document("edit#");
   v("summary", e.summary);
   v("rationale", e.rationale, field::may_lack);
   v("origin", e.origin, field::may_lack);
   v("params", e.params, field::may_lack + field::object);
+  v("rewrites", e.rewrites, field::if_set);
 }
 
 void fields(Fields& v, Candidate& c) {

@@ -17,11 +17,20 @@
 
 namespace cutegen {
 
+// A rule of algebra (recipes/algebra/rewrites.h) that changed the graph of a recipe's program, or
+// would change it if the user chose it.
+struct Rewrite {
+  std::string rule;    // "sum-of-product"
+  std::string effect;  // one sentence
+  bool applied = true;
+};
+
 struct Edit {
   std::string summary;  // "vector width 1 -> 4"
   std::string rationale;
   std::string origin;  // "recipe:elementwise", "user", a model's name
   Json params = Json::object();
+  std::vector<Rewrite> rewrites = {};  // of a recipe's program
 };
 
 struct Candidate {
@@ -38,6 +47,7 @@ struct Event {
   Json data;
 };
 
+void fields(Fields& v, Rewrite& rewrite);
 void fields(Fields& v, Edit& edit);
 void fields(Fields& v, Candidate& candidate);
 void fields(Fields& v, Event& event);

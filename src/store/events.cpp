@@ -27,6 +27,7 @@ constexpr Form kTypes[] = {
      "config: each setting with its value and source\n"
      "run: id, task, device, strategy, model and time of creation\n"
      "asked?: math mode and bounds, if the user asks for them\n"
+     "rewrites?: algebra that recipes may use, if the user chose any\n"
      "baselines?: false, if the run times no baselines\n"
      "profile_best?: true, if the best program gets a profile at the end\n"
      "profile_slower?: true, if it gets one only when slower than the fastest known baseline\n"

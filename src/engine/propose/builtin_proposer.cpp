@@ -5,6 +5,7 @@
 #include "engine/propose/command_proposer.h"
 #include "gpu/spec.h"
 #include "llm/models.h"
+#include "recipes/algebra/rewrites.h"
 #include "recipes/emit/recipes.h"
 
 namespace cutegen::engine {
@@ -31,8 +32,16 @@ std::string change_text(const Json& before, const Json& after) {
 
 class BuiltinProposer final : public Proposer {
  public:
-  BuiltinProposer(const Task& task, const std::string& arch)
-      : task_(task), match_(recipes::match_recipe(task_, arch)) {}
+  BuiltinProposer(const Task& task, const std::string& arch, const recipes::RewriteRules& chosen)
+      : rewritten_(recipes::rewrite(task, chosen)),
+        match_(recipes::match_recipe(rewritten_.task, arch)),
+        rewrites_(recipes::find_rewrites(task, chosen)) {
+    if (!match_.recipe.empty() || rewritten_.applied.empty()) return;
+    // The graph as written may have a recipe.
+    rewritten_ = {task, {}, {}};
+    match_ = recipes::match_recipe(task, arch);
+    std::erase_if(rewrites_, [](const Rewrite& rewrite) { return rewrite.applied; });
+  }
 
   Result<Answer> answer(const Context&, const search::Ask& ask, const RunView& run) override {
     if (ask.role != Role::coder)
@@ -45,7 +54,7 @@ class BuiltinProposer final : public Proposer {
     for (const RunStep* from : recipes_of)
       for (const Json& params : recipes::neighbours(match_, from->candidate.edit.params)) {
         if (tried.params.count(canonical_json(params))) continue;
-        auto program = recipes::instantiate(task_, match_, params);
+        auto program = instantiate(params);
         // Skip a choice that is not legal here or yields a program that was already judged.
         if (!program || tried.programs.count(program_id(*program))) continue;
         return changed(*from, params, std::move(*program));
@@ -83,11 +92,20 @@ class BuiltinProposer final : public Proposer {
     return out;
   }
 
+  Result<KernelProgram> instantiate(const Json& params) const {
+    CG_TRY(KernelProgram program, recipes::instantiate(rewritten_.task, match_, params));
+    for (const std::string& text : rewritten_.requirements) {
+      CG_TRY(Expr requirement, Expr::parse(text));
+      program.plan.requires_.push_back(std::move(requirement));
+    }
+    return program;
+  }
+
   Result<Answer> first() {
-    CG_TRY(KernelProgram program, recipes::instantiate(task_, match_, match_.safe));
+    CG_TRY(KernelProgram program, instantiate(match_.safe));
     Candidate c;
     c.edit = {"first program: the safe choice of recipe '" + match_.recipe + "'", match_.why,
-              kRecipe + match_.recipe, match_.safe};
+              kRecipe + match_.recipe, match_.safe, rewrites_};
     c.program = std::move(program);
     return Answer{std::move(c), {}};
   }
@@ -95,7 +113,11 @@ class BuiltinProposer final : public Proposer {
   Answer changed(const RunStep& from, const Json& params, KernelProgram program) {
     Candidate c;
     c.parent = from.candidate.id;
-    c.edit = {change_text(from.candidate.edit.params, params), {}, kRecipe + match_.recipe, params};
+    c.edit = {change_text(from.candidate.edit.params, params),
+              {},
+              kRecipe + match_.recipe,
+              params,
+              rewrites_};
     for (const recipes::RecipeParameter& parameter : match_.parameters)
       if (params.contains(parameter.name) && from.candidate.edit.params.contains(parameter.name) &&
           params[parameter.name] != from.candidate.edit.params[parameter.name])
@@ -105,8 +127,9 @@ class BuiltinProposer final : public Proposer {
     return Answer{std::move(c), {}};
   }
 
-  Task task_;
+  recipes::Rewritten rewritten_;
   recipes::RecipeMatch match_;
+  std::vector<Rewrite> rewrites_;  // applied, or only possible
 };
 
 }  // namespace
@@ -123,7 +146,8 @@ Result<void> check_model(const std::string& model) {
 }
 
 Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
-                                                const eval::OpenedTask& task) {
+                                                const eval::OpenedTask& task,
+                                                const std::string& rewrites) {
   const ProposerKind kind = proposer_kind(model);
   if (kind == ProposerKind::command)
     return make_command_proposer(model.substr(std::string(kCommandModel).size()), task.task);
@@ -132,7 +156,8 @@ Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
   // A run on the simulator records the device only: "sim:h200". An unknown GPU gets programs that
   // run on any.
   auto gpu = find_gpu(task.gpu.empty() ? task.device.substr(task.device.find(':') + 1) : task.gpu);
-  return std::make_unique<BuiltinProposer>(task.task, gpu ? gpu->arch : "");
+  CG_TRY(auto chosen, recipes::parse_rewrites(rewrites, "--rewrites"));
+  return std::make_unique<BuiltinProposer>(task.task, gpu ? gpu->arch : "", chosen);
 }
 
 }  // namespace cutegen::engine

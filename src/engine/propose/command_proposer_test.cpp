@@ -46,7 +46,7 @@ TEST(CommandProposer, DrivesAWholeRun) {
   std::string line = "exec python3 " + (dir / "mine.py").string();
   ToyWorld world;
   Parts parts = world.parts();
-  parts.make_proposer = [&](const std::string&, const eval::OpenedTask& task) {
+  parts.make_proposer = [&](const OptimizeSettings&, const eval::OpenedTask& task) {
     return Result<std::unique_ptr<Proposer>>(make_command_proposer(line, task.task));
   };
   auto store = std::move(*store::Store::open(dir / "runs"));

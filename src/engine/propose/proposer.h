@@ -32,8 +32,10 @@ class Proposer {
   virtual Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) = 0;
 };
 
+// `rewrites`: which algebra recipes may use (recipes/algebra/rewrites.h).
 Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
-                                                const eval::OpenedTask& task);
+                                                const eval::OpenedTask& task,
+                                                const std::string& rewrites = "none");
 // Error if no such model exists; before any work is done.
 Result<void> check_model(const std::string& model);
 Json answer_data(const Answer& answer);

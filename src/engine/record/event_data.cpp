@@ -91,6 +91,7 @@ void fields(Fields& v, OptimizeSettings& s) {
   v("search", s.search);
   v("config", s.resolved_config, field::object);
   v("asked", s.asked, field::if_set);
+  v("rewrites", s.rewrites, field::written_if(s.rewrites != OptimizeSettings().rewrites));
   v("baselines", s.baselines, field::written_if(!s.baselines));
   v("profile_best", s.profile_best, field::if_set);
   v("profile_slower", s.profile_slower, field::if_set);

@@ -43,7 +43,8 @@ struct OptimizeSettings {
   std::filesystem::path file;
   std::string strategy = "cutegen", model = "builtin";
   eval::EvaluatorOptions evaluator;
-  AskedAccuracy asked;  // of the task, beside its side file
+  AskedAccuracy asked;            // of the task, beside its side file
+  std::string rewrites = "none";  // of recipes: "all", "none" or names (recipes/algebra/rewrites.h)
   search::StrategySettings search;
   ModelSettings model_settings;
   std::filesystem::path out;  // folder for the best program so far; empty: none is written

@@ -4,6 +4,7 @@
 #include "engine/report/before_after.h"
 #include "engine/report/certificate_text.h"
 #include "engine/report/cost_text.h"
+#include "engine/report/rewrite_text.h"
 #include "engine/report/run_text.h"
 #include "engine/report/text_lines.h"
 #include "engine/run/complete_best.h"
@@ -14,6 +15,7 @@ namespace {
 // Names the shapes that the program was judged on. The times belong to the first one.
 std::string shapes_limit(const Task& task) {
   std::vector<std::string> names;
+  names.reserve(task.shapes.size());
   for (const ShapeCase& s : task.shapes) names.push_back(clean(s.name, 40));
   return "shapes " + join(names, ", ") + "; times are of " + names.front();
 }
@@ -136,6 +138,7 @@ std::string end_text(const RunView& view, const std::string& run_id) {
   } else if (view.finished) {
     out += line("best", "none: no correct program was found");
   }
+  out += rewrites_text(view);
   out += line("cost", fmt::format("{} of {} in {:.1f} s", counted(view.evaluations, "evaluation"),
                                   counted(static_cast<int64_t>(view.steps.size()), "program"),
                                   static_cast<double>(view.clock_ms) / 1e3));

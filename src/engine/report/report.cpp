@@ -13,6 +13,7 @@
 #include "engine/report/report_chart.h"
 #include "engine/report/report_gain.h"
 #include "engine/report/report_parts.h"
+#include "engine/report/rewrite_text.h"
 #include "engine/report/roofline_chart.h"
 
 namespace cutegen::engine {
@@ -86,6 +87,7 @@ ReportData cards(const RunView& view) {
 
 std::string shapes_text(const Task& task) {
   std::vector<std::string> parts;
+  parts.reserve(task.tensors.size());
   for (const TensorInfo& t : task.tensors)
     parts.push_back(t.name + " " + to_string(t.dtype) + " " + cutegen::to_string(t.shape));
   return join(parts, ", ");
@@ -139,6 +141,7 @@ ReportData what_to_win(const RunView& view) {
                                : ""));
   if (simulated) e.add("baseline", "none measured: the device is a simulator");
   add_baselines(e, view);
+  for (const std::string& text : rewrite_lines(view)) e.add("rewrite", text);
   e.add("admission", o.admission.admitted ? fmt::format("{} degenerate solutions fail",
                                                         o.admission.lazy_answers_tried)
                                           : "not admitted: " + join(o.admission.passing, "; "));
@@ -257,6 +260,7 @@ ReportData limits(const RunView& view) {
   if (!view.task) return out;
   const eval::OpenedTask& o = *view.task;
   std::vector<std::string> shapes;
+  shapes.reserve(o.task.shapes.size());
   for (const ShapeCase& s : o.task.shapes) shapes.push_back(s.name);
   add("Shapes of the task: " + join(shapes, ", ") +
       "; input distributions: " + join(o.admission.families, ", ") + ".");

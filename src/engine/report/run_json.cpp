@@ -38,6 +38,8 @@ Json step_json(const RunStep& step) {
            {"reason", step.reason},
            {"status", step.verdict ? Json(to_string(step.verdict->status)) : Json(nullptr)},
            {"time_ns", optional_json(step.time_ns())}};
+  if (!step.candidate.edit.rewrites.empty())
+    out["rewrites"] = write_json(step.candidate.edit.rewrites);
   if (step.time_ns()) out["time_origin"] = to_string(step.verdict->timing->origin);
   if (step.time_ns()) {
     const Timing& t = *step.verdict->timing;

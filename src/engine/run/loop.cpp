@@ -153,7 +153,7 @@ class RunLoop : private llm::CallSink {
     if (asks_model(view().settings)) {
       CG_TRY(proposer_, make_agent_proposer(model_, tools_, view().settings, *view().task));
     } else {
-      CG_TRY(proposer_, parts_.make_proposer(view().settings.model, *view().task));
+      CG_TRY(proposer_, parts_.make_proposer(view().settings, *view().task));
     }
     return {};
   }

@@ -21,8 +21,7 @@ struct Parts {
                                                                const eval::EvaluatorOptions&)>
       start_evaluator;
   // For proposers that do not call a language model (`builtin`).
-  std::function<Result<std::unique_ptr<Proposer>>(const std::string& model,
-                                                  const eval::OpenedTask&)>
+  std::function<Result<std::unique_ptr<Proposer>>(const OptimizeSettings&, const eval::OpenedTask&)>
       make_proposer;
   std::function<int64_t()> now_ms;  // any steady clock
   // For all others. The store is for the recordings of earlier runs.

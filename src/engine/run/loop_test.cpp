@@ -251,7 +251,7 @@ TEST_F(LoopTest, ReplayGivesTheSameActionsAndFindsEveryChange) {
   // Another proposer: the first answer differs, and the place is named.
   ToyWorld other;
   auto parts = other.parts();
-  parts.make_proposer = [&](const std::string&,
+  parts.make_proposer = [&](const OptimizeSettings&,
                             const eval::OpenedTask&) -> Result<std::unique_ptr<Proposer>> {
     struct Silent : Proposer {
       Result<Answer> answer(const Context&, const search::Ask&, const RunView&) override {

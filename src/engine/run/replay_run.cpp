@@ -38,7 +38,7 @@ class Replay {
         walk_([this, &parts](const RunView& view) -> Result<std::unique_ptr<Proposer>> {
           if (asks_model(view.settings))
             return make_agent_proposer(model_, tools_, view.settings, *view.task);
-          return parts.make_proposer(view.settings.model, *view.task);
+          return parts.make_proposer(view.settings, *view.task);
         }) {}
 
   Result<void> step(const Event& event) {

@@ -54,8 +54,8 @@ Parts real_parts() {
   return {[](const Context& ctx, const eval::EvaluatorOptions& o) {
             return eval::EvaluatorClient::start(ctx, o);
           },
-          [](const std::string& model, const eval::OpenedTask& task) {
-            return make_proposer(model, task);
+          [](const OptimizeSettings& settings, const eval::OpenedTask& task) {
+            return make_proposer(settings.model, task, settings.rewrites);
           },
           [] {
             return std::chrono::duration_cast<std::chrono::milliseconds>(

@@ -89,6 +89,8 @@ RunRow row_of(const RunView& view, const RunResult& outcome, bool stopped, doubl
     row.best_ns = outcome.best_verdict->timing->time_ns;
     row.time_origin = to_string(outcome.best_verdict->timing->origin);
   }
+  if (!view.steps.empty())
+    row.rewrites = (outcome.best ? *outcome.best : view.steps.front().candidate).edit.rewrites;
   if (outcome.interrupted && stopped) {
     row.status = RowStatus::interrupted;
     return row;
@@ -319,6 +321,7 @@ Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& sto
   HoldLarge first(ctx, observer);
   CG_CHECK(Batch(parts, ctx, store, settings, items, first).run());  // ends its evaluators
   std::vector<BatchItem> large;
+  large.reserve(first.held.size());
   for (size_t i : first.held) large.push_back(items[i]);
   for (BatchItem& item : large) item.goes_on = false;
   Numbered second(first.held, observer);

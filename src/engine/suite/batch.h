@@ -30,6 +30,7 @@ struct RunRow {
   ModelCost models;
   std::string math_mode;
   std::optional<TaskBaselines> baselines;  // on a GPU
+  std::vector<Rewrite> rewrites;           // of the best program's graph: applied, or only possible
   std::string diagnosis;  // of the best program's slowest kernel, if it has a profile
   std::vector<std::optional<double>> curve;  // the best time after 1, 2, ... evaluations
   bool modelled() const { return time_origin == to_string(Origin::modelled); }

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "engine/suite/bench_summary.h"
+#include "engine/suite/rewrite_summary.h"
 #include "engine/suite/row_text.h"
 
 namespace cutegen::engine {
@@ -100,7 +101,7 @@ std::string bench_table(const std::vector<BenchRow>& rows) {
   for (RowStatus status : kRowStatuses)
     if (counts[status] > 0)
       parts.push_back(fmt::format("{} {}", counts[status], to_string(status)));
-  out += summary_text(rows);
+  out += summary_text(rows) + rewrite_summary_text(rows);
   out += fmt::format("\n{} tasks: {}\n", rows.size(), join(parts, ", "));
   if (modelled)
     out += "A simulator modelled the times; nothing was measured and no baseline was timed.\n";
@@ -132,6 +133,7 @@ Json bench_settings_json(const BenchSettings& s) {
            {"strategy", s.optimize.strategy},
            {"evaluations", s.optimize.search.budget.evaluations},
            {"per_task_minutes", s.per_task_minutes}};
+  if (s.optimize.rewrites != OptimizeSettings().rewrites) out["rewrites"] = s.optimize.rewrites;
   if (!s.optimize.asked.empty()) out["asked"] = to_json(s.optimize.asked);
   return out;
 }
@@ -145,13 +147,16 @@ Json bench_json(const BenchSettings& settings, const BenchReport& report) {
                        {"floor_ratio_geomean", optional_json(c.floor_ratio)}});
   auto counted = counts_of(report.rows);
   for (RowStatus status : kRowStatuses) counts[to_string(status)] = counted[status];
+  Json summary = summary_json(report.rows);
+  if (Json rewrites = rewrite_summary_json(report.rows); !rewrites.is_null())
+    summary["rewrites"] = std::move(rewrites);
   return {{"schema", kBenchSchema},
           {"settings", bench_settings_json(settings)},
           {"out", settings.out.string()},
           {"jobs", settings.jobs},
           {"tasks", write_json(report.rows)},
           {"classes", std::move(classes)},
-          {"summary", summary_json(report.rows)},
+          {"summary", std::move(summary)},
           {"counts", std::move(counts)},
           {"interrupted", report.interrupted},
           {"exit_code", report.exit_code()}};

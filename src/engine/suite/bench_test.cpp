@@ -187,7 +187,7 @@ TEST_F(BenchTest, NoRecipeIsToldApart) {
   put("1_conv");
   auto tasks = find_suite(dir_ / "suite", {{1, 1}}, {});
   Parts p = parts();
-  p.make_proposer = [](const std::string&,
+  p.make_proposer = [](const OptimizeSettings&,
                        const eval::OpenedTask&) -> Result<std::unique_ptr<Proposer>> {
     return std::make_unique<NoRecipe>();
   };

@@ -16,6 +16,7 @@ void run_row_fields(Fields& v, RunRow& r) {
   v("seconds", r.seconds);
   v("run", r.run);
   v("error_code", r.error_code);
+  v("rewrites", r.rewrites, field::if_set);
   if (!r.baselines && !v.has("baselines")) return;
   v("math_mode", r.math_mode);
   v("baselines", r.baselines);

@@ -213,9 +213,8 @@ inline Parts ToyWorld::parts() {
                  const eval::EvaluatorOptions&) -> Result<std::unique_ptr<eval::EvaluatorClient>> {
             return std::make_unique<ToyEvaluator>(*this);
           },
-          [this](const std::string&, const eval::OpenedTask&) -> Result<std::unique_ptr<Proposer>> {
-            return std::make_unique<ToyProposer>(*this);
-          },
+          [this](const OptimizeSettings&, const eval::OpenedTask&)
+              -> Result<std::unique_ptr<Proposer>> { return std::make_unique<ToyProposer>(*this); },
           [this] { return ++clock_ms; }};
 }
 

@@ -6,6 +6,8 @@
 // operators are pointwise operators, reductions and views. A use that it does not cover is an
 // unsupported error. `extents` has plan expressions, by value and axis, for sizes that no tensor
 // has (the number of groups of a group norm). Ops named "cutegen.*" exist only here:
+// (Algebra adds cutegen.inside(x, low, high): x without the first `low` and last `high` elements
+// along the axes behind the first two, with zeros in their place.)
 // cutegen.pick(x, t, d) is the element of x at position t along axis d.
 //
 // Example: mse_loss(a, b, mean) -> square(a - b), mean of that
@@ -17,6 +19,8 @@
 #include "core/task.h"
 
 namespace cutegen::recipes {
+
+inline constexpr const char* kInside = "cutegen.inside";
 
 struct Decomposed {
   Graph graph;

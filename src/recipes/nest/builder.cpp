@@ -178,6 +178,7 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
                              node->id);
   CG_TRY(auto seen, through_view(*node, view));
   if (seen) return *seen;
+  if (node->op == kInside) return inside(*node, view);
   CG_TRY(auto reducing, find_reduction(graph_, *node));
   if (reducing) return reduction(*node, *reducing, view);
   CG_TRY(auto p, lower_pointwise(*node));
@@ -423,6 +424,31 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
   if (result < 0)
     return unsupported_error(fmt::format("{} of order {}", node.op, r.parameter), node.id);
   return affine(r, whole, result);
+}
+
+// cutegen.inside(x, low, high): a kernel knows the position among all elements of a row, so the row
+// must consist of the axes behind the first two.
+Result<int> Builder::inside(const Node& node, const View& view) {
+  const std::string from = reference(argument(node, 0, "")).value_or("");
+  const Json low = argument(node, 1, ""), high = argument(node, 2, "");
+  const size_t rank = view.axes.size();
+  bool rows = !view.reshaped && rank == fused_.axes.size();
+  for (size_t i = 0; rows && i < rank; ++i)
+    rows = view.axes[i] == int(i) && fused_.axes[i].reduced == (i >= 2);
+  if (!rows) return cut_at(node, node.op + ": its axes are not the reduced ones");
+  CG_TRY(int x, value(from, view));
+  std::vector<int> inputs{x, position()};
+  std::string at = "int({1})", test;
+  for (size_t axis = rank; axis-- > 2;) {
+    CG_TRY(int extent, size(fmt::format("{} {}", axis, from)));
+    const std::string wide = fmt::format("int({{{}}})", inputs.size());
+    inputs.push_back(extent);
+    const std::string here = axis == 2 ? at : fmt::format("{} % {}", at, wide);
+    test += fmt::format("{0}{1} >= {2} && {1} < {3} - {4}", test.empty() ? "" : " && ", here,
+                        low.at(axis - 2).get<int64_t>(), wide, high.at(axis - 2).get<int64_t>());
+    at = fmt::format("{} / {}", at, wide);
+  }
+  return make("inside", fmt::format("({} ? {{0}} : 0.0f)", test), std::move(inputs));
 }
 
 // Adds weight * normalized + bias; weight and bias lie along the last axes.

@@ -44,6 +44,7 @@ class Builder {
   Result<int> pointwise(const Node& node, const Pointwise& p, const View& view);
   Result<std::optional<int>> through_view(const Node& node, const View& view);
   Result<int> reshape(const Node& node, const std::string& from, const View& view);
+  Result<int> inside(const Node& node, const View& view);
   Result<int> reduction(const Node& node, const Reduction& r, const View& view);
   Result<int> affine(const Reduction& r, const View& view, int normalized);
   Result<void> check_axes(const Node& node, const Reduction& r, const View& view) const;

@@ -58,6 +58,7 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
     if (is_window(*node) || is_view(*node) || is_fill(*node) ||
         node->op.find("getitem") != std::string::npos)
       continue;
+    if (node->op == kInside) continue;
     CG_TRY(auto reduction, find_reduction(graph, *node));
     if (reduction) continue;
     CG_TRY(auto pointwise, lower_pointwise(*node));

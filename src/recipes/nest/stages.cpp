@@ -29,6 +29,36 @@ const Fused* plain_nest(const Stage& stage) {
   return fused && !fused->window ? fused : nullptr;
 }
 
+// The task's tensor that a reduction reads, if it reads nothing else.
+const Operand* only_tensor(const Stage& stage) {
+  const Fused* fused = plain_nest(stage);
+  const bool one = fused && fused->reduces() && fused->inputs.size() == 1;
+  return one && !fused->inputs[0].kept ? &fused->inputs[0] : nullptr;
+}
+
+// Values that algebra sums in part. Stages that compute several of them merge at the end.
+size_t partial_sums(const Graph& graph) {
+  return size_t(std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                              [](const Node& node) { return node.op == kInside; }));
+}
+
+// Moves reductions of the same tensor next to each other, so that they may merge. Graphs that
+// algebra did not change keep the order of their stages.
+void gather_reductions(const Graph& graph, std::vector<Made>& made) {
+  if (partial_sums(graph) == 0) return;
+  for (size_t i = 0; i < made.size(); ++i) {
+    const Operand* tensor = only_tensor(made[i].stage);
+    if (!tensor) continue;
+    const std::string name = tensor->tensor;
+    const auto same = [&](const Made& other) {
+      const Operand* own = only_tensor(other.stage);
+      return own && own->tensor == name;
+    };
+    std::stable_partition(made.begin() + long(i) + 1, made.end(), same);
+    while (i + 1 < made.size() && same(made[i + 1])) ++i;
+  }
+}
+
 class Solver {
  public:
   Solver(const Task& task, Decomposed source, Masks masks)
@@ -41,6 +71,7 @@ class Solver {
 
   Result<Stages> run(const Outputs& outputs) {
     CG_TRY(Stage last, solve(outputs));
+    gather_reductions(source_.graph, made_);
     merge_neighbours();
     Stages stages;
     for (Made& made : made_) {
@@ -128,7 +159,7 @@ class Solver {
     CG_ASSERT(value);
     if (device_type(value->dtype).empty())
       return unsupported_error(fmt::format("{} of dtype {}", name, to_string(value->dtype)));
-    if (++open_ > kMostKept)
+    if (++open_ > kMostKept + partial_sums(source_.graph))
       return unsupported_error(fmt::format("more than {} stages", kMostKept));
     names_[name] = words_.unique(name);
     Outputs outputs{{name, name, value->dtype, true}};

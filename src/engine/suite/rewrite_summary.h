@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What algebra did for the tasks of a bench, apart from the speed of kernels.
+//
+// Contract: a task belongs to one group: its result is constant by construction, algebra changed
+// its best program's graph, or the graph is as written. `possible` counts the tasks to which more
+// rewrites would apply.
+//
+// Example: RewriteSummary s = rewrite_summary(report.rows); s.rewritten.against_best
+#pragma once
+
+#include "engine/suite/bench.h"
+
+namespace cutegen::engine {
+
+struct RewriteGroup {
+  int64_t tasks = 0, correct = 0;
+  std::optional<double> against_best;  // geometric mean of the speedups over the best baseline
+  std::optional<double> over_floor;    // geometric mean of time / floor
+};
+
+struct RewriteSummary {
+  RewriteGroup rewritten, as_written, constant;
+  std::vector<std::string> possible;  // "14_Gemm: sum-of-product"
+  bool empty() const { return rewritten.tasks + constant.tasks == 0 && possible.empty(); }
+};
+
+RewriteSummary rewrite_summary(const std::vector<BenchRow>& rows);
+// Both are empty if algebra has nothing to do with any task.
+std::string rewrite_summary_text(const std::vector<BenchRow>& rows);
+Json rewrite_summary_json(const std::vector<BenchRow>& rows);
+
+}  // namespace cutegen::engine

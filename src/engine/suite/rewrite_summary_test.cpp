@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/suite/rewrite_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace cutegen::engine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+BenchRow row(const std::string& name, double best_ns, std::vector<Rewrite> rewrites) {
+  BenchRow r;
+  r.task.name = name;
+  r.status = RowStatus::correct;
+  r.math_mode = "fp32";
+  r.best_ns = best_ns, r.floor_ns = 100;
+  r.baselines = TaskBaselines{{{"eager", 800, 800, 800, 8, Origin::cached, 0, 1, ""}}, "kept"};
+  r.rewrites = std::move(rewrites);
+  return r;
+}
+
+TEST(RewriteSummary, EachTaskBelongsToOneGroup) {
+  const std::vector<BenchRow> rows{
+      row("1_Sum", 100, {{"one-element", "", true}, {"sum-of-product", "", true}}),
+      row("2_Relu", 400, {}), row("3_Mean", 200, {{"sum-of-product", "", false}}),
+      row("4_Zero", 100, {{"constant-result", "", false}})};
+  const RewriteSummary s = rewrite_summary(rows);
+  EXPECT_EQ(s.rewritten.tasks, 1);
+  EXPECT_NEAR(*s.rewritten.against_best, 8, 1e-9);
+  EXPECT_EQ(s.as_written.tasks, 2);
+  EXPECT_NEAR(*s.as_written.over_floor, std::sqrt(8.0), 1e-9);
+  EXPECT_EQ(s.constant.tasks, 1);
+  EXPECT_THAT(s.possible, ElementsAre("3_Mean: sum-of-product", "4_Zero: constant-result"));
+  const std::string text = rewrite_summary_text(rows);
+  EXPECT_THAT(text, HasSubstr("constant by construction"));
+  EXPECT_THAT(text, HasSubstr("not used (--rewrites)    3_Mean: sum-of-product"));
+}
+
+TEST(RewriteSummary, NothingIsSaidOfTasksThatAlgebraLeavesAlone) {
+  const std::vector<BenchRow> rows{row("2_Relu", 400, {})};
+  EXPECT_EQ(rewrite_summary_text(rows), "");
+  EXPECT_TRUE(rewrite_summary_json(rows).is_null());
+}
+
+}  // namespace
+}  // namespace cutegen::engine

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of algebra (recipes/algebra/rewrites.h), one a file.
+//
+// Contract: a rule changes the graph in one place, or not at all. It returns one sentence that says
+// what it changed, with the sizes of the official shape.
+//
+// Example: while (auto effect = sum_of_product(edit)) effects.push_back(*effect);
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "recipes/algebra/editor.h"
+
+namespace cutegen::recipes {
+
+using Effect = std::optional<std::string>;
+
+Effect one_element(Editor& edit);
+Effect sum_of_product(Editor& edit);
+Effect mean_of_convolution(Editor& edit);
+Effect constant_result(Editor& edit);
+Effect merge_clamps(Editor& edit);
+Effect fold_scales(Editor& edit);
+
+// The limits of an operator that is a clamp by numbers, infinite if it lacks one.
+std::optional<std::pair<double, double>> clamp_limits(const Node& node);
+
+}  // namespace cutegen::recipes

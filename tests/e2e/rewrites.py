@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=600
+"""Rewrites by algebra, from a task file to the verdict: each rule changes the program and stays correct on every input
+family, nothing changes unless the user asks, and the summary of a bench keeps rewritten tasks apart."""
+import harness
+
+TASK = '''import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {init}
+
+    def forward(self, x):
+        {body}
+
+
+def get_inputs():
+    return [{inputs}]
+
+
+def get_init_inputs():
+    return []
+'''
+LINEAR = "self.fc = nn.Linear(72, 40)"
+
+
+class Rewrites(harness.Case):
+    def task(self, name, init, body, inputs):
+        return self.write(name, TASK.format(init=init, body=body, inputs=inputs))
+
+    def rewrites(self, *args, code=0):
+        """The rewrites and the program id of the best program, which has to be correct, and its plan."""
+        result = self.cutegen("optimize", *args, "--device", "sim:h200", "--evaluations", 1, "--no-profile", "--json",
+                              "--out", "best", timeout=300)
+        self.assert_code(result, code)
+        best = result.json()["best"]
+        return best.get("rewrites", []), best["program_id"], (self.folder / "best/plan.json").read_text()
+
+    def check(self, rule, init, body, inputs):
+        """One rule alone: named as possible by default, applied if chosen."""
+        task = self.task("task.py", init, body, inputs)
+        offered, before, _ = self.rewrites(task)
+        self.assertIn((rule, False), [(r["rule"], r["applied"]) for r in offered])
+        self.assertNotIn(True, [r["applied"] for r in offered])
+        applied, after, plan = self.rewrites(task, "--rewrites", rule)
+        self.assertIn((rule, True), [(r["rule"], r["applied"]) for r in applied])
+        self.assertNotEqual(before, after)
+        return plan
+
+    def test_a_sum_of_a_product(self):
+        plan = self.check("sum-of-product", LINEAR, "return (self.fc(x) / 2).sum(1, keepdim=True) * 1.5",
+                          "torch.rand(48, 72)")
+        self.assertNotIn("matmul", plan)
+
+    def test_a_mean_of_a_half_precision_product(self):
+        self.check("sum-of-product", "self.w = nn.Parameter(torch.randn(72, 40, dtype=torch.float16))",
+                   "return (x @ self.w).mean(1)", "torch.randn(48, 72).half()")
+
+    def test_a_mean_of_a_transposed_convolution_with_padding_on_both_sides(self):
+        self.check("mean-of-convolution", "self.conv = nn.ConvTranspose2d(5, 7, 3, stride=2, padding=1)",
+                   "return (self.conv(x) * 0.5).mean([2, 3])", "torch.rand(3, 5, 12, 14)")
+
+    def test_a_mean_of_a_convolution_over_lines(self):
+        self.check("mean-of-convolution", "self.conv = nn.Conv1d(5, 7, 3, padding=1)",
+                   "return self.conv(x).mean(2)", "torch.rand(3, 5, 50)")
+
+    def test_one_element(self):
+        self.check("one-element", "pass",
+                   "return torch.softmax(x.amax(1, keepdim=True), 1) + x.sum(1, keepdim=True).mean(1, keepdim=True)",
+                   "torch.randn(48, 72)")
+
+    def test_clamps_and_factors(self):
+        self.check("merge-clamps", "pass", "return torch.clamp(torch.relu(x), 0.25, 5)", "torch.randn(48, 72)")
+        self.check("fold-scales", "pass", "return torch.tanh(x * 3.0 / 7.0)", "torch.randn(48, 72)")
+
+    def test_a_constant_result_is_said_to_be_one(self):
+        task = self.task("task.py", LINEAR, "y = self.fc(x).amax(1, keepdim=True)\n"
+                         "        return nn.functional.gelu(y - y.mean(1, keepdim=True))", "torch.rand(48, 72)")
+        result = self.cutegen("optimize", task, "--device", "sim:h200", "--evaluations", 1, "--no-profile",
+                              "--rewrites", "all", "--out", "best", timeout=300)
+        self.assert_code(result, 0)
+        self.assertIn("constant-result: every element of 'gelu' is 0 whatever the inputs are", result.out)
+
+    def test_the_summary_names_what_was_not_used(self):
+        task = self.task("task.py", LINEAR, "return self.fc(x).sum(1)", "torch.rand(48, 72)")
+        result = self.cutegen("optimize", task, "--device", "sim:h200", "--evaluations", 1, "--no-profile",
+                              "--out", "best", timeout=300)
+        self.assert_code(result, 0)
+        self.assertIn("not used: sum-of-product would apply: the sum over 40 results", result.out)
+        self.assertIn("--rewrites sum-of-product", result.out)
+        self.assert_code(self.cutegen("show", "last", "--json"), 0)
+
+    def test_a_run_with_rewrites_replays(self):
+        task = self.task("task.py", LINEAR, "return self.fc(x).sum(1)", "torch.rand(48, 72)")
+        self.rewrites(task, "--rewrites", "all")
+        self.assert_code(self.cutegen("optimize", "--replay", "last"), 0)
+
+    def test_an_unknown_rewrite_is_an_error(self):
+        task = self.task("task.py", LINEAR, "return self.fc(x).sum(1)", "torch.rand(48, 72)")
+        result = self.cutegen("optimize", task, "--rewrites", "sum-of-products")
+        self.assert_code(result, 2)
+        self.assertIn("did you mean 'sum-of-product'?", result.err)
+
+    def test_a_bench_counts_rewritten_tasks_apart(self):
+        self.task("suite/level1/1_sum.py", LINEAR, "return self.fc(x).sum(1)", "torch.rand(48, 72)")
+        self.task("suite/level1/2_relu.py", "pass", "return torch.relu(x)", "torch.randn(48, 72)")
+        self.task("suite/level1/3_zero.py", "pass", "return x - x", "torch.randn(48, 72)")
+        result = self.cutegen("bench", "--kernelbench", "suite", "--evaluations", 1, "--rewrites", "sum-of-product",
+                              "--out", "bench", "--json", timeout=400)
+        self.assert_code(result, 0)
+        summary = result.json()["summary"]["rewrites"]
+        self.assertEqual([summary[k]["tasks"] for k in ("rewritten", "as_written", "constant")], [1, 1, 1])
+        self.assertEqual(result.json()["settings"]["rewrites"], "sum-of-product")
+
+
+if __name__ == "__main__":
+    harness.main()
