@@ -136,7 +136,9 @@ Result<RungEnd> Prepared::enough_shapes() const {
   if (any) return rung_passed();
   return rung_ended(
       Status::unsupported,
-      "no test shape is left: " + (skipped_.empty() ? "the task has none" : skipped_[0]));
+      "no test shape is left: " +
+          (skipped_.empty() ? "the task has none; name smaller sizes in [[shapes]] of the side file"
+                            : skipped_[0]));
 }
 
 Result<RungEnd> Prepared::list_builds(const DeviceFacts& device) {
