@@ -366,7 +366,7 @@ def prepare(source: Source, request: Json, seed: int, domain: draw.Domain,
         module = sys.modules["cutegen_task"]
         with blame(source.file, "get_inputs()", SIZES):
             inputs = type(inputs)(module.get_inputs(), model, source.file)
-    nan = request.get("nan", True)  # what a NaN gives as a whole number is undefined, except a position
+    nan = all(d.startswith(("f", "bf")) for d in request["dtypes"])  # the index of a NaN is undefined
     made = {n: draw.initial(t, generator) if n in written else t.detach()
             for n, t in on_device(inputs, device)}  # fmt: skip
     peaks = facts_of(request).most > CHOSEN

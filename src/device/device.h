@@ -108,7 +108,7 @@ struct TimeRequest {
 struct TracedInst {
   int64_t index = 0;             // in the kernel's PTX
   int64_t line = 0, column = 0;  // in the source; 0: unknown
-  int64_t opcode = 0;            // a hash of its name
+  int64_t opcode = 0;            // a hash of its name; 0: of integers, or a branch
   double runs = 0;               // warp instructions
 };
 struct LaunchTrace {

@@ -232,22 +232,6 @@ Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
   return out;
 }
 
-// Whether every result says what a NaN gives: floats, and positions, which are those of the NaN.
-bool nan_is_defined(const Task& task) {
-  const auto results = task.with_role(TensorRole::output);
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (is_floating(results[i]->dtype)) continue;
-    const Node* node =
-        i < task.graph.outputs.size() ? task.graph.producer(task.graph.outputs[i]) : nullptr;
-    if (!node || (!node->op.starts_with("aten.argm") && node->op != "aten.max.dim" &&
-                  node->op != "aten.min.dim"))
-      return false;
-  }
-  for (const TensorInfo* t : results_of(task))
-    if (t->role != TensorRole::output && !is_floating(t->dtype)) return false;
-  return true;
-}
-
 Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
                  uint64_t seed) {
   Json outputs = Json::array(), dtypes = Json::array();
@@ -272,8 +256,7 @@ Json set_request(const Task& task, const ShapeCase& shape, const std::string& fa
                {"family", family},
                {"seed", seed},
                {"outputs", outputs},
-               {"dtypes", dtypes},
-               {"nan", nan_is_defined(task)}};
+               {"dtypes", dtypes}};
   if (!mutated.empty()) request["mutated"] = std::move(mutated);
   if (!task.returns.empty()) request["returns"] = task.returns;
   if (!shape.values.empty()) request["values"] = write_json(shape.values);
