@@ -254,7 +254,7 @@ void fields(Fields& v, LaunchTrace& t) {
                     opcode.size() == index.size() && runs.size() == index.size();
   v.check(same, "index", "a trace has lists of different lengths");
   if (!v.reading() || !same) return;
-  for (size_t i = 0; i < index.size(); ++i) 
+  for (size_t i = 0; i < index.size(); ++i)
     t.executed.push_back({index[i], line[i], column[i], opcode[i], runs[i]});
 }
 

@@ -11,7 +11,8 @@ constexpr size_t kMostLines = 64;
 // Tells opcodes of floats, of memory and of matrices apart, by FNV-1a, which is the same in every
 // process. All others give 0: unrolled copies of a loop compute addresses in other ways.
 int64_t kind_of(std::string_view opcode) {
-  static constexpr std::string_view starts[] = {"ld.", "st.", "atom", "red.", "mma", "wgmma", "cp."};
+  static constexpr std::string_view starts[] = {"ld.", "st.",   "atom", "red.",
+                                                "mma", "wgmma", "cp."};
   static constexpr std::string_view parts[] = {".f16", ".bf16", ".f32", ".f64", ".tf32"};
   const bool told =
       std::ranges::any_of(starts, [&](auto s) { return opcode.starts_with(s); }) ||

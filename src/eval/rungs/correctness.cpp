@@ -288,7 +288,8 @@ RungEnd end_of_mismatches(std::vector<Mismatch> mismatches) {
 
 namespace {
 
-// The derived shape with the most elements: it reaches branches that begin at long sizes. nullptr: none.
+// The derived shape with the most elements: it reaches branches that begin at long sizes. nullptr:
+// none.
 const PreparedShape* longest_derived(const std::vector<const PreparedShape*>& shapes) {
   const PreparedShape* out = nullptr;
   for (const PreparedShape* s : shapes)
@@ -298,8 +299,8 @@ const PreparedShape* longest_derived(const std::vector<const PreparedShape*>& sh
   return out;
 }
 
-// Checks each test shape on all families, but a derived or large one on only two. In three orders run
-// the first sets of those with all families, and of the longest derived shape.
+// Checks each test shape on all families, but a derived or large one on only two. In three orders
+// run the first sets of those with all families, and of the longest derived shape.
 Result<RungEnd> check_test_shapes(const Evaluation& e,
                                   const std::vector<const PreparedShape*>& shapes,
                                   const std::string& program_id, Checker& checker,

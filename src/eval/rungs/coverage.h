@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coverage: the instructions that compared runs executed, to check runs that are not compared.
 //
-// Contract: add() takes the traces of a run whose outputs were correct. An instruction is covered if a
-// compared run of the same module executed it, or one of the same opcode at the same line and column of
-// the source: an unrolled loop runs other copies when it is long. It is also covered if a compared run
-// of another module of the same source executed its line and column. There the opcodes may differ,
-// because the compiler knows other constants. A predicated instruction counts if a lane executed it.
+// Contract: add() takes the traces of a run whose outputs were correct. An instruction is covered
+// if a compared run of the same module executed it, or one of the same opcode at the same line and
+// column of the source: an unrolled loop runs other copies when it is long. It is also covered if a
+// compared run of another module of the same source executed its line and column. There the opcodes
+// may differ, because the compiler knows other constants. A predicated instruction counts if a lane
+// executed it.
 //
 // Example: coverage.add(report, sources_of(prepared), shape); auto gap = coverage.gap(official,
 // ...);
@@ -50,7 +51,7 @@ class Coverage {
   bool covers(size_t module, const std::string& source, const std::string& kernel,
               const device::TracedInst& i) const;
 
-  std::map<std::pair<size_t, std::string>, Executed> executed_;     // by module and kernel
+  std::map<std::pair<size_t, std::string>, Executed> executed_;      // by module and kernel
   std::map<std::pair<std::string, std::string>, Places> elsewhere_;  // by source and kernel
   std::optional<double> least_arithmetic_;
   double most_instructions_ = 1;

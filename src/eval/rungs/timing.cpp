@@ -198,9 +198,10 @@ Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion&
   request.limit = kTimingLimit;
   CG_TRY(RunnerOutcome outcome, e.services.runner->run(e.ctx, request));
   if (outcome.kind == RunnerOutcome::Kind::hung)
-    return failed(rung_ended(Status::unsupported, fmt::format("{} does not end: {}",
-                                                              name_of(*official->shape), outcome.text),
-                             "Neither its time nor its results are known."));
+    return failed(
+        rung_ended(Status::unsupported,
+                   fmt::format("{} does not end: {}", name_of(*official->shape), outcome.text),
+                   "Neither its time nor its results are known."));
   if (outcome.kind == RunnerOutcome::Kind::died) {
     CG_TRY(outcome, e.services.runner->run(e.ctx, request));
     if (outcome.kind != RunnerOutcome::Kind::reported)

@@ -169,7 +169,7 @@ struct Counters {
 };
 // An instruction that at least one lane executed.
 struct ExecutedInst {
-  int32_t index = 0;    // in the entry
+  int32_t index = 0;                       // in the entry
   int source_line = 0, source_column = 0;  // 0: unknown
   std::string_view opcode;                 // lies in the module's text
   uint64_t runs = 0;                       // warp instructions of the whole grid
