@@ -22,7 +22,7 @@ help:  ## list what make can do
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "Variables: JOBS=$(JOBS) PRESET=$(PRESET) (release, dev, asan, tsan) DEMO_TASK=$(DEMO_TASK)"
+	@echo "Variables: JOBS=$(JOBS) PRESET=$(PRESET) (release, dev, asan, tsan) DEMO_TASK=$(DEMO_TASK) DEMO_EVALUATIONS=$(DEMO_EVALUATIONS)"
 
 .PHONY: setup
 setup:  ## install what is needed: apt packages, .venv with torch, CuTe headers and NVRTC

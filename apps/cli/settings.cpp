@@ -69,9 +69,9 @@ Result<AskedAccuracy> asked_accuracy(const Config& config) {
 }
 
 Result<std::string> rewrites_of(const Config& config) {
-  const Config::Setting& setting = config.setting("rewrites");
-  CG_CHECK(recipes::parse_rewrites(setting.value, "rewrites (" + setting.source + ")"));
-  return setting.value.empty() ? std::string(recipes::kNoRewrites) : setting.value;
+  const std::string names = config.text("rewrites");
+  CG_CHECK(recipes::parse_rewrites(names, "rewrites (" + config.setting("rewrites").source + ")"));
+  return names.empty() ? std::string(recipes::kNoRewrites) : names;
 }
 
 void add_fail_under(CLI::App& command, double& wanted) {

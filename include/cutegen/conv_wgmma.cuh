@@ -427,10 +427,10 @@ struct Conv : ConvShape<G> {
     release(weights), release(patch);
   }
 
-  // Computes the sums that are NaN or tiny once more by f(channel, x0, x1, x2), with the arguments of write():
-  // what is multiplied by zero may be infinite. That is so with kAlongX (the places of a cell beyond the
+  // Computes the sums that are NaN or tiny once more by f(channel, x0, x1, x2), with the arguments of
+  // write(): what is multiplied by zero may be infinite. That is so with kAlongX (the places of a cell beyond the
   // kernel), and if kGroup does not divide the steps of each phase. With kProducts = 3 the low term of
-  // an infinite number is NaN, and that of a subnormal one is lost.
+  // an infinite number is NaN, and the tensor cores drop the low term of a subnormal number.
   template <class F>
   CUTE_DEVICE void repair(F&& f) {
     bool any = false;

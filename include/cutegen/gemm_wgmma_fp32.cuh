@@ -11,9 +11,9 @@
 // is issued. The tensor cores themselves would truncate floats, which biases the results.
 //
 // Two warpgroups (the producers) load tiles; the others (the consumers) multiply. run() returns false
-// in the producers, which are done then. repair() computes sums again that are NaN or tiny: infinities,
-// the largest floats and subnormal ones have no two parts. Sizes and strides are arbitrary. Elements beyond the edges
-// read as zero. TileM and TileN are 64 or 128, TileK is 32, a CTA has kThreads threads.
+// in the producers, which are done then. repair() computes sums again that are NaN or tiny:
+// infinities, the largest floats and subnormal ones have no two parts. Sizes and strides are
+// arbitrary. Elements beyond the edges read as zero. TileM and TileN are 64 or 128, TileK is 32, a CTA has kThreads threads.
 //
 // Example: Gemm gemm; if (!gemm.run(A, B, tile, 0, tiles, storage)) return;
 //          gemm.repair(A, B, tile, 0, tiles);

@@ -28,6 +28,28 @@ def get_init_inputs():
 '''
 
 
+SUBNORMAL = '''import torch
+import torch.nn as nn
+
+rows = 1024
+columns = 768
+depth = 1024
+
+
+class Model(nn.Module):
+    def forward(self, x, y):
+        return x @ y
+
+
+def get_inputs():
+    return [torch.rand(rows, depth) * 3e-39, torch.rand(depth, columns)]
+
+
+def get_init_inputs():
+    return []
+'''
+
+
 STAGES = '''import torch
 import torch.nn as nn
 
@@ -86,6 +108,16 @@ class Products(harness.Case):
                 self.assertEqual(plan["arch"], ["sm_90a"])
                 kinds = {kind for kernel in verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
                 self.assertTrue(any(kind.startswith("HGMMA") for kind in kinds), kinds)
+
+    def test_three_products_keep_subnormal_numbers(self):
+        task = self.write("subnormal.py", SUBNORMAL)
+        result = self.cutegen("optimize", task, "--evaluations", 1, "--out", "best", "--device", self.device,
+                              timeout=400)
+        self.assert_code(result, 0)
+        verdict = json.loads((self.folder / "best/verdict.json").read_text())
+        self.assertEqual(verdict["status"], "correct")
+        kinds = {kind for kernel in verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
+        self.assertTrue(any(kind.startswith("HGMMA") for kind in kinds), kinds)
 
     def test_hopper_multiplies_floats_once_in_tf32_in_every_layout(self):
         for layout in harness.some("kk", "mn", "kn", "mk", most=2):

@@ -299,8 +299,8 @@ const PreparedShape* longest_derived(const std::vector<const PreparedShape*>& sh
   return out;
 }
 
-// Checks each test shape on all families, but a derived or large one on only two. In three orders
-// run the first sets of those with all families, and of the longest derived shape.
+// Checks each test shape on all families, but a derived or large one on only two. The first set of
+// a shape runs in three orders if the shape sees all families or is the longest derived one.
 Result<RungEnd> check_test_shapes(const Evaluation& e,
                                   const std::vector<const PreparedShape*>& shapes,
                                   const std::string& program_id, Checker& checker,

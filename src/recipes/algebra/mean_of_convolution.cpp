@@ -110,8 +110,8 @@ std::string inputs_per_result(Editor& edit, const Window& w) {
   return ratio;
 }
 
-// The axis of the input's channels among those of the products: [batch, out, in], or [batch, in,
-// out] for a transposed convolution, as in its weights.
+// Products have the axes [batch, out, in]. Those of a transposed convolution have [batch, in, out],
+// as its weights do. This is the axis of `in`.
 int input_axis(const Window& w) {
   return w.kind == WindowKind::transposed ? 1 : 2;
 }
