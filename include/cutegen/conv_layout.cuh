@@ -8,7 +8,7 @@
 // place of the kernel is an offset into the patch, and nothing is copied for it.
 //
 // Strides: places whose inputs have the same remainder form a class, with a box of its own.
-// Transposed: results with the same remainder form a phase. A phase has its own places of the kernel.
+// Transposed: result t * stride + f belongs to phase f, which has its own places of the kernel.
 //
 // Everything here is known at compile time. G describes a convolution: kAlongX, kPlanes, kGroup,
 // tile(i) and axis(i) for the axes 0 to 2. Missing axes come first and have size 1. kPlanes is even,
@@ -40,17 +40,25 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int classes() const {
     return transposed ? 1 : kernel < period() ? kernel : period();
   }
+  // The first input of a tile's patch, relative to the tile. Transposed: the least shift() of all.
+  CUTE_HOST_DEVICE constexpr int front() const {
+    if (!transposed) return -padding;
+    const int behind = (kernel - 1) * dilation - padding;
+    return behind >= 0 ? -(behind / stride) : (stride - 1 - behind) / stride;
+  }
   // How far a tile's patch reaches beyond the tile.
-  CUTE_HOST_DEVICE constexpr int reach() const { return (kernel - 1) * dilation / stride; }
+  CUTE_HOST_DEVICE constexpr int reach() const {
+    return transposed ? (padding + stride - 1) / stride - front() : (kernel - 1) * dilation / stride;
+  }
   // How many inputs a class begins behind the first class.
   CUTE_HOST_DEVICE constexpr int remainder(int cls) const { return cls * dilation % stride; }
   CUTE_HOST_DEVICE constexpr bool belongs(int place, int cls, int phase) const {
-    return transposed ? place * dilation % stride == phase : place % period() == cls;
+    return transposed ? (phase + padding - place * dilation) % stride == 0 : place % period() == cls;
   }
-  // Where a place of the kernel reads the patch for the first result of a tile.
-  CUTE_HOST_DEVICE constexpr int shift(int place) const {
-    const int distance = place * dilation / stride;
-    return transposed ? reach() - distance : distance;
+  // Where a place of the kernel reads the patch for the first result of a phase in a tile.
+  CUTE_HOST_DEVICE constexpr int shift(int place, int phase) const {
+    return transposed ? (phase + padding - place * dilation) / stride - front()
+                      : place * dilation / stride;
   }
   // The i-th place of the kernel in the order of the patch.
   CUTE_HOST_DEVICE constexpr int ordered(int i) const { return transposed ? kernel - 1 - i : i; }
@@ -123,7 +131,7 @@ CUTE_HOST_DEVICE constexpr auto conv_steps() {
           for (int i2 = 0; i2 < z.kernel; ++i2) {
             const int k2 = z.ordered(i2);
             if (!z.belongs(k2, c2, f2)) continue;
-            const int at = (x.shift(k0) * L::kSize1 + y.shift(k1)) * L::kSize2 + z.shift(k2);
+            const int at = (x.shift(k0, f0) * L::kSize1 + y.shift(k1, f1)) * L::kSize2 + z.shift(k2, f2);
             steps.add(count++, box * L::kBox + at,
                       ((plane * x.kernel + k0) * y.kernel + k1) * z.kernel + k2);
           }

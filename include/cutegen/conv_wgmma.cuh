@@ -16,11 +16,11 @@
 // G gives, besides what conv_layout.cuh asks for: Input (type in memory), Element (float: tf32;
 // half_t, bfloat16_t), kProducts (1; floats: 1 or 3), kAligned (lines, channels and images of the input
 // begin at multiples of 4 elements, and lines have a multiple of 4), kTileN, kPatches and kWeights (stages),
-// kResident (CTAs of an SM), kTogether (1, 2, 4 or 8 channels whose tails overlap), kRowValues (that
-// reduce() keeps for each place, often 0), kKernelX and kDilationX (of the last axis). pack_weights()
-// writes the weights in the order of the steps.
+// kResident (CTAs of an SM), kTogether (2 to 16 channels whose tails overlap), kSlice (channels that write()
+// brings through shared memory at a time), kRowValues (that reduce() keeps for each place, often 0), kChannelValues (that each_channel() keeps, often 0), kKernelX and kDilationX (of the last axis).
+// pack_weights() writes the weights in the order of the steps.
 //
-// Example: Conv<G> conv; conv.begin(storage);
+// Example: Conv<G> conv; conv.begin(storage, steps, stages, 1);
 //          if (conv.produces()) for (tile...) conv.produce(input, packed, steps, tile, storage);
 //          else for (tile...) {
 //            conv.consume(input, steps, tile, storage);
@@ -55,7 +55,7 @@ struct ConvInput {
 struct ConvTile {
   int64_t image;
   int group, channels, phase;
-  int first[3];  // transposed: in steps of the stride, from the first phase on
+  int first[3];  // transposed: in steps of the stride
 };
 
 // What wgmma multiplies for an element type: floats pass as tf32.
@@ -94,7 +94,7 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kResults = kBlocks * L::kPhases2 * G::kTileN / 2;         // of a thread
   static_assert(kBlocks * kConsumers == kBlocksX * kBlocksY * G::tile(0));
   static_assert(kBlocks % kBlocksX == 0 || kBlocksX % kBlocks == 0, "a consumer has whole lines");
-  static_assert(kResults <= 128 && G::kTileN % 8 == 0);
+  static_assert(kResults <= 128 && G::kTileN % G::kSlice == 0 && G::kSlice % 8 == 0);
   // The lines of results of a consumer.
   static constexpr int kLineBlocks = kBlocks < kBlocksX ? kBlocks : kBlocksX;
   static constexpr int kLine = kLineBlocks * kAcross * L::kPhases2;
@@ -103,19 +103,21 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
   static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // of a number
   static constexpr int kStep = 8 * G::kTileN * kTerms;      // floats of a step's weights
+  // Floats that a consumer keeps behind its results: the values of rows, and of channels.
+  static constexpr int kStaged = G::kSlice * kPitch;
+  static constexpr int kChannelPitch = G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
+  static constexpr int kKept = kStaged + G::kRowValues * kAll + G::kTileN * kChannelPitch;
   // Runs of neighbours that a line of a patch touches, the first from kSkew elements before it on.
   static constexpr ConvAxis kLast = G::axis(2);
   static constexpr bool kRuns = G::kAligned && !G::kAlongX && G::tile(2) % 4 == 0 &&
                                 (kLast.transposed || kLast.stride == 1);
-  static constexpr int kStart =
-      kLast.transposed ? kLast.padding / kLast.stride - kLast.reach() : -kLast.padding;
-  static constexpr int kSkew = (kStart % 4 + 4) % 4, kRunsOfLine = (kSkew + L::kSize2 + 3) / 4;
+  static constexpr int kSkew = (kLast.front() % 4 + 4) % 4, kRunsOfLine = (kSkew + L::kSize2 + 3) / 4;
   static_assert(kTerms == 1 || (sizeof(Element) == 4 && kResults + kBlocks * G::kTileN / 2 <= 128));
 
   struct alignas(128) Storage {
     uint4 patch[G::kPatches][kTerms][G::kPlanes][L::kCells];
     float weights[G::kWeights][G::kGroup * kStep];
-    float results[kConsumers][8 * kPitch + G::kRowValues * kAll];  // the values of rows lie behind
+    float results[kConsumers][kKept];
     int place[kCells];                              // of each cell: offset in its channel, or -1
     uint8_t inside[G::kAlongX ? kCells : 4];        // which elements of a cell exist
     uint64_t patch_full[G::kPatches], patch_empty[G::kPatches];
@@ -134,7 +136,7 @@ CUTE_DEVICE Input const* conv_group(ConvInput<Input> const& input, ConvTile cons
 template <class G>
 CUTE_DEVICE int conv_input(ConvTile const& tile, int i, int x, int cls) {
   const ConvAxis axis = G::axis(i);
-  return axis.transposed ? tile.first[i] + x - axis.reach()
+  return axis.transposed ? tile.first[i] + x + axis.front()
                          : (tile.first[i] + x) * axis.stride + axis.remainder(cls) - axis.padding;
 }
 
@@ -358,8 +360,12 @@ struct Conv : ConvShape<G> {
       cute::Shape<cute::Int<kPart>, cute::Int<S::kBlocks>>{}));
   Sums sums;  // of 64 results each, by block and phase
 
-  // Must come first, in all threads.
-  CUTE_DEVICE void begin(Storage& storage) {
+  // Must come first, in all threads. `sets` counts the groups, tiles of channels and phases that have
+  // weights of their own. If one set has no more than kWeights stages, it stays in shared memory.
+  template <class Steps>
+  CUTE_DEVICE void begin(Storage& storage, Steps const& steps, int stages, int sets) {
+    keeps_weights_ =
+        sets == 1 && stages * (steps.first[L::kPhases2] - steps.first[0]) <= G::kWeights * G::kGroup;
     if (threadIdx.x == 0) {
       for (int s = 0; s < G::kPatches; ++s) {
         cute::initialize_barrier(storage.patch_full[s], S::kProducers);
@@ -386,10 +392,11 @@ struct Conv : ConvShape<G> {
     const int stages = (input.channels + S::kDepth - 1) / S::kDepth;
     const int first = steps.first[tile.phase * L::kPhases2];
     if (threadIdx.x < S::kFirstProducer + S::kProducers) load(input, tile, stages, storage);
-    else if (threadIdx.x == S::kFirstProducer + S::kProducers)
+    else if (threadIdx.x == S::kFirstProducer + S::kProducers && !(keeps_weights_ && has_weights_))
       for (int stage = 0; stage < stages; ++stage)
         copy(packed + (int64_t(stage) * steps.first[L::kPhases] + first) * S::kStep,
              steps, tile.phase, storage);
+    has_weights_ = true;
   }
 
   // Multiplies a tile.
@@ -398,6 +405,7 @@ struct Conv : ConvShape<G> {
                            ConvTile const& tile, Storage& storage) {
     const int stages = (input.channels + S::kDepth - 1) / S::kDepth, phase = tile.phase;
     cute::clear(sums);
+    if (keeps_weights_) weight_ = weight_phase_ = 0;
     uint64_t *weights = nullptr, *patch = nullptr;  // still read by the last wgmma
     for (int stage = 0; stage < stages; ++stage) {
       cute::wait_barrier(storage.patch_full[patch_], patch_phase_);
@@ -492,6 +500,25 @@ struct Conv : ConvShape<G> {
   // The result of the k-th reduction at a place of the consumer.
   static CUTE_DEVICE float row(Storage& storage, int k, int row) { return rows_of(storage, k)[row]; }
 
+  // What the tail needs of one channel.
+  using ChannelValues = Pack<float, S::kChannelPitch == 0 ? 1 : S::kChannelPitch>;
+
+  // Keeps f(channel), a ChannelValues, for the channels of a tile, from its first one on. `tile` tells
+  // tiles of channels apart: nothing is computed again for the one before. All consumers must call it.
+  template <class F>
+  CUTE_DEVICE void each_channel(Storage& storage, int tile, F&& f) {
+    if (tile == kept_tile_) return;
+    kept_tile_ = tile;
+    sync(threadIdx.x / 128);  // the values before have been read
+    for (int c = threadIdx.x % 128; c < G::kTileN; c += 128) channels_of(storage)[c] = f(c);
+    sync(threadIdx.x / 128);
+  }
+
+  // The values of a channel of the tile.
+  static CUTE_DEVICE ChannelValues channel(Storage& storage, int c) {
+    return channels_of(storage)[c];
+  }
+
   // Calls f(place(x0, x1, x2, row)) for each place of a consumer, after its reductions. Neighbouring
   // threads have neighbouring places. All consumers must call it.
   template <class P, class F>
@@ -512,50 +539,58 @@ struct Conv : ConvShape<G> {
   // depend on the channel belongs there. read(), then value(), are called for
   // kTogether channels before the first store(), also for channels and places beyond the result, so
   // that their latencies overlap: read() loads what lies in DRAM, value() does not branch.
-  // Neighbouring threads have neighbouring places. All consumers must call it.
+  // Neighbouring threads have neighbouring places. Results pass through shared memory, kSlice channels
+  // at a time. All consumers must call it.
   template <class P, class R, class V, class F>
   CUTE_DEVICE void write(Storage& storage, P&& place, R&& read, V&& value, F&& store) const {
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     float* shared = storage.results[consumer];
-    constexpr int kAll = S::kAll, kAcross = kAll % 128 == 0 ? 128 : 64;
+    constexpr int kAcross = S::kAll % 128 == 0 ? 128 : 64;
     constexpr int kRows = 128 / kAcross;  // channels that the threads write at a time
+    constexpr int kChannels = G::kSlice / kRows;  // of a thread
+    constexpr int kTogether = cute::min(G::kTogether, kChannels);
     const int row = thread / kAcross;
     CUTE_UNROLL
-    for (int slice = 0; slice < G::kTileN / 8; ++slice) {
+    for (int slice = 0; slice < G::kTileN; slice += G::kSlice) {
       sync(consumer);
       CUTE_UNROLL
-      for (int sum = 0; sum < kSums; ++sum) {
+      for (int eight = 0; eight < G::kSlice / 8; ++eight) {
         CUTE_UNROLL
-        for (int i = 0; i < 4; ++i) shared[staged(sum, i, thread)] = sums(4 * slice + i, sum);
+        for (int sum = 0; sum < kSums; ++sum) {
+          CUTE_UNROLL
+          for (int i = 0; i < 4; ++i)
+            shared[eight * 8 * S::kPitch + staged(sum, i, thread)] = sums(slice / 2 + eight * 4 + i, sum);
+        }
       }
       sync(consumer);
       CUTE_UNROLL
-      for (int first = 0; first < kAll; first += kAcross) {
+      for (int first = 0; first < S::kAll; first += kAcross) {
         const int e = first + thread % kAcross;
-        float values[8 / kRows];
-        CUTE_UNROLL
-        for (int i = 0; i < 8 / kRows; ++i) values[i] = shared[(i * kRows + row) * S::kPitch + e];
         auto const at =
             call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); }, e);
-        auto const channel = [&](int i) { return slice * 8 + i * kRows + row; };
-        constexpr int kTogether = cute::min(G::kTogether, 8 / kRows);
-        CUTE_UNROLL
-        for (int i = 0; i < 8 / kRows; i += kTogether) {
-          decltype(read(0, at)) more[kTogether];
-          decltype(value(0.0f, more[0], 0, at)) results[kTogether];
-          CUTE_UNROLL
-          for (int j = 0; j < kTogether; ++j) more[j] = read(channel(i + j), at);
-          CUTE_UNROLL
-          for (int j = 0; j < kTogether; ++j)
-            results[j] = value(values[i + j], more[j], channel(i + j), at);
-          CUTE_UNROLL
-          for (int j = 0; j < kTogether; ++j) store(results[j], channel(i + j), at);
-        }
+        // Not unrolled: the code of long tails would not fit the cache of instructions.
+        CUTE_NO_UNROLL
+        for (int i = 0; i < kChannels; i += kTogether)
+          finish<kTogether>([&](int j) { return shared[((i + j) * kRows + row) * S::kPitch + e]; },
+                            [&](int j) { return slice + (i + j) * kRows + row; }, at, read, value, store);
       }
     }
   }
 
  private:
+  // Reads, computes and stores results of one place, whose latencies overlap.
+  template <int kTogether, class T, class C, class A, class R, class V, class F>
+  static CUTE_DEVICE void finish(T&& sum, C&& channel, A const& at, R&& read, V&& value, F&& store) {
+    decltype(read(0, at)) more[kTogether];
+    decltype(value(0.0f, more[0], 0, at)) results[kTogether];
+    CUTE_UNROLL
+    for (int i = 0; i < kTogether; ++i) more[i] = read(channel(i), at);
+    CUTE_UNROLL
+    for (int i = 0; i < kTogether; ++i) results[i] = value(sum(i), more[i], channel(i), at);
+    CUTE_UNROLL
+    for (int i = 0; i < kTogether; ++i) store(results[i], channel(i), at);
+  }
+
   static CUTE_DEVICE bool lost(float sum) {
     return G::kProducts == 3 ? parts_lost(sum) : sum != sum;
   }
@@ -574,7 +609,11 @@ struct Conv : ConvShape<G> {
   }
 
   static CUTE_DEVICE float* rows_of(Storage& storage, int k) {
-    return storage.results[threadIdx.x / 128] + 8 * S::kPitch + k * S::kAll;
+    return storage.results[threadIdx.x / 128] + S::kStaged + k * S::kAll;
+  }
+
+  static CUTE_DEVICE ChannelValues* channels_of(Storage& storage) {
+    return reinterpret_cast<ChannelValues*>(rows_of(storage, G::kRowValues));
   }
 
   // Calls f(at, x0, x1, x2) for the place `at` of a consumer's lines.
@@ -704,14 +743,16 @@ struct Conv : ConvShape<G> {
   }
 
   int patch_ = 0, patch_phase_ = 0, weight_ = 0, weight_phase_ = 0;  // in the rings
+  int kept_tile_ = -1;
+  bool keeps_weights_ = false, has_weights_ = false;
 };
 
-// Channel c of a place that begins at `offset`. A channel has less than 4 GiB.
+// Channel c of a place that begins at `offset`. A channel has `bytes`, less than 4 GiB.
 template <class T>
-CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t stride) {
+CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t bytes) {
   using Byte = cute::conditional_t<cute::is_const_v<T>, char const, char>;
   return *reinterpret_cast<T*>(reinterpret_cast<Byte*>(data + offset) +
-                               uint64_t(unsigned(c)) * unsigned(stride * int(sizeof(T))));
+                               uint64_t(unsigned(c)) * unsigned(bytes));
 }
 
 // One result, in float on the CUDA cores: of the place y in an image. weight(channel in, k0, k1, k2).

@@ -22,6 +22,8 @@ struct {{geometry}} {
   static constexpr int kPatches = {{patches}}, kWeights = {{stages}};  // stages
   static constexpr int kResident = {{resident}};
   static constexpr int kTogether = {{together}};  // channels whose work after the convolution overlaps
+  static constexpr int kSlice = {{slice}};  // channels that pass through shared memory at a time
+  static constexpr int kChannelValues = {{channel_values}};  // that the work after it needs of each channel
   static constexpr int kRowValues = {{row_values}};  // of each place, from reductions over the channels
   static constexpr int kKernelX = KERNEL2{{suffix}}, kDilationX = {{dilation2}};
   // In a cell along the last axis lie kWidth places of the kernel.
@@ -74,17 +76,16 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
   const cutegen::ConvInput<G::Input> input{
       {{input}}, in_n, int(in_c), int(in_of_group), {int(in0), int(in1), int(in2)},
       {int(in_s0), int(in_s1), int(in_s2)}};
-  // The first step of the stride that has results; nothing is before it.
-  const int base0 = G::kTransposed ? {{padding0}} / {{stride0}} : 0,
-            base1 = G::kTransposed ? {{padding1}} / {{stride1}} : 0,
-            base2 = G::kTransposed ? {{padding2}} / {{stride2}} : 0;
   const unsigned tiles_n = unsigned((out_of_group + G::kTileN - 1) / G::kTileN);
   const int stages = int((in_of_group + {{engine}}::kDepth - 1) / {{engine}}::kDepth);
   auto tile_of = [&](unsigned id) -> cutegen::ConvTile {
+    const unsigned round = id / gridDim.x;
     const int tile_n = int(id % tiles_n);
     id /= tiles_n;
-    const int phase = int(id % (L::kPhases0 * L::kPhases1));
-    id /= L::kPhases0 * L::kPhases1;
+    // Phases differ in work: a CTA takes another one in each round.
+    constexpr unsigned kPhases = L::kPhases0 * L::kPhases1;
+    const int phase = int((id + (gridDim.x % (kPhases * tiles_n) == 0 ? round : 0)) % kPhases);
+    id /= kPhases;
     const int tile2 = int(id % unsigned(tiles2));
     id /= unsigned(tiles2);
     const int tile1 = int(id % unsigned(tiles1));
@@ -95,10 +96,10 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
             int(id % unsigned(groups)),
             tile_n,
             phase,
-            {base0 + tile0 * G::tile(0), base1 + tile1 * G::tile(1), base2 + tile2 * G::tile(2)}};
+            {tile0 * G::tile(0), tile1 * G::tile(1), tile2 * G::tile(2)}};
   };
   {{engine}} conv;
-  conv.begin(storage);
+  conv.begin(storage, {{steps}}, stages, int(groups * tiles_n) * (L::kPhases0 * L::kPhases1));
   if (conv.produces()) {
     for (unsigned id = blockIdx.x; id < unsigned(all_tiles); id += gridDim.x) {
       const cutegen::ConvTile tile = tile_of(id);
@@ -117,15 +118,13 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
     const int phase0 = phase / L::kPhases1, phase1 = phase % L::kPhases1;
     // The place in the result's image.
     auto y0_of = [&](int x) {
-      return G::kTransposed ? (tile.first[0] + x) * {{stride0}} + phase0 - {{padding0}}
-                            : tile.first[0] + x;
+      return G::kTransposed ? (tile.first[0] + x) * {{stride0}} + phase0 : tile.first[0] + x;
     };
     auto y1_of = [&](int x) {
-      return G::kTransposed ? (tile.first[1] + x) * {{stride1}} + phase1 - {{padding1}}
-                            : tile.first[1] + x;
+      return G::kTransposed ? (tile.first[1] + x) * {{stride1}} + phase1 : tile.first[1] + x;
     };
     auto y2_of = [&](int x) {
-      return G::kTransposed ? tile.first[2] * {{stride2}} + x - {{padding2}} : tile.first[2] + x;
+      return G::kTransposed ? tile.first[2] * {{stride2}} + x : tile.first[2] + x;
     };
     if constexpr (G::kAlongX || G::kProducts == 3) conv.repair([&](int c, int x0, int x1, int x2) {
       const int64_t out = tile.channels * G::kTileN + c;
@@ -152,6 +151,7 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
                        unsigned(p2) < unsigned(out2),
                    row{{places}}};
     };
+{{channels}}
 {{passes}}
 {{write}}
   }

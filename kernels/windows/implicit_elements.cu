@@ -15,7 +15,7 @@ struct Results {
 {{results}}
 };
 auto value = [&](float window, Reads const& more, int c, {{Place}} const& at) {
-  const int nearest = min(c, left - 1);  // without a branch: several channels overlap
+{{nearest}}
   Results result;
 {{finish}}
   return result;

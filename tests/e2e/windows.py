@@ -28,6 +28,18 @@ def get_init_inputs():
     return []
 '''
 
+NORM = '''
+
+def norm(channels):
+    made = nn.BatchNorm2d(channels).eval()
+    made.running_mean.uniform_(-1, 1)
+    made.running_var.uniform_(0.5, 2)
+    with torch.no_grad():
+        made.weight.uniform_(-2, 2)
+        made.bias.uniform_(-1, 1)
+    return made
+'''
+
 
 class Windows(harness.Case):
     def check(self, window, shape, result="self.window(x)", device="sim:h200", sizes="",
@@ -125,6 +137,23 @@ class Windows(harness.Case):
         plan = self.check("ConvTranspose2d(channels, 24, 4, stride=3, padding=1, output_padding=1)",
                           "2, channels, 9, 40", sizes="channels = 20")
         self.assertEqual(plan["arch"], ["sm_90a"])
+
+    def test_work_that_depends_on_the_channel_alone(self):
+        self.check("Sequential(nn.Conv2d(8, 24, 3), norm(24))", "2, 8, 9, 11", sizes=NORM)
+        source = (self.folder / "best/kernel.cu").read_text()
+        self.assertIn("kChannelValues = 4;", source)
+        self.assertEqual(source.count("rsqrt("), 1)
+
+    def test_more_tiles_than_ctas(self):
+        # A CTA has several tiles: the weights stay; then each of its tiles has another phase.
+        self.check("Conv2d(8, 8, 3)", "300, 8, 6, 20")
+        self.check("ConvTranspose2d(8, 8, 4, stride=2, padding=1)", "140, 8, 5, 8")
+
+    def test_transposed_padding(self):
+        # More padding than the kernel reaches; then results of a phase begin one step later.
+        self.check("ConvTranspose2d(8, 6, 2, stride=3, padding=2, output_padding=1)", "2, 8, 7, 9")
+        self.check("ConvTranspose1d(8, 8, 3, stride=3, dilation=2, padding=4, output_padding=2)",
+                   "2, 8, 30")
 
     def test_tensor_cores_in_strict_float32(self):
         # Lines of 36 are aligned, so producers read runs; then single elements along the kernel.

@@ -130,6 +130,18 @@ TEST(ShortRows, AThreadTakesSeveralVectorsIfRowsAreMany) {
   EXPECT_EQ(few.match.safe.at("width"), 32);
 }
 
+// Of five operands three vary along the row, so 16 elements of each fit a thread's registers.
+TEST(ShortRows, OperandsWithOneValueARowTakeOneRegister) {
+  const Case c("layer_norm_shifted", kHopperArch);
+  EXPECT_EQ(c.match.safe.at("width"), 4);
+  EXPECT_EQ(c.match.safe.at("cached"), 1);
+}
+
+TEST(Resident, ManyRowsOfCtasThatAreAloneGoInTurn) {
+  EXPECT_EQ(Case("group_norm_alone", kHopperArch).match.safe.at("turns"), 4);
+  EXPECT_EQ(Case("softmax_resident", kHopperArch).match.safe.at("turns"), 1);  // two fit an SM
+}
+
 TEST(NeededAccuracy, FollowsTheDtypeOfResultsAndTheMode) {
   const Case half("softmax_bf16", {}, MathMode::bf16);
   EXPECT_THAT(half.source(), HasSubstr("cutegen::PlainSum"));

@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "recipes/emit/matmul_tiling.h"
 #include "recipes/emit/window_text.h"
+#include "recipes/graph/reshape.h"
+#include "recipes/nest/channel_values.h"
 #include "recipes/nest/windowed.h"
 
 namespace cutegen::recipes {
@@ -25,16 +27,21 @@ constexpr int64_t kMostResults = 128;                       // of a thread, in r
 constexpr int64_t kMostCells = 16000;      // of a patch: wgmma counts them in 14 bits
 constexpr int64_t kMostPlaces = 2048;      // of the kernel, in all planes of a stage
 constexpr int64_t kMostPhases = 8;         // along the last axis
+constexpr int64_t kMostOfWriting = 300;    // products of a result that writing outlasts
+constexpr int64_t kMostStages = 16;        // of weights, if they stay
+constexpr int64_t kMostStaged = 4608;      // results of a consumer on their way, in floats
 constexpr int64_t kWeightBytes = 8 << 10;  // of a stage of weights, for each term
 
 // The geometry of conv_layout.cuh, for the official shape.
 class Layout {
  public:
   Layout(const Fused& fused, const Json& params)
-      : window_(fused.window->window),
+      : fused_(fused),
+        window_(fused.window->window),
         width_(16 / static_cast<int64_t>(size_of(fused.window->input.dtype))),
         terms_(fused.window->wgmma == 3 ? 2 : 1),
         rows_(static_cast<int64_t>(row_reductions(fused).size())),
+        channels_(static_cast<int64_t>(channel_values(fused).size())),
         along_(int_param(params, "along") != 0),
         tile_{int_param(params, "deep"), int_param(params, "tall"), int_param(params, "wide")},
         params_(params) {}
@@ -42,6 +49,7 @@ class Layout {
   int64_t width() const { return width_; }  // elements of a cell
   int64_t terms() const { return terms_; }  // of a number
   int64_t rows() const { return rows_; }    // values of a place, from reductions over the channels
+  int64_t channels() const { return channels_; }
   int64_t tile(size_t axis) const { return tile_[axis]; }
   int64_t stride(size_t axis) const { return padded(window_.stride, axis, 1); }
   int64_t padding(size_t axis) const { return padded(window_.padding, axis, 0); }
@@ -80,10 +88,26 @@ class Layout {
     const int64_t rounded = ceil_div(cells(), kProducers) * kProducers;
     const int64_t line = blocks() / kConsumers * 64 * phases(2);
     const int64_t bytes = 16 * terms_ * patches * int_param(params_, "planes") * cells() +
-                          terms_ * stages * group() * 32 * tile_n +
-                          kConsumers * (8 * (line + 4) + rows_ * line) * 4 + 4 * rounded +
-                          (along_ ? rounded : 4) + 16 * (patches + stages) + 64;
+                          terms_ * stages * group() * 32 * tile_n + kConsumers * kept(line) * 4 +
+                          4 * rounded + (along_ ? rounded : 4) + 16 * (patches + stages) + 64;
     return ceil_div(bytes, 128) * 128;
+  }
+  // Floats of a slice of so many channels.
+  int64_t staged(int64_t channels) const {
+    return channels * (blocks() / kConsumers * 64 * phases(2) + 4);
+  }
+  // Floats of a consumer: results on their way, values of rows and of channels.
+  int64_t kept(int64_t line) const {
+    const int64_t pitch = channels_ <= 2 ? channels_ : ceil_div(channels_, 4) * 4;
+    return int_param(params_, "slice") * (line + 4) + rows_ * line +
+           int_param(params_, "tile_n") * pitch;
+  }
+  // Stages of weights that all tiles share; 0 if they do not.
+  int64_t shared_weights() const {
+    const int64_t channels = fused_.window->input.shape[1] / window_.groups,
+                  tiles = ceil_div(out_of_group(fused_), int_param(params_, "tile_n"));
+    if (window_.groups * tiles * phases(0) * phases(1) > 1) return 0;
+    return ceil_div(channels, depth()) * padded_steps(group()) / group();
   }
   // Steps of a stage of weights. Steps may be added that multiply by zero only where sums are
   // repaired, since the input may hold infinities: along the last axis, and with two terms.
@@ -104,7 +128,7 @@ class Layout {
   int64_t places_of(size_t axis, int64_t phase) const {
     int64_t count = 0;
     for (int64_t k = 0; k < kernel(axis); ++k)
-      count += !transposed() || k * dilation(axis) % stride(axis) == phase;
+      count += !transposed() || (phase + padding(axis) - k * dilation(axis)) % stride(axis) == 0;
     return count;
   }
   // Steps of all phases, where each phase has a multiple of `group`.
@@ -119,15 +143,22 @@ class Layout {
         }
     return sum;
   }
-  int64_t reach(size_t axis) const { return (kernel(axis) - 1) * dilation(axis) / stride(axis); }
+  int64_t reach(size_t axis) const {
+    const int64_t all = (kernel(axis) - 1) * dilation(axis), s = stride(axis);
+    if (!transposed()) return all / s;
+    const int64_t behind = all - padding(axis);
+    const int64_t front = behind >= 0 ? -(behind / s) : (s - 1 - behind) / s;
+    return ceil_div(padding(axis), s) - front;
+  }
   int64_t classes(size_t axis) const {
     return transposed()
                ? 1
                : std::min(kernel(axis), stride(axis) / std::gcd(stride(axis), dilation(axis)));
   }
 
+  const Fused& fused_;
   const Window& window_;
-  int64_t width_, terms_, rows_;
+  int64_t width_, terms_, rows_, channels_;
   bool along_;
   int64_t tile_[3];
   const Json& params_;
@@ -166,6 +197,14 @@ bool likes_lines(const Fused& fused) {
   return y < 4 || x % 64 == 0 || x % 64 > 40 || x > 320;
 }
 
+// Whether a convolution writes its results, and multiplies little for each of them.
+bool bound_by_writing(const Fused& fused) {
+  const Window& window = fused.window->window;
+  int64_t depth = channels_in(fused) * product(window.kernel);
+  if (window.kind == WindowKind::transposed) depth /= product(window.stride);
+  return depth <= kMostOfWriting && !fused.reduces();
+}
+
 // Tiles of `blocks` blocks of 64 results: lines of 64, or blocks of 8 x 8.
 void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
   const int64_t x = results_along(fused, 2), y = results_along(fused, 1),
@@ -174,7 +213,10 @@ void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
   blocks /= deep;
   params["deep"] = deep;
   if (wide) {
-    const int64_t tall = y == 1 ? 1 : blocks;
+    // Results next to one another in DRAM are written faster, if they leave no more of a tile
+    // empty.
+    const bool pairs = blocks >= 2 && ceil_div(x, 128) * 2 <= ceil_div(x, 64);
+    const int64_t tall = y == 1 ? 1 : pairs ? blocks / 2 : blocks;
     params["wide"] = 64 * blocks / tall, params["tall"] = tall;
   } else {
     const int64_t across = blocks >= 2 && x > 8 ? 2 : 1;
@@ -199,6 +241,7 @@ class ImplicitWriter {
     Tail tail(fused_, Tail::By::place);
     auto t = names();
     t["compute"] = tail.compute();
+    t["channels"] = indent(tail.channels(), 4);
     t["passes"] = indent(tail.passes(), 4);
     t["write"] = indent(write_text(tail), 4);
     t["together"] = std::to_string(tail.together());
@@ -226,6 +269,9 @@ class ImplicitWriter {
     std::map<std::string, std::string> t;
     t["finish"] = indent(tail.finish(), 2), t["stores"] = indent(tail.stores(), 2);
     if (tail.by_row()) return fragment("kernels/windows/implicit_rows.cu", t);
+    if (t["nearest"] = ""; t["finish"].find("nearest") != std::string::npos)
+      t["nearest"] =
+          "  const int nearest = min(c, left - 1);  // without a branch: several overlap";
     t["members"] = indent(tail.members(), 2), t["reads"] = indent(tail.reads(), 4);
     t["results"] = indent(tail.results(), 2);
     t["rows"] = tail.placed();
@@ -248,8 +294,9 @@ class ImplicitWriter {
     t["element"] = leaf_.input.dtype == DType::f32 ? "float" : type_of(leaf_.input);
     t["transposed"] = layout_.transposed() ? "true" : "false";
     t["along"] = int_param(params_, "along") ? "true" : "false";
-    for (const char* name : {"planes", "tile_n", "patches", "stages", "resident"})
+    for (const char* name : {"planes", "tile_n", "patches", "stages", "slice", "resident"})
       t[name] = params_.at(name).dump();
+    t["channel_values"] = std::to_string(layout_.channels());
     t["row_values"] = std::to_string(layout_.rows());
     t["products"] = std::to_string(leaf_.wgmma);
     t["group"] = std::to_string(layout_.group());
@@ -276,10 +323,8 @@ class ImplicitWriter {
     const size_t skipped = 3 - leaf_.window.rank();
     if (axis < skipped) return "1";
     const std::string out = "(" + fused_.axes[axis - skipped + 2].extent + ")";
-    if (!layout_.transposed()) return fmt::format("ceil_div({},{})", out, layout_.tile(axis));
-    const int64_t stride = layout_.stride(axis), padding = layout_.padding(axis);
-    return fmt::format("ceil_div(({}+{})/{}-{},{})", out, padding - 1, stride, padding / stride - 1,
-                       layout_.tile(axis));
+    const int64_t steps = layout_.transposed() ? layout_.stride(axis) : 1;
+    return fmt::format("ceil_div({},{})", out, steps * layout_.tile(axis));
   }
 
   Numbers tile_numbers() const {
@@ -387,6 +432,20 @@ std::optional<Json> with_stages(const Fused& fused, Json params) {
   return std::nullopt;
 }
 
+// The parameters with weights that stay, and large slices, where shared memory is left.
+Json with_rest(const Fused& fused, Json params) {
+  auto offer = [&](const char* name, int64_t value) {
+    Json more = params;
+    more[name] = value;
+    if (implicit_legal(fused, more)) params = std::move(more);
+  };
+  const int64_t weights = Layout(fused, params).shared_weights();
+  if (weights > int_param(params, "stages") && weights <= kMostStages) offer("stages", weights);
+  for (int64_t slice : {2, 4})
+    if (Layout(fused, params).staged(8 * slice) <= kMostStaged) offer("slice", 8 * slice);
+  return params;
+}
+
 }  // namespace
 
 int implicit_products(const Task& task, const Fused& fused) {
@@ -400,18 +459,6 @@ int implicit_products(const Task& task, const Fused& fused) {
   return task.tf32_convolutions || task.math_mode == MathMode::tf32 ? 1 : 3;
 }
 
-// Whether a kernel that reduces writes no element, only values of rows.
-bool writes_rows(const Fused& fused) {
-  return std::none_of(fused.outputs.begin(), fused.outputs.end(),
-                      [&](const FusedOutput& output) { return varies(fused, output.operand); });
-}
-
-// Sums that are kept until all channels are reduced leave no registers for anything else. On an
-// H100, softmaxes of 128 sums a thread took twice as long in the convolution as after it.
-bool spills(const Fused& fused, const Json& params) {
-  return Layout(fused, params).results() > kMostResults / 2;
-}
-
 void fuse_channel_reductions(const Task& task, Stages& stages) {
   std::map<std::string, std::string> names;
   for (const Stage& stage : stages.list)
@@ -422,8 +469,7 @@ void fuse_channel_reductions(const Task& task, Stages& stages) {
     Fused fused = joined;
     fused.window->wgmma = implicit_products(task, fused);
     if (fused.window->wgmma == 0) return false;
-    const Json safe = implicit_safe(fused);
-    return implicit_legal(fused, safe) && (writes_rows(fused) || !spills(fused, safe));
+    return implicit_legal(fused, implicit_safe(fused));
   });
 }
 
@@ -440,12 +486,13 @@ Json implicit_safe(const Fused& fused) {
               {"tile_n", tile_n},
               {"patches", 2},
               {"stages", 4},
+              {"slice", 8},
               {"resident", 1}};
   for (const bool lines : {likes_lines(fused), !likes_lines(fused)})
     for (const int64_t blocks : {4, 2, 1}) {
       if (blocks > 1 && blocks * tile_n * sums > 256) continue;
       shape_tile(fused, kConsumers * blocks, lines, params);
-      if (auto fits = with_stages(fused, params)) return *fits;
+      if (auto fits = with_stages(fused, params)) return with_rest(fused, *fits);
     }
   return params;
 }
@@ -453,6 +500,8 @@ Json implicit_safe(const Fused& fused) {
 bool implicit_legal(const Fused& fused, const Json& params) {
   const Layout layout(fused, params);
   const int64_t resident = int_param(params, "resident");
+  const int64_t slice = int_param(params, "slice");
+  if (slice < 8 || slice % 8 || int_param(params, "tile_n") % slice) return false;
   if (!layout.divides() || layout.results() > kMostResults / resident) return false;
   if (fused.reduces() && int_param(params, "tile_n") < fused.axes[1].size) return false;
   const int64_t planes = int_param(params, "planes");
@@ -467,7 +516,7 @@ bool implicit_legal(const Fused& fused, const Json& params) {
 std::vector<RecipeParameter> implicit_parameters(const Fused& fused) {
   const Json safe = implicit_safe(fused);
   const int64_t planes = int_param(safe, "planes"), tall = int_param(safe, "tall"),
-                wide = int_param(safe, "wide");
+                wide = int_param(safe, "wide"), slice = int_param(safe, "slice");
   return {
       {"tile_n", "output channels of a tile", {int_param(safe, "tile_n"), 128, 64, 32, 16, 8}},
       {"wide", "results of a tile along the last axis", {wide, wide * 2, 64, 16, 8}},
@@ -477,6 +526,7 @@ std::vector<RecipeParameter> implicit_parameters(const Fused& fused) {
       {"planes", "cells of 16 bytes of the depth in a stage", {planes, 4, 2, 8}},
       {"patches", "stages of patches of the input", {3, 2}},
       {"stages", "stages of weights", {4, 3, 6}},
+      {"slice", "output channels that pass through shared memory at a time", {slice, 8, 16, 32}},
       {"along", "1: a cell holds places of the kernel along the last axis, not channels", {0, 1}}};
 }
 

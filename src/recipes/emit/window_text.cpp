@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "recipes/nest/channel_values.h"
 #include "recipes/nest/windowed.h"
 
 namespace cutegen::recipes {
@@ -150,8 +151,12 @@ std::vector<int> row_reductions(const Fused& fused) {
   return list;
 }
 
-Pieces::Pieces(const Fused& fused, Code& code)
+Pieces::Pieces(const Fused& fused, Code& code, std::vector<int> channels)
     : fused_(fused), leaf_(*fused.window), code_(code), reductions_(row_reductions(fused)) {
+  // Without the values that it gives, this piece computes them.
+  if (!channels.empty()) of_channel_ = piece(code_.word("of_channel"), channels, leaf_.inst, false);
+  of_channel_.source = -1;
+  channels_ = std::move(channels);
   for (const FusedOutput& output : fused.outputs) results_.push_back(output.inst);
   int source = leaf_.inst;
   for (size_t i = 0; i < reductions_.size(); ++i) {
@@ -179,11 +184,17 @@ bool Pieces::hoisted(const Inst& inst) const {
          !inst.boolean && !inst.integer;
 }
 
+// Whether a piece takes the value, rather than compute it.
+bool Pieces::given(int inst, bool hoists) const {
+  return at(inst).kind == InstKind::reduction || (hoists && hoisted(at(inst))) ||
+         std::find(channels_.begin(), channels_.end(), inst) != channels_.end();
+}
+
 // Instructions that the targets need, from `source` and results of reductions on; if it `hoists`,
 // from other values of the row on.
 std::vector<int> Pieces::beneath(const std::vector<int>& targets, int source, bool hoists) const {
   return code_.needed(targets, [&](const Inst& inst) {
-    return inst.kind != InstKind::reduction && !(hoists && hoisted(inst)) && &inst != &at(source);
+    return !given(static_cast<int>(&inst - fused_.insts.data()), hoists) && &inst != &at(source);
   });
 }
 
@@ -205,11 +216,12 @@ bool Pieces::replaces(size_t index, int taken, int source) const {
 Piece Pieces::piece(const std::string& name, const std::vector<int>& targets, int source,
                     bool hoists) const {
   Piece piece{.name = name, .targets = targets};
-  std::set<int> rows;
+  std::set<int> rows, channels;
   bool takes = !fused_.reduces();
   auto note = [&](const std::vector<int>& insts) {
     for (int inst : insts) {
-      if (at(inst).kind == InstKind::reduction || (hoists && hoisted(at(inst)))) rows.insert(inst);
+      const bool channel = std::find(channels_.begin(), channels_.end(), inst) != channels_.end();
+      if (given(inst, hoists)) (channel ? channels : rows).insert(inst);
       takes |= inst == source;
     }
   };
@@ -227,6 +239,7 @@ Piece Pieces::piece(const std::string& name, const std::vector<int>& targets, in
     std::stable_partition(piece.body.begin(), piece.body.end(),
                           [&](int inst) { return at(inst).level == Level::row; });
   piece.rows.assign(rows.begin(), rows.end());
+  piece.channels.assign(channels.begin(), channels.end());
   return piece;
 }
 
@@ -244,6 +257,7 @@ std::string Pieces::function(const Piece& piece, const std::vector<std::string>&
   for (int inst : piece.leaves)
     params.push_back(fmt::format("{} {}", value_type(at(inst)), code_.id(inst)));
   for (int inst : piece.rows) params.push_back("float " + code_.id(inst));
+  for (int inst : piece.channels) params.push_back("float " + code_.id(inst));
   for (const auto& [word, expression] : fused_.sizes) params.push_back("int64_t " + word);
   if (piece.counts) params.push_back(std::string("float ") + kCount);
   std::string body, ends;
@@ -256,8 +270,6 @@ std::string Pieces::function(const Piece& piece, const std::vector<std::string>&
                      join(params, ", "), body, ends);
 }
 
-// Calls a piece's function. `rows` is the text before the name of a row's value; if it is empty,
-// the values are read where reduce() keeps them.
 std::string Pieces::call(const Piece& piece, const std::vector<std::string>& leaves,
                          const std::string& rows, const std::vector<std::string>& results) const {
   std::vector<std::string> values;
@@ -265,6 +277,10 @@ std::string Pieces::call(const Piece& piece, const std::vector<std::string>& lea
   values.insert(values.end(), leaves.begin(), leaves.end());
   for (int inst : piece.rows)
     values.push_back(rows.empty() ? row_text(inst) : rows + code_.id(inst));
+  for (int inst : piece.channels)
+    values.push_back(
+        fmt::format("kept.element[{}]",
+                    std::find(channels_.begin(), channels_.end(), inst) - channels_.begin()));
   for (const auto& [word, expression] : fused_.sizes) values.push_back(word);
   if (piece.counts) values.emplace_back("float(out_of_group)");
   values.insert(values.end(), results.begin(), results.end());
@@ -279,12 +295,14 @@ std::string Pieces::row_text(int reduction) const {
 
 std::string Pieces::functions() {
   std::string text;
-  for (const Piece& piece : rows_) {
+  auto add = [&](const Piece& piece, const std::string& prefix) {
     std::vector<std::string> words;
     words.reserve(piece.targets.size());
-    for (int inst : piece.targets) words.push_back(code_.word("row_" + code_.id(inst)));
+    for (int inst : piece.targets) words.push_back(code_.word(prefix + code_.id(inst)));
     if (!words.empty()) text += function(piece, words) + "\n";
-  }
+  };
+  add(of_channel_, "channel_");
+  for (const Piece& piece : rows_) add(piece, "row_");
   for (size_t i = 0; i < reductions_.size(); ++i)
     text += function(pieces_[i], {code_.word("result")}) + "\n";
   std::vector<std::string> results;
@@ -302,7 +320,11 @@ bool differs(const Operand& o) {
 
 // The element of an operand at the current place of the nest.
 std::string Addresses::element(const Operand& o, const std::string& word, const char* channel_of) {
-  if (by_place_) return element_by_place(o, word, channel_of);
+  return by_place_ ? element_by_place(o, word, channel_of) : element_here(o, word);
+}
+
+// By the indices of the place, or of the channel alone.
+std::string Addresses::element_here(const Operand& o, const std::string& word) {
   std::vector<std::string> terms;
   for (size_t i = 0; i < o.axes.size(); ++i) {
     if (o.axes[i] < 0) continue;
@@ -325,7 +347,9 @@ std::string Addresses::element_by_place(const Operand& o, const std::string& wor
       numbers_.emplace_back(stride, stride_text(fused_, o, i));
       terms.push_back(fmt::format("{} * {}", axis_text(o.axes[i], "channel0"), stride));
       if (o.axes[i] != 1) continue;
-      address.channel = stride;
+      address.channel = code_.word(word + "_bytes");
+      numbers_.emplace_back(address.channel,
+                            fmt::format("({})*{}", stride_text(fused_, o, i), size_of(o.dtype)));
       requirements_.push_back(fmt::format("{} <= 1000000000", stride_text(fused_, o, i)));
     }
     if (!terms.empty()) {
@@ -359,12 +383,12 @@ Tail::Tail(const Fused& fused, By by)
       leaf_(*fused.window),
       code_(fused),
       by_(by),
-      pieces_(fused, code_),
+      pieces_(fused, code_, by == By::place ? channel_values(fused) : std::vector<int>()),
       addresses_(fused, code_, by == By::place) {
-  for (const char* word :
-       {"window", "n",      "channel", "channel0", "p0",      "p1",      "p2",     "sums", "pixels",
-        "at",     "c",      "left",    "more",     "read",    "nearest", "result", "rows", "conv",
-        "Place",  "Placed", "placed",  "Rows",     "rows_at", "Reads",   "Results"})
+  for (const char* word : {"window",  "n",       "channel", "channel0", "p0",    "p1",     "p2",
+                           "sums",    "pixels",  "at",      "c",        "left",  "more",   "read",
+                           "nearest", "result",  "rows",    "conv",     "Place", "Placed", "placed",
+                           "Rows",    "rows_at", "Reads",   "Results",  "kept"})
     (void)code_.word(word);
   std::vector<int> results;
   results.reserve(fused.outputs.size());
@@ -405,6 +429,36 @@ std::string Tail::rows_text(size_t index, const std::string& type, const std::st
       type, members, rows_at, body);
 }
 
+// Reads what a piece takes of its channel.
+std::string Tail::kept(const Piece& piece) const {
+  return piece.channels.empty() ? "" : "const auto kept = conv.channel(storage, c);\n";
+}
+
+std::string Tail::channels() {
+  const Piece& piece = pieces_.of_channel();
+  if (piece.targets.empty()) return "";
+  std::string loads;
+  std::vector<std::string> leaves, results;
+  for (int inst : piece.leaves) {
+    const Operand& o = operand(inst);
+    leaves.push_back(code_.word("r_" + name(o)));
+    loads += fmt::format("const {0} {1} = cutegen::convert<{0}>({2});\n", value_type(at(inst)),
+                         leaves.back(), addresses_.element_here(o, name(o)));
+  }
+  for (size_t i = 0; i < piece.targets.size(); ++i)
+    results.push_back(fmt::format("kept.element[{}]", i));
+  std::map<std::string, std::string> t;
+  t["loads"] = indent(loads, 2), t["call"] = pieces_.call(piece, leaves, "", results);
+  return fragment("kernels/windows/implicit_channels.cu", t);
+}
+
+int Tail::together() const {
+  const std::vector<int>& leaves = pieces_.last().leaves;
+  const auto early =
+      std::count_if(leaves.begin(), leaves.end(), [&](int inst) { return differs(operand(inst)); });
+  return early == 1 ? 16 : 8;
+}
+
 std::string Tail::placed() {
   if (!fused_.reduces() || pieces_.by_row()) return "";
   return rows_text(pieces_.reductions().size(), "Rows", "rows_at") + kPlaced;
@@ -434,17 +488,17 @@ std::string Tail::pass(size_t index) {
   t["accumulator"] = accumulator_of(at(reduction).reduce);
   t["replaces"] = piece.replaces ? "true" : "false";
   t["index"] = std::to_string(index);
-  t["finish"] = indent(loads + fmt::format("{} {};\n", value_type(at(piece.targets[0])), result) +
-                           pieces_.call(piece, leaves, "rows.", {result}) +
-                           fmt::format("return {};\n", result),
-                       6);
+  t["finish"] = indent(
+      kept(piece) + loads + fmt::format("{} {};\n", value_type(at(piece.targets[0])), result) +
+          pieces_.call(piece, leaves, "rows.", {result}) + fmt::format("return {};\n", result),
+      6);
   return fragment("kernels/windows/implicit_pass.cu", t);
 }
 
 std::string Tail::finish() {
   if (pieces_.by_row()) return finish_row();
   const bool placed = by_ == By::place;
-  std::string loads, stores;
+  std::string loads = kept(pieces_.last()), stores;
   std::vector<std::string> leaves, results;
   for (int inst : pieces_.last().leaves) {
     const Operand& o = operand(inst);

@@ -47,7 +47,8 @@ std::vector<int> row_reductions(const Fused& fused);
 // What a device function computes for one element.
 struct Piece {
   std::string name;
-  std::vector<int> targets = {}, leaves = {}, rows = {}, body = {};  // rows: given once a place
+  std::vector<int> targets = {}, leaves = {}, body = {};
+  std::vector<int> rows = {}, channels = {};  // given once a place, once a channel
   int source = -1;        // what it takes of the window: its result, or what has replaced it
   bool counts = false;    // takes the number of channels
   bool replaces = false;  // its result is what later pieces take
@@ -56,22 +57,25 @@ struct Piece {
 // The functions before each reduction over the channels, and before the outputs. Values of the row
 // (reductions, and what depends only on them) are given: the kernel computes them once a place, by
 // the piece rows(). If all later work needs only what a reduction takes, it replaces the window's
-// result: softmax(conv(x) + b) keeps x + b, then exp(x - highest).
+// result: softmax(conv(x) + b) keeps x + b, then exp(x - highest). `channels` are given, too:
+// values of one channel, which the kernel computes once a tile by the piece of_channel().
 class Pieces {
  public:
-  Pieces(const Fused& fused, Code& code);
+  Pieces(const Fused& fused, Code& code, std::vector<int> channels);
   const std::vector<int>& reductions() const { return reductions_; }
   // The piece before a reduction, or before the outputs.
   const Piece& piece(size_t index) const { return pieces_[index]; }
   const Piece& last() const { return pieces_.back(); }
   // The code for values of a row that a piece needs and that no reduction gives.
   const Piece& rows(size_t index) const { return rows_[index]; }
+  // The code for the values of a channel; no targets if there are none.
+  const Piece& of_channel() const { return of_channel_; }
   // Whether the outputs have one value for all channels of a place.
   bool by_row() const;
   // Writes the functions of all pieces.
   std::string functions();
   // Calls a piece's function. `rows` is the text before the name of a row's value; if it is empty,
-  // the values are read where reduce() keeps them.
+  // the values are read where reduce() keeps them. `kept` has the values of the channel.
   std::string call(const Piece& piece, const std::vector<std::string>& leaves,
                    const std::string& rows, const std::vector<std::string>& results) const;
   // The result of a reduction at the current place.
@@ -84,14 +88,16 @@ class Pieces {
   bool replaces(size_t index, int taken, int source) const;
   Piece piece(const std::string& name, const std::vector<int>& targets, int source,
               bool hoists) const;
+  bool given(int inst, bool hoists) const;
   Piece rows_piece(const Piece& piece);
   std::string function(const Piece& piece, const std::vector<std::string>& results) const;
 
   const Fused& fused_;
   const WindowLeaf& leaf_;
   Code& code_;
-  std::vector<int> results_, reductions_;
+  std::vector<int> results_, reductions_, channels_;
   std::vector<Piece> pieces_, rows_;
+  Piece of_channel_;
 };
 
 // Whether an operand differs from place to place. One that does not, such as a bias, stays in the
@@ -107,6 +113,8 @@ class Addresses {
   Addresses(const Fused& fused, Code& code, bool by_place)
       : fused_(fused), code_(code), by_place_(by_place) {}
   std::string element(const Operand& o, const std::string& word, const char* channel_of);
+  // The element at `channel` and, if it has more axes, at n, p0, p1 and p2.
+  std::string element_here(const Operand& o, const std::string& word);
   const Numbers& numbers() const { return numbers_; }
   const Numbers& offsets() const { return offsets_; }
   const std::vector<std::string>& requirements() const { return requirements_; }
@@ -142,6 +150,8 @@ class Tail {
   // Behind reductions over the channels: what finish() takes from `Placed`, a Place with the values
   // of its row. Otherwise empty.
   std::string placed();
+  // Writes the statement that computes and keeps the values of each channel.
+  std::string channels();
   // Whether the outputs have one value for all channels of a place.
   bool by_row() const { return pieces_.by_row(); }
   std::string finish();
@@ -154,11 +164,8 @@ class Tail {
   const std::string& reads() const { return reads_; }
   const std::string& results() const { return results_of_place_; }
   const std::string& stores() const { return stores_; }
-  // Channels to compute together: each keeps its operands in registers.
-  int together() const {
-    const size_t leaves = pieces_.last().leaves.size();
-    return leaves < 2 ? 8 : leaves < 3 ? 4 : 1;
-  }
+  // Results to compute together: each keeps its operands in registers.
+  int together() const;
   // What the plan must require of the operands' strides.
   const std::vector<std::string>& requirements() const { return addresses_.requirements(); }
   // Declares every tensor once: the window's operands, other inputs, outputs.
@@ -168,6 +175,7 @@ class Tail {
   std::string pass(size_t index);
   std::string rows_text(size_t index, const std::string& type, const std::string& rows_at);
   std::string load(int inst, const std::string& word, const char* channel_of);
+  std::string kept(const Piece& piece) const;
   std::string finish_row();
   const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
   const Operand& operand(int inst) const {

@@ -235,9 +235,14 @@ Result<bool> Rewriter::batch_norm() {
       write_.add("centered", "aten.sub.Tensor", {tensor_ref(x->name), tensor_ref(m)}, x->shape);
   std::string shifted = write_.add("shifted", "aten.add.Scalar", {tensor_ref(v), *eps}, channels);
   std::string scale = write_.add("scale", "aten.rsqrt.default", {tensor_ref(shifted)}, channels);
+  // One factor for each channel, so that kernels compute it once.
+  if (auto w = reference(weight))
+    scale =
+        write_.add("factor", "aten.mul.Tensor",
+                   {tensor_ref(scale), tensor_ref(write_.view("weight", *w, channels))}, channels);
   write_.scaled(write_.add("normalized", "aten.mul.Tensor",
                            {tensor_ref(centered), tensor_ref(scale)}, x->shape),
-                weight, bias, 1);
+                nullptr, bias, 1);
   return true;
 }
 
