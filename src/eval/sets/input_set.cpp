@@ -53,12 +53,6 @@ double longest_axis(const Task& task, const ShapeCase& shape) {
   return static_cast<double>(longest);
 }
 
-// If PyTorch computes a task's convolutions in TF32, float32 results have only TF32's accuracy.
-MathMode accuracy_of(const Task& task, const TensorInfo& output) {
-  const MathMode mode = mode_of(task, output);
-  return mode == MathMode::fp32 && task.tf32_convolutions ? MathMode::tf32 : mode;
-}
-
 Result<Expected> expected_of(const Task& task, const TensorInfo& info, const ShapeCase& at,
                              const torch::TensorSet& set, const Mapping& memory) {
   const Shape& shape = at.tensors.at(info.name);
