@@ -58,3 +58,5 @@ class Asked:
         for tensor in task["tensors"]:
             if tensor["name"] in found.results:
                 tensor["math_mode"] = found.results[tensor["name"]]
+            if tensor["name"] in found.without_convolution:
+                tensor["without_convolution"] = True

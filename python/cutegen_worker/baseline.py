@@ -40,6 +40,7 @@ WARM_UP = 3
 MOST_SLEEP_NS = 2e9
 LATE = 4  # consecutive calls that the GPU began before the host had queued all of them
 FAR = 0.02  # share of the largest value; a baseline further from eager computes another function
+FAR_STEPS = 2  # or so many steps of a coarse output's dtype: a float8 number has steps of an eighth
 COMPILED = {"compile": None, "compile-max": "max-autotune-no-cudagraphs"}
 
 
@@ -129,8 +130,8 @@ class Opened:
             for name, tensor in self.tensors(self.initial):
                 tensor.copy_(self.initial[name])
 
-    def add(self, kind: str, target: str) -> float:
-        """Opens one baseline. Returns how far its result is from eager's."""
+    def add(self, kind: str, target: str) -> tuple[float, bool]:
+        """Opens one baseline. Returns how far its result is from eager's, and whether that is near enough."""
         if kind in COMPILED:
             call = compiled(self.model, COMPILED[kind])
         elif kind == "callable":
@@ -146,7 +147,7 @@ class Opened:
             with self.slot:
                 return self.difference(kind, call, flags)
 
-    def difference(self, kind: str, call: Way, flags: Flags) -> float:
+    def difference(self, kind: str, call: Way, flags: Flags) -> tuple[float, bool]:
         wanted = self.results(self.model, Flags())
         got: list[Tensor] = []
         for _ in range(WARM_UP):
@@ -156,7 +157,8 @@ class Opened:
         if len(wanted) != len(got):
             raise WorkerError(f"the baseline {kind} returns {len(got)} tensors, not {len(wanted)}",
                               self.file, "return what forward() returns")  # fmt: skip
-        return max([distance(w, g) for w, g in zip(wanted, got)], default=0.0)
+        found = [(distance(w, g), farthest(w.dtype)) for w, g in zip(wanted, got)]
+        return max([far for far, _ in found], default=0.0), all(far <= most for far, most in found)
 
     def results(self, call: Way, flags: Flags) -> list[Tensor]:
         self.restore()
@@ -277,6 +279,11 @@ def load(target: str, folder: str) -> Way:
     return call
 
 
+def farthest(dtype: torch.dtype) -> float:
+    """The largest distance at which two results of this dtype may be the same function."""
+    return max(FAR, FAR_STEPS * torch.finfo(dtype).eps) if dtype.is_floating_point else FAR
+
+
 def distance(wanted: Tensor, got: Tensor) -> float:
     """The largest difference over the largest value."""
     if wanted.shape != got.shape:
@@ -315,8 +322,8 @@ def add_way(opened: Opened, wanted: Json) -> Json:
     kind = wanted["kind"]
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            far = opened.add(kind, wanted.get("target", ""))
-        if far <= FAR:
+            far, near = opened.add(kind, wanted.get("target", ""))
+        if near:
             return {"kind": kind, "far": far}
         told = {"kind": kind, "why": f"its result is {far:.1%} away from eager's"}
     except torch.OutOfMemoryError as error:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from .flops import FREE
+from .orders import is_depthwise
 
 if TYPE_CHECKING:
     from .record import Call
@@ -37,8 +38,10 @@ EXACT = {
     "adaptive_max_pool3d", "nan_to_num", "index_fill", "masked_scatter", "take",
 }  # fmt: skip
 EIGHT = (torch.float8_e4m3fn, torch.float8_e5m2)
-CONVOLUTIONS = ("convolution", "conv1d", "conv2d", "conv3d", "conv_transpose", "conv_depthwise",
-                "slow_conv", "thnn_conv")  # fmt: skip
+CONVOLUTIONS = ("convolution", "conv1d", "conv2d", "conv3d", "conv_transpose", "slow_conv", "thnn_conv")
+
+
+convolution = torch.ops.aten.convolution.default
 
 
 def coarsest(*dtypes: torch.dtype | None) -> torch.dtype | None:
@@ -61,7 +64,7 @@ class Way:
         self.computed = coarsest(*(w.computed for w in ways))  # dtype of the coarsest rounding
         self.narrowed = coarsest(*(w.narrowed for w in ways))  # a conversion whose result no call has computed with yet
         self.read = set().union(*(w.read for w in ways))  # floating dtypes of the inputs
-        self.convolution = any(w.convolution for w in ways)  # whether there is a float32 convolution
+        self.convolution = any(w.convolution for w in ways)  # whether there is a convolution in TF32
 
     def rounding(self) -> torch.dtype | None:
         """The coarsest rounding of the value, apart from its own storage."""
@@ -83,9 +86,17 @@ def bare_name(call: Call) -> str:
     return name if name.endswith("__") else name.rstrip("_")
 
 
-def advance(name: str, dtype: torch.dtype, ways: list[Way], fused: torch.dtype | None) -> Way:
+def rounds_to_tf32(call: Call) -> bool:
+    """Whether PyTorch rounds the operands of this call, if they are float32, to TF32 by default."""
+    name = bare_name(call).lstrip("_")
+    if not name.startswith(CONVOLUTIONS):
+        return False
+    return call.func is not convolution or not is_depthwise(call.args[0].shape, call.args[8])
+
+
+def advance(name: str, dtype: torch.dtype, ways: list[Way], fused: torch.dtype | None, tf32: bool) -> Way:
     """The way to a call's result of `dtype`, given its arguments' `ways`. `fused`: the dtype of the function that
-    contains the call."""
+    contains the call. `tf32`: rounds_to_tf32()."""
     way = Way(dtype, ways)
     if dtype not in BITS:
         return way
@@ -97,7 +108,7 @@ def advance(name: str, dtype: torch.dtype, ways: list[Way], fused: torch.dtype |
     if ways:  # a factory returns the same values everywhere
         way.computed = coarsest(way.computed, way.narrowed, dtype, fused)
         way.narrowed = None
-    if dtype is torch.float32 and name.lstrip("_").startswith(CONVOLUTIONS):
+    if dtype is torch.float32 and tf32:
         way.convolution = True
     return way
 
@@ -110,17 +121,21 @@ def ways_of(trace: Trace) -> dict[str, Way]:
         if tensor.dtype in BITS:
             way.read = {tensor.dtype}
     for call in trace.calls:
-        name, within = bare_name(call), fused.get(id(call))
+        name, within, tf32 = bare_name(call), fused.get(id(call)), rounds_to_tf32(call)
         given = [ways.get(r.name) or Way(r.dtype, ()) for r in call.refs]
         for value, (_, dtype) in zip(call.out_names, call.outs):
-            ways[value] = advance(name, dtype, given, within)
+            ways[value] = advance(name, dtype, given, within, tf32)
         for value, _, dtype in call.writes:
-            ways[value] = advance(name, dtype, given, within)
+            ways[value] = advance(name, dtype, given, within, tf32)
     return ways
 
 
 class Modes:
-    """The modes of a task that names none: `task`, and `results` (results with another mode, by name)."""
+    """The modes of a task that names none: `task`, and `results` (results with another mode, by name).
+
+    `tf32_convolutions`: some result in fp32 depends on a convolution that PyTorch computes in TF32.
+    `without_convolution` then has the other results in fp32.
+    """
 
     def __init__(self, trace: Trace) -> None:
         found = ways_of(trace)
@@ -129,6 +144,8 @@ class Modes:
         judged = list(named.values()) or [way.mode() for _, way in ways]
         self.task = min(judged, key=MODE_BITS.__getitem__)
         self.results = {n: mode for n, mode in named.items() if mode != self.task}
-        self.tf32_convolutions = any(w.convolution and named.get(n) == "fp32" for n, w in ways)
+        single = {n: w.convolution for n, w in ways if named.get(n) == "fp32"}
+        self.tf32_convolutions = any(single.values())
+        self.without_convolution = {n for n, tf32 in single.items() if self.tf32_convolutions and not tf32}
         self.notes = [f"'{n}' depends on values that forward() rounds to eight bits: cutegen judges it "
                       "in bf16, the coarsest math mode" for n, w in ways if w.rounding() in EIGHT]  # fmt: skip

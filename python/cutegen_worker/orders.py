@@ -231,8 +231,13 @@ class TF32Convolutions(TorchDispatchMode):
         return func(*round_operands(func, args), **(kwargs or {}))
 
 
+def is_depthwise(input_shape: Sequence[int], groups: int) -> bool:
+    """Whether a convolution has several groups of one input channel each. cuDNN computes these in float32."""
+    return groups > 1 and input_shape[1] == groups
+
+
 def round_operands(func: OpOverload, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    if func is not aten.convolution.default:
+    if func is not aten.convolution.default or is_depthwise(args[0].shape, args[8]):
         return args
     return (to_tf32(args[0]), to_tf32(args[1]), *args[2:])
 

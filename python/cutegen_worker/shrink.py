@@ -29,7 +29,8 @@ CAPS = [512, 256, 128, 64, 48, 32, 24, 16, 12, 8, 6, 4]
 MOST_FLOPS = 5e7
 FROZEN_ELEMENTS = 1 << 19  # if some size cannot shrink
 MOST_STEPS = 1 << 21  # of a convolution: kernels round its channels up, so that few FLOPs may be much work
-FIXED_FLOPS, FIXED_ELEMENTS = 2e8, 1 << 24  # if the module fixes sizes, as in nn.Linear(4096, 1024)
+FIXED_FLOPS, FIXED_ELEMENTS = 4e8, 3 << 24  # if the module fixes sizes, as in nn.Linear(4096, 4096)
+ONE_ODD_ELEMENTS = 1 << 23  # one odd shape is enough for tensors whose truth takes seconds
 MOST_RUNS = 40
 MOST_SECONDS = 3.0
 LEAST = 8  # smaller constants are probably axes, kernel sizes or group counts
@@ -40,7 +41,7 @@ GROUPS = re.compile(r"(?<![a-z])groups?(?![a-z])", re.IGNORECASE)
 PRIMES = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 61, 67, 71, 79, 89, 97, 101, 113,
           127, 131, 149, 167, 191, 211, 251, 257, 293, 331, 383, 449, 509, 521]  # fmt: skip
 MULTIPLES = [6, 12, 24, 48]
-LOW_FIXED = [2, 8, 12, 32]
+LOW_FIXED, LOWEST_FIXED = [2, 8, 12, 32], [2, 3]
 
 
 def is_batch(name: str) -> bool:
@@ -174,20 +175,27 @@ class Shrinker:
         """
         self.renew()
         self.most_elements, self.most_flops = FIXED_ELEMENTS, FIXED_FLOPS
+        every = self.sizes
+        for lows in (LOW_FIXED, LOWEST_FIXED):
+            constants = self.lowered(every, lows)
+            trace = self.attempt(constants) if constants else None
+            if trace is not None and self.fits(trace):
+                self.sizes = {n: self.source.constants[n] for n in constants}
+                return constants, trace
+        return None
+
+    def lowered(self, every: Constants, lows: list[int]) -> Constants:
+        """Each size that may vary, with the first of `lows` that the module takes."""
         constants: Constants = {}
-        for sizes in (self.sizes, {n: v for n, v in self.leads.items() if n not in self.sizes}):
+        for sizes in (every, {n: v for n, v in self.leads.items() if n not in every}):
             for name, value in sizes.items():
-                for low in (LOW_FIXED if is_batch(name) or value < LEAST else LOW_FIXED[1:]):
+                for low in lows if is_batch(name) or value < LEAST else lows[1:]:
                     if low < value and self.attempt({**constants, name: low}) is not None:
                         constants[name] = low
                         break
             if constants:
                 break
-        if not constants:
-            return None
-        self.sizes = {n: self.source.constants[n] for n in constants}
-        trace = self.attempt(constants)
-        return (constants, trace) if trace is not None and self.fits(trace) else None
+        return constants
 
     def in_proportion(self, parts: Iterable[int]) -> Found | None:
         """Divides all constants by their greatest common divisor and multiplies by one of `parts`, for modules in
@@ -349,13 +357,15 @@ def shapes(source: Source, official: Trace, train: bool,
     traces, note = [small[1]], None
     shrinker.renew()
     odd = shrinker.odd(small[0]) if shrinker.sizes else []
+    if small[1].elements() > ONE_ODD_ELEMENTS:
+        odd = odd[:1]
     if not odd and shrinker.leads:
         shrinker.sizes = shrinker.leads
         odd = shrinker.odd(small[0])
     for i, (constants, trace) in enumerate(odd):
         cases.append(trace.case(f"odd{i + 1}", "odd", constants))
         traces.append(trace)
-    if len(odd) < 2:
+    if len(odd) < 2 and small[1].elements() <= ONE_ODD_ELEMENTS:
         note = f"only {len(odd)} odd shapes: {shrinker.reason}"
     known = [small, *odd]
     for i, (constants, trace) in enumerate(lengths.long_shapes(shrinker, official.workload(), known)):

@@ -133,7 +133,7 @@ class Permitted:
 
     def of(self, k: int) -> str:
         """The mode whose accuracy an output has."""
-        return "tf32" if self.tf32 and self.modes[k] == "fp32" else self.modes[k]
+        return self.modes[k]
 
     def as_shipped(self) -> bool:
         """Whether a plain run of the module here gives the native result."""

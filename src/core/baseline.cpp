@@ -27,10 +27,23 @@ const ControlTime* find(const std::vector<ControlTime>& controls, const ControlT
   return nullptr;
 }
 
+// Whether a convolution has several groups of one input channel each. cuDNN computes these in
+// float32 (docs/tasks.md: "Math modes").
+bool is_depthwise(const Graph& graph, const Node& node) {
+  constexpr size_t kGroups = 8;  // aten.convolution's last argument
+  if (node.op.find("aten.convolution") == std::string::npos || node.args.size() <= kGroups ||
+      !node.args[kGroups].is_number_integer() || !node.args[0].is_object())
+    return false;
+  const auto groups = node.args[kGroups].get<int64_t>();
+  const Value* input = graph.find(node.args[0].value("ref", ""));
+  return groups > 1 && input && input->shape.size() > 1 && input->shape[1] == groups;
+}
+
 }  // namespace
 
 bool has_cudnn_tf32(const Task& task) {
-  return std::any_of(task.graph.nodes.begin(), task.graph.nodes.end(), [](const Node& node) {
+  return std::any_of(task.graph.nodes.begin(), task.graph.nodes.end(), [&](const Node& node) {
+    if (is_depthwise(task.graph, node)) return false;
     if (node.outputs.empty() || node.outputs.front().dtype != DType::f32) return false;
     return std::any_of(std::begin(kCudnn), std::end(kCudnn),
                        [&](const char* name) { return node.op.find(name) != std::string::npos; });

@@ -73,6 +73,22 @@ TEST(BaselineClass, IsWhatPyTorchRoundsOperandsTo) {
   EXPECT_FALSE(class_of("eager-tf32", task_with("aten.mm.default", MathMode::tf32)).coarser);
 }
 
+TEST(BaselineClass, DepthwiseConvolutionsAreInFloat32) {
+  Task task = task_with("aten.convolution.default");
+  task.graph.placeholders = {{"x", DType::f32, {2, 6, 8, 8}}, {"w", DType::f32, {6, 1, 3, 3}}};
+  Node& node = task.graph.nodes.front();
+  auto with = [&](int64_t channels, int64_t groups) {
+    task.graph.placeholders[0].shape[1] = channels;
+    node.args = {{{"ref", "x"}}, {{"ref", "w"}}, nullptr, {1, 1}, {0, 0},
+                 {1, 1},         false,          {0, 0},  groups};
+    return has_cudnn_tf32(task);
+  };
+  EXPECT_FALSE(with(6, 6));
+  EXPECT_TRUE(with(6, 3));
+  EXPECT_TRUE(with(6, 1));
+  EXPECT_TRUE(with(1, 1)) << "some kernels of cuDNN use TF32";
+}
+
 // In fp32 tasks the strict baseline counts. A baseline that passes their gate counts anyway.
 TEST(BaselineClass, CoarserOnesCountOnlyIfTheyPassTheGate) {
   const Task conv = task_with("aten.convolution.default");

@@ -127,12 +127,19 @@ MathMode mode_of(const Task& task, const TensorInfo& output) {
   return output.math_mode.value_or(task.math_mode);
 }
 
+MathMode accuracy_of(const Task& task, const TensorInfo& output) {
+  const MathMode mode = mode_of(task, output);
+  const bool loosened = task.tf32_convolutions && !output.without_convolution;
+  return mode == MathMode::fp32 && loosened ? MathMode::tf32 : mode;
+}
+
 std::string mode_text(const Task& task) {
   std::string text = to_string(task.math_mode);
   if (task.tf32_convolutions) text += ", convolutions in tf32 (as PyTorch ships)";
   for (const TensorInfo* out : results_of(task))
-    if (out->math_mode && *out->math_mode != task.math_mode)
-      text += ", " + out->name + " in " + to_string(*out->math_mode);
+    if (mode_of(task, *out) != task.math_mode ||
+        (task.tf32_convolutions && out->without_convolution))
+      text += ", " + out->name + " in " + to_string(mode_of(task, *out));
   return task.math_mode_asked ? text + " (asked for)" : text;
 }
 
@@ -158,6 +165,7 @@ void fields(Fields& v, TensorInfo& t) {
   v.check(element_count(t.shape), "shape");
   v("mutated", t.mutated, field::may_lack);
   v("math_mode", t.math_mode);
+  v("without_convolution", t.without_convolution, field::if_set);
 }
 
 void fields(Fields& v, ShapeCase& s) {

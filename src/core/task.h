@@ -35,6 +35,8 @@ struct TensorInfo {
   // For a floating output: the coarsest rounding on the way to it, if that differs from the task's
   // math mode.
   std::optional<MathMode> math_mode = {};
+  // For an output in fp32 of a task with convolutions in TF32: it depends on none of them.
+  bool without_convolution = false;
 };
 
 using Scalar = std::variant<bool, int64_t, double, std::string>;
@@ -98,6 +100,9 @@ std::vector<const TensorInfo*> results_of(const Task& task);
 
 // The output's own math mode if it has one, else the task's.
 MathMode mode_of(const Task& task, const TensorInfo& output);
+// The mode whose accuracy the output has: its math mode, or tf32 if it is in fp32 and depends on a
+// convolution that PyTorch computes in TF32.
+MathMode accuracy_of(const Task& task, const TensorInfo& output);
 // The math mode in words: "fp32, convolutions in tf32 (as PyTorch ships)".
 std::string mode_text(const Task& task);
 

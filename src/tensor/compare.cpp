@@ -60,13 +60,21 @@ void mark(Judgement& j, size_t i) {
   ++j.wrong;
 }
 
-// Errors in units of each element's scale; NaN for elements that are not finite or not judged.
+// Whether an element counts towards the output as a whole.
+bool counts(const Expected& e, size_t i, double value) {
+  return std::isfinite(e.truth[i]) && std::isfinite(value) && !has(e, i, kAnyValue) &&
+         !has(e, i, kOutsideWhole);
+}
+
+using Chosen = std::span<const uint8_t>;  // a byte for each element; empty: all elements
+
+bool is_among(const Expected& e, size_t i, Chosen chosen) {
+  return counts(e, i, 0) && (chosen.empty() || chosen[i] != 0);
+}
+
 std::vector<double> errors_in_units(const Expected& e, std::span<const double> values) {
-  std::vector<double> out(values.size(), std::numeric_limits<double>::quiet_NaN());
-  for (size_t i = 0; i < values.size(); ++i)
-    if (std::isfinite(e.truth[i]) && std::isfinite(values[i]) && !has(e, i, kAnyValue) &&
-        !has(e, i, kOutsideWhole))
-      out[i] = (values[i] - e.truth[i]) / e.unit[i];
+  std::vector<double> out(values.size());
+  for (size_t i = 0; i < values.size(); ++i) out[i] = error_in_units(e, i, values[i]);
   return out;
 }
 
@@ -79,51 +87,68 @@ AggregateError whole_error(const Expected& e, std::span<const double> errors) {
 
 // The mean size of one float32 rounding. Tensor cores truncate their sums to float32, so that a
 // product of values of one sign ends below the truth, by our estimate by at most 0.8 of this.
-double truncation_of(const Expected& e) {
+double truncation_of(const Expected& e, Chosen chosen) {
   constexpr double kOneRounding = 0x1p-23;
   AggregateError out;
   for (size_t i = 0; i < e.truth.size(); ++i)
-    if (std::isfinite(e.truth[i]) && !has(e, i, kAnyValue) && !has(e, i, kOutsideWhole))
-      out.add(kOneRounding * std::abs(e.truth[i]) / e.unit[i], 1);
+    if (is_among(e, i, chosen)) out.add(kOneRounding * std::abs(e.truth[i]) / e.unit[i], 1);
   return out.bias();
 }
 
-// The RMS that rounding the inputs once and rounding the result alone would cause.
-double floor_of(const Expected& e, std::span<const double> sensitivity, const ToleranceRule& rule) {
-  AggregateError out;
-  for (size_t i = 0; i < e.truth.size(); ++i) {
-    if (!std::isfinite(e.truth[i]) || has(e, i, kAnyValue) || has(e, i, kOutsideWhole)) continue;
-    double size = rule.floor_eps * std::abs(e.truth[i]);
+// The error that rounding the inputs once and rounding the result alone would cause.
+std::vector<double> rounding_of(const Expected& e, std::span<const double> sensitivity,
+                                const ToleranceRule& rule) {
+  std::vector<double> out(e.truth.size(), 0);
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!std::isfinite(e.truth[i])) continue;
+    out[i] = rule.floor_eps * std::abs(e.truth[i]);
     if (!sensitivity.empty() && std::isfinite(sensitivity[i]))
-      size = std::max(size, rule.sensitivity * std::abs(sensitivity[i]));
-    out.add(size / e.unit[i], 1);
+      out[i] = std::max(out[i], rule.sensitivity * std::abs(sensitivity[i]));
+    out[i] /= e.unit[i];
   }
+  return out;
+}
+
+double floor_of(const Expected& e, std::span<const double> rounding, Chosen chosen) {
+  AggregateError out;
+  for (size_t i = 0; i < rounding.size(); ++i)
+    if (is_among(e, i, chosen)) out.add(rounding[i], 1);
   return out.rms();
 }
 
-AggregateLimits limits_of(Expected& e, std::span<const double> sensitivity,
-                          std::span<const double> sequential, const ToleranceRule& rule) {
-  std::vector<double> native = errors_in_units(e, e.native);
-  std::vector<double> in_order = errors_in_units(e, sequential);
-  const WorstSlices slices = worst_slices(native, in_order, e.spec.shape);
-  if (!slices.worst.empty()) {
-    if (e.order.empty()) e.order.assign(native.size(), 0);
-    for (size_t i = 0; i < native.size(); ++i)
-      if (slices.has(i)) e.order[i] |= kOutsideWhole;
-    native = errors_in_units(e, e.native), in_order = errors_in_units(e, sequential);
-  }
+// Slices with by far the largest reference errors do not count towards the whole.
+void leave_out_worst_slices(Expected& e, std::span<const double> sequential) {
+  const WorstSlices slices = worst_slices(errors_in_units(e, e.native), sequential, e.spec.shape);
+  if (slices.worst.empty()) return;
+  if (e.order.empty()) e.order.assign(e.truth.size(), 0);
+  for (size_t i = 0; i < e.order.size(); ++i)
+    if (slices.has(i)) e.order[i] |= kOutsideWhole;
+}
+
+Independent fewer(Independent a, Independent b) {
+  return {std::min(a.rms, b.rms), std::min(a.bias, b.bias)};
+}
+
+// Errors of the chosen elements; NaN elsewhere.
+std::vector<double> only(std::vector<double> errors, const Expected& e, Chosen chosen) {
+  for (size_t i = 0; i < errors.size(); ++i)
+    if (!is_among(e, i, chosen)) errors[i] = std::numeric_limits<double>::quiet_NaN();
+  return errors;
+}
+
+AggregateLimits limits_of(const Expected& e, const ReferenceErrors& references, Chosen chosen) {
+  const std::vector<double> native = only(errors_in_units(e, e.native), e, chosen);
+  const std::vector<double> in_order = only(references.sequential, e, chosen);
   Independent independent = independent_errors(native, e.spec.shape);
-  if (!in_order.empty()) {
-    const Independent of_sums = independent_errors(in_order, e.spec.shape);
-    independent.rms = std::min(independent.rms, of_sums.rms);
-    independent.bias = std::min(independent.bias, of_sums.bias);
-  }
-  AggregateLimits out = aggregate_limits(rule,
-                                         {.native = whole_error(e, native),
-                                          .sequential = whole_error(e, in_order),
-                                          .floor_rms = floor_of(e, sensitivity, rule),
-                                          .floor_bias = truncation_of(e)},
-                                         independent);
+  if (!in_order.empty())
+    independent = fewer(independent, independent_errors(in_order, e.spec.shape));
+  const HonestErrors honest{.native = whole_error(e, native),
+                            .sequential = whole_error(e, in_order),
+                            .floor_rms = floor_of(e, references.rounding, chosen),
+                            .floor_bias = truncation_of(e, chosen)};
+  const auto known = static_cast<double>(honest.native.count());
+  independent = fewer(independent, {known, known});
+  AggregateLimits out = aggregate_limits(references.rule, honest, independent);
   // One to three independent errors may be chance: judge the elements alone.
   constexpr double kLeastErrors = 4;
   out.apply = out.apply && independent.rms >= kLeastErrors;
@@ -202,7 +227,7 @@ std::vector<double> smooth_by_magnitude(std::span<const double> key, std::span<c
 
 Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<double> native,
                        std::span<const double> sensitivity, ToleranceRule rule,
-                       std::span<const double> sequential) {
+                       std::span<const double> sequential, KeepReferences keep) {
   CG_ASSERT(truth.size() == native.size());
   CG_ASSERT(sensitivity.empty() || sensitivity.size() == truth.size());
   CG_ASSERT(sequential.empty() || sequential.size() == truth.size());
@@ -228,8 +253,23 @@ Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<d
     e.tolerance[i] =
         narrowed(std::max(rule.factor * scale, least_honest) + least, e.truth[i], rule);
   }
-  e.limits = limits_of(e, sensitivity, sequential, rule);
+  ReferenceErrors references{errors_in_units(e, sequential), rounding_of(e, sensitivity, rule),
+                             rule};
+  leave_out_worst_slices(e, references.sequential);
+  e.limits = limits_of(e, references, {});
+  if (keep == KeepReferences::yes)
+    e.references = std::make_shared<ReferenceErrors>(std::move(references));
   return e;
+}
+
+double error_in_units(const Expected& e, size_t i, double value) {
+  return counts(e, i, value) ? (value - e.truth[i]) / e.unit[i]
+                             : std::numeric_limits<double>::quiet_NaN();
+}
+
+AggregateLimits limits_among(const Expected& e, std::span<const uint8_t> chosen) {
+  CG_ASSERT(e.references && chosen.size() == e.truth.size());
+  return limits_of(e, *e.references, chosen);
 }
 
 Judgement judge(const Expected& e, std::span<const std::byte> output, const Poison* poison) {
@@ -245,8 +285,7 @@ Judgement judge(const Expected& e, std::span<const std::byte> output, const Pois
     double ratio = 0;
     if ((e.nan_is_undefined && std::isnan(e.truth[i])) || has(e, i, kAnyValue)) continue;
     if (floating) {
-      if (std::isfinite(value) && std::isfinite(e.truth[i]) && !has(e, i, kOutsideWhole))
-        whole.add((value - e.truth[i]) / e.unit[i], e.truth[i]);
+      if (counts(e, i, value)) whole.add((value - e.truth[i]) / e.unit[i], e.truth[i]);
       ratio = miss(e, i, value);
     } else if (dtype == DType::boolean) {
       ratio = (value != 0) == (e.truth[i] != 0) && value <= 1 ? 0 : 2;

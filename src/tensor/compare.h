@@ -23,6 +23,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,6 +52,13 @@ struct OutputSpec {
   Shape shape;
 };
 
+// What the limits of an output as a whole follow from: for each element, the error of a sequential
+// sum (empty: unknown) and of rounding alone, in units of the element's scale.
+struct ReferenceErrors {
+  std::vector<double> sequential, rounding;
+  ToleranceRule rule;
+};
+
 // One output of one input set, ready for comparison.
 struct Expected {
   OutputSpec spec;
@@ -59,17 +67,27 @@ struct Expected {
   std::vector<double> unit = {};    // the error scale of each element; empty for integers
   std::vector<uint8_t> order = {};  // OrderFlag of each element; empty: no flags
   AggregateLimits limits = {};
+  std::shared_ptr<const ReferenceErrors> references = {};  // kept on request: they are large
 };
 
 // What the order of evaluation decides about an element. kOutsideWhole: the element is judged alone
 // and does not count towards the output as a whole (worst_slices).
 enum OrderFlag : uint8_t { kAnyValue = 1, kNanToo = 2, kOutsideWhole = 4 };
 
+enum class KeepReferences : bool { no, yes };
+
 // sensitivity and sequential (the result of sequential sums) may be empty if unknown. Otherwise
 // their sizes must match the spec.
 Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<double> native,
                        std::span<const double> sensitivity, ToleranceRule rule,
-                       std::span<const double> sequential = {});
+                       std::span<const double> sequential = {},
+                       KeepReferences keep = KeepReferences::no);
+
+// The limits of the output as a whole if only the chosen elements count (a byte for each element).
+// Needs KeepReferences::yes.
+AggregateLimits limits_among(const Expected& expected, std::span<const uint8_t> chosen);
+// The error of one element in units, or NaN if it does not count towards the output as a whole.
+double error_in_units(const Expected& expected, size_t element, double value);
 
 // The pattern in memory that the program has not written, repeated.
 using Poison = std::array<std::byte, 8>;

@@ -112,6 +112,36 @@ TEST(MathModes, ConvolutionsAreTf32AsPytorchShips) {
   EXPECT_NE(strict->id, described(conv)->id);
 }
 
+// cuDNN computes groups of one input channel each in float32.
+TEST(MathModes, DepthwiseConvolutionsAreNoneInTf32) {
+  const std::string tf32 = "fp32, convolutions in tf32 (as PyTorch ships)";
+  const std::string body = "return self.layer(x.view(4, 16, -1))";
+  EXPECT_EQ(mode({body, "f", "f", "nn.Conv1d(16, 16, 3, groups=16)"}), "fp32");
+  EXPECT_EQ(mode({body, "f", "f", "nn.Conv1d(16, 32, 3, groups=16)"}), "fp32");
+  EXPECT_EQ(mode({body, "f", "f", "nn.ConvTranspose1d(16, 16, 3, groups=16)"}), "fp32");
+  EXPECT_EQ(mode({body, "f", "f", "nn.Conv1d(16, 16, 3, groups=8)"}), tf32);
+  EXPECT_EQ(
+      mode({body, "f", "f", "nn.Sequential(nn.Conv1d(16, 16, 3, groups=16), nn.Conv1d(16, 4, 1))"}),
+      tf32);
+}
+
+TEST(MathModes, OnlyResultsOfConvolutionsAreTf32) {
+  const std::string conv = "self.layer(x[:, None])";
+  auto task = described({"y = " + conv +
+                             "; return y, x @ w, y.flatten(1)[:, :64] @ w, (x * y[:, 0, "
+                             ":1]).argmax(-1)",
+                         "f", "f", "nn.Conv1d(1, 4, 3)"});
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_TRUE(task->tf32_convolutions);
+  const MathMode wanted[] = {MathMode::tf32, MathMode::fp32, MathMode::tf32, MathMode::tf32};
+  for (int i = 0; i < 4; ++i) {
+    const TensorInfo& out = *task->find("out." + std::to_string(i));
+    EXPECT_EQ(accuracy_of(*task, out), wanted[i]) << i;
+    EXPECT_EQ(mode_of(*task, out), MathMode::fp32);
+  }
+  EXPECT_EQ(mode_text(*task), "fp32, convolutions in tf32 (as PyTorch ships), out.1 in fp32");
+}
+
 TEST(MathModes, OutputsMayDiffer) {
   auto task = described({"return x @ w, x.float() @ w.float(), x.argmax(-1)", "b", "b"});
   ASSERT_TRUE(task) << task.error().text();

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Other evaluation orders of the reference (python/cutegen_worker/orders.py), compared with slow
 // loops.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <array>
-
-#include "torch/test_worker.h"
+#include "torch/test_script.h"
 
 namespace cutegen::torch {
 namespace {
@@ -122,6 +119,10 @@ def shipped():
         got = F.conv2d(x, w)
     assert torch.equal(got, F.conv2d(orders.to_tf32(x), orders.to_tf32(w)))
     assert not torch.equal(got, F.conv2d(x, w))
+    w = torch.randn(6, 1, 3, 3)  # cuDNN computes depthwise convolutions in float32
+    with orders.TF32Convolutions():
+        got = F.conv2d(x, w, groups=3)
+    assert torch.equal(got, F.conv2d(x, w, groups=3))
     return "ok"
 
 def endless():
@@ -170,25 +171,9 @@ for what in (sums, scans, unsure, products, operators, convolutions, shipped, en
         print(what.__name__ + ":", repr(error), flush=True)
 )PY";
 
-// The script's line for one of its checks; the script runs once for all tests.
 std::string said(const std::string& check) {
-  static const std::string all = [] {
-    TaskFile file("script", kScript);
-    const std::string root = CUTEGEN_SOURCE_DIR;
-    std::string command = fmt::format("PYTHONPATH={}/python {}/.venv/bin/python -B {} 2>&1", root,
-                                      root, file.path().string());
-    std::string out = "\n";
-    FILE* pipe = ::popen(command.c_str(), "r");
-    if (!pipe) return std::string("no shell");
-    std::array<char, 256> part{};
-    while (std::fgets(part.data(), part.size(), pipe)) out += part.data();
-    ::pclose(pipe);
-    return out;
-  }();
-  const size_t at = all.find("\n" + check + ": ");
-  if (at == std::string::npos) return all;
-  const size_t begin = at + check.size() + 3;
-  return all.substr(begin, all.find('\n', begin) - begin);
+  static const TestScript script(kScript);
+  return script.said(check);
 }
 
 TEST(Orders, SumsAndProductsInOrderHaveTheErrorOfALoop) {

@@ -239,7 +239,7 @@ Json set_request(const Task& task, const ShapeCase& shape, const std::string& fa
   for (const TensorInfo* t : results_of(task)) {
     outputs.push_back(t->name);
     dtypes.push_back(to_string(t->dtype));
-    modes.push_back(to_string(mode_of(task, *t)));
+    modes.push_back(to_string(accuracy_of(task, *t)));
     if (t->mutated) mutated.push_back(t->name);
   }
   Json request{{"schema", kTorchSchema},

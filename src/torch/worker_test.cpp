@@ -218,6 +218,30 @@ TEST(TorchWorker, WhereTheModuleFixesSizesTheBatchVaries) {
   EXPECT_EQ(rows.size(), task->shapes.size());
 }
 
+TEST(TorchWorker, AFewRowsAreEnoughForALargeFixedLayer) {
+  struct Row {
+    std::string outputs;
+    int64_t rows, odd;
+  };
+  for (const auto& [outputs, rows, odd] :
+       {Row{"1024", 8, 5}, Row{"4096", 8, 5}, Row{"11008", 3, 0}}) {
+    TaskFile file("fixed", model_of("", "        self.fc = nn.Linear(4096, " + outputs + ")\n",
+                                    "self.fc(*a)", "torch.randn(512, 4096)"));
+    auto task = test_worker().describe(Context(), file.path(), {});
+    ASSERT_TRUE(task) << task.error().text();
+    ASSERT_GE(task->shapes.size(), odd ? 3U : 2U) << outputs;
+    EXPECT_EQ(shape_named(*task, "small").tensors.at("out")[0], rows) << outputs;
+    if (odd) {
+      EXPECT_EQ(shape_named(*task, "odd1").tensors.at("out")[0], odd) << outputs;
+    }
+    for (const ShapeCase& shape : task->shapes)
+      if (shape.kind != ShapeKind::official) {
+        EXPECT_LE(shape.flops.value, 4e8) << outputs;
+      }
+    EXPECT_THAT(task->notes, testing::IsEmpty()) << outputs;
+  }
+}
+
 TEST(TorchWorker, AFewRowsOfALiteralShapeVaryIfNothingElseDoes) {
   TaskFile file("few", model_of("", "        self.fc = nn.Linear(4096, 1024)\n", "self.fc(*a)",
                                 "torch.randn(4, 4096)"));

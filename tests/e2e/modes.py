@@ -86,6 +86,13 @@ class Modes(harness.Case):
         document = self.cutegen("describe", conv, "--json").json()["tasks"][0]
         self.assertTrue(document["tf32_convolutions"])
 
+    def test_what_no_convolution_reaches_stays_in_fp32(self):
+        both = self.task("both", "(self.layer(x[:, None]), x @ x.T)", layer="nn.Conv1d(1, 4, 3)")
+        self.assertRegex(self.cutegen("describe", both).out,
+                         r"mode +fp32, convolutions in tf32 \(as PyTorch ships\), out\.1 in fp32; eval mode")
+        depthwise = self.task("depthwise", "self.layer(x.view(4, 16, -1))", layer="nn.Conv1d(16, 16, 3, groups=16)")
+        self.assertRegex(self.cutegen("describe", depthwise).out, r"mode +fp32; eval mode")
+
     def test_contradictions_name_both_places(self):
         task = self.task("torn", "torch.relu(x)", side='mode = "eval"\nmath_mode = "fp16"\n')
         for command in (("describe", task), ("optimize", task), ("eval", task, "best")):

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU driver without a GPU, for tests: device memory is the machine's own, launches do what their
-// kernel's name says ("sevens" writes 7 to its first buffer, "outside" beyond it, "fault", "hang").
-// Its SM clock is not told, or 1 GHz (slow_clock.so).
+// kernel's name says ("sevens" writes 7 to its first buffer, "outside" beyond it, "ones" writes 1
+// in float8_e4m3fn, "once" adds 1000 in place, "fault", "hang"). Its SM clock is not told, or 1 GHz
+// (slow_clock.so).
 //
 // What fails is said by the name the library is opened under: no_device.so, old.so, memory.so, ...
 #include <dlfcn.h>
@@ -14,8 +15,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -26,6 +29,7 @@ constexpr size_t kCooling = size_t{64} << 20;  // writes of so much cool an L2, 
 int sticky = 0;                                // of the context, once a kernel has failed
 
 std::map<std::string, int> counts, dynamic_shared;
+using Graph = std::vector<std::function<void()>>;
 
 std::string mode() {
   Dl_info info{};
@@ -272,19 +276,23 @@ EXPORT cuStreamQuery(void*) {
 EXPORT cuStreamDestroy_v2(void*) {
   return 0;
 }
-// While a stream is captured its launches wait; here they happen at once, and a graph does nothing.
+// While a stream is captured, the work of its kernels waits for the graph.
+static Graph* capturing = nullptr;
 EXPORT cuStreamBeginCapture_v2(void*, int) {
+  capturing = new Graph;
   return sticky;
 }
 EXPORT cuStreamEndCapture(void*, void** graph) {
-  *graph = is("no_graphs") ? nullptr : &sticky;
+  *graph = is("no_graphs") ? nullptr : capturing;
+  capturing = nullptr;
   return is("no_graphs") ? kInvalidValue : 0;
 }
-EXPORT cuGraphInstantiateWithFlags(void** executable, void*, unsigned long long) {
-  *executable = &sticky;
+EXPORT cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  *executable = graph;
   return 0;
 }
-EXPORT cuGraphLaunch(void*, void*) {
+EXPORT cuGraphLaunch(void* executable, void*) {
+  for (const auto& work : *static_cast<Graph*>(executable)) work();
   return sticky;
 }
 EXPORT cuGraphExecDestroy(void*) {
@@ -378,6 +386,20 @@ static void tell(const unsigned* settings, void** arguments) {
   *out++ = *static_cast<double*>(arguments[3]);
   *out = *static_cast<uint64_t*>(arguments[4]) == *static_cast<uint64_t*>(arguments[0]) ? 1 : 0;
 }
+// Adds 1000 to a mutated tensor. A second addition to the same values is a fault.
+static void add_once(float* values, size_t count) {
+  if (values[0] >= 1000) sticky = kIllegalAddress;
+  for (size_t i = 0; i < count; ++i) values[i] += 1000;
+}
+// What a kernel of this name does to its first buffer.
+static void work(const std::string& kernel, void* first, size_t threads) {
+  if (kernel == "ones") std::memset(first, 0x38, threads);
+  if (kernel == "once") add_once(static_cast<float*>(first), threads);
+  if (kernel != "sevens" && kernel != "outside") return;
+  int* out = static_cast<int*>(first);
+  for (size_t i = 0; i < threads; ++i) out[i] = 7;
+  if (kernel == "outside") out[-1] = 7;
+}
 EXPORT cuLaunchKernelEx(const unsigned* settings, void* function, void** arguments, void**) {
   const std::string kernel = static_cast<const char*>(function);
   if (settings[3] * settings[4] * settings[5] > 1024) return kInvalidValue;
@@ -394,10 +416,13 @@ EXPORT cuLaunchKernelEx(const unsigned* settings, void* function, void** argumen
     auto* told = *static_cast<uint64_t**>(arguments[0]);
     told[0] = told[1] = 15000;
   }
-  if (kernel != "sevens" && kernel != "outside") return 0;
-  int* out = *static_cast<int**>(arguments[0]);
-  for (unsigned i = 0; i < settings[0] * settings[3]; ++i) out[i] = 7;
-  if (kernel == "outside") out[-1] = 7;
+  if (kernel != "ones" && kernel != "once" && kernel != "sevens" && kernel != "outside") return 0;
+  void* first = *static_cast<void**>(arguments[0]);
+  const size_t threads = size_t{settings[0]} * settings[3];
+  if (capturing)
+    capturing->push_back([=] { work(kernel, first, threads); });
+  else
+    work(kernel, first, threads);
   return 0;
 }
 EXPORT cuTensorMapEncodeTiled(void* map, int, uint32_t rank, void* address, const uint64_t*,

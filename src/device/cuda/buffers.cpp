@@ -106,6 +106,7 @@ Result<void> Buffers::place(const BufferBinding& given, const std::string& name,
   if (at_the_end_) b.at += b.block.mapped_bytes - (b.bytes + kAlign - 1) / kAlign * kAlign;
   if (given.pattern.empty()) b.host = given.bytes;
   b.pattern.assign(given.pattern.begin(), given.pattern.end());
+  b.is_state = given.content == BufferContent::data && !given.read_only && !given.pattern.empty();
   PlacedBuffer& placed = placed_.emplace(name, std::move(b)).first->second;
   CG_CHECK(write_guards(placed, stream));
   if (placed.bytes == 0) return {};
@@ -123,7 +124,9 @@ Result<void> Buffers::refill(const std::string& name, Handle stream) {
 
 Result<void> Buffers::restore(const std::string& name, Handle stream) {
   CG_TRY(const PlacedBuffer* b, find(name, "restore"));
-  if (b->initial.empty() || b->bytes == 0) return {};
+  if (b->bytes == 0) return {};
+  if (b->is_state) return fill_in(*b, b->pattern, stream);
+  if (b->initial.empty()) return {};
   const auto from = placed_.find(b->initial);
   if (from == placed_.end() || from->second.bytes != b->bytes || b->read_only)
     return world_error("a mutated tensor has no initial buffer of its size");

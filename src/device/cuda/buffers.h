@@ -29,7 +29,8 @@ struct PlacedBuffer {
   unsigned char guard = 0;
   std::vector<std::byte> pattern;
   int copies = 1;
-  std::string initial;  // the buffer that restore() copies from
+  std::string initial;    // the buffer that restore() copies from
+  bool is_state = false;  // writable data: restore() writes the pattern
 };
 
 class Buffers {
@@ -46,7 +47,7 @@ class Buffers {
   void use_copy(int run) { run_ = run; }
   // Refills the chosen copy with its pattern, or restores it from its initial buffer.
   Result<void> refill(const std::string& name, Handle stream);
-  // Copies the initial buffer, if there is one, into the chosen copy.
+  // Gives the chosen copy of a mutated tensor its initial values again.
   Result<void> restore(const std::string& name, Handle stream);
   // Copies every buffer to the caller. Returns the first overwritten guard, or an empty text.
   Result<std::string> copy_back();

@@ -8,6 +8,7 @@
 #include <kainjow/mustache.hpp>
 
 #include "base/text.h"
+#include "engine/suite/bench_accuracy.h"
 #include "engine/suite/bench_summary.h"
 #include "engine/suite/row_text.h"
 
@@ -111,6 +112,34 @@ void add_bar(data& row, const std::optional<double>& speedup) {
   row.set("bar", bar);
 }
 
+data accuracy_rows(const std::vector<BenchRow>& rows) {
+  data out(Kind::list);
+  for (const AccuracySummary& s : accuracy_summaries(rows)) {
+    data row(Kind::object);
+    row.set("name", text(s.kind));
+    row.set("within", std::to_string(s.within));
+    row.set("outside", std::to_string(s.outside));
+    row.set("not_measured", std::to_string(s.not_measured));
+    row.set("coarser", std::to_string(s.coarser));
+    out.push_back(row);
+  }
+  return out;
+}
+
+// The speedup against a baseline, and the baseline's accuracy.
+data baseline_cell(const BenchRow& r, const std::string& kind) {
+  data out = cell(ratio_text(speedup_against(r, kind)));
+  for (const BaselineTime& t : r.baselines.value_or(TaskBaselines{}).times)
+    if (t.kind == kind && t.known()) out.set("accuracy", text(measured_accuracy(t.accuracy)));
+  return out;
+}
+
+std::string best_text(const BaselineTime* best) {
+  if (!best) return "-";
+  return fmt::format("{} {}, {}", best->kind, time_text(best->time_ns),
+                     measured_accuracy(best->accuracy));
+}
+
 data task_row(const BenchRow& r, const std::vector<std::string>& kinds) {
   data row(Kind::object);
   row.set("level", std::to_string(r.task.level));
@@ -122,13 +151,13 @@ data task_row(const BenchRow& r, const std::vector<std::string>& kinds) {
   row.set("origin", text(r.time_origin));
   row.set("floor", ratio_text(r.floor_ratio()));
   data cells(Kind::list);
-  for (const std::string& kind : kinds) cells.push_back(cell(ratio_text(speedup_against(r, kind))));
+  for (const std::string& kind : kinds) cells.push_back(baseline_cell(r, kind));
   row.set("cells", cells);
   auto gain = r.hardest_gain();
   const BaselineTime* best = nullptr;
   if (auto mode = math_mode_from(r.math_mode); mode && r.baselines)
     best = best_baseline(r.baselines->times, *mode);
-  row.set("best", text(best ? best->kind + " " + time_text(best->time_ns) : "-"));
+  row.set("best", text(best_text(best)));
   row.set("gain", ratio_text(gain ? std::optional(gain->speedup) : std::nullopt));
   add_bar(row, speedup_against(r, kBest));
   const std::string& why = r.status == RowStatus::correct ? r.diagnosis : r.reason;
@@ -159,6 +188,7 @@ std::string bench_html(const BenchSettings& settings, const BenchReport& report)
     data compared(Kind::object);
     compared.set("speeds", speed_rows(speeds, false));
     compared.set("classes", speed_rows(speeds, true));
+    compared.set("accuracies", accuracy_rows(rows));
     page.set("compared", compared);
   }
   page.set("outlier", fmt::format("{:g}", kOutlier));

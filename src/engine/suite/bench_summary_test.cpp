@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "base/file.h"
+#include "engine/suite/bench_accuracy.h"
 #include "engine/suite/bench_page.h"
 #include "engine/suite/bench_table.h"
 
@@ -50,6 +51,9 @@ BenchReport report() {
       row(4, "Conv", "conv", 0, {took("eager", 500), took("compile", 400)}),
       row(5, "Evil<b>", "elementwise", 200, {took("eager", 400), took("compile", 500)}),
   };
+  out.rows[0].baselines->times[0].accuracy = {"fp32", false, 0.3125, true, ""};
+  out.rows[1].baselines->times[0].accuracy = {"fp32", false, 40, false, "too far"};
+  out.rows[2].baselines->times[1].accuracy = {"tf32", true, {}, {}, ""};
   out.rows[2].diagnosis = "compute bound: fma 80% of its peak";
   return out;
 }
@@ -97,11 +101,30 @@ TEST(BenchSummary, TheRooflineAndWhatIsSlower) {
   EXPECT_EQ(slower_rows(rows)[0]->task.number, 3);
 }
 
+TEST(BenchSummary, SaysHowAccurateTheBaselinesAre) {
+  const auto all = accuracy_summaries(report().rows);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].kind, "eager");
+  EXPECT_EQ(all[0].within, 1);
+  EXPECT_EQ(all[0].outside, 1);
+  EXPECT_EQ(all[0].not_measured, 3);
+  EXPECT_EQ(all[1].not_measured, 4);  // the fifth has no time
+  EXPECT_EQ(all[2].kind, "eager-tf32");
+  EXPECT_EQ(all[2].coarser, 1);
+  EXPECT_EQ(measured_accuracy({}), "not measured");
+  EXPECT_EQ(measured_accuracy({"tf32", true, {}, {}, ""}),
+            "not measured (tf32: coarser than the math mode)");
+  EXPECT_EQ(measured_accuracy({"fp32", false, 0.3125, true, ""}),
+            "fp32, 0.31 of the accepted error");
+  EXPECT_THAT(bench_csv(report().rows), HasSubstr("\"fp32, 0.31 of the accepted error\",0.3125"));
+}
+
 TEST(BenchSummary, WithoutBaselinesThereIsNone) {
   auto rows = report().rows;
   for (BenchRow& r : rows) r.baselines.reset();
   EXPECT_TRUE(speed_summaries(rows).empty());
   EXPECT_EQ(summary_text(rows), "");
+  EXPECT_EQ(accuracy_summary_text(rows), "");
   EXPECT_THAT(bench_csv(rows), Not(HasSubstr("best_baseline")));
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "engine/suite/bench_accuracy.h"
 #include "engine/suite/bench_summary.h"
 #include "engine/suite/rewrite_summary.h"
 #include "engine/suite/row_text.h"
@@ -28,8 +29,11 @@ std::string baselines_csv(const BenchRow& r, const std::vector<std::string>& kin
   for (const std::string& kind : kinds) {
     auto at = std::find_if(times.begin(), times.end(),
                            [&](const BaselineTime& t) { return t.kind == kind && t.known(); });
-    out += "," + csv_number(at == times.end() ? std::nullopt : std::optional(at->time_ns)) + "," +
-           csv_number(speedup_against(r, kind));
+    const bool known = at != times.end();
+    out += "," + csv_number(known ? std::optional(at->time_ns) : std::nullopt) + "," +
+           csv_number(speedup_against(r, kind)) + "," +
+           (known ? csv_text(measured_accuracy(at->accuracy)) : "") + "," +
+           csv_number(known ? at->accuracy.share : std::nullopt);
   }
   auto mode = math_mode_from(r.math_mode);
   const BaselineTime* best = mode ? best_baseline(times, *mode) : nullptr;
@@ -101,7 +105,7 @@ std::string bench_table(const std::vector<BenchRow>& rows) {
   for (RowStatus status : kRowStatuses)
     if (counts[status] > 0)
       parts.push_back(fmt::format("{} {}", counts[status], to_string(status)));
-  out += summary_text(rows) + rewrite_summary_text(rows);
+  out += summary_text(rows) + accuracy_summary_text(rows) + rewrite_summary_text(rows);
   out += fmt::format("\n{} tasks: {}\n", rows.size(), join(parts, ", "));
   if (modelled)
     out += "A simulator modelled the times; nothing was measured and no baseline was timed.\n";
@@ -114,7 +118,8 @@ std::string bench_csv(const std::vector<BenchRow>& rows) {
       "level,number,name,class,status,first_ns,best_ns,time_origin,floor_ns,floor_ratio,"
       "evaluations,seconds,run,reason";
   for (const std::string& kind : kinds)
-    out += "," + csv_text(kind + "_ns") + "," + csv_text("vs_" + kind);
+    out += "," + csv_text(kind + "_ns") + "," + csv_text("vs_" + kind) + "," +
+           csv_text(kind + "_accuracy") + "," + csv_text(kind + "_error_share");
   out += kinds.empty() ? "\n" : ",best_baseline,vs_best,diagnosis\n";
   for (const BenchRow& r : rows) {
     out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", r.task.level, r.task.number,
@@ -148,6 +153,7 @@ Json bench_json(const BenchSettings& settings, const BenchReport& report) {
   auto counted = counts_of(report.rows);
   for (RowStatus status : kRowStatuses) counts[to_string(status)] = counted[status];
   Json summary = summary_json(report.rows);
+  summary["accuracy"] = accuracy_summary_json(report.rows);
   if (Json rewrites = rewrite_summary_json(report.rows); !rewrites.is_null())
     summary["rewrites"] = std::move(rewrites);
   return {{"schema", kBenchSchema},

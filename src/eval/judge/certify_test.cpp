@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -60,41 +61,51 @@ TEST(Certify, IsPreciseWhenEveryRatioIs) {
   EXPECT_FALSE(precise_enough(r, 0.002));
 }
 
-// The fake driver's kernel writes the integer 7 everywhere, which is this float.
-constexpr const char* kSevens = R"(.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry sevens(.param .u64 p) { ret; }
-)";
+// A program's launch of a kernel of the fake driver on one buffer, one thread for each element.
+Json launch_of(const std::string& kernel, const std::string& tensor) {
+  return {{"kernel", kernel},
+          {"grid", {"size(x)", 1, 1}},
+          {"block", {1, 1, 1}},
+          {"args", {{{"tensor", tensor}}}}};
+}
 
-// A whole certificate of two shapes: the real ladder and runner, without a GPU.
-TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
-  device::cuda::with_driver("good", [] {
-    testing_world::World w([](double) { return double{std::bit_cast<float>(7)}; });
+std::string entry_of(const std::string& kernel) {
+  return ".visible .entry " + kernel + "(.param .u64 " + kernel + "_p) { ret; }\n";
+}
+
+// A whole certificate: the real ladder and runner, without a GPU.
+struct Gpu {
+  testing_world::World w;
+  Runner runner{{.device = "cuda:0"}};
+  std::vector<std::string> said;
+
+  Gpu(std::function<double(double)> truth, const std::vector<std::array<std::string, 2>>& launches)
+      : w(std::move(truth)) {
     w.add_official(1 << 12);
-    Task& task = w.toy.task;
-    task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // as one of a GPU
-    ShapeCase wide = task.shapes[0];
-    wide.name = "wide", wide.kind = ShapeKind::user, wide.weight = 3;
-    task.shapes.push_back(wide);
-    w.plan({{"steps", Json::parse(R"json([{"kernel": "sevens", "grid": ["size(x)",1,1],
-        "block": [1,1,1], "args": [{"tensor": "out"}]}])json")}});
-    w.program.sources["kernel.cu"] = "extern \"C\" __global__ void sevens(int* out) {}";
-    w.toolchain.ptx = kSevens;
-    Runner runner({.device = "cuda:0"});
-    ASSERT_TRUE(runner.start(Context()));
+    w.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // as one of a GPU
+    Json steps = Json::array();
+    w.toolchain.ptx = ".version 8.0\n.target sm_80\n.address_size 64\n";
+    std::string source;
+    for (const auto& [kernel, tensor] : launches) {
+      steps.push_back(launch_of(kernel, tensor));
+      w.toolchain.ptx += entry_of(kernel);
+      source += "extern \"C\" __global__ void " + kernel + "(void* p) {}\n";
+    }
+    w.plan({{"steps", steps}});
+    w.program.sources["kernel.cu"] = source;
+  }
+
+  Result<Certificate> certificate(std::vector<torch::BaselineWanted> baselines) {
+    CG_CHECK(runner.start(Context()));
     w.services.runner = &runner;
     w.services.device = runner.facts();
     w.services.device_name = "cuda:0";
     w.services.identity = runner.identity();
-    w.pool.emplace(task, w.toy.source());
+    w.pool.emplace(w.toy.task, w.toy.source());
     w.services.pool = &*w.pool;
-    CertifyRequest request{.program = w.program,
-                           .baselines = {{"eager", ""}, {"eager-fp32", ""}, {"compile", ""}},
-                           .processes = 1};
-    std::vector<std::string> said;
-    auto c = certify(
-        Context(), w.services, task, request,
+    CertifyRequest request{.program = w.program, .baselines = std::move(baselines), .processes = 1};
+    return certify(
+        Context(), w.services, w.toy.task, request,
         []() -> Result<std::unique_ptr<torch::TorchWorker>> {
           auto worker = std::make_unique<ToyWorker>();
           worker->ways["eager"].samples = {1e6};
@@ -102,6 +113,17 @@ TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
           return worker;
         },
         [&](const std::string& text) { said.push_back(text); });
+  }
+};
+
+TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
+  device::cuda::with_driver("good", [] {
+    Gpu gpu([](double) { return double{std::bit_cast<float>(7)}; }, {{"sevens", "out"}});
+    Task& task = gpu.w.toy.task;
+    ShapeCase wide = task.shapes[0];
+    wide.name = "wide", wide.kind = ShapeKind::user, wide.weight = 3;
+    task.shapes.push_back(wide);
+    auto c = gpu.certificate({{"eager", ""}, {"eager-fp32", ""}, {"compile", ""}});
     ASSERT_TRUE(c) << c.error().text();
     ASSERT_EQ(c->shapes.size(), 2U);
     EXPECT_EQ(c->shapes[1].shape, "wide");
@@ -118,10 +140,63 @@ TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
     EXPECT_THAT(accuracy_of(*c, "eager")->why, testing::HasSubstr("no GPU to compare on"));
     EXPECT_EQ(accuracy_of(*c, "eager-fp32"), nullptr);
     EXPECT_NEAR(c->floor_ns, c->shapes[0].floor_ns, 1e-6);
-    EXPECT_THAT(said, testing::Contains(testing::HasSubstr("shape 'wide': process 1 of 1: graph")));
+    EXPECT_THAT(gpu.said,
+                testing::Contains(testing::HasSubstr("shape 'wide': process 1 of 1: graph")));
     auto back = read_json<Certificate>(to_json(*c));
     ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(to_json(*back), to_json(*c));
+  });
+}
+
+void expect_all_modes(const Result<Certificate>& c) {
+  ASSERT_TRUE(c) << c.error().text();
+  std::vector<std::string> modes;
+  for (const CertifiedMode& m : c->modes) {
+    modes.push_back(m.mode);
+    EXPECT_GT(m.time_ns, 0) << m.mode;
+    ASSERT_EQ(m.against.size(), 1U) << m.mode;
+    EXPECT_EQ(m.against[0].against, "eager");
+  }
+  EXPECT_THAT(modes, ElementsAre("cold", "warm", "graph", "call"));
+}
+
+TEST(Certification, OfAnOutputInFloat8) {
+  device::cuda::with_driver("good", [] {
+    Gpu gpu([](double) { return 1.0; }, {{"ones", "out"}});
+    gpu.w.toy.output_in(DType::f8e4m3);
+    expect_all_modes(gpu.certificate({{"eager", ""}}));
+  });
+}
+
+TEST(Certification, OfAnOutputInFloat8ThatIsWrong) {
+  device::cuda::with_driver("good", [] {
+    Gpu gpu([](double) { return 1.125; }, {{"ones", "out"}});
+    gpu.w.toy.output_in(DType::f8e4m3);
+    auto c = gpu.certificate({{"eager", ""}});
+    ASSERT_FALSE(c);
+    EXPECT_THAT(c.error().message, testing::HasSubstr("this program is not correct (failed)"));
+  });
+}
+
+// The kernel faults if it meets its own result: each run starts with the initial values.
+TEST(Certification, OfAMutatedTensorRestoresItBeforeEveryRun) {
+  device::cuda::with_driver("good", [] {
+    Gpu gpu([](double) { return double{std::bit_cast<float>(7)}; },
+            {{"sevens", "out"}, {"once", "x"}});
+    gpu.w.toy.mutate([](double x) { return x + 1000; });
+    gpu.w.services.families = {"made"};
+    expect_all_modes(gpu.certificate({{"eager", ""}}));
+  });
+}
+
+TEST(Certification, OfAProgramThatForgetsTheMutatedTensorIsRefused) {
+  device::cuda::with_driver("good", [] {
+    Gpu gpu([](double) { return double{std::bit_cast<float>(7)}; }, {{"sevens", "out"}});
+    gpu.w.toy.mutate([](double x) { return x + 1000; });
+    gpu.w.services.families = {"made"};
+    auto c = gpu.certificate({{"eager", ""}});
+    ASSERT_FALSE(c);
+    EXPECT_THAT(c.error().message, testing::HasSubstr("this program is not correct"));
   });
 }
 

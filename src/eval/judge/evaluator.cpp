@@ -21,6 +21,7 @@
 #include "eval/runner/gpu_slot.h"
 #include "eval/sets/admission.h"
 #include "eval/sets/lazy.h"
+#include "eval/sets/test_shapes.h"
 #include "eval/source/start_program.h"
 #include "toolchain/compile_memory.h"
 
@@ -182,6 +183,7 @@ void Evaluator::close(std::unique_ptr<Open>& open) {
 Result<void> Evaluator::open_new(const Context& ctx, Task described) {
   auto open = std::make_unique<Open>();
   open->task = std::move(described);
+  if (!options_.device.is_gpu()) drop_large_test_shapes(open->task);
   const Task& task = open->task;
   open->pool =
       std::make_unique<TruthPool>(task, [this, &task](const Context& c, const ShapeCase& shape,

@@ -290,18 +290,94 @@ TEST(LadderProfile, ScratchAndPreparationAreThereAtTheOfficialShape) {
   ASSERT_TRUE(v.timing);
 }
 
+// A program that runs for long at the official shape only.
+std::string long_when_large() {
+  return World::kernel(
+      "add.f32 %f2, %f1, %f1; mov.u32 %r7, 0;\n"
+      "setp.lt.s32 %p3, %r1, 100000; @%p3 bra GO;\n"
+      "L: add.s32 %r7, %r7, 1; setp.lt.s32 %p2, %r7, 100000000;\n"
+      "@%p2 bra L;\nGO:");
+}
+
 TEST(LadderProfile, AKernelThatDoesNotEndAtTheOfficialShapeHasFailed) {
   World w(twice);
   w.add_official(1 << 20);
-  Verdict v =
-      w.judge(World::kernel("add.f32 %f2, %f1, %f1; mov.u32 %r7, 0;\n"
-                            "setp.lt.s32 %p3, %r1, 100000; @%p3 bra GO;\n"
-                            "L: add.s32 %r7, %r7, 1; setp.lt.s32 %p2, %r7, 100000000;\n"
-                            "@%p2 bra L;\nGO:"));
+  Verdict v = w.judge(long_when_large());
   EXPECT_EQ(v.status, Status::failed) << v.feedback.headline;
   EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::failed);
   EXPECT_THAT(v.feedback.headline, HasSubstr("f does not end at the official shape"));
   EXPECT_FALSE(v.timing);
+}
+
+TEST(LadderOfficial, ARunnerThatDoesNotComeBackIsUnsupported) {
+  World w(twice);
+  w.add_official(1 << 20);
+  w.services.official_limit = std::chrono::milliseconds(1);
+  const Verdict v = w.judge(long_when_large());
+  EXPECT_EQ(v.status, Status::unsupported) << v.feedback.headline;
+  EXPECT_EQ(rung_of(v, Rung::correctness).result, RungResult::passed);
+  EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("the official shape does not end: no answer within"));
+  EXPECT_THAT(v.feedback.detail, HasSubstr("Neither its time nor its results are known"));
+  EXPECT_FALSE(v.timing);
+}
+
+// At the official shape, gives these outcomes, one after the other.
+class ScriptedRunner : public Runner {
+ public:
+  explicit ScriptedRunner(std::vector<RunnerOutcome> outcomes)
+      : Runner({.device = "sim:h200", .threads = 1}), outcomes_(std::move(outcomes)) {}
+  Result<RunnerOutcome> run(const Context& ctx, const RunRequest& request) override {
+    if (request.settings.sample_ctas == 0) return Runner::run(ctx, request);
+    return outcomes_.at(asked++);
+  }
+  size_t asked = 0;
+
+ private:
+  std::vector<RunnerOutcome> outcomes_;
+};
+
+RunnerOutcome ended(RunnerOutcome::Kind kind) {
+  RunnerOutcome out;
+  out.kind = kind;
+  out.text = "as the test wants";
+  return out;
+}
+
+RunnerOutcome out_of_budget() {
+  RunnerOutcome out;
+  out.report.status = device::RunReport::Status::out_of_budget;
+  device::LaunchTrace trace;
+  trace.kernel = "f";
+  trace.ctas_total = 1000;
+  trace.longest_cta = 5;  // no endless loop, so a larger budget may help
+  out.report.traces.push_back(trace);
+  return out;
+}
+
+TEST(LadderOfficial, ARunnerThatGivesNoReportIsNeverCorrect) {
+  using Kind = RunnerOutcome::Kind;
+  const RunnerOutcome hung = ended(Kind::hung), died = ended(Kind::died), more = out_of_budget();
+  struct Case {
+    std::vector<RunnerOutcome> outcomes;
+    Status status;
+  };
+  for (const Case& c :
+       {Case{{hung}, Status::unsupported}, Case{{died, hung}, Status::unsupported},
+        Case{{more, hung}, Status::unsupported}, Case{{died, died}, Status::failed},
+        Case{{more, died, hung}, Status::unsupported}, Case{{more, died, died}, Status::failed},
+        Case{{died, more, hung}, Status::unsupported}}) {
+    World w(twice);
+    w.add_official(1 << 20);
+    ScriptedRunner runner(c.outcomes);
+    w.services.runner = &runner;
+    const Verdict v = w.judge(World::kernel(kTwice));
+    EXPECT_EQ(v.status, c.status) << v.feedback.headline;
+    EXPECT_EQ(runner.asked, c.outcomes.size());
+    EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::failed);
+    EXPECT_THAT(v.feedback.headline, HasSubstr("as the test wants"));
+    EXPECT_FALSE(v.timing);
+  }
 }
 
 TEST(LadderBudget, AnEndlessLoopFailsWithAHint) {

@@ -66,6 +66,9 @@ TEST(Tolerance, OfConvolutionsAsPyTorchShipsIsThatOfTf32) {
   TensorInfo narrow;
   narrow.math_mode = MathMode::bf16;
   EXPECT_EQ(tolerance_rule(task, {}, narrow).eps, std::ldexp(1, -7));
+  TensorInfo beside;
+  beside.without_convolution = true;
+  EXPECT_EQ(tolerance_rule(task, {}, beside).eps, std::ldexp(1, -23));
   task.rtol = 1e-5;
   EXPECT_EQ(tolerance_rule(task, {}, {}).rtol, 1e-5);
   EXPECT_LT(tolerance_rule(task, {}, {}).atol, 0);

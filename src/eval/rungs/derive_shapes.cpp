@@ -14,8 +14,6 @@ namespace {
 
 constexpr int64_t kTail = ShapeGoal::kTail;
 constexpr int64_t kLeastStep = 64, kLongestStep = 16384;
-constexpr double kMostFlops = kMostTestFlops, kLightWork = 32;  // FLOPs per element
-constexpr int64_t kMostElements = kMostTestElements, kMostLightElements = int64_t{3} << 21;
 constexpr int64_t kMostBlocks = 1 << 16;
 constexpr int kMostDescribed = 48;  // shapes that torch describes for one program
 constexpr int kRounds = 5;          // trials for the value of one size
@@ -75,30 +73,28 @@ std::vector<const ReachedShape*> cheapest(const std::vector<ReachedShape>& known
   return out;
 }
 
+// Says which wishes no test shape meets: the impossible ones, and those beyond the most shapes.
+std::vector<std::string> left_out(const std::vector<ShapeWish>& impossible,
+                                  const std::vector<ShapeWish>& beyond,
+                                  const ReachedShape& official, const WorkLimit& limit) {
+  constexpr size_t kNamed = 3;
+  std::vector<std::string> out;
+  auto add = [&](const std::vector<ShapeWish>& wishes, const std::string& why) {
+    if (wishes.empty()) return;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < std::min(kNamed, wishes.size()); ++i)
+      names.push_back(text_of(wishes[i], official));
+    if (wishes.size() > kNamed) names.push_back("...");
+    out.push_back(fmt::format("derived shapes: no test shape has {} ({} in all): {}",
+                              fmt::join(names, ", "), wishes.size(), why));
+  };
+  add(impossible,
+      "the module or the plan takes no such shape, or it is more work than " + limit.text());
+  add(beyond, fmt::format("a program gets at most {} derived shapes", DerivedShapes::kMost));
+  return out;
+}
+
 }  // namespace
-
-// Limits the work of a derived shape: to a fixed limit or, if larger, the work of a test shape.
-class DerivedShapes::WorkLimit {
- public:
-  explicit WorkLimit(const Task& task) {
-    for (const ShapeCase& s : task.shapes) {
-      if (!is_test_shape(s)) continue;
-      flops_ = std::max(flops_, 1.2 * s.flops.value);
-      elements_ = std::max(elements_, elements_of(s));
-    }
-  }
-
-  bool permits(const ShapeCase& shape) const {
-    const int64_t elements = elements_of(shape);
-    const bool light = shape.flops.value <= kLightWork * static_cast<double>(elements);
-    return shape.flops.value <= std::max(kMostFlops, flops_) &&
-           elements <= std::max(light ? kMostLightElements : kMostElements, elements_);
-  }
-
- private:
-  double flops_ = 0;
-  int64_t elements_ = 0;
-};
 
 // The search for one program.
 class DerivedShapes::Search {
@@ -112,15 +108,15 @@ class DerivedShapes::Search {
         sizes_(*owner.sizes_),
         limit_(owner.task_) {}
 
-  Result<std::vector<ShapeCasePtr>> run() {
+  Result<Found> run() {
     auto full = reached(owner_.task_.official());
-    if (!full) return chosen_;  // the load rung reports why
+    if (!full) return Found{};  // the load rung reports why
     official_ = std::move(*full);
     for (const ShapeCase& s : owner_.task_.shapes)
       if (is_test_shape(s) && accepts(s)) note(s);
     if (known_.empty()) CG_CHECK(find_base());
-    if (known_.empty()) return chosen_;
-    std::vector<ShapeWish> wishes = unmet();
+    if (known_.empty()) return Found{};
+    std::vector<ShapeWish> wishes = unmet(), impossible;
     for (const ShapeCasePtr& s : owner_.given_) {  // shapes of other programs may suffice
       if (wishes.empty() || chosen_.size() == kMost) break;
       if (accepts(*s) && affordable(*s) && helps(*s, wishes)) take(s, wishes);
@@ -128,10 +124,12 @@ class DerivedShapes::Search {
     while (!wishes.empty() && chosen_.size() < kMost) {
       const ShapeWish wish = wishes.front();
       CG_TRY(ShapeCasePtr found, solve(wish));
+      if (!found) impossible.push_back(wish);
       wishes.erase(wishes.begin());
       if (found) take(found, wishes);
     }
-    return chosen_;
+    std::erase_if(impossible, [&](const ShapeWish& w) { return is_met(w, false); });
+    return Found{chosen_, left_out(impossible, wishes, official_, limit_)};
   }
 
  private:
@@ -349,11 +347,10 @@ Result<ShapeCasePtr> DerivedShapes::described(const Context& ctx,
   return shape;
 }
 
-Result<std::vector<ShapeCasePtr>> DerivedShapes::find(const Context& ctx,
-                                                      const KernelProgram& program,
-                                                      const DeviceFacts& device) {
+Result<DerivedShapes::Found> DerivedShapes::find(const Context& ctx, const KernelProgram& program,
+                                                 const DeviceFacts& device) {
   CG_CHECK(learn_sizes(ctx));
-  if (sizes_->empty()) return std::vector<ShapeCasePtr>{};
+  if (sizes_->empty()) return Found{};
   return Search(*this, ctx, program, device).run();
 }
 

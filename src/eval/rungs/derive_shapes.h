@@ -6,9 +6,10 @@
 // more than once, and each size is three times the longest step that the sources name - as far as
 // the module, the plan's `requires` and the work limit permit. The shapes are kept for later
 // programs of the task. A program that the task's own shapes already exercise gets no derived
-// shapes. proposed() makes a shape from a tester's proposal, within the same limits.
+// shapes. Found::left_out says what no test shape reaches. proposed() makes a shape from a tester's
+// proposal, within the same limits.
 //
-// Example: DerivedShapes d(task, describe); CG_TRY(auto more, d.find(ctx, program, device));
+// Example: DerivedShapes d(task, describe); CG_TRY(auto found, d.find(ctx, program, device));
 #pragma once
 
 #include <functional>
@@ -30,15 +31,17 @@ class DerivedShapes {
   static constexpr size_t kMost = 3;
   DerivedShapes(const Task& task, DescribeShapes describe)
       : task_(task), describe_(std::move(describe)) {}
-  Result<std::vector<ShapeCasePtr>> find(const Context& ctx, const KernelProgram& program,
-                                         const DeviceFacts& device);
+  struct Found {
+    std::vector<ShapeCasePtr> shapes;
+    std::vector<std::string> left_out;  // what no test shape reaches, and why
+  };
+  Result<Found> find(const Context& ctx, const KernelProgram& program, const DeviceFacts& device);
   // A proposed test as a shape. A size that it omits has its official value or, if that is too much
   // work, its value in the smallest shape. A user error says why the test cannot run.
   Result<ShapeCasePtr> proposed(const Context& ctx, const TestCase& test);
 
  private:
   class Search;
-  class WorkLimit;
   // From the worker, once for each set of constants; null where the module refuses them.
   Result<ShapeCasePtr> described(const Context& ctx, const torch::ShapeConstants& constants);
   Result<void> learn_sizes(const Context& ctx);

@@ -28,6 +28,7 @@ ShapeCase product(const std::string& name, ShapeKind kind, int64_t m, int64_t k,
 struct World {
   Task task;
   int asked = 0;
+  std::vector<std::string> left_out;  // by the last find()
   std::function<bool(const ShapeCase&)> runs = [](const ShapeCase&) { return true; };
   std::optional<DerivedShapes> derived;
   DeviceFacts device{.name = "d", .arch = "sm_90a", .sms = 132};
@@ -69,7 +70,9 @@ struct World {
     if (plan) p.plan = *plan;
     auto found = derived->find(Context(), p, device);
     EXPECT_TRUE(found) << found.error().text();
-    return found ? *found : std::vector<ShapeCasePtr>{};
+    if (!found) return {};
+    left_out = found->left_out;
+    return found->shapes;
   }
 
   static int64_t size(const ShapeCasePtr& s, const char* tensor, size_t axis) {
@@ -128,6 +131,33 @@ TEST(DerivedShapes, WhatTheTaskReachesNeedsNone) {
        {std::tuple{"long1", 4096, 8, 8}, {"long2", 8, 2048, 8}, {"long3", 8, 8, 4096}})
     w.task.shapes.push_back(product(name, ShapeKind::derived, m, k, n));
   EXPECT_THAT(w.find(R"j(["ceil_div(n,30)", 1, 1])j", ""), IsEmpty());
+}
+
+TEST(DerivedShapes, SaysWhatNoTestShapeReachesAndWhy) {
+  World w;
+  w.find(R"j(["ceil_div(n,128)", "ceil_div(m,64)", 1])j", "");
+  EXPECT_THAT(w.left_out, IsEmpty());
+  w.runs = [](const ShapeCase& s) { return s.tensors.at("x")[1] <= 500; };
+  w.find(R"j(["ceil_div(n,120)", 1, 1])j", "constexpr int kStep = 512;");
+  EXPECT_THAT(w.left_out, ElementsAre(testing::HasSubstr("no test shape has k = 1536 (1 in all): "
+                                                         "the module or the plan takes no such "
+                                                         "shape, or it is more work than 100 "
+                                                         "MFLOP")));
+}
+
+TEST(DerivedShapes, SaysHowManyWereTooMany) {
+  World w;
+  // Only one size can be long, so that three divisions take three shapes.
+  w.runs = [](const ShapeCase& s) { return s.flops.value < 3e6; };
+  w.task.shapes[1] = product("small", ShapeKind::small, 8, 8, 8);
+  const auto found = w.find(
+      R"j(["ceil_div(n,1000)*ceil_div(m,1000)", "ceil_div(depth,1000)", "min(m*n,50000)"])j", "");
+  EXPECT_THAT(found, SizeIs(3));
+  ASSERT_THAT(w.left_out, SizeIs(2));
+  EXPECT_THAT(w.left_out[0], testing::HasSubstr("3 tiles of 1000 along 4096 and at once"));
+  EXPECT_THAT(w.left_out[1],
+              testing::HasSubstr("3 blocks along axis x of a grid (1 in all): a program gets at "
+                                 "most 3 derived shapes"));
 }
 
 TEST(DerivedShapes, ProgramsOfATaskShareShapesAndDescriptions) {

@@ -12,6 +12,7 @@
 #include "eval/rungs/correctness.h"
 #include "eval/rungs/official_flow.h"
 #include "tensor/half.h"
+#include "tensor/written_errors.h"
 
 namespace cutegen::eval {
 namespace {
@@ -24,6 +25,7 @@ constexpr int64_t kEnough = 256;            // least correct elements for a comp
 struct Compared {
   int64_t written = 0, wrong = 0;
   std::optional<Mismatch> first;
+  std::optional<Mismatch> whole;  // no element is wrong, but the written ones are as a whole
 };
 
 // Fills a tile of the excerpt with the written elements, and with the truth for unwritten ones.
@@ -37,8 +39,9 @@ class Tiles {
     from_double(o_.place.dtype, o_.expected->truth, truth_);
     find_touched();
   }
-  int64_t take(const Shape& origin, std::vector<std::byte>& block) {
+  int64_t take(const Shape& origin, std::vector<std::byte>& block, WrittenErrors& errors) {
     int64_t written = 0;
+    const bool floating = is_floating(o_.place.dtype);
     block = truth_;
     o_.place.each_run(origin, [&](int64_t in_excerpt, int64_t in_held, int64_t count) {
       if (!touched(in_held, count)) return;
@@ -46,6 +49,8 @@ class Tiles {
         const size_t from = size_t(in_held + i) * element_, to = size_t(in_excerpt + i) * element_;
         if (!is_written(from, size_t(in_excerpt + i))) continue;
         std::memcpy(block.data() + to, o_.bytes.data() + from, element_);
+        if (floating)
+          errors.add(size_t(in_excerpt + i), load_double(o_.place.dtype, o_.bytes.data() + from));
         ++written;
       }
     });
@@ -90,9 +95,10 @@ class Tiles {
 Compared compare(const OfficialMemory::Output& o, const OfficialMemory& memory, bool unfinished) {
   Compared out;
   Tiles tiles(o, memory.poison(), unfinished);
+  WrittenErrors errors(*o.expected);
   std::vector<std::byte> block;
   o.place.each_tile([&](const Shape& origin) {
-    const int64_t written = tiles.take(origin, block);
+    const int64_t written = tiles.take(origin, block, errors);
     if (written == 0) return;
     out.written += written;
     const Judgement j = judge(*o.expected, block);
@@ -105,6 +111,9 @@ Compared compare(const OfficialMemory::Output& o, const OfficialMemory& memory, 
     out.first = std::move(m);
   });
   if (out.first) out.first->elements = out.written, out.first->wrong = out.wrong;
+  const Judgement whole = errors.judgement();
+  if (out.wrong == 0 && !whole.passes())
+    out.whole = describe_mismatch(whole, o.expected->spec, "official", memory.family());
   return out;
 }
 
@@ -171,7 +180,8 @@ class Checking {
       }
       const Compared found = compare(o, run_.memory, !flow.complete);
       if (found.wrong > 0 && flow.complete) mismatches.push_back(*found.first);
-      if (found.wrong > 0 && !flow.complete)
+      if (found.whole && flow.complete) mismatches.push_back(*found.whole), out_.by_sample = true;
+      if ((found.wrong > 0 || found.whole) && !flow.complete)
         out_.not_compared = "the last launch combines results of blocks outside the sample";
       else if (found.written - found.wrong < kEnough && !flow.complete)
         out_.not_compared =

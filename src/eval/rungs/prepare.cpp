@@ -58,10 +58,21 @@ bool declares_globals(const std::string& ptx) {
   return false;
 }
 
+// Fills in the derived shapes. Returns what no test shape reaches.
+Result<std::vector<std::string>> derive_shapes(const Context& ctx, const Services& services,
+                                               const KernelProgram& program,
+                                               std::vector<ShapeCasePtr>& shapes) {
+  if (!services.derived) return std::vector<std::string>();
+  CG_TRY(DerivedShapes::Found found, services.derived->find(ctx, program, services.device));
+  shapes = std::move(found.shapes);
+  return std::move(found.left_out);
+}
+
 // A proposed test that cannot be one is skipped, and the verdict says why.
 Result<std::vector<ShapeCasePtr>> proposed_shapes(const Context& ctx, const Services& services,
                                                   std::vector<std::string>& skipped) {
   std::vector<ShapeCasePtr> out;
+  if (!services.derived) return out;
   for (const TestCase& test : services.proposed) {
     auto shape = services.derived->proposed(ctx, test);
     if (!shape && shape.error().kind != ErrorKind::user) return fail(shape.error());
@@ -192,12 +203,11 @@ void Prepared::add(const ShapeCase& shape, std::vector<ModuleBuild> builds,
 }
 
 Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) {
-  if (services.derived) {
-    CG_TRY(derived_, services.derived->find(ctx, program_, services.device));
-    CG_TRY(proposed_, proposed_shapes(ctx, services, skipped_));
-  }
+  CG_TRY(const auto left_out, derive_shapes(ctx, services, program_, derived_));
+  CG_TRY(proposed_, proposed_shapes(ctx, services, skipped_));
   CG_TRY(RungEnd listed, list_builds(services.device));
   if (!listed.passed) return listed;
+  skipped_.insert(skipped_.end(), left_out.begin(), left_out.end());
   std::vector<std::future<Result<toolchain::CompileResult>>> running;
   for (const KernelImage& image : images_) {
     auto source = program_.sources.find(image.build.source);

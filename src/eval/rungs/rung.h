@@ -42,6 +42,7 @@ struct Services {
   device::DeviceIdentity identity;  // of a GPU; empty for the simulator
   GpuSpec gpu;
   int threads = 0;
+  Nanoseconds official_limit = std::chrono::seconds(60);  // for a simulated run there
   std::vector<std::string> families;
   bool precision_tells = true;       // solutions of lower precision fail on the open task
   uint64_t sample_seed = 1;          // of the CTAs that are timed: secret, one for each opened task

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/rungs/shape_wishes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/text.h"
 
 namespace cutegen::eval {
 namespace {
@@ -102,6 +106,35 @@ bool meets(const ShapeWish& wish, const ReachedShape& at, const ReachedShape& of
       return value_of(at.shape->constants, wish.name, value_of(sizes, wish.name, 0)) >= wish.least;
   }
   return true;
+}
+
+std::string text_of(const ShapeWish& wish, const ReachedShape& official) {
+  using Kind = ShapeWish::Kind;
+  const PlanReach& r = official.reach;
+  auto tiles = [&](size_t d) {
+    return fmt::format("{} tiles of {} along {}", std::min(kTiles, r.divisions[d]->tiles()),
+                       r.divisions[d]->step, r.divisions[d]->size);
+  };
+  switch (wish.kind) {
+    case Kind::tiles: {
+      std::vector<std::string> all;
+      for (size_t d : r.divisions_of[wish.at])
+        if (r.divisions[d] && r.divisions[d]->tiles() > 1) all.push_back(tiles(d));
+      return join(all, " and at once ");
+    }
+    case Kind::division:
+      return tiles(wish.at);
+    case Kind::passes:
+      return fmt::format("more than {} blocks of work for a grid of that size",
+                         std::min(r.bounds[wish.at]->a, r.bounds[wish.at]->b));
+    case Kind::blocks:
+      return fmt::format("{} blocks along axis {} of a grid", wish.least, "xyz"[wish.axis]);
+    case Kind::once_round:
+      return fmt::format("a tensor of {} elements", wish.least);
+    case Kind::length:
+      return fmt::format("{} = {}", wish.name, wish.least);
+  }
+  return {};
 }
 
 std::vector<ShapeGoal> goals_of(const ShapeWish& wish, const ReachedShape& official,

@@ -44,6 +44,9 @@ std::vector<ShapeWish> shape_wishes(const ReachedShape& official, const ReachedS
 bool meets(const ShapeWish& wish, const ReachedShape& at, const ReachedShape& official,
            const torch::ShapeConstants& sizes, bool strictly);
 
+// The wish as a noun: "3 tiles of 128 along 4096".
+std::string text_of(const ShapeWish& wish, const ReachedShape& official);
+
 // A measure that has to grow for a wish, and how far.
 struct ShapeGoal {
   static constexpr int64_t kTail = 8;  // elements over: vector accesses still fit

@@ -64,9 +64,9 @@ Result<void> TimedBuffers::add_buffer(const std::string& name, int64_t bytes, bo
     return world_error("the size of the official shape overflows");
   if (pattern.empty()) pattern.resize(8);
   RunBuffer b{name, bytes, place(static_cast<int64_t>(pattern.size())), read_only};
-  b.content = output ? device::BufferContent::output : device::BufferContent::data;
+  b.content = output ? device::BufferContent::output : device::BufferContent::scratch;
   b.pattern_bytes = static_cast<int64_t>(pattern.size());
-  stock_.push_back({name, std::move(pattern), b.offset});
+  stock_.push_back({name, std::move(pattern), b.offset, output});
   buffers_.push_back(std::move(b));
   return {};
 }
@@ -101,6 +101,7 @@ Result<void> TimedBuffers::add(const Task& task, const PreparedShape& official,
     if (info.role == TensorRole::output) continue;
     CG_TRY(int64_t bytes, bytes_of(info, *official.shape));
     CG_CHECK(add_buffer(info.name, bytes, !info.mutated, info.mutated, pattern_of(set, info.name)));
+    buffers_.back().content = device::BufferContent::data;
   }
   return add_written(task, official, [](std::string name) { return name; });
 }
@@ -111,6 +112,7 @@ Result<void> TimedBuffers::add_other(const Task& task, const PreparedShape& offi
     if (!info.mutated || !set) continue;
     CG_TRY(int64_t bytes, bytes_of(info, *official.shape));
     CG_CHECK(add_buffer(other_name(info.name), bytes, false, false, pattern_of(*set, info.name)));
+    buffers_.back().content = device::BufferContent::data;
   }
   return add_written(task, official, [](const std::string& name) { return other_name(name); });
 }
@@ -127,7 +129,7 @@ Result<void> TimedBuffers::put(RunRequest& request) {
   CG_TRY(memory_, make_memfd("official", static_cast<size_t>(used_ + kMostProbed)));
   CG_TRY(mapping_, Mapping::map(memory_.get(), static_cast<size_t>(used_ + kMostProbed), true));
   for (const Stock& s : stock_) std::memcpy(mapping_.data() + s.at, s.bytes.data(), s.bytes.size());
-  for (RunBuffer& b : buffers_) b.copies = b.content == device::BufferContent::output ? copies_ : 1;
+  for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copies = stock_[i].copied ? copies_ : 1;
   request.memory = memory_.get();
   request.buffers = buffers_;
   return {};

@@ -50,6 +50,7 @@ class TimedBuffers {
     std::string name;
     std::vector<std::byte> bytes;
     int64_t at = 0;
+    bool copied = false;  // timed runs take turns among copies
   };
   Result<void> add_buffer(const std::string& name, int64_t bytes, bool read_only, bool output,
                           std::vector<std::byte> pattern);

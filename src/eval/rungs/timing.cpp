@@ -18,7 +18,6 @@ namespace {
 constexpr int64_t kFirstCtas = 8, kMostCtas = 128;  // CTAs in a launch's sample
 constexpr double kSampleError = 0.02;
 constexpr uint64_t kTimingBudget = 60'000'000;
-constexpr auto kTimingLimit = std::chrono::seconds(60);
 constexpr uint64_t kLongTimingBudget = 400'000'000;  // to tell a long block from an endless one
 constexpr uint64_t kWholeInstructions = 8'000'000;   // a launch up to this size runs whole
 
@@ -94,17 +93,38 @@ TimingOutcome out_of_budget(const device::RunReport& report, const ShapeCase& of
                               longest, most)));
 }
 
+// Runs the sample; once more in a fresh runner if the first one died.
+Result<RunnerOutcome> run_sample(const Evaluation& e, const RunRequest& request) {
+  CG_TRY(RunnerOutcome outcome, e.services.runner->run(e.ctx, request));
+  if (outcome.kind != RunnerOutcome::Kind::died) return outcome;
+  return e.services.runner->run(e.ctx, request);
+}
+
+bool is_out_of_budget(const RunnerOutcome& outcome) {
+  return outcome.kind == RunnerOutcome::Kind::reported &&
+         outcome.report.status == device::RunReport::Status::out_of_budget;
+}
+
 // Runs once more if a larger budget can tell an endless block from a long one.
-Result<RunnerOutcome> run_longer(const Context& ctx, const Services& services, RunRequest request,
-                                 RunnerOutcome first, const ShapeCase& official,
-                                 const OfficialQuestion& asked) {
+Result<RunnerOutcome> run_longer(const Evaluation& e, RunRequest request, RunnerOutcome first,
+                                 const ShapeCase& official, const OfficialQuestion& asked) {
   if (!asked.coverage || first.report.traces.empty()) return first;
   const double most = most_of_a_block(official, *asked.coverage, blocks_of(first.report));
-  const double needed = 2 * most * std::max(1, services.threads);
+  const double needed = 2 * most * std::max(1, e.services.threads);
   if (first.report.traces.back().longest_cta > most || needed > double(kLongTimingBudget))
     return first;
   request.settings.instruction_budget = std::max(kTimingBudget, static_cast<uint64_t>(needed));
-  return services.runner->run(ctx, request);
+  return run_sample(e, request);
+}
+
+// What a runner without a report means. It is no verdict on the program's results.
+TimingOutcome without_report(const RunnerOutcome& outcome, const ShapeCase& official) {
+  if (outcome.kind == RunnerOutcome::Kind::hung)
+    return failed(rung_ended(Status::unsupported,
+                             fmt::format("{} does not end: {}", name_of(official), outcome.text),
+                             "Neither its time nor its results are known."));
+  return failed(rung_failed(fmt::format("the runner died ({}) while running this program at {}",
+                                        outcome.text, name_of(official))));
 }
 
 // The source that a kernel was compiled from.
@@ -195,23 +215,13 @@ Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion&
   settings.instruction_budget = kTimingBudget, settings.threads = e.services.threads;
   settings.lines = asked.lines;
   settings.trace = true, settings.whole_instructions = kWholeInstructions;
-  request.limit = kTimingLimit;
-  CG_TRY(RunnerOutcome outcome, e.services.runner->run(e.ctx, request));
-  if (outcome.kind == RunnerOutcome::Kind::hung)
-    return failed(
-        rung_ended(Status::unsupported,
-                   fmt::format("{} does not end: {}", name_of(*official->shape), outcome.text),
-                   "Neither its time nor its results are known."));
-  if (outcome.kind == RunnerOutcome::Kind::died) {
-    CG_TRY(outcome, e.services.runner->run(e.ctx, request));
-    if (outcome.kind != RunnerOutcome::Kind::reported)
-      return failed(rung_failed(fmt::format("the runner died ({}) while running this program at {}",
-                                            outcome.text, name_of(*official->shape))));
+  request.limit = e.services.official_limit;
+  CG_TRY(RunnerOutcome outcome, run_sample(e, request));
+  if (is_out_of_budget(outcome)) {
+    CG_TRY(outcome, run_longer(e, request, std::move(outcome), *official->shape, asked));
   }
-  if (outcome.report.status == device::RunReport::Status::out_of_budget) {
-    CG_TRY(outcome,
-           run_longer(e.ctx, e.services, request, std::move(outcome), *official->shape, asked));
-  }
+  if (outcome.kind != RunnerOutcome::Kind::reported)
+    return without_report(outcome, *official->shape);
   device::RunReport& report = outcome.report;
   std::string on = fmt::format("{} ({})", report.message, name_of(*official->shape).substr(4));
   switch (report.status) {

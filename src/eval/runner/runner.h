@@ -69,13 +69,13 @@ struct LoadOutcome {
 class Runner {
  public:
   explicit Runner(RunnerOptions options) : options_(std::move(options)) {}
-  ~Runner();
+  virtual ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
   Result<void> start(const Context& ctx);
   Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx,
                            const std::vector<std::string>& code = {});
-  Result<RunnerOutcome> run(const Context& ctx, const RunRequest& request);
+  virtual Result<RunnerOutcome> run(const Context& ctx, const RunRequest& request);
   // Times the buffers that the last run kept. Also `died` if the process has ended since.
   Result<RunnerOutcome> time(const Context& ctx, const device::TimeRequest& request,
                              Nanoseconds limit);

@@ -273,8 +273,7 @@ int mode_bits(MathMode mode) {
 }
 
 int mode_bits(const Task& task, const TensorInfo& output) {
-  const MathMode mode = mode_of(task, output);
-  return mode_bits(mode == MathMode::fp32 && task.tf32_convolutions ? MathMode::tf32 : mode);
+  return mode_bits(accuracy_of(task, output));
 }
 
 int result_bits(const Task& task) {

@@ -151,6 +151,9 @@ TEST(LazyAnswers, LowerPrecisionByOutput) {
   task.tf32_convolutions = true;  // a convolution's honest results have ten bits
   EXPECT_EQ(result_bits(task), 10);
   EXPECT_EQ(mode_bits(task, *out), 10);
+  out->without_convolution = true;
+  EXPECT_EQ(mode_bits(task, *out), 23);
+  out->without_convolution = false;
   task.tf32_convolutions = false;
   out->dtype = DType::bf16;  // computed in fp32, stored in seven bits
   EXPECT_EQ(mode_bits(task, *out), 23);

@@ -148,6 +148,29 @@ TEST(TruthPool, SetsAreSharedBetweenProgramsAndRetired) {
   for (const auto& [set, n] : uses) EXPECT_LE(n, TruthPool::kMostUses);
 }
 
+TEST(TruthPool, KeepsFewerSetsOfLargeTensors) {
+  ToyTask toy([](double x) { return x; });
+  const ShapeCase& shape = toy.task.shapes[0];
+  TruthPool measure(toy.task, toy.source());
+  const size_t one = (*measure.draw(Context(), shape, "made", "a"))->memory.size();
+  TruthPool pool(toy.task, toy.source(), 2 * one);
+  std::vector<std::weak_ptr<const InputSet>> drawn;
+  for (const char* family : {"made", "signed", "heavy", "made", "heavy"}) {
+    auto set = pool.draw(Context(), shape, family, "program " + std::to_string(drawn.size()));
+    ASSERT_TRUE(set);
+    drawn.push_back(*set);
+  }
+  const auto kept = std::ranges::count_if(drawn, [](const auto& set) { return !set.expired(); });
+  EXPECT_EQ(kept, 2);
+  EXPECT_FALSE(drawn.back().expired());
+  // More than half of the memory is in use: nothing is made ahead.
+  pool.refill_in_background({{shape, "outliers"}});
+  pool.wait_until_idle();
+  TruthPool tight(toy.task, toy.source(), one - 1);
+  EXPECT_TRUE(tight.draw(Context(), shape, "made", "a"));
+  EXPECT_TRUE(tight.draw(Context(), shape, "made", "b"));
+}
+
 TEST(TruthPool, RefillsInTheBackgroundUntilPaused) {
   ToyTask toy([](double x) { return x; });
   TruthPool pool(toy.task, toy.source());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/sets/test_shapes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
@@ -12,6 +14,16 @@ namespace {
 constexpr int64_t kSmallOfficialBytes = int64_t{2} << 20;
 constexpr double kSmallOfficialFlops = 5e8;  // 2 MiB of tensors may hide a large intermediate value
 constexpr int64_t kMuchMore = int64_t{1} << 40;
+constexpr double kLightWork = 32;  // FLOPs per element
+constexpr int64_t kMostLightElements = int64_t{3} << 21;
+// If cutegen finds no shape for the module: the limits of the torch worker (shrink.py) for modules
+// that fix sizes.
+constexpr double kMostFixedFlops = 4e8;
+constexpr int64_t kMostFixedElements = int64_t{3} << 24;
+
+bool is_own(const ShapeCase& shape) {
+  return shape.kind != ShapeKind::user && is_test_shape(shape);
+}
 
 }  // namespace
 
@@ -41,6 +53,43 @@ std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<
       std::hash<std::string>()(std::to_string(salt) + shape.name) % (all.size() - 1);
   out.push_back(all[other + (other >= static_cast<size_t>(telling - all.begin()) ? 1 : 0)]);
   return out;
+}
+
+WorkLimit::WorkLimit(const Task& task)
+    : flops_(kMostTestFlops), elements_(kMostTestElements), light_elements_(kMostLightElements) {
+  bool any = false;
+  for (const ShapeCase& s : task.shapes) {
+    if (!is_own(s)) continue;
+    any = true;
+    flops_ = std::max(flops_, 1.2 * s.flops.value);
+    elements_ = std::max(elements_, elements_of(s));
+  }
+  if (!any) flops_ = kMostFixedFlops, elements_ = kMostFixedElements;
+  light_elements_ = std::max(light_elements_, elements_);
+}
+
+bool WorkLimit::permits(const ShapeCase& shape) const {
+  const int64_t elements = elements_of(shape);
+  const bool light = shape.flops.value <= kLightWork * static_cast<double>(elements);
+  return shape.flops.value <= flops_ && elements <= (light ? light_elements_ : elements_);
+}
+
+std::string WorkLimit::text() const {
+  return fmt::format("{} and {:.3g} million elements", human(Flops{flops_}),
+                     static_cast<double>(elements_) / 1e6);
+}
+
+void drop_large_test_shapes(Task& task) {
+  const WorkLimit limit(task);
+  std::erase_if(task.shapes, [&](const ShapeCase& s) {
+    if (s.kind != ShapeKind::user || is_timed(s) || limit.permits(s)) return false;
+    task.notes.push_back(fmt::format(
+        "the shape '{}' is not tested: with {} and {:.3g} million elements it is too much work for "
+        "a simulator, which takes at most {}. Make it smaller, give it a weight (then a sample of "
+        "its blocks runs), or use a GPU",
+        s.name, human(s.flops), static_cast<double>(elements_of(s)) / 1e6, limit.text()));
+    return true;
+  });
 }
 
 }  // namespace cutegen::eval

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/sets/test_shapes.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace cutegen::eval {
@@ -18,6 +19,55 @@ TEST(TestShapes, AnOfficialShapeWithSmallTensorsAndMuchWorkIsNone) {
   EXPECT_FALSE(is_test_shape(shape));
   shape.kind = ShapeKind::small;
   EXPECT_TRUE(is_test_shape(shape));
+}
+
+ShapeCase square(const std::string& name, ShapeKind kind, int64_t n, double weight = 0) {
+  ShapeCase s{.name = name, .kind = kind, .weight = weight};
+  s.tensors = {{"x", {n, n}}, {"out", {n, n}}};
+  s.flops = Flops{2.0 * static_cast<double>(n * n * n)};
+  return s;
+}
+
+TEST(TestShapes, ALargeUserShapeWithoutAWeightIsNotTestedOnASimulator) {
+  Task task;
+  task.shapes = {square("official", ShapeKind::official, 4096, 1),
+                 square("small", ShapeKind::small, 64), square("fits", ShapeKind::user, 300),
+                 square("large", ShapeKind::user, 2048), square("timed", ShapeKind::user, 2048, 1)};
+  drop_large_test_shapes(task);
+  std::vector<std::string> names;
+  for (const ShapeCase& s : task.shapes) names.push_back(s.name);
+  EXPECT_THAT(names, testing::ElementsAre("official", "small", "fits", "timed"));
+  ASSERT_EQ(task.notes.size(), 1U);
+  EXPECT_THAT(task.notes[0],
+              testing::AllOf(testing::HasSubstr("the shape 'large' is not tested: with 17.2 GFLOP "
+                                                "and 8.39 million elements"),
+                             testing::HasSubstr("at most 100 MFLOP and 1.57 million elements"),
+                             testing::HasSubstr("give it a weight")));
+}
+
+TEST(TestShapes, TheLimitIsTheWorkOfTheModulesOwnShapes) {
+  Task task;
+  task.shapes = {square("official", ShapeKind::official, 4096, 1),
+                 square("small", ShapeKind::small, 500), square("user", ShapeKind::user, 520),
+                 square("larger", ShapeKind::user, 560)};
+  drop_large_test_shapes(task);  // small: 250 MFLOP
+  EXPECT_EQ(task.shapes.size(), 3U);
+  EXPECT_EQ(task.shapes.back().name, "user");
+}
+
+// nn.Linear(6000, 6000), for example: the user's shapes are the only ones.
+TEST(TestShapes, WithoutOwnShapesTheLimitIsWider) {
+  Task task;
+  ShapeCase rows = square("rows", ShapeKind::user, 1);
+  rows.tensors = {{"x", {3, 6000}}, {"weight", {6000, 6000}}, {"out", {3, 6000}}};
+  rows.flops = Flops{2.0 * 3 * 6000 * 6000};
+  ShapeCase many = rows;
+  many.name = "many", many.flops = Flops{2.0 * 8 * 6000 * 6000};
+  task.shapes = {square("official", ShapeKind::official, 6000, 1), rows, many};
+  drop_large_test_shapes(task);
+  ASSERT_EQ(task.shapes.size(), 2U);
+  EXPECT_EQ(task.shapes[1].name, "rows");
+  EXPECT_EQ(task.notes.size(), 1U);
 }
 
 }  // namespace

@@ -15,8 +15,11 @@ std::string pool_name(const ShapeCase& shape) {
 
 }  // namespace
 
-TruthPool::TruthPool(Task task, SetSource source)
-    : task_(std::move(task)), source_(std::move(source)), random_(secret_seed()) {
+TruthPool::TruthPool(Task task, SetSource source, size_t most_bytes)
+    : task_(std::move(task)),
+      source_(std::move(source)),
+      most_bytes_(most_bytes),
+      random_(secret_seed()) {
   thread_ = std::thread([this] { refill(); });
 }
 
@@ -62,7 +65,22 @@ Result<SetPtr> TruthPool::draw(const Context& ctx, const ShapeCase& shape,
   // A program that is judged repeatedly has used all sets: drop the oldest.
   if (stock.size() >= 2 * kStock) stock.erase(stock.begin());
   stock.push_back({set, 1, {program_id}});
+  make_room(key);
   return set;
+}
+
+size_t TruthPool::bytes() const {
+  size_t out = 0;
+  for (const auto& [key, stock] : stock_)
+    for (const Stocked& s : stock) out += s.set->memory.size();
+  return out;
+}
+
+void TruthPool::make_room(const Key& kept) {
+  for (auto& [key, stock] : stock_)
+    while (key != kept && !stock.empty() && bytes() > most_bytes_) stock.erase(stock.begin());
+  auto& stock = stock_[kept];
+  while (stock.size() > 1 && bytes() > most_bytes_) stock.erase(stock.begin());
 }
 
 void TruthPool::refill_in_background(const std::vector<std::pair<ShapeCase, std::string>>& wanted) {
@@ -94,6 +112,7 @@ void TruthPool::resume() {
 }
 
 const std::pair<ShapeCase, std::string>* TruthPool::short_of() {
+  if (bytes() > most_bytes_ / 2) return nullptr;  // programs need room for other families
   for (const auto& want : wanted_)
     if (stock_[{pool_name(want.first), want.second}].size() < kStock) return &want;
   return nullptr;

@@ -3,8 +3,9 @@
 //
 // Contract: draw() returns a random stocked set of (shape, family) that this program has not met,
 // or makes one; it drops a set after kMostUses draws. After refill_in_background(), a thread of the
-// pool restocks. pause() lets it finish its current set and start no other until resume(), so that
-// it does not compete with a run. Seeds come from the kernel's CSPRNG and are not stored.
+// pool restocks. Sets of large tensors are fewer: the pool keeps at most kMostBytes. pause() lets
+// it finish its current set and start no other until resume(), so that it does not compete with a
+// run. Seeds come from the kernel's CSPRNG and are not stored.
 //
 // Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
 #pragma once
@@ -30,8 +31,9 @@ class TruthPool {
  public:
   static constexpr int kMostUses = 6;
   static constexpr size_t kStock = 2;  // sets of each (shape, family) kept ready
+  static constexpr size_t kMostBytes = size_t{2} << 30;
 
-  TruthPool(Task task, SetSource source);
+  TruthPool(Task task, SetSource source, size_t most_bytes = kMostBytes);
   ~TruthPool();
   Result<SetPtr> draw(const Context& ctx, const ShapeCase& shape, const std::string& family,
                       const std::string& program_id);
@@ -52,9 +54,13 @@ class TruthPool {
   void refill();
   // The next key that is short of sets; under the lock.
   const std::pair<ShapeCase, std::string>* short_of();
+  size_t bytes() const;  // of all sets; under the lock
+  // Drops sets of other keys until what is left fits; under the lock.
+  void make_room(const Key& kept);
 
   Task task_;
   SetSource source_;
+  const size_t most_bytes_;
   std::mutex source_lock_;  // one call of the worker at a time
   std::mutex lock_;
   std::condition_variable wake_;

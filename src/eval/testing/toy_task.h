@@ -2,7 +2,8 @@
 // A task with one input and one output whose truth is a C++ function, for the tests of this room.
 //
 // Contract: inputs of "made" lie in [0, 1), those of "signed" are normal, those of "heavy" have a
-// long tail. After mutate(g) the task mutates x: its final values are g(x). Example: ToyTask
+// long tail. After mutate(g) the task mutates x: its final values are g(x). output_in() changes the
+// output's dtype, of at most four bytes. Example: ToyTask
 // t([](double x) { return x > 0 ? x : 0; });
 #pragma once
 
@@ -20,6 +21,7 @@ struct ToyTask {
   Task task;
   std::function<double(double)> truth, final;
   int made = 0;  // sets handed out
+  DType output = DType::f32;
 
   explicit ToyTask(std::function<double(double)> f) : truth(std::move(f)) {
     task.id = "toy";
@@ -34,15 +36,17 @@ struct ToyTask {
     task.tensors[0].mutated = true;
   }
 
+  void output_in(DType dtype) { output = task.tensors[1].dtype = dtype; }
+
   // The values of `f` of x as native and truth of `name`, from byte `at` on.
-  static void add_result(torch::TensorSet& set, Mapping& m, const std::string& name, size_t at,
-                         const std::function<double(double)>& f) {
-    const size_t n = 64 * 32;
-    set.slots.push_back({name, "native", DType::f32, {64, 32}, at, n * 4});
+  static void add_result(torch::TensorSet& set, Mapping& m, const std::string& name, DType dtype,
+                         size_t at, const std::function<double(double)>& f) {
+    const size_t n = 64 * 32, size = size_of(dtype);
+    set.slots.push_back({name, "native", dtype, {64, 32}, at, n * size});
     set.slots.push_back({name, "truth", DType::f64, {64, 32}, at + n * 4, n * 8});
     for (size_t i = 0; i < n; ++i) {
       double t = f(load_double(DType::f32, m.data() + i * 4));
-      store_double(DType::f32, t, m.data() + at + i * 4);
+      store_double(dtype, t, m.data() + at + i * size);
       store_double(DType::f64, t, m.data() + at + n * 4 + i * 8);
     }
   }
@@ -67,8 +71,8 @@ struct ToyTask {
         if (family == "heavy") x = std::exp(3 * x) * (random() % 2 ? 1 : -1);
         store_double(DType::f32, x, m.data() + i * 4);
       }
-      add_result(set, m, "out", n * 4, truth);
-      if (final) add_result(set, m, "x", n * 4 + n * 12, final);
+      add_result(set, m, "out", output, n * 4, truth);
+      if (final) add_result(set, m, "x", DType::f32, n * 4 + n * 12, final);
       return set;
     };
   }

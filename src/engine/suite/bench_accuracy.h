@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accuracy of a bench's baselines: whether candidates could pass with the baselines' errors.
+//
+// Contract: a baseline counts as measured if its results were judged by the candidates' tolerance.
+// Otherwise only its precision is known, from the task's operators. Each baseline with a time
+// counts once for each task.
+//
+// Example: for (const AccuracySummary& a : accuracy_summaries(rows)) use(a.kind, a.outside);
+#pragma once
+
+#include "engine/suite/bench.h"
+
+namespace cutegen::engine {
+
+struct AccuracySummary {
+  std::string kind;
+  int64_t within = 0, outside = 0, not_measured = 0;
+  int64_t coarser = 0;  // its precision is coarser than the math mode, measured or not
+};
+
+std::vector<AccuracySummary> accuracy_summaries(const std::vector<BenchRow>& rows);
+// "fp32, 0.31 of the accepted error"; "not measured (fp32)".
+std::string measured_accuracy(const BaselineAccuracy& accuracy);
+
+// Empty if no row has a baseline.
+std::string accuracy_summary_text(const std::vector<BenchRow>& rows);
+Json accuracy_summary_json(const std::vector<BenchRow>& rows);
+
+}  // namespace cutegen::engine

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The error as a whole of an output of which only some elements were written, each perhaps often.
+//
+// Contract: an element that was written several times (in repetitions of the same values) counts
+// once, with its mean error, because repeated errors are not independent. The limits come from the
+// reference errors of the written elements, or of all elements if those are larger: a few elements
+// may be more accurate by chance. With fewer than kLeastWritten elements the limits do not apply.
+// docs/evaluation.md: "The official shape on the simulator".
+//
+// Example: WrittenErrors w(expected); w.add(i, value); if (!w.judgement().passes()) ...
+#pragma once
+
+#include <vector>
+
+#include "tensor/compare.h"
+
+namespace cutegen {
+
+class WrittenErrors {
+ public:
+  // The root mean square of 64 independent errors is known to 9%. Excerpts of deep products have
+  // about a hundred elements.
+  static constexpr int64_t kLeastWritten = 64;
+
+  explicit WrittenErrors(const Expected& expected) : e_(expected), of_(expected.truth.size()) {}
+  void add(size_t element, double value);
+  // RMS error and bias with their limits; is_wrong is empty.
+  Judgement judgement() const;
+
+ private:
+  struct Errors {
+    double sum = 0, squares = 0;
+    int64_t count = 0;
+  };
+  const Expected& e_;
+  std::vector<Errors> of_;  // by element
+};
+
+}  // namespace cutegen
