@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=60
+# ctest: timeout=900 cost=75
 """Math modes and bounds from end to end: what the dtypes give, what a user asks for, what a verdict says."""
 import json
 

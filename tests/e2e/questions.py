@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: cost=95
+# ctest: cost=80
 """The first questions of twenty tasks: no sentence contradicts the policy or the device, and none is long.
 
 The tasks have the spirit of KernelBench's levels 1 and 2. With CUTEGEN_KERNELBENCH=FOLDER, the same
