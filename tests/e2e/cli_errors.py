@@ -2,7 +2,6 @@
 # ctest: timeout=900 cost=50
 """Bad input on the command line: a cause in one line, the place, the remedy, nothing left running."""
 import json
-import unittest
 
 import harness
 

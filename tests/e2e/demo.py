@@ -5,7 +5,6 @@
 A golden file lists "path: type" lines. CUTEGEN_UPDATE_GOLDEN=1 rewrites them; look at the diff: what
 a field is called is a promise to users.
 """
-import json
 import os
 import unittest
 

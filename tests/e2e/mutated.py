@@ -7,7 +7,6 @@ solutions, and beside what cutegen says when no recipe applies.
 """
 import json
 import shutil
-import unittest
 
 import harness
 

@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import time
-import unittest
 from pathlib import Path
 
 import harness
