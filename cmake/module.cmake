@@ -13,8 +13,8 @@
 # CHECKED: a wrong index of a container ends the program. SINGLE: each file is compiled on its own.
 define_property(TARGET PROPERTY CUTEGEN_FLOOR BRIEF_DOCS "floor" FULL_DOCS "floor of a module")
 
-# What nearly every file includes. Parsing it is a third of the time to compile a file of ours. Sanitizers
-# build without it, so that each file includes what it uses.
+# What nearly every file includes. Parsing it is a third of the time to compile a file of ours. clang-tidy
+# reads files without it, so that each file includes what it uses.
 set(CUTEGEN_COMMON_HEADERS <algorithm> <filesystem> <functional> <map> <mutex> <optional> <set> <string> <thread>
     <vector> <fmt/format.h> ${CMAKE_SOURCE_DIR}/src/base/fields.h ${CMAKE_SOURCE_DIR}/src/base/file.h)
 
@@ -147,7 +147,7 @@ function(module_tests NAME)
     CUTEGEN_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CUTEGEN_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
   set_target_properties(${NAME}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${NAME} COMMAND ${NAME}_test)
-  set_tests_properties(${NAME} PROPERTIES LABELS unit)
+  set_tests_properties(${NAME} PROPERTIES LABELS unit COST 30)  # see tests/CMakeLists.txt
 endfunction()
 
 # program(NAME DIR dir DEPS modules...) declares an executable of apps/DIR (floor 7).

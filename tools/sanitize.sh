@@ -3,17 +3,41 @@
 # Builds and runs unit tests under sanitizers.
 #
 # Usage: tools/sanitize.sh asan|tsan [--all | MODULE...]
-# Without modules: the sets that CI runs (asan: whatever parses foreign text; tsan: threads).
+#        tools/sanitize.sh --part [COMMIT]
+# Without modules: all parts of that sanitizer (asan: whatever parses foreign text; tsan: threads).
+# --part: what CI runs. The hash of the commit chooses one part, so that it is whole within CI's time
+# and all parts have their turn within some commits.
 # Programs are taken from build/release: the compile server is never built with sanitizers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+readonly PARTS=("asan base wire tensor gpu" "asan core" "asan ptx" "asan llm" "asan search"
+  "asan agent" "tsan base wire" "tsan ptx" "tsan engine")
+
+usage() {
+  echo "usage: tools/sanitize.sh asan|tsan [--all | MODULE...], or --part [COMMIT]" >&2
+  exit 2
+}
+
 preset=${1:-}
 shift || true
+modules=()
 case "$preset" in
-  asan) modules=(base tensor wire core ptx gpu search llm agent) ;;
-  tsan) modules=(base wire ptx engine) ;;
-  *) echo "usage: tools/sanitize.sh asan|tsan [--all | MODULE...]" >&2; exit 2 ;;
+  asan | tsan)
+    for part in "${PARTS[@]}"; do
+      [ "${part%% *}" != "$preset" ] || read -ra more <<<"${part#* }"
+      [ "${part%% *}" != "$preset" ] || modules+=("${more[@]}")
+    done
+    ;;
+  --part)
+    hash=$(git rev-parse --verify "${1:-HEAD}^{commit}")
+    number=$((16#${hash:0:7} % ${#PARTS[@]}))
+    read -ra modules <<<"${PARTS[number]}"
+    preset=${modules[0]} modules=("${modules[@]:1}")
+    set --
+    echo "sanitize: part $((number + 1)) of ${#PARTS[@]}, by the commit's hash: $preset of ${modules[*]}"
+    ;;
+  *) usage ;;
 esac
 build=build/$preset
 cmake --preset "$preset" >/dev/null

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # clang-tidy on the C++ files that changed.
 #
-# Usage: tools/tidy.sh [--build DIR] [--all]     default: build/dev, configured here and not built
-# DIR must compile each file on its own (preset dev), since clang-tidy checks single files.
+# Usage: tools/tidy.sh [--build DIR] [--all]     default: build/tidy, configured here and not built
+# DIR must compile each file on its own and without precompiled headers: clang-tidy checks single files,
+# and so finds a file that does not include what it uses.
 # Changed means: since $CUTEGEN_BASE, else since the branch left origin's default branch, else the
 # last commit; uncommitted changes too. At most $CUTEGEN_TIDY_FILES (24) files, the largest first;
 # what is left out is said.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=build/dev
+build=build/tidy
 all=0
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -21,7 +22,7 @@ while [ $# -gt 0 ]; do
 done
 tidy=${CLANG_TIDY:-clang-tidy-19}
 command -v "$tidy" >/dev/null || { echo "tidy: error: no $tidy (run: make setup-dev)" >&2; exit 6; }
-[ "$build" != build/dev ] || cmake --preset dev >/dev/null
+[ "$build" != build/tidy ] || cmake --preset dev -B build/tidy -DCUTEGEN_PRECOMPILE=OFF >/dev/null
 [ -f "$build/compile_commands.json" ] || { echo "tidy: error: no $build (run: cmake --preset dev)" >&2; exit 6; }
 
 changed_since() {

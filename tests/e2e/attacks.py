@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=1200
+# ctest: timeout=1200 cost=600
 """Hostile and broken programs: each gets its verdict, and nothing is left running.
 
 tests/attacks/NAME holds a program and expected.json: why, the rows of docs/attacks.md that it stands
@@ -27,7 +27,6 @@ import harness
 from evaluator_client import Evaluator, load_program
 
 ATTACKS = harness.ROOT / "tests/attacks"
-HONEST = harness.ROOT / "tests/honest"
 CORRECT, ENVIRONMENT = 0, 6
 ROWS = 80  # of the catalogue
 
@@ -102,14 +101,6 @@ class Attacks(Judging):
     def test_every_attack_gets_its_verdict(self):
         self.judge_all(expectations())
 
-    def test_a_correct_program_of_each_class_passes(self):
-        with Evaluator(self.environment()) as evaluator:
-            for folder in sorted(HONEST.iterdir()):
-                with self.subTest(folder.name):
-                    evaluator.open_task(folder / "task.py")
-                    verdict = evaluator.evaluate(load_program(folder))
-                    self.assertEqual(verdict["status"], "correct", verdict["feedback"])
-
     def test_what_a_gpu_cannot_tell_has_a_reason(self):
         for name, expected in expectations().items():
             if "cuda" in expected:
@@ -134,7 +125,7 @@ class Attacks(Judging):
                 self.assertTrue((ATTACKS / name / "expected.json").exists(), f"row {row}: {name}")
 
     def test_the_exit_code_is_the_status(self):
-        for name, code in (("control", CORRECT), ("keeps_state", 4), ("refused_shape", 5)):
+        for name, code in (("keeps_state", 4), ("refused_shape", 5)):  # Protection has a correct one
             with self.subTest(name):
                 self.assert_code(
                     self.cutegen("eval", ATTACKS / "task.py", ATTACKS / name, "--up-to", "load"),

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ctest: cost=20
 """How far a baseline's result is from eager's (classes of values count, not only numbers), and whose turn
 on the GPU it is while torch.compile tries kernels."""
 import json

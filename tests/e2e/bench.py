@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900
+# ctest: timeout=900 cost=50
 """`cutegen bench` over a suite made of shipped tasks: table, files, Ctrl-C and --resume."""
 import csv
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=300
+# ctest: timeout=300 cost=30
 """The packed folder works from another place, with an environment that has nothing in it."""
 import json
 import os

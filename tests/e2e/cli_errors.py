@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900
+# ctest: timeout=900 cost=50
 """Bad input on the command line: a cause in one line, the place, the remedy, nothing left running."""
 import json
-import unittest
 
 import harness
 
@@ -26,16 +25,53 @@ def task(model=RELU, inputs="torch.randn(64, 256)"):
     return TASK.format(model=model, inputs=inputs)
 
 
+def forward(line):
+    """A module whose forward() has this line, the sixth of the file."""
+    return f"class Model(nn.Module):\n    def forward(self, x):\n        {line}\n"
+
+
+# {name: (content, what the line of error says)}
+BAD = {
+    "empty": ("", "empty|no class|no 'model'|model"),
+    "binary": (bytes(range(256)) * 64,),
+    "unparsable": ("import torch\n\ndef broken(:\n    pass\n", r"task\.py:3"),
+    "no_model": ("import torch\nx = 1\n", "model"),
+    "no_get_inputs": ("import torch.nn as nn\nclass Model(nn.Module):\n    pass\n", "get_inputs"),
+    "an_import_that_is_not_there": ("import no_such_package_at_all\n" + task(), r"task\.py:1", "no_such_package_at_all"),
+    "raises_when_made": (task("class Model(nn.Module):\n    def __init__(self):\n        raise ValueError('made of glass')\n"),
+                         r"task\.py:6", "made of glass"),
+    "raises_when_called": (task(forward("raise RuntimeError('not today')")), r"task\.py:6", "not today"),
+    "escapes_in_a_message": (task("class Model(nn.Module):\n    raise ValueError('\\x1b[31mred\\x07')\n"), r"task\.py:5"),
+    "shapes_that_do_not_fit": (task(forward("return x @ x"), "torch.randn(3, 5)"), r"task\.py:6"),
+    "shapes_that_overflow": (task(inputs="torch.randn(1 << 40, 1 << 40)"),),
+    "inputs_that_are_no_tensors": (task(inputs="object()"), "input|get_inputs"),
+    "inputs_that_are_no_list": (task().replace("return [torch.randn(64, 256)]", "return 7"), "get_inputs"),
+    "exits": ("import sys; sys.exit(0)\n" + task(),),
+    "ends_its_process": ("import os; os._exit(0)\n" + task(),),
+    "kills_itself": ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n" + task(),),
+}  # fmt: skip
+
+
 class TaskFiles(harness.Case):
     """`describe` of a file that is no good; `optimize` and `eval` read it by the same path."""
 
-    def refused(self, content, *parts, name="task.py", **settings):
-        result = self.cutegen("describe", self.write(name, content), **settings)
-        self.assert_error(result, 2, *parts)
-        return result
+    def test_each_bad_file_gets_one_line_and_does_not_disturb_the_next(self):
+        files = [self.write(f"{name}/task.py", content) for name, (content, *_) in BAD.items()]
+        good = self.write("good/task.py", task())
+        result = self.cutegen("describe", *files, good)
+        self.assert_code(result, 2)
+        self.assertIn(f"1 described, {len(BAD)} failed", result.out)
+        self.assertNotIn("good/task.py", result.err)
+        self.assertNotIn("\x1b", result.err)
+        self.assert_no_crash(result)
+        lines = [line for line in result.err.splitlines() if "error: " in line]
+        self.assertEqual(len(lines), len(BAD), str(result))
+        for line, (name, (_, *parts)) in zip(lines, BAD.items()):
+            with self.subTest(name):
+                self.assert_error_line(line, f"{name}/task\\.py", *parts)
 
-    def test_a_good_file_passes(self):
-        self.assert_code(self.cutegen("describe", self.write("task.py", task())), 0)
+    def test_one_bad_file(self):
+        self.assert_error(self.cutegen("describe", self.write("task.py", "import torch\n")), 2, r"task\.py", "model")
 
     def test_missing(self):
         self.assert_error(self.cutegen("describe", "no_such_file.py"), 2, "no_such_file.py",
@@ -43,71 +79,6 @@ class TaskFiles(harness.Case):
 
     def test_a_folder(self):
         self.assert_error(self.cutegen("describe", self.folder), 2, "folder")
-
-    def test_empty(self):
-        self.refused("", r"task\.py", "empty|no class|no 'Model'|model")
-
-    def test_binary(self):
-        self.refused(bytes(range(256)) * 64, r"task\.py")
-
-    def test_unparsable_names_the_line(self):
-        self.refused("import torch\n\ndef broken(:\n    pass\n", r"task\.py:3")
-
-    def test_no_model(self):
-        self.refused("import torch\nx = 1\n", r"task\.py", "model")
-
-    def test_no_get_inputs(self):
-        self.refused("import torch.nn as nn\nclass Model(nn.Module):\n    pass\n", r"task\.py",
-                     "get_inputs")
-
-    def test_an_import_that_is_not_there(self):
-        self.refused("import no_such_package_at_all\n" + task(), r"task\.py:1",
-                     "no_such_package_at_all")
-
-    def test_raises_when_made(self):
-        self.refused(task("class Model(nn.Module):\n    def __init__(self):\n"
-                          "        raise ValueError('made of glass')\n"), r"task\.py:6",
-                     "made of glass")
-
-    def test_raises_when_called_names_the_line(self):
-        self.refused(task("class Model(nn.Module):\n    def forward(self, x):\n"
-                          "        raise RuntimeError('not today')\n"), r"task\.py:6", "not today")
-
-    def test_escapes_in_a_message_do_not_reach_the_terminal(self):
-        result = self.refused(task("class Model(nn.Module):\n"
-                                   "    raise ValueError('\\x1b[31mred\\x07')\n"), r"task\.py:5")
-        self.assertNotIn("\x1b", result.err)
-
-    def test_shapes_that_do_not_fit(self):
-        self.refused(task("class Model(nn.Module):\n    def forward(self, x):\n"
-                          "        return x @ x\n", "torch.randn(3, 5)"), r"task\.py:6")
-
-    def test_shapes_that_overflow(self):
-        self.refused(task(inputs="torch.randn(1 << 40, 1 << 40)"), r"task\.py")
-
-    def test_inputs_that_are_no_tensors(self):
-        self.refused(task(inputs="object()"), r"task\.py", "input|get_inputs")
-
-    def test_inputs_that_are_no_list(self):
-        self.refused(task().replace("return [torch.randn(64, 256)]", "return 7"), r"task\.py",
-                     "get_inputs")
-
-    def test_exits(self):
-        for call in ("import sys; sys.exit(0)", "import os; os._exit(0)",
-                     "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"):
-            with self.subTest(call=call):
-                self.refused(call + "\n" + task(), r"task\.py")
-
-    def test_never_returns(self):
-        self.refused("while True:\n    pass\n" + task(), r"task\.py",
-                     "still running|does not finish", timeout=200)
-
-    def test_one_bad_file_among_good_ones_is_named(self):
-        good, bad = self.write("good.py", task()), self.write("bad.py", "x = 1\n")
-        result = self.cutegen("describe", good, bad, good)
-        self.assertEqual(result.code, 2, str(result))
-        self.assertRegex(result.err, r"bad\.py")
-        self.assertNotRegex(result.err, r"good\.py")
 
     def test_errors_speak_json(self):
         result = self.cutegen("describe", self.write("task.py", "x = 1\n"), "--json")
@@ -168,12 +139,12 @@ class Programs(harness.Case):
         super().setUp()
         self.task = self.write("task.py", task())
 
-    def program(self, change=lambda plan: None, kernel=KERNEL, text=None):
+    def program(self, change=lambda plan: None, kernel=KERNEL, text=None, name="program"):
         plan = json.loads(json.dumps(PLAN))
         change(plan)
-        self.write("program/plan.json", text if text is not None else json.dumps(plan))
-        self.write("program/kernel.cu", kernel)
-        return self.folder / "program"
+        self.write(f"{name}/plan.json", text if text is not None else json.dumps(plan))
+        self.write(f"{name}/kernel.cu", kernel)
+        return self.folder / name
 
     def refused(self, program, *parts):
         """`check` refuses it as the user's error, before anything is compiled."""
@@ -182,25 +153,35 @@ class Programs(harness.Case):
         for part in parts:
             self.assertRegex(result.err + result.out, part)
 
-    def verdict(self, program, code, status, timeout=180):
-        result = self.cutegen("eval", self.task, program, "--json", timeout=timeout)
-        self.assert_code(result, code)
-        verdict = result.json()["verdicts"][0]["verdict"]
-        self.assertEqual(verdict["status"], status, str(result))
-        return verdict
-
     def test_a_good_program_passes(self):
-        program = self.program()
-        self.assert_code(self.cutegen("check", program), 0)
-        self.verdict(program, 0, "correct")
+        self.assert_code(self.cutegen("check", self.program()), 0)
 
-    def test_a_wrong_program_fails(self):
-        self.verdict(self.program(kernel=KERNEL.replace(": 0.f", ": 1.f")), 3, "failed")
+    def test_verdicts_of_programs_beside_each_other(self):
+        def other_tensor(plan):
+            plan["steps"][0]["args"][0]["tensor"] = "y"
 
-    def test_a_program_that_does_not_compile_shows_its_line(self):
-        verdict = self.verdict(self.program(kernel=KERNEL.replace("float* out", "flaot* out")), 3,
-                               "failed")
-        self.assertRegex(json.dumps(verdict), r"kernel\.cu[:(]1")
+        def fewer_arguments(plan):
+            plan["steps"][0]["args"].pop()
+
+        def kernel(old, new):
+            return {"kernel": KERNEL.replace(old, new)}
+
+        wanted = {  # {name: (what differs from a good program, status, what the verdict says)}
+            "good": ({}, "correct", "correct on"),
+            "wrong": (kernel(": 0.f", ": 1.f"), "failed", "elements wrong"),
+            "broken": (kernel("float* out", "flaot* out"), "failed", r"kernel\.cu[:(]1"),
+            "unknown_tensor": ({"change": other_tensor}, "failed", r"'y'.*did you mean 'x'"),
+            "fewer_arguments": ({"change": fewer_arguments}, "failed", "argument|parameter"),
+            "endless": ({"kernel": LOOP}, "failed", "instruction|budget|time"),
+            "good_at_the_end": ({}, "correct", "correct on"),
+        }
+        programs = [self.program(name=name, **differs) for name, (differs, *_) in wanted.items()]
+        result = self.cutegen("eval", self.task, *programs, "--json", timeout=300)
+        self.assert_code(result, 3)
+        for entry, (name, (_, status, words)) in zip(result.json()["verdicts"], wanted.items(), strict=True):
+            with self.subTest(name):
+                self.assertEqual(entry["verdict"]["status"], status, json.dumps(entry))
+                self.assertRegex(json.dumps(entry["verdict"]), words)
 
     def test_what_is_no_baseline_and_what_is_no_gpu_cannot_be_certified(self):
         program = self.program()
@@ -248,10 +229,7 @@ class Programs(harness.Case):
     def test_an_unknown_tensor(self):
         def change(plan):
             plan["steps"][0]["args"][0]["tensor"] = "y"
-        program = self.program(change)
-        self.refused(program, r"plan\.json(#/steps/0/args/0|:1)", "'y'", "did you mean 'x'")
-        verdict = self.verdict(program, 3, "failed")  # eval says the same as a verdict
-        self.assertRegex(json.dumps(verdict), r"'y'.*did you mean 'x'")
+        self.refused(self.program(change), r"plan\.json(#/steps/0/args/0|:1)", "'y'", "did you mean 'x'")
 
     def test_an_unknown_symbol(self):
         def change(plan):
@@ -277,17 +255,6 @@ class Programs(harness.Case):
         def change(plan):
             plan["steps"][0]["shared_bytes"] = 3 << 30
         self.refused(self.program(change), "shared")
-
-    def test_a_wrong_number_of_arguments(self):
-        def change(plan):
-            plan["steps"][0]["args"].pop()
-        result = self.cutegen("eval", self.task, self.program(change))
-        self.assertIn(result.code, (2, 3), str(result))
-        self.assertRegex(result.err + result.out, "argument|parameter")
-
-    def test_a_kernel_that_loops_for_ever(self):
-        verdict = self.verdict(self.program(kernel=LOOP), 3, "failed")
-        self.assertRegex(json.dumps(verdict), "instruction|budget|time")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900
+# ctest: timeout=900 cost=150
 """Kills a run at random points and resumes it, again and again, until it is finished.
 
 In every round one process is killed with SIGKILL at a random moment: the engine, the evaluator, the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=300
+# ctest: timeout=300 cost=20
 """A folder of programs gets its verdicts: broken ones beside good ones, and again where it stopped."""
 import json
 import shutil

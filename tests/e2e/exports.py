@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=600
+# ctest: timeout=600 cost=150
 """cutegen export: what it writes works without cutegen, and says no where it must."""
 import json
 import os
@@ -242,12 +242,13 @@ class Exports(harness.Case):
     def test_what_forward_mutates(self):
         for program, task, script in (("cache_kept", "cache", CACHES), ("in_place_kept", "relu_in_place", IN_PLACE),
                                       ("statistics_kept", "train_norm", STATISTICS)):
+            result = self.cutegen("export", ATTACKS / program, "--task", ATTACKS / "tasks" / f"{task}.py", "--to",
+                                  "torch,kernelbench", "--out", "both")
+            self.assert_code(result, 0)
             for kind in ("torch", "kernelbench"):
                 with self.subTest(f"{program} to {kind}"):
-                    result = self.export(ATTACKS / program, kind, "--force", task=ATTACKS / "tasks" / f"{task}.py")
-                    self.assert_code(result, 0)
-                    self.assertIn("ok", self.python("as_" + kind, f"test_{task}.py"))
-                    self.assertIn("fine", self.python("as_" + kind, "-c", script))
+                    self.assertIn("ok", self.python(f"both/{task}_{kind}", f"test_{task}.py"))
+                    self.assertIn("fine", self.python(f"both/{task}_{kind}", "-c", script))
 
     @unittest.skipUnless(shutil.which("g++"), "no g++ here")
     def test_what_forward_mutates_in_cpp(self):

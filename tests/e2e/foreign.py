@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=300
+# ctest: timeout=300 cost=80
 """Foreign answers: Python files with ModelNew, good and hostile ones side by side, on the processor."""
 import json
 import os

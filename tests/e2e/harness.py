@@ -150,6 +150,45 @@ def some(*cases, most=1):
     return cases if os.environ.get("CUTEGEN_ALL_CASES") else cases[:most]
 
 
+def turn():
+    """A number that differs from commit to commit, so that parts of long tables take turns."""
+    told = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return int(told.stdout[:7], 16) if told.returncode == 0 else 0
+
+
+def in_turn(cases, parts):
+    """One of the parts of a table, chosen by the commit, or the whole if CUTEGEN_ALL_CASES is set."""
+    if os.environ.get("CUTEGEN_ALL_CASES"):
+        return dict(cases)
+    chosen = dict(list(cases.items())[turn() % parts::parts])
+    print(f"{len(chosen)} of {len(cases)} cases, by the commit: {', '.join(chosen)}", file=sys.stderr)
+    return chosen
+
+
+class SolvedTask:
+    """A row of `cutegen bench` and the program that it stands for."""
+
+    def __init__(self, row, out):
+        self.status, self.reason, self.rewrites = row["status"], row["reason"], row.get("rewrites", [])
+        self.folder = Path(out) / "programs" / f"level1_{row['name']}"
+
+    @property
+    def plan(self):
+        return json.loads((self.folder / "plan.json").read_text())
+
+    @property
+    def verdict(self):
+        return json.loads((self.folder / "verdict.json").read_text())
+
+    @property
+    def source(self):
+        return (self.folder / "kernel.cu").read_text()
+
+    @property
+    def kernels(self):
+        return [step.get("kernel") for step in self.plan["steps"]]
+
+
 class Case(unittest.TestCase):
     """A test in its own folder that leaves no process."""
 
@@ -204,6 +243,27 @@ class Case(unittest.TestCase):
         text = [(part or b"").decode(errors="replace") for part in (out, err)]
         return Result(process.args, process.returncode, *text, time.monotonic() - began)
 
+    def solve(self, tasks, *options, device="sim:h200", evaluations=1, timeout=900):
+        """{name: row} of {name: text of a task, or (text, side file)}: one `cutegen bench`, the best program of each.
+
+        Torch and the compiler start once for all tasks, which takes longer than most tasks do.
+        """
+        suite = Path(tempfile.mkdtemp(prefix="suite-", dir=self.folder))
+        (suite / "level1").mkdir()
+        for number, (name, text) in enumerate(tasks.items(), 1):
+            text, side = text if isinstance(text, tuple) else (text, None)
+            file = suite / "level1" / f"{number}_{name}.py"
+            file.write_text(text)
+            if side:
+                file.with_suffix(".toml").write_text(side)
+        result = self.cutegen("bench", "--kernelbench", suite, "--model", "builtin", "--device", device, "--runs",
+                              suite / "runs", "--evaluations", evaluations, "--no-profile", "--out", suite / "out", "--json",
+                              *options, timeout=timeout)  # fmt: skip
+        self.assertIn(result.code, (0, 3), str(result))
+        rows = [SolvedTask(row, suite / "out") for row in result.json()["tasks"]]
+        self.assertEqual(len(rows), len(tasks), str(result))
+        return dict(zip(tasks, rows))
+
     def assert_code(self, result, code):
         self.assertEqual(result.code, code, str(result))
 
@@ -212,11 +272,17 @@ class Case(unittest.TestCase):
         self.assert_code(result, code)
         lines = [line for line in result.err.splitlines() if "error: " in line]
         self.assertEqual(len(lines), 1, "wanted one line of error\n" + str(result))
+        self.assert_error_line(lines[0], *parts, told=str(result))
+        self.assert_no_crash(result)
+
+    def assert_error_line(self, line, *parts, told=""):
         for part in parts:
-            self.assertRegex(lines[0].lower(), part.lower(), str(result))
+            self.assertRegex(line.lower(), part.lower(), told)
+        self.assertLess(len(line), 1000, "the line is too long\n" + told)
+
+    def assert_no_crash(self, result):
         for word in ("Traceback", "terminate called", "Segmentation", "assertion"):
             self.assertNotIn(word, result.err, str(result))
-        self.assertLess(len(lines[0]), 1000, "the line is too long\n" + str(result))
 
 
 class ModelServer:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=300
+# ctest: timeout=300 cost=50
 """Tasks that are CUDA kernels, from the command line: a kernel, its side file and a PyTorch reference."""
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900
+# ctest: timeout=900 cost=75
 """Math modes and bounds from end to end: what the dtypes give, what a user asks for, what a verdict says."""
 import json
 
@@ -41,23 +41,16 @@ class Modes(harness.Case):
         self.assert_code(result, 0)
         return result, json.loads((self.folder / "best/verdict.json").read_text())
 
-    def test_a_bf16_softmax_is_solved_in_bf16(self):
-        result, verdict = self.optimized(self.task("softmax", "F.softmax(x, -1)", "bfloat16"))
-        self.assertEqual(verdict["status"], "correct")
-        self.assertEqual(verdict["math_mode"], "bf16")
-        self.assertRegex(result.out, r"task +softmax: softmax, bf16\n")
-
-    def test_a_bf16_linear_layer_is_solved_in_bf16(self):
-        task = self.task("linear", "self.layer(x)", "bfloat16", "nn.Linear(256, 128).bfloat16()")
-        _, verdict = self.optimized(task)
-        self.assertEqual(verdict["status"], "correct")
-        self.assertEqual(verdict["math_mode"], "bf16")
-
-    def test_a_bf16_layer_norm_is_solved_in_bf16(self):
-        task = self.task("norm", "self.layer(x)", "bfloat16", "nn.LayerNorm(256).bfloat16()")
-        _, verdict = self.optimized(task)
-        self.assertEqual(verdict["status"], "correct")
-        self.assertEqual(verdict["math_mode"], "bf16")
+    def test_bf16_tasks_are_solved_in_bf16(self):
+        tasks = {"softmax": ("F.softmax(x, -1)", "nn.Identity()"),
+                 "linear": ("self.layer(x)", "nn.Linear(256, 128).bfloat16()"),
+                 "norm": ("self.layer(x)", "nn.LayerNorm(256).bfloat16()")}  # fmt: skip
+        texts = {name: TASK.format(result=result, layer=layer, dtype="bfloat16", shape="rows, 256")
+                 for name, (result, layer) in tasks.items()}
+        for name, row in self.solve(texts).items():
+            with self.subTest(name):
+                self.assertEqual(row.status, "correct", row.reason)
+                self.assertEqual(row.verdict["math_mode"], "bf16")
 
     def test_what_is_asked_for_reaches_verdict_journal_and_report(self):
         task = self.task("relu", "torch.relu(x) + 1")

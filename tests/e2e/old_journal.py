@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=600
+# ctest: timeout=600 cost=40
 """A journal of an earlier version opens, resumes and replays.
 
 tests/fixtures/old_journal holds one finished run and one that Ctrl-C ended, written on 2026-11-23 before

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900
+# ctest: timeout=900 cost=150
 """Products of matrices from end to end: on the tensor cores where the math mode allows it, and with
-the depth of a tile shared among CTAs where there are too few tiles."""
-import json
+the depth of a tile shared among CTAs where there are too few tiles.
 
+A commit chooses half of Hopper's products; with CUTEGEN_ALL_CASES=1 all of them are judged.
+"""
 import harness
 
 TASK = '''import torch
@@ -70,89 +71,64 @@ def get_init_inputs():
 '''
 
 
+def product(layout="kn", mode="fp32", dtype="torch.float32", **sizes):
+    """A task and its side file. A layout names the contiguous axis of each factor."""
+    x, shape_x = ("x", "rows, depth") if layout[0] == "k" else ("x.T", "depth, rows")
+    y, shape_y = ("y", "depth, columns") if layout[1] == "n" else ("y.T", "columns, depth")
+    text = TASK.format(product=f"{x} @ {y}", shape_x=shape_x, shape_y=shape_y, dtype=dtype, **sizes)
+    return text, f'math_mode = "{mode}"\n'
+
+
+LARGE = {"rows": 1024, "columns": 768, "depth": 1024}
+ODD = {"rows": 1021, "columns": 771, "depth": 1027}
+SHORT = {"rows": 520, "columns": 264, "depth": 1032}
+BF16, FP16 = {"dtype": "torch.bfloat16", "mode": "bf16"}, {"dtype": "torch.float16", "mode": "fp16"}
+# By Hopper's tensor cores, in every layout: three products of floats, one in TF32, products of 16 bits.
+WGMMA = {
+    **{f"three_{layout}": product(layout, **LARGE) for layout in harness.some("kn", "mk", "kk", "mn", most=2)},
+    **{f"tf32_{layout}": product(layout, "tf32", **ODD) for layout in harness.some("kk", "mn", "kn", "mk", most=2)},
+    **{f"{kind['mode']}_{layout}": product(layout, **kind, **SHORT) for layout, kind in harness.some(
+        ("kn", BF16), ("mn", FP16), ("kk", FP16), ("mk", BF16), most=2)},
+    "subnormal": SUBNORMAL,
+}  # fmt: skip
+# A deep product is split and its parts combined; products, computed factors and reductions are stages of one program.
+OTHERS = {"deep": product(rows=64, columns=96, depth=4096), "stages": STAGES}
+BEFORE_HOPPER = {"tf32": product(mode="tf32", rows=256, columns=192, depth=512),
+                 "fp32": product(rows=512, columns=512, depth=512)}  # fmt: skip
+
+
+def multiplied_by(row):
+    """The matrix instructions of a program's machine code."""
+    return {kind for kernel in row.verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
+
+
 class Products(harness.Case):
-    device = "sim:h200"
+    def correct(self, tasks, **settings):
+        solved = self.solve(tasks, **settings)
+        for name, row in solved.items():
+            with self.subTest(name):
+                self.assertEqual(row.status, "correct", row.reason)
+        return solved
 
-    def best(self, evaluations, mode="fp32", layout="kn", dtype="torch.float32", **sizes):
-        """The best program's plan and verdict. A layout names the contiguous axis of each factor."""
-        x, y = ("x", "rows, depth") if layout[0] == "k" else ("x.T", "depth, rows")
-        z, w = ("y", "depth, columns") if layout[1] == "n" else ("y.T", "columns, depth")
-        task = self.write("product.py", TASK.format(product=f"{x} @ {z}", shape_x=y, shape_y=w, dtype=dtype,
-                                                     **sizes))
-        self.write("product.toml", f'math_mode = "{mode}"\n')
-        result = self.cutegen("optimize", task, "--evaluations", evaluations, "--out", "best",
-                              "--device", self.device, timeout=400)
-        self.assert_code(result, 0)
-        best = self.folder / "best"
-        return (json.loads((best / "plan.json").read_text()),
-                json.loads((best / "verdict.json").read_text()))
-
-    def test_tf32_runs_on_the_tensor_cores_before_hopper(self):
-        self.device = "sim:a100"
-        _, verdict = self.best(2, "tf32", rows=256, columns=192, depth=512)
-        self.assertEqual(verdict["status"], "correct")
-        kinds = {kind for kernel in verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
-        self.assertEqual(kinds, {"HMMA.1688.F32.TF32"})
-
-    def test_a_deep_product_is_split_and_its_parts_combined(self):
-        plan, verdict = self.best(1, rows=64, columns=96, depth=4096)
-        self.assertEqual(verdict["status"], "correct")
-        self.assertEqual([step["kernel"] for step in plan["steps"]], ["matmul", "combine"])
-        self.assertEqual(plan["scratch"][0]["name"], "partial")
-
-    def test_hopper_multiplies_floats_with_three_products_in_every_layout(self):
-        for layout in harness.some("kn", "mk", "kk", "mn", most=2):
-            with self.subTest(layout):
-                plan, verdict = self.best(1, layout=layout, rows=1024, columns=768, depth=1024)
-                self.assertEqual(verdict["status"], "correct")
-                self.assertEqual(plan["arch"], ["sm_90a"])
-                kinds = {kind for kernel in verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
-                self.assertTrue(any(kind.startswith("HGMMA") for kind in kinds), kinds)
-
-    def test_three_products_keep_subnormal_numbers(self):
-        task = self.write("subnormal.py", SUBNORMAL)
-        result = self.cutegen("optimize", task, "--evaluations", 1, "--out", "best", "--device", self.device,
-                              timeout=400)
-        self.assert_code(result, 0)
-        verdict = json.loads((self.folder / "best/verdict.json").read_text())
-        self.assertEqual(verdict["status"], "correct")
-        kinds = {kind for kernel in verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
-        self.assertTrue(any(kind.startswith("HGMMA") for kind in kinds), kinds)
-
-    def test_hopper_multiplies_floats_once_in_tf32_in_every_layout(self):
-        for layout in harness.some("kk", "mn", "kn", "mk", most=2):
-            with self.subTest(layout):
-                plan, verdict = self.best(1, "tf32", layout, rows=1021, columns=771, depth=1027)
-                self.assertEqual(verdict["status"], "correct")
-                self.assertEqual(plan["arch"], ["sm_90a"])
-                kinds = {kind for kernel in verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
-                self.assertTrue(any(kind.startswith("HGMMA") for kind in kinds), kinds)
-
-    def test_hopper_multiplies_16_bit_tensors_by_wgmma_in_every_layout(self):
-        bf16, fp16 = ("torch.bfloat16", "bf16"), ("torch.float16", "fp16")
-        for layout, (dtype, mode) in harness.some(("kn", bf16), ("mn", fp16), ("kk", fp16), ("mk", bf16), most=2):
-            with self.subTest(layout):
-                plan, verdict = self.best(1, mode, layout, dtype, rows=520, columns=264, depth=1032)
-                self.assertEqual(verdict["status"], "correct")
-                self.assertEqual(plan["arch"], ["sm_90a"])
-                self.assertEqual(sorted(plan["tensor_maps"]), ["map_a", "map_b"])
-
-    def test_products_computed_factors_and_reductions_are_stages_of_one_program(self):
-        task = self.write("stages.py", STAGES)
-        result = self.cutegen("optimize", task, "--evaluations", 1, "--out", "best", "--device", self.device,
-                              timeout=400)
-        self.assert_code(result, 0)
-        verdict = json.loads((self.folder / "best" / "verdict.json").read_text())
-        self.assertEqual(verdict["status"], "correct")
-        plan = json.loads((self.folder / "best" / "plan.json").read_text())
-        kinds = sorted(step["kernel"].split("_")[0] for step in plan["steps"])
+    def test_on_hopper(self):
+        wgmma = harness.in_turn(WGMMA, 2)
+        solved = self.correct({**wgmma, **OTHERS})
+        for name in wgmma:
+            with self.subTest(name):
+                row = solved[name]
+                self.assertEqual(row.plan["arch"], ["sm_90a"])
+                self.assertTrue(any(kind.startswith("HGMMA") for kind in multiplied_by(row)), multiplied_by(row))
+                if "16" in name:
+                    self.assertEqual(sorted(row.plan["tensor_maps"]), ["map_a", "map_b"])
+        self.assertEqual(solved["deep"].kernels, ["matmul", "combine"])
+        self.assertEqual(solved["deep"].plan["scratch"][0]["name"], "partial")
+        kinds = sorted(kernel.split("_")[0] for kernel in solved["stages"].kernels)
         self.assertEqual(kinds, ["elementwise", "matmul", "matmul", "reduction"])
 
-    def test_other_gpus_get_programs_that_they_run(self):
-        self.device = "sim:a100"
-        plan, verdict = self.best(1, rows=512, columns=512, depth=512)
-        self.assertEqual(verdict["status"], "correct")
-        self.assertEqual(plan["arch"], ["sm_80+"])
+    def test_before_hopper(self):
+        solved = self.correct(BEFORE_HOPPER, device="sim:a100", evaluations=2)  # the second is on tensor cores
+        self.assertEqual(multiplied_by(solved["tf32"]), {"HMMA.1688.F32.TF32"})
+        self.assertEqual(solved["fp32"].plan["arch"], ["sm_80+"])
 
 
 if __name__ == "__main__":

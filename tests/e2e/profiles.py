@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=300
+# ctest: timeout=300 cost=30
 """Profiles of a cuda: device from end to end, without a GPU: a driver that has none (tests/fake_cuda)
 and an ncu that counts nothing (tests/fake_ncu).
 """

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ctest: cost=80
 """The first questions of twenty tasks: no sentence contradicts the policy or the device, and none is long.
 
 The tasks have the spirit of KernelBench's levels 1 and 2. With CUTEGEN_KERNELBENCH=FOLDER, the same
@@ -9,7 +10,6 @@ import os
 import re
 import signal
 import time
-import unittest
 from pathlib import Path
 
 import harness
@@ -113,19 +113,32 @@ def request_tokens(request):
 
 
 class Questions(harness.Case):
-    def first_question(self, path, device="sim:h200", *more):
-        questions = self.folder / f"q_{Path(path).stem}_{device[4:]}_{len(more)}"
-        process = self.start("optimize", path, "--device", device, "--model", f"relay:{questions}", "--runs",
-                             self.folder / "runs", "--out", self.folder / "best", *more)
-        asked = questions / "0001.request.json"
-        end = time.monotonic() + 120
-        while not asked.exists() and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.05)
-        time.sleep(0.1)
+    def first_questions(self, sources, device="sim:h200", *more):
+        """{name: the first question} of {name: task}: runs side by side, which are stopped when all have asked."""
+        suite = self.folder / f"suite_{device[4:]}"
+        (suite / "level1").mkdir(parents=True)
+        for number, (name, source) in enumerate(sources.items(), 1):
+            (suite / "level1" / f"{number}_{name}.py").write_text(source)
+        questions = suite / "questions"
+        process = self.start("bench", "--kernelbench", suite, "--device", device, "--model", f"relay:{questions}", "--jobs",
+                             len(sources), "--evaluators", 1, "--runs", suite / "runs", "--out", suite / "out", *more)
+        end = time.monotonic() + 500
+        while process.poll() is None and time.monotonic() < end:
+            time.sleep(0.1)
+            asked = sorted(questions.glob("*.request.json"))
+            if len(asked) == len(sources):
+                break
         process.send_signal(signal.SIGINT)
         output = process.communicate(timeout=60)
-        self.assertTrue(asked.exists(), output)
-        return json.loads(asked.read_text())
+        self.assertEqual(len(asked), len(sources), output)
+        return {name: self.question_of(source, asked) for name, source in sources.items()}
+
+    def question_of(self, source, files):
+        module = source[source.index("class Model"):].strip()
+        found = [request for request in (json.loads(file.read_text()) for file in files)
+                 if module in "\n".join(m.get("text", "") for m in request["messages"])]
+        self.assertEqual(len(found), 1, module)
+        return found[0]
 
     def check(self, name, request, device="sim:h200"):
         text = request["system"] + "\n".join(m.get("text", "") for m in request["messages"])
@@ -141,9 +154,9 @@ class Questions(harness.Case):
         return text
 
     def test_no_first_question_is_long_or_contradicts_the_policy(self):
-        for name, source in TASKS.items():
+        for name, request in self.first_questions(TASKS).items():
             with self.subTest(task=name):
-                text = self.check(name, self.first_question(self.write(f"{name}.py", source)))
+                text = self.check(name, request)
                 wanted = ALGEBRA.get(name)
                 if wanted:
                     self.assertRegex(text, wanted)
@@ -154,9 +167,9 @@ class Questions(harness.Case):
                                            "tensor cores")
 
     def test_a_question_names_what_its_device_runs(self):
-        for name in ("product", "conv"):
-            path = self.write(f"{name}.py", TASKS[name])
-            text = self.check(name, self.first_question(path, "sim:a100", "--no-planner"), "sim:a100")
+        sources = {name: TASKS[name] for name in ("product", "conv")}
+        for name, request in self.first_questions(sources, "sim:a100", "--no-planner").items():
+            text = self.check(name, request, "sim:a100")
             self.assertIn("no TMA, no clusters and no wgmma", text)
 
     def test_the_page_about_three_products_holds_a_correct_program(self):
@@ -178,12 +191,14 @@ class Questions(harness.Case):
         folder = os.environ.get("CUTEGEN_KERNELBENCH")
         if not folder:
             self.skipTest("CUTEGEN_KERNELBENCH is not set")
+        files = []
         for pattern in ("level1/[159]0_*", "level1/1_*", "level1/[289]9_*", "level1/97_*", "level1/23_*",
                         "level1/4[27]_*", "level2/14_*", "level2/[1248]2_*", "level2/[13]8_*", "level2/45_*",
                         "level2/66_*", "level2/80_*"):
-            for path in sorted(Path(folder).glob(pattern + ".py")):
-                with self.subTest(task=path.stem):
-                    self.check(path.stem, self.first_question(path))
+            files += sorted(Path(folder).glob(pattern + ".py"))
+        for name, request in self.first_questions({file.stem: file.read_text() for file in files}).items():
+            with self.subTest(task=name):
+                self.check(name, request)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900
+# ctest: timeout=900 cost=60
 """A run whose model is a folder of files: questions are answered one by one, and nothing else.
 
 The answers are canned: prose without a program, a program that does not compile, one with wrong

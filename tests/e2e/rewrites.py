@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=600
+# ctest: timeout=600 cost=180
 """Rewrites by algebra, from a task file to the verdict: each rule changes the program and stays correct on every input
 family, nothing changes unless the user asks, and the summary of a bench keeps rewritten tasks apart."""
+import json
+
 import harness
 
 TASK = '''import torch
@@ -27,54 +29,52 @@ def get_init_inputs():
 LINEAR = "self.fc = nn.Linear(72, 40)"
 
 
+RULES = {  # {name: (rule, __init__, the body of forward(), inputs)}
+    "sum_of_a_product": ("sum-of-product", LINEAR, "return (self.fc(x) / 2).sum(1, keepdim=True) * 1.5",
+                         "torch.rand(48, 72)"),
+    "mean_of_a_half_precision_product": (
+        "sum-of-product", "self.w = nn.Parameter(torch.randn(72, 40, dtype=torch.float16))", "return (x @ self.w).mean(1)",
+        "torch.randn(48, 72).half()"),
+    "mean_of_a_transposed_convolution_with_padding_on_both_sides": (
+        "mean-of-convolution", "self.conv = nn.ConvTranspose2d(5, 7, 3, stride=2, padding=1)",
+        "return (self.conv(x) * 0.5).mean([2, 3])", "torch.rand(3, 5, 12, 14)"),
+    "mean_of_a_convolution_over_lines": (
+        "mean-of-convolution", "self.conv = nn.Conv1d(5, 7, 3, padding=1)", "return self.conv(x).mean(2)",
+        "torch.rand(3, 5, 50)"),
+    "one_element": (
+        "one-element", "pass",
+        "return torch.softmax(x.amax(1, keepdim=True), 1) + x.sum(1, keepdim=True).mean(1, keepdim=True)",
+        "torch.randn(48, 72)"),
+    "clamps": ("merge-clamps", "pass", "return torch.clamp(torch.relu(x), 0.25, 5)", "torch.randn(48, 72)"),
+    "factors": ("fold-scales", "pass", "return torch.tanh(x * 3.0 / 7.0)", "torch.randn(48, 72)"),
+}  # fmt: skip
+
+
 class Rewrites(harness.Case):
     def task(self, name, init, body, inputs):
         return self.write(name, TASK.format(init=init, body=body, inputs=inputs))
 
-    def rewrites(self, *args, code=0):
-        """The rewrites and the program id of the best program, which has to be correct, and its plan."""
-        result = self.cutegen("optimize", *args, "--device", "sim:h200", "--evaluations", 1, "--no-profile", "--json",
-                              "--out", "best", timeout=300)
-        self.assert_code(result, code)
-        best = result.json()["best"]
-        return best.get("rewrites", []), best["program_id"], (self.folder / "best/plan.json").read_text()
+    def with_rules(self, names, *options):
+        """The best program of each named task, which has to be correct."""
+        solved = self.solve({name: TASK.format(init=init, body=body, inputs=inputs)
+                             for name, (_, init, body, inputs) in RULES.items() if name in names}, *options)
+        for name, row in solved.items():
+            self.assertEqual(row.status, "correct", f"{name}: {row.reason}")
+        return solved
 
-    def check(self, rule, init, body, inputs):
-        """One rule alone: named as possible by default, applied if chosen."""
-        task = self.task("task.py", init, body, inputs)
-        offered, before, _ = self.rewrites(task)
-        self.assertIn((rule, False), [(r["rule"], r["applied"]) for r in offered])
-        self.assertNotIn(True, [r["applied"] for r in offered])
-        applied, after, plan = self.rewrites(task, "--rewrites", rule)
-        self.assertIn((rule, True), [(r["rule"], r["applied"]) for r in applied])
-        self.assertNotEqual(before, after)
-        return plan
-
-    def test_a_sum_of_a_product(self):
-        plan = self.check("sum-of-product", LINEAR, "return (self.fc(x) / 2).sum(1, keepdim=True) * 1.5",
-                          "torch.rand(48, 72)")
-        self.assertNotIn("matmul", plan)
-
-    def test_a_mean_of_a_half_precision_product(self):
-        self.check("sum-of-product", "self.w = nn.Parameter(torch.randn(72, 40, dtype=torch.float16))",
-                   "return (x @ self.w).mean(1)", "torch.randn(48, 72).half()")
-
-    def test_a_mean_of_a_transposed_convolution_with_padding_on_both_sides(self):
-        self.check("mean-of-convolution", "self.conv = nn.ConvTranspose2d(5, 7, 3, stride=2, padding=1)",
-                   "return (self.conv(x) * 0.5).mean([2, 3])", "torch.rand(3, 5, 12, 14)")
-
-    def test_a_mean_of_a_convolution_over_lines(self):
-        self.check("mean-of-convolution", "self.conv = nn.Conv1d(5, 7, 3, padding=1)",
-                   "return self.conv(x).mean(2)", "torch.rand(3, 5, 50)")
-
-    def test_one_element(self):
-        self.check("one-element", "pass",
-                   "return torch.softmax(x.amax(1, keepdim=True), 1) + x.sum(1, keepdim=True).mean(1, keepdim=True)",
-                   "torch.randn(48, 72)")
-
-    def test_clamps_and_factors(self):
-        self.check("merge-clamps", "pass", "return torch.clamp(torch.relu(x), 0.25, 5)", "torch.randn(48, 72)")
-        self.check("fold-scales", "pass", "return torch.tanh(x * 3.0 / 7.0)", "torch.randn(48, 72)")
+    def test_each_rule_alone_is_named_as_possible_and_applied_if_chosen(self):
+        before = self.with_rules(RULES)
+        for rule in dict.fromkeys(rule for rule, *_ in RULES.values()):
+            after = self.with_rules([name for name in RULES if RULES[name][0] == rule], "--rewrites", rule)
+            for name, row in after.items():
+                with self.subTest(name):
+                    offered = [(r["rule"], r["applied"]) for r in before[name].rewrites]
+                    self.assertIn((rule, False), offered)
+                    self.assertNotIn(True, [applied for _, applied in offered])
+                    self.assertIn((rule, True), [(r["rule"], r["applied"]) for r in row.rewrites])
+                    self.assertNotEqual(before[name].verdict["program_id"], row.verdict["program_id"])
+                    if name == "sum_of_a_product":
+                        self.assertNotIn("matmul", json.dumps(row.plan))
 
     def test_a_constant_result_is_said_to_be_one(self):
         task = self.task("task.py", LINEAR, "y = self.fc(x).amax(1, keepdim=True)\n"
@@ -95,7 +95,9 @@ class Rewrites(harness.Case):
 
     def test_a_run_with_rewrites_replays(self):
         task = self.task("task.py", LINEAR, "return self.fc(x).sum(1)", "torch.rand(48, 72)")
-        self.rewrites(task, "--rewrites", "all")
+        result = self.cutegen("optimize", task, "--evaluations", 1, "--no-profile", "--rewrites", "all", "--out", "best",
+                              timeout=300)  # fmt: skip
+        self.assert_code(result, 0)
         self.assert_code(self.cutegen("optimize", "--replay", "last"), 0)
 
     def test_an_unknown_rewrite_is_an_error(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900
+# ctest: timeout=900 cost=100
 """A run from beginning to end: optimize, runs, show, report, replay, Ctrl-C and resume."""
 import json
 import os
@@ -33,7 +33,7 @@ class Runs(harness.Case):
                      r"c1 .*1\.00x .*better", r"stopped +budget: evaluations", r"best +c\d, .*modelled",
                      r"limits +times are modelled", r"written .*best"):
             self.assertRegex(result.out, part)
-        self.assertNotIn("\x1b", result.out)
+        self.assertNotRegex(result.out, "[\x1b\r]")
         self.assertEqual(sorted(os.listdir(self.folder / "best")),
                          ["kernel.cu", "plan.json", "verdict.json"])
         run = re.search(r"cutegen report (\S+)", result.out)[1]
@@ -109,7 +109,6 @@ class Runs(harness.Case):
         self.assertTrue(document["identical"])
         self.assertEqual(document["evaluations"], 3)
         self.assertLess(document["largest_change"], 0.05)
-        self.assertEqual(self.on_runs(*again[:-1]).code, 0)
         seq = self.verdict_of("c2")
 
         def faster(data):

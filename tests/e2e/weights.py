@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=300
+# ctest: timeout=300 cost=30
 """Weighted shapes from end to end on a simulator: every one is timed, the headline is their weighted geometric
 mean, a search stops by it, and side files that leave no headline are refused."""
 import json

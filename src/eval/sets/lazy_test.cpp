@@ -171,17 +171,27 @@ TEST(TruthPool, KeepsFewerSetsOfLargeTensors) {
   EXPECT_TRUE(tight.draw(Context(), shape, "made", "b"));
 }
 
-TEST(TruthPool, RefillsInTheBackgroundUntilPaused) {
+// Restocks until `sets` are made or for a while, then long enough to show that no more are.
+void restock(TruthPool& pool, const ToyTask& toy, int sets) {
+  for (int wait = 0, calm = 0; wait < 500 && calm < 10; ++wait) {
+    pool.resume();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    pool.pause();
+    pool.wait_until_idle();
+    if (toy.made >= sets) ++calm;
+  }
+}
+
+TEST(TruthPool, StocksOneSetOfEachUntilAProgramHasDrawn) {
   ToyTask toy([](double x) { return x; });
   TruthPool pool(toy.task, toy.source());
   pool.refill_in_background({{toy.task.shapes[0], "made"}, {toy.task.shapes[0], "heavy"}});
-  for (int wait = 0; wait < 500; ++wait) {
-    pool.pause();
-    pool.wait_until_idle();
-    if (toy.made == 4) break;
-    pool.resume();
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
+  restock(pool, toy, 2);
+  EXPECT_EQ(toy.made, 2);
+  for (const char* family : {"made", "heavy"})
+    (void)pool.draw(Context(), toy.task.shapes[0], family, "p");
+  EXPECT_EQ(toy.made, 2) << "each has one";
+  restock(pool, toy, 4);
   EXPECT_EQ(toy.made, 4);
   (void)pool.draw(Context(), toy.task.shapes[0], "made", "p");
   EXPECT_EQ(toy.made, 4);

@@ -47,6 +47,7 @@ Result<SetPtr> TruthPool::draw(const Context& ctx, const ShapeCase& shape,
   Key key{pool_name(shape), family};
   {
     std::lock_guard hold(lock_);
+    drawn_ = true;
     auto& stock = stock_[key];
     std::vector<size_t> fresh;
     for (size_t i = 0; i < stock.size(); ++i)
@@ -113,8 +114,10 @@ void TruthPool::resume() {
 
 const std::pair<ShapeCase, std::string>* TruthPool::short_of() {
   if (bytes() > most_bytes_ / 2) return nullptr;  // programs need room for other families
-  for (const auto& want : wanted_)
-    if (stock_[{pool_name(want.first), want.second}].size() < kStock) return &want;
+  const size_t most = drawn_ ? kStock : 1;
+  for (size_t count = 1; count <= most; ++count)
+    for (const auto& want : wanted_)
+      if (stock_[{pool_name(want.first), want.second}].size() < count) return &want;
   return nullptr;
 }
 

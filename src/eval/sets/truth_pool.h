@@ -3,9 +3,10 @@
 //
 // Contract: draw() returns a random stocked set of (shape, family) that this program has not met,
 // or makes one; it drops a set after kMostUses draws. After refill_in_background(), a thread of the
-// pool restocks. Sets of large tensors are fewer: the pool keeps at most kMostBytes. pause() lets
-// it finish its current set and start no other until resume(), so that it does not compete with a
-// run. Seeds come from the kernel's CSPRNG and are not stored.
+// pool stocks one set of each, which is all that a first program needs, and kStock of each once a
+// program has drawn. Sets of large tensors are fewer: the pool keeps at most kMostBytes. pause()
+// lets it finish its current set and start no other until resume(), so that it does not compete
+// with a run. Seeds come from the kernel's CSPRNG and are not stored.
 //
 // Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
 #pragma once
@@ -67,6 +68,7 @@ class TruthPool {
   std::map<Key, std::vector<Stocked>> stock_;
   std::vector<std::pair<ShapeCase, std::string>> wanted_;
   bool refilling_ = false, busy_ = false, failed_ = false;
+  bool drawn_ = false;  // a program has drawn
   std::mt19937_64 random_;
   std::stop_source stop_;
   std::thread thread_;

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=900 cost=120
+"""Reductions along rows from end to end, each with a correct program.
+
+- Norms behind pointwise work: channels of odd size whose vectors cross from one to the next, values that the first
+  pass keeps, and short rows that a few threads share.
+- Mean and sum of squares about it in one pass: rows that no registers can keep, whole, shared among CTAs, and along
+  columns, with a first element that is far from all others.
+- Rows that stay in the shared memory of a cluster: softmax, a norm with weights, rows that are no multiple of a
+  vector, 16-bit rows, one row that is split instead.
+"""
+import harness
+
+TASK = '''import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {init}
+
+    def forward(self, x):
+        return {result}
+
+
+def get_inputs():
+    return [torch.randn({shape}).to({dtype})]
+
+
+def get_init_inputs():
+    return []
+'''
+MOMENTS = '''import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        variance, mean = torch.var_mean(x, dim=1, keepdim=True, correction=0)
+        return (x - mean) * torch.rsqrt(variance + 1e-5)
+
+
+def get_inputs():
+    x = torch.rand({shape}) + 3
+    x[:, 0] = 1e4
+    return [x]
+
+
+def get_init_inputs():
+    return []
+'''
+
+
+def task(result, shape, init="pass", dtype="torch.float32"):
+    return TASK.format(result=result, shape=shape, init=init, dtype=dtype)
+
+
+TASKS = {
+    "groups_of_channels_of_odd_size": task("self.norm(F.silu(x))", "66, 8, 45, 47", "self.norm = nn.GroupNorm(2, 8)"),
+    "short_rows": task("F.gelu(self.norm(x))", "32800, 64", "self.norm = nn.LayerNorm(64)"),
+    "moments_of_rows_shared_among_ctas": MOMENTS.format(shape="4, 600000"),
+    "moments_of_columns_shared_among_ctas": MOMENTS.format(shape="2, 300000, 24"),
+    "softmax_of_rows_that_one_cta_cannot_keep": task("torch.softmax(x, dim=1)", "20, 100000"),
+    "rows_that_are_no_multiple_of_a_vector": task("torch.log_softmax(x, dim=1)", "40, 70001"),
+    "a_norm_with_weights_in_16_bits": task("F.rms_norm(x, (65536,), self.weight, 1e-6)", "70, 65536",
+                                           "self.weight = nn.Parameter(torch.rand(65536).bfloat16())",
+                                           "torch.bfloat16"),
+    "few_rows_are_shared_among_more_ctas_than_a_cluster_has": task(
+        "x / torch.norm(x, p=2, dim=1, keepdim=True)", "1, 40000"),
+}  # fmt: skip
+# What the source of the program has to contain, and what it must not.
+WANTED = {
+    "groups_of_channels_of_odd_size": ["load_run", "store_slot"],
+    "short_rows": ["constexpr int kWidth = 4;"],
+    "moments_of_rows_shared_among_ctas": ["cutegen::Moments", "pass1("],
+    "moments_of_columns_shared_among_ctas": ["cutegen::Moments", "kColumns", "pass1("],
+    "softmax_of_rows_that_one_cta_cannot_keep": ["copy_async"],
+    "rows_that_are_no_multiple_of_a_vector": ["combine_cluster"],
+    "a_norm_with_weights_in_16_bits": ["kept_x"],
+    "few_rows_are_shared_among_more_ctas_than_a_cluster_has": ["pass1("],
+}
+CLUSTERS = {"softmax_of_rows_that_one_cta_cannot_keep": 8, "rows_that_are_no_multiple_of_a_vector": 4,
+            "a_norm_with_weights_in_16_bits": 2}  # fmt: skip
+
+
+class Rows(harness.Case):
+    def test_on_an_h200(self):
+        solved = self.solve(TASKS)
+        for name, row in solved.items():
+            with self.subTest(name):
+                self.assertEqual(row.status, "correct", row.reason)
+                for part in WANTED[name]:
+                    self.assertIn(part, row.source)
+                if name in CLUSTERS:
+                    self.assertEqual(row.plan["steps"][0]["cluster"][0], CLUSTERS[name])
+        self.assertNotIn("kept_weight", solved["a_norm_with_weights_in_16_bits"].source)
+        few = solved["few_rows_are_shared_among_more_ctas_than_a_cluster_has"]
+        self.assertNotIn("cluster", few.plan["steps"][0])
+
+    def test_a_cta_for_each_row_on_an_a100(self):
+        row = self.solve({"moments": MOMENTS.format(shape="2000, 20001")}, device="sim:a100")["moments"]
+        self.assertEqual(row.status, "correct", row.reason)
+        self.assertIn("cutegen::Moments", row.source)
+        self.assertNotIn("pass1(", row.source)
+
+
+if __name__ == "__main__":
+    harness.main()
