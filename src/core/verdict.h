@@ -138,7 +138,8 @@ struct Verdict {
   std::string gpu, driver;  // "NVIDIA H200", "580.159.04"; empty for a simulated device
   std::vector<std::string> build_ids;
   // 2: sensitivity looks beyond kinks. 3: sound floors, aggregate gates, math modes from dtypes.
-  int policy_version = 4;
+  // 5: a mode for each output, sampled outputs as a whole, coverage by place and opcode.
+  int policy_version = 5;
   std::string math_mode;  // the permitted rounding, in words (mode_text)
   std::vector<RungReport> rungs;
   Feedback feedback;

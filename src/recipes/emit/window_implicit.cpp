@@ -213,9 +213,9 @@ void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
   blocks /= deep;
   params["deep"] = deep;
   if (wide) {
-    // Results next to one another in DRAM are written faster, if they leave no more of a tile
-    // empty.
-    const bool pairs = blocks >= 2 && ceil_div(x, 128) * 2 <= ceil_div(x, 64);
+    // Longer lines are written faster, and need larger patches. They leave no more of a tile empty.
+    const bool pairs =
+        blocks >= 4 && bound_by_writing(fused) && ceil_div(x, 128) * 2 <= ceil_div(x, 64);
     const int64_t tall = y == 1 ? 1 : pairs ? blocks / 2 : blocks;
     params["wide"] = 64 * blocks / tall, params["tall"] = tall;
   } else {

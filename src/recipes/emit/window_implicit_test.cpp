@@ -60,6 +60,26 @@ TEST(Implicit, PartialSumsLeaveRoomForSmallerTiles) {
   EXPECT_FALSE(Case("conv_plain", false).program(large));
 }
 
+// 72 products a result leave the time to writing, and longer lines are written faster; 576 do not.
+TEST(Implicit, LinesAreLongWhereWritingIsTheBottleneck) {
+  const Json thin = Case("conv_thin").match.safe, deep = Case("conv_deep").match.safe;
+  EXPECT_EQ(thin.at("wide"), 128);
+  EXPECT_EQ(deep.at("wide"), 64);
+  // Three stages hold all weights, so they stay in shared memory; 18 would not.
+  EXPECT_GE(thin.at("stages"), 3);
+  EXPECT_EQ(deep.at("stages"), 4);
+  EXPECT_EQ(thin.at("slice"), 16);
+}
+
+TEST(Implicit, WorkOfAChannelIsDoneOnceForManyPlaces) {
+  auto program = Case("conv_thin").program();
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& source = program->sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("kChannelValues = 1;"));
+  EXPECT_THAT(source, HasSubstr("conv.each_channel(storage, "));
+  EXPECT_THAT(source, HasSubstr("compute(window, kept.element[0], "));
+}
+
 TEST(Implicit, OtherGpusUseTheCudaCores) {
   const Case c("conv_plain", true, "sm_80");
   EXPECT_FALSE(c.match.safe.contains("wgmma"));
