@@ -17,8 +17,9 @@
 // half_t, bfloat16_t), kProducts (1; floats: 1 or 3), kAligned (lines, channels and images of the input
 // begin at multiples of 4 elements, and lines have a multiple of 4), kTileN, kPatches and kWeights (stages),
 // kResident (CTAs of an SM), kTogether (2 to 16 channels whose tails overlap), kSlice (channels that write()
-// brings through shared memory at a time), kRowValues (that reduce() keeps for each place, often 0), kChannelValues (that each_channel() keeps, often 0), kKernelX and kDilationX (of the last axis).
-// pack_weights() writes the weights in the order of the steps.
+// brings through shared memory at a time), kRowValues (floats that reduce() keeps for each place, often
+// 0), kChannelValues (floats that each_channel() keeps, often 0), kKernelX and kDilationX (of the last
+// axis). pack_weights() writes the weights in the order of the steps.
 //
 // Example: Conv<G> conv; conv.begin(storage, steps, stages, 1);
 //          if (conv.produces()) for (tile...) conv.produce(input, packed, steps, tile, storage);
@@ -68,9 +69,10 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
   static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // of a number
   static constexpr int kStep = 8 * G::kTileN * kTerms;      // floats of a step's weights
-  // Floats that a consumer keeps behind its results: the values of rows, and of channels.
+  // Floats of a consumer: results on their way to memory, then the values of rows and of channels.
   static constexpr int kStaged = G::kSlice * kPitch;
-  static constexpr int kChannelPitch = G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
+  static constexpr int kChannelPitch =
+      G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
   static constexpr int kKept = kStaged + G::kRowValues * kAll + G::kTileN * kChannelPitch;
   // Runs of neighbours that a line of a patch touches, the first from kSkew elements before it on.
   static constexpr ConvAxis kLast = G::axis(2);

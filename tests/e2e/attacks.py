@@ -5,7 +5,8 @@
 tests/attacks/NAME holds a program and expected.json: why, the rows of docs/attacks.md that it stands
 for, the task (tests/attacks/tasks; task.py where none is named), and what must come out: status,
 the rung that ends the ladder, a pattern of the headline. One evaluator judges them all, so that each
-also shows that the one before did no harm; an honest program is the first and the last.
+also shows that the one before did no harm; an honest program is the first and the last. A commit
+chooses half of the programs; with CUTEGEN_ALL_CASES=1 all of them are judged.
 
 On a GPU: python3 tests/e2e/attacks.py OnADevice --device cuda:0 [--out FILE.jsonl] [--skip NAME...] [--only NAME...]
 There a part "cuda"
@@ -99,7 +100,8 @@ class OnADevice(Judging):
 
 class Attacks(Judging):
     def test_every_attack_gets_its_verdict(self):
-        self.judge_all(expectations())
+        everything = expectations()
+        self.judge_all({"control": everything["control"], **harness.in_turn(everything, 2)})
 
     def test_what_a_gpu_cannot_tell_has_a_reason(self):
         for name, expected in expectations().items():

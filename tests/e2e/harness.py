@@ -145,9 +145,14 @@ def journal_faults(folder):
     return sorted(set(faults))
 
 
+def all_cases():
+    """Whether every case of a long table has to run, not only the commit's part."""
+    return bool(os.environ.get("CUTEGEN_ALL_CASES"))
+
+
 def some(*cases, most=1):
     """The first cases of a family, or all of them if CUTEGEN_ALL_CASES is set. Each costs a whole run."""
-    return cases if os.environ.get("CUTEGEN_ALL_CASES") else cases[:most]
+    return cases if all_cases() else cases[:most]
 
 
 def turn():
@@ -158,7 +163,7 @@ def turn():
 
 def in_turn(cases, parts):
     """One of the parts of a table, chosen by the commit, or the whole if CUTEGEN_ALL_CASES is set."""
-    if os.environ.get("CUTEGEN_ALL_CASES"):
+    if all_cases():
         return dict(cases)
     chosen = dict(list(cases.items())[turn() % parts::parts])
     print(f"{len(chosen)} of {len(cases)} cases, by the commit: {', '.join(chosen)}", file=sys.stderr)

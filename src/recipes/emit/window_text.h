@@ -68,7 +68,7 @@ class Pieces {
   const Piece& last() const { return pieces_.back(); }
   // The code for values of a row that a piece needs and that no reduction gives.
   const Piece& rows(size_t index) const { return rows_[index]; }
-  // The code for the values of a channel; no targets if there are none.
+  // The code for the values of a channel. Without such values it has no targets.
   const Piece& of_channel() const { return of_channel_; }
   // Whether the outputs have one value for all channels of a place.
   bool by_row() const;
