@@ -251,7 +251,9 @@ def keep_promises(made: Tensor, new: Tensor) -> Tensor:
     elif square and torch.equal(made, made.mT):
         new = (new + new.mT) / 2
     elif made.dim() and are_probabilities(made):
-        new = torch.softmax(new, -1)
+        # An underflow to zero would make PyTorch's 0 * log(0) NaN. The family `extremes` tests zeros.
+        least = min(torch.finfo(made.dtype).tiny, float(made.min()))
+        new = torch.softmax(new, -1).clamp_min(least)
     return new
 
 

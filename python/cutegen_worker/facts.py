@@ -9,6 +9,7 @@ several equal values comes first. Casts: whether the module names floating dtype
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,8 +20,6 @@ from .record import Call, Ref
 from .source import Source
 from .trace import Trace
 from .wire import Json
-
-Key = tuple[str, str, tuple[tuple[str, int], ...], bool]  # text, file, constants, train mode
 
 # Operators whose result holds values of their first argument, unchanged.
 SAME_VALUES = {"view", "_unsafe_view", "reshape", "expand", "permute", "transpose", "t", "unsqueeze",
@@ -165,20 +164,12 @@ def limits_of(call: Call, name: str, ranges: dict[str, int]) -> Iterator[tuple[A
         yield a[0], Limit(ranges[a[1].name])
 
 
-known: dict[Key, Facts] = {}
-
-
-def remember(key: Key, trace: Trace) -> Facts:
-    if len(known) >= MOST_KNOWN:
-        known.pop(next(iter(known)))
-    known[key] = Facts(trace)
-    return known[key]
-
-
 def facts_of(request: Json) -> Facts:
     """The Facts of a request's shape. Needs a trace, which resets torch's defaults."""
     constants = tuple(sorted(request["constants"].items()))
-    key = request["source"], request["file"], constants, request["train_mode"]
-    if key not in known:
-        remember(key, Trace(Source(key[0], key[1]), dict(constants), key[3]))
-    return known[key]
+    return facts_at(request["source"], request["file"], constants, request["train_mode"])
+
+
+@functools.lru_cache(maxsize=MOST_KNOWN)
+def facts_at(text: str, file: str, constants: tuple[tuple[str, int], ...], train_mode: bool) -> Facts:
+    return Facts(Trace(Source(text, file), dict(constants), train_mode))

@@ -136,6 +136,23 @@ TEST(Extremes, ProbabilitiesGetZerosWhereTheModuleTakesThem) {
   }
 }
 
+// Where both underflow, PyTorch's own sum of p * log(q) is NaN, and an accurate kernel gives zero.
+TEST(Heavy, ProbabilitiesStayPositive) {
+  const Task task = task_of(
+      "    def forward(self, p, q):\n"
+      "        return (p * torch.log(q)).sum(-1)",
+      "torch.rand(rows, columns).softmax(-1), "
+      "torch.rand(rows, columns).softmax(-1)");
+  for (const ShapeCase& shape : task.shapes) {
+    const Values set = values_of(task, shape, "heavy");
+    for (const char* name : {"p", "q"}) {
+      const auto values = set.of(name, "value");
+      EXPECT_EQ(std::count(values.begin(), values.end(), 0.0), 0) << name << " of " << shape.name;
+    }
+    for (double v : set.of("out", "native")) EXPECT_TRUE(std::isfinite(v)) << shape.name;
+  }
+}
+
 // No one promises which of two equal values a sort puts first, so the worker plants no ties.
 TEST(Extremes, AnOrderThatNobodyPromisesGetsNoTies) {
   const Task task = task_of("    def forward(self, x):\n        return x.topk(3).indices",
