@@ -10,6 +10,7 @@ The operator writes its results into the tensors that it receives, as the kernel
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import os
 import shlex
@@ -63,13 +64,9 @@ class Launcher:
             raise RuntimeError(f"@FILE@_launch fails: CUDA error {status}")
 
 
-_launcher: Launcher | None = None
-
-
+@functools.cache
 def launcher() -> Launcher:
-    global _launcher
-    _launcher = _launcher or Launcher()
-    return _launcher
+    return Launcher()
 
 
 def _check(given: dict[str, torch.Tensor]) -> None:

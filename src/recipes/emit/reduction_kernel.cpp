@@ -133,6 +133,7 @@ ReductionKernel::ReductionKernel(const Task& task, const Fused& fused, const Jso
       nest_(make_nest(fused)),
       parts_(params.at("parts").get<int64_t>()),
       code_(fused),
+      tensors_(fused, nest_, code_),
       passes_(fused, code_, options(task, fused, nest_, params)) {
   auto text = common(task);
   if (!split()) {
@@ -148,28 +149,6 @@ ReductionKernel::ReductionKernel(const Task& task, const Fused& fused, const Jso
 
 bool ReductionKernel::wide() const {
   return nest_.length() > kNarrow;
-}
-
-// Returns an operand's strides over `loops`, innermost first. With `vectors`, the innermost loop
-// counts vectors, and `element` gets the stride between the elements of a vector.
-std::string ReductionKernel::strides_over(const Operand& operand, const std::vector<Loop>& loops,
-                                          char prefix, bool vectors, std::string* element) {
-  std::vector<std::string> list;
-  for (size_t i = loops.size(); i-- > 0;) {
-    recipes::Stride s = stride(fused_, operand, loops[i]);
-    std::string text = s.move == Move::none ? "Int<0>{}" : "Int<1>{}";
-    if (s.move == Move::stride) {
-      text = code_.word(fmt::format("{}_{}{}", fused_.names.at(operand.tensor), prefix, i));
-      strides_.emplace_back(text, s.expression);
-    }
-    if (vectors && i + 1 == loops.size()) {
-      *element = text;
-      if (s.move == Move::next) text = "Int<kVector>{}";
-      if (s.move == Move::stride) text += " * kVector";
-    }
-    list.push_back(text);
-  }
-  return tuple_of("make_stride", list);
 }
 
 // Declares the tensor of this thread's row or columns.
@@ -193,32 +172,19 @@ std::string ReductionKernel::input(const Operand& operand, const std::string& na
 // Writes the tensor of a thread's row or columns: (element of the vector, step along the axis).
 std::string ReductionKernel::view(const Operand& operand) {
   if (one_a_run(operand)) return view_of_runs(operand);
-  std::string element = "Int<0>{}", along = "Int<0>{}";
-  if (!in_runs())
-    along = strides_over(operand, nest_.reduced, 'r', row(), &element);
-  else if (varies(fused_, operand))
-    element = "Int<1>{}", along = "Int<kVector>{}";
-  const std::string from = base(operand, &element);
-  return fmt::format(
-      "make_tensor(make_gmem_ptr({}),\n"
-      "    make_layout(make_shape(Int<kVector>{{}}, along), make_stride({}, {})))",
-      from, element, along);
-}
-
-// Writes the address of this thread's row or column.
-std::string ReductionKernel::base(const Operand& operand, std::string* element) {
-  const std::string across = strides_over(operand, nest_.kept, 'k', !row(), element);
-  return fmt::format("{} + make_layout(across, {})({})", fused_.names.at(operand.tensor), across,
-                     row() ? "row" : "column");
+  if (!in_runs()) return tensors_.view(operand);
+  const bool along = varies(fused_, operand);
+  return tensors_.view(operand, along ? "Int<1>{}" : "Int<0>{}",
+                       along ? "Int<kVector>{}" : "Int<0>{}");
 }
 
 // The same for an operand that has one element for each run of the row.
 std::string ReductionKernel::view_of_runs(const Operand& operand) {
   const std::vector<Loop> outer(nest_.reduced.begin(), nest_.reduced.end() - 1);
   std::string element;
-  const std::string strides = strides_over(operand, outer, 'r', false, &element);
+  const std::string strides = tensors_.strides_over(operand, outer, 'r', false, &element);
   return fmt::format("make_tensor(make_gmem_ptr({}),\n    make_layout({}, {}))",
-                     base(operand, &element), shape_text(outer, 'r', false), strides);
+                     tensors_.base(operand, &element), shape_text(outer, 'r', false), strides);
 }
 
 bool ReductionKernel::one_a_run(const Operand& operand) const {
@@ -236,17 +202,6 @@ std::string ReductionKernel::along() const {
   std::vector<std::string> sizes;
   for (size_t i = nest_.reduced.size(); i-- > 0;) sizes.push_back(fmt::format("r{}", i));
   return fmt::format("Index({} / kVector)", join(sizes, " * "));
-}
-
-std::string ReductionKernel::shape_text(const std::vector<Loop>& loops, char prefix,
-                                        bool vectors) const {
-  std::vector<std::string> list;
-  for (size_t i = loops.size(); i-- > 0;) {
-    std::string size =
-        fmt::format("{}{}{}", prefix, i, vectors && i + 1 == loops.size() ? " / kVector" : "");
-    list.push_back(prefix == 'r' ? fmt::format("Index({})", size) : size);
-  }
-  return tuple_of("make_shape", list);
 }
 
 // Fills the fields that occur once in the file, and those that all kernels share.
@@ -335,7 +290,7 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
     launch.whole_grid |= varies(fused_, output.operand);
   for (size_t i = 0; i < nest_.kept.size(); ++i) sizes.push_back(fmt::format("int64_t k{}", i));
   for (size_t i = 0; i < nest_.reduced.size(); ++i) sizes.push_back(fmt::format("int64_t r{}", i));
-  for (const auto& [word, expression] : strides_) sizes.push_back("int64_t " + word);
+  for (const auto& [word, expression] : strides()) sizes.push_back("int64_t " + word);
   if (split()) sizes.emplace_back("int64_t parts");
   std::map<std::string, std::string> t;
   t["name"] = name;

@@ -7,11 +7,9 @@
 // Example: ReductionKernel k(task, fused, params, label); k.source();
 #pragma once
 
-#include <utility>
-
+#include "recipes/emit/nest_tensors.h"
 #include "recipes/emit/passes.h"
 #include "recipes/emit/program_part.h"
-#include "recipes/nest/nest.h"
 
 namespace cutegen::recipes {
 
@@ -49,23 +47,18 @@ class ReductionKernel {
   bool in_runs() const { return nest_.in_runs && !wide(); }
   bool has_runs() const;  // an operand has one element for each run
   std::vector<Parts> parts() const { return passes_.parts(); }
-  using Stride = std::pair<std::string, std::string>;  // argument, expression
-  const std::vector<Stride>& strides() const { return strides_; }
+  const std::vector<StrideArgument>& strides() const { return tensors_.strides(); }
 
  private:
   std::map<std::string, std::string> common(const Task& task);
   void add_kernel(const std::string& name, const std::string& body, int most_depth, bool last);
-  std::string strides_over(const Operand& operand, const std::vector<Loop>& loops, char prefix,
-                           bool vectors, std::string* element);
   std::string input(const Operand& operand, const std::string& name);
   std::string tensor(const Operand& operand, const std::string& name);
   std::string view(const Operand& operand);
   std::string view_of_runs(const Operand& operand);
   void take_turns(std::map<std::string, std::string>& t, const std::string& body) const;
-  std::string base(const Operand& operand, std::string* element);
   std::string along() const;
   bool one_a_run(const Operand& operand) const;
-  std::string shape_text(const std::vector<Loop>& loops, char prefix, bool vectors) const;
   int64_t get(const char* name) const { return params_.at(name).get<int64_t>(); }
 
   const Fused& fused_;
@@ -74,8 +67,8 @@ class ReductionKernel {
   Nest nest_;
   int64_t parts_;
   Code code_;
+  NestTensors tensors_;
   Passes passes_;
-  std::vector<Stride> strides_;
   std::string inputs_, outputs_, loads_;  // text that the kernels share
   std::string runs_;                      // the name of the split into runs
   std::string fetches_, slots_, reads_;   // of a resident kernel: copies, slots, reads of a slot
