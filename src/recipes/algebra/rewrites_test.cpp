@@ -9,6 +9,7 @@
 #include "recipes/emit/recipes.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/testing/test_tasks.h"
+#include "recipes/text/program_part.h"
 
 namespace cutegen::recipes {
 namespace {

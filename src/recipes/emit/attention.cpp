@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "recipes/emit/emit.h"
 #include "recipes/emit/matmul_tiling.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/nest/extents.h"
+#include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
 namespace {

@@ -7,9 +7,9 @@
 // Example: attention_part(task, attention, attention_safe(attention), label)
 #pragma once
 
-#include "recipes/emit/program_part.h"
-#include "recipes/emit/recipes.h"
 #include "recipes/nest/attended.h"
+#include "recipes/text/parameter.h"
+#include "recipes/text/program_part.h"
 
 namespace cutegen::recipes {
 

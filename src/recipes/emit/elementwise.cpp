@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "base/text.h"
-#include "recipes/emit/emit.h"
 #include "recipes/nest/nest.h"
+#include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
 namespace {

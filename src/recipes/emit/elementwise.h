@@ -9,8 +9,8 @@
 // Example: elementwise_part(task, fused, {{"threads", 256}, {"vector", 4}, {"items", 2}}, label)
 #pragma once
 
-#include "recipes/emit/program_part.h"
-#include "recipes/emit/recipes.h"
+#include "recipes/text/parameter.h"
+#include "recipes/text/program_part.h"
 
 namespace cutegen::recipes {
 

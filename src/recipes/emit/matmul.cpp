@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "recipes/emit/emit.h"
 #include "recipes/emit/matmul_kernel.h"
 #include "recipes/emit/matmul_maps.h"
 #include "recipes/emit/matmul_tiling.h"
+#include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
 namespace {

@@ -10,9 +10,9 @@
 // Example: matmul_part(task, contraction, {{"tile_m", 64}, {"tile_n", 64}, ...}, label)
 #pragma once
 
-#include "recipes/emit/program_part.h"
-#include "recipes/emit/recipes.h"
 #include "recipes/nest/contraction.h"
+#include "recipes/text/parameter.h"
+#include "recipes/text/program_part.h"
 
 namespace cutegen::recipes {
 

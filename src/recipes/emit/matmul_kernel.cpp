@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "recipes/emit/emit.h"
 #include "recipes/emit/matmul_maps.h"
+#include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
 namespace {

@@ -7,8 +7,8 @@
 // Example: MatmulKernel k = matmul_kernel(task, c, params, label); k.source
 #pragma once
 
-#include "recipes/emit/program_part.h"
 #include "recipes/nest/contraction.h"
+#include "recipes/text/program_part.h"
 
 namespace cutegen::recipes {
 

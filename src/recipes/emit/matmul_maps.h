@@ -9,8 +9,8 @@
 // params);
 #pragma once
 
-#include "recipes/emit/program_part.h"
 #include "recipes/nest/contraction.h"
+#include "recipes/text/program_part.h"
 
 namespace cutegen::recipes {
 

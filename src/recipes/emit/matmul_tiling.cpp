@@ -58,10 +58,6 @@ std::vector<Tiling> wgmma_tilings() {
 
 }  // namespace
 
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n) {
   return ceil_div(c.size(c.m), tile_m) * ceil_div(c.size(c.n), tile_n) * c.batches();
 }

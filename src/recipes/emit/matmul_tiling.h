@@ -10,10 +10,9 @@
 
 #include "recipes/emit/matmul_kernel.h"
 #include "recipes/nest/contraction.h"
+#include "recipes/text/parameter.h"
 
 namespace cutegen::recipes {
-
-inline constexpr int64_t kSms = 132;  // of the GPU that tiles are chosen for
 
 // Tiles of a product. `resident`: CTAs that an SM holds. `speed`: of the inner loop on an H200,
 // relative to one tile of the same math mode. `start`: what prologue and epilogue of a CTA cost, in
@@ -26,15 +25,10 @@ struct Tiling {
   int64_t stages = 3, split = 1;
 };
 
-int64_t ceil_div(int64_t a, int64_t b);
 int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n);
 bool may_split(const Contraction& c, int64_t split);
 // Can an engine for Hopper multiply this?
 bool wgmma_applies(const Contraction& c);
 Tiling best_tiling(const Contraction& c);
-
-inline int64_t int_param(const Json& params, const char* name) {
-  return params.at(name).get<int64_t>();
-}
 
 }  // namespace cutegen::recipes

@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "recipes/emit/emit.h"
 #include "recipes/nest/accuracy.h"
 #include "recipes/nest/kept_values.h"
+#include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
 

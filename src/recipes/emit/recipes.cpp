@@ -9,10 +9,10 @@
 #include "recipes/emit/elementwise.h"
 #include "recipes/emit/matmul.h"
 #include "recipes/emit/reduction.h"
-#include "recipes/emit/window.h"
-#include "recipes/emit/window_implicit.h"
 #include "recipes/nest/accuracy.h"
 #include "recipes/nest/nest.h"
+#include "recipes/windows/window.h"
+#include "recipes/windows/window_implicit.h"
 
 namespace cutegen::recipes {
 namespace {

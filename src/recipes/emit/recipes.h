@@ -16,14 +16,9 @@
 
 #include "core/candidate.h"
 #include "core/task.h"
+#include "recipes/text/parameter.h"
 
 namespace cutegen::recipes {
-
-struct RecipeParameter {
-  std::string name;            // "vector", "threads", "items"
-  std::string meaning;         // one line, for people and models
-  std::vector<int64_t> legal;  // in the order worth trying
-};
 
 struct RecipeMatch {
   std::string recipe;  // "elementwise", "reduction", "matmul"; empty: none applies
@@ -32,9 +27,6 @@ struct RecipeMatch {
   Json safe;                          // the first choice, {"vector": 1, ...}
   std::shared_ptr<const void> state;  // private to the recipe
 };
-
-// The architecture of Hopper GPUs, with their own instructions.
-inline constexpr std::string_view kHopperArch = "sm_90a";
 
 // `arch`: the GPU's architecture. kHopperArch adds what only Hopper has; empty: programs for any
 // GPU.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/emit/recipes.h"
+#include "recipes/text/program_part.h"
 
 #include <gmock/gmock.h>
 

@@ -14,8 +14,8 @@
 // label)
 #pragma once
 
-#include "recipes/emit/program_part.h"
-#include "recipes/emit/recipes.h"
+#include "recipes/text/parameter.h"
+#include "recipes/text/program_part.h"
 
 namespace cutegen::recipes {
 

@@ -7,9 +7,9 @@
 // Example: ReductionKernel k(task, fused, params, label); k.source();
 #pragma once
 
-#include "recipes/emit/nest_tensors.h"
 #include "recipes/emit/passes.h"
-#include "recipes/emit/program_part.h"
+#include "recipes/text/nest_tensors.h"
+#include "recipes/text/program_part.h"
 
 namespace cutegen::recipes {
 

@@ -5,6 +5,7 @@
 #include "recipes/emit/recipes.h"
 #include "recipes/nest/accuracy.h"
 #include "recipes/testing/test_tasks.h"
+#include "recipes/text/program_part.h"
 
 namespace cutegen::recipes {
 namespace {

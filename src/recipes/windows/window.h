@@ -9,8 +9,8 @@
 // Example: window_part(task, fused, {{"channels", 16}, {"pixels", 4}, {"threads", 128}}, label)
 #pragma once
 
-#include "recipes/emit/program_part.h"
-#include "recipes/emit/recipes.h"
+#include "recipes/text/parameter.h"
+#include "recipes/text/program_part.h"
 
 namespace cutegen::recipes {
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/program_part.h"
+#include "recipes/text/program_part.h"
 
 #include "base/text.h"
-#include "recipes/emit/recipes.h"
 #include "recipes/graph/names.h"
 
 namespace cutegen::recipes {

@@ -11,8 +11,8 @@
 // Example: fused.window->wgmma = implicit_products(task, fused); params = implicit_safe(fused);
 #pragma once
 
-#include "recipes/emit/program_part.h"
-#include "recipes/emit/recipes.h"
+#include "recipes/text/parameter.h"
+#include "recipes/text/program_part.h"
 
 namespace cutegen::recipes {
 

@@ -8,10 +8,15 @@
 // Example: Label{"2"}("rows") == "rows_2"
 #pragma once
 
+#include <string_view>
+
 #include "core/program.h"
 #include "recipes/nest/stages.h"
 
 namespace cutegen::recipes {
+
+// The architecture of Hopper GPUs, with their own instructions.
+inline constexpr std::string_view kHopperArch = "sm_90a";
 
 struct Label {
   std::string number;

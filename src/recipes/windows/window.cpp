@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/window.h"
+#include "recipes/windows/window.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/text.h"
-#include "recipes/emit/window_implicit.h"
-#include "recipes/emit/window_text.h"
 #include "recipes/nest/windowed.h"
+#include "recipes/windows/window_implicit.h"
+#include "recipes/windows/window_text.h"
 
 namespace cutegen::recipes {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/window_text.h"
+#include "recipes/windows/window_text.h"
 
 #include <fmt/format.h>
 

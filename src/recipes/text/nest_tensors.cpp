@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/nest_tensors.h"
+#include "recipes/text/nest_tensors.h"
 
 #include <fmt/format.h>
 

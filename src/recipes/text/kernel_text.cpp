@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/emit.h"
+#include "recipes/text/kernel_text.h"
 
 #include <fmt/format.h>
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "recipes/emit/emit.h"
+#include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
 

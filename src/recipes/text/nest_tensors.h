@@ -11,8 +11,8 @@
 
 #include <utility>
 
-#include "recipes/emit/emit.h"
 #include "recipes/nest/nest.h"
+#include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/window_implicit.h"
+#include "recipes/windows/window_implicit.h"
 
 #include <fmt/format.h>
 
@@ -11,11 +11,10 @@
 #include <set>
 
 #include "base/text.h"
-#include "recipes/emit/matmul_tiling.h"
-#include "recipes/emit/window_text.h"
 #include "recipes/graph/reshape.h"
 #include "recipes/nest/channel_values.h"
 #include "recipes/nest/windowed.h"
+#include "recipes/windows/window_text.h"
 
 namespace cutegen::recipes {
 namespace {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A parameter of a recipe, with the values that a search may give it.
+//
+// Contract: legal values are in the order worth trying; the first is the best guess.
+//
+// Example: RecipeParameter{.name = "threads", .meaning = "threads of a CTA", .legal = {256, 512}}
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace cutegen::recipes {
+
+struct RecipeParameter {
+  std::string name;            // "vector", "threads", "items"
+  std::string meaning;         // one line, for people and models
+  std::vector<int64_t> legal;  // in the order worth trying
+};
+
+inline constexpr int64_t kSms = 132;  // of the GPU for which safe values are chosen
+
+inline int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+inline int64_t int_param(const Json& params, const char* name) {
+  return params.at(name).get<int64_t>();
+}
+
+}  // namespace cutegen::recipes
