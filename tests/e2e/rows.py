@@ -8,6 +8,7 @@
   columns, with a first element that is far from all others.
 - Rows that stay in the shared memory of a cluster: softmax, a norm with weights, rows that are no multiple of a
   vector, 16-bit rows, one row that is split instead.
+- Scans: from the end behind pointwise work, exclusive, along columns, and of one row that CTAs share.
 """
 import harness
 
@@ -52,6 +53,10 @@ def get_init_inputs():
 '''
 
 
+EXCLUSIVE = ("(lambda t: torch.cat((torch.ones_like(t.select(0, 0).unsqueeze(0)), "
+             "torch.cumprod(t.narrow(0, 0, t.size(0) - 1), 0)), 0))(torch.sigmoid(x) + 0.5)")  # fmt: skip
+
+
 def task(result, shape, init="pass", dtype="torch.float32"):
     return TASK.format(result=result, shape=shape, init=init, dtype=dtype)
 
@@ -68,6 +73,10 @@ TASKS = {
                                            "torch.bfloat16"),
     "few_rows_are_shared_among_more_ctas_than_a_cluster_has": task(
         "x / torch.norm(x, p=2, dim=1, keepdim=True)", "1, 40000"),
+    "a_scan_from_the_end": task("torch.cumsum(F.relu(x).flip(1), 1).flip(1) - x", "300, 5003"),
+    "an_exclusive_scan_along_columns": task(EXCLUSIVE, "700, 260"),
+    "a_scan_of_16_bits": task("torch.cumsum(x, -1)", "5000, 96", dtype="torch.bfloat16"),
+    "a_scan_of_one_row_shared_among_ctas": task("torch.cumsum(x, 0)", "300004"),
 }  # fmt: skip
 # What the source of the program has to contain, and what it must not.
 WANTED = {
@@ -79,6 +88,10 @@ WANTED = {
     "rows_that_are_no_multiple_of_a_vector": ["combine_cluster"],
     "a_norm_with_weights_in_16_bits": ["kept_x"],
     "few_rows_are_shared_among_more_ctas_than_a_cluster_has": ["pass1("],
+    "a_scan_from_the_end": ["scan_row<cutegen::Add", "at = steps - 1 - j"],
+    "an_exclusive_scan_along_columns": ["scan_column<cutegen::Multiply, kRows, kColumns, true>"],
+    "a_scan_of_16_bits": ["constexpr int kWidth = 8;"],
+    "a_scan_of_one_row_shared_among_ctas": ["totals(", "carry_of_warp"],
 }
 CLUSTERS = {"softmax_of_rows_that_one_cta_cannot_keep": 8, "rows_that_are_no_multiple_of_a_vector": 4,
             "a_norm_with_weights_in_16_bits": 2}  # fmt: skip

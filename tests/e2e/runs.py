@@ -143,7 +143,7 @@ class Runs(harness.Case):
         self.assertEqual(document["verdict"]["status"], "correct")
 
     def test_no_recipe_is_said_after_a_full_description(self):
-        file = self.write("conv.py", harness.ADD.replace("torch.relu(x) + 1.0", "torch.cumsum(x, 1)"))
+        file = self.write("conv.py", harness.ADD.replace("torch.relu(x) + 1.0", "torch.logcumsumexp(x, 1)"))
         result = self.on_runs("optimize", file)
         self.assert_code(result, 3)
         self.assertRegex(result.out, r"floor +\d")

@@ -8,6 +8,8 @@
     axes       reductions over any axes, positions, norms of layers, groups and instances, chains
                of reductions over different axes
     loss       losses of two or three tensors, reduced to one number
+    scan       pointwise work, cumulative sums, products, maxima or minima along one axis, from either
+               end or exclusive, sometimes reduced
 
 The same seed and count give the same files. Sizes are module constants, so that tasks can be
 shrunk. Operators are kept where they are smooth and do not overflow: what a task tests is the
@@ -98,6 +100,13 @@ LOSSES = [
     "F.binary_cross_entropy(torch.sigmoid({x}), torch.sigmoid(y))",
     "F.triplet_margin_loss({x}, y, z, margin={a})", "torch.mean(torch.sum(({x} - y) ** 2, dim=-1))",
     "F.nll_loss(F.log_softmax({x}, dim=1), torch.argmax(y, dim=1))",
+]  # fmt: skip
+SCANS = [
+    "torch.cumsum({x}, dim={d})", "torch.cumsum({x}.flip({d}), dim={d}).flip({d})",
+    "torch.cumprod(1 + 0.01 * torch.tanh({x}), dim={d})", "torch.cummax({x}, dim={d})[0]",
+    "torch.cummin({x}, dim={d})[0]", "torch.cumsum({x}, dim={d}) - {x}", "torch.cumsum({x} * (y > 0), dim={d})",
+    "torch.cat((torch.zeros_like({x}.select({d}, 0).unsqueeze({d})), "
+    "torch.cumsum({x}.narrow({d}, 0, {x}.shape[{d}] - 1), dim={d})), dim={d})",
 ]  # fmt: skip
 
 
@@ -245,6 +254,18 @@ class Module:
         self.inputs = ["x", "y", "z"] if "z" in pattern else ["x", "y"]
         self.add(pattern, x="t")
 
+    def scan(self):
+        self.pointwise(self.rng.randint(0, 2))
+        axis = self.rng.randrange(self.rank)
+        pattern = self.rng.choice(SCANS)
+        if "y" in pattern and "y" not in self.inputs:
+            self.inputs.insert(1, "y")
+        self.add(pattern, x="t", d=self.rng.choice([axis, axis - self.rank]))
+        if self.rng.random() < 0.3:
+            self.add(self.rng.choice(REDUCE), x="t", d=axis, k=self.rng.choice([True, False]))
+        else:
+            self.add(self.rng.choice(SCALAR), x="t")
+
     def text(self):
         family = self.rng.choice(["chain", "reduction"]) if self.family == "all" else self.family
         {"axes": self.axes_family}.get(family, getattr(self, family))()
@@ -267,7 +288,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--family", default="all",
-                        choices=["all", "chain", "reduction", "matmul", "axes", "loss"])  # fmt: skip
+                        choices=["all", "chain", "reduction", "matmul", "axes", "loss", "scan"])  # fmt: skip
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

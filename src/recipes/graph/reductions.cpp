@@ -91,20 +91,29 @@ Result<std::optional<Reduction>> find_pick(const Node& node, Reduction r) {
   return std::optional<Reduction>(std::move(r));
 }
 
+// cutegen.scan(x, axis, kind, reversed, exclusive)
+Result<std::optional<Reduction>> scan_along_axis(const Node& node, Reduction r) {
+  r.scan = find_scan(node);
+  r.elementwise = true;
+  CG_TRY(r.axes, axes_of(node, argument(node, 1, ""), r.shape.size()));
+  return std::optional<Reduction>(std::move(r));
+}
+
 }  // namespace
 
 Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& node) {
   std::optional<Reduction> none;
-  bool pick = node.op == "cutegen.pick";
-  if ((node.op.rfind("aten.", 0) != 0 && !pick) || node.op == "aten.max.other" ||
+  const bool pick = node.op == "cutegen.pick", scan = node.op == kScan;
+  if ((node.op.rfind("aten.", 0) != 0 && !pick && !scan) || node.op == "aten.max.other" ||
       node.op == "aten.min.other")
     return none;
   Reduction r;
   r.base = base_name(node.op);
   if (pick) r.base = "pick";
+  if (scan) r.base = "scan";
   bool norm = r.base == "native_layer_norm" || r.base == "_fused_rms_norm" || r.base == "rms_norm";
   auto form = forms().find(r.base);
-  if (!norm && !pick && form == forms().end()) return none;
+  if (!norm && !pick && !scan && form == forms().end()) return none;
   auto input = reference(argument(node, 0, "self"));
   if (!input) input = reference(argument(node, 0, "input"));
   const Value* value = input ? graph.find(*input) : nullptr;
@@ -115,6 +124,7 @@ Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& 
   if (r.shape.empty()) return unsupported_error(node.op + " of a scalar", node.id);
   if (norm) return find_norm(node, std::move(r));
   if (pick) return find_pick(node, std::move(r));
+  if (scan) return scan_along_axis(node, std::move(r));
   const Form& f = form->second;
   CG_TRY(r.axes, axes_of(node, argument(node, static_cast<size_t>(f.dim), "dim"), r.shape.size()));
   r.elementwise = f.keepdim < 0;

@@ -413,6 +413,7 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
   View whole;
   for (size_t i = 0; i < fused_.axes.size(); ++i) whole.axes.push_back(static_cast<int>(i));
   CG_TRY(int x, value(r.input, whole));
+  if (r.scan) return scan(node, r, x);
   if (r.index) {  // picks one element: sums all, with the others as zero
     View rows;
     for (size_t i = 0; i < fused_.axes.size(); ++i)
@@ -424,6 +425,23 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
   if (result < 0)
     return unsupported_error(fmt::format("{} of order {}", node.op, r.parameter), node.id);
   return affine(r, whole, result);
+}
+
+// One pass computes all scans, so an earlier stage keeps what a scan of a scan reads.
+Result<int> Builder::scan(const Node& node, const Reduction& r, int input) {
+  if (fused_.insts[size_t(input)].depth > 0) {
+    if (cut_.empty()) cut_ = r.input;
+    return unsupported_error(node.op + " of a scan", node.id);
+  }
+  Inst inst;
+  inst.kind = InstKind::scan;
+  inst.level = Level::element;
+  inst.name = "scan";
+  inst.scan = *r.scan;
+  inst.depth = 1;
+  inst.inputs = {input};
+  fused_.insts.push_back(std::move(inst));
+  return int(fused_.insts.size()) - 1;
 }
 
 // cutegen.inside(x, low, high): a kernel knows the position among all elements of a row, so the row

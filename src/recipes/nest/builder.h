@@ -46,6 +46,7 @@ class Builder {
   Result<int> reshape(const Node& node, const std::string& from, const View& view);
   Result<int> inside(const Node& node, const View& view);
   Result<int> reduction(const Node& node, const Reduction& r, const View& view);
+  Result<int> scan(const Node& node, const Reduction& r, int input);
   Result<int> affine(const Reduction& r, const View& view, int normalized);
   Result<void> check_axes(const Node& node, const Reduction& r, const View& view) const;
   View broadcast(const Shape& from, const Shape& to, const View& view) const;

@@ -97,7 +97,9 @@ class Cutter {
 }  // namespace
 
 bool alike(const Reduction& a, const Reduction& b) {
-  return a.shape == b.shape && a.axes == b.axes;
+  const bool same_way = !a.scan || !b.scan || a.scan->reversed == b.scan->reversed;
+  return a.shape == b.shape && a.axes == b.axes && a.scan.has_value() == b.scan.has_value() &&
+         same_way;
 }
 
 std::vector<std::string> inputs_of(const Node& node) {

@@ -19,6 +19,7 @@ struct Reducing {
   Reduction r;
 };
 
+// Whether one loop nest can compute both. Scans share a nest with scans in the same direction only.
 bool alike(const Reduction& a, const Reduction& b);
 std::vector<std::string> inputs_of(const Node& node);
 std::string find_cut(const Region& region, const std::vector<Reducing>& found);

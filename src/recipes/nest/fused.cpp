@@ -166,6 +166,11 @@ bool Fused::reduces() const {
                      [](const Inst& i) { return i.kind == InstKind::reduction; });
 }
 
+bool Fused::scans() const {
+  return std::any_of(insts.begin(), insts.end(),
+                     [](const Inst& i) { return i.kind == InstKind::scan; });
+}
+
 int Fused::max_depth() const {
   int depth = 0;
   for (const Inst& inst : insts) depth = std::max(depth, inst.depth);
@@ -189,6 +194,7 @@ Attempt fuse(const Region& region) {
     CG_TRY(std::vector<Axis> axes, find_axes(region, nodes, cut));
     Builder builder(region, std::move(axes));
     Fused& fused = builder.fused();
+    const auto scanned = [&](int axis) { return axis >= 0 && fused.axes[size_t(axis)].reduced; };
     for (const Region::Output& output : region.outputs) {
       const Value* value = graph.find(output.value);
       if (!value) return unsupported_error("an output that no node computes");
@@ -203,6 +209,8 @@ Attempt fuse(const Region& region) {
           cut = builder.cut();
         return fail(inst.error());
       }
+      if (fused.scans() && std::none_of(place.axes.begin(), place.axes.end(), scanned))
+        return unsupported_error("an output without the scanned axis beside a scan");
       Operand operand{output.tensor,
                       output.dtype,
                       place.reshaped.value_or(value->shape),
@@ -256,7 +264,7 @@ Result<Graph> prepare(const Task& task) {
     if (!value || value->shape != results[i]->shape)
       return unsupported_error("the graph's outputs differ from the task's");
   }
-  return line_pools(std::move(graph));
+  return normalize_scans(line_pools(std::move(graph)));
 }
 
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {

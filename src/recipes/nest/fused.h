@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused: a task's graph as one loop nest: pointwise work around reductions over the same axes.
 //
+// Scans (cumulative sums) take the place of reductions: their axis counts as reduced, and their
+// results vary along it. A Fused has reductions or scans, not both.
+//
 // Contract: fuse() resolves views into broadcast and strided operands, expands composite operators
 // (softmax, mean, norms) into primitive ones, and names the operator that it cannot express. The
 // axes are those of the reductions' input, or of the outputs if nothing is reduced. Instructions
@@ -17,6 +20,7 @@
 #include <vector>
 
 #include "recipes/graph/decompose.h"
+#include "recipes/graph/scans.h"
 #include "recipes/graph/windows.h"
 
 namespace cutegen::recipes {
@@ -24,7 +28,7 @@ namespace cutegen::recipes {
 inline constexpr const char* kCount = "count";  // the code for the elements of a row
 
 enum class Level { row, element };
-enum class InstKind { leaf, constant, position, pointwise, reduction };
+enum class InstKind { leaf, constant, position, pointwise, reduction, scan };
 enum class ReduceKind { sum, product, max, min, argmax, argmin };
 
 struct Inst {
@@ -37,6 +41,7 @@ struct Inst {
   ReduceKind reduce = ReduceKind::sum;
   bool boolean = false, integer = false;  // else a float
   int operand = -1;                       // leaf: index into Fused::inputs
+  Scan scan = {};                         // InstKind::scan
 };
 
 struct Axis {
@@ -83,6 +88,7 @@ struct Fused {
   std::vector<FusedOutput> outputs;
   std::optional<WindowLeaf> window;
   bool reduces() const;
+  bool scans() const;
   int max_depth() const;
 };
 

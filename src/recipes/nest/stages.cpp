@@ -80,7 +80,8 @@ class Solver {
       stages.list.push_back(std::move(made.stage));
     }
     stages.list.push_back(std::move(last));
-    fuse_after_windows(stages, names_, [](const Fused& fused) { return !fused.reduces(); });
+    fuse_after_windows(stages, names_,
+                       [](const Fused& fused) { return !fused.reduces() && !fused.scans(); });
     for (Stage& stage : stages.list) {
       if (auto* fused = std::get_if<Fused>(&stage)) fused->names = names_;
       if (auto* attention = std::get_if<Attention>(&stage)) attention->loads.names = names_;
