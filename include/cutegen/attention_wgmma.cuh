@@ -321,7 +321,7 @@ struct WgmmaAttention {
     }
   }
 
-  // Calls f(exponent, row) once for each row.
+  // Calls f(exponent, row) once for each row; `exponent` is log2 of the row's sum of exponentials.
   template <class F>
   CUTE_DEVICE void each_row(F&& f) const {
     if (threadIdx.x % 4 == 0) f(exponent[0], row_of_thread());

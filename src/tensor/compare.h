@@ -43,7 +43,8 @@ struct ToleranceRule {
   double rtol = -1, atol = -1;  // the user's bound; both negative: none
 };
 
-// The rule for an output: a dtype coarser than the math mode gets its own, tighter factor.
+// The rule for an output of this dtype. If the dtype is coarser than the math mode, its rounding is
+// the error that counts, so the factor is smaller.
 ToleranceRule for_dtype(ToleranceRule rule, DType dtype);
 
 struct OutputSpec {

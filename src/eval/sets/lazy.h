@@ -21,16 +21,16 @@
 
 namespace cutegen::eval {
 
-// The values of one output, or nothing where the answer cannot be formed (a copy of another size).
+// The values of one output; nothing if the solution does not exist (a copy of another size).
 using LazyValues = std::optional<std::vector<double>>;
 struct LazyAnswer {
   std::string name;  // "zeros", "copy of x"
   // `output` of `set`; `replayed` is another set of the official family, or null.
   std::function<LazyValues(const InputSet& set, size_t output, const InputSet* replayed)> values;
   bool exact_is_fine = false;  // skip the solution if it equals the truth everywhere
-  // The tensors that a program needs to give it, if that is known.
+  // The tensors that a program must read to return these values, if that is known.
   std::optional<std::vector<std::string>> reads = std::nullopt;
-  std::string state = {};  // not empty: it is wrong in this mutated tensor only
+  std::string state = {};  // if not empty: the only mutated tensor that the solution gets wrong
 };
 
 std::vector<LazyAnswer> lazy_answers(const Task& task);

@@ -32,7 +32,7 @@ class ClusterState {
   // How far a warp is at the barrier.
   struct Seat {
     uint32_t arrived = 0;  // lanes that have arrived and not waited since
-    uint64_t phase = 0;    // in which they arrived
+    uint64_t phase = 0;    // the barrier's phase in which they arrived
   };
   explicit ClusterState(int64_t number) : unit(number) {}
   // CTAs in the order of their ranks.

@@ -134,7 +134,7 @@ inline constexpr uint8_t kNoFence = 0, kFenceGpu = 1, kFenceCta = 2, kDependency
 inline constexpr uint64_t kSharedWindow = 0x0100000000, kLocalWindow = 0x0200000000,
                           kParamWindow = 0x0300000000, kWindowBytes = 0x0100000000,
                           kGlobalBase = 0x1000000000;
-// Of the shared window: a CTA's own memory; then a part for each rank of its cluster.
+// The shared window has parts of this size: the CTA's own memory, then one for each cluster rank.
 inline constexpr uint64_t kSharedOfCta = uint64_t{1} << 24;
 
 // What the addresses of a warp have in common.

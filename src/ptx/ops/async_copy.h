@@ -77,7 +77,7 @@ class CopiesInFlight {
   bool touches(uint64_t from, uint64_t to) const;
   // A copy that will write one of these bytes, or nullptr.
   const AsyncCopy* find(uint64_t from, uint64_t to) const;
-  // In the order of issue.
+  // Arrivals that have not happened yet, in the order in which they were issued.
   std::deque<AsyncArrival>& arrivals() { return arrivals_; }
 
  private:
