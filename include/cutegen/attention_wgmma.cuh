@@ -336,9 +336,9 @@ struct WgmmaAttention {
     }
   };
 
-  // Of a thread's two rows. Element i of a fragment belongs to row i / 2 % 2.
+  // The softmax of a thread's two rows. Element i of a fragment belongs to row i / 2 % 2.
   struct Softmax {
-    float scale;  // from scores to powers of two
+    float scale;  // score * scale is an exponent of 2
     float highest[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0}, factor[2] = {0, 0};
 
     // Replaces scores by their exponentials.

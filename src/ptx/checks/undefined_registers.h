@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UndefinedRegisters: the lanes of each register that depend on an undefined value, and its origin.
+// UndefinedRegisters: for each register, the lanes that depend on an undefined value, and where
+// that value came from.
 //
 // Contract: following() is false until start(), or until watch() sees a warp read a register that
 // nobody wrote. Before, no register has undefined lanes.
@@ -24,7 +25,7 @@ struct Origin {
   int32_t buffer = -1;           // index of Memory::State::buffers
 };
 
-// One instruction of a warp.
+// An instruction that a warp executes.
 struct UndefinedStep {
   std::byte* registers;
   const Inst& in;

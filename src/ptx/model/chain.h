@@ -28,8 +28,8 @@ class Chain {
   void step(const Inst& in, int32_t pc, uint32_t mask);
   // From the warp's first instruction to the end of its last piece of code.
   double clocks() const;
-  // The last step() polled a word that other threads write. If it did so again, it takes no time:
-  // they decide how often the warp polls.
+  // The last step() polled a word that other threads write. If it polled `again`, it takes no time,
+  // because the other threads decide how often the warp polls.
   void poll(int32_t pc, bool again);
   // The last step() started a copy that the mbarrier at `place` counts; the warp has waited there.
   // Copies of other warps have no time of their own: modelled, and not fitted to a GPU.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of a warp-wide memory access: sectors of global and local memory, wavefronts of shared.
 //
-// Contract: pure functions of the active lanes' addresses, exact at PTX level. Global: distinct
-// 32-byte sectors of the request. Shared: 32 banks of 4 bytes; accesses of up to 4 bytes are served
-// for the whole warp, of 8 bytes for each half, of 16 for each quarter; each of these groups takes
-// as many wavefronts as its busiest bank has distinct words, so words read by several lanes of a
-// group are broadcast. A load whose lanes n and n^1, or n and n^2, have the same address throughout
-// returns half as much, and is served in groups of twice as many lanes (NVIDIA's developer forum,
-// thread 77228; docs/measurements/profiles.md). An atomic serves each lane alone. Local: the
-// hardware puts word k of the 32 lanes side by side.
+// Contract: pure functions of the active lanes' addresses, exact at PTX level. Global memory: the
+// number of distinct 32-byte sectors of the request. Shared memory: 32 banks of 4 bytes; accesses
+// of up to 4 bytes are served for the whole warp, of 8 bytes for each half, of 16 for each quarter;
+// each of these groups takes as many wavefronts as its busiest bank has distinct words, so words
+// read by several lanes of a group are broadcast. A load whose lanes n and n^1, or n and n^2, have
+// the same address throughout returns half as much, and is served in groups of twice as many lanes
+// (NVIDIA's developer forum, thread 77228; docs/measurements/profiles.md). An atomic serves each
+// lane alone. Local: the hardware puts word k of the 32 lanes side by side.
 //
 // Example: Wavefronts w = wavefronts_of(summary, at, mask, 4, SharedUse::load);
 #pragma once

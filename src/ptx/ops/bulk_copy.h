@@ -2,8 +2,8 @@
 // Copies of the asynchronous proxy (cp.async.bulk, cp.reduce.async.bulk) that are in flight.
 //
 // Contract: a load to shared memory is in flight until it is delivered, and an mbarrier counts its
-// bytes; st.async and red.async are such loads from registers. The CTA that receives a load holds
-// it, though another CTA of the cluster may have started it (`rank`). A store first reads shared
+// bytes; st.async and red.async are such loads from registers. The list of the CTA that receives a
+// load has it, even if another CTA of the cluster (`rank`) started it. A store first reads shared
 // memory, then writes global memory; it belongs to the group that its thread commits next. A
 // tensor copy has the rows of its box (ptx/ops/tensor_map.h). Any other copy is one row of bytes.
 //

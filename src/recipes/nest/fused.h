@@ -21,7 +21,7 @@
 
 namespace cutegen::recipes {
 
-inline constexpr const char* kCount = "count";  // the code for the elements of a row
+inline constexpr const char* kCount = "count";  // code of the constant "elements of a row"
 
 enum class Level { row, element };
 enum class InstKind { leaf, constant, position, pointwise, reduction };
