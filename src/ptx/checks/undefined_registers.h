@@ -31,7 +31,7 @@ struct UndefinedStep {
   const Inst& in;
   int32_t pc;
   int warp;
-  uint32_t mask, current;  // lanes that execute it; with those that its guard disables
+  uint32_t mask, current;  // lanes that execute it; the same and those that its guard disables
 };
 
 class UndefinedRegisters {
@@ -41,8 +41,8 @@ class UndefinedRegisters {
   // Follows every register from here on.
   void start();
   bool following() const { return following_; }
-  // Before an instruction, while nothing is followed: tracks writes to registers that a kernel may
-  // read before it writes them.
+  // Call it before an instruction, until start(): tracks writes to registers that a kernel may read
+  // before it writes them.
   void watch(const UndefinedStep& s);
 
   uint32_t mask_of(int warp, int32_t slot) const {
@@ -53,7 +53,7 @@ class UndefinedRegisters {
     return origins_[size_t(warp)][size_t(slot) / 4];
   }
   uint16_t add_origin(const Origin& o);
-  // Of the lanes `of`, exactly `lanes` are undefined.
+  // Marks exactly `lanes` as undefined, among the lanes `of`.
   void mark(int warp, int32_t slot, uint32_t lanes, uint16_t origin, uint32_t of);
 
  private:
