@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // BulkUnit: copies of the asynchronous proxy, from their issue to their completion.
 //
-// Contract: issue() checks and counts both sides of a copy. In the order in_order no byte moves
-// yet; in other orders it may. The CTA that receives a load holds it; a multicast is one copy for
-// each CTA. A load arrives when a wait asks for its mbarrier. A store reads its source when its
-// thread waits with .read, and writes when its thread waits for the group, or at the end of the
-// CTA. If a CTA has too many copies, the oldest completes. A function that returns false has
+// Contract: issue() checks and counts both sides of a copy. No byte moves yet, but in orders other
+// than in_order a load may arrive at once. The CTA that receives a load holds it; a multicast is
+// one copy for each CTA. A load arrives when a wait asks for its mbarrier. A store reads its source
+// when its thread waits with .read, and writes when its thread waits for the group, or at the end
+// of the CTA. If a CTA has too many copies, the oldest completes. A function that returns false has
 // reported a finding.
 //
 // Example: if (!copies.issue(w, in, mask)) return false;

@@ -36,7 +36,7 @@ struct MbarrierWait {
   uint64_t at = 0;
   bool passed = false;     // the phase has completed since
   bool timed_out = false;  // the wait ends although the phase has not completed
-  bool tried = false;      // the last try_wait ended without the phase
+  bool tried = false;      // the last test or try of the phase found it incomplete
 };
 
 struct CtaState {

@@ -11,6 +11,18 @@
 // passes() then comes before finish(). If by_row(), finish() computes one value for all channels of
 // a place.
 //
+// Pieces are the device functions of the epilogue: one before each reduction over the channels, and
+// one before the outputs. They take as parameters the values of the row (results of reductions, and
+// what depends only on them), which the kernel computes once a place by Pieces::rows(), and the
+// values of a channel, which it computes once a tile by Pieces::of_channel(). If all later work
+// needs only what a reduction takes, that value replaces the window's result: softmax(conv(x) + b)
+// keeps v = conv(x) + b, then exp(v - highest).
+//
+// Addresses writes the text that reads operands. If by_place, `at` says where channel0 lies, and
+// the text reads channel `channel_of` from there on. For the texts so far, numbers() lists the
+// strides that they use, offsets() the members of Place with their values, and requirements() the
+// conditions on strides that the plan must state.
+//
 // Example: Tail tail(fused); tail.compute(); tail.finish(); tail.numbers()
 #pragma once
 
@@ -58,13 +70,7 @@ struct Piece {
   bool replaces = false;  // later pieces take its result instead of the window's
 };
 
-// Splits the epilogue into one function before each reduction over the channels and one before the
-// outputs. They take as parameters
-// - values of the row (reductions, and what depends only on them), which the kernel computes once a
-//   place, by the piece rows();
-// - `channels`, values of one channel, which the kernel computes once a tile, by of_channel().
-// If all later work needs only what a reduction takes, that value replaces the window's result:
-// softmax(conv(x) + b) keeps v = conv(x) + b, then exp(v - highest).
+// The device functions of the epilogue. `channels`: the values of a channel.
 class Pieces {
  public:
   Pieces(const Fused& fused, Code& code, std::vector<int> channels);
@@ -110,10 +116,7 @@ class Pieces {
 // L1 cache. Reading it ahead would only take registers.
 bool differs(const Operand& o);
 
-// The text that reads the kernel's operands. If by_place, `at`, a Place, says where channel0 lies,
-// and the text reads channel `channel_of` from there on. For the texts so far, numbers() lists the
-// strides that they use, offsets() the members of Place with their values, and requirements() the
-// conditions on strides that the plan must state.
+// The text that reads the kernel's operands.
 class Addresses {
  public:
   Addresses(const Fused& fused, Code& code, bool by_place)
