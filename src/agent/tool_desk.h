@@ -77,7 +77,7 @@ class ToolDesk {
   const Drafts& drafts() const { return drafts_; }
   // The result of the question: its answer (empty if none was usable), or a draft that proved
   // better. If there is a correct draft, choose() evaluates the answer too, for a fair comparison.
-  // An evaluated candidate has its id.
+  // The result has an id if it was evaluated.
   Result<std::optional<Candidate>> choose(const Context& ctx, std::optional<Candidate> answer);
 
  private:
