@@ -22,8 +22,8 @@ inline constexpr int64_t kMostTestElements = int64_t{3} << 19;
 int64_t elements_of(const ShapeCase& shape);
 // Whether correctness is judged at the shape: all but timed ones that are too large to simulate.
 bool is_test_shape(const ShapeCase& shape);
-// The input families for a shape: all, but for derived shapes and for small and odd shapes with
-// much work only `outliers` and one more that `salt` picks.
+// The input families for a shape: all. For derived shapes (long ones, and those from a program's
+// tiles), and for small and odd shapes with much work: `outliers` and one more that `salt` picks.
 std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<std::string>& all,
                                       uint64_t salt);
 
