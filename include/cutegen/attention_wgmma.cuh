@@ -321,7 +321,7 @@ struct WgmmaAttention {
     }
   }
 
-  // Calls f(exponent, row) once for each row.
+  // Calls f(exponent, row) once for each row; `exponent` is log2 of the row's sum of exponentials.
   template <class F>
   CUTE_DEVICE void each_row(F&& f) const {
     if (threadIdx.x % 4 == 0) f(exponent[0], row_of_thread());
@@ -336,9 +336,9 @@ struct WgmmaAttention {
     }
   };
 
-  // Of a thread's two rows. Element i of a fragment belongs to row i / 2 % 2.
+  // The softmax of a thread's two rows. Element i of a fragment belongs to row i / 2 % 2.
   struct Softmax {
-    float scale;  // from scores to powers of two
+    float scale;  // score * scale is an exponent of 2
     float highest[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0}, factor[2] = {0, 0};
 
     // Replaces scores by their exponentials.

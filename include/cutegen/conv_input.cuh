@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a convolution on tensor cores reads: the input, a tile, and numbers as they are multiplied.
+// The input of a convolution on tensor cores, the tile to compute, and the rounding for wgmma.
 //
-// Contract: ConvInput describes one input, ConvTile one tile of results. conv_term() rounds a number to
-// what wgmma multiplies: tf32 for floats, in one or two terms.
+// Contract: ConvInput describes the input, ConvTile one tile of results. conv_term() rounds a number to
+// the type that wgmma multiplies: floats to tf32, in one term or two.
 //
 // Example: ConvInput<float> input{x, image_stride, channel_stride, channels, {1, h, w}, {0, w, 1}};
 #pragma once
@@ -12,23 +12,24 @@
 
 namespace cutegen {
 
-// The input: channels and places of one image. Places are 32-bit offsets inside an image.
+// The input tensor: images, channels and up to three axes. Offsets within an image have 32 bits.
 template <class Input>
 struct ConvInput {
   Input const* data;
   int64_t image_stride;
-  int channel_stride, channels;  // of a group
+  int channel_stride, channels;  // `channels`: of one group
   int size[3], stride[3];
 };
 
-// A tile: its image, group and channels, the phase of the axes 0 and 1, its first result.
+// A tile of results. `channels` numbers the tiles of output channels of a group, `phase` the phases of
+// axes 0 and 1 (transposed).
 struct ConvTile {
   int64_t image;
   int group, channels, phase;
-  int first[3];  // transposed: in steps of the stride
+  int first[3];  // the first result; transposed: in steps of the stride
 };
 
-// What wgmma multiplies for an element type: floats pass as tf32.
+// The type that wgmma multiplies for an element type, and the rounding to it: floats become tf32.
 template <class Element>
 struct ConvElement {
   using Mma = Element;
@@ -40,7 +41,8 @@ struct ConvElement<float> {
   static CUTE_DEVICE float round(float x) { return tf32_nearest(x); }
 };
 
-// The high (0) or low (1) term of a number; halves have one. A NaN stays one in at least one term.
+// The high (term 0) or low (term 1) part of a float; 16-bit elements have one term. If x is NaN, so is at
+// least one of its terms.
 template <class Element>
 CUTE_DEVICE Element conv_term(float x, int term) {
   if constexpr (cute::is_same_v<Element, float>)

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The geometry of a convolution whose input lies in shared memory as wgmma reads it.
+// The geometry of a convolution whose input lies in shared memory in the layout that wgmma reads.
 //
 // Contract: a tile of results needs a box of inputs, its patch. The patch consists of planes. A plane
-// has one cell of 16 bytes for each place of the box; the cell holds neighbours along the depth:
-// channels, or places of the kernel along the last axis (kAlongX). Eight results next to one
-// another read eight cells next to one another, whatever place of the kernel is multiplied. So a
-// place of the kernel is an offset into the patch, and nothing is copied for it.
+// has one cell of 16 bytes for each place of the box. The cell holds neighbours along the depth:
+// channels, or places of the kernel along the last axis (kAlongX). A place of the kernel is a filter
+// tap. For each of them, eight adjacent results read eight adjacent cells. So a place of the kernel is
+// an offset into the patch, and no window is copied.
 //
-// Strides: places whose inputs have the same remainder form a class, with a box of its own.
-// Transposed: result t * stride + f belongs to phase f, which has its own places of the kernel.
+// Strides: places of the kernel that read inputs of the same remainder, modulo the stride, form a
+// class. Each class has a box of its own.
+// Transposed convolutions: result t * stride + f belongs to phase f. Each phase has its own places of
+// the kernel.
 //
-// Everything here is known at compile time. G describes a convolution: kAlongX, kPlanes, kGroup,
-// tile(i) and axis(i) for the axes 0 to 2. Missing axes come first and have size 1. kPlanes is even,
-// or else a phase has several places of the kernel. Each phase gets a multiple of kGroup steps.
+// Everything here is known at compile time. G describes a convolution: kAlongX; kPlanes, the cells of
+// the depth in a stage; kGroup, the steps in a stage of weights; tile(i) and axis(i) for the axes 0 to 2.
+// Missing axes come first and have size 1. kPlanes must be even, unless each phase has several places
+// of the kernel. conv_steps() pads the steps of each phase to a multiple of kGroup.
 //
 // Example: constexpr auto steps = cutegen::conv_steps<G>(); steps.first[phase]
 #pragma once
@@ -27,7 +30,7 @@ struct ConvAxis {
   int kernel, stride, padding, dilation;
   bool transposed;
 
-  // Places of the kernel after which a remainder comes again.
+  // The number of places of the kernel after which the remainders repeat.
   CUTE_HOST_DEVICE constexpr int period() const {
     int a = stride, b = dilation;
     while (b != 0) {
@@ -40,7 +43,7 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int classes() const {
     return transposed ? 1 : kernel < period() ? kernel : period();
   }
-  // The first input of a tile's patch, relative to the tile. Transposed: the least shift() of all.
+  // The first input of a tile's patch, relative to the tile. Transposed: where the least shift() is 0.
   CUTE_HOST_DEVICE constexpr int front() const {
     if (!transposed) return -padding;
     const int behind = (kernel - 1) * dilation - padding;
@@ -50,17 +53,17 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int reach() const {
     return transposed ? (padding + stride - 1) / stride - front() : (kernel - 1) * dilation / stride;
   }
-  // How many inputs a class begins behind the first class.
+  // How many inputs after class 0 a class begins.
   CUTE_HOST_DEVICE constexpr int remainder(int cls) const { return cls * dilation % stride; }
   CUTE_HOST_DEVICE constexpr bool belongs(int place, int cls, int phase) const {
     return transposed ? (phase + padding - place * dilation) % stride == 0 : place % period() == cls;
   }
-  // Where a place of the kernel reads the patch for the first result of a phase in a tile.
+  // Where in the patch, along this axis, a place of the kernel reads for a tile's first result of a phase.
   CUTE_HOST_DEVICE constexpr int shift(int place, int phase) const {
     return transposed ? (phase + padding - place * dilation) / stride - front()
                       : place * dilation / stride;
   }
-  // The i-th place of the kernel in the order of the patch.
+  // The i-th place of the kernel in the order in which they lie in the patch.
   CUTE_HOST_DEVICE constexpr int ordered(int i) const { return transposed ? kernel - 1 - i : i; }
 };
 
@@ -81,33 +84,34 @@ struct ConvLayout {
       (G::kPlanes * kKernel0 * kKernel1 * kKernel2 + kPhases * (2 * G::kGroup - 1)) / 2;
 };
 
-// What one wgmma multiplies: two cells of the depth for each result.
+// The steps of each phase. A step is one wgmma, which multiplies two cells for each result.
 template <int Most, int Phases>
 struct ConvSteps {
-  uint32_t input[Most] = {};  // offset of the first cell, and from there to the second << 16
-  int cell[2 * Most] = {};    // the place of the kernel and its plane; -1: multiplies by zero
-  int first[Phases + 1] = {};
+  uint32_t input[Most] = {};   // offset of the first cell, and distance from it to the second << 16
+  int cell[2 * Most] = {};     // number of the place of the kernel and its plane; -1: weight zero
+  int first[Phases + 1] = {};  // the first step of each phase
 
   CUTE_HOST_DEVICE constexpr void add(int i, int offset, int place) {
     cell[i] = place;
     if (i % 2 == 0) input[i / 2] = uint32_t(offset) | 1u << 16;
     else input[i / 2] += uint32_t(offset - int(input[i / 2] & 0xffff) - 1) << 16;
   }
-  // Adds a cell that is multiplied by zero, so it must be a number: the one before the last cell.
+  // Completes a step of one cell: the cell before it in the patch gets weight zero. That cell exists and
+  // holds numbers; the one after it might not.
   CUTE_HOST_DEVICE constexpr void pad(int i) {
     cell[i] = cell[i - 1];
     cell[i - 1] = -1;
     input[i / 2] -= 1;
   }
-  // Adds a step that multiplies by zero what the step before reads.
+  // Adds a step that reads the cells of the step before with weight zero.
   CUTE_HOST_DEVICE constexpr void skip(int i) {
     cell[i] = cell[i + 1] = -1;
     input[i / 2] = input[i / 2 - 1];
   }
 };
 
-// Lists the steps, phase by phase, in the order of the patch: so the second cell lies behind the
-// first. Places count as ((plane * kKernel0 + k0) * kKernel1 + k1) * kKernel2 + k2.
+// Lists the steps, phase by phase, in the order of the patch, so a step's second cell lies after its first.
+// `cell` numbers places as ((plane * kKernel0 + k0) * kKernel1 + k1) * kKernel2 + k2.
 template <class G>
 CUTE_HOST_DEVICE constexpr auto conv_steps() {
   using L = ConvLayout<G>;

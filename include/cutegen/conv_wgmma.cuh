@@ -1,25 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution on Hopper's tensor cores: each place of the kernel multiplies the inputs where they lie.
+// Convolution on Hopper's tensor cores without copied windows (no im2col): wgmma multiplies each place
+// of the kernel (filter tap) with the inputs where they lie in shared memory.
 //
 // Contract: needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2) results (of a phase,
-// if transposed) and G::kTileN output channels. Producers bring a patch of the input into shared
-// memory (conv_layout.cuh) and round it to Element; one warp copies packed weights. Two warpgroups,
-// the consumers, multiply 64 results at a time: a line of 64, or 8 lines of 8. Sums are floats.
+// if transposed) and G::kTileN output channels. Three warps, the producers, load a patch of the input
+// into shared memory (conv_layout.cuh) and round it to Element. A fourth warp copies the weights, which
+// pack_weights() has ordered by steps. Two warpgroups, the consumers, multiply 64 results at a time: a line
+// of 64, or 8 lines of 8. Sums are floats.
+// Producers read runs of four elements if kAligned is set and neighbours in a line are also neighbours in
+// the patch. Otherwise they read single elements.
 //
 // With kProducts = 3 floats keep their precision: each is the sum of two tf32 terms, high and low, and
-// a product is low * high + high * low + high * high. Tensor cores cut sums off instead of rounding
-// them, so each stage of weights starts from zero, and ordinary additions collect the stages.
+// a product is low * high + high * low + high * high. Tensor cores truncate sums instead of rounding
+// them, so each stage of weights starts from zero, and ordinary float additions sum up the stages.
 //
-// Where lines of the input are aligned (kAligned) and a patch has their neighbours next to one another,
-// producers read runs of four; else they read single elements.
+// G has the members that conv_layout.cuh lists, and these:
+//   Input, Element        type in memory; type to multiply: float (as tf32), half_t or bfloat16_t
+//   kProducts             1; for floats 1 or 3
+//   kAligned              lines, channels and images begin at, and lines have, multiples of 4 elements
+//   kTileN, kResident     output channels of a tile; CTAs that an SM holds
+//   kPatches, kWeights    stages of patches and of weights in shared memory
+//   kTogether             channels, 2 to 16, whose epilogues overlap
+//   kSlice                channels that write() moves through shared memory at a time
+//   kRowValues            floats that reduce() keeps for each place, often 0
+//   kChannelValues        floats that each_channel() keeps for each channel, often 0
+//   kKernelX, kDilationX  the kernel's size and dilation along the last axis
 //
-// G gives, besides what conv_layout.cuh asks for: Input (type in memory), Element (float: tf32;
-// half_t, bfloat16_t), kProducts (1; floats: 1 or 3), kAligned (lines, channels and images of the input
-// begin at multiples of 4 elements, and lines have a multiple of 4), kTileN, kPatches and kWeights (stages),
-// kResident (CTAs of an SM), kTogether (2 to 16 channels whose tails overlap), kSlice (channels that write()
-// brings through shared memory at a time), kRowValues (floats that reduce() keeps for each place, often
-// 0), kChannelValues (floats that each_channel() keeps, often 0), kKernelX and kDilationX (of the last
-// axis). pack_weights() writes the weights in the order of the steps.
+// After consume(), all threads of the consumers call those of these functions that the epilogue needs.
+// Channels count from the tile's first one. `at` is what place(x0, x1, x2, row) returns: x0 to x2 count
+// from the tile's first result (x2: among the results of all phases), and `row` numbers the consumer's
+// places. Neighbouring threads have neighbouring places. Some places lie beyond the result.
+// - repair(f) replaces sums that are NaN or tiny by f(channel, x0, x1, x2). Call it first with kAlongX, or if
+//   kGroup does not divide the steps of each phase: zero weights times an infinite input are NaN there. Also
+//   call it with kProducts = 3: the low term of an infinite number is NaN, and the tensor cores drop the low
+//   term of a subnormal number.
+// - reduce<Accumulator, Replaces>(storage, k, channels, place, read, value) is the k-th reduction over the
+//   first `channels` channels, all in this tile. For each place, an Accumulator (reduce.cuh) takes
+//   value(sum, rows, channel, at) of each channel, in a fixed order; `rows` is read(at), called once a place.
+//   With Replaces, the values replace the sums. Afterwards row(storage, k, row) returns the result.
+// - each_channel(storage, tile, f) keeps f(channel), a ChannelValues, until `tile` changes, also for channels
+//   beyond the result. channel(storage, channel) returns it.
+// - write(storage, place, read, value, store) calls store(value(sum, read(channel, at), channel, at),
+//   channel, at). It calls place() once for several channels, so compute there what does not depend on the
+//   channel. It calls read(), then value(), for kTogether channels, also beyond the result, before the first
+//   store(). So their latencies overlap, if read() loads what lies in DRAM, and value() does not branch.
+//   Results pass through shared memory, kSlice channels at a time.
 //
 // Example: Conv<G> conv; conv.begin(storage, steps, stages, 1);
 //          if (conv.produces()) for (tile...) conv.produce(input, packed, steps, tile, storage);
@@ -69,12 +94,12 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
   static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // of a number
   static constexpr int kStep = 8 * G::kTileN * kTerms;      // floats of a step's weights
-  // Floats of a consumer: results on their way to memory, then the values of rows and of channels.
+  // Floats of a consumer: staged results, then the results of reductions, then the channels' values.
   static constexpr int kStaged = G::kSlice * kPitch;
   static constexpr int kChannelPitch =
       G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
   static constexpr int kKept = kStaged + G::kRowValues * kAll + G::kTileN * kChannelPitch;
-  // Runs of neighbours that a line of a patch touches, the first from kSkew elements before it on.
+  // The runs of four that a line of a patch touches. The first begins kSkew elements before the line.
   static constexpr ConvAxis kLast = G::axis(2);
   static constexpr bool kRuns = G::kAligned && !G::kAlongX && G::tile(2) % 4 == 0 &&
                                 (kLast.transposed || kLast.stride == 1);
@@ -92,14 +117,14 @@ struct ConvShape : ConvLayout<G> {
   };
 };
 
-// The first channel of a tile's group.
+// Points to the first channel of the tile's group, in the tile's image.
 template <class Input>
 CUTE_DEVICE Input const* conv_group(ConvInput<Input> const& input, ConvTile const& tile) {
   return input.data + tile.image * input.image_stride +
          int64_t(tile.group) * input.channels * input.channel_stride;
 }
 
-// The input along axis i at place x of a class's box.
+// Where place x of a class's box lies in the input along axis i.
 template <class G>
 CUTE_DEVICE int conv_input(ConvTile const& tile, int i, int x, int cls) {
   const ConvAxis axis = G::axis(i);
@@ -125,7 +150,7 @@ class ConvLoader {
     for (int i = 0; i < kEach; ++i) place(tile, i * S::kProducers + thread);
   }
 
-  // Loads `planes` planes, from the channel `first` on, into one stage.
+  // Loads the planes of one stage, from the channel `first` on.
   template <class Wait>
   CUTE_DEVICE void stage(int first, uint4 (&to)[S::kTerms][G::kPlanes][L::kCells], Wait&& wait) {
     Values values, next;
@@ -217,8 +242,8 @@ class ConvLoader {
   typename S::Storage& storage_;
 };
 
-// Loads patches by runs of four neighbours of a line, for all channels of a cell: so a thread has four
-// whole cells. All threads of the producers share the runs of all planes.
+// Loads patches by runs of four neighbours of a line. A thread loads a run for all channels of a cell, so
+// it holds four whole cells. The producers' threads share the runs of all planes.
 template <class G>
 class ConvRuns {
   using S = ConvShape<G>;
@@ -234,12 +259,12 @@ class ConvRuns {
   CUTE_DEVICE ConvRuns(ConvInput<Input> const& input, ConvTile const& tile, int thread,
                        typename S::Storage& storage)
       : input_(input), from_(conv_group(input, tile)), thread_(thread), storage_(storage) {
-    sync();  // the tile before has been read
+    sync();  // all threads have used the places of the tile before
     for (int run = thread; run < kRuns; run += S::kProducers) storage.place[run] = place(tile, run);
     sync();
   }
 
-  // Loads the channels from `first` on into one stage.
+  // Loads the planes of one stage, from the channel `first` on.
   template <class Wait>
   CUTE_DEVICE void stage(int first, uint4 (&to)[S::kTerms][G::kPlanes][L::kCells], Wait&& wait) {
     Run runs[kAhead + 1][S::kWidth];
@@ -258,7 +283,7 @@ class ConvRuns {
  private:
   static CUTE_DEVICE void sync() { asm volatile("bar.sync 3, %0;" ::"n"(S::kProducers) : "memory"); }
 
-  // Where a run begins in its channel; -1: outside. Runs lie inside or outside as a whole.
+  // Where a run begins in its channel; -1: outside. No run lies partly outside.
   CUTE_DEVICE int place(ConvTile const& tile, int run) const {
     const int line = run / S::kRunsOfLine, box = line / (L::kSize0 * L::kSize1);
     const int x0 = line / L::kSize1 % L::kSize0, x1 = line % L::kSize1;
@@ -327,8 +352,8 @@ struct Conv : ConvShape<G> {
       cute::Shape<cute::Int<kPart>, cute::Int<S::kBlocks>>{}));
   Sums sums;  // of 64 results each, by block and phase
 
-  // Must come first, in all threads. `sets` counts the groups, tiles of channels and phases that have
-  // weights of their own. If one set has no more than kWeights stages, it stays in shared memory.
+  // All threads call it first. `sets`: groups * tiles of channels * phases of axes 0 and 1, which have
+  // different weights. A single set stays in shared memory if it has at most kWeights stages.
   template <class Steps>
   CUTE_DEVICE void begin(Storage& storage, Steps const& steps, int stages, int sets) {
     keeps_weights_ =
@@ -347,9 +372,8 @@ struct Conv : ConvShape<G> {
     __syncthreads();
   }
 
-  // Producers and consumers have a loop over the tiles each, so that neither holds the registers of
-  // the other. They do not exchange registers (setmaxnreg): 168 a thread are enough for 128 results,
-  // while ptxas (13.0) spilled or ignored the exchange in the splits that were tried.
+  // Producers and consumers loop over the tiles separately, so neither holds the other's registers. No
+  // setmaxnreg: 168 registers suffice for 128 results, and in our tries ptxas 13.0 spilled or ignored it.
   static CUTE_DEVICE bool produces() { return threadIdx.x >= S::kFirstProducer; }
 
   // Loads what a tile needs. The producers may run ahead into the next tile.
@@ -393,7 +417,7 @@ struct Conv : ConvShape<G> {
           next_weights();
         }
       }
-      release(patch);  // a stage without steps has kept it
+      release(patch);  // if this stage had no steps, the one before is still held
       patch = &storage.patch_empty[patch_];
       next_patch();
     }
@@ -402,10 +426,7 @@ struct Conv : ConvShape<G> {
     release(weights), release(patch);
   }
 
-  // Computes the sums that are NaN or tiny once more by f(channel, x0, x1, x2), with the arguments of
-  // write(): what is multiplied by zero may be infinite. That is so with kAlongX (the places of a cell beyond the
-  // kernel), and if kGroup does not divide the steps of each phase. With kProducts = 3 the low term of
-  // an infinite number is NaN, and the tensor cores drop the low term of a subnormal number.
+  // Replaces sums that are NaN or tiny by f(channel, x0, x1, x2).
   template <class F>
   CUTE_DEVICE void repair(F&& f) {
     bool any = false;
@@ -425,12 +446,7 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Reduces over the first `channels` channels, which must all lie in the tile. For each place,
-  // an accumulator of reduce.cuh takes value(sum, rows, channel, at) of each channel, always in the
-  // same order; rows = read(at) is what the place needs once. If it `Replaces`, the values take the
-  // place of the sums, for later reductions and write(). row(storage, k, at's row) returns the
-  // result from then on: in read() of later reductions, in each_place() and in write(). value() is
-  // also called for places beyond the result. All consumers must call it.
+  // Reduces over the first `channels` channels. Each of four lanes adds a quarter of them, in order.
   template <class Accumulator, bool Replaces, class P, class R, class V>
   CUTE_DEVICE void reduce(Storage& storage, int k, int channels, P&& place, R&& read, V&& value) {
     constexpr int kPlaces = 2 * kSums;  // of a thread, which shares them with three other lanes
@@ -439,7 +455,7 @@ struct Conv : ConvShape<G> {
       return call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); },
                   line_place(i / 2, i % 2, thread));
     };
-    sync(consumer);  // the rows of the tile before have been read
+    sync(consumer);  // all threads have read the results for the tile before
     Accumulator parts[kPlaces];
     decltype(read(at(0))) rows[kPlaces];
     CUTE_UNROLL
@@ -464,19 +480,18 @@ struct Conv : ConvShape<G> {
     __syncwarp();  // the same lanes read it in later reductions
   }
 
-  // The result of the k-th reduction at a place of the consumer.
+  // The result of the k-th reduction: for read() of later reductions, each_place() and write().
   static CUTE_DEVICE float row(Storage& storage, int k, int row) { return rows_of(storage, k)[row]; }
 
-  // What the tail needs of one channel.
+  // What the epilogue needs of one channel.
   using ChannelValues = Pack<float, S::kChannelPitch == 0 ? 1 : S::kChannelPitch>;
 
-  // Keeps f(channel), a ChannelValues, for the channels of a tile, from its first one on. `tile` tells
-  // tiles of channels apart: nothing is computed again for the one before. All consumers must call it.
+  // Keeps f(channel) for a tile's channels. Does nothing if `tile` is the number of the call before.
   template <class F>
   CUTE_DEVICE void each_channel(Storage& storage, int tile, F&& f) {
     if (tile == kept_tile_) return;
     kept_tile_ = tile;
-    sync(threadIdx.x / 128);  // the values before have been read
+    sync(threadIdx.x / 128);  // all threads have read the values of the tile before
     for (int c = threadIdx.x % 128; c < G::kTileN; c += 128) channels_of(storage)[c] = f(c);
     sync(threadIdx.x / 128);
   }
@@ -486,8 +501,7 @@ struct Conv : ConvShape<G> {
     return channels_of(storage)[c];
   }
 
-  // Calls f(place(x0, x1, x2, row)) for each place of a consumer, after its reductions. Neighbouring
-  // threads have neighbouring places. All consumers must call it.
+  // Calls f(place(x0, x1, x2, row)) once for each place, after reductions: its channels share one result.
   template <class P, class F>
   CUTE_DEVICE void each_place(P&& place, F&& f) const {
     sync(threadIdx.x / 128);
@@ -499,15 +513,7 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Calls store(value(sum, read(channel, at), channel, at), channel, at) with
-  // at = place(x0, x1, x2, row) for each result of a consumer: the channel from the tile's first one
-  // on, the place from the tile's first result on (along the last axis in results of all phases),
-  // and the number of the place in the consumer. A place serves several channels: what does not
-  // depend on the channel belongs there. read(), then value(), are called for
-  // kTogether channels before the first store(), also for channels and places beyond the result, so
-  // that their latencies overlap: read() loads what lies in DRAM, value() does not branch.
-  // Neighbouring threads have neighbouring places. Results pass through shared memory, kSlice channels
-  // at a time. All consumers must call it.
+  // Calls store(value(sum, read(channel, at), channel, at), channel, at) for each result.
   template <class P, class R, class V, class F>
   CUTE_DEVICE void write(Storage& storage, P&& place, R&& read, V&& value, F&& store) const {
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
@@ -535,7 +541,7 @@ struct Conv : ConvShape<G> {
         const int e = first + thread % kAcross;
         auto const at =
             call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); }, e);
-        // Not unrolled: the code of long tails would not fit the cache of instructions.
+        // Not unrolled: the code of a long epilogue would not fit the instruction cache.
         CUTE_NO_UNROLL
         for (int i = 0; i < kChannels; i += kTogether)
           finish<kTogether>([&](int j) { return shared[((i + j) * kRows + row) * S::kPitch + e]; },
@@ -545,7 +551,7 @@ struct Conv : ConvShape<G> {
   }
 
  private:
-  // Reads, computes and stores results of one place, whose latencies overlap.
+  // Finishes kTogether channels of one place: first all reads, then all values, then all stores.
   template <int kTogether, class T, class C, class A, class R, class V, class F>
   static CUTE_DEVICE void finish(T&& sum, C&& channel, A const& at, R&& read, V&& value, F&& store) {
     decltype(read(0, at)) more[kTogether];
@@ -562,12 +568,12 @@ struct Conv : ConvShape<G> {
     return G::kProducts == 3 ? parts_lost(sum) : sum != sum;
   }
 
-  // Where result i of a slice goes: by channel, line, place.
+  // Where a thread stages result i, 0 to 3, of eight channels of a sum: by channel, then by place.
   static CUTE_DEVICE int staged(int sum, int i, int thread) {
     return (thread % 4 * 2 + i % 2) * S::kPitch + line_place(sum, i / 2, thread);
   }
 
-  // The place of a consumer's lines that results `half` of a sum belong to.
+  // The place in the consumer's lines of a thread's results 0 and 1 (half 1: 2 and 3) of each four.
   static CUTE_DEVICE int line_place(int sum, int half, int thread) {
     const int block = sum / L::kPhases2, phase = sum % L::kPhases2, run = thread / 32 * 2 + half;
     const int down = block / S::kLineBlocks * S::kDown + (S::kWide ? 0 : run),
@@ -583,7 +589,7 @@ struct Conv : ConvShape<G> {
     return reinterpret_cast<ChannelValues*>(rows_of(storage, G::kRowValues));
   }
 
-  // Calls f(at, x0, x1, x2) for the place `at` of a consumer's lines.
+  // Calls f(at, x0, x1, x2) with the coordinates in the tile of place `at` of the consumer's lines.
   template <class F>
   static CUTE_DEVICE auto call(F&& f, int at) {
     const int block = int(threadIdx.x) / 128 * S::kBlocks, line = at / S::kLine,
@@ -632,7 +638,7 @@ struct Conv : ConvShape<G> {
     if (threadIdx.x % 32 == 0) cute::arrive_barrier(*empty);
   }
 
-  // Multiplies a stage of weights from zero, and adds the result to the sums.
+  // Multiplies a stage of weights, starting from zero, and adds the result to the sums.
   template <class Steps>
   CUTE_DEVICE void promote(Steps const& steps, int first, Storage& storage, int phase) {
     Partial partial;
@@ -648,7 +654,7 @@ struct Conv : ConvShape<G> {
   }
 
   // Issues the steps of a stage of weights for all blocks of the consumer. `to` has the sums of all
-  // phases, or partial sums of one, which start from zero.
+  // phases; with three products, the partial sums of one phase, which start from zero.
   template <class Steps, class To>
   CUTE_DEVICE void multiply(Steps const& steps, int first, Storage& storage, int phase, To& to) {
     constexpr bool kFromZero = S::kTerms == 2;
@@ -690,11 +696,11 @@ struct Conv : ConvShape<G> {
               z = block / (S::kBlocksX * S::kBlocksY);
     return (z * L::kSize1 + y) * L::kSize2 + x;
   }
-  // From eight results to the next eight, in cells.
+  // The distance from eight results to the next eight, in cells.
   static constexpr CUTE_DEVICE int rows() { return S::kWide ? 8 : L::kSize2; }
 
-  // Describes an operand without swizzle: its start and the distance of its two cells << 16, then
-  // the distance of eight rows, all in 16 bytes.
+  // The descriptor of an operand without swizzle, in units of 16 bytes. `start`: its address, and the
+  // distance of its two cells << 16. `distance`: from eight rows to the next eight.
   static CUTE_DEVICE auto operand(uint32_t start, uint32_t distance) {
     cute::GmmaDescriptor descriptor;
     descriptor.desc_ = uint64_t(distance) << 32 | start;
@@ -714,7 +720,7 @@ struct Conv : ConvShape<G> {
   bool keeps_weights_ = false, has_weights_ = false;
 };
 
-// Channel c of a place that begins at `offset`. A channel has `bytes`, less than 4 GiB.
+// Channel c at a place whose channel 0 lies at `offset`. Channels lie `bytes` apart, less than 4 GiB.
 template <class T>
 CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t bytes) {
   using Byte = cute::conditional_t<cute::is_const_v<T>, char const, char>;
@@ -722,7 +728,7 @@ CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t bytes) {
                                uint64_t(unsigned(c)) * unsigned(bytes));
 }
 
-// One result, in float on the CUDA cores: of the place y in an image. weight(channel in, k0, k1, k2).
+// Computes one result in float on the CUDA cores. weight(channel in, k0, k1, k2) returns a weight.
 template <class G, class F>
 CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t image, int group,
                             int y0, int y1, int y2, F&& weight) {
@@ -756,9 +762,8 @@ CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t i
   return sum;
 }
 
-// The element of the packed weights with number `index`: its tap as weight(channel out, channel in,
-// k0, k1, k2) gives it. Order: group and tile of channels, stage of the depth, step, term, cell,
-// channel, element of the cell.
+// Returns element `index` of the packed weights, from weight(group, channel out, channel in, k0, k1, k2).
+// Their order: group, tile of channels, stage of the depth, step, term, cell, channel, element of the cell.
 template <class G, class Steps, class F>
 CUTE_DEVICE typename G::Element pack_weights(Steps const& steps, int64_t index, int tiles,
                                              int stages, int channels_out, int channels_in,

@@ -155,9 +155,8 @@ struct MmaGemm {
                              cute::Layout<cute::Shape<cute::Int<Values>, cute::Int<Blocks>>>{});
   }
 
-  // Reads four blocks of eight rows by kEight of the depth for the instruction. Lanes 8i to 8i + 7
-  // hold the addresses of block i: `down` and `deep` say which block this lane addresses. Blocks are
-  // `step` rows apart.
+  // Reads four blocks of eight rows by kEight of the depth, `step` rows apart. Lanes 8i to 8i + 7 hold
+  // the addresses of block i; `down` and `deep` say which block this lane addresses.
   template <class Shared, bool Along>
   static CUTE_DEVICE void read(Element const* shared, int row, int more_rows, int step, int down,
                                int deep, int k, int stage, uint32_t (&to)[4]) {

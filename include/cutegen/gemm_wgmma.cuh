@@ -65,8 +65,8 @@ struct LineTile {
   static constexpr int kStep = AlongDepth ? 2 : kLine / 4 * 128 / 16;
 };
 
-// Four lanes have two columns each of four groups of 8 columns: from[first + 4 * group]. Gives
-// each lane the 8 columns of one group: a transposition of 4 x 4 pairs.
+// Four lanes hold two columns each of four groups of 8 columns, at from[first + 4 * group]. Transposes
+// these 4 x 4 pairs, so that each lane gets all 8 columns of one group.
 template <int Size>
 CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to)[8]) {
   CUTE_UNROLL

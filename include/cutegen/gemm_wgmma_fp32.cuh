@@ -59,14 +59,13 @@ struct WgmmaTile {
   }
 };
 
-// Loads the tiles of an operand into registers and stores their high and low parts, or with one
-// product their tf32 values. A thread moves
-// chunks of four neighbours along the depth. Neighbouring threads read neighbours in memory.
+// Loads an operand's tiles into registers and stores their high and low parts (one product: tf32 values),
+// in chunks of four neighbours along the depth. Neighbouring threads read neighbours in memory.
 template <class T, int Rows, int Threads, int Vector, bool AlongDepth, class RowStride,
           class DepthStride>
 class SplitLoader {
   static constexpr int kChunks = Rows * 8 / Threads;
-  // From one chunk of a thread to its next.
+  // Steps from one chunk of a thread to its next: in rows, and in chunks along the depth.
   static constexpr int kRowStep = AlongDepth ? Threads / 8 : 0;
   static constexpr int kChunkStep = AlongDepth ? 0 : Threads / Rows;
 

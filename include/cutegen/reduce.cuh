@@ -2,10 +2,12 @@
 // Accumulators of a reduction, and functions that combine the accumulators of threads.
 //
 // Contract: an accumulator starts at the neutral element. add() takes one value, merge() another
-// accumulator, value() returns the result. Sum keeps the rounding error of every addition, so long
-// rows stay exact; of an array it adds the plain sum. PlainSum does not: it is for short rows whose results are rounded to 16 bits. ArgMax and ArgMin take a value and its index; the first of equal values wins,
-// and a NaN beats all, as in PyTorch. combine_warp combines each aligned group of `Width` lanes of a
-// full warp, combine_row groups of `Width` threads (whole warps), combine_column threads of equal x.
+// accumulator, value() returns the result. Sum carries the rounding error of every addition, so long
+// rows stay accurate; it adds up an array plainly first. PlainSum carries none: it is for short rows
+// and for results that are rounded to 16 bits. ArgMax and ArgMin take a value and its index; the first of
+// equal values wins, and a NaN beats all, as in PyTorch. combine_warp combines each aligned group of
+// `Width` lanes of a full warp, combine_row groups of `Width` threads (whole warps), combine_column
+// threads of equal x.
 //
 // Example: Sum s; s.add(x); combine_row<256>(s, shared); float total = s.value();
 #pragma once
@@ -24,7 +26,7 @@ struct Sum {
     error += (total - (t - back)) + (x - back);
     total = t;
   }
-  // Sums of a few neighbours need no compensation: the length of a row is what adds up errors.
+  // The sum of a few neighbours needs no compensation: errors add up only over the length of a row.
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {
     float few = x[0];

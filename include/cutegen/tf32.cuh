@@ -24,7 +24,8 @@ CUTE_DEVICE float tf32_nearest(float x) {
   return __uint_as_float(rounded);
 }
 
-// What a tensor core reads as the nearest tf32 value: its low bits are not cleared. Keeps every NaN.
+// Returns a float that a tensor core, which ignores the low bits, reads as the tf32 value nearest to x.
+// The low bits are not cleared. Keeps every NaN.
 CUTE_DEVICE float tf32_operand(float x) {
   return x == x ? __uint_as_float(__float_as_uint(x) + 0x1000u) : x;
 }

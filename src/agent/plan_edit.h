@@ -3,7 +3,7 @@
 //
 // Contract: applies one edit at a time. `set` replaces a value or adds a field to an existing
 // object. `replace` and `remove` need an existing value. `add` inserts; in an array before the
-// index, or at the end with "-". A pointer to nothing gives a Reask that lists what exists.
+// index, or at the end with "-". If a pointer names nothing, the Reask lists what exists there.
 //
 // Example: auto r = edit_plan(json, {"set", "/steps/0/block/0", 256}, 1);
 #pragma once

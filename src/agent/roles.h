@@ -21,14 +21,14 @@
 namespace cutegen::agent {
 
 struct PromptLimits {
-  // The shared part gives up pages and advice for minor classes above this. It keeps the rest.
+  // Above this size, the shared part omits pages, and advice for minor classes. It keeps the rest.
   int64_t wanted_prefix_tokens = 6500;
   int64_t prefix_tokens = 15000;  // of the part that all questions share
   int64_t tokens = 24000;         // of everything, estimated
   int64_t answer_tokens = 16384;
   // Tools that the model may call before it answers. Their descriptions count as tokens.
   std::vector<llm::ToolSpec> tools;
-  int tool_calls = 0;  // per question
+  int tool_calls = 0;  // at most, per question
 };
 
 llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,

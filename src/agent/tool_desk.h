@@ -2,11 +2,12 @@
 // ToolDesk: serves the tool calls of one open question and keeps its drafts.
 //
 // Contract: every call gets one result. If a call is invalid or not allowed, its result says so. An
-// Error means that the run cannot go on. Results are sanitised and capped. A program given to
-// `compile` or `evaluate` becomes draft d1, d2, ... if it applies. Except for the host's work,
-// everything is a function of the calls, so a resumed or replayed question proceeds alike; work
-// that the host has on record is not repeated. Results reveal no more than a verdict's feedback
-// may, and only about the question's own candidates and the best one.
+// Error means that the run cannot go on. The desk sanitises results and limits their length. A
+// program given to `compile` or `evaluate` becomes draft d1, d2, ... if its edits apply. Except for
+// the host's work, everything is a function of the calls, so a resumed or replayed question
+// proceeds in the same way; the host does not repeat work that it has on record. Results reveal no
+// more than a verdict's feedback may, and only about the question's own candidates and the best
+// one.
 //
 // Example: ToolDesk desk(setting, host); CG_TRY(auto results, desk.answer(ctx, reply.calls));
 #pragma once
@@ -76,7 +77,7 @@ class ToolDesk {
   const Drafts& drafts() const { return drafts_; }
   // The result of the question: its answer (empty if none was usable), or a draft that proved
   // better. If there is a correct draft, choose() evaluates the answer too, for a fair comparison.
-  // An evaluated candidate has its id.
+  // The result has an id if it was evaluated.
   Result<std::optional<Candidate>> choose(const Context& ctx, std::optional<Candidate> answer);
 
  private:

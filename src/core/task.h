@@ -46,7 +46,8 @@ struct ScalarInfo {
   Scalar value;
 };
 
-enum class ShapeKind { official, small, odd, user, derived };  // derived: from a program's tiles
+// derived: long shapes, and shapes from a program's tiles.
+enum class ShapeKind { official, small, odd, user, derived };
 
 // One size of the task. `tensors` has every input, parameter, buffer and output.
 struct ShapeCase {

@@ -30,7 +30,7 @@ enum class FaultKind {
 struct Fault {
   FaultKind kind = FaultKind::fatal;
   Error error;
-  std::string parameter = {};                          // a name of Shape::refused
+  std::string parameter = {};                          // that the model refuses: see Shape::refused
   std::optional<std::chrono::milliseconds> wait = {};  // what the server asks for
 };
 

@@ -40,8 +40,8 @@ class ClimbStrategy final : public Machine {
 
   std::optional<Incumbent> incumbent_;
   Incumbent judged_;    // the candidate of the last verdict
-  bool counts_ = true;  // whether the present rejection counts as a miss
-  int misses_ = 0;      // in a row: since the last gain, or all before the first correct one
+  bool counts_ = true;  // whether the current rejection counts as a miss
+  int misses_ = 0;      // since the last gain, or since the start if nothing was correct yet
 };
 
 }  // namespace cutegen::search

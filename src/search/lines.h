@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines: the lines of work of the strategy `cutegen`, each with its best program and its misses.
 //
-// Contract: one line is present. A line is over when it cannot make a program correct, when it has
-// used its share of the evaluations, or when several steps in a row gain nothing. In the last
-// phase, the line that made the run's best program continues, and only the first rule holds.
+// Contract: one line works at a time: now(). A line ends when it cannot make a program correct,
+// when it has used its share of the evaluations, or when several steps in a row gain nothing. In
+// the last phase, the line with the run's best program continues, and only the first rule holds.
 //
 // Example: lines.begin(settings, approaches, workload); lines.now().take(kept, false, 0.01);
 #pragma once
@@ -32,8 +32,8 @@ struct Line {
   int fixes = 0;     // repairs in a row of the present candidate
   int rewrites = 0;  // first programs given up as incorrect
 
-  // A correct candidate; true if it is the line's new best. `of_run`: the line's best is the run's
-  // incumbent, with which the candidate was compared.
+  // Takes a correct candidate; returns whether it becomes the line's best program. `of_run`: the
+  // line's best is the run's incumbent, so the candidate was timed against it.
   bool take(const Kept& now, bool of_run, double min_gain);
   void take_failure();
   // An answer that could not be used.

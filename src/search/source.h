@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SourceKernel: the first step of a run whose task is a CUDA kernel.
 //
-// Contract: first() asks for the kernel's program. Each later function takes what became of the
-// action before and gives the next one. A kernel that is not correct, or whose evaluation stays
-// aborted, is rejected, and the run ends. A kernel that fails on values while proposed tests are in
-// use is evaluated again without them, and they are dropped.
+// Contract: first() asks for the kernel's program. Each later function takes the outcome of the
+// previous action and returns the next one. If the kernel is not correct, or its evaluation stays
+// aborted, SourceKernel rejects it and ends the run. If it fails on values while proposed tests are
+// in use, SourceKernel drops the tests and evaluates it again.
 //
 // Example: SourceKernel source(task, {}); open(source.first());
 #pragma once

@@ -40,10 +40,11 @@ struct ToleranceRule {
   double floor_eps = 0x1p-23;  // floor of the reference RMS: this much of each truth value,
   double sensitivity = 2;      // or this many times the element's sensitivity
   double growth = 1;           // sequential RMS / native RMS, if no sequential sum exists
-  double rtol = -1, atol = -1;  // the user's bound; both negative: none
+  double rtol = -1, atol = -1;  // the user's bound; both negative: the user gave no bound
 };
 
-// The rule for an output: a dtype coarser than the math mode gets its own, tighter factor.
+// The rule for an output of this dtype. If the dtype is coarser than the math mode, its rounding is
+// the error that counts, so the factor is smaller.
 ToleranceRule for_dtype(ToleranceRule rule, DType dtype);
 
 struct OutputSpec {

@@ -23,7 +23,7 @@ uint16_t float_to_bf16(float value);
 
 double load_double(DType dtype, const std::byte* at);
 void store_double(DType dtype, double value, std::byte* at);
-// Converts all of `from`, which holds to.size() elements.
+// Convert a whole array. Both spans have the same number of elements.
 void to_double(DType dtype, std::span<const std::byte> from, std::span<double> to);
 void from_double(DType dtype, std::span<const double> from, std::span<std::byte> to);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error as a whole of an output of which only some elements were written, each perhaps often.
+// Judges an output as a whole when only some of its elements were written, some of them repeatedly.
 //
 // Contract: an element that was written several times (in repetitions of the same values) counts
-// once, with its mean error, because repeated errors are not independent. The limits come from the
-// reference errors of the written elements, or of all elements if those are larger: a few elements
-// may be more accurate by chance. With fewer than kLeastWritten elements the limits do not apply.
-// docs/evaluation.md: "The official shape on the simulator".
+// once, with its mean error, because repeated errors are not independent. The limits follow from
+// the reference errors of the written elements or of all elements, whichever are larger: a few
+// elements may be more accurate by chance. With fewer than kLeastWritten elements there is no
+// limit. docs/evaluation.md: "The official shape on the simulator".
 //
 // Example: WrittenErrors w(expected); w.add(i, value); if (!w.judgement().passes()) ...
 #pragma once
@@ -18,8 +18,8 @@ namespace cutegen {
 
 class WrittenErrors {
  public:
-  // The root mean square of 64 independent errors is known to 9%. Excerpts of deep products have
-  // about a hundred elements.
+  // 64 independent errors determine their root mean square to 9%. Excerpts of products with a large
+  // K have about a hundred elements.
   static constexpr int64_t kLeastWritten = 64;
 
   explicit WrittenErrors(const Expected& expected) : e_(expected), of_(expected.truth.size()) {}

@@ -27,7 +27,7 @@ std::vector<CertificateTable> shape_tables(const Certificate& certificate);
 // "NVIDIA H200 (driver 580.159.04), torch 2.11.0, cuDNN 9.10.2, 2 fresh processes, 50.6 s; SM clock
 // 1980 MHz (1905 at least), memory 3201 MHz"
 std::string certificate_head(const Certificate& certificate);
-// What the mode `call` compares; empty without it.
+// Says what the mode `call` compares; empty if the table has no such mode.
 std::string call_note(const CertificateTable& table);
 // Why a baseline does not pass the candidates' gate, or why that is not known; one line each.
 std::vector<std::string> accuracy_notes(const Certificate& certificate);

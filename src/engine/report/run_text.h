@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands of a run print: the task, one line a step, the end; as text and as JSON.
+// What the commands of a run print, as text and as JSON: the task, one line for each step, the end.
 //
-// Contract: everything foreign is sanitized here. Modelled times say so. Texts end with a newline.
+// Contract: sanitizes all text that comes from models, programs and tools. Marks modelled times as
+// such. Texts end with a newline.
 //
 // Example: print_text(task_text(view)); for (auto& s : view.steps) print_text(step_line(view, s));
 #pragma once

@@ -3,8 +3,8 @@
 // its time.
 //
 // Contract: wants_*() say what is still missing, so a resumed run makes nothing twice. A failure is
-// not an error of the run: its reason takes the place of the figures. Callers use profile_of() and
-// certificate_of() only if the Context has not ended.
+// not an error of the run: the event then has the reason instead of figures. Callers use
+// profile_of() and certificate_of() only if the Context has not ended.
 //
 // Example: if (wants_certificate(view)) record(EventType::certified, to_json(certificate_of(...)));
 #pragma once

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walk: a run's strategy and view, moved along by events, with every recorded action checked.
+// Walk: moves a run's strategy and view along the events and checks every recorded action.
 //
-// Contract: step() takes each event in order, live or recorded. An event that records an action
-// must be the one that the strategy gives now; otherwise the error names the event and both
-// actions. With a proposer given, every recorded answer is asked for again and must be the same.
+// Contract: step() takes each event in order, live or recorded. If an event records an action, the
+// strategy must now choose the same action; otherwise the error names the event and both actions.
+// If MakeProposer is set, step() also asks its proposer again for every recorded answer, and the
+// answers must be equal (replay).
 //
 // Example: Walk walk; for (const Event& e : events) CG_CHECK(walk.step(e)); walk.next();
 #pragma once
@@ -28,14 +29,14 @@ struct Divergence {
 class Walk {
  public:
   using MakeProposer = std::function<Result<std::unique_ptr<Proposer>>(const RunView&)>;
-  // With a maker of proposers, answers are checked too (replay).
+  // make_proposer: set it to check answers, too.
   explicit Walk(MakeProposer make_proposer = {}) : make_proposer_(std::move(make_proposer)) {}
 
   Result<void> step(const Event& event);
   // The action to take now; null when none is open (before `task`, or after the end).
   const search::Action* next();
   const RunView& view() const { return view_; }
-  // Of the last step, if it failed because actions or answers differ.
+  // How the last step() diverged, if it failed because actions or answers differ.
   const std::optional<Divergence>& divergence() const { return divergence_; }
 
  private:

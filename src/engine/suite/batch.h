@@ -66,7 +66,8 @@ Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& sto
                        const BatchSettings& settings, const std::vector<BatchItem>& items,
                        BatchObserver& observer);
 
-// The exit code of several rows: 0 if one is correct, else what they have in common.
+// The exit code of several rows: 0 if a row is correct, else the code of the status that all rows
+// share, else kExitFailed.
 int exit_code(const std::vector<const RunRow*>& rows);
 
 inline constexpr size_t kMostState = size_t{256} << 20;  // of bench.json and compare.json

@@ -25,7 +25,7 @@ struct CompareSettings {
   std::vector<std::string> strategies;  // in the order of the table
   int repeats = 1;
   int64_t seed = 1;
-  double minutes = 0;            // of each cell; 0: no limit
+  double minutes = 0;            // for each cell; 0: no limit
   int jobs = 1, evaluators = 0;  // 0: as many as jobs, at most one for each core
   std::filesystem::path out;
   Trace* trace = nullptr;

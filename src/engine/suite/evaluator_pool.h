@@ -20,7 +20,7 @@ namespace cutegen::engine {
 
 struct PoolSettings {
   int evaluators = 1;
-  int runs = 1;            // leases at a time, at most
+  int runs = 1;            // most leases at a time
   Trace* trace = nullptr;  // gets a track for each evaluator
 };
 

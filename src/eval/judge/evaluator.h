@@ -89,7 +89,7 @@ class Evaluator {
   std::mutex worker_lock_;                         // one call of the torch worker at a time
   std::vector<std::unique_ptr<Open>> open_;        // the one used last comes last
   std::stop_source warm_stop_;
-  std::future<void> warm_;  // the compile server and the runner, while the task is described
+  std::future<void> warm_;  // starts compile server and runner while the worker describes the task
   std::shared_future<std::string> outlook_;  // of a GPU: who reads its counters
 };
 

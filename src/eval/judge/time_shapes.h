@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung timing of a task with several weighted shapes: times each shape; the headline is their
-// weighted geometric mean.
+// The rung "timing" of a task with several weighted shapes: times each shape. The headline is the
+// weighted geometric mean of the times.
 //
 // Contract: times the shapes in order, the official one first. The first failure ends the rung. If
 // a shape cannot be timed (too large for the GPU, over budget), the program has no time, because a
-// mean over fewer shapes could not be compared; the detail names the shape. `kernels` belong to the
-// official shape, for its profile.
+// mean over fewer shapes could not be compared; the detail names the shape. outcome.kernels
+// describes the kernels at the official shape only, because the profile shows that shape.
 //
 // Example: CG_TRY(ShapesTimed t, time_shapes(prepared, [&](const PreparedShape& s) { ... }));
 #pragma once

@@ -23,7 +23,7 @@ namespace cutegen::eval {
 const char* name_of(device::TimeMode mode);
 std::string name_of(const torch::BaselineWanted& wanted);
 
-// Times of one mode: round i of each.
+// Times of one mode. Element i of each vector comes from round i.
 struct Rounds {
   std::vector<double> own;
   std::map<std::string, std::vector<double>> others;

@@ -20,7 +20,7 @@ namespace cutegen::eval {
 
 struct GpuProfileInput {
   std::string program_id;
-  const std::vector<KernelProfile>& timed;  // one a step, from the timed runs
+  const std::vector<KernelProfile>& timed;  // one for each step, from the timed runs
   const Timing* timing = nullptr;
   const BinaryAudit* audit = nullptr;
 };

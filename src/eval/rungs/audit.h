@@ -26,8 +26,9 @@ struct AuditOutcome {
 
 Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services, const Task& task,
                                     const std::vector<KernelImage>& images);
-// The same in two steps. Registers, state and calls are known after the first; where a task proves
-// its math mode, the listing cannot end the ladder, and may be made beside the next rungs.
+// The same in two steps. assemble() finds registers, state and calls. list() reads the machine
+// code; if measuring proves the task's math mode, it cannot end the ladder and may run beside later
+// rungs.
 class BinaryAuditor {
  public:
   BinaryAuditor(const Services& services, const Task& task, const std::vector<KernelImage>& images);
@@ -42,10 +43,10 @@ class BinaryAuditor {
   std::string arch_;
   std::vector<toolchain::AssemblyReport> reports_;
 };
-// What the rules say of an audit; `proven`: on this task an answer of lower precision fails, so
-// that its math mode is proven by measuring.
+// Applies the rules to an audit. `proven`: on this task solutions of lower precision fail, so that
+// measuring proves the math mode.
 AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
-// By the modes of the task's outputs: what only some of them permit is marked, never rejected.
+// The same with a mode for each output. An instruction that some modes permit is a mark at most.
 AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
 // Registers of a thread, 0 if not known.
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel);

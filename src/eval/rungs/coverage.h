@@ -58,8 +58,8 @@ class Coverage {
 };
 
 std::vector<std::string> sources_of(const Prepared& prepared);
-// Warp instructions that a shape needs at least if all lanes work: a fused operation for two FLOPs,
-// one instruction for each element of a tensor.
+// The least warp instructions that a shape needs, if all lanes work: one fused multiply-add for two
+// FLOPs, and one instruction for each element of a tensor.
 double implied_work(const ShapeCase& shape);
 // FLOPs that the launches executed.
 double arithmetic_of(const device::RunReport& report);

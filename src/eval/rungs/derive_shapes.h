@@ -42,15 +42,15 @@ class DerivedShapes {
 
  private:
   class Search;
-  // From the worker, once for each set of constants; null where the module refuses them.
+  // Asks the worker, once for each set of constants; null if the module refuses them.
   Result<ShapeCasePtr> described(const Context& ctx, const torch::ShapeConstants& constants);
   Result<void> learn_sizes(const Context& ctx);
 
   const Task& task_;
   DescribeShapes describe_;
-  std::optional<torch::ShapeConstants> sizes_;  // official values of those that vary
+  std::optional<torch::ShapeConstants> sizes_;  // the sizes that vary, with their official values
   std::map<torch::ShapeConstants, ShapeCasePtr> described_;
-  std::vector<ShapeCasePtr> given_;  // to programs before
+  std::vector<ShapeCasePtr> given_;  // to earlier programs
 };
 
 }  // namespace cutegen::eval

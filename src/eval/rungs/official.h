@@ -100,12 +100,12 @@ class OfficialJudge {
   // A stocked set that the program has not met, or nullptr.
   OfficialSetPtr ready(const Task& task, const std::string& shape, const std::string& family,
                        const std::string& program_id);
-  // How many sets of the task's official shape the GPU keeps, if no other task has any.
+  // How many sets of the task's official shape fit, if the GPU keeps no sets of other tasks.
   int64_t sets_kept(const Task& task, const ShapeCase& shape);
-  // A set for a process that may keep its inputs: no other program is judged on it.
+  // A set for one program only, whose process may keep the inputs: it judges no other program.
   Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                                const std::string& family);
-  // From now on the pool makes sets of the task ahead, until the task is forgotten.
+  // Lets the pool make sets of the task in advance, until close_task().
   void open_task(const Task& task, const std::vector<std::string>& families);
   void close_task(const std::string& task_id);
   void pause();

@@ -2,9 +2,9 @@
 // OfficialMemory: the buffers of the official shape for a simulator, which runs a sample of blocks.
 //
 // Contract: with an excerpt (eval/sets/excerpts.h), inputs repeat it, outputs and scratch hold a
-// random poison, and memory keeps what blocks write. Without one, or if it would need too much
-// memory, inputs are random numbers (integers: zeros), and each large output is one small memory
-// file mapped many times; why_not() then gives the reason. Both cases bound the memory that a
+// random poison, and memory keeps what blocks write. If the task has no excerpt, or it would need
+// too much memory, inputs are random numbers (integers: zeros), and each large output maps one
+// small memory file many times. why_not() then gives the reason. Both cases bound the memory that a
 // program can fill.
 //
 // Example: CG_TRY(auto memory, OfficialMemory::make(task, *official, drawn)); memory.put(request);

@@ -33,7 +33,7 @@ class Prepared {
 
   Result<RungEnd> compile(const Context& ctx, const Services& services);
   Result<RungEnd> load(const Context& ctx, const Services& services);
-  // After the audit: the cubin of each image, which the device may load instead of the PTX.
+  // Call it after the audit. `code`: the cubin of each image, to load instead of the PTX.
   void keep_code(std::vector<std::string> code) { code_ = std::move(code); }
   const std::vector<std::string>& code() const { return code_; }
   Result<LoadOutcome> load_modules(const Context& ctx, const Services& services) const;

@@ -2,12 +2,11 @@
 // Admission of a task: judges its degenerate solutions on fresh sets of every family, at the test
 // shapes.
 //
-// Contract: the sets come from the pool and serve programs afterwards. The Admission omits a family
-// whose sets equal `made` at every shape. Errors come from the source of the sets, or from the end
-// of the Context.
+// Contract: the sets come from the pool, which gives them to programs afterwards. The Admission
+// omits a family whose sets equal `made` at every shape. Errors come from the source of the sets,
+// or from the end of the Context.
 //
-// Example: CG_TRY(Admission a, admission_of(ctx,
-// task, pool));
+// Example: CG_TRY(Admission a, admission_of(ctx, task, pool));
 #pragma once
 
 #include "eval/sets/lazy.h"
@@ -19,8 +18,8 @@ namespace cutegen::eval {
 const std::vector<std::string>& input_families();
 // The shapes that are small enough to judge every program on.
 std::vector<const ShapeCase*> test_shapes(const Task& task);
-// The families whose sets of this shape are made ahead and judge the degenerate solutions: all, or
-// one for long shapes.
+// The families for which the pool makes sets of this shape in advance, and on which admission
+// judges degenerate solutions: all, or one if programs meet only some families at this shape.
 std::vector<std::string> stocked_families(const ShapeCase& shape);
 Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool);
 

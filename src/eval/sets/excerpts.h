@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Excerpts: secret sets for a part of the official shape, for a device that cannot run it whole.
+// Excerpts: secret sets for a part of the official shape, for a device that cannot run all of it.
 //
-// Contract: draw() returns a set as TruthPool does, at random of the task's own inputs or of
-// `signed` ones. If a task has no excerpt, the object remembers the reason.
+// Contract: draw() returns a set by the rules of TruthPool, of the family `made` or `signed` at
+// random. If a task has no excerpt, why_not says why.
 //
 // Example: CG_TRY(auto drawn, excerpts.draw(ctx, id)); if (!drawn.set) note(drawn.why_not);
 #pragma once
@@ -17,15 +17,15 @@ class Excerpts {
  public:
   struct Drawn {
     const torch::Excerpt* excerpt = nullptr;
-    SetPtr set;           // null: there is none
-    std::string why_not;  // then
+    SetPtr set;           // null: the task has no excerpt
+    std::string why_not;  // the reason, if set is null
   };
   using Source = std::function<Result<torch::TensorSet>(const Context&, const torch::Excerpt&,
                                                         const std::string& family, uint64_t seed)>;
 
-  // planned: what the torch worker says of the task.
+  // planned: the torch worker's excerpt, or its reason for none.
   Excerpts(const Task& task, Result<torch::Excerpt> planned, Source source);
-  // An error only for our own trouble.
+  // Fails only if cutegen itself fails.
   Result<Drawn> draw(const Context& ctx, const std::string& program_id);
   void pause();
   void resume();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the input families, as they stand in JSON. The torch worker draws the values.
+// Names of the input families, as in JSON. The torch worker draws the values.
 //
 // Example: if (set.family == family::made) count_compat(set);
 #pragma once

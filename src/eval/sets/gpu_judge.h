@@ -4,12 +4,12 @@
 //
 // Contract: loads only cutegen's own kernels (src/eval/sets/kernels), never a candidate's.
 // compare() counts exactly what judge() of src/tensor/compare.h counts on the same values. It marks
-// up to kMostMarks wrong elements one by one, else those near the first. A GpuBuffer frees its
-// memory when it is destroyed. Safe to use from several threads.
+// wrong elements one by one; if an output has more than kMostMarks elements, only those near the
+// first wrong one. A GpuBuffer's destructor frees its memory. Safe to use from several threads.
 //
 // Example: CG_TRY(auto judge, GpuJudge::open("cuda:0")); CG_CHECK(judge->prepare(ctx, toolchain));
-//   CG_TRY(GpuBuffer y, judge->take("y", bytes, at_the_end)); CG_CHECK(judge->poison(ctx, y,
-//   bits));
+//   CG_TRY(GpuBuffer y, judge->take("y", bytes, at_the_end));
+//   CG_CHECK(judge->poison(ctx, y, bits));
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ struct GpuSide {
   std::unique_ptr<device::cuda::Session> session;
 };
 
-// Bytes of shareable GPU memory with guards on both sides, at one end of their block.
+// A buffer of shareable GPU memory at one end of its block, with guards on both sides.
 class GpuBuffer {
  public:
   GpuBuffer() = default;
@@ -43,7 +43,7 @@ class GpuBuffer {
   int64_t bytes() const { return bytes_; }
   int64_t offset() const { return offset_; }
   const device::cuda::Block& block() const { return block_; }
-  // For a runner, which maps it under this name.
+  // Shares the buffer with a runner, which maps it under its name.
   Result<SharedBuffer> share(bool read_only);
   Result<int> descriptor();
 
@@ -57,7 +57,7 @@ class GpuBuffer {
   unsigned char guard_ = 0;
 };
 
-// What an output has to be, in GPU memory.
+// The expected values of an output, in GPU memory.
 struct GpuExpected {
   OutputSpec spec;
   int64_t elements = 0;
@@ -69,10 +69,10 @@ struct GpuExpected {
 };
 
 struct GpuJudgement {
-  Judgement counts;       // is_wrong: by element from `marked_from` on; empty if none is wrong
+  Judgement counts;       // is_wrong begins at element `marked_from`; empty if no element is wrong
   int64_t not_close = 0;  // by the looser public rule
   AggregateError whole;   // of the output as a whole
-  int64_t first = 0, last = 0;  // wrong elements
+  int64_t first = 0, last = 0;  // the first and the last wrong element
   int64_t marked_from = 0;
 };
 
@@ -88,7 +88,7 @@ class GpuJudge {
   Result<GpuBuffer> take(const std::string& name, int64_t bytes, bool at_the_end);
   // Fills the buffer with repeated eight bytes, and its guards with a random byte.
   Result<void> poison(const Context& ctx, GpuBuffer& buffer, const Poison& bits);
-  // The bytes of `from` into a buffer of the same size.
+  // Copies the bytes of `from` to a buffer of the same size.
   Result<void> copy(const Context& ctx, GpuBuffer& to, const GpuBuffer& from);
   Result<void> set_guards(const Context& ctx, GpuBuffer& buffer, unsigned char value);
   // "memory behind 'y' was written", or an empty text.
@@ -106,7 +106,7 @@ class GpuJudge {
 
  private:
   explicit GpuJudge(std::unique_ptr<device::cuda::Session> session);
-  // Counts in `count` elements from `from` on; marks the wrong ones if `mask` is not 0.
+  // Judges `count` elements from `from` on. Marks the wrong ones in `mask`, if it is not 0.
   Result<JudgeTally> run(const Context& ctx, const GpuExpected& expected,
                          device::cuda::Address output, const Poison& poison, int64_t from,
                          int64_t count, device::cuda::Address mask);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // InputSet: secret values of a task for one shape and family, with the expected outputs.
 //
-// Contract: made from a TensorSet of the torch worker after checking it against the task (names,
-// sizes, dtypes). It computes the tolerances once. A mutated tensor is among the inputs with its
-// initial values and among the outputs with its final values. A set is never shown to anyone.
+// Contract: make_input_set() checks a TensorSet of the torch worker against the task (names, sizes,
+// dtypes) and computes the tolerances once. A mutated tensor is among the inputs with its initial
+// values and among the outputs with its final values. cutegen never shows a set to anyone.
 //
 // Example: CG_TRY(auto set, make_input_set(task, shape, std::move(tensors)));
 #pragma once
@@ -22,9 +22,9 @@ struct InputSet {
   std::string shape, family;
   Mapping memory;
   std::vector<torch::TensorSlot> inputs;  // inputs, parameters and buffers: part "value"
-  std::vector<Expected> outputs;          // what results_of(task) lists, in that order
+  std::vector<Expected> outputs;          // in the order of results_of(task)
   std::vector<std::string> notes;
-  uint64_t model_seed = 0;  // what the reference was made with
+  uint64_t model_seed = 0;  // for the random parameters of the reference
   bool as_made = false;     // the family changed no input
   std::span<const std::byte> bytes_of(const torch::TensorSlot& slot) const {
     return {memory.data() + slot.offset, slot.bytes};
@@ -33,13 +33,13 @@ struct InputSet {
   const torch::TensorSlot* initial(const std::string& name) const;
 };
 
-// judge() of tensor/compare.h for a result of this set. Of a mutated tensor an element counts as
+// judge() of tensor/compare.h for a result of this set. An element of a mutated tensor counts as
 // unwritten if it is wrong and still has its initial value.
 Judgement judge_result(const InputSet& set, const Expected& expected,
                        std::span<const std::byte> bytes, const Poison* poison);
 
-// Whether the reference has no certain result for some elements of the family's outputs: their
-// truth is NaN, and they are not judged.
+// Whether the evaluator skips elements whose truth is NaN for this family, because the reference
+// has no certain result for them.
 bool leaves_out_elements(const std::string& family);
 // How close an output must be in its math mode, at this shape. docs/evaluation.md: "Tolerance".
 ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape, const TensorInfo& output);

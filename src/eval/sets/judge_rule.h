@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the comparison kernel takes and returns for an output, with the layouts of Rule and Tally in
-// kernels/judge.cu.
+// The argument and the result of the comparison kernel for an output. Their layouts equal those of
+// Rule and Tally in kernels/judge.cu.
 //
-// Contract: the numbers that src/tensor/compare.cpp would use for the dtype and the rule.
+// Contract: judge_rule() returns the numbers that src/tensor/compare.cpp uses for this dtype and
+// rule.
 //
 // Example: JudgeRule r = judge_rule(DType::f32, tolerance_rule(task, shape), 1e-4, false, poison);
 #pragma once
@@ -13,7 +14,7 @@
 namespace cutegen::eval {
 
 struct JudgeRule {
-  double factor, eps, least, largest, overflow;  // a truth from `overflow` on is no number there
+  double factor, eps, least, largest, overflow;  // from `overflow` on, the dtype has no number
   double close, rtol, atol;                      // both negative: the user gave no bound
   uint64_t poison;
   int32_t dtype, overflows_to_nan, nan_is_undefined, unused;

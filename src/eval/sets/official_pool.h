@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OfficialPool: official sets of the open tasks, kept in GPU memory as far as there is room.
+// OfficialPool: keeps official sets of the open tasks in GPU memory, as many as fit.
 //
 // Contract: follows the rules of TruthPool: draw() returns a stocked set that the program has not
 // met (official_stock.h), or makes one. All sets together take at most the memory of allow(); the
@@ -24,7 +24,7 @@ namespace cutegen::eval {
 
 class OfficialPool {
  public:
-  static constexpr int kMoreToTime = 2;  // sets of the first family: timed blocks take turns
+  static constexpr int kMoreToTime = 2;  // more sets of the first family, for blocks of timed runs
   static constexpr auto kPatience = std::chrono::minutes(1);
   using Source = std::function<Result<OfficialSetPtr>(const Context&, const Task&, const ShapeCase&,
                                                       const std::string& family, uint64_t seed)>;
@@ -39,7 +39,7 @@ class OfficialPool {
   // A set for one program only; the pool does not keep it.
   Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                                const std::string& family);
-  void allow(int64_t bytes);  // nothing is kept or made ahead before
+  void allow(int64_t bytes);  // before this call, the pool neither keeps sets nor makes any ahead
   void want(const Task& task, const ShapeCase& shape, const std::vector<std::string>& families);
   void forget(const std::string& task_id);
   // Finishes the current set and starts no other until resume().

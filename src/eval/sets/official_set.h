@@ -2,12 +2,13 @@
 // OfficialSet: secret values of a task at its official shape with the expected outputs, in GPU
 // memory that the evaluator owns.
 //
-// A mutated tensor is among the inputs with its initial values, which no program writes, and among
-// the outputs with its final values.
+// A mutated tensor is among the inputs with its initial values, which no program can write, and
+// among the outputs with its final values.
 //
-// Contract: the torch worker writes the set into memory whose sizes follow from the task alone, so
-// the worker cannot move or grow anything. Runners map the inputs read-only and never see the
-// truth. A set that does not fit the GPU is `unsupported`, with both figures.
+// Contract: the torch worker writes the set into memory that the evaluator allocates. The sizes
+// follow from the task alone, so the worker cannot move or grow anything. Runners map the inputs
+// read-only and never see the truth. If a set does not fit the GPU, the error is `unsupported` and
+// names the set's size and the free memory.
 //
 // Example: CG_TRY(auto set, make_official_set(ctx, *judge, *worker, task, shape, "made", seed));
 #pragma once
@@ -24,14 +25,14 @@ struct OfficialSet {
   std::vector<GpuExpected> outputs;
   std::vector<std::string> notes;
   int64_t bytes = 0;        // of GPU memory
-  uint64_t model_seed = 0;  // what the reference was made with
+  uint64_t model_seed = 0;  // for the random parameters of the reference
   std::vector<GpuBuffer> memory;
   // The initial values of an input or a mutated tensor; null for an output.
   const GpuBuffer* initial(const std::string& name) const;
 };
 using OfficialSetPtr = std::shared_ptr<const OfficialSet>;
 
-// What a set takes, and what the worker needs besides while it makes one (a rough figure).
+// Bytes of a set, and roughly the bytes that the worker also needs while it makes one.
 struct OfficialNeeds {
   int64_t set_bytes = 0, work_bytes = 0, tensors = 0;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// OfficialStock: the official sets that a pool keeps, in the order of their draws.
+// OfficialStock: the official sets that a pool keeps, in the order of their last draws.
 //
-// Contract: take() returns a set that the program has not met, and drops it after kMostUses draws.
-// keep() drops the sets drawn longest ago until the limit of allow() holds. A set over the limit is
-// not kept. Not thread-safe: the pool locks.
+// Contract: take() returns a set on which the program has not been judged, and drops it after
+// kMostUses draws. keep() drops the sets drawn longest ago until the limit of allow() holds. It
+// does not keep a set that alone exceeds the limit. Not thread-safe: the pool locks.
 //
 // Example: OfficialStock stock; stock.allow(bytes); stock.keep(set, program_id);
 //   OfficialSetPtr other = stock.take({task_id, shape, family}, other_id);
@@ -33,9 +33,9 @@ class OfficialStock {
   bool has_room(int64_t bytes) const { return this->bytes() + bytes <= most_bytes_; }
   int64_t count(const OfficialKey& key) const;
 
-  // nullptr: there is none that the program has not met.
+  // Returns nullptr if the program has been judged on all sets.
   OfficialSetPtr take(const OfficialKey& key, const std::string& program_id);
-  // An empty program_id: the set was made ahead, and no program has met it.
+  // program_id: the program that drew the set; empty if the pool made it ahead.
   void keep(const OfficialSetPtr& set, const std::string& program_id);
   // Drops sets until `bytes` more fit.
   void make_room(int64_t bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BulkChecks: what a copy of the asynchronous proxy must satisfy, and what it does to the checks.
+// BulkChecks: checks the addresses and the global side of a copy of the asynchronous proxy.
 //
-// Contract: the functions that return false (or nothing) have reported a finding of the lane at the
+// Contract: a function that returns false (or nothing) has reported a finding of the lane at the
 // warp's current instruction. global() also counts the traffic; after it, host() finds the bytes of
 // a row.
 //
@@ -21,7 +21,7 @@ uint32_t bytes_of(AtomicType type);  // of one element
 class BulkChecks {
  public:
   explicit BulkChecks(CtaState& cta) : cta_(cta) {}
-  // The tensor map at a generic address.
+  // Reads the tensor map at a generic address.
   std::optional<TensorMap> map_at(const Warp& w, int lane, uint64_t address);
   bool tensor(const Warp& w, const Inst& in, int lane, const TensorMap& map,
               const TensorPlace& place);

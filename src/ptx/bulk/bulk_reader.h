@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// BulkReader: one lane's copy of the asynchronous proxy, from the operands of its instruction.
+// BulkReader: makes one lane's copy of the asynchronous proxy from its instruction's operands.
 //
-// Contract: read() fills everything but the place in shared memory, and checks the global side. A
-// function that returns false has reported a finding.
+// Contract: read() fills all fields except the place in shared memory, and checks the global side.
+// A function that returns false has reported a finding.
 //
 // Example: BulkCopy c; if (!reader.read(w, in, lane, c)) return false;
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What copies of the asynchronous proxy do to the check for undefined values.
+// The check for undefined values, for copies of the asynchronous proxy.
 //
-// Contract: call these only if the checks of the CTA look for undefined values (sources_defined()
-// also without). A function that returns false has reported a finding.
+// Contract: call define_target() only if the CTA's checks look for undefined values. A function
+// that returns false has reported a finding.
 //
 // Example: if (!sources_defined(cta, w, copy)) return false;
 #pragma once
@@ -11,9 +11,9 @@
 
 namespace cutegen::ptx {
 
-// A load has arrived: shared memory is now as defined as its source.
+// Call it when a load has arrived: marks shared memory as defined where the source is defined.
 void define_target(CtaState& cta, const BulkCopy& c);
-// Checks that a store to an output has no words that nobody wrote.
+// Checks that a store to an output contains no words that nobody wrote.
 bool sources_defined(CtaState& cta, const Warp& w, const BulkCopy& c);
 
 }  // namespace cutegen::ptx

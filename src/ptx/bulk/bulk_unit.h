@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // BulkUnit: copies of the asynchronous proxy, from their issue to their completion.
 //
-// Contract: issue() checks both sides and counts them; no byte moves yet, unless the launch's order
-// is not in_order. The CTA that receives a load holds it: a multicast is one copy for each CTA. A
-// load arrives when a wait asks for its mbarrier. A store reads its source when its thread waits
-// for the group to have read, and writes when it waits for the group, or at the end of the CTA. The
-// oldest copy of a CTA completes when there are too many. A function that returns false has
+// Contract: issue() checks and counts both sides of a copy. No byte moves yet, but in orders other
+// than in_order a load may arrive at once. The CTA that receives a load holds it; a multicast is
+// one copy for each CTA. A load arrives when a wait asks for its mbarrier. A store reads its source
+// when its thread waits with .read, and writes when its thread waits for the group, or at the end
+// of the CTA. If a CTA has too many copies, the oldest completes. A function that returns false has
 // reported a finding.
 //
 // Example: if (!copies.issue(w, in, mask)) return false;
@@ -35,13 +35,13 @@ class BulkUnit {
   bool wait(Warp& w, const Inst& in, uint32_t mask);
   // Delivers copies that the mbarrier counts, the oldest first, until its phase completes.
   bool deliver_to(Warp& w, uint64_t mbarrier);
-  // All threads have ended.
+  // Completes all copies. Call it when all threads have ended.
   bool drain();
 
  private:
   bool issue_lane(Warp& w, const Inst& in, int lane);
   bool store(Warp& w, const Inst& in, BulkCopy c);
-  // A load to this CTA or another one; to several.
+  // load(): to this CTA or another one. multicast(): to several.
   bool load(Warp& w, const Inst& in, BulkCopy c);
   bool multicast(Warp& w, const Inst& in, uint16_t ctas, const BulkCopy& c);
   bool send(Warp& w, const Inst& in, CtaState& owner, BulkCopy c);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks: which work of other warps happened before what a warp does now.
+// Clocks: knows which work of other warps happened before what a warp does now.
 //
 // Contract: the work of a warp between two synchronisations has a label. If all barriers are for
 // the whole CTA, one label serves all warps. Otherwise each warp has a vector clock of labels, and
-// the CTAs of a cluster share one ClockTable. ordered(w, u, label): the work of warp u under
-// `label` happened before what w does now.
+// the CTAs of a cluster share one ClockTable. ordered(w, u, label) is true if the work of warp u
+// under `label` happened before what w does now.
 //
-// A warp of another CTA has a number relative to this one: peer(rank, warp). An agent makes the
-// copies that complete on an mbarrier; another one does what the products (wgmma) of a warp read,
-// so that one warp can release for all four what their products have read. visible(w, u, label): a
-// proxy fence lies between u's work at `label` and what w does now, so that the asynchronous proxy
-// sees that work.
+// A warp of another CTA has a number relative to this one: peer(rank, warp). Agents are further
+// entries of the clocks: one for the copies that complete on each mbarrier, and one for the reads
+// of each warp's products (wgmma), so that one warp can release what the products of all four have
+// read. visible(w, u, label) is true if a proxy fence lies between u's work at `label` and what w
+// does now, so that the asynchronous proxy sees that work.
 //
 // Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
 #pragma once
@@ -30,7 +30,7 @@ enum class ProxyFence : uint8_t { shared, global };
 // The vector clocks of all warps of a CTA or of a cluster, and of the mbarriers' agents after them.
 class ClockTable {
  public:
-  // What a warp knows, or what it has passed on: labels by agent. Empty: nothing.
+  // The labels, by warp or agent, whose work a warp has seen or has passed on. Empty: none.
   struct Known {
     std::vector<uint32_t> seen;
     std::array<std::vector<uint32_t>, 2> fenced;  // by ProxyFence
@@ -40,7 +40,7 @@ class ClockTable {
   // The agent of a warp's products. Its label ends with each group of them.
   int products_of(int warp) const { return warps_ + warp; }
   uint32_t commit_products(int warp);
-  // `warp` has waited for the products of `other` up to a label.
+  // Call it when `warp` has waited for the products of `other` up to a label.
   void wait_products(int warp, int other, uint32_t label);
   uint32_t label(int agent) const { return own_[size_t(agent)]; }
   uint32_t seen(int warp, int other) const { return known_[size_t(warp)].seen[size_t(other)]; }
@@ -55,7 +55,7 @@ class ClockTable {
   Known& place(uint64_t key) { return places_[key]; }
   // mbarriers, by the same keys as places.
   struct PhaseClock {
-    Known now, done;  // of the arrivals in this phase; of all completed phases
+    Known now, done;  // passed on by the arrivals in this phase; in all completed phases
     int agent = 0;
   };
   PhaseClock& mbarrier(uint64_t key) { return mbarriers_[key]; }
@@ -66,7 +66,7 @@ class ClockTable {
   void join(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) const;
   void join(Known& to, const Known& from) const;
 
-  int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: with the mbarriers' agents so far
+  int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: including the mbarriers' agents so far
   uint32_t last_ = 1;
   std::vector<uint32_t> own_;
   std::vector<Known> known_;  // by warp
@@ -78,7 +78,7 @@ class ClockTable {
 class Clocks {
  public:
   Clocks(int warps, bool vector) : warps_(warps), vector_(vector) {}
-  // ctas: of the cluster. The first of them makes `shared`, unless it is nullptr.
+  // ctas: of the cluster. The cluster's first CTA makes the table `shared`; nullptr: no cluster.
   void begin(int ctas = 1, int rank = 0, std::shared_ptr<ClockTable>* shared = nullptr);
   bool vector() const { return vector_; }
   uint32_t label(int agent) const { return vector_ ? table_->label(first_ + agent) : label_; }
@@ -89,9 +89,9 @@ class Clocks {
   bool visible(ProxyFence kind, int warp, int other, uint32_t label) const {
     return label <= table_->fenced(kind, first_ + warp, first_ + other);
   }
-  // The number of a warp, or of an agent, of the CTA with this rank.
+  // The number, relative to this CTA, of a warp or an agent of the CTA with this rank.
   int peer(size_t rank, int warp) const { return (int(rank) - rank_) * warps_ + warp; }
-  // The reverse for a warp: its rank in the cluster.
+  // The rank in the cluster of the CTA of a warp.
   int rank_of(int warp) const { return (first_ + warp) / warps_; }
   int first() const { return first_; }
   bool is_agent(int other) const {
@@ -111,7 +111,7 @@ class Clocks {
   void arrive(int warp, int barrier) { table_->give(first_ + warp, table_->barrier(at(barrier))); }
   void leave(int warp, int barrier) { table_->take(first_ + warp, table_->barrier(at(barrier))); }
   void clear(int barrier) { table_->forget(table_->barrier(at(barrier))); }
-  // A warp synchronises through a place in this CTA's shared memory, or in its cluster.
+  // A warp synchronises through a place in this CTA's shared memory or, kClusterPlace, its cluster.
   void release(int warp, uint64_t place) { table_->give(first_ + warp, table_->place(key(place))); }
   void acquire(int warp, uint64_t place) { table_->take(first_ + warp, table_->place(key(place))); }
 

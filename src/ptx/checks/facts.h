@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Facts about a kernel that the checks need before it runs.
 //
-// Contract: a granule is the smallest access of the kernel: 4 bytes, or 2 or 1 if it has such
-// accesses. So accesses of two neighbours in one word do not conflict.
+// Contract: a granule is the unit in which the race checks track memory: the size of the kernel's
+// smallest access, at most 4 bytes. So accesses of two neighbours in one word do not conflict.
 //
 // Example: HazardFacts f = hazard_facts(program, block_threads);
 #pragma once
@@ -22,8 +22,8 @@ inline Touch touch_of(const Inst& in) {
 
 struct HazardFacts {
   int shared_shift = 2, global_shift = 2;  // log2 of a granule
-  // More than barriers of the whole CTA orders its warps: barriers of some warps or of a cluster,
-  // atomics and volatile accesses of shared memory, proxy fences.
+  // Not only barriers of the whole CTA order its warps, but also barriers of some warps or of a
+  // cluster, atomics and volatile accesses of shared memory, or proxy fences.
   bool partial_order = false;
   bool shared_atomics = false;
   bool asynchronous = false;          // mbarriers and copies of the asynchronous proxy

@@ -25,7 +25,7 @@ namespace cutegen::ptx {
 struct Epoch {
   int64_t cta = 0;
   uint64_t low = 0;     // first address of its first execution
-  uint32_t stride = 0;  // of lanes; 0: not contiguous, or executed more than once
+  uint32_t stride = 0;  // between lanes; 0: not contiguous, or executed more than once
   int32_t pc = 0;
   uint32_t label = 0, segment = 0;
   int16_t warp = 0;
@@ -86,11 +86,11 @@ class GlobalRaces {
   GlobalRaces(const HazardFacts& facts, const Clocks& clocks, Epochs& epochs, SyncTimes& times,
               int warps);
   void begin(int64_t cta);
-  // Ends all epochs, at a barrier or whatever else orders warps.
+  // Ends all epochs. Call it at a barrier or anything else that orders warps.
   void join() { ++stamp_; }
-  // The CTA's own warps can rely on its earlier writes.
+  // From now on, the CTA's own warps can rely on its earlier writes.
   void release();
-  // Other CTAs can, too, after a fence of the GPU or a releasing access.
+  // From now on, other CTAs can rely on them, too: after a fence of the GPU or a releasing access.
   void publish();
   void acquire() { acquired_ = times_.now(); }
   // Records an access and returns the lanes that conflict with an earlier, unordered one.

@@ -40,15 +40,15 @@ struct Hazards {
     std::shared_ptr<ClockTable>* clocks = nullptr;
   };
   void begin(int64_t cta, const InCluster& in);
-  // Warp `warp` arrives at a barrier.
+  // Call it when `warp` arrives at a barrier.
   void arrive(int warp, int barrier);
-  // A barrier releases the warps of `waiting`.
+  // Call it when a barrier releases the warps of `waiting`.
   void pass(uint32_t waiting, int barrier);
-  // A fence of some kind (inst.h), or the wait for the launch before.
+  // Call it at a fence (its kinds: inst.h) and at the wait for the previous launch.
   void fence(int warp, uint8_t kind);
 
-  // The last execution of an access of shared memory by a warp. An execution with the same key
-  // touches the same words, which stay written once they are.
+  // A warp's last execution of an access to shared memory. An execution with the same key touches
+  // the same words, and a written word stays written.
   struct Seen {
     uint32_t low = 0, high = 0, bits = 0, second = 0;  // the key
     uint32_t lanes = 0;                                // 0: nothing seen
@@ -58,7 +58,7 @@ struct Hazards {
 
   LaunchHazards& launch;
   Clocks clocks;
-  uint32_t waited = 0;      // warps that have waited for the launch before, by bit
+  uint32_t waited = 0;      // warps that have waited for the previous launch, by bit
   std::vector<Seen> seen_;  // by warp and access; one more for accesses without a number
   std::optional<SharedRaces> shared;
   std::optional<GlobalRaces> global;

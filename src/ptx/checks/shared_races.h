@@ -5,8 +5,8 @@
 // unordered access of another warp; party() then names that access. If all barriers are for the
 // whole CTA, a granule stores two sets of warps: its readers and its writers since the last
 // barrier. Otherwise it stores the label (clocks.h) of the last write and of each warp's last read.
-// Warps of other CTAs of the cluster have the numbers of Clocks::peer(); of their reads a granule
-// stores the last one only, so the check may miss a race, but never invents one.
+// Warps of other CTAs of the cluster have the numbers of Clocks::peer(). A granule stores only the
+// last of their reads, so the check may miss a race, but never invents one.
 //
 // Example: if (uint32_t bad = races.touch(Touch::read, w, pc, lanes, summary, at, 4)) ...
 #pragma once
@@ -30,26 +30,26 @@ class SharedRaces {
   uint32_t multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at, uint32_t bytes);
 
   struct Party {
-    int warp = -1, lane = -1;  // lane -1: one of the warp's
+    int warp = -1, lane = -1;  // lane -1: some lane of the warp
     int32_t pc = -1;           // -1: no longer known
     bool wrote = false;
-    bool is_copy = false;  // by cp.async.bulk; `warp` is no warp
+    bool is_copy = false;  // a cp.async.bulk made the access; `warp` is an agent (clocks.h)
     int rank = -1;         // of the warp's CTA; -1: this one
   };
   // The unordered access of another warp to bytes [at, at + bytes).
   Party party(Touch touch, int warp, uint64_t at, uint32_t bytes) const;
 
-  // Copies of the asynchronous proxy touch bytes [from, to). Only with vector clocks.
-  // Whether an access that `warp` starts is ordered behind all others; nothing is recorded.
+  // The next four functions are for copies of the asynchronous proxy, and need vector clocks.
+  // Whether a copy that `warp` starts now comes after all earlier accesses. Records nothing.
   bool may_copy(Touch touch, int warp, uint64_t from, uint64_t to) const;
   // Whether proxy fences make the last writes visible to a copy that `warp` starts. `plain`: writes
   // by cp.async need no fence.
   bool visible(int warp, uint64_t from, uint64_t to, bool plain = false) const;
-  // The copy at `pc` has written or reduced them; an mbarrier counts it.
+  // Records that the copy at `pc`, which an mbarrier counts, has written or reduced the bytes.
   void copied(Touch touch, int agent, int32_t pc, uint64_t from, uint64_t to);
-  // A copy has read them, and `reader` has waited for it: a warp, or the agent of an mbarrier.
+  // Records that a copy has read the bytes and `reader`, a warp or an agent, has waited for it.
   void released(int reader, int32_t pc, uint64_t from, uint64_t to);
-  // A write by cp.async, which touch() has recorded.
+  // Marks a write that touch() has recorded as one by cp.async.
   void by_async_copy(int warp, uint32_t lanes, const uint64_t* at, uint32_t bytes);
   // An access by another CTA that may come after the end of this one; warp -1: none.
   Party unfinished() const;

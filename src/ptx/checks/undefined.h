@@ -2,10 +2,10 @@
 // Undefined values: tracks words that nobody wrote from a read to their use.
 //
 // Contract: a kernel may read an undefined value (it may load a tile's tail and discard it). It is
-// a fault if the value decides an address, a branch or what an output holds. Memory has one byte
-// per word: 0 never written, 1 written, 2 a copy of an undefined value. From a CTA's first such
-// read on, every register has a mask of the lanes that depend on one. Before it, following() is
-// false.
+// a fault if the value decides an address, a branch or the value of an output. Memory has one byte
+// of state per word: 0 never written, 1 written, 2 a copy of an undefined value. From a CTA's first
+// read of an undefined value on, every register has a mask of the lanes that depend on one. Before
+// that, following() is false.
 //
 // Example: if (auto t = undefined.follow(step)) report(t->origin, t->what);
 #pragma once
@@ -29,11 +29,11 @@ class Undefined {
   Undefined(const Program& program, int warps, size_t shared_bytes, size_t local_bytes);
   void begin();
   bool following() const { return registers_.following(); }
-  // Before an instruction: marks its results, or returns the fault.
+  // Call it before an instruction: marks its results, or returns the fault.
   std::optional<Trouble> follow(const Step& s);
-  // Before a load: its registers become defined.
+  // Call it before a load: marks its registers as defined.
   void clear(const Step& s);
-  // Before a load that reads words which are not written.
+  // Call it before a load of words that nobody wrote: marks its registers as undefined.
   void load(const Step& s, const uint8_t* state, const uint64_t* at, const Origin& origin);
 
   const UndefinedRegisters& registers() const { return registers_; }

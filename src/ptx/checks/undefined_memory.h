@@ -25,7 +25,7 @@ class UndefinedMemory {
   // Whether some lane reads a word that is not written. States are by word, from address 0.
   static bool suspicious(const uint8_t* state, uint32_t lanes, const AddressSummary& sum,
                          const uint64_t* at, uint32_t bytes);
-  // Before a store. `left` counts the words that are not written.
+  // Call it before a store. `left` counts the words that nobody wrote yet.
   static void store(const UndefinedStep& s, const UndefinedRegisters& values, uint8_t* state,
                     const AddressSummary& sum, const uint64_t* at, size_t* left);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UndefinedRegisters: the lanes of each register that depend on an undefined value, and its origin.
+// UndefinedRegisters: for each register, the lanes that depend on an undefined value, and where
+// that value came from.
 //
 // Contract: following() is false until start(), or until watch() sees a warp read a register that
 // nobody wrote. Before, no register has undefined lanes.
@@ -24,13 +25,13 @@ struct Origin {
   int32_t buffer = -1;           // index of Memory::State::buffers
 };
 
-// One instruction of a warp.
+// An instruction that a warp executes.
 struct UndefinedStep {
   std::byte* registers;
   const Inst& in;
   int32_t pc;
   int warp;
-  uint32_t mask, current;  // lanes that execute it; with those that its guard disables
+  uint32_t mask, current;  // lanes that execute it; the same and those that its guard disables
 };
 
 class UndefinedRegisters {
@@ -40,8 +41,8 @@ class UndefinedRegisters {
   // Follows every register from here on.
   void start();
   bool following() const { return following_; }
-  // Before an instruction, while nothing is followed: tracks writes to registers that a kernel may
-  // read before it writes them.
+  // Call it before an instruction, until start(): tracks writes to registers that a kernel may read
+  // before it writes them.
   void watch(const UndefinedStep& s);
 
   uint32_t mask_of(int warp, int32_t slot) const {
@@ -52,7 +53,7 @@ class UndefinedRegisters {
     return origins_[size_t(warp)][size_t(slot) / 4];
   }
   uint16_t add_origin(const Origin& o);
-  // Of the lanes `of`, exactly `lanes` are undefined.
+  // Marks exactly `lanes` as undefined, among the lanes `of`.
   void mark(int warp, int32_t slot, uint32_t lanes, uint16_t origin, uint32_t of);
 
  private:

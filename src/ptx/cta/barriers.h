@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers: the 16 named barriers of a CTA (bar.sync, bar.arrive, bar.red).
 //
-// Contract: a warp that has to wait is Warp::State::waiting with `barrier` and `waits_at` set; the
-// last arrival lets all of them run. A function that returns false has reported a finding.
+// Contract: a warp that has to wait gets the state Warp::State::waiting, with `barrier` and
+// `waits_at` set. The last arrival lets all waiting warps run. A function that returns false has
+// reported a finding.
 //
 // Example: if (!barriers.arrive(w, in, mask)) return false;
 #pragma once
@@ -17,10 +18,10 @@ class Barriers {
  public:
   explicit Barriers(CtaState& cta) : cta_(cta) {}
   void begin();
-  // All lanes of the warp are at the barrier `in`; it goes on behind it, now or when it is
-  // released.
+  // Call it when all lanes of the warp are at the barrier `in`. The warp continues after the
+  // barrier, now or when the barrier releases it.
   bool arrive(Warp& w, const Inst& in, uint32_t mask);
-  // A warp has ended: the others may be all that a barrier waits for.
+  // Call it when a warp has ended: a barrier may have waited only for this warp.
   bool recheck();
   // "at barrier 0, line 12 (bar.sync 0), where 64 of all 128 threads are"
   std::string describe(const Warp& waiting) const;

@@ -3,7 +3,7 @@
 //
 // Contract: PTX ISA, "barrier.cluster". One host thread runs all CTAs of a cluster. A CTA that has
 // ended is gone: at() returns nullptr. A phase of the barrier completes when every thread that has
-// not exited has arrived; complete() then lets the warps go on that wait.
+// not exited has arrived; complete() then lets the waiting warps continue.
 //
 // Example: cluster.add(cta); seat(cta, warp).arrived |= mask; cluster.complete();
 #pragma once
@@ -19,8 +19,8 @@ namespace cutegen::ptx {
 
 struct CtaState;
 
-// An address in the shared memory of a CTA of the cluster: its rank + 1, and the offset. Without a
-// rank it is the CTA's own.
+// An address in the shared memory of a CTA of the cluster has the CTA's rank + 1 above kRankShift,
+// and the offset below. With 0 there, it is in the CTA's own shared memory.
 inline constexpr int kRankShift = 24;
 static_assert(kSharedOfCta == uint64_t{1} << kRankShift);
 inline constexpr uint64_t kClusterPlace = ~uint64_t{0};  // of the barrier, for Clocks
@@ -32,7 +32,7 @@ class ClusterState {
   // How far a warp is at the barrier.
   struct Seat {
     uint32_t arrived = 0;  // lanes that have arrived and not waited since
-    uint64_t phase = 0;    // in which they arrived
+    uint64_t phase = 0;    // the barrier's phase in which they arrived
   };
   explicit ClusterState(int64_t number) : unit(number) {}
   // CTAs in the order of their ranks.
@@ -49,7 +49,7 @@ class ClusterState {
   void complete();
   // Whether a warp of any CTA can run.
   bool can_go_on() const;
-  // Notes whether no warp of a CTA can run and no wait at its mbarriers can end.
+  // hopeless: no warp of the CTA can run, and no wait at its mbarriers can end.
   void set_hopeless(size_t rank, bool hopeless) { hopeless_[rank] = hopeless; }
   // Whether some other CTA is not hopeless.
   bool others_may_go_on(size_t rank) const;
@@ -58,8 +58,8 @@ class ClusterState {
   int64_t alive() const { return count(false); }
 
   const int64_t unit;                  // number of the cluster in the grid
-  std::shared_ptr<ClockTable> clocks;  // of its CTAs' checks; the first one makes it
-  CtaWork work;                        // of its ended CTAs
+  std::shared_ptr<ClockTable> clocks;  // shared by its CTAs' checks; the first CTA makes it
+  CtaWork work;                        // of its CTAs that have ended
 
  private:
   int64_t count(bool arrived_only) const;

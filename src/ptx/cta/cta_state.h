@@ -3,10 +3,10 @@
 //
 // Contract: plain data with the few functions that all units need. Each unit (ptx/units/,
 // WarpScheduler, Barriers) refers to one CtaState and may change it; one host thread at a time runs
-// a CTA. After report() or `status` other than ok the CTA must not run on.
+// a CTA. After report(), or if `status` is not ok, the CTA must not continue.
 //
-// Example: CtaState cta(job); cta.begin(linear, counting); cta.report(warp, lane, {.kind =
-// "trap"});
+// Example: CtaState cta(job); cta.begin(linear, counting);
+//          cta.report(warp, lane, {.kind = "trap"});
 #pragma once
 
 #include <array>
@@ -35,8 +35,8 @@ inline constexpr int kAtMbarrier = -2;  // Warp::barrier of a warp that waits at
 struct MbarrierWait {
   uint64_t at = 0;
   bool passed = false;     // the phase has completed since
-  bool timed_out = false;  // the wait ends without it
-  bool tried = false;      // the last wait was in vain
+  bool timed_out = false;  // the wait ends although the phase has not completed
+  bool tried = false;      // the last test or try of the phase found it incomplete
 };
 
 struct CtaState {
@@ -48,7 +48,7 @@ struct CtaState {
 
   // Ends the CTA with a finding: `lane` of `w` is at fault at the warp's current instruction.
   void report(const Warp& w, int lane, Finding found);
-  // The same finding with its place filled in, for later.
+  // Fills in the finding's place without reporting it.
   Finding located(const Warp& w, int lane, Finding found) const;
   // "line 12 (bar.sync 1, 64)"
   std::string place(int32_t pc) const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of accesses to shared memory that a copy or an mbarrier holds (ptx/ops/shared_guard.h).
+// Findings of accesses to shared memory that a copy or an mbarrier uses (ptx/ops/shared_guard.h).
 //
-// Contract: call before an access of shared memory, if the guard has any marks. Returns false after
-// a finding.
+// Contract: call check_guard() before an access to shared memory, if the guard has any marks. It
+// returns false after a finding.
 //
 // Example: if (cta.guard.any() && !check_guard(cta, cta, access)) return false;
 #pragma once
@@ -14,7 +14,8 @@ namespace cutegen::ptx {
 
 // owner: the CTA whose shared memory `cta` accesses.
 bool check_guard(CtaState& cta, const CtaState& owner, const WarpAccess& a);
-// Reports what holds some of the bytes [from, to). what: "a copy to", "read of 4 bytes at".
+// Reports the copy or mbarrier that uses some of the bytes [from, to). what: the access at fault,
+// "a copy to", "read of 4 bytes at".
 void report_held(CtaState& cta, const CtaState& owner, const Warp& w, int lane,
                  const std::string& what, uint64_t from, uint64_t to);
 

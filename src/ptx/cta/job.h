@@ -20,19 +20,19 @@
 
 namespace cutegen::ptx {
 
-// Stands in for the CTAs that a sample leaves out, in kernels whose CTAs take work from a counter:
-// each CTA that runs finds the counter advanced by its share of them.
+// Replaces the CTAs that a sample omits, in kernels whose CTAs take work from a counter: before
+// each CTA that runs, it advances the counter by that CTA's share of the omitted ones.
 struct Pulls {
   struct Word {
     std::array<std::byte, 8> first{};  // its value at the beginning of the launch
     uint64_t pulls = 0;
     uint8_t bytes = 0;
   };
-  double stands_for = 1;  // CTAs of the grid for each one that runs
+  double stands_for = 1;  // CTAs of the grid, divided by those that run
   std::map<std::byte*, Word> words;
-  // How many others take work before this CTA does.
+  // How many omitted CTAs take work before this CTA does.
   uint64_t before(std::byte* place, uint8_t bytes);
-  // Gives the counters their first values back.
+  // Resets the counters to their values at the beginning.
   void restore();
 };
 
@@ -47,26 +47,26 @@ struct Job {
   uint64_t budget = 0;  // warp instructions
   const Context& context;
   std::atomic<uint64_t> spent{0};
-  std::atomic<int64_t> stop_after;         // CTAs beyond this one need not run
+  std::atomic<int64_t> stop_after;         // CTAs after this one need not run
   uint64_t workspace = 0;                  // of a cooperative launch
   std::unique_ptr<LaunchHazards> hazards;  // nullptr: the checks are off
   std::unique_ptr<Chain> chain;            // of the first warp of CTA `traced`
   int64_t traced = -1;
-  uint32_t unsettled = 0;           // first epoch of launches that may still run; 0: all have ended
-  std::atomic<bool> waited{false};  // some warp has waited for those launches
+  uint32_t unsettled = 0;  // first epoch of earlier launches that may still run; 0: all have ended
+  std::atomic<bool> waited{false};  // some warp has waited for these launches
   Order order = Order::in_order;
   uint64_t order_seed = 1;
-  bool fair = false;             // CTAs advance in step: a warp that pulls yields
+  bool fair = false;             // CTAs advance in step: a warp yields after each pull
   std::unique_ptr<Pulls> pulls;  // in a sampled launch whose CTAs pull
 
-  // Clusters: `unit` is the number of one in the grid.
+  // A unit is a cluster, or a CTA if the launch has no clusters. `unit`: its number in the grid.
   int64_t cluster_size() const { return config.cluster[0] * config.cluster[1] * config.cluster[2]; }
   bool has_clusters() const { return program.uses_clusters || cluster_size() > 1; }
   int64_t cta_of(int64_t unit, int64_t rank) const;
   int64_t unit_of(const std::array<int64_t, 3>& cta) const;
   int64_t rank_of(const std::array<int64_t, 3>& cta) const;
 
-  // Polls of one address before a warp yields. If CTAs that wait begin first, a few must do.
+  // How often a warp polls one address before it yields: fewer times if waiting CTAs begin first.
   uint32_t spins() const { return order == Order::in_order ? 64 : 16; }
 };
 

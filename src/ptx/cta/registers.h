@@ -18,7 +18,7 @@ class RegisterFile {
  public:
   RegisterFile(const Job& job, size_t warps);
   std::byte* of(size_t warp) { return registers_.get() + warp * bytes_; }
-  // CTA `at` of the grid begins.
+  // Call it when CTA `at` of the grid begins.
   void begin(const std::array<int64_t, 3>& at);
 
  private:
@@ -33,7 +33,7 @@ class RegisterFile {
   std::unique_ptr<std::byte[], void (*)(void*)> registers_;
 };
 
-// All lanes of a register hold `value`. size: bytes of a lane; 0: a predicate's mask.
+// Writes `value` to all lanes of a register. size: bytes of a lane; 0: a predicate's mask.
 void fill_register(std::byte* registers, int32_t offset, int size, uint64_t value);
 
 }  // namespace cutegen::ptx

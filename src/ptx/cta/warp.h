@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warp: the state of 32 lanes, and how they diverge and reconverge.
 //
-// Contract: lanes that diverge are splits, each a {pc, mask}. The split with the lowest pc runs
-// first, and splits at one pc merge. `current` is the split that runs; `others` wait for it.
+// Contract: when lanes diverge, the warp consists of splits, each a {pc, mask}. The split with the
+// lowest pc runs first, and splits at the same pc merge. `current` runs; `others` wait.
 //
 // Example: w.split_off(mask); w.current.pc = target; w.reschedule();
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace cutegen::ptx {
 
-// Warp::barrier of a warp that waits for something else than a barrier.
+// Values of Warp::barrier if a warp waits for something other than a barrier of its CTA.
 inline constexpr int kAtWgmmaWait = -3, kAtClusterBarrier = -4, kAtRegisters = -5;
 
 struct Split {
@@ -27,18 +27,18 @@ struct Warp {
   uint32_t alive = 0;
   uint32_t turns = 0;
   int index = 0, count = 0;   // count: splits besides the current one
-  int barrier = -1;           // `waiting`: the barrier that it waits at,
+  int barrier = -1;           // if `waiting`: the barrier at which it waits,
   int32_t waits_at = -1;      // and the instruction
   uint64_t executed = 0;      // in this CTA
   uint64_t spin_address = 0;  // the address that it polls
-  uint32_t spins = 0;         // polls of it since any other load, or any store
-  uint64_t polled_at = 0;     // `executed` at the last of them
+  uint32_t spins = 0;         // polls of that address without another load, or a store, between
+  uint64_t polled_at = 0;     // `executed` at the last poll
   uint64_t polled = 0;        // instructions of loops that only polled
   double slept_ns = 0;        // its own sleep, or a longer one that it waited for at a barrier
   Split current, others[32];
 
   void begin(uint32_t lanes);
-  // Takes in the splits that wait at the current one's pc.
+  // Merges the splits that wait at the current split's pc into it.
   void merge() {
     for (int i = 0; i < count;) {
       if (others[i].pc == current.pc) {
@@ -54,9 +54,9 @@ struct Warp {
   bool reschedule();
   // Lanes of the current split outside `mask` skip the instruction.
   void split_off(uint32_t mask);
-  // Lets another split that can run take the place of the current one. There is one.
+  // Switches to another split that can run. Such a split must exist.
   void pass_turn();
-  // The lanes end. The warp is done when none is alive.
+  // Ends the lanes of `mask`. The warp is done when no lane is alive.
   void leave(uint32_t mask);
 };
 

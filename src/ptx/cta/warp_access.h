@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// WarpAccess: one access of memory by lanes of a warp, with the lanes' addresses.
+// WarpAccess: one memory access by lanes of a warp, with the lanes' addresses.
 //
-// Contract: `at` has 32 entries, valid for the lanes of `mask`; `sum` describes these. Addresses
-// are offsets in their space; global ones are as the kernel sees them.
+// Contract: `at` has 32 entries, valid for the lanes of `mask`; `sum` describes these entries.
+// Addresses are offsets in their space; global addresses are those that the kernel uses.
 //
 // Example: WarpAccess a{w, in, mask, addresses(...), at}; checks.shared(a);
 #pragma once

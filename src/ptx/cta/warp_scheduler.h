@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// WarpScheduler: which warp of a CTA runs, for how long, and what happens when none can.
+// WarpScheduler: decides which warp of a CTA runs, for how long, and what happens when none can.
 //
 // Contract: warps take turns in the order of Job::order. A warp runs until it waits, ends, or has
-// used its quantum; one that polls memory yields early, and its loop does not count as its work.
-// deadlock() and fail_spinning() report the finding that ends the CTA.
+// used its quantum. A warp that polls memory yields early, and its polling loop does not count as
+// its work. deadlock() and fail_spinning() report the finding that ends the CTA.
 //
 // Example: for (uint8_t i : scheduler.next_turns()) run(cta.warps[i], scheduler.quantum());
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace cutegen::ptx {
 
-// Whether the lanes that an instruction needs are all here. parked: the split waits for the others
+// here: all lanes that an instruction needs have arrived. parked: the split waits for the others,
 // and another split runs.
 enum class Meet { here, parked, failed };
 
@@ -37,23 +37,24 @@ class WarpScheduler {
   }
   bool spins(const Warp& w) const { return w.spins >= spins_; }
 
-  // The current split needs the lanes of `needed`; lanes of `mask` are here.
+  // The current split needs the lanes of `needed`; the lanes of `mask` have arrived.
   Meet meet(Warp& w, uint32_t needed, uint32_t mask, const char* kind);
-  // An access that may poll a word that another thread writes; changed: it has written memory.
+  // Notes an access that may poll a word that another thread writes. changed: it wrote memory.
   void note_poll(Warp& w, const Inst& in, uint64_t address, bool changed);
-  // The warp has found that an mbarrier's phase is not complete, and goes on.
+  // Notes that the warp has found an mbarrier's phase incomplete, and continues.
   void note_wait(Warp& w, uint64_t address);
-  // Whether a try_wait returns false at once, as it may: orders other than in_order try that.
+  // Whether a try_wait returns false at once, as the ISA allows. Never in the order in_order.
   bool ends_waits_early() {
     return cta_.job.order != Order::in_order && (!mixed_ || (random() & 1));
   }
   void sleep(Warp& w, const Inst& in, uint32_t mask);
 
-  // No warp can run: ends the waits at mbarriers, as a time limit would. False: in vain so far.
+  // Call it if no warp can run: ends the waits at mbarriers, as a time limit would. False: there is
+  // no such wait, or the last time-outs changed nothing.
   bool time_out_waits();
-  // No warp can run: reports what each waits for.
+  // Call it if no warp can run: reports what each warp waits for.
   void deadlock();
-  // All CTAs that could run poll memory, `resident` of them.
+  // Call it if all `resident` CTAs that could run poll memory.
   void fail_spinning(int64_t resident);
 
  private:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// WgmmaState: what the unfinished wgmma instructions of a CTA use, and how far each warp has come.
+// WgmmaState: the registers and shared memory that unfinished wgmma instructions of a CTA use, and
+// how far each warp has come.
 //
 // Contract: products of a warp join the group that it commits next; a wait completes groups. Until
-// then `uses` says which registers they have and `reads` what they read in shared memory. The four
-// warps of a warpgroup execute the same sequence of wgmma instructions (WarpgroupSteps).
+// then `uses` says which registers the products use, and `reads` which shared memory they read. The
+// four warps of a warpgroup execute the same sequence of wgmma instructions (WarpgroupSteps).
 //
 // Example: if (state.pending(warp, slot)) report();
 #pragma once
@@ -26,7 +27,8 @@ class WarpgroupSteps {
     uint64_t a = 0, b = 0;  // descriptors
     bool operator==(const Step&) const = default;
   };
-  // The step that another warp executed in the place of this one; nullptr: none, or an equal one.
+  // Returns the step that another warp executed instead of this one; nullptr: an equal step, or
+  // none.
   const Step* execute(int warp, const Step& step);
   // The step that `warp` has not executed though another warp has; nullptr: none.
   const Step* missed(int warp) const;
@@ -46,8 +48,8 @@ class WarpgroupSteps {
 struct WgmmaState {
   // How wgmma uses a register.
   struct Use {
-    uint32_t group = 0;     // of the youngest product with it; 0: none
-    uint32_t written = 0;   // one more than the fences before its last write; 0: never
+    uint32_t group = 0;     // of the youngest product that uses it; 0: none
+    uint32_t written = 0;   // number of fences before its last write, plus one; 0: never written
     uint32_t fences = 0;    // before that product
     int32_t pc = -1;        // of that product
     bool fragment = false;  // it is a part of A, not an accumulator
@@ -74,7 +76,7 @@ struct WgmmaState {
   bool pending(int warp, int32_t slot) {
     return use(warp, slot).group > orders[size_t(warp)].completed;
   }
-  // All groups of the warp but the youngest `left` are complete.
+  // Completes all groups of the warp except the youngest `left`.
   void complete(int warp, int64_t left);
   // An unfinished product that reads one of the bytes [from, to), or nullptr.
   const Read* reader(uint64_t from, uint64_t to) const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CodeBuilder: the Program that a decoder writes, and the register slots that it has given out.
+// CodeBuilder: builds the Program that a decoder writes, and allocates its register slots.
 //
-// Contract: begin() names the statement whose instructions follow; emit() adds one with the
-// statement's guard and line. wrong() makes the user error of that statement.
+// Contract: begin() sets the current statement; emit() adds an instruction with its guard and line.
+// wrong() makes a user error that names the current statement.
 //
 // Example: code.begin(s, guard); code.emit(in, {in.a}, {in.d});
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace cutegen::ptx {
 
-// A register, immediate or special register found for an operand.
+// The slot of an operand: a register, an immediate or a special register.
 struct Slot {
   int32_t offset = -1;
   int size = 0;  // bytes of a lane; 0: predicate
@@ -37,27 +37,27 @@ class CodeBuilder {
   const Guard& guard() const { return guard_; }
 
   Inst& emit(Inst in, std::vector<int32_t> reads, std::vector<int32_t> writes);
-  // An arithmetic form without flags, by its name in the table.
+  // Emits an arithmetic form without flags, by its name in the table.
   Result<void> simple(const std::string& form, Slot d, const std::vector<Slot>& sources,
                       int64_t imm = 0);
-  // An instruction that reports `what` when a warp executes it.
+  // Emits an instruction that reports `what` when a warp executes it.
   Result<void> unsupported(const std::string& what);
   Inst& last() { return program.code.back(); }
 
   // size: bytes of a lane; 0: a predicate.
   int32_t allocate(int size);
-  // A slot that liveness analysis follows.
+  // Allocates a slot that liveness analysis follows.
   Slot add_register(int size);
   Slot constant(uint64_t bits, int size, int32_t variable = -1);
   Slot special(Special which);
-  // The carry of add.cc and its relatives.
+  // The carry flag, for add.cc, subc, madc and so on.
   Slot carry();
-  // Scratch registers of an instruction: five words of every lane.
+  // Scratch registers for one instruction: five words for every lane.
   const int32_t* scratch();
   // Stores a list for Inst::list.
   const int32_t* keep(std::vector<int32_t> list);
   int64_t used() const { return used_; }
-  // Liveness and patterns of the whole code; the builder is empty afterwards.
+  // Computes liveness and patterns, and returns the Program. The builder is empty afterwards.
   Program finish();
 
   tl::unexpected<Error> wrong(const std::string& message) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a parsed function to a Program.
+// Decodes a parsed function into a Program.
 //
 // Contract: an unknown opcode or form becomes an instruction that reports itself when a warp
 // executes it. An undeclared name or an operand of the wrong size is a user error.
@@ -18,7 +18,7 @@ Result<Program> decode(const ParsedModule& module, const Function& function);
 struct Effects {
   std::vector<int32_t> reads, writes;
 };
-// Fills zeroed and registers_estimate. slot_bytes: size of a lane by slot offset order.
+// Fills Program::zeroed and registers_estimate. slots: all register slots.
 void analyze_liveness(Program& program, const std::vector<Effects>& effects,
                       const std::vector<SlotRange>& slots);
 

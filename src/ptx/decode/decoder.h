@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoder: decodes an entry statement by statement, with the functions that it calls inlined.
+// Decoder: decodes an entry statement by statement, and inlines the functions that it calls.
 //
-// Contract: run() may be called once. decode_call() inlines a function: it sets the frame of the
-// function, decodes the body and takes the caller's frame back.
+// Contract: call run() at most once. decode_call() inlines a function: it sets the frame of the
+// function, decodes the body and restores the caller's frame.
 //
 // Example: CG_TRY(Program p, Decoder(module, function).run());
 #pragma once
@@ -17,7 +17,7 @@ class Decoder {
     ops_.frame.f = &function;
   }
   Result<Program> run();
-  // All statements of the frame's function, with the targets of its branches.
+  // Decodes all statements of the frame's function and resolves its branches.
   Result<void> function_body();
   Operands& operands() { return ops_; }
 

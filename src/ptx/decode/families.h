@@ -24,7 +24,7 @@ struct Modifiers {
 
 using Family = Result<void>(Operands& ops, const Statement& s, const Modifiers& m);
 
-// Everything that is in the table of forms.
+// All opcodes in the table of forms.
 Family decode_arithmetic;
 Family decode_move;
 Family decode_compare, decode_set;
@@ -41,9 +41,11 @@ Family decode_deposit;        // st.async, red.async
 Family decode_shuffle, decode_vote, decode_collective, decode_barrier;
 Family decode_control;
 
-// Shared by families. A form without flags, by its name in the table.
+// Helpers that families share.
+// Decodes a form without flags, by its name in the table.
 Result<void> decode_form(Operands& ops, const Statement& s, const std::string& name);
-// d = a ? b, with a second predicate `e` for the complement and `with` combined; offset -1: none.
+// Emits d = (a `name` b), combined with the predicate `with` if it is set. `e` receives the
+// complement; offset -1: none.
 Result<void> emit_compare(Operands& ops, const std::string& name, int combine, const Operand* with,
                           Slot a, Slot b, Slot d, Slot e);
 // Appends the slots of the `n` registers of a fragment, of `size` bytes each.

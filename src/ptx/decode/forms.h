@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of arithmetic forms: PTX spelling -> handlers and operand types.
 //
-// Contract: a form's name is opcode.type, without rounding, ftz and saturation ("add.f32";
-// "add.f32+" is the variant that honours those flags). Signature letters, first the destination: h
-// w d integers of 16, 32, 64 bits; H 16-bit floats; f f32; F f64; p predicate.
+// Contract: a form's name is opcode.type, without rounding, ftz and saturation: "add.f32". The
+// variant "add.f32+" honours these flags. A signature has one letter for the destination, then one
+// for each source: h, w, d for integers of 16, 32, 64 bits; H for 16-bit floats; f for f32; F for
+// f64; p for predicates.
 //
 // Example: if (const Form* f = forms().find("mul.wide.s32")) inst.full = f->full;
 #pragma once
@@ -47,7 +48,7 @@ class Forms final : public Registry {
 
 // The table for an instruction set of the host: "base", "v3" or "v4".
 Forms make_forms(std::string_view isa);
-// The best one this machine can run.
+// The best instruction set that this machine can run.
 std::string_view best_instruction_set();
 const Forms& forms();
 

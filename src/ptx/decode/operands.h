@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operands: turns the operands of a function's statements into slots of a CodeBuilder.
 //
-// Contract: names resolve in the scopes of `frame` around the statement that `code` has begun, then
-// in the module. An operand of the wrong size or form is a user error.
+// Contract: looks names up in the scopes of `frame` around the current statement of `code`, then in
+// the module. An operand of the wrong size or form is a user error.
 //
 // Example: CG_TRY(Slot a, ops.source(s.operands[1], 4, "u32"));
 #pragma once
@@ -34,7 +34,7 @@ class Operands {
   Result<Slot> source(const Operand& o, int size, std::string_view type);
   Result<Slot> destination(const Operand& o, int size);
   Result<Slot> predicate(const Operand& o);
-  // The address of a memory instruction: fills Inst::a and imm.
+  // Decodes the address of a memory instruction: fills Inst::a and imm.
   Result<void> address(const Operand& o, Inst& in);
   std::optional<Slot> find_register(std::string_view name);
   std::optional<Slot> find_special(std::string_view name);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the threads of a kernel work together, as far as its text shows.
+// Finds out from a kernel's text how its threads work together.
 //
 // Contract: mark_patterns() sets Program::communicates, pulls and waits, and Inst::pulls. A pull is
-// an atomic integer addition in a loop that returns the old value: CTAs take tiles from a counter
-// this way. A kernel waits if a loop reads global memory with volatile, relaxed or acquiring loads.
+// an atomic integer addition, in a loop, that returns the old value: CTAs take tiles from a counter
+// this way. `waits` is set if a loop reads global memory with volatile, relaxed or acquiring loads.
 //
 // Example: mark_patterns(program); if (program.waits) { /* a random sample would wait forever */ }
 #pragma once
@@ -14,7 +14,8 @@ namespace cutegen::ptx {
 
 void mark_patterns(Program& program);
 
-// A move of one register: the assembler may give both the same place.
+// Whether the instruction moves one register to another: the assembler may then give both the same
+// machine register.
 bool is_copy(const Program& program, size_t pc);
 // Marks with Inst::watched each instruction that reads or writes an accumulator of wgmma or a
 // fragment of A, or a copy of one.

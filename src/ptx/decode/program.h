@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Program: a decoded entry, ready to run.
 //
-// Contract: immutable after decoding and shared by all host threads. Registers, immediates and
-// special registers of a warp lie in one block of register_bytes; constants and specials name the
-// slots that the machine fills before a CTA starts.
+// Contract: immutable after decoding; all host threads share it. Registers, immediates and special
+// registers of a warp lie in one block of register_bytes. `constants` and `specials` name the slots
+// that the machine fills before a CTA starts.
 //
 // Example: const Inst& in = program.code[pc]; const SourceLine& at = program.lines[pc];
 #pragma once
@@ -68,7 +68,7 @@ struct ConstantSlot {
   int32_t offset = 0;
   uint8_t size = 0;  // bytes of a lane; 0: a predicate
   uint64_t bits = 0;
-  int32_t variable = -1;  // of the module: its address is added
+  int32_t variable = -1;  // if set: the machine adds the address of this variable of the module
 };
 struct SpecialSlot {
   int32_t offset = 0;
@@ -94,7 +94,7 @@ struct Program {
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
   std::vector<SlotRange> zeroed;             // registers that may be read before they are written
-  bool watch_zeroed = false;                 // their accesses are marked Inst::watched
+  bool watch_zeroed = false;                 // accesses to these are marked Inst::watched
   std::vector<std::vector<int32_t>> tables;  // of brx.idx
   std::vector<std::string> messages;         // unsupported instructions
   std::vector<WgmmaOp> wgmmas;               // Inst::target of a wgmma.mma_async

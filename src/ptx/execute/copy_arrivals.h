@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CopyArrivals: arrivals at an mbarrier that wait for copies: bulk copies, and cp.async with
-// cp.async.mbarrier.arrive.
+// CopyArrivals: arrivals at an mbarrier that happen when copies complete: bulk copies, and cp.async
+// with cp.async.mbarrier.arrive.
 //
-// Contract: deliver() makes the copies arrive that the mbarriers of waiting lanes count, until the
+// Contract: deliver() completes copies that the mbarriers of waiting lanes count, until their
 // phases complete. A function that returns false has reported a finding.
 //
 // Example: if (!arrivals.deliver(w, waiting, at)) return false;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cta: runs one CTA of a launch at a time; a host thread may hold several and let them take turns.
+// Cta: runs one CTA of a launch at a time. A host thread may hold several objects and run them in
+// turns.
 //
-// Contract: turn() gives each warp that can run one turn. After it has returned `ended` the object
-// may begin() another CTA; after `failed` it must not be used again.
+// Contract: turn() gives each warp that can run one turn. After it has returned `ended`, begin()
+// may start another CTA. After `failed`, do not use the object again.
 //
 // Example: Cta cta(job); cta.begin(index, counting); while (cta.turn() == Cta::Turn::going) {}
 #pragma once
@@ -27,7 +28,7 @@ class Cta {
   Turn turn();
   // Ends the launch with a finding: all CTAs that could run poll memory.
   void fail_spinning(int64_t resident) { scheduler_.fail_spinning(resident); }
-  // Whether a warp can run; otherwise all wait for other CTAs of their cluster.
+  // Whether some warp can run. If not, all warps wait for other CTAs of their cluster.
   bool polls() const;
   const CtaState& state() const { return state_; }
 
@@ -36,7 +37,7 @@ class Cta {
   bool run_warps(bool& any, bool& all_spin);
   bool run_warp(Warp& w, bool& all_spin);
   bool within_limits();
-  // Ends the waits at mbarriers in vain. False: nothing can change any more.
+  // Ends the waits at mbarriers although their phases are not complete. False: that cannot help.
   bool end_waits();
   Turn finish();
   void leave_cluster();

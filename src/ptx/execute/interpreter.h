@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interpreter: executes the instructions of a warp, each in the unit that it belongs to.
+// Interpreter: executes the instructions of a warp, each in the unit for its kind.
 //
-// Contract: run() goes on until the warp has to wait, has ended, yields, or fails. After `failed`
+// Contract: run() returns when the warp has to wait, has ended, yields, or fails. After `failed`,
 // the CtaState says why.
 //
 // Example: while (interpreter.run(w) == Interpreter::Step::yield) {}
@@ -39,9 +39,9 @@ class Interpreter {
         mbarriers_(cta, scheduler, phases_, bulk_, async_),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
-  // A warp has ended. False: others need it.
+  // Call it when a warp has ended. False: a finding, because other warps need it.
   bool ended(const Warp& w) { return wgmma_.ended(w); }
-  // All warps have ended: copies that are in flight complete. False: a finding.
+  // Call it when all warps have ended: completes copies in flight. False: a finding.
   bool drain();
 
  private:

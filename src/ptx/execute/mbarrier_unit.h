@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // MbarrierUnit: executes mbarrier instructions, and suspends warps that wait at one.
 //
-// Contract: a try_wait whose phase is not complete suspends its lanes. If other lanes of the warp
-// can run, or in an order other than in_order, it may return false instead, as the ISA allows. A
-// warp that waits alone is Warp::State::waiting with `barrier` kAtMbarrier; the phase's completion
-// lets it run. WarpScheduler::time_out_waits() ends all waits: then try_wait returns false. A
-// function that returns false has reported a finding.
+// Contract: a try_wait suspends its lanes if the phase is not complete. If other lanes of the warp
+// can run, or in an order other than in_order, it may return false instead, as the ISA allows. If
+// all lanes of a warp wait, its state is Warp::State::waiting and its `barrier` kAtMbarrier; the
+// phase's completion lets it run. WarpScheduler::time_out_waits() ends all waits: then try_wait
+// returns false. A function that returns false has reported a finding.
 //
 // Example: if (mbarriers.execute(w, in, mask) == MbarrierUnit::Next::failed) return false;
 #pragma once
@@ -32,18 +32,18 @@ class MbarrierUnit {
   Next execute(Warp& w, const Inst& in, uint32_t mask);
 
  private:
-  // By lane: the CTA that has the mbarrier, and the offset there.
+  // For each lane: the CTA that has the mbarrier, and its offset in shared memory.
   struct Places {
     CtaState* owner[32];
     uint64_t at[32];
   };
-  // False: not a place for one.
+  // False: no mbarrier can lie at one of the addresses.
   bool places(Warp& w, const Inst& in, uint32_t mask, Places& to);
   bool change(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at);
   bool init(Warp& w, const Inst& in, int lane, uint64_t at);
   bool arrive(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at);
   Next wait(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
-  // Lanes whose phase is complete; nullopt: a finding.
+  // Returns the lanes whose phase is complete; nullopt: a finding.
   std::optional<uint32_t> passed(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
   Next suspend(Warp& w, const Inst& in, uint32_t mask, uint32_t done, const uint64_t* at);
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the CTAs of a grid on the host's threads.
 //
-// Contract: a host thread runs CTA after CTA. If all CTAs that it holds poll memory, it begins
-// another, as long as the GPU could hold them together: one may wait for another. A cooperative
+// Contract: a host thread runs CTA after CTA. If all CTAs that it holds poll memory, they may wait
+// for a later one. So it begins another, as long as the GPU could hold them together. A cooperative
 // launch begins all CTAs at once. The report has the finding of the faulty CTA with the lowest
 // index, whichever thread met it.
 //
 // RunOptions::order decides which CTAs begin first. It permutes only CTAs that the GPU could hold
-// together: a GPU begins CTAs by index, so that a CTA may wait for earlier ones.
+// together. A GPU begins CTAs in the order of their indices, so a CTA may wait for earlier ones.
 //
-// CTAs that take work from a counter advance in step, the one that has done least first
-// (Job::fair). In a sample each stands for several CTAs, which take their share of the work, too
-// (Pulls).
+// CTAs that take work from a counter advance in step: the one that has done least runs first
+// (Job::fair). In a sample, each CTA stands for several, and the omitted ones take their share of
+// the work, too (Pulls).
 //
 // The CTAs of a cluster begin together on one host thread. A sample consists of whole clusters.
 //

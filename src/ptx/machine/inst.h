@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inst: one decoded instruction, and the address map of the simulated machine.
 //
-// Contract: plain data only. The handler files are compiled once for each instruction set of the
-// host and see nothing else, so that no inline function is compiled twice with different flags.
-// Operands are byte offsets into a warp's register file, where a register is 32 lanes side by side
-// and a predicate is one 32-bit mask. Immediates and special registers have slots of their own.
+// Contract: plain data only. The build compiles the handler files once for each instruction set of
+// the host. They include only headers like this one, so that no inline function is compiled twice
+// with different flags. Operands are byte offsets into a warp's register file, where a register is
+// 32 adjacent lanes and a predicate is one 32-bit mask. Immediates and special registers have
+// slots, too.
 //
 // Example: in.full(warp_registers, in, ~0u);
 #pragma once
@@ -41,7 +42,7 @@ enum class Op : uint8_t {
   async_copy,
   async_commit,
   async_wait,
-  wgmma,            // what a warpgroup executes: ptx/ops/wgmma.h
+  wgmma,            // wgmma.* and setmaxnreg: ptx/ops/wgmma.h
   cluster_barrier,  // ptx/ops/cluster.h
   cluster_map,
   mbarrier,   // ptx/ops/mbarrier.h
@@ -51,7 +52,7 @@ enum class Op : uint8_t {
   unsupported
 };
 
-// The class in which an instruction is counted.
+// The class under which the counters count an instruction.
 enum class Kind : uint8_t {
   move,
   integer,
@@ -94,7 +95,7 @@ struct Inst;
 using AluFn = void (*)(std::byte* registers, const Inst& in, uint32_t mask);
 
 struct Inst {
-  AluFn full = nullptr, masked = nullptr;  // full may be null: masked serves all masks
+  AluFn full = nullptr, masked = nullptr;  // full: for all 32 lanes; if null, masked serves them
   int32_t d = -1, a = -1, b = -1, c = -1, e = -1;
   int32_t guard = -1;
   int32_t target = -1;              // branch target; index of a table or of a message
@@ -128,13 +129,13 @@ inline constexpr uint8_t kRoundMask = 3, kFtz = 4, kSaturate = 8, kRelu = 16, kN
 // Kinds of Op::fence (Inst::sub).
 inline constexpr uint8_t kNoFence = 0, kFenceGpu = 1, kFenceCta = 2, kDependencyWait = 3,
                          kSleep = 4, kFenceProxy = 5,  // fence.proxy.async
-    kFenceProxyShared = 6, kFenceProxyGlobal = 7;      // of one space
+    kFenceProxyShared = 6, kFenceProxyGlobal = 7;      // for one space
 
 // Generic addresses. Global memory begins at kGlobalBase; the windows below map the other spaces.
 inline constexpr uint64_t kSharedWindow = 0x0100000000, kLocalWindow = 0x0200000000,
                           kParamWindow = 0x0300000000, kWindowBytes = 0x0100000000,
                           kGlobalBase = 0x1000000000;
-// Of the shared window: a CTA's own memory; then a part for each rank of its cluster.
+// The shared window has parts of this size: the CTA's own memory, then one for each cluster rank.
 inline constexpr uint64_t kSharedOfCta = uint64_t{1} << 24;
 
 // What the addresses of a warp have in common.

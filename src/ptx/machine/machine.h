@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The PTX simulator: memory, parsed modules, launches.
 //
-// Contract: Module::parse is safe on hostile text; an opcode or directive it does not know is an
-// `unsupported` error (at parse) or LaunchStatus::unsupported (when executed), never a wrong
-// result. Memory places each buffer at a deterministic 256-byte aligned address with unmapped red
-// zones. launch() runs CTAs on `threads` host threads and stops at the first finding, the
-// instruction budget, or the Context.
+// Contract: Module::parse is safe on hostile text. An unknown directive is an `unsupported` error;
+// an unknown opcode gives LaunchStatus::unsupported when a warp executes it. Neither ever gives a
+// wrong result. Memory places each buffer at a deterministic 256-byte aligned address with unmapped
+// red zones. launch() runs CTAs on `threads` host threads. It stops at the first finding, or when
+// the instruction budget is spent or the Context ends.
 //
 // Example:
 //   Memory mem; uint64_t x = mem.add("x", bytes, Access::read_only);
@@ -87,13 +87,14 @@ struct LaunchConfig {
 };
 
 // The order in which CTAs begin and warps take turns. in_order: the lowest index first; each runs
-// as far as it can. reversed: the highest first, among CTAs that are resident together. mixed:
-// random, with switches at fences, atomics, volatile accesses and barriers.
+// as long as it can. reversed: the highest first, among CTAs that are resident together. mixed:
+// random, also switching warps at fences, atomics, volatile accesses and barriers.
 enum class Order { in_order, reversed, mixed };
 
-// Checks that a launch may omit. It always checks bounds, alignment and read-only buffers.
+// Checks that a caller may turn off. A launch always checks bounds, alignment and read-only
+// buffers.
 struct Checks {
-  bool barriers = true;       // threads that end before a barrier of the whole CTA
+  bool barriers = true;       // threads that exit before a barrier of the whole CTA
   bool uninitialised = true;  // an undefined value in an address, a branch or an output
   bool races = true;          // conflicting accesses that nothing orders
   static Checks none() { return {false, false, false}; }
@@ -115,8 +116,8 @@ struct RunOptions {
   uint64_t sample_seed = 1;
   // If the sample predicts at most this many warp instructions, the whole grid runs.
   uint64_t whole_instructions = 0;
-  // If set, a Chain follows one warp of one CTA (LaunchReport::chain_clocks), and CTAs that take
-  // their work from a counter in global memory take turns as on the GPU.
+  // If set, a Chain follows one warp of one CTA (LaunchReport::chain_clocks). CTAs that take their
+  // work from a counter in global memory then advance in step, as on the GPU.
   const GpuLatency* latency = nullptr;
   Order order = Order::in_order;
   uint64_t order_seed = 1;
@@ -144,7 +145,8 @@ struct Finding {
   std::optional<Party> other;
 };
 
-// Counters of the whole grid: exact at PTX level if every CTA ran, else estimated from the sample.
+// Counters of the whole grid: exact at PTX level if every CTA ran, otherwise estimated from a
+// sample.
 struct Counters {
   uint64_t warp_instructions = 0, thread_instructions = 0, flops = 0;
   // Machine instructions after assembly, estimated.
@@ -159,7 +161,7 @@ struct Counters {
   // Copies of the asynchronous proxy (TMA), which go to L2. Reductions count as stores.
   uint64_t tma_load_requests = 0, tma_load_sectors = 0, tma_load_bytes = 0, tma_store_requests = 0,
            tma_store_sectors = 0, tma_store_bytes = 0;
-  uint64_t l1_hit_sectors = 0;  // of loads; estimated by a filter of 128 KiB a CTA
+  uint64_t l1_hit_sectors = 0;  // of loads; estimated with a filter of 128 KiB for each CTA
   uint64_t load_rounds = 0;     // groups of global loads in flight together; estimated
   uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0;
   uint64_t local_requests = 0, local_sectors = 0;
@@ -184,7 +186,7 @@ struct BufferTraffic {
   std::string buffer;
   uint64_t bytes = 0;  // its size
   uint64_t load_sectors = 0, store_sectors = 0;
-  uint64_t reread_sectors = 0;  // loads again by one CTA that miss L1; sampled
+  uint64_t reread_sectors = 0;  // repeated loads by one CTA that miss L1; sampled
 };
 
 struct LaunchReport {
@@ -198,8 +200,8 @@ struct LaunchReport {
   int64_t ctas_total = 0, ctas_run = 0;
   double sample_error = 0;  // half the 95% interval over the total; 0: every CTA ran
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
-  // The time of the longest CTA's first warp alone (ptx/model/chain.h): the Chain follows another
-  // CTA, and the instructions of both scale its time. 0: no Chain.
+  // The time that the longest CTA's first warp takes alone (ptx/model/chain.h): that of the CTA
+  // which the Chain followed, scaled by the ratio of both CTAs' instructions. 0: no Chain.
   double chain_clocks = 0;
   // Sleep (nanosleep) of a CTA: the longest and the mean. Sleep in a polling loop does not count.
   double most_sleep_ns = 0, mean_sleep_ns = 0;
@@ -213,7 +215,7 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
                             const std::vector<std::vector<std::byte>>& params,
                             const RunOptions& options);
 
-// CTAs of a launch that are resident on `gpu` at the same time, by the estimate of registers.
+// How many CTAs of a launch fit on `gpu` at the same time, with the estimated number of registers.
 int64_t resident_ctas(const GpuSpec& gpu, const Entry& entry, const LaunchConfig& config);
 
 }  // namespace cutegen::ptx

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chain: the time that one warp takes alone, from the latencies of dependent instructions.
 //
-// Contract: step() follows one warp as it runs. A piece is straight code up to a branch, a barrier
-// or a wait. In a piece an instruction begins when its operands are ready, in any order, because
-// the assembler orders them well. But a load passes a store of its space only if it reads constant
-// data. A piece ends when all its instructions have begun; results may arrive during later pieces.
-// So a load for the next iteration of a loop costs nothing if the iteration is long enough. Nor
-// does a copy to shared memory before the wait for its group. Global loads take the latency of
-// DRAM.
+// Contract: step() follows one warp as it runs. A piece is straight-line code up to a branch, a
+// barrier or a wait. In a piece an instruction begins when its operands are ready, in any order,
+// because the assembler orders instructions well. But a load passes a store to its space only if
+// it reads constant data. A piece ends when all its instructions have begun; results may arrive
+// during later pieces. So a load for the next iteration of a loop costs nothing if the iteration is
+// long enough. The same holds for a copy to shared memory, until the wait for its group. Global
+// loads take the latency of DRAM.
 //
 // Example: Chain chain(program, gpu.latency); chain.step(in, pc, mask); chain.clocks();
 #pragma once
@@ -26,16 +26,16 @@ class Chain {
   Chain(const Program& program, const GpuLatency& latency);
   // The warp's next instruction, which the lanes of `mask` execute.
   void step(const Inst& in, int32_t pc, uint32_t mask);
-  // From the warp's first instruction to the end of its last piece of code.
+  // The time from the warp's first instruction to the end of its last piece.
   double clocks() const;
-  // The last step() polled a word that other threads write. If it did so again, it takes no time:
-  // they decide how often the warp polls.
+  // Call it if the last step() polled a word that other threads write. A poll `again` takes no
+  // time, because the other threads decide how often the warp polls.
   void poll(int32_t pc, bool again);
-  // The last step() started a copy that the mbarrier at `place` counts; the warp has waited there.
-  // Copies of other warps have no time of their own: modelled, and not fitted to a GPU.
+  // Call copy_to() if the last step() started a copy that the mbarrier at `place` counts, and
+  // wait_at() after the wait there. Copies of other warps take no time. Not fitted to a GPU.
   void copy_to(uint64_t place) { arrivals_[place] = last_ + latency_.global; }
   void wait_at(uint64_t place);
-  // The traced warp's CTA has ended. Its warps have executed this many instructions.
+  // Call it when the traced warp's CTA has ended, with the number of instructions of all its warps.
   void ended(uint64_t cta_instructions) { cta_instructions_ = cta_instructions; }
   uint64_t cta_instructions() const { return cta_instructions_; }
 

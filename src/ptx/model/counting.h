@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting: counts what each PTX instruction did on one host thread. Totals adds these up.
 //
-// Contract: counts are by pc; report_counts() sums them by kernel, pipe and source line once, at
-// the end. The L1 filter holds the sectors that a CTA has read lately and is an estimate.
-// Everything else is exact at PTX level. Counters that are switched off stay zero.
+// Contract: counts are by pc. At the end, report_counts() sums them once by kernel, pipe and source
+// line. The L1 filter, which holds the sectors that a CTA has read recently, is an estimate. All
+// other counts are exact at PTX level. Counters that are switched off stay zero.
 //
 // Example: counting.global(pc, in, mask, summary, at, buffer); totals.add(counting);
 #pragma once
@@ -20,9 +20,9 @@
 namespace cutegen::ptx {
 
 struct Executed {
-  uint64_t runs = 0, lanes = 0;  // warp instructions; active lanes of all of them
+  uint64_t runs = 0, lanes = 0;  // warp instructions; the sum of their active lanes
 };
-// Memory and control of one instruction.
+// The memory accesses and control flow of one instruction.
 struct InstCounts {
   uint64_t requests = 0, sectors = 0, bytes = 0, l1_hits = 0;  // global
   uint64_t shared_requests = 0, wavefronts = 0, least = 0;     // shared
@@ -31,7 +31,7 @@ struct InstCounts {
   uint64_t divergent = 0, barriers = 0;
   uint64_t copies = 0, copy_sectors = 0, copy_bytes = 0;  // of the asynchronous proxy
 };
-// The work of one CTA: the quantities whose spread gives the error of a sample.
+// The work of one CTA. The spread of these quantities between CTAs gives the error of a sample.
 struct CtaWork {
   double instructions = 0, sectors = 0, wavefronts = 0;
   double slept_ns = 0;
@@ -42,7 +42,7 @@ struct CtaWork {
   }
 };
 
-// Sectors of one buffer: loads, stores, loads again.
+// Sectors of one buffer: loads, stores, repeated loads.
 using Traffic = std::array<uint64_t, 3>;
 
 class Counting {
@@ -112,7 +112,7 @@ struct Totals {
   void add(const Counting& counting);
 };
 
-// Fills counters, lines and traffic of the report. `once` counts once, `sampled` `weight` times.
+// Fills counters, lines and traffic of the report: the sum of `once` and `weight` times `sampled`.
 void report_counts(const Program& program, const Totals& once, const Totals& sampled, double weight,
                    bool lines, LaunchReport& report);
 

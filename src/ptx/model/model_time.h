@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time model: a launch's time on a GPU and the resource that bounds it, from its counters.
 //
-// Contract: a soft maximum over the time that each pipe and memory level would take alone, plus the
-// cost of a launch. Pipes count on the busiest SM, which runs ceil(CTAs / SMs) CTAs; L2 and DRAM
-// count for the chip. DRAM bytes are the sectors of each buffer, at most its size once each way. If
-// the data of the resident CTAs do not fit in L2, rereads count, too. Latency is the chain of one
-// warp (ptx/model/chain.h) times the waves, or an estimate from the counters if no chain followed a
-// warp. Except in the chain, more instructions, wavefronts or bytes never make a launch faster.
-// Registers are modelled, from the PTX. Every result is `modelled`.
+// Contract: the time is a soft maximum over the times that each pipe and memory level would take
+// alone, plus the cost of a launch. The model computes pipes for the busiest SM, which runs
+// ceil(CTAs / SMs) CTAs, and L2 and DRAM for the whole chip. DRAM bytes are the sectors of each
+// buffer, but at most the buffer's size once for loads and once for stores. If the data of the
+// resident CTAs do not fit in L2, rereads count, too. Latency is the chain of one warp
+// (ptx/model/chain.h) times the waves, or an estimate from the counters if no chain followed a
+// warp. Except in the chain, more instructions, wavefronts or bytes never make a launch faster. The
+// number of registers is an estimate from the PTX. Every result is `modelled`.
 //
 // Example: ModelledTime t = model_time(gpu, report, entry, config); t.bound_by; // "dram"
 #pragma once

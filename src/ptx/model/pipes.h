@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which execution pipe a PTX instruction uses, and about how many machine instructions it becomes.
 //
-// Contract: reads the text of the instruction alone, so that it classifies every opcode, simulated
-// or not. `issue` and `special` estimate the machine instructions that the assembler emits (some
-// twenty for an integer division); everything else is exact.
+// Contract: usage_of() reads only the text of the instruction, so it classifies every opcode,
+// simulated or not. `issue` and `special` estimate the machine instructions that the assembler
+// emits (about twenty for an integer division). All other fields are exact.
 //
 // Example: Usage u = usage_of("fma.rn.f32 %f3, %f1, %f2, %f3");  // u.pipe == Pipe::fma
 #pragma once
@@ -25,7 +25,7 @@ const char* to_string(TensorType type);
 struct Usage {
   Pipe pipe = Pipe::other;
   uint8_t issue = 1;    // machine instructions, estimated
-  uint8_t special = 0;  // of these on the special-function pipe, besides `pipe`
+  uint8_t special = 0;  // of these, how many use the special-function pipe instead of `pipe`
   TensorType tensor = TensorType::none;
   uint32_t tensor_flops = 0;  // of a warp
 };

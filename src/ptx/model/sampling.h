@@ -2,11 +2,11 @@
 // Sampler: chooses the CTAs of a large grid that run, and bounds the error of their sums.
 //
 // Contract: the first and the last CTA always run and stand for themselves. A random sample of the
-// others, without replacement, stands for all of these. Each CTA of a batch is drawn from another
-// part of the grid, so that no half of a grid is left out by chance. Batches double until the error
-// is small enough, or the sample has its most CTAs. The error is half the 95% confidence interval
-// of the grid's total, divided by that total: the largest for instructions, sectors and wavefronts.
-// It knows only the spread between CTAs that ran.
+// others, without replacement, stands for all others. Each CTA of a batch comes from a different
+// part of the grid, so that the sample does not miss half of a grid by chance. Batches double until
+// the error is small enough, or the sample has as many CTAs as it may. The error is half the 95%
+// confidence interval of the grid's total, divided by that total: the largest of the errors for
+// instructions, sectors and wavefronts. It follows only from the spread between CTAs that ran.
 //
 // Example: while (!(batch = sampler.next(affordable)).empty()) { run them; sampler.add(cta, work);
 // }

@@ -3,8 +3,8 @@
 //
 // Contract: a copy joins the group that its lanes commit next. take() returns the copies that a
 // wait completes, in the order of issue; their bytes reach shared memory only then. Each lane
-// counts its own groups, so a diverged warp keeps its copies apart. The caller completes the oldest
-// copy when a warp has kMostCopies: the hardware would have done so by then.
+// counts its own groups, also when its warp has diverged. When a warp has kMostCopies, the caller
+// completes the oldest: the hardware would have done so by then.
 //
 // Example: copies.commit(mask); for (auto& c : copies.take(mask, 0)) deliver(c);
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace cutegen::ptx {
 
-inline constexpr int64_t kWaitAll = -1;  // committed or not
+inline constexpr int64_t kWaitAll = -1;  // take(): all copies, committed or not
 inline constexpr size_t kMostCopies = 1024;
 
 struct AsyncCopy {
@@ -31,14 +31,14 @@ struct AsyncCopy {
 
 class AsyncCopies {
  public:
-  // Adds one entry for each group that lanes of `copy` will commit.
+  // Adds one entry for each group that the lanes of `copy` will commit it to.
   void issue(const AsyncCopy& copy);
   void commit(uint32_t mask);
   // Removes and returns the copies that complete when `mask` waits for all but `pending` groups.
   std::vector<AsyncCopy> take(uint32_t mask, int64_t pending);
   bool full() const { return copies_.size() >= kMostCopies; }
   AsyncCopy take_oldest();
-  // The copies of `mask` that were issued before the one with this number.
+  // Removes and returns the copies of `mask` that were issued before the one with this number.
   std::vector<AsyncCopy> take_before(uint32_t mask, uint64_t number);
   uint64_t next_number() const { return next_; }
   const std::deque<AsyncCopy>& all() const { return copies_; }
@@ -70,14 +70,14 @@ class CopiesInFlight {
   AsyncCopies& of(int warp) { return of_[size_t(warp)]; }
   bool any() const { return lanes_ > 0; }
   void issue(int warp, const AsyncCopy& copy);
-  // The caller has taken `copy` from its warp and is about to write its words.
+  // Call it after taking `copy` from its warp and before writing its words.
   void arrives(const AsyncCopy& copy);
   void clear();
   // Whether a copy will write one of the bytes [from, to).
   bool touches(uint64_t from, uint64_t to) const;
   // A copy that will write one of these bytes, or nullptr.
   const AsyncCopy* find(uint64_t from, uint64_t to) const;
-  // In the order of issue.
+  // Arrivals that have not happened yet, in the order in which they were issued.
   std::deque<AsyncArrival>& arrivals() { return arrivals_; }
 
  private:

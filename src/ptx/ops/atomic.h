@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomic operations on host memory that several host threads may touch.
 //
-// Contract: `place` is aligned to the size of the type. Values travel as bits. Returns the old
-// value. The memory order is at least as strong as the kernel asks.
+// Contract: atomic_apply() returns the old value. Values are passed as bits. `place` is aligned to
+// the size of the type. The memory order is at least as strong as the kernel's.
 //
 // Example: uint64_t old = atomic_apply(AtomicOp::add, AtomicType::u32, place, 1, 0);
 #pragma once
@@ -20,7 +20,7 @@ enum class AtomicType : uint8_t {
   s32,
   b32,
   f32,
-  f32_flushed,  // add on global memory: subnormals are zero
+  f32_flushed,  // add on global memory, which flushes subnormals to zero
   u64,
   s64,
   b64,

@@ -2,9 +2,9 @@
 // Copies of the asynchronous proxy (cp.async.bulk, cp.reduce.async.bulk) that are in flight.
 //
 // Contract: a load to shared memory is in flight until it is delivered, and an mbarrier counts its
-// bytes; st.async and red.async are such loads from registers. The CTA that receives a load holds
-// it, though another CTA of the cluster may have started it (`rank`). A store first reads shared
-// memory, then writes global memory; it belongs to the group that its thread commits next. A
+// bytes. st.async and red.async are such loads from registers. A load is in the BulkCopies of the
+// CTA that receives it, even if another CTA of the cluster (`rank`) started it. A store first reads
+// shared memory, then writes global memory; it belongs to the group that its thread commits next. A
 // tensor copy has the rows of its box (ptx/ops/tensor_map.h). Any other copy is one row of bytes.
 //
 // Example: for (BulkCopy& c : copies.all()) if (c.mbarrier == at) deliver(c);
@@ -18,19 +18,19 @@
 
 namespace cutegen::ptx {
 
-// Inst::sub of Op::bulk_copy. deposit: st.async and red.async, until they are a load.
+// Inst::sub of Op::bulk_copy. deposit: st.async and red.async; their BulkCopy is a load.
 enum class BulkKind : uint8_t { load, store, reduce, prefetch, deposit };
 enum class BulkSource : uint8_t { global, shared, registers };  // of a load
 
-// Inst::list of Op::bulk_copy. An address is a slot, an offset and whether the slot has 64 bits.
-// kGlobal: the source of a load, in shared memory if Inst::e is 1. A deposit has its values from
-// kCoordinates on; Inst::e is their number, Inst::target the bytes of each.
+// Places in Inst::list of Op::bulk_copy. An address takes three: slot, offset, whether the slot has
+// 64 bits. kGlobal: the source of a load, in shared memory if Inst::e is 1. The values of a deposit
+// begin at kCoordinates; Inst::e is their number, Inst::target the bytes of each.
 namespace bulk {
 inline constexpr size_t kShared = 0, kGlobal = 3, kMbarrier = 6, kSize = 9, kCoordinates = 10,
                         kCtaMask = 15, kCount = 16;
 }
 
-inline constexpr size_t kMostBulkCopies = 1024;  // in flight in a CTA; one more ends the oldest
+inline constexpr size_t kMostBulkCopies = 1024;  // in flight per CTA; one more completes the oldest
 
 struct BulkCopy {
   BulkKind kind = BulkKind::load;
@@ -45,7 +45,7 @@ struct BulkCopy {
   uint32_t row = 0, pitch = 0;
   uint8_t swizzle = 0;
   bool fill_nan = false;
-  bool reduces = false;         // a load that changes what it finds
+  bool reduces = false;         // a load that combines with the bytes in shared memory
   AtomicOp op = AtomicOp::add;  // of a reduction
   AtomicType type = AtomicType::u32;
   uint32_t element = 1;  // of a reduction
@@ -57,7 +57,7 @@ struct BulkCopy {
   // Calls f(from, to) for the parts of shared memory that it touches.
   template <class F>
   void each_part(F f) const;
-  // Calls f(shared, row offset, bytes) for pieces of a row that lie side by side.
+  // Calls f(shared, row offset, bytes) for each piece of a row that is contiguous in shared memory.
   template <class F>
   void each_piece(const TensorRow& r, F f) const;
 };
@@ -74,7 +74,7 @@ class BulkCopies {
     copies_.clear();
     committed_.assign(threads, 0);
   }
-  // The first copy that writes (or reads, of those not finished) one of the bytes, or nullptr.
+  // The first copy that will write one of the bytes, or still reads one; or nullptr.
   const BulkCopy* find(uint64_t from, uint64_t to) const;
 
  private:

@@ -70,7 +70,8 @@ inline uint16_t bfloat_rz(float f) {
   uint32_t u = bits_of<uint32_t>(f);
   return uint16_t((u & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : u >> 16);
 }
-// Converts to float towards zero, with a sticky last bit: rounding again to 16 bits is then exact.
+// Converts to float towards zero and sets the last bit if that is inexact (round to odd). Rounding
+// the result to 16 bits then gives the same as rounding x once.
 inline float to_odd(double x) {
   float f = float(x);
   uint32_t u = bits_of<uint32_t>(f);
@@ -100,7 +101,7 @@ inline constexpr Narrow kF16{5, 10, true, 0x7fff, 0x7bff, 0x7c00},
     kBf16{8, 7, true, 0x7fff, 0x7f7f, 0x7f80}, kE4m3{4, 3, false, 0x7f, 0x7e, 0x7f},
     kE5m2{5, 2, true, 0x7f, 0x7b, 0x7c};
 
-// Any rounding: `mode` as in Inst::sub. x may carry a sticky last bit (to_odd).
+// Rounds to a narrow format. `mode`: as in Inst::sub. x may come from to_odd().
 inline uint32_t to_narrow(float x, const Narrow& f, uint8_t mode, bool satfinite) {
   const uint32_t u = bits_of<uint32_t>(x), a = u & 0x7fffffffu;
   const int total = f.exponent_bits + f.mantissa_bits;

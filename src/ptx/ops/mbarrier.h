@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mbarriers: the arrival barriers that live in the shared memory of one CTA.
 //
-// Contract: the object of the PTX ISA ("Parallel Synchronization and Communication Instructions:
-// mbarrier"), beside the memory and not in its bytes. A phase completes when no arrival and no
-// byte is outstanding; phase n has the parity n % 2. A function that returns a text has changed
-// nothing: the operation is undefined for the reason that the text gives. Ordering of memory is not
-// decided here (ptx/checks/clocks.h).
+// Contract: an Mbarrier is the object of the PTX ISA ("Parallel Synchronization and Communication
+// Instructions: mbarrier"). The simulator keeps it outside the bytes of shared memory. A phase
+// completes when no arrival and no byte is outstanding; phase n has the parity n % 2. If a function
+// returns a text, the operation is undefined, for the reason in the text, and nothing has changed.
+// ptx/checks/clocks.h decides how mbarriers order memory accesses.
 //
 // Example: if (const char* wrong = b.arrive(1)) report(wrong); if (b.settle()) wake(address);
 #pragma once
@@ -36,7 +36,7 @@ enum class MbarrierOp : uint8_t {
 
 // Inst::target of Op::mbarrier.
 inline constexpr int32_t kMbarrierParity = 1,  // a wait by parity, not by state
-    kMbarrierRelaxed = 2,                      // orders no other access
+    kMbarrierRelaxed = 2,                      // does not order other accesses
     kMbarrierExpects = 4,                      // arrive.expect_tx
     kMbarrierNoComplete = 8,                   // the arrival must not complete the phase
     kMbarrierCounted = 16;                     // .noinc: the phase already expects the arrival
@@ -50,11 +50,11 @@ struct Mbarrier {
   const char* expect(int64_t n);
   const char* complete(int64_t n);
   const char* arrive(uint32_t count, bool drop, bool must_stay);
-  // The current phase expects so many more arrivals.
+  // Adds to the arrivals that the current phase expects.
   const char* increment(uint32_t count);
   // Begins the next phase if nothing is outstanding.
   bool settle();
-  // What an arrival returns: the phase, and the arrivals that were missing before it.
+  // The state that an arrival returns: the phase, and the arrivals that were missing before it.
   uint64_t state() const { return phase << 20 | pending; }
   static uint64_t phase_of(uint64_t state) { return state >> 20; }
   static uint32_t pending_of(uint64_t state) { return uint32_t(state & kMostArrivals); }
@@ -72,11 +72,11 @@ class Mbarriers {
   }
   void erase(uint64_t at) { live_.erase(at); }
   bool any() const { return !live_.empty(); }
-  // A live one among the bytes [from, to), or nullptr.
+  // A live mbarrier that overlaps the bytes [from, to), or nullptr.
   const Mbarrier* in(uint64_t from, uint64_t to) const;
   void clear() { live_.clear(), changes = 0; }
 
-  uint64_t changes = 0;  // arrivals, bytes and phases so far: without one, nothing goes on
+  uint64_t changes = 0;  // arrivals, bytes and phases so far; if it stays equal, no wait can end
 
  private:
   std::map<uint64_t, Mbarrier> live_;  // by address

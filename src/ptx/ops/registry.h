@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registry: receives the forms of a handler file. Plain declarations only (see inst.h).
+// Registry: a handler file registers its forms here. Plain declarations only (see inst.h).
 //
 // Example: void add_integer(Registry& r) { r.add("add", "s32", "www", full, masked, kind, 0); }
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedGuard: bytes of shared memory that ordinary accesses must leave alone for now.
+// SharedGuard: marks bytes of shared memory that ordinary accesses must not touch at the moment.
 //
-// Contract: counts, by word, the copies that will write it, the copies that still read it, and the
-// live mbarriers. add() and remove() are called with the same range. touches() is cheap if nothing
-// nearby is marked. The caller keeps ranges inside shared memory.
+// Contract: counts, for each word, the copies that will write it, the copies that still read it,
+// and the live mbarriers. The caller passes the same range to add() and remove(), and keeps ranges
+// inside shared memory. touches() is cheap if nothing nearby is marked.
 //
 // Example: if (guard.any() && guard.touches(from, to) & SharedGuard::bit(Mark::written)) ...
 #pragma once
@@ -29,12 +29,12 @@ class SharedGuard {
   void clear();
 
  private:
-  static constexpr int kBlockShift = 7;  // blocks of 128 bytes, for a quick look
+  static constexpr int kBlockShift = 7;  // blocks of 128 bytes, for a quick check
   void change(Mark mark, uint64_t from, uint64_t to, int by);
 
   size_t bytes_;
   std::vector<std::array<uint16_t, 3>> words_;  // empty before the first mark
-  std::vector<uint32_t> blocks_;                // marks in them
+  std::vector<uint32_t> blocks_;                // marks in each block
   int64_t marks_ = 0;
 };
 

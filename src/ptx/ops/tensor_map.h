@@ -2,10 +2,10 @@
 // TensorMap: the descriptor of a tensor copy (TMA), its rules, and the rows of a copy.
 //
 // Contract: the fields follow cuTensorMapEncodeTiled of the CUDA driver API. wrong_field() says
-// which of the driver's rules a map breaks. encode() makes 128 bytes that mean nothing to a kernel;
-// decode() refuses bytes that encode() has not made. Rows and padding are as an H200 places them: a
-// row of a swizzled box takes the whole swizzle span, and the swizzle applies to the address in
-// shared memory.
+// which of the driver's rules a map breaks. encode() makes 128 bytes that a kernel cannot read as
+// fields; decode_tensor_map() refuses bytes that encode() has not made. The layout in shared memory
+// is that of an H200: a row of a swizzled box takes the whole swizzle span, and the swizzle applies
+// to the address in shared memory.
 //
 // Example: if (auto wrong = wrong_field(map)) return user_error(*wrong); bytes = encode(map);
 #pragma once
@@ -62,7 +62,7 @@ struct TensorMap {
 std::optional<std::string> wrong_field(const TensorMap& map);
 std::array<std::byte, kTensorMapBytes> encode(const TensorMap& map);
 std::optional<TensorMap> decode_tensor_map(std::span<const std::byte, kTensorMapBytes> bytes);
-// How reductions of the tensor's elements add; nullopt: they do not.
+// The type in which reductions combine the tensor's elements; nullopt: there are no reductions.
 std::optional<AtomicType> atomic_type_of(TensorType type);
 
 // Where a copy begins.
@@ -75,11 +75,11 @@ struct TensorRow {
   uint32_t from = 0, to = 0;
 };
 
-// All rows in the order of shared memory. The map has passed wrong_field().
-// A copy to the tensor writes whole units of 16 bytes, even beyond the last element of a row.
+// All rows in the order of shared memory. The map has passed wrong_field(). A copy to the tensor
+// writes whole units of 16 bytes, even beyond the last element of a row.
 std::vector<TensorRow> rows_of(const TensorMap& map, const TensorPlace& place, bool to_tensor);
 
-// The place of 16 bytes of a swizzled box.
+// Where 16 bytes of a swizzled box lie.
 inline uint64_t swizzled(uint64_t at, uint8_t swizzle) {
   const uint64_t mask = (uint64_t{1} << swizzle) - 1;
   return at ^ ((at >> 7 & mask) << 4);

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // wgmma.mma_async, the part of one warp: 16 of the 64 rows of D = A * B + D.
 //
-// Contract: a product has 32 bytes of each row of A and of each column of B, k side by side, so k
-// has 8, 16 or 32 elements by type. Accumulators lie in registers as the PTX ISA says ("Register
-// Fragments for wgmma.mma_async.m64nNk16"). The sum is modelled, see kWgmmaFraction.
+// Contract: a product takes 32 bytes of each row of A and of each column of B, contiguous along k.
+// So k has 8, 16 or 32 elements, by type. Accumulators lie in registers as the PTX ISA says
+// ("Register Fragments for wgmma.mma_async.m64nNk16").
+//
+// Rounding: Hopper adds the products of one element of D by the "truncated fused dot-add" of
+// MMA-Sim (arXiv:2511.10909; arXiv:2512.07004 agrees). Products are exact. All terms, including the
+// accumulator, are aligned to the largest exponent and truncated after kWgmmaFraction bits; the
+// exponent of a product is the sum of its factors' exponents. Their sum is exact. The result is
+// truncated to float32 (fp8: to kWgmmaFp8Kept bits of mantissa) or rounded to nearest f16. Nobody
+// has compared this with an H200 yet.
 //
 // Example: op.run({.a = rows, .b = columns, .registers = w.registers, .d = in.list, .n = 128});
 #pragma once
@@ -20,12 +27,7 @@ inline constexpr int kWgmmaRows = 16;           // of a warp
 inline constexpr int kWgmmaMostColumns = 256;   // N
 inline constexpr size_t kWgmmaSliceBytes = 32;  // of a row of A or a column of B
 
-// How Hopper adds the products of one element of D: "truncated fused dot-add" of MMA-Sim
-// (arXiv:2511.10909; arXiv:2512.07004 agrees). Products are exact. All terms, with the accumulator,
-// are aligned to the largest exponent, where a product has the sum of its factors' exponents, and
-// are cut towards zero after kWgmmaFraction bits. Their sum is exact; the result is cut to float32
-// (fp8: to kWgmmaFp8Kept bits of mantissa) or rounded to nearest f16. Not compared with an H200
-// yet.
+// The rounding of sums (see above).
 inline constexpr int kWgmmaFraction = 25;     // f16, bf16, tf32
 inline constexpr int kWgmmaFp8Fraction = 13;  // e4m3, e5m2
 inline constexpr int kWgmmaKept = 23;
@@ -56,7 +58,7 @@ struct WgmmaOp {
   int scale_slot() const { return d + a() + 1; }
 };
 
-// Inst::sub of Op::wgmma: what a warpgroup executes. The last two are setmaxnreg.
+// Inst::sub of Op::wgmma. The last two are setmaxnreg.
 inline constexpr uint8_t kWgmmaMultiply = 0, kWgmmaFence = 1, kWgmmaCommit = 2, kWgmmaWait = 3,
                          kMoreRegisters = 4, kFewerRegisters = 5;
 

@@ -4,7 +4,7 @@
 // Contract: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout" and "Matrix
 // Descriptor Format". A tile is `rows` rows of A or columns of B with 32 bytes of k each. K-major:
 // chunk 2r + c has half c of row r. MN-major (16-bit types): chunk 16g + k has the rows 8g ... 8g+7
-// at k. The swizzle exchanges chunks by the bits of their address from 7 on, less the base offset.
+// at k. The swizzle permutes chunks by the bits of their address from 7 on, minus the base offset.
 //
 // Example: if (auto rule = tile.fault()) report(*rule); tile.chunks(at);
 #pragma once
@@ -28,7 +28,7 @@ struct SharedTile {
   bool mn_major = false;
   int first = 0, rows = 0;  // rows of the matrix: first is a multiple of 16 or 0
 
-  // The field that breaks a rule, and the rule.
+  // A field that breaks a rule, and the rule; nullopt: none does.
   std::optional<std::string> fault() const;
   // Fills `at` with the addresses of 2 * rows chunks.
   void chunks(uint32_t* at) const;
@@ -38,7 +38,7 @@ struct SharedTile {
   std::optional<std::string> wrong_offset(const char* name, uint32_t bytes, bool used) const;
 };
 
-// Copies chunks from shared memory into `rows` slices of 32 bytes, k side by side.
+// Copies chunks from shared memory into `rows` slices of 32 bytes, each contiguous along k.
 void pack_slices(const SharedTile& tile, const uint32_t* at, const std::byte* shared,
                  std::byte* slices);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks know of a global buffer: who last wrote and read each word, and which words are
-// written.
+// What the checks know about a global buffer: the last writer and reader of each granule, and which
+// words are defined.
 //
 // Contract: pages begin as zeros and take memory once they are touched. Host threads write them
 // without locks, so the checks may miss one of two simultaneous accesses, but never invent one.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the Hopper programs of tests/golden/ptx/hopper, their data, and what a run came to.
+// For tests: the Hopper programs of tests/golden/ptx/hopper, their data, and the outcome of a run.
 //
-// Contract: a program has a last parameter `fault`; 0 is the right program. outcome() runs it in
-// several orders and says what went wrong first: the kind of a finding, the reason of another
-// status, or "wrong values" if the result differs from the truth in double precision.
+// Contract: the last parameter of a program, `fault`, plants a fault; with 0 the program is
+// correct. outcome() runs it in several orders and returns what went wrong first: the kind of a
+// finding, the reason of another status, or "wrong values" if the result differs from the truth in
+// double precision. An empty text: nothing.
 //
 // Example: EXPECT_EQ(outcome(gemm("gemm_k_major", {96, 72, 200}), 0), "");
 #pragma once
@@ -135,7 +136,7 @@ inline std::string outcome(const HopperProgram& p, int fault) {
   return "";
 }
 
-// A planted fault and what finds it.
+// A planted fault, and the outcome that it should have.
 struct HopperFault {
   int number;
   const char* found;

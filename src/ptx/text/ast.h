@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parsed form of a PTX module: names resolved by scope, nothing decoded yet.
+// The parsed form of a PTX module: scopes and their names, but no decoded instructions.
 //
-// Contract: views point into the module's text, which outlives all of this. Counts are bounded by
-// the length of the text (registers declared as %r<100000> exist only once they are named).
+// Contract: views point into the module's text, which must outlive them. The length of the text
+// bounds all counts: registers declared as %r<100000> take memory only when they are used.
 //
 // Example: for (const Statement& s : function.statements) decode(s);
 #pragma once
@@ -41,7 +41,7 @@ struct Variable {
   Space space = Space::global;
   int64_t align = 1, element = 1, count = 1;  // bytes of an element, elements
   bool is_extern = false, is_array = false;
-  bool is_register = false;      // a parameter of a function that travels in a register
+  bool is_register = false;      // a function's parameter that is passed in a register
   std::string_view initializer;  // text between = and ;
   int line = 0;
   int64_t bytes() const { return element * count; }

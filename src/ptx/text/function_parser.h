@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // FunctionParser: parses one entry or device function.
 //
-// Contract: run() may be called once, behind ".entry" or ".func". A prototype has no scopes.
+// Contract: call run() once, when the reader is after ".entry" or ".func". A prototype has no
+// scopes.
 //
 // Example: CG_TRY(Function f, FunctionParser(in).run(true));
 #pragma once
@@ -41,7 +42,7 @@ class FunctionParser {
   int scope_ = 0, depth_ = 0;
 };
 
-// A variable or parameter behind its space: ".align 4 .b8 name[16]".
+// Parses the part of a variable or parameter after its space: ".align 4 .b8 name[16]".
 Result<Variable> parse_variable(Reader& in, Space space, bool is_extern);
 
 }  // namespace cutegen::ptx

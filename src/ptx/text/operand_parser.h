@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses the operands of a statement.
 //
-// Contract: depth bounds recursion: 0 for an operand of its own, 1 inside another one.
+// Contract: `depth` bounds recursion: 0 for an operand of a statement, 1 inside another operand.
 //
 // Example: CG_TRY(Operand o, parse_operand(in, 0));
 #pragma once
@@ -11,7 +11,7 @@
 namespace cutegen::ptx {
 
 Result<Operand> parse_operand(Reader& in, int depth);
-// (a, b): the arguments of a call.
+// Parses the arguments of a call: (a, b).
 Result<Operand> parse_parentheses(Reader& in);
 
 }  // namespace cutegen::ptx

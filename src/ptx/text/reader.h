@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader: the tokens that a parser expects, and the errors if the text has others.
+// Reader: reads the tokens that a parser expects, and makes the errors if the text has others.
 //
-// Contract: a text that differs is a user error with the PTX line. Nothing reads past the end.
+// Contract: an unexpected token is a user error with the PTX line. Nothing reads past the end.
 //
 // Example: CG_TRY(std::string_view name, in.word("a label")); CG_CHECK(in.expect(";"));
 #pragma once
@@ -22,7 +22,7 @@ struct Reader {
   Result<int64_t> integer(const char* what);
   Result<void> skip_to_semicolon();
   Result<void> skip_braces();
-  // At most `most` numbers between commas.
+  // Skips at most `most` numbers, separated by commas.
   Result<void> skip_list(int64_t most);
   std::string here() const;  // "ptx:12"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // AsyncUnit: copies from global to shared memory that arrive later (cp.async).
 //
-// Contract: issue() reads the source at once and keeps the bytes; they reach shared memory when the
-// warp waits for their group, as a store by the lanes that issued the copy. A function that returns
-// false has reported a finding.
+// Contract: issue() reads the source at once and keeps the bytes. When the warp waits for their
+// group, the lanes that issued the copy store them to shared memory. A function that returns false
+// has reported a finding.
 //
 // Example: if (!async.issue(w, in, mask)) return false;
 #pragma once
@@ -19,11 +19,11 @@ class AsyncUnit {
   AsyncUnit(CtaState& cta, MemoryUnit& memory)
       : cta_(cta), memory_(memory), addresses_(forms().addresses) {}
   bool issue(Warp& w, const Inst& in, uint32_t mask);
-  // The lanes' copies since their last commit become a group.
+  // Makes the lanes' copies since their last commit a group.
   void commit(const Warp& w, uint32_t mask) { cta_.copies.of(w.index).commit(mask); }
-  // The lanes wait until Inst::imm groups are left.
+  // Completes the lanes' groups until Inst::imm groups are left.
   bool wait(Warp& w, const Inst& in, uint32_t mask);
-  // The copies that an arrival waits for become complete.
+  // Completes the copies that an arrival waits for.
   bool complete(const AsyncArrival& arrival);
 
  private:

@@ -2,8 +2,8 @@
 // Collectives: instructions with a member mask: shfl.sync, vote.sync, redux, match, elect,
 // warpsync.
 //
-// Contract: lanes with one member mask execute together, as soon as all members that are alive are
-// here; lanes that arrive first wait (Meet::parked).
+// Contract: lanes with the same member mask execute together, as soon as all members that are alive
+// have arrived. Lanes that arrive first wait (Meet::parked).
 //
 // Example: if (collectives.execute(w, in, mask) == Meet::here) ++w.current.pc;
 #pragma once

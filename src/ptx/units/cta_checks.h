@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CtaChecks: which checks an access meets, in which order.
+// CtaChecks: applies the checks of an access in the right order.
 //
-// Contract: call all but copies() only if CtaState::hazards is set, before the access itself;
-// stored() after it. A function that returns false has reported a finding.
+// Contract: call all functions but copies() only if CtaState::hazards is set. Call stored() after
+// the access and all others before it. A function that returns false has reported a finding.
 //
 // Example: if (cta.hazards && !checks.shared(access)) return false;
 #pragma once
@@ -20,14 +20,14 @@ class CtaChecks {
   bool watches() const { return cta_.hazards && (cta_.hazards->undefined || wgmma_on()); }
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
   bool shared(const WarpAccess& a);
-  // A read by wgmma: a proxy fence follows the stores before it.
+  // For a read by wgmma: a proxy fence must lie between earlier stores and it.
   bool visible(const WarpAccess& a);
-  // Of the shared memory of another CTA of the cluster.
+  // For an access to the shared memory of another CTA of the cluster.
   bool remote(const WarpAccess& a, CtaState& owner);
   bool global(const WarpAccess& a, const Buffer& b);
   // at: offsets in the local memory of the warp.
   void local(const WarpAccess& a);
-  // The lanes of a store have written; b: nullptr if to shared memory, which begins at `zero`.
+  // For a store that has written. b: nullptr if it is to shared memory, which begins at `zero`.
   bool stored(const WarpAccess& a, const std::byte* zero, const Buffer* b) {
     return a.sum.contiguous || a.in.op != Op::store || races_.lanes(a, zero, b);
   }

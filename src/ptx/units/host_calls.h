@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// printf and assert in a kernel: nobody reads a kernel's output, so each is a finding.
+// printf and assert in a kernel. Nobody reads a kernel's output, so each call is a finding.
 //
-// Contract: reports what lane `lane` would print, bounded and sanitised. A format or argument that
-// is not mapped reads as "(unmapped)".
+// Contract: the finding has the text that lane `lane` would print, sanitised and of limited length.
+// A format or argument that is not mapped becomes "(unmapped)".
 //
 // Example: report_host_call(cta, w, in, lane);  // "the kernel prints: x = 3"
 #pragma once

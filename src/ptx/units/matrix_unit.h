@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatrixUnit: instructions that all 32 lanes execute together: mma, movmatrix, ldmatrix, stmatrix.
 //
-// Contract: lanes that arrive first wait (Meet::parked) until all are here. ldmatrix and stmatrix
-// access shared memory as a load or store of 16-byte rows would.
+// Contract: lanes that arrive first wait (Meet::parked) until all have arrived. ldmatrix and
+// stmatrix access shared memory like a load or store of 16-byte rows.
 //
 // Example: if (matrix.execute(w, in, mask) == Meet::here) ++w.current.pc;
 #pragma once

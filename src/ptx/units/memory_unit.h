@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // MemoryUnit: loads, stores and atomics of a warp, in every space.
 //
-// Contract: an access is checked as a whole before it happens: alignment, bounds, permission, then
-// races and undefined values. It is counted, and may count as a poll. A function that returns false
-// has reported a finding.
+// Contract: the unit checks an access as a whole before it makes it: alignment, bounds, permission,
+// then races and undefined values. It counts the access, perhaps as a poll. A function that returns
+// false has reported a finding.
 //
 // Example: if (!memory.access(w, in, mask)) return false;
 #pragma once
@@ -19,15 +19,15 @@ class MemoryUnit {
  public:
   MemoryUnit(CtaState& cta, WarpScheduler& scheduler, CtaChecks& checks)
       : cta_(cta), scheduler_(scheduler), checks_(checks), addresses_(forms().addresses) {}
-  // A load, store or atomic as the instruction says.
+  // Executes a load, store or atomic.
   bool access(Warp& w, const Inst& in, uint32_t mask);
-  // Of shared memory, by a copy that arrives: other copies may be about to write the same bytes.
+  // Writes to shared memory for a copy that arrives. Other copies may still write the same bytes.
   bool access_shared(const WarpAccess& a);
 
  private:
   bool access_at(const WarpAccess& a, Space space);
   bool several_spaces(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
-  // Of the shared memory of any CTA of the cluster; of the one with this rank.
+  // Access the shared memory of several CTAs of the cluster, and of the one with this rank.
   bool cluster(const WarpAccess& a);
   bool remote(const WarpAccess& a, uint64_t rank);
   bool local(const WarpAccess& a);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does what a load, store or atomic of a warp says, and notes whether it may be a poll.
+// Executes a load, store or atomic of a warp, and notes whether it may be a poll.
 //
-// Contract: the caller has checked that all addresses are mapped. `zero` is the place of address 0.
+// Contract: the caller has checked that all addresses are mapped. Address 0 is at `zero`.
 //
 // Example: perform(cta, scheduler, access, cta.shared.data());
 #pragma once

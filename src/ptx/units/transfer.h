@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves the bytes of a load or store between a warp's registers and host memory.
 //
-// Contract: the caller has checked that all addresses are mapped. `zero` is the place of address 0.
+// Contract: the caller has checked that all addresses are mapped. Address 0 is at `zero`.
 //
 // Example: transfer(access, shared.data());
 #pragma once

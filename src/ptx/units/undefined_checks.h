@@ -15,13 +15,14 @@ namespace cutegen::ptx {
 class UndefinedChecks {
  public:
   explicit UndefinedChecks(CtaState& cta) : cta_(cta) {}
-  // Before each instruction: what its results depend on.
+  // Call it before each instruction: tracks what its results depend on.
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
-  // Before an access of memory with a state for each word. `lanes` need a look. `left` counts the
-  // words that are not written; it may be nullptr.
+  // Call it before an access to memory with a state for each word. `lanes`: those to examine.
+  // `left` counts the words that nobody wrote; it may be nullptr.
   void note(const WarpAccess& a, uint32_t lanes, uint8_t* state, size_t* left,
             const Origin& origin);
-  // Before a store to global memory: other kernels read it, so it must not depend on such a value.
+  // Call it before a store to global memory: other kernels may read the stored value, so it must
+  // not be undefined.
   bool stored(const WarpAccess& a, const Buffer& b);
 
  private:

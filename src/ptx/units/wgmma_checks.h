@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// WgmmaChecks: findings about what unfinished wgmma instructions use.
+// WgmmaChecks: findings about registers and shared memory that unfinished wgmma instructions use.
 //
 // Contract: call only if CtaState::wgmma is set and the launch looks for races. A function that
-// returns false has reported a finding. Copies of a register (mov) are no accesses: the assembler
-// gives both the same place. They pass on what they copy.
+// returns false has reported a finding. A copy of a register (mov) does not count as an access,
+// because the assembler gives both the same place: the copy inherits the state of the original.
 //
 // Example: if (!checks.follow(w, in, mask)) return false;
 #pragma once
@@ -16,11 +16,12 @@ namespace cutegen::ptx {
 class WgmmaChecks {
  public:
   explicit WgmmaChecks(CtaState& cta) : cta_(cta) {}
-  // Before an instruction that is Inst::watched and no product.
+  // Call it before an instruction that is Inst::watched and not a product.
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
-  // Before a product: its registers are not in use and fenced. Then they are in use.
+  // Call it before a product: checks that its registers are fenced and not in use, and then marks
+  // them as in use.
   bool product(const Warp& w, const Inst& in, const WgmmaOp& op);
-  // A write of the shared memory of `owner` must not touch what a product still reads.
+  // Checks that a write to the shared memory of `owner` does not touch bytes that a product reads.
   bool operands(const WarpAccess& a, const CtaState& owner);
 
  private:

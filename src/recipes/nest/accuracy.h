@@ -3,8 +3,8 @@
 //
 // Contract: needed_accuracy() asks for compensated sums unless every result is stored in 16 bits
 // and rows are short: then a tree of float32 additions is far more accurate than the result's
-// dtype. relaxed() replaces functions by cheaper ones if the task's math mode rounds to 16 bits,
-// too. In every mode it multiplies by the reciprocal of a row's divisor.
+// dtype. relaxed() replaces functions by cheaper ones if the task's math mode also rounds to 16
+// bits. In every mode it replaces a division by a value of the row by a multiplication.
 //
 // Example: needed_accuracy(task, fused).plain_sums  // true: bf16 layer norm of rows of 8192
 #pragma once
@@ -15,7 +15,7 @@
 namespace cutegen::recipes {
 
 struct Accuracy {
-  bool plain_sums = false;      // sums need no rounding errors of their additions
+  bool plain_sums = false;      // sums need not carry the rounding errors of their additions
   bool fast_functions = false;  // exponentials and divisions may lose a few bits of float32
 };
 Accuracy needed_accuracy(const Task& task, const Fused& fused);

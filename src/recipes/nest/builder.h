@@ -3,8 +3,9 @@
 //
 // Contract: value() returns the instruction that computes a value at one position of the loop nest.
 // A View says which axis of the nest each axis of the value follows (-1: it does not vary) and,
-// behind a reshape, the shape of the whole contiguous value. Equal (value, view) pairs are built
-// once. After an error, cut() names the value that an earlier stage would have to keep, if any.
+// behind a reshape, the shape of the whole contiguous value. The builder builds equal (value, view)
+// pairs once. If one loop nest cannot compute the value, value() fails. cut() then names the
+// intermediate value that an earlier stage has to store, or is empty if that would not help.
 //
 // Example: builder.value("relu", {{0, 1}, {}})
 #pragma once
@@ -25,7 +26,8 @@ struct View {
   std::optional<Shape> reshaped;
 };
 
-// Operators that only change where a value is read; that make a tensor of one constant.
+// is_view: operators that only change where a value is read. is_fill: those that fill a tensor
+// with one constant.
 bool is_view(const Node& node);
 bool is_fill(const Node& node);
 
@@ -53,7 +55,7 @@ class Builder {
   std::optional<View> broadcast_reshaped(const Shape& from, const Shape& to,
                                          const View& view) const;
   std::vector<int> as_numbers(const Node& node, const Pointwise& p, std::vector<int> inputs);
-  // An unsupported use of `node`, which keeping its value would mend.
+  // The error for an unsupported use of `node` that works if an earlier stage stores its value.
   tl::unexpected<Error> cut_at(const Node& node, const std::string& why);
   // New instructions.
   int make(const std::string& name, const std::string& code, std::vector<int> inputs,

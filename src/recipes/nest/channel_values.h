@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel values: what the work behind a convolution needs of each channel, and of nothing else.
+// Channel values: parts of a convolution's epilogue that differ only from channel to channel.
 //
-// Contract: channel_values() returns the largest float values that depend on operands along the
-// channels (axis 1), and besides on single elements and constants. A kernel computes them once for
-// many places. Empty if there are more than `kMostChannelValues`.
+// Contract: channel_values() returns float values whose operands are vectors along the channels
+// (axis 1), single elements and constants. If one such value is part of another, it returns only
+// the outer one. A kernel computes them once a tile, not once a result. The list is empty if there
+// are more than `kMostChannelValues`.
 //
 // Example: (conv - mean) * (rsqrt(variance + eps) * weight) + bias: mean, rsqrt(...) * weight, bias
 #pragma once

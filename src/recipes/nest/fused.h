@@ -25,7 +25,7 @@
 
 namespace cutegen::recipes {
 
-inline constexpr const char* kCount = "count";  // the code for the elements of a row
+inline constexpr const char* kCount = "count";  // code of the constant "elements of a row"
 
 enum class Level { row, element };
 enum class InstKind { leaf, constant, position, pointwise, reduction, scan };
@@ -34,7 +34,7 @@ enum class ReduceKind { sum, product, max, min, argmax, argmin };
 struct Inst {
   InstKind kind = InstKind::leaf;
   Level level = Level::row;
-  int depth = 0;            // reductions in a chain beneath it
+  int depth = 0;            // reductions in the longest chain up to here
   std::string name;         // what to call it in a kernel (not unique)
   std::string code;         // pointwise: "{0} + {1}"; constant: its text
   std::vector<int> inputs;  // instructions

@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all kernels of the windows recipe take: sizes and strides, and the text behind a window.
+// Source text that the kernels of the windows recipe share: sizes and strides, and the epilogue,
+// which is the work after a convolution or pooling (the window).
 //
-// Contract: geometry() lists the numbers of the input, the result and the weights, for three axes:
-// missing ones come first and have size 1. Tail writes the device function `compute` for one
-// element and the statements that call it at the place (n, channel, p0, p1, p2) with `window`. Many
-// channels of a place share what `at`, a Place, holds: then the statements read element `c` of
-// them. By place, the stage may reduce over the channels: passes() then comes before finish(),
-// which computes one value of a place if by_row().
+// Contract: geometry() lists the sizes and strides of the input, the result and the weights for
+// three axes. Missing axes come first and have size 1. Tail writes the epilogue: the device
+// function `compute` for one element, and the statements that call it at the place (n, channel, p0,
+// p1, p2) with the window's result, `window`. Tail::By::place is for kernels that finish many
+// channels of a place together. There `at`, a Place, says where the place lies in each tensor, and
+// the statements read channel `c` from there on. Such a stage may reduce over the channels:
+// passes() then comes before finish(). If by_row(), finish() computes one value for all channels of
+// a place.
+//
+// Pieces are the device functions of the epilogue: one before each reduction over the channels, and
+// one before the outputs. They take as parameters the values of the row (results of reductions, and
+// what depends only on them), which the kernel computes once a place by Pieces::rows(), and the
+// values of a channel, which it computes once a tile by Pieces::of_channel(). If all later work
+// needs only what a reduction takes, that value replaces the window's result: softmax(conv(x) + b)
+// keeps v = conv(x) + b, then exp(v - highest).
+//
+// Addresses writes the text that reads operands. If by_place, `at` says where channel0 lies, and
+// the text reads channel `channel_of` from there on. For the texts so far, numbers() lists the
+// strides that they use, offsets() the members of Place with their values, and requirements() the
+// conditions on strides that the plan must state.
 //
 // Example: Tail tail(fused); tail.compute(); tail.finish(); tail.numbers()
 #pragma once
@@ -25,40 +40,37 @@ namespace cutegen::recipes {
 using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 Numbers geometry(const Fused& fused);
-// The groups as a plan expression.
+// The number of groups as a plan expression.
 std::string groups_text(const Fused& fused);
-// Channels of a group: output channels (official), and as plan expressions.
+// Channels of a group: output channels at the official shape; input and output channels as plan
+// expressions.
 int64_t out_of_group(const Fused& fused);
 std::string in_of_group_text(const Fused& fused);
 std::string out_of_group_text(const Fused& fused);
 // The largest offset of an element inside an image.
 std::string last_of_image(const Fused& fused);
-// Element `axis` of three, where `list` has only the last ones.
+// Element `axis` of three. `list` has only the last ones; the others are `missing`.
 int64_t padded(const Shape& list, size_t axis, int64_t missing);
 // Adds numbers to the arguments; returns their declarations.
 std::string add_numbers(Json& args, const Numbers& numbers);
 
-// Fills a part of a kernel's file: without the licence line, which the file has.
+// Fills a template that is part of a kernel's file, and drops its licence line.
 std::string fragment(const std::string& path, const std::map<std::string, std::string>& values);
 
 // The stage's reductions, all over the channels of one place, in the order of their passes.
 std::vector<int> row_reductions(const Fused& fused);
 
-// What a device function computes for one element.
+// A device function that computes values of one element.
 struct Piece {
   std::string name;
   std::vector<int> targets = {}, leaves = {}, body = {};
-  std::vector<int> rows = {}, channels = {};  // given once a place, once a channel
-  int source = -1;        // what it takes of the window: its result, or what has replaced it
+  std::vector<int> rows = {}, channels = {};  // parameters computed once a place, once a channel
+  int source = -1;        // the window's result, or the value that replaced it; -1: not needed
   bool counts = false;    // takes the number of channels
-  bool replaces = false;  // its result is what later pieces take
+  bool replaces = false;  // later pieces take its result instead of the window's
 };
 
-// The functions before each reduction over the channels, and before the outputs. Values of the row
-// (reductions, and what depends only on them) are given: the kernel computes them once a place, by
-// the piece rows(). If all later work needs only what a reduction takes, it replaces the window's
-// result: softmax(conv(x) + b) keeps x + b, then exp(x - highest). `channels` are given, too:
-// values of one channel, which the kernel computes once a tile by the piece of_channel().
+// The device functions of the epilogue. `channels`: the values of a channel.
 class Pieces {
  public:
   Pieces(const Fused& fused, Code& code, std::vector<int> channels);
@@ -66,16 +78,16 @@ class Pieces {
   // The piece before a reduction, or before the outputs.
   const Piece& piece(size_t index) const { return pieces_[index]; }
   const Piece& last() const { return pieces_.back(); }
-  // The code for values of a row that a piece needs and that no reduction gives.
+  // Computes the values of a row that a piece needs and that are not results of reductions.
   const Piece& rows(size_t index) const { return rows_[index]; }
-  // The code for the values of a channel. Without such values it has no targets.
+  // Computes the values of a channel. Without such values it has no targets.
   const Piece& of_channel() const { return of_channel_; }
   // Whether the outputs have one value for all channels of a place.
   bool by_row() const;
   // Writes the functions of all pieces.
   std::string functions();
-  // Calls a piece's function. `rows` is the text before the name of a row's value; if it is empty,
-  // the values are read where reduce() keeps them. `kept` has the values of the channel.
+  // The statement that calls a piece's function. `rows` is the text before the name of a row's
+  // value; if it is empty, the statement reads the values where reduce() keeps them.
   std::string call(const Piece& piece, const std::vector<std::string>& leaves,
                    const std::string& rows, const std::vector<std::string>& results) const;
   // The result of a reduction at the current place.
@@ -101,13 +113,10 @@ class Pieces {
 };
 
 // Whether an operand differs from place to place. One that does not, such as a bias, stays in the
-// L1 cache, so it is not read ahead: that would take registers.
+// L1 cache. Reading it ahead would only take registers.
 bool differs(const Operand& o);
 
-// Where the kernel finds the elements of its operands. By place, `at`, a Place, holds where the
-// channel `channel0` lies, and the text reads channel `channel_of` from there on. numbers() are the
-// strides that the texts so far read, offsets() the members of Place with their values,
-// requirements() what the plan must require of the strides.
+// The text that reads the kernel's operands.
 class Addresses {
  public:
   Addresses(const Fused& fused, Code& code, bool by_place)
@@ -120,7 +129,7 @@ class Addresses {
   const std::vector<std::string>& requirements() const { return requirements_; }
 
  private:
-  // Member of Place, and the stride of the channels or nothing.
+  // `offset`: the member of Place. `channel`: the channels' stride, or empty.
   struct Address {
     std::string offset, channel;
   };
@@ -135,36 +144,35 @@ class Addresses {
   std::map<const Operand*, Address> found_;
 };
 
-// Writes what follows the window, element by element, and the tensors of the kernel.
+// Writes the epilogue and declares the kernel's tensors.
 class Tail {
  public:
   enum class By { element, place };
   explicit Tail(const Fused& fused, By by = By::element);
-  // The strides that finish() reads its operands by.
+  // The strides that the statements of finish() use.
   const Numbers& numbers() const { return addresses_.numbers(); }
   // Writes the device functions for one element: from the window's result to what each reduction
   // takes, and to the outputs.
   std::string compute() { return pieces_.functions(); }
   // Writes the statements that reduce over the channels.
   std::string passes();
-  // Behind reductions over the channels: what finish() takes from `Placed`, a Place with the values
-  // of its row. Otherwise empty.
+  // After reductions over the channels: declares `Placed`, a Place with the values of its row,
+  // which the statements of finish() read. Otherwise empty.
   std::string placed();
   // Writes the statement that computes and keeps the values of each channel.
   std::string channels();
   // Whether the outputs have one value for all channels of a place.
   bool by_row() const { return pieces_.by_row(); }
   std::string finish();
-  // By place, after passes() and finish(): the members of Place, and their values for the channel
-  // `channel0`.
+  // By place, after passes() and finish(): the members of Place, and their values for channel0.
   const Numbers& offsets() const { return addresses_.offsets(); }
-  // By place, after finish(), which computes one element only: the members of Reads and the
-  // statements that read them; the members of Results and the statements that store them.
+  // By place, finish() only computes. Besides: the members of Reads and the statements that read
+  // them, the members of Results and the statements that store them.
   const std::string& members() const { return members_; }
   const std::string& reads() const { return reads_; }
   const std::string& results() const { return results_of_place_; }
   const std::string& stores() const { return stores_; }
-  // Results to compute together: each keeps its operands in registers.
+  // How many results to compute together. Each of them keeps its operands in registers.
   int together() const;
   // What the plan must require of the operands' strides.
   const std::vector<std::string>& requirements() const { return addresses_.requirements(); }
