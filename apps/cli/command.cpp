@@ -91,7 +91,10 @@ std::optional<Error> unknown_command(const CLI::App& app, const std::vector<std:
     auto near = nearest(word, names);
     std::string remedy =
         near ? "did you mean '" + *near + "'?" : "the commands are " + join(names, ", ");
-    return Error{ErrorKind::user, "no command '" + sanitize(word, 80) + "'", "cutegen", remedy};
+    return Error{.kind = ErrorKind::user,
+                 .message = "no command '" + sanitize(word, 80) + "'",
+                 .where = "cutegen",
+                 .remedy = remedy};
   }
   return std::nullopt;
 }
@@ -114,7 +117,7 @@ int answer_parse(const CLI::App& app, Globals& g, const CLI::ParseError& e,
     if (c == '\n') c = ' ';
   std::string remedy = suggestion(command, words);
   if (remedy.empty()) remedy = "see " + name + " --help";
-  return report(g, {ErrorKind::user, message, name, remedy});
+  return report(g, {.kind = ErrorKind::user, .message = message, .where = name, .remedy = remedy});
 }
 
 }  // namespace cutegen::cli

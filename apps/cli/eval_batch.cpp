@@ -81,7 +81,13 @@ Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::
                         Rung up_to, double seconds, const eval::EvaluatorOptions& options) {
   if (batch.out.empty())
     return user_error("--batch has no folder for its verdicts", "", "add --out DIR");
-  engine::JudgeFolderSettings settings{batch.in, batch.out, task, {}, up_to, batch.again, seconds};
+  engine::JudgeFolderSettings settings{.in = batch.in,
+                                       .out = batch.out,
+                                       .task = task,
+                                       .evaluators = {},
+                                       .up_to = up_to,
+                                       .again = batch.again,
+                                       .seconds = seconds};
   settings.asked = batch.asked;
   CG_TRY(settings.evaluators, for_devices(options, batch.devices, batch.evaluators));
   const auto begin = Clock::now();

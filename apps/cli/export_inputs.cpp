@@ -112,8 +112,11 @@ Result<ExportInputs> from_run(const ExportWords& words, const Config& config) {
   CG_TRY(FoundRun run, find_run(*store, words.what));
   const engine::RunStep* best = run.view.incumbent();
   if (!best || !best->verdict || !run.view.task)
-    return fail({ErrorKind::user, "the run has no correct program", run.info.id,
-                 "cutegen show " + run.info.id + " says why; cutegen resume continues it"});
+    return fail(
+        {.kind = ErrorKind::user,
+         .message = "the run has no correct program",
+         .where = run.info.id,
+         .remedy = "cutegen show " + run.info.id + " says why; cutegen resume continues it"});
   CG_CHECK(check_verdict(*best->verdict, run.info.id));
   if (!words.task.empty())
     return user_error("a run already has its task", "--task",

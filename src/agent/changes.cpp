@@ -104,7 +104,8 @@ class SourceChanges {
       bool one = now != new_.end() && std::count_if(new_.begin(), new_.end(), same) == 1 &&
                  std::count_if(old_.begin(), old_.end(), same) == 1;
       if (one && now->holds(h.after, h.after_end) && now->end - now->begin <= kWholeFunction)
-        return Hunk{old.begin, old.end, now->begin, now->end};
+        return Hunk{
+            .before = old.begin, .before_end = old.end, .after = now->begin, .after_end = now->end};
     }
     return std::nullopt;
   }

@@ -74,7 +74,7 @@ class FileEditor {
     if (!place) return tl::unexpected(place.error());
     std::string what = fmt::format("edit {}", edit.number);
     if (auto gap = gap_in(edit.replace, text_)) return gap_found(what, *gap);
-    Replacement r{place->begin, place->size, edit.replace, what};
+    Replacement r{.begin = place->begin, .size = place->size, .text = edit.replace, .what = what};
     if (place->whole_lines) r.text = std::string(trim_lines(edit.replace));
     if (r.text.empty()) take_line_break(r);
     parts_.push_back(std::move(r));

@@ -128,8 +128,11 @@ tl::expected<Span, Reask> resolve(const Marked& mark, const KernelProgram& paren
   if (!first) return tl::unexpected(first.error());
   auto last = find_line(source->second, lines, *first, *mark.end, where + ", END");
   if (!last) return tl::unexpected(last.error());
-  return Span{mark.file, lines[*first].begin, lines[*last].end, static_cast<int>(*first) + 1,
-              static_cast<int>(*last) + 1};
+  return Span{.file = mark.file,
+              .begin = lines[*first].begin,
+              .end = lines[*last].end,
+              .first_line = static_cast<int>(*first) + 1,
+              .last_line = static_cast<int>(*last) + 1};
 }
 
 tl::expected<void, Reask> check_apart(const std::vector<Span>& sorted) {

@@ -263,7 +263,8 @@ class Parser {
     auto name = only_source(fence, base_);
     if (!name) return tl::unexpected(name.error());
     for (const SearchBlock& b : found.blocks)
-      add(SearchReplace{*name, b.search, b.replace, ++edits_});
+      add(SearchReplace{
+          .file = *name, .search = b.search, .replace = b.replace, .number = ++edits_});
     return {};
   }
 

@@ -69,7 +69,7 @@ Json parameters_of(Tool tool) {
 }
 
 tl::unexpected<Error> refused(const std::string& message, const std::string& remedy = {}) {
-  return fail({ErrorKind::user, message, {}, remedy});
+  return fail({.kind = ErrorKind::user, .message = message, .where = {}, .remedy = remedy});
 }
 
 const Declared* find_tool(const std::string& name) {

@@ -180,7 +180,10 @@ void Fields::schema(const char* expected) {
 
 void Fields::check(bool ok, const std::string& key, const std::string& message,
                    const std::string& remedy) {
-  if (!ok && reading()) refuse({reading_->refused, message, in_->place(key), remedy}, key);
+  if (!ok && reading())
+    refuse(
+        {.kind = reading_->refused, .message = message, .where = in_->place(key), .remedy = remedy},
+        key);
 }
 
 void Fields::finish() {

@@ -17,15 +17,24 @@ std::string Error::text() const {
 }
 
 tl::unexpected<Error> user_error(std::string message, std::string where, std::string remedy) {
-  return fail({ErrorKind::user, std::move(message), std::move(where), std::move(remedy)});
+  return fail({.kind = ErrorKind::user,
+               .message = std::move(message),
+               .where = std::move(where),
+               .remedy = std::move(remedy)});
 }
 
 tl::unexpected<Error> world_error(std::string message, std::string remedy) {
-  return fail({ErrorKind::world, std::move(message), {}, std::move(remedy)});
+  return fail({.kind = ErrorKind::world,
+               .message = std::move(message),
+               .where = {},
+               .remedy = std::move(remedy)});
 }
 
 tl::unexpected<Error> unsupported_error(std::string message, std::string where) {
-  return fail({ErrorKind::unsupported, std::move(message), std::move(where), {}});
+  return fail({.kind = ErrorKind::unsupported,
+               .message = std::move(message),
+               .where = std::move(where),
+               .remedy = {}});
 }
 
 tl::unexpected<Error> errno_error(const std::string& what) {

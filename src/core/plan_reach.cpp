@@ -157,7 +157,8 @@ Result<PlanReach> plan_reach(const KernelProgram& program, const Task& task, con
     facts.push_back(source == program.sources.end() ? ModuleFacts{}
                                                     : guessed_facts(source->second));
   }
-  const PlanScope scope({program.plan, task, shape, device}, &facts);
+  const PlanScope scope({.plan = program.plan, .task = task, .shape = shape, .device = device},
+                        &facts);
   return Walk(program.plan, scope).run();
 }
 

@@ -73,7 +73,8 @@ Result<std::vector<ScratchBuffer>> resolve_scratch(const Plan& plan, const PlanS
   for (size_t i = 0; i < plan.scratch.size(); ++i) {
     const ScratchSpec& s = plan.scratch[i];
     std::string where = fmt::format("plan.json#/scratch/{}/shape", i);
-    ScratchBuffer buffer{s.name, 0, s.zero, s.weights_life};
+    ScratchBuffer buffer{
+        .name = s.name, .bytes = 0, .zero = s.zero, .weights_life = s.weights_life};
     CG_TRY(buffer.bytes, placed(scratch_bytes(s, scope), where));
     if (buffer.bytes > kMaxScratchBytes - total)
       return user_error(
@@ -261,7 +262,10 @@ class Resolver {
       if (s.is_fill) {
         CG_CHECK(check_buffer(context_, scope_, s.fill_tensor, where_ + "/fill"));
         const std::string& name = scope_.task_name(s.fill_tensor);
-        out.emplace_back(Fill{s.id, name, s.fill_value, dtype_of(context_, name)});
+        out.emplace_back(Fill{.step = s.id,
+                              .buffer = name,
+                              .value = s.fill_value,
+                              .dtype = dtype_of(context_, name)});
       } else {
         CG_TRY(Launch launch, this->launch(s));
         out.emplace_back(std::move(launch));
@@ -342,7 +346,7 @@ std::string ModuleBuild::key() const {
 Result<std::vector<ModuleBuild>> module_builds(const KernelProgram& program, const Task& task,
                                                const ShapeCase& shape, const DeviceFacts& device) {
   const Plan& plan = program.plan;
-  PlanScope scope({plan, task, shape, device}, nullptr);
+  PlanScope scope({.plan = plan, .task = task, .shape = shape, .device = device}, nullptr);
   CG_CHECK(check_requires(plan, shape, scope));
   std::vector<std::pair<std::string, std::string>> defines;
   for (const auto& [name, e] : plan.defines) {
@@ -360,7 +364,8 @@ Result<ResolvedPlan> resolve_plan(const KernelProgram& program, const Task& task
                                   const ShapeCase& shape, const DeviceFacts& device,
                                   const std::vector<ModuleFacts>& facts) {
   CG_ASSERT(facts.size() == program.plan.sources.size());
-  return Resolver({program.plan, task, shape, device}, facts).run();
+  return Resolver({.plan = program.plan, .task = task, .shape = shape, .device = device}, facts)
+      .run();
 }
 
 Result<std::string> choose_arch(const Plan& plan, const DeviceFacts& device) {

@@ -190,8 +190,12 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step, bool 
     params.back().resize(8);
     std::memcpy(params.back().data(), &b->address, 8);
   }
-  ptx::LaunchConfig config{step.grid,         step.block,       step.cluster,
-                           step.shared_bytes, step.cooperative, step.pdl && !first};
+  ptx::LaunchConfig config{.grid = step.grid,
+                           .block = step.block,
+                           .cluster = step.cluster,
+                           .shared_bytes = step.shared_bytes,
+                           .cooperative = step.cooperative,
+                           .overlaps = step.pdl && !first};
   ptx::RunOptions options = options_of(settings);
   const bool in_order = settings.order == RunOrder::in_order;
   if (!settings.checks && in_order) options.latency = &gpu_.latency;

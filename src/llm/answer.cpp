@@ -40,7 +40,9 @@ Attempt AnswerReader::stream(const HttpOutcome& outcome, const Assembler& assemb
     return failed({FaultKind::fatal, *outcome.error});
   Json so_far = assembler.response();
   if (Json error = assembler.error(); !error.is_null()) {
-    Fault fault = read_fault({200, outcome.headers, {}, error}, options_.provider.name);
+    Fault fault =
+        read_fault({.status = 200, .headers = outcome.headers, .body = {}, .error = error},
+                   options_.provider.name);
     auto reply = api_.decode(so_far);
     bool began = reply && (!reply->message.text.empty() || reply->usage.total() > 0);
     if (began && fault.kind == FaultKind::retry) return cut(so_far, fault.error.message);
@@ -58,15 +60,17 @@ Attempt AnswerReader::body(const HttpOutcome& outcome) const {
   if (outcome.error && outcome.error->kind != ErrorKind::world)
     return failed({FaultKind::fatal, *outcome.error});
   if (outcome.status == 0)
-    return failed({FaultKind::retry,
-                   {ErrorKind::world,
-                    "cannot reach " + std::string(options_.provider.name) + " at " + options_.url +
-                        ": " + (outcome.error ? outcome.error->message : "no answer"),
-                    {},
-                    "check the network and --model-url"}});
+    return failed(
+        {FaultKind::retry,
+         {.kind = ErrorKind::world,
+          .message = "cannot reach " + std::string(options_.provider.name) + " at " + options_.url +
+                     ": " + (outcome.error ? outcome.error->message : "no answer"),
+          .where = {},
+          .remedy = "check the network and --model-url"}});
   if (outcome.status != 200) {
-    Fault fault =
-        read_fault({outcome.status, outcome.headers, outcome.body, {}}, options_.provider.name);
+    Fault fault = read_fault(
+        {.status = outcome.status, .headers = outcome.headers, .body = outcome.body, .error = {}},
+        options_.provider.name);
     return fault.kind == FaultKind::refusal ? refused(fault) : failed(fault);
   }
   auto json = parse_json(outcome.body, "answer");
@@ -75,7 +79,9 @@ Attempt AnswerReader::body(const HttpOutcome& outcome) const {
                                    ? outcome.error->message
                                    : "the answer is not JSON: " + beginning(outcome.body));
   if (Json error = error_of_body(*json); !error.is_null() && !json->contains("choices")) {
-    Fault fault = read_fault({200, outcome.headers, {}, error}, options_.provider.name);
+    Fault fault =
+        read_fault({.status = 200, .headers = outcome.headers, .body = {}, .error = error},
+                   options_.provider.name);
     return fault.kind == FaultKind::refusal ? refused(fault) : failed(fault);
   }
   auto reply = api_.decode(*json);

@@ -92,7 +92,8 @@ std::string refused_parameter(const Said& said) {
 }
 
 Fault fatal(ErrorKind kind, std::string message, std::string remedy) {
-  return {FaultKind::fatal, {kind, std::move(message), {}, std::move(remedy)}};
+  return {FaultKind::fatal,
+          {.kind = kind, .message = std::move(message), .where = {}, .remedy = std::move(remedy)}};
 }
 
 // Recognises a permanent refusal by the words of the error.
@@ -203,10 +204,10 @@ Fault read_fault(const Refused& refused, const std::string& provider) {
   std::string tail = number + (said.message.empty() ? "" : ": " + said.message);
   if (auto fault = by_words(said, provider, tail)) return *fault;
   Fault passing{FaultKind::retry,
-                {ErrorKind::world,
-                 provider + " cannot answer now" + tail,
-                 {},
-                 "wait a while, then resume the run"}};
+                {.kind = ErrorKind::world,
+                 .message = provider + " cannot answer now" + tail,
+                 .where = {},
+                 .remedy = "wait a while, then resume the run"}};
   passing.wait = asked_wait(refused.headers);
   auto should = refused.headers.find("x-should-retry");
   if (should != refused.headers.end() && should->second == "true") return passing;

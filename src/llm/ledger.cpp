@@ -30,10 +30,10 @@ int64_t integer(const Json& data, const char* key) {
 }  // namespace
 
 Error budget_end(const std::string& why) {
-  return {ErrorKind::user,
-          why.starts_with(kBudget) ? why : kBudget + why,
-          {},
-          "give the run a larger budget to continue"};
+  return {.kind = ErrorKind::user,
+          .message = why.starts_with(kBudget) ? why : kBudget + why,
+          .where = {},
+          .remedy = "give the run a larger budget to continue"};
 }
 
 bool is_budget_end(const Error& error) {

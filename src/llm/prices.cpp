@@ -82,7 +82,10 @@ class EntryReader {
     if (!input && !output && !cached && !cache_write) return std::nullopt;
     if (!input || !output)
       return user_error(prefix + "input and " + prefix + "output are needed", where_);
-    return Rates{*input, cached.value_or(*input), cache_write.value_or(*input), *output};
+    return Rates{.input = *input,
+                 .cached = cached.value_or(*input),
+                 .cache_write = cache_write.value_or(*input),
+                 .output = *output};
   }
 
   const std::string& where() const { return where_; }

@@ -99,12 +99,13 @@ Error ReplayModel::divergence(const ChatRequest& request) {
   recorded.erase("label");
   now.erase("label");
   difference_ = find_difference(recorded, now);
-  return {ErrorKind::user,
-          "question " + std::to_string(next - entries_.begin() + 1) + " ('" +
-              sanitize(request.label, kShownLabel) + "') is not the recorded one ('" +
-              sanitize(next->exchange.request.label, kShownLabel) + "'); first difference at " +
-              first_difference(recorded, now),
-          name_, "replay with the version and settings that recorded the run"};
+  return {.kind = ErrorKind::user,
+          .message = "question " + std::to_string(next - entries_.begin() + 1) + " ('" +
+                     sanitize(request.label, kShownLabel) + "') is not the recorded one ('" +
+                     sanitize(next->exchange.request.label, kShownLabel) +
+                     "'); first difference at " + first_difference(recorded, now),
+          .where = name_,
+          .remedy = "replay with the version and settings that recorded the run"};
 }
 
 std::optional<double> ReplayModel::most_usd(const ChatRequest& request) const {

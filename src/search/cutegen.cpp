@@ -48,7 +48,10 @@ TaskFacts facts_of(const Json& data) {
 
 Kept kept_of(const std::string& id, const std::optional<Candidate>& candidate,
              const Verdict& verdict, bool profiled) {
-  return {id, verdict.timing, candidate ? structure_of(candidate->program) : Structure{}, profiled};
+  return {.id = id,
+          .timing = verdict.timing,
+          .structure = candidate ? structure_of(candidate->program) : Structure{},
+          .profiled = profiled};
 }
 
 // Decides whether the best program of a line is also the best of the run.

@@ -44,7 +44,7 @@ constexpr const char* kTables = R"sql(
 }  // namespace
 
 Error database_error(const std::filesystem::path& file, const SQLite::Exception& e) {
-  Error error{ErrorKind::world, {}, file.string(), {}};
+  Error error{.kind = ErrorKind::world, .message = {}, .where = file.string(), .remedy = {}};
   switch (e.getErrorCode() & 0xFF) {
     case SQLITE_NOTADB:
       error.kind = ErrorKind::user;

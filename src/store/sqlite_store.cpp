@@ -118,7 +118,10 @@ class SqliteJournal final : public RunJournal {
       if (type == EventType::opened) full["run"] = to_json(info_);
       // Return what a reader will see: without invalid UTF-8 and infinities.
       CG_TRY(full, parse_json(dump_json(full), to_string(type)));
-      Event event{info_.events + 1, type, event_version(type), std::move(full)};
+      Event event{.seq = info_.events + 1,
+                  .type = type,
+                  .version = event_version(type),
+                  .data = std::move(full)};
       CG_CHECK(commit(event));
       return event;
     });

@@ -231,7 +231,10 @@ Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<d
   CG_ASSERT(truth.size() == native.size());
   CG_ASSERT(sensitivity.empty() || sensitivity.size() == truth.size());
   CG_ASSERT(sequential.empty() || sequential.size() == truth.size());
-  Expected e{std::move(spec), std::move(truth), std::move(native), {}};
+  Expected e{.spec = std::move(spec),
+             .truth = std::move(truth),
+             .native = std::move(native),
+             .tolerance = {}};
   if (!is_floating(e.spec.dtype)) return e;
   rule = for_dtype(rule, e.spec.dtype);
   note_order(e, sensitivity);

@@ -14,21 +14,30 @@ struct Row {
   bool floating;
 };
 
-constexpr std::array<Row, 15> kRows{{{DType::f64, "f64", "float64", 8, true},
-                                     {DType::f32, "f32", "float32", 4, true},
-                                     {DType::f16, "f16", "float16", 2, true},
-                                     {DType::bf16, "bf16", "bfloat16", 2, true},
-                                     {DType::f8e4m3, "f8e4m3", "float8_e4m3fn", 1, true},
-                                     {DType::f8e5m2, "f8e5m2", "float8_e5m2", 1, true},
-                                     {DType::i64, "i64", "int64", 8, false},
-                                     {DType::i32, "i32", "int32", 4, false},
-                                     {DType::i16, "i16", "int16", 2, false},
-                                     {DType::i8, "i8", "int8", 1, false},
-                                     {DType::u64, "u64", "uint64", 8, false},
-                                     {DType::u32, "u32", "uint32", 4, false},
-                                     {DType::u16, "u16", "uint16", 2, false},
-                                     {DType::u8, "u8", "uint8", 1, false},
-                                     {DType::boolean, "bool", "bool", 1, false}}};
+constexpr std::array<Row, 15> kRows{
+    {{.dtype = DType::f64, .name = "f64", .torch = "float64", .size = 8, .floating = true},
+     {.dtype = DType::f32, .name = "f32", .torch = "float32", .size = 4, .floating = true},
+     {.dtype = DType::f16, .name = "f16", .torch = "float16", .size = 2, .floating = true},
+     {.dtype = DType::bf16, .name = "bf16", .torch = "bfloat16", .size = 2, .floating = true},
+     {.dtype = DType::f8e4m3,
+      .name = "f8e4m3",
+      .torch = "float8_e4m3fn",
+      .size = 1,
+      .floating = true},
+     {.dtype = DType::f8e5m2,
+      .name = "f8e5m2",
+      .torch = "float8_e5m2",
+      .size = 1,
+      .floating = true},
+     {.dtype = DType::i64, .name = "i64", .torch = "int64", .size = 8, .floating = false},
+     {.dtype = DType::i32, .name = "i32", .torch = "int32", .size = 4, .floating = false},
+     {.dtype = DType::i16, .name = "i16", .torch = "int16", .size = 2, .floating = false},
+     {.dtype = DType::i8, .name = "i8", .torch = "int8", .size = 1, .floating = false},
+     {.dtype = DType::u64, .name = "u64", .torch = "uint64", .size = 8, .floating = false},
+     {.dtype = DType::u32, .name = "u32", .torch = "uint32", .size = 4, .floating = false},
+     {.dtype = DType::u16, .name = "u16", .torch = "uint16", .size = 2, .floating = false},
+     {.dtype = DType::u8, .name = "u8", .torch = "uint8", .size = 1, .floating = false},
+     {.dtype = DType::boolean, .name = "bool", .torch = "bool", .size = 1, .floating = false}}};
 
 const Row& row(DType dtype) {
   for (const Row& r : kRows)

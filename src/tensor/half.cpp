@@ -25,8 +25,10 @@ struct SmallFloat {
   int exponent_bits, mantissa_bits, bias;
   bool has_infinity;
 };
-constexpr SmallFloat kE4m3{4, 3, 7, false};
-constexpr SmallFloat kE5m2{5, 2, 15, true};
+constexpr SmallFloat kE4m3{
+    .exponent_bits = 4, .mantissa_bits = 3, .bias = 7, .has_infinity = false};
+constexpr SmallFloat kE5m2{
+    .exponent_bits = 5, .mantissa_bits = 2, .bias = 15, .has_infinity = true};
 
 double decode_f8(SmallFloat f, uint8_t bits) {
   int exponent = (bits >> f.mantissa_bits) & ((1 << f.exponent_bits) - 1);

@@ -44,8 +44,9 @@ class Scrubber {
   int sms_;
   bool prepared_ = false, resets_ = true;
   Handle module_ = nullptr;
-  Kernel kernels_[2] = {{"scrub_registers", "registers", 1, 256},
-                        {"scrub_local", "local memory", 4, 512}};
+  Kernel kernels_[2] = {
+      {.name = "scrub_registers", .what = "registers", .blocks = 1, .threads = 256},
+      {.name = "scrub_local", .what = "local memory", .blocks = 4, .threads = 512}};
   std::vector<std::string> missing_;
 };
 

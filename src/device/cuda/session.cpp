@@ -59,7 +59,10 @@ Result<void> Session::load(const std::string& ptx) {
 Result<void> Session::launch(const std::string& kernel, int64_t blocks, int64_t threads,
                              std::vector<void*> arguments) {
   CG_TRY(Handle function, modules_.function(0, kernel));
-  LaunchSettings settings{{unsigned(blocks), 1, 1}, {unsigned(threads), 1, 1}, 0, stream_};
+  LaunchSettings settings{.grid = {unsigned(blocks), 1, 1},
+                          .block = {unsigned(threads), 1, 1},
+                          .shared_bytes = 0,
+                          .stream = stream_};
   return driver_.check(driver_.launch(&settings, function, arguments.data(), nullptr),
                        "launching '" + kernel + "'");
 }

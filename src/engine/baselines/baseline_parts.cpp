@@ -107,7 +107,11 @@ Result<BaselineGpu> look_at(const Context& ctx, const DeviceName& device) {
   CG_CHECK(runner.start(ctx));
   const device::DeviceIdentity& id = runner.identity();
   CG_TRY(GpuSpec spec, gpu_of_product(id.gpu));
-  return BaselineGpu{std::move(spec), id.uuid, id.driver, id.memory_bytes, id.cuda_version};
+  return BaselineGpu{.spec = std::move(spec),
+                     .uuid = id.uuid,
+                     .driver = id.driver,
+                     .memory_bytes = id.memory_bytes,
+                     .cuda_version = id.cuda_version};
 }
 
 // What the workers of a suite share: the files of the GPU slot that they hold, and tuned times.
@@ -141,19 +145,18 @@ Result<std::unique_ptr<torch::TorchWorker>> open_worker(const BaselineSuiteSetti
 BaselineParts real_baseline_parts(const BaselineSuiteSettings& settings) {
   auto shared = std::make_shared<Shared>();
   auto truths = std::make_shared<Truths>(settings);
-  return {
-      [settings](const Context& ctx) { return look_at(ctx, settings.device); },
-      [settings, shared](const BaselineGpu& gpu) { return open_worker(settings, gpu, *shared); },
-      [settings](const Context& ctx) -> Result<std::vector<ControlTime>> {
-        eval::EvaluatorOptions options;
-        options.device = settings.device, options.python = settings.python;
-        options.require_sandbox = settings.require_sandbox;
-        CG_TRY(auto evaluator, eval::EvaluatorClient::start(ctx, options));
-        return time_controls(ctx, *evaluator);
-      },
-      [truths](const Context& ctx, const BaselineGpu& gpu, const Task& task) {
-        return truths->make(ctx, gpu, task);
-      }};
+  return {.gpu = [settings](const Context& ctx) { return look_at(ctx, settings.device); },
+          .worker = [settings, shared](
+                        const BaselineGpu& gpu) { return open_worker(settings, gpu, *shared); },
+          .controls = [settings](const Context& ctx) -> Result<std::vector<ControlTime>> {
+            eval::EvaluatorOptions options;
+            options.device = settings.device, options.python = settings.python;
+            options.require_sandbox = settings.require_sandbox;
+            CG_TRY(auto evaluator, eval::EvaluatorClient::start(ctx, options));
+            return time_controls(ctx, *evaluator);
+          },
+          .truth = [truths](const Context& ctx, const BaselineGpu& gpu,
+                            const Task& task) { return truths->make(ctx, gpu, task); }};
 }
 
 }  // namespace cutegen::engine

@@ -229,7 +229,8 @@ class Suite {
       std::unique_lock hold(lock_);
       if (!truth && ctx_.done()) return;
       item->row->record.truth =
-          truth ? std::move(*truth) : TruthMade{0, 0, {}, truth.error().message};
+          truth ? std::move(*truth)
+                : TruthMade{.seconds = 0, .bytes = 0, .notes = {}, .why = truth.error().message};
       part_done(*item);
       wake_.notify_all();
     }

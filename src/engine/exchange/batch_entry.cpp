@@ -65,7 +65,7 @@ Result<std::vector<std::string>> batch_entries(const fs::path& verdicts) {
 
 Result<BatchEntry> read_batch_entry(const fs::path& programs, const fs::path& verdicts,
                                     const std::string& name) {
-  BatchEntry out{name, {}, {}, {}};
+  BatchEntry out{.name = name, .sha256 = {}, .program = {}, .verdict = {}};
   const fs::path file = verdicts / (name + ".json");
   CG_TRY(std::string text, read_file(file, kMostText));
   CG_TRY(Json json, parse_json(text, file.string(), kMostText));

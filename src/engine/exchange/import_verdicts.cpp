@@ -124,8 +124,10 @@ class Importer {
 
   Result<RunStep> step_of(BatchEntry entry) {
     RunStep step;
-    step.imported =
-        ImportedFrom{entry.name, entry.sha256, device_key(entry.verdict), origin_of(entry.verdict)};
+    step.imported = ImportedFrom{.entry = entry.name,
+                                 .entry_sha256 = entry.sha256,
+                                 .device = device_key(entry.verdict),
+                                 .origin = origin_of(entry.verdict)};
     const RunStep* twin = own(entry.verdict.program_id);
     step.candidate.id = view_.next_id();
     if (twin) step.candidate.parent = twin->candidate.id;

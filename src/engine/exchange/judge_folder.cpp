@@ -233,8 +233,10 @@ class Batch {
   // correct solutions have faulted side by side.
   Result<Verdict> judge_foreign(Worker& worker, const Entry& entry) {
     std::unique_lock alone(*worker.gpu);
-    return worker.evaluator->judge_foreign(
-        ctx_, {*entry.foreign, settings_.up_to, settings_.seconds, worker.task_id});
+    return worker.evaluator->judge_foreign(ctx_, {.answer = *entry.foreign,
+                                                  .up_to = settings_.up_to,
+                                                  .seconds = settings_.seconds,
+                                                  .task = worker.task_id});
   }
 
   bool keep(FolderRow& row, const Entry& entry) const {

@@ -45,13 +45,13 @@ std::vector<agent::Attempt> attempts_of(const Json& context, const RunView& run)
     if (!in_window(context, step.candidate.id)) continue;
     // Leave out drafts of the open question, so that a resumed run asks the same question again.
     if (!step.verdict || run.is_open_draft(step)) continue;
-    agent::Attempt a{step.candidate.id,
-                     step.candidate.parent.value_or(""),
-                     step.candidate.edit.summary,
-                     step.verdict->status,
-                     step.verdict->feedback.headline,
-                     step.time_ns(),
-                     step.decision == Decision::accepted};
+    agent::Attempt a{.id = step.candidate.id,
+                     .parent = step.candidate.parent.value_or(""),
+                     .summary = step.candidate.edit.summary,
+                     .status = step.verdict->status,
+                     .headline = step.verdict->feedback.headline,
+                     .time_ns = step.time_ns(),
+                     .kept = step.decision == Decision::accepted};
     out.push_back(std::move(a));
   }
   return out;
@@ -387,8 +387,11 @@ ToolsMode settle_tools(const OptimizeSettings& settings, const llm::ChatModel& m
 Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,
                                                       const OptimizeSettings& settings,
                                                       const eval::OpenedTask& task) {
-  agent::TaskBrief brief{
-      task.task, {}, settings.evaluator.device, task.floor_ns, task.floor_bound_by};
+  agent::TaskBrief brief{.task = task.task,
+                         .gpu = {},
+                         .device = settings.evaluator.device,
+                         .floor_ns = task.floor_ns,
+                         .bound_by = task.floor_bound_by};
   brief.reachable_ns = task.reachable_ns, brief.roofline_ns = task.roofline_ns;
   CG_TRY(brief.gpu, find_gpu(task.gpu.empty() ? settings.evaluator.device.model : task.gpu));
   if (settings.search.agents) brief.dialect = settings.search.agents->dialect;

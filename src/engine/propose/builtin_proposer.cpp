@@ -104,8 +104,11 @@ class BuiltinProposer final : public Proposer {
   Result<Answer> first() {
     CG_TRY(KernelProgram program, instantiate(match_.safe));
     Candidate c;
-    c.edit = {"first program: the safe choice of recipe '" + match_.recipe + "'", match_.why,
-              kRecipe + match_.recipe, match_.safe, rewrites_};
+    c.edit = {.summary = "first program: the safe choice of recipe '" + match_.recipe + "'",
+              .rationale = match_.why,
+              .origin = kRecipe + match_.recipe,
+              .params = match_.safe,
+              .rewrites = rewrites_};
     c.program = std::move(program);
     return Answer{std::move(c), {}};
   }
@@ -113,11 +116,11 @@ class BuiltinProposer final : public Proposer {
   Answer changed(const RunStep& from, const Json& params, KernelProgram program) {
     Candidate c;
     c.parent = from.candidate.id;
-    c.edit = {change_text(from.candidate.edit.params, params),
-              {},
-              kRecipe + match_.recipe,
-              params,
-              rewrites_};
+    c.edit = {.summary = change_text(from.candidate.edit.params, params),
+              .rationale = {},
+              .origin = kRecipe + match_.recipe,
+              .params = params,
+              .rewrites = rewrites_};
     for (const recipes::RecipeParameter& parameter : match_.parameters)
       if (params.contains(parameter.name) && from.candidate.edit.params.contains(parameter.name) &&
           params[parameter.name] != from.candidate.edit.params[parameter.name])

@@ -30,7 +30,10 @@ Result<Answer> answer_to(Proposer& proposer, const Context& ctx, const search::A
   }
   Candidate candidate;
   const std::string& kernel = run.task->start->plan.steps.front().kernel;
-  candidate.edit = {"the source kernel '" + kernel + "'", {}, "source", Json::object()};
+  candidate.edit = {.summary = "the source kernel '" + kernel + "'",
+                    .rationale = {},
+                    .origin = "source",
+                    .params = Json::object()};
   candidate.program = *run.task->start;
   answer.candidate = std::move(candidate);
   return answer;

@@ -22,14 +22,16 @@ std::optional<BestGain> over_baseline(const RunView& view, const Timing& own) {
   double low = 0;
   for (const BaselineTime& t : view.baselines->times)
     if (t.kind == gain->kind) low = t.low_ns;
-  return BestGain{gain->speedup, least_ratio(gain->time_ns, low, own.time_ns, own.high_ns),
-                  gain->kind, GainFrom::baselines};
+  return BestGain{.ratio = gain->speedup,
+                  .low = least_ratio(gain->time_ns, low, own.time_ns, own.high_ns),
+                  .against = gain->kind,
+                  .by = GainFrom::baselines};
 }
 
 std::optional<BestGain> over_first(const RunView& view, const RunStep& best) {
   auto ratio = view.over_first(best);
   if (!ratio) return std::nullopt;
-  BestGain out{*ratio, *ratio, first_name(view), GainFrom::first};
+  BestGain out{.ratio = *ratio, .low = *ratio, .against = first_name(view), .by = GainFrom::first};
   for (const RunStep& step : view.steps) {
     if (step.decision != Decision::accepted || !step.time_ns()) continue;
     const Timing& first = *step.verdict->timing;
@@ -57,7 +59,8 @@ std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode 
       return !in_math_mode(p.against, known ? *known : BaselineAccuracy{}, mode);
     });
     if (const PairedRatio* p = hardest(cold))
-      return BestGain{p->speedup, p->low, p->against, GainFrom::certificate};
+      return BestGain{
+          .ratio = p->speedup, .low = p->low, .against = p->against, .by = GainFrom::certificate};
   }
   return std::nullopt;
 }

@@ -33,9 +33,11 @@ std::optional<GpuSpec> gpu_of(const RunView& view, const RunStep& best) {
 Point point(bool before, const std::string& name, const BeforeAfter& s, double ns,
             const std::optional<double>& bytes) {
   const double moved = bytes && *bytes > 0 ? *bytes : s.bytes_least;
-  return {before,
-          name + (bytes ? "" : ", placed at the least bytes, because its traffic was not counted"),
-          s.flops / std::max(moved, 1.0), s.flops / ns * 1e9};
+  return {.before = before,
+          .name = name +
+                  (bytes ? "" : ", placed at the least bytes, because its traffic was not counted"),
+          .intensity = s.flops / std::max(moved, 1.0),
+          .rate = s.flops / ns * 1e9};
 }
 
 std::optional<Point> before_of(const RunView& view, const RunStep& best, const BeforeAfter& s) {
@@ -69,8 +71,10 @@ Axes axes_of(const std::vector<Point>& points, double knee, double peak) {
     low = std::min(low, p.intensity), high = std::max(high, p.intensity);
     least = std::min(least, p.rate), most = std::max(most, p.rate);
   }
-  Axes a{std::floor(std::log10(low) - 0.3), std::ceil(std::log10(high) + 0.3),
-         std::floor(std::log10(least) - 0.3), std::ceil(std::log10(most) + 0.05)};
+  Axes a{.x0 = std::floor(std::log10(low) - 0.3),
+         .x1 = std::ceil(std::log10(high) + 0.3),
+         .y0 = std::floor(std::log10(least) - 0.3),
+         .y1 = std::ceil(std::log10(most) + 0.05)};
   return a;
 }
 

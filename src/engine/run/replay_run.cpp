@@ -53,8 +53,11 @@ class Replay {
     if (walk_.divergence()) return walk_.divergence();
     auto question = model_.difference();
     if (!question) return std::nullopt;
-    return Divergence{event.seq, "question " + std::to_string(view().answers + 1),
-                      "question" + question->place, question->recorded, question->now};
+    return Divergence{.event = event.seq,
+                      .step = "question " + std::to_string(view().answers + 1),
+                      .field = "question" + question->place,
+                      .recorded = question->recorded,
+                      .now = question->now};
   }
 
  private:
@@ -101,7 +104,8 @@ class ReEvaluator {
   using Found = Result<std::optional<Divergence>>;
 
   Found differs(const std::string& field, const std::string& recorded, const std::string& now) {
-    return Divergence{event_, request_of_, field, recorded, now};
+    return Divergence{
+        .event = event_, .step = request_of_, .field = field, .recorded = recorded, .now = now};
   }
 
   Found open(const Event& event, OptimizeSettings settings) {

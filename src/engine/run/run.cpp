@@ -51,20 +51,24 @@ Result<std::vector<ControlTime>> controls_of_now(const Context& ctx,
 }  // namespace
 
 Parts real_parts() {
-  return {[](const Context& ctx, const eval::EvaluatorOptions& o) {
+  return {
+      .start_evaluator =
+          [](const Context& ctx, const eval::EvaluatorOptions& o) {
             return eval::EvaluatorClient::start(ctx, o);
           },
+      .make_proposer =
           [](const OptimizeSettings& settings, const eval::OpenedTask& task) {
             return make_proposer(settings.model, task, settings.rewrites);
           },
+      .now_ms =
           [] {
             return std::chrono::duration_cast<std::chrono::milliseconds>(
                        Clock::now().time_since_epoch())
                 .count();
           },
-          open_model,
-          [](const eval::OpenedTask& opened) { return BaselineCache().find(opened); },
-          controls_of_now};
+      .open_model = open_model,
+      .find_baselines = [](const eval::OpenedTask& opened) { return BaselineCache().find(opened); },
+      .controls = controls_of_now};
 }
 
 Result<RunResult> optimize(const Context& ctx, store::Store& store,

@@ -45,7 +45,11 @@ std::string step_of(const Event& event) {
 
 tl::unexpected<Error> Walk::diverged(const Event& event, const std::string& recorded,
                                      const std::string& now) {
-  divergence_ = Divergence{event.seq, step_of(event), "action", shorten(recorded), shorten(now)};
+  divergence_ = Divergence{.event = event.seq,
+                           .step = step_of(event),
+                           .field = "action",
+                           .recorded = shorten(recorded),
+                           .now = shorten(now)};
   return user_error("the run diverges at event " + std::to_string(event.seq) + ": recorded " +
                         shorten(recorded) + "; now " + shorten(now),
                     {}, "it was written by another version of cutegen, or its journal was changed");
@@ -82,8 +86,11 @@ Result<void> Walk::check_answer(const Event& event) {
   CG_ASSERT(difference);
   auto error =
       diverged(event, "an answer", "another one (it differs at '" + difference->place + "')");
-  divergence_ = Divergence{event.seq, to_string(asked_->role), "answer" + difference->place,
-                           difference->recorded, difference->now};
+  divergence_ = Divergence{.event = event.seq,
+                           .step = to_string(asked_->role),
+                           .field = "answer" + difference->place,
+                           .recorded = difference->recorded,
+                           .now = difference->now};
   return error;
 }
 

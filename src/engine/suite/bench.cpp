@@ -60,7 +60,10 @@ class Bench final : private BatchObserver {
   }
 
   BatchItem item_of(const SuiteTask& task, bool goes_on) const {
-    BatchItem item{settings_.optimize, settings_.per_task_minutes, goes_on, {}};
+    BatchItem item{.settings = settings_.optimize,
+                   .minutes = settings_.per_task_minutes,
+                   .goes_on = goes_on,
+                   .since = {}};
     item.settings.file = task.file;
     item.settings.out = fs::absolute(settings_.out) / "programs" / task.key();
     return item;

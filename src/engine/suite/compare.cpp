@@ -162,8 +162,10 @@ class Compare final : private BatchObserver {
   }
 
   BatchItem item_of(const CompareCell& cell, bool goes_on) const {
-    BatchItem item{settings_for(settings_.optimize, cell.strategy), settings_.minutes, goes_on,
-                   result_.began};
+    BatchItem item{.settings = settings_for(settings_.optimize, cell.strategy),
+                   .minutes = settings_.minutes,
+                   .goes_on = goes_on,
+                   .since = result_.began};
     item.settings.file = cell.file;
     if (auto& agents = item.settings.search.agents)  // repeats draw differently
       agents->stark.seed += static_cast<uint64_t>(cell.repeat - 1);

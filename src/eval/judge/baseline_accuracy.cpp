@@ -28,12 +28,12 @@ Given given_of(const OfficialRun& run, const Task& task, const ShapeCase& shape)
     const TensorInfo* info = task.find(b.name);
     if (!info) continue;
     torch::GpuTensor slot;
-    slot.tensor = {b.name,
-                   info->role == TensorRole::output ? "output" : "value",
-                   info->dtype,
-                   shape.tensors.at(b.name),
-                   static_cast<size_t>(b.offset),
-                   static_cast<size_t>(b.bytes)};
+    slot.tensor = {.name = b.name,
+                   .part = info->role == TensorRole::output ? "output" : "value",
+                   .dtype = info->dtype,
+                   .shape = shape.tensors.at(b.name),
+                   .offset = static_cast<size_t>(b.offset),
+                   .bytes = static_cast<size_t>(b.bytes)};
     slot.memory = out.memory.size();
     out.slots.push_back(std::move(slot));
     out.memory.push_back({b.descriptor, static_cast<size_t>(b.mapped_bytes)});

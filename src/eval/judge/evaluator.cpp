@@ -95,8 +95,11 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   services_.families = input_families();
   if (!options_.device.is_gpu()) return {};
   official_ = std::make_unique<OfficialJudge>(
-      OfficialJudge::Options{options_.device, options_.python, options_.require_sandbox,
-                             toolchain_.get(), options_.sharing});
+      OfficialJudge::Options{.device = options_.device,
+                             .python = options_.python,
+                             .require_sandbox = options_.require_sandbox,
+                             .toolchain = toolchain_.get(),
+                             .sharing = options_.sharing});
   services_.official = official_.get();
   counters_ = std::make_unique<HardwareCounters>(options_.device, options_.require_sandbox);
   outlook_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {

@@ -46,8 +46,12 @@ torch::ForeignTensors tensors_in(const Arena& arena, const Task& task, const Sha
   for (const TensorInfo& info : task.tensors)
     for (const RunBuffer& b : arena.buffers())
       if (b.name == info.name)
-        out.tensors.push_back({{info.name, part(info, b), info.dtype, shape.tensors.at(info.name),
-                                static_cast<size_t>(b.offset), static_cast<size_t>(b.bytes)},
+        out.tensors.push_back({{.name = info.name,
+                                .part = part(info, b),
+                                .dtype = info.dtype,
+                                .shape = shape.tensors.at(info.name),
+                                .offset = static_cast<size_t>(b.offset),
+                                .bytes = static_cast<size_t>(b.bytes)},
                                0});
   return out;
 }
@@ -101,7 +105,8 @@ class ForeignJudge {
     CG_CHECK(ctx_.check("judging a third-party solution"));
     progress_(to_string(rung));
     const auto start = Clock::now();
-    RungReport report{rung, RungResult::passed, Nanoseconds(0), {}};
+    RungReport report{
+        .rung = rung, .result = RungResult::passed, .elapsed = Nanoseconds(0), .detail = {}};
     auto end = rung == Rung::load          ? load()
                : rung == Rung::correctness ? correctness()
                                            : time(report.result);
@@ -239,7 +244,10 @@ class ForeignJudge {
     if (on_gpu_) {
       CG_TRY(slot, GpuSlot::share(ctx_, services_.identity.uuid));
     }
-    torch::ForeignModel model{set->model_seed, false, 0, tensors_in(weights, task_, shape)};
+    torch::ForeignModel model{.seed = set->model_seed,
+                              .on_gpu = false,
+                              .warm_up = 0,
+                              .state = tensors_in(weights, task_, shape)};
     CG_TRY(torch::ForeignReply told, worker_->make_model(ctx_, task_, shape, model));
     if (told.ok()) {
       note(told, set->notes);

@@ -233,12 +233,14 @@ torch::ForeignTensors ForeignOfficial::tensors(const std::vector<SharedBuffer>& 
     for (const SharedBuffer& b : buffers) {
       if (b.name != info.name) continue;
       const bool output = info.role == TensorRole::output;
-      out.tensors.push_back({{info.name,
-                              output  ? "output"
-                              : final ? "final"
-                                      : "value",
-                              info.dtype, task_.official().tensors.at(info.name),
-                              static_cast<size_t>(b.offset), static_cast<size_t>(b.bytes)},
+      out.tensors.push_back({{.name = info.name,
+                              .part = output  ? "output"
+                                      : final ? "final"
+                                              : "value",
+                              .dtype = info.dtype,
+                              .shape = task_.official().tensors.at(info.name),
+                              .offset = static_cast<size_t>(b.offset),
+                              .bytes = static_cast<size_t>(b.bytes)},
                              out.blocks.size()});
       out.blocks.push_back({b.descriptor, static_cast<size_t>(b.mapped_bytes), false, b.read_only});
     }
@@ -259,8 +261,10 @@ Result<ForeignOfficial::Shown> ForeignOfficial::show(const std::string& family, 
   {
     CG_TRY(GpuSlot slot, GpuSlot::share(ctx_, services_.identity.uuid));
     torch::ForeignModel model{
-        set->model_seed, true, warm_up,
-        tensors(memory.buffers(), {TensorRole::parameter, TensorRole::buffer})};
+        .seed = set->model_seed,
+        .on_gpu = true,
+        .warm_up = warm_up,
+        .state = tensors(memory.buffers(), {TensorRole::parameter, TensorRole::buffer})};
     CG_TRY(out.model, worker_.make_model(ctx_, task_, shape, model));
   }
   out.end = end_of(out.model, shape.name);

@@ -28,7 +28,10 @@ class Server {
       std::unique_lock hold(lock_);
       if (request_ || busy_) {
         hold.unlock();
-        reply_error({ErrorKind::user, "the evaluator is busy", {}, "wait for its reply"});
+        reply_error({.kind = ErrorKind::user,
+                     .message = "the evaluator is busy",
+                     .where = {},
+                     .remedy = "wait for its reply"});
         continue;
       }
       request_ = std::move(frame->body);

@@ -30,7 +30,7 @@ struct Counted {
 };
 
 Counted without(std::string problem, std::string remedy = {}) {
-  return {{}, {}, std::move(problem), std::move(remedy)};
+  return {.kernels = {}, .source = {}, .problem = std::move(problem), .remedy = std::move(remedy)};
 }
 
 std::vector<std::string> launched(const PreparedShape& shape) {

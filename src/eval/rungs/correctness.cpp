@@ -171,8 +171,16 @@ class Checker {
     const AggregateLimits& l = j.limits;
     if (!l.apply || !(l.rms > 0)) return;
     if (!record_.accuracy) record_.accuracy.emplace();
-    const ErrorGate gate{e.spec.name,      family, shape,  j.rms,         l.native_rms,
-                         l.sequential_rms, l.rms,  j.bias, l.native_bias, l.bias};
+    const ErrorGate gate{.output = e.spec.name,
+                         .family = family,
+                         .shape = shape,
+                         .rms = j.rms,
+                         .native_rms = l.native_rms,
+                         .sequential_rms = l.sequential_rms,
+                         .rms_limit = l.rms,
+                         .bias = j.bias,
+                         .native_bias = l.native_bias,
+                         .bias_limit = l.bias};
     auto& rms = record_.accuracy->rms;
     auto& bias = record_.accuracy->bias;
     if (!rms || gate.rms / gate.rms_limit > rms->rms / rms->rms_limit) rms = gate;

@@ -65,7 +65,7 @@ Result<void> OfficialMemory::place_values(const Task& task, const ShapeCase& off
     CG_TRY(Repeated r, Repeated::place(info.dtype, full, cut, output));
     Place place{info.name, r, take(r.held_bytes)};
     if (total_ > kMostHeld) return unsupported_error("it would need more than 768 MiB");
-    RunBuffer b{info.name, r.bytes, place.offset, !output};
+    RunBuffer b{.name = info.name, .bytes = r.bytes, .offset = place.offset, .read_only = !output};
     if (output) b.content = device::BufferContent::output;
     if (r.mapped_again()) b.period_bytes = r.held_bytes;
     buffers_.push_back(std::move(b));
@@ -82,7 +82,7 @@ Result<void> OfficialMemory::place_addresses(const Task& task, const ShapeCase& 
       return world_error("the official shape lacks '" + info.name + "'");
     const int64_t bytes = size_in_bytes(info, at->second);
     const bool output = info.role == TensorRole::output, written = is_result(info);
-    RunBuffer b{info.name, bytes, -1, !written};
+    RunBuffer b{.name = info.name, .bytes = bytes, .offset = -1, .read_only = !written};
     if (bytes <= kSmall) {
       b.offset = take(bytes);
       if (!output) noise_.push_back({info.dtype, {b.offset, bytes}});
@@ -97,7 +97,7 @@ Result<void> OfficialMemory::place_addresses(const Task& task, const ShapeCase& 
 
 void OfficialMemory::place_scratch(const PreparedShape& official) {
   for (const ScratchBuffer& s : official.plan.scratch) {
-    RunBuffer b{s.name, s.bytes, -1, false};
+    RunBuffer b{.name = s.name, .bytes = s.bytes, .offset = -1, .read_only = false};
     if (s.bytes > (set_ ? kMostScratch : kSmall) || total_ + s.bytes > kMostHeld) {
       aliased_.insert(s.name);
     } else {

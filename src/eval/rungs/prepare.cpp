@@ -100,7 +100,8 @@ Result<RungEnd> rung_of(const Error& error) {
 device::PlanSteps PreparedShape::all_steps() const {
   device::PlanSteps out;
   for (const ScratchBuffer& s : plan.scratch)
-    if (s.zero && s.bytes > 0) out.emplace_back(Fill{"zero", s.name, 0, DType::u8});
+    if (s.zero && s.bytes > 0)
+      out.emplace_back(Fill{.step = "zero", .buffer = s.name, .value = 0, .dtype = DType::u8});
   out.insert(out.end(), plan.prepare.begin(), plan.prepare.end());
   out.insert(out.end(), plan.steps.begin(), plan.steps.end());
   return out;
@@ -214,8 +215,10 @@ Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) 
     if (source == program_.sources.end())
       return rung_failed("the plan lists the source '" + image.build.source +
                          "', which does not exist");
-    toolchain::CompileRequest request{image.build.source, source->second, image.build.defines,
-                                      image.arch};
+    toolchain::CompileRequest request{.name = image.build.source,
+                                      .source = source->second,
+                                      .defines = image.build.defines,
+                                      .arch = image.arch};
     running.push_back(std::async(images_.size() == 1 ? std::launch::deferred : std::launch::async,
                                  [&ctx, &services, request = std::move(request)] {
                                    return services.toolchain->compile(ctx, request);

@@ -85,7 +85,10 @@ struct Evaluation {
   const Prepared& prepared;
   const Progress& progress;
   // The same program on other services, a simulator's for example.
-  Evaluation on(const Services& others) const { return {ctx, others, task, prepared, progress}; }
+  Evaluation on(const Services& others) const {
+    return {
+        .ctx = ctx, .services = others, .task = task, .prepared = prepared, .progress = progress};
+  }
 };
 
 }  // namespace cutegen::eval

@@ -58,10 +58,18 @@ struct RungEnd {
 };
 
 inline RungEnd rung_passed(std::string detail = {}) {
-  return {true, Status::correct, {}, std::move(detail), {}};
+  return {.passed = true,
+          .status = Status::correct,
+          .headline = {},
+          .detail = std::move(detail),
+          .mismatches = {}};
 }
 inline RungEnd rung_ended(Status status, std::string headline, std::string detail = {}) {
-  return {false, status, std::move(headline), std::move(detail), {}};
+  return {.passed = false,
+          .status = status,
+          .headline = std::move(headline),
+          .detail = std::move(detail),
+          .mismatches = {}};
 }
 inline RungEnd rung_failed(std::string headline, std::string detail = {}) {
   return rung_ended(Status::failed, std::move(headline), std::move(detail));

@@ -63,7 +63,10 @@ Result<void> TimedBuffers::add_buffer(const std::string& name, int64_t bytes, bo
   if (__builtin_add_overflow(sum, bytes, &sum) || total() < 0)
     return world_error("the size of the official shape overflows");
   if (pattern.empty()) pattern.resize(8);
-  RunBuffer b{name, bytes, place(static_cast<int64_t>(pattern.size())), read_only};
+  RunBuffer b{.name = name,
+              .bytes = bytes,
+              .offset = place(static_cast<int64_t>(pattern.size())),
+              .read_only = read_only};
   b.content = output ? device::BufferContent::output : device::BufferContent::scratch;
   b.pattern_bytes = static_cast<int64_t>(pattern.size());
   stock_.push_back({name, std::move(pattern), b.offset, output});

@@ -237,8 +237,14 @@ Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion&
   if (report.kernels.empty()) return skipped("no modelled time: the plan launches no kernel");
   OfficialCheck check;
   if (asked.coverage)
-    check = check_official_run({e.task, sources_of(e.prepared), *official->shape, request.steps,
-                                report, memory, *asked.coverage, compared});
+    check = check_official_run({.task = e.task,
+                                .sources = sources_of(e.prepared),
+                                .official = *official->shape,
+                                .steps = request.steps,
+                                .report = report,
+                                .memory = memory,
+                                .coverage = *asked.coverage,
+                                .compared_whole = compared});
   if (check.by_sample && !asked.many_blocks) {
     OfficialQuestion again = asked;
     again.many_blocks = true;

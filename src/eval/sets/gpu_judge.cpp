@@ -116,8 +116,12 @@ Result<int> GpuBuffer::descriptor() {
 
 Result<SharedBuffer> GpuBuffer::share(bool read_only) {
   CG_TRY(int fd, descriptor());
-  return SharedBuffer{name_,   bytes_,   fd, static_cast<int64_t>(block_.mapped_bytes),
-                      offset_, read_only};
+  return SharedBuffer{.name = name_,
+                      .bytes = bytes_,
+                      .descriptor = fd,
+                      .mapped_bytes = static_cast<int64_t>(block_.mapped_bytes),
+                      .offset = offset_,
+                      .read_only = read_only};
 }
 
 GpuJudge::GpuJudge(std::unique_ptr<device::cuda::Session> session)

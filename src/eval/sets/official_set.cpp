@@ -65,7 +65,12 @@ class Maker {
   void add_slot(const TensorInfo& info, const char* part, DType dtype, const Shape& dims,
                 int64_t offset, size_t in) {
     torch::GpuTensor slot;
-    slot.tensor = {info.name, part, dtype, dims, static_cast<size_t>(offset), 0};
+    slot.tensor = {.name = info.name,
+                   .part = part,
+                   .dtype = dtype,
+                   .shape = dims,
+                   .offset = static_cast<size_t>(offset),
+                   .bytes = 0};
     slot.memory = in;
     slots.push_back(std::move(slot));
   }

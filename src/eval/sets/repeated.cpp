@@ -44,7 +44,7 @@ void expand(const Shape& cut, const Shape& held, size_t dim, const std::byte* fr
 }  // namespace
 
 Result<Repeated> Repeated::place(DType dtype, Shape full, Shape cut, bool roomy) {
-  Repeated r{dtype, full, std::move(cut), full};
+  Repeated r{.dtype = dtype, .full = full, .cut = std::move(cut), .held = full};
   const auto element = int64_t(size_of(dtype));
   CG_TRY(int64_t count, element_count(r.full));
   if (__builtin_mul_overflow(count, element, &r.bytes))

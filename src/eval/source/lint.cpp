@@ -111,9 +111,11 @@ class Findings {
 
   void add(const Token& at, bool rule, const std::string& what, const std::string& remedy) {
     if (found_.size() >= kMostFindings) return;
-    found_.push_back(
-        {rule,
-         {ErrorKind::user, what, fmt::format("{}:{}:{}", name_, at.line, at.column), remedy}});
+    found_.push_back({rule,
+                      {.kind = ErrorKind::user,
+                       .message = what,
+                       .where = fmt::format("{}:{}:{}", name_, at.line, at.column),
+                       .remedy = remedy}});
   }
   std::vector<LintFinding> take() { return std::move(found_); }
 
@@ -369,7 +371,7 @@ std::vector<LintFinding> lint_tokens(const std::string& name, const std::vector<
 
 LintFinding plan_finding(const std::string& what, const std::string& where,
                          const std::string& remedy) {
-  return {false, {ErrorKind::user, what, where, remedy}};
+  return {false, {.kind = ErrorKind::user, .message = what, .where = where, .remedy = remedy}};
 }
 
 // Checks one step against the kernels that the sources declare.

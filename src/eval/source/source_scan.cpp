@@ -22,7 +22,7 @@ class Scanner {
   std::vector<Token> run() {
     bool line_start = true;
     while (skip_blank(line_start)) {
-      Token t{Token::Kind::punctuation, {}, line_, column_};
+      Token t{.kind = Token::Kind::punctuation, .text = {}, .line = line_, .column = column_};
       if (line_start && (peek() == '#' || (peek() == '%' && peek(1) == ':'))) {
         read_directive(t);
       } else if (peek() == '"') {

@@ -202,7 +202,13 @@ bool BulkChecks::ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, 
   const Touch touch = c.kind == BulkKind::load    ? Touch::read
                       : c.kind == BulkKind::store ? Touch::write
                                                   : Touch::atomic;
-  const GlobalAccess access{touch, w.index, c.pc, 1u << lane, sum, places, n};
+  const GlobalAccess access{.touch = touch,
+                            .warp = w.index,
+                            .pc = c.pc,
+                            .mask = 1u << lane,
+                            .summary = sum,
+                            .at = places,
+                            .bytes = n};
   if (h.global->touch(access, shadow, b.base) == 0)
     return c.kind != BulkKind::load || fenced(w, lane, b, shadow, at, n);
   const Epoch& e = h.global->other();

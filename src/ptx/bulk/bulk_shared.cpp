@@ -35,7 +35,7 @@ bool BulkShared::target(const Warp& w, const CtaState& owner, const BulkCopy& c,
   const bool load = c.kind == BulkKind::load;
   bool fine = true;
   c.each_part([&](uint64_t from, uint64_t to) {
-    const Part p{owner, load, from, to};
+    const Part p{.owner = owner, .written = load, .from = from, .to = to};
     fine = fine && free_of_copies(w, c, p) && raced(w, c, p);
   });
   return fine && (load || sources_defined(cta_, w, c));
@@ -43,7 +43,7 @@ bool BulkShared::target(const Warp& w, const CtaState& owner, const BulkCopy& c,
 
 bool BulkShared::source(const Warp& w, const BulkCopy& c) {
   if (!placed(w, c, c.source, c.bytes, 16)) return false;
-  const Part p{cta_, false, c.source, c.source + c.bytes};
+  const Part p{.owner = cta_, .written = false, .from = c.source, .to = c.source + c.bytes};
   return c.bytes == 0 || (free_of_copies(w, c, p) && raced(w, c, p));
 }
 

@@ -88,14 +88,14 @@ uint32_t GlobalRaces::epoch_of(const GlobalAccess& a) {
   }
   c = {stamp_, a.pc, next_++};
   --left_;
-  epochs_.at(c.id) = {cta_,
-                      a.summary.low,
-                      a.summary.contiguous ? a.bytes : 0,
-                      a.pc,
-                      clocks_.label(a.warp),
-                      segment_,
-                      int16_t(a.warp),
-                      a.touch};
+  epochs_.at(c.id) = {.cta = cta_,
+                      .low = a.summary.low,
+                      .stride = a.summary.contiguous ? a.bytes : 0,
+                      .pc = a.pc,
+                      .label = clocks_.label(a.warp),
+                      .segment = segment_,
+                      .warp = int16_t(a.warp),
+                      .touch = a.touch};
   std::atomic_thread_fence(std::memory_order_release);  // before the id reaches a shadow
   return c.id;
 }

@@ -103,7 +103,10 @@ uint32_t SharedRaces::touch(Touch touch, int warp, int32_t pc, uint32_t lanes,
   if (peer) note_peer(warp, pc);
   if (const int32_t i = facts_.access_index[size_t(pc)]; i >= 0 && !peer) {
     traces_[size_t(warp) * facts_.access_pc.size() + size_t(i)] = {
-        clocks_.label(warp), uint32_t(s.low), uint32_t(end), s.contiguous ? bytes : 0};
+        .label = clocks_.label(warp),
+        .low = uint32_t(s.low),
+        .end = uint32_t(end),
+        .stride = s.contiguous ? bytes : 0};
   }
   if (!clocks_.vector()) return simple(touch, warp, lanes, s, at, bytes);
   return lanes_where(lanes, at, bytes, facts_.shared_shift,

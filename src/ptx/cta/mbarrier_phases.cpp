@@ -42,7 +42,7 @@ bool MbarrierPhases::valid_address(Warp& w, uint32_t mask, const AddressSummary&
   if (fits && sum.bits % kMbarrierBytes == 0) return true;
   Inst object;  // as the finding names it: an access of eight bytes
   object.op = Op::atomic, object.size = kMbarrierBytes;
-  report_fault(cta_, {w, object, mask, sum, at}, Space::shared);
+  report_fault(cta_, {.warp = w, .in = object, .mask = mask, .sum = sum, .at = at}, Space::shared);
   return false;
 }
 

@@ -83,7 +83,10 @@ bool Modifiers::has(std::string_view s) const {
 Result<void> Decoder::layout_parameters() {
   Program& p = ops_.code.program;
   for (const Variable& v : ops_.frame.f->params) {
-    ParamSlot slot{v.name, align_up(p.param_bytes, v.align), v.bytes(), v.align};
+    ParamSlot slot{.name = v.name,
+                   .offset = align_up(p.param_bytes, v.align),
+                   .size = v.bytes(),
+                   .align = v.align};
     p.param_bytes = slot.offset + slot.size;
     p.params.push_back(slot);
   }

@@ -5,7 +5,11 @@ namespace cutegen::ptx {
 
 void Forms::add(const char* base, const char* type, const char* signature, AluFn full, AluFn masked,
                 Kind kind, int flops) {
-  forms_[std::string(base) + "." + type] = Form{signature, full, masked, kind, uint8_t(flops)};
+  forms_[std::string(base) + "." + type] = Form{.signature = signature,
+                                                .full = full,
+                                                .masked = masked,
+                                                .kind = kind,
+                                                .flops = uint8_t(flops)};
 }
 
 void Forms::add_matrix(const char* shape, const char* types, const MatrixForm& form) {

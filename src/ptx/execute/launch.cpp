@@ -183,9 +183,15 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
       (needs_dynamic ? program->dynamic_shared_at : program->static_shared) + config.shared_bytes;
   CG_CHECK(check_config(*program, config, shared));
   CG_CHECK(choose_cluster(*program, config));
-  Job job{*program, memory.state(), config,         {},
-          {},       shared,         options.checks, options.instruction_budget,
-          ctx};
+  Job job{.program = *program,
+          .memory = memory.state(),
+          .config = config,
+          .params = {},
+          .variable_base = {},
+          .shared_bytes = shared,
+          .checks = options.checks,
+          .budget = options.instruction_budget,
+          .context = ctx};
   CG_TRY(job.params, pack_params(*program, params));
   CG_TRY(job.variable_base, place_variables(memory.state(), module, *program));
   job.stop_after = INT64_MAX;

@@ -97,9 +97,30 @@ struct Narrow {
   bool has_infinity;
   uint32_t nan, largest, overflow;  // overflow: the result beyond the largest value
 };
-inline constexpr Narrow kF16{5, 10, true, 0x7fff, 0x7bff, 0x7c00},
-    kBf16{8, 7, true, 0x7fff, 0x7f7f, 0x7f80}, kE4m3{4, 3, false, 0x7f, 0x7e, 0x7f},
-    kE5m2{5, 2, true, 0x7f, 0x7b, 0x7c};
+inline constexpr Narrow kF16{.exponent_bits = 5,
+                             .mantissa_bits = 10,
+                             .has_infinity = true,
+                             .nan = 0x7fff,
+                             .largest = 0x7bff,
+                             .overflow = 0x7c00},
+    kBf16{.exponent_bits = 8,
+          .mantissa_bits = 7,
+          .has_infinity = true,
+          .nan = 0x7fff,
+          .largest = 0x7f7f,
+          .overflow = 0x7f80},
+    kE4m3{.exponent_bits = 4,
+          .mantissa_bits = 3,
+          .has_infinity = false,
+          .nan = 0x7f,
+          .largest = 0x7e,
+          .overflow = 0x7f},
+    kE5m2{.exponent_bits = 5,
+          .mantissa_bits = 2,
+          .has_infinity = true,
+          .nan = 0x7f,
+          .largest = 0x7b,
+          .overflow = 0x7c};
 
 // Rounds to a narrow format. `mode`: as in Inst::sub. x may come from to_odd().
 inline uint32_t to_narrow(float x, const Narrow& f, uint8_t mode, bool satfinite) {

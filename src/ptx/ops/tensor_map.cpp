@@ -80,7 +80,7 @@ using Position = std::array<int64_t, kMostTensorRank>;
 
 // The row whose first element is at `p`.
 TensorRow row_at(const TensorMap& m, const Position& p, uint64_t shared) {
-  TensorRow row{shared, m.address, 0, 0};
+  TensorRow row{.shared = shared, .global = m.address, .from = 0, .to = 0};
   bool all = true;
   for (size_t i = 1; i < m.rank; ++i) {
     all = all && inside(m, i, p[i]);

@@ -49,7 +49,7 @@ void Lexer::skip_space() {
 
 void Lexer::advance() {
   skip_space();
-  token_ = Token{Token::Kind::end, {}, line_, at_};
+  token_ = Token{.kind = Token::Kind::end, .text = {}, .line = line_, .at = at_};
   if (at_ >= text_.size()) return;
   const size_t begin = at_;
   const char c = text_[at_];

@@ -21,8 +21,11 @@ bool AsyncUnit::issue(Warp& w, const Inst& in, uint32_t mask) {
   to.op = Op::store, to.size = in.size, to.vec = in.vec;
   const uint64_t bytes = uint64_t(in.size) * in.vec;
   const WarpAccess a{
-      w, to, mask,
-      addresses_(w.registers + in.list[0], in.list[2] != 0, in.list[1], bytes, mask, at), at};
+      .warp = w,
+      .in = to,
+      .mask = mask,
+      .sum = addresses_(w.registers + in.list[0], in.list[2] != 0, in.list[1], bytes, mask, at),
+      .at = at};
   const bool aligned =
       (a.sum.bits & (bytes - 1)) == 0 || (a.sum.contiguous && a.sum.low % bytes == 0);
   const uint64_t size = cta_.shared.size();
@@ -124,7 +127,8 @@ bool AsyncUnit::deliver(Warp& w, const AsyncCopy& copy) {
   const auto* lanes = reinterpret_cast<const std::byte*>(copy.at.data());
   const AddressSummary sum = addresses_(lanes, false, 0, uint64_t(in.size) * in.vec, copy.mask, at);
   const int32_t here = std::exchange(w.current.pc, copy.pc);
-  if (!memory_.access_shared({w, to, copy.mask, sum, at})) return false;
+  if (!memory_.access_shared({.warp = w, .in = to, .mask = copy.mask, .sum = sum, .at = at}))
+    return false;
   w.current.pc = here;
   return true;
 }

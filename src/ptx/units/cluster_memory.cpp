@@ -41,7 +41,8 @@ bool MemoryUnit::cluster(const WarpAccess& a) {
       at[lane] = a.at[lane] & (kSharedOfCta - 1);
     }
     rest &= ~part;
-    const WarpAccess one{a.warp, a.in, part, summarize(at, part), at};
+    const WarpAccess one{
+        .warp = a.warp, .in = a.in, .mask = part, .sum = summarize(at, part), .at = at};
     const bool own = tag == 0 || (cta_.cluster && tag - 1 == cta_.rank);
     if (!(own ? access_at(one, Space::shared) : remote(one, tag - 1))) return false;
   }

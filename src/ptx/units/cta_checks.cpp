@@ -15,8 +15,10 @@ bool CtaChecks::follow(const Warp& w, const Inst& in, uint32_t mask) {
 bool CtaChecks::shared(const WarpAccess& a) {
   Hazards& h = *cta_.hazards;
   Hazards::Seen& seen = h.seen(a.warp.index, a.warp.current.pc);
-  const Hazards::Seen key{uint32_t(a.sum.low), uint32_t(a.sum.high), uint32_t(a.sum.bits),
-                          uint32_t(a.at[1])};
+  const Hazards::Seen key{.low = uint32_t(a.sum.low),
+                          .high = uint32_t(a.sum.high),
+                          .bits = uint32_t(a.sum.bits),
+                          .second = uint32_t(a.at[1])};
   const bool again = a.mask == ~0u && seen.lanes && seen.low == key.low && seen.high == key.high &&
                      seen.bits == key.bits && seen.second == key.second;
   const uint32_t lanes = again ? seen.lanes : distinct_lanes(a.mask, a.sum, a.at);

@@ -55,8 +55,11 @@ bool MemoryUnit::access(Warp& w, const Inst& in, uint32_t mask) {
     return true;
   alignas(64) uint64_t at[32];
   const uint64_t bytes = uint64_t(in.size) * in.vec;
-  WarpAccess a{w, in, mask,
-               addresses_(w.registers + in.a, in.wide_address, in.imm, bytes, mask, at), at};
+  WarpAccess a{.warp = w,
+               .in = in,
+               .mask = mask,
+               .sum = addresses_(w.registers + in.a, in.wide_address, in.imm, bytes, mask, at),
+               .at = at};
   if (a.sum.bits & (bytes - 1) && !(a.sum.contiguous && (a.sum.low & (bytes - 1)) == 0))
     return fault(a, in.space);
   if (in.space != Space::generic) return access_at(a, in.space);
@@ -80,7 +83,10 @@ bool MemoryUnit::several_spaces(Warp& w, const Inst& in, uint32_t mask, const ui
       part |= 1u << lane;
       moved[lane] = at[lane] - window_of(space);
     }
-    if (part && !access_at({w, in, part, summarize(moved, part), moved}, space)) return false;
+    if (part &&
+        !access_at({.warp = w, .in = in, .mask = part, .sum = summarize(moved, part), .at = moved},
+                   space))
+      return false;
   }
   return true;
 }
@@ -119,7 +125,7 @@ bool MemoryUnit::local(const WarpAccess& a) {
   cta_.counting->local(a.warp.current.pc, a.in, a.mask, a.sum, a.at);
   uint64_t moved[32];
   for (int lane = 0; lane < 32; ++lane) moved[lane] = a.at[lane] + size * uint64_t(lane);
-  WarpAccess scattered{a.warp, a.in, a.mask, a.sum, moved};
+  WarpAccess scattered{.warp = a.warp, .in = a.in, .mask = a.mask, .sum = a.sum, .at = moved};
   scattered.sum.contiguous = scattered.sum.uniform = false;
   if (cta_.hazards) checks_.local(scattered);
   perform(cta_, scheduler_, scattered, cta_.local.data() + size * 32 * size_t(a.warp.index));
@@ -153,7 +159,10 @@ bool MemoryUnit::several_buffers(const WarpAccess& a) {
       if (of[std::countr_zero(m)] == b) part |= 1u << std::countr_zero(m);
     }
     rest &= ~part;
-    if (!in_buffer({a.warp, a.in, part, summarize(a.at, part), a.at}, *b)) return false;
+    if (!in_buffer(
+            {.warp = a.warp, .in = a.in, .mask = part, .sum = summarize(a.at, part), .at = a.at},
+            *b))
+      return false;
   }
   return true;
 }

@@ -111,8 +111,13 @@ bool RaceChecks::global(const WarpAccess& a, const Buffer& b, BufferShadow& shad
   if (touch != Touch::read && (a.in.ordered || touch == Touch::atomic)) h.global->release();
   if (a.in.ordered && touch != Touch::atomic) return true;
   if (!shadow.writers.size()) return true;
-  const GlobalAccess access{touch, a.warp.index, a.warp.current.pc,  a.mask,
-                            a.sum, a.at,         uint32_t(a.bytes())};
+  const GlobalAccess access{.touch = touch,
+                            .warp = a.warp.index,
+                            .pc = a.warp.current.pc,
+                            .mask = a.mask,
+                            .summary = a.sum,
+                            .at = a.at,
+                            .bytes = uint32_t(a.bytes())};
   const uint32_t bad = h.global->touch(access, shadow, b.base);
   return bad == 0 || report_global(a, bad, b);
 }

@@ -165,7 +165,7 @@ bool WgmmaUnit::check_reads(Warp& w, const uint32_t* chunks, int count) {
   for (int first = 0; first < count; first += 32) {
     uint64_t at[32];
     for (int lane = 0; lane < 32; ++lane) at[lane] = chunks[first + lane];
-    const WarpAccess a{w, load, ~0u, summarize(at, ~0u), at};
+    const WarpAccess a{.warp = w, .in = load, .mask = ~0u, .sum = summarize(at, ~0u), .at = at};
     if (cta_.copies.any() && !checks_.copies(a)) return false;
     if (cta_.hazards && !checks_.shared(a)) return false;
     if (cta_.races && !checks_.visible(a)) return false;
@@ -211,11 +211,14 @@ bool WgmmaUnit::multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& st
   } else {
     const MatrixDescriptor d = read_descriptor(step.a);
     const int row = w.index % WarpgroupSteps::kWarps * kWgmmaRows;
-    Operand o{"A", {d, op.a_mn_major, 0, kRowsOfGroup}, {d, op.a_mn_major, row, kWgmmaRows}};
+    Operand o{"A",
+              {.d = d, .mn_major = op.a_mn_major, .first = 0, .rows = kRowsOfGroup},
+              {.d = d, .mn_major = op.a_mn_major, .first = row, .rows = kWgmmaRows}};
     if (!fetch(w, o, a)) return false;
     read.tiles[1] = o.part, read.low[1] = o.low, read.end[1] = o.end;
   }
-  const SharedTile tile{read_descriptor(step.b), op.b_mn_major, 0, op.n};
+  const SharedTile tile{
+      .d = read_descriptor(step.b), .mn_major = op.b_mn_major, .first = 0, .rows = op.n};
   Operand o{"B", tile, tile};
   if (!fetch(w, o, b)) return false;
   read.tiles[0] = o.part, read.low[0] = o.low, read.end[0] = o.end;
