@@ -61,7 +61,7 @@ class Demo(harness.Case):
         return result.json()
 
     def test_one_task_through_every_command(self):
-        task = harness.ROOT / "tasks/softmax.py"
+        task = self.write("softmax.py", harness.SOFTMAX)
         described = self.json_of("describe", task)
         self.assert_golden("describe", described)
         outcome = self.json_of("optimize", task, "--evaluations", "3", "--out", "best")

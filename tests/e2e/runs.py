@@ -11,19 +11,18 @@ import time
 
 import harness
 
-TASK = harness.ROOT / "tasks" / "softmax.py"
-
 
 class Runs(harness.Case):
     def setUp(self):
         super().setUp()
         self.runs = self.folder / "runs"
+        self.task = self.write("softmax.py", harness.SOFTMAX)
 
     def on_runs(self, *arguments, **settings):
         return self.cutegen(*arguments, "--runs", self.runs, timeout=240, **settings)
 
     def optimize(self, *more, **settings):
-        return self.on_runs("optimize", TASK, "--evaluations", 3, "--out", "best", *more, **settings)
+        return self.on_runs("optimize", self.task, "--evaluations", 3, "--out", "best", *more, **settings)
 
     def test_a_run_and_everything_that_shows_it(self):
         result = self.optimize()
@@ -129,7 +128,7 @@ class Runs(harness.Case):
         self.assertEqual((found["step"], found["field"]), ("c2", "verdict/status"))
         self.assertRegex(found["recorded"], "^failed")
         self.assertRegex(found["now"], "^correct")
-        self.assert_error(self.on_runs("optimize", TASK, "--re-evaluate"), 2, "--replay run")
+        self.assert_error(self.on_runs("optimize", self.task, "--re-evaluate"), 2, "--replay run")
         self.assert_error(self.on_runs("optimize", "--replay", "last", "--tolerance", 3), 2,
                           "--tolerance", "give both")
 
@@ -150,7 +149,7 @@ class Runs(harness.Case):
         self.assertRegex(result.out, r"stopped +no recipe: .*cumsum")
 
     def test_ctrl_c_and_resume(self):
-        process = self.start("optimize", TASK, "--evaluations", 4, "--runs", self.runs)
+        process = self.start("optimize", self.task, "--evaluations", 4, "--runs", self.runs)
         self.wait_for_event("evaluation_started")
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
@@ -193,7 +192,7 @@ class Runs(harness.Case):
 
     def test_a_terminal_sees_progress(self):
         master, slave = pty.openpty()
-        process = self.start("optimize", TASK, "--evaluations", 1, "--runs", self.runs, stderr=slave)
+        process = self.start("optimize", self.task, "--evaluations", 1, "--runs", self.runs, stderr=slave)
         os.close(slave)
         process.communicate(timeout=240)
         seen = b""
