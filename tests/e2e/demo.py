@@ -118,9 +118,11 @@ class Demo(harness.Case):
 
 
 class EveryTask(harness.Case):
+    """A commit chooses a third of the tasks to solve; with CUTEGEN_ALL_CASES=1 all of them are solved."""
+
     def test_every_shipped_task_is_solved(self):
         self.assertGreaterEqual(len(TASKS), 5)
-        for name, row in self.solve({task.stem: task.read_text() for task in TASKS}).items():
+        for name, row in self.solve(harness.in_turn({task.stem: task.read_text() for task in TASKS}, 3)).items():
             with self.subTest(name):
                 self.assertEqual(row.status, "correct", row.reason)
                 self.assertEqual(row.plan["cutegen"], 1)
