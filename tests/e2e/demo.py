@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=240
+# ctest: timeout=900 cost=75
 """The shipped tasks from end to end, and the form of every `--json` output against golden files.
 
 A golden file lists "path: type" lines. CUTEGEN_UPDATE_GOLDEN=1 rewrites them; look at the diff: what

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=600 cost=150
+# ctest: timeout=600 cost=90
 """cutegen export: what it writes works without cutegen, and says no where it must."""
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=1200 cost=120
+# ctest: timeout=1200 cost=35
 """Correct programs of each class (tests/honest) pass: the evaluator's checks refuse no honest arithmetic.
 
 A commit chooses a quarter of them; with CUTEGEN_ALL_CASES=1 all of them are judged.

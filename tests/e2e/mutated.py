@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=600 cost=105
+# ctest: timeout=600 cost=40
 """Tasks that mutate inputs or buffers, from the description to the verdict.
 
 attacks.py judges the programs of tests/attacks; here two of them are seen from the command line, beside third-party

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=100
+# ctest: timeout=900 cost=90
 """A run from beginning to end: optimize, runs, show, report, replay, Ctrl-C and resume."""
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=150
+# ctest: timeout=900 cost=80
 """Convolutions and pooling from end to end: each module gets a correct program, at every shape.
 
 A commit chooses a sixth of the modules; with CUTEGEN_ALL_CASES=1 all of them are judged.
