@@ -2,6 +2,7 @@
 // `cutegen eval TASK DIR`: judges one kernel program, or one third-party solution.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/units.h"
@@ -121,6 +122,14 @@ Json document_of(const eval::OpenedTask& opened) {
           {"torch", opened.torch}};
 }
 
+// Headers of cutegen/ may include CuTe themselves.
+bool may_use_cute(const KernelProgram& program) {
+  for (const auto& [name, text] : program.sources)
+    for (const char* folder : {"cute/", "cutlass/", "cutegen/"})
+      if (text.find(folder) != std::string::npos) return true;
+  return false;
+}
+
 Result<Item> read_item(const std::string& path) {
   Item out;
   CG_TRY(out.foreign, eval::find_foreign(path));
@@ -185,6 +194,10 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
   }
   CG_TRY(eval::EvaluatorOptions evaluator,
          evaluator_options(options, config, config.text("device")));
+  evaluator.read_cute_ahead =
+      source_only || std::ranges::any_of(items, [](const Item& item) {
+        return may_use_cute(item.program);  // a third-party solution has no sources
+      });
   CG_TRY(auto client, eval::EvaluatorClient::start(g.ctx, evaluator));
   CG_TRY(eval::OpenedTask opened, client->open_task_as(g.ctx, options.task, asked));
   if (source_only) items.push_back({*opened.start, std::nullopt});

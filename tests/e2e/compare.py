@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=100
+# ctest: timeout=900 cost=25
 """`cutegen compare` with a scripted model: the table, Ctrl-C, going on, curves, a trace, mistakes."""
 import csv
 import json

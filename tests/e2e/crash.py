@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=150
+# ctest: timeout=900 cost=60
 """Kills a run at random points and resumes it, again and again, until it is finished.
 
 In every round one process is killed with SIGKILL at a random moment: the engine, the evaluator, the
@@ -25,7 +25,6 @@ import harness
 # Names of /proc/PID/stat are cut at 15 characters.
 VICTIMS = {"engine": None, "evaluator": "cutegen-evaluat", "runner": "cutegen-runner",
            "compiler": "cutegen-compile", "torch worker": "python"}
-TASK = harness.ROOT / "tasks" / "softmax.py"
 LIMIT_S = 240
 
 
@@ -58,19 +57,28 @@ def committed(folder):
         return []
 
 
+def events_of(folder):
+    """The number of events that are in the journal now."""
+    try:
+        return len(Journal(folder).events) if (folder / "cutegen.db").exists() else 0
+    except sqlite3.Error:
+        return 0
+
+
 class Crash(harness.Case):
-    rounds, seed, evaluations = 5 if harness.all_cases() else 2, 1, 8
+    rounds, seed, evaluations = 5 if harness.all_cases() else 3, 1, 8
 
     def setUp(self):
         super().setUp()
         self.random = random.Random(self.seed)
+        self.task = self.write("softmax.py", harness.SOFTMAX)
         self.hits = collections.Counter()
 
     def command(self, runs, *arguments):
         return self.start(*arguments, "--runs", runs, "--json", env={"CUTEGEN_LOG": "error"})
 
     def optimize(self, runs):
-        return self.command(runs, "optimize", TASK, "--evaluations", self.evaluations,
+        return self.command(runs, "optimize", self.task, "--evaluations", self.evaluations,
                             "--out", self.folder / "out")
 
     def end(self, process):
@@ -82,8 +90,12 @@ class Crash(harness.Case):
         self.assertEqual(code, 0, f"exit {code}\n{out[-2000:]}\n{err[-4000:]}")
         return harness.json.loads(out)
 
-    def wait(self, process, seconds):
-        deadline = time.monotonic() + seconds
+    def wait(self, process, runs, length):
+        """Until a random event of `length` is in the journal, and a moment more. One run in four is still opening."""
+        event = self.random.randrange(length) if self.random.random() < 0.75 else 0
+        while process.poll() is None and events_of(runs) < event:
+            time.sleep(0.02)
+        deadline = time.monotonic() + self.random.uniform(0, 0.4 if event else 4)
         while time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.005)
 
@@ -104,10 +116,10 @@ class Crash(harness.Case):
             time.sleep(0.005)
         return False
 
-    def disturbed(self, runs, victim, length_s):
+    def disturbed(self, runs, victim, length):
         """A run with one kill at a random moment, to its end; the result, and what was hit."""
         before, process = [], self.optimize(runs)
-        self.wait(process, self.random.uniform(0, length_s))
+        self.wait(process, runs, length)
         hit = self.kill_one(process, victim)
         if victim != "engine" or not hit:
             return self.finish(process), hit
@@ -147,25 +159,24 @@ class Crash(harness.Case):
 
     def test_kills_at_random_points(self):
         runs = self.folder / "calm"
-        self.finish(self.optimize(runs))  # fills the cache, so that the next one has the usual speed
-        runs, began = self.folder / "calm2", time.monotonic()
         calm = self.finish(self.optimize(runs))
-        length_s = time.monotonic() - began
-        self.calm_judged = Journal(runs).judged()
+        journal = Journal(runs)
+        self.calm_judged, length = journal.judged(), len(journal.events)
+        length -= length // 4  # a run that is nearly over may end before it is killed
         self.assertGreaterEqual(len(self.calm_judged), 3)
         for number in range(self.rounds):
             victim = list(VICTIMS)[(harness.turn() + number) % len(VICTIMS)]
             runs = self.folder / f"run{number}"
             hit = False
             with self.subTest(round=number, victim=victim):
-                result, hit = self.disturbed(runs, victim, length_s)
+                result, hit = self.disturbed(runs, victim, length)
                 self.hits[victim] += hit
                 self.check(runs, result, calm)
                 self.assertEqual(harness.wait_for_none(), {}, "processes were left running")
             print(f"round {number + 1}: {victim}{'' if hit else ' (none there)'}", file=sys.stderr,
                   flush=True)
         kills = ", ".join(f"{name} {self.hits[name]}" for name in VICTIMS)
-        print(f"\n{self.rounds} rounds of a run of {length_s:.1f} s and {len(self.calm_judged)} "
+        print(f"\n{self.rounds} rounds of a run of {len(journal.events)} events and {len(self.calm_judged)} "
               f"evaluations; killed: {kills}", file=sys.stderr)
 
 

@@ -50,6 +50,9 @@ def get_init_inputs():
     return []
 '''
 
+# The shipped softmax at a size that the simulator times in a second: the same recipe and the same search.
+SOFTMAX = (ROOT / "tasks/softmax.py").read_text().replace("= 4096", "= 64").replace("= 32768", "= 8192")
+
 
 class Result:
     """How a command ended."""

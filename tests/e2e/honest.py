@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=1200 cost=120
+# ctest: timeout=1200 cost=35
 """Correct programs of each class (tests/honest) pass: the evaluator's checks refuse no honest arithmetic.
 
-A commit chooses half of them; with CUTEGEN_ALL_CASES=1 all of them are judged.
+A commit chooses a quarter of them; with CUTEGEN_ALL_CASES=1 all of them are judged.
 """
 import harness
 from evaluator_client import Evaluator, load_program
@@ -12,7 +12,7 @@ HONEST = harness.ROOT / "tests/honest"
 
 class Honest(harness.Case):
     def test_a_correct_program_of_each_class_passes(self):
-        folders = harness.in_turn({folder.name: folder for folder in sorted(HONEST.iterdir())}, 2)
+        folders = harness.in_turn({folder.name: folder for folder in sorted(HONEST.iterdir())}, 4)
         with Evaluator(self.environment()) as evaluator:
             for name, folder in folders.items():
                 with self.subTest(name):

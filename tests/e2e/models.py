@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=120
+# ctest: timeout=900 cost=50
 """Runs whose model is a scripted server: what goes wrong with models, on order.
 
 The model writes no program at first, then one that does not compile, one with wrong values, a slow

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=150
+# ctest: timeout=900 cost=100
 """Products of matrices from end to end: on the tensor cores where the math mode allows it, and with
 the depth of a tile shared among CTAs where there are too few tiles.
 
-A commit chooses half of Hopper's products; with CUTEGEN_ALL_CASES=1 all of them are judged.
+A commit chooses a quarter of Hopper's products; with CUTEGEN_ALL_CASES=1 all of them are judged.
 """
 import harness
 
@@ -111,7 +111,7 @@ class Products(harness.Case):
         return solved
 
     def test_on_hopper(self):
-        wgmma = harness.in_turn(WGMMA, 2)
+        wgmma = harness.in_turn(WGMMA, 4)
         solved = self.correct({**wgmma, **OTHERS})
         for name in wgmma:
             with self.subTest(name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=120
+# ctest: timeout=900 cost=50
 """Reductions along rows from end to end, each with a correct program.
 
 - Norms behind pointwise work: channels of odd size whose vectors cross from one to the next, values that the first
@@ -9,6 +9,8 @@
 - Rows that stay in the shared memory of a cluster: softmax, a norm with weights, rows that are no multiple of a
   vector, 16-bit rows, one row that is split instead.
 - Scans: from the end behind pointwise work, exclusive, along columns, and of one row that CTAs share.
+
+A commit chooses a third of the tasks; with CUTEGEN_ALL_CASES=1 all of them are judged.
 """
 import harness
 
@@ -99,7 +101,7 @@ CLUSTERS = {"softmax_of_rows_that_one_cta_cannot_keep": 8, "rows_that_are_no_mul
 
 class Rows(harness.Case):
     def test_on_an_h200(self):
-        solved = self.solve(TASKS)
+        solved = self.solve(harness.in_turn(TASKS, 3))
         for name, row in solved.items():
             with self.subTest(name):
                 self.assertEqual(row.status, "correct", row.reason)
@@ -107,9 +109,10 @@ class Rows(harness.Case):
                     self.assertIn(part, row.source)
                 if name in CLUSTERS:
                     self.assertEqual(row.plan["steps"][0]["cluster"][0], CLUSTERS[name])
-        self.assertNotIn("kept_weight", solved["a_norm_with_weights_in_16_bits"].source)
-        few = solved["few_rows_are_shared_among_more_ctas_than_a_cluster_has"]
-        self.assertNotIn("cluster", few.plan["steps"][0])
+                if name == "a_norm_with_weights_in_16_bits":
+                    self.assertNotIn("kept_weight", row.source)
+                if name == "few_rows_are_shared_among_more_ctas_than_a_cluster_has":
+                    self.assertNotIn("cluster", row.plan["steps"][0])
 
     def test_a_cta_for_each_row_on_an_a100(self):
         row = self.solve({"moments": MOMENTS.format(shape="2000, 20001")}, device="sim:a100")["moments"]

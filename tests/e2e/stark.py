@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=100
+# ctest: timeout=900 cost=25
 """`--strategy stark` with a scripted model: grounded changes, an answer outside its spans, a failed program that is
 repaired, and runs that are killed and resumed."""
 import random

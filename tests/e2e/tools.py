@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=120
+# ctest: timeout=900 cost=55
 """Runs whose model calls tools, in each of the three APIs.
 
 The model reads a page, compiles a draft with a fault, mends it, has it evaluated and answers with it.

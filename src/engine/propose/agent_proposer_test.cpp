@@ -193,6 +193,26 @@ TEST_F(AgentRun, PlannersAndJudgesAreAskedAndHeard) {
   EXPECT_THAT(script_.asked[4].messages.back().text, HasSubstr("FIX: guard it"));
 }
 
+TEST_F(AgentRun, CuteIsNotReadAheadForAModelThatWritesPlainCuda) {
+  std::vector<bool> ahead;
+  Parts p = parts();
+  p.start_evaluator =
+      [&](const Context&,
+          const eval::EvaluatorOptions& options) -> Result<std::unique_ptr<eval::EvaluatorClient>> {
+    ahead.push_back(options.read_cute_ahead);
+    return user_error("no evaluator");
+  };
+  auto s = store();
+  OptimizeSettings wanted = settings(1);
+  for (const char* model : {"relay:script", "builtin"})
+    for (Dialect dialect : {Dialect::cuda, Dialect::cute}) {
+      wanted.model = model;
+      wanted.search.agents->dialect = dialect;
+      EXPECT_FALSE(optimize_with(p, {}, *s, wanted, recorder_));
+    }
+  EXPECT_THAT(ahead, ElementsAre(false, true, true, true));
+}
+
 TEST_F(AgentRun, AModelThatCannotBeReachedEndsTheProcessNotTheRun) {
   script_.answers = {first_program(1)};
   auto s = store();

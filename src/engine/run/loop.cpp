@@ -265,6 +265,8 @@ Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeS
   observer.on_progress("starting the evaluator");
   eval::EvaluatorOptions options = settings.evaluator;
   if (wants_baselines(settings)) options.tasks = 2;  // one more for a control kernel's task
+  const bool plain = settings.search.agents && settings.search.agents->dialect == Dialect::cuda;
+  options.read_cute_ahead = !(plain && asks_model(settings));
   CG_TRY(opened.evaluator, parts.start_evaluator(ctx, options));
   observer.on_progress("describing " + settings.file.filename().string());
   CG_TRY(opened.task, opened.evaluator->open_task_as(ctx, settings.file, settings.asked));

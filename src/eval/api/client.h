@@ -36,9 +36,10 @@ struct EvaluatorOptions {
   std::string python;  // empty: default
   bool require_sandbox = false;
   bool use_cache = true;
-  int runner_threads = 0;  // 0: all cores
-  int tasks = 1;           // kept open at once; the least recently used one is closed first
-  int sharing = 1;         // evaluators that share the device and divide its memory
+  int runner_threads = 0;       // 0: all cores
+  int tasks = 1;                // kept open at once; the least recently used one is closed first
+  int sharing = 1;              // evaluators that share the device and divide its memory
+  bool read_cute_ahead = true;  // parse CuTe while the task is described, for the first program
   std::string log_level;
 };
 

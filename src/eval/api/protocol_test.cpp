@@ -47,8 +47,11 @@ EvaluateRequest request() {
 }
 
 Json all_messages() {
-  EvaluatorOptions options{
-      .device = "sim:a100", .runner_threads = 2, .sharing = 3, .log_level = "info"};
+  EvaluatorOptions options{.device = "sim:a100",
+                           .runner_threads = 2,
+                           .sharing = 3,
+                           .read_cute_ahead = false,
+                           .log_level = "info"};
   return Json::array({message("hello", {{"options", to_json(options)}}),
                       message("open_task", {{"opened", to_json(opened())}}),
                       message("evaluate", {{"request", to_json(request())}}),

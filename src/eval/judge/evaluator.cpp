@@ -132,6 +132,7 @@ Result<void> Evaluator::know_device(const Context& ctx) {
 void Evaluator::warm_up(const Context&) {
   if (warm_.valid()) return;
   assembler_->warm_up(warm_arch(services_.device));
+  if (!options_.read_cute_ahead) return;
   warm_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {
     // If this fails, the first candidate meets the same failure and reports it.
     if (auto ready = toolchain_->warm_up(ctx, warm_arch(services_.device)); !ready)
