@@ -292,5 +292,7 @@ TEST(JsonPlace, TurnsErrorsIntoFilePlaces) {
   EXPECT_EQ(with_place(plain, text).where, "x.py:3");
 }
 
+#undef EXPECT_PROBLEM
+
 }  // namespace
 }  // namespace cutegen

@@ -15,7 +15,7 @@
 #include "eval/api/protocol.h"
 #include "eval/judge/evaluator.h"
 
-namespace cutegen::eval::server_test {  // a fixture is called as a type of eval
+namespace cutegen::eval::server_test {  // its fixture has the name of a type of eval
 namespace {
 
 namespace fs = std::filesystem;
