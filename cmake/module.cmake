@@ -19,7 +19,7 @@ set(CUTEGEN_COMMON_HEADERS <algorithm> <filesystem> <functional> <map> <mutex> <
     <vector> <fmt/format.h> ${CMAKE_SOURCE_DIR}/src/base/fields.h ${CMAKE_SOURCE_DIR}/src/base/file.h)
 
 # unity(TARGET) compiles up to eight of its files as one, as most of the time goes into parsing headers. Names in
-# anonymous namespaces of such files must differ. The preset `dev` compiles each file on its own.
+# anonymous namespaces of a module must differ, and those of its tests. The preset `dev` compiles each file on its own.
 set(CUTEGEN_UNITY_FILES 8)
 function(unity TARGET)
   if(CUTEGEN_UNITY)
@@ -138,6 +138,7 @@ function(module_tests NAME)
   endif()
   add_executable(${NAME}_test ${tests})
   target_link_libraries(${NAME}_test PRIVATE cg_${NAME} GTest::gmock GTest::gtest GTest::gtest_main ${ARGN})
+  unity(${NAME}_test)
   # A test runs once: to compile its own code takes longer than to run it.
   target_compile_options(${NAME}_test PRIVATE $<$<CONFIG:Release>:-O0>
     # g++ 12 is wrong about members that a designated initialiser leaves out.

@@ -272,7 +272,7 @@ const std::vector<Fault>& bad_makers() {
   return kMakers;
 }
 
-tl::expected<KernelProgram, Reask> answer(const std::string& text, const KernelProgram& base) {
+tl::expected<KernelProgram, Reask> apply_text(const std::string& text, const KernelProgram& base) {
   auto reply = parse_reply(text, &base);
   if (!reply) return tl::unexpected(reply.error());
   return apply_reply(*reply, &base, {});
@@ -288,7 +288,7 @@ TEST(Corpus, EveryGoodReplyIsAppliedAsMeant) {
       Random random(seed * 1000 + static_cast<unsigned>(k));
       Meant meant = draw(random);
       std::string text = good_makers()[k](random, meant);
-      auto got = answer(text, base);
+      auto got = apply_text(text, base);
       ASSERT_TRUE(got) << "maker " << k << " seed " << seed << "\n"
                        << got.error().text << "\n"
                        << text;
@@ -305,7 +305,7 @@ TEST(Corpus, EveryFaultyReplyIsAskedForAgainWithItsReason) {
       Random random(seed * 77 + static_cast<unsigned>(replies++));
       Meant meant = draw(random);
       std::string text = fault.make(random, meant);
-      auto got = answer(text, base);
+      auto got = apply_text(text, base);
       ASSERT_FALSE(got) << "wanted " << fault.reason << "\n" << text;
       ASSERT_EQ(got.error().reason, fault.reason) << got.error().text << "\n" << text;
       ASSERT_GT(got.error().text.size(), 20u);
@@ -323,7 +323,7 @@ TEST(Corpus, NoBeginningOfAReplyIsAppliedInAnotherWay) {
       std::string text = good_makers()[k](random, meant);
       if (text == meant.result) continue;  // a bare file has no end mark
       for (size_t size = 0; size < text.size(); size += 1 + static_cast<size_t>(pick(random, 7))) {
-        auto got = answer(text.substr(0, size), base);
+        auto got = apply_text(text.substr(0, size), base);
         if (got) {
           ASSERT_EQ(got->sources.at("kernel.cu"), meant.result) << text.substr(0, size);
         }
@@ -348,7 +348,7 @@ TEST(Corpus, DamagedRepliesNeverGiveAProgramOutOfBalance) {
       else
         lines[a] = lines[b];
     }
-    if (auto got = answer(join(lines, "\n"), base)) {
+    if (auto got = apply_text(join(lines, "\n"), base)) {
       ASSERT_FALSE(first_imbalance(got->sources.at("kernel.cu")));
     }
   }

@@ -340,5 +340,7 @@ TEST(Program, OfTwoSourcesWantsNames) {
   EXPECT_THAT(named->sources.at("more.cu"), HasSubstr("more(int a)"));
 }
 
+#undef EXPECT_REASK
+
 }  // namespace
 }  // namespace cutegen::agent

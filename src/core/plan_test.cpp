@@ -19,7 +19,7 @@ Json good() {
 }
 
 // The error for the good plan after `change`.
-std::string error(const std::function<void(Json&)>& change) {
+std::string error_after(const std::function<void(Json&)>& change) {
   Json json = good();
   change(json);
   auto plan = plan_from_json(json);
@@ -50,45 +50,52 @@ TEST(PlanParse, CanonicalFormIsAFixedPoint) {
 
 TEST(PlanParse, RefusesReservedFieldsByName) {
   for (const char* name : {"layouts", "rng"})
-    EXPECT_THAT(error([&](Json& j) { j[name] = Json::object(); }),
+    EXPECT_THAT(error_after([&](Json& j) { j[name] = Json::object(); }),
                 HasSubstr(std::string("'") + name + "' is reserved for a later version"));
   for (const char* name : {"for", "after", "reference"})
-    EXPECT_THAT(error([&](Json& j) { j["steps"][0][name] = 1; }),
+    EXPECT_THAT(error_after([&](Json& j) { j["steps"][0][name] = 1; }),
                 HasSubstr("plan.json#/steps/0/" + std::string(name) + ": error: '" + name +
                           "' is reserved for a later version"));
   EXPECT_THAT(
-      error([](Json& j) { j["states"] = Json::array(); }),
+      error_after([](Json& j) { j["states"] = Json::array(); }),
       AllOf(HasSubstr("plan.json#/states"), HasSubstr("pass a mutated tensor by its name")));
-  EXPECT_THAT(error([](Json& j) { j["symbols"]["s"] = "rng.seed"; }), HasSubstr("reserved"));
-  EXPECT_THAT(error([](Json& j) { j["steps"][0]["args"][0] = {{"state", "h"}}; }),
+  EXPECT_THAT(error_after([](Json& j) { j["symbols"]["s"] = "rng.seed"; }), HasSubstr("reserved"));
+  EXPECT_THAT(error_after([](Json& j) { j["steps"][0]["args"][0] = {{"state", "h"}}; }),
               HasSubstr("reserved"));
 }
 
 TEST(PlanParse, ErrorsNamePlaceAndRemedy) {
-  EXPECT_THAT(error([](Json& j) { j["cutegen"] = 2; }), HasSubstr("version 2 is not known"));
-  EXPECT_THAT(error([](Json& j) { j["step"] = 2; }), HasSubstr("did you mean 'steps'?"));
-  EXPECT_THAT(error([](Json& j) { j["dialect"] = "opencl"; }), HasSubstr("one of cute, cuda"));
-  EXPECT_THAT(error([](Json& j) { j["arch"] = {"sm90"}; }), HasSubstr("plan.json#/arch/0"));
-  EXPECT_THAT(error([](Json& j) { j["arch"] = Json::array(); }), HasSubstr("1 to 16"));
-  EXPECT_THAT(error([](Json& j) { j["steps"] = Json::array(); }), HasSubstr("at least one step"));
-  EXPECT_THAT(error([](Json& j) { j.erase("steps"); }), HasSubstr("missing field 'steps'"));
-  EXPECT_THAT(error([](Json& j) { j["steps"][0].erase("grid"); }),
+  EXPECT_THAT(error_after([](Json& j) { j["cutegen"] = 2; }), HasSubstr("version 2 is not known"));
+  EXPECT_THAT(error_after([](Json& j) { j["step"] = 2; }), HasSubstr("did you mean 'steps'?"));
+  EXPECT_THAT(error_after([](Json& j) { j["dialect"] = "opencl"; }),
+              HasSubstr("one of cute, cuda"));
+  EXPECT_THAT(error_after([](Json& j) { j["arch"] = {"sm90"}; }), HasSubstr("plan.json#/arch/0"));
+  EXPECT_THAT(error_after([](Json& j) { j["arch"] = Json::array(); }), HasSubstr("1 to 16"));
+  EXPECT_THAT(error_after([](Json& j) { j["steps"] = Json::array(); }),
+              HasSubstr("at least one step"));
+  EXPECT_THAT(error_after([](Json& j) { j.erase("steps"); }), HasSubstr("missing field 'steps'"));
+  EXPECT_THAT(error_after([](Json& j) { j["steps"][0].erase("grid"); }),
               HasSubstr("plan.json#/steps/0: error: missing field 'grid'"));
-  EXPECT_THAT(error([](Json& j) { j["steps"][0]["grid"][0] = "M +"; }),
+  EXPECT_THAT(error_after([](Json& j) { j["steps"][0]["grid"][0] = "M +"; }),
               HasSubstr("plan.json#/steps/0/grid/0: error: the expression ends too early"));
-  EXPECT_THAT(error([](Json& j) { j["steps"][0]["grid"] = {1, 1, 1, 1}; }), HasSubstr("limit"));
-  EXPECT_THAT(error([](Json& j) { j["steps"][0]["args"][0] = {{"tensr", "x"}}; }),
+  EXPECT_THAT(error_after([](Json& j) { j["steps"][0]["grid"] = {1, 1, 1, 1}; }),
+              HasSubstr("limit"));
+  EXPECT_THAT(error_after([](Json& j) { j["steps"][0]["args"][0] = {{"tensr", "x"}}; }),
               HasSubstr("did you mean 'tensor'?"));
-  EXPECT_THAT(error([](Json& j) { j["steps"][0]["args"][0] = "x"; }),
+  EXPECT_THAT(error_after([](Json& j) { j["steps"][0]["args"][0] = "x"; }),
               HasSubstr("an argument is an object with one field"));
-  EXPECT_THAT(error([](Json& j) { j["steps"][1]["kernel"] = "x"; }), HasSubstr("unknown field"));
-  EXPECT_THAT(error([](Json& j) { j["defines"]["A B"] = 1; }), HasSubstr("is not a name"));
-  EXPECT_THAT(error([](Json& j) { j["defines"]["X=1 -include"] = 1; }), HasSubstr("not a name"));
-  EXPECT_THAT(error([](Json& j) { j["scratch"][0]["dtype"] = "float32"; }),
+  EXPECT_THAT(error_after([](Json& j) { j["steps"][1]["kernel"] = "x"; }),
+              HasSubstr("unknown field"));
+  EXPECT_THAT(error_after([](Json& j) { j["defines"]["A B"] = 1; }), HasSubstr("is not a name"));
+  EXPECT_THAT(error_after([](Json& j) { j["defines"]["X=1 -include"] = 1; }),
+              HasSubstr("not a name"));
+  EXPECT_THAT(error_after([](Json& j) { j["scratch"][0]["dtype"] = "float32"; }),
               HasSubstr("write 'f32'"));
-  EXPECT_THAT(error([](Json& j) { j["scratch"][0]["init"] = "ones"; }), HasSubstr("poison, zero"));
-  EXPECT_THAT(error([](Json& j) { j["scratch"][0]["life"] = "run"; }), HasSubstr("call, weights"));
-  EXPECT_THAT(error([](Json& j) {
+  EXPECT_THAT(error_after([](Json& j) { j["scratch"][0]["init"] = "ones"; }),
+              HasSubstr("poison, zero"));
+  EXPECT_THAT(error_after([](Json& j) { j["scratch"][0]["life"] = "run"; }),
+              HasSubstr("call, weights"));
+  EXPECT_THAT(error_after([](Json& j) {
                 j["tensor_maps"]["a"] = {
                     {"tensor", "x"}, {"spec", "s"}, {"dims", {1, 2}}, {"strides", {1}}};
               }),
@@ -98,10 +105,11 @@ TEST(PlanParse, ErrorsNamePlaceAndRemedy) {
 TEST(PlanParse, SourcesArePlainFileNames) {
   for (const char* name :
        {"../a.cu", "a/b.cu", "/etc/passwd", "", ".cu", "-o.cu", "a.txt", "a b.cu"})
-    EXPECT_THAT(error([&](Json& j) { j["sources"] = {name}; }), HasSubstr("is not a source name"))
+    EXPECT_THAT(error_after([&](Json& j) { j["sources"] = {name}; }),
+                HasSubstr("is not a source name"))
         << name;
-  EXPECT_THAT(error([](Json& j) { j["sources"] = {"a.cu", "a.cu"}; }), HasSubstr("twice"));
-  EXPECT_THAT(error([](Json& j) {
+  EXPECT_THAT(error_after([](Json& j) { j["sources"] = {"a.cu", "a.cu"}; }), HasSubstr("twice"));
+  EXPECT_THAT(error_after([](Json& j) {
                 j["sources"] = Json::array();
                 for (int i = 0; i < 17; ++i) j["sources"].push_back(std::to_string(i) + ".cu");
               }),
@@ -117,7 +125,7 @@ TEST(PlanParse, HostileText) {
   EXPECT_FALSE(parse_plan("{\"cutegen\": 1, \"sources\": [\"\xff\xfe.cu\"]}"));
   EXPECT_THAT(parse_plan(std::string(2 << 20, ' ')).error().text(), HasSubstr("over the limit"));
   EXPECT_THAT(parse_plan("{\n \"cutegen\": 1,\n}").error().where, HasSubstr("plan.json:3:1"));
-  EXPECT_THAT(error([](Json& j) {
+  EXPECT_THAT(error_after([](Json& j) {
                 for (int i = 0; i < 300; ++i) j["symbols"]["s" + std::to_string(i)] = 1;
               }),
               HasSubstr("the limit is 256"));
@@ -283,6 +291,8 @@ TEST(JsonPlace, TurnsErrorsIntoFilePlaces) {
   Error plain{ErrorKind::user, "m", "x.py:3"};
   EXPECT_EQ(with_place(plain, text).where, "x.py:3");
 }
+
+#undef EXPECT_PROBLEM
 
 }  // namespace
 }  // namespace cutegen

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-ChatRequest question(const std::string& text) {
+ChatRequest ledger_question(const std::string& text) {
   ChatRequest request;
   request.messages.push_back({.text = text});
   request.max_output_tokens = 100;
@@ -55,7 +55,7 @@ class Toy final : public ChatModel {
   std::string name_ = "toy:1";
 };
 
-class Journal final : public CallSink {
+class RefusingJournal final : public CallSink {
  public:
   std::vector<std::pair<EventType, Json>> events;
   int fail_after = -1;  // refuses events from this one on
@@ -79,12 +79,12 @@ class Journal final : public CallSink {
 TEST(Ledger, ChargesWhatWasSpentAndStopsBeforeTheCap) {
   Ledger ledger({.usd = 1.0});
   Toy toy;
-  Journal journal;
+  RefusingJournal journal;
   MeteredModel model(toy, ledger, journal);
   for (int i = 0; i < 9; ++i) toy.replies.push_back(answer("a", 0.20));
   int answered = 0;
   Result<ChatReply> last = answer("", 0);
-  while ((last = model.chat({}, question(std::to_string(answered))))) ++answered;
+  while ((last = model.chat({}, ledger_question(std::to_string(answered))))) ++answered;
   EXPECT_EQ(answered, 4) << "0.80 spent: a fifth call might cost 0.30";
   EXPECT_TRUE(is_budget_end(last.error()));
   EXPECT_THAT(last.error().message, HasSubstr("budget: dollars ($0.8000 of $1.0000 spent"));
@@ -99,11 +99,11 @@ TEST(Ledger, ChargesWhatWasSpentAndStopsBeforeTheCap) {
 TEST(Ledger, IsTheSameAfterAResumeAtAnyPoint) {
   Ledger live({.usd = 5});
   Toy toy;
-  Journal journal;
+  RefusingJournal journal;
   MeteredModel model(toy, live, journal);
   toy.replies = {answer("a", 0.1), answer("b", 0.25), answer("half", 0.05, Stop::cut),
                  answer("c", 0.3)};
-  for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(model.chat({}, question(text)));
+  for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(model.chat({}, ledger_question(text)));
   ASSERT_EQ(journal.events.size(), 8u);
   for (size_t cut = 0; cut <= journal.events.size(); ++cut) {
     Ledger folded({.usd = 5}), twice({.usd = 5});
@@ -122,14 +122,14 @@ TEST(Ledger, IsTheSameAfterAResumeAtAnyPoint) {
   // A call in doubt keeps its number. New calls get later ones.
   Ledger in_doubt({.usd = 0.75});
   journal.fold_into(in_doubt, 3);
-  Json next = in_doubt.open_call(toy, question("d")).value();
+  Json next = in_doubt.open_call(toy, ledger_question("d")).value();
   EXPECT_EQ(next["call"], 3);
-  EXPECT_TRUE(is_budget_end(in_doubt.open_call(toy, question("e")).error()));
+  EXPECT_TRUE(is_budget_end(in_doubt.open_call(toy, ledger_question("e")).error()));
 }
 
 TEST(Ledger, HoldsTokensEvaluationsAndMinutes) {
   Toy toy;
-  ChatRequest request = question("x");
+  ChatRequest request = ledger_question("x");
   int64_t most = most_tokens(request) + request.max_output_tokens;
   Ledger tokens({.tokens = 2 * most - 1});
   EXPECT_TRUE(tokens.open_call(toy, request));
@@ -157,11 +157,11 @@ TEST(Ledger, WantsAPriceForABudgetInDollars) {
   Toy toy;
   toy.price.reset();
   Ledger dollars({.usd = 1}), none;
-  auto refused = dollars.open_call(toy, question("x"));
+  auto refused = dollars.open_call(toy, ledger_question("x"));
   ASSERT_FALSE(refused);
   EXPECT_FALSE(is_budget_end(refused.error()));
   EXPECT_THAT(refused.error().text(), HasSubstr("cutegen knows no price for the model 'toy:1'"));
-  EXPECT_TRUE(none.open_call(toy, question("x")));
+  EXPECT_TRUE(none.open_call(toy, ledger_question("x")));
 }
 
 TEST(Ledger, NeverReservesOverTheCapFromManyThreads) {
@@ -173,7 +173,7 @@ TEST(Ledger, NeverReservesOverTheCapFromManyThreads) {
     for (int t = 0; t < 8; ++t)
       threads.emplace_back([&] {
         for (int i = 0; i < 5; ++i)
-          if (ledger.open_call(toy, question("x"))) ++opened;
+          if (ledger.open_call(toy, ledger_question("x"))) ++opened;
       });
   }
   EXPECT_EQ(opened, 10);
@@ -184,17 +184,17 @@ TEST(Ledger, NeverReservesOverTheCapFromManyThreads) {
 TEST(Metered, ChargesCutAnswersAndAsksAgain) {
   Ledger ledger({.usd = 10});
   Toy toy;
-  Journal journal;
+  RefusingJournal journal;
   MeteredModel model(toy, ledger, journal);
   toy.replies = {answer("ha", 0.05, Stop::cut), answer("half", 0.07, Stop::cut),
                  answer("whole", 0.2)};
-  auto reply = model.chat({}, question("x"));
+  auto reply = model.chat({}, ledger_question("x"));
   ASSERT_TRUE(reply) << reply.error().text();
   EXPECT_EQ(reply->message.text, "whole");
   EXPECT_NEAR(ledger.spent().usd, 0.32, 1e-12);
 
   for (int i = 0; i <= kCutRetries; ++i) toy.replies.push_back(answer("h", 0.01, Stop::cut));
-  auto never = model.chat({}, question("y"));
+  auto never = model.chat({}, ledger_question("y"));
   ASSERT_FALSE(never);
   EXPECT_EQ(never.error().kind, ErrorKind::world);
   EXPECT_NEAR(ledger.spent().usd, 0.36, 1e-12);
@@ -204,10 +204,10 @@ TEST(Metered, ChargesCutAnswersAndAsksAgain) {
 TEST(Metered, SendsNothingThatCannotBeRecorded) {
   Ledger ledger({.usd = 10});
   Toy toy;
-  Journal journal;
+  RefusingJournal journal;
   journal.fail_after = 0;
   MeteredModel model(toy, ledger, journal);
-  auto reply = model.chat({}, question("x"));
+  auto reply = model.chat({}, ledger_question("x"));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().message, "disk full");
   EXPECT_EQ(toy.asked, 0);
@@ -217,13 +217,13 @@ TEST(Metered, SendsNothingThatCannotBeRecorded) {
 TEST(Metered, AnErrorCostsNothingButACallGivenUpIsInDoubt) {
   Ledger ledger({.usd = 10});
   Toy toy;
-  Journal journal;
+  RefusingJournal journal;
   MeteredModel model(toy, ledger, journal);
   toy.replies = {world_error("overloaded"), fail(Error{ErrorKind::cancelled, "interrupted"})};
-  EXPECT_FALSE(model.chat({}, question("x")));
+  EXPECT_FALSE(model.chat({}, ledger_question("x")));
   EXPECT_EQ(ledger.spent().open_usd, 0);
   EXPECT_EQ(journal.events.back().second["error"]["message"], "overloaded");
-  EXPECT_FALSE(model.chat({}, question("y")));
+  EXPECT_FALSE(model.chat({}, ledger_question("y")));
   EXPECT_EQ(ledger.spent().open_usd, 0.30);
   EXPECT_EQ(journal.types().back(), "call_started");
 }
@@ -231,7 +231,7 @@ TEST(Metered, AnErrorCostsNothingButACallGivenUpIsInDoubt) {
 TEST(Replay, AnswersBitForBitAndNamesTheFirstDifference) {
   Ledger ledger({.usd = 0.75});
   Toy toy;
-  Journal journal;
+  RefusingJournal journal;
   MeteredModel model(toy, ledger, journal);
   ChatReply rich = answer("b", 0.2, Stop::tool);
   rich.message.calls.push_back({"call_0", "run", {{"x", 1.5}}});
@@ -240,7 +240,7 @@ TEST(Replay, AnswersBitForBitAndNamesTheFirstDifference) {
                  answer("c", 0.3)};
   std::vector<Json> live;
   for (const char* text : {"a", "busy", "b", "c", "d"}) {
-    auto reply = model.chat({}, question(text));
+    auto reply = model.chat({}, ledger_question(text));
     live.push_back(reply ? to_json(*reply) : Json(reply.error().message));
   }
   EXPECT_THAT(live.back().get<std::string>(), HasSubstr("budget: dollars"));
@@ -251,15 +251,15 @@ TEST(Replay, AnswersBitForBitAndNamesTheFirstDifference) {
   size_t i = 0;
   for (const char* text : {"a", "busy", "b", "c", "d"}) {
     auto reply = std::string(text) == "busy" ? Result<ChatReply>(world_error("busy"))
-                                             : replay.chat({}, question(text));
+                                             : replay.chat({}, ledger_question(text));
     EXPECT_EQ(reply ? to_json(*reply) : Json(reply.error().message), live[i++]);
   }
   EXPECT_EQ(replay.left(), 0u);
-  EXPECT_THAT(replay.chat({}, question("more")).error().message, HasSubstr("it ends there"));
+  EXPECT_THAT(replay.chat({}, ledger_question("more")).error().message, HasSubstr("it ends there"));
 
   ReplayModel other("replay:last", recording.exchanges());
-  ASSERT_TRUE(other.chat({}, question("a")));
-  auto wrong = other.chat({}, question("beta"));
+  ASSERT_TRUE(other.chat({}, ledger_question("a")));
+  auto wrong = other.chat({}, ledger_question("beta"));
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().kind, ErrorKind::user);
   EXPECT_THAT(wrong.error().message, HasSubstr("first difference at /messages/0/text: byte 1"));
@@ -268,11 +268,11 @@ TEST(Replay, AnswersBitForBitAndNamesTheFirstDifference) {
 TEST(Replay, GoesOnLiveWhereTheRecordingEnds) {
   Ledger ledger({.usd = 10});
   Toy toy;
-  Journal journal;
+  RefusingJournal journal;
   MeteredModel live(toy, ledger, journal);
   toy.replies = {answer("a", 0.1), fail(Error{ErrorKind::cancelled, "interrupted"})};
-  ASSERT_TRUE(live.chat({}, question("a")));
-  ASSERT_FALSE(live.chat({}, question("b")));
+  ASSERT_TRUE(live.chat({}, ledger_question("a")));
+  ASSERT_FALSE(live.chat({}, ledger_question("b")));
   Recording recording;
   for (const auto& [type, data] : journal.events) ASSERT_TRUE(recording.apply(type, data));
 
@@ -280,7 +280,7 @@ TEST(Replay, GoesOnLiveWhereTheRecordingEnds) {
   ReplayModel resumed("toy:1", recording.exchanges(),
                       std::make_unique<MeteredModel>(toy, ledger, journal));
   for (const char* text : {"a", "b", "c"}) {
-    auto reply = resumed.chat({}, question(text));
+    auto reply = resumed.chat({}, ledger_question(text));
     ASSERT_TRUE(reply) << reply.error().text();
     EXPECT_EQ(reply->message.text, text);
   }

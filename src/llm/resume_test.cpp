@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 struct Killed {};  // thrown in place of the process's death
 
 // The journal of a run. Throws Killed after a number of events.
-class Journal final : public CallSink {
+class DyingJournal final : public CallSink {
  public:
   std::vector<std::pair<EventType, Json>> events;
   size_t dies_at = SIZE_MAX;
@@ -35,7 +35,7 @@ constexpr int kAsks = 20;
 constexpr int kCalls = 3;  // per ask: a dialogue
 
 // The driver, in place of the engine. Continues after the recorded events.
-void drive(Journal& journal, RunModel& run, std::vector<std::string>& answers) {
+void drive(DyingJournal& journal, RunModel& run, std::vector<std::string>& answers) {
   journal.run = &run;
   std::vector<std::pair<EventType, Json>> before = journal.events;
   size_t asked = 0, answered = 0;
@@ -90,7 +90,7 @@ std::unique_ptr<ChatModel> client(const TestModel& server) {
   return std::move(*open_model("anthropic:claude-opus-4-5", config));
 }
 
-double paid(const Journal& journal) {
+double paid(const DyingJournal& journal) {
   double usd = 0;
   for (const auto& [type, data] : journal.events)
     if (type == EventType::call_ended && data.contains("reply"))
@@ -102,14 +102,14 @@ TEST(Resume, EndsTheSameThroughFaultsAndCrashes) {
   std::vector<std::string> calm, rough;
   {
     TestModel server("anthropic", script(0));
-    Journal journal;
+    DyingJournal journal;
     RunModel run(client(server), {}, journal);
     drive(journal, run, calm);
     ASSERT_EQ(calm.size(), size_t{kAsks});
     EXPECT_EQ(run.ledger().spent().calls, kAsks * kCalls);
   }
   TestModel server("anthropic", script(0.2));
-  Journal journal;
+  DyingJournal journal;
   const Limits limits{.usd = 20};
   std::mt19937 random(3);
   int lives = 0;
@@ -135,12 +135,12 @@ TEST(Resume, EndsTheSameThroughFaultsAndCrashes) {
 
 TEST(Resume, ReplaysEachQuestionWithoutAClient) {
   TestModel server("anthropic", script(0));
-  Journal journal;
+  DyingJournal journal;
   std::vector<std::string> live;
   RunModel run(client(server), {}, journal);
   drive(journal, run, live);
 
-  Journal none;
+  DyingJournal none;
   RunModel replay(nullptr, {}, none);
   size_t next = 0;
   for (const auto& [type, data] : journal.events) {
@@ -168,7 +168,7 @@ TEST(Resume, TheRecordingHoldsNoKey) {
   Json steps = Json::array();
   steps.push_back({{"text", std::string("psst: ") + kTestKey}});
   TestModel server("anthropic", {{"steps", steps}});
-  Journal journal;
+  DyingJournal journal;
   RunModel run(client(server), {}, journal);
   journal.run = &run;
   ASSERT_TRUE(run.begin_ask().chat({}, question()));

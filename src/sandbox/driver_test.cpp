@@ -7,10 +7,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "sandbox/bubblewrap.h"
 #include "sandbox/cgroup.h"
+#include "sandbox/test_child.h"
 
 namespace cutegen::sandbox {
 namespace {
@@ -19,36 +19,11 @@ using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
 
-const Isolation kAll{.namespaces = true, .no_network = true, .seccomp = true};
-
 SpawnSpec shell(const std::string& script, Driver driver) {
   SpawnSpec spec{.argv = {"/bin/bash", "-c", script}, .env = {"PATH=/usr/bin:/bin"}};
   spec.isolation = kAll;
   spec.driver = driver;
   return spec;
-}
-
-struct Outcome {
-  ExitStatus status;
-  std::string text;
-  Grade grade;
-};
-
-Outcome run(const SpawnSpec& spec) {
-  auto child = spawn(spec);
-  EXPECT_TRUE(child) << child.error().text();
-  if (!child) return {};
-  auto status = child->wait(Context().with_timeout(std::chrono::seconds(60)));
-  EXPECT_TRUE(status) << status.error().text();
-  return {status ? *status : ExitStatus{}, child->error_text(), child->grade()};
-}
-
-bool gone(pid_t pid) {
-  for (int i = 0; i < 300; ++i) {
-    if (::kill(pid, 0) != 0) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
 }
 
 // Both drivers must provide the same view.

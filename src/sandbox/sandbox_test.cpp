@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "sandbox/test_child.h"
+
 namespace cutegen::sandbox {
 namespace {
 
@@ -18,35 +20,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 const Context kSoon = Context().with_timeout(seconds(20));
-const Isolation kAll{.namespaces = true, .no_network = true, .seccomp = true};
 
 SpawnSpec shell(const std::string& script, Isolation isolation = {}) {
   SpawnSpec spec{.argv = {"/bin/bash", "-c", script}, .env = {"PATH=/usr/bin:/bin"}};
   spec.isolation = isolation;
   return spec;
-}
-
-struct Outcome {
-  ExitStatus status;
-  std::string text;
-  Grade grade;
-};
-
-Outcome run(const SpawnSpec& spec) {
-  auto child = spawn(spec);
-  EXPECT_TRUE(child) << child.error().text();
-  if (!child) return {};
-  auto status = child->wait(Context().with_timeout(seconds(120)));
-  EXPECT_TRUE(status) << status.error().text();
-  return {status ? *status : ExitStatus{}, child->error_text(), child->grade()};
-}
-
-bool gone(pid_t pid) {
-  for (int i = 0; i < 200; ++i) {
-    if (::kill(pid, 0) != 0) return true;
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  return false;
 }
 
 TEST(Spawn, ReportsExitCodesAndSignals) {

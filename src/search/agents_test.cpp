@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "search/strategy.h"
+#include "search/test_verdict.h"
 
 namespace cutegen::search {
 namespace {
@@ -13,15 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-Verdict timed(double ns) {
-  Verdict v;
-  v.status = Status::correct;
-  Timing t;
-  t.time_ns = ns;
-  v.timing = t;
-  return v;
-}
 
 Verdict wrong(const std::string& headline = "wrong values") {
   Verdict v;
@@ -59,7 +51,7 @@ struct Asked {
 
 // `answer` gives the outcome of a question ("" for the default). `judge` gives a candidate's
 // verdict by its number and its question.
-struct World {
+struct AgentWorld {
   std::function<Verdict(int number, const Asked& by)> judge;
   std::function<std::string(const Asked&, int number)> outcome = [](const Asked&, int) {
     return std::string();
@@ -150,7 +142,7 @@ StrategySettings settings(int64_t evaluations, const AgentSettings& agents) {
 }
 
 TEST(CutegenAgents, PlansThenWritesThenImproves) {
-  World world{.judge = [](int n, const Asked&) { return timed(100.0 - 10 * n); }};
+  AgentWorld world{.judge = [](int n, const Asked&) { return timed(100.0 - 10 * n); }};
   Finish end = world.run("cutegen", settings(4, {.chains = 1}));
   EXPECT_EQ(end.reason, "budget: evaluations");
   EXPECT_EQ(end.best, "c4");
@@ -163,7 +155,7 @@ TEST(CutegenAgents, PlansThenWritesThenImproves) {
 
 TEST(CutegenAgents, ContinuesFromTheBestAndNeverFromARegression) {
   std::vector<double> times{100, 80, 300, 90, 79.9, 60};
-  World world{
+  AgentWorld world{
       .judge = [&](int n, const Asked&) { return timed(times[static_cast<size_t>(n) - 1]); }};
   Finish end = world.run(
       "cutegen", settings(6, {.profiling = ProfilingMode::never, .chains = 1, .planner = false}));
@@ -179,7 +171,7 @@ TEST(CutegenAgents, ContinuesFromTheBestAndNeverFromARegression) {
 
 TEST(CutegenAgents, RepairsWithADiagnosisAndGoesBackWhenThatFails) {
   // c1 is correct. Its change c2 is wrong and stays wrong through three repairs.
-  World world{
+  AgentWorld world{
       .judge = [](int n, const Asked&) { return n >= 2 && n <= 5 ? wrong() : timed(100.0 - n); }};
   Finish end = world.run(
       "cutegen",
@@ -198,7 +190,7 @@ TEST(CutegenAgents, RepairsWithADiagnosisAndGoesBackWhenThatFails) {
 
 TEST(CutegenAgents, SeveralLinesThenTheBestGoesOn) {
   // Line 2 is faster than line 1. Line 3 never becomes correct.
-  World world{.judge = [](int n, const Asked& by) {
+  AgentWorld world{.judge = [](int n, const Asked& by) {
     int line = by.context["line"].get<int>();
     if (line == 3) return wrong();
     return timed((line == 1 ? 200.0 : 100.0) - n);
@@ -215,7 +207,7 @@ TEST(CutegenAgents, SeveralLinesThenTheBestGoesOn) {
 }
 
 TEST(CutegenAgents, ALineThatIsSlowerThanTheBestIsKeptInItsLineOnly) {
-  World world{.judge = [](int n, const Asked& by) {
+  AgentWorld world{.judge = [](int n, const Asked& by) {
     return timed(by.context["line"] == 1 ? 100.0 : 200.0 - 5 * n);
   }};
   world.run("cutegen", settings(8, {.chains = 2, .chain_evaluations = 3}));
@@ -228,10 +220,10 @@ TEST(CutegenAgents, ALineThatIsSlowerThanTheBestIsKeptInItsLineOnly) {
 }
 
 TEST(CutegenAgents, StopsAtTheFloorAndOnAPlateau) {
-  World low{.judge = [](int, const Asked&) { return timed(9.9); }, .floor_ns = 10};
+  AgentWorld low{.judge = [](int, const Asked&) { return timed(9.9); }, .floor_ns = 10};
   EXPECT_EQ(low.run("cutegen", settings(40, {})).reason, "at the floor");
   EXPECT_EQ(low.evaluations, 1);
-  World flat{.judge = [](int, const Asked&) { return timed(50); }};
+  AgentWorld flat{.judge = [](int, const Asked&) { return timed(50); }};
   EXPECT_EQ(
       flat.run("cutegen", settings(40, {.profiling = ProfilingMode::never, .chains = 1})).reason,
       "plateau");
@@ -239,7 +231,7 @@ TEST(CutegenAgents, StopsAtTheFloorAndOnAPlateau) {
 }
 
 TEST(CutegenAgents, GivesUpWhenNothingBecomesCorrect) {
-  World world{.judge = [](int, const Asked&) { return wrong("does not compile"); }};
+  AgentWorld world{.judge = [](int, const Asked&) { return wrong("does not compile"); }};
   StrategySettings s = settings(100, {.chains = 1});
   s.repairs = 2;
   Finish end = world.run("cutegen", s);
@@ -248,23 +240,24 @@ TEST(CutegenAgents, GivesUpWhenNothingBecomesCorrect) {
 }
 
 TEST(CutegenAgents, UnusableAnswersCostAStepAndOnlyManyEndTheRun) {
-  World once{.judge = [](int n, const Asked&) { return timed(100.0 - 10 * n); },
-             .outcome = [](const Asked&, int n) { return n == 2 || n == 4 ? "unusable" : ""; }};
+  AgentWorld once{
+      .judge = [](int n, const Asked&) { return timed(100.0 - 10 * n); },
+      .outcome = [](const Asked&, int n) { return n == 2 || n == 4 ? "unusable" : ""; }};
   EXPECT_EQ(once.run("cutegen", settings(3, {.chains = 1, .planner = false})).best, "c3");
-  World always{.judge = [](int, const Asked&) { return timed(1); },
-               .outcome = [](const Asked&, int) { return "unusable"; }};
+  AgentWorld always{.judge = [](int, const Asked&) { return timed(1); },
+                    .outcome = [](const Asked&, int) { return "unusable"; }};
   EXPECT_THAT(always.run("cutegen", settings(9, {})).reason,
               StartsWith("the model's answers cannot be used: no block"));
   EXPECT_EQ(always.asked.size(), 3u);
-  World broke{.judge = [](int, const Asked&) { return timed(1); },
-              .outcome = [](const Asked&, int n) { return n == 3 ? "nothing" : ""; }};
+  AgentWorld broke{.judge = [](int, const Asked&) { return timed(1); },
+                   .outcome = [](const Asked&, int n) { return n == 3 ? "nothing" : ""; }};
   Finish end = broke.run("cutegen", settings(9, {.chains = 1}));
   EXPECT_EQ(end.reason, "no block");
   EXPECT_EQ(end.best, "c1");
 }
 
 TEST(CutegenAgents, ProfilesTheBestWhenProfilingOpens) {
-  World flat{.judge = [](int n, const Asked&) { return timed(n == 1 ? 100 : 100.5); }};
+  AgentWorld flat{.judge = [](int n, const Asked&) { return timed(n == 1 ? 100 : 100.5); }};
   StrategySettings s = settings(9, {.chains = 1, .planner = false});
   s.plateau = 5;
   flat.run("cutegen", s);
@@ -276,7 +269,7 @@ TEST(CutegenAgents, ProfilesTheBestWhenProfilingOpens) {
   bool shown = false;
   for (const Asked& a : flat.asked) shown = shown || a.context.value("profile", false);
   EXPECT_TRUE(shown);
-  World never{.judge = [](int, const Asked&) { return timed(100); }};
+  AgentWorld never{.judge = [](int, const Asked&) { return timed(100); }};
   s.agents->profiling = ProfilingMode::never;
   never.run("cutegen", s);
   for (const Event& e : never.events) {
@@ -289,7 +282,7 @@ TEST(CutegenAgents, ProfilesTheBestWhenProfilingOpens) {
 // With ten evaluations and two lines, a question shows a profile before the fourth evaluation.
 TEST(CutegenAgents, TenEvaluationsShowAProfileInTime) {
   for (int failing : {0, 1, 2}) {
-    World world{.judge = [&](int n, const Asked&) {
+    AgentWorld world{.judge = [&](int n, const Asked&) {
       return n <= failing % 2 ? wrong() : timed(failing == 2 ? 100.0 : 100.0 - 2 * n);
     }};
     world.run("cutegen", settings(10, {.chains = 2}));
@@ -305,15 +298,15 @@ TEST(CutegenAgents, TenEvaluationsShowAProfileInTime) {
 // Ten equal modelled times cost ten evaluations; three near the bound say as much.
 TEST(CutegenAgents, TiesNearTheReachableBoundEndTheRun) {
   auto run = [](double reachable_ns, const std::function<double(int)>& ns) {
-    World world{.judge = [&](int n, const Asked&) { return timed(ns(n)); },
-                .reachable_ns = reachable_ns};
+    AgentWorld world{.judge = [&](int n, const Asked&) { return timed(ns(n)); },
+                     .reachable_ns = reachable_ns};
     return world.run("cutegen", settings(20, {.profiling = ProfilingMode::never, .chains = 1}))
         .reason;
   };
   EXPECT_EQ(run(94, [](int) { return 100; }), "3 ties within 1% near the reachable bound");
   EXPECT_EQ(run(50, [](int) { return 100; }), "plateau") << "far from the bound";
   EXPECT_EQ(run(94, [](int n) { return 100 + 2 * n % 5; }), "plateau") << "slower ones are no ties";
-  World same{.judge = [](int, const Asked&) { return timed(100); }};
+  AgentWorld same{.judge = [](int, const Asked&) { return timed(100); }};
   same.run("cutegen", settings(3, {.profiling = ProfilingMode::never, .chains = 1}));
   std::string why;
   for (const Event& e : same.events)
@@ -322,7 +315,8 @@ TEST(CutegenAgents, TiesNearTheReachableBoundEndTheRun) {
 }
 
 TEST(CutegenAgents, OneFailedStepDoesNotTurnToDetails) {
-  World world{.judge = [](int n, const Asked&) { return n == 2 || n == 3 ? wrong() : timed(100); }};
+  AgentWorld world{
+      .judge = [](int n, const Asked&) { return n == 2 || n == 3 ? wrong() : timed(100); }};
   world.run("cutegen", settings(20, {.chains = 1, .planner = false, .fixes = 1}));
   std::vector<std::string> stages;
   for (const Asked& a : world.asked)
@@ -333,10 +327,10 @@ TEST(CutegenAgents, OneFailedStepDoesNotTurnToDetails) {
 }
 
 TEST(CutegenAgents, ARecipeMayBegin) {
-  World world{.judge = [](int n, const Asked&) { return timed(100.0 - n); }};
+  AgentWorld world{.judge = [](int n, const Asked&) { return timed(100.0 - n); }};
   world.run("cutegen", settings(2, {.start = Start::recipe}));
   EXPECT_THAT(world.roles(), ElementsAre("recipe first", "coder improve"));
-  World none{
+  AgentWorld none{
       .judge = [](int n, const Asked&) { return timed(100.0 - n); },
       .outcome = [](const Asked& a, int) { return a.role == Role::recipe ? "unusable" : ""; }};
   none.run("cutegen", settings(2, {.start = Start::recipe}));
@@ -345,7 +339,7 @@ TEST(CutegenAgents, ARecipeMayBegin) {
 
 TEST(Cudaforge, JudgeAndCoderTakeTurns) {
   std::vector<double> times{0, 100, 150, 80};
-  World world{.judge = [&](int n, const Asked&) {
+  AgentWorld world{.judge = [&](int n, const Asked&) {
     return n == 1 ? wrong() : timed(times[static_cast<size_t>(n) - 1]);
   }};
   Finish end = world.run("cudaforge", settings(40, {.rounds = 4}));
@@ -358,7 +352,7 @@ TEST(Cudaforge, JudgeAndCoderTakeTurns) {
   EXPECT_EQ(world.asked[5].context["parent"], "c2") << "the slower c3 is dropped";
   EXPECT_EQ(world.asked[5].context["memory"], true);
 
-  World published{.judge = world.judge};
+  AgentWorld published{.judge = world.judge};
   published.run("cudaforge", settings(40, {.rounds = 4, .published = true}));
   EXPECT_EQ(published.asked[5].context["parent"], "c3") << "as published: the newest goes on";
   EXPECT_EQ(published.asked[5].context["memory"], false);
@@ -366,7 +360,7 @@ TEST(Cudaforge, JudgeAndCoderTakeTurns) {
 
 TEST(Astra, TesterThenPlannerAndCoderInTurns) {
   std::vector<double> times{0, 100, 150, 80};
-  World world{.judge = [&](int n, const Asked&) {
+  AgentWorld world{.judge = [&](int n, const Asked&) {
     return n == 1 ? wrong() : timed(times[static_cast<size_t>(n) - 1]);
   }};
   Finish end = world.run("astra", settings(40, {.astra_rounds = 3}));
@@ -387,7 +381,7 @@ TEST(Astra, TesterThenPlannerAndCoderInTurns) {
 }
 
 TEST(Astra, AsPublishedFiveRoundsGoOnFromTheNewestProgram) {
-  World world{.judge = [](int n, const Asked&) { return timed(n == 3 ? 50 : 100 + n); }};
+  AgentWorld world{.judge = [](int n, const Asked&) { return timed(n == 3 ? 50 : 100 + n); }};
   world.source = true;
   Finish end = world.run("astra", settings(40, {.published = true}));
   EXPECT_EQ(end.best, "c3");
@@ -397,14 +391,14 @@ TEST(Astra, AsPublishedFiveRoundsGoOnFromTheNewestProgram) {
     if (a.role == Role::coder) parents.push_back(a.context["parent"].get<std::string>());
   EXPECT_THAT(parents, ElementsAre("c1", "c2", "c3", "c4", "c5"));
   EXPECT_EQ(world.asked.back().context["memory"], false);
-  World more = world;
+  AgentWorld more = world;
   more.asked.clear(), more.events.clear(), more.evaluations = more.proposed = 0;
   more.run("astra", settings(40, {.astra_rounds = 2, .published = true}));
   EXPECT_EQ(more.evaluations, 3);
 }
 
 TEST(Astra, AProgramThatRepairsDoNotMendIsDropped) {
-  World world{.judge = [](int n, const Asked&) { return n == 1 ? timed(100) : wrong(); }};
+  AgentWorld world{.judge = [](int n, const Asked&) { return n == 1 ? timed(100) : wrong(); }};
   world.source = true;
   world.run("astra", settings(40, {.fixes = 2, .astra_rounds = 7}));
   std::vector<std::string> parents;
@@ -416,7 +410,7 @@ TEST(Astra, AProgramThatRepairsDoNotMendIsDropped) {
 // The tests replace nothing: a source kernel that fails only on them is still the first program.
 TEST(Astra, TestsThatTheSourceKernelFailsAreDropped) {
   int judged = 0;
-  World world{.judge = [&](int n, const Asked&) {
+  AgentWorld world{.judge = [&](int n, const Asked&) {
     return ++judged == 1 ? wrong_values() : timed(100.0 - n);
   }};
   world.source = true;
@@ -432,32 +426,32 @@ TEST(Astra, TestsThatTheSourceKernelFailsAreDropped) {
   EXPECT_THAT(with, ElementsAre(true, false, false, false)) << "one evaluation is lost";
   EXPECT_THAT(why, HasSubstr("the proposed tests are not used"));
   EXPECT_THAT(why, HasSubstr("wrong values"));
-  World never{.judge = [](int, const Asked&) { return wrong_values(); }};
+  AgentWorld never{.judge = [](int, const Asked&) { return wrong_values(); }};
   never.source = true;
   EXPECT_THAT(never.run("astra", settings(5, {})).reason, HasSubstr("does not agree"));
 }
 
 TEST(Astra, AnUnusableTesterCostsNoEvaluation) {
-  World world{
+  AgentWorld world{
       .judge = [](int n, const Asked&) { return timed(100.0 - n); },
       .outcome = [](const Asked& a, int) { return a.role == Role::tester ? "unusable" : ""; }};
   EXPECT_EQ(world.run("astra", settings(3, {})).best, "c3");
   EXPECT_EQ(world.evaluations, 3);
-  World broke = world;
+  AgentWorld broke = world;
   broke.asked.clear(), broke.events.clear(), broke.proposed = 0;
   broke.outcome = [](const Asked&, int) { return "nothing"; };
   EXPECT_EQ(broke.run("astra", settings(3, {})).reason, "no block") << "the budget is spent";
 }
 
 TEST(Astra, OneAgentAsksOneQuestionARound) {
-  World world{.judge = [](int n, const Asked&) { return timed(100.0 - n); }};
+  AgentWorld world{.judge = [](int n, const Asked&) { return timed(100.0 - n); }};
   world.run("astra-single", settings(3, {}));
   EXPECT_THAT(world.roles(), ElementsAre("coder first", "coder improve", "coder improve"));
 }
 
 TEST(BestOfN, DrawsIndependentSamples) {
-  World world{.judge = [](int n, const Asked&) { return n == 2 ? wrong() : timed(100.0 - n); },
-              .outcome = [](const Asked&, int n) { return n == 4 ? "unusable" : ""; }};
+  AgentWorld world{.judge = [](int n, const Asked&) { return n == 2 ? wrong() : timed(100.0 - n); },
+                   .outcome = [](const Asked&, int n) { return n == 4 ? "unusable" : ""; }};
   Finish end = world.run("best-of-n", settings(5, {}));
   EXPECT_EQ(end.reason, "all samples are drawn");
   EXPECT_EQ(end.best, "c4");
@@ -468,7 +462,7 @@ TEST(BestOfN, DrawsIndependentSamples) {
 // For every k: the first k events, folded into a fresh strategy, give the recorded next action.
 TEST(Agents, EveryPrefixOfARunLeadsToTheSameNextAction) {
   for (const char* name : {"cutegen", "cudaforge", "stark", "astra", "astra-single", "best-of-n"}) {
-    World world{
+    AgentWorld world{
         .judge = [](int n,
                     const Asked&) { return n % 3 == 2 ? wrong() : timed(100.0 - 4.0 * (n % 7)); },
         .outcome = [](const Asked&, int n) { return n == 6 ? "unusable" : ""; }};
@@ -516,7 +510,7 @@ TEST(Drafts, AreChargedAndKnownWhenTheyAreTheAnswer) {
                             .agents = AgentSettings{.chains = 1, .planner = false}};
   for (const char* name : {"cutegen", "cudaforge", "best-of-n"}) {
     SCOPED_TRACE(name);
-    World world;
+    AgentWorld world;
     auto s = std::move(*make_strategy(name, settings));
     world.feed(*s, EventType::opened, Json::object());
     world.feed(*s, EventType::task, {{"floor_ns", 0}, {"task", {{"workload", "softmax"}}}});
@@ -546,7 +540,7 @@ TEST(Drafts, AreChargedAndKnownWhenTheyAreTheAnswer) {
 
 // The evaluator failed for the tool, so the strategy evaluates the candidate itself.
 TEST(Drafts, WithoutAVerdictAreEvaluated) {
-  World world;
+  AgentWorld world;
   auto s = std::move(
       *make_strategy("cutegen", {.agents = AgentSettings{.chains = 1, .planner = false}}));
   world.feed(*s, EventType::opened, Json::object());
@@ -565,7 +559,7 @@ TEST(Source, EveryStrategyStartsFromTheSourceKernel) {
   for (const char* name : {"cutegen", "cudaforge", "stark", "astra-single", "best-of-n"}) {
     SCOPED_TRACE(name);
     AgentSettings agents{.chains = 1, .rounds = 3};
-    World world{.judge = [](int number, const Asked&) { return timed(100.0 / number); }};
+    AgentWorld world{.judge = [](int number, const Asked&) { return timed(100.0 / number); }};
     world.source = true;
     Finish end = world.run(name, settings(4, agents));
     EXPECT_EQ(world.roles().at(0), "source first");
@@ -580,7 +574,7 @@ TEST(Source, EveryStrategyStartsFromTheSourceKernel) {
 }
 
 TEST(Source, AKernelThatIsNotCorrectEndsTheRun) {
-  World world{.judge = [](int, const Asked&) { return wrong("7 of 64 values are wrong"); }};
+  AgentWorld world{.judge = [](int, const Asked&) { return wrong("7 of 64 values are wrong"); }};
   world.source = true;
   Finish end = world.run("cutegen", settings(8, {}));
   EXPECT_EQ(end.reason,
@@ -592,7 +586,7 @@ TEST(Source, AKernelThatIsNotCorrectEndsTheRun) {
 
 TEST(Source, AnAbortedEvaluationIsTriedAgain) {
   int tries = 0;
-  World world{.judge = [&](int number, const Asked&) {
+  AgentWorld world{.judge = [&](int number, const Asked&) {
     Verdict aborted;
     aborted.status = Status::aborted;
     return ++tries < 3 ? aborted : timed(100.0 / number);
@@ -600,7 +594,7 @@ TEST(Source, AnAbortedEvaluationIsTriedAgain) {
   world.source = true;
   EXPECT_EQ(world.run("cudaforge", settings(2, {})).best, "c2");
   tries = -100;
-  World never = world;
+  AgentWorld never = world;
   never.asked.clear(), never.events.clear(), never.decisions.clear(), never.proposed = 0;
   EXPECT_THAT(never.run("cudaforge", settings(2, {})).reason,
               HasSubstr("the source kernel does not agree"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the strategy in toy worlds: a landscape of times, failures, and a flaky evaluator.
 #include "search/strategy.h"
+#include "search/test_verdict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,15 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-Verdict timed(double time_ns) {
-  Verdict v;
-  v.status = Status::correct;
-  Timing timing;
-  timing.time_ns = time_ns;
-  v.timing = timing;
-  return v;
-}
 
 Verdict bad(Status status, const std::string& headline) {
   Verdict v;

@@ -354,5 +354,7 @@ TEST(FindTools, AnEmptyVariableMeansWithout) {
   EXPECT_THAT(wrong.error().text(), HasSubstr("CUTEGEN_PTXAS names '/no/such/file'"));
 }
 
+#undef NEEDS_TOOLS
+
 }  // namespace
 }  // namespace cutegen::toolchain

@@ -15,7 +15,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using Kind = NcuRefusal::Kind;
 
-const std::string kHead =
+const std::string kReportHead =
     "\"ID\",\"Kernel Name\",\"dram__bytes_read.sum\",\"gpu__time_duration.sum\"\n";
 
 TEST(NcuReport, NumbersAreReadStrictly) {
@@ -52,7 +52,7 @@ TEST(NcuReport, UnitsComeToTheirBases) {
 }
 
 TEST(NcuReport, RowsAreReadBetweenMessages) {
-  auto r = read_ncu_report("==PROF== Connected\n" + kHead +
+  auto r = read_ncu_report("==PROF== Connected\n" + kReportHead +
                            "\"\",\"\",\"Kbyte\",\"usecond\"\n==PROF== again\n"
                            "\"0\",\"f\"\"x\",\"1,024.5\",\"3\"\r\n\"1\",\"g\",\"n/a\",\"4\"\n");
   EXPECT_THAT(r.problem, IsEmpty());
@@ -82,7 +82,7 @@ TEST(NcuReport, DetailsHaveARowAMetricOrRule) {
 }
 
 TEST(NcuReport, ABrokenRowEndsTheTable) {
-  const std::string good = kHead + "\"\",\"\",\"byte\",\"ns\"\n\"0\",\"f\",\"1\",\"2\"\n";
+  const std::string good = kReportHead + "\"\",\"\",\"byte\",\"ns\"\n\"0\",\"f\",\"1\",\"2\"\n";
   for (const char* bad : {"\"1\",\"f\",\"1\"\n", "\"1\",\"f\n", "\"1\",\"f\",\"1\",\"2\",\"3\"\n",
                           "\"1\" \"f\",\"1\",\"2\"\n"}) {
     auto r = read_ncu_report(good + bad + "\"2\",\"h\",\"1\",\"2\"\n");
@@ -94,7 +94,7 @@ TEST(NcuReport, ABrokenRowEndsTheTable) {
 }
 
 TEST(NcuReport, WhatIsTooMuchIsCut) {
-  std::string rows = kHead + "\"\",\"\",\"byte\",\"ns\"\n";
+  std::string rows = kReportHead + "\"\",\"\",\"byte\",\"ns\"\n";
   for (int i = 0; i < 400; ++i) rows += "\"0\",\"f\",\"1\",\"2\"\n";
   auto r = read_ncu_report(rows);
   EXPECT_THAT(r.kernels, SizeIs(256));
@@ -120,7 +120,7 @@ TEST(NcuReport, RefusalsHaveTheirRemedies) {
   auto other = refusal("==ERROR== Failed to initialize the profiler: LibraryNotLoaded\n");
   EXPECT_EQ(other.kind, Kind::other);
   EXPECT_THAT(other.problem, HasSubstr("LibraryNotLoaded"));
-  EXPECT_EQ(refusal(kHead + "\"\",\"\",\"byte\",\"ns\"\n\"0\",\"f\",\"1\",\"2\"\n").kind,
+  EXPECT_EQ(refusal(kReportHead + "\"\",\"\",\"byte\",\"ns\"\n\"0\",\"f\",\"1\",\"2\"\n").kind,
             Kind::none);
 }
 

@@ -6,10 +6,10 @@
 namespace cutegen::toolchain {
 namespace {
 
-constexpr const char* kHead = ".version 9.0\n.target sm_90a\n.address_size 64\n\n";
+constexpr const char* kPtxHead = ".version 9.0\n.target sm_90a\n.address_size 64\n\n";
 
 std::string body(const std::string& text) {
-  return strip_ptx(kHead + text, "kernel.cu").substr(std::string(kHead).size());
+  return strip_ptx(kPtxHead + text, "kernel.cu").substr(std::string(kPtxHead).size());
 }
 
 TEST(Strip, RemovesWhatNothingUses) {

@@ -7,7 +7,7 @@
 namespace cutegen::torch {
 namespace {
 
-constexpr const char* kScript = R"PY(
+constexpr const char* kBaselineScript = R"PY(
 import torch
 from cutegen_worker import baseline
 
@@ -41,7 +41,7 @@ for what in (float8, others):
 )PY";
 
 TEST(Baselines, AStepOfFloat8IsNoOtherFunction) {
-  static const TestScript script(kScript);
+  static const TestScript script(kBaselineScript);
   EXPECT_EQ(script.said("float8"), "ok");
   EXPECT_EQ(script.said("others"), "ok");
 }

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string task_of(const std::string& forward, const std::string& inputs) {
+std::string excerpt_task(const std::string& forward, const std::string& inputs) {
   return "import torch\nfrom torch import nn\n\nrows = 2048\nsize = 4096\n\nclass "
          "Model(nn.Module):\n"
          "    def __init__(self):\n        super().__init__()\n        self.norm = "
@@ -29,7 +29,7 @@ struct Found {
 };
 
 Found excerpt_of(const std::string& forward, const std::string& inputs) {
-  TaskFile file("task", task_of(forward, inputs));
+  TaskFile file("task", excerpt_task(forward, inputs));
   Found out;
   auto task = test_worker().describe(Context(), file.path(), {.shrink = false});
   EXPECT_TRUE(task) << task.error().text();
@@ -86,7 +86,8 @@ TEST(Excerpt, OneNumberOfEverythingHasNone) {
 
 // One draw in four of "signed" is negative everywhere; ReLU turns it into a constant.
 TEST(Excerpt, ResultsDifferFromRowToRow) {
-  TaskFile file("task", task_of("torch.relu(x) + 1", "torch.randn(rows, size), torch.randn(size)"));
+  TaskFile file("task",
+                excerpt_task("torch.relu(x) + 1", "torch.randn(rows, size), torch.randn(size)"));
   auto task = test_worker().describe(Context(), file.path(), {.shrink = false});
   ASSERT_TRUE(task) << task.error().text();
   auto excerpt = test_worker().plan_excerpt(Context(), *task);

@@ -17,7 +17,7 @@ struct Case {
   const char* init = "pass";
 };
 
-std::string source_of(const Case& c) {
+std::string least_source(const Case& c) {
   std::string names, values, text = c.inputs;
   for (size_t at = 0; at < text.size();) {
     const size_t equals = text.find('=', at), end = std::min(text.find(';', at), text.size());
@@ -35,7 +35,7 @@ std::string source_of(const Case& c) {
 
 void expect_reads(const std::vector<Case>& cases) {
   for (const Case& c : cases) {
-    TaskFile file("least", source_of(c));
+    TaskFile file("least", least_source(c));
     auto task = test_worker().describe(Context(), file.path(), {.shrink = false});
     ASSERT_TRUE(task) << c.name << ": " << task.error().text();
     const int64_t written = written_bytes(*task, task->official()).value;
@@ -147,7 +147,7 @@ TEST(LeastBytes, AttentionAndItsMask) {
 TEST(LeastBytes, WhatIsWrittenInPlaceIsWrittenOnce) {
   const Case c{"in place", "x.add_(1)\n        return x * 2", kX, kAll};
   expect_reads({c});
-  TaskFile file("least", source_of(c));
+  TaskFile file("least", least_source(c));
   auto task = test_worker().describe(Context(), file.path(), {.shrink = false});
   ASSERT_TRUE(task) << task.error().text();
   EXPECT_EQ(task->official().least_bytes.value, 3 * kAll) << "read, written, and the output";

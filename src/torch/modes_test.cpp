@@ -25,7 +25,7 @@ std::string dtype(const std::string& letter) {
                           : "float32";
 }
 
-std::string source_of(const Module& m) {
+std::string mode_source(const Module& m) {
   return "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n" + m.imports +
          "\nrows = 16\n\nclass Model(nn.Module):\n    def __init__(self):\n        "
          "super().__init__()\n"
@@ -36,9 +36,9 @@ std::string source_of(const Module& m) {
          ")]\n\ndef get_init_inputs():\n    return []\n";
 }
 
-Result<Task> described(const Module& m, const std::string& side = {},
-                       const AskedAccuracy& asked = {}) {
-  TaskFile file("task", source_of(m), side);
+Result<Task> described_module(const Module& m, const std::string& side = {},
+                              const AskedAccuracy& asked = {}) {
+  TaskFile file("task", mode_source(m), side);
   DescribeOptions options;
   options.shrink = false;
   options.asked = asked;
@@ -46,7 +46,7 @@ Result<Task> described(const Module& m, const std::string& side = {},
 }
 
 std::string mode(const Module& m) {
-  auto task = described(m);
+  auto task = described_module(m);
   return task ? mode_text(*task) : task.error().text();
 }
 
@@ -106,10 +106,10 @@ TEST(MathModes, ConvolutionsAreTf32AsPytorchShips) {
   EXPECT_EQ(mode({body, "d", "f", "nn.Conv1d(1, 4, 3).double()"}), "fp32");
   EXPECT_EQ(mode({body, "b", "f", "nn.Conv1d(1, 4, 3).bfloat16()"}), "bf16");
   const Module conv{body, "f", "f", "nn.Conv1d(1, 4, 3)"};
-  auto strict = described(conv, "", flag(MathMode::fp32));
+  auto strict = described_module(conv, "", flag(MathMode::fp32));
   ASSERT_TRUE(strict) << strict.error().text();
   EXPECT_EQ(mode_text(*strict), "fp32 (asked for)");
-  EXPECT_NE(strict->id, described(conv)->id);
+  EXPECT_NE(strict->id, described_module(conv)->id);
 }
 
 // cuDNN computes groups of one input channel each in float32.
@@ -127,10 +127,10 @@ TEST(MathModes, DepthwiseConvolutionsAreNoneInTf32) {
 
 TEST(MathModes, OnlyResultsOfConvolutionsAreTf32) {
   const std::string conv = "self.layer(x[:, None])";
-  auto task = described({"y = " + conv +
-                             "; return y, x @ w, y.flatten(1)[:, :64] @ w, (x * y[:, 0, "
-                             ":1]).argmax(-1)",
-                         "f", "f", "nn.Conv1d(1, 4, 3)"});
+  auto task = described_module({"y = " + conv +
+                                    "; return y, x @ w, y.flatten(1)[:, :64] @ w, (x * y[:, 0, "
+                                    ":1]).argmax(-1)",
+                                "f", "f", "nn.Conv1d(1, 4, 3)"});
   ASSERT_TRUE(task) << task.error().text();
   EXPECT_TRUE(task->tf32_convolutions);
   const MathMode wanted[] = {MathMode::tf32, MathMode::fp32, MathMode::tf32, MathMode::tf32};
@@ -143,7 +143,7 @@ TEST(MathModes, OnlyResultsOfConvolutionsAreTf32) {
 }
 
 TEST(MathModes, OutputsMayDiffer) {
-  auto task = described({"return x @ w, x.float() @ w.float(), x.argmax(-1)", "b", "b"});
+  auto task = described_module({"return x @ w, x.float() @ w.float(), x.argmax(-1)", "b", "b"});
   ASSERT_TRUE(task) << task.error().text();
   EXPECT_EQ(task->math_mode, MathMode::bf16);
   EXPECT_EQ(mode_of(*task, *task->find("out.0")), MathMode::bf16);
@@ -153,7 +153,7 @@ TEST(MathModes, OutputsMayDiffer) {
 }
 
 TEST(MathModes, EightBitsInBetweenAreNoted) {
-  auto task = described({"return (x * 2).to(torch.float8_e4m3fn).float() @ w"});
+  auto task = described_module({"return (x * 2).to(torch.float8_e4m3fn).float() @ w"});
   ASSERT_TRUE(task) << task.error().text();
   EXPECT_EQ(task->math_mode, MathMode::bf16);
   EXPECT_THAT(task->notes, testing::Contains(HasSubstr("rounds to eight bits")));
@@ -161,28 +161,29 @@ TEST(MathModes, EightBitsInBetweenAreNoted) {
 
 TEST(AskedAccuracy, FlagAndSideFileMustAgree) {
   const Module product{"return x @ w"};
-  auto asked = described(product, "", flag(MathMode::bf16));
+  auto asked = described_module(product, "", flag(MathMode::bf16));
   ASSERT_TRUE(asked) << asked.error().text();
   EXPECT_EQ(mode_text(*asked), "bf16 (asked for)");
-  EXPECT_NE(asked->id, described(product)->id);
-  EXPECT_TRUE(described(product, "math_mode = \"bf16\"\n", flag(MathMode::bf16)));
-  auto torn = described(product, "mode = \"eval\"\nmath_mode = \"fp16\"\n", flag(MathMode::bf16));
+  EXPECT_NE(asked->id, described_module(product)->id);
+  EXPECT_TRUE(described_module(product, "math_mode = \"bf16\"\n", flag(MathMode::bf16)));
+  auto torn =
+      described_module(product, "mode = \"eval\"\nmath_mode = \"fp16\"\n", flag(MathMode::bf16));
   ASSERT_FALSE(torn);
   EXPECT_EQ(torn.error().kind, ErrorKind::user);
   EXPECT_THAT(torn.error().message, HasSubstr("flag --math-mode asks for math_mode bf16"));
   EXPECT_THAT(torn.error().message, HasSubstr("the side file for fp16"));
   EXPECT_THAT(torn.error().where, HasSubstr("task.toml:2"));
   EXPECT_THAT(torn.error().remedy, HasSubstr("remove one of them"));
-  auto bound = described(product, "rtol = 1e-3\n", bounds(1e-2, {}));
+  auto bound = described_module(product, "rtol = 1e-3\n", bounds(1e-2, {}));
   ASSERT_FALSE(bound);
   EXPECT_THAT(bound.error().where, HasSubstr("task.toml:1"));
 }
 
 TEST(AskedAccuracy, BoundsChangeTheTask) {
   const Module product{"return x @ w"};
-  auto plain = described(product), asked = described(product, "", bounds(1e-3, {})),
-       both = described(product, "", bounds(1e-3, 1e-6)),
-       side = described(product, "rtol = 1e-3\n");
+  auto plain = described_module(product), asked = described_module(product, "", bounds(1e-3, {})),
+       both = described_module(product, "", bounds(1e-3, 1e-6)),
+       side = described_module(product, "rtol = 1e-3\n");
   ASSERT_TRUE(plain && asked && both && side);
   EXPECT_FALSE(plain->rtol);
   EXPECT_EQ(asked->rtol, 1e-3);
@@ -191,7 +192,7 @@ TEST(AskedAccuracy, BoundsChangeTheTask) {
   EXPECT_EQ(side->rtol, 1e-3);
   EXPECT_NE(plain->id, asked->id);
   EXPECT_NE(asked->id, both->id);
-  EXPECT_TRUE(described(product, "", bounds(0.0, 1e-6)));  // only an absolute bound
+  EXPECT_TRUE(described_module(product, "", bounds(0.0, 1e-6)));  // only an absolute bound
 }
 
 TEST(AskedAccuracy, RefusesBoundsThatAcceptNothing) {
@@ -206,22 +207,23 @@ TEST(AskedAccuracy, RefusesBoundsThatAcceptNothing) {
         Row{"tolerance = nan\n", "tolerance is nan"}, Row{"tolerance = inf\n", "tolerance is inf"},
         Row{"tolerance = -2.5\n", "tolerance is -2.5"}, Row{"rtol = true\n", "wrong type"},
         Row{"rtol = \"1e-3\"\n", "wrong type"}}) {
-    auto task = described({"return x @ w"}, side);
+    auto task = described_module({"return x @ w"}, side);
     ASSERT_FALSE(task) << side;
     EXPECT_EQ(task.error().kind, ErrorKind::user);
     EXPECT_THAT(task.error().message, HasSubstr(message));
     EXPECT_THAT(task.error().where, HasSubstr("task.toml:1"));
     EXPECT_FALSE(task.error().remedy.empty());
   }
-  auto flagged = described({"return x @ w"}, "", bounds(0.0, {}));
+  auto flagged = described_module({"return x @ w"}, "", bounds(0.0, {}));
   ASSERT_FALSE(flagged);
   EXPECT_EQ(flagged.error().where, "flag --rtol");
   EXPECT_THAT(
-      described({"return x @ w"}, "rtol = 1" + std::string(400, '0') + "\n").error().message,
+      described_module({"return x @ w"}, "rtol = 1" + std::string(400, '0') + "\n").error().message,
       HasSubstr("rtol is 1000"));
-  EXPECT_THAT(
-      described({"return x @ w"}, "rtol = 1" + std::string(5000, '0') + "\n").error().message,
-      HasSubstr("does not parse"));
+  EXPECT_THAT(described_module({"return x @ w"}, "rtol = 1" + std::string(5000, '0') + "\n")
+                  .error()
+                  .message,
+              HasSubstr("does not parse"));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace cutegen::torch {
 namespace {
 
 // Compares with the set that make_set() returns for the same seed, and a slowly computed margin.
-constexpr const char* kScript = R"PY(
+constexpr const char* kOfficialScript = R"PY(
 import mmap, sys, torch
 from cutegen_worker import draw, official, values
 from cutegen_worker.source import clean_state
@@ -146,9 +146,9 @@ for what in (sets, stretches, batch, shape):
 )PY";
 
 // The script's line for one of its checks; the script runs once for all tests.
-std::string said(const std::string& check) {
+std::string official_said(const std::string& check) {
   static const std::string all = [] {
-    TaskFile file("script", std::string(kScript) + kChecks);
+    TaskFile file("script", std::string(kOfficialScript) + kChecks);
     const std::string root = CUTEGEN_SOURCE_DIR;
     std::string command = fmt::format("PYTHONPATH={}/python {}/.venv/bin/python -B {} 2>&1", root,
                                       root, file.path().string());
@@ -167,19 +167,20 @@ std::string said(const std::string& check) {
 }
 
 TEST(OfficialWorker, ASetIsThatOfTheOtherShapesAndItsMarginThatOfTheHost) {
-  EXPECT_EQ(said("sets"), "ok");
+  EXPECT_EQ(official_said("sets"), "ok");
 }
 
 TEST(OfficialWorker, NeighboursBySizeAreSoughtInStretches) {
-  EXPECT_EQ(said("stretches"), "ok");
+  EXPECT_EQ(official_said("stretches"), "ok");
 }
 
 TEST(OfficialWorker, ABatchIsTakenApartOnlyWhereRowsAreApart) {
-  EXPECT_EQ(said("batch"), "the batch cannot be split");
+  EXPECT_EQ(official_said("batch"), "the batch cannot be split");
 }
 
 TEST(OfficialWorker, AnotherShapeThanDescribedIsRefused) {
-  EXPECT_THAT(said("shape"), testing::HasSubstr("'x' has shape [64, 32]; [32, 32] was described"));
+  EXPECT_THAT(official_said("shape"),
+              testing::HasSubstr("'x' has shape [64, 32]; [32, 32] was described"));
 }
 
 TEST(OfficialWorker, AWorkerWithoutAGpuFillsNothing) {

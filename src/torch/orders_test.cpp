@@ -8,7 +8,7 @@
 namespace cutegen::torch {
 namespace {
 
-constexpr const char* kScript = R"PY(
+constexpr const char* kOrdersScript = R"PY(
 import math, torch
 from torch.nn import functional as F
 from cutegen_worker import orders, values
@@ -171,40 +171,40 @@ for what in (sums, scans, unsure, products, operators, convolutions, shipped, en
         print(what.__name__ + ":", repr(error), flush=True)
 )PY";
 
-std::string said(const std::string& check) {
-  static const TestScript script(kScript);
+std::string orders_said(const std::string& check) {
+  static const TestScript script(kOrdersScript);
   return script.said(check);
 }
 
 TEST(Orders, SumsAndProductsInOrderHaveTheErrorOfALoop) {
-  EXPECT_EQ(said("sums"), "ok");
-  EXPECT_EQ(said("products"), "ok");
-  EXPECT_EQ(said("scans"), "ok");
+  EXPECT_EQ(orders_said("sums"), "ok");
+  EXPECT_EQ(orders_said("products"), "ok");
+  EXPECT_EQ(orders_said("scans"), "ok");
 }
 
 TEST(Orders, TheTruthIsOnlyAsSureAsItsOwnRounding) {
-  EXPECT_EQ(said("unsure"), "ok");
+  EXPECT_EQ(orders_said("unsure"), "ok");
 }
 
 TEST(Orders, EveryOperatorThatSumsGivesItsResult) {
-  EXPECT_EQ(said("operators"), "ok");
-  EXPECT_EQ(said("convolutions"), "ok");
+  EXPECT_EQ(orders_said("operators"), "ok");
+  EXPECT_EQ(orders_said("convolutions"), "ok");
 }
 
 TEST(Orders, ConvolutionsAsPyTorchShipsRoundTheirOperands) {
-  EXPECT_EQ(said("shipped"), "ok");
+  EXPECT_EQ(orders_said("shipped"), "ok");
 }
 
 TEST(Orders, AnInfiniteTermMayMakeASumUndefined) {
-  EXPECT_EQ(said("endless"), "ok");
+  EXPECT_EQ(orders_said("endless"), "ok");
 }
 
 TEST(Orders, ARunningProductThatComesBackDependsOnTheOrder) {
-  EXPECT_EQ(said("ranges"), "ok");
+  EXPECT_EQ(orders_said("ranges"), "ok");
 }
 
 TEST(Orders, WhatTakesTooMuchWorkIsNotSummedInOrder) {
-  EXPECT_EQ(said("too_much"), "ok");
+  EXPECT_EQ(orders_said("too_much"), "ok");
 }
 
 }  // namespace

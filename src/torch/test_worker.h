@@ -54,6 +54,13 @@ inline std::filesystem::path shipped(const std::string& name) {
   return std::filesystem::path(CUTEGEN_SOURCE_DIR) / "tasks" / name;
 }
 
+inline const ShapeCase& shape_named(const Task& task, const std::string& name) {
+  for (const ShapeCase& s : task.shapes)
+    if (s.name == name) return s;
+  ADD_FAILURE() << "no shape " << name;
+  return task.shapes.front();
+}
+
 // Writes name.py (and name.toml) to a folder of their own.
 class TaskFile {
  public:

@@ -34,13 +34,6 @@ Task task_of(const std::string& model, const std::string& inputs) {
   return task ? *task : Task{};
 }
 
-const ShapeCase& shape_named(const Task& task, const std::string& name) {
-  auto at = std::find_if(task.shapes.begin(), task.shapes.end(),
-                         [&](const ShapeCase& s) { return s.name == name; });
-  EXPECT_NE(at, task.shapes.end()) << name;
-  return at == task.shapes.end() ? task.shapes.front() : *at;
-}
-
 std::vector<double> row_of(const std::vector<double>& values, int64_t row, int64_t columns) {
   return {values.begin() + row * columns, values.begin() + (row + 1) * columns};
 }

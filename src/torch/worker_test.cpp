@@ -25,13 +25,6 @@ Result<Task> describe(const std::string& name) {
   return test_worker().describe(Context(), shipped(name), {});
 }
 
-const ShapeCase& shape_named(const Task& task, const std::string& name) {
-  for (const ShapeCase& s : task.shapes)
-    if (s.name == name) return s;
-  ADD_FAILURE() << "no shape " << name;
-  return task.shapes.front();
-}
-
 TEST(TorchWorker, DescribesTensorsAttributesAndGraph) {
   auto task = describe("gelu_bias.py");
   ASSERT_TRUE(task) << task.error().text();

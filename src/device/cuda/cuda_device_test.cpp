@@ -19,7 +19,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr const char* kModule = R"(.version 8.0
+constexpr const char* kBenchModule = R"(.version 8.0
 .target sm_80
 .address_size 64
 .visible .const .align 4 .u32 cg_smem = 4096;
@@ -74,7 +74,7 @@ void expect_refusal(const std::string& how, const std::string& message, const st
   });
 }
 
-Launch launch_of(const std::string& kernel, int64_t blocks = 2, int64_t threads = 16) {
+Launch bench_launch(const std::string& kernel, int64_t blocks = 2, int64_t threads = 16) {
   return {.step = kernel,
           .kernel = kernel,
           .grid = {blocks, 1, 1},
@@ -89,7 +89,7 @@ class Bench {
     auto opened = open_device("cuda:0");
     EXPECT_TRUE(opened) << opened.error().text();
     if (opened) device = std::move(*opened);
-    auto loaded = device->load({kModule});
+    auto loaded = device->load({kBenchModule});
     EXPECT_TRUE(loaded) << loaded.error().text();
     if (loaded) facts = (*loaded)[0];
   }
@@ -153,7 +153,7 @@ TEST(CudaDevice, FactsComeFromTheDriverAndThePtx) {
 TEST(CudaDevice, ALaunchWritesTheCallersMemory) {
   with_driver("good", [] {
     Bench b;
-    auto report = b.run({launch_of("sevens")});
+    auto report = b.run({bench_launch("sevens")});
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(report->status, RunReport::Status::ok) << report->message;
     for (int32_t w : b.words) EXPECT_EQ(w, 7);
@@ -183,7 +183,7 @@ TEST(CudaDevice, AWriteBesideABufferIsFoundWhereNoPageIsMissed) {
   with_driver("good", [] {
     // The first run places buffers at the end of their blocks, so there is room before them.
     Bench b;
-    auto report = b.run({launch_of("outside", 1, 1)});
+    auto report = b.run({bench_launch("outside", 1, 1)});
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(report->status, RunReport::Status::finding);
     EXPECT_THAT(report->message, HasSubstr("memory before 'out' was written"));
@@ -194,14 +194,14 @@ TEST(CudaDevice, AWriteBesideABufferIsFoundWhereNoPageIsMissed) {
 TEST(CudaDevice, AFaultIsTheKernelsAndTheDeviceIsLost) {
   with_driver("good", [] {
     Bench b;
-    auto report = b.run({launch_of("sevens"), launch_of("fault")});
+    auto report = b.run({bench_launch("sevens"), bench_launch("fault")});
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(report->status, RunReport::Status::finding);
     EXPECT_THAT(report->message, HasSubstr("fault: out_of_bounds"));
     EXPECT_THAT(report->detail, HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS"));
     EXPECT_TRUE(report->device_lost);
     EXPECT_EQ(report->kernels.size(), 1U);
-    auto after = b.run({launch_of("sevens")});
+    auto after = b.run({bench_launch("sevens")});
     ASSERT_FALSE(after);
     EXPECT_EQ(after.error().kind, ErrorKind::world);
   });
@@ -212,7 +212,7 @@ TEST(CudaDevice, AKernelThatDoesNotEndIsOutOfTime) {
     Bench b;
     RunSettings settings;
     settings.limit = std::chrono::milliseconds(30);
-    auto report = b.run({launch_of("hang")}, settings);
+    auto report = b.run({bench_launch("hang")}, settings);
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(report->status, RunReport::Status::out_of_budget);
     EXPECT_THAT(report->message, HasSubstr("hang: the kernel was still running"));
@@ -223,15 +223,15 @@ TEST(CudaDevice, AKernelThatDoesNotEndIsOutOfTime) {
 TEST(CudaDevice, ALaunchThatIsRefusedBreaksNothing) {
   with_driver("good", [] {
     Bench b;
-    auto refused = b.run({launch_of("sevens", 1, 2048)});
+    auto refused = b.run({bench_launch("sevens", 1, 2048)});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().kind, ErrorKind::user);
     EXPECT_THAT(refused.error().message, HasSubstr("sevens: the GPU does not take this launch"));
-    Launch large = launch_of("sevens");
+    Launch large = bench_launch("sevens");
     large.shared_bytes = 1 << 20;
     EXPECT_FALSE(b.run({large}));
-    auto unknown = b.run({launch_of("eights")});
-    auto good = b.run({launch_of("sevens")});
+    auto unknown = b.run({bench_launch("eights")});
+    auto good = b.run({bench_launch("sevens")});
     ASSERT_TRUE(good) << good.error().text();
     EXPECT_EQ(b.words[31], 7);
   });
@@ -240,7 +240,7 @@ TEST(CudaDevice, ALaunchThatIsRefusedBreaksNothing) {
 TEST(CudaDevice, DynamicSharedMemoryOfFortyEightKibibytesLeavesRoomForStatic) {
   with_driver("good", [] {
     Bench b;
-    Launch step = launch_of("sevens");
+    Launch step = bench_launch("sevens");
     step.shared_bytes = 48 << 10;
     auto ran = b.run({step});
     EXPECT_TRUE(ran) << ran.error().text();
@@ -255,11 +255,11 @@ TEST(CudaDevice, TimedRunsGiveSamplesAndPatternsFillBuffers) {
     BufferBinding large{
         "out", room, false, BufferContent::output, std::as_bytes(std::span(pattern)), 2};
     ASSERT_TRUE(b.device->bind({large}));
-    auto untimed = b.device->run(Context(), {launch_of("sevens")}, {});
+    auto untimed = b.device->run(Context(), {bench_launch("sevens")}, {});
     ASSERT_TRUE(untimed) << untimed.error().text();
     EXPECT_THAT(untimed->samples_ns, IsEmpty());
     TimeRequest request;
-    request.steps = {launch_of("sevens")};
+    request.steps = {bench_launch("sevens")};
     request.samples = 8;  // the last run uses the second copy
     auto report = b.device->time(Context(), request);
     ASSERT_TRUE(report) << report.error().text();
@@ -285,9 +285,9 @@ Result<RunReport> time_pair(Device& device, TimeRequest request) {
   BufferBinding other = own;
   other.name = "against/out";
   CG_CHECK(device.bind({own, other}));
-  Launch second = launch_of("sevens");
+  Launch second = bench_launch("sevens");
   second.args[0].buffer = other.name;
-  request.steps = {launch_of("sevens")};
+  request.steps = {bench_launch("sevens")};
   request.against = {second};
   request.paired = true;
   return device.time(Context(), request);
@@ -302,7 +302,7 @@ int32_t first_word(Device& device, const std::string& buffer) {
 TEST(CudaDevice, TwoProgramsAreTimedInTurn) {
   with_driver("good", [] {
     auto device = *open_device("cuda:0");
-    ASSERT_TRUE(device->load({kModule}));
+    ASSERT_TRUE(device->load({kBenchModule}));
     for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
       auto report = time_pair(*device, {.mode = mode, .samples = 5});
       ASSERT_TRUE(report) << report.error().text();
@@ -319,7 +319,7 @@ TEST(CudaDevice, TwoProgramsAreTimedInTurn) {
 TEST(CudaDevice, AControlDoesEverythingButTheSteps) {
   with_driver("good", [] {
     auto device = *open_device("cuda:0");
-    ASSERT_TRUE(device->load({kModule}));
+    ASSERT_TRUE(device->load({kBenchModule}));
     auto report = time_pair(*device, {.control = true, .samples = 3});
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(report->against_ns.size(), 3U);
@@ -336,7 +336,7 @@ int count_of(const char* what) {
 TEST(CudaDevice, RegistersLocalMemoryAndLinesAreOverwrittenBeforeEachRun) {
   with_driver("good", [] {
     auto device = *open_device("cuda:0");
-    ASSERT_TRUE(device->load({kModule}));
+    ASSERT_TRUE(device->load({kBenchModule}));
     auto report = time_pair(*device, {.samples = 3});
     ASSERT_TRUE(report) << report.error().text();
     for (const char* what : {"scrub_registers", "scrub_local", "reset", "soil"})
@@ -353,7 +353,7 @@ TEST(CudaDevice, WhatCannotBeOverwrittenIsSaidAndTimedAllTheSame) {
   for (const auto& [how, missing] : kMissing) {
     with_driver(how, [&missing = missing] {
       auto device = *open_device("cuda:0");
-      ASSERT_TRUE(device->load({kModule}));
+      ASSERT_TRUE(device->load({kBenchModule}));
       for (int block = 0; block < 2; ++block) {
         auto report = time_pair(*device, {.samples = 3});
         ASSERT_TRUE(report) << report.error().text();
@@ -369,7 +369,7 @@ TEST(CudaDevice, WhatCannotBeOverwrittenIsSaidAndTimedAllTheSame) {
 TEST(CudaDevice, AGraphThatCannotBeMadeIsAnError) {
   with_driver("no_graphs", [] {
     auto device = *open_device("cuda:0");
-    ASSERT_TRUE(device->load({kModule}));
+    ASSERT_TRUE(device->load({kBenchModule}));
     auto report = time_pair(*device, {.mode = TimeMode::graph, .samples = 3});
     ASSERT_FALSE(report);
     EXPECT_THAT(report.error().message, HasSubstr("capturing a graph"));
@@ -379,9 +379,9 @@ TEST(CudaDevice, AGraphThatCannotBeMadeIsAnError) {
 TEST(CudaDevice, AFaultInATimedRunIsAFinding) {
   with_driver("good", [] {
     Bench b;
-    ASSERT_TRUE(b.run({launch_of("sevens")}));
+    ASSERT_TRUE(b.run({bench_launch("sevens")}));
     TimeRequest request;
-    request.steps = {launch_of("fault")};
+    request.steps = {bench_launch("fault")};
     auto report = b.device->time(Context(), request);
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(report->status, RunReport::Status::finding);
@@ -393,7 +393,7 @@ TEST(CudaDevice, AFaultInATimedRunIsAFinding) {
 TEST(CudaDevice, PtxThatIsRefusedHasTheAssemblersWords) {
   with_driver("good", [] {
     auto device = *open_device("cuda:0");
-    std::string wrong = std::string(kModule);
+    std::string wrong = std::string(kBenchModule);
     wrong.replace(wrong.find("bra L"), 5, "no.such.opcode");
     auto loaded = device->load({wrong});
     ASSERT_FALSE(loaded);
@@ -403,7 +403,7 @@ TEST(CudaDevice, PtxThatIsRefusedHasTheAssemblersWords) {
   });
   with_driver("old_ptx", [] {
     auto device = *open_device("cuda:0");
-    auto loaded = device->load({kModule});
+    auto loaded = device->load({kBenchModule});
     ASSERT_FALSE(loaded);
     EXPECT_EQ(loaded.error().kind, ErrorKind::world);
     EXPECT_THAT(loaded.error().remedy, HasSubstr("CUTEGEN_NVRTC"));
@@ -414,20 +414,21 @@ TEST(CudaDevice, MachineCodeIsLoadedWhereTheDriverTakesIt) {
   const std::string cubin =
       "\x7f"
       "ELF of a kernel";
-  std::string wrong = std::string(kModule);
+  std::string wrong = std::string(kBenchModule);
   wrong.replace(wrong.find("bra L"), 5, "no.such.opcode");
   with_driver("good", [&] {
     auto device = *open_device("cuda:0");
-    auto loaded = device->load({kModule, wrong}, {"", cubin});  // the cubin spares the faulty PTX
+    auto loaded =
+        device->load({kBenchModule, wrong}, {"", cubin});  // the cubin spares the faulty PTX
     ASSERT_TRUE(loaded) << loaded.error().text();
     EXPECT_EQ((*loaded)[1].entries.size(), (*loaded)[0].entries.size());
     EXPECT_EQ((*loaded)[1].entries[0].static_shared_bytes, 16);
-    EXPECT_FALSE(device->load({kModule, wrong}, {cubin}));
+    EXPECT_FALSE(device->load({kBenchModule, wrong}, {cubin}));
     EXPECT_FALSE(device->load({wrong}, {"no cubin"}));
   });
   with_driver("no_cubin", [&] {
     auto device = *open_device("cuda:0");
-    EXPECT_TRUE(device->load({kModule}, {cubin}));  // a refused cubin: loads the PTX
+    EXPECT_TRUE(device->load({kBenchModule}, {cubin}));  // a refused cubin: loads the PTX
     EXPECT_FALSE(device->load({wrong}, {cubin}));
   });
 }

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 constexpr int kWords = 32;
 
 // Kernels over 32 words, with one thread per block: block N writes word N.
-constexpr const char* kModule = R"(.version 8.0
+constexpr const char* kWordsModule = R"(.version 8.0
 .target sm_90
 .address_size 64
 .extern .shared .align 16 .b8 dynamic[];
@@ -155,7 +155,7 @@ void on_gpu(const std::function<void(Device&)>& body) {
     }
     auto device = open_device("cuda:0");
     EXPECT_TRUE(device) << device.error().text();
-    auto loaded = (*device)->load({kModule});
+    auto loaded = (*device)->load({kWordsModule});
     EXPECT_TRUE(loaded) << loaded.error().text();
     if (loaded) body(**device);
     std::fflush(nullptr);
@@ -167,7 +167,7 @@ void on_gpu(const std::function<void(Device&)>& body) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the failure above";
 }
 
-Launch launch_of(const std::string& kernel) {
+Launch words_launch(const std::string& kernel) {
   return {.step = kernel, .kernel = kernel, .grid = {kWords, 1, 1}, .args = {{"out", {}}}};
 }
 
@@ -192,13 +192,13 @@ void expect_words(Device& device, const Launch& launch, int32_t word) {
 
 TEST(RealGpu, LaunchesWithClustersAndLargeSharedMemory) {
   on_gpu([](Device& device) {
-    expect_words(device, launch_of("sevens"), 7);
-    Launch clusters = launch_of("cluster_size");
+    expect_words(device, words_launch("sevens"), 7);
+    Launch clusters = words_launch("cluster_size");
     clusters.cluster = {4, 1, 1};
     expect_words(device, clusters, 4);
     clusters.cluster = {16, 1, 1};  // beyond the portable size
     expect_words(device, clusters, 16);
-    Launch shared = launch_of("shared_far");
+    Launch shared = words_launch("shared_far");
     shared.shared_bytes = 220 << 10;
     expect_words(device, shared, 9);
   });
@@ -206,7 +206,7 @@ TEST(RealGpu, LaunchesWithClustersAndLargeSharedMemory) {
 
 TEST(RealGpu, ACooperativeGridThatDoesNotFitIsRefused) {
   on_gpu([](Device& device) {
-    Launch launch = launch_of("sevens");
+    Launch launch = words_launch("sevens");
     launch.cooperative = true;
     expect_words(device, launch, 7);
     launch.grid = {1 << 20, 1, 1};
@@ -214,16 +214,16 @@ TEST(RealGpu, ACooperativeGridThatDoesNotFitIsRefused) {
     auto refused = m.run(device, {launch});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().kind, ErrorKind::user);
-    expect_words(device, launch_of("sevens"), 7);
+    expect_words(device, words_launch("sevens"), 7);
   });
 }
 
 TEST(RealGpu, OverlappingStepsWaitForEachOther) {
   on_gpu([](Device& device) {
     Memory m;
-    Launch second = launch_of("plus_one");
+    Launch second = words_launch("plus_one");
     second.pdl = true;
-    const PlanSteps steps{launch_of("sevens"), second, second};
+    const PlanSteps steps{words_launch("sevens"), second, second};
     auto report = m.run(device, steps);
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_THAT(m.out, Each(9));
@@ -262,8 +262,8 @@ void expect_found(const std::string& kernel) {
   for (int runs : {1, 2}) {
     on_gpu([&](Device& device) {
       Memory m;
-      for (int i = 1; i < runs; ++i) EXPECT_TRUE(m.run(device, {launch_of("sevens")}));
-      auto report = m.run(device, {launch_of(kernel)});
+      for (int i = 1; i < runs; ++i) EXPECT_TRUE(m.run(device, {words_launch("sevens")}));
+      auto report = m.run(device, {words_launch(kernel)});
       ASSERT_TRUE(report) << report.error().text();
       EXPECT_EQ(report->status, RunReport::Status::finding);
       EXPECT_THAT(report->message, HasSubstr("out_of_bounds"));
@@ -288,12 +288,12 @@ TEST(RealGpu, AKernelThatDoesNotEndIsGivenUp) {
     Memory m;
     RunSettings settings;
     settings.limit = std::chrono::milliseconds(300);
-    auto report = m.run(device, {launch_of("endless")}, settings);
+    auto report = m.run(device, {words_launch("endless")}, settings);
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(report->status, RunReport::Status::out_of_budget);
     EXPECT_TRUE(report->device_lost);
   });
-  on_gpu([](Device& device) { expect_words(device, launch_of("sevens"), 7); });
+  on_gpu([](Device& device) { expect_words(device, words_launch("sevens"), 7); });
 }
 
 }  // namespace

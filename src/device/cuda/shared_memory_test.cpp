@@ -18,7 +18,7 @@ std::vector<int> ints_at(const Session& session, Address at, size_t count) {
   return out;
 }
 
-constexpr const char* kModule = R"(.version 8.0
+constexpr const char* kSevensModule = R"(.version 8.0
 .target sm_80
 .address_size 64
 .visible .entry sevens(.param .u64 sevens_p)
@@ -48,7 +48,7 @@ void write_what_is_shared(bool read_only) {
   ASSERT_TRUE(descriptor) << descriptor.error().text();
   auto device = open_device("cuda:0");
   ASSERT_TRUE(device) << device.error().text();
-  ASSERT_TRUE((*device)->load({kModule}));
+  ASSERT_TRUE((*device)->load({kSevensModule}));
   BufferBinding binding{.name = "y", .bytes = {static_cast<std::byte*>(nullptr), 64}};
   binding.read_only = read_only;
   binding.shared = {descriptor->get(), block->mapped_bytes, 512};
@@ -82,7 +82,7 @@ void restore_what_is_mutated() {
   ASSERT_TRUE(descriptor && given);
   auto device = open_device("cuda:0");
   ASSERT_TRUE(device) << device.error().text();
-  ASSERT_TRUE((*device)->load({kModule}));
+  ASSERT_TRUE((*device)->load({kSevensModule}));
   BufferBinding state{.name = "y", .bytes = {static_cast<std::byte*>(nullptr), 64}};
   state.shared = {descriptor->get(), block->mapped_bytes, 512};
   state.initial = "initial/y";

@@ -19,7 +19,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class Seen final : public BaselineObserver {
+class SeenBaselines final : public BaselineObserver {
  public:
   void on_row(const BaselineRow& row, size_t ended, size_t total) override {
     rows.push_back(row.task.name + " " + to_string(row.status));
@@ -92,7 +92,7 @@ class BaselineSuiteTest : public testing::Test {
   fs::path dir_ = toy::scratch_path("suite");
   BaselineCache cache_{dir_};
   BaselineSuiteSettings settings_;
-  Seen seen_;
+  SeenBaselines seen_;
   std::map<std::string, eval::ToyWay> ways_;
   std::map<std::string, BaselineAccuracy> accuracy_;
   std::vector<std::string> truths_;

@@ -18,7 +18,12 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using namespace toy;
+using toy::numbered_program;
+using toy::Recorder;
+using toy::scratch_path;
+using toy::timed;
+using toy::ToyWorld;
+using toy::untimed;
 
 class Import : public testing::Test {
  protected:

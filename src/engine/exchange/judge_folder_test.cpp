@@ -18,9 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using namespace toy;
+using toy::numbered_program;
+using toy::scratch_path;
+using toy::timed;
+using toy::ToyEvaluator;
+using toy::ToyWorld;
+using toy::untimed;
 
-class Seen final : public FolderObserver {
+class SeenFolder final : public FolderObserver {
  public:
   void on_row(const FolderRow& row, size_t ended, size_t total) override {
     names.push_back(row.name + " " + to_string(row.status) + (row.kept ? " kept" : ""));
@@ -49,7 +54,7 @@ class JudgeFolder : public testing::Test {
     ASSERT_TRUE(write_file(settings_.in / name / "task.py", "class Model: pass\n"));
   }
   std::vector<std::string> judge() {
-    Seen seen;
+    SeenFolder seen;
     auto rows = judge_folder(world_.parts(), ctx_, settings_, seen);
     EXPECT_TRUE(rows) << rows.error().text();
     if (rows) rows_ = *rows;
@@ -110,7 +115,7 @@ TEST_F(JudgeFolder, AnAbortedEntryOrATornFileIsJudgedAgain) {
 }
 
 TEST_F(JudgeFolder, AnInterruptedBatchGoesOn) {
-  Seen seen;
+  SeenFolder seen;
   seen.after = [&] { stop_.request_stop(); };
   auto rows = judge_folder(world_.parts(), ctx_, settings_, seen);
   ASSERT_TRUE(rows);
@@ -161,7 +166,7 @@ TEST_F(JudgeFolder, SeveralEvaluatorsShareTheEntries) {
     return std::make_unique<LockedEvaluator>(world_, lock, opened);
   };
   settings_.evaluators = {{}, {}};
-  Seen seen;
+  SeenFolder seen;
   auto rows = judge_folder(parts, ctx_, settings_, seen);
   ASSERT_TRUE(rows);
   EXPECT_THAT(seen.names, testing::SizeIs(12));
@@ -178,7 +183,7 @@ TEST_F(JudgeFolder, AnErrorOfTheEvaluatorIsOfItsEntryAndTheTaskIsOpenedAgain) {
     return Result<std::unique_ptr<eval::EvaluatorClient>>(
         std::make_unique<LockedEvaluator>(world_, lock, opened, 2));
   };
-  Seen seen;
+  SeenFolder seen;
   ASSERT_TRUE(judge_folder(parts, ctx_, settings_, seen));
   EXPECT_THAT(seen.names, ElementsAre("p1 correct", "p2 error", "p3 correct"));
   EXPECT_EQ(opened, 2);
@@ -236,7 +241,7 @@ TEST_F(JudgeFolder, PeersAnswersAreJudgedBesideProgramsAndLabelled) {
   settings_.seconds = 7;
   settings_.evaluators = {{}, {}, {}};
   for (const char* kept : {"", " kept"}) {
-    Seen seen;
+    SeenFolder seen;
     auto rows = judge_folder(parts, ctx_, settings_, seen);
     ASSERT_TRUE(rows);
     const std::string k = kept;
@@ -251,7 +256,7 @@ TEST_F(JudgeFolder, PeersAnswersAreJudgedBesideProgramsAndLabelled) {
 }
 
 TEST_F(JudgeFolder, WhatCannotBeReadOrStartedIsAnError) {
-  Seen seen;
+  SeenFolder seen;
   settings_.in = dir_ / "nowhere";
   EXPECT_THAT(judge_folder(world_.parts(), ctx_, settings_, seen).error().message,
               HasSubstr("cannot be read"));

@@ -17,7 +17,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-using namespace agent_test;
+using agent_test::AgentRun;
+using agent_test::Crash;
+using agent_test::first_program;
+using agent_test::next_program;
+using agent_test::source;
 
 TEST_F(AgentRun, WritesImprovesAndRepairs) {
   script_.answers = {first_program(1), next_program(1, 2), next_program(2, 3)};

@@ -10,8 +10,13 @@
 namespace cutegen::engine {
 namespace {
 
-using namespace toy;
 using ::testing::HasSubstr;
+using toy::number_of;
+using toy::numbered_program;
+using toy::Recorder;
+using toy::relu_task;
+using toy::scratch_path;
+using toy::ToyWorld;
 
 // A strategy in Python: a new program each time, children of the best, until there are four.
 constexpr const char* kScript = R"(import json, sys

@@ -10,7 +10,14 @@
 namespace cutegen::engine {
 namespace {
 
-using namespace agent_test;
+using agent_test::AgentRun;
+using agent_test::call;
+using agent_test::calls;
+using agent_test::Crash;
+using agent_test::first_program;
+using agent_test::next_program;
+using agent_test::Said;
+using agent_test::whole_files;
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;

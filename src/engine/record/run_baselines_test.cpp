@@ -15,7 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-using namespace toy;
+using toy::numbered_program;
+using toy::Recorder;
+using toy::scratch_path;
+using toy::timed;
+using toy::ToyWorld;
 
 BaselineTime took(const std::string& kind, double ns, Origin origin = Origin::measured) {
   return {kind, ns, ns, ns, 8, origin, 0, 1, ""};

@@ -8,7 +8,9 @@
 namespace cutegen::engine {
 namespace {
 
-using namespace toy;
+using toy::numbered_program;
+using toy::relu_task;
+using toy::timed;
 
 Node node(const std::string& op, const std::vector<std::string>& from, const std::string& to,
           const Shape& shape) {

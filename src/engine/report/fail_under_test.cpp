@@ -10,7 +10,10 @@ namespace cutegen::engine {
 namespace {
 
 using testing::HasSubstr;
-using namespace toy;
+using toy::numbered_program;
+using toy::relu_task;
+using toy::timed;
+using toy::toy_certificate;
 
 RunView one_step(const DeviceName& device) {
   RunView view;

@@ -18,7 +18,10 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-using namespace toy;
+using toy::numbered_program;
+using toy::relu_task;
+using toy::timed;
+using toy::toy_certificate;
 
 class Journal {
  public:
@@ -36,7 +39,7 @@ Profile profile_of_best(const std::string& word) {
 }
 
 // One step on a GPU, `word` wherever text is foreign.
-Journal gpu_run(const std::string& word) {
+Journal gpu_journal(const std::string& word) {
   Journal j;
   OptimizeSettings settings;
   settings.evaluator.device = "cuda:0";
@@ -82,7 +85,7 @@ std::string page_of(const Journal& j) {
 }
 
 TEST(ReportGain, BeforeAndAfterWithEveryOrigin) {
-  Journal j = gpu_run("plain");
+  Journal j = gpu_journal("plain");
   j.add(EventType::profiled, to_json(BestProfile{"c1", {}, profile_of_best("k")}));
   const std::string page = page_of(j);
   for (const char* part :
@@ -98,7 +101,7 @@ TEST(ReportGain, BeforeAndAfterWithEveryOrigin) {
 }
 
 TEST(ReportGain, TheRooflineHasBothPointsAndSaysWhatTheyAre) {
-  Journal j = gpu_run("plain");
+  Journal j = gpu_journal("plain");
   auto view = view_run(j.events);
   ASSERT_TRUE(view) << view.error().text();
   RooflineChart chart = roofline_chart(*view);
@@ -121,7 +124,7 @@ TEST(ReportGain, TheRooflineHasBothPointsAndSaysWhatTheyAre) {
 }
 
 TEST(ReportGain, TheCertifiedTableOrWhyThereIsNone) {
-  Journal j = gpu_run("plain");
+  Journal j = gpu_journal("plain");
   EXPECT_THAT(page_of(j), HasSubstr("None: this run made none"));
   j.add(EventType::certifying, {{"candidate", "c1"}, {"limit_ms", 1}});
   EXPECT_THAT(page_of(j), HasSubstr("None: it was started and is not finished"));
@@ -138,7 +141,7 @@ TEST(ReportGain, TheCertifiedTableOrWhyThereIsNone) {
 }
 
 TEST(ReportGain, ImportedVerdictsHaveATableOfTheirOwn) {
-  Journal j = gpu_run("plain");
+  Journal j = gpu_journal("plain");
   j.add(EventType::imported, imported_data(imported_step("plain")));
   const std::string page = page_of(j);
   for (const char* part : {"<h2>Imported</h2>", "NVIDIA H100 plain", "40 ns", "4.00x",
@@ -149,7 +152,7 @@ TEST(ReportGain, ImportedVerdictsHaveATableOfTheirOwn) {
 
 TEST(ReportGain, HostileTextStaysText) {
   const std::string evil = "<script>alert(1)</script>\"'{{{run}}}\x1b[31m&amp;";
-  Journal j = gpu_run(evil);
+  Journal j = gpu_journal(evil);
   j.add(EventType::profiled, to_json(BestProfile{"c1", evil, {}}));
   Certificate c = toy_certificate(numbered_program(1));
   c.gpu = c.driver = c.torch = c.shape = c.bound_by = evil, c.missing = {evil};

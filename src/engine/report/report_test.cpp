@@ -13,7 +13,10 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-using namespace toy;
+using toy::numbered_program;
+using toy::relu_task;
+using toy::timed;
+using toy::untimed;
 
 constexpr const char* kEvil = "<script>alert(1)</script>\"'{{{run}}}\x1b[31m&amp;";
 

@@ -17,7 +17,11 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-using namespace toy;
+using toy::numbered_program;
+using toy::relu_task;
+using toy::timed;
+using toy::toy_certificate;
+using toy::untimed;
 
 RunStep step_of(int n, const Verdict& verdict, Decision decision) {
   RunStep step;
@@ -33,7 +37,7 @@ RunStep step_of(int n, const Verdict& verdict, Decision decision) {
   return step;
 }
 
-RunView gpu_run() {
+RunView gpu_view() {
   RunView view;
   view.settings.evaluator.device = "cuda:0";
   view.settings.out = "/best";
@@ -78,11 +82,11 @@ void expect_golden(const std::string& file, const std::string& text) {
 }
 
 TEST(RunText, OnAGpuIsTheGoldenFile) {
-  expect_golden("run_gpu.txt", page(gpu_run()));
+  expect_golden("run_gpu.txt", page(gpu_view()));
 }
 
 TEST(RunText, OnASimulatorIsTheGoldenFile) {
-  RunView view = gpu_run();
+  RunView view = gpu_view();
   view.settings.evaluator.device = "sim:h200";
   view.task->driver.clear(), view.baselines.reset(), view.certified.reset();
   for (RunStep& step : view.steps)
@@ -91,11 +95,11 @@ TEST(RunText, OnASimulatorIsTheGoldenFile) {
 }
 
 TEST(RunText, TheDocumentIsTheGoldenFile) {
-  expect_golden("run_gpu.json", dump_json(run_json(gpu_run(), "20260101-abcdef"), 1) + "\n");
+  expect_golden("run_gpu.json", dump_json(run_json(gpu_view(), "20260101-abcdef"), 1) + "\n");
 }
 
 TEST(RunText, AnUnfinishedCertificateIsSaid) {
-  RunView view = gpu_run();
+  RunView view = gpu_view();
   view.certified.reset(), view.finished.reset();
   view.certifying = "c2";
   const std::string text = end_text(view, "r");
@@ -105,7 +109,7 @@ TEST(RunText, AnUnfinishedCertificateIsSaid) {
 }
 
 TEST(RunText, ACertificateOfAnotherProgramIsNotTheBestOnes) {
-  RunView view = gpu_run();
+  RunView view = gpu_view();
   view.certified->candidate = "c1";
   EXPECT_THAT(end_text(view, "r"), HasSubstr("no: that is c1, another program"));
   view.certified = BestCertificate{"c2", "torch has no CUDA\n\x1b[31m", {}};
@@ -115,7 +119,7 @@ TEST(RunText, ACertificateOfAnotherProgramIsNotTheBestOnes) {
 }
 
 TEST(RunText, WhatSpeaksAgainstTheBestProgramIsSaid) {
-  RunView view = gpu_run();
+  RunView view = gpu_view();
   EXPECT_THAT(end_text(view, "r"), Not(HasSubstr("elsewhere")));
   view.profiled = BestProfile{"c2", "a second evaluation gave failed: 3 values", {}};
   RunStep there =

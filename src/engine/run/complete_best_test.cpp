@@ -16,7 +16,14 @@ namespace {
 namespace fs = std::filesystem;
 using testing::Contains;
 using testing::HasSubstr;
-using namespace toy;
+using toy::number_of;
+using toy::numbered_program;
+using toy::Recorder;
+using toy::scratch_path;
+using toy::timed;
+using toy::toy_certificate;
+using toy::ToyWorld;
+using toy::untimed;
 
 class EndOfRun : public testing::Test {
  protected:

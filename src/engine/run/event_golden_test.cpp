@@ -16,7 +16,12 @@ namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace toy;
+using toy::numbered_program;
+using toy::Recorder;
+using toy::scratch_path;
+using toy::timed;
+using toy::ToyWorld;
+using toy::untimed;
 
 // One run that has every type of event: a failure, an abort, an interruption.
 std::vector<Event> eventful_run() {

@@ -17,7 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-using namespace toy;
+using toy::number_of;
+using toy::numbered_program;
+using toy::Recorder;
+using toy::relu_task;
+using toy::scratch_path;
+using toy::timed;
+using toy::ToyEvaluator;
+using toy::ToyWorld;
+using toy::untimed;
 
 class LoopTest : public testing::Test {
  protected:
@@ -149,7 +157,7 @@ TEST_F(LoopTest, CtrlCLeavesAResumableRun) {
 }
 
 // A journal that ends the process (by an exception that nobody catches) around the k-th commit.
-struct Crash {};
+struct StoreCrash {};
 class CrashingStore final : public store::Store {
  public:
   CrashingStore(store::Store& real, int appends, bool after)
@@ -175,9 +183,9 @@ class CrashingStore final : public store::Store {
     Result<std::vector<Event>> events() override { return real_->events(); }
     Result<Event> append(EventType type, const Json& data) override {
       bool crash = owner_.left_-- == 0;
-      if (crash && !owner_.after_) throw Crash{};
+      if (crash && !owner_.after_) throw StoreCrash{};
       auto event = real_->append(type, data);
-      if (crash) throw Crash{};
+      if (crash) throw StoreCrash{};
       return event;
     }
 
@@ -218,7 +226,8 @@ TEST_F(LoopTest, ACrashAtEveryEventBoundaryLosesAndRepeatsNothing) {
                    std::to_string(k + 1));
       ToyWorld world{.judge = crash_world_verdict, .programs = 4};
       CrashingStore crashing(*s, k, after);
-      EXPECT_THROW((void)optimize_with(world.parts(), {}, crashing, settings(), recorder_), Crash);
+      EXPECT_THROW((void)optimize_with(world.parts(), {}, crashing, settings(), recorder_),
+                   StoreCrash);
       if (k == 0 && !after) continue;  // nothing was committed: there is no run
       auto outcome = resume_with(world.parts(), {}, *s, "last", recorder_);
       ASSERT_TRUE(outcome) << outcome.error().text();

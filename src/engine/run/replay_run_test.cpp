@@ -11,7 +11,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-using namespace toy;
+using toy::Recorder;
+using toy::scratch_path;
+using toy::timed;
+using toy::ToyWorld;
+using toy::untimed;
 
 using Alter = std::function<void(Event&)>;
 

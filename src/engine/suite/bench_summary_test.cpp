@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-BaselineTime took(const std::string& kind, double ns) {
+BaselineTime kept_time(const std::string& kind, double ns) {
   return {kind, ns, ns, ns, 8, Origin::cached, 0, 1, ""};
 }
 
@@ -45,11 +45,12 @@ BenchReport report() {
   missing.kind = "compile", missing.why = "it raises";
   BenchReport out;
   out.rows = {
-      row(1, "Relu", "elementwise", 105, {took("eager", 210), took("compile", 126)}),
-      row(2, "Norm", "norm", 150, {took("eager", 3000), took("compile", 300)}),
-      row(3, "Matmul", "matmul", 400, {took("eager", 320), took("eager-tf32", 80), missing}),
-      row(4, "Conv", "conv", 0, {took("eager", 500), took("compile", 400)}),
-      row(5, "Evil<b>", "elementwise", 200, {took("eager", 400), took("compile", 500)}),
+      row(1, "Relu", "elementwise", 105, {kept_time("eager", 210), kept_time("compile", 126)}),
+      row(2, "Norm", "norm", 150, {kept_time("eager", 3000), kept_time("compile", 300)}),
+      row(3, "Matmul", "matmul", 400,
+          {kept_time("eager", 320), kept_time("eager-tf32", 80), missing}),
+      row(4, "Conv", "conv", 0, {kept_time("eager", 500), kept_time("compile", 400)}),
+      row(5, "Evil<b>", "elementwise", 200, {kept_time("eager", 400), kept_time("compile", 500)}),
   };
   out.rows[0].baselines->times[0].accuracy = {"fp32", false, 0.3125, true, ""};
   out.rows[1].baselines->times[0].accuracy = {"fp32", false, 40, false, "too far"};

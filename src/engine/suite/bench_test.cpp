@@ -19,7 +19,10 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using namespace toy;
+using toy::scratch_path;
+using toy::ToyEvaluator;
+using toy::ToyWorld;
+using toy::untimed;
 
 // An evaluator over a toy world that opens some files only. Large tasks need the GPU alone.
 class PickyEvaluator final : public eval::EvaluatorClient {

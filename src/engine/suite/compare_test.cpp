@@ -15,7 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using namespace toy;
+using toy::scratch_path;
+using toy::ToyWorld;
 
 constexpr const char* kPlan = R"json({"cutegen": 1, "dialect": "cuda",
  "sources": ["kernel.cu"], "symbols": {"n": "size(x)"},
@@ -46,7 +47,7 @@ class CountingModel final : public llm::ChatModel {
   int answers_ = 0;
 };
 
-class Seen final : public CompareObserver {
+class SeenCells final : public CompareObserver {
  public:
   void on_cell(const CompareCell& cell, size_t ended, size_t total) override {
     keys.push_back(cell.key() + " " + to_string(cell.status));
@@ -103,7 +104,7 @@ class CompareTest : public testing::Test {
   ToyWorld world_;
   CompareSettings settings_;
   std::vector<fs::path> files_;
-  Seen seen_;
+  SeenCells seen_;
 };
 
 TEST_F(CompareTest, EveryCellIsARunWithTheSameBudget) {

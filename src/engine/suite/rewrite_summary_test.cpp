@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-BenchRow row(const std::string& name, double best_ns, std::vector<Rewrite> rewrites) {
+BenchRow rewritten_row(const std::string& name, double best_ns, std::vector<Rewrite> rewrites) {
   BenchRow r;
   r.task.name = name;
   r.status = RowStatus::correct;
@@ -25,9 +25,10 @@ BenchRow row(const std::string& name, double best_ns, std::vector<Rewrite> rewri
 
 TEST(RewriteSummary, EachTaskBelongsToOneGroup) {
   const std::vector<BenchRow> rows{
-      row("1_Sum", 100, {{"one-element", "", true}, {"sum-of-product", "", true}}),
-      row("2_Relu", 400, {}), row("3_Mean", 200, {{"sum-of-product", "", false}}),
-      row("4_Zero", 100, {{"constant-result", "", false}})};
+      rewritten_row("1_Sum", 100, {{"one-element", "", true}, {"sum-of-product", "", true}}),
+      rewritten_row("2_Relu", 400, {}),
+      rewritten_row("3_Mean", 200, {{"sum-of-product", "", false}}),
+      rewritten_row("4_Zero", 100, {{"constant-result", "", false}})};
   const RewriteSummary s = rewrite_summary(rows);
   EXPECT_EQ(s.rewritten.tasks, 1);
   EXPECT_NEAR(*s.rewritten.against_best, 8, 1e-9);
@@ -41,7 +42,7 @@ TEST(RewriteSummary, EachTaskBelongsToOneGroup) {
 }
 
 TEST(RewriteSummary, NothingIsSaidOfTasksThatAlgebraLeavesAlone) {
-  const std::vector<BenchRow> rows{row("2_Relu", 400, {})};
+  const std::vector<BenchRow> rows{rewritten_row("2_Relu", 400, {})};
   EXPECT_EQ(rewrite_summary_text(rows), "");
   EXPECT_TRUE(rewrite_summary_json(rows).is_null());
 }

@@ -44,7 +44,7 @@ KernelProfile healthy() {
   return k;
 }
 
-const char* kSource = "__global__ void f() {\n  float a = x[i];\n\tb = expf(a);\n}\n";
+const char* kExpSource = "__global__ void f() {\n  float a = x[i];\n\tb = expf(a);\n}\n";
 
 std::string remark(const KernelProfile& k, const std::string& kind) {
   for (const ProfileRemark& r : k.remarks)
@@ -54,19 +54,19 @@ std::string remark(const KernelProfile& k, const std::string& kind) {
 
 TEST(Diagnose, AHealthyKernelHasNoRemark) {
   KernelProfile k = healthy();
-  explain(k, kSource);
+  explain(k, kExpSource);
   EXPECT_TRUE(k.remarks.empty()) << k.remarks[0].message;
 }
 
 TEST(Diagnose, LinesAreSortedByWhatBindsAndShowTheirText) {
   KernelProfile k = healthy();
-  explain(k, kSource);
+  explain(k, kExpSource);
   EXPECT_EQ(k.lines[0].line, 2);  // all of the memory
   EXPECT_EQ(k.lines[0].text, "float a = x[i];");
   EXPECT_DOUBLE_EQ(k.lines[0].counters.at("memory_share"), 1);
   EXPECT_DOUBLE_EQ(k.lines[0].counters.at("issue_share"), 0.1);
   k = healthy(), k.bound_by = "fma";
-  explain(k, kSource);
+  explain(k, kExpSource);
   EXPECT_EQ(k.lines[0].line, 3);
   EXPECT_EQ(k.lines[0].text, "b = expf(a);");
 }
@@ -74,7 +74,7 @@ TEST(Diagnose, LinesAreSortedByWhatBindsAndShowTheirText) {
 TEST(Diagnose, UncoalescedAccess) {
   KernelProfile k = healthy();
   k.lines[1].counters["global_load_sectors"] = k.counters["global_load_sectors"] = 3200;
-  explain(k, kSource);
+  explain(k, kExpSource);
   EXPECT_THAT(remark(k, "uncoalesced"),
               HasSubstr("line 2: loads touch 32.0 sectors per request; 4.0 would suffice (8.0x"));
 }
@@ -83,7 +83,7 @@ TEST(Diagnose, BankConflicts) {
   KernelProfile k = healthy();
   k.lines[1].counters["shared_wavefronts"] = k.counters["shared_wavefronts"] = 1600;
   k.lines[1].counters["shared_conflicts"] = 1550;
-  explain(k, kSource);
+  explain(k, kExpSource);
   EXPECT_THAT(remark(k, "bank_conflicts"),
               HasSubstr("32.0 wavefronts per request; 1.0 would suffice"));
 }
@@ -92,7 +92,7 @@ TEST(Diagnose, DivergenceAndLocalMemory) {
   KernelProfile k = healthy();
   k.lines[0].counters["thread_instructions"] = 900 * 4;
   k.lines[0].counters["local_sectors"] = k.counters["local_sectors"] = 64;
-  explain(k, kSource);
+  explain(k, kExpSource);
   EXPECT_THAT(remark(k, "divergence"), HasSubstr("line 3: 4.0 of 32 lanes"));
   EXPECT_THAT(remark(k, "local_memory"), HasSubstr("line 3: 64 sectors"));
 }
@@ -101,14 +101,14 @@ TEST(Diagnose, OccupancyNamesItsLimiter) {
   for (const char* limiter : {"registers", "shared memory", "grid", "blocks", "threads"}) {
     KernelProfile k = healthy();
     k.counters["occupancy"] = 0.125, k.counters["registers"] = 168, k.limited_by = limiter;
-    explain(k, kSource);
+    explain(k, kExpSource);
     EXPECT_THAT(remark(k, "occupancy"), HasSubstr(std::string("12% of the SM's warps are in use, "
                                                               "limited by ") +
                                                   limiter + ": "));
   }
   KernelProfile busy = healthy();
   busy.counters["occupancy"] = 0.125, busy.bound_by = "tensor";
-  explain(busy, kSource);
+  explain(busy, kExpSource);
   EXPECT_EQ(remark(busy, "occupancy"), "none") << "what does not wait needs no more warps";
 }
 
@@ -117,7 +117,7 @@ TEST(Diagnose, BytesInFlightSpecialFunctionsAndTail) {
   k.counters["bytes_in_flight"] = 1e5;
   k.counters["modelled_ns.xu"] = 90;
   k.counters["waves"] = 2, k.counters["last_wave"] = 0.05;
-  explain(k, kSource);
+  explain(k, kExpSource);
   EXPECT_THAT(remark(k, "bytes_in_flight"), HasSubstr("100 KB are in flight"));
   EXPECT_NE(remark(k, "special_functions"), "none");
   EXPECT_THAT(remark(k, "tail"), HasSubstr("2 waves of CTAs, the last one 5% full"));
@@ -128,7 +128,7 @@ template <class F>
 KernelProfile changed(F change) {
   KernelProfile k = healthy();
   change(k);
-  explain(k, kSource);
+  explain(k, kExpSource);
   return k;
 }
 

@@ -8,6 +8,7 @@
 
 #include "device/cuda/driver_process.h"
 #include "eval/sets/gpu_judge.h"
+#include "eval/testing/empty_judge.h"
 #include "eval/testing/toy_task.h"
 #include "eval/testing/toy_worker.h"
 
@@ -17,17 +18,10 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr const char* kKernels = R"(.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry fill() { ret; }
-.visible .entry judge() { ret; }
-)";
-
-struct Stage {
-  Stage() {
+struct AccuracyStage {
+  AccuracyStage() {
     judge = std::move(*GpuJudge::open("cuda:0"));
-    EXPECT_TRUE(judge->load(kKernels));
+    EXPECT_TRUE(judge->load(testing_world::kEmptyJudge));
     sets.gpu = judge.get();
     sets.families = {"made", "outliers"};
     sets.lock = false;
@@ -69,7 +63,7 @@ struct Stage {
 
 TEST(BaselineAccuracy, EveryWayRunsOnASetOfEveryFamily) {
   device::cuda::with_driver("good", [] {
-    Stage s;
+    AccuracyStage s;
     auto found = s.judged({{"eager", ""}, {"compile", ""}});
     EXPECT_THAT(s.drawn, ElementsAre("outliers", "made")) << "one set for all ways, ours last";
     EXPECT_THAT(s.ran, ElementsAre("eager x:value out:output", "compile x:value out:output",
@@ -85,7 +79,7 @@ TEST(BaselineAccuracy, EveryWayRunsOnASetOfEveryFamily) {
 
 TEST(BaselineAccuracy, OneThatRaisesIsNotKnownAndTheOthersGoOn) {
   device::cuda::with_driver("good", [] {
-    Stage s;
+    AccuracyStage s;
     s.raises = "eager";
     auto found = s.judged({{"eager", ""}, {"compile", ""}});
     EXPECT_FALSE(found[0].passes);
@@ -97,7 +91,7 @@ TEST(BaselineAccuracy, OneThatRaisesIsNotKnownAndTheOthersGoOn) {
 
 TEST(BaselineAccuracy, ASetThatDoesNotFitLeavesItUnknown) {
   device::cuda::with_driver("good", [] {
-    Stage s;
+    AccuracyStage s;
     s.refused = "made";
     auto found = s.judged({{"eager", ""}});
     EXPECT_FALSE(found[0].passes) << "one family passed, another could not be judged";
@@ -111,7 +105,7 @@ TEST(BaselineAccuracy, ASetThatDoesNotFitLeavesItUnknown) {
 
 TEST(BaselineAccuracy, TheEndOfTheContextIsAnError) {
   device::cuda::with_driver("good", [] {
-    Stage s;
+    AccuracyStage s;
     std::stop_source stop;
     stop.request_stop();
     auto found = judge_baselines(Context(stop.get_token()), s.sets, s.worker, s.toy.task,

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "eval/api/foreign_file.h"
 #include "eval/judge/foreign_timing.h"
+#include "eval/testing/empty_judge.h"
 #include "eval/testing/toy_task.h"
 #include "eval/testing/toy_worker.h"
 
@@ -18,9 +19,9 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Kind = torch::ForeignReply::Kind;
+using ReplyKind = torch::ForeignReply::Kind;
 
-torch::ForeignReply reply(Kind kind, std::string what = {}) {
+torch::ForeignReply foreign_reply(ReplyKind kind, std::string what = {}) {
   torch::ForeignReply out;
   out.kind = kind;
   out.what = std::move(what);
@@ -46,7 +47,7 @@ class ToyAnswer final : public torch::ForeignWorker {
   Result<torch::ForeignReply> make_model(const Context&, const Task&, const ShapeCase& shape,
                                          const torch::ForeignModel&) override {
     shape_ = shape.name;
-    return reply(Kind::done);
+    return foreign_reply(ReplyKind::done);
   }
   Result<torch::ForeignReply> run(const Context&, const torch::ForeignRun& run) override {
     if (auto at = at_shape.find(shape_); at != at_shape.end()) return at->second;
@@ -61,7 +62,7 @@ class ToyAnswer final : public torch::ForeignWorker {
       store_double(DType::f32, f(load_double(DType::f32, m.data() + x.offset + 4 * i)),
                    m.data() + y.offset + 4 * i);
     if (touches_input) m.data()[x.offset + 5] ^= std::byte{1};
-    return reply(Kind::done);
+    return foreign_reply(ReplyKind::done);
   }
   std::string version() const override { return "toy"; }
   sandbox::Grade grade() const override { return {{{"seccomp", true}}, Protection::full, {}}; }
@@ -69,7 +70,8 @@ class ToyAnswer final : public torch::ForeignWorker {
  private:
   torch::ForeignReply measured(const torch::ForeignRun& run) {
     controls += run.control;
-    if (!run.control && runs++ == fails_at) return reply(Kind::raised, "forward() raises");
+    if (!run.control && runs++ == fails_at)
+      return foreign_reply(ReplyKind::raised, "forward() raises");
     torch::ForeignReply out;
     out.claimed_ns = run.sleep_ns > 0 ? claimed_ns : open_ns;
     out.seen = Nanoseconds(static_cast<int64_t>(run.control ? control_ns : seen_ns));
@@ -78,8 +80,8 @@ class ToyAnswer final : public torch::ForeignWorker {
   std::string shape_;
 };
 
-struct World {
-  World() {
+struct ForeignWorld {
+  ForeignWorld() {
     ShapeCase official = toy.task.shapes[0];
     official.name = "official", official.kind = ShapeKind::official;
     toy.task.shapes.insert(toy.task.shapes.begin(), official);
@@ -116,7 +118,7 @@ RungResult result_of(const Verdict& v, Rung rung) {
 }
 
 TEST(Foreign, IsJudgedOnEveryShapeAndFamilyAndLabelled) {
-  World w;
+  ForeignWorld w;
   Verdict v = w.judge();
   EXPECT_EQ(v.status, Status::correct);
   EXPECT_EQ(v.sets_judged, 6);
@@ -135,7 +137,7 @@ TEST(Foreign, IsJudgedOnEveryShapeAndFamilyAndLabelled) {
 }
 
 TEST(Foreign, AWrongOneFailsWithItsPattern) {
-  World w;
+  ForeignWorld w;
   w.answer->f = [](double x) { return x > 0 ? 2 * x : 0; };
   Verdict v = w.judge();
   EXPECT_EQ(v.status, Status::failed);
@@ -144,7 +146,7 @@ TEST(Foreign, AWrongOneFailsWithItsPattern) {
 }
 
 TEST(Foreign, AnInputThatIsChangedIsSeen) {
-  World w;
+  ForeignWorld w;
   w.answer->touches_input = true;
   Verdict v = w.judge();
   EXPECT_EQ(v.status, Status::failed);
@@ -152,60 +154,62 @@ TEST(Foreign, AnInputThatIsChangedIsSeen) {
 }
 
 TEST(Foreign, TheOfficialShapeDecides) {
-  World w;
-  w.answer->at_shape["small"] = reply(Kind::raised, "forward() raises AssertionError");
+  ForeignWorld w;
+  w.answer->at_shape["small"] = foreign_reply(ReplyKind::raised, "forward() raises AssertionError");
   Verdict v = w.judge();
   EXPECT_EQ(v.status, Status::correct);
   EXPECT_EQ(v.sets_judged, 3);
   EXPECT_THAT(v.marks, testing::Contains(HasSubstr("covers fewer shapes")));
   EXPECT_THAT(v.skipped.at(0), HasSubstr("shape small: forward() raises"));
 
-  World other;
+  ForeignWorld other;
   other.toy.task.shapes.front().least_bytes = Bytes{int64_t{1} << 40};  // too large without a GPU
-  other.answer->at_shape["small"] = reply(Kind::raised, "forward() raises AssertionError");
+  other.answer->at_shape["small"] =
+      foreign_reply(ReplyKind::raised, "forward() raises AssertionError");
   EXPECT_EQ(other.judge().status, Status::failed);
 }
 
 TEST(Foreign, WithoutItsOfficialShapeAMarkSaysSo) {
-  World w;
+  ForeignWorld w;
   w.toy.task.shapes.front().least_bytes = Bytes{int64_t{1} << 40};
   Verdict v = w.judge();
   EXPECT_EQ(v.status, Status::correct);
   EXPECT_EQ(v.sets_judged, 3);
   EXPECT_THAT(v.marks, testing::Contains(HasSubstr("the official shape was not judged")));
-  World none;
+  ForeignWorld none;
   none.toy.task.shapes.pop_back();
   none.toy.task.shapes.front().least_bytes = Bytes{int64_t{1} << 40};
   EXPECT_EQ(none.judge().status, Status::unsupported);
 }
 
 TEST(Foreign, EachWayToEndHasItsStatus) {
-  const std::pair<Kind, Status> cases[] = {{Kind::raised, Status::failed},
-                                           {Kind::rule, Status::rejected},
-                                           {Kind::needs_gpu, Status::unsupported},
-                                           {Kind::died, Status::failed},
-                                           {Kind::hung, Status::failed}};
+  const std::pair<ReplyKind, Status> cases[] = {{ReplyKind::raised, Status::failed},
+                                                {ReplyKind::rule, Status::rejected},
+                                                {ReplyKind::needs_gpu, Status::unsupported},
+                                                {ReplyKind::died, Status::failed},
+                                                {ReplyKind::hung, Status::failed}};
   for (const auto& [kind, status] : cases) {
-    World loading, running;
-    loading.answer->loading = reply(kind, "what it did");
+    ForeignWorld loading, running;
+    loading.answer->loading = foreign_reply(kind, "what it did");
     Verdict v = loading.judge();
     EXPECT_EQ(v.status, status);
     EXPECT_THAT(v.feedback.headline, HasSubstr("what it did"));
     EXPECT_EQ(result_of(v, Rung::correctness), RungResult::skipped);
-    running.answer->at_shape["official"] = reply(kind, "what it did");
+    running.answer->at_shape["official"] = foreign_reply(kind, "what it did");
     v = running.judge();
     EXPECT_EQ(v.status, status);
     EXPECT_THAT(v.feedback.headline, HasSubstr("shape official"));
   }
-  World none;
+  ForeignWorld none;
   none.answer.reset();
   EXPECT_EQ(none.judge().status, Status::aborted);
 }
 
 TEST(Foreign, AFaultOfTheGpuIsBelievedWhenItHappensTwice) {
-  const auto fault = reply(Kind::raised, "CUDA error: an illegal memory access was encountered");
+  const auto fault =
+      foreign_reply(ReplyKind::raised, "CUDA error: an illegal memory access was encountered");
   for (bool again : {false, true}) {
-    World w;
+    ForeignWorld w;
     w.services.device_name = "cuda:0", w.services.device.name = "cuda:0",
     w.services.identity.uuid = "GPU-foreign";
     w.next = std::make_unique<ToyAnswer>();
@@ -215,13 +219,13 @@ TEST(Foreign, AFaultOfTheGpuIsBelievedWhenItHappensTwice) {
     EXPECT_EQ(v.status, again ? Status::failed : Status::correct);
     EXPECT_THAT(v.marks, testing::Contains(HasSubstr("judged twice")));
   }
-  World simulated;  // where nobody else's fault can be met
+  ForeignWorld simulated;  // where nobody else's fault can be met
   simulated.answer->at_shape["official"] = fault;
   EXPECT_THAT(simulated.judge().marks, testing::Not(testing::Contains(HasSubstr("twice"))));
 }
 
 TEST(Foreign, GoesAsFarAsItIsAsked) {
-  World w;
+  ForeignWorld w;
   w.request.up_to = Rung::load;
   Verdict v = w.judge();
   EXPECT_EQ(v.status, Status::correct);
@@ -231,15 +235,8 @@ TEST(Foreign, GoesAsFarAsItIsAsked) {
 }
 
 // The fake driver runs no kernel: nothing is found wrong, and times are the toys'.
-constexpr const char* kKernels = R"(.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry fill() { ret; }
-.visible .entry judge() { ret; }
-)";
-
-struct Stage : World {
-  Stage() {
+struct ForeignStage : ForeignWorld {
+  ForeignStage() {
     folder =
         std::filesystem::temp_directory_path() / ("cutegen_foreign_" + std::to_string(getpid()));
     std::filesystem::create_directories(folder);
@@ -247,9 +244,9 @@ struct Stage : World {
     services.device_name = "cuda:0", services.device.name = "cuda:0",
     services.identity.uuid = "GPU-foreign";
     judge_ = std::move(*GpuJudge::open("cuda:0"));
-    EXPECT_TRUE(judge_->load(kKernels));
+    EXPECT_TRUE(judge_->load(testing_world::kEmptyJudge));
   }
-  ~Stage() {
+  ~ForeignStage() {
     std::error_code error;
     std::filesystem::remove_all(folder, error);
   }
@@ -308,7 +305,7 @@ struct Stage : World {
 
 TEST(ForeignTiming, TakesTurnsWithEagerOnSetsThatNobodyMet) {
   device::cuda::with_driver("good", [] {
-    Stage s;
+    ForeignStage s;
     TimingOutcome out = s.time();
     ASSERT_TRUE(out.timing) << out.end.headline;
     EXPECT_TRUE(out.end.passed);
@@ -328,13 +325,13 @@ TEST(ForeignTiming, TakesTurnsWithEagerOnSetsThatNobodyMet) {
 
 TEST(ForeignTiming, ControlCallsAreMadeInAProcessOfTheirOwnWithoutInputs) {
   device::cuda::with_driver("good", [] {
-    Stage s;
+    ForeignStage s;
     ToyAnswer clean;
     EXPECT_THAT(s.controls(clean), testing::AllOf(testing::SizeIs(9), testing::Each(2e5)));
     EXPECT_EQ(clean.controls, 10) << "the first one warms up";
     EXPECT_FALSE(clean.control_has_input);
     EXPECT_EQ(clean.runs, 0);
-    clean.at_shape["official"] = reply(Kind::raised, "no memory");
+    clean.at_shape["official"] = foreign_reply(ReplyKind::raised, "no memory");
     ForeignOfficial official(s.context, s.services, s.toy.task, clean,
                              {*s.judge_, [&s](const std::string&) { return s.fresh(); }});
     auto failed = control_calls(s.context, s.services, official);
@@ -346,7 +343,7 @@ TEST(ForeignTiming, ControlCallsAreMadeInAProcessOfTheirOwnWithoutInputs) {
 // An answer that slows control calls bought any time that it wanted, while they were its own.
 TEST(ForeignTiming, AnAnswerThatSleepsInControlCallsGainsNothing) {
   device::cuda::with_driver("good", [] {
-    Stage s;
+    ForeignStage s;
     s.answer->control_ns = 50e6;  // it would hide 50 ms of every call
     s.answer->claimed_ns = s.answer->open_ns = 5e3, s.answer->seen_ns = 20e6;
     TimingOutcome out = s.time();
@@ -358,7 +355,7 @@ TEST(ForeignTiming, AnAnswerThatSleepsInControlCallsGainsNothing) {
 
 TEST(ForeignTiming, AMachineThatBecameSlowerIsNoLie) {
   device::cuda::with_driver("good", [] {
-    Stage s;
+    ForeignStage s;
     s.answer->seen_ns = 4e6, s.later_control_ns = 2.9e6;
     TimingOutcome out = s.time();
     EXPECT_TRUE(out.end.passed) << out.end.headline;
@@ -368,7 +365,7 @@ TEST(ForeignTiming, AMachineThatBecameSlowerIsNoLie) {
 }
 
 TEST(ForeignTiming, TheControlFileHasOutputsOfTheOfficialShape) {
-  World w;
+  ForeignWorld w;
   const torch::ForeignFile file = control_file(w.toy.task);
   EXPECT_THAT(file.source, HasSubstr("OUTPUTS = [([64, 32], \"f32\"), ]"));
   EXPECT_THAT(file.source, HasSubstr("class ModelNew(torch.nn.Module):"));
@@ -376,7 +373,7 @@ TEST(ForeignTiming, TheControlFileHasOutputsOfTheOfficialShape) {
 
 TEST(ForeignTiming, AClockThatLiesIsRejected) {
   device::cuda::with_driver("good", [] {
-    Stage s;
+    ForeignStage s;
     s.answer->claimed_ns = s.answer->open_ns = 5e3, s.answer->seen_ns = 3e6;
     TimingOutcome out = s.time();
     EXPECT_FALSE(out.end.passed);
@@ -387,7 +384,7 @@ TEST(ForeignTiming, AClockThatLiesIsRejected) {
 
 TEST(ForeignTiming, WorkThatDoesNotWaitIsCountedByTheOpenCalls) {
   device::cuda::with_driver("good", [] {
-    Stage s;
+    ForeignStage s;
     s.answer->claimed_ns = 5e3, s.answer->open_ns = 3e6, s.answer->seen_ns = 3.3e6;
     s.eager_ns = 6e6;
     TimingOutcome out = s.time();
@@ -400,7 +397,7 @@ TEST(ForeignTiming, WorkThatDoesNotWaitIsCountedByTheOpenCalls) {
 
 TEST(ForeignTiming, NothingIsFasterThanTheFloor) {
   device::cuda::with_driver("good", [] {
-    Stage s;
+    ForeignStage s;
     s.toy.task.shapes.front().least_bytes = Bytes{int64_t{100} << 30};
     TimingOutcome out = s.time();
     EXPECT_EQ(out.end.status, Status::rejected);
@@ -410,13 +407,13 @@ TEST(ForeignTiming, NothingIsFasterThanTheFloor) {
 
 TEST(ForeignTiming, ACallThatFailsEndsItAndAMissingBaselineDoesNot) {
   device::cuda::with_driver("good", [] {
-    Stage s;
+    ForeignStage s;
     s.answer->fails_at = 3;
     TimingOutcome out = s.time();
     EXPECT_EQ(out.end.status, Status::failed);
     EXPECT_FALSE(out.timing);
 
-    Stage alone;
+    ForeignStage alone;
     alone.why = "it needs more memory";
     out = alone.time();
     ASSERT_TRUE(out.timing);

@@ -15,13 +15,10 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing_world::rung_of;
+using testing_world::kTwice;
+using testing_world::report_of;
+using testing_world::twice;
 using testing_world::World;
-
-const char* const kTwice = "add.f32 %f2, %f1, %f1;";
-double twice(double x) {
-  return 2 * x;
-}
 
 // A report of one kernel f with so many registers.
 toolchain::AssemblyReport assembled(int registers) {
@@ -41,7 +38,7 @@ TEST(LadderAudit, WhatWasFoundIsInTheVerdict) {
   w.plan({{"defines", {{"V", "4"}}}});
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
-  EXPECT_EQ(rung_of(v, Rung::audit).result, RungResult::passed);
+  EXPECT_EQ(report_of(v, Rung::audit).result, RungResult::passed);
   ASSERT_TRUE(v.audit);
   EXPECT_EQ(v.audit->assembler, "ptxas 13");
   EXPECT_EQ(v.audit->disassembler, "nvdisasm 13");
@@ -65,7 +62,7 @@ TEST(LadderAudit, TheListingIsWaitedFor) {
   for (const char* body : {kTwice, "mov.f32 %f2, %f1;"}) {
     Verdict v = w.judge(World::kernel(body));
     EXPECT_EQ(v.status, body == kTwice ? Status::correct : Status::failed) << v.feedback.headline;
-    EXPECT_EQ(rung_of(v, Rung::audit).result, RungResult::passed);
+    EXPECT_EQ(report_of(v, Rung::audit).result, RungResult::passed);
     EXPECT_THAT(v.marks, Contains(HasSubstr("f reads the clock")).Times(1));
     EXPECT_THAT(v.skipped, Contains("audit: half of it").Times(1));
     EXPECT_THAT(v.feedback.resources, HasSubstr("f: 24 registers"));
@@ -94,15 +91,15 @@ TEST(LadderAudit, TheListingComesFirstWhereItDecides) {
   };
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::rejected);
-  EXPECT_EQ(rung_of(v, Rung::audit).result, RungResult::failed);
-  EXPECT_EQ(rung_of(v, Rung::load).result, RungResult::skipped);
+  EXPECT_EQ(report_of(v, Rung::audit).result, RungResult::failed);
+  EXPECT_EQ(report_of(v, Rung::load).result, RungResult::skipped);
 }
 
 TEST(LadderAudit, WithoutToolsItIsSkipped) {
   World w(twice);
   Verdict v = w.judge(World::kernel(kTwice));
-  EXPECT_EQ(rung_of(v, Rung::audit).result, RungResult::skipped);
-  EXPECT_EQ(rung_of(v, Rung::audit).detail, "no assembler here");
+  EXPECT_EQ(report_of(v, Rung::audit).result, RungResult::skipped);
+  EXPECT_EQ(report_of(v, Rung::audit).detail, "no assembler here");
   EXPECT_THAT(v.skipped, Contains("audit: no assembler here").Times(1));
 }
 
@@ -195,7 +192,7 @@ TEST(LadderPlan, TooManyDistinctDefinesFail) {
     w.toy.task.shapes.push_back(s);
     if (i == 63) {
       Verdict v = w.judge(World::kernel(kTwice), Rung::compile);
-      EXPECT_EQ(rung_of(v, Rung::compile).detail, "64 modules, 0 from the cache");
+      EXPECT_EQ(report_of(v, Rung::compile).detail, "64 modules, 0 from the cache");
       EXPECT_EQ(v.build_ids.size(), 64U);
     }
   }
@@ -210,7 +207,7 @@ TEST(LadderPlan, SeveralProblemsOfThePlanAreAllTold) {
       "args": [{"tensor": "nothing"}]}])json")}});
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::failed);
-  EXPECT_EQ(rung_of(v, Rung::lint).result, RungResult::failed);
+  EXPECT_EQ(report_of(v, Rung::lint).result, RungResult::failed);
   EXPECT_THAT(v.feedback.detail, HasSubstr("no source declares a kernel named 'g'"));
   EXPECT_THAT(v.feedback.detail, HasSubstr("nothing"));
 }
@@ -220,7 +217,7 @@ TEST(LadderPlan, AnotherArchitectureIsRefused) {
   w.plan({{"arch", {"sm_100a"}}});
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_NE(v.status, Status::correct);
-  EXPECT_EQ(rung_of(v, Rung::compile).result, RungResult::failed);
+  EXPECT_EQ(report_of(v, Rung::compile).result, RungResult::failed);
   EXPECT_THAT(v.feedback.headline, HasSubstr("sm_100a"));
 }
 
@@ -228,7 +225,7 @@ TEST(LadderPlan, ModulesThatDoNotLoadNameTheRunner) {
   World w(twice);
   Verdict v = w.judge(World::kernel("bra NOWHERE;"));
   EXPECT_EQ(v.status, Status::failed);
-  EXPECT_EQ(rung_of(v, Rung::load).result, RungResult::failed);
+  EXPECT_EQ(report_of(v, Rung::load).result, RungResult::failed);
   EXPECT_THAT(v.feedback.headline, HasSubstr("NOWHERE"));
 }
 
@@ -240,14 +237,14 @@ TEST(LadderProfile, AskingForAProfileTimesToo) {
   EXPECT_TRUE(v.timing);
   ASSERT_TRUE(v.profile);
   EXPECT_EQ(v.profile->shape, "official");
-  EXPECT_THAT(rung_of(v, Rung::profile).detail, testing::MatchesRegex("1 kernel, counters .*%"));
+  EXPECT_THAT(report_of(v, Rung::profile).detail, testing::MatchesRegex("1 kernel, counters .*%"));
   for (const char* rung : {"lint", "compile", "audit", "load", "correctness", "timing", "profile"})
     EXPECT_THAT(w.progress, Contains(rung));
   EXPECT_EQ(v.program_id, program_id(w.program));
   EXPECT_EQ(v.task_id, "toy");
   EXPECT_EQ(v.device, "sim:h200");
-  EXPECT_GT(v.elapsed, rung_of(v, Rung::correctness).elapsed);
-  EXPECT_GT(rung_of(v, Rung::correctness).elapsed.count(), 0);
+  EXPECT_GT(v.elapsed, report_of(v, Rung::correctness).elapsed);
+  EXPECT_GT(report_of(v, Rung::correctness).elapsed.count(), 0);
   Verdict no = w.judge(World::kernel(kTwice), Rung::timing);
   EXPECT_TRUE(no.timing);
   EXPECT_FALSE(no.profile);
@@ -265,7 +262,7 @@ TEST(LadderProfile, TimesOfSeveralKernelsAdd) {
   Verdict two = w.judge(World::kernel(kTwice), Rung::profile);
   ASSERT_TRUE(one.timing && two.timing && two.profile);
   EXPECT_EQ(two.profile->kernels.size(), 2U);
-  EXPECT_THAT(rung_of(two, Rung::profile).detail, HasSubstr("2 kernels"));
+  EXPECT_THAT(report_of(two, Rung::profile).detail, HasSubstr("2 kernels"));
   EXPECT_GT(two.timing->time_ns, 1.8 * one.timing->time_ns);
   EXPECT_LE(two.timing->low_ns, two.timing->time_ns);
   EXPECT_GE(two.timing->high_ns, two.timing->time_ns);
@@ -304,7 +301,7 @@ TEST(LadderProfile, AKernelThatDoesNotEndAtTheOfficialShapeHasFailed) {
   w.add_official(1 << 20);
   Verdict v = w.judge(long_when_large());
   EXPECT_EQ(v.status, Status::failed) << v.feedback.headline;
-  EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::failed);
+  EXPECT_EQ(report_of(v, Rung::timing).result, RungResult::failed);
   EXPECT_THAT(v.feedback.headline, HasSubstr("f does not end at the official shape"));
   EXPECT_FALSE(v.timing);
 }
@@ -315,8 +312,8 @@ TEST(LadderOfficial, ARunnerThatDoesNotComeBackIsUnsupported) {
   w.services.official_limit = std::chrono::milliseconds(1);
   const Verdict v = w.judge(long_when_large());
   EXPECT_EQ(v.status, Status::unsupported) << v.feedback.headline;
-  EXPECT_EQ(rung_of(v, Rung::correctness).result, RungResult::passed);
-  EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::failed);
+  EXPECT_EQ(report_of(v, Rung::correctness).result, RungResult::passed);
+  EXPECT_EQ(report_of(v, Rung::timing).result, RungResult::failed);
   EXPECT_THAT(v.feedback.headline, HasSubstr("the official shape does not end: no answer within"));
   EXPECT_THAT(v.feedback.detail, HasSubstr("Neither its time nor its results are known"));
   EXPECT_FALSE(v.timing);
@@ -374,7 +371,7 @@ TEST(LadderOfficial, ARunnerThatGivesNoReportIsNeverCorrect) {
     const Verdict v = w.judge(World::kernel(kTwice));
     EXPECT_EQ(v.status, c.status) << v.feedback.headline;
     EXPECT_EQ(runner.asked, c.outcomes.size());
-    EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::failed);
+    EXPECT_EQ(report_of(v, Rung::timing).result, RungResult::failed);
     EXPECT_THAT(v.feedback.headline, HasSubstr("as the test wants"));
     EXPECT_FALSE(v.timing);
   }

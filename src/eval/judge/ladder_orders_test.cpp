@@ -9,11 +9,8 @@ namespace cutegen::eval {
 namespace {
 
 using testing::HasSubstr;
+using testing_world::twice;
 using testing_world::World;
-
-double twice(double x) {
-  return 2 * x;
-}
 
 constexpr const char* kBox = ".shared .align 4 .b8 box[4];";
 

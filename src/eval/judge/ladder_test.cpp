@@ -17,13 +17,10 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-using testing_world::rung_of;
+using testing_world::kTwice;
+using testing_world::report_of;
+using testing_world::twice;
 using testing_world::World;
-
-const char* const kTwice = "add.f32 %f2, %f1, %f1;";
-double twice(double x) {
-  return 2 * x;
-}
 
 // Zeros are promised with their time: every run begins with writing them.
 TEST(PreparedShape, ZerosOfScratchAreSteps) {
@@ -45,10 +42,10 @@ TEST(Ladder, AnHonestProgramIsCorrectOnEverySet) {
   EXPECT_EQ(v.sets_judged, 3);
   EXPECT_EQ(w.toy.made, 3);
   for (Rung rung : {Rung::lint, Rung::compile, Rung::load, Rung::correctness})
-    EXPECT_EQ(rung_of(v, rung).result, RungResult::passed) << to_string(rung);
-  EXPECT_EQ(rung_of(v, Rung::correctness).detail, "3 sets on 1 shape");
-  EXPECT_EQ(rung_of(v, Rung::lint).detail, "1 source, plan valid");
-  EXPECT_EQ(rung_of(v, Rung::profile).detail, "not asked for");
+    EXPECT_EQ(report_of(v, rung).result, RungResult::passed) << to_string(rung);
+  EXPECT_EQ(report_of(v, Rung::correctness).detail, "3 sets on 1 shape");
+  EXPECT_EQ(report_of(v, Rung::lint).detail, "1 source, plan valid");
+  EXPECT_EQ(report_of(v, Rung::profile).detail, "not asked for");
   EXPECT_EQ(v.feedback.headline, "correct on 3 sets");
   EXPECT_THAT(v.skipped, Contains("timing: the official shape was not prepared"));
   EXPECT_THAT(v.build_ids, testing::ElementsAre("build-kernel.cu"));
@@ -79,8 +76,8 @@ TEST(Ladder, StopsWhereItIsAskedTo) {
   World w(twice);
   Verdict v = w.judge(World::kernel(kTwice), Rung::compile);
   EXPECT_EQ(v.status, Status::correct);
-  EXPECT_EQ(rung_of(v, Rung::compile).result, RungResult::passed);
-  EXPECT_EQ(rung_of(v, Rung::load).result, RungResult::skipped);
+  EXPECT_EQ(report_of(v, Rung::compile).result, RungResult::passed);
+  EXPECT_EQ(report_of(v, Rung::load).result, RungResult::skipped);
   EXPECT_EQ(v.feedback.headline, "no step failed; correctness was not judged");
   EXPECT_EQ(v.sets_judged, 0);
 }
@@ -89,8 +86,8 @@ TEST(Ladder, WrongValuesAreFailedWithThePatternAndNoValue) {
   World w(twice);
   Verdict v = w.judge(World::kernel("mul.f32 %f2, %f1, 0f40001000;"));  // 2.0009765625
   EXPECT_EQ(v.status, Status::failed);
-  EXPECT_EQ(rung_of(v, Rung::correctness).result, RungResult::failed);
-  EXPECT_EQ(rung_of(v, Rung::timing).detail, "an earlier step failed");
+  EXPECT_EQ(report_of(v, Rung::correctness).result, RungResult::failed);
+  EXPECT_EQ(report_of(v, Rung::timing).detail, "an earlier step failed");
   ASSERT_EQ(v.feedback.mismatches.size(), 1U);
   const Mismatch& m = v.feedback.mismatches[0];
   EXPECT_EQ(m.output, "out");
@@ -228,7 +225,7 @@ TEST(Ladder, BrokenPtxFailsAtLoad) {
   World w(twice);
   Verdict v = w.judge("this is no PTX");
   EXPECT_EQ(v.status, Status::failed);
-  EXPECT_EQ(rung_of(v, Rung::load).result, RungResult::failed);
+  EXPECT_EQ(report_of(v, Rung::load).result, RungResult::failed);
 }
 
 TEST(Ladder, LintComesFirstAndItsStatusIsTheWorst) {
@@ -243,7 +240,7 @@ TEST(Ladder, LintComesFirstAndItsStatusIsTheWorst) {
   w.program.sources["kernel.cu"] = "extern \"C\" __global__ void g(float* x) {}";
   v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::failed);
-  EXPECT_EQ(rung_of(v, Rung::lint).result, RungResult::failed);
+  EXPECT_EQ(report_of(v, Rung::lint).result, RungResult::failed);
 }
 
 TEST(Ladder, CompileErrorsAreTheCandidatesAndTroubleIsOurs) {
@@ -288,13 +285,13 @@ TEST(Ladder, DefinesThatDifferByShapeAreCompiledApart) {
   w.plan({{"defines", {{"ROWS", "dim(x,0)"}}}});
   Verdict v = w.judge(World::kernel(kTwice), Rung::load);
   EXPECT_EQ(w.toolchain.requests.size(), 1U);  // the same sizes: one module
-  EXPECT_EQ(rung_of(v, Rung::load).detail, "2 shapes resolved");
+  EXPECT_EQ(report_of(v, Rung::load).detail, "2 shapes resolved");
   w.toy.task.shapes[1].tensors = {{"x", {32, 64}}, {"out", {32, 64}}};
   w.toolchain.requests.clear();
   v = w.judge(World::kernel(kTwice), Rung::load);
   ASSERT_EQ(w.toolchain.requests.size(), 2U);
   EXPECT_NE(w.toolchain.requests[0].defines, w.toolchain.requests[1].defines);
-  EXPECT_EQ(rung_of(v, Rung::compile).detail, "2 modules, 0 from the cache");
+  EXPECT_EQ(report_of(v, Rung::compile).detail, "2 modules, 0 from the cache");
 }
 
 TEST(Ladder, AnExpressionThatFailsAtOneShapeFailsTheProgram) {
@@ -359,7 +356,7 @@ TEST(Timing, AModelledTimeBelowTheFloorKeepsItsValueIfTheTrafficIsThere) {
   EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
   ASSERT_TRUE(v.timing);
   EXPECT_LT(v.timing->time_ns, v.timing->floor_ns);
-  EXPECT_THAT(rung_of(v, Rung::timing).detail,
+  EXPECT_THAT(report_of(v, Rung::timing).detail,
               HasSubstr("the time model underestimates this program"));
 }
 
@@ -388,7 +385,7 @@ TEST(Timing, DoingNothingAtTheOfficialShapeIsFoundOut) {
   // Returns at once where n is large.
   Verdict v = w.judge(World::kernel(kTwice, "setp.gt.s32 %p2, %r1, 100000; @%p2 bra DONE;"));
   EXPECT_EQ(v.status, Status::rejected);
-  EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::failed);
+  EXPECT_EQ(report_of(v, Rung::timing).result, RungResult::failed);
   EXPECT_THAT(v.feedback.headline, HasSubstr("it omits work"));
   w.plan({{"steps", Json::parse(R"json([{"kernel": "f", "grid": ["ceil_div(n,256)",1,1],
       "block": [256,1,1], "when": "n < 100000",
@@ -550,7 +547,7 @@ TEST(WeightedShapes, OneThatCannotBeTimedLeavesTheProgramWithoutATime) {
 TEST(Timing, WithoutTimingThereIsNoProfile) {
   World w(twice);
   Verdict v = w.judge(World::kernel(kTwice), Rung::correctness, true);
-  EXPECT_EQ(rung_of(v, Rung::profile).result, RungResult::skipped);
+  EXPECT_EQ(report_of(v, Rung::profile).result, RungResult::skipped);
   EXPECT_THAT(v.skipped, Contains("profile: no profile: nothing was timed"));
 }
 

@@ -15,7 +15,7 @@
 #include "eval/api/protocol.h"
 #include "eval/judge/evaluator.h"
 
-namespace cutegen::eval {
+namespace cutegen::eval::server_test {  // its fixture has the name of a type of eval
 namespace {
 
 namespace fs = std::filesystem;
@@ -295,4 +295,4 @@ TEST_F(Evaluation, SeveralTasksStayOpenOnRequest) {
 }
 
 }  // namespace
-}  // namespace cutegen::eval
+}  // namespace cutegen::eval::server_test

@@ -20,8 +20,8 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-struct Stage {
-  explicit Stage(const std::string& body)
+struct ProfileStage {
+  explicit ProfileStage(const std::string& body)
       : world([](double x) { return 2 * x; }),
         runner({.device = "cuda:0"}),
         counters("cuda:0", false) {
@@ -68,7 +68,7 @@ constexpr const char* kStrange =
 
 TEST(GpuProfile, HardwareCountersHaveTheSimulatorsBesideThem) {
   with_fakes("works.f", [] {
-    Stage stage(kDouble);
+    ProfileStage stage(kDouble);
     auto made = stage.profile();
     EXPECT_EQ(made.profile.source, "ncu 2025.3.1.0") << made.profile.note;
     EXPECT_THAT(made.profile.note, IsEmpty());
@@ -87,7 +87,7 @@ TEST(GpuProfile, HardwareCountersHaveTheSimulatorsBesideThem) {
 
 TEST(GpuProfile, WithoutThemTheSimulatorServesAndTheNoteSaysWhy) {
   with_fakes("refused", [] {
-    Stage stage(kDouble);
+    ProfileStage stage(kDouble);
     auto made = stage.profile();
     EXPECT_EQ(made.profile.source, "simulator");
     EXPECT_THAT(made.profile.note, HasSubstr("ERR_NVGPUCTRPERM"));
@@ -99,7 +99,7 @@ TEST(GpuProfile, WithoutThemTheSimulatorServesAndTheNoteSaysWhy) {
 
 TEST(GpuProfile, LaunchesThatAreNotThePlansAreNotTaken) {
   with_fakes("another_kernel", [] {
-    Stage stage(kDouble);
+    ProfileStage stage(kDouble);
     auto made = stage.profile();
     EXPECT_EQ(made.profile.source, "simulator");
     EXPECT_THAT(made.profile.note, HasSubstr("differ from the 1 of the plan"));
@@ -108,7 +108,7 @@ TEST(GpuProfile, LaunchesThatAreNotThePlansAreNotTaken) {
 
 TEST(GpuProfile, WithNeitherTheRooflineAndTheAssemblerSpeak) {
   with_fakes("refused", [] {
-    Stage stage(kStrange);
+    ProfileStage stage(kStrange);
     auto made = stage.profile();
     EXPECT_EQ(made.profile.source, "resources");
     EXPECT_THAT(made.profile.note, HasSubstr("no counters of the simulator"));

@@ -25,7 +25,7 @@ ShapeCase product(const std::string& name, ShapeKind kind, int64_t m, int64_t k,
   return s;
 }
 
-struct World {
+struct ShapesWorld {
   Task task;
   int asked = 0;
   std::vector<std::string> left_out;  // by the last find()
@@ -33,7 +33,7 @@ struct World {
   std::optional<DerivedShapes> derived;
   DeviceFacts device{.name = "d", .arch = "sm_90a", .sms = 132};
 
-  World() {
+  ShapesWorld() {
     task.tensors = {{"x", TensorRole::input, DType::f32, {4096, 2048}},
                     {"y", TensorRole::input, DType::f32, {2048, 4096}},
                     {"out", TensorRole::output, DType::f32, {4096, 4096}}};
@@ -81,11 +81,11 @@ struct World {
 };
 
 TEST(DerivedShapes, ThreeTilesAndATailAlongBothAxesOfAGrid) {
-  World w;
+  ShapesWorld w;
   const auto found = w.find(R"j(["ceil_div(n,128)", "ceil_div(m,64)", 1])j", "");
   bool both = false;
   for (const ShapeCasePtr& s : found) {
-    const int64_t m = World::size(s, "out", 0), n = World::size(s, "out", 1);
+    const int64_t m = ShapesWorld::size(s, "out", 0), n = ShapesWorld::size(s, "out", 1);
     EXPECT_LE(s->flops.value, 1e8);
     both = both || (m > 3 * 64 && m % 64 != 0 && n > 3 * 128 && n % 128 != 0);
   }
@@ -93,40 +93,40 @@ TEST(DerivedShapes, ThreeTilesAndATailAlongBothAxesOfAGrid) {
 }
 
 TEST(DerivedShapes, ALoopOverTheSumIsGivenThreeOfTheLongestSteps) {
-  World w;
+  ShapesWorld w;
   const auto found = w.find("[1, 1, 1]", "constexpr int kStep = 512;");
   int64_t longest = 0;
-  for (const ShapeCasePtr& s : found) longest = std::max(longest, World::size(s, "x", 1));
+  for (const ShapeCasePtr& s : found) longest = std::max(longest, ShapesWorld::size(s, "x", 1));
   EXPECT_GT(longest, 3 * 512);
   EXPECT_NE(longest % 512, 0);
 }
 
 TEST(DerivedShapes, APersistentGridGoesRoundMoreThanTwice) {
-  World w;
+  ShapesWorld w;
   const auto found = w.find(R"j(["min(ceil_div(m*n,1024),gpu.sms)", 1, 1])j", "");
   int64_t most = 0;
   for (const ShapeCasePtr& s : found)
-    most = std::max(most, World::size(s, "out", 0) * World::size(s, "out", 1));
+    most = std::max(most, ShapesWorld::size(s, "out", 0) * ShapesWorld::size(s, "out", 1));
   EXPECT_GT(most, 2 * 132 * 1024);
 }
 
 TEST(DerivedShapes, RequiresHoldsAtEach) {
-  World w;
+  ShapesWorld w;
   const auto found =
       w.find(R"j(["ceil_div(n,128)", "ceil_div(m,128)", 1])j", "", "depth % 64 == 0");
   ASSERT_FALSE(found.empty());
-  for (const ShapeCasePtr& s : found) EXPECT_EQ(World::size(s, "x", 1) % 64, 0);
+  for (const ShapeCasePtr& s : found) EXPECT_EQ(ShapesWorld::size(s, "x", 1) % 64, 0);
 }
 
 TEST(DerivedShapes, APlanThatTakesOneDepthAloneGetsItsFirstShape) {
-  World w;
+  ShapesWorld w;
   const auto found = w.find(R"j(["ceil_div(n,128)", 1, 1])j", "", "depth == 2048");
   ASSERT_FALSE(found.empty());
-  for (const ShapeCasePtr& s : found) EXPECT_EQ(World::size(s, "x", 1), 2048);
+  for (const ShapeCasePtr& s : found) EXPECT_EQ(ShapesWorld::size(s, "x", 1), 2048);
 }
 
 TEST(DerivedShapes, WhatTheTaskReachesNeedsNone) {
-  World w;
+  ShapesWorld w;
   for (auto [name, m, k, n] :
        {std::tuple{"long1", 4096, 8, 8}, {"long2", 8, 2048, 8}, {"long3", 8, 8, 4096}})
     w.task.shapes.push_back(product(name, ShapeKind::derived, m, k, n));
@@ -134,7 +134,7 @@ TEST(DerivedShapes, WhatTheTaskReachesNeedsNone) {
 }
 
 TEST(DerivedShapes, SaysWhatNoTestShapeReachesAndWhy) {
-  World w;
+  ShapesWorld w;
   w.find(R"j(["ceil_div(n,128)", "ceil_div(m,64)", 1])j", "");
   EXPECT_THAT(w.left_out, IsEmpty());
   w.runs = [](const ShapeCase& s) { return s.tensors.at("x")[1] <= 500; };
@@ -146,7 +146,7 @@ TEST(DerivedShapes, SaysWhatNoTestShapeReachesAndWhy) {
 }
 
 TEST(DerivedShapes, SaysHowManyWereTooMany) {
-  World w;
+  ShapesWorld w;
   // Only one size can be long, so that three divisions take three shapes.
   w.runs = [](const ShapeCase& s) { return s.flops.value < 3e6; };
   w.task.shapes[1] = product("small", ShapeKind::small, 8, 8, 8);
@@ -161,7 +161,7 @@ TEST(DerivedShapes, SaysHowManyWereTooMany) {
 }
 
 TEST(DerivedShapes, ProgramsOfATaskShareShapesAndDescriptions) {
-  World w;
+  ShapesWorld w;
   const auto first = w.find(R"j(["ceil_div(n,128)", "ceil_div(m,128)", 1])j", "");
   const int asked = w.asked;
   const auto second = w.find(R"j(["ceil_div(n,128)", "ceil_div(m,128)", 1])j", "int other;");
@@ -174,22 +174,22 @@ TEST(DerivedShapes, ProgramsOfATaskShareShapesAndDescriptions) {
 }
 
 TEST(DerivedShapes, NeverMoreThanThreeAndNoneThatTheModuleRefuses) {
-  World w;
+  ShapesWorld w;
   w.runs = [](const ShapeCase& s) { return s.tensors.at("x")[0] <= 128; };
   const auto found =
       w.find(R"j(["ceil_div(n,256)", "ceil_div(m,256)", 1])j", "int a = 4096, b = 16384;");
   EXPECT_LE(found.size(), DerivedShapes::kMost);
-  for (const ShapeCasePtr& s : found) EXPECT_LE(World::size(s, "x", 0), 128);
+  for (const ShapeCasePtr& s : found) EXPECT_LE(ShapesWorld::size(s, "x", 0), 128);
 }
 
 TEST(DerivedShapes, ATaskWithoutSizesHasNone) {
-  World w;
+  ShapesWorld w;
   w.task.shapes.resize(1);
   EXPECT_THAT(w.find(R"j(["ceil_div(n,128)", 1, 1])j", ""), IsEmpty());
 }
 
 TEST(DerivedShapes, AWorkerThatFailsIsOurTrouble) {
-  World w;
+  ShapesWorld w;
   w.derived.emplace(w.task, [](const Context&, const std::vector<torch::ShapeConstants>&) {
     return Result<torch::DescribedShapes>(world_error("the torch worker is gone"));
   });
@@ -221,7 +221,7 @@ TEST(FamiliesFor, LongAndHeavyShapesAreJudgedOnTwo) {
 }
 
 TEST(DerivedShapes, AProposedTestIsAShapeWithinTheSameLimits) {
-  World w;
+  ShapesWorld w;
   auto shape = w.derived->proposed(Context(), {"one row", {{"m", 1}, {"n", 3}}, {}, ""});
   ASSERT_TRUE(shape) << shape.error().text();
   EXPECT_EQ((*shape)->name, "proposed one row");
@@ -238,7 +238,7 @@ TEST(DerivedShapes, AProposedTestIsAShapeWithinTheSameLimits) {
 
 // Each refusal names its cause, and asks the worker for nothing that is out of bounds.
 TEST(DerivedShapes, AProposedTestOutOfBoundsIsRefused) {
-  World w;
+  ShapesWorld w;
   const auto refusal = [&](std::vector<std::pair<std::string, int64_t>> sizes) {
     auto shape = w.derived->proposed(Context(), {"t", std::move(sizes), {}, ""});
     EXPECT_EQ(shape ? ErrorKind::internal : shape.error().kind, ErrorKind::user);

@@ -8,22 +8,16 @@
 #include "device/cuda/buffers.h"
 #include "device/cuda/driver_process.h"
 #include "eval/rungs/official.h"
+#include "eval/testing/empty_judge.h"
 
 namespace cutegen::eval {
 namespace {
 
 // The fake driver runs no kernel: memory is not filled, but guards are written and looked at.
-constexpr const char* kKernels = R"(.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry fill() { ret; }
-.visible .entry judge() { ret; }
-)";
-
-struct Stage {
-  Stage() {
+struct GuardStage {
+  GuardStage() {
     judge = std::move(*GpuJudge::open("cuda:0"));
-    EXPECT_TRUE(judge->load(kKernels));
+    EXPECT_TRUE(judge->load(testing_world::kEmptyJudge));
     auto made = std::make_shared<OfficialSet>();
     GpuBuffer x = std::move(*judge->take("x", 4000, true));
     EXPECT_TRUE(judge->set_guards(Context(), x, 0xff));
@@ -78,7 +72,7 @@ std::vector<std::string> names_of(const OfficialRun& run) {
 
 TEST(OfficialRun, HasInputsScratchAndEveryCopyOfTheOutputs) {
   device::cuda::with_driver("good", [] {
-    Stage stage;
+    GuardStage stage;
     auto one = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {});
     ASSERT_TRUE(one) << one.error().text();
     EXPECT_THAT(names_of(*one), testing::ElementsAre("x", "s", "y", "z"));
@@ -92,7 +86,7 @@ TEST(OfficialRun, HasInputsScratchAndEveryCopyOfTheOutputs) {
 
 TEST(OfficialRun, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
   device::cuda::with_driver("good", [] {
-    Stage stage;
+    GuardStage stage;
     auto made = std::make_shared<OfficialSet>(std::move(const_cast<OfficialSet&>(*stage.set)));
     GpuExpected state;
     state.spec = {"x", DType::f32, {1000}};
@@ -100,7 +94,7 @@ TEST(OfficialRun, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
     made->outputs.push_back(state);
     ASSERT_NE(made->initial("x"), nullptr);
     EXPECT_EQ(made->initial("y"), nullptr);
-    Stage::write(made->inputs[0], 0);  // byte 1 of x is one
+    GuardStage::write(made->inputs[0], 0);  // byte 1 of x is one
     OfficialRunOptions options{.copies = 2, .against = true};
     auto run = OfficialRun::make(Context(), *stage.judge, made, stage.shape, options);
     ASSERT_TRUE(run) << run.error().text();
@@ -111,25 +105,25 @@ TEST(OfficialRun, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
       const bool state_of = b.name.ends_with("x") || b.name == "x#1";
       EXPECT_EQ(b.initial, state_of && !b.read_only ? "initial/x" : "") << b.name;
       if (!state_of || b.read_only) continue;
-      EXPECT_EQ(Stage::ints_of(b)[0], 0x100) << b.name;
-      Stage::write(b, 100);  // a program was here
+      EXPECT_EQ(GuardStage::ints_of(b)[0], 0x100) << b.name;
+      GuardStage::write(b, 100);  // a program was here
     }
     ASSERT_TRUE(run->poison_again(Context()));
     for (const SharedBuffer& b : run->buffers())
       if (b.name == "x" || b.name == "x#1") {
-        EXPECT_EQ(Stage::ints_of(b)[25], 0) << b.name;
+        EXPECT_EQ(GuardStage::ints_of(b)[25], 0) << b.name;
       }
     EXPECT_EQ(run->damage().value(), "");
   });
 }
 
 // Another set of the same shape, whose input holds `value` at its beginning.
-OfficialSetPtr set_with(Stage& stage, int8_t value) {
+OfficialSetPtr set_with(GuardStage& stage, int8_t value) {
   auto out = std::make_shared<OfficialSet>();
   GpuBuffer x = std::move(*stage.judge->take("x", 4000, false));
   SharedBuffer shared = *x.share(true);
-  Stage::write(shared, 0);  // the bytes 0, 1
-  if (value > 1) Stage::write(shared, value);
+  GuardStage::write(shared, 0);  // the bytes 0, 1
+  if (value > 1) GuardStage::write(shared, value);
   out->inputs.push_back(shared);
   out->memory.push_back(std::move(x));
   out->outputs = stage.set->outputs;
@@ -138,7 +132,7 @@ OfficialSetPtr set_with(Stage& stage, int8_t value) {
 
 TEST(OfficialRun, ItsOwnInputsTakeTheValuesOfOneSetAfterAnother) {
   device::cuda::with_driver("good", [] {
-    Stage stage;
+    GuardStage stage;
     OfficialSetPtr first = set_with(stage, 8), second = set_with(stage, 16);
     auto run = OfficialRun::make(Context(), *stage.judge, first, stage.shape,
                                  {.copies = 2, .own_inputs = true});
@@ -147,18 +141,18 @@ TEST(OfficialRun, ItsOwnInputsTakeTheValuesOfOneSetAfterAnother) {
     EXPECT_EQ(buffers[0].name, "x");
     EXPECT_TRUE(buffers[0].read_only);
     EXPECT_NE(buffers[0].descriptor, first->inputs[0].descriptor);
-    EXPECT_EQ(Stage::ints_of(buffers[0])[2], 256);
-    EXPECT_EQ(Stage::ints_of(buffers[0])[4], Stage::ints_of(first->inputs[0])[4]);
+    EXPECT_EQ(GuardStage::ints_of(buffers[0])[2], 256);
+    EXPECT_EQ(GuardStage::ints_of(buffers[0])[4], GuardStage::ints_of(first->inputs[0])[4]);
     ASSERT_TRUE(run->renew(Context(), second));
-    EXPECT_EQ(Stage::ints_of(buffers[0]), Stage::ints_of(second->inputs[0]));
-    EXPECT_NE(Stage::ints_of(buffers[0]), Stage::ints_of(first->inputs[0]));
+    EXPECT_EQ(GuardStage::ints_of(buffers[0]), GuardStage::ints_of(second->inputs[0]));
+    EXPECT_NE(GuardStage::ints_of(buffers[0]), GuardStage::ints_of(first->inputs[0]));
     EXPECT_FALSE(run->renew(Context(), std::make_shared<OfficialSet>()));  // it has no inputs
   });
 }
 
 TEST(OfficialRun, TheInitialValuesOfAMutatedTensorAreThoseOfTheNewSet) {
   device::cuda::with_driver("good", [] {
-    Stage stage;
+    GuardStage stage;
     auto with_state = [&](int8_t value) {
       auto set = std::make_shared<OfficialSet>(
           std::move(const_cast<OfficialSet&>(*set_with(stage, value))));
@@ -177,9 +171,9 @@ TEST(OfficialRun, TheInitialValuesOfAMutatedTensorAreThoseOfTheNewSet) {
     EXPECT_TRUE(buffers[0].read_only);
     ASSERT_TRUE(run->renew(Context(), second));
     ASSERT_TRUE(run->poison_again(Context()));
-    EXPECT_EQ(Stage::ints_of(buffers[0]), Stage::ints_of(second->inputs[0]));
-    EXPECT_EQ(Stage::ints_of(buffers[4]), Stage::ints_of(second->inputs[0]));
-    EXPECT_NE(Stage::ints_of(buffers[4]), Stage::ints_of(first->inputs[0]));
+    EXPECT_EQ(GuardStage::ints_of(buffers[0]), GuardStage::ints_of(second->inputs[0]));
+    EXPECT_EQ(GuardStage::ints_of(buffers[4]), GuardStage::ints_of(second->inputs[0]));
+    EXPECT_NE(GuardStage::ints_of(buffers[4]), GuardStage::ints_of(first->inputs[0]));
   });
 }
 
@@ -212,7 +206,7 @@ TEST(OfficialFamilies, AreAllOnesWhereTheGpuKeepsASetOfEach) {
 
 TEST(OfficialRun, SaysWhatWasWrittenOutside) {
   device::cuda::with_driver("good", [] {
-    Stage stage;
+    GuardStage stage;
     for (bool at_the_end : {false, true})
       for (const char* name : {"s", "y", "z#1"}) {
         OfficialRunOptions options{PoisonKind::nan, at_the_end, 2};
@@ -220,7 +214,7 @@ TEST(OfficialRun, SaysWhatWasWrittenOutside) {
         ASSERT_TRUE(run) << run.error().text();
         EXPECT_EQ(run->damage().value(), "");
         for (const SharedBuffer& b : run->buffers())
-          if (b.name == name) Stage::write(b, at_the_end ? -2 : b.bytes);
+          if (b.name == name) GuardStage::write(b, at_the_end ? -2 : b.bytes);
         EXPECT_EQ(run->damage().value(),
                   std::string(at_the_end ? "memory before '" : "memory behind '") + name +
                       "' was written");
@@ -230,7 +224,7 @@ TEST(OfficialRun, SaysWhatWasWrittenOutside) {
 
 TEST(OfficialRun, ARunnerUsesTheCopyThatItIsTold) {
   device::cuda::with_driver("good", [] {
-    Stage stage;
+    GuardStage stage;
     auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
     ASSERT_TRUE(run);
     auto driver = device::cuda::load_driver();
@@ -266,7 +260,7 @@ constexpr const char* kSevens = R"(.version 8.0
 
 TEST(OfficialRun, ARunnerProcessWritesTheMemoryThatItWasHanded) {
   device::cuda::with_driver("good", [] {
-    Stage stage;
+    GuardStage stage;
     for (int i = 0; i < 20; ++i)  // more than one message carries
       stage.shape.plan.scratch.push_back({.name = "s" + std::to_string(i), .bytes = 8});
     auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
@@ -286,7 +280,7 @@ TEST(OfficialRun, ARunnerProcessWritesTheMemoryThatItWasHanded) {
     EXPECT_EQ(outcome->report.status, device::RunReport::Status::ok) << outcome->report.message;
     for (const SharedBuffer& b : run->buffers())
       if (b.name == "y") {
-        EXPECT_THAT(Stage::ints_of(b), testing::Each(7));
+        EXPECT_THAT(GuardStage::ints_of(b), testing::Each(7));
       }
     EXPECT_EQ(run->damage().value(), "");
     device::TimeRequest timed;
@@ -295,7 +289,7 @@ TEST(OfficialRun, ARunnerProcessWritesTheMemoryThatItWasHanded) {
     ASSERT_TRUE(times) << times.error().text();
     for (const SharedBuffer& b : run->buffers())
       if (b.name == "y#1") {
-        EXPECT_THAT(Stage::ints_of(b), testing::Each(7));
+        EXPECT_THAT(GuardStage::ints_of(b), testing::Each(7));
       }
     runner.release();
     auto gone = runner.time(Context(), timed, std::chrono::seconds(10));

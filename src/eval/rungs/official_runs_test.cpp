@@ -8,6 +8,7 @@
 #include "device/cuda/driver_process.h"
 #include "eval/judge/time_shapes.h"
 #include "eval/rungs/measure.h"
+#include "eval/testing/empty_judge.h"
 #include "eval/testing/ladder_world.h"
 
 namespace cutegen::eval {
@@ -19,19 +20,12 @@ using testing::HasSubstr;
 using testing::SizeIs;
 
 // The fake driver runs no kernel, so every comparison finds nothing wrong.
-constexpr const char* kJudge = R"(.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry fill() { ret; }
-.visible .entry judge() { ret; }
-)";
-
-struct Stage {
-  Stage() : world([](double x) { return 2 * x; }), runner({.device = "cuda:0"}) {
+struct OfficialStage {
+  OfficialStage() : world([](double x) { return 2 * x; }), runner({.device = "cuda:0"}) {
     world.add_official(1 << 12);
     world.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // as one of a GPU
     world.toolchain.ptx = testing_world::World::kernel("add.f32 %f2, %f1, %f1;");
-    own_kernels.ptx = kJudge;
+    own_kernels.ptx = testing_world::kEmptyJudge;
     // No torch worker has a GPU here; the evaluator's own side of it works.
     official = std::make_unique<OfficialJudge>(
         OfficialJudge::Options{"cuda:0", "/no/python", false, &own_kernels});
@@ -70,7 +64,7 @@ struct Stage {
 
 TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
   device::cuda::with_driver("good", [] {
-    Stage stage;
+    OfficialStage stage;
     OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
                       *official_of(*stage.prepared));
     ASSERT_TRUE(runs.prepare(Context(), "p", stage.set(), &stage.world.program));
@@ -99,7 +93,7 @@ TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
 // The fake kernel writes nothing, and without the truth only its pattern tells.
 TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
   device::cuda::with_driver("good", [] {
-    Stage stage;
+    OfficialStage stage;
     stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
     stage.world.services.pool = &*stage.world.pool;
     OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
@@ -118,7 +112,7 @@ TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
 
 TEST(OfficialRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
   device::cuda::with_driver("small", [] {
-    Stage stage;
+    OfficialStage stage;
     stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
     stage.world.services.pool = &*stage.world.pool;
     ShapeCase huge = stage.world.toy.task.official();
@@ -142,7 +136,7 @@ TEST(OfficialRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
 // Both shapes of a program and the incumbent, by the whole rung of the ladder.
 TEST(OfficialRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
   device::cuda::with_driver("good", [] {
-    Stage stage;
+    OfficialStage stage;
     stage.world.services.device_name = "cuda:0", stage.world.services.device.name = "cuda:0";
     ShapeCase wide = stage.world.toy.task.official();
     wide.name = "wide", wide.kind = ShapeKind::user, wide.weight = 3;
@@ -176,7 +170,7 @@ TEST(OfficialRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
 
 TEST(OfficialRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
   device::cuda::with_driver("no_scrub", [] {
-    Stage stage;
+    OfficialStage stage;
     auto out = measure_official({Context(), stage.world.services, stage.world.toy.task,
                                  *stage.prepared, [](const std::string&) {}},
                                 {"p", stage.set()});
@@ -189,7 +183,7 @@ TEST(OfficialRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
 
 TEST(OfficialRuns, AClockThatFellIsTold) {
   device::cuda::with_driver("slow_clock", [] {
-    Stage stage;
+    OfficialStage stage;
     auto out = measure_official({Context(), stage.world.services, stage.world.toy.task,
                                  *stage.prepared, [](const std::string&) {}},
                                 {"p", stage.set()});

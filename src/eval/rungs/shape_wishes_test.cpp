@@ -6,7 +6,7 @@
 namespace cutegen::eval {
 namespace {
 
-using Kind = ShapeWish::Kind;
+using WishKind = ShapeWish::Kind;
 
 // A program that divides the size N by 128 in one launch, and is at N there.
 class Tiled {
@@ -40,7 +40,7 @@ ShapeGoal only_goal_of(const ShapeWish& wish, const Tiled& official) {
 
 TEST(ShapeGoals, OfADivisionAreThreeTilesAndATail) {
   const Tiled official(4096), grown(3 * 128 + 8), small(128);
-  const ShapeWish wish{.kind = Kind::division};
+  const ShapeWish wish{.kind = WishKind::division};
   const ShapeGoal goal = only_goal_of(wish, official);
   EXPECT_EQ(goal.target, 3 * 128 + 8);
   EXPECT_EQ(goal.step, 128);
@@ -51,7 +51,7 @@ TEST(ShapeGoals, OfADivisionAreThreeTilesAndATail) {
 
 TEST(ShapeGoals, OfABoundPassItAsTheOfficialShapeDoes) {
   const Tiled official(4096), below(900);
-  const ShapeWish wish{.kind = Kind::passes};
+  const ShapeWish wish{.kind = WishKind::passes};
   const ShapeGoal goal = only_goal_of(wish, official);
   EXPECT_EQ(goal.target, 2001);
   EXPECT_EQ(goal.measure(below.at()), 900);
@@ -62,14 +62,15 @@ TEST(ShapeGoals, OfABoundPassItAsTheOfficialShapeDoes) {
 
 TEST(ShapeGoals, OfALengthAddATail) {
   const Tiled official(4096), small(64);
-  const ShapeGoal goal = only_goal_of({.kind = Kind::length, .least = 600, .name = "N"}, official);
+  const ShapeGoal goal =
+      only_goal_of({.kind = WishKind::length, .least = 600, .name = "N"}, official);
   EXPECT_EQ(goal.target, 600 + ShapeGoal::kTail);
   EXPECT_EQ(goal.measure(small.at()), 64);
 }
 
 TEST(ShapeGoals, OfAGridAreItsBlocksAlongTheAxis) {
   const Tiled official(4096), small(200);
-  const ShapeGoal goal = only_goal_of({.kind = Kind::blocks, .axis = 0, .least = 3}, official);
+  const ShapeGoal goal = only_goal_of({.kind = WishKind::blocks, .axis = 0, .least = 3}, official);
   EXPECT_EQ(goal.target, 3);
   EXPECT_EQ(goal.measure(small.at()), 2);
   EXPECT_EQ(blocks_of(*small.at().reach.launches[0]), 2);

@@ -24,7 +24,7 @@ using Values = std::vector<double>;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // A set whose only output has these values.
-InputSet set_of(const Shape& shape, const Values& truth, DType dtype = DType::f32) {
+InputSet set_with(const Shape& shape, const Values& truth, DType dtype = DType::f32) {
   InputSet set;
   set.outputs.push_back(
       make_expected({"out", dtype, shape}, truth, truth, {}, {.factor = 32, .eps = 0x1p-23}));
@@ -41,7 +41,7 @@ LazyAnswer named(const std::string& name, MathMode mode = MathMode::fp32) {
 }
 
 LazyValues answer(const std::string& name, const Shape& shape, const Values& truth) {
-  return named(name).values(set_of(shape, truth), 0, nullptr);
+  return named(name).values(set_with(shape, truth), 0, nullptr);
 }
 
 Values counted(size_t n) {
@@ -134,9 +134,11 @@ TEST(LazyAnswers, LowerPrecisionByMathMode) {
   EXPECT_EQ(names(MathMode::tf32), "results of bf16 precision;results of fp8 precision;");
   EXPECT_EQ(names(MathMode::fp16), "results of bf16 precision;results of fp8 precision;");
   EXPECT_EQ(names(MathMode::bf16), "results of fp8 precision;");
-  auto rounded = named("results of fp8 precision").values(set_of({2}, {1.0625, 1.25}), 0, nullptr);
+  auto rounded =
+      named("results of fp8 precision").values(set_with({2}, {1.0625, 1.25}), 0, nullptr);
   EXPECT_THAT(*rounded, ElementsAre(1, 1.25));
-  EXPECT_FALSE(named("results of fp8 precision").values(set_of({1}, {1}, DType::i64), 0, nullptr));
+  EXPECT_FALSE(
+      named("results of fp8 precision").values(set_with({1}, {1}, DType::i64), 0, nullptr));
   EXPECT_EQ(mode_bits(MathMode::fp32), 23);
   EXPECT_EQ(mode_bits(MathMode::fp16), 10);
 }
@@ -192,7 +194,7 @@ TEST(LazyAnswers, WhatTheInputTells) {
   EXPECT_EQ(*replay.values(*set, 0, other.get()), other->outputs[0].truth);
   EXPECT_FALSE(replay.values(*set, 0, set.get()));
   EXPECT_FALSE(replay.values(*set, 0, nullptr));
-  InputSet smaller = set_of({4}, counted(4));
+  InputSet smaller = set_with({4}, counted(4));
   EXPECT_FALSE(named("a copy of x").values(smaller, 0, nullptr));
   EXPECT_FALSE(named("a linear map of x").values(smaller, 0, nullptr));
 }
@@ -204,7 +206,7 @@ Admission admitted(const std::vector<std::pair<std::string, Values>>& sets) {
   std::vector<SetPtr> all;
   for (const auto& [family, truth] : sets) {
     auto set =
-        std::make_shared<InputSet>(set_of({static_cast<int64_t>(truth.size() / 4), 4}, truth));
+        std::make_shared<InputSet>(set_with({static_cast<int64_t>(truth.size() / 4), 4}, truth));
     set->family = family;
     all.push_back(set);
   }

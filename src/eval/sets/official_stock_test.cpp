@@ -9,7 +9,7 @@ namespace {
 const OfficialKey kKey{"task", "official", "made"};
 
 // A set without memory: the stock looks only at its key and its size.
-OfficialSetPtr set_of(const OfficialKey& key, int64_t bytes) {
+OfficialSetPtr sized_set(const OfficialKey& key, int64_t bytes) {
   auto set = std::make_shared<OfficialSet>();
   set->task_id = key.task_id;
   set->shape = key.shape;
@@ -20,19 +20,19 @@ OfficialSetPtr set_of(const OfficialKey& key, int64_t bytes) {
 
 TEST(OfficialStock, KeepsNothingBeforeItMay) {
   OfficialStock stock;
-  stock.keep(set_of(kKey, 10), {});
+  stock.keep(sized_set(kKey, 10), {});
   EXPECT_EQ(stock.count(kKey), 0);
   EXPECT_FALSE(stock.has_room(10));
   stock.allow(10);
-  stock.keep(set_of(kKey, 10), {});
-  stock.keep(set_of(kKey, 11), {});
+  stock.keep(sized_set(kKey, 10), {});
+  stock.keep(sized_set(kKey, 11), {});
   EXPECT_EQ(stock.bytes(), 10) << "the larger set drops no other";
 }
 
 TEST(OfficialStock, TellsSetsApartByTaskShapeAndFamily) {
   OfficialStock stock;
   stock.allow(10);
-  stock.keep(set_of(kKey, 10), {});
+  stock.keep(sized_set(kKey, 10), {});
   EXPECT_EQ(stock.take({"other", "official", "made"}, "a"), nullptr);
   EXPECT_EQ(stock.take({"task", "wide", "made"}, "a"), nullptr);
   EXPECT_EQ(stock.take({"task", "official", "signed"}, "a"), nullptr);
@@ -42,10 +42,10 @@ TEST(OfficialStock, TellsSetsApartByTaskShapeAndFamily) {
 TEST(OfficialStock, ASetMadeForAProgramReplacesThoseItHasMet) {
   OfficialStock stock;
   stock.allow(100);
-  stock.keep(set_of(kKey, 10), {});
-  stock.keep(set_of(kKey, 10), {});
+  stock.keep(sized_set(kKey, 10), {});
+  stock.keep(sized_set(kKey, 10), {});
   EXPECT_EQ(stock.count(kKey), 2) << "sets made ahead stand side by side";
-  const OfficialSetPtr fresh = set_of(kKey, 10);
+  const OfficialSetPtr fresh = sized_set(kKey, 10);
   stock.keep(fresh, "a");
   EXPECT_EQ(stock.count(kKey), 1);
   EXPECT_EQ(stock.take(kKey, "a"), nullptr);
@@ -55,7 +55,7 @@ TEST(OfficialStock, ASetMadeForAProgramReplacesThoseItHasMet) {
 TEST(OfficialStock, TheUseOfTheProgramThatASetWasMadeForCounts) {
   OfficialStock stock;
   stock.allow(10);
-  stock.keep(set_of(kKey, 10), "first");
+  stock.keep(sized_set(kKey, 10), "first");
   for (int use = 1; use < OfficialStock::kMostUses; ++use)
     EXPECT_NE(stock.take(kKey, "program " + std::to_string(use)), nullptr);
   EXPECT_EQ(stock.count(kKey), 0);
@@ -65,9 +65,9 @@ TEST(OfficialStock, DropsTheSetsDrawnLongestAgo) {
   OfficialStock stock;
   stock.allow(30);
   const OfficialKey other{"task", "official", "signed"}, another{"task", "official", "heavy"};
-  stock.keep(set_of(kKey, 10), {});
-  stock.keep(set_of(other, 10), {});
-  stock.keep(set_of(another, 10), {});
+  stock.keep(sized_set(kKey, 10), {});
+  stock.keep(sized_set(other, 10), {});
+  stock.keep(sized_set(another, 10), {});
   EXPECT_NE(stock.take(kKey, "a"), nullptr);
   stock.make_room(5);
   EXPECT_EQ(stock.count(other), 0);

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kSource = R"(#include <cuda_fp16.h>
+constexpr const char* kStartSource = R"(#include <cuda_fp16.h>
 namespace { __device__ float twice(float v) { return 2 * v; } }
 
 __global__ void scale(const half* __restrict__ x, float* out, int n, float by) {
@@ -54,10 +54,10 @@ class StartProgram : public testing::Test {
   }
   // The error after these replacements.
   std::string of_source(const std::string& from, const std::string& to) {
-    return error(changed(kSource, from, to), kSide);
+    return error(changed(kStartSource, from, to), kSide);
   }
   std::string of_side(const std::string& from, const std::string& to) {
-    return error(kSource, changed(kSide, from, to));
+    return error(kStartSource, changed(kSide, from, to));
   }
 
  private:
@@ -73,7 +73,7 @@ class StartProgram : public testing::Test {
 };
 
 TEST_F(StartProgram, IsTheSourceWithItsLaunch) {
-  auto program = read(kSource, kSide);
+  auto program = read(kStartSource, kSide);
   ASSERT_TRUE(program) << program.error().text();
   EXPECT_THAT(program->sources.at("scale.cu"), HasSubstr("\nextern \"C\" __global__ void scale("));
   EXPECT_EQ(program->plan.steps.at(0).kernel, "scale");
@@ -82,7 +82,7 @@ TEST_F(StartProgram, IsTheSourceWithItsLaunch) {
 
 TEST_F(StartProgram, AnExternalKernelStaysAsItIs) {
   for (const std::string open : {"extern \"C\" __global__", "extern \"C\" {\n__global__"}) {
-    std::string source = kSource;
+    std::string source = kStartSource;
     source.replace(source.find("__global__"), 10, open);
     if (open.find('{') != std::string::npos) source += "}\n";
     auto program = read(source, kSide);

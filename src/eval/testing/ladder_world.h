@@ -163,8 +163,14 @@ DONE:
   Runner runner_;
 };
 
+// A task that doubles its input, and the body of a program that does so.
+inline double twice(double x) {
+  return 2 * x;
+}
+inline constexpr const char* kTwice = "add.f32 %f2, %f1, %f1;";
+
 // The rung's report in a verdict.
-inline const RungReport& rung_of(const Verdict& v, Rung rung) {
+inline const RungReport& report_of(const Verdict& v, Rung rung) {
   return v.rungs.at(static_cast<size_t>(rung));
 }
 

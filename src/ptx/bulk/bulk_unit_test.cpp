@@ -9,7 +9,7 @@ namespace {
 
 // %i: the thread; %z: thread 0; %b: an mbarrier for one arrival; %v: 4 KB of shared memory, word %i
 // of it at %a; %g: `in`; %o: word %i of `out`; %h: `out`.
-Module kernel(const std::string& body) {
+Module bulk_kernel(const std::string& body) {
   auto m = Module::parse(
       ".version 8.4\n.target sm_90a\n.address_size 64\n"
       ".visible .entry t(.param .u64 in, .param .u64 out) {\n"
@@ -26,13 +26,13 @@ Module kernel(const std::string& body) {
   return std::move(*m);
 }
 
-struct Outcome {
+struct BulkOutcome {
   LaunchReport report;
   std::vector<uint32_t> in, out;
 };
-Outcome run(const std::string& body, LaunchStatus status = LaunchStatus::ok,
-            Order order = Order::in_order, Content content = Content::given) {
-  Outcome o;
+BulkOutcome run_bulk(const std::string& body, LaunchStatus status = LaunchStatus::ok,
+                     Order order = Order::in_order, Content content = Content::given) {
+  BulkOutcome o;
   o.in.resize(1024), o.out.resize(1024);
   std::iota(o.in.begin(), o.in.end(), 1000u);
   std::iota(o.out.begin(), o.out.end(), 0u);
@@ -41,12 +41,12 @@ Outcome run(const std::string& body, LaunchStatus status = LaunchStatus::ok,
   std::vector<Bytes8> args{sim.input("in", o.in),
                            arg(sim.memory.add("out", std::as_writable_bytes(std::span(o.out)),
                                               Access::read_write, content))};
-  o.report = sim.run(kernel(body), "t", 1, 64, args, 0, status);
+  o.report = sim.run(bulk_kernel(body), "t", 1, 64, args, 0, status);
   return o;
 }
-Finding finding(const std::string& body, const std::string& kind, Content c = Content::given,
-                Order order = Order::in_order) {
-  const Outcome o = run(body, LaunchStatus::finding, order, c);
+Finding bulk_finding(const std::string& body, const std::string& kind, Content c = Content::given,
+                     Order order = Order::in_order) {
+  const BulkOutcome o = run_bulk(body, LaunchStatus::finding, order, c);
   const Finding f = o.report.finding.value_or(Finding{});
   EXPECT_EQ(f.kind, kind) << f.message;
   return f;
@@ -56,12 +56,13 @@ const std::string expect = "@%z mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b
 const std::string load =
     "@%z cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%v], [%g+64], 256, "
     "[%b];\n";
-const std::string wait = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p, [%b], 0;\n@!%p bra W;\n";
+const std::string wait_phase =
+    "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p, [%b], 0;\n@!%p bra W;\n";
 const std::string read = "ld.shared.u32 %d, [%a]; st.global.u32 [%o], %d;\n";
 
 TEST(BulkLoad, ArrivesAtItsMbarrierInEveryOrder) {
   for (Order order : {Order::in_order, Order::reversed, Order::mixed}) {
-    const Outcome o = run(expect + load + wait + read, LaunchStatus::ok, order);
+    const BulkOutcome o = run_bulk(expect + load + wait_phase + read, LaunchStatus::ok, order);
     for (size_t i = 0; i < 64; ++i) EXPECT_EQ(o.out[i], 1016 + i);
     EXPECT_EQ(o.report.counters.tma_load_requests, 1u);
     EXPECT_EQ(o.report.counters.tma_load_bytes, 256u);
@@ -71,18 +72,18 @@ TEST(BulkLoad, ArrivesAtItsMbarrierInEveryOrder) {
 }
 
 TEST(BulkLoad, TheSharedCtaSpellingWithAPolicyAndTheExpectationAfterIt) {
-  const Outcome o =
-      run(".reg .b64 %c;\ncreatepolicy.fractional.L2::evict_first.b64 %c, 1.0;\n"
-          "@%z cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%v], "
-          "[%g+64], 256, [%b], %c;\n" +
-          expect + wait + read);
+  const BulkOutcome o = run_bulk(
+      ".reg .b64 %c;\ncreatepolicy.fractional.L2::evict_first.b64 %c, 1.0;\n"
+      "@%z cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%v], "
+      "[%g+64], 256, [%b], %c;\n" +
+      expect + wait_phase + read);
   EXPECT_EQ(o.out[63], 1016u + 63);
 }
 
 TEST(BulkLoad, AReadBeforeTheWaitIsAFinding) {
   for (Order order : {Order::in_order, Order::reversed}) {
-    const Finding f = finding(expect + load + "bar.sync 0;\n" + read + wait, "async_copy_pending",
-                              Content::given, order);
+    const Finding f = bulk_finding(expect + load + "bar.sync 0;\n" + read + wait_phase,
+                                   "async_copy_pending", Content::given, order);
     EXPECT_NE(f.instruction.find("ld.shared"), std::string::npos);
     EXPECT_NE(f.message.find("cp.async.bulk"), std::string::npos) << f.message;
     EXPECT_NE(f.message.find("wait for its mbarrier first"), std::string::npos) << f.message;
@@ -90,31 +91,33 @@ TEST(BulkLoad, AReadBeforeTheWaitIsAFinding) {
 }
 
 TEST(BulkLoad, AWaitOfAnotherWarpOrdersNothing) {  // warp 1 reads without it
-  finding(expect + load + "setp.ge.u32 %q, %i, 32; @%q bra R;\n" + wait +
-              "R:\n@%q nanosleep.u32 0;\n" + "setp.lt.u32 %q, %i, 32; @%q bra E;\n" + read + "E:\n",
-          "async_copy_pending", Content::given, Order::reversed);
+  bulk_finding(expect + load + "setp.ge.u32 %q, %i, 32; @%q bra R;\n" + wait_phase +
+                   "R:\n@%q nanosleep.u32 0;\n" + "setp.lt.u32 %q, %i, 32; @%q bra E;\n" + read +
+                   "E:\n",
+               "async_copy_pending", Content::given, Order::reversed);
 }
 
 TEST(BulkLoad, AWaitOfAnotherWarpAndABarrierOrder) {
-  const Outcome o = run(expect + load + "setp.ge.u32 %q, %i, 32; @%q bra R;\n" + wait +
-                        "R:\nbar.sync 0;\n" + read);
+  const BulkOutcome o = run_bulk(expect + load + "setp.ge.u32 %q, %i, 32; @%q bra R;\n" +
+                                 wait_phase + "R:\nbar.sync 0;\n" + read);
   EXPECT_EQ(o.out[40], 1016u + 40);
 }
 
 TEST(BulkLoad, AStageThatAnotherWarpStillReadsIsARace) {
-  finding("st.shared.u32 [%a], %i; bar.sync 0; ld.shared.u32 %d, [%a];\n" + expect + load + wait,
-          "shared_race", Content::given, Order::reversed);
+  bulk_finding(
+      "st.shared.u32 [%a], %i; bar.sync 0; ld.shared.u32 %d, [%a];\n" + expect + load + wait_phase,
+      "shared_race", Content::given, Order::reversed);
 }
 
 TEST(BulkLoad, IsNotWaitedForAtTheEnd) {
-  const Finding f = finding(expect + load, "async_copy_pending");
+  const Finding f = bulk_finding(expect + load, "async_copy_pending");
   EXPECT_NE(f.message.find("the CTA ends"), std::string::npos) << f.message;
 }
 
 TEST(BulkLoad, FewerBytesThanExpectedAreADeadlock) {
-  std::string text = expect + load + wait;
+  std::string text = expect + load + wait_phase;
   text.replace(text.find("[%b], 256"), 9, "[%b], 512");
-  const Finding f = finding(text, "deadlock");
+  const Finding f = bulk_finding(text, "deadlock");
   EXPECT_NE(f.message.find("lacks 0 of 1 arrivals and 256 bytes"), std::string::npos) << f.message;
 }
 
@@ -128,26 +131,26 @@ const std::string wait_read = "@%z cp.async.bulk.wait_group.read 0;\n";
 TEST(BulkStore, WritesAtTheWaitOrAtTheEnd) {
   for (const std::string& end :
        {std::string("@%z cp.async.bulk.wait_group 0;\n"), wait_read, std::string()}) {
-    const Outcome o = run(fill + fence + store + end);
+    const BulkOutcome o = run_bulk(fill + fence + store + end);
     for (size_t i = 0; i < 64; ++i) EXPECT_EQ(o.out[256 + i], i);
     EXPECT_EQ(o.report.counters.tma_store_bytes, 256u);
   }
 }
 
 TEST(BulkStore, TheProxyFenceMayStandOnEitherSideOfTheBarrier) {
-  const Outcome o = run(fill + "bar.sync 0;\n" + fence + store + wait_read);
+  const BulkOutcome o = run_bulk(fill + "bar.sync 0;\n" + fence + store + wait_read);
   EXPECT_EQ(o.out[256 + 63], 63u);
-  EXPECT_EQ(finding(fill + store + wait_read, "missing_proxy_fence").thread, 0);
-  finding(fence + fill + store + wait_read, "missing_proxy_fence");
+  EXPECT_EQ(bulk_finding(fill + store + wait_read, "missing_proxy_fence").thread, 0);
+  bulk_finding(fence + fill + store + wait_read, "missing_proxy_fence");
 }
 
 TEST(BulkStore, ItsSourceMustStayUntilItIsRead) {
   const Finding f =
-      finding(fill + fence + store + "bar.sync 0;\n" + fill + wait_read, "async_copy_pending");
+      bulk_finding(fill + fence + store + "bar.sync 0;\n" + fill + wait_read, "async_copy_pending");
   EXPECT_NE(f.message.find("still reads: wait for its group first"), std::string::npos)
       << f.message;
-  EXPECT_EQ(run(fill + fence + store + wait_read + "bar.sync 0;\n" + fill).out[300], 44u);
-  finding(fill + fence + store + wait_read + "st.shared.u32 [%a], %d;\n", "shared_race");
+  EXPECT_EQ(run_bulk(fill + fence + store + wait_read + "bar.sync 0;\n" + fill).out[300], 44u);
+  bulk_finding(fill + fence + store + wait_read + "st.shared.u32 [%a], %d;\n", "shared_race");
 }
 
 TEST(BulkStore, GroupsCompleteInOrder) {  // the second may still read when the first has
@@ -156,14 +159,15 @@ TEST(BulkStore, GroupsCompleteInOrder) {  // the second may still read when the 
       "@%z cp.async.bulk.global.shared::cta.bulk_group [%h+2048], [%v+128], 128;\n"
       "@%z cp.async.bulk.commit_group;\n@%z cp.async.bulk.wait_group.read ";
   EXPECT_EQ(
-      run(two + "1;\nbar.sync 0;\nsetp.lt.u32 %q, %i, 32;\n@%q st.shared.u32 [%a], %d;\n").out[512],
+      run_bulk(two + "1;\nbar.sync 0;\nsetp.lt.u32 %q, %i, 32;\n@%q st.shared.u32 [%a], %d;\n")
+          .out[512],
       32u);
-  finding(two + "1;\nbar.sync 0;\nst.shared.u32 [%a], %d;\n", "async_copy_pending");
-  run(two + "0;\nbar.sync 0;\nst.shared.u32 [%a], %d;\n");
+  bulk_finding(two + "1;\nbar.sync 0;\nst.shared.u32 [%a], %d;\n", "async_copy_pending");
+  run_bulk(two + "0;\nbar.sync 0;\nst.shared.u32 [%a], %d;\n");
 }
 
 TEST(BulkStore, UnwrittenSharedMemoryMustNotReachAnOutput) {
-  const Finding f = finding(store + wait_read, "uninitialised", Content::output);
+  const Finding f = bulk_finding(store + wait_read, "uninitialised", Content::output);
   EXPECT_NE(f.message.find("out"), std::string::npos);
 }
 
@@ -184,27 +188,27 @@ TEST(BulkReduce, CombinesWithWhatIsThere) {
                            {"add.u64", "1", 300, 301},
                            {"add.f32", "0x3f800000", 300, 0x3f800000}};
   for (const Reduction& r : all) {
-    const Outcome o =
-        run("mov.u32 %r0, " + std::string(r.value) + "; st.shared.u32 [%a], %r0;\n" + fence +
-            "bar.sync 0;\n@%z cp.reduce.async.bulk.global.shared::cta.bulk_group." + r.form +
-            " [%h+1024], [%v], 256;\n@%z cp.async.bulk.commit_group;\n" + wait_read);
+    const BulkOutcome o =
+        run_bulk("mov.u32 %r0, " + std::string(r.value) + "; st.shared.u32 [%a], %r0;\n" + fence +
+                 "bar.sync 0;\n@%z cp.reduce.async.bulk.global.shared::cta.bulk_group." + r.form +
+                 " [%h+1024], [%v], 256;\n@%z cp.async.bulk.commit_group;\n" + wait_read);
     EXPECT_EQ(o.out[300], r.expected) << r.form;
     EXPECT_EQ(o.out[320], 320u);
   }
 }
 
 TEST(BulkPrefetch, ReadsNothingButMustBeInABuffer) {
-  const Outcome o = run("@%z cp.async.bulk.prefetch.L2.global [%g], 4096;\n");
+  const BulkOutcome o = run_bulk("@%z cp.async.bulk.prefetch.L2.global [%g], 4096;\n");
   EXPECT_EQ(o.report.counters.tma_load_bytes, 4096u);
-  finding("@%z cp.async.bulk.prefetch.L2.global [%g], 4112;\n", "out_of_bounds");
+  bulk_finding("@%z cp.async.bulk.prefetch.L2.global [%g], 4112;\n", "out_of_bounds");
 }
 
-struct Misuse {
+struct BulkMisuse {
   const char *name, *body, *kind, *says;
 };
-class BulkMisused : public testing::TestWithParam<Misuse> {};
+class BulkMisused : public testing::TestWithParam<BulkMisuse> {};
 TEST_P(BulkMisused, IsFound) {
-  const Finding f = finding(GetParam().body, GetParam().kind);
+  const Finding f = bulk_finding(GetParam().body, GetParam().kind);
   EXPECT_NE(f.message.find(GetParam().says), std::string::npos) << f.message;
 }
 #define LOAD(to, from, n, bar)                                                                     \
@@ -215,27 +219,30 @@ TEST_P(BulkMisused, IsFound) {
 INSTANTIATE_TEST_SUITE_P(
     Bulk, BulkMisused,
     testing::Values(
-        Misuse{"Size", LOAD("%v", "%g", "24", "%b"), "bad_bulk_copy", "multiple of 16"},
-        Misuse{"Global", LOAD("%v", "%g+8", "32", "%b"), "misaligned", "global address"},
-        Misuse{"Shared", LOAD("%v+8", "%g", "32", "%b"), "misaligned", "shared memory"},
-        Misuse{"BeyondTheBuffer", LOAD("%v", "%g+4080", "32", "%b"), "out_of_bounds",
-               "offset 4080 of in, which has 4096 bytes"},
-        Misuse{"BeyondShared", LOAD("%v+4080", "%g", "32", "%b"), "out_of_bounds",
-               "of shared memory"},
-        Misuse{"NoMbarrier", LOAD("%v", "%g", "32", "%b+8"), "bad_mbarrier", "not initialised"},
-        Misuse{"ReadOnly", "st.shared.u32 [%a], %i;\n" STORE("%g", "%v", "32"), "read_only",
-               "in, which is read-only"},
-        Misuse{"OverAnMbarrier", LOAD("%b", "%g", "32", "%b"), "bad_mbarrier", "is an mbarrier"},
-        Misuse{"TwoCopies", LOAD("%v", "%g", "32", "%b") LOAD("%v+16", "%g", "32", "%b"),
-               "async_copy_pending", "has not written yet"}),
+        BulkMisuse{"Size", LOAD("%v", "%g", "24", "%b"), "bad_bulk_copy", "multiple of 16"},
+        BulkMisuse{"Global", LOAD("%v", "%g+8", "32", "%b"), "misaligned", "global address"},
+        BulkMisuse{"Shared", LOAD("%v+8", "%g", "32", "%b"), "misaligned", "shared memory"},
+        BulkMisuse{"BeyondTheBuffer", LOAD("%v", "%g+4080", "32", "%b"), "out_of_bounds",
+                   "offset 4080 of in, which has 4096 bytes"},
+        BulkMisuse{"BeyondShared", LOAD("%v+4080", "%g", "32", "%b"), "out_of_bounds",
+                   "of shared memory"},
+        BulkMisuse{"NoMbarrier", LOAD("%v", "%g", "32", "%b+8"), "bad_mbarrier", "not initialised"},
+        BulkMisuse{"ReadOnly", "st.shared.u32 [%a], %i;\n" STORE("%g", "%v", "32"), "read_only",
+                   "in, which is read-only"},
+        BulkMisuse{"OverAnMbarrier", LOAD("%b", "%g", "32", "%b"), "bad_mbarrier",
+                   "is an mbarrier"},
+        BulkMisuse{"TwoCopies", LOAD("%v", "%g", "32", "%b") LOAD("%v+16", "%g", "32", "%b"),
+                   "async_copy_pending", "has not written yet"}),
     [](const auto& test) { return std::string(test.param.name); });
+#undef LOAD
+#undef STORE
 
 // `out` has the words i, so a pair of numbers: i and zero. 0x4000c000 is 2 and -2, as f16 and bf16.
 TEST(Bulk, HalvesKeepTheirExtremes) {
   for (const char* type : {"f16", "bf16"}) {
     for (const bool least : {true, false}) {
       const std::string op = std::string(least ? ".min." : ".max.") + type;
-      const Outcome o = run(
+      const BulkOutcome o = run_bulk(
           "mov.u32 %d, 0x4000c000; st.shared.u32 [%a], %d; "
           "fence.proxy.async.shared::cta;\nbar.sync "
           "0;\n@%z cp.reduce.async.bulk.global.shared::cta.bulk_group" +
@@ -253,26 +260,26 @@ TEST(Bulk, AProxyFenceForGlobalMemory) {
       copy = expect +
              "@%z cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%v], [%h], "
              "256, [%b];\n" +
-             wait;
+             wait_phase;
   for (const char* wrong : {"bar.sync 0;\n", "fence.proxy.async.shared::cta;\nbar.sync 0;\n"}) {
-    const Finding f = finding(store + wrong + copy, "missing_proxy_fence");
+    const Finding f = bulk_finding(store + wrong + copy, "missing_proxy_fence");
     EXPECT_NE(f.message.find("ordinary store at"), std::string::npos) << f.message;
     EXPECT_EQ(f.buffer, "out");
   }
   for (const char* fence : {"fence.proxy.async", "fence.proxy.async.global"}) {
-    const Outcome o = run(store + fence + ";\nbar.sync 0;\n" + copy +
-                          "ld.shared.u32 %d, [%a];\n"
-                          "add.u32 %d, %d, 1; st.global.u32 [%o+256], %d;\n");
+    const BulkOutcome o = run_bulk(store + fence + ";\nbar.sync 0;\n" + copy +
+                                   "ld.shared.u32 %d, [%a];\n"
+                                   "add.u32 %d, %d, 1; st.global.u32 [%o+256], %d;\n");
     EXPECT_EQ(o.out[64 + 63], 6u);
   }
 }
 
 TEST(Bulk, ManyCopiesTakeLittleMemory) {
-  const Outcome o =
-      run("@!%z bra E;\nmov.u32 %r0, 0;\nL:\n"
-          "cp.async.bulk.global.shared::cta.bulk_group [%h+1024], [%v], 0;\n"
-          "cp.async.bulk.prefetch.L2.global [%g], 16;\n"
-          "add.u32 %r0, %r0, 1; setp.lt.u32 %p, %r0, 5000; @%p bra L;\nE:\n");
+  const BulkOutcome o = run_bulk(
+      "@!%z bra E;\nmov.u32 %r0, 0;\nL:\n"
+      "cp.async.bulk.global.shared::cta.bulk_group [%h+1024], [%v], 0;\n"
+      "cp.async.bulk.prefetch.L2.global [%g], 16;\n"
+      "add.u32 %r0, %r0, 1; setp.lt.u32 %p, %r0, 5000; @%p bra L;\nE:\n");
   EXPECT_EQ(o.report.counters.tma_store_requests, 5000u);
 }
 
@@ -293,7 +300,7 @@ TEST(Bulk, WrongTextIsAnErrorAndUnknownFormsAreNamed) {
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.inc.f16 [%h], [%v], 16;",
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s64 [%h], [%v], 16;",
         "cp.async.bulk.global.shared::cta [%h], [%v], 16;"}) {
-    const Outcome o = run(text, LaunchStatus::unsupported);
+    const BulkOutcome o = run_bulk(text, LaunchStatus::unsupported);
     const std::string name = std::string(text).substr(0, std::string(text).find(' '));
     EXPECT_NE(o.report.reason.find(name), std::string::npos) << o.report.reason;
   }

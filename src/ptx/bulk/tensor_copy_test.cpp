@@ -34,15 +34,15 @@ Module loads(const std::string& copy, int rank) {
   if (!m) ADD_FAILURE() << m.error().text();
   return std::move(*m);
 }
-const std::string kTile = "2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes";
+const std::string kTileCopy = "2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes";
 
-struct Case {
+struct CopyCase {
   TensorMap map;
   int32_t c0 = 0, c1 = 0;
-  std::string form = kTile;
+  std::string form = kTileCopy;
   int rank = 2;
 };
-struct Outcome {
+struct TensorOutcome {
   LaunchReport report;
   std::vector<uint32_t> in = std::vector<uint32_t>(64 * 32), out = std::vector<uint32_t>(1024, 9);
 };
@@ -53,8 +53,8 @@ TensorMap matrix() {
   m.box = {16, 4, 1, 1, 1};
   return m;
 }
-Outcome run(Case c, LaunchStatus status = LaunchStatus::ok, int64_t threads = 64) {
-  Outcome o;
+TensorOutcome run_copy(CopyCase c, LaunchStatus status = LaunchStatus::ok, int64_t threads = 64) {
+  TensorOutcome o;
   std::iota(o.in.begin(), o.in.end(), 0u);
   Sim sim;
   c.map.address += sim.memory.add("in", std::as_writable_bytes(std::span(o.in)), Access::read_only);
@@ -64,15 +64,15 @@ Outcome run(Case c, LaunchStatus status = LaunchStatus::ok, int64_t threads = 64
   o.report = sim.run(loads(c.form, c.rank), "t", 1, threads, args, 0, status);
   return o;
 }
-Finding finding(const Case& c, const char* kind) {
-  const Outcome o = run(c, LaunchStatus::finding);
+Finding copy_finding(const CopyCase& c, const char* kind) {
+  const TensorOutcome o = run_copy(c, LaunchStatus::finding);
   const Finding f = o.report.finding.value_or(Finding{});
   EXPECT_EQ(f.kind, kind) << f.message;
   return f;
 }
 
 TEST(TensorLoad, ABoxComesRowByRow) {
-  const Outcome o = run({matrix(), 8, 3});
+  const TensorOutcome o = run_copy({matrix(), 8, 3});
   for (uint32_t y = 0; y < 4; ++y)
     for (uint32_t x = 0; x < 16; ++x) EXPECT_EQ(o.out[y * 16 + x], (3 + y) * 64 + 8 + x);
   EXPECT_EQ(o.report.counters.tma_load_requests, 1u);
@@ -80,22 +80,22 @@ TEST(TensorLoad, ABoxComesRowByRow) {
 }
 
 TEST(TensorLoad, OutsideTheTensorIsZeroOrNaN) {
-  Case c{matrix(), 56, -2};
-  const Outcome o = run(c);
+  CopyCase c{matrix(), 56, -2};
+  const TensorOutcome o = run_copy(c);
   EXPECT_EQ(o.out[0], 0u);
   EXPECT_EQ(o.out[2 * 16 + 7], 63u);
   EXPECT_EQ(o.out[2 * 16 + 8], 0u);
   EXPECT_EQ(o.report.counters.tma_load_bytes, 64u);  // of 256 that the mbarrier counts
   c.map.type = TensorType::f32, c.map.fill_nan = true;
-  EXPECT_EQ(run(c).out[0], 0x7ff77ff7u);
+  EXPECT_EQ(run_copy(c).out[0], 0x7ff77ff7u);
 }
 
 TEST(TensorLoad, SwizzlesMoveSixteenBytesWithinTheSpan) {
   for (uint8_t swizzle : {1, 2, 3}) {
-    Case c{matrix(), 16, 2};
+    CopyCase c{matrix(), 16, 2};
     c.map.swizzle = swizzle, c.map.box[0] = 4u << swizzle, c.map.box[1] = 8;
     const uint32_t words = 4u << swizzle;
-    const Outcome o = run(c, LaunchStatus::ok, words * 8);
+    const TensorOutcome o = run_copy(c, LaunchStatus::ok, words * 8);
     for (uint32_t y = 0; y < 8; ++y)
       for (uint32_t x = 0; x < words; ++x) {
         const uint64_t at = (y * words + x) * 4, moved = swizzled(at & ~15ull, swizzle) | (at & 15);
@@ -105,38 +105,40 @@ TEST(TensorLoad, SwizzlesMoveSixteenBytesWithinTheSpan) {
 }
 
 TEST(TensorLoad, StepsSkipElements) {
-  Case c{matrix(), 0, 1};
+  CopyCase c{matrix(), 0, 1};
   c.map.steps[1] = 3, c.map.box[1] = 12;
-  const Outcome o = run(c);
+  const TensorOutcome o = run_copy(c);
   for (uint32_t y = 0; y < 4; ++y) EXPECT_EQ(o.out[y * 16 + 5], (1 + 3 * y) * 64 + 5);
 }
 
 TEST(TensorLoad, WhatACopyMustSatisfy) {
-  EXPECT_NE(finding({matrix(), 2, 0}, "bad_bulk_copy").message.find("coordinate 0 is 2, 8 bytes"),
-            std::string::npos);
-  Case c{matrix()};
+  EXPECT_NE(
+      copy_finding({matrix(), 2, 0}, "bad_bulk_copy").message.find("coordinate 0 is 2, 8 bytes"),
+      std::string::npos);
+  CopyCase c{matrix()};
   c.map.rank = 1;
-  EXPECT_NE(finding(c, "bad_bulk_copy").message.find("a copy of 2 dimensions"), std::string::npos);
+  EXPECT_NE(copy_finding(c, "bad_bulk_copy").message.find("a copy of 2 dimensions"),
+            std::string::npos);
   c = {matrix()};
   c.map.address = 4096, c.c1 = 16;  // the tensor ends behind the buffer
-  EXPECT_EQ(finding(c, "out_of_bounds").buffer, "in");
+  EXPECT_EQ(copy_finding(c, "out_of_bounds").buffer, "in");
   c = {matrix()};
   c.map.box = {256, 256, 1, 1, 1};
-  EXPECT_NE(finding(c, "bad_bulk_copy").message.find("262144 bytes"), std::string::npos);
+  EXPECT_NE(copy_finding(c, "bad_bulk_copy").message.find("262144 bytes"), std::string::npos);
   c = {matrix()};
   c.map.address = 8;  // the driver would refuse this map
-  EXPECT_NE(finding(c, "bad_bulk_copy").message.find("no tensor map"), std::string::npos);
+  EXPECT_NE(copy_finding(c, "bad_bulk_copy").message.find("no tensor map"), std::string::npos);
   c = {matrix()};
   c.form = "2d.shared::cluster.global.mbarrier::complete_tx::bytes", c.map.interleave = 1;
   c.map.rank = 3;
   c.form[0] = '3', c.rank = 3;
-  const Outcome o = run(c, LaunchStatus::unsupported);
+  const TensorOutcome o = run_copy(c, LaunchStatus::unsupported);
   EXPECT_NE(o.report.reason.find("interleaved"), std::string::npos);
 }
 
 // A copy of shared memory, which has the value %x in every word, to or into the tensor.
-Outcome put(const std::string& form, uint32_t value, int32_t c0, int32_t c1, TensorMap map,
-            LaunchStatus status = LaunchStatus::ok) {
+TensorOutcome put(const std::string& form, uint32_t value, int32_t c0, int32_t c1, TensorMap map,
+                  LaunchStatus status = LaunchStatus::ok) {
   auto m = Module::parse(
       ".version 8.4\n.target sm_90a\n.address_size 64\n"
       ".visible .entry t(.param .align 64 .b8 map[128], .param .u32 x, .param .u32 c0, .param .u32 "
@@ -152,7 +154,7 @@ Outcome put(const std::string& form, uint32_t value, int32_t c0, int32_t c1, Ten
       " [%m, {%c0, %c1}], [%v];\n@%z cp.async.bulk.commit_group;\n"
       "@%z cp.async.bulk.wait_group.read 0;\nret;\n}\n");
   EXPECT_TRUE(m.has_value()) << m.error().text();
-  Outcome o;
+  TensorOutcome o;
   std::iota(o.in.begin(), o.in.end(), 0u);
   Sim sim;
   map.address = sim.memory.add("in", std::as_writable_bytes(std::span(o.in)), Access::read_write);
@@ -163,15 +165,16 @@ Outcome put(const std::string& form, uint32_t value, int32_t c0, int32_t c1, Ten
 }
 
 TEST(TensorStore, WritesTheBoxAndNothingOutside) {
-  const Outcome o = put("async.bulk.tensor.2d.global.shared::cta.bulk_group", 77, 56, 30, matrix());
+  const TensorOutcome o =
+      put("async.bulk.tensor.2d.global.shared::cta.bulk_group", 77, 56, 30, matrix());
   EXPECT_EQ(std::count(o.in.begin(), o.in.end(), 77u), 2 * 8 + 1);
   EXPECT_EQ(o.in[31 * 64 + 63], 77u);
   EXPECT_EQ(o.report.counters.tma_store_bytes, 64u);
 }
 
 TEST(TensorStore, CannotBeginBeforeTheTensor) {
-  const Outcome o = put("async.bulk.tensor.2d.global.shared::cta.bulk_group", 77, 0, -1, matrix(),
-                        LaunchStatus::finding);
+  const TensorOutcome o = put("async.bulk.tensor.2d.global.shared::cta.bulk_group", 77, 0, -1,
+                              matrix(), LaunchStatus::finding);
   EXPECT_NE(o.report.finding->message.find("coordinate 1 is -1"), std::string::npos);
 }
 
@@ -183,7 +186,7 @@ TEST(TensorReduce, CombinesByTheTypeOfTheMap) {
   EXPECT_EQ(put(form + "min.tile.bulk_group", 0xfffffff0, 0, 0, m).in[7], 0xfffffff0u);
   EXPECT_EQ(put(form + "xor.bulk_group", 1, 0, 0, matrix()).in[8], 9u);
   m.type = TensorType::f32;
-  const Outcome o = put(form + "or.bulk_group", 1, 0, 0, m, LaunchStatus::finding);
+  const TensorOutcome o = put(form + "or.bulk_group", 1, 0, 0, m, LaunchStatus::finding);
   EXPECT_NE(o.report.finding->message.find("does not exist for the type"), std::string::npos);
 }
 

@@ -5,11 +5,11 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr const char* kHead = ".version 9.0\n.target sm_90a\n.address_size 64\n";
+constexpr const char* kCallHead = ".version 9.0\n.target sm_90a\n.address_size 64\n";
 
 // A kernel that stores %r1 to out[tid] at its end; `functions` stand before it.
 Module with_functions(const std::string& functions, const std::string& body) {
-  auto m = Module::parse(kHead + functions +
+  auto m = Module::parse(kCallHead + functions +
                          ".visible .entry k(.param .u64 out) {\n"
                          ".reg .b32 %r<20>; .reg .b64 %rd<8>; .reg .pred %p<4>; .reg .f32 %f<4>;\n"
                          "mov.u32 %r0, %tid.x;\n" +
@@ -150,11 +150,11 @@ TEST_F(Calls, WhatIsNotKnownIsUnsupportedWhenReached) {
 }
 
 TEST_F(Calls, WrongArgumentsAreUserErrors) {
-  auto bad = Module::parse(std::string(kHead) + kSquare +
+  auto bad = Module::parse(std::string(kCallHead) + kSquare +
                            ".visible .entry k() { .reg .b32 %r1; call square, (%r1); ret; }\n");
   ASSERT_FALSE(bad.has_value());
   EXPECT_NE(bad.error().text().find("wrong number of arguments"), std::string::npos);
-  bad = Module::parse(std::string(kHead) + kSquare +
+  bad = Module::parse(std::string(kCallHead) + kSquare +
                       ".visible .entry k() { .reg .b64 %r1, %r2; call (%r1), square, (%r2); ret; "
                       "}\n");
   ASSERT_FALSE(bad.has_value());

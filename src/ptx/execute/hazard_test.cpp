@@ -7,7 +7,7 @@
 namespace cutegen::ptx {
 namespace {
 
-Module kernel(const std::string& body) {
+Module hazard_kernel(const std::string& body) {
   auto m = Module::parse(
       ".version 9.0\n.target sm_90a\n.address_size 64\n"
       ".visible .entry k(.param .u64 out, .param .u64 in) {\n"
@@ -26,7 +26,7 @@ class Hazard : public testing::Test {
  protected:
   LaunchReport run(const std::string& body, int64_t grid, int64_t block,
                    LaunchStatus status = LaunchStatus::ok) {
-    return launch(kernel(body), grid, block, status);
+    return launch(hazard_kernel(body), grid, block, status);
   }
   LaunchReport launch(const Module& m, int64_t grid, int64_t block, LaunchStatus status) {
     if (x.empty()) {
@@ -238,7 +238,7 @@ TEST_F(Hazard, WarpsNeedABarrierForGlobalMemoryToo) {
 }
 
 TEST_F(Hazard, LaunchesAreInOrder) {
-  Module m = kernel("ld.global.f32 %f1, [%rd4]; st.global.f32 [%rd3], %f1;");
+  Module m = hazard_kernel("ld.global.f32 %f1, [%rd4]; st.global.f32 [%rd3], %f1;");
   for (int i = 0; i < 3; ++i) launch(m, 4, 64, LaunchStatus::ok);
 }
 

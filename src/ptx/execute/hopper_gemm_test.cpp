@@ -58,7 +58,7 @@ LaunchConfig config_of(Kind kind, Shape s) {
   }
 }
 
-std::unique_ptr<Product> product(const Gemm& g, Shape s) {
+std::unique_ptr<Product> gemm_product(const Gemm& g, Shape s) {
   auto p = std::make_unique<Product>();
   const size_t m = size_t(s.m), n = size_t(s.n), k = size_t(s.k);
   const bool fp8 = g.kind == Kind::fp8, mn = g.kind == Kind::mn_major;
@@ -112,9 +112,9 @@ Shape odd_shape(Kind kind) {
 
 TEST(HopperGemm, EqualsDoublePrecision) {
   for (const Gemm& g : kGemms) {
-    const auto p = product(g, odd_shape(g.kind));
+    const auto p = gemm_product(g, odd_shape(g.kind));
     EXPECT_EQ(outcome(p->program, 0), "") << g.entry;
-    const auto small = product(g, {64, 64, 128});
+    const auto small = gemm_product(g, {64, 64, 128});
     EXPECT_EQ(outcome(small->program, 0), "") << g.entry;
   }
 }
@@ -151,7 +151,7 @@ TEST(HopperGemm, PlantedFaultsAreFound) {
         {9, "shared_race"}}},
       {"gemm_fp8", k_major}};
   for (const Gemm& g : kGemms) {
-    const auto p = product(g, odd_shape(g.kind));
+    const auto p = gemm_product(g, odd_shape(g.kind));
     for (const HopperFault& f : faults.at(g.entry))
       EXPECT_EQ(outcome(p->program, f.number), f.found) << g.entry << " " << f.number;
   }

@@ -61,7 +61,7 @@ DataPtr attention(int queries, int keys) {
 }
 
 // a: m x k in global memory; b: n x k through a tensor map.
-DataPtr product(const char* entry, int m, int n, int k, bool mixed, double relative) {
+DataPtr typed_product(const char* entry, int m, int n, int k, bool mixed, double relative) {
   auto p = begin(entry, (n + 63) / 64, (m + 63) / 64, mixed ? 160 : 128, size_t(m) * size_t(n));
   p->a = mixed ? HopperData::bytes_of(size_t(m) * size_t(k), 4)
                : HopperData::floats(size_t(m) * size_t(k), 4);
@@ -91,16 +91,17 @@ DataPtr product(const char* entry, int m, int n, int k, bool mixed, double relat
   return p;
 }
 
-std::vector<DataPtr> programs() {
+std::vector<DataPtr> product_programs() {
   std::vector<DataPtr> all;
   all.push_back(attention(100, 211));
-  all.push_back(product("gemm_mixed", 75, 72, 200, true, 1e-6));
-  all.push_back(product("gemm_tf32x3", 75, 72, 140, false, 2e-6));
+  all.push_back(typed_product("gemm_mixed", 75, 72, 200, true, 1e-6));
+  all.push_back(typed_product("gemm_tf32x3", 75, 72, 140, false, 2e-6));
   return all;
 }
 
 TEST(HopperProducts, EqualDoublePrecision) {
-  for (const DataPtr& p : programs()) EXPECT_EQ(outcome(p->program, 0), "") << p->program.entry;
+  for (const DataPtr& p : product_programs())
+    EXPECT_EQ(outcome(p->program, 0), "") << p->program.entry;
   EXPECT_EQ(outcome(attention(3, 5)->program, 0), "");
 }
 
@@ -126,7 +127,7 @@ TEST(HopperProducts, PlantedFaultsAreFound) {
         {3, "wgmma_operand_overwritten"},
         {4, "wgmma_operand_overwritten"},
         {5, "wrong values"}}}};
-  for (const DataPtr& p : programs()) {
+  for (const DataPtr& p : product_programs()) {
     for (const HopperFault& f : faults.at(p->program.entry))
       EXPECT_EQ(outcome(p->program, f.number), f.found) << p->program.entry << " " << f.number;
   }

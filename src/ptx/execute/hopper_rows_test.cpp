@@ -14,7 +14,7 @@ struct Rows {
 };
 using RowsPtr = std::unique_ptr<Rows>;
 
-LaunchConfig config(int64_t x, int64_t y, int64_t block, int64_t cluster = 1) {
+LaunchConfig rows_config(int64_t x, int64_t y, int64_t block, int64_t cluster = 1) {
   return {{x, y, 1}, {block, 1, 1}, {cluster, 1, 1}, 0, false};
 }
 
@@ -44,7 +44,7 @@ void expect_value(Rows& p, double value, double bound) {
 }
 
 RowsPtr softmax(int n, int columns, int ctas) {
-  auto p = rows("cluster_softmax", config(n * ctas, 1, 128, ctas),
+  auto p = rows("cluster_softmax", rows_config(n * ctas, 1, 128, ctas),
                 HopperData::floats(size_t(n * columns), 3, 20), {}, size_t(n * columns), {columns});
   for (int y = 0; y < n; ++y) {
     const double* x = &p->x.values[size_t(y * columns)];
@@ -60,8 +60,8 @@ RowsPtr softmax(int n, int columns, int ctas) {
 }
 
 RowsPtr norm(int n, int columns, int ctas) {
-  auto p = rows("persistent_norm", config(ctas, 1, 128), HopperData::floats(size_t(n * columns), 4),
-                {}, size_t(n * columns), {n, columns});
+  auto p = rows("persistent_norm", rows_config(ctas, 1, 128),
+                HopperData::floats(size_t(n * columns), 4), {}, size_t(n * columns), {n, columns});
   for (int y = 0; y < n; ++y) {
     const double* x = &p->x.values[size_t(y * columns)];
     double sum = 0;
@@ -73,7 +73,7 @@ RowsPtr norm(int n, int columns, int ctas) {
 }
 
 RowsPtr sums(int n, int columns) {
-  auto p = rows("tma_sums", config((columns + 63) / 64, (n + 31) / 32, 64),
+  auto p = rows("tma_sums", rows_config((columns + 63) / 64, (n + 31) / 32, 64),
                 HopperData::floats(size_t(n * columns), 5), {}, size_t(columns), {});
   Rows* data = p.get();
   p->program.bind = [data, n, columns](Sim& sim) {
@@ -97,7 +97,7 @@ RowsPtr sums(int n, int columns) {
 }
 
 RowsPtr ring(int clusters, int ctas) {
-  auto p = rows("ring_sum", config(clusters * ctas, 1, 64, ctas),
+  auto p = rows("ring_sum", rows_config(clusters * ctas, 1, 64, ctas),
                 HopperData::floats(size_t(clusters * ctas * 64), 6), {},
                 size_t(clusters * ctas * 64), {});
   for (int c = 0; c < clusters * ctas; ++c) {
@@ -113,7 +113,7 @@ RowsPtr ring(int clusters, int ctas) {
 RowsPtr histogram(int n, int ctas) {
   HopperData x;
   for (int i = 0; i < n; ++i) x.push(i * i % 61, i * i % 61);
-  auto p = rows("cluster_histogram", config(ctas, 1, 64, ctas), std::move(x), {}, 64, {n});
+  auto p = rows("cluster_histogram", rows_config(ctas, 1, 64, ctas), std::move(x), {}, 64, {n});
   for (int k = 0; k < 64; ++k) {
     double count = 0;
     for (double v : p->x.values) count += v == k;
@@ -123,9 +123,9 @@ RowsPtr histogram(int n, int ctas) {
 }
 
 RowsPtr gemv(int n, int columns) {
-  auto p =
-      rows("async_gemv", config((n + 3) / 4, 1, 160), HopperData::floats(size_t(n * columns), 7),
-           HopperData::floats(size_t(columns), 8), size_t(n), {n, columns});
+  auto p = rows("async_gemv", rows_config((n + 3) / 4, 1, 160),
+                HopperData::floats(size_t(n * columns), 7), HopperData::floats(size_t(columns), 8),
+                size_t(n), {n, columns});
   for (int y = 0; y < n; ++y) {
     double sum = 0;
     for (int i = 0; i < columns; ++i)
@@ -135,7 +135,7 @@ RowsPtr gemv(int n, int columns) {
   return p;
 }
 
-std::vector<RowsPtr> programs() {
+std::vector<RowsPtr> rows_programs() {
   std::vector<RowsPtr> all;
   all.push_back(softmax(3, 1996, 4));
   all.push_back(norm(7, 332, 2));
@@ -147,7 +147,8 @@ std::vector<RowsPtr> programs() {
 }
 
 TEST(HopperRows, EqualDoublePrecision) {
-  for (const RowsPtr& p : programs()) EXPECT_EQ(outcome(p->program, 0), "") << p->program.entry;
+  for (const RowsPtr& p : rows_programs())
+    EXPECT_EQ(outcome(p->program, 0), "") << p->program.entry;
   EXPECT_EQ(outcome(softmax(2, 8000, 8)->program, 0), "");
   EXPECT_EQ(outcome(softmax(5, 36, 2)->program, 0), "");
   EXPECT_EQ(outcome(ring(1, 8)->program, 0), "");
@@ -186,7 +187,7 @@ TEST(HopperRows, PlantedFaultsAreFound) {
        {{1, "async_copy_pending"}, {2, "async_copy_pending"}, {3, "async_copy_pending"}}},
       {"async_gemv",
        {{1, "async_copy_pending"}, {2, "async_copy_pending"}, {3, "deadlock"}, {4, "deadlock"}}}};
-  for (const RowsPtr& p : programs()) {
+  for (const RowsPtr& p : rows_programs()) {
     for (const HopperFault& f : faults.at(p->program.entry))
       EXPECT_EQ(outcome(p->program, f.number), f.found) << p->program.entry << " " << f.number;
   }
@@ -202,7 +203,7 @@ std::string chain(int fault) {
   const Bytes8 a = sim.input("x", x), b = sim.output("between", between),
                c = sim.output("out", out);
   sim.run(m, "chain_square", 4, 256, {a, b, arg(n), arg(fault)});
-  LaunchConfig second = config(4, 1, 256);
+  LaunchConfig second = rows_config(4, 1, 256);
   second.overlaps = true;
   auto r = launch(sim.context, sim.memory, m, "chain_sum", second, {b, c, arg(n), arg(fault)},
                   sim.options);

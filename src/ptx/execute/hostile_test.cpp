@@ -12,10 +12,10 @@ namespace {
 using testing::HasSubstr;
 using testing::MatchesRegex;
 
-const std::string kHead = ".version 8.0\n.target sm_90\n.address_size 64\n";
+const std::string kHostileHead = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
-std::string kernel(const std::string& body) {
-  return kHead + ".visible .entry f(.param .u64 f_x)\n{\n" + body + "\n  ret;\n}\n";
+std::string hostile_kernel(const std::string& body) {
+  return kHostileHead + ".visible .entry f(.param .u64 f_x)\n{\n" + body + "\n  ret;\n}\n";
 }
 
 Error error_of(const std::string& text) {
@@ -65,39 +65,42 @@ TEST(Hostile, NewerVersionsAreUnsupported) {
 }
 
 TEST(Hostile, UnknownDirectivesAreUnsupportedByName) {
-  expect_error(kHead + ".blueprint 3;\n", ErrorKind::unsupported, "PTX directive .blueprint", 4);
-  expect_error(kernel("  .secret %r1;"), ErrorKind::unsupported, ".secret", 6);
-  expect_error(kHead + ".visible .entry f()\n.surprise 3\n{ ret; }\n", ErrorKind::unsupported,
-               "kernel directive .surprise", 5);
+  expect_error(kHostileHead + ".blueprint 3;\n", ErrorKind::unsupported, "PTX directive .blueprint",
+               4);
+  expect_error(hostile_kernel("  .secret %r1;"), ErrorKind::unsupported, ".secret", 6);
+  expect_error(kHostileHead + ".visible .entry f()\n.surprise 3\n{ ret; }\n",
+               ErrorKind::unsupported, "kernel directive .surprise", 5);
 }
 
 TEST(Hostile, AbsurdRegisterCountsAreRefused) {
-  expect_error(kernel("  .reg .b32 %r<99999999999>;"), ErrorKind::unsupported,
+  expect_error(hostile_kernel("  .reg .b32 %r<99999999999>;"), ErrorKind::unsupported,
                "registers of one name", 6);
-  EXPECT_NE(error_of(kernel("  .reg .b32 %r<2147483648>;")).message, "parsed");
-  EXPECT_NE(error_of(kernel("  .reg .b32 %r<-1>;")).message, "parsed");
+  EXPECT_NE(error_of(hostile_kernel("  .reg .b32 %r<2147483648>;")).message, "parsed");
+  EXPECT_NE(error_of(hostile_kernel("  .reg .b32 %r<-1>;")).message, "parsed");
   std::string many;
   for (int i = 0; i < 40; ++i) many += "  .reg .b64 %r" + std::to_string(i) + "_<1000000>;\n";
   // Whatever is said of it, no memory is taken for registers that nothing uses.
-  (void)Module::parse(kernel(many));
+  (void)Module::parse(hostile_kernel(many));
 }
 
 TEST(Hostile, AbsurdSizesAreRefused) {
-  EXPECT_THAT(error_of(kHead + ".global .align 4 .b8 big[99999999999999];\n").message,
+  EXPECT_THAT(error_of(kHostileHead + ".global .align 4 .b8 big[99999999999999];\n").message,
               HasSubstr("larger than 4 GiB"));
-  EXPECT_NE(error_of(kHead + ".shared .b8 s[-4];\n").message, "parsed");
+  EXPECT_NE(error_of(kHostileHead + ".shared .b8 s[-4];\n").message, "parsed");
 }
 
 TEST(Hostile, FilesCannotBeRead) {
-  EXPECT_EQ(error_of(kHead + ".include \"/etc/passwd\"\n").kind, ErrorKind::unsupported);
-  EXPECT_EQ(error_of(kHead + ".incbin \"/etc/passwd\"\n").kind, ErrorKind::unsupported);
-  EXPECT_EQ(error_of(kernel("  .incbin \"/etc/passwd\";")).kind, ErrorKind::unsupported);
+  EXPECT_EQ(error_of(kHostileHead + ".include \"/etc/passwd\"\n").kind, ErrorKind::unsupported);
+  EXPECT_EQ(error_of(kHostileHead + ".incbin \"/etc/passwd\"\n").kind, ErrorKind::unsupported);
+  EXPECT_EQ(error_of(hostile_kernel("  .incbin \"/etc/passwd\";")).kind, ErrorKind::unsupported);
 }
 
 TEST(Hostile, DeepNestingEndsWell) {
-  EXPECT_NE(error_of(kernel(std::string(100'000, '{'))).message, "parsed");
-  EXPECT_NE(error_of(kernel("  mov.v4.f32 " + std::string(100'000, '{') + ";")).message, "parsed");
-  EXPECT_NE(error_of(kHead + ".section .debug " + std::string(100'000, '{')).message, "parsed");
+  EXPECT_NE(error_of(hostile_kernel(std::string(100'000, '{'))).message, "parsed");
+  EXPECT_NE(error_of(hostile_kernel("  mov.v4.f32 " + std::string(100'000, '{') + ";")).message,
+            "parsed");
+  EXPECT_NE(error_of(kHostileHead + ".section .debug " + std::string(100'000, '{')).message,
+            "parsed");
 }
 
 }  // namespace

@@ -11,11 +11,11 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr const char* kHead = ".version 9.0\n.target sm_90a\n.address_size 64\n";
+constexpr const char* kLaunchHead = ".version 9.0\n.target sm_90a\n.address_size 64\n";
 
-Module kernel(const std::string& body, const std::string& params = ".param .u64 p0") {
-  auto m =
-      Module::parse(kHead + std::string(".visible .entry k(") + params + ") {\n" + body + "\n}\n");
+Module launch_kernel(const std::string& body, const std::string& params = ".param .u64 p0") {
+  auto m = Module::parse(kLaunchHead + std::string(".visible .entry k(") + params + ") {\n" + body +
+                         "\n}\n");
   if (!m) ADD_FAILURE() << m.error().text();
   return std::move(*m);
 }
@@ -71,7 +71,7 @@ TEST_F(Faults, EndlessLoopEndsByBudget) {
 }
 TEST_F(Faults, EndlessLoopEndsByContext) {
   sim.context = Context().with_timeout(std::chrono::milliseconds(30));
-  sim.run(kernel("L: bra L;"), "k", 1, 64, {arg(uint64_t{0})}, 0, LaunchStatus::cancelled);
+  sim.run(launch_kernel("L: bra L;"), "k", 1, 64, {arg(uint64_t{0})}, 0, LaunchStatus::cancelled);
 }
 TEST_F(Faults, UninitializedSharedMemoryReadsAsNaN) {
   sim.options.checks.uninitialised = false;
@@ -121,7 +121,7 @@ TEST(Memory, HugeSparseBuffersCostOnlyWhatIsTouched) {
 }
 
 TEST(Launch, LimitsAreUserErrors) {
-  Module m = kernel("ret;");
+  Module m = launch_kernel("ret;");
   Sim sim;
   auto refused = [&](std::array<int64_t, 3> grid, std::array<int64_t, 3> block, int64_t shared) {
     auto r = launch({}, sim.memory, m, "k", {grid, block, {1, 1, 1}, shared, false},
@@ -137,7 +137,7 @@ TEST(Launch, LimitsAreUserErrors) {
 }
 
 TEST(Launch, WrongNamesAndArgumentsAreUserErrors) {
-  Module m = kernel("ret;");
+  Module m = launch_kernel("ret;");
   Sim sim;
   auto unknown = sim.launch(m, "q", 1, 32, {});
   ASSERT_FALSE(unknown.has_value());
@@ -148,7 +148,7 @@ TEST(Launch, WrongNamesAndArgumentsAreUserErrors) {
 }
 
 TEST(Launch, UnknownOpcodesAreUnsupportedOnlyWhenExecuted) {
-  Module m = kernel(
+  Module m = launch_kernel(
       ".reg .b32 %r<4>; .reg .pred %p; .reg .b64 %rd;\n"
       "ld.param.u64 %rd, [p0]; cvt.u32.u64 %r1, %rd; setp.eq.s32 %p, %r1, 0;\n"
       "@%p frobnicate.s32 %r2, %r1;\nret;");
@@ -159,7 +159,7 @@ TEST(Launch, UnknownOpcodesAreUnsupportedOnlyWhenExecuted) {
 }
 
 TEST(Launch, DivergentBarrierIsFound) {
-  Module m = kernel(
+  Module m = launch_kernel(
       ".reg .b32 %r; .reg .pred %p;\nmov.u32 %r, %tid.x; setp.lt.u32 %p, %r, 16;\n@%p bra A;\n"
       "bar.sync 0; bra.uni B;\nA: bar.sync 0;\nB: ret;");
   Sim sim;
@@ -169,7 +169,7 @@ TEST(Launch, DivergentBarrierIsFound) {
 
 TEST(Launch, LanesMeetAtABarrierThatLiesBeforeTheirBlock) {
   // The join, with the barrier, lies before one of the branches: no lane may be blamed.
-  Module m = kernel(
+  Module m = launch_kernel(
       ".reg .b32 %r<4>; .reg .pred %p; .reg .b64 %rd<4>;\nmov.u32 %r1, %tid.x; setp.lt.u32 %p, "
       "%r1, 16;\n"
       "@%p bra LOW;\nmov.u32 %r2, 1;\nJOIN: bar.sync 0;\nld.param.u64 %rd1, [p0]; mul.wide.u32 "
@@ -184,7 +184,7 @@ TEST(Launch, LanesMeetAtABarrierThatLiesBeforeTheirBlock) {
 
 TEST(Launch, ALaneThatSpinsGivesWay) {
   // Lane 0 waits for a flag that lane 1 sets behind the loop.
-  Module m = kernel(
+  Module m = launch_kernel(
       ".reg .b32 %r<4>; .reg .pred %p; .reg .b64 %rd;\nld.param.u64 %rd, [p0]; mov.u32 %r1, "
       "%tid.x;\n"
       "setp.ne.u32 %p, %r1, 0; @%p bra SET;\nWAIT: ld.volatile.global.u32 %r2, [%rd]; setp.eq.s32 "
@@ -197,7 +197,7 @@ TEST(Launch, ALaneThatSpinsGivesWay) {
 }
 
 TEST(Launch, BarrierReductionsAndNamedBarriers) {
-  Module m = kernel(
+  Module m = launch_kernel(
       ".reg .b32 %r<6>; .reg .pred %p<3>; .reg .b64 %rd<4>;\nmov.u32 %r1, %tid.x; setp.lt.u32 %p1, "
       "%r1, 37;\n"
       "barrier.cta.red.popc.aligned.u32 %r2, 0, %p1;\nbar.sync 3, 96;\n"
@@ -211,7 +211,7 @@ TEST(Launch, BarrierReductionsAndNamedBarriers) {
 }
 
 TEST(Launch, IndexedBranch) {
-  Module m = kernel(
+  Module m = launch_kernel(
       ".reg .b32 %r<6>; .reg .b64 %rd<4>;\nmov.u32 %r1, %tid.x; and.b32 %r2, %r1, 3;\n"
       "T: .branchtargets A, B, C, D;\nbrx.idx %r2, T;\nA: mov.u32 %r3, 10; bra E;\nB: mov.u32 %r3, "
       "20; bra E;\n"
@@ -225,7 +225,7 @@ TEST(Launch, IndexedBranch) {
 }
 
 TEST(Launch, GenericAddressesOfSeveralSpaces) {
-  Module m = kernel(
+  Module m = launch_kernel(
       ".shared .align 8 .b8 s[256]; .reg .b32 %r<6>; .reg .pred %p; .reg .b64 %rd<6>;\n"
       "mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 4; mov.u64 %rd2, s; cvta.shared.u64 %rd2, "
       "%rd2;\n"
@@ -240,7 +240,7 @@ TEST(Launch, GenericAddressesOfSeveralSpaces) {
 }
 
 TEST(Launch, TheFirstCtaAtFaultIsReported) {
-  Module m = kernel(
+  Module m = launch_kernel(
       ".reg .b32 %r<3>; .reg .pred %p;\nmov.u32 %r1, %ctaid.x; setp.lt.u32 %p, %r1, 40; @%p ret; "
       "trap;");
   for (int threads : {1, 3, 8}) {
@@ -257,7 +257,7 @@ TEST(Parse, ErrorsNameTheLine) {
     EXPECT_FALSE(m.has_value()) << text;
     return m ? Error{} : m.error();
   };
-  const std::string head = kHead;
+  const std::string head = kLaunchHead;
   EXPECT_EQ(error("").kind, ErrorKind::user);
   EXPECT_EQ(error("\x7f"
                   "ELF\x02\x01")
@@ -301,7 +301,7 @@ TEST(Parse, ScopedRegistersAndLabelsMayRepeat) {
   body += ".reg .b64 %rd; ld.param.u64 %rd, [p0]; st.global.u32 [%rd], %r1;";
   std::vector<int> out(1);
   Sim sim;
-  sim.run(kernel(body), "k", 1, 32, {sim.output("out", out)});
+  sim.run(launch_kernel(body), "k", 1, 32, {sim.output("out", out)});
   EXPECT_EQ(out[0], 900);
 }
 

@@ -9,7 +9,7 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr int64_t kM = 256, kN = 128, kK = 96, kShared = 49152;
+constexpr int64_t kM = 256, kN = 128, kK = 96, kSharedBytes = 49152;
 
 struct Problem {
   std::vector<uint16_t> a = std::vector<uint16_t>(kM * kK), b = std::vector<uint16_t>(kN * kK);
@@ -25,14 +25,14 @@ Problem problem() {
   return p;
 }
 
-LaunchReport run(const std::string& text, Problem& p, LaunchStatus status) {
+LaunchReport run_product(const std::string& text, Problem& p, LaunchStatus status) {
   auto module = Module::parse(text);
   EXPECT_TRUE(module.has_value()) << module.error().text();
   Sim sim;
   sim.options.threads = 1;
   std::vector<Bytes8> args{sim.input("a", p.a), sim.input("b", p.b), sim.output("c", p.c),
                            arg(int32_t(kM)),    arg(int32_t(kN)),    arg(int32_t(kK))};
-  const LaunchConfig config{{kM / 128, kN / 128, 1}, {128, 1, 1}, {1, 1, 1}, kShared, false};
+  const LaunchConfig config{{kM / 128, kN / 128, 1}, {128, 1, 1}, {1, 1, 1}, kSharedBytes, false};
   auto r = launch({}, sim.memory, *module, "gemm", config, args, sim.options);
   EXPECT_TRUE(r.has_value());
   if (!r) return {};
@@ -40,7 +40,7 @@ LaunchReport run(const std::string& text, Problem& p, LaunchStatus status) {
   return *r;
 }
 
-std::string source() {
+std::string matrix_source() {
   auto text = read_file(std::string(CUTEGEN_SOURCE_DIR) + "/tests/golden/ptx/gemm_f16.ptx");
   EXPECT_TRUE(text.has_value());
   return text.value_or("");
@@ -54,7 +54,7 @@ std::string without(std::string text, const std::string& what) {
 
 TEST(MatrixKernel, MultipliesThroughTheTensorCores) {
   Problem p = problem();
-  const LaunchReport r = run(source(), p, LaunchStatus::ok);
+  const LaunchReport r = run_product(matrix_source(), p, LaunchStatus::ok);
   for (int64_t i = 0; i < kM; ++i) {
     for (int64_t j = 0; j < kN; ++j) {
       double want = 0, size = 0;
@@ -73,7 +73,8 @@ TEST(MatrixKernel, MultipliesThroughTheTensorCores) {
 
 TEST(MatrixKernel, AMissingWaitIsFound) {
   Problem p = problem();
-  const LaunchReport r = run(without(source(), "cp.async.wait_group"), p, LaunchStatus::finding);
+  const LaunchReport r =
+      run_product(without(matrix_source(), "cp.async.wait_group"), p, LaunchStatus::finding);
   ASSERT_TRUE(r.finding.has_value());
   EXPECT_EQ(r.finding->kind, "async_copy_pending");
   EXPECT_NE(r.finding->instruction.find("ldmatrix"), std::string::npos);
@@ -81,7 +82,8 @@ TEST(MatrixKernel, AMissingWaitIsFound) {
 
 TEST(MatrixKernel, AMissingCommitIsFound) {
   Problem p = problem();
-  const LaunchReport r = run(without(source(), "cp.async.commit_group"), p, LaunchStatus::finding);
+  const LaunchReport r =
+      run_product(without(matrix_source(), "cp.async.commit_group"), p, LaunchStatus::finding);
   ASSERT_TRUE(r.finding.has_value());
   EXPECT_EQ(r.finding->kind, "async_copy_pending");
 }

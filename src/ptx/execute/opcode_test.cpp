@@ -17,7 +17,7 @@ namespace {
 using U = uint64_t;
 using Host = std::function<U(U, U, U)>;
 
-struct Case {
+struct OpcodeCase {
   const char* text;   // over %d %a %b %c
   const char* types;  // letters of d, a, b, c: h w d f F H, p for a predicate destination
   Host host;
@@ -93,7 +93,7 @@ U operand(std::mt19937_64& random, char c) {
   }
 }
 
-std::string program(const Case& c) {
+std::string program(const OpcodeCase& c) {
   const std::string types = c.types;
   std::string out =
       ".version 9.0\n.target sm_90a\n.address_size 64\n"
@@ -134,7 +134,7 @@ bool agrees(char type, U got, U want, double ulps) {
   return false;
 }
 
-void check(const Case& c) {
+void check_opcode(const OpcodeCase& c) {
   constexpr int kCount = 512;
   const std::string types = c.types, text = program(c);
   auto module = Module::parse(text);
@@ -169,8 +169,8 @@ void check(const Case& c) {
                        values[2][k], got, want);
   }
 }
-void check_all(const std::vector<Case>& cases) {
-  for (const Case& c : cases) check(c);
+void check_all(const std::vector<OpcodeCase>& cases) {
+  for (const OpcodeCase& c : cases) check_opcode(c);
 }
 
 TEST(Opcodes, IntegerArithmetic) {

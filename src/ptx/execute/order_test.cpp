@@ -7,7 +7,7 @@ namespace {
 
 constexpr Order kOrders[] = {Order::in_order, Order::reversed, Order::mixed};
 
-Module kernel(const std::string& body) {
+Module order_kernel(const std::string& body) {
   auto m = Module::parse(
       ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 out) {\n"
       ".reg .b32 %r<20>; .reg .b64 %rd<12>; .reg .pred %p<6>; .shared .align 16 .b8 s[256];\n"
@@ -24,7 +24,7 @@ class Orders : public testing::Test {
                    LaunchStatus status = LaunchStatus::ok) {
     out.assign(4096, 0);
     sim.options.order = order;
-    return sim.run(kernel(body), "k", grid, block, {sim.output("out", out)}, 0, status);
+    return sim.run(order_kernel(body), "k", grid, block, {sim.output("out", out)}, 0, status);
   }
   std::vector<int> out;
   Sim sim;
@@ -155,7 +155,7 @@ class Overlap : public testing::Test {
 
 constexpr const char* kWriteX = "st.global.u32 [%rd3], %r0;";
 constexpr const char* kReadX = "ld.global.u32 %r1, [%rd3]; st.global.u32 [%rd4], %r1;";
-const std::string kWait = "griddepcontrol.wait;\n";
+const std::string kGridWait = "griddepcontrol.wait;\n";
 
 TEST_F(Overlap, AReadBeforeTheWaitIsFound) {
   auto r = run(kWriteX, kReadX);
@@ -165,7 +165,7 @@ TEST_F(Overlap, AReadBeforeTheWaitIsFound) {
                           "griddepcontrol.wait: the previous step, which writes them"),
             std::string::npos)
       << r.reason;
-  EXPECT_FALSE(run(kWriteX, kWait + kReadX).finding);
+  EXPECT_FALSE(run(kWriteX, kGridWait + kReadX).finding);
   EXPECT_FALSE(run(kWriteX, kReadX, false).finding);
   EXPECT_FALSE(run(kWriteX, kReadX, true, true).finding);
 }
@@ -175,7 +175,7 @@ TEST_F(Overlap, AWriteBeforeTheWaitIsFound) {
   ASSERT_TRUE(r.finding);
   EXPECT_NE(r.reason.find("write of 4 bytes"), std::string::npos) << r.reason;
   EXPECT_NE(r.reason.find("which reads them"), std::string::npos) << r.reason;
-  EXPECT_FALSE(run(kReadX, kWait + kWriteX).finding);
+  EXPECT_FALSE(run(kReadX, kGridWait + kWriteX).finding);
   EXPECT_TRUE(run(kWriteX, kWriteX).finding);
 }
 
@@ -195,10 +195,10 @@ TEST_F(Overlap, EachWarpWaitsOrMeetsOneThatDid) {
 TEST_F(Overlap, WhoDoesNotWaitLetsLaterStepsBeginEarly) {
   third = kReadX;
   EXPECT_TRUE(run(kWriteX, "mov.u32 %r1, 0;").finding);  // two steps before
-  third = kWait + kReadX;
+  third = kGridWait + kReadX;
   EXPECT_FALSE(run(kWriteX, "mov.u32 %r1, 0;").finding);
   third = kReadX;
-  EXPECT_FALSE(run(kWriteX, kWait).finding);
+  EXPECT_FALSE(run(kWriteX, kGridWait).finding);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ const std::string kQueue =
     "setp.ge.u32 %p1, %r2, %r1; @%p1 ret;\n" +
     kTile + "bra NEXT;\n";
 
-Module kernel(const std::string& body) {
+Module queue_kernel(const std::string& body) {
   auto m = Module::parse(
       ".version 9.0\n.target sm_90a\n.address_size 64\n"
       ".visible .entry k(.param .u64 out, .param .u64 in, .param .u64 counter, .param .u32 n) {\n"
@@ -54,7 +54,7 @@ class Queue : public testing::Test {
     sim.options.latency = &gpu.latency;
     sim.options.checks = Checks::none();
     sim.options.sample_ctas = sample, sim.options.sample_most = most;
-    const Module m = kernel(body);
+    const Module m = queue_kernel(body);
     const LaunchConfig config{{grid, 1, 1}, {kThreads, 1, 1}};
     sim.options.resident_ctas = resident_ctas(gpu, m.entries()[0], config);
     auto r = launch(sim.context, sim.memory, m, "k", config,

@@ -5,7 +5,7 @@
 namespace cutegen::ptx {
 namespace {
 
-Module kernel(const std::string& body, const std::string& params = ".param .u64 out") {
+Module schedule_kernel(const std::string& body, const std::string& params = ".param .u64 out") {
   auto m =
       Module::parse(".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(" + params +
                     ") {\n.reg .b32 %r<20>; .reg .b64 %rd<12>; .reg .pred %p<6>; .reg .f32 %f<8>;\n"
@@ -20,7 +20,7 @@ class Schedule : public testing::Test {
   LaunchReport run(const std::string& body, int64_t grid, int64_t block,
                    LaunchStatus status = LaunchStatus::ok, bool cooperative = false) {
     out.assign(size_t(std::max<int64_t>(grid * block, 64)), 0);
-    Module m = kernel(body);
+    Module m = schedule_kernel(body);
     auto r = ptx::launch(sim.context, sim.memory, m, "k",
                          {{grid, 1, 1}, {block, 1, 1}, {1, 1, 1}, 0, cooperative},
                          {sim.output("out", out)}, sim.options);

@@ -15,7 +15,7 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr size_t kThreads = 48, kLength = 60, kPerClass = 6;
+constexpr size_t kLineThreads = 48, kLength = 60, kPerClass = 6;
 // Register classes: letter -> type of its registers. Values never go from floats to bits, because
 // the ISA does not promise the bits of a NaN.
 constexpr std::string_view kClasses = "hrdfgp";
@@ -220,7 +220,7 @@ Line Generator::line() {
 }
 
 // A thread's registers, class after class; 8 bytes each in memory.
-using Registers = std::vector<uint64_t>;
+using RegisterValues = std::vector<uint64_t>;
 size_t index_of(const std::string& name) {
   return kClasses.find(name[0]) * kPerClass + size_t(std::stoi(name.substr(1)));
 }
@@ -232,7 +232,7 @@ uint64_t kept(char letter, uint64_t v) {
   return bits == 64 ? v : v & ((uint64_t{1} << bits) - 1);
 }
 
-std::string source(const std::vector<Line>& lines) {
+std::string line_source(const std::vector<Line>& lines) {
   std::string out =
       ".version 8.4\n.target sm_80\n.address_size 64\n"
       ".visible .entry t(.param .u64 out, .param .u64 in) {\n"
@@ -261,7 +261,7 @@ std::string source(const std::vector<Line>& lines) {
   return out + "ret;\n}\n";
 }
 
-void interpret(const Line& l, Registers& r) {
+void interpret(const Line& l, RegisterValues& r) {
   if (!l.guard.empty()) {
     const bool negated = l.guard[0] == '!';
     if (bool(r[index_of(l.guard.substr(negated))]) == negated) return;
@@ -290,9 +290,9 @@ bool same(char letter, uint64_t a, uint64_t b) {
 }
 
 // The first line after which a register differs, for the message.
-std::string blame(const std::vector<Line>& lines, const Registers& begin, size_t reg,
+std::string blame(const std::vector<Line>& lines, const RegisterValues& begin, size_t reg,
                   uint64_t got) {
-  Registers r = begin;
+  RegisterValues r = begin;
   std::string last = "(never written)";
   for (const Line& l : lines) {
     interpret(l, r);
@@ -301,25 +301,25 @@ std::string blame(const std::vector<Line>& lines, const Registers& begin, size_t
   return fmt::format("{} gives {:#x}, the reference {:#x}", last, got, r[reg]);
 }
 
-void check(uint64_t seed) {
+void check_seed(uint64_t seed) {
   Generator generator(seed);
   const std::vector<Line> lines = generator.program();
   const size_t n = kClasses.size() * kPerClass;
-  std::vector<uint64_t> in(n * kThreads), out(n * kThreads);
+  std::vector<uint64_t> in(n * kLineThreads), out(n * kLineThreads);
   for (size_t i = 0; i < in.size(); ++i) {
     const char letter = kClasses[i % n / kPerClass];
     in[i] = kept(letter, generator.value(letter));
   }
-  auto module = Module::parse(source(lines));
+  auto module = Module::parse(line_source(lines));
   ASSERT_TRUE(module.has_value()) << module.error().text();
   Sim sim;
   sim.options.threads = 1;
   std::vector<Bytes8> args{sim.output("out", out), sim.input("in", in)};
-  const LaunchReport report = sim.run(*module, "t", 1, kThreads, args);
+  const LaunchReport report = sim.run(*module, "t", 1, kLineThreads, args);
   ASSERT_EQ(report.status, LaunchStatus::ok) << report.reason;
-  for (size_t thread = 0; thread < kThreads; ++thread) {
-    const Registers begin(in.begin() + long(thread * n), in.begin() + long((thread + 1) * n));
-    Registers r = begin;
+  for (size_t thread = 0; thread < kLineThreads; ++thread) {
+    const RegisterValues begin(in.begin() + long(thread * n), in.begin() + long((thread + 1) * n));
+    RegisterValues r = begin;
     for (const Line& l : lines) interpret(l, r);
     for (size_t k = 0; k < n; ++k) {
       const char letter = kClasses[k / kPerClass];
@@ -339,7 +339,7 @@ uint64_t setting(const char* name, uint64_t otherwise) {
 TEST(StraightLine, ProgramsAgreeWithTheReference) {
   const uint64_t first = setting("CUTEGEN_SEED", 1), count = setting("CUTEGEN_PROGRAMS", 60);
   for (uint64_t seed = first; seed < first + count && !testing::Test::HasFatalFailure(); ++seed)
-    check(seed);
+    check_seed(seed);
 }
 
 }  // namespace

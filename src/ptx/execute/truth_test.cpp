@@ -15,14 +15,14 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr size_t kThreads = 128, kOutBytes = 1 << 16, kResultStride = 1024;
+constexpr size_t kFormThreads = 128, kOutBytes = 1 << 16, kResultStride = 1024;
 const std::string kFolder = std::string(CUTEGEN_SOURCE_DIR) + "/tests/golden/ptx/hw/";
 
 struct Form {
   std::string name, outs, ins, tolerance, text, entry;
 };
 
-size_t bytes_of(char letter) {
+size_t letter_bytes(char letter) {
   return std::string("hHGq").find(letter) != std::string::npos  ? 2
          : std::string("dFz").find(letter) != std::string::npos ? 8
                                                                 : 4;
@@ -73,7 +73,7 @@ class Recording {
   std::string body_;
 };
 
-std::vector<std::byte> run(const Module& module, const Form& f, const Recording& recording) {
+std::vector<std::byte> run_form(const Module& module, const Form& f, const Recording& recording) {
   Sim sim;
   std::vector<std::byte> out(kOutBytes);
   std::vector<std::vector<std::byte>> pools(3);
@@ -86,7 +86,7 @@ std::vector<std::byte> run(const Module& module, const Form& f, const Recording&
     args.push_back(sim.input(i == 0 ? "a" : i == 1 ? "b" : "c", pools[i]));
   }
   sim.options.threads = 1;
-  auto report = sim.launch(module, f.entry.c_str(), 1, kThreads, args);
+  auto report = sim.launch(module, f.entry.c_str(), 1, kFormThreads, args);
   if (!report || report->status != LaunchStatus::ok) {
     ADD_FAILURE() << f.name << ": " << (report ? report->reason : report.error().text());
     return {};
@@ -139,15 +139,15 @@ uint64_t value(const char* from, size_t i, size_t size) {
   return v;
 }
 
-void compare(const Form& f, const std::vector<std::byte>& out, const Recording& recording) {
+void compare_form(const Form& f, const std::vector<std::byte>& out, const Recording& recording) {
   const std::string truth = recording.form(f.name);
   ASSERT_FALSE(truth.empty()) << f.name << " is not in h200.bin: run opcode_truth.py again";
   size_t at = 0, wrong = 0;
   std::string first;
   for (size_t k = 0; k < f.outs.size(); ++k) {
     const char letter = f.outs[k];
-    const size_t size = bytes_of(letter);
-    for (size_t i = 0; i < kThreads; ++i) {
+    const size_t size = letter_bytes(letter);
+    for (size_t i = 0; i < kFormThreads; ++i) {
       const char* results = reinterpret_cast<const char*>(out.data()) + kResultStride * k;
       const uint64_t got = value(results, i, size);
       const uint64_t want = letter == 'p' ? uint64_t(truth[at + i / 8] >> (i % 8) & 1)
@@ -158,10 +158,10 @@ void compare(const Form& f, const std::vector<std::byte>& out, const Recording& 
                           want);
       for (size_t o = 0; o < f.ins.size(); ++o) {
         const std::string pool = recording.pool(std::string{f.ins[o], char('a' + o)});
-        first += fmt::format(" {:#x}", value(pool.data(), i, bytes_of(f.ins[o])));
+        first += fmt::format(" {:#x}", value(pool.data(), i, letter_bytes(f.ins[o])));
       }
     }
-    at += letter == 'p' ? kThreads / 8 : kThreads * size;
+    at += letter == 'p' ? kFormThreads / 8 : kFormThreads * size;
   }
   EXPECT_EQ(wrong, 0u) << f.name << ": " << f.text << "\n  " << first;
 }
@@ -178,8 +178,8 @@ TEST_P(Truth, EveryFormGivesWhatTheGpuGave) {
   const std::vector<Form> forms = forms_of(*text);
   ASSERT_GT(forms.size(), 20u);
   for (const Form& f : forms) {
-    const std::vector<std::byte> out = run(*module, f, recording);
-    if (!out.empty()) compare(f, out, recording);
+    const std::vector<std::byte> out = run_form(*module, f, recording);
+    if (!out.empty()) compare_form(f, out, recording);
   }
 }
 

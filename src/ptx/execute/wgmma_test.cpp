@@ -80,7 +80,7 @@ class Placed {
 
 using Matrix = std::vector<std::vector<uint32_t>>;
 
-struct Case {
+struct WgmmaCase {
   Type a, b;
   std::string sum = "f32";
   int n = 64;
@@ -127,7 +127,7 @@ class Wgmma : public testing::Test {
     }
     return out;
   }
-  uint32_t expected(const Case& c, const Matrix& a, const Matrix& b, int row, int column,
+  uint32_t expected(const WgmmaCase& c, const Matrix& a, const Matrix& b, int row, int column,
                     uint32_t old) const {
     auto x = a[size_t(row)];
     const auto& y = b[size_t(column)];
@@ -139,7 +139,7 @@ class Wgmma : public testing::Test {
     const bool fp8 = f.bytes == 1;
     return wgmma_element(f, x, c.b.format, y, old, {fp8 ? 13 : 25, fp8 ? 13 : 23, c.sum == "f16"});
   }
-  static uint32_t whole(const Case& c, const std::vector<uint32_t>& x,
+  static uint32_t whole(const WgmmaCase& c, const std::vector<uint32_t>& x,
                         const std::vector<uint32_t>& y, uint32_t old) {
     auto value = [](const Type& t, uint32_t v) {
       return t.name == kS8.name ? int64_t(int8_t(v)) : int64_t(uint8_t(v));
@@ -149,11 +149,11 @@ class Wgmma : public testing::Test {
     if (!c.flags.empty()) sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
     return uint32_t(sum);
   }
-  void check(const Case& c);
+  void check(const WgmmaCase& c);
   std::mt19937 random_{7};
 };
 
-void Wgmma::check(const Case& c) {
+void Wgmma::check(const WgmmaCase& c) {
   const bool half = c.sum == "f16";
   const int registers = half ? c.n / 4 : c.n / 2;
   const Matrix a = matrix(64, c.a, c.spread), b = matrix(c.n, c.b, c.spread);

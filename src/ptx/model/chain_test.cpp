@@ -10,12 +10,13 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr double kArithmetic = 4, kShared = 30, kGlobal = 1000, kBarrier = 100, kTensor = 50;
+constexpr double kArithmetic = 4, kSharedWait = 30, kGlobal = 1000, kBarrier = 100,
+                 kTensorWait = 50;
 
 GpuLatency latencies() {
   GpuLatency l;
-  l.arithmetic = kArithmetic, l.shared = kShared, l.global = kGlobal, l.barrier = kBarrier;
-  l.tensor = kTensor, l.special = 20, l.shuffle = 25;
+  l.arithmetic = kArithmetic, l.shared = kSharedWait, l.global = kGlobal, l.barrier = kBarrier;
+  l.tensor = kTensorWait, l.special = 20, l.shuffle = 25;
   return l;
 }
 
@@ -121,7 +122,7 @@ TEST_F(ChainOf, CopiesCostTheirLatencyAtTheWaitForTheirGroup) {
 TEST_F(ChainOf, SharedMemoryAndBarriers) {
   EXPECT_NEAR(added("st.shared.f32 [%r12], %f0; bar.sync 0; ld.shared.f32 %f2, [%r12];\n"
                     "st.global.f32 [%rd3], %f2;"),
-              kBarrier + kShared, 20);
+              kBarrier + kSharedWait, 20);
   EXPECT_NEAR(
       added("ex2.approx.ftz.f32 %f2, %f0; ex2.approx.ftz.f32 %f3, %f2; st.global.f32 [%rd3], %f3;"),
       2 * 24, 12);
@@ -150,15 +151,15 @@ TEST_F(ChainOf, AWarpgroupWaitsForItsProductsAtTheWait) {
   shared = 16384;
   const double none = clocks(begin + commit + wait + "0;", 1, 128);
   EXPECT_NEAR(clocks(begin + times(4, product) + commit + wait + "0;", 1, 128) - none,
-              4 * 32 + kTensor, 12);
+              4 * 32 + kTensorWait, 12);
   const std::string work = times(40, "fma.rn.f32 %f1, %f1, %f0, %f0;");  // beside the products
   EXPECT_NEAR(clocks(begin + times(4, product) + commit + work + wait + "0;", 1, 128) - none,
-              4 * 32 + kTensor, 16);
+              4 * 32 + kTensorWait, 16);
   // With one group left, only the first two products count.
   EXPECT_NEAR(clocks(begin + times(2, product) + commit + times(2, product) + commit + wait + "1;",
                      1, 128) -
                   none,
-              2 * 32 + kTensor, 16);
+              2 * 32 + kTensorWait, 16);
 }
 
 }  // namespace

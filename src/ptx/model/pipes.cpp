@@ -49,14 +49,14 @@ constexpr std::array<std::string_view, 7> kSpecial{"ex2",   "lg2",  "sin", "cos"
                                                    "rsqrt", "tanh", "rcp"};
 constexpr std::array<std::string_view, 6> kFmaBases{"add", "sub", "mul", "fma", "mad", "div"};
 
-TensorType tensor_type(std::string_view a) {
-  if (a == "f16") return TensorType::fp16;
-  if (a == "bf16") return TensorType::bf16;
-  if (a == "tf32") return TensorType::tf32;
-  if (a == "f64") return TensorType::fp64;
-  if (a == "s8" || a == "u8" || a == "s4" || a == "u4") return TensorType::int8;
-  if (a == "e4m3" || a == "e5m2") return TensorType::fp8;
-  return TensorType::none;
+MmaType tensor_type(std::string_view a) {
+  if (a == "f16") return MmaType::fp16;
+  if (a == "bf16") return MmaType::bf16;
+  if (a == "tf32") return MmaType::tf32;
+  if (a == "f64") return MmaType::fp64;
+  if (a == "s8" || a == "u8" || a == "s4" || a == "u4") return MmaType::int8;
+  if (a == "e4m3" || a == "e5m2") return MmaType::fp8;
+  return MmaType::none;
 }
 
 // "m16n8k16" -> 2 * 16 * 8 * 16; 0: not a shape
@@ -85,8 +85,8 @@ Usage tensor_usage(const Parts& parts) {
   // Types end the opcode: D A B C, or D A B of wgmma; wmma names D and C only where A is f16.
   const size_t from_end = group ? 2 : 3;
   if (parts.size() > from_end) u.tensor = tensor_type(parts[parts.size() - from_end]);
-  if (u.tensor == TensorType::none && parts[0] == "wmma") u.tensor = TensorType::fp16;
-  if (u.tensor_flops == 0) u.pipe = Pipe::other, u.tensor = TensorType::none;  // wgmma.fence, ...
+  if (u.tensor == MmaType::none && parts[0] == "wmma") u.tensor = MmaType::fp16;
+  if (u.tensor_flops == 0) u.pipe = Pipe::other, u.tensor = MmaType::none;  // wgmma.fence, ...
   return u;
 }
 
@@ -153,9 +153,9 @@ const char* to_string(Pipe pipe) {
   return names[size_t(pipe)];
 }
 
-const char* to_string(TensorType type) {
+const char* to_string(MmaType type) {
   static constexpr const char* names[] = {"none", "fp64", "tf32", "fp16", "bf16", "int8", "fp8"};
-  static_assert(std::size(names) == size_t(TensorType::count_));
+  static_assert(std::size(names) == size_t(MmaType::count_));
   return names[size_t(type)];
 }
 

@@ -19,14 +19,14 @@ namespace cutegen::ptx {
 enum class Pipe : uint8_t { fma, half, alu, xu, convert, fp64, tensor, lsu, branch, other, count_ };
 const char* to_string(Pipe pipe);
 
-enum class TensorType : uint8_t { none, fp64, tf32, fp16, bf16, int8, fp8, count_ };
-const char* to_string(TensorType type);
+enum class MmaType : uint8_t { none, fp64, tf32, fp16, bf16, int8, fp8, count_ };
+const char* to_string(MmaType type);
 
 struct Usage {
   Pipe pipe = Pipe::other;
   uint8_t issue = 1;    // machine instructions, estimated
   uint8_t special = 0;  // of these, how many use the special-function pipe instead of `pipe`
-  TensorType tensor = TensorType::none;
+  MmaType tensor = MmaType::none;
   uint32_t tensor_flops = 0;  // of a warp
 };
 

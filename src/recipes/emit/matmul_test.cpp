@@ -12,11 +12,11 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-struct Case {
+struct ProductCase {
   Task task;
   RecipeMatch match;
-  explicit Case(const std::string& name, MathMode mode = MathMode::fp32,
-                const std::string& arch = "")
+  explicit ProductCase(const std::string& name, MathMode mode = MathMode::fp32,
+                       const std::string& arch = "")
       : task(golden_task(name)) {
     task.math_mode = mode;
     match = match_recipe(task, arch);
@@ -37,7 +37,7 @@ struct Case {
 // The whole text of one program: what people see in out/. After a deliberate change:
 // CUTEGEN_UPDATE_GOLDEN=1 recipes_test, then read the difference.
 TEST(Matmul, WritesTheGoldenProgram) {
-  KernelProgram program = Case("mm_bias_residual").program({{"vector", 4}});
+  KernelProgram program = ProductCase("mm_bias_residual").program({{"vector", 4}});
   if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
     ASSERT_TRUE(write_file(golden_folder() / "mm_bias_residual.cu", program.sources["kernel.cu"]));
     ASSERT_TRUE(write_file(golden_folder() / "mm_bias_residual.plan.json",
@@ -51,10 +51,10 @@ TEST(Matmul, WritesTheGoldenProgram) {
 }
 
 TEST(Matmul, MaskIsComputedFromThePlace) {
-  std::string source = Case("mm_upper").source();
+  std::string source = ProductCase("mm_upper").source();
   EXPECT_THAT(source, HasSubstr("n + v - m >= 1"));
   EXPECT_THAT(source, HasSubstr("last = first"));  // tiles below the diagonal are skipped
-  EXPECT_THAT(Case("mm_transposed_out").source(), Not(HasSubstr("last = first")));
+  EXPECT_THAT(ProductCase("mm_transposed_out").source(), Not(HasSubstr("last = first")));
 }
 
 // 16 bytes of each factor in one access; results stay pairs.
@@ -81,24 +81,24 @@ TEST(Matmul, HalfTensorsMoveEightElementsAtOnce) {
 }
 
 TEST(Matmul, LargeDepthIsSharedAmongCtas) {
-  Case c("mm_large_k");
+  ProductCase c("mm_large_k");
   EXPECT_GT(c.match.safe.at("split").get<int>(), 1);
   KernelProgram program = c.program();
   EXPECT_THAT(program.sources.at("kernel.cu"), HasSubstr("combine("));
   ASSERT_EQ(program.plan.steps.size(), 2u);
   EXPECT_EQ(program.plan.scratch.size(), 1u);
-  EXPECT_EQ(Case("mm_plain").match.safe.at("split"), 1);
+  EXPECT_EQ(ProductCase("mm_plain").match.safe.at("split"), 1);
 }
 
 TEST(Matmul, TensorCoresNeedTheTasksLeave) {
-  EXPECT_FALSE(Case("mm_plain").match.safe.contains("tensor_cores"));
-  Case c("mm_plain", MathMode::bf16);
+  EXPECT_FALSE(ProductCase("mm_plain").match.safe.contains("tensor_cores"));
+  ProductCase c("mm_plain", MathMode::bf16);
   EXPECT_EQ(c.match.safe.at("tensor_cores"), 0);
   EXPECT_THAT(c.source(), HasSubstr("SimtGemm<"));
   EXPECT_THAT(c.source({{"tensor_cores", 1}}), HasSubstr("MmaGemm<bfloat16_t, float, float"));
-  EXPECT_THAT(Case("mm_plain", MathMode::tf32).source({{"tensor_cores", 1}}),
+  EXPECT_THAT(ProductCase("mm_plain", MathMode::tf32).source({{"tensor_cores", 1}}),
               HasSubstr("MmaGemm<tfloat32_t"));
-  EXPECT_THAT(Case("mm_plain", MathMode::fp16).source({{"tensor_cores", 1}}),
+  EXPECT_THAT(ProductCase("mm_plain", MathMode::fp16).source({{"tensor_cores", 1}}),
               HasSubstr("MmaGemm<half_t"));
 }
 
@@ -113,7 +113,7 @@ TEST(Matmul, TensorCoresNeedTheLeaveOfEveryOutput) {
 
 // Large tiles where these are enough for the GPU.
 TEST(Matmul, SafeTilesFillTheGpu) {
-  EXPECT_EQ(Case("mm_plain").match.safe.at("tile_m"), 64);
+  EXPECT_EQ(ProductCase("mm_plain").match.safe.at("tile_m"), 64);
   Contraction c;
   c.loads.axes = {{2048, false, "M"}, {2048, false, "N"}, {64, false, "K"}};
   c.m = 0, c.n = 1, c.k = 2;
@@ -147,8 +147,8 @@ TEST(Matmul, SafeSplitsFillTheGpu) {
 }
 
 TEST(Matmul, RefusesTilesThatDoNotFit) {
-  Case c("mm_plain"), cores("mm_plain", MathMode::fp16);
-  auto legal = [](const Case& of, const Json& changes) {
+  ProductCase c("mm_plain"), cores("mm_plain", MathMode::fp16);
+  auto legal = [](const ProductCase& of, const Json& changes) {
     Json params = of.match.safe;
     params.update(changes);
     return instantiate(of.task, of.match, params).has_value();
@@ -163,8 +163,8 @@ TEST(Matmul, RefusesTilesThatDoNotFit) {
 
 // On Hopper, float32 products may use its tensor cores; the plan then needs that GPU.
 TEST(Matmul, WgmmaWithFloat32AccuracyNeedsHopper) {
-  EXPECT_FALSE(Case("mm_plain").match.safe.contains("wgmma"));
-  Case c("mm_plain", MathMode::fp32, "sm_90a");
+  EXPECT_FALSE(ProductCase("mm_plain").match.safe.contains("wgmma"));
+  ProductCase c("mm_plain", MathMode::fp32, "sm_90a");
   const Json on{{"wgmma", 1}, {"tile_m", 128}, {"tile_n", 64}};
   KernelProgram program = c.program(on);
   EXPECT_EQ(program.plan.arch, std::vector<std::string>{"sm_90a"});
@@ -179,11 +179,11 @@ TEST(Matmul, WgmmaWithFloat32AccuracyNeedsHopper) {
 
 // In 16-bit modes wgmma reads both operands from shared memory, in any order.
 TEST(Matmul, WgmmaMultipliesInTheMathMode) {
-  EXPECT_FALSE(Case("mm_plain", MathMode::bf16).match.safe.contains("wgmma"));
-  Case c("mm_plain", MathMode::bf16, "sm_90a");
+  EXPECT_FALSE(ProductCase("mm_plain", MathMode::bf16).match.safe.contains("wgmma"));
+  ProductCase c("mm_plain", MathMode::bf16, "sm_90a");
   EXPECT_EQ(c.match.safe.at("wgmma"), 1);
   EXPECT_THAT(c.source(c.match.safe), HasSubstr("WgmmaGemm<bfloat16_t, float, float"));
-  EXPECT_THAT(Case("mm_plain", MathMode::fp16, "sm_90a").source({{"wgmma", 1}}),
+  EXPECT_THAT(ProductCase("mm_plain", MathMode::fp16, "sm_90a").source({{"wgmma", 1}}),
               HasSubstr("WgmmaGemm<half_t, float, float"));
   // Tensor maps cannot convert floats, so the kernel copies by address.
   const Json plan = to_json(c.program(c.match.safe).plan);
@@ -193,15 +193,15 @@ TEST(Matmul, WgmmaMultipliesInTheMathMode) {
 
 // One product instead of three halves the memory of the split operand: more stages fit.
 TEST(Matmul, WgmmaMultipliesFloatsOnceInTf32) {
-  EXPECT_FALSE(Case("mm_plain", MathMode::tf32).match.safe.contains("wgmma"));
+  EXPECT_FALSE(ProductCase("mm_plain", MathMode::tf32).match.safe.contains("wgmma"));
   const Json six{{"wgmma", 1}, {"tile_m", 128}, {"tile_n", 128}, {"stages", 6}};
-  Case once("mm_plain", MathMode::tf32, "sm_90a");
+  ProductCase once("mm_plain", MathMode::tf32, "sm_90a");
   const std::string source = once.source(six);
   EXPECT_THAT(source, HasSubstr("WgmmaFp32Gemm<float, float"));
   EXPECT_THAT(source, HasSubstr("true, false, 1>"));
   EXPECT_THAT(once.source({{"wgmma", 0}, {"stages", 1}, {"tile_m", 64}, {"tile_n", 64}}),
               HasSubstr("SimtGemm<"));
-  Case thrice("mm_plain", MathMode::fp32, "sm_90a");
+  ProductCase thrice("mm_plain", MathMode::fp32, "sm_90a");
   Json params = thrice.match.safe;
   params.update(six);
   EXPECT_FALSE(instantiate(thrice.task, thrice.match, params));
@@ -209,7 +209,7 @@ TEST(Matmul, WgmmaMultipliesFloatsOnceInTf32) {
 }
 
 TEST(Matmul, WgmmaTilesFitAnSm) {
-  Case c("mm_plain", MathMode::bf16, "sm_90a");
+  ProductCase c("mm_plain", MathMode::bf16, "sm_90a");
   auto legal = [&](const Json& change) {
     Json params = c.match.safe;
     params.update(change);
@@ -226,7 +226,8 @@ TEST(Matmul, WgmmaTilesFitAnSm) {
 TEST(Matmul, WgmmaTurnsAPlainProduct) {
   const Json on{{"wgmma", 1}, {"tile_m", 128}, {"tile_n", 64}};
   auto block = [&](const std::string& name) {
-    return to_json(Case(name, MathMode::fp32, "sm_90a").program(on).plan)["steps"][0]["block"][0];
+    return to_json(
+        ProductCase(name, MathMode::fp32, "sm_90a").program(on).plan)["steps"][0]["block"][0];
   };
   EXPECT_EQ(block("mm_plain"), 256 + 128);          // tile_n / 64 consumers
   EXPECT_EQ(block("mm_bias_residual"), 256 + 256);  // tile_m / 64 consumers
@@ -251,7 +252,7 @@ TEST(Matmul, SafeChoiceOnHopperFollowsTheCost) {
 
 // Sizes come from tensors: no number of the official shape is in source or plan.
 TEST(Matmul, HoldsNoSizes) {
-  KernelProgram program = Case("mm_large_k").program();
+  KernelProgram program = ProductCase("mm_large_k").program();
   EXPECT_THAT(program.sources.at("kernel.cu"), Not(HasSubstr("65536")));
   EXPECT_THAT(dump_json(to_json(program.plan)), Not(HasSubstr("65536")));
 }

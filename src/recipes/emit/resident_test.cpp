@@ -14,10 +14,10 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-struct Case {
+struct ResidentCase {
   Task task;
   RecipeMatch match;
-  Case(const std::string& name, std::string_view arch, MathMode mode = MathMode::fp32)
+  ResidentCase(const std::string& name, std::string_view arch, MathMode mode = MathMode::fp32)
       : task(golden_task(name)) {
     task.math_mode = mode;
     match = match_recipe(task, arch);
@@ -39,7 +39,7 @@ struct Case {
 };
 
 TEST(Resident, LongRowsStayInAClusterOfHopper) {
-  const Case c("softmax_resident", kHopperArch);
+  const ResidentCase c("softmax_resident", kHopperArch);
   const KernelProgram program = c.program();
   EXPECT_EQ(program.plan.arch, std::vector<std::string>{"sm_90a"});
   const Json step = to_json(program.plan).at("steps").at(0);
@@ -50,7 +50,7 @@ TEST(Resident, LongRowsStayInAClusterOfHopper) {
 }
 
 TEST(Resident, OtherGpusGetNoCluster) {
-  const Case c("softmax_resident", "sm_80");
+  const ResidentCase c("softmax_resident", "sm_80");
   EXPECT_EQ(c.match.safe.at("cluster"), 1);
   EXPECT_EQ(c.program().plan.arch, std::vector<std::string>{"sm_80+"});
   auto refused = c.try_program({{"cluster", 8}, {"cached", 2}, {"width", 512}, {"threads", 512}});
@@ -58,14 +58,14 @@ TEST(Resident, OtherGpusGetNoCluster) {
 }
 
 TEST(Resident, AClusterNeedsElementsInSharedMemory) {
-  const Case c("softmax_resident", kHopperArch);
+  const ResidentCase c("softmax_resident", kHopperArch);
   auto refused = c.try_program({{"cached", 0}});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("cannot be combined"));
 }
 
 TEST(Resident, ShortRowsStayInRegisters) {
-  const Case c("softmax_last", kHopperArch);
+  const ResidentCase c("softmax_last", kHopperArch);
   EXPECT_EQ(c.match.safe.at("cached"), 0);
   for (const RecipeParameter& p : c.match.parameters) {
     EXPECT_NE(p.name, "cluster");
@@ -77,7 +77,7 @@ TEST(Resident, ShortRowsStayInRegisters) {
 
 // The second pass and the results read what the first pass has stored.
 TEST(Resident, LaterPassesReadWhatTheFirstHasComputed) {
-  const Case c("gelu_group_norm", kHopperArch);
+  const ResidentCase c("gelu_group_norm", kHopperArch);
   EXPECT_EQ(c.match.safe.at("cached"), 2);
   for (int cached : {1, 2}) {
     const std::string source = c.source({{"cached", cached}, {"width", 512}, {"threads", 512}});
@@ -94,7 +94,7 @@ TEST(Resident, LaterPassesReadWhatTheFirstHasComputed) {
 
 // While a cluster writes the results of a row, its slots take the elements of the next row.
 TEST(Resident, AClusterTakesTurns) {
-  const Case c("gelu_group_norm", kHopperArch);
+  const ResidentCase c("gelu_group_norm", kHopperArch);
   EXPECT_EQ(c.match.safe.at("turns"), 1);  // several CTAs share an SM
   EXPECT_THAT(c.source(), Not(HasSubstr("fetch")));
   const std::string source = c.source({{"turns", 4}});
@@ -106,14 +106,14 @@ TEST(Resident, AClusterTakesTurns) {
 }
 
 TEST(Resident, LaterPassesReadElementsThatTheyNeedAsTheyAre) {
-  const Case c("layer_norm_short", kHopperArch);
+  const ResidentCase c("layer_norm_short", kHopperArch);
   EXPECT_THAT(c.source(), HasSubstr("const Elements& e = cache[i];"));
   EXPECT_THAT(c.source(), Not(HasSubstr("for the next passes")));
 }
 
 // 31 * 71 elements of a channel are odd, but 4 channels lie side by side.
 TEST(Resident, VectorsCrossFromOneChannelToTheNext) {
-  const Case c("gelu_group_norm", kHopperArch);
+  const ResidentCase c("gelu_group_norm", kHopperArch);
   EXPECT_EQ(c.match.safe.at("vector"), 4);
   EXPECT_THAT(c.source(), HasSubstr("const cutegen::Runs runs{Index(r1)};"));
   EXPECT_THAT(c.source(),
@@ -123,43 +123,44 @@ TEST(Resident, VectorsCrossFromOneChannelToTheNext) {
 }
 
 TEST(ShortRows, AThreadTakesSeveralVectorsIfRowsAreMany) {
-  const Case c("layer_norm_short", kHopperArch);
+  const ResidentCase c("layer_norm_short", kHopperArch);
   EXPECT_EQ(c.match.safe.at("width"), 4);
   EXPECT_EQ(c.match.safe.at("cached"), 1);
   EXPECT_EQ(to_json(c.program().plan).at("steps").at(0).at("grid").at(0), "ceil_div(rows,64)");
-  const Case few("layer_norm", kHopperArch);
+  const ResidentCase few("layer_norm", kHopperArch);
   EXPECT_EQ(few.match.safe.at("width"), 32);
 }
 
 // Of five operands three vary along the row, so 16 elements of each fit a thread's registers.
 TEST(ShortRows, OperandsWithOneValueARowTakeOneRegister) {
-  const Case c("layer_norm_shifted", kHopperArch);
+  const ResidentCase c("layer_norm_shifted", kHopperArch);
   EXPECT_EQ(c.match.safe.at("width"), 4);
   EXPECT_EQ(c.match.safe.at("cached"), 1);
 }
 
 TEST(Resident, ManyRowsOfCtasThatAreAloneGoInTurn) {
-  EXPECT_EQ(Case("group_norm_alone", kHopperArch).match.safe.at("turns"), 4);
-  EXPECT_EQ(Case("softmax_resident", kHopperArch).match.safe.at("turns"), 1);  // two fit an SM
+  EXPECT_EQ(ResidentCase("group_norm_alone", kHopperArch).match.safe.at("turns"), 4);
+  EXPECT_EQ(ResidentCase("softmax_resident", kHopperArch).match.safe.at("turns"),
+            1);  // two fit an SM
 }
 
 TEST(NeededAccuracy, FollowsTheDtypeOfResultsAndTheMode) {
-  const Case half("softmax_bf16", {}, MathMode::bf16);
+  const ResidentCase half("softmax_bf16", {}, MathMode::bf16);
   EXPECT_THAT(half.source(), HasSubstr("cutegen::PlainSum"));
   EXPECT_THAT(half.source(), HasSubstr("cutegen::fast_exp("));
   EXPECT_THAT(half.source(), HasSubstr("* cutegen::fast_reciprocal("));
   EXPECT_THAT(half.source({{"online", 1}}), HasSubstr("MaxSumExpOf<cutegen::PlainSum, true>"));
   // float32 accuracy of a 16-bit result: a plain sum of a short row, but exact functions.
-  const Case strict("softmax_bf16", {}, MathMode::fp32);
+  const ResidentCase strict("softmax_bf16", {}, MathMode::fp32);
   EXPECT_THAT(strict.source(), HasSubstr("cutegen::PlainSum"));
   EXPECT_THAT(strict.source(), HasSubstr("expf("));
-  const Case single("softmax_last", {});
+  const ResidentCase single("softmax_last", {});
   EXPECT_THAT(single.source(), HasSubstr("cutegen::Sum"));
   EXPECT_THAT(single.source(), Not(HasSubstr("fast_")));
 }
 
 TEST(NeededAccuracy, Float32ResultsOfA16BitModeKeepExactSums) {
-  const Case c("softmax_last", {}, MathMode::bf16);
+  const ResidentCase c("softmax_last", {}, MathMode::bf16);
   EXPECT_THAT(c.source(), Not(HasSubstr("PlainSum")));
 }
 
@@ -173,7 +174,7 @@ TEST(NeededAccuracy, QuotientsOfAnythingElseStayExact) {
 }
 
 TEST(NeededAccuracy, ARowsDivisorIsInvertedOnce) {
-  const Case c("softmax_last", {});
+  const ResidentCase c("softmax_last", {});
   EXPECT_THAT(c.source(), HasSubstr("= cutegen::row_reciprocal("));
   EXPECT_THAT(c.source(), HasSubstr("= cutegen::quotient("));
 }

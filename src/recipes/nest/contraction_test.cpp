@@ -10,18 +10,18 @@ namespace {
 
 using testing::HasSubstr;
 
-Stages stages(const std::string& name) {
+Stages golden_stages(const std::string& name) {
   auto result = make_stages(golden_task(name));
   if (!result) throw std::runtime_error(result.error().text());
   return *result;
 }
 
 Contraction contraction(const std::string& name) {
-  return std::get<Contraction>(stages(name).list.at(0));
+  return std::get<Contraction>(golden_stages(name).list.at(0));
 }
 
 bool reduces(const std::string& name) {
-  return std::get<Fused>(stages(name).list.at(0)).reduces();
+  return std::get<Fused>(golden_stages(name).list.at(0)).reduces();
 }
 
 TEST(Contraction, PlainProductTakesSizesFromItsFactors) {
@@ -116,7 +116,7 @@ TEST(Products, WithAVectorAtTheOfficialSizeOnlyStayProducts) {
 
 // The first keeps its result; the second reads it as a factor.
 TEST(Products, FollowOneAnother) {
-  Stages s = stages("mm_two_products");
+  Stages s = golden_stages("mm_two_products");
   ASSERT_EQ(s.list.size(), 2u);
   ASSERT_EQ(s.scratch.size(), 1u);
   const auto& second = std::get<Contraction>(s.list[1]);
@@ -124,14 +124,14 @@ TEST(Products, FollowOneAnother) {
 }
 
 TEST(Products, ReadComputedFactorsFromScratch) {
-  Stages s = stages("mm_computed_factor");
+  Stages s = golden_stages("mm_computed_factor");
   ASSERT_EQ(s.list.size(), 2u);
   EXPECT_TRUE(std::holds_alternative<Fused>(s.list[0]));
   EXPECT_TRUE(std::holds_alternative<Contraction>(s.list[1]));
 }
 
 TEST(Products, KeepWhatAReductionReads) {
-  Stages s = stages("mm_softmax_after");
+  Stages s = golden_stages("mm_softmax_after");
   ASSERT_EQ(s.list.size(), 2u);
   const auto& product = std::get<Contraction>(s.list[0]);
   EXPECT_TRUE(product.finish.outputs[0].operand.kept);
@@ -142,7 +142,7 @@ TEST(Products, KeepWhatAReductionReads) {
 
 // result + result.T: both walks read scratch.
 TEST(Products, UsedAlongSeveralAxesAreKept) {
-  Stages s = stages("mm_repeated_product");
+  Stages s = golden_stages("mm_repeated_product");
   ASSERT_EQ(s.list.size(), 2u);
   EXPECT_FALSE(std::get<Fused>(s.list[1]).reduces());
 }

@@ -22,7 +22,7 @@ Fused nest(const Stages& stages, size_t i) {
   return std::get<Fused>(stages.list.at(i));
 }
 
-std::string refusal(const std::string& name) {
+std::string stages_refusal(const std::string& name) {
   auto result = make_stages(golden_task(name));
   return result ? "accepted" : result.error().message;
 }
@@ -163,10 +163,11 @@ TEST(Stages, TruthValuesAreDividedAsFloats) {
 }
 
 TEST(Stages, SayWhyTheyRefuse) {
-  EXPECT_EQ(refusal("no_integer_sum"), "aten.sum.dim_IntList of dtype i64");
-  EXPECT_THAT(refusal("no_integers"), HasSubstr("i64"));
-  EXPECT_EQ(refusal("no_weighted_nll"), "aten.nll_loss_forward.default: with weights of classes");
-  EXPECT_THAT(refusal("no_training_norm"), HasSubstr("in place"));
+  EXPECT_EQ(stages_refusal("no_integer_sum"), "aten.sum.dim_IntList of dtype i64");
+  EXPECT_THAT(stages_refusal("no_integers"), HasSubstr("i64"));
+  EXPECT_EQ(stages_refusal("no_weighted_nll"),
+            "aten.nll_loss_forward.default: with weights of classes");
+  EXPECT_THAT(stages_refusal("no_training_norm"), HasSubstr("in place"));
 }
 
 TEST(Stages, RefuseLossesWithArgumentsThatAreNone) {

@@ -15,10 +15,11 @@ using testing::HasSubstr;
 using testing::Not;
 
 // A task as PyTorch ships: float32 convolutions in tf32.
-struct Case {
+struct ImplicitCase {
   Task task;
   RecipeMatch match;
-  explicit Case(const std::string& name, bool tf32 = true, std::string_view arch = kHopperArch)
+  explicit ImplicitCase(const std::string& name, bool tf32 = true,
+                        std::string_view arch = kHopperArch)
       : task(golden_task(name)) {
     task.tf32_convolutions = tf32;
     match = match_recipe(task, arch);
@@ -32,7 +33,7 @@ struct Case {
 };
 
 TEST(Implicit, Tf32ConvolutionsUseTheTensorCoresOfHopper) {
-  const Case c("conv_plain");
+  const ImplicitCase c("conv_plain");
   EXPECT_EQ(c.match.safe.at("wgmma"), 1);
   auto program = c.program();
   ASSERT_TRUE(program) << program.error().text();
@@ -45,25 +46,26 @@ TEST(Implicit, Tf32ConvolutionsUseTheTensorCoresOfHopper) {
 }
 
 TEST(Implicit, StrictFloat32TakesThreeProducts) {
-  const Case strict("conv_plain", false);
+  const ImplicitCase strict("conv_plain", false);
   EXPECT_EQ(strict.match.safe.at("wgmma"), 1);
   auto program = strict.program();
   ASSERT_TRUE(program) << program.error().text();
   EXPECT_THAT(program->sources.begin()->second, HasSubstr("kProducts = 3"));
-  auto shipped = Case("conv_plain").program();
+  auto shipped = ImplicitCase("conv_plain").program();
   ASSERT_TRUE(shipped) << shipped.error().text();
   EXPECT_THAT(shipped->sources.begin()->second, HasSubstr("kProducts = 1"));
 }
 
 TEST(Implicit, PartialSumsLeaveRoomForSmallerTiles) {
   const Json large{{"tile_n", 64}, {"tall", 8}, {"wide", 64}};  // 128 sums of a thread
-  EXPECT_TRUE(Case("conv_plain").program(large));
-  EXPECT_FALSE(Case("conv_plain", false).program(large));
+  EXPECT_TRUE(ImplicitCase("conv_plain").program(large));
+  EXPECT_FALSE(ImplicitCase("conv_plain", false).program(large));
 }
 
 // 72 products a result leave the time to writing, and longer lines are written faster; 576 do not.
 TEST(Implicit, LinesAreLongWhereWritingIsTheBottleneck) {
-  const Json thin = Case("conv_thin").match.safe, deep = Case("conv_deep").match.safe;
+  const Json thin = ImplicitCase("conv_thin").match.safe,
+             deep = ImplicitCase("conv_deep").match.safe;
   EXPECT_EQ(thin.at("wide"), 128);
   EXPECT_EQ(deep.at("wide"), 64);
   // Three stages hold all weights, so they stay in shared memory; 18 would not.
@@ -73,7 +75,7 @@ TEST(Implicit, LinesAreLongWhereWritingIsTheBottleneck) {
 }
 
 TEST(Implicit, WorkOfAChannelIsDoneOnceForManyPlaces) {
-  auto program = Case("conv_thin").program();
+  auto program = ImplicitCase("conv_thin").program();
   ASSERT_TRUE(program) << program.error().text();
   const std::string& source = program->sources.begin()->second;
   EXPECT_THAT(source, HasSubstr("kChannelValues = 1;"));
@@ -82,7 +84,7 @@ TEST(Implicit, WorkOfAChannelIsDoneOnceForManyPlaces) {
 }
 
 TEST(Implicit, OtherGpusUseTheCudaCores) {
-  const Case c("conv_plain", true, "sm_80");
+  const ImplicitCase c("conv_plain", true, "sm_80");
   EXPECT_FALSE(c.match.safe.contains("wgmma"));
   auto program = c.program();
   ASSERT_TRUE(program) << program.error().text();
@@ -90,17 +92,17 @@ TEST(Implicit, OtherGpusUseTheCudaCores) {
 }
 
 TEST(Implicit, DepthwiseConvolutionsKeepTheirTiles) {
-  EXPECT_FALSE(Case("conv_depthwise").match.safe.contains("wgmma"));
+  EXPECT_FALSE(ImplicitCase("conv_depthwise").match.safe.contains("wgmma"));
 }
 
 TEST(Implicit, TheCudaCoresRemainAChoice) {
-  auto program = Case("conv_plain").program({{"wgmma", 0}});
+  auto program = ImplicitCase("conv_plain").program({{"wgmma", 0}});
   ASSERT_TRUE(program) << program.error().text();
   EXPECT_THAT(program->sources.begin()->second, HasSubstr("kPixels"));
 }
 
 TEST(Implicit, TilesThatDoNotFitAreRefused) {
-  const Case c("conv_plain");
+  const ImplicitCase c("conv_plain");
   for (const Json& changes : {Json{{"tile_n", 128}, {"tall", 16}, {"wide", 64}},  // registers
                               Json{{"planes", 3}}, Json{{"wide", 12}}}) {
     auto refused = c.program(changes);
@@ -110,7 +112,7 @@ TEST(Implicit, TilesThatDoNotFitAreRefused) {
 }
 
 TEST(Implicit, ATransposedConvolutionHasAPhaseForEachRemainder) {
-  const Case c("conv_transposed");
+  const ImplicitCase c("conv_transposed");
   EXPECT_EQ(c.match.safe.at("wgmma"), 1);
   auto program = c.program();
   ASSERT_TRUE(program) << program.error().text();
@@ -121,7 +123,7 @@ TEST(Implicit, ATransposedConvolutionHasAPhaseForEachRemainder) {
 }
 
 // The kernels of a program, in order.
-std::vector<std::string> kernels(const Case& c) {
+std::vector<std::string> kernels(const ImplicitCase& c) {
   auto program = c.program();
   EXPECT_TRUE(program) << program.error().text();
   std::vector<std::string> list;
@@ -131,7 +133,7 @@ std::vector<std::string> kernels(const Case& c) {
 }
 
 TEST(Implicit, AReductionOverTheChannelsIsPartOfTheConvolution) {
-  const Case c("conv_channel_min");
+  const ImplicitCase c("conv_channel_min");
   EXPECT_EQ(c.match.why, "one aten.convolution.default and reductions over its channels");
   auto program = c.program();
   ASSERT_TRUE(program) << program.error().text();
@@ -146,7 +148,7 @@ TEST(Implicit, AReductionOverTheChannelsIsPartOfTheConvolution) {
 }
 
 TEST(Implicit, ASoftmaxReducesTwiceAndWritesAllChannels) {
-  const Case c("conv_channel_softmax");
+  const ImplicitCase c("conv_channel_softmax");
   auto program = c.program();
   ASSERT_TRUE(program) << program.error().text();
   const std::string& source = program->sources.begin()->second;
@@ -161,19 +163,19 @@ TEST(Implicit, ASoftmaxReducesTwiceAndWritesAllChannels) {
   EXPECT_THAT(source, HasSubstr("rows_of_compute(conv.row(storage, 1, at.row), rows.inverse)"));
   EXPECT_THAT(source, HasSubstr("compute(window, at.rows.total, at.rows.inverse, "));
   EXPECT_EQ(source.find("expf("), source.rfind("expf("));
-  EXPECT_EQ(kernels(Case("conv_channel_softmax_wide")),
+  EXPECT_EQ(kernels(ImplicitCase("conv_channel_softmax_wide")),
             (std::vector<std::string>{"pack", "window"}));
 }
 
 TEST(Implicit, ReductionsOverTheChannelsNeedAllOfThemInOneTile) {
-  const Case c("conv_channel_min");  // 24 channels
+  const ImplicitCase c("conv_channel_min");  // 24 channels
   EXPECT_TRUE(c.program({{"tile_n", 64}}));
   EXPECT_FALSE(c.program({{"tile_n", 16}}));
 }
 
 TEST(Implicit, AllParametersOfFusedReductionsGiveSoundPlans) {
   for (const char* name : {"conv_channel_min", "conv_channel_softmax"}) {
-    const Case c(name);
+    const ImplicitCase c(name);
     const std::vector<Json> near = neighbours(c.match, c.match.safe);
     EXPECT_GT(near.size(), 5u) << name;
     for (const Json& params : near) {
@@ -187,10 +189,10 @@ TEST(Implicit, AllParametersOfFusedReductionsGiveSoundPlans) {
 
 TEST(Implicit, OtherReductionsAreStagesOfTheirOwn) {
   const std::vector<std::string> apart{"pack_1", "window_1", "reduction_2"};
-  EXPECT_EQ(kernels(Case("conv_channel_mean_wide")), apart);    // 136 channels
-  EXPECT_EQ(kernels(Case("conv_channel_sum_grouped")), apart);  // two groups
-  EXPECT_EQ(kernels(Case("conv_channel_argmax")), apart);       // positions, not floats
-  EXPECT_EQ(kernels(Case("conv_channel_min", true, "sm_80")),
+  EXPECT_EQ(kernels(ImplicitCase("conv_channel_mean_wide")), apart);    // 136 channels
+  EXPECT_EQ(kernels(ImplicitCase("conv_channel_sum_grouped")), apart);  // two groups
+  EXPECT_EQ(kernels(ImplicitCase("conv_channel_argmax")), apart);       // positions, not floats
+  EXPECT_EQ(kernels(ImplicitCase("conv_channel_min", true, "sm_80")),
             (std::vector<std::string>{"window_1", "reduction_2"}));
 }
 

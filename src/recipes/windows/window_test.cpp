@@ -14,10 +14,11 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-struct Case {
+struct WindowCase {
   Task task;
   RecipeMatch match;
-  explicit Case(const std::string& name) : task(golden_task(name)), match(match_recipe(task)) {
+  explicit WindowCase(const std::string& name)
+      : task(golden_task(name)), match(match_recipe(task)) {
     EXPECT_EQ(match.recipe, "windows") << match.why;
   }
   Result<KernelProgram> program(const Json& changes = Json::object()) const {
@@ -34,7 +35,7 @@ struct Case {
 };
 
 TEST(Windows, PoolingAlongOneAxisIsOneKernelWithoutCopies) {
-  const Case line("pool_line");
+  const WindowCase line("pool_line");
   EXPECT_EQ(line.match.safe.at("columns"), 2048);
   EXPECT_EQ(line.match.safe.at("rows"), 1);
   const std::string source = line.source();
@@ -44,14 +45,14 @@ TEST(Windows, PoolingAlongOneAxisIsOneKernelWithoutCopies) {
 }
 
 TEST(Windows, WindowsThatDoNotOverlapNeedNoTile) {
-  const Case apart("pool_apart");
+  const WindowCase apart("pool_apart");
   EXPECT_EQ(apart.match.safe.at("columns"), 0);
   EXPECT_THAT(apart.source(), Not(HasSubstr("__shared__")));
   EXPECT_THAT(apart.source({{"columns", 64}}), HasSubstr("__shared__ float tile"));
 }
 
 TEST(Windows, ATileOfADepthwiseConvolutionRequiresItsKernel) {
-  const Case depthwise("conv_depthwise");
+  const WindowCase depthwise("conv_depthwise");
   EXPECT_EQ(depthwise.match.safe.at("columns"), 256);
   EXPECT_EQ(depthwise.match.safe.at("rows"), 16);
   auto program = depthwise.program();
@@ -63,7 +64,7 @@ TEST(Windows, ATileOfADepthwiseConvolutionRequiresItsKernel) {
 }
 
 TEST(Windows, RowsNeedAnAxisBeforeTheLast) {
-  auto refused = Case("pool_line").program({{"rows", 2}});
+  auto refused = WindowCase("pool_line").program({{"rows", 2}});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("cannot be combined"));
 }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The judge's kernels for the fake driver, which runs none: they are only looked up by name.
+//
+// Contract: entries `fill` and `judge`. Example: gpu_judge->load(testing_world::kEmptyJudge);
+#pragma once
+
+namespace cutegen::eval::testing_world {
+
+inline constexpr const char* kEmptyJudge = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry fill() { ret; }
+.visible .entry judge() { ret; }
+)";
+
+}  // namespace cutegen::eval::testing_world

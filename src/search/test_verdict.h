@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: the verdict of a correct program that takes this time. Example: timed(100)
+#pragma once
+
+#include "core/verdict.h"
+
+namespace cutegen::search {
+
+inline Verdict timed(double ns) {
+  Verdict v;
+  v.status = Status::correct;
+  Timing t;
+  t.time_ns = ns;
+  v.timing = t;
+  return v;
+}
+
+}  // namespace cutegen::search

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: relative errors that were measured for sums of 4,096 uniform products.
+#pragma once
+
+namespace cutegen {
+
+inline constexpr double kNative = 1e-7, kSequential = 8.6e-7, kTf32 = 5.4e-6, kTwoProducts = 5e-6;
+
+}  // namespace cutegen
