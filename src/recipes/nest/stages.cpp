@@ -95,7 +95,9 @@ class Solver {
   }
 
   Attempt attempt(const Outputs& outputs, Kept kept) const {
-    Attempt a = fuse(region(outputs, std::move(kept)));
+    Region whole = region(outputs, std::move(kept));
+    whole.slices = true;
+    Attempt a = fuse(whole);
     if (!a.fused) return a;
     for (const Operand& operand : a.fused->inputs)
       if (masks_.count(operand.tensor))
