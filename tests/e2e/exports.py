@@ -408,7 +408,7 @@ class Refusals(harness.Case):
 
     def test_a_run_that_found_nothing(self):
         runs = ("--runs", self.folder / "runs")
-        task = harness.ROOT / "tests/honest/scan/task.py"
+        task = self.write("t.py", harness.ADD.replace("torch.relu(x) + 1.0", "torch.logcumsumexp(x, 1)"))
         self.assert_code(self.cutegen("optimize", task, "--evaluations", 1, *runs, timeout=200), 3)
         self.assert_error(self.export("last", "--to", "torch", *runs), 2, "no correct program", "cutegen show")
 

@@ -8,6 +8,7 @@
   columns, with a first element that is far from all others.
 - Rows that stay in the shared memory of a cluster: softmax, a norm with weights, rows that are no multiple of a
   vector, 16-bit rows, one row that is split instead.
+- Rotary embedding: each half of the result has a kernel.
 - Half of a row times the other half, which no kernel copies.
 - Scans: from the end behind pointwise work, exclusive, along columns, and of one row that CTAs share.
 
@@ -81,6 +82,7 @@ TASKS = {
     "a_scan_of_16_bits": task("torch.cumsum(x, -1)", "5000, 96", dtype="torch.bfloat16"),
     "halves_of_a_row_where_they_lie": task("F.silu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1]", "300, 4104",
                                            dtype="torch.bfloat16"),
+    "rotary_embedding_in_parts": task("x * 0.5 + torch.cat((-x[..., 64:], x[..., :64]), -1) * 2", "33, 4, 128"),
     "a_scan_of_one_row_shared_among_ctas": task("torch.cumsum(x, 0)", "300004"),
 }  # fmt: skip
 # What the source of the program has to contain, and what it must not.
@@ -97,6 +99,7 @@ WANTED = {
     "an_exclusive_scan_along_columns": ["scan_column<cutegen::Multiply, kRows, kColumns, true>"],
     "a_scan_of_16_bits": ["constexpr int kWidth = 8;"],
     "halves_of_a_row_where_they_lie": ["x + x_start"],
+    "rotary_embedding_in_parts": ["out + out_start"],
     "a_scan_of_one_row_shared_among_ctas": ["totals(", "carry_of_warp"],
 }
 CLUSTERS = {"softmax_of_rows_that_one_cta_cannot_keep": 8, "rows_that_are_no_multiple_of_a_vector": 4,

@@ -9,6 +9,7 @@
                of reductions over different axes
     loss       losses of two or three tensors, reduced to one number
     slice      pointwise work on parts of a tensor: halves, all but one line, single lines, sometimes reduced
+               or joined
     scan       pointwise work, cumulative sums, products, maxima or minima along one axis, from either
                end or exclusive, sometimes reduced
 
@@ -113,6 +114,8 @@ SLICES = [
     "F.silu({x}.chunk(2, dim={d})[0]) * {x}.chunk(2, dim={d})[1]", "F.glu({x}, dim={d})",
     "{x}.narrow({d}, 1, {x}.shape[{d}] - 1) - {x}.narrow({d}, 0, {x}.shape[{d}] - 1)",
     "torch.split({x}, {x}.shape[{d}] // 2, dim={d})[1] * {a}", "{x}.narrow({d}, 3, {x}.shape[{d}] - 5) + {s}",
+    "torch.cat([-{x}.chunk(2, dim={d})[1], {x}.chunk(2, dim={d})[0]], dim={d}) * {a} + {x}",
+    "torch.cat([torch.relu({x}), {x}.narrow({d}, 0, 3)], dim={d})", "torch.stack([{x}, {x} * {s}], dim={d})",
     "{x}.select({d}, 0) + {x}.select({d}, -1)", "torch.maximum({x}.unbind({d})[1], {x}.select({d}, 2))",
 ]  # fmt: skip
 
@@ -267,7 +270,8 @@ class Module:
         axis = self.rng.randrange(self.rank)
         pattern = self.rng.choice(SLICES[:-1] if self.rank == 1 else SLICES)
         self.add(pattern, x="t", d=axis)
-        if self.rng.random() < 0.3 and self.rank > 1 and "select" not in pattern:
+        parts = "select" in pattern or "cat(" in pattern or "stack" in pattern
+        if self.rng.random() < 0.3 and self.rank > 1 and not parts:
             self.add(self.rng.choice(REDUCE), x="t", d=self.rng.randrange(self.rank), k=self.rng.choice([True, False]))
         else:
             self.add(self.rng.choice(UNARY), x="t")

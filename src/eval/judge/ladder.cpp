@@ -153,21 +153,14 @@ class Climber {
   }
 
  private:
-  Evaluation evaluation() const {
-    return {.ctx = ctx_,
-            .services = services_,
-            .task = task_,
-            .prepared = prepared_,
-            .progress = progress_};
-  }
+  Evaluation evaluation() const { return {ctx_, services_, task_, prepared_, progress_}; }
 
   // Returns false if the ladder ends at this rung.
   Result<bool> climb_one(Rung rung) {
     CG_CHECK(ctx_.check("evaluating"));
     progress_(to_string(rung));
     auto start = Clock::now();
-    RungReport report{
-        .rung = rung, .result = RungResult::passed, .elapsed = Nanoseconds(0), .detail = {}};
+    RungReport report{.rung = rung, .result = RungResult::passed};
     auto end = step(rung, report.result);
     report.elapsed = Clock::now() - start;
     if (!end) {
@@ -291,8 +284,8 @@ class Climber {
       verdict_.profile = std::move(made.profile);
       profiler_ = std::move(made.grade);
     } else {
-      verdict_.profile = Profile{
-          .kernels = kernels_, .shape = task_.official().name, .source = kSimulator, .note = {}};
+      verdict_.profile =
+          Profile{.kernels = kernels_, .shape = task_.official().name, .source = kSimulator};
       for (KernelProfile& k : verdict_.profile->kernels) diagnose(k, services_.gpu);
     }
     return note_profile(official_timing_ ? official_timing_->floor_ns : 0, verdict_);

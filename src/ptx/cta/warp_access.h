@@ -37,4 +37,9 @@ inline AddressSummary summarize(const uint64_t* at, uint32_t mask) {
   return s;
 }
 
+// An access of some lanes of a warp.
+inline WarpAccess access_of(Warp& warp, const Inst& in, uint32_t lanes, const uint64_t* at) {
+  return {.warp = warp, .in = in, .mask = lanes, .sum = summarize(at, lanes), .at = at};
+}
+
 }  // namespace cutegen::ptx

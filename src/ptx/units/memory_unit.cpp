@@ -55,11 +55,9 @@ bool MemoryUnit::access(Warp& w, const Inst& in, uint32_t mask) {
     return true;
   alignas(64) uint64_t at[32];
   const uint64_t bytes = uint64_t(in.size) * in.vec;
-  WarpAccess a{.warp = w,
-               .in = in,
-               .mask = mask,
-               .sum = addresses_(w.registers + in.a, in.wide_address, in.imm, bytes, mask, at),
-               .at = at};
+  const AddressSummary sum =
+      addresses_(w.registers + in.a, in.wide_address, in.imm, bytes, mask, at);
+  WarpAccess a{.warp = w, .in = in, .mask = mask, .sum = sum, .at = at};
   if (a.sum.bits & (bytes - 1) && !(a.sum.contiguous && (a.sum.low & (bytes - 1)) == 0))
     return fault(a, in.space);
   if (in.space != Space::generic) return access_at(a, in.space);
@@ -83,10 +81,7 @@ bool MemoryUnit::several_spaces(Warp& w, const Inst& in, uint32_t mask, const ui
       part |= 1u << lane;
       moved[lane] = at[lane] - window_of(space);
     }
-    if (part &&
-        !access_at({.warp = w, .in = in, .mask = part, .sum = summarize(moved, part), .at = moved},
-                   space))
-      return false;
+    if (part && !access_at(access_of(w, in, part, moved), space)) return false;
   }
   return true;
 }
@@ -125,7 +120,8 @@ bool MemoryUnit::local(const WarpAccess& a) {
   cta_.counting->local(a.warp.current.pc, a.in, a.mask, a.sum, a.at);
   uint64_t moved[32];
   for (int lane = 0; lane < 32; ++lane) moved[lane] = a.at[lane] + size * uint64_t(lane);
-  WarpAccess scattered{.warp = a.warp, .in = a.in, .mask = a.mask, .sum = a.sum, .at = moved};
+  WarpAccess scattered = a;
+  scattered.at = moved;
   scattered.sum.contiguous = scattered.sum.uniform = false;
   if (cta_.hazards) checks_.local(scattered);
   perform(cta_, scheduler_, scattered, cta_.local.data() + size * 32 * size_t(a.warp.index));
@@ -155,14 +151,10 @@ bool MemoryUnit::several_buffers(const WarpAccess& a) {
   for (uint32_t rest = a.mask; rest;) {
     const Buffer* b = of[std::countr_zero(rest)];
     uint32_t part = 0;
-    for (uint32_t m = rest; m; m &= m - 1) {
+    for (uint32_t m = rest; m; m &= m - 1)
       if (of[std::countr_zero(m)] == b) part |= 1u << std::countr_zero(m);
-    }
     rest &= ~part;
-    if (!in_buffer(
-            {.warp = a.warp, .in = a.in, .mask = part, .sum = summarize(a.at, part), .at = a.at},
-            *b))
-      return false;
+    if (!in_buffer(access_of(a.warp, a.in, part, a.at), *b)) return false;
   }
   return true;
 }

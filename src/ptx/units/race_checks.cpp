@@ -43,6 +43,16 @@ void order(CtaState& cta, const WarpAccess& a, CtaState& owner, Touch touch) {
   if (cta.hazards->global) cta.hazards->global->join();
 }
 
+GlobalAccess global_access(const WarpAccess& a, Touch touch) {
+  return {.touch = touch,
+          .warp = a.warp.index,
+          .pc = a.warp.current.pc,
+          .mask = a.mask,
+          .summary = a.sum,
+          .at = a.at,
+          .bytes = uint32_t(a.bytes())};
+}
+
 }  // namespace
 
 bool RaceChecks::shared(const WarpAccess& a, uint32_t lanes, CtaState& owner) {
@@ -111,14 +121,7 @@ bool RaceChecks::global(const WarpAccess& a, const Buffer& b, BufferShadow& shad
   if (touch != Touch::read && (a.in.ordered || touch == Touch::atomic)) h.global->release();
   if (a.in.ordered && touch != Touch::atomic) return true;
   if (!shadow.writers.size()) return true;
-  const GlobalAccess access{.touch = touch,
-                            .warp = a.warp.index,
-                            .pc = a.warp.current.pc,
-                            .mask = a.mask,
-                            .summary = a.sum,
-                            .at = a.at,
-                            .bytes = uint32_t(a.bytes())};
-  const uint32_t bad = h.global->touch(access, shadow, b.base);
+  const uint32_t bad = h.global->touch(global_access(a, touch), shadow, b.base);
   return bad == 0 || report_global(a, bad, b);
 }
 

@@ -76,7 +76,8 @@ bool is_flat(const Fused& fused) {
   if (nest.kept.size() != 1) return false;
   for (const Operand& operand : fused.inputs)
     if (operand.sliced() || stride(fused, operand, nest.kept[0]).move == Move::stride) return false;
-  return true;
+  return std::none_of(fused.outputs.begin(), fused.outputs.end(),
+                      [](const FusedOutput& output) { return output.operand.sliced(); });
 }
 
 // Writes the device function for one element. It returns one result or writes several by reference.

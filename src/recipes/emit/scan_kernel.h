@@ -7,6 +7,7 @@
 // Example: ScanKernel k(task, fused, params, label); k.source();
 #pragma once
 
+#include "recipes/emit/scan_body.h"
 #include "recipes/text/nest_tensors.h"
 #include "recipes/text/program_part.h"
 
@@ -19,46 +20,21 @@ class ScanKernel {
   const std::vector<std::string>& launches() const { return launches_; }
   const Nest& nest() const { return nest_; }
   bool row() const { return nest_.reduced_inside; }
-  bool split() const;
+  bool split() const { return body_.split(); }
   const std::vector<StrideArgument>& strides() const { return tensors_.strides(); }
   // The scratch that holds the totals of each scan's parts.
-  const std::vector<std::string>& totals() const { return totals_; }
+  const std::vector<std::string>& totals() const { return body_.totals(); }
 
  private:
-  struct Scanned {
-    int inst;
-    std::string values, carry, operation;
-  };
-
-  const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
-  bool reversed() const { return at(scans_.front().inst).scan.reversed; }
-  // Whether the CTA's threads exchange totals in shared memory.
-  bool exchanges() const;
-  std::string shared() const;
-  std::string room(const std::string& turn, size_t scan) const;
-  std::string each() const;
-  // Where a step or an element of a tile lies: its number from the end if the scan begins there.
-  const char* place() const { return reversed() ? "at" : "j"; }
-  const char* element() const { return row() && reversed() ? "[i][n]" : "[i][v]"; }
-  std::string range() const;
-  std::string elements(const std::vector<int>& targets, bool after) const;
-  std::string begin(bool last) const;
-  std::string gather() const;
-  std::string combine(const Scanned& scan, size_t number) const;
-  std::string write() const;
-  std::string body(bool last) const;
   void add_kernel(const std::string& name, bool last);
 
   const Fused& fused_;
-  const Json& params_;
   Label label_;
   Nest nest_;
   Code code_;
   NestTensors tensors_;
-  std::vector<int> used_;
-  std::vector<Scanned> scans_;
-  std::vector<std::string> totals_, registers_, inputs_;
-  std::string views_, results_, loads_, rows_;  // text that the kernels share
+  ScanBody body_;
+  std::string views_, results_, loads_;  // text that the kernels share
   std::string kernels_, source_;
   std::vector<std::string> launches_;
 };

@@ -72,6 +72,28 @@ TEST(Slices, OfAReshapedTensorAreNotCovered) {
   EXPECT_EQ(match.why, "the size of axis 1 is not a tensor's");
 }
 
+// Each half of the result reads one half of the joined tensor, so nothing joins it in memory.
+TEST(Joins, EachPartOfAnOutputHasAStage) {
+  const Json plan = plan_of("join_rope");
+  ASSERT_EQ(plan.at("steps").size(), 2U);
+  EXPECT_THAT(plan.at("steps")[1].at("args").dump(), HasSubstr("1*((dim(x,3))/2)*(stride(out,3))"));
+  EXPECT_FALSE(plan.contains("scratch") && !plan.at("scratch").empty());
+  EXPECT_THAT(demands_of("join_rope"), Contains("dim(x,3) == 128"));
+  EXPECT_EQ(plan_of("join_stack").at("steps").size(), 2U);
+}
+
+TEST(Joins, AProductIsCopiedIntoItsPart) {
+  const Json plan = plan_of("join_of_product");
+  EXPECT_EQ(plan.at("steps").size(), 3U);
+  EXPECT_EQ(plan.at("scratch").size(), 1U);
+}
+
+TEST(Joins, WhatReadsAcrossPartsIsNotCovered) {
+  const RecipeMatch match = match_recipe(golden_task("join_in_the_middle"));
+  EXPECT_EQ(match.recipe, "");
+  EXPECT_THAT(match.why, HasSubstr("one element would come from one of several operands"));
+}
+
 TEST(Slices, AreCopiedForAProduct) {
   const Json plan = plan_of("slice_into_product");
   EXPECT_EQ(plan.at("steps").size(), 2U);

@@ -84,6 +84,15 @@ bool moves_ones_only(const std::vector<size_t>& order, const Shape& shape) {
   return !order.empty();
 }
 
+// Whether a slice has all elements of its tensor.
+bool is_whole(const Operand& operand, const std::vector<Axis>& axes) {
+  for (size_t i = 0; i < operand.starts.size(); ++i) {
+    const int64_t length = operand.axes[i] < 0 ? 1 : axes[size_t(operand.axes[i])].size;
+    if (operand.starts[i].at > 0 || length != operand.shape[i]) return false;
+  }
+  return true;
+}
+
 // Where a slice of length `length` begins that begins at `at` of `size`; `raw`: the graph's number,
 // which counts from the end if it is negative.
 Start start_of(int64_t raw, int64_t at, int64_t length, int64_t size, bool by_number) {
@@ -138,6 +147,11 @@ bool is_view(const Node& node) {
 bool is_slice(const Node& node) {
   const bool known = node.op.rfind("aten.", 0) == 0 || node.op == kPart;
   return known && contains(kSlices, base_name(node.op));
+}
+
+bool is_join(const Node& node) {
+  const std::string base = base_name(node.op);
+  return node.op.rfind("aten.", 0) == 0 && (base == "cat" || base == "stack");
 }
 
 bool is_fill(const Node& node) {
@@ -226,6 +240,7 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
       return value(fmt::format("{}.{}", *from, index.get<int64_t>()), view);
   }
   if (is_slice(*node)) return sliced(*node, name, view);
+  if (is_join(*node)) return joined(*node, view);
   if (output_index(*node, name) != 0)
     return unsupported_error(fmt::format("output {} of {}", output_index(*node, name), node->op),
                              node->id);
@@ -269,6 +284,7 @@ Result<int> Builder::leaf(const std::string& name, const View& view) {
     operand.shape = *view.reshaped;
   }
   operand.starts = view.starts;
+  if (is_whole(operand, fused_.axes)) operand.starts.clear();
   for (size_t i = 0; i < operand.starts.size(); ++i)
     if (operand.starts[i].by_number && operand.starts[i].multiple > 0)
       demand_size(fused_, operand, i);
@@ -423,6 +439,38 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
   }
   CG_TRY(int inst, value(*from, inner));
   return std::optional<int>(inst);
+}
+
+// A part of a joined tensor is a part of one operand.
+Result<int> Builder::joined(const Node& node, const View& view) {
+  const Json list = argument(node, 0, "tensors");
+  const auto dim = integer(argument(node, 1, "dim").is_null() ? Json(0) : argument(node, 1, "dim"),
+                           node.outputs[0].shape.size());
+  if (!list.is_array() || !dim || view.reshaped) return cut_at(node, node.op + " is reshaped");
+  const auto axis = size_t(*dim);
+  const bool stacks = base_name(node.op) == "stack";
+  const int along = view.axes[axis];
+  const int64_t length = along < 0 ? 1 : fused_.axes[size_t(along)].size,
+                at = view.starts.empty() ? 0 : view.starts[axis].at;
+  int64_t before = 0;
+  for (const Json& item : list) {
+    const auto name = reference(item);
+    if (!name) return unsupported_error(node.op + ": an operand is not a tensor", node.id);
+    const int64_t size = stacks ? 1 : shape_of(graph_, *name)[axis];
+    if (at >= before && at + length <= before + size) {
+      View inner = view;
+      if (!inner.starts.empty())
+        inner.starts[axis] = at == before ? Start{} : Start{.at = at - before};
+      if (stacks) {
+        inner.axes.erase(inner.axes.begin() + long(axis));
+        if (!inner.starts.empty()) inner.starts.erase(inner.starts.begin() + long(axis));
+      }
+      return value(*name, inner);
+    }
+    before += size;
+  }
+  return unsupported_error(node.op + ": one element would come from one of several operands",
+                           node.id);
 }
 
 // A slice moves where the kernel reads its input.

@@ -33,6 +33,8 @@ bool is_view(const Node& node);
 bool is_fill(const Node& node);
 // Whether the operator takes a part of its input: slice, select, split, unbind.
 bool is_slice(const Node& node);
+// Whether the operator joins its operands along an axis (cat) or a new one (stack).
+bool is_join(const Node& node);
 
 class Builder {
  public:
@@ -48,6 +50,7 @@ class Builder {
   Result<int> leaf(const std::string& name, const View& view);
   Result<int> pointwise(const Node& node, const Pointwise& p, const View& view);
   Result<std::optional<int>> through_view(const Node& node, const View& view);
+  Result<int> joined(const Node& node, const View& view);
   Result<int> sliced(const Node& node, const std::string& name, const View& view);
   Result<int> reshape(const Node& node, const std::string& from, const View& view);
   Result<int> inside(const Node& node, const View& view);

@@ -180,8 +180,12 @@ Result<void> find_extents(Fused& fused) {
   merge_hidden(fused);
   for (const Operand* operand : operands)
     if (operand->reshaped) from_reshape(fused, *operand);
-  for (const Operand* operand : operands)
-    if (operand->sliced()) from_slice(fused, *operand);
+  for (const Operand& operand : fused.inputs)
+    if (operand.sliced() && fused.names.count(operand.tensor)) from_slice(fused, operand);
+  for (const FusedOutput& output : fused.outputs)
+    if (output.operand.sliced())  // a part of a joined tensor that no input shows: a constant
+      for (Axis& axis : fused.axes)
+        if (axis.extent.empty()) axis.extent = std::to_string(axis.size);
   // An axis of size 1 that no tensor has was added by the graph (unsqueeze), so it stays 1.
   for (size_t i = 0; i < fused.axes.size(); ++i)
     if (fused.axes[i].size == 1 && fused.axes[i].extent.empty() &&

@@ -55,7 +55,7 @@ Result<Graph> without_in_place(Graph graph) {
 // Fails at the first operator that no recipe has a rule for.
 Result<void> check_operators(const Graph& graph, const std::vector<const Node*>& nodes) {
   for (const Node* node : nodes) {
-    if (is_window(*node) || is_view(*node) || is_fill(*node) || is_slice(*node) ||
+    if (is_window(*node) || is_view(*node) || is_fill(*node) || is_slice(*node) || is_join(*node) ||
         node->op.find("getitem") != std::string::npos)
       continue;
     if (node->op == kInside) continue;
@@ -82,7 +82,12 @@ Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<cons
     const Value* output = graph.find(region.outputs.front().value);
     if (!output) return unsupported_error("an output that no node computes");
     for (int64_t size : output->shape) axes.push_back({size, false, ""});
+    if (const auto& part = region.outputs.front().part) axes[part->axis].size = part->length;
     return axes;
+  }
+  if (region.outputs.front().part) {
+    cut = found.back().node->outputs.front().name;
+    return unsupported_error("a part of a reduced value", found.back().node->id);
   }
   const Reduction& last = found.back().r;
   for (const Reducing& other : found) {
@@ -201,8 +206,15 @@ Attempt fuse(const Region& region) {
       if (device_type(output.dtype).empty())
         return unsupported_error(
             fmt::format("output {} of dtype {}", output.tensor, to_string(output.dtype)));
-      CG_TRY(Place place, place_output(value->shape, fused.axes));
-      auto inst = builder.value(value->name, {place.axes, place.reshaped});
+      Shape shape = value->shape;
+      std::vector<Start> starts;
+      if (output.part) {
+        shape[output.part->axis] = output.part->length;
+        starts.resize(shape.size());
+        starts[output.part->axis] = output.part->start;
+      }
+      CG_TRY(Place place, place_output(shape, fused.axes));
+      auto inst = builder.value(value->name, {place.axes, place.reshaped, starts});
       if (!inst) {
         // An output that does not lie in this nest: keeping it does not help, the reduction may.
         if (std::find(wanted.begin(), wanted.end(), builder.cut()) == wanted.end())
@@ -220,6 +232,9 @@ Attempt fuse(const Region& region) {
                       output.kept,
                       {},
                       {}};
+      operand.starts = std::move(starts);
+      if (output.part && output.part->start.by_number)
+        demand_size(fused, operand, output.part->axis);
       fused.outputs.push_back({std::move(operand), *inst});
     }
     cut.clear();

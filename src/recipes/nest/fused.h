@@ -55,6 +55,7 @@ struct Start {
   int64_t at = 0;          // official
   int64_t multiple = 0;    // of the slice's own length, if above 0: the second half of an axis
   int64_t from_end = 0;    // elements before the tensor's end, if above 0
+  bool to_end = false;     // the slice is what the tensor has last
   bool by_number = false;  // the module gives numbers, which need not follow the sizes
 };
 
@@ -107,10 +108,17 @@ struct Fused {
 using Kept = std::map<std::string, std::vector<std::string>>;
 
 struct Region {
+  // The elements of an output that a Fused computes, along one axis.
+  struct Part {
+    size_t axis = 0;
+    int64_t length = 0;
+    Start start;
+  };
   struct Output {
     std::string tensor, value;
     DType dtype = DType::f32;
-    bool kept = false;  // the tensor is scratch, named as the value
+    bool kept = false;              // the tensor is scratch, named as the value
+    std::optional<Part> part = {};  // else all of it
   };
   const Decomposed& source;
   std::map<std::string, std::string> names;  // of the task's tensors and of kept values

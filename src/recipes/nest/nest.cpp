@@ -113,10 +113,13 @@ std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
   if (widest == 1) narrowest = 2;
   std::vector<int64_t> widths;
   const auto aligned = [&](int64_t width) {
-    return std::all_of(fused.inputs.begin(), fused.inputs.end(), [&](const Operand& operand) {
-      return !operand.sliced() || operand.shape.empty() ||
+    const auto fits = [&](const Operand& operand) {
+      return !operand.sliced() ||
              (operand.shape.back() % width == 0 && operand.starts.back().at % width == 0);
-    });
+    };
+    return std::all_of(fused.inputs.begin(), fused.inputs.end(), fits) &&
+           std::all_of(fused.outputs.begin(), fused.outputs.end(),
+                       [&](const FusedOutput& output) { return fits(output.operand); });
   };
   for (int64_t width : {8, 4, 2, 1})
     if (size % width == 0 && aligned(width) && width * static_cast<int64_t>(narrowest) <= 16 &&
@@ -146,6 +149,9 @@ std::string start_along(const Fused& fused, const Operand& operand, size_t axis)
   if (start.from_end > 0)
     return fmt::format("({}-{})", size_text(fused, operand, axis), start.from_end);
   const int along = operand.axes[axis];
+  if (start.to_end && along >= 0)
+    return fmt::format("({}-({}))", size_text(fused, operand, axis),
+                       fused.axes[size_t(along)].extent);
   if (start.multiple > 0 && along >= 0)
     return fmt::format("{}*({})", start.multiple, fused.axes[size_t(along)].extent);
   return std::to_string(start.at);
@@ -169,12 +175,14 @@ std::string width_text(const Fused& fused, const std::string& size, int64_t want
     if (std::find(multiples.begin(), multiples.end(), expression) == multiples.end())
       multiples.push_back(expression);
   };
-  for (const Operand& operand : fused.inputs) {
-    if (!operand.sliced()) continue;
+  const auto add_slice = [&](const Operand& operand) {
+    if (!operand.sliced()) return;
     const size_t last = operand.starts.size() - 1;
     add(size_text(fused, operand, last));
     if (operand.starts[last].at > 0) add(start_along(fused, operand, last));
-  }
+  };
+  for (const Operand& operand : fused.inputs) add_slice(operand);
+  for (const FusedOutput& output : fused.outputs) add_slice(output.operand);
   const auto factor = [](const std::string& expression) {
     const bool word = expression.find_first_of("+-*/()") == std::string::npos;
     return word ? expression : "(" + expression + ")";

@@ -8,6 +8,7 @@
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/scales.h"
+#include "recipes/nest/builder.h"
 #include "recipes/nest/ends.h"
 #include "recipes/nest/windowed.h"
 
@@ -116,11 +117,12 @@ class Solver {
       Attempt a = attempt(outputs, kept_);
       if (a.fused) return Stage(std::move(*a.fused));
       const Node* cut = source_.graph.producer(a.cut);
-      if (cut && is_attention(*cut) && outputs.size() == 1 && outputs[0].value == a.cut) {
+      const bool part = outputs.front().part.has_value();
+      if (cut && !part && is_attention(*cut) && outputs.size() == 1 && outputs[0].value == a.cut) {
         CG_TRY(Attention attention, attended(outputs[0], *cut));
         return Stage(std::move(attention));
       }
-      if (cut && is_product(*cut)) {
+      if (cut && is_product(*cut) && !part) {
         CG_TRY(auto product, through_product(outputs, *cut));
         if (product) return Stage(std::move(*product));
         continue;
@@ -250,16 +252,61 @@ std::vector<Outputs> by_shape(const Graph& graph, const Outputs& outputs) {
   return groups;
 }
 
+// Where an output's part begins that takes `length` of `size` elements.
+Start part_start(int64_t at, int64_t length, int64_t size, bool equal) {
+  if (equal) return {.at = at, .multiple = at / length};
+  return {.at = at, .to_end = at > 0 && at + length == size, .by_number = at + length != size};
+}
+
+// The parts of each output that has the shape of the last joined tensor: one for each operand.
+std::vector<Outputs> by_part(const Graph& graph, const Outputs& outputs) {
+  const auto join = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), is_join);
+  std::vector<Outputs> groups;
+  if (join == graph.nodes.rend()) return groups;
+  const Shape& whole = join->outputs[0].shape;
+  const Json dim = argument(*join, 1, "dim");
+  const int64_t given = dim.is_number_integer() ? dim.get<int64_t>() : 0;
+  const auto axis = size_t(given < 0 ? given + int64_t(whole.size()) : given);
+  std::vector<int64_t> lengths;
+  for (const Json& item : argument(*join, 0, "tensors")) {
+    const Value* operand = graph.find(reference(item).value_or(""));
+    if (!operand || axis >= whole.size()) return groups;
+    lengths.push_back(base_name(join->op) == "stack" ? 1 : operand->shape.at(axis));
+  }
+  const bool equal =
+      std::adjacent_find(lengths.begin(), lengths.end(), std::not_equal_to<>()) == lengths.end();
+  for (const Region::Output& output : outputs) {
+    if (graph.find(output.value)->shape != whole) {
+      groups.push_back({output});
+      continue;
+    }
+    int64_t at = 0;
+    for (int64_t length : lengths) {
+      if (length == 0) continue;
+      Region::Output part = output;
+      part.part = {
+          .axis = axis, .length = length, .start = part_start(at, length, whole[axis], equal)};
+      if (at == 0) part.part->start = {};
+      groups.push_back({part});
+      at += length;
+    }
+  }
+  return groups;
+}
+
 Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks) {
   CG_TRY(Decomposed source, decompose(graph, task));
   const Outputs outputs = outputs_of(task, graph);
   auto stages = Solver(task, source, masks).run({outputs});
-  if (stages || outputs.size() < 2) return stages;
-  // One loop nest does not compute all outputs, but one may do for those of a shape.
+  if (stages) return stages;
+  // One loop nest does not compute all outputs, but one may do for those of a shape, or for a part.
   std::vector<Outputs> single;
   for (const Region::Output& output : outputs) single.push_back({output});
-  for (const auto& groups : {by_shape(source.graph, outputs), single})
+  for (const auto& groups :
+       {by_shape(source.graph, outputs), single, by_part(source.graph, outputs)}) {
+    if (groups.empty() || (groups.size() == 1 && !groups[0][0].part)) continue;
     if (auto apart = Solver(task, source, masks).run(groups)) return apart;
+  }
   return stages;
 }
 

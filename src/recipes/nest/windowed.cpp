@@ -102,10 +102,12 @@ Fused joined(const Fused& window, Fused reader, const std::string& tensor) {
   return reader;
 }
 
-// The kernels of windows read whole tensors.
-bool reads_slices(const Fused& fused) {
+// The kernels of windows read and write whole tensors.
+bool has_slices(const Fused& fused) {
   return std::any_of(fused.inputs.begin(), fused.inputs.end(),
-                     [](const Operand& operand) { return operand.sliced(); });
+                     [](const Operand& operand) { return operand.sliced(); }) ||
+         std::any_of(fused.outputs.begin(), fused.outputs.end(),
+                     [](const FusedOutput& output) { return output.operand.sliced(); });
 }
 
 }  // namespace
@@ -157,7 +159,7 @@ void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>
     Fused* reader = bare ? only_reader(stages, tensor) : nullptr;
     std::optional<Fused> both =
         reader ? std::optional(joined(*stage, *reader, tensor)) : std::nullopt;
-    if (!both || reads_slices(*both) || !fits(*both)) {
+    if (!both || has_slices(*both) || !fits(*both)) {
       ++i;
       continue;
     }

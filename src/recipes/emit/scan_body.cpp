@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/scan_body.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "recipes/text/parameter.h"
+
+namespace cutegen::recipes {
+namespace {
+
+const char* operation_of(ScanKind kind) {
+  switch (kind) {
+    case ScanKind::sum:
+      return "cutegen::Add";
+    case ScanKind::product:
+      return "cutegen::Multiply";
+    case ScanKind::max:
+      return "cutegen::Largest";
+    case ScanKind::min:
+      return "cutegen::Smallest";
+  }
+  return "";
+}
+
+// Begins a loop over the elements of a vector, in the direction of the scan.
+std::string each_element(bool backwards) {
+  if (!backwards) return "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n";
+  return "CUTE_UNROLL\nfor (int n = 0; n < kVector; ++n) {\n  const int v = kVector - 1 - n;\n";
+}
+
+}  // namespace
+
+ScanBody::ScanBody(const Fused& fused, const Json& params, const Nest& nest, Code& code)
+    : fused_(fused), params_(params), nest_(nest), code_(code) {
+  std::vector<int> targets;
+  for (const FusedOutput& output : fused.outputs) targets.push_back(output.inst);
+  used_ = code_.needed(targets, [](const Inst&) { return true; });
+  for (int inst : used_) {
+    if (at(inst).kind != InstKind::scan) continue;
+    const std::string& id = code_.id(inst);
+    scans_.push_back({.inst = inst,
+                      .values = code_.word(id + "_tile"),
+                      .carry = code_.word(id + "_carry"),
+                      .operation = operation_of(at(inst).scan.kind)});
+    if (split()) totals_.push_back(code_.word(id + "_totals"));
+  }
+  for (const Operand& operand : fused.inputs)
+    inputs_.push_back(code_.word("g_" + fused.names.at(operand.tensor)));
+  for (const FusedOutput& output : fused.outputs)
+    outputs_.push_back(code_.word("g_" + fused.names.at(output.operand.tensor)));
+}
+
+bool ScanBody::split() const {
+  return int_param(params_, "parts") > 1;
+}
+
+bool ScanBody::exchanges() const {
+  return row() ? int_param(params_, "width") > 32
+               : int_param(params_, "threads") > int_param(params_, "columns");
+}
+
+std::string ScanBody::shared() const {
+  if (!exchanges()) return "";
+  return fmt::format("  __shared__ float shared[2][{}][{}];  // of neighbouring tiles",
+                     scans_.size(), row() ? "32" : "kThreads * kVector");
+}
+
+// Where the threads exchange the totals of a scan.
+std::string ScanBody::room(const std::string& turn, size_t scan) const {
+  return exchanges() ? fmt::format("shared[{}][{}]", turn, scan) : "nullptr";
+}
+
+// Writes what `targets` need of one element. Scans are known, if any is needed.
+std::string ScanBody::elements(const std::vector<int>& targets) const {
+  const auto wanted = [&](const Inst& i) {
+    const bool row_leaf = i.kind == InstKind::leaf && i.level == Level::row && row();
+    return !row_leaf && i.kind != InstKind::constant;
+  };
+  std::set<int> known;
+  for (const Scanned& scan : scans_) known.insert(scan.inst);
+  std::string text;
+  for (int inst : code_.needed(targets, wanted, known)) {
+    const Inst& i = at(inst);
+    const std::string& id = code_.id(inst);
+    if (i.kind == InstKind::scan) {
+      const auto scan = std::find_if(scans_.begin(), scans_.end(),
+                                     [&](const Scanned& s) { return s.inst == inst; });
+      text += fmt::format("const float {} = {}{};\n", id, scan->values, element());
+    } else if (i.kind == InstKind::leaf) {
+      const std::string& name = inputs_[size_t(i.operand)];
+      text += fmt::format("const {} {} = {}[v];\n", value_type(i), id,
+                          i.level == Level::row ? name + "_row" : "e[i]." + name.substr(2));
+    } else if (i.kind == InstKind::position) {
+      text += fmt::format("const int64_t {} = {}{};\n", id, place(), row() ? " * kVector + v" : "");
+    } else {
+      text += code_.statement(inst);
+    }
+  }
+  return text;
+}
+
+// Declares an operand that is the same for the whole row: a number, or one for each column.
+std::string ScanBody::row_value(int inst) const {
+  const std::string& name = inputs_[size_t(at(inst).operand)];
+  const char* type = value_type(at(inst));
+  if (row())
+    return fmt::format("const {0} {1} = cutegen::convert<{0}>({2}(0, 0));\n", type, code_.id(inst),
+                       name);
+  return fmt::format("{0} {1}_row[kVector];\ncutegen::load({1}(_, 0), {1}_row);\n", type, name);
+}
+
+// Declares the carries and what is the same for the whole row.
+std::string ScanBody::begin(bool last) const {
+  std::string text;
+  for (int inst : used_)
+    if (at(inst).kind == InstKind::leaf && at(inst).level == Level::row) text += row_value(inst);
+  for (size_t i = 0; i < scans_.size(); ++i) {
+    const Scanned& scan = scans_[i];
+    const bool after_parts = last && split();
+    if (row()) {
+      text += fmt::format("float {} = {};\n", scan.carry,
+                          after_parts
+                              ? fmt::format("cutegen::carry_of_warp<{}>({} + row, size(across), "
+                                            "int(part))",
+                                            scan.operation, totals_[i])
+                              : scan.operation + "::neutral()");
+      continue;
+    }
+    text += fmt::format("float {}[kVector];\n", scan.carry);
+    if (after_parts)
+      text += fmt::format(
+          "cutegen::carry_of_columns<{}, kRows, kColumns>({}, {} + column * kVector,\n"
+          "    size(across) * kVector, int(part), {});\n",
+          scan.operation, scan.carry, totals_[i], room("1", i));
+    else
+      text += fmt::format("CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {}[v] = {}::neutral();\n",
+                          scan.carry, scan.operation);
+  }
+  if (exchanges()) text += "int turn = 0;\n";
+  return text;
+}
+
+// Reads a tile and computes what the scans add up.
+std::string ScanBody::gather() const {
+  std::string neutral, values;
+  std::vector<int> targets;
+  for (const Scanned& scan : scans_) {
+    const int input = at(scan.inst).inputs[0];
+    targets.push_back(input);
+    neutral += fmt::format("{}{} = {}::neutral();\n", scan.values, element(), scan.operation);
+    values += fmt::format("{}{} = {};\n", scan.values, element(), code_.use(input));
+  }
+  return each_element(backwards()) + indent(neutral, 2) + "\n}\nif (j < last) {\n" +
+         indent(each_element(backwards()) + indent(elements(targets) + values, 2) + "\n}", 2) +
+         "\n}\n";
+}
+
+std::string ScanBody::combine(const Scanned& scan, size_t number) const {
+  const std::string exclusive = at(scan.inst).scan.exclusive ? "true" : "false";
+  return fmt::format("cutegen::scan_{}<{}, {}, {}>({}, {}, {});\n", row() ? "row" : "column",
+                     scan.operation, row() ? "kWidth" : "kRows, kColumns", exclusive, scan.values,
+                     scan.carry, room("turn", number));
+}
+
+std::string ScanBody::write() const {
+  std::string registers, results, stores;
+  std::vector<int> targets;
+  for (size_t i = 0; i < fused_.outputs.size(); ++i) {
+    const FusedOutput& output = fused_.outputs[i];
+    const std::string name = "r_" + outputs_[i].substr(2);
+    targets.push_back(output.inst);
+    registers += fmt::format("{} {}[kVector];\n", value_type(at(output.inst)), name);
+    results += fmt::format("{}[v] = {};\n", name, code_.use(output.inst));
+    stores += fmt::format("cutegen::store({}, {}(_, {}));\n", name, outputs_[i], place());
+  }
+  return registers + each_element(backwards()) + indent(elements(targets) + results, 2) + "\n}\n" +
+         stores;
+}
+
+// The loop over the tiles. Without `last`, only the total of the part is wanted.
+std::string ScanBody::text(bool last) const {
+  const std::string number = row() ? "start + i * kWidth + lane" : "start + team * kItems + i";
+  const std::string step = row() ? "kWidth * kItems" : "kRows * kItems";
+  const std::string at =
+      fmt::format("const Index j = {}{};\n", number, reversed() ? ", at = steps - 1 - j" : "");
+  const std::string items =
+      "CUTE_UNROLL\nfor (int i = 0; i < kItems; ++i) {\n" + indent(at, 2) + "\n";
+  std::string tile = "Elements e[kItems];\n";
+  for (const Scanned& scan : scans_)
+    tile += fmt::format("float {}[kItems][kVector];\n", scan.values);
+  tile += items + fmt::format("  if (j < last) e[i] = read({});\n}}\n", place());
+  tile += items + indent(gather(), 2) + "\n}\n";
+  for (size_t i = 0; i < scans_.size(); ++i) tile += combine(scans_[i], i);
+  if (exchanges()) tile += "turn ^= 1;\n";
+  if (last) tile += items + "  if (j >= last || !live) continue;\n" + indent(write(), 2) + "\n}\n";
+  std::string text =
+      begin(last) + fmt::format("for (Index start = first; start < last; start += {}) {{\n", step) +
+      indent(tile, 2) + "\n}\n";
+  if (last) return text;
+  for (size_t i = 0; i < scans_.size(); ++i)
+    text +=
+        row()
+            ? fmt::format("if (live && lane == 0) {}[part * size(across) + row] = {};\n",
+                          totals_[i], scans_[i].carry)
+            : fmt::format(
+                  "if (live && team == 0) {{\n  CUTE_UNROLL\n  for (int v = 0; v < kVector; ++v)\n"
+                  "    {}[(part * size(across) + column) * kVector + v] = {}[v];\n}}\n",
+                  totals_[i], scans_[i].carry);
+  return text;
+}
+
+}  // namespace cutegen::recipes

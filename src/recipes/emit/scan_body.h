@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop of a scan kernel over the tiles of a row. Private to the scan recipe.
+//
+// Contract: text() is the loop, for a kernel that declares `along`, `across`, `steps`, `first`,
+// `last`, `read`, `live`, and `row` and `lane` or `column` and `team`. Without `last` it only
+// writes the total of a part. inputs() and outputs() are the names of the tensors, by operand.
+//
+// Example: ScanBody b(fused, params, nest, code); b.text(true);
+#pragma once
+
+#include "recipes/nest/nest.h"
+#include "recipes/text/kernel_text.h"
+
+namespace cutegen::recipes {
+
+class ScanBody {
+ public:
+  ScanBody(const Fused& fused, const Json& params, const Nest& nest, Code& code);
+  std::string text(bool last) const;
+  // The declaration of the shared memory through which threads exchange totals; may be empty.
+  std::string shared() const;
+  bool split() const;
+  const std::vector<int>& used() const { return used_; }  // instructions
+  const std::vector<std::string>& inputs() const { return inputs_; }
+  const std::vector<std::string>& outputs() const { return outputs_; }
+  // The scratch that holds the totals of each scan's parts.
+  const std::vector<std::string>& totals() const { return totals_; }
+
+ private:
+  struct Scanned {
+    int inst;
+    std::string values, carry, operation;
+  };
+
+  const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
+  bool row() const { return nest_.reduced_inside; }
+  bool reversed() const { return at(scans_.front().inst).scan.reversed; }
+  bool backwards() const { return row() && reversed(); }  // within a vector
+  bool exchanges() const;
+  std::string room(const std::string& turn, size_t scan) const;
+  // Where a step or an element of a tile lies: its number from the end if the scan begins there.
+  const char* place() const { return reversed() ? "at" : "j"; }
+  const char* element() const { return backwards() ? "[i][n]" : "[i][v]"; }
+  std::string elements(const std::vector<int>& targets) const;
+  std::string row_value(int inst) const;
+  std::string begin(bool last) const;
+  std::string gather() const;
+  std::string combine(const Scanned& scan, size_t number) const;
+  std::string write() const;
+
+  const Fused& fused_;
+  const Json& params_;
+  const Nest& nest_;
+  Code& code_;
+  std::vector<int> used_;
+  std::vector<Scanned> scans_;
+  std::vector<std::string> totals_, inputs_, outputs_;
+};
+
+}  // namespace cutegen::recipes
