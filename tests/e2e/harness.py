@@ -138,7 +138,7 @@ def plain_environment(home: str | Path) -> dict[str, str]:
     return env
 
 
-def journal_faults(folder: Path) -> list[str]:
+def journal_faults(folder: str | Path) -> list[str]:
     """How the events of the journals below a folder differ from the table of src/store/events.cpp."""
     if not (ROOT / "src/store/events.cpp").is_file():  # the programs alone, on another machine
         return []
