@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import re
 import signal
 import sqlite3
 import time
