@@ -8,6 +8,7 @@
   columns, with a first element that is far from all others.
 - Rows that stay in the shared memory of a cluster: softmax, a norm with weights, rows that are no multiple of a
   vector, 16-bit rows, one row that is split instead.
+- Half of a row times the other half, which no kernel copies.
 - Scans: from the end behind pointwise work, exclusive, along columns, and of one row that CTAs share.
 
 A commit chooses a third of the tasks; with CUTEGEN_ALL_CASES=1 all of them are judged.
@@ -80,6 +81,8 @@ TASKS = {
     "a_scan_from_the_end": task("torch.cumsum(F.relu(x).flip(1), 1).flip(1) - x", "300, 5003"),
     "an_exclusive_scan_along_columns": task(EXCLUSIVE, "700, 260"),
     "a_scan_of_16_bits": task("torch.cumsum(x, -1)", "5000, 96", dtype="torch.bfloat16"),
+    "halves_of_a_row_where_they_lie": task("F.silu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1]", "300, 4104",
+                                           dtype="torch.bfloat16"),
     "a_scan_of_one_row_shared_among_ctas": task("torch.cumsum(x, 0)", "300004"),
 }  # fmt: skip
 # What the source of the program has to contain, and what it must not.
@@ -95,6 +98,7 @@ WANTED = {
     "a_scan_from_the_end": ["scan_row<cutegen::Add", "at = steps - 1 - j"],
     "an_exclusive_scan_along_columns": ["scan_column<cutegen::Multiply, kRows, kColumns, true>"],
     "a_scan_of_16_bits": ["constexpr int kWidth = 8;"],
+    "halves_of_a_row_where_they_lie": ["x + x_start"],
     "a_scan_of_one_row_shared_among_ctas": ["totals(", "carry_of_warp"],
 }
 CLUSTERS = {"softmax_of_rows_that_one_cta_cannot_keep": 8, "rows_that_are_no_multiple_of_a_vector": 4,

@@ -8,6 +8,7 @@
     axes       reductions over any axes, positions, norms of layers, groups and instances, chains
                of reductions over different axes
     loss       losses of two or three tensors, reduced to one number
+    slice      pointwise work on parts of a tensor: halves, all but one line, single lines, sometimes reduced
     scan       pointwise work, cumulative sums, products, maxima or minima along one axis, from either
                end or exclusive, sometimes reduced
 
@@ -108,6 +109,12 @@ SCANS = [
     "torch.cummin({x}, dim={d})[0]", "torch.cumsum({x}, dim={d}) - {x}", "torch.cumsum({x} * (y > 0), dim={d})",
     "torch.cat((torch.zeros_like({x}.select({d}, 0).unsqueeze({d})), "
     "torch.cumsum({x}.narrow({d}, 0, {x}.shape[{d}] - 1), dim={d})), dim={d})",
+]  # fmt: skip
+SLICES = [
+    "F.silu({x}.chunk(2, dim={d})[0]) * {x}.chunk(2, dim={d})[1]", "F.glu({x}, dim={d})",
+    "{x}.narrow({d}, 1, {x}.shape[{d}] - 1) - {x}.narrow({d}, 0, {x}.shape[{d}] - 1)",
+    "torch.split({x}, {x}.shape[{d}] // 2, dim={d})[1] * {a}", "{x}.narrow({d}, 3, {x}.shape[{d}] - 5) + {s}",
+    "{x}.select({d}, 0) + {x}.select({d}, -1)", "torch.maximum({x}.unbind({d})[1], {x}.select({d}, 2))",
 ]  # fmt: skip
 
 
@@ -257,6 +264,17 @@ class Module:
         self.inputs = ["x", "y", "z"] if "z" in pattern else ["x", "y"]
         self.add(pattern, x="t")
 
+    def slice(self) -> None:
+        self.sizes = [max(8, size - size % 2) for size in self.sizes]  # halves have one size
+        self.pointwise(self.rng.randint(0, 2), binary=False)
+        axis = self.rng.randrange(self.rank)
+        pattern = self.rng.choice(SLICES[:-1] if self.rank == 1 else SLICES)
+        self.add(pattern, x="t", d=axis)
+        if self.rng.random() < 0.3 and self.rank > 1 and "select" not in pattern:
+            self.add(self.rng.choice(REDUCE), x="t", d=self.rng.randrange(self.rank), k=self.rng.choice([True, False]))
+        else:
+            self.add(self.rng.choice(UNARY), x="t")
+
     def scan(self) -> None:
         self.pointwise(self.rng.randint(0, 2))
         axis = self.rng.randrange(self.rank)
@@ -291,7 +309,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--family", default="all",
-                        choices=["all", "chain", "reduction", "matmul", "axes", "loss", "scan"])  # fmt: skip
+                        choices=["all", "chain", "reduction", "matmul", "axes", "loss", "slice", "scan"])  # fmt: skip
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

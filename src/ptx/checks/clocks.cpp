@@ -8,6 +8,12 @@ namespace {
 
 constexpr int kAgentsOfCta = 64, kMostAgentsOfMbarriers = 256;
 
+// A barrier of a large cluster joins every warp's clock with all others, so this loop matters.
+[[gnu::target_clones("avx2", "default")]] void keep_larger(uint32_t* to, const uint32_t* from,
+                                                           size_t count) {
+  for (size_t u = 0; u < count; ++u) to[u] = std::max(to[u], from[u]);
+}
+
 }  // namespace
 
 void ClockTable::begin(int ctas, int warps) {
@@ -15,6 +21,7 @@ void ClockTable::begin(int ctas, int warps) {
   agents_ = 2 * warps_;  // a warp and its products each have one
   most_ = agents_ + std::min(ctas * kAgentsOfCta, kMostAgentsOfMbarriers);
   last_ = 1;
+  fences_ = {};
   own_.assign(size_t(most_), 1);
   known_.resize(size_t(warps_));
   for (Known& k : known_) {
@@ -29,12 +36,13 @@ void ClockTable::begin(int ctas, int warps) {
 void ClockTable::join(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) const {
   if (from.empty()) return;
   if (to.empty()) to.resize(size_t(most_));
-  for (size_t u = 0; u < size_t(agents_); ++u) to[u] = std::max(to[u], from[u]);
+  keep_larger(to.data(), from.data(), size_t(agents_));
 }
 
 void ClockTable::join(Known& to, const Known& from) const {
   join(to.seen, from.seen);
-  for (size_t i = 0; i < to.fenced.size(); ++i) join(to.fenced[i], from.fenced[i]);
+  for (size_t i = 0; i < to.fenced.size(); ++i)
+    if (fences_[i]) join(to.fenced[i], from.fenced[i]);
 }
 
 void ClockTable::give(int warp, Known& to) {
@@ -63,6 +71,7 @@ void ClockTable::wait_products(int warp, int other, uint32_t label) {
 void ClockTable::fence(ProxyFence kind, int warp) {
   const size_t w = size_t(warp);
   Known& known = known_[w];
+  fences_[size_t(kind)] = true;
   join(known.fenced[size_t(kind)], known.seen);
   known.fenced[size_t(kind)][w] = own_[w];
   own_[w] = ++last_;

@@ -46,9 +46,22 @@ int64_t ClusterState::count(bool arrived_only) const {
   return threads;
 }
 
+bool ClusterState::all_are_here() const {
+  bool any = false;
+  for (size_t rank = 0; rank < ctas_.size(); ++rank) {
+    if (!ctas_[rank]) continue;
+    for (const Warp& w : ctas_[rank]->warps) {
+      const Seat& s = seats_[rank][size_t(w.index)];
+      const uint32_t here = s.phase == phase_ ? s.arrived : 0;
+      if ((w.alive & ~here) != 0) return false;
+      any |= (w.alive & here) != 0;
+    }
+  }
+  return any;
+}
+
 void ClusterState::complete() {
-  const int64_t here = arrived();
-  if (here == 0 || here < alive()) return;
+  if (!all_are_here()) return;
   ++phase_;
   for (size_t rank = 0; rank < ctas_.size(); ++rank) {
     if (!ctas_[rank]) continue;

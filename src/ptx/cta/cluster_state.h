@@ -63,6 +63,7 @@ class ClusterState {
 
  private:
   int64_t count(bool arrived_only) const;
+  bool all_are_here() const;
 
   std::vector<CtaState*> ctas_;           // by rank
   std::vector<std::vector<Seat>> seats_;  // by rank and warp

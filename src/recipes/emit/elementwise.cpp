@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "recipes/nest/extents.h"
 #include "recipes/nest/nest.h"
 #include "recipes/text/kernel_text.h"
 
@@ -19,9 +20,13 @@ struct Access {
   std::string name;    // identifier of the tensor
   std::string tensor;  // CuTe tensor in the kernel: "g_x"
   std::string registers;
-  bool single = false;  // the same element everywhere
-  int inst = -1;        // leaf, or the output's instruction
+  std::string start = {};  // argument: where a slice begins
+  bool single = false;     // the same element everywhere
+  int inst = -1;           // leaf, or the output's instruction
   const char* type = "float";
+
+  std::string first() const { return fmt::format("{}[{}]", name, start.empty() ? "0" : start); }
+  std::string from() const { return start.empty() ? name : name + " + " + start; }
 };
 
 struct Kernel {
@@ -48,7 +53,17 @@ struct Kernel {
 
   Access access(const Operand& operand, int inst) {
     const char* type = value_type(fused.insts[static_cast<size_t>(inst)]);
-    Access a{&operand, fused.names.at(operand.tensor), "", "", true, inst, type};
+    Access a{.operand = &operand,
+             .name = fused.names.at(operand.tensor),
+             .tensor = "",
+             .registers = "",
+             .single = true,
+             .inst = inst,
+             .type = type};
+    if (const std::string from = start_text(fused, operand); from != "0") {
+      a.start = code.word(a.name + "_start");
+      strides.emplace_back(a.start, from);
+    }
     a.tensor = code.word("g_" + a.name);
     a.registers = code.word("r_" + a.name);
     for (const Loop& loop : nest.kept) a.single &= stride(fused, operand, loop).move == Move::none;
@@ -60,7 +75,7 @@ bool is_flat(const Fused& fused) {
   Nest nest = make_nest(fused);
   if (nest.kept.size() != 1) return false;
   for (const Operand& operand : fused.inputs)
-    if (stride(fused, operand, nest.kept[0]).move == Move::stride) return false;
+    if (operand.sliced() || stride(fused, operand, nest.kept[0]).move == Move::stride) return false;
   return true;
 }
 
@@ -163,8 +178,8 @@ std::string single_values(const Kernel& k) {
   std::string text;
   for (const Access& a : k.inputs)
     if (a.single)
-      text += fmt::format("const {0} {1} = cutegen::convert<{0}>({2}[0]);\n", a.type, a.registers,
-                          a.name);
+      text += fmt::format("const {0} {1} = cutegen::convert<{0}>({2});\n", a.type, a.registers,
+                          a.first());
   return text;
 }
 
@@ -204,7 +219,7 @@ std::string strided_tensor(Kernel& k, const Access& a) {
   return fmt::format(
       "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
       "    make_layout(make_shape(Int<kVector>{{}}, shape), make_stride({}, {})));\n",
-      a.tensor, a.name, inner, tuple_of("make_stride", outer));
+      a.tensor, a.from(), inner, tuple_of("make_stride", outer));
 }
 
 std::string strided_source(const Task& task, Kernel& k, const Json& params, bool wide) {
@@ -266,8 +281,7 @@ void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& p
   std::string last = k.label(fmt::format("n{}", k.nest.kept.size() - 1)), n = k.label("n");
   std::string width = k.label("vector");
   part.symbols[n] = product;
-  part.symbols[width] =
-      vector == 1 ? Json("1") : Json(fmt::format("{} % {} == 0 ? {} : 1", last, vector, vector));
+  part.symbols[width] = width_text(k.fused, last, vector);
   for (const auto& [name, expression] : k.strides) args.push_back({{"i64", expression}});
   add_sizes(args, k.fused);
   part.defines[k.label("VECTOR")] = width;
@@ -314,6 +328,7 @@ ProgramPart elementwise_part(const Task& task, const Fused& fused, const Json& p
     part.source = strided_source(task, kernel, params, wide);
     plan_strided(kernel, params, wide, part);
   }
+  for (const std::string& demand : fixed_sizes(fused)) part.requirements.push_back(demand);
   return part;
 }
 

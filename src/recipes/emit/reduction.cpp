@@ -28,8 +28,7 @@ class Planner {
                            ? label_("length")
                            : label_((kernel_.row() ? "r" : "k") + std::to_string(inner.size() - 1));
     int64_t vector = get("vector");
-    std::string width =
-        vector == 1 ? "1" : fmt::format("{} % {} == 0 ? {} : 1", last, vector, vector);
+    std::string width = width_text(fused_, last, vector);
     // A vector lies in at most two runs.
     const std::string run = label_("r" + std::to_string(kernel_.nest().reduced.size() - 1));
     if (kernel_.has_runs() && vector > 1)

@@ -31,8 +31,7 @@ class ScanPlanner {
     const size_t kept = kernel_.nest().kept.size();
     const std::string inner = label_(kernel_.row() ? "r0" : fmt::format("k{}", kept - 1));
     const int64_t vector = int_param(params_, "vector");
-    part_.symbols[label_("vector")] =
-        vector == 1 ? "1" : fmt::format("{} % {} == 0 ? {} : 1", inner, vector, vector);
+    part_.symbols[label_("vector")] = width_text(fused_, inner, vector);
     part_.defines[label_("VECTOR")] = label_("vector");
     for (const std::string& demand : fixed_sizes(fused_)) part_.requirements.push_back(demand);
     if (kernel_.nest().length() <= 2'000'000'000)

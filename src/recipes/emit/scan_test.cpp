@@ -62,7 +62,7 @@ TEST(Scan, ZerosBeforeAllButTheLastMakeItExclusive) {
 TEST(Scan, OnesBeforeASumDoNot) {
   const RecipeMatch match = match_recipe(golden_task("scan_filled"));
   EXPECT_EQ(match.recipe, "");
-  EXPECT_THAT(match.why, HasSubstr("no recipe covers aten.select"));
+  EXPECT_THAT(match.why, HasSubstr("no recipe covers aten.cat"));
 }
 
 TEST(Scan, TeamsShareTheAxisIfItIsNotTheInnermost) {

@@ -125,6 +125,7 @@ class Rewriter {
   Result<bool> group_norm();
   Result<bool> convolution();
   bool tanh_of_softplus();
+  Result<bool> glu();
   Result<bool> max_with_index(const std::string& base);
   Result<bool> variance_and_mean(const std::string& base);
   const Value* tensor(size_t index, const std::string& keyword) const {
@@ -152,6 +153,7 @@ Result<bool> Rewriter::run() {
   if (base == "native_group_norm") return group_norm();
   if (base == "convolution") return convolution();
   if (base == "tanh") return tanh_of_softplus();
+  if (base == "glu") return glu();
   if ((base == "max" || base == "min") && node_.outputs.size() == 2) return max_with_index(base);
   if (base == "var_mean" || base == "std_mean") return variance_and_mean(base);
   return false;
@@ -289,6 +291,20 @@ bool Rewriter::tanh_of_softplus() {
                threshold = number(argument(*softplus, 2, "threshold")).value_or(20);
   if (!x || beta != 1 || threshold != 20) return false;
   write_.add("mish", "aten.tanh_softplus.default", {tensor_ref(*x)}, node_.outputs[0].shape,
+             node_.outputs[0].name);
+  return true;
+}
+
+// glu(x, dim): one half times the sigmoid of the other.
+Result<bool> Rewriter::glu() {
+  const Value* x = tensor(0, "self");
+  if (!x) return refuse("its input is not a tensor of the graph");
+  const Json dim = argument(node_, 1, "dim");
+  const Shape& half = node_.outputs[0].shape;
+  const std::string value = write_.add("value", kPart, {tensor_ref(x->name), dim, 0}, half),
+                    gate = write_.add("gate", kPart, {tensor_ref(x->name), dim, 1}, half),
+                    open = write_.add("open", "aten.sigmoid.default", {tensor_ref(gate)}, half);
+  write_.add("gated", "aten.mul.Tensor", {tensor_ref(value), tensor_ref(open)}, half,
              node_.outputs[0].name);
   return true;
 }

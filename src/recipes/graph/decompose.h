@@ -20,6 +20,8 @@
 
 namespace cutegen::recipes {
 
+// cutegen.part(x, dim, k): the k-th of equal parts along an axis.
+inline constexpr const char* kPart = "cutegen.part";
 inline constexpr const char* kInside = "cutegen.inside";
 
 struct Decomposed {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "recipes/graph/reshape.h"
+#include "recipes/nest/extents.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -19,6 +20,7 @@ const Words kSameOrder{"alias",      "detach",          "clone", "contiguous",
 const Words kRearranging{
     "unsqueeze", "squeeze", "view",      "reshape", "_unsafe_view", "_reshape_alias", "flatten",
     "unflatten", "permute", "transpose", "t",       "numpy_T",      "swapaxes"};
+const Words kSlices{"slice", "narrow", "select", "split", "split_with_sizes", "unbind", "part"};
 const Words kFills{"full",      "ones",       "zeros",        "full_like",
                    "ones_like", "zeros_like", "scalar_tensor"};
 
@@ -82,11 +84,60 @@ bool moves_ones_only(const std::vector<size_t>& order, const Shape& shape) {
   return !order.empty();
 }
 
+// Where a slice of length `length` begins that begins at `at` of `size`; `raw`: the graph's number,
+// which counts from the end if it is negative.
+Start start_of(int64_t raw, int64_t at, int64_t length, int64_t size, bool by_number) {
+  if (raw < 0) return {.at = at, .from_end = size - at, .by_number = true};
+  return {
+      .at = at, .multiple = at > 0 && at % length == 0 ? at / length : 0, .by_number = by_number};
+}
+
+// The elements along one axis that a slice takes of its input.
+struct Part {
+  size_t dim = 0;
+  int64_t raw = 0, at = 0;
+  bool drops = false;      // the result lacks the axis
+  bool by_number = false;  // else one of several equal parts
+};
+
+std::optional<Part> part_of(const Node& node, size_t output, const Shape& shape) {
+  const std::string base = base_name(node.op);
+  const bool one = base == "part",
+             pieces = !one && base != "slice" && base != "narrow" && base != "select";
+  const Json dim = argument(node, pieces && base != "unbind" ? 2 : 1, "dim");
+  const auto axis = integer(dim.is_null() ? Json(0) : dim, shape.size());
+  if (!axis) return std::nullopt;
+  Part part{.dim = size_t(*axis),
+            .drops = base == "select" || base == "unbind",
+            .by_number = !pieces && !one};
+  if (one) {
+    part.raw = part.at =
+        argument(node, 2, "").get<int64_t>() * node.outputs.front().shape[part.dim];
+    return part;
+  }
+  if (pieces) {
+    for (size_t i = 0; i < output; ++i) part.at += part.drops ? 1 : node.outputs[i].shape[part.dim];
+    part.raw = part.at;
+    return part;
+  }
+  const Json start = argument(node, 2, base == "select" ? "index" : "start"),
+             step = base == "slice" ? argument(node, 4, "step") : Json(1);
+  if (step != 1 || !(start.is_null() || start.is_number_integer())) return std::nullopt;
+  part.raw = start.is_null() ? 0 : start.get<int64_t>();
+  part.at = std::max<int64_t>(0, part.raw < 0 ? part.raw + shape[part.dim] : part.raw);
+  return part.at < std::max<int64_t>(1, shape[part.dim]) ? std::optional(part) : std::nullopt;
+}
+
 }  // namespace
 
 bool is_view(const Node& node) {
   std::string base = base_name(node.op);
   return contains(kSameOrder, base) || contains(kRearranging, base);
+}
+
+bool is_slice(const Node& node) {
+  const bool known = node.op.rfind("aten.", 0) == 0 || node.op == kPart;
+  return known && contains(kSlices, base_name(node.op));
 }
 
 bool is_fill(const Node& node) {
@@ -159,6 +210,7 @@ Result<int> Builder::value(const std::string& name, const View& seen) {
   if (view.reshaped && *view.reshaped == shape_of(graph_, name)) view.reshaped.reset();
   std::string key = fmt::format("{} {}", name, fmt::join(view.axes, ","));
   if (view.reshaped) key += " as " + to_string(*view.reshaped);
+  for (const Start& start : view.starts) key += fmt::format(" from {}", start.at);
   if (auto it = built_.find(key); it != built_.end()) return it->second;
   CG_TRY(int inst, build(name, graph_.producer(name), view));
   return built_[key] = inst;
@@ -173,6 +225,7 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
     if (from && index.is_number_integer())
       return value(fmt::format("{}.{}", *from, index.get<int64_t>()), view);
   }
+  if (is_slice(*node)) return sliced(*node, name, view);
   if (output_index(*node, name) != 0)
     return unsupported_error(fmt::format("output {} of {}", output_index(*node, name), node->op),
                              node->id);
@@ -215,6 +268,10 @@ Result<int> Builder::leaf(const std::string& name, const View& view) {
     operand.reshaped = true;
     operand.shape = *view.reshaped;
   }
+  operand.starts = view.starts;
+  for (size_t i = 0; i < operand.starts.size(); ++i)
+    if (operand.starts[i].by_number && operand.starts[i].multiple > 0)
+      demand_size(fused_, operand, i);
   Inst inst;
   inst.kind = InstKind::leaf;
   inst.name = name;
@@ -234,7 +291,9 @@ View Builder::broadcast(const Shape& from, const Shape& to, const View& view) co
   View inner;
   for (size_t i = 0; i < from.size(); ++i) {
     size_t j = i + to.size() - from.size();
-    inner.axes.push_back(from[i] == 1 && to[j] != 1 ? -1 : view.axes[j]);
+    const bool fixed = from[i] == 1 && to[j] != 1;
+    inner.axes.push_back(fixed ? -1 : view.axes[j]);
+    if (!view.starts.empty()) inner.starts.push_back(fixed ? Start{} : view.starts[j]);
   }
   return inner;
 }
@@ -355,13 +414,44 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
     inner = broadcast(shape, to, view);
   } else if (!order.empty()) {
     inner.axes.resize(shape.size());
+    inner.starts.resize(view.starts.size());
     for (size_t i = 0; i < order.size(); ++i) inner.axes[order[i]] = view.axes[i];
+    for (size_t i = 0; i < view.starts.size(); ++i) inner.starts[order[i]] = view.starts[i];
   } else {
     CG_TRY(int inst, reshape(node, *from, view));
     return std::optional<int>(inst);
   }
   CG_TRY(int inst, value(*from, inner));
   return std::optional<int>(inst);
+}
+
+// A slice moves where the kernel reads its input.
+Result<int> Builder::sliced(const Node& node, const std::string& name, const View& view) {
+  const auto from = reference(argument(node, 0, "self"));
+  if (!from) return unsupported_error(node.op + ": its input is not a tensor", node.id);
+  const Shape shape = shape_of(graph_, *from);
+  const auto part = part_of(node, output_index(node, name), shape);
+  if (!part) return unsupported_error("no recipe covers this use of " + node.op, node.id);
+  if (!region_.slices || view.reshaped) {
+    if (cut_.empty()) cut_ = name;
+    return unsupported_error(node.op + ": a slice that has to be copied first", node.id);
+  }
+  View inner{view.axes, {}, view.starts};
+  inner.starts.resize(view.axes.size());
+  if (part->drops) {
+    inner.axes.insert(inner.axes.begin() + long(part->dim), -1);
+    inner.starts.insert(inner.starts.begin() + long(part->dim), Start{});
+  }
+  const int64_t length = part->drops ? 1 : node.outputs[output_index(node, name)].shape[part->dim];
+  Start& start = inner.starts[part->dim];
+  if (start.at > 0)
+    start = {.at = start.at + part->at};
+  else if (part->drops && part->raw >= 0)
+    start = {.at = part->at};
+  else
+    start = start_of(part->raw, part->at, std::max<int64_t>(1, length), shape[part->dim],
+                     part->by_number);
+  return value(*from, inner);
 }
 
 // A reshape may add and drop axes of size 1. Any other one must apply to a whole contiguous tensor.
@@ -376,9 +466,14 @@ Result<int> Builder::reshape(const Node& node, const std::string& from, const Vi
     if (to[i] != 1) b.push_back(i);
   bool same = a.size() == b.size();
   for (size_t i = 0; same && i < a.size(); ++i) same = shape[a[i]] == to[b[i]];
+  if (!same && !view.starts.empty()) return cut_at(node, "a slice of a reshaped value");
   if (!same) return value(from, {view.axes, to});
   View inner{std::vector<int>(shape.size(), -1), {}};
-  for (size_t i = 0; i < a.size(); ++i) inner.axes[a[i]] = view.axes[b[i]];
+  if (!view.starts.empty()) inner.starts.resize(shape.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    inner.axes[a[i]] = view.axes[b[i]];
+    if (!view.starts.empty()) inner.starts[a[i]] = view.starts[b[i]];
+  }
   return value(from, inner);
 }
 
@@ -389,6 +484,7 @@ Result<void> Builder::check_axes(const Node& node, const Reduction& r, const Vie
                              node.id);
   };
   if (view.reshaped) return unsupported_error("a reshape of a reduced value", node.id);
+  if (!view.starts.empty()) return unsupported_error("a slice of a reduced value", node.id);
   if (r.shape.size() != fused_.axes.size()) return clash();
   size_t v = 0;
   for (size_t e = 0; e < fused_.axes.size(); ++e) {
@@ -450,7 +546,7 @@ Result<int> Builder::inside(const Node& node, const View& view) {
   const std::string from = reference(argument(node, 0, "")).value_or("");
   const Json low = argument(node, 1, ""), high = argument(node, 2, "");
   const size_t rank = view.axes.size();
-  bool rows = !view.reshaped && rank == fused_.axes.size();
+  bool rows = !view.reshaped && view.starts.empty() && rank == fused_.axes.size();
   for (size_t i = 0; rows && i < rank; ++i)
     rows = view.axes[i] == int(i) && fused_.axes[i].reduced == (i >= 2);
   if (!rows) return cut_at(node, node.op + ": its axes are not the reduced ones");

@@ -24,12 +24,15 @@ namespace cutegen::recipes {
 struct View {
   std::vector<int> axes;
   std::optional<Shape> reshaped;
+  std::vector<Start> starts = {};  // of a slice of the value, for each axis; empty: all of it
 };
 
 // is_view: operators that only change where a value is read. is_fill: those that fill a tensor
 // with one constant.
 bool is_view(const Node& node);
 bool is_fill(const Node& node);
+// Whether the operator takes a part of its input: slice, select, split, unbind.
+bool is_slice(const Node& node);
 
 class Builder {
  public:
@@ -45,6 +48,7 @@ class Builder {
   Result<int> leaf(const std::string& name, const View& view);
   Result<int> pointwise(const Node& node, const Pointwise& p, const View& view);
   Result<std::optional<int>> through_view(const Node& node, const View& view);
+  Result<int> sliced(const Node& node, const std::string& name, const View& view);
   Result<int> reshape(const Node& node, const std::string& from, const View& view);
   Result<int> inside(const Node& node, const View& view);
   Result<int> reduction(const Node& node, const Reduction& r, const View& view);

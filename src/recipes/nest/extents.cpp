@@ -40,6 +40,22 @@ void from_axes(Fused& fused, const Operand& operand) {
   }
 }
 
+// The length of a slice that no tensor shows: an equal part of the tensor's axis, all that is left
+// of it, or a number.
+void from_slice(Fused& fused, const Operand& operand) {
+  for (size_t i = 0; i < operand.axes.size(); ++i) {
+    if (operand.axes[i] < 0) continue;
+    Axis& axis = fused.axes[static_cast<size_t>(operand.axes[i])];
+    if (!axis.extent.empty() || axis.size < 1) continue;
+    const int64_t size = operand.shape[i], at = operand.starts[i].at;
+    const std::string whole = size_of_axis(fused, operand, i);
+    if (size % axis.size == 0 && operand.starts[i].by_number) demand_size(fused, operand, i);
+    axis.extent = size % axis.size == 0    ? fmt::format("({})/{}", whole, size / axis.size)
+                  : at + axis.size == size ? fmt::format("({})-{}", whole, at)
+                                           : std::to_string(axis.size);
+  }
+}
+
 // The axes that a reshape splits the first axis into, if that was merged from the same sizes.
 void from_parts(Fused& fused, const Operand& operand, const AxisGroup& group) {
   if (group.from != std::vector<size_t>{0} || group.to.size() != operand.parts.size()) return;
@@ -164,6 +180,8 @@ Result<void> find_extents(Fused& fused) {
   merge_hidden(fused);
   for (const Operand* operand : operands)
     if (operand->reshaped) from_reshape(fused, *operand);
+  for (const Operand* operand : operands)
+    if (operand->sliced()) from_slice(fused, *operand);
   // An axis of size 1 that no tensor has was added by the graph (unsqueeze), so it stays 1.
   for (size_t i = 0; i < fused.axes.size(); ++i)
     if (fused.axes[i].size == 1 && fused.axes[i].extent.empty() &&
@@ -179,7 +197,7 @@ Result<void> find_extents(Fused& fused) {
 }
 
 std::vector<std::string> fixed_sizes(const Fused& fused) {
-  std::vector<std::string> list;
+  std::vector<std::string> list = fused.demands;
   for (const Operand& operand : fused.inputs) {
     if (!operand.reshaped) continue;
     for (const AxisGroup& group : group_axes(operand.original, operand.shape).value_or(NoGroups{}))
@@ -193,6 +211,13 @@ std::vector<std::string> fixed_sizes(const Fused& fused) {
       }
   }
   return list;
+}
+
+void demand_size(Fused& fused, const Operand& operand, size_t axis) {
+  const std::string text =
+      fmt::format("{} == {}", size_of_axis(fused, operand, axis), operand.shape[axis]);
+  if (std::find(fused.demands.begin(), fused.demands.end(), text) == fused.demands.end())
+    fused.demands.push_back(text);
 }
 
 Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutput& output) {

@@ -13,8 +13,13 @@
 namespace cutegen::recipes {
 
 Result<void> find_extents(Fused& fused);
-// What sizes that the module fixes (groups of a norm) demand of the tensors: "dim(x,1) % (8) == 0".
+// What sizes that the module fixes (groups of a norm, slices) demand of the tensors: "dim(x,1) %
+// (8)
+// == 0".
 std::vector<std::string> fixed_sizes(const Fused& fused);
+// Demands that an axis of an operand has its official size: a slice of half of it by a number may
+// be another part at other sizes.
+void demand_size(Fused& fused, const Operand& operand, size_t axis);
 // The sizes of an output's own axes; an error where a reshape hides one.
 Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutput& output);
 

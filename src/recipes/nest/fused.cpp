@@ -55,7 +55,7 @@ Result<Graph> without_in_place(Graph graph) {
 // Fails at the first operator that no recipe has a rule for.
 Result<void> check_operators(const Graph& graph, const std::vector<const Node*>& nodes) {
   for (const Node* node : nodes) {
-    if (is_window(*node) || is_view(*node) || is_fill(*node) ||
+    if (is_window(*node) || is_view(*node) || is_fill(*node) || is_slice(*node) ||
         node->op.find("getitem") != std::string::npos)
       continue;
     if (node->op == kInside) continue;

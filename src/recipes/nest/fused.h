@@ -50,6 +50,14 @@ struct Axis {
   std::string extent;  // plan expression: "dim(x,1)"
 };
 
+// Where a slice begins along an axis of a tensor.
+struct Start {
+  int64_t at = 0;          // official
+  int64_t multiple = 0;    // of the slice's own length, if above 0: the second half of an axis
+  int64_t from_end = 0;    // elements before the tensor's end, if above 0
+  bool by_number = false;  // the module gives numbers, which need not follow the sizes
+};
+
 // A tensor and where its axes lie in the loop nest.
 struct Operand {
   std::string tensor;
@@ -60,7 +68,9 @@ struct Operand {
   Shape original;         // the tensor's own shape
   bool kept = false;      // a value in scratch: `extents` has its sizes, not dim()
   std::vector<std::string> extents;
-  std::vector<Axis> parts;  // what the first axis of a kept value was merged from, if known
+  std::vector<Axis> parts;         // what the first axis of a kept value was merged from, if known
+  std::vector<Start> starts = {};  // of a slice, for each of its axes; empty: the whole tensor
+  bool sliced() const { return !starts.empty(); }
 };
 
 struct FusedOutput {
@@ -87,6 +97,7 @@ struct Fused {
   std::vector<Operand> inputs;
   std::vector<FusedOutput> outputs;
   std::optional<WindowLeaf> window;
+  std::vector<std::string> demands = {};  // of slices, as requirements of the plan
   bool reduces() const;
   bool scans() const;
   int max_depth() const;
@@ -106,6 +117,7 @@ struct Region {
   Kept kept;
   std::vector<Output> outputs;
   std::map<std::string, std::vector<Axis>> parts = {};  // of the first axis of kept values
+  bool slices = false;  // operands may be slices of tensors; else an earlier stage copies slices
 };
 struct Attempt {
   Result<Fused> fused;

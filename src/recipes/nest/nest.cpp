@@ -8,18 +8,21 @@
 namespace cutegen::recipes {
 namespace {
 
-// Whether the operand has neither axis, or has both side by side.
-bool walks_alike(const Operand& operand, int axis) {
+// Whether the operand has neither axis, or has both side by side and all of the inner one.
+bool walks_alike(const Fused& fused, const Operand& operand, int axis) {
   int p = position(operand, axis), q = position(operand, axis + 1);
-  return p < 0 ? q < 0 : q == p + 1;
+  if (p < 0) return q < 0;
+  const bool whole =
+      !operand.sliced() || q < 0 || operand.shape[size_t(q)] == fused.axes[size_t(axis) + 1].size;
+  return q == p + 1 && whole;
 }
 
 bool mergeable(const Fused& fused, size_t axis) {
   if (fused.axes[axis].reduced != fused.axes[axis + 1].reduced) return false;
   for (const Operand& operand : fused.inputs)
-    if (!walks_alike(operand, static_cast<int>(axis))) return false;
+    if (!walks_alike(fused, operand, static_cast<int>(axis))) return false;
   for (const FusedOutput& output : fused.outputs)
-    if (!walks_alike(output.operand, static_cast<int>(axis))) return false;
+    if (!walks_alike(fused, output.operand, static_cast<int>(axis))) return false;
   return true;
 }
 
@@ -50,6 +53,8 @@ bool differs_along(const Nest& nest, const Operand& operand) {
 
 bool walks_in_runs(const Fused& fused, const Nest& nest) {
   if (!nest.reduced_inside || nest.reduced.size() < 2) return false;
+  for (const Operand& operand : fused.inputs)
+    if (operand.sliced()) return false;
   for (const Operand& operand : fused.inputs)
     if (differs_along(nest, operand) && !whole_rows(fused, nest, operand) &&
         !one_a_run(fused, nest, operand))
@@ -107,11 +112,78 @@ std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
   for (const Operand& operand : fused.inputs) add(operand.dtype);
   if (widest == 1) narrowest = 2;
   std::vector<int64_t> widths;
+  const auto aligned = [&](int64_t width) {
+    return std::all_of(fused.inputs.begin(), fused.inputs.end(), [&](const Operand& operand) {
+      return !operand.sliced() || operand.shape.empty() ||
+             (operand.shape.back() % width == 0 && operand.starts.back().at % width == 0);
+    });
+  };
   for (int64_t width : {8, 4, 2, 1})
-    if (size % width == 0 && width * static_cast<int64_t>(narrowest) <= 16 &&
+    if (size % width == 0 && aligned(width) && width * static_cast<int64_t>(narrowest) <= 16 &&
         width * static_cast<int64_t>(widest) <= 32)
       widths.push_back(width);
   return widths;
+}
+
+std::string size_text(const Fused& fused, const Operand& operand, size_t axis) {
+  if (operand.kept) return operand.extents[axis];
+  return fmt::format("dim({},{})", fused.names.at(operand.tensor), axis);
+}
+
+std::string stride_text(const Fused& fused, const Operand& operand, size_t axis) {
+  if (!operand.kept) return fmt::format("stride({},{})", fused.names.at(operand.tensor), axis);
+  std::string product = "1";
+  for (size_t i = axis + 1; i < operand.extents.size(); ++i)
+    product += "*(" + operand.extents[i] + ")";
+  return product;
+}
+
+namespace {
+
+// Where a slice begins along one axis.
+std::string start_along(const Fused& fused, const Operand& operand, size_t axis) {
+  const Start& start = operand.starts[axis];
+  if (start.from_end > 0)
+    return fmt::format("({}-{})", size_text(fused, operand, axis), start.from_end);
+  const int along = operand.axes[axis];
+  if (start.multiple > 0 && along >= 0)
+    return fmt::format("{}*({})", start.multiple, fused.axes[size_t(along)].extent);
+  return std::to_string(start.at);
+}
+
+}  // namespace
+
+std::string start_text(const Fused& fused, const Operand& operand) {
+  std::string sum;
+  for (size_t i = 0; i < operand.starts.size(); ++i)
+    if (operand.starts[i].at > 0)
+      sum += fmt::format("{}{}*({})", sum.empty() ? "" : "+", start_along(fused, operand, i),
+                         stride_text(fused, operand, i));
+  return sum.empty() ? "0" : sum;
+}
+
+std::string width_text(const Fused& fused, const std::string& size, int64_t wanted) {
+  if (wanted == 1) return "1";
+  std::vector<std::string> multiples{size};
+  const auto add = [&](const std::string& expression) {
+    if (std::find(multiples.begin(), multiples.end(), expression) == multiples.end())
+      multiples.push_back(expression);
+  };
+  for (const Operand& operand : fused.inputs) {
+    if (!operand.sliced()) continue;
+    const size_t last = operand.starts.size() - 1;
+    add(size_text(fused, operand, last));
+    if (operand.starts[last].at > 0) add(start_along(fused, operand, last));
+  }
+  const auto factor = [](const std::string& expression) {
+    const bool word = expression.find_first_of("+-*/()") == std::string::npos;
+    return word ? expression : "(" + expression + ")";
+  };
+  std::string text = std::to_string(wanted);
+  for (auto it = multiples.rbegin(); it != multiples.rend(); ++it)
+    text = fmt::format("{} % {} == 0 ? {} : 1", factor(*it), wanted,
+                       it == multiples.rbegin() ? text : "(" + text + ")");
+  return text;
 }
 
 Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
@@ -129,6 +201,8 @@ Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
     product += (product.empty() ? "(" : "*(") + extent + ")";
   }
   if (last) return {Move::next, ""};
+  if (operand.kept && operand.sliced())
+    return {Move::stride, stride_text(fused, operand, size_t(p))};
   if (operand.reshaped || operand.kept) return {Move::stride, product};
   return {Move::stride, fmt::format("stride({},{})", fused.names.at(operand.tensor), p)};
 }

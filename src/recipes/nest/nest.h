@@ -9,6 +9,7 @@
 // Example: relu on [A, B, C] has one loop; x + bias[B, 1] on it has three.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,14 @@ struct Stride {
 // most for the widest element of the operands.
 std::vector<int64_t> vector_widths(const Fused& fused, int64_t size);
 Nest make_nest(const Fused& fused);
+// Size and stride of an operand's own axis, and where its slice begins ("0": the whole tensor), in
+// elements, as plan expressions.
+std::string size_text(const Fused& fused, const Operand& operand, size_t axis);
+std::string stride_text(const Fused& fused, const Operand& operand, size_t axis);
+std::string start_text(const Fused& fused, const Operand& operand);
+// The plan expression of the vector's width: `wanted` if the innermost size, a plan expression, is
+// a multiple of it, and every slice keeps vectors aligned; else 1.
+std::string width_text(const Fused& fused, const std::string& size, int64_t wanted);
 Stride stride(const Fused& fused, const Operand& operand, const Loop& loop);
 // Whether the operand differs along the reduced loops, but not along the innermost one.
 bool one_a_run(const Fused& fused, const Nest& nest, const Operand& operand);

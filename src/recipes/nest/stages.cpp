@@ -19,7 +19,7 @@ constexpr size_t kMostKept = 12;  // values; these recipes refuse a graph that n
 using Outputs = std::vector<Region::Output>;
 
 struct Made {
-  Outputs outputs;  // kept values
+  Outputs outputs;  // kept values, or outputs of the task
   Stage stage;
 };
 
@@ -69,8 +69,13 @@ class Solver {
     for (const auto& [tensor, name] : names_) (void)words_.unique(name);
   }
 
-  Result<Stages> run(const Outputs& outputs) {
-    CG_TRY(Stage last, solve(outputs));
+  // Outputs of one group have one stage; several groups, several stages at the end.
+  Result<Stages> run(const std::vector<Outputs>& groups) {
+    std::vector<Made> last;
+    for (const Outputs& outputs : groups) {
+      CG_TRY(Stage stage, solve(outputs));
+      last.push_back({outputs, std::move(stage)});
+    }
     gather_reductions(source_.graph, made_);
     merge_neighbours();
     Stages stages;
@@ -79,7 +84,7 @@ class Solver {
         stages.scratch.push_back({names_.at(output.value), output.dtype, kept_.at(output.value)});
       stages.list.push_back(std::move(made.stage));
     }
-    stages.list.push_back(std::move(last));
+    for (Made& made : last) stages.list.push_back(std::move(made.stage));
     fuse_after_windows(stages, names_,
                        [](const Fused& fused) { return !fused.reduces() && !fused.scans(); });
     for (Stage& stage : stages.list) {
@@ -95,7 +100,9 @@ class Solver {
   }
 
   Attempt attempt(const Outputs& outputs, Kept kept) const {
-    Attempt a = fuse(region(outputs, std::move(kept)));
+    Region whole = region(outputs, std::move(kept));
+    whole.slices = true;
+    Attempt a = fuse(whole);
     if (!a.fused) return a;
     for (const Operand& operand : a.fused->inputs)
       if (masks_.count(operand.tensor))
@@ -231,9 +238,29 @@ class Solver {
   size_t open_ = 0;
 };
 
+std::vector<Outputs> by_shape(const Graph& graph, const Outputs& outputs) {
+  std::vector<Outputs> groups;
+  const auto shape = [&](const Region::Output& output) { return graph.find(output.value)->shape; };
+  for (const Region::Output& output : outputs) {
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const Outputs& g) { return shape(g.front()) == shape(output); });
+    if (group == groups.end()) group = groups.insert(group, Outputs{});
+    group->push_back(output);
+  }
+  return groups;
+}
+
 Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks) {
   CG_TRY(Decomposed source, decompose(graph, task));
-  return Solver(task, std::move(source), masks).run(outputs_of(task, graph));
+  const Outputs outputs = outputs_of(task, graph);
+  auto stages = Solver(task, source, masks).run({outputs});
+  if (stages || outputs.size() < 2) return stages;
+  // One loop nest does not compute all outputs, but one may do for those of a shape.
+  std::vector<Outputs> single;
+  for (const Region::Output& output : outputs) single.push_back({output});
+  for (const auto& groups : {by_shape(source.graph, outputs), single})
+    if (auto apart = Solver(task, source, masks).run(groups)) return apart;
+  return stages;
 }
 
 // Turns products with a vector into reductions.

@@ -162,6 +162,24 @@ TEST(Stages, TruthValuesAreDividedAsFloats) {
   EXPECT_EQ(numbers, 2);
 }
 
+// One loop nest computes the sum of each row and the maximum of its softmax, another one the
+// columns.
+TEST(Stages, OutputsOfDifferentShapesEndInStagesOfTheirOwn) {
+  auto result = make_stages(golden_task("outputs_apart"));
+  ASSERT_TRUE(result) << result.error().message;
+  std::vector<std::string> written;
+  for (const Stage& stage : result->list)
+    for (const FusedOutput& output : outputs_of(stage)) written.push_back(output.operand.tensor);
+  EXPECT_THAT(written, testing::UnorderedElementsAre("out.0", "out.1", "out.2"));
+  EXPECT_TRUE(result->scratch.empty());
+}
+
+TEST(Stages, OutputsOfOneShapeMayNeedStagesOfTheirOwn) {
+  auto result = make_stages(golden_task("outputs_of_one_shape"));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->list.size(), 2U);
+}
+
 TEST(Stages, SayWhyTheyRefuse) {
   EXPECT_EQ(stages_refusal("no_integer_sum"), "aten.sum.dim_IntList of dtype i64");
   EXPECT_THAT(stages_refusal("no_integers"), HasSubstr("i64"));

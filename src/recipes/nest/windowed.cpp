@@ -102,6 +102,12 @@ Fused joined(const Fused& window, Fused reader, const std::string& tensor) {
   return reader;
 }
 
+// The kernels of windows read whole tensors.
+bool reads_slices(const Fused& fused) {
+  return std::any_of(fused.inputs.begin(), fused.inputs.end(),
+                     [](const Operand& operand) { return operand.sliced(); });
+}
+
 }  // namespace
 
 Result<Fused> window_stage(const Region& region, const Window& window, const Value& result) {
@@ -151,7 +157,7 @@ void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>
     Fused* reader = bare ? only_reader(stages, tensor) : nullptr;
     std::optional<Fused> both =
         reader ? std::optional(joined(*stage, *reader, tensor)) : std::nullopt;
-    if (!both || !fits(*both)) {
+    if (!both || reads_slices(*both) || !fits(*both)) {
       ++i;
       continue;
     }
@@ -161,19 +167,6 @@ void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>
                                       [&](const Scratch& s) { return s.name == name; }));
     stages.list.erase(stages.list.begin() + static_cast<long>(i));
   }
-}
-
-std::string size_text(const Fused& fused, const Operand& operand, size_t axis) {
-  if (operand.kept) return operand.extents[axis];
-  return fmt::format("dim({},{})", fused.names.at(operand.tensor), axis);
-}
-
-std::string stride_text(const Fused& fused, const Operand& operand, size_t axis) {
-  if (!operand.kept) return fmt::format("stride({},{})", fused.names.at(operand.tensor), axis);
-  std::string product = "1";
-  for (size_t i = axis + 1; i < operand.extents.size(); ++i)
-    product += "*(" + operand.extents[i] + ")";
-  return product;
 }
 
 }  // namespace cutegen::recipes

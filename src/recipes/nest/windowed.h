@@ -11,6 +11,7 @@
 
 #include <functional>
 
+#include "recipes/nest/nest.h"
 #include "recipes/nest/stages.h"
 
 namespace cutegen::recipes {
@@ -18,8 +19,5 @@ namespace cutegen::recipes {
 Result<Fused> window_stage(const Region& region, const Window& window, const Value& result);
 void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>& names,
                         const std::function<bool(const Fused&)>& fits);
-// Size and stride of an operand's own axis, as plan expressions.
-std::string size_text(const Fused& fused, const Operand& operand, size_t axis);
-std::string stride_text(const Fused& fused, const Operand& operand, size_t axis);
 
 }  // namespace cutegen::recipes

@@ -52,8 +52,13 @@ std::string NestTensors::strides_over(const Operand& operand, const std::vector<
 
 std::string NestTensors::base(const Operand& operand, std::string* element) {
   const std::string across = strides_over(operand, nest_.kept, 'k', !row(), element);
-  return fmt::format("{} + make_layout(across, {})({})", fused_.names.at(operand.tensor), across,
-                     row() ? "row" : "column");
+  std::string from = fused_.names.at(operand.tensor);
+  if (const std::string start = start_text(fused_, operand); start != "0") {
+    const std::string word = code_.word(from + "_start");
+    strides_.emplace_back(word, start);
+    from += " + " + word;
+  }
+  return fmt::format("{} + make_layout(across, {})({})", from, across, row() ? "row" : "column");
 }
 
 }  // namespace cutegen::recipes

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slices: kernels read a part of a tensor where it lies, or an earlier stage copies it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "recipes/emit/recipes.h"
+#include "recipes/testing/test_tasks.h"
+
+namespace cutegen::recipes {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+KernelProgram sliced_program(const std::string& name) {
+  const Task task = golden_task(name);
+  const RecipeMatch match = match_recipe(task, "sm_80");
+  auto made = instantiate(task, match, match.safe);
+  EXPECT_TRUE(made) << match.why;
+  return made ? *made : KernelProgram{};
+}
+
+Json plan_of(const std::string& name) {
+  return to_json(sliced_program(name).plan);
+}
+
+std::vector<std::string> demands_of(const std::string& name) {
+  std::vector<std::string> list;
+  const Json plan = plan_of(name);
+  for (const Json& demand : plan.value("requires", Json::array())) list.push_back(demand);
+  return list;
+}
+
+TEST(Slices, HalvesFollowTheSize) {
+  for (const char* name : {"slice_halves", "slice_glu"}) {
+    const Json plan = plan_of(name);
+    EXPECT_EQ(plan.at("steps").size(), 1U) << name;
+    EXPECT_THAT(plan.at("steps")[0].at("args").dump(), HasSubstr("1*(dim(out,1))*(stride(x,1))"))
+        << name;
+    EXPECT_THAT(demands_of(name), Not(Contains(HasSubstr("dim(x,1) =="))));
+    EXPECT_THAT(sliced_program(name).sources.begin()->second, HasSubstr("x + x_start"));
+  }
+}
+
+// The start and every line of the tensor must keep vectors aligned.
+TEST(Slices, VectorsStayAligned) {
+  const std::string width = plan_of("slice_halves").at("symbols").at("vector");
+  EXPECT_EQ(width,
+            "n1 % 4 == 0 ? ((dim(x,1)) % 4 == 0 ? ((1*(dim(out,1))) % 4 == 0 ? 4 : 1) : 1) : 1");
+  EXPECT_EQ(plan_of("slice_neighbours").at("symbols").at("vector"), 1);
+}
+
+TEST(Slices, ByNumbersDemandTheOfficialSize) {
+  EXPECT_THAT(demands_of("slice_by_number"), Contains("dim(x,1) == 1024"));
+  EXPECT_THAT(demands_of("slice_neighbours"), Not(Contains(HasSubstr("=="))));
+}
+
+TEST(Slices, CountFromTheEnd) {
+  EXPECT_THAT(plan_of("slice_select").at("steps")[0].at("args").dump(),
+              HasSubstr("(dim(x,1)-1)*(stride(x,1))"));
+}
+
+TEST(Slices, OfReducedValuesAreStagesOfTheirOwn) {
+  EXPECT_EQ(plan_of("slice_of_softmax").at("steps").size(), 2U);
+}
+
+TEST(Slices, OfAReshapedTensorAreNotCovered) {
+  const RecipeMatch match = match_recipe(golden_task("slice_of_reshape"));
+  EXPECT_EQ(match.recipe, "");
+  EXPECT_EQ(match.why, "the size of axis 1 is not a tensor's");
+}
+
+TEST(Slices, AreCopiedForAProduct) {
+  const Json plan = plan_of("slice_into_product");
+  EXPECT_EQ(plan.at("steps").size(), 2U);
+  EXPECT_EQ(plan.at("steps")[0].at("kernel"), "elementwise_1");
+}
+
+}  // namespace
+}  // namespace cutegen::recipes
