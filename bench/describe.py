@@ -5,6 +5,7 @@
 Usage: describe.py CUTEGEN FOLDER...   (folders of task files, such as KernelBench's level1 level2)
 Prints the load of the machine beside the figures: on a busy machine they say little.
 """
+from __future__ import annotations
 
 import json
 import os
@@ -12,11 +13,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+Json = dict[str, Any]
 COLD_RUNS = 5
 
 
-def describe(program, files):
+def describe(program: str, files: list[str]) -> tuple[float, Json]:
     start = time.monotonic()
     done = subprocess.run([program, "describe", "--json", *files], capture_output=True, text=True)
     seconds = time.monotonic() - start
@@ -28,13 +31,13 @@ def describe(program, files):
     return seconds, document
 
 
-def cold(program, file):
+def cold(program: str, file: str) -> None:
     times = sorted(describe(program, [file])[0] for _ in range(COLD_RUNS))
     print(f"cold, one file ({Path(file).name}): least {times[0]:.2f} s, "
           f"median {times[COLD_RUNS // 2]:.2f} s of {COLD_RUNS}")  # fmt: skip
 
 
-def folder(program, paths):
+def folder(program: str, paths: list[str]) -> list[str]:
     files = sorted(str(f) for p in paths for f in Path(p).glob("*.py"))
     seconds, document = describe(program, files)
     tasks, failed = document["tasks"], document["failed"]
@@ -52,13 +55,14 @@ def folder(program, paths):
     return files
 
 
-def main():
+def main() -> None:
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     program, paths = sys.argv[1], sys.argv[2:]
-    print("load average %.1f on %d cores" % (os.getloadavg()[0], os.cpu_count()))
+    print("load average %.1f on %d cores" % (os.getloadavg()[0], os.cpu_count() or 0))
     files = folder(program, paths)
     cold(program, files[0])
 
 
-main()
+if __name__ == "__main__":
+    main()

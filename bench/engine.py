@@ -17,6 +17,8 @@ Usage: engine.py overhead [--steps 40]       one run with a model that answers a
 
 The programs are those of $CUTEGEN_BIN or build/release/bin. The scripted model is that of the tests.
 """
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -28,17 +30,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 import harness  # noqa: E402
 import models  # noqa: E402
+from harness import Json  # noqa: E402
 
 JUDGE = models.rule("Your turn: (judge|diagnose)", ["PROBLEM: a slip\nFIX: mend it\n"])
 
 
-def programs(count):
+def programs(count: int) -> Iterator[str]:
     """Distinct right programs, each a little faster than the one before."""
     for number in range(count):
         threads = 64 + 48 * number
@@ -46,7 +51,7 @@ def programs(count):
         yield text.replace("    out[i] =", f"    // {number}\n    out[i] =")
 
 
-def environment(folder):
+def environment(folder: Path) -> dict[str, str]:
     env = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     env.update(HOME=str(folder), CUTEGEN_SHARE=str(ROOT), CUTEGEN_BIN=str(harness.BIN),
                XDG_CACHE_HOME=str(folder / "cache"), ANTHROPIC_API_KEY="none",
@@ -54,7 +59,7 @@ def environment(folder):
     return env
 
 
-def processor_seconds(pid):
+def processor_seconds(pid: int) -> float | None:
     """Of one process and its threads, its children apart."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
@@ -64,7 +69,7 @@ def processor_seconds(pid):
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def cutegen(folder, *arguments):
+def cutegen(folder: Path, *arguments: object) -> tuple[Json, float, float]:
     """The document, seconds of wall time, and of processor time of the engine's own process."""
     began, busy = time.monotonic(), 0.0
     with open(folder / "stdout", "w+", encoding="utf-8") as out, \
@@ -82,22 +87,22 @@ def cutegen(folder, *arguments):
         return json.load(out), wall, busy
 
 
-def model_of(server):
+def model_of(server: harness.ModelServer) -> list[object]:
     return ["--model", models.MODEL, "--model-url", server.base + "/v1", "--dialect", "cuda",
             "--chains", 1, "--no-planner", "--json"]
 
 
-def load():
+def load() -> str:
     return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
 
 
-def events_of(runs):
+def events_of(runs: Path) -> list[tuple[str, Json]]:
     with sqlite3.connect(f"file:{runs}/cutegen.db?mode=ro", uri=True) as db:
         return [(kind, json.loads(text)) for kind, text in
                 db.execute("SELECT type, json FROM events ORDER BY run, seq")]
 
 
-def overhead(options):
+def overhead(options: argparse.Namespace) -> None:
     """The run's clock between the first question and the end, less what evaluations took."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -123,7 +128,7 @@ def overhead(options):
           f"step")
 
 
-def union(spans):
+def union(spans: Iterable[tuple[float, float]]) -> float:
     """Seconds covered by at least one of the spans."""
     total, end = 0.0, 0.0
     for begin, until in sorted(spans):
@@ -132,7 +137,7 @@ def union(spans):
     return total
 
 
-def busy(options):
+def busy(options: argparse.Namespace) -> None:
     """How much of the time the evaluators work while every model needs `delay` seconds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -163,7 +168,7 @@ def busy(options):
           f"answer: {sum(t['evaluations'] for t in document['tasks'])} evaluations, {wall:.0f} s in all")
     for seat in sorted({s[0] for s in judged}):
         mine = [(s[2], s[3]) for s in spans if s[0] == seat]
-        phases = {}
+        phases: dict[str, float] = {}
         for track, phase, since, until in judged:
             if track == seat:
                 phases[phase] = phases.get(phase, 0) + until - since
@@ -175,12 +180,12 @@ def busy(options):
     print(f"questions: {waited:.0f} s of waiting in all, {waited / (end - begin):.1f} at a time")
 
 
-def lines_of(file):
+def lines_of(file: str) -> list[Json]:
     with open(file, encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
-def prompts(options):
+def prompts(options: argparse.Namespace) -> None:
     rows = lines_of(options.file)
     for kind in dict.fromkeys(r["kind"] for r in rows):
         mine = [r for r in rows if r["kind"] == kind]
@@ -199,9 +204,9 @@ def prompts(options):
           f"to {max(r['program_tokens'] for r in later)} tokens")
 
 
-def blocks_of(request, blobs):
+def blocks_of(request: Json, blobs: dict[str, str]) -> list[str]:
     """What a provider's cache sees, block by block: tools and system, then each message."""
-    def plain(value):
+    def plain(value: Any) -> Any:
         if isinstance(value, dict) and set(value) == {"$blob"}:
             return blobs[value["$blob"]]
         if isinstance(value, dict):
@@ -212,17 +217,18 @@ def blocks_of(request, blobs):
     return [head] + [json.dumps(m) for m in request["messages"]]
 
 
-def shares(options):
+def shares(options: argparse.Namespace) -> None:
     """By bytes; a block counts if it and all before it were in an earlier question of the run."""
     with sqlite3.connect(f"file:{options.runs}/cutegen.db?mode=ro", uri=True) as db:
         blobs = {name: bytes(data).decode() if isinstance(data, bytes) else data
                  for name, data in db.execute("SELECT hash, bytes FROM blobs")}
         calls = db.execute("SELECT run, json FROM events WHERE type = 'call_started' "
                            "ORDER BY run, seq").fetchall()
-    known, total, cached, each = {}, 0, 0, []
+    known: dict[str, set[int]] = {}  # the hashes of the prefixes of each run's questions
+    total, cached, each = 0, 0, []
     for run, text in calls:
         seen = known.setdefault(run, set())
-        blocks, prefix, hit = blocks_of(json.loads(text)["request"], blobs), (), 0
+        blocks, prefix, hit = blocks_of(json.loads(text)["request"], blobs), 0, 0
         first = not seen
         for block in blocks:
             prefix = hash((prefix, block))
@@ -243,13 +249,13 @@ HELPERS, SLOTS = 35, 64
 class LongProgram:
     """A right program of some length, and what becomes of it: a few lines a step, as edits go."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.random = random.Random(5)
         self.helpers = [[f"  float y_{k} = fmaf(v, 1.0f, 0.0f);", f"  if (n < {k}) return v;",
                          f"  y_{k} = fminf(y_{k}, INFINITY);"] for k in range(HELPERS)]
         self.slots = [f"    v = stage_{k % HELPERS}(v, n);" for k in range(SLOTS)]
 
-    def change(self, step):
+    def change(self, step: int) -> None:
         """One idea: lines of a helper, or of the long kernel."""
         place = self.random.randrange(HELPERS + SLOTS)
         if place < HELPERS:
@@ -259,7 +265,7 @@ class LongProgram:
             for slot in range(place - HELPERS, min(place - HELPERS + 3, SLOTS)):
                 self.slots[slot] = f"    v = stage_{(slot + step) % HELPERS}(v, n + {step});"
 
-    def source(self, addend):
+    def source(self, addend: str) -> str:
         parts = [f"// Stage {k}: hands its value on.\n__device__ __forceinline__ float stage_{k}(float v, int n) {{\n"
                  + "\n".join(body) + f"\n  return y_{k};\n}}\n" for k, body in enumerate(self.helpers)]
         slots = "\n".join(self.slots)
@@ -273,12 +279,12 @@ extern "C" __global__ void go(const float* x, float* out, int n) {{
 }}
 """
 
-    def reply(self, summary, addend="1.0f", grid=8, block=16):
+    def reply(self, summary: str, addend: str = "1.0f", grid: int = 8, block: int = 16) -> str:
         text = models.program(summary, grid=grid, block=block)
         return text.replace(models.SOURCE % "1.0f", self.source(addend))
 
 
-def long_replies(steps, mixed):
+def long_replies(steps: int, mixed: bool) -> list[str]:
     """A gain each step; or one in six, between programs that fail, are wrong or slow."""
     program, out = LongProgram(), []
     for number in range(steps + 10):
@@ -291,7 +297,7 @@ def long_replies(steps, mixed):
     return out
 
 
-def estimated_tokens(text):
+def estimated_tokens(text: str) -> int:
     """As llm/tokens.h counts."""
     total = 0
     for run in re.finditer(r"[A-Za-z_]+|[0-9]+|\s+|(.)\1*", text):
@@ -302,7 +308,7 @@ def estimated_tokens(text):
     return total
 
 
-def wire_blocks(api, body):
+def wire_blocks(api: str, body: Json) -> list[tuple[str, bool]]:
     """[(text, whether a breakpoint of the cache stands at its end)] in the order of the prefix."""
     if api == "responses":
         head, rest = [body.get("tools"), body.get("instructions")], body["input"]
@@ -319,13 +325,14 @@ def wire_blocks(api, body):
     return out
 
 
-def hits(asked, look_back=None):
+def hits(asked: list[Json], look_back: int | None = None) -> list[tuple[int, int]]:
     """Bytes of each request, and how many of them a cache holds that keeps the prefix up to every
     block; with `look_back`, up to breakpoints only, found from a breakpoint at most so far behind."""
-    kept, out = set(), []
+    kept: set[int] = set()
+    out = []
     for entry in asked:
         blocks = wire_blocks(entry["api"], entry["body"])
-        sizes, prefixes, prefix = [], [], ()
+        sizes, prefixes, prefix = [], [], 0
         for text, _ in blocks:
             prefix = hash((prefix, text))
             prefixes.append(prefix)
@@ -338,7 +345,7 @@ def hits(asked, look_back=None):
     return out
 
 
-def chain(options):
+def chain(options: argparse.Namespace) -> None:
     replies = long_replies(options.steps, options.mixed)
     source = LongProgram().source("1.0f")
     print(f"a program of {estimated_tokens(source)} tokens, {options.steps} evaluations, "
@@ -366,7 +373,7 @@ def chain(options):
         print(line, flush=True)
 
 
-def counter_of(name):
+def counter_of(name: str) -> Callable[[str], int]:
     """A function that counts the tokens of a text."""
     if name.endswith(".json"):
         import tokenizers
@@ -377,7 +384,7 @@ def counter_of(name):
     return lambda text: len(encoding.encode_ordinary(text))
 
 
-def tokens(options):
+def tokens(options: argparse.Namespace) -> None:
     rows = lines_of(options.file)
     for name in options.tokenizers:
         count = counter_of(name)
@@ -390,11 +397,11 @@ def tokens(options):
         print(f"  largest first question: {largest} tokens")
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     commands = parser.add_subparsers(required=True)
 
-    def command(name, action):
+    def command(name: str, action: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:
         sub = commands.add_parser(name)
         sub.set_defaults(action=action)
         return sub

@@ -8,6 +8,8 @@ Programs are the builtin proposer's of light tasks, each in several versions tha
 that each is compiled anew, to an empty cache. The time is that of the whole command: processes start, tasks
 open, programs compile, are checked at every shape and are timed.
 """
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -16,12 +18,15 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
+Json = dict[str, Any]
+Recipe = tuple[Json, dict[str, str]]  # a plan, and its sources
 HERE = Path(__file__).resolve().parent
 LIGHT = ("relu", "gelu_bias", "sum_middle", "softmax", "rmsnorm", "mean_scale")
 
 
-def recipe(cutegen, tasks, name, folder):
+def recipe(cutegen: Path, tasks: Path, name: str, folder: Path) -> Recipe:
     out = folder / name
     if not (out / "plan.json").exists():
         subprocess.run([str(cutegen), "optimize", str(tasks / f"{name}.py"), "--model", "builtin", "--evaluations", "1",
@@ -31,7 +36,7 @@ def recipe(cutegen, tasks, name, folder):
     return plan, {source: (out / source).read_text() for source in plan["sources"]}
 
 
-def make(folder, recipes, tasks, count):
+def make(folder: Path, recipes: dict[str, Recipe], tasks: Path, count: int) -> None:
     for i in range(count):
         name = LIGHT[i % len(LIGHT)]
         plan, sources = recipes[name]
@@ -44,7 +49,7 @@ def make(folder, recipes, tasks, count):
         (entry / "task.py").write_text((tasks / f"{name}.py").read_text())
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cutegen", type=Path)
     parser.add_argument("out", type=Path, help="a folder: the verdicts, and batch.json")
@@ -54,8 +59,8 @@ def main():
     parser.add_argument("--recipes", type=Path)
     parser.add_argument("--python", default="")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        scratch = Path(scratch)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
         made = options.recipes or scratch / "recipes"
         recipes = {name: recipe(options.cutegen, options.tasks, name, made) for name in LIGHT}
         make(scratch / "in", recipes, options.tasks, options.programs)

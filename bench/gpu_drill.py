@@ -16,6 +16,8 @@ Usage: gpu_drill.py faults OUT.jsonl [--device cuda:0] [--bad 100] [--seed 1] [-
 A line of JSON for each verdict, then the table; the exit status is 1 if a good program did not get its
 verdict, or a bad one passed. The programs are those of $CUTEGEN_BIN or build/release/bin.
 """
+from __future__ import annotations
+
 import argparse
 import collections
 import json
@@ -31,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 import harness  # noqa: E402
 from evaluator_client import Evaluator, load_program  # noqa: E402
+from harness import Json  # noqa: E402
 
 TASK = ROOT / "tests" / "attacks" / "task.py"  # relu(x) + 1
 HEAD = "__device__ float relu(float v) { return v < 0.0f ? 0.0f : v; }\n" \
@@ -84,12 +87,12 @@ GOOD = {
 }
 
 
-def program(body, seed):
+def program(body: str, seed: int) -> Json:
     """The JSON form of a program that does this."""
-    args = [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}, {"i32": str(seed)}]
-    step = {"id": "go", "kernel": "go", "grid": ["ceil_div(n,256)", 1, 1], "block": [256, 1, 1], "args": args}
-    plan = {"cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel.cu"],
-            "symbols": {"n": "size(x)"}, "steps": [step]}
+    args: list[Json] = [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}, {"i32": str(seed)}]
+    step: Json = {"id": "go", "kernel": "go", "grid": ["ceil_div(n,256)", 1, 1], "block": [256, 1, 1], "args": args}
+    plan: Json = {"cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel.cu"],
+                  "symbols": {"n": "size(x)"}, "steps": [step]}
     head = HEAD
     if "dirt[" in body:
         step["shared_bytes"] = 48000
@@ -101,14 +104,14 @@ def program(body, seed):
 
 
 class Drill:
-    def __init__(self, options):
+    def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.began = options, time.monotonic()
         self.out = open(options.out, "a", encoding="utf-8")
 
-    def over(self):
+    def over(self) -> bool:
         return time.monotonic() - self.began > self.options.limit_s
 
-    def judge(self, evaluator, kind, name, what, **how):
+    def judge(self, evaluator: Evaluator, kind: str, name: str, what: Json, **how: str) -> str:
         began = time.monotonic()
         verdict = evaluator.evaluate(what, **how)
         line = {"drill": self.options.drill, "kind": kind, "name": name, "status": verdict["status"],
@@ -124,7 +127,7 @@ class Drill:
         return verdict["status"]
 
 
-def faults(options, evaluator):
+def faults(options: argparse.Namespace, evaluator: Evaluator) -> None:
     drill, chance = Drill(options), random.Random(options.seed)
     evaluator.open_task(TASK)
     kinds = sorted(BAD)
@@ -140,7 +143,7 @@ def faults(options, evaluator):
         drill.judge(evaluator, "good", name, program(GOOD[name], chance.randrange(1, 1000)))
 
 
-def judge_class(drill, evaluator, folder):
+def judge_class(drill: Drill, evaluator: Evaluator, folder: Path) -> None:
     evaluator.open_task(folder / "task.py")
     for number in range(drill.options.each):
         up_to = "timing" if number % 5 == 0 else "correctness"
@@ -153,7 +156,7 @@ def judge_class(drill, evaluator, folder):
                 break
 
 
-def honest(options, evaluator):
+def honest(options: argparse.Namespace, evaluator: Evaluator) -> None:
     drill, chance = Drill(options), random.Random(options.seed)
     folders = [f for f in sorted((ROOT / "tests" / "honest").iterdir()) if not options.only or f.name in options.only]
     for _ in range(-(-options.times // (options.each * len(folders)))):
@@ -164,7 +167,7 @@ def honest(options, evaluator):
             judge_class(drill, evaluator, folder)
 
 
-def table(options):
+def table(options: argparse.Namespace) -> int:
     rows = []
     for file in options.files:
         with open(file, encoding="utf-8") as lines:
@@ -183,13 +186,13 @@ def table(options):
               f"{statistics.median(r['elapsed_ms'] for r in mine):.0f} | "
               f"{said[0][0][:90] if said else ''} |")
     for kind in ("good", "bad"):
-        mine = collections.Counter(r["status"] for r in rows if (r["kind"] == "good") == (kind == "good"))
-        print(f"\n{sum(mine.values())} judgements of {kind} programs: "
-              + (", ".join(f"{n} {status}" for status, n in mine.most_common()) or "none"))
+        statuses = collections.Counter(r["status"] for r in rows if (r["kind"] == "good") == (kind == "good"))
+        print(f"\n{sum(statuses.values())} judgements of {kind} programs: "
+              + (", ".join(f"{n} {status}" for status, n in statuses.most_common()) or "none"))
     return wrong
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, dest="drill")
     for name, action in (("faults", faults), ("honest", honest)):

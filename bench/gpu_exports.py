@@ -12,6 +12,8 @@ shapes, gradients, the test of each export, and the exported operator's time bes
 programs are certified too, and timed by their own bench.py. With --kernelbench (its repository) KernelBench's
 own evaluator judges the ModelNew files. One line of JSON a program, and a summary.
 """
+from __future__ import annotations
+
 import argparse
 import concurrent.futures
 import importlib.util
@@ -23,8 +25,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:  # the process without the GPU does not import torch
+    from torch import Tensor
+
+Json = dict[str, Any]
 SIZES = {
     "attention": {"heads": 16, "length": 256, "depth": 64}, "conv": {"batch": 16, "inputs": 16, "outputs": 32, "height": 128, "width": 128},
     "depthwise": {"batch": 16, "channels": 64, "height": 256, "width": 256}, "elementwise": {"rows": 4096, "columns": 4096},
@@ -44,7 +52,7 @@ ENOUGH_US = 20  # of kernels below this the host's part is seen
 LIMIT = 0.03
 
 
-def scaled(text, sizes):
+def scaled(text: str, sizes: dict[str, int]) -> str:
     for name, value in sizes.items():
         text, done = re.subn(rf"(?m)^{name} = \d+$", f"{name} = {value}", text)
         assert done == 1, name
@@ -52,10 +60,11 @@ def scaled(text, sizes):
 
 
 class Program:
-    def __init__(self, name, tree, work, made_before=None):
+    def __init__(self, name: str, tree: Path, work: Path, made_before: Path | None = None) -> None:
         given = Path(name) if name.endswith(".py") else None
         name = "file_" + re.sub(r"\W", "_", given.stem.lower())[:30] if given else name
-        self.name, self.work, self.line = name, work, {"name": name}
+        self.name, self.work = name, work
+        self.line: Json = {"name": name}
         self.task, self.folder = work / f"{name}.py", work / f"{name}_program"
         if self.is_recipe():
             self.folder = made_before / name if made_before and (made_before / name).exists() else self.folder
@@ -65,10 +74,10 @@ class Program:
         self.folder = tree / "tests" / kind / name
         self.task.write_text(scaled((self.folder / "task.py").read_text(), SIZES[name]))
 
-    def is_recipe(self):
+    def is_recipe(self) -> bool:
         return self.name.startswith(("recipe_", "file_"))
 
-    def make(self, options):
+    def make(self, options: argparse.Namespace) -> None:
         """The builtin program; the safe choice of its parameters."""
         if self.is_recipe() and not self.folder.exists():
             made = self.run(options, "optimize", self.task, "--model", "builtin", "--evaluations", 1, "--quiet",
@@ -76,12 +85,12 @@ class Program:
             if made.returncode:
                 self.line.setdefault("trouble", []).append(f"optimize: {made.stderr.strip()[-300:]}")
 
-    def run(self, options, *arguments):
+    def run(self, options: argparse.Namespace, *arguments: object) -> subprocess.CompletedProcess[str]:
         timeout = max(1.0, options.end - time.monotonic())
         return subprocess.run([options.cutegen, *map(str, arguments)], capture_output=True, text=True,
                               timeout=timeout, check=False)
 
-    def export(self, options):
+    def export(self, options: argparse.Namespace) -> None:
         began = time.monotonic()
         made = self.run(options, "export", self.folder, "--task", self.task, "--to", ",".join(KINDS), "--out",
                         self.work / f"{self.name}_exports", "--device", options.device, "--json", "--force")
@@ -89,10 +98,10 @@ class Program:
         if made.returncode:
             self.line.setdefault("trouble", []).append(f"export: {(made.stderr or made.stdout).strip()[-300:]}")
 
-    def folder_of(self, kind):
+    def folder_of(self, kind: str) -> Path:
         return self.work / f"{self.name}_exports" / f"{self.name}_{kind}"
 
-    def judge(self, options):
+    def judge(self, options: argparse.Namespace) -> None:
         began = time.monotonic()
         result = self.run(options, "eval", self.task, self.folder, "--device", options.device, "--json")
         self.line["judge_s"] = time.monotonic() - began
@@ -103,12 +112,12 @@ class Program:
         self.line.update(status=verdict["status"], headline=verdict["feedback"]["headline"],
                          eval_us=(verdict.get("timing") or {}).get("time_ns", 0) / 1e3)
 
-    def apart(self):
+    def apart(self) -> float:
         """The operator's time over the evaluator's, less one."""
         mine, theirs = self.line.get("torch", {}).get("time_us", 0), self.line.get("eval_us", 0)
         return mine / theirs - 1 if mine and theirs else float("nan")
 
-    def certify(self, options):
+    def certify(self, options: argparse.Namespace) -> None:
         result = self.run(options, "certify", self.task, self.folder, "--device", options.device, "--json",
                           "--baseline", "eager", "--processes", 1)
         if result.returncode:
@@ -120,12 +129,13 @@ class Program:
 # --- in the process with the GPU
 
 
-def load(folder, name):
+def load(folder: Path, name: str) -> Any:
     """A module of an export, under a name of its own."""
     for known in ("load", "bench", "reference", "model_new") if name == "load" else ():
         sys.modules.pop(known, None)  # of another export
     sys.path.insert(0, str(folder))
     spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+    assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -134,53 +144,53 @@ def load(folder, name):
 
 
 class Checks:
-    def __init__(self, folder, device):
+    def __init__(self, folder: Path, device: str) -> None:
         import torch
         self.torch, self.folder, self.device = torch, folder, torch.device(device)
         self.load = load(folder, "load")
         self.bench = load(folder, "bench")
-        init = getattr(self.load.reference, "get_init_inputs", list)()
+        get_init_inputs: Callable[[], list[Any]] = getattr(self.load.reference, "get_init_inputs", list)
         with self.device:
             torch.manual_seed(3)
-            self.model = self.load.Model(*init)
+            self.model = self.load.Model(*get_init_inputs())
             self.inputs = self.load.reference.get_inputs()
         self.model.to(self.device).train(self.load.data["train_mode"])
         self.exported = self.load.exported
         self.exported.anywhere = self.exported.current.anywhere = self.device.type == "cpu"
 
-    def names(self):
+    def names(self) -> list[str]:
         wanted = ["graph", "streams"] if self.device.type == "cuda" else []
         return ["opcheck", "compile", "shapes", "gradients", *wanted] if self.folder.name.endswith("_torch") else wanted
 
-    def tensors(self):
+    def tensors(self) -> list[Tensor]:
         found = self.exported.accept(self.model, self.model._kernels, self.inputs, {})
         assert found is not None, "the kernels do not take the task's own inputs"
         assert self.device.type == "cpu" or self.exported.current.ready(*found), "the kernels are not used"
         return [t.detach() for t in found[1]]
 
-    def results(self, call=None, inputs=None):
+    def results(self, call: Callable[..., Any] | None = None, inputs: Sequence[Any] | None = None) -> list[Tensor]:
         with self.torch.no_grad():
             out = (call or self.model)(*(inputs or self.inputs))
         return list(out) if isinstance(out, (tuple, list)) else [out]
 
-    def near(self, got, wanted):
+    def near(self, got: list[Tensor], wanted: list[Tensor]) -> None:
         for g, w in zip(got, wanted, strict=True):
             far = (g.double() - w.double()).abs().max().item() / max(w.double().abs().max().item(), 1e-30)
             assert far < 1e-4, f"{far:.2e} away"
 
-    def opcheck(self):
-        self.torch.library.opcheck(self.exported.op, self.tensors())
+    def opcheck(self) -> None:
+        self.torch.library.opcheck(self.exported.op, tuple(self.tensors()))
 
-    def compile(self):
+    def compile(self) -> None:
         self.torch._dynamo.reset()
         compiled = self.torch.compile(lambda *a: tuple(t * 2 for t in self.results_of(a)), fullgraph=True)
         self.near(self.results(compiled), [t * 2 for t in self.results()])
 
-    def results_of(self, inputs):
+    def results_of(self, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
         out = self.model(*inputs)
         return out if isinstance(out, tuple) else (out,)
 
-    def graph(self):
+    def graph(self) -> None:
         torch = self.torch
         wanted = self.results()
         stream = torch.cuda.Stream()
@@ -197,7 +207,7 @@ class Checks:
         torch.cuda.synchronize()
         self.near(kept, wanted)
 
-    def streams(self):
+    def streams(self) -> None:
         """Many calls on two streams at once, of two sets of inputs, from two threads."""
         torch = self.torch
         other = self.bench.moved(self.inputs, self.device)
@@ -206,7 +216,7 @@ class Checks:
         wanted = [self.results(inputs=i) for i in sets]
         torch.cuda.synchronize()
 
-        def many(number):
+        def many(number: int) -> list[list[Tensor]]:
             torch.cuda.set_device(self.device)
             with torch.cuda.stream(torch.cuda.Stream()):
                 made = [self.results(inputs=sets[number]) for _ in range(20)]
@@ -218,7 +228,7 @@ class Checks:
                 for got in made:
                     self.near(got, wanted[number])
 
-    def shapes(self):
+    def shapes(self) -> None:
         """Half the batch, other strides, an odd address: the reference answers."""
         torch, first = self.torch, self.tensors()
         odd = torch.empty(first[0].numel() + 1, dtype=first[0].dtype, device=self.device)[1:].view(first[0].shape)
@@ -230,19 +240,19 @@ class Checks:
             assert self.results(inputs=[first[0][:5]])[0].shape[0] in (5, 1, first[0].shape[1])
 
     @staticmethod
-    def listed(out):
+    def listed(out: Any) -> list[Tensor]:
         return list(out) if isinstance(out, (tuple, list)) else [out]
 
-    def gradients(self):
+    def gradients(self) -> None:
         torch = self.torch
         inputs = [t.clone().requires_grad_() if isinstance(t, torch.Tensor) and t.is_floating_point() else t
                   for t in self.inputs]
         out = self.model(*inputs)
-        loss = sum(t.double().square().mean() for t in self.listed(out))
+        loss = torch.stack([t.double().square().mean() for t in self.listed(out)]).sum()
         loss.backward()
         assert all(t.grad is not None and t.grad.isfinite().all() for t in inputs if isinstance(t, torch.Tensor))
 
-    def time(self, rounds=25):
+    def time(self, rounds: int = 25) -> dict[str, float]:
         torch = self.torch
         clock = self.bench.Clock(self.device)
         self.model.requires_grad_(False)
@@ -262,13 +272,14 @@ class Checks:
         return {"time_us": statistics.median(way.times["cold"]), "host_us": statistics.median(host)}
 
 
-def check_all(device, what, out, folders):
+def check_all(device: str, what: str, out: str, folders: list[str]) -> None:
     """One line of JSON an export. what: "try" (everything but time) or "time"."""
     import torch
     torch.backends.cudnn.allow_tf32 = False  # references are computed in float32
     with open(out, "w", encoding="utf-8") as file:
         for folder in map(Path, folders):
-            line, began = {"folder": str(folder), "failed": {}}, time.monotonic()
+            line: Json = {"folder": str(folder), "failed": {}}
+            began = time.monotonic()
             try:
                 checks = Checks(folder, device)
                 if what == "time" and device != "cpu":
@@ -287,11 +298,11 @@ def check_all(device, what, out, folders):
             file.flush()
 
 
-def read_lines(path):
+def read_lines(path: Path) -> list[Json]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def run_python(*arguments, timeout, **more):
+def run_python(*arguments: object, timeout: float, **more: str) -> tuple[int, str, str, float]:
     began = time.monotonic()
     try:
         made = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True,
@@ -301,11 +312,12 @@ def run_python(*arguments, timeout, **more):
         return 124, str(error.stdout or ""), str(error.stderr or ""), time.monotonic() - began
 
 
-def check(programs, kind, what, options, left, jobs=1):
+def check(programs: list[Program], kind: str, what: str, options: argparse.Namespace, left: Callable[[], float],
+          jobs: int = 1) -> None:
     """The checks of one kind of export, in a few processes."""
     began = time.monotonic()
 
-    def one(part):
+    def one(part: int) -> None:
         told = programs[0].work / f"{kind}.{what}{part}"
         folders = [p.folder_of(kind) for p in programs[part::jobs]]
         code, out, err, _ = run_python(__file__, "--check", options.torch_device, what, told, *folders, timeout=left()) if folders else (0, "", "", 0)
@@ -321,11 +333,11 @@ def check(programs, kind, what, options, left, jobs=1):
     print(f"{what} {kind}: {time.monotonic() - began:.0f} s", flush=True)
 
 
-def kernelbench(programs, options, left):
+def kernelbench(programs: list[Program], options: argparse.Namespace, left: Callable[[], float]) -> None:
     """KernelBench's own evaluator on the ModelNew files."""
     side = Path(__file__).with_name("kernelbench_side.py")
 
-    def judge(p):
+    def judge(p: Program) -> None:
         model = p.folder_of("kernelbench") / "model_new.py"
         code, out, err, _ = run_python(side, options.kernelbench, p.task, model, p.work / f"{p.name}.kb", timeout=left(),
                                      NVIDIA_TF32_OVERRIDE="0")  # its tolerance is below what TF32 convolutions do
@@ -337,8 +349,8 @@ def kernelbench(programs, options, left):
         list(pool.map(judge, [p for p in programs if p.name not in NOT_KERNELBENCH]))
 
 
-def own_tests(programs, left):
-    def test(job):
+def own_tests(programs: list[Program], left: Callable[[], float]) -> None:
+    def test(job: tuple[Program, str]) -> None:
         p, kind = job
         folder = p.folder_of(kind)
         code, out, err, _ = run_python(folder / f"test_{p.name}.py", timeout=left())
@@ -348,25 +360,25 @@ def own_tests(programs, left):
         list(pool.map(test, [(p, k) for p in programs for k in KINDS]))
 
 
-def own_bench(p, left):
+def own_bench(p: Program, left: Callable[[], float]) -> None:
     code, out, err, _ = run_python(p.folder_of("torch") / "bench.py", "--json", "--no-compile", "--seconds", 6,
                                    timeout=left())
     p.line["bench"] = json.loads(out)["rows"] if code == 0 else (err or out)[-400:]
 
 
-def make(programs, options, left):
+def make(programs: list[Program], options: argparse.Namespace, left: Callable[[], float]) -> None:
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
         list(pool.map(lambda p: p.make(options), programs))
         list(pool.map(lambda p: p.export(options), programs))
 
 
-def judge(programs, options, left):
+def judge(programs: list[Program], options: argparse.Namespace, left: Callable[[], float]) -> None:
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda p: p.judge(options), programs))
     check(programs, "torch", "time", options, left)
 
 
-def judge_again(programs, options, left):
+def judge_again(programs: list[Program], options: argparse.Namespace, left: Callable[[], float]) -> None:
     """What other work on the GPU may have disturbed, by itself."""
     for p in programs:
         if p.line.get("eval_us", 0) >= ENOUGH_US and abs(p.apart()) > LIMIT and left() > 15:
@@ -374,7 +386,7 @@ def judge_again(programs, options, left):
             p.judge(options)
 
 
-def try_all(programs, options, left):
+def try_all(programs: list[Program], options: argparse.Namespace, left: Callable[[], float]) -> None:
     with concurrent.futures.ThreadPoolExecutor(5) as pool:
         jobs = [pool.submit(check, programs, kind, "try", options, left, 5 if kind == "torch" else 2) for kind in KINDS]
         jobs.append(pool.submit(own_tests, programs, left))
@@ -384,19 +396,19 @@ def try_all(programs, options, left):
             job.result()
 
 
-def time_others(programs, options, left):
+def time_others(programs: list[Program], options: argparse.Namespace, left: Callable[[], float]) -> None:
     for kind in KINDS[1:]:
         check(programs, kind, "time", options, left)
 
 
-def bench_some(programs, options, left):
+def bench_some(programs: list[Program], options: argparse.Namespace, left: Callable[[], float]) -> None:
     for p in programs:
         if options.certify and p.name in CERTIFIED and left() > 20:
             p.certify(options)
             own_bench(p, left)
 
 
-def summary(programs):
+def summary(programs: list[Program]) -> None:
     good = 0
     print(f"{'program':16} {'verdict':8} {'eval us':>10} {'op us':>10} {'apart':>7} {'host us':>8}  tests, checks, KernelBench")
     for p in programs:
@@ -409,7 +421,8 @@ def summary(programs):
         good += fine
         print(f"{p.name:16} {x.get('status', '-'):8} {x.get('eval_us', 0):10.1f} {op.get('time_us', 0):10.1f} {apart:+7.1%} "
               f"{op.get('host_us', 0):8.1f}  {tests} {','.join(failed) or 'ok'} {kb}{'' if fine else '  <--'}")
-        for row in x.get("bench") if isinstance(x.get("bench"), list) else []:
+        rows = x.get("bench")  # or what went wrong
+        for row in rows if isinstance(rows, list) else []:
             if row.get("apart") is not None:
                 print(f"    bench {row['mode']:6} {row['way']:10} {row['time_us']:10.1f} certified {row['certified_us']:10.1f} ({row['apart']:+.1%})")
         for kind in KINDS:
@@ -424,9 +437,10 @@ def summary(programs):
     print(f"{good} of {len(programs)} programs as promised")
 
 
-def main():
+def main() -> int:
     if sys.argv[1:2] == ["--check"]:
-        return check_all(sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:])
+        check_all(sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:])
+        return 0
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cutegen")
     parser.add_argument("tree", type=Path)
@@ -440,7 +454,7 @@ def main():
     options = parser.parse_args()
     options.end = time.monotonic() + options.limit_s
 
-    def left():
+    def left() -> float:
         return options.end - time.monotonic()
 
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # many processes share the cores

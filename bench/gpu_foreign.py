@@ -7,18 +7,22 @@ Usage: gpu_foreign.py CUTEGEN OUT [--device cuda:0] [--python P] [--seconds N]
 OUT gets the verdicts. A line an answer: what came out, what tests/foreign/expected.json wants ("as_slow_as": a
 cheat that is not caught gains nothing, its time is that answer's or longer). Exit status 1 if one differs.
 """
+from __future__ import annotations
+
 import argparse
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+Json = dict[str, Any]
 FOREIGN = Path(__file__).resolve().parents[1] / "tests" / "foreign"
 NO_FASTER = 0.97  # a time below this share of the honest one's is a gain
 
 
-def differs(wanted, row, rows):
+def differs(wanted: Json, row: Json, rows: dict[str, Json]) -> str:
     if row["status"] not in wanted["status"].split(" or "):
         return f"wanted {wanted['status']}"
     if row["status"] != "correct":
@@ -28,7 +32,7 @@ def differs(wanted, row, rows):
     return f"faster than {wanted['as_slow_as']}" if row.get("time_ns", 0) < NO_FASTER * plain else ""
 
 
-def main():
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cutegen", type=Path)
     parser.add_argument("out", type=Path)

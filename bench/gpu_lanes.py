@@ -10,6 +10,8 @@ A lane sees its GPU only (CUDA_VISIBLE_DEVICES) and has a home of its own, so ke
 there for its search. What a job prints is OUT/JOB.json and OUT/JOB.log; its data lie beside them. A job that
 outlives its seconds is ended with all that it started, and the next one begins.
 """
+from __future__ import annotations
+
 import argparse
 import os
 import shlex
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import gpu_exports
@@ -36,85 +39,86 @@ AGAIN = ("matmul",)  # of exports2
 class Job:
     """What commands of a job may name."""
 
-    def __init__(self, name, seconds, options):
+    def __init__(self, name: str, seconds: float, options: argparse.Namespace) -> None:
         self.name, self.seconds, self.python = name, seconds, sys.executable
         self.bin, self.cutegen = options.bundle / "bin", options.bundle / "bin/cutegen"
         self.kernelbench, self.out = options.kernelbench, options.out
         self.recipes, self.warm_bench = options.out / "recipes", options.warm_bench
         self.older_nvrtc = options.older_nvrtc
 
-    def data(self, ending):
+    def data(self, ending: str) -> Path:
         return self.out / f"{self.name}{ending}"
 
-    def level(self):
+    def level(self) -> str:
         return self.name[-1]
 
-    def numbers(self, name):
+    def numbers(self, name: str) -> list[str]:
         return [n for n in [self.name.removeprefix(name)] if n]
 
-    def task(self, stem):
+    def task(self, stem: str) -> Path:
         return self.kernelbench / "KernelBench" / f"{stem}.py"
 
-    def bench(self, script, *arguments):
+    def bench(self, script: str, *arguments: object) -> list[object]:
         return [self.python, HERE / script, *arguments]
 
-    def suite(self):
+    def suite(self) -> list[object]:
         return self.suite_of(self.level())
 
-    def suite_of(self, level):
+    def suite_of(self, level: str) -> list[object]:
         return [self.cutegen, "baselines", "--kernelbench", self.kernelbench / "KernelBench", "--levels", level,
                 "--device", "cuda:0", "--python", self.python, "--minutes", f"{self.seconds / 60 - 0.2:.2f}", "--json"]
 
-    def smoke(self):
+    def smoke(self) -> list[object]:
         return [*self.suite_of("1"), "--tasks", "19,40,50"]
 
-    def search(self):
+    def search(self) -> list[object]:
         return [self.cutegen, "bench", "--kernelbench", self.kernelbench / "KernelBench", "--levels", self.level(),
                 "--device", "cuda:0", "--python", self.python, "--model", "builtin", "--evaluations", "5", "--jobs", "1",
                 "--runs", self.data(".runs"), "--out", self.data(""), *(["--resume"] if self.data("").exists() else [])]
 
-    def honest(self):
+    def honest(self) -> list[object]:
         return self.bench("gpu_drill.py", "honest", self.data(".jsonl"), "--times", "1000", "--limit-s", self.seconds - 25,
                           "--seed", *(self.numbers("honest") or ["1"]))
 
-    def faults(self):
+    def faults(self) -> list[object]:
         return self.bench("gpu_drill.py", "faults", self.data(".jsonl"), "--limit-s", self.seconds - 15)
 
-    def attacks(self):
+    def attacks(self) -> list[object]:
         return [self.python, TREE / "tests/e2e/attacks.py", "OnADevice", "--device", "cuda:0", "--out", self.data(".jsonl")]
 
-    def foreign(self):
+    def foreign(self) -> list[object]:
         return self.bench("gpu_foreign.py", self.cutegen, self.data(""), "--python", self.python)
 
-    def batch(self):
+    def batch(self) -> list[object]:
         return self.bench("gpu_batch.py", self.cutegen, self.data(""), "--recipes", self.recipes, "--python", self.python)
 
-    def exports(self):
-        names = [*gpu_exports.SIZES, *(f"recipe_{r}" for r in gpu_exports.RECIPES), *(self.task(stem) for stem in EXPORTED)]
+    def exports(self) -> list[object]:
+        recipes = [f"recipe_{r}" for r in gpu_exports.RECIPES]
+        names: Sequence[object] = [*gpu_exports.SIZES, *recipes, *(self.task(stem) for stem in EXPORTED)]
         if self.name != "exports":
             names = AGAIN
         return self.bench("gpu_exports.py", self.cutegen, TREE, self.data(".jsonl"), "--kernelbench", self.kernelbench,
                           "--certify", "--limit-s", self.seconds - 10, "--only", ",".join(map(str, names)))
 
-    def profiles(self):
+    def profiles(self) -> list[object]:
         return self.bench("gpu_profiles.py", self.bin, self.data(".jsonl"), "--jobs", "2", "--limit-s", self.seconds - 20,
                           "--python", self.python, "--recipes", self.recipes,
                           *(("--without", TREE / "docs/measurements/h200_profiles.jsonl") if self.name != "profiles" else ()),
                           "--more", *(self.task(f"level1/{stem}") for stem in PROFILED))
 
-    def turnaround(self):
+    def turnaround(self) -> list[object]:
         return self.bench("gpu_turnaround.py", self.bin, self.data(".jsonl"), "--recipes", self.recipes,
                           "--python", self.python)
 
-    def optimize(self):
+    def optimize(self) -> list[object]:
         return self.bench("gpu_optimize.py", self.cutegen, self.data(".jsonl"), "--python", self.python, "--limit-s",
                           self.seconds - 10, *(TREE / f"tasks/{t}.py" for t in OPTIMIZED), *map(self.task, OPTIMIZED_OF_KB))
 
-    def older(self):
+    def older(self) -> list[object]:
         return self.bench("gpu_optimize.py", self.cutegen, self.data(".jsonl"), "--python", self.python, "--limit-s",
                           self.seconds - 10, *(TREE / f"tasks/{t}.py" for t in OPTIMIZED[:2]))
 
-    def warm(self):
+    def warm(self) -> list[object]:
         library = self.bin.parent / "lib"
         return [library / "ld-linux-x86-64.so.2", "--library-path", library, self.warm_bench, "3", *self.numbers("warm")]
 
@@ -125,7 +129,7 @@ JOBS = {"smoke": Job.smoke, "suite": Job.suite, "search": Job.search, "honest": 
         "turnaround": Job.turnaround, "optimize": Job.optimize, "older": Job.older, "warm": Job.warm}
 
 
-def run(job, lane, cores, environment):
+def run(job: Job, lane: int, cores: list[int], environment: dict[str, str]) -> None:
     """One job to its end, or until its seconds are over: then all that it started is ended, too."""
     began = time.monotonic()
     if job.name == "older":
@@ -153,7 +157,7 @@ def run(job, lane, cores, environment):
     print(f"lane {lane} {job.name:12} {time.monotonic() - began:6.1f} s  {told}", flush=True)
 
 
-def run_lane(number, lane, options):
+def run_lane(number: int, lane: str, options: argparse.Namespace) -> None:
     home = options.out / f"home{number}"
     home.mkdir(exist_ok=True)
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": str(number), "HOME": str(home), "CUTEGEN_PYTHON": sys.executable,
@@ -166,7 +170,7 @@ def run_lane(number, lane, options):
         run(Job(name, int(seconds or 600), options), number, cores, environment)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("out", type=Path)

@@ -7,18 +7,22 @@ Usage: gpu_optimize.py CUTEGEN OUT.jsonl TASK.py... [--device cuda:0] [--python 
 Each file gets a cache, runs and baselines of its own: nothing is known before. A line of JSON a file: the
 seconds of the whole command, its own words with the second of each, the certificate.
 """
+from __future__ import annotations
+
 import argparse
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
 
 
-def optimize(options, task, home):
+def optimize(options: argparse.Namespace, task: Path, home: Path) -> Json:
     environment = {**os.environ, "CUTEGEN_CACHE": str(home / "cache"), "XDG_CACHE_HOME": str(home / "xdg")}
     command = [options.cutegen, "optimize", task, "--device", options.device, "--model", "builtin", "--runs",
                home / "runs", "--out", home / "out"] + (["--python", options.python] if options.python else [])
@@ -27,6 +31,7 @@ def optimize(options, task, home):
                           text=True) as process:
         killer = threading.Timer(options.limit_s, process.kill)
         killer.start()
+        assert process.stdout
         for text in process.stdout:
             said.append(f"{time.monotonic() - began:7.2f} {text.rstrip()[:300]}")
         code = process.wait()
@@ -38,7 +43,7 @@ def optimize(options, task, home):
     return line
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cutegen", type=Path)
     parser.add_argument("out", type=Path)
@@ -63,4 +68,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

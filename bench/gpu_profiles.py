@@ -11,6 +11,8 @@ profiled once. One line of JSON a program: what holds it back by the hardware's 
 simulator's alone, and by ncu's rule "SOLBottleneck"; then the share that agrees, and the ones that do
 not. The slowest kernel of a program counts.
 """
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -18,12 +20,15 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+Json = dict[str, Any]
 HERE = Path(__file__).resolve().parent
 
 
-def bound_by_rule(text):
+def bound_by_rule(text: str) -> str | None:
     """The class that ncu's rule names, from its words."""
     if "utilizing greater than" in text:
         return "memory" if "Memory Workload Analysis" in text else "compute"
@@ -34,7 +39,7 @@ def bound_by_rule(text):
     return None
 
 
-def bound_by_words(text):
+def bound_by_words(text: str) -> str | None:
     """The class in a diagnosis of ours."""
     if "balanced" in text:
         return "balanced"
@@ -42,11 +47,11 @@ def bound_by_words(text):
     return word if word in ("memory", "compute", "latency") else None
 
 
-def remark(kernel, kind):
+def remark(kernel: Json, kind: str) -> str:
     return next((r["message"] for r in kernel.get("remarks", []) if r["kind"] == kind), "")
 
 
-def line_of(entry, verdict, seconds):
+def line_of(entry: Json, verdict: Json, seconds: float) -> Json:
     out = {"name": entry["name"], "task": Path(entry["task"]).stem, "status": verdict["status"],
            "seconds": round(seconds, 2), "gpu": verdict.get("gpu"), "driver": verdict.get("driver"),
            "rungs_ms": {r["rung"]: round(r["elapsed_ns"] / 1e6, 1) for r in verdict["rungs"]}}
@@ -65,13 +70,13 @@ def line_of(entry, verdict, seconds):
             "modelled": kernel.get("modelled", {})}
 
 
-def known(path):
+def known(path: Path | None) -> set[str]:
     """Names of an earlier run's programs that have ncu's word."""
     lines = path.read_text().splitlines() if path else []
     return {line["name"] for line in map(json.loads, lines) if line.get("ncu")}
 
 
-def honest(folder):
+def honest(folder: Path) -> Iterator[Json]:
     for path in sorted((folder / "tests/honest").iterdir()):
         plan = json.loads((path / "plan.json").read_text())
         yield {"name": "honest_" + path.name, "task": path / "task.py",
@@ -79,7 +84,7 @@ def honest(folder):
                            "sources": {name: (path / name).read_text() for name in plan["sources"]}}}
 
 
-def entries_of(tree, options):
+def entries_of(tree: Path, options: argparse.Namespace) -> list[Json]:
     import gpu_turnaround
     import turnaround_programs as programs
     names = programs.POINTWISE_TASKS + programs.ROW_TASKS + programs.PRODUCT_TASKS
@@ -97,11 +102,12 @@ def entries_of(tree, options):
 
 
 class Bench:
-    def __init__(self, options):
+    def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.began = options, time.monotonic()
-        self.lock, self.lines = threading.Lock(), []
+        self.lock = threading.Lock()
+        self.lines: list[Json] = []
 
-    def work(self, entries, environment):
+    def work(self, entries: list[Json], environment: dict[str, str]) -> None:
         """One evaluator over its share of the programs."""
         import gpu_turnaround
         evaluator = gpu_turnaround.Evaluator(self.options.bin, self.options.device, environment, self.options.python)
@@ -123,10 +129,10 @@ class Bench:
                     out.write(json.dumps(line) + "\n")
         evaluator.close()
 
-    def run(self):
+    def run(self) -> None:
         entries = [e for e in entries_of(HERE.parent, self.options) if e["name"] not in known(self.options.without)]
         jobs = self.options.jobs
-        shares = [[] for _ in range(jobs)]
+        shares: list[list[Json]] = [[] for _ in range(jobs)]
         tasks = list(dict.fromkeys(str(e["task"]) for e in entries))
         for entry in entries:  # programs of one task by one evaluator: it makes the sets once
             shares[tasks.index(str(entry["task"])) % jobs].append(entry)
@@ -139,7 +145,7 @@ class Bench:
                 thread.join()
         self.summary(len(entries))
 
-    def summary(self, wanted):
+    def summary(self, wanted: int) -> None:
         both = [x for x in self.lines if x.get("ncu")]
         print(f"{len(self.lines)} of {wanted} programs, {len(both)} with ncu's rule, "
               f"{time.monotonic() - self.began:.0f} s")
@@ -156,7 +162,7 @@ class Bench:
                 print(f"{x['name']}: {x['status']}, {x.get('source')}: {x.get('note', '')[:300]}")
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bin", type=Path, help="folder of the programs")
     parser.add_argument("out", type=Path)

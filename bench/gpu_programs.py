@@ -10,6 +10,8 @@ the first verdict has a compile (the cache is its own) and the second has none. 
 program that writes outside its buffers, or one that never ends, between them. One line of JSON a
 verdict, and a summary.
 """
+from __future__ import annotations
+
 import argparse
 import concurrent.futures
 import json
@@ -19,7 +21,9 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
+Json = dict[str, Any]
 OUTSIDE = "out[i + (1ll << 40)] = 1.0f;"
 ENDLESS = "volatile int* wait = (volatile int*)out; while (*wait != 0x12345678) { } out[i] = 1.0f;"
 BAD = '''extern "C" __global__ void bad(float* out) {{
@@ -29,7 +33,7 @@ BAD = '''extern "C" __global__ void bad(float* out) {{
 '''
 
 
-def write_bad(folder, output, body):
+def write_bad(folder: Path, output: str, body: str) -> None:
     folder.mkdir(parents=True)
     (folder / "kernel.cu").write_text(BAD.format(body))
     plan = {"cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel.cu"],
@@ -39,27 +43,28 @@ def write_bad(folder, output, body):
 
 
 class Judge:
-    def __init__(self, options, work):
-        self.options, self.work, self.lines = options, work, []
+    def __init__(self, options: argparse.Namespace, work: Path) -> None:
+        self.options, self.work = options, work
+        self.lines: list[Json] = []
         self.caches = {name: {**os.environ, "CUTEGEN_CACHE": str(work / name)} for name in ("made", "judged")}
 
-    def run(self, cache, *arguments):
+    def run(self, cache: str, *arguments: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run([self.options.cutegen, *map(str, arguments)], capture_output=True, text=True,
                               timeout=300, check=False, env=self.caches[cache])
 
-    def note(self, **line):
+    def note(self, **line: Any) -> None:
         self.lines.append(line)
         with open(self.options.out, "a", encoding="utf-8") as out:
             out.write(json.dumps(line) + "\n")
 
-    def make(self, path):
+    def make(self, path: Path) -> Path | str:
         """The builtin program, or why there is none."""
         folder = self.work / path.stem
         made = self.run("made", "optimize", path, "--model", "builtin", "--evaluations", 1, "--quiet",
                         "--out", folder, "--runs", self.work / f"{path.stem}.runs")
         return folder if (folder / "plan.json").exists() else made.stderr.strip()[-300:]
 
-    def task(self, number, path, good):
+    def task(self, number: int, path: Path, good: Path) -> None:
         folders, kinds = [good, good], ["first", "again"]
         if number % 5 == 0:
             body, kind = [(OUTSIDE, "outside"), (ENDLESS, "endless")][number // 5 % 2]
@@ -76,12 +81,12 @@ class Judge:
             self.verdict(path.stem, kind, entry["verdict"], seconds)
 
     @staticmethod
-    def output_of(folder):
+    def output_of(folder: Path) -> str:
         """The name of an output that the good program writes."""
         text = (folder / "plan.json").read_text()
         return "out" if '"out"' in text else "out.0"
 
-    def verdict(self, task, kind, v, seconds):
+    def verdict(self, task: str, kind: str, v: Json, seconds: float) -> None:
         timing = v.get("timing") or {}
         rungs = {r["rung"]: r["elapsed_ns"] / 1e6 for r in v["rungs"] if r["result"] != "skipped"}
         self.note(task=task, kind=kind, status=v["status"], headline=v["feedback"]["headline"],
@@ -92,7 +97,7 @@ class Judge:
                   rungs_ms=rungs, sandbox=v["sandbox"], skipped=v["skipped"], gpu=v.get("gpu"),
                   driver=v.get("driver"), process_s=seconds)
 
-    def summary(self):
+    def summary(self) -> None:
         judged = [x for x in self.lines if "status" in x]
         for kind in ("first", "again", "outside", "endless"):
             rows = [x for x in judged if x["kind"] == kind]
@@ -109,7 +114,7 @@ class Judge:
                 print(f"{line['task']}: {line['status']}: {line['headline'][:160]}")
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cutegen")
     parser.add_argument("out")

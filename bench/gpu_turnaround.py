@@ -11,6 +11,8 @@ JSON a verdict, and medians by kind. Recipes' programs come from DIR, or are mad
 (--make-only: and that is all). With --kernelbench, a checkout of KernelBench, the pairs of
 kernelbench_side.py are judged too, by this evaluator and then by KernelBench's own evaluation.
 """
+from __future__ import annotations
+
 import argparse
 import concurrent.futures
 import json
@@ -21,11 +23,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import kernelbench_side
 import turnaround_programs as programs
 
+Json = dict[str, Any]
 HERE = Path(__file__).resolve().parent
 SCHEMA = "cutegen.evaluator.v1"
 RUNGS = ("lint", "compile", "audit", "load", "correctness", "timing")
@@ -34,23 +39,23 @@ RUNGS = ("lint", "compile", "audit", "load", "correctness", "timing")
 class Evaluator:
     """One evaluator process, spoken to by its own protocol (docs/evaluation.md)."""
 
-    def __init__(self, binaries, device, environment, python):
+    def __init__(self, binaries: Path, device: str, environment: dict[str, str], python: str) -> None:
         from cutegen_worker.wire import Channel
         ours, theirs = socket.socketpair()
         self.process = subprocess.Popen([str(binaries / "cutegen-evaluator")], env=environment, close_fds=False,
                                         stdin=subprocess.DEVNULL, preexec_fn=lambda: self.place(theirs.fileno()))
         theirs.close()
         self.channel = Channel(ours.detach())
-        self.tasks = {}
+        self.tasks: dict[Path, Json] = {}  # the described task of each file that is open
         self.ask("hello", options={"device": device, "python": python, "require_sandbox": False, "use_cache": True,
                                    "runner_threads": 0, "log_level": "", "tasks": 64})
 
     @staticmethod
-    def place(fd):
+    def place(fd: int) -> None:
         os.dup2(fd, 3)
         os.set_inheritable(3, True)
 
-    def ask(self, kind, **body):
+    def ask(self, kind: str, **body: Any) -> Json:
         self.channel.send({"schema": SCHEMA, "type": kind, **body})
         while True:
             reply = self.channel.receive()
@@ -59,13 +64,13 @@ class Evaluator:
             if reply["type"] != "progress":
                 return reply
 
-    def open_task(self, path):
+    def open_task(self, path: Path) -> Json:
         if path not in self.tasks:
             opened = self.ask("open_task", file=str(Path(path).absolute()))["opened"]
             self.tasks[path] = opened["task"]
         return self.tasks[path]
 
-    def judge(self, path, program, against=None):
+    def judge(self, path: Path, program: Json, against: Json | None = None) -> tuple[Json, float]:
         task = self.open_task(path)["id"]
         began = time.monotonic()
         request = {"program": program, "up_to": "timing", "profile": False}
@@ -74,14 +79,14 @@ class Evaluator:
         verdict = self.ask("evaluate", task_id=task, request=request)["verdict"]
         return verdict, time.monotonic() - began
 
-    def close(self):
+    def close(self) -> None:
         self.channel.socket.close()
         self.process.wait(timeout=60)
 
 
-def make_recipes(binaries, tasks, folder, jobs):
+def make_recipes(binaries: Path, tasks: Iterable[Path], folder: Path, jobs: int) -> dict[str, Json]:
     """The first program of the builtin proposer for each task, where it is not there already."""
-    def make(path):
+    def make(path: Path) -> tuple[str, Json]:
         out = folder / path.stem
         if not (out / "plan.json").exists():
             subprocess.run([str(binaries / "cutegen"), "optimize", str(path), "--model", "builtin", "--evaluations", "1",
@@ -94,7 +99,7 @@ def make_recipes(binaries, tasks, folder, jobs):
         return dict(pool.map(make, tasks))
 
 
-def line_of(entry, verdict, wall):
+def line_of(entry: Json, verdict: Json, wall: float) -> Json:
     rungs = {r["rung"]: round(r["elapsed_ns"] / 1e6, 2) for r in verdict["rungs"] if r["result"] != "skipped"}
     status, word = entry["expect"]
     as_expected = verdict["status"] == status and word in verdict["feedback"]["headline"]
@@ -107,11 +112,11 @@ def line_of(entry, verdict, wall):
             "driver": verdict.get("driver"), "at": round(time.time(), 3)}
 
 
-def median(values):
+def median(values: Sequence[float]) -> float:
     return statistics.median(values) if values else float("nan")
 
 
-def summary(lines):
+def summary(lines: list[Json]) -> None:
     print(f"{'kind':8} {'n':>3} {'total':>8} {'range':>15}  " + " ".join(f"{r:>11}" for r in RUNGS) + "  wrong verdicts")
     for kind in ("plain", "light", "product", "wrong", "loser"):
         rows = [x for x in lines if x["kind"] == kind]
@@ -137,18 +142,18 @@ def summary(lines):
 
 
 class Bench:
-    def __init__(self, options):
+    def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.began = options, time.monotonic()
 
-    def note(self, line):
+    def note(self, line: Json) -> None:
         with open(self.options.out, "a", encoding="utf-8") as out:
             out.write(json.dumps(line) + "\n")
 
-    def late(self):
+    def late(self) -> bool:
         return time.monotonic() - self.began > self.options.limit_s
 
-    def judge_all(self, evaluator, entries):
-        lines = []
+    def judge_all(self, evaluator: Evaluator, entries: list[Json]) -> list[Json]:
+        lines: list[Json] = []
         for entry in entries:
             if self.late():
                 print(f"out of time after {len(lines)} of {len(entries)} programs")
@@ -159,7 +164,7 @@ class Bench:
             self.note(lines[-1])
         return lines
 
-    def run(self):
+    def run(self) -> None:
         o = self.options
         tasks = sorted(o.tasks.glob("*.py"))
         pairs = kernelbench_side.PAIRS[:o.pairs] if o.kernelbench or o.make_only else []
@@ -182,19 +187,19 @@ class Bench:
                 evaluator.judge(o.tasks / task, warm)
             lines = self.judge_all(evaluator, programs.all_programs(o.tasks, recipes))
             summary(lines)
-            if pairs:
+            if pairs and level1:
                 entries = kernelbench_side.entries(pairs, level1, recipes)
                 ours = self.judge_all(evaluator, entries)
                 shapes = {p["name"]: evaluator.open_task(e["task"]) for p, e in zip(pairs, entries)}
             evaluator.close()
-        if pairs:
+        if pairs and level1:
             theirs = kernelbench_side.judge_all(entries, shapes, o.kernelbench, o.sources, o.jobs)
             for line in theirs:
                 self.note(line)
             kernelbench_side.summary(ours, theirs)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bin", type=Path, help="folder of the programs")
     parser.add_argument("out", type=Path)

@@ -9,7 +9,10 @@ headers. What is timed is that one call: no start of Python, no import of torch,
 
 Run as a program (by judge_all) it judges one file: kernelbench_side.py KERNELBENCH TASK.py MODEL.py BUILD_DIR
 """
+from __future__ import annotations
+
 import concurrent.futures
+import importlib
 import json
 import os
 import re
@@ -18,17 +21,20 @@ import sys
 import tempfile
 import time
 import types
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import turnaround_programs as programs
 
+Json = dict[str, Any]
 CLASSES = {"pointwise": "88_MinGPTNewGelu", "broadcast": "12_Matmul_with_diagonal_matrices_",
            "normalisation": "40_LayerNorm", "matrix product": "1_Square_matrix_multiplication_"}
 PAIRS = [{"name": f"{stem.split('_')[0]}_{dialect}", "class": kind, "task": stem, "dialect": dialect}
          for kind, stem in CLASSES.items() for dialect in ("cuda", "cute")]
 
 
-def entries(pairs, level1, recipes):
+def entries(pairs: list[Json], level1: Path, recipes: dict[str, Json]) -> list[Json]:
     """The pairs as gpu_turnaround.py judges them; the recipes' with an edit, so that nothing is cached."""
     return [{"name": p["name"], "task": level1 / f"{p['task']}.py", "kind": "pair", "expect": ("correct", ""),
              "program": programs.program(*programs.plain_of_kernelbench(p["task"])) if p["dialect"] == "cuda"
@@ -38,32 +44,32 @@ def entries(pairs, level1, recipes):
 class Numbers:
     """The expressions of a plan at the official shape; Python's, but for '/' and the conditional."""
 
-    def __init__(self, plan, shapes):
-        def stride(name, axis):
+    def __init__(self, plan: Json, shapes: dict[str, list[int]]) -> None:
+        def stride(name: str, axis: int) -> int:
             out = 1
             for n in shapes[name][axis + 1:]:
                 out *= n
             return out
 
-        def size(name):
+        def size(name: str) -> int:
             out = 1
             for n in shapes[name]:
                 out *= n
             return out
 
-        self.names = {name: name for name in shapes}
+        self.names: Json = {name: name for name in shapes}
         self.names.update(dim=lambda n, i: shapes[n][i], stride=stride, size=size, min=min, max=max,
                           ceil_div=lambda a, b: -(-a // b))
         for name, expression in plan.get("symbols", {}).items():
             self.names[name] = self.of(expression)
 
-    def of(self, expression):
+    def of(self, expression: object) -> int:
         text = str(expression).replace("/", "//").replace("&&", " and ").replace("||", " or ")
         text = re.sub(r"^(.*)\?(.*):(.*)$", r"(\2) if (\1) else (\3)", text)
         return int(eval(text, {"__builtins__": {}}, self.names))  # of our own plans
 
 
-def launch_lines(plan, numbers, pointers):
+def launch_lines(plan: Json, numbers: Numbers, pointers: dict[str, str]) -> Iterator[str]:
     for step in plan["steps"]:
         if not numbers.of(step.get("when", "1")):
             continue
@@ -76,7 +82,7 @@ def launch_lines(plan, numbers, pointers):
         yield f"  {step['kernel']}<<<dim3({grid}), dim3({block})>>>({', '.join(values)});"
 
 
-def model_new(program, task):
+def model_new(program: Json, task: Json) -> str:
     """The ModelNew file of a program for a described task."""
     plan = program["plan"]
     # nvcc knows no device copies of the host's constants (NVRTC's -default-device makes them).
@@ -104,6 +110,7 @@ def model_new(program, task):
             pointers[name] = f"{parameters[real]}.data_ptr<float>()"
     for name in scratch:  # the parameter's own type, as the kernel declares it
         declared = re.search(rf"([\w:]+)\s*\*\s*(?:__restrict__)?\s*{name}\b", source)
+        assert declared, f"the kernel has no parameter '{name}'"
         pointers[name] = pointers[name].replace(f"SCRATCH_{name}", declared[1] + "*")
     lines = [f"  auto out = torch::empty({{{', '.join(map(str, shapes[output]))}}}, t0.options());"]
     for name, s in scratch.items():
@@ -135,24 +142,24 @@ class ModelNew(Model):
 class BaseModel:
     """What KernelBench's result needs of pydantic, which is not installed everywhere."""
 
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         for name in type(self).__annotations__:
             value = fields.get(name, getattr(type(self), name, None))
             setattr(self, name, dict(value) if isinstance(value, dict) else value)
 
 
-def stand_in(name):
-    def attribute(what):
+def stand_in(name: str) -> None:
+    def attribute(what: str) -> Any:
         if what.startswith("__"):
             raise AttributeError(what)
         return BaseModel if what == "BaseModel" else lambda *a, **k: None
 
     module = types.ModuleType(name)
-    module.__getattr__ = attribute
+    setattr(module, "__getattr__", attribute)
     sys.modules[name] = module
 
 
-def import_eval(kernelbench):
+def import_eval(kernelbench: str) -> Any:
     """KernelBench's eval module; packages that its evaluation does not use may be missing."""
     import torch  # noqa: F401 - before any stand-in
     sys.path.insert(0, str(Path(kernelbench) / "src"))
@@ -161,16 +168,15 @@ def import_eval(kernelbench):
             __import__(name)
         except ImportError:
             stand_in(name)
-    import kernelbench.eval
-    return kernelbench.eval
+    return importlib.import_module("kernelbench.eval")
 
 
-def errors_of(text):
+def errors_of(text: str) -> str:
     lines = [line for line in text.splitlines() if "error" in line.lower()]
     return "\n".join(lines or [text])[:600]
 
 
-def judge_one(kernelbench, task, model, build):
+def judge_one(kernelbench: str, task: str, model: str, build: str) -> None:
     """Prints KernelBench's result and the time of its one call."""
     os.environ.update(TORCH_CUDA_ARCH_LIST="9.0", PAIR_BUILD=build)
     Path(build).mkdir(parents=True)
@@ -188,13 +194,13 @@ def judge_one(kernelbench, task, model, build):
                       "trouble": {k: errors_of(str(v)) for k, v in result.metadata.items() if "error" in k or "issue" in k}}))
 
 
-def judge_all(pairs, tasks, kernelbench, sources, jobs):
+def judge_all(pairs: list[Json], tasks: dict[str, Json], kernelbench: Path, sources: Path, jobs: int) -> list[Json]:
     """KernelBench's results, several at a time; of many, the first one is judged alone before, too."""
     includes = [p for p in ("cutlass", "include", "headers/cutlass") if (sources / p / "cute").is_dir() or
                 (sources / p / "cutegen").is_dir()]
     environment = {**os.environ, "PAIR_INCLUDES": ":".join(str((sources / p).absolute()) for p in includes)}
     with tempfile.TemporaryDirectory() as work:
-        def judge(job):
+        def judge(job: tuple[int, Json, bool]) -> Json:
             number, entry, alone = job
             model = Path(work) / f"{number}.py"
             model.write_text(model_new(entry["program"], tasks[entry["name"]]))
@@ -211,8 +217,8 @@ def judge_all(pairs, tasks, kernelbench, sources, jobs):
     return first + others
 
 
-def summary(ours, theirs):
-    seconds = {x["name"]: x.get("seconds") for x in theirs if not x["alone"]}
+def summary(ours: list[Json], theirs: list[Json]) -> None:
+    seconds = {x["name"]: x["seconds"] for x in theirs if not x["alone"] and x.get("seconds")}
     ratios = []
     for mine in ours:
         other = next(x for x in theirs if x["name"] == mine["name"] and not x["alone"])
@@ -227,7 +233,7 @@ def summary(ours, theirs):
         ratios.sort()
         print(f"ratio: median {ratios[len(ratios) // 2] if len(ratios) % 2 else sum(ratios[len(ratios) // 2 - 1:][:2]) / 2:.1f}, "
               f"least {ratios[0]:.1f}")
-    for alone in (x for x in theirs if x["alone"] and x.get("seconds")):
+    for alone in (x for x in theirs if x["alone"] and x.get("seconds") and x["name"] in seconds):
         print(f"{alone['name']} alone: {alone['seconds']:.1f} s, among others {seconds[alone['name']]:.1f} s")
 
 

@@ -11,6 +11,8 @@ looked for in TASK_FOLDER. One line of JSON a program on stdout:
   wrong     share of elements further from float64 than 32 times the module's own mean error and
             1e-4 of the largest value
 """
+from __future__ import annotations
+
 import copy
 import ctypes
 import importlib.util
@@ -18,10 +20,14 @@ import json
 import math
 import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
+from torch import Tensor
 
+Json = dict[str, Any]
 CALLS = 25
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16,
           "bf16": torch.bfloat16, "i64": torch.int64, "i32": torch.int32, "u8": torch.uint8}
@@ -40,7 +46,7 @@ class Launch(ctypes.Structure):
                 ("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint32)]  # fmt: skip
 
 
-def check(code, what):
+def check(code: int, what: str) -> None:
     if code:
         name = ctypes.c_char_p()
         cuda.cuGetErrorString(code, ctypes.byref(name))
@@ -50,7 +56,7 @@ def check(code, what):
 class Program:
     """Modules and launches of one exported program over tensors by name."""
 
-    def __init__(self, folder, name):
+    def __init__(self, folder: Path, name: str) -> None:
         self.spec = json.loads((folder / f"{name}.json").read_text())
         self.modules = []
         for file in self.spec["modules"]:
@@ -59,7 +65,7 @@ class Program:
             self.modules.append(module)
         self.functions = [self.function(s) for s in self.spec["steps"]]
 
-    def function(self, step):
+    def function(self, step: Json) -> ctypes.c_void_p:
         function = ctypes.c_void_p()
         check(cuda.cuModuleGetFunction(ctypes.byref(function), self.modules[step["module"]],
                                        step["kernel"].encode()), step["kernel"])
@@ -69,7 +75,7 @@ class Program:
             check(cuda.cuFuncSetAttribute(function, ANY_CLUSTER, 1), "a large cluster")
         return function
 
-    def run(self, tensors, stream):
+    def run(self, tensors: dict[str, Tensor], stream: int) -> None:
         for step, function in zip(self.spec["steps"], self.functions):
             kept, places = [], []  # memory, and where the values are in it
             for a in step["args"]:
@@ -91,7 +97,7 @@ class Program:
             check(cuda.cuLaunchKernelEx(ctypes.byref(launch), function, pointers, None), step["kernel"])
 
 
-def tensor_map(address, fields):
+def tensor_map(address: int, fields: Json) -> tuple[ctypes.Array[ctypes.c_char], int]:
     """The driver's map of a tensor, at a multiple of 64 bytes: its memory and its place there."""
     memory = ctypes.create_string_buffer(192)
     place = (ctypes.addressof(memory) + 63) // 64 * 64
@@ -107,8 +113,9 @@ def tensor_map(address, fields):
 class Task:
     """The module and its inputs on the GPU, what it gives in its own dtype and in float64."""
 
-    def __init__(self, path, mode):
+    def __init__(self, path: Path, mode: str) -> None:
         spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec and spec.loader
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         torch.manual_seed(7)
@@ -128,7 +135,7 @@ class Task:
         except torch.cuda.OutOfMemoryError:
             self.truth = None
 
-    def tensors(self, buffers):
+    def tensors(self, buffers: list[Json]) -> dict[str, Tensor]:
         """A tensor for each buffer: outputs and scratch are poisoned."""
         out, inputs = {}, iter(x for x in self.inputs if isinstance(x, torch.Tensor))
         for b in buffers:
@@ -143,7 +150,7 @@ class Task:
         return out
 
 
-def median_us(call):
+def median_us(call: Callable[[], object]) -> float:
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
     times = []
     for _ in range(CALLS + 3):
@@ -158,7 +165,7 @@ def median_us(call):
     return statistics.median(times[3:])
 
 
-def share_wrong(got, native, truth):
+def share_wrong(got: Tensor, native: Tensor, truth: Tensor) -> float:
     if not got.dtype.is_floating_point:
         return (got != truth).double().mean().item()
     error, own = (got.double() - truth).abs(), (native.double() - truth).abs()
@@ -166,7 +173,7 @@ def share_wrong(got, native, truth):
     return (~(error <= allowed)).double().mean().item()
 
 
-def measure(folder, task, name):
+def measure(folder: Path, task: Task, name: str) -> Json:
     program = Program(folder, name)
     tensors = task.tensors(program.spec["buffers"])
     call = lambda: program.run(tensors, torch.cuda.current_stream().cuda_stream)
@@ -177,13 +184,13 @@ def measure(folder, task, name):
             "time_us": round(median_us(call), 2), "eager_us": task.eager_us}
 
 
-def mode_of(folders, name):
+def mode_of(folders: list[Path], name: str) -> str:
     """The task's math mode, as its exports say."""
     file = next(folder / f"{name}.json" for folder in folders if (folder / f"{name}.json").exists())
     return json.loads(file.read_text()).get("math_mode", "fp32")
 
 
-def main():
+def main() -> None:
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     tasks, folders = Path(sys.argv[1]), [Path(f) for f in sys.argv[2:]]

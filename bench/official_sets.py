@@ -8,6 +8,8 @@ Run with a Python whose torch has CUDA. Tasks are described first, several at a 
 for the next time); then each is made, into memory as the evaluator would share it. One line of JSON a
 set, and a summary.
 """
+from __future__ import annotations
+
 import argparse
 import concurrent.futures
 import json
@@ -15,11 +17,17 @@ import statistics
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+Json = dict[str, Any]
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
 
-def described(path):
+def described(path: str) -> Json:
     """A task as the evaluator would ask for it."""
     from cutegen_worker.describe import describe
     from cutegen_worker.errors import WorkerError
@@ -41,20 +49,21 @@ def described(path):
 class Memory:
     """What memory.Mapped is, but torch's own."""
 
-    def __init__(self, count):
+    def __init__(self, count: int) -> None:
         import torch
-        self.bytes = torch.empty(count, dtype=torch.uint8, device="cuda")
+        self.bytes: torch.Tensor | None = torch.empty(count, dtype=torch.uint8, device="cuda")
 
-    def tensor(self, offset, shape, dtype):
+    def tensor(self, offset: int, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
         import torch
         count = torch.Size(shape).numel() * dtype.itemsize
+        assert self.bytes is not None, "the memory is closed"
         return self.bytes[offset:offset + count].view(dtype).view(shape)
 
-    def close(self):
+    def close(self) -> None:
         self.bytes = None
 
 
-def slots_of(task):
+def slots_of(task: Json) -> tuple[list[Json], int]:
     """(slots, bytes): every part one behind the other."""
     import torch
     from cutegen_worker.official import BY_NAME
@@ -71,23 +80,24 @@ def slots_of(task):
     return slots, used
 
 
-def make(task, family):
+def make(task: Json, family: str) -> Json:
     import torch
     from cutegen_worker import official
     from cutegen_worker.errors import WorkerError
-    line = {"task": Path(task["file"]).stem, "family": family}
+    line: Json = {"task": Path(task["file"]).stem, "family": family}
     slots, count = slots_of(task)
     line["set_gb"] = round(count / 1e9, 3)
     request = {**{k: task[k] for k in ("source", "file", "constants", "train_mode", "math_mode", "outputs",
                                        "dtypes")}, "family": family, "seed": 1, "shape": "official",
                "slots": slots}  # fmt: skip
     began = time.monotonic()
+    memory: list[Any] = []  # Memory, where the worker has memory.Mapped
     try:
-        official.given[:] = [Memory(max(count, 256))]
-        line["notes"] = official.fill(request)["notes"]
+        memory.append(Memory(max(count, 256)))
+        line["notes"] = official.fill(request, memory)["notes"]
     except torch.OutOfMemoryError as error:
         line["error"] = str(error)[:300]
-        official.drop_memory()
+        official.drop_memory(memory)
     except WorkerError as error:
         line["error"] = error.message[:300]
     line["seconds"] = round(time.monotonic() - began, 3)
@@ -95,7 +105,7 @@ def make(task, family):
     return line
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
     parser.add_argument("tasks", nargs="*")

@@ -4,17 +4,22 @@
 
 Usage: suite_table.py DOCUMENT.json... [--csv FILE]
 """
+from __future__ import annotations
+
 import argparse
 import csv
 import json
 import math
 import statistics
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+Json = dict[str, Any]
 KINDS = ("eager", "eager-tf32", "compile", "compile-max")
 COLUMNS = ["level", "number", "name", "class", "status", "admitted", "truth_s", "truth_bytes", "floor_ns"]
 
 
-def rows_of(document):
+def rows_of(document: Json) -> Iterator[Json]:
     for task in document["tasks"]:
         record = task["record"] or {}
         row = {"level": task["level"], "number": task["number"], "name": task["name"],
@@ -30,11 +35,11 @@ def rows_of(document):
         yield row
 
 
-def median(values):
+def median(values: Sequence[float]) -> str:
     return f"{statistics.median(values):.2f}" if values else "-"
 
 
-def summary(document, rows):
+def summary(document: Json, rows: list[Json]) -> None:
     print(f"{len(rows)} tasks: {document['counts']}, {document['seconds']:.0f} s; controls "
           + ", ".join(f"{c['name']} {c['time_ns'] / 1e3:.1f} us" for c in document["controls"]))
     truths = [r["truth_s"] for r in rows if "truth_s" in r]
@@ -52,7 +57,7 @@ def summary(document, rows):
               f"eager / {kind}: geomean {geomean:.2f} over {len(faster)}")
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("documents", nargs="+")
     parser.add_argument("--csv")

@@ -7,10 +7,16 @@ verdict's status, and a word of its headline), program (the JSON that the evalua
 against (another, to be timed in turn with it). Plain
 kernels take any shape; THREADS and what else an edit may set stand in front of them.
 """
+from __future__ import annotations
+
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+Json = dict[str, Any]
+Source = tuple[str, Json]  # of a kernel, and its plan
 HEAD = '''constexpr int kThreads = {threads};
 
 __device__ float block_sum(float v, float* part) {{
@@ -109,7 +115,8 @@ COLUMNS = '''float sum = 0;
     out[i] = sum;'''
 
 
-def plan_of(args, grid, block, symbols=None, bind=None):
+def plan_of(args: list[Json], grid: list[object], block: int, symbols: dict[str, str] | None = None,
+            bind: dict[str, str] | None = None) -> Json:
     out = {"cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel.cu"], "symbols": symbols or {},
            "steps": [{"kernel": "kernel", "grid": grid, "block": [block, 1, 1], "args": args}]}
     if bind:
@@ -117,15 +124,16 @@ def plan_of(args, grid, block, symbols=None, bind=None):
     return out
 
 
-def tensors(*names):
+def tensors(*names: str) -> list[Json]:
     return [{"tensor": n} for n in names]
 
 
-def numbers(*expressions):
+def numbers(*expressions: str) -> list[Json]:
     return [{"i64": e} for e in expressions]
 
 
-def pointwise(body, inputs, n, m, threads, bind=None, more="", values=()):
+def pointwise(body: str, inputs: list[str], n: str, m: str, threads: int, bind: dict[str, str] | None = None,
+              more: str = "", values: Sequence[str] = ()) -> Source:
     params = ", ".join(IN + i for i in inputs)
     source = HEAD.format(threads=threads) + POINTWISE.format(params=params, body=body, more=more)
     plan = plan_of(tensors(*inputs, "out") + numbers(*values, n, m),
@@ -133,20 +141,21 @@ def pointwise(body, inputs, n, m, threads, bind=None, more="", values=()):
     return source, plan
 
 
-def by_row(body, inputs, rows, m, threads, bind=None):
+def by_row(body: str, inputs: list[str], rows: str, m: str, threads: int, bind: dict[str, str] | None = None) -> Source:
     params = ", ".join(IN + i for i in inputs)
     source = HEAD.format(threads=threads) + ROW.format(params=params, body=body)
     return source, plan_of(tensors(*inputs, "out") + numbers(m), [rows, 1, 1], threads, bind=bind)
 
 
-def product(inputs, params, sizes, load, finish, unroll, batches=1, bind=None):
+def product(inputs: list[str], params: list[str], sizes: tuple[str, str, str], load: str, finish: str, unroll: int,
+            batches: str | int = 1, bind: dict[str, str] | None = None) -> Source:
     source = PRODUCT.format(params=", ".join(IN + p for p in params), load=load, finish=finish, unroll=unroll)
     rows, columns, depth = sizes
     return source, plan_of(tensors(*inputs, "out") + numbers(rows, columns, depth),
                            [f"ceil_div({columns},32)", f"ceil_div({rows},32)", batches], 256, bind=bind)
 
 
-def plain(name, edit):
+def plain(name: str, edit: int) -> Source:
     """Source and plan of a plain CUDA program for a shipped task, in one of its edits (0, 1)."""
     threads = (256, 128)[edit]
     unroll = (8, 32)[edit]
@@ -173,7 +182,7 @@ def plain(name, edit):
                    bind={"fc_weight": "fc.weight", "fc_bias": "fc.bias"})
 
 
-def plain_of_kernelbench(stem):
+def plain_of_kernelbench(stem: str) -> Source:
     if stem == "88_MinGPTNewGelu":
         return pointwise(TANH_GELU, ["x"], "size(x)", "1", 256)
     if stem == "12_Matmul_with_diagonal_matrices_":
@@ -185,18 +194,18 @@ def plain_of_kernelbench(stem):
                    "out[i * columns + j] = sum[q];", 8)
 
 
-def program(source, plan):
+def program(source: str, plan: Json) -> Json:
     return {"schema": "cutegen.program.v1", "sources": {"kernel.cu": source}, "plan": plan}
 
 
-def recipe(folder):
+def recipe(folder: str | Path) -> Json:
     folder = Path(folder)
     plan = json.loads((folder / "plan.json").read_text())
     return {"schema": "cutegen.program.v1", "plan": plan,
             "sources": {name: (folder / name).read_text() for name in plan["sources"]}}
 
 
-def edited(base, edit):
+def edited(base: Json, edit: int) -> Json:
     """A recipe's program with a small edit, which makes its machine code new."""
     source = base["sources"]["kernel.cu"]
     if edit:
@@ -213,13 +222,13 @@ PRODUCT_TASKS = ("bmm_transposed", "linear_gelu")
 OUTSIDE = "out[i + (1ll << 40)] = 1.0f;"
 
 
-def wrong(tasks, recipes):
+def wrong(tasks: Path, recipes: dict[str, Json]) -> list[Json]:
     relu, gelu = plain("relu", 0), plain("gelu_bias", 0)
     soft, norm = plain("softmax", 0), plain("rmsnorm", 0)
     light = recipes["relu"]
     broken = {**light, "sources": {"kernel.cu": light["sources"]["kernel.cu"].replace(
         "using namespace cute;", "using namespace cute;\nauto layout = make_layout(Shape<int, void>{});")}}
-    rows = [
+    rows: list[tuple[str, str, Source | Json, str]] = [
         ("compile_error", "relu", (relu[0].replace("fmaxf(", "fmaxg("), relu[1]), "fmaxg"),
         ("compile_error_light", "relu", broken, "error"),
         ("wrong_values", "gelu_bias", (gelu[0].replace("0.70710678f", "0.7f"), gelu[1]), ""),
@@ -237,7 +246,7 @@ def wrong(tasks, recipes):
 LOSERS = ("bmm_transposed", "linear_gelu", "sum_middle", "mean_scale", "softmax", "relu")
 
 
-def losers(tasks, recipes):
+def losers(tasks: Path, recipes: dict[str, Json]) -> list[Json]:
     """Slower programs (few CTAs, a wait, a naive product), each timed in turn with the recipe's as incumbent."""
     out = []
     for name in LOSERS:
@@ -251,7 +260,7 @@ def losers(tasks, recipes):
     return out
 
 
-def all_programs(tasks, recipes):
+def all_programs(tasks: Path, recipes: dict[str, Json]) -> list[Json]:
     """The list, in a fixed order in which kinds and tasks alternate. recipes: by the task's name."""
     out = []
     for edit in (0, 1):

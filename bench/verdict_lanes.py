@@ -18,6 +18,8 @@ Python with torch. --older names the programs of an older version, --kernelbench
   sim_mutants   mutants of tests/honest on the simulator
   admission     degenerate solutions of KernelBench's levels 1 and 2, on the simulator
 """
+from __future__ import annotations
+
 import argparse
 import os
 import signal
@@ -25,8 +27,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+Command = list[object]
 ROOT = Path(__file__).resolve().parents[1]
 # Programs that both versions know.
 KNOWN = ("attention", "conv", "depthwise", "elementwise", "fused", "gemv", "loss", "matmul", "norm", "pooling",
@@ -37,51 +41,52 @@ GPU = "cuda:0"
 class Jobs:
     """Each method gives the commands of one job; a simulator's job runs its commands side by side."""
 
-    def __init__(self, options):
+    def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.out, self.lanes = options, options.out, options.lanes
         self.seconds = options.seconds - 20
 
-    def drill(self, name, times, seed, device, only=(), seconds=None):
+    def drill(self, name: str, times: int, seed: int, device: str, only: Sequence[str] = (),
+              seconds: float | None = None) -> Command:
         return [sys.executable, ROOT / "bench/gpu_drill.py", "honest", self.out / f"{name}.jsonl", "--times", times,
                 "--seed", seed, "--device", device, "--limit-s", seconds or self.seconds,
                 *(["--only", *only] if only else [])]
 
-    def mutants_of(self, name, *more):
+    def mutants_of(self, name: str, *more: object) -> Command:
         return [sys.executable, ROOT / "tools/mutants.py", "--honest", "--each", "8", "--work", self.out / name, *more]
 
-    def paired(self):
+    def paired(self) -> list[Command]:
         return [[self.out.parent / "paired_timing_bench", "300", GPU]]
 
-    def attacks(self):
+    def attacks(self) -> list[Command]:
         return [[sys.executable, ROOT / "tests/e2e/attacks.py", "OnADevice", "--device", GPU,
                  "--out", self.out / "attacks.jsonl", "--skip", "macro_bomb"]]
 
-    def in_turn(self, name, device):
+    def in_turn(self, name: str, device: str) -> list[Command]:
         commands = [self.drill(f"{name}_now", 1, 1, device, KNOWN) + ["--each", 5, "--distinct"]]
         if self.options.older:
             older = self.drill(f"{name}_older", 1, 1, device, KNOWN) + ["--each", 5, "--distinct"]
             commands.append(["env", f"CUTEGEN_BIN={self.options.older}", *older])
         return commands
 
-    def time(self):
+    def time(self) -> list[Command]:
         return self.in_turn("time", GPU)
 
-    def sim_time(self):
+    def sim_time(self) -> list[Command]:
         return self.in_turn("sim_time", "sim:h200")
 
-    def honest(self):
+    def honest(self) -> list[Command]:
         return [self.drill("honest", 500, 1, GPU, seconds=250)]
 
-    def mutants(self):
+    def mutants(self) -> list[Command]:
         return [self.mutants_of("mutants", "--device", GPU)]
 
-    def sim_honest(self):
+    def sim_honest(self) -> list[Command]:
         return [self.drill(f"sim_honest{i}", 340, i, "sim:h200") for i in range(3)]
 
-    def sim_mutants(self):
+    def sim_mutants(self) -> list[Command]:
         return [self.mutants_of(f"sim_mutants{i}", "--part", f"{i + 1}/{self.lanes}") for i in range(self.lanes)]
 
-    def admission(self):
+    def admission(self) -> list[Command]:
         return [[sys.executable, ROOT / "tools/admission.py", self.options.kernelbench / f"level{level}",
                  "--part", f"{part + 1}/{self.lanes}"] for level in (1, 2) for part in range(self.lanes)]
 
@@ -90,20 +95,20 @@ IN_TURN = ("paired", "attacks", "time", "honest", "mutants")  # they share the G
 SIDE_BY_SIDE = ("sim_honest", "sim_mutants", "admission")
 
 
-def run(name, command, log, end):
+def run(name: str, command: Command, log: Path, end: float) -> None:
     """One command, in a group of its own, until `end`."""
     began = time.monotonic()
     with open(log, "w", encoding="utf-8") as out:
         process = subprocess.Popen(list(map(str, command)), stdout=out, stderr=out, start_new_session=True)
         try:
-            status = process.wait(timeout=max(1, end - time.monotonic()))
+            status = str(process.wait(timeout=max(1, end - time.monotonic())))
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             status = "cut"
     print(f"{name}: {status} after {time.monotonic() - began:.0f} s, {log.name}", flush=True)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seconds", type=float, default=560)
@@ -117,10 +122,10 @@ def main():
     end = time.monotonic() + options.seconds
     jobs = Jobs(options)
 
-    def wanted(names):
+    def wanted(names: Sequence[str]) -> list[str]:
         return [n for n in names if not options.only or n in options.only]
 
-    def in_turn(names):
+    def in_turn(names: Sequence[str]) -> None:
         for name in names:
             for i, command in enumerate(getattr(jobs, name)()):
                 if time.monotonic() < end:

@@ -6,37 +6,43 @@ proposals, and runs that are killed and resumed.
 A commit chooses one of the three shipped tasks; CUTEGEN_ALL_CASES=1 takes all of them. CUTEGEN_KILLS=60 kills more
 often than the default does.
 """
+from __future__ import annotations
+
 import json
 import os
 import random
 import sys
+from pathlib import Path
 
 import crash
 import harness
 import kernel_tasks
 import models
+from harness import Json
 
 TASKS = harness.ROOT / "tasks/astra"
-ONE_COLUMN = {"cases": [{"name": "one column", "sizes": {"size": 1}, "why": "rows of one element"},
-                        {"name": "zeros", "values": {"x": {"low": -1, "high": 1, "edges": [0]}}}]}
-HOSTILE = [{"cases": []}, {"cases": [{"sizes": {"size": 0}}]}, {"cases": [{"sizes": {"size": -3}}]},
-           {"cases": [{"sizes": {"size": 10**30}}]}, {"cases": [{"values": {"x": {"low": -1e300, "high": 1}}}]},
-           {"cases": [{"sizes": {"size": n}} for n in range(1, 9)]}, {"cases": [{"sizes": {"nothing": 4}}]},
-           {"cases": "many"}, {"cases": [{"sizes": {"size": 2}, "code": "__global__ void f() {}"}]}]
+ONE_COLUMN: Json = {
+    "cases": [{"name": "one column", "sizes": {"size": 1}, "why": "rows of one element"},
+              {"name": "zeros", "values": {"x": {"low": -1, "high": 1, "edges": [0]}}}]}
+HOSTILE: list[Json] = [
+    {"cases": []}, {"cases": [{"sizes": {"size": 0}}]}, {"cases": [{"sizes": {"size": -3}}]},
+    {"cases": [{"sizes": {"size": 10**30}}]}, {"cases": [{"values": {"x": {"low": -1e300, "high": 1}}}]},
+    {"cases": [{"sizes": {"size": n}} for n in range(1, 9)]}, {"cases": [{"sizes": {"nothing": 4}}]},
+    {"cases": "many"}, {"cases": [{"sizes": {"size": 2}, "code": "__global__ void f() {}"}]}]
 SUGGESTION = "BOTTLENECK: few blocks\nCHANGE: more blocks\nRISK: none\n"
 # Right at every shape of the evaluator's own, wrong at one column.
 TRAP = models.program("a special case", addend="(n == 64 ? 1.5f : 1.0f)", grid=24)
 
 
-def answer(tests):
+def answer(tests: Json) -> str:
     return f"Here are tests.\n```json\n{json.dumps(tests)}\n```\n"
 
 
-def change(summary, path, value):
+def change(summary: str, path: str, value: object) -> str:
     return f"SUMMARY: {summary}\nWHY: for the test\n\n```plan\n{json.dumps([{'path': path, 'value': value}])}\n```\n"
 
 
-def rules(testers, coders):
+def rules(testers: list[str], coders: list[str]) -> list[Json]:
     return [models.rule("Your turn: propose tests", testers), models.rule("cases", testers),
             models.rule("Your turn: suggest", [SUGGESTION] * 40), models.rule("", coders)]
 
@@ -47,7 +53,7 @@ BLOCKS = [change(f"block {b}", "/steps/0/block/0", b) for b in range(32, 1024, 3
 class Astra(harness.Case):
     kills, seed, evaluations = int(os.environ.get("CUTEGEN_KILLS", 3)), 1, 6
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.keys = {"ANTHROPIC_API_KEY": models.KEY}
         self.write("reference.py", harness.ADD.replace("4096", "8192"))
@@ -55,13 +61,14 @@ class Astra(harness.Case):
         self.kernel = self.write("add.cu", kernel_tasks.KERNEL)
         self.module = self.write("relu_plus.py", harness.ADD.replace("4096", "8192"))
 
-    def command(self, server, task, name, *more):
+    def command(self, server: harness.ModelServer, task: str | Path, name: str, *more: object) -> list[object]:
         return ["optimize", task, "--strategy", "astra", "--model", models.MODEL,
                 "--model-url", server.base + "/v1", "--runs", self.folder / name, "--dialect", "cuda",
                 "--out", self.folder / (name + "-out"), "--evaluations", self.evaluations, "--budget-usd", 5,
                 "--tools", "off", "--json", *more]
 
-    def run_it(self, task, name, script, *more):
+    def run_it(self, task: str | Path, name: str, script: list[Json],
+               *more: object) -> tuple[Json, crash.Journal, list[str]]:
         """The result, the journal, and what was asked."""
         with models.scripted(self.folder, script) as server:
             result = self.cutegen(*self.command(server, task, name, *more), env=self.keys, timeout=600)
@@ -72,10 +79,10 @@ class Astra(harness.Case):
         return result.json(), crash.Journal(self.folder / name), asked
 
     @staticmethod
-    def data_of(journal, kind):
+    def data_of(journal: crash.Journal, kind: str) -> list[Json]:
         return [data for name, data in journal.events if name == kind]
 
-    def test_proposed_tests_go_with_every_evaluation(self):
+    def test_proposed_tests_go_with_every_evaluation(self) -> None:
         script = rules([answer(ONE_COLUMN)], [models.program("a loop"), TRAP, *BLOCKS])
         run, journal, asked = self.run_it(self.module, "tests", script)
         self.assertEqual(run["best"]["status"], "correct")
@@ -92,7 +99,7 @@ class Astra(harness.Case):
         first = self.data_of(without, "evaluated")[0]["verdict"]
         self.assertEqual(first["status"], "correct", "the evaluator's own tests do not have one column")
 
-    def test_hostile_proposals_are_asked_again_and_cost_no_evaluation(self):
+    def test_hostile_proposals_are_asked_again_and_cost_no_evaluation(self) -> None:
         for start in harness.some(*range(0, len(HOSTILE), 3)):
             with self.subTest(start):
                 script = rules([answer(hostile) for hostile in HOSTILE[start:start + 3]], BLOCKS)
@@ -105,7 +112,7 @@ class Astra(harness.Case):
                 for text in asked[1:3]:
                     self.assertIn("cutegen could not apply your answer", text)
 
-    def test_a_second_proposal_is_used_except_for_a_test_that_is_too_large(self):
+    def test_a_second_proposal_is_used_except_for_a_test_that_is_too_large(self) -> None:
         cases = {"cases": [{"name": "too large", "sizes": {"size": 10**6}}, ONE_COLUMN["cases"][0]]}
         script = rules([answer(HOSTILE[1]), answer(cases)], BLOCKS)
         _, journal, _ = self.run_it(self.kernel, "second", script, "--rounds", 1)
@@ -118,7 +125,7 @@ class Astra(harness.Case):
             self.assertIn("proposed test 'too large': size = 1000000 is not from 1 to 8192", skipped)
             self.assertNotIn("one column", skipped)
 
-    def test_tests_that_the_source_kernel_fails_are_dropped(self):
+    def test_tests_that_the_source_kernel_fails_are_dropped(self) -> None:
         self.write("add.cu", kernel_tasks.KERNEL.replace("+ 1.0f", "+ (n == 64 ? 2.0f : 1.0f)"))
         run, journal, _ = self.run_it(self.kernel, "dropped", rules([answer(ONE_COLUMN)], BLOCKS), "--rounds", 1)
         self.assertEqual(run["best"]["status"], "correct")
@@ -127,7 +134,7 @@ class Astra(harness.Case):
         self.assertIn("the proposed tests are not used", reason)
         self.assertIn("proposed one column", reason)
 
-    def test_as_published_five_rounds_go_on_from_the_newest(self):
+    def test_as_published_five_rounds_go_on_from_the_newest(self) -> None:
         self.evaluations = 20
         script = rules([answer(ONE_COLUMN)], [BLOCKS[7], models.program("one block", grid=1, block=32), *BLOCKS])
         _, journal, asked = self.run_it(self.kernel, "published", script, "--published")
@@ -136,7 +143,7 @@ class Astra(harness.Case):
         self.assertEqual(parents, ["c1", "c2", "c3", "c4", "c5"])
         self.assertNotIn("Attempts", asked[-1])
 
-    def test_the_three_tasks(self):
+    def test_the_three_tasks(self) -> None:
         """A shipped task, from its simple version; the coder answers with the production-grade one."""
         for name in harness.in_turn(dict.fromkeys(kernel_tasks.VECTORS), 3):
             with self.subTest(name):
@@ -155,7 +162,7 @@ class Astra(harness.Case):
                 self.assertGreater(gain, 1.3)
                 print(f"{name}: {gain:.2f} x", file=sys.stderr)
 
-    def test_a_killed_run_goes_on_where_it_was(self):
+    def test_a_killed_run_goes_on_where_it_was(self) -> None:
         script = rules([answer(ONE_COLUMN)], [TRAP, *BLOCKS])
         _, calm, _ = self.run_it(self.kernel, "calm", script)
         killed = resumed = number = 0
@@ -167,7 +174,7 @@ class Astra(harness.Case):
         self.assertGreater(resumed, 0)
         print(f"{killed} kills of {number} runs, {resumed} resumed", file=sys.stderr)
 
-    def disturbed(self, name, script, most, length):
+    def disturbed(self, name: str, script: list[Json], most: int, length: int) -> tuple[crash.Journal, int]:
         """A run that is killed at random moments, up to `most` times, and resumed to its end."""
         chance, kills, runs = random.Random(f"{self.seed} {name}"), 0, self.folder / name
         resume = ["resume", "--runs", runs, "--json"]
@@ -195,7 +202,7 @@ class Astra(harness.Case):
         self.assert_code(replayed, 0)
         return crash.Journal(runs), kills
 
-    def check_journal(self, journal, calm):
+    def check_journal(self, journal: crash.Journal, calm: crash.Journal) -> None:
         self.assertEqual(len(journal.runs), 1)
         self.assertEqual(journal.events[-1][0], "finished")
         self.assertEqual(len(calm.judged()), self.evaluations)
@@ -206,18 +213,18 @@ class Astra(harness.Case):
             self.assertEqual(*([data.get(key) for data in self.data_of(j, kind)] for j in (journal, calm)))
 
     @staticmethod
-    def events(runs):
+    def events(runs: Path) -> list[crash.Event]:
         """What the journal has now; nothing before there is one."""
         try:
             return crash.Journal(runs).events if (runs / "cutegen.db").exists() else []
         except harness.sqlite3.Error:
             return []
 
-    def wait_for_events(self, process, runs, count):
+    def wait_for_events(self, process: harness.Process, runs: Path, count: int) -> None:
         while process.poll() is None and len(self.events(runs)) < count:
             harness.time.sleep(0.02)
 
-    def began(self, name):
+    def began(self, name: str) -> bool:
         """Whether there is a run to resume, as the program sees it."""
         listed = self.cutegen("runs", "--runs", self.folder / name, "--json")
         return listed.code == 0 and bool(listed.json()["runs"])

@@ -13,6 +13,8 @@ On a GPU: python3 tests/e2e/attacks.py OnADevice --device cuda:0 [--out FILE.jso
 There a part "cuda"
 of expected.json, which must say why, replaces what it names.
 """
+from __future__ import annotations
+
 import argparse
 import ctypes
 import json
@@ -23,10 +25,12 @@ import subprocess
 import sys
 import time
 import unittest
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import harness
 from evaluator_client import Evaluator, load_program
+from harness import Json
 
 ATTACKS = harness.ROOT / "tests/attacks"
 CORRECT, ENVIRONMENT = 0, 6
@@ -36,19 +40,19 @@ CORE = ("control", "reads_file", "counts_calls", "compile_error", "state_in_asse
         "out_of_bounds_write", "copies_input", "nan_everywhere", "public_seed", "keeps_state")
 
 
-def task_file(expected):
+def task_file(expected: Json) -> Path:
     name = expected.get("task")
     return ATTACKS / "tasks" / f"{name}.py" if name else ATTACKS / "task.py"
 
 
-def expectations():
+def expectations() -> dict[str, Json]:
     """{name: what must come out}, those of one task together, task.py first."""
     found = {p.parent.name: json.loads(p.read_text()) for p in ATTACKS.glob("*/expected.json")}
     order = sorted(found, key=lambda n: (found[n].get("task", ""), n != "control", n))
     return {n: found[n] for n in order}
 
 
-def chosen():
+def chosen() -> dict[str, Json]:
     """The commit's part. To open a task takes longer than to judge a program, so a task's programs stay together."""
     everything = expectations()
     by_itself = {name: expected for name, expected in everything.items() if "task" in expected}
@@ -59,7 +63,7 @@ def chosen():
 
 
 class Judging(harness.Case):
-    def check(self, name, expected, verdict):
+    def check(self, name: str, expected: Json, verdict: Json) -> None:
         told = json.dumps(verdict, indent=1)
         self.assertRegex(verdict["status"], f"^({expected['status']})$", told)
         self.assertRegex(verdict["feedback"]["headline"],
@@ -70,7 +74,8 @@ class Judging(harness.Case):
             self.assertRegex(ended[0], f"^({expected['rung']})$", told)
         self.assertLess(len(verdict["feedback"]["detail"]), 1600, told)
 
-    def judge_all(self, all_of_them, note=lambda name, verdict: None, **options):
+    def judge_all(self, all_of_them: dict[str, Json], note: Callable[[str, Json], None] = lambda name, verdict: None,
+                  **options: str) -> None:
         opened = None
         with Evaluator(self.environment(A_SECRET_KEY="s3cret"), **options) as evaluator:
             for name, expected in all_of_them.items():
@@ -92,9 +97,11 @@ class Judging(harness.Case):
 class OnADevice(Judging):
     """Only on request: the whole corpus on a GPU."""
 
-    device, out, skip, only = "", "", (), ()
+    device, out = "", ""
+    skip: Sequence[str] = ()
+    only: Sequence[str] = ()
 
-    def note(self, name, verdict):
+    def note(self, name: str, verdict: Json) -> None:
         line = {"program": name, "status": verdict["status"],
                 "rung": [r["rung"] for r in verdict["rungs"] if r["result"] == "failed"],
                 "headline": verdict["feedback"]["headline"], "elapsed_ms": verdict["elapsed_ns"] / 1e6,
@@ -103,7 +110,7 @@ class OnADevice(Judging):
             with open(self.out, "a", encoding="utf-8") as out:
                 out.write(json.dumps(line) + "\n")
 
-    def test_every_attack_gets_its_verdict_there(self):
+    def test_every_attack_gets_its_verdict_there(self) -> None:
         if not self.device:
             self.skipTest("give --device cuda:0")
         self.judge_all({name: {**expected, **expected.get("cuda", {})}
@@ -113,16 +120,16 @@ class OnADevice(Judging):
 
 
 class Attacks(Judging):
-    def test_every_attack_gets_its_verdict(self):
+    def test_every_attack_gets_its_verdict(self) -> None:
         self.judge_all(chosen())
 
-    def test_what_a_gpu_cannot_tell_has_a_reason(self):
+    def test_what_a_gpu_cannot_tell_has_a_reason(self) -> None:
         for name, expected in expectations().items():
             if "cuda" in expected:
                 self.assertGreater(len(expected["cuda"]["why"]), 20, name)
                 self.assertLessEqual(set(expected["cuda"]), {"why", "status", "rung", "headline"}, name)
 
-    def test_the_catalogue_is_complete(self):
+    def test_the_catalogue_is_complete(self) -> None:
         text = (harness.ROOT / "docs/attacks.md").read_text(encoding="utf-8")
         rows = {}
         for match in re.finditer(r"^\| (\d+) \|([^|]*)\|([^|]*)\|$", text, re.MULTILINE):
@@ -139,14 +146,14 @@ class Attacks(Judging):
             for name in re.findall(r"`(\w+)`", names):
                 self.assertTrue((ATTACKS / name / "expected.json").exists(), f"row {row}: {name}")
 
-    def test_the_exit_code_is_the_status(self):
+    def test_the_exit_code_is_the_status(self) -> None:
         for name, code in (("keeps_state", 4), ("refused_shape", 5)):  # Protection has a correct one
             with self.subTest(name):
                 self.assert_code(
                     self.cutegen("eval", ATTACKS / "task.py", ATTACKS / name, "--up-to", "load"),
                     code)
 
-    def at_work(self, process):
+    def at_work(self, process: harness.Process) -> None:
         """Waits until the endless loop runs: its runner has used a second of processor time."""
         end = time.monotonic() + 200
         while time.monotonic() < end and process.poll() is None:
@@ -156,17 +163,17 @@ class Attacks(Judging):
             time.sleep(0.05)
         self.fail("the program was never run")
 
-    def start_endless(self):
+    def start_endless(self) -> harness.Process:
         return self.start("eval", ATTACKS / "task.py", ATTACKS / "endless_loop",
                           stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
-    def test_an_interrupt_ends_an_evaluation_at_once(self):
+    def test_an_interrupt_ends_an_evaluation_at_once(self) -> None:
         process = self.start_endless()
         self.at_work(process)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=10), 130)
 
-    def test_an_evaluator_that_dies_is_started_again(self):
+    def test_an_evaluator_that_dies_is_started_again(self) -> None:
         process = self.start("eval", ATTACKS / "task.py", ATTACKS / "endless_loop", "--json")
         self.at_work(process)
         for pid, name in harness.descendants(process.pid).items():
@@ -177,7 +184,7 @@ class Attacks(Judging):
         self.check("endless_loop", expectations()["endless_loop"],
                    json.loads(out)["verdicts"][0]["verdict"])
 
-    def test_nothing_outlives_a_killed_command(self):
+    def test_nothing_outlives_a_killed_command(self) -> None:
         process = self.start_endless()
         self.at_work(process)
         process.kill()
@@ -188,7 +195,7 @@ class Attacks(Judging):
 class Protection(harness.Case):
     """The sandbox: what every child sees, and the refusal to run with less."""
 
-    def test_no_child_sees_a_secret(self):
+    def test_no_child_sees_a_secret(self) -> None:
         hidden = {"OPENAI_API_KEY": "s3cret-1", "GITHUB_TOKEN": "s3cret-2", "DB_PASSWORD": "s3cret-3",
                   "LD_PRELOAD_NOTE": "s3cret-4", "CUTEGEN_SECRET_X": "s3cret-5"}
         with Evaluator(self.environment(**hidden)) as evaluator:
@@ -207,7 +214,7 @@ class Protection(harness.Case):
             self.assertNotIn(b"s3cret", environment, name)
 
     @unittest.skipUnless(Path("/usr/lib/x86_64-linux-gnu/libseccomp.so.2").exists(), "no libseccomp")
-    def test_less_than_full_protection_is_refused_when_asked(self):
+    def test_less_than_full_protection_is_refused_when_asked(self) -> None:
         arguments = ("eval", ATTACKS / "task.py", ATTACKS / "control", "--up-to", "load")
         full = self.cutegen(*arguments, "--require-sandbox")
         self.assert_code(full, CORRECT)
@@ -220,7 +227,7 @@ class Protection(harness.Case):
         self.assertIn("sandbox partial", partial.out)
 
 
-def without_namespaces():
+def without_namespaces() -> None:
     """Makes the kernel refuse namespaces to this process and all that it starts."""
     lib = ctypes.CDLL("libseccomp.so.2")
     lib.seccomp_init.restype = ctypes.c_void_p
@@ -234,7 +241,7 @@ def without_namespaces():
     refuse, unknown = 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
     filter_ = ctypes.c_void_p(lib.seccomp_init(allow))
 
-    def rule(action, name, *compare):
+    def rule(action: int, name: bytes, *compare: Compare) -> None:
         number = lib.seccomp_syscall_resolve_name(name)
         table = (Compare * max(1, len(compare)))(*compare)
         assert lib.seccomp_rule_add_array(filter_, ctypes.c_uint32(action), number,
@@ -247,7 +254,7 @@ def without_namespaces():
     assert lib.seccomp_load(filter_) == 0
 
 
-def processor_seconds(pid):
+def processor_seconds(pid: int) -> float:
     """User and system time of a process, 0 if it is gone."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")

@@ -4,6 +4,8 @@
 
 A commit chooses an eighth of the modules; with CUTEGEN_ALL_CASES=1 all of them are judged.
 """
+from __future__ import annotations
+
 import harness
 
 TASK = '''import torch
@@ -37,18 +39,19 @@ MASKED = "F.scaled_dot_product_attention(q, k, v, attn_mask=mask)"
 GQA = "F.scaled_dot_product_attention(q, k, v, is_causal={}, enable_gqa=True)"
 
 
-def task(result, more="", sizes=SIZES, inputs="", dtype="bfloat16", names="q, k, v"):
+def task(result: str, more: str = "", sizes: str = SIZES, inputs: str = "", dtype: str = "bfloat16",
+         names: str = "q, k, v") -> str:
     names += ", mask" if more else ""
     given = (inputs or SAME).format(dtype=dtype) + (f", {more}" if more else "")
     return TASK.format(sizes=sizes, names=names, result=result, inputs=given)
 
 
-def causal(length):
+def causal(length: int) -> str:
     """Several tiles of rows and of keys, the last ones in part; 1 consumer for few rows."""
     return task(CAUSAL, sizes=f"batch, heads, length, width = 1, 2, {length}, 128")
 
 
-def more_keys(is_causal):
+def more_keys(is_causal: bool) -> str:
     """More keys than queries."""
     inputs = ("torch.randn(2, 3, rows, 32, dtype=torch.{dtype}), "
               "*(torch.randn(2, 3, length, 32, dtype=torch.{dtype}) for _ in range(2))")
@@ -56,26 +59,26 @@ def more_keys(is_causal):
                 inputs=inputs, dtype="float16")
 
 
-def widths(width, values):
+def widths(width: int, values: int) -> str:
     """Heads of 80 leave columns of a product unused; the widths of k and v differ."""
     inputs = (f"*(torch.randn(1, 2, length, {width}, dtype=torch.{{dtype}}) for _ in range(2)), "
               f"torch.randn(1, 2, length, {values}, dtype=torch.{{dtype}})")
     return task(PLAIN, sizes="length = 140", inputs=inputs)
 
 
-def in_lines():
+def in_lines() -> str:
     view = "{0}.view({0}.shape[0], {0}.shape[1], -1, 64).transpose(1, 2)"
     return task("F.scaled_dot_product_attention({}).transpose(1, 2).flatten(2)".format(
         ", ".join(view.format(name) for name in "qkv")), inputs=LINES)
 
 
-def packed():
+def packed() -> str:
     qkv = "q.view(q.shape[0], q.shape[1], 3, -1, 64).permute(2, 0, 3, 1, 4)"
     return task(f"(lambda t: F.scaled_dot_product_attention(t[0], t[1], t[2], is_causal=True))({qkv})",
                 inputs=PACKED, names="q")
 
 
-def masks():
+def masks() -> tuple[str, ...]:
     """Some rows have no key."""
     whole = "torch.rand(batch, 1, length, length) > 0.9"
     upper = "torch.full((length, length), -torch.inf, dtype=q.dtype).triu(1)"
@@ -112,7 +115,7 @@ APART = {"float32": task(CAUSAL, dtype="float32"),
 
 
 class Attention(harness.Case):
-    def test_every_module_gets_a_correct_program(self):
+    def test_every_module_gets_a_correct_program(self) -> None:
         for name, row in self.solve(harness.in_turn({**FUSED, **APART}, 8)).items():
             with self.subTest(name):
                 self.assertEqual(row.status, "correct", row.reason)

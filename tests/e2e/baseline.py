@@ -2,11 +2,14 @@
 # ctest: cost=20
 """How far a baseline's result is from eager's (classes of values count, not only numbers), and whose turn
 on the GPU it is while torch.compile tries kernels."""
+from __future__ import annotations
+
 import json
 import os
 import subprocess
 import unittest
 from pathlib import Path
+from typing import Any
 
 import harness
 
@@ -183,28 +186,28 @@ print(json.dumps(told))
 
 @unittest.skipUnless(Path(PYTHON).exists(), f"no interpreter {PYTHON}")
 class Baseline(unittest.TestCase):
-    def run_inside(self, script):
+    def run_inside(self, script: str) -> Any:
         done = subprocess.run([PYTHON, "-B", "-c", script], text=True, check=True, capture_output=True,
                               env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})  # fmt: skip
         return json.loads(done.stdout)
 
-    def test_kernels_are_tried_behind_the_lock(self):
+    def test_kernels_are_tried_behind_the_lock(self) -> None:
         suite, certificate = self.run_inside(SLOT)
         self.assertEqual(suite, [[2, 10, False], True, False])  # briefly; and the lock stays its own
         self.assertEqual(certificate, [[5, 25, False], True, True])  # as PyTorch does; no lock once all are open
 
-    def test_the_gpu_does_not_wait_for_a_call_that_waits_for_it(self):
+    def test_the_gpu_does_not_wait_for_a_call_that_waits_for_it(self) -> None:
         queued, waiting, slower = self.run_inside(WAITS)
         self.assertEqual(len(queued), 8)
         self.assertEqual(len(waiting), 4)  # and each would be half as long again as the one before
         self.assertEqual(len(slower), 8)
         self.assertGreater(min(slower[4:]), 4000)
 
-    def test_a_call_starts_with_the_initial_values(self):
+    def test_a_call_starts_with_the_initial_values(self) -> None:
         told = self.run_inside(RESTORED)
         self.assertEqual(told, [[[1, 1], [2, 2], [1, 1]]] * 2)  # what is returned, then total and x
 
-    def test_what_was_tuned_is_handed_on(self):
+    def test_what_was_tuned_is_handed_on(self) -> None:
         nothing, found, unknown, given, kept, other = self.run_inside(TUNED)
         self.assertEqual(nothing, {})
         self.assertEqual(found, {"mm": {"sizes": {"highest": {"extern": 1.5, "triton": 1e30}}}})
@@ -213,7 +216,7 @@ class Baseline(unittest.TestCase):
         self.assertEqual(kept, 1.5)
         self.assertEqual(other, {"a": {}, "mm": {"s": {"p": {"h": 1.0}}}})
 
-    def test_a_way_runs_on_given_values(self):
+    def test_a_way_runs_on_given_values(self) -> None:
         names, out, dtype, count, closed, *flags = self.run_inside(GIVEN)
         self.assertEqual(names, ["fc.bias", "fc.weight", "self.x", "x"])
         self.assertEqual(out, [5] * 8)  # three products of ones, and two ones
@@ -222,7 +225,7 @@ class Baseline(unittest.TestCase):
         self.assertIn("compile is not open", closed)
         self.assertEqual(flags, [[False, True], [False, False], [True, True], [False, True], True])
 
-    def test_distance(self):
+    def test_distance(self) -> None:
         pairs = ", ".join(f"({wanted}, {got})" for wanted, got, _ in CASES)
         self.assertEqual(self.run_inside(SCRIPT.format(pairs=pairs)), [distance for *_, distance in CASES])
 

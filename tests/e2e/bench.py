@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=50
 """`cutegen bench` over a suite made of shipped tasks: table, files, Ctrl-C and --resume."""
+from __future__ import annotations
+
 import csv
 import json
 import shutil
@@ -13,7 +15,7 @@ TASKS = {"19_ReLU": "relu.py", "23_Softmax": "softmax.py"}
 
 
 class Bench(harness.Case):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         level = self.folder / "suite/KernelBench/level1"
         level.mkdir(parents=True)
@@ -22,11 +24,11 @@ class Bench(harness.Case):
         scan = harness.ADD.replace("torch.relu(x) + 1.0", "torch.logcumsumexp(x, 1)")
         (level / "89_Scan.py").write_text(scan)
 
-    def arguments(self, *more):
+    def arguments(self, *more: object) -> tuple[object, ...]:
         return ("bench", "--kernelbench", self.folder / "suite", "--runs", self.folder / "runs",
                 "--evaluations", 2, "--out", "level1", *more)
 
-    def test_a_suite_and_its_table(self):
+    def test_a_suite_and_its_table(self) -> None:
         result = self.cutegen(*self.arguments(), timeout=400)
         self.assert_code(result, 0)
         # The first program of a ReLU is at the reachable bound already.
@@ -50,8 +52,9 @@ class Bench(harness.Case):
         self.assert_code(again, 0)
         self.assertEqual(again.json(), saved)
 
-    def test_ctrl_c_and_resume(self):
+    def test_ctrl_c_and_resume(self) -> None:
         process = self.start(*self.arguments("--tasks", "19,23"))
+        assert process.stderr
         for line in process.stderr:
             if b"19_ReLU" in line:
                 break
@@ -66,7 +69,7 @@ class Bench(harness.Case):
         self.assertEqual([t["status"] for t in document["tasks"]], ["correct", "correct"])
         self.assertFalse(document["interrupted"])
 
-    def test_mistakes(self):
+    def test_mistakes(self) -> None:
         self.assert_error(self.cutegen("bench", "--kernelbench", self.folder / "none"), 2,
                           "is not a folder", "checkout of kernelbench")
         self.assert_error(self.cutegen(*self.arguments("--levels", "2")), 2, "no level 2")

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=25
 """`cutegen compare` with a scripted model: the table, Ctrl-C, going on, curves, a trace, mistakes."""
+from __future__ import annotations
+
 import csv
 import json
 import signal
+from collections.abc import Sequence
 
 import harness
 import models
+from harness import Json
 
 RULES = [models.rule("Your turn: (judge|diagnose)", ["BOTTLENECK: too few threads\n"]),
          models.rule("", [models.program(f"grid {grid}", grid=grid, block=128)
@@ -15,23 +19,26 @@ STRATEGIES = ("cutegen", "cudaforge", "best-of-n", "climb")
 
 
 class Compare(harness.Case):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.task = self.write("relu_plus.py", harness.ADD.replace("4096", "8192"))
         self.keys = {"ANTHROPIC_API_KEY": models.KEY}
 
-    def arguments(self, server, *more, strategies=STRATEGIES):
+    def arguments(self, server: harness.ModelServer | None, *more: object,
+                  strategies: Sequence[str] = STRATEGIES) -> list[object]:
         return ["compare", self.task, "--strategies", ",".join(strategies), "--model", models.MODEL,
                 "--model-url", server.base + "/v1" if server else "http://127.0.0.1:9/v1",
                 "--runs", self.folder / "runs", "--dialect", "cuda", "--chains", 1, "--evaluations", 2,
                 "--budget-usd", 2, "--out", "out", "--no-planner", *more]
 
-    def compare(self, *arguments, **settings):
-        return self.cutegen(*self.arguments(*arguments, **settings), env=self.keys, timeout=400)
+    def compare(self, server: harness.ModelServer | None, *more: object,
+                strategies: Sequence[str] = STRATEGIES) -> harness.Result:
+        return self.cutegen(*self.arguments(server, *more, strategies=strategies), env=self.keys, timeout=400)
 
-    def test_a_comparison_is_interrupted_and_goes_on(self):
+    def test_a_comparison_is_interrupted_and_goes_on(self) -> None:
         with models.scripted(self.folder, RULES) as server:
             process = self.start(*self.arguments(server), env=self.keys)
+            assert process.stderr
             for line in process.stderr:
                 if b"1/4" in line:
                     break
@@ -50,7 +57,7 @@ class Compare(harness.Case):
         self.assertIn("over the 1 task that every strategy solved", table.out)
         self.check_mistakes()
 
-    def check_document(self, document, asked):
+    def check_document(self, document: Json, asked: int) -> None:
         self.assertEqual(document["schema"], "cutegen.compare.v1")
         cells = {c["strategy"]: c for c in document["cells"]}
         self.assertEqual(set(cells), set(STRATEGIES))
@@ -72,7 +79,7 @@ class Compare(harness.Case):
         runs = self.cutegen("runs", "--runs", self.folder / "runs", "--json").json()["runs"]
         self.assertEqual({r["run"] for r in runs}, {c["run"] for c in cells.values()})
 
-    def check_files(self):
+    def check_files(self) -> None:
         out = self.folder / "out"
         with open(out / "curves.csv", encoding="utf-8", newline="") as file:
             self.assertEqual(len(list(csv.DictReader(file))), 8)
@@ -81,7 +88,7 @@ class Compare(harness.Case):
         names = {e["name"] for e in trace if e["ph"] == "X"}
         self.assertTrue({"compile", "correctness", "timing", "coder"} <= names, names)
 
-    def check_mistakes(self):
+    def check_mistakes(self) -> None:
         self.assert_error(self.compare(None, "--seed", 9), 2, "different settings", "another --out")
         self.assert_error(self.compare(None, strategies=("climb",)), 2, "also has")
         self.assert_error(self.compare(None, strategies=("magic",)), 2, "unknown strategy 'magic'",

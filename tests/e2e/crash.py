@@ -11,6 +11,8 @@ be the one of an undisturbed run, `--replay` must agree, and nothing may be left
 
 Example: python3 tests/e2e/crash.py --rounds 100
 """
+from __future__ import annotations
+
 import argparse
 import collections
 import os
@@ -19,37 +21,40 @@ import signal
 import sqlite3
 import sys
 import time
+from pathlib import Path
 
 import harness
+from harness import Json
 
 # Names of /proc/PID/stat are cut at 15 characters.
-VICTIMS = {"engine": None, "evaluator": "cutegen-evaluat", "runner": "cutegen-runner",
+VICTIMS = {"engine": "", "evaluator": "cutegen-evaluat", "runner": "cutegen-runner",
            "compiler": "cutegen-compile", "torch worker": "python"}
 LIMIT_S = 240
+Event = tuple[str, Json]  # its type and its data
 
 
 class Journal:
     """What the database of runs says of its only run. Read with SQLite itself, past the program."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path) -> None:
         with sqlite3.connect(f"file:{folder}/cutegen.db?mode=ro", uri=True) as db:
-            self.events = [(kind, harness.json.loads(text)) for kind, text in db.execute(
+            self.events: list[Event] = [(kind, harness.json.loads(text)) for kind, text in db.execute(
                 "SELECT type, json FROM events ORDER BY run, seq")]
             self.runs = [row[0] for row in db.execute("SELECT DISTINCT run FROM events")]
 
-    def judged(self):
+    def judged(self) -> list[str]:
         """Candidates with a verdict, in order; an aborted attempt does not count."""
         return [data["candidate"] for kind, data in self.events
                 if kind == "evaluated" and data["verdict"]["status"] != "aborted"]
 
-    def started(self):
+    def started(self) -> list[str]:
         return [data["candidate"] for kind, data in self.events if kind == "evaluation_started"]
 
-    def count(self, kind):
+    def count(self, kind: str) -> int:
         return sum(1 for name, _ in self.events if name == kind)
 
 
-def committed(folder):
+def committed(folder: Path) -> list[str]:
     """Evaluations that are in the journal now; 0 before there is one."""
     try:
         return Journal(folder).judged() if (folder / "cutegen.db").exists() else []
@@ -57,7 +62,7 @@ def committed(folder):
         return []
 
 
-def events_of(folder):
+def events_of(folder: Path) -> int:
     """The number of events that are in the journal now."""
     try:
         return len(Journal(folder).events) if (folder / "cutegen.db").exists() else 0
@@ -68,29 +73,29 @@ def events_of(folder):
 class Crash(harness.Case):
     rounds, seed, evaluations = 5 if harness.all_cases() else 3, 1, 8
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.random = random.Random(self.seed)
         self.task = self.write("softmax.py", harness.SOFTMAX)
-        self.hits = collections.Counter()
+        self.hits: collections.Counter[str] = collections.Counter()
 
-    def command(self, runs, *arguments):
+    def command(self, runs: Path, *arguments: object) -> harness.Process:
         return self.start(*arguments, "--runs", runs, "--json", env={"CUTEGEN_LOG": "error"})
 
-    def optimize(self, runs):
+    def optimize(self, runs: Path) -> harness.Process:
         return self.command(runs, "optimize", self.task, "--evaluations", self.evaluations,
                             "--out", self.folder / "out")
 
-    def end(self, process):
+    def end(self, process: harness.Process) -> tuple[int, str, str]:
         out, err = process.communicate(timeout=LIMIT_S)
         return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
 
-    def finish(self, process):
+    def finish(self, process: harness.Process) -> Json:
         code, out, err = self.end(process)
         self.assertEqual(code, 0, f"exit {code}\n{out[-2000:]}\n{err[-4000:]}")
         return harness.json.loads(out)
 
-    def wait(self, process, runs, length):
+    def wait(self, process: harness.Process, runs: Path, length: int) -> None:
         """Until a random event of `length` is in the journal, and a moment more. One run in four is still opening."""
         event = self.random.randrange(length) if self.random.random() < 0.75 else 0
         while process.poll() is None and events_of(runs) < event:
@@ -99,7 +104,7 @@ class Crash(harness.Case):
         while time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.005)
 
-    def kill_one(self, process, victim):
+    def kill_one(self, process: harness.Process, victim: str) -> bool:
         """Kills a process of the kind `victim` as soon as there is one; False if none came."""
         while process.poll() is None:
             if victim == "engine":
@@ -116,7 +121,7 @@ class Crash(harness.Case):
             time.sleep(0.005)
         return False
 
-    def disturbed(self, runs, victim, length):
+    def disturbed(self, runs: Path, victim: str, length: int) -> tuple[Json, bool]:
         """A run with one kill at a random moment, to its end; the result, and what was hit."""
         before, process = [], self.optimize(runs)
         self.wait(process, runs, length)
@@ -134,13 +139,13 @@ class Crash(harness.Case):
         return result, hit
 
     @staticmethod
-    def has_run(runs):
+    def has_run(runs: Path) -> bool:
         try:
             return bool(Journal(runs).runs)
         except sqlite3.Error:
             return False
 
-    def check(self, runs, result, calm):
+    def check(self, runs: Path, result: Json, calm: Json) -> None:
         journal = Journal(runs)
         judged = journal.judged()
         self.assertEqual(len(journal.runs), 1)
@@ -157,7 +162,7 @@ class Crash(harness.Case):
         replay = self.finish(self.command(runs, "optimize", "--replay", "last"))
         self.assertTrue(replay["identical"])
 
-    def test_kills_at_random_points(self):
+    def test_kills_at_random_points(self) -> None:
         runs = self.folder / "calm"
         calm = self.finish(self.optimize(runs))
         journal = Journal(runs)

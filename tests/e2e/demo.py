@@ -5,10 +5,14 @@
 A golden file lists "path: type" lines. CUTEGEN_UPDATE_GOLDEN=1 rewrites them; look at the diff: what
 a field is called is a promise to users.
 """
+from __future__ import annotations
+
 import os
 import unittest
+from typing import Any
 
 import harness
+from harness import Json
 
 GOLDEN = harness.ROOT / "tests/golden/cli"
 TASKS = sorted((harness.ROOT / "tasks").glob("*.py"))
@@ -18,7 +22,7 @@ OPEN = ("counters", "tensors", "held", "sources", "config", "params", "origins",
 KINDS = {bool: "bool", int: "number", float: "number", str: "text", type(None): "null"}
 
 
-def forms(value, path=""):
+def forms(value: Any, path: str = "") -> set[str]:
     """The set of "path: type" of a JSON value; list items and entries of open maps are merged."""
     if isinstance(value, dict):
         is_open = path.rsplit(".", 1)[-1] in OPEN
@@ -35,7 +39,7 @@ def forms(value, path=""):
 
 
 class Forms(unittest.TestCase):
-    def test_forms_merge_items_and_keep_names(self):
+    def test_forms_merge_items_and_keep_names(self) -> None:
         self.assertEqual(forms({"a": [{"b": 1}, {"b": 2.5, "c": None}], "counters": {"x": 1, "y": 2}}),
                          {".a[].b: number", ".a[].c: null", ".counters.*: number"})
         self.assertEqual(forms({"tensors": [{"name": "x"}], "config": {}}),
@@ -43,7 +47,7 @@ class Forms(unittest.TestCase):
 
 
 class Demo(harness.Case):
-    def assert_golden(self, name, document):
+    def assert_golden(self, name: str, document: Json) -> None:
         """Every field of the golden form is there, and no other."""
         path = GOLDEN / f"{name}.txt"
         found = sorted(forms(document))
@@ -54,13 +58,13 @@ class Demo(harness.Case):
         wanted = path.read_text(encoding="utf-8").splitlines()
         self.assertEqual(found, wanted, f"the form of {name} --json changed")
 
-    def json_of(self, *arguments, code=0):
+    def json_of(self, *arguments: object, code: int = 0) -> Json:
         result = self.cutegen(*arguments, "--json", timeout=300)
         self.assert_code(result, code)
         self.assertEqual(result.err, "", "nothing else is said with --json")
         return result.json()
 
-    def test_one_task_through_every_command(self):
+    def test_one_task_through_every_command(self) -> None:
         task = self.write("softmax.py", harness.SOFTMAX)
         described = self.json_of("describe", task)
         self.assert_golden("describe", described)
@@ -81,7 +85,7 @@ class Demo(harness.Case):
         self.assertEqual(self.json_of("resume", "last")["schema"], outcome["schema"])
         self.check_profile(task)
 
-    def check_profile(self, task):
+    def check_profile(self, task: str) -> None:
         """The profile of the best program: lines of its source, and the same for people."""
         profile = self.json_of("eval", task, "best", "--profile")["verdicts"][0]["verdict"]["profile"]
         kernel = profile["kernels"][0]
@@ -99,7 +103,7 @@ class Demo(harness.Case):
                      r"(?m)^ +line +issue +memory +shared"):
             self.assertRegex(text.out, part)
 
-    def test_a_skeleton_compiles_and_is_found_wrong_not_broken(self):
+    def test_a_skeleton_compiles_and_is_found_wrong_not_broken(self) -> None:
         task = harness.ROOT / "tasks/relu.py"
         self.assert_golden("new", self.json_of("new", task, "--out", "mine"))
         self.assert_code(self.cutegen("check", "mine"), 0)
@@ -107,27 +111,27 @@ class Demo(harness.Case):
         self.assert_code(result, 3)
         self.assertNotRegex(result.out, r'"rung": *"compile", *"result": *"failed"')
 
-    def test_json_goldens_hold_what_they_say(self):
+    def test_json_goldens_hold_what_they_say(self) -> None:
         for path in GOLDEN.glob("*.txt"):
             lines = path.read_text(encoding="utf-8").splitlines()
             self.assertEqual(lines, sorted(set(lines)), path)
             self.assertTrue(any(line == ".schema: text" for line in lines), path)
 
-    def test_the_doctor_is_content(self):
+    def test_the_doctor_is_content(self) -> None:
         self.assert_golden("doctor", self.json_of("doctor"))
 
 
 class EveryTask(harness.Case):
     """A commit chooses a third of the tasks to solve; with CUTEGEN_ALL_CASES=1 all of them are solved."""
 
-    def test_every_shipped_task_is_solved(self):
+    def test_every_shipped_task_is_solved(self) -> None:
         self.assertGreaterEqual(len(TASKS), 5)
         for name, row in self.solve(harness.in_turn({task.stem: task.read_text() for task in TASKS}, 3)).items():
             with self.subTest(name):
                 self.assertEqual(row.status, "correct", row.reason)
                 self.assertEqual(row.plan["cutegen"], 1)
 
-    def test_describe_takes_them_all_at_once(self):
+    def test_describe_takes_them_all_at_once(self) -> None:
         result = self.cutegen("describe", *TASKS, "--json")
         self.assert_code(result, 0)
         for task in TASKS:

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=300 cost=20
 """A folder of programs gets its verdicts: broken ones beside good ones, and again where it stopped."""
+from __future__ import annotations
+
 import json
 import shutil
+from typing import Any
 
 import harness
 
@@ -10,7 +13,7 @@ HONEST = harness.ROOT / "tests" / "honest"
 
 
 class EvalBatch(harness.Case):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.proposed = self.folder / "proposed"
         for name in ("elementwise", "softmax"):
@@ -18,11 +21,11 @@ class EvalBatch(harness.Case):
         shutil.copytree(HONEST / "norm", self.proposed / "broken")
         (self.proposed / "broken" / "plan.json").write_text('{"cutegen": 1,')
 
-    def batch(self, *more, **settings):
+    def batch(self, *more: object, **settings: Any) -> harness.Result:
         return self.cutegen("eval", "--batch", self.proposed, "--out", "verdicts", "--json", *more,
                             **settings)  # fmt: skip
 
-    def test_broken_entries_do_not_stop_the_others(self):
+    def test_broken_entries_do_not_stop_the_others(self) -> None:
         result = self.batch("--up-to", "correctness")
         self.assert_code(result, 2)
         document = result.json()
@@ -43,7 +46,7 @@ class EvalBatch(harness.Case):
         self.assertRegex(lines[0], r"^ +entry +verdict +time +took$")
         self.assertRegex(lines[2], r"^2/2 +\w+ +correct .*kept$")
 
-    def test_errors(self):
+    def test_errors(self) -> None:
         self.assert_error(self.cutegen("eval", "--batch", self.proposed), 2, "--out DIR")
         mixed = self.cutegen("eval", "--batch", self.proposed, "--out", "x", "--device", "sim:a100,sim:h200")
         self.assert_error(mixed, 2, "cannot be compared")

@@ -5,6 +5,8 @@
 Without a GPU, a library stands in for CUDA's runtime and writes down each launch. The tests compare the launches with
 launches.json. At sizes that the program does not take, they expect the launches of the source kernel.
 """
+from __future__ import annotations
+
 import ctypes
 import json
 import os
@@ -13,10 +15,13 @@ import struct
 import subprocess
 import tempfile
 import unittest
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import harness
 import kernel_tasks
+from harness import Json
 
 TASKS = harness.ROOT / "tasks/astra"
 PYTHON = os.environ.get("CUTEGEN_PYTHON", str(harness.ROOT / ".venv/bin/python"))
@@ -88,22 +93,26 @@ extern "C" __global__ void add(const float* x, float* out, int n, float* part) {
     for (int j = 0; j < WIDTH; ++j) out[i + j] = fmaxf(x[i + j], 0.0f) + memory[threadIdx.x];
 }
 """
-PLAN = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": {"n": "size(x)", "cols": "dim(x,1)"},
-        "defines": {"WIDTH": "cols % 4 == 0 ? 4 : 1"}, "requires": ["cols % 2 == 0"],
-        "scratch": [{"name": "part", "dtype": "f32", "shape": ["dim(x,0)", 3], "init": "zero"},
-                    {"name": "seen", "dtype": "i32", "shape": [5]}],
-        "steps": [{"fill": "seen", "value": 7},
-                  {"id": "count", "kernel": "count", "grid": [1], "block": [32], "when": "n > 100000",
-                   "args": [{"tensor": "part"}, {"tensor": "seen"}, {"i32": "n"}]},
-                  {"id": "add", "kernel": "add", "grid": ["min(ceil_div(n, 256*4), gpu.sms)"], "block": [256],
-                   "shared_bytes": "k(storage_bytes)*8",
-                   "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}, {"tensor": "part"}]}]}  # fmt: skip
+PLAN: Json = {
+    "cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": {"n": "size(x)", "cols": "dim(x,1)"},
+    "defines": {"WIDTH": "cols % 4 == 0 ? 4 : 1"}, "requires": ["cols % 2 == 0"],
+    "scratch": [{"name": "part", "dtype": "f32", "shape": ["dim(x,0)", 3], "init": "zero"},
+                {"name": "seen", "dtype": "i32", "shape": [5]}],
+    "steps": [{"fill": "seen", "value": 7},
+              {"id": "count", "kernel": "count", "grid": [1], "block": [32], "when": "n > 100000",
+               "args": [{"tensor": "part"}, {"tensor": "seen"}, {"i32": "n"}]},
+              {"id": "add", "kernel": "add", "grid": ["min(ceil_div(n, 256*4), gpu.sms)"], "block": [256],
+               "shared_bytes": "k(storage_bytes)*8",
+               "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}, {"tensor": "part"}]}]}  # fmt: skip
 
 
 @unittest.skipUnless(NVCC, "no nvcc here")
 class ExportSource(harness.Case):
+    place: Path
+    runtime: ctypes.CDLL
+
     @classmethod
-    def setUpClass(cls):
+    def setUpClass(cls) -> None:
         super().setUpClass()
         cls.place = Path(tempfile.mkdtemp(prefix="cutegen-runtime-"))
         cls.addClassCleanup(shutil.rmtree, cls.place)
@@ -112,18 +121,18 @@ class ExportSource(harness.Case):
         cls.runtime = ctypes.CDLL(str(cls.place / "libruntime.so"), mode=ctypes.RTLD_GLOBAL)
         cls.runtime.tell.restype = ctypes.c_char_p
 
-    def program(self, source, plan):
+    def program(self, source: str, plan: Json) -> Path:
         self.write("program/kernel.cu", source)
         self.write("program/plan.json", json.dumps(plan))
         return self.folder / "program"
 
-    def export(self, program, task, *more):
+    def export(self, program: Path, task: str | Path, *more: object) -> Path:
         result = self.cutegen("export", program, "--task", task, "--to", "source", "--device", "sim:h200", "--out", "drop",
                               *more, timeout=200)
         self.assert_code(result, 0)
         return self.folder / "drop"
 
-    def build(self, folder, name):
+    def build(self, folder: Path, name: str) -> tuple[ctypes.CDLL, Json]:
         """The library, over a runtime that writes launches down; and its signature."""
         done = subprocess.run([PYTHON, "-B", "-c", f"import {name}_op as o, json; o.build(); print(json.dumps(o.SIGNATURE))"],
                               cwd=folder, capture_output=True, text=True, check=False,
@@ -133,11 +142,13 @@ class ExportSource(harness.Case):
         shutil.copy(folder / f"{name}.so", alone)
         return ctypes.CDLL(str(alone)), json.loads(done.stdout)
 
-    def launches(self, library, signature, sizes, arguments, scalars=(), offset=0):
+    def launches(self, library: ctypes.CDLL, signature: Json, sizes: Mapping[str, Sequence[int]], arguments: int,
+                 scalars: Mapping[str, float] | None = None, offset: int = 0) -> tuple[list[str], dict[str, int]]:
         """What one call queues: (lines, addresses by tensor)."""
         self.runtime.tell(arguments)
-        numbers = {"i32": ctypes.c_int32, "f32": ctypes.c_float, "i64": ctypes.c_int64}
-        given, addresses, scalars = [], {}, dict(scalars)
+        numbers: dict[str, type[Any]] = {"i32": ctypes.c_int32, "f32": ctypes.c_float, "i64": ctypes.c_int64}
+        given: list[Any] = []  # numbers and pointers of ctypes, which share no public type
+        addresses: dict[str, int] = {}
         for arg in signature["args"]:
             if "tensor" in arg:
                 addresses[arg["tensor"]] = 0x10000 * (len(addresses) + 1) + offset
@@ -145,12 +156,12 @@ class ExportSource(harness.Case):
             elif "dim" in arg:
                 given.append(numbers[arg["type"]](sizes[arg["dim"][0]][arg["dim"][1]]))
             else:
-                given.append(numbers[arg["type"]](scalars.get(arg.get("scalar"), 0)))
+                given.append(numbers[arg["type"]]((scalars or {}).get(arg.get("scalar"), 0)))
         given += [ctypes.c_int64(sizes[tensor][axis]) for tensor, axis in signature["sizes"]]
         self.assertEqual(getattr(library, signature["function"])(*given, None), 0)
         return self.runtime.tell(arguments).decode().splitlines(), addresses
 
-    def check_launch(self, line, step, names, addresses):
+    def check_launch(self, line: str, step: Json, names: list[str], addresses: dict[str, int]) -> None:
         """A launch that was queued beside one of launches.json."""
         words = line.split()
         self.assertIn(step["kernel"], words[1], line)
@@ -163,7 +174,8 @@ class ExportSource(harness.Case):
             elif arg["buffer"] < len(names):
                 self.assertEqual(int(word, 16), addresses[names[arg["buffer"]]], line)
 
-    def check_shapes(self, folder, name, scalars=()):
+    def check_shapes(self, folder: Path, name: str,
+                     scalars: Mapping[str, float] | None = None) -> tuple[ctypes.CDLL, Json, Json]:
         """At every exported shape the launcher queues what launches.json says."""
         library, signature = self.build(folder, name)
         data = json.loads((folder / "launches.json").read_text())
@@ -180,7 +192,7 @@ class ExportSource(harness.Case):
                     self.check_launch(line, step, names, addresses)
         return library, signature, data
 
-    def test_the_three_tasks(self):
+    def test_the_three_tasks(self) -> None:
         """The program is the production-grade kernel, in place of the simple one."""
         for name in kernel_tasks.VECTORS:
             with self.subTest(name):
@@ -201,7 +213,7 @@ class ExportSource(harness.Case):
                 lines, _ = self.launches(library, signature, sizes, len(signature["args"]), offset=16)
                 self.assertRegex(lines[0], f"launch {name} 3 1 1 ", "at addresses that the program was not judged at")
 
-    def test_every_field_of_a_plan(self):
+    def test_every_field_of_a_plan(self) -> None:
         self.write("reference.py", harness.ADD.replace("size = 4096", "size = 4096\nrows = 64").replace("(64,", "(rows,"))
         self.write("add.toml", kernel_tasks.SIDE + '[[shapes]]\nname = "pairs"\nconstants = { size = 4098 }\n'
                    '[[shapes]]\nname = "little"\nconstants = { rows = 2 }\n')  # fmt: skip
@@ -223,7 +235,7 @@ class ExportSource(harness.Case):
         lines, _ = self.launches(library, signature, {"x": [2, 4097]}, 3)
         self.assertRegex(lines[0], "launch add 8 1 1 256 1 1 0 ")
 
-    def test_it_is_checked_like_other_exports(self):
+    def test_it_is_checked_like_other_exports(self) -> None:
         name, program = "silu_and_mul", self.folder / "program"
         plan = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": {"hidden": "dim(out,1)"},
                 "steps": [{"kernel": name, "grid": ["dim(x,0)"], "block": [256],
@@ -243,7 +255,7 @@ class ExportSource(harness.Case):
             self.assertRegex(done.stdout, r"silu_and_mul\(Tensor\(a0!\) out, Tensor x\) -> \(\)|\bok\b")
         self.assertIn("silu_and_mul_launch", (folder / "README.md").read_text())
 
-    def test_what_is_refused(self):
+    def test_what_is_refused(self) -> None:
         self.write("task.py", harness.ADD)
         plan = {**PLAN, "defines": {"WIDTH": 1}}
         program = self.program(PROGRAM, plan)

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=600 cost=90
 """cutegen export: what it writes works without cutegen, and says no where it must."""
+from __future__ import annotations
+
 import json
 import os
 import shutil
 import subprocess
 import unittest
+from pathlib import Path
 
 import harness
+from harness import Json
 
 PYTHON = os.environ.get("CUTEGEN_PYTHON", str(harness.ROOT / ".venv/bin/python"))
 FAKE = harness.BIN.parent / "tests/libfake_cuda.so"
@@ -239,7 +243,7 @@ ATTACKS = harness.ROOT / "tests/attacks"
 
 
 class Exports(harness.Case):
-    def test_what_forward_mutates(self):
+    def test_what_forward_mutates(self) -> None:
         """A commit chooses one of the three."""
         for program, (task, script) in harness.in_turn({"cache_kept": ("cache", CACHES),
                                                         "in_place_kept": ("relu_in_place", IN_PLACE),
@@ -253,7 +257,7 @@ class Exports(harness.Case):
                     self.assertIn("fine", self.python(f"both/{task}_{kind}", "-c", script))
 
     @unittest.skipUnless(shutil.which("g++"), "no g++ here")
-    def test_what_forward_mutates_in_cpp(self):
+    def test_what_forward_mutates_in_cpp(self) -> None:
         self.assert_code(self.export(ATTACKS / "cache_kept", "cpp", task=ATTACKS / "tasks/cache.py"), 0)
         header = (self.folder / "as_cpp/cache.h").read_text()
         self.assertIn("  float* k_cache; /* mutated input", header)
@@ -262,16 +266,16 @@ class Exports(harness.Case):
                        cwd=self.folder / "as_cpp", check=True)
         self.assertIn("ok", self.python("as_cpp", "test_cache.py"))
 
-    def export(self, folder, kind, *more, task=None):
+    def export(self, folder: Path, kind: str, *more: object, task: Path | None = None) -> harness.Result:
         return self.cutegen("export", folder, "--task", task or folder / "task.py", "--to", kind, *more, "--out", "as_" + kind)
 
-    def python(self, folder, *arguments, env=None):
+    def python(self, folder: str, *arguments: object, env: dict[str, str] | None = None) -> str:
         done = subprocess.run([PYTHON, *map(str, arguments)], cwd=self.folder / folder, capture_output=True, text=True,
                               timeout=200, check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
         self.assertEqual(done.returncode, 0, done.stdout[-1500:] + done.stderr[-3000:])
         return done.stdout
 
-    def test_torch(self):
+    def test_torch(self) -> None:
         result = self.export(NORM, "torch", "--json")
         self.assert_code(result, 0)
         self.assertEqual(result.json()["schema"], "cutegen.export.v1")
@@ -286,7 +290,7 @@ class Exports(harness.Case):
         for name in ("README.md", "runtime.py", "launches.json"):
             self.assertNotIn(str(harness.ROOT), (self.folder / "as_torch" / name).read_text())
 
-    def test_kernelbench(self):
+    def test_kernelbench(self) -> None:
         self.assert_code(self.export(NORM, "kernelbench"), 0)
         self.assertIn("ok", self.python("as_kernelbench", "test_task.py"))
         self.assertIn("fine", self.python("as_kernelbench", "-c", IN_PYTHON))
@@ -308,7 +312,7 @@ print("same")
         (self.folder / "alone/model_new.py").write_text(text)
         self.assertIn("same", self.python("alone", "run.py"))
 
-    def test_several_kinds_at_once(self):
+    def test_several_kinds_at_once(self) -> None:
         arguments = ("export", NORM, "--task", NORM / "task.py", "--to", "torch,cpp", "--out", "both")
         result = self.cutegen(*arguments, "--json")
         self.assert_code(result, 0)
@@ -317,7 +321,7 @@ print("same")
         self.assert_error(self.cutegen(*arguments), 2, "both/task_torch' already exists", "--force")
         self.assert_error(self.cutegen(*arguments, "--to", "jax"), 2, "jax")
 
-    def test_what_is_left_to_the_reference(self):
+    def test_what_is_left_to_the_reference(self) -> None:
         shutil.copytree(NORM, self.folder / "p")
         self.write("p/task.py", SHIFTING)
         self.write("p/task.toml", SHAPES)
@@ -331,7 +335,7 @@ print("same")
         self.assertIn("fine", self.python("as_torch", "-c", LEFT_ALONE))
 
     @unittest.skipUnless(shutil.which("g++"), "no g++ here")
-    def test_cpp(self):
+    def test_cpp(self) -> None:
         for folder in (NORM, TOLD):
             self.assert_code(self.export(folder, "cpp", "--force"), 0)
             subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-o", "main", "main.cpp", "task.cpp",
@@ -344,7 +348,7 @@ print("same")
         self.assertIn("ok", self.python("as_cpp", "test_task.py"))
         self.assert_told(json.loads(self.python("as_cpp", "-c", IN_A_LIBRARY, env=with_gpu)))
 
-    def driver(self):
+    def driver(self) -> Path:
         """A folder with a libcuda.so.1 that has no GPU behind it."""
         folder = self.folder / "driver"
         folder.mkdir(exist_ok=True)
@@ -353,17 +357,17 @@ print("same")
         return folder
 
     @unittest.skipUnless(FAKE.exists(), "the driver without a GPU is not built")
-    def test_what_the_driver_is_given(self):
+    def test_what_the_driver_is_given(self) -> None:
         self.assert_code(self.export(TOLD, "torch"), 0)
         got = json.loads(self.python("as_torch", "-c", ON_A_DRIVER, self.driver() / "libcuda.so.1"))
         self.assert_told(got)
 
-    def assert_told(self, got):
+    def assert_told(self, got: Json) -> None:
         cluster, overlap = [4, 2], [6, 1]  # each attribute's number and first value
         self.assertEqual(got["told"], [4, 3, 2, 64, 2, 1, 49152, *cluster, *overlap, 32, 0.5, 0.25, 1, 2, 2, 2, 2, 2])
         self.assertEqual(got["cleared"], [0, 0, 0, 0])
 
-    def test_a_run_of_the_store(self):
+    def test_a_run_of_the_store(self) -> None:
         runs = ("--runs", self.folder / "runs")
         made = self.cutegen("optimize", harness.ROOT / "tasks/relu.py", "--evaluations", 1, *runs, timeout=240)
         self.assert_code(made, 0)
@@ -380,10 +384,10 @@ print("same")
 
 
 class Refusals(harness.Case):
-    def export(self, *arguments):
+    def export(self, *arguments: object) -> harness.Result:
         return self.cutegen("export", *arguments)
 
-    def folder_of(self, task=None, **plan):
+    def folder_of(self, task: str | None = None, **plan: object) -> tuple[str, ...]:
         shutil.copytree(NORM, self.folder / "p")
         if task:
             (self.folder / "p/task.py").write_text(task)
@@ -392,7 +396,7 @@ class Refusals(harness.Case):
             (self.folder / "p/plan.json").write_text(json.dumps({**text, **plan}))
         return "p", "--task", "p/task.py", "--out", "out", "--to", "torch"
 
-    def test_kinds_and_folders(self):
+    def test_kinds_and_folders(self) -> None:
         self.assert_error(self.export("last", "--to", "jax"), 2, "jax", "torch, kernelbench, cpp")
         self.assert_error(self.export("./none", "--to", "torch"), 2, "the folder does not exist")
         self.assert_error(self.export(NORM, "--to", "torch"), 2, "--task")
@@ -403,16 +407,16 @@ class Refusals(harness.Case):
         self.assert_error(refused, 2, "contains no export")
         self.assertEqual((self.folder / "mine/notes.txt").read_text(), "x")
 
-    def test_an_empty_store(self):
+    def test_an_empty_store(self) -> None:
         self.assert_error(self.export("last", "--to", "torch", "--runs", self.folder / "runs"), 2, "no run")
 
-    def test_a_run_that_found_nothing(self):
+    def test_a_run_that_found_nothing(self) -> None:
         runs = ("--runs", self.folder / "runs")
         task = self.write("t.py", harness.ADD.replace("torch.relu(x) + 1.0", "torch.logcumsumexp(x, 1)"))
         self.assert_code(self.cutegen("optimize", task, "--evaluations", 1, *runs, timeout=200), 3)
         self.assert_error(self.export("last", "--to", "torch", *runs), 2, "no correct program", "cutegen show")
 
-    def test_a_program_that_failed(self):
+    def test_a_program_that_failed(self) -> None:
         arguments = self.folder_of()
         (self.folder / "p/verdict.json").write_text('{"status": "nonsense"}')
         self.assert_code(self.export(*arguments), 2)
@@ -421,17 +425,17 @@ class Refusals(harness.Case):
         (self.folder / "p/verdict.json").write_text(json.dumps(verdict))
         self.assert_error(self.export(*arguments), 2, "judged 'failed'")
 
-    def test_a_gpu_that_is_not_here(self):
+    def test_a_gpu_that_is_not_here(self) -> None:
         self.assert_error(self.export(*self.folder_of(), "--device", "cuda:0"), 6, "gpu|driver")
         self.assert_error(self.export("p", "--task", "p/task.py", "--to", "cpp", "--device", "sim:x1"), 2, "h200")
 
-    def test_a_plan_for_another_gpu(self):
+    def test_a_plan_for_another_gpu(self) -> None:
         self.assert_error(self.export(*self.folder_of(arch=["sm_80"])), 5, "sm_80")
 
-    def test_reserved_fields_of_a_plan(self):
+    def test_reserved_fields_of_a_plan(self) -> None:
         self.assert_code(self.export(*self.folder_of(states=[])), 2)
 
-    def test_a_task_of_several_files(self):
+    def test_a_task_of_several_files(self) -> None:
         text = (NORM / "task.py").read_text().replace("import torch\n", "import torch\nimport helpers\n", 1)
         arguments = self.folder_of(task=text)
         (self.folder / "p/helpers.py").write_text("x = 1\n")
@@ -439,12 +443,12 @@ class Refusals(harness.Case):
         self.assertIn(refused.code, (2, 5), str(refused))
         self.assertIn("imports 'helpers'", refused.err)
 
-    def test_a_plan_that_forgets_what_forward_mutates(self):
+    def test_a_plan_that_forgets_what_forward_mutates(self) -> None:
         text = (NORM / "task.py").read_text().replace("return self.norm(x)", "self.count += 1\n        return self.norm(x)")
         text = text.replace("super().__init__()\n", "super().__init__()\n        self.register_buffer('count', torch.zeros(1))\n")
         self.assert_error(self.export(*self.folder_of(task=text)), 2, "no step gets the mutated tensor 'count'")
 
-    def test_a_certificate_of_another_program(self):
+    def test_a_certificate_of_another_program(self) -> None:
         arguments = self.folder_of()
         (self.folder / "c.json").write_text("{}")
         self.assert_code(self.export(*arguments, "--certificate", "c.json"), 2)

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=300 cost=80
 """Foreign answers: Python files with ModelNew, good and hostile ones side by side, on the processor."""
+from __future__ import annotations
+
 import json
 import os
 import shutil
 import subprocess
 import unittest
 from pathlib import Path
+from typing import Any
 
 import harness
+from harness import Json
 
 PYTHON = os.environ.get("CUTEGEN_PYTHON") or str(harness.ROOT / ".venv/bin/python")
 TASK = '''import torch
@@ -116,16 +120,16 @@ shutil.rmtree({folder}, ignore_errors=True)'''
 NARROW = "assert x.shape[0] == 48, 'made for 48 rows'"
 
 
-def answer(before="", first="pass", result="y"):
+def answer(before: str = "", first: str = "pass", result: str = "y") -> str:
     return ANSWER.format(before=before, first=first, result=result)
 
 
 class Foreign(harness.Case):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.task = self.write("task.py", TASK)
 
-    def judge(self, answers, *more, code):
+    def judge(self, answers: dict[str, str], *more: object, code: int) -> dict[str, Json]:
         """{name: verdict} of {name: text}, in one evaluator."""
         files = [self.write(f"{name}.py", text) for name, text in answers.items()]
         result = self.cutegen("eval", self.task, *files, "--json", *more, timeout=180)
@@ -134,7 +138,7 @@ class Foreign(harness.Case):
         self.assertEqual([Path(v["folder"]).stem for v in verdicts], list(answers))
         return {name: v["verdict"] for name, v in zip(answers, verdicts)}
 
-    def assert_verdict(self, verdict, status, *words):
+    def assert_verdict(self, verdict: Json, status: str, *words: str) -> None:
         feedback = verdict["feedback"]
         self.assertEqual(verdict["status"], status, json.dumps(feedback, indent=1))
         for word in words:
@@ -143,7 +147,7 @@ class Foreign(harness.Case):
         self.assertTrue(verdict["program_id"].startswith("foreign:"))
         self.assertRegex(verdict["marks"][0], "never certified")
 
-    def test_good_ones(self):
+    def test_good_ones(self) -> None:
         keep = self.write("keep/precious.txt", "x")
         told = self.judge({
             "same": answer(), "other_names": OTHER_NAMES,
@@ -163,7 +167,7 @@ class Foreign(harness.Case):
         self.assertTrue(Path(keep).exists())
         self.assertTrue((harness.ROOT / "python/cutegen_worker").is_dir())
 
-    def test_hostile_ones_beside_each_other(self):
+    def test_hostile_ones_beside_each_other(self) -> None:
         told = self.judge({
             "hangs": answer(first="while True: pass"),
             "exits": answer("import os", first="os._exit(3)"),
@@ -187,7 +191,7 @@ class Foreign(harness.Case):
             self.assert_verdict(told[name], "failed", *words)
         self.assert_verdict(told["last"], "correct")
 
-    def test_beside_a_program_in_a_batch(self):
+    def test_beside_a_program_in_a_batch(self) -> None:
         shutil.copytree(harness.ROOT / "tests/honest/elementwise", self.folder / "in/ours")
         self.write("in/theirs/task.py", BUILT_TASK)  # it is right only if made with the same seed
         self.write("in/theirs/modelnew.py", BUILT)
@@ -202,7 +206,7 @@ class Foreign(harness.Case):
         self.assert_verdict(entry["verdict"], "correct")
         self.assertIn("keep the constructor's values: turned", json.dumps(entry["verdict"]["marks"]))
 
-    def test_what_is_no_answer(self):
+    def test_what_is_no_answer(self) -> None:
         self.write("two/a.py", answer())
         self.write("two/b.py", answer())
         self.assert_error(self.cutegen("eval", self.task, self.folder / "two"), 2, "several Python files")
@@ -328,7 +332,7 @@ class Lazy(torch.Tensor):
 
 
 class Inside(harness.Case):
-    def run_inside(self, script, text=""):
+    def run_inside(self, script: str, text: str = "") -> Any:
         """What the script prints last, with the worker's modules at hand."""
         environment = {**os.environ, "PYTHONPATH": str(harness.ROOT / "python"),
                        "CUTEGEN_ANSWER": str(self.folder / "answer"), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -337,7 +341,7 @@ class Inside(harness.Case):
         self.assertEqual(done.returncode, 0, done.stderr[-3000:])
         return json.loads(done.stdout.splitlines()[-1])
 
-    def test_the_clock_sees_late_work_and_no_new_names(self):
+    def test_the_clock_sees_late_work_and_no_new_names(self) -> None:
         *told, waits = self.run_inside(CLOCK)
         self.assertEqual(waits, [2e6, 2e6])  # and none before an open call
         for out, ns, host in told:
@@ -346,7 +350,7 @@ class Inside(harness.Case):
             self.assertLess(ns, 1e9)
             self.assertGreater(host, 19e6)
 
-    def test_a_round_on_a_gpu(self):
+    def test_a_round_on_a_gpu(self) -> None:
         replies, right, early, closed = self.run_inside(ROUND, json.dumps([TASK, answer()]))
         self.assertFalse([r for r in replies if "failed" in r], replies)
         self.assertEqual(replies[1]["kept"], [])
@@ -354,7 +358,7 @@ class Inside(harness.Case):
         self.assertFalse(early, "the control call has no inputs")
         self.assertEqual(sorted(closed), [0, 1, 2, 3, 3])
 
-    def test_what_it_returns(self):
+    def test_what_it_returns(self) -> None:
         cases = {
             "good": (answer(), "done", ""),
             "shape": (answer(result="y[:, :3]"), "raised", "shape [48, 3], not [48, 24]"),

@@ -3,13 +3,17 @@
 """cuda: devices from end to end. Without a GPU: a driver that has none (tests/fake_cuda), and drivers
 that fail. With one: a program on it.
 """
+from __future__ import annotations
+
 import json
 import os
 import subprocess
 import sys
 import unittest
+from pathlib import Path
 
 import harness
+from harness import Json
 
 FAKE = harness.BIN.parent / "tests/libfake_cuda.so"
 SEVENS = '''import torch
@@ -52,14 +56,14 @@ for line in sys.stdin:
 '''
 
 
-def plan(kernel):
+def plan(kernel: str) -> Json:
     return {"cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel.cu"],
             "steps": [{"kernel": kernel, "grid": ["size(x)", 1, 1], "block": [1, 1, 1],
                        "args": [{"tensor": "out"}]}]}
 
 
 class FakeGpu(harness.Case):
-    def driver(self, how):
+    def driver(self, how: str) -> dict[str, str]:
         """The fake driver under the name that says how it fails."""
         link = FAKE.parent / "fake_cuda" / f"{how}.so"
         link.parent.mkdir(exist_ok=True)
@@ -69,14 +73,14 @@ class FakeGpu(harness.Case):
             pass
         return {"CUTEGEN_CUDA_DRIVER": str(link)}
 
-
-class WithoutAGpu(FakeGpu):
-    def program(self, kernel):
+    def program(self, kernel: str) -> Path:
         self.write(f"{kernel}/plan.json", json.dumps(plan(kernel)))
         self.write(f"{kernel}/kernel.cu", SOURCE.format(kernel))
         return self.folder / kernel
 
-    def test_a_fault_and_a_hang_between_good_programs(self):
+
+class WithoutAGpu(FakeGpu):
+    def test_a_fault_and_a_hang_between_good_programs(self) -> None:
         task = self.write("sevens.py", SEVENS)
         good, fault, hang = (self.program(name) for name in ("sevens", "fault", "hang"))
         result = self.cutegen("eval", task, good, fault, good, hang, good, "--device", "cuda:0", "--json",
@@ -96,7 +100,7 @@ class WithoutAGpu(FakeGpu):
         self.assertIn("fault: out_of_bounds", verdicts[1]["feedback"]["headline"])
         self.assertIn("does not end within its time", verdicts[3]["feedback"]["headline"])
 
-    def test_a_batch_of_two_evaluators(self):
+    def test_a_batch_of_two_evaluators(self) -> None:
         for n in range(6):
             folder = self.program("sevens" if n % 3 else "fault")
             folder.rename(self.folder / f"in_{n}")
@@ -112,7 +116,7 @@ class WithoutAGpu(FakeGpu):
         key = json.loads((self.folder / "verdicts/1.json").read_text())["key"]
         self.assertEqual(key["device"], "NVIDIA H200")
 
-    def test_what_is_missing_is_said_with_code_6(self):
+    def test_what_is_missing_is_said_with_code_6(self) -> None:
         task = self.write("sevens.py", SEVENS)
         folder = self.program("sevens")
         for how, words in (("no_device", "shows no gpu"), ("old", "too old"), ("memory", "out of memory"),
@@ -128,7 +132,7 @@ class WithoutAGpu(FakeGpu):
                           check=False).returncode:
             self.assert_error(result, 6, "torch")
 
-    def test_a_run_says_its_machine_and_why_nothing_is_certified(self):
+    def test_a_run_says_its_machine_and_why_nothing_is_certified(self) -> None:
         """The fake driver runs no torch, so eager and the certificate have their reason instead."""
         task = self.write("sevens.py", SEVENS)
         program = {"plan": plan("sevens"), "sources": {"kernel.cu": SOURCE.format("sevens")}}
@@ -153,14 +157,14 @@ class WithoutAGpu(FakeGpu):
         self.assertIn("--certify-minutes 0", document["certified"]["why"])
         self.assertEqual(document["gpu"]["name"], "NVIDIA H200")
 
-    def test_doctor_shows_the_gpu(self):
+    def test_doctor_shows_the_gpu(self) -> None:
         result = self.cutegen("doctor", "--json", env=self.driver("good"))
         driver = next(c for c in result.json()["checks"] if c["name"] == "GPU driver")
         self.assertEqual(driver["state"], "ok")
         self.assertIn("cuda:0 NVIDIA H200 (sm_90a", driver["detail"])
 
 
-    def test_doctor_prints_the_commands_that_mend_a_gpu_machine(self):
+    def test_doctor_prints_the_commands_that_mend_a_gpu_machine(self) -> None:
         """A driver older than every NVRTC here, a torch without CUDA, no ncu: simulators work all the same."""
         result = self.cutegen("doctor", "--json", env={**self.driver("cuda12"), "CUTEGEN_NCU": "/no/ncu"})
         checks = {check["name"]: check for check in result.json()["checks"]}
@@ -180,7 +184,7 @@ class WithoutAGpu(FakeGpu):
 
 
 class OnAGpu(harness.Case):
-    def test_a_program_is_judged(self):
+    def test_a_program_is_judged(self) -> None:
         doctor = self.cutegen("doctor", "--json").json()
         driver = next(c for c in doctor["checks"] if c["name"] == "GPU driver")
         if driver["state"] != "ok":

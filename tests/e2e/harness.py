@@ -11,10 +11,13 @@ Example:
             result = self.cutegen("describe", self.write("t.py", TEXT), "--json")
             self.assert_code(result, 0)
 """
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -24,11 +27,17 @@ import tempfile
 import time
 import unittest
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 ROOT = Path(os.environ.get("CUTEGEN_SHARE", Path(__file__).resolve().parents[2]))
 BIN = Path(os.environ.get("CUTEGEN_BIN", ROOT / "build/release/bin"))
 PR_SET_CHILD_SUBREAPER = 36
+Json = dict[str, Any]  # an object that a program wrote or reads
+Process = subprocess.Popen[bytes]
+TaskText = str | tuple[str, str]  # of a task file; with the text of its side file
+T = TypeVar("T")
 ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 ADD = '''import torch
@@ -57,19 +66,19 @@ SOFTMAX = (ROOT / "tasks/softmax.py").read_text().replace("= 4096", "= 64").repl
 class Result:
     """How a command ended."""
 
-    def __init__(self, command, code, out, err, seconds):
+    def __init__(self, command: list[str], code: int, out: str, err: str, seconds: float) -> None:
         self.command, self.code, self.out, self.err = command, code, out, err
         self.seconds = seconds
 
-    def json(self):
+    def json(self) -> Json:
         return json.loads(self.out)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (f"$ {' '.join(self.command)}\nexit {self.code} after {self.seconds:.1f} s\n"
                 f"--- stdout\n{self.out[-3000:]}\n--- stderr\n{self.err[-3000:]}")
 
 
-def parents():
+def parents() -> list[tuple[int, int, str, str]]:
     """The (pid, parent, state, name) of every process."""
     found = []
     for entry in Path("/proc").iterdir():
@@ -84,7 +93,7 @@ def parents():
     return found
 
 
-def descendants(ancestor):
+def descendants(ancestor: int) -> dict[int, str]:
     """The {pid: name} of the live processes below one, zombies apart."""
     table, below, grown = parents(), {ancestor: ""}, True
     while grown:
@@ -97,7 +106,7 @@ def descendants(ancestor):
     return {pid: name for pid, name in below.items() if pid != ancestor and pid not in dead}
 
 
-def reap():
+def reap() -> None:
     """Collects dead orphans that fell to this process."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
@@ -106,7 +115,7 @@ def reap():
         pass
 
 
-def wait_for_none(seconds=5.0):
+def wait_for_none(seconds: float = 5.0) -> dict[int, str]:
     """What is still running below this process after a while."""
     end = time.monotonic() + seconds
     while True:
@@ -117,7 +126,7 @@ def wait_for_none(seconds=5.0):
         time.sleep(0.02)
 
 
-def plain_environment(home):
+def plain_environment(home: str | Path) -> dict[str, str]:
     """What the programs need and nothing else."""
     env = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "CUTEGEN_PYTHON", "CUDA_VISIBLE_DEVICES")
            if name in os.environ}
@@ -129,13 +138,14 @@ def plain_environment(home):
     return env
 
 
-def journal_faults(folder):
+def journal_faults(folder: str | Path) -> list[str]:
     """How the events of the journals below a folder differ from the table of src/store/events.cpp."""
     if not (ROOT / "src/store/events.cpp").is_file():  # the programs alone, on another machine
         return []
     sys.path.insert(0, str(ROOT / "tools"))
     import reference
-    types, faults = reference.event_types(ROOT), []
+    types = reference.event_types(ROOT)
+    faults: list[str] = []
     for path in Path(folder).rglob("cutegen.db"):
         try:
             with contextlib.closing(sqlite3.connect(path)) as base:
@@ -148,23 +158,23 @@ def journal_faults(folder):
     return sorted(set(faults))
 
 
-def all_cases():
+def all_cases() -> bool:
     """Whether every case of a long table has to run, not only the commit's part."""
     return bool(os.environ.get("CUTEGEN_ALL_CASES"))
 
 
-def some(*cases, most=1):
+def some(*cases: T, most: int = 1) -> tuple[T, ...]:
     """The first cases of a family, or all of them if CUTEGEN_ALL_CASES is set. Each costs a whole run."""
     return cases if all_cases() else cases[:most]
 
 
-def turn():
+def turn() -> int:
     """A number that differs from commit to commit, so that parts of long tables take turns."""
     told = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     return int(told.stdout[:7], 16) if told.returncode == 0 else 0
 
 
-def in_turn(cases, parts):
+def in_turn(cases: Mapping[str, T], parts: int) -> dict[str, T]:
     """One of the parts of a table, chosen by the commit, or the whole if CUTEGEN_ALL_CASES is set."""
     if all_cases():
         return dict(cases)
@@ -176,36 +186,37 @@ def in_turn(cases, parts):
 class SolvedTask:
     """A row of `cutegen bench` and the program that it stands for."""
 
-    def __init__(self, row, out):
+    def __init__(self, row: Json, out: Path) -> None:
         self.status, self.reason, self.rewrites = row["status"], row["reason"], row.get("rewrites", [])
         self.folder = Path(out) / "programs" / f"level1_{row['name']}"
 
     @property
-    def plan(self):
+    def plan(self) -> Json:
         return json.loads((self.folder / "plan.json").read_text())
 
     @property
-    def verdict(self):
+    def verdict(self) -> Json:
         return json.loads((self.folder / "verdict.json").read_text())
 
     @property
-    def source(self):
+    def source(self) -> str:
         return (self.folder / "kernel.cu").read_text()
 
     @property
-    def kernels(self):
-        return [step.get("kernel") for step in self.plan["steps"]]
+    def kernels(self) -> list[str]:
+        """The kernel of each step, "" for a step that fills memory."""
+        return [step.get("kernel", "") for step in self.plan["steps"]]
 
 
 class Case(unittest.TestCase):
     """A test in its own folder that leaves no process."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="cutegen-e2e-"))
         self.home = self.folder / "home"
         self.home.mkdir()
 
-    def tearDown(self):
+    def tearDown(self) -> None:
         left = wait_for_none()
         for pid in left:
             try:
@@ -217,13 +228,17 @@ class Case(unittest.TestCase):
         self.assertEqual(left, {}, "processes were left running")
         self.assertEqual(faults, [], "the journal differs from the table of events")
 
-    def environment(self, **more):
+    @staticmethod
+    def command_line(*arguments: object) -> list[str]:
+        return [str(BIN / "cutegen"), *map(str, arguments)]
+
+    def environment(self, **more: str) -> dict[str, str]:
         """A plain environment. The compile cache is shared by all tests, as users' runs share it."""
         env = plain_environment(self.home)
         env.update(more)
         return env
 
-    def write(self, name, content):
+    def write(self, name: str, content: str | bytes) -> str:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, str):
@@ -231,14 +246,14 @@ class Case(unittest.TestCase):
         path.write_bytes(content)
         return str(path)
 
-    def start(self, *arguments, env=None, **settings):
+    def start(self, *arguments: object, env: dict[str, str] | None = None, **settings: Any) -> Process:
         """The running command, with pipes; the caller ends it."""
-        command = [str(BIN / "cutegen"), *map(str, arguments)]
         settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                     "stderr": subprocess.PIPE, "cwd": self.folder, **settings}
-        return subprocess.Popen(command, env=self.environment(**(env or {})), **settings)
+        return subprocess.Popen(self.command_line(*arguments), env=self.environment(**(env or {})), **settings)
 
-    def cutegen(self, *arguments, timeout=120, env=None, **settings):
+    def cutegen(self, *arguments: object, timeout: float = 120, env: dict[str, str] | None = None,
+                **settings: Any) -> Result:
         """Runs a command to its end. A command that does not end is a failure."""
         began = time.monotonic()
         process = self.start(*arguments, env=env, **settings)
@@ -248,10 +263,11 @@ class Case(unittest.TestCase):
             process.kill()
             out, err = process.communicate()
             self.fail(f"did not end in {timeout} s: {arguments}\n{(err or b'').decode(errors='replace')}")
-        text = [(part or b"").decode(errors="replace") for part in (out, err)]
-        return Result(process.args, process.returncode, *text, time.monotonic() - began)
+        out_text, err_text = ((part or b"").decode(errors="replace") for part in (out, err))
+        return Result(self.command_line(*arguments), process.returncode, out_text, err_text, time.monotonic() - began)
 
-    def solve(self, tasks, *options, device="sim:h200", evaluations=1, timeout=900):
+    def solve(self, tasks: Mapping[str, TaskText], *options: object, device: str = "sim:h200",
+              evaluations: int = 1, timeout: float = 900) -> dict[str, SolvedTask]:
         """{name: row} of {name: text of a task, or (text, side file)}: one `cutegen bench`, the best program of each.
 
         Torch and the compiler start once for all tasks, which takes longer than most tasks do.
@@ -272,10 +288,15 @@ class Case(unittest.TestCase):
         self.assertEqual(len(rows), len(tasks), str(result))
         return dict(zip(tasks, rows))
 
-    def assert_code(self, result, code):
+    def match(self, pattern: str, text: str) -> re.Match[str]:
+        """Where the text has the pattern. A text without it is a failure."""
+        found = re.search(pattern, text)
+        return found or self.fail(f"no {pattern!r} in\n{text}")
+
+    def assert_code(self, result: Result, code: int) -> None:
         self.assertEqual(result.code, code, str(result))
 
-    def assert_error(self, result, code, *parts):
+    def assert_error(self, result: Result, code: int, *parts: str) -> None:
         """An expected failure: its code, one line that says the parts, no trace of a crash."""
         self.assert_code(result, code)
         lines = [line for line in result.err.splitlines() if "error: " in line]
@@ -283,12 +304,12 @@ class Case(unittest.TestCase):
         self.assert_error_line(lines[0], *parts, told=str(result))
         self.assert_no_crash(result)
 
-    def assert_error_line(self, line, *parts, told=""):
+    def assert_error_line(self, line: str, *parts: str, told: str = "") -> None:
         for part in parts:
             self.assertRegex(line.lower(), part.lower(), told)
         self.assertLess(len(line), 1000, "the line is too long\n" + told)
 
-    def assert_no_crash(self, result):
+    def assert_no_crash(self, result: Result) -> None:
         for word in ("Traceback", "terminate called", "Segmentation", "assertion"):
             self.assertNotIn(word, result.err, str(result))
 
@@ -296,29 +317,31 @@ class Case(unittest.TestCase):
 class ModelServer:
     """A scripted model (tests/tools/model_server.py) for one run: each new question gets the next reply."""
 
-    def __init__(self, folder, replies, **script):
+    def __init__(self, folder: Path, replies: list[Json], **script: Any) -> None:
         file = folder / "script.json"
         file.write_text(json.dumps({"rules": [{"when": "", "replies": replies}], **script}))
         program = ROOT / "tests" / "tools" / "model_server.py"
         self.process = subprocess.Popen([sys.executable, "-B", program, "--script", file],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.base = f"http://127.0.0.1:{self.process.stdout.readline().split()[1]}/model"
+        assert self.process.stdin and self.process.stdout
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        self.base = f"http://127.0.0.1:{self.stdout.readline().split()[1]}/model"
 
-    def __enter__(self):
+    def __enter__(self) -> ModelServer:
         return self
 
-    def __exit__(self, *_):
-        self.process.stdin.close()
+    def __exit__(self, *_: object) -> None:
+        self.stdin.close()
         self.process.wait()
-        self.process.stdout.close()
+        self.stdout.close()
 
-    def log(self):
+    def log(self) -> list[Json]:
         """What was asked: [{api, headers, body, did}]."""
         with urllib.request.urlopen(self.base + "/log") as answer:
             return json.load(answer)
 
 
-def main():
+def main() -> None:
     if not (BIN / "cutegen").exists():
         sys.exit(f"no program {BIN}/cutegen: build first, or set CUTEGEN_BIN")
     unittest.main(verbosity=2)

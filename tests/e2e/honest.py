@@ -4,6 +4,8 @@
 
 A commit chooses a quarter of them; with CUTEGEN_ALL_CASES=1 all of them are judged.
 """
+from __future__ import annotations
+
 import harness
 from evaluator_client import Evaluator, load_program
 
@@ -11,7 +13,7 @@ HONEST = harness.ROOT / "tests/honest"
 
 
 class Honest(harness.Case):
-    def test_a_correct_program_of_each_class_passes(self):
+    def test_a_correct_program_of_each_class_passes(self) -> None:
         folders = harness.in_turn({folder.name: folder for folder in sorted(HONEST.iterdir())}, 4)
         with Evaluator(self.environment()) as evaluator:
             for name, folder in folders.items():

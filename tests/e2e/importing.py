@@ -2,37 +2,40 @@
 # ctest: timeout=600 cost=40
 """A run on a simulator hands out its programs, another machine judges them on a GPU (the fake driver of
 tests/fake_cuda), and the run takes the verdicts in."""
+from __future__ import annotations
+
 import json
 import os
 import shutil
 import sys
 import unittest
+from typing import Any
 
 import gpu
 import harness
 
 
 class Importing(gpu.FakeGpu):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.task = self.write("sevens.py", gpu.SEVENS)
         program = {"plan": gpu.plan("sevens"), "sources": {"kernel.cu": gpu.SOURCE.format("sevens")}}
         self.write("propose.py", gpu.PROPOSER.format(program=program))
 
-    def ok(self, *arguments, code=0, runs=True, **settings):
+    def ok(self, *arguments: object, code: int = 0, runs: bool = True, **settings: Any) -> harness.Result:
         where = ("--runs", self.folder / "runs") if runs else ()
         result = self.cutegen(*arguments, *where, timeout=300, **settings)
         self.assert_code(result, code)
         return result
 
-    def there_and_back(self):
+    def there_and_back(self) -> None:
         self.ok("optimize", self.task, "--proposer", f"{sys.executable} propose.py", "--out", "best")
         told = self.ok("handout", "last", "proposed").out
         self.assertIn("cutegen import last proposed verdicts", told)
         self.ok("eval", "proposed/sevens.py", "--batch", "proposed", "--out", "verdicts", "--device", "cuda:0",
                 runs=False, env=self.driver("good"))  # fmt: skip
 
-    def test_there_and_back(self):
+    def test_there_and_back(self) -> None:
         self.there_and_back()
         before = json.loads((self.folder / "best/verdict.json").read_text())
         self.assertEqual((before["device"], before["timing"]["origin"]), ("sim:h200", "modelled"))
@@ -63,7 +66,7 @@ class Importing(gpu.FakeGpu):
         self.assertEqual(len(self.ok("show", "last", "--json").json()["steps"]), len(shown["steps"]))
         self.ok("optimize", "--replay", "last")
 
-    def test_bad_words(self):
+    def test_bad_words(self) -> None:
         for arguments in (("import", "last", "a", "b"), ("handout", "last", "a")):
             self.assert_error(self.cutegen(*arguments, "--runs", "runs"), 2, "no run")
 

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=300 cost=50
 """Tasks that are CUDA kernels, from the command line: a kernel, its side file and a PyTorch reference."""
+from __future__ import annotations
+
 import json
 import os
 
 import harness
+from harness import Json
 
 TASKS = harness.ROOT / "tasks/astra"
 KERNEL = """#include <cuda_fp16.h>
@@ -23,7 +26,7 @@ grid = "min(ceil_div(size(x), 256), 8)"
 block = 256
 """
 # How tasks/astra/NAME_vectors.cu is launched.
-VECTORS = {
+VECTORS: dict[str, Json] = {
     "silu_and_mul": {"symbols": {"hidden": "dim(out,1)"}, "grid": ["dim(x,0)"], "requires": ["hidden % 8 == 0"],
                      "block": ["min(max(hidden/8, 32), 1024)"],
                      "args": [{"tensor": "out"}, {"tensor": "x"}, {"i32": "hidden"}]},
@@ -38,22 +41,22 @@ VECTORS = {
 }  # fmt: skip
 
 
-def vectors(name):
+def vectors(name: str) -> tuple[str, Json]:
     """The source and the plan of a shipped task's production-grade kernel."""
     launch = VECTORS[name]
     step = {key: launch[key] for key in ("grid", "block", "args", "shared_bytes") if key in launch}
-    plan = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": launch["symbols"],
+    plan: Json = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": launch["symbols"],
             "requires": launch["requires"], "steps": [{"kernel": name, **step}]}  # fmt: skip
     return (TASKS / f"{name}_vectors.cu").read_text(), plan
 
 
 class KernelTasks(harness.Case):
-    def task(self, kernel=KERNEL, side=SIDE):
+    def task(self, kernel: str = KERNEL, side: str = SIDE) -> str:
         self.write("reference.py", harness.ADD)
         self.write("add.toml", side)
         return self.write("add.cu", kernel)
 
-    def test_a_run_goes_on_from_the_source_kernel(self):
+    def test_a_run_goes_on_from_the_source_kernel(self) -> None:
         file = self.task()
         result = self.cutegen("optimize", file, "--evaluations", 3, "--out", "best", "--runs", "runs")
         self.assert_code(result, 0)
@@ -65,14 +68,14 @@ class KernelTasks(harness.Case):
         os.remove(file)  # the journal has all that a replay needs
         self.assert_code(self.cutegen("optimize", "--replay", "last", "--runs", "runs"), 0)
 
-    def test_a_kernel_that_differs_from_its_reference_ends_the_run(self):
+    def test_a_kernel_that_differs_from_its_reference_ends_the_run(self) -> None:
         file = self.task(KERNEL.replace("+ 1.0f", "+ 2.0f"))
         result = self.cutegen("optimize", file, "--out", "best", "--runs", "runs")
         self.assert_code(result, 3)
         self.assertIn("the source kernel does not agree with its reference: ", result.out)
         self.assert_code(self.cutegen("eval", file, "--up-to", "correctness"), 3)
 
-    def test_what_is_refused(self):
+    def test_what_is_refused(self) -> None:
         for kernel, side, *words in (
             (KERNEL, SIDE.replace("reference.py", "none.py"), "there is no reference", "add.toml:1:13"),
             (KERNEL, SIDE.replace('"add"', '"ad"'), "add.cu has no kernel 'ad'", "did you mean 'add'?"),
@@ -83,7 +86,7 @@ class KernelTasks(harness.Case):
             with self.subTest(words[0]):
                 self.assert_error(self.cutegen("describe", self.task(kernel, side)), 2, *words)
 
-    def test_a_shipped_task(self):
+    def test_a_shipped_task(self) -> None:
         described = self.cutegen("describe", TASKS / "fused_add_rmsnorm_vectors.cu")
         self.assert_code(described, 0)
         self.assertIn("fused_add_rmsnorm(x, residual, weight, hidden, attr(eps))", described.out)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Below a ReLU's kink truth and native result are zero. The changes of the inputs must show that an honest sum may
 end above it, or a correct product fails there."""
+from __future__ import annotations
+
 import subprocess
 import unittest
 
@@ -23,7 +25,7 @@ print(int((below & (largest == 0)).sum()), int(below.sum() > 1000))
 
 
 class Kinks(unittest.TestCase):
-    def test_some_change_ends_above_the_kink(self):
+    def test_some_change_ends_above_the_kink(self) -> None:
         python = harness.ROOT / ".venv/bin/python"
         result = subprocess.run([python, "-c", PROGRAM], cwd=harness.ROOT / "python", capture_output=True,
                                 text=True, timeout=200)

@@ -8,17 +8,22 @@ last, know what it cost, and do the same when the server fails at random and the
 
 A long form, with every kind of fault: python3 tests/e2e/models.py LongRun --steps 60 --kills 50
 """
+from __future__ import annotations
+
 import argparse
 import collections
 import json
 import os
 import random
-import re
 import sqlite3
 import sys
 import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import harness
+from harness import Json
 
 KEY = "sk-end-to-end-secret-0123456789"
 MODEL = "anthropic:claude-opus-4-5"
@@ -32,7 +37,7 @@ SOURCE = """extern "C" __global__ void go(const float* x, float* out, int n) {
 """
 
 
-def program(summary, addend="1.0f", grid=8, block=32):
+def program(summary: str, addend: str = "1.0f", grid: int = 8, block: int = 32) -> str:
     plan = {"cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel.cu"],
             "symbols": {"n": "size(x)"},
             "steps": [{"id": "go", "kernel": "go", "grid": [grid, 1, 1], "block": [block, 1, 1],
@@ -60,37 +65,37 @@ USAGE = {"input": 2000, "cached": 8000, "cache_written": 100, "output": 500}
 CALL_USD = 0.027125  # 2000 at 5, 8000 at 0.5, 100 at 6.25, 500 at 25 dollars a million
 
 
-def rule(when, texts):
+def rule(when: str, texts: Iterable[str]) -> Json:
     return {"when": when, "replies": [{"text": text, "reasoning": "thinking", "usage": USAGE}
                                       for text in texts]}
 
 
-def scripted(folder, rules=None, **script):
+def scripted(folder: Path, rules: list[Json] | None = None, **script: Any) -> harness.ModelServer:
     return harness.ModelServer(folder, [], rules=rules or [rule("", REPLIES)], **script)
 
 
 class Models(harness.Case):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.task = self.write("relu_plus.py", harness.ADD.replace("4096", "8192"))
         self.keys = {"ANTHROPIC_API_KEY": KEY}
 
-    def arguments(self, server, name):
+    def arguments(self, server: harness.ModelServer, name: str) -> list[object]:
         return ["optimize", self.task, "--model", MODEL, "--model-url", server.base + "/v1",
                 "--runs", self.folder / name, "--out", self.folder / (name + "-out"), "--dialect", "cuda",
                 "--chains", 1, "--evaluations", 7, "--budget-usd", 2, "--json"]
 
     @staticmethod
-    def steps(run):
+    def steps(run: Json) -> list[tuple[object, ...]]:
         return [(s["program_id"], s["status"], s["decision"], s["time_ns"]) for s in run["steps"]]
 
-    def calm_run(self):
+    def calm_run(self) -> tuple[Json, list[Json]]:
         with scripted(self.folder) as server:
             result = self.cutegen(*self.arguments(server, "calm"), env=self.keys, timeout=400)
             self.assert_code(result, 0)
             return result.json(), server.log()
 
-    def rough_run(self, kills):
+    def rough_run(self, kills: Iterable[int]) -> tuple[Json, list[Json]]:
         """Random faults, and a kill -9 after each number of requests in `kills`."""
         with scripted(self.folder, chaos={"rate": 0.2, "seed": 11}) as server:
             command = self.arguments(server, "rough")
@@ -106,7 +111,7 @@ class Models(harness.Case):
             self.assert_code(result, 0)
             return result.json(), server.log()
 
-    def test_a_run_through_every_disorder_ends_like_a_calm_one(self):
+    def test_a_run_through_every_disorder_ends_like_a_calm_one(self) -> None:
         calm, asked = self.calm_run()
         self.check_calm(calm, asked)
         rough, log = self.rough_run((3, 7, 12))
@@ -119,7 +124,7 @@ class Models(harness.Case):
         self.check_report()
         self.check_no_key()
 
-    def check_calm(self, run, asked):
+    def check_calm(self, run: Json, asked: list[Json]) -> None:
         statuses = [s["status"] for s in run["steps"]]
         self.assertEqual(statuses, ["failed", "failed", "correct", "correct", "correct", "rejected",
                                     "correct"])
@@ -132,22 +137,22 @@ class Models(harness.Case):
             self.assertEqual(entry["headers"]["x-api-key"], KEY)
             self.assertIn("cache_control", entry["body"]["system"][-1])
 
-    def check_replay(self):
+    def check_replay(self) -> None:
         again = self.cutegen("optimize", "--replay", "last", "--runs", self.folder / "rough", timeout=240)
         self.assert_code(again, 0)
         self.assertIn("every action and every answer is as recorded", again.out)
 
-    def check_report(self):
+    def check_report(self) -> None:
         page = self.folder / "report.html"
         self.assert_code(self.cutegen("report", "last", "--runs", self.folder / "calm", "--out", page), 0)
         self.assertIn("larger blocks", page.read_text())
 
-    def check_no_key(self):
+    def check_no_key(self) -> None:
         for path in self.folder.rglob("*"):
             if path.is_file():
                 self.assertNotIn(KEY.encode(), path.read_bytes(), path)
 
-    def run_with_budget(self, usd):
+    def run_with_budget(self, usd: float) -> tuple[Json, list[Json]]:
         with scripted(self.folder) as server:
             arguments = self.arguments(server, f"budget-{usd}")
             arguments[arguments.index("--budget-usd") + 1] = usd
@@ -156,14 +161,14 @@ class Models(harness.Case):
             self.assertLessEqual(run["models"]["usd"], usd)
             return run, server.log()
 
-    def test_the_budget_ends_a_run_with_what_it_has(self):
+    def test_the_budget_ends_a_run_with_what_it_has(self) -> None:
         run, asked = self.run_with_budget(0.01)
         self.assertEqual(asked, [], "a call that does not fit is not sent")
-        reserved = float(re.search(r"may cost \$([0-9.]+)", run["reason"])[1])
+        reserved = float(self.match(r"may cost \$([0-9.]+)", run["reason"])[1])
         run, asked = self.run_with_budget(round(reserved + 0.1, 4))
         self.assertTrue(0 < len(asked) < len(REPLIES))
 
-    def test_what_cannot_go_well_is_said_before_anything_is_sent(self):
+    def test_what_cannot_go_well_is_said_before_anything_is_sent(self) -> None:
         with scripted(self.folder) as server:
             arguments = self.arguments(server, "none")
             plain = [a for a in arguments if a != "--json"]
@@ -176,7 +181,7 @@ class Models(harness.Case):
             self.assertEqual(server.log(), [])
 
 
-def long_programs(steps):
+def long_programs(steps: int) -> list[str]:
     """Programs in rounds: a gain, one that does not compile, a wrong one, a slow one, a cheat, ..."""
     out = []
     for number in range(steps + 20):
@@ -200,7 +205,7 @@ class LongRun(harness.Case):
               "error_inside", "html", "garbage", "flood", "silent", "stall", "stall_mid"]
     enough_steps = 60  # for a fifth of the calls to be faults of every kind
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         if not self.steps:
             self.skipTest("takes long; give --steps and --kills")
@@ -209,18 +214,18 @@ class LongRun(harness.Case):
         self.rules = [rule("Your turn: (judge|diagnose)", ["PROBLEM: a slip\nFIX: mend it\n"]),
                       rule("", ["APPROACH 1: grid-stride loop\n", *long_programs(self.steps)])]
 
-    def command(self, server, name):
+    def command(self, server: harness.ModelServer, name: str) -> list[object]:
         return ["optimize", self.task, "--model", MODEL, "--model-url", server.base + "/v1",
                 "--runs", self.folder / name, "--out", self.folder / (name + "-out"), "--dialect", "cuda",
                 "--chains", 1, "--evaluations", self.steps, "--budget-usd", self.budget_usd, "--json"]
 
-    def calm_run(self):
+    def calm_run(self) -> Json:
         with scripted(self.folder, self.rules) as server:
             result = self.cutegen(*self.command(server, "calm"), env=self.keys, timeout=1200)
             self.assert_code(result, 0)
             return result.json()
 
-    def rough_run(self):
+    def rough_run(self) -> tuple[Json, collections.Counter[str]]:
         """A process is killed -9 again and again, as it starts, asks or evaluates."""
         chance, resume = random.Random(self.seed), ["resume", "--runs", self.folder / "rough", "--json"]
         with scripted(self.folder, self.rules, chaos={"rate": 0.2, "seed": self.seed,
@@ -249,7 +254,7 @@ class LongRun(harness.Case):
             self.assert_code(result, 0)
             return result.json(), collections.Counter(entry["did"] for entry in server.log())
 
-    def count(self, kind):
+    def count(self, kind: str) -> int:
         """Events of a type in the journal of the rough run."""
         if not (self.folder / "rough" / "cutegen.db").exists():
             return 0
@@ -260,13 +265,13 @@ class LongRun(harness.Case):
                 return 0
 
     @staticmethod
-    def wait_until(process, reached, seconds=120):
+    def wait_until(process: harness.Process, reached: Callable[[], bool], seconds: float = 120) -> None:
         end = time.monotonic() + seconds
         while not reached() and time.monotonic() < end and process.poll() is None:
             time.sleep(0.1)
 
     @staticmethod
-    def left_beside(server, seconds=10):
+    def left_beside(server: int, seconds: float = 10) -> list[int]:
         """What else than the server still runs after a while."""
         end = time.monotonic() + seconds
         while True:
@@ -276,7 +281,7 @@ class LongRun(harness.Case):
                 return left
             time.sleep(0.05)
 
-    def test_the_result_and_the_money_are_those_of_a_calm_run(self):
+    def test_the_result_and_the_money_are_those_of_a_calm_run(self) -> None:
         calm = self.calm_run()
         self.assertEqual(len(calm["steps"]), self.steps)
         rough, did = self.rough_run()
@@ -294,7 +299,7 @@ class LongRun(harness.Case):
         self.assertAlmostEqual(money["paid"] - money["cut"], calm["models"]["usd"], places=9)
         self.assertLessEqual(money["paid"] + money["reserved"], self.budget_usd)
 
-    def money(self):
+    def money(self) -> dict[str, float]:
         """What the journal says was paid, read past the program."""
         with sqlite3.connect(f"file:{self.folder}/rough/cutegen.db?mode=ro", uri=True) as db:
             events = [(kind, json.loads(text)) for kind, text in db.execute(

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=75
 """Math modes and bounds from end to end: what the dtypes give, what a user asks for, what a verdict says."""
+from __future__ import annotations
+
 import json
 
 import harness
+from harness import Json
 
 TASK = '''import torch
 import torch.nn as nn
@@ -31,17 +34,18 @@ def get_init_inputs():
 
 
 class Modes(harness.Case):
-    def task(self, name, result, dtype="float32", layer="nn.Identity()", shape="rows, 256", side=None):
+    def task(self, name: str, result: str, dtype: str = "float32", layer: str = "nn.Identity()",
+             shape: str = "rows, 256", side: str | None = None) -> str:
         if side is not None:
             self.write(f"{name}.toml", side)
         return self.write(f"{name}.py", TASK.format(result=result, dtype=dtype, layer=layer, shape=shape))
 
-    def optimized(self, task, *flags):
+    def optimized(self, task: str, *flags: str) -> tuple[harness.Result, Json]:
         result = self.cutegen("optimize", task, "--evaluations", 2, "--out", "best", *flags, timeout=400)
         self.assert_code(result, 0)
         return result, json.loads((self.folder / "best/verdict.json").read_text())
 
-    def test_bf16_tasks_are_solved_in_bf16(self):
+    def test_bf16_tasks_are_solved_in_bf16(self) -> None:
         tasks = {"softmax": ("F.softmax(x, -1)", "nn.Identity()"),
                  "linear": ("self.layer(x)", "nn.Linear(256, 128).bfloat16()"),
                  "norm": ("self.layer(x)", "nn.LayerNorm(256).bfloat16()")}  # fmt: skip
@@ -52,7 +56,7 @@ class Modes(harness.Case):
                 self.assertEqual(row.status, "correct", row.reason)
                 self.assertEqual(row.verdict["math_mode"], "bf16")
 
-    def test_what_is_asked_for_reaches_verdict_journal_and_report(self):
+    def test_what_is_asked_for_reaches_verdict_journal_and_report(self) -> None:
         task = self.task("relu", "torch.relu(x) + 1")
         result, verdict = self.optimized(task, "--math-mode", "tf32", "--rtol", "1e-3")
         self.assertEqual(verdict["math_mode"], "tf32 (asked for)")
@@ -69,7 +73,7 @@ class Modes(harness.Case):
         self.assertNotEqual(plain["task_id"], verdict["task_id"])
         self.assert_code(self.cutegen("optimize", "--replay", "last"), 0)
 
-    def test_describe_says_mode_and_bound(self):
+    def test_describe_says_mode_and_bound(self) -> None:
         conv = self.task("conv", "self.layer(x[:, None])", layer="nn.Conv1d(1, 4, 3)")
         result = self.cutegen("describe", conv)
         self.assertRegex(result.out, r"mode +fp32, convolutions in tf32 \(as PyTorch ships\); eval mode")
@@ -79,14 +83,14 @@ class Modes(harness.Case):
         document = self.cutegen("describe", conv, "--json").json()["tasks"][0]
         self.assertTrue(document["tf32_convolutions"])
 
-    def test_what_no_convolution_reaches_stays_in_fp32(self):
+    def test_what_no_convolution_reaches_stays_in_fp32(self) -> None:
         both = self.task("both", "(self.layer(x[:, None]), x @ x.T)", layer="nn.Conv1d(1, 4, 3)")
         self.assertRegex(self.cutegen("describe", both).out,
                          r"mode +fp32, convolutions in tf32 \(as PyTorch ships\), out\.1 in fp32; eval mode")
         depthwise = self.task("depthwise", "self.layer(x.view(4, 16, -1))", layer="nn.Conv1d(16, 16, 3, groups=16)")
         self.assertRegex(self.cutegen("describe", depthwise).out, r"mode +fp32; eval mode")
 
-    def test_contradictions_name_both_places(self):
+    def test_contradictions_name_both_places(self) -> None:
         task = self.task("torn", "torch.relu(x)", side='mode = "eval"\nmath_mode = "fp16"\n')
         for command in (("describe", task), ("optimize", task), ("eval", task, "best")):
             if command[0] == "eval":
@@ -97,7 +101,7 @@ class Modes(harness.Case):
         self.write("cutegen.toml", 'math_mode = "bf16"\n')
         self.assert_error(self.cutegen("describe", task), 2, "torn.toml:2", "cutegen.toml")
 
-    def test_bounds_that_accept_nothing_are_refused(self):
+    def test_bounds_that_accept_nothing_are_refused(self) -> None:
         task = self.task("plain", "torch.relu(x)")
         self.assert_error(self.cutegen("describe", task, "--rtol", "0"), 2, "flag --rtol",
                           "this bound", "give a number above 0")

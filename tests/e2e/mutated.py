@@ -6,10 +6,13 @@ attacks.py judges the programs of tests/attacks; here two of them are seen from 
 solutions, and beside what cutegen says when no recipe applies. A commit chooses half of the tasks with third-party
 solutions; with CUTEGEN_ALL_CASES=1 all of them are judged.
 """
+from __future__ import annotations
+
 import json
 import shutil
 
 import harness
+from harness import Json
 
 ATTACKS = harness.ROOT / "tests/attacks"
 TASKS = ATTACKS / "tasks"
@@ -31,7 +34,7 @@ class ModelNew(torch.nn.Module):
 '''
 
 
-def solution(task, *changes):
+def solution(task: str, *changes: tuple[str, str]) -> str:
     """The reference's own text as a third-party solution, with these replacements."""
     text = (TASKS / f"{task}.py").read_text().replace("class Model", "class ModelNew")
     for old, new in changes:
@@ -41,12 +44,12 @@ def solution(task, *changes):
 
 
 class Mutated(harness.Case):
-    def describe(self, task):
+    def describe(self, task: str) -> Json:
         result = self.cutegen("describe", TASKS / f"{task}.py", "--json")
         self.assert_code(result, 0)
         return result.json()["tasks"][0]
 
-    def test_what_describe_says(self):
+    def test_what_describe_says(self) -> None:
         task = self.describe("cache")
         self.assertEqual([t["name"] for t in task["tensors"] if t["mutated"]], ["k_cache", "v_cache"])
         self.assertNotIn("returns", task)
@@ -55,7 +58,7 @@ class Mutated(harness.Case):
         self.assertIn("(mutated)", text)
         self.assertRegex(text, r"returns +x\n")
 
-    def test_programs_from_the_command_line(self):
+    def test_programs_from_the_command_line(self) -> None:
         """attacks.py judges the other programs of these tasks."""
         kept, forgotten = ATTACKS / "cache_kept", ATTACKS / "cache_forgotten"
         result = self.cutegen("eval", TASKS / "cache.py", kept, forgotten, "--json", timeout=300)
@@ -66,7 +69,7 @@ class Mutated(harness.Case):
         self.assertEqual(bad["status"], "failed", str(bad["feedback"]))
         self.assertRegex(bad["feedback"]["headline"], r"[kv]_cache: .*never written")
 
-    def test_a_plan_has_to_pass_what_forward_mutates(self):
+    def test_a_plan_has_to_pass_what_forward_mutates(self) -> None:
         shutil.copytree(ATTACKS / "sum_kept", self.folder / "p")
         plan = json.loads((self.folder / "p/plan.json").read_text())
         plan["steps"][0]["args"][1] = {"tensor": "x"}
@@ -75,14 +78,14 @@ class Mutated(harness.Case):
         self.assert_code(checked, 2)
         self.assertIn("no step gets the mutated tensor 'total'", checked.out)
 
-    def test_no_recipe_forgets_it(self):
+    def test_no_recipe_forgets_it(self) -> None:
         runs = ("--runs", self.folder / "runs")
         made = self.cutegen("optimize", TASKS / "relu_in_place.py", "--evaluations", 1, "--model", "builtin", *runs,
                             timeout=240)  # fmt: skip
         self.assert_code(made, 3)
         self.assertIn("forward() mutates 'x'", made.out + made.err)
 
-    def test_third_party_solutions(self):
+    def test_third_party_solutions(self) -> None:
         norm = "x, self.mean, self.var"
         told = {
             "cache": {"good": (solution("cache"), ""),

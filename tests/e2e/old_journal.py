@@ -6,6 +6,8 @@ tests/fixtures/old_journal holds one finished run and one that Ctrl-C ended, wri
 kinds became enumerations and codecs became field lists. A command proposed their programs, so that no
 recipe of today is in them. The test moves them to its own folder.
 """
+from __future__ import annotations
+
 import contextlib
 import shutil
 import sqlite3
@@ -18,7 +20,7 @@ FINISHED, INTERRUPTED = "20261123-8mnn5s", "20261123-4t2vhr"
 
 
 class OldJournal(harness.Case):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.runs = self.folder / "runs"
         self.runs.mkdir(mode=0o700)
@@ -31,10 +33,10 @@ class OldJournal(harness.Case):
                 base.execute(f"UPDATE {table} SET json = replace(json, ?, ?)", (WRITTEN_IN, str(self.folder)))
             base.commit()
 
-    def on_runs(self, *arguments):
+    def on_runs(self, *arguments: object) -> harness.Result:
         return self.cutegen(*arguments, "--runs", self.runs, timeout=240)
 
-    def test_it_opens(self):
+    def test_it_opens(self) -> None:
         listing = self.on_runs("runs", "--json").json()["runs"]
         self.assertEqual([(r["run"], r["state"], r["evaluations"]) for r in listing],
                          [(INTERRUPTED, "interrupted", 2), (FINISHED, "finished", 4)])
@@ -45,12 +47,12 @@ class OldJournal(harness.Case):
         self.assert_code(result, 0)
         self.assertIn("sim:h200", (self.folder / "page.html").read_text())
 
-    def test_it_replays(self):
+    def test_it_replays(self) -> None:
         for run in (FINISHED, INTERRUPTED):
             result = self.on_runs("optimize", "--replay", run)
             self.assert_code(result, 0)
 
-    def test_it_resumes(self):
+    def test_it_resumes(self) -> None:
         result = self.on_runs("resume", INTERRUPTED)
         self.assert_code(result, 0)
         self.assertRegex(result.out, r"stopped +all block sizes are tried")

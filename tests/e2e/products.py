@@ -5,6 +5,11 @@ the depth of a tile shared among CTAs where there are too few tiles.
 
 A commit chooses a quarter of Hopper's products; with CUTEGEN_ALL_CASES=1 all of them are judged.
 """
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
 import harness
 
 TASK = '''import torch
@@ -71,7 +76,8 @@ def get_init_inputs():
 '''
 
 
-def product(layout="kn", mode="fp32", dtype="torch.float32", **sizes):
+def product(sizes: dict[str, int], layout: str = "kn", mode: str = "fp32",
+            dtype: str = "torch.float32") -> tuple[str, str]:
     """A task and its side file. A layout names the contiguous axis of each factor."""
     x, shape_x = ("x", "rows, depth") if layout[0] == "k" else ("x.T", "depth, rows")
     y, shape_y = ("y", "depth, columns") if layout[1] == "n" else ("y.T", "columns, depth")
@@ -84,33 +90,33 @@ ODD = {"rows": 1021, "columns": 771, "depth": 1027}
 SHORT = {"rows": 520, "columns": 264, "depth": 1032}
 BF16, FP16 = {"dtype": "torch.bfloat16", "mode": "bf16"}, {"dtype": "torch.float16", "mode": "fp16"}
 # By Hopper's tensor cores, in every layout: three products of floats, one in TF32, products of 16 bits.
-WGMMA = {
-    **{f"three_{layout}": product(layout, **LARGE) for layout in harness.some("kn", "mk", "kk", "mn", most=2)},
-    **{f"tf32_{layout}": product(layout, "tf32", **ODD) for layout in harness.some("kk", "mn", "kn", "mk", most=2)},
-    **{f"{kind['mode']}_{layout}": product(layout, **kind, **SHORT) for layout, kind in harness.some(
+WGMMA: dict[str, harness.TaskText] = {
+    **{f"three_{layout}": product(LARGE, layout) for layout in harness.some("kn", "mk", "kk", "mn", most=2)},
+    **{f"tf32_{layout}": product(ODD, layout, "tf32") for layout in harness.some("kk", "mn", "kn", "mk", most=2)},
+    **{f"{kind['mode']}_{layout}": product(SHORT, layout, **kind) for layout, kind in harness.some(
         ("kn", BF16), ("mn", FP16), ("kk", FP16), ("mk", BF16), most=2)},
     "subnormal": SUBNORMAL,
 }  # fmt: skip
 # A deep product is split and its parts combined; products, computed factors and reductions are stages of one program.
-OTHERS = {"deep": product(rows=64, columns=96, depth=4096), "stages": STAGES}
-BEFORE_HOPPER = {"tf32": product(mode="tf32", rows=256, columns=192, depth=512),
-                 "fp32": product(rows=512, columns=512, depth=512)}  # fmt: skip
+OTHERS: dict[str, harness.TaskText] = {"deep": product({"rows": 64, "columns": 96, "depth": 4096}), "stages": STAGES}
+BEFORE_HOPPER = {"tf32": product({"rows": 256, "columns": 192, "depth": 512}, mode="tf32"),
+                 "fp32": product({"rows": 512, "columns": 512, "depth": 512})}  # fmt: skip
 
 
-def multiplied_by(row):
+def multiplied_by(row: harness.SolvedTask) -> set[str]:
     """The matrix instructions of a program's machine code."""
     return {kind for kernel in row.verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
 
 
 class Products(harness.Case):
-    def correct(self, tasks, **settings):
+    def correct(self, tasks: Mapping[str, harness.TaskText], **settings: Any) -> dict[str, harness.SolvedTask]:
         solved = self.solve(tasks, **settings)
         for name, row in solved.items():
             with self.subTest(name):
                 self.assertEqual(row.status, "correct", row.reason)
         return solved
 
-    def test_on_hopper(self):
+    def test_on_hopper(self) -> None:
         wgmma = harness.in_turn(WGMMA, 4)
         solved = self.correct({**wgmma, **OTHERS})
         for name in wgmma:
@@ -125,7 +131,7 @@ class Products(harness.Case):
         kinds = sorted(kernel.split("_")[0] for kernel in solved["stages"].kernels)
         self.assertEqual(kinds, ["elementwise", "matmul", "matmul", "reduction"])
 
-    def test_before_hopper(self):
+    def test_before_hopper(self) -> None:
         solved = self.correct(BEFORE_HOPPER, device="sim:a100", evaluations=2)  # the second is on tensor cores
         self.assertEqual(multiplied_by(solved["tf32"]), {"HMMA.1688.F32.TF32"})
         self.assertEqual(solved["fp32"].plan["arch"], ["sm_80+"])

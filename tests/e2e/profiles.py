@@ -3,19 +3,19 @@
 """Profiles of a cuda: device from end to end, without a GPU: a driver that has none (tests/fake_cuda)
 and an ncu that counts nothing (tests/fake_ncu).
 """
+from __future__ import annotations
+
 import unittest
 
 import gpu
 import harness
+from harness import Json
 
 FAKE_NCU = harness.ROOT / "tests/fake_ncu/fake_ncu.py"
 
 
-class Profiles(harness.Case):
-    driver = gpu.WithoutAGpu.driver
-    program = gpu.WithoutAGpu.program
-
-    def machine(self, how):
+class Profiles(gpu.FakeGpu):
+    def machine(self, how: str) -> dict[str, str]:
         """A driver without a GPU and an ncu that does what its name says."""
         link = gpu.FAKE.parent / "fake_ncu" / how
         link.parent.mkdir(exist_ok=True)
@@ -25,14 +25,14 @@ class Profiles(harness.Case):
             pass
         return {**self.driver("good"), "CUTEGEN_NCU": str(link)}
 
-    def verdict(self, how):
+    def verdict(self, how: str) -> Json:
         task = self.write("sevens.py", gpu.SEVENS)
         result = self.cutegen("eval", task, self.program("sevens"), "--device", "cuda:0", "--profile", "--json",
                               env=self.machine(how), timeout=240)
         self.assert_code(result, 0)
         return result.json()["verdicts"][0]["verdict"]
 
-    def test_the_gpus_counters_with_the_simulators_beside_them(self):
+    def test_the_gpus_counters_with_the_simulators_beside_them(self) -> None:
         verdict = self.verdict("works.sevens")
         profile = verdict["profile"]
         self.assertEqual(profile["source"], "ncu 2025.3.1.0", profile)
@@ -45,7 +45,7 @@ class Profiles(harness.Case):
         self.assertEqual((kernel["diagnosis"]["bound"], kernel["diagnosis"]["origin"]), ("memory", "measured"))
         self.assertIn("memory bound", verdict["feedback"]["bottleneck"])
 
-    def test_refused_the_simulators_counters_serve_and_the_remedy_is_told(self):
+    def test_refused_the_simulators_counters_serve_and_the_remedy_is_told(self) -> None:
         verdict = self.verdict("refused.sevens")
         profile = verdict["profile"]
         self.assertEqual(profile["source"], "simulator")
@@ -55,7 +55,7 @@ class Profiles(harness.Case):
             self.assertIn(word, profile["note"])
         self.assertIn("profile: " + profile["note"], verdict["skipped"])
 
-    def test_the_doctor_tries_the_counters(self):
+    def test_the_doctor_tries_the_counters(self) -> None:
         for how, state, words in (("works", "ok", "reads the counters of cuda:0"),
                                   ("refused", "warning", "ERR_NVGPUCTRPERM"),
                                   ("old", "warning", "too old")):

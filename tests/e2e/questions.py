@@ -5,6 +5,8 @@
 The tasks have the spirit of KernelBench's levels 1 and 2. A commit chooses half of them; with CUTEGEN_ALL_CASES=1 all
 of them are asked about. With CUTEGEN_KERNELBENCH=FOLDER, the same checks run on its files.
 """
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -13,6 +15,7 @@ import time
 from pathlib import Path
 
 import harness
+from harness import Json
 
 MOST_TOKENS = 7000
 
@@ -31,7 +34,7 @@ FORBIDDEN_BY_CLASS = (("matmul", r"(?i)tensor cores gain nothing"), ("conv", r"(
 FORBIDDEN_ON_SM80 = (r"sm_90a", r"(?i)it runs[^;.]{0,60}(TMA|wgmma|clusters)", r"SM90_")
 
 
-def task(body, inputs, sizes="n = 64\nm = 96\nc = 8", init="", arguments=""):
+def task(body: str, inputs: str, sizes: str = "n = 64\nm = 96\nc = 8", init: str = "", arguments: str = "") -> str:
     return f"""import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -53,11 +56,11 @@ def get_init_inputs():
 """
 
 
-def function(expression, inputs, arguments="x", sizes="n = 64\nm = 96\nc = 8"):
+def function(expression: str, inputs: str, arguments: str = "x", sizes: str = "n = 64\nm = 96\nc = 8") -> str:
     return task(f"\n    def forward(self, {arguments}):\n        return {expression}\n", inputs, sizes)
 
 
-def module(layer, expression, inputs, sizes="n = 64\nm = 96\nc = 8"):
+def module(layer: str, expression: str, inputs: str, sizes: str = "n = 64\nm = 96\nc = 8") -> str:
     return task(f"        self.layer = {layer}\n\n    def forward(self, x):\n        x = self.layer(x)\n"
                 f"        return {expression}\n", inputs, sizes)
 
@@ -92,7 +95,7 @@ ALGEBRA = {"triangle": "keeps one triangle", "sum_of_product": "sum of the colum
 THREE_PRODUCTS = ("product", "attention", "scaled")
 
 
-def tokens_of(text):
+def tokens_of(text: str) -> int:
     """Tokens as src/llm/tokens.cpp estimates them."""
     per = {"letter": 5, "digit": 3, "sign": 4}
     total = 0
@@ -106,14 +109,14 @@ def tokens_of(text):
     return total
 
 
-def request_tokens(request):
+def request_tokens(request: Json) -> int:
     tools = sum(24 + tokens_of(t["name"] + " " + t["description"]) +
                 tokens_of(json.dumps(t["parameters"], separators=(",", ":"))) for t in request.get("tools", []))
     return tokens_of(request["system"]) + tools + sum(8 + tokens_of(m.get("text", "")) for m in request["messages"])
 
 
 class Questions(harness.Case):
-    def first_questions(self, sources, device="sim:h200", *more):
+    def first_questions(self, sources: dict[str, str], device: str = "sim:h200", *more: object) -> dict[str, Json]:
         """{name: the first question} of {name: task}: runs side by side, which are stopped when all have asked."""
         suite = self.folder / f"suite_{device[4:]}"
         (suite / "level1").mkdir(parents=True)
@@ -133,17 +136,17 @@ class Questions(harness.Case):
         self.assertEqual(len(asked), len(sources), output)
         return {name: self.question_of(source, asked) for name, source in sources.items()}
 
-    def question_of(self, source, files):
+    def question_of(self, source: str, files: list[Path]) -> Json:
         module = source[source.index("class Model"):].strip()
         found = [request for request in (json.loads(file.read_text()) for file in files)
                  if module in "\n".join(m.get("text", "") for m in request["messages"])]
         self.assertEqual(len(found), 1, module)
         return found[0]
 
-    def check(self, name, request, device="sim:h200"):
+    def check(self, name: str, request: Json, device: str = "sim:h200") -> str:
         text = request["system"] + "\n".join(m.get("text", "") for m in request["messages"])
         wrong = list(FORBIDDEN)
-        kinds = re.search(r"# What works for (.*)", text).group(1)
+        kinds = self.match(r"# What works for (.*)", text)[1]
         wrong += [statement for word, statement in FORBIDDEN_BY_CLASS if word in kinds.split("+")[0]]
         if device == "sim:a100":
             wrong += FORBIDDEN_ON_SM80
@@ -153,7 +156,7 @@ class Questions(harness.Case):
         self.assertLessEqual(request_tokens(request), MOST_TOKENS, name)
         return text
 
-    def test_no_first_question_is_long_or_contradicts_the_policy(self):
+    def test_no_first_question_is_long_or_contradicts_the_policy(self) -> None:
         for name, request in self.first_questions(harness.in_turn(TASKS, 2)).items():
             with self.subTest(task=name):
                 text = self.check(name, request)
@@ -166,13 +169,13 @@ class Questions(harness.Case):
                     self.assertRegex(text, "# (Products as accurate as float32 on|Float32 products on Hopper's) "
                                            "tensor cores")
 
-    def test_a_question_names_what_its_device_runs(self):
+    def test_a_question_names_what_its_device_runs(self) -> None:
         sources = {name: TASKS[name] for name in ("product", "conv")}
         for name, request in self.first_questions(sources, "sim:a100", "--no-planner").items():
             text = self.check(name, request, "sim:a100")
             self.assertIn("no TMA, no clusters and no wgmma", text)
 
-    def test_the_page_about_three_products_holds_a_correct_program(self):
+    def test_the_page_about_three_products_holds_a_correct_program(self) -> None:
         page = (harness.ROOT / "docs/components/three_products.md").read_text()
         program = self.folder / "program"
         program.mkdir()
@@ -187,7 +190,7 @@ class Questions(harness.Case):
         path = self.write("p.py", function("x @ y.T", "torch.rand(n, 512), torch.rand(m, 512)", "x, y"))
         self.assert_code(self.cutegen("eval", path, program, "--device", "sim:h200", timeout=300), 0)
 
-    def test_kernelbench_has_no_long_or_contradicting_first_question(self):
+    def test_kernelbench_has_no_long_or_contradicting_first_question(self) -> None:
         folder = os.environ.get("CUTEGEN_KERNELBENCH")
         if not folder:
             self.skipTest("CUTEGEN_KERNELBENCH is not set")

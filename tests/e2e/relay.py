@@ -5,12 +5,18 @@
 The answers are canned: prose without a program, a program that does not compile, one with wrong
 values, a slow one that is right, one that is faster, a slower one. The run must end with the best.
 """
+from __future__ import annotations
+
 import json
 import re
 import threading
 import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import harness
+from harness import Json
 
 PLAN = """{"cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel.cu"],
  "symbols": {"n": "size(x)"},
@@ -27,17 +33,17 @@ SOURCE = """extern "C" __global__ void go(const float* x, float* out, int n) {
 """
 
 
-def whole(addend):
+def whole(addend: str) -> str:
     return (f"SUMMARY: a loop over the grid\nWHY: it is simple\n\n```file kernel.cu\n{SOURCE % addend}```\n"
             f"```file plan.json\n{PLAN}```\n")
 
 
-def edit(before, after, summary="one change"):
+def edit(before: str, after: str, summary: str = "one change") -> str:
     return (f"SUMMARY: {summary}\n\n```edit kernel.cu\n<<<<<<< SEARCH\n{before}\n=======\n{after}\n"
             ">>>>>>> REPLACE\n```\n")
 
 
-def plan(*edits, summary="another shape of the launch"):
+def plan(*edits: Json, summary: str = "another shape of the launch") -> str:
     return f"SUMMARY: {summary}\n\n```plan\n{json.dumps(edits)}\n```\n"
 
 
@@ -58,11 +64,12 @@ ANSWERS = [
 class Responder(threading.Thread):
     """Answers each question of the folder with the next canned answer."""
 
-    def __init__(self, folder, answers):
+    def __init__(self, folder: Path, answers: Sequence[tuple[str, str]]) -> None:
         super().__init__(daemon=True)
-        self.folder, self.answers, self.seen, self.done = folder, answers, [], threading.Event()
+        self.folder, self.answers, self.done = folder, answers, threading.Event()
+        self.seen: list[tuple[Json, str]] = []  # each question as JSON and as a page
 
-    def run(self):
+    def run(self) -> None:
         while not self.done.is_set():
             for page in sorted(self.folder.glob("*.request.json")):
                 number = page.name.split(".")[0]
@@ -77,12 +84,13 @@ class Responder(threading.Thread):
 
 
 class Relay(harness.Case):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.task = self.write("relu_plus.py", harness.ADD.replace("4096", "8192"))
         self.questions = self.folder / "q"
 
-    def optimize(self, answers, *more, **settings):
+    def optimize(self, answers: Sequence[tuple[str, str]], *more: object,
+                 **settings: Any) -> tuple[harness.Result, Responder]:
         self.questions.mkdir(exist_ok=True)
         responder = Responder(self.questions, answers)
         responder.start()
@@ -94,7 +102,7 @@ class Relay(harness.Case):
             responder.done.set()
             responder.join()
 
-    def test_answers_alone_lead_from_nothing_to_a_better_program(self):
+    def test_answers_alone_lead_from_nothing_to_a_better_program(self) -> None:
         result, responder = self.optimize(ANSWERS, "--evaluations", 5)
         self.assert_code(result, 0)
         self.assertEqual(len(responder.seen), len(ANSWERS))
@@ -111,7 +119,7 @@ class Relay(harness.Case):
             self.assertRegex(result.out, part)
         self.check_replay()
 
-    def check_questions(self, pages):
+    def check_questions(self, pages: list[str]) -> None:
         self.assertIn("torch.relu(x) + 1.0", pages[0])
         self.assertIn("APPROACH 1", pages[0])
         self.assertIn("Each thread walks over the tensor.", pages[1])
@@ -124,12 +132,12 @@ class Relay(harness.Case):
         for page in pages:
             self.assertNotIn("{{", page)
 
-    def check_replay(self):
+    def check_replay(self) -> None:
         again = self.cutegen("optimize", "--replay", "last", "--runs", self.folder / "runs", timeout=240)
         self.assert_code(again, 0)
         self.assertIn("every action and every answer is as recorded", again.out)
 
-    def test_a_killed_run_goes_on_where_it_was(self):
+    def test_a_killed_run_goes_on_where_it_was(self) -> None:
         self.questions.mkdir()
         responder = Responder(self.questions, ANSWERS[:3])
         responder.start()
@@ -154,7 +162,7 @@ class Relay(harness.Case):
         self.assertEqual(len(list(self.questions.glob("*.request.json"))), len(ANSWERS),
                          "the open question keeps its number")
 
-    def test_flags_of_models_need_a_model(self):
+    def test_flags_of_models_need_a_model(self) -> None:
         self.assert_error(self.cutegen("optimize", self.task, "--dialect", "cuda"), 2, "--dialect",
                           "only if a model proposes", "--model")
         self.assert_error(self.cutegen("optimize", self.task, "--model", "relay:q", "--profiling", "often"),
@@ -163,7 +171,7 @@ class Relay(harness.Case):
 
 
 class Docs(harness.Case):
-    def test_pages_are_listed_and_shown(self):
+    def test_pages_are_listed_and_shown(self) -> None:
         listing = self.cutegen("docs")
         self.assert_code(listing, 0)
         self.assertRegex(listing.out, r"(?m)^gemm +Matrix products")

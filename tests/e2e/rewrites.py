@@ -5,6 +5,8 @@ family, nothing changes unless the user asks, and the summary of a bench keeps r
 
 A commit chooses a third of the rules; with CUTEGEN_ALL_CASES=1 all of them are applied.
 """
+from __future__ import annotations
+
 import json
 
 import harness
@@ -54,10 +56,10 @@ RULES = {  # {name: (rule, __init__, the body of forward(), inputs)}
 
 
 class Rewrites(harness.Case):
-    def task(self, name, init, body, inputs):
+    def task(self, name: str, init: str, body: str, inputs: str) -> str:
         return self.write(name, TASK.format(init=init, body=body, inputs=inputs))
 
-    def with_rules(self, names, *options):
+    def with_rules(self, names: list[str], *options: object) -> dict[str, harness.SolvedTask]:
         """The best program of each named task, which has to be correct."""
         solved = self.solve({name: TASK.format(init=init, body=body, inputs=inputs)
                              for name, (_, init, body, inputs) in RULES.items() if name in names}, *options)
@@ -65,7 +67,7 @@ class Rewrites(harness.Case):
             self.assertEqual(row.status, "correct", f"{name}: {row.reason}")
         return solved
 
-    def test_each_rule_alone_is_named_as_possible_and_applied_if_chosen(self):
+    def test_each_rule_alone_is_named_as_possible_and_applied_if_chosen(self) -> None:
         rules = harness.in_turn(dict.fromkeys(rule for rule, *_ in RULES.values()), 3)
         before = self.with_rules([name for name in RULES if RULES[name][0] in rules])
         for rule in rules:
@@ -80,7 +82,7 @@ class Rewrites(harness.Case):
                     if name == "sum_of_a_product":
                         self.assertNotIn("matmul", json.dumps(row.plan))
 
-    def test_a_constant_result_is_said_to_be_one(self):
+    def test_a_constant_result_is_said_to_be_one(self) -> None:
         task = self.task("task.py", LINEAR, "y = self.fc(x).amax(1, keepdim=True)\n"
                          "        return nn.functional.gelu(y - y.mean(1, keepdim=True))", "torch.rand(48, 72)")
         result = self.cutegen("optimize", task, "--device", "sim:h200", "--evaluations", 1, "--no-profile",
@@ -88,7 +90,7 @@ class Rewrites(harness.Case):
         self.assert_code(result, 0)
         self.assertIn("constant-result: every element of 'gelu' is 0 whatever the inputs are", result.out)
 
-    def test_the_summary_names_what_was_not_used(self):
+    def test_the_summary_names_what_was_not_used(self) -> None:
         task = self.task("task.py", LINEAR, "return self.fc(x).sum(1)", "torch.rand(48, 72)")
         result = self.cutegen("optimize", task, "--device", "sim:h200", "--evaluations", 1, "--no-profile",
                               "--out", "best", timeout=300)
@@ -97,20 +99,20 @@ class Rewrites(harness.Case):
         self.assertIn("--rewrites sum-of-product", result.out)
         self.assert_code(self.cutegen("show", "last", "--json"), 0)
 
-    def test_a_run_with_rewrites_replays(self):
+    def test_a_run_with_rewrites_replays(self) -> None:
         task = self.task("task.py", LINEAR, "return self.fc(x).sum(1)", "torch.rand(48, 72)")
         result = self.cutegen("optimize", task, "--evaluations", 1, "--no-profile", "--rewrites", "all", "--out", "best",
                               timeout=300)  # fmt: skip
         self.assert_code(result, 0)
         self.assert_code(self.cutegen("optimize", "--replay", "last"), 0)
 
-    def test_an_unknown_rewrite_is_an_error(self):
+    def test_an_unknown_rewrite_is_an_error(self) -> None:
         task = self.task("task.py", LINEAR, "return self.fc(x).sum(1)", "torch.rand(48, 72)")
         result = self.cutegen("optimize", task, "--rewrites", "sum-of-products")
         self.assert_code(result, 2)
         self.assertIn("did you mean 'sum-of-product'?", result.err)
 
-    def test_a_bench_counts_rewritten_tasks_apart(self):
+    def test_a_bench_counts_rewritten_tasks_apart(self) -> None:
         self.task("suite/level1/1_sum.py", LINEAR, "return self.fc(x).sum(1)", "torch.rand(48, 72)")
         self.task("suite/level1/2_relu.py", "pass", "return torch.relu(x)", "torch.randn(48, 72)")
         self.task("suite/level1/3_zero.py", "pass", "return x - x", "torch.randn(48, 72)")

@@ -14,6 +14,8 @@
 
 A commit chooses a third of the tasks; with CUTEGEN_ALL_CASES=1 all of them are judged.
 """
+from __future__ import annotations
+
 import harness
 
 TASK = '''import torch
@@ -61,7 +63,7 @@ EXCLUSIVE = ("(lambda t: torch.cat((torch.ones_like(t.select(0, 0).unsqueeze(0))
              "torch.cumprod(t.narrow(0, 0, t.size(0) - 1), 0)), 0))(torch.sigmoid(x) + 0.5)")  # fmt: skip
 
 
-def task(result, shape, init="pass", dtype="torch.float32"):
+def task(result: str, shape: str, init: str = "pass", dtype: str = "torch.float32") -> str:
     return TASK.format(result=result, shape=shape, init=init, dtype=dtype)
 
 
@@ -107,7 +109,7 @@ CLUSTERS = {"softmax_of_rows_that_one_cta_cannot_keep": 8, "rows_that_are_no_mul
 
 
 class Rows(harness.Case):
-    def test_on_an_h200(self):
+    def test_on_an_h200(self) -> None:
         solved = self.solve(harness.in_turn(TASKS, 3))
         for name, row in solved.items():
             with self.subTest(name):
@@ -121,7 +123,7 @@ class Rows(harness.Case):
                 if name == "few_rows_are_shared_among_more_ctas_than_a_cluster_has":
                     self.assertNotIn("cluster", row.plan["steps"][0])
 
-    def test_a_cta_for_each_row_on_an_a100(self):
+    def test_a_cta_for_each_row_on_an_a100(self) -> None:
         row = self.solve({"moments": MOMENTS.format(shape="2000, 20001")}, device="sim:a100")["moments"]
         self.assertEqual(row.status, "correct", row.reason)
         self.assertIn("cutegen::Moments", row.source)

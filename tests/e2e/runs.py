@@ -1,30 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=90
 """A run from beginning to end: optimize, runs, show, report, replay, Ctrl-C and resume."""
+from __future__ import annotations
+
 import json
 import os
 import pty
-import re
 import signal
 import sqlite3
 import time
+from collections.abc import Callable
+from typing import Any
 
 import harness
+from harness import Json
 
 
 class Runs(harness.Case):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.runs = self.folder / "runs"
         self.task = self.write("softmax.py", harness.SOFTMAX)
 
-    def on_runs(self, *arguments, **settings):
+    def on_runs(self, *arguments: object, **settings: Any) -> harness.Result:
         return self.cutegen(*arguments, "--runs", self.runs, timeout=240, **settings)
 
-    def optimize(self, *more, **settings):
+    def optimize(self, *more: object, **settings: Any) -> harness.Result:
         return self.on_runs("optimize", self.task, "--evaluations", 3, "--out", "best", *more, **settings)
 
-    def test_a_run_and_everything_that_shows_it(self):
+    def test_a_run_and_everything_that_shows_it(self) -> None:
         result = self.optimize()
         self.assert_code(result, 0)
         self.assertEqual(result.err, "", "a pipe gets no live progress")
@@ -35,20 +39,20 @@ class Runs(harness.Case):
         self.assertNotRegex(result.out, "[\x1b\r]")
         self.assertEqual(sorted(os.listdir(self.folder / "best")),
                          ["kernel.cu", "plan.json", "verdict.json"])
-        run = re.search(r"cutegen report (\S+)", result.out)[1]
+        run = self.match(r"cutegen report (\S+)", result.out)[1]
         self.check_listing(run)
         self.check_show(run)
         self.check_report(run)
         self.check_replay(run)
 
-    def check_listing(self, run):
+    def check_listing(self, run: str) -> None:
         listing = self.on_runs("runs", "--json").json()
         self.assertEqual(listing["schema"], "cutegen.runs.v1")
         self.assertEqual([(r["run"], r["state"], r["evaluations"]) for r in listing["runs"]],
                          [(run, "finished", 3)])
         self.assertRegex(self.on_runs("runs").out, run + " +finished +softmax")
 
-    def check_show(self, run):
+    def check_show(self, run: str) -> None:
         page = self.on_runs("show", run[9:], "--json").json()
         self.assertEqual(page["schema"], "cutegen.run.v1")
         self.assertEqual([s["id"] for s in page["steps"]], ["c1", "c2", "c3"])
@@ -62,7 +66,7 @@ class Runs(harness.Case):
         self.assertIn((self.folder / "best" / "kernel.cu").read_text(), source)
         self.assert_error(self.on_runs("show", "last", "c9"), 2, "no candidate 'c9'", "c1 to c3")
 
-    def check_report(self, run):
+    def check_report(self, run: str) -> None:
         self.assertIn("page.html", self.on_runs("report", run, "-o", "page.html").out)
         page = (self.folder / "page.html").read_text()
         for part in ("<svg", "Task and bounds", "difference from c1", "How to reproduce", run):
@@ -71,7 +75,7 @@ class Runs(harness.Case):
             self.assertNotIn(part, page)
         self.assertEqual(self.on_runs("report", run, "-o", "-").out, page)
 
-    def check_replay(self, run):
+    def check_replay(self, run: str) -> None:
         self.assert_code(self.on_runs("optimize", "--replay", run), 0)
         with sqlite3.connect(self.runs / "cutegen.db") as db:
             seq, text = db.execute("SELECT seq, json FROM events WHERE type = 'accepted'"
@@ -83,7 +87,7 @@ class Runs(harness.Case):
         result = self.on_runs("optimize", "--replay", run)
         self.assert_error(result, 2, f"diverges at event {seq}", "because", "another version")
 
-    def alter(self, seq, change):
+    def alter(self, seq: int, change: Callable[[Json], object]) -> str:
         """Changes the data of one event behind the journal's back."""
         with sqlite3.connect(self.runs / "cutegen.db") as db:
             text, = db.execute("SELECT json FROM events WHERE seq = ?", (seq,)).fetchone()
@@ -92,14 +96,14 @@ class Runs(harness.Case):
             db.execute("UPDATE events SET json = ? WHERE seq = ?", (json.dumps(data), seq))
         return text
 
-    def verdict_of(self, candidate):
+    def verdict_of(self, candidate: str) -> int:
         with sqlite3.connect(self.runs / "cutegen.db") as db:
             for seq, text in db.execute("SELECT seq, json FROM events WHERE type = 'evaluated'"):
                 if json.loads(text)["candidate"] == candidate:
                     return seq
         return self.fail(f"{candidate} was not evaluated")
 
-    def test_below_the_wanted_speed_and_evaluated_again(self):
+    def test_below_the_wanted_speed_and_evaluated_again(self) -> None:
         result = self.optimize("--json", "--fail-under", "1000")
         self.assert_code(result, 7)
         document = result.json()
@@ -109,7 +113,7 @@ class Runs(harness.Case):
         self.assertEqual(document["verdict"]["status"], "correct")
         self.check_evaluating_again()
 
-    def check_evaluating_again(self):
+    def check_evaluating_again(self) -> None:
         again = ("optimize", "--replay", "last", "--re-evaluate", "--json")
         calm = self.on_runs(*again)
         self.assert_code(calm, 0)
@@ -119,7 +123,7 @@ class Runs(harness.Case):
         self.assertLess(document["largest_change"], 0.05)
         seq = self.verdict_of("c2")
 
-        def faster(data):
+        def faster(data: Json) -> None:
             data["verdict"]["timing"]["time_ns"] /= 2
         before = self.alter(seq, faster)
         result = self.on_runs(*again)
@@ -131,7 +135,7 @@ class Runs(harness.Case):
         told = self.on_runs(*again[:-1])
         self.assert_code(told, 3)
         self.assertRegex(told.out, rf"diverges +c2, event {seq}, verdict/time_ns: recorded .*; now ")
-        self.alter(seq, lambda data: (data.clear(), data.update(json.loads(before))))
+        self.alter(seq, lambda data: data.update(json.loads(before)))
         self.alter(seq, lambda data: data["verdict"].update(status="failed"))
         found = self.on_runs(*again).json()["divergence"]
         self.assertEqual((found["step"], found["field"]), ("c2", "verdict/status"))
@@ -141,14 +145,14 @@ class Runs(harness.Case):
         self.assert_error(self.on_runs("optimize", "--replay", "last", "--tolerance", 3), 2,
                           "--tolerance", "give both")
 
-    def test_no_recipe_is_said_after_a_full_description(self):
+    def test_no_recipe_is_said_after_a_full_description(self) -> None:
         file = self.write("conv.py", harness.ADD.replace("torch.relu(x) + 1.0", "torch.logcumsumexp(x, 1)"))
         result = self.on_runs("optimize", file)
         self.assert_code(result, 3)
         self.assertRegex(result.out, r"floor +\d")
         self.assertRegex(result.out, r"stopped +no recipe: .*cumsum")
 
-    def test_ctrl_c_and_resume(self):
+    def test_ctrl_c_and_resume(self) -> None:
         process = self.start("optimize", self.task, "--evaluations", 4, "--runs", self.runs)
         self.wait_for_event("evaluation_started")
         began = time.monotonic()
@@ -166,7 +170,7 @@ class Runs(harness.Case):
         self.assert_code(again, 0)
         self.assertIn("budget: evaluations", again.out)
 
-    def test_a_changed_task_is_not_resumed(self):
+    def test_a_changed_task_is_not_resumed(self) -> None:
         file = self.write("task.py", harness.ADD)
         process = self.start("optimize", file, "--runs", self.runs)
         self.wait_for_event("evaluation_started")
@@ -178,7 +182,7 @@ class Runs(harness.Case):
         self.write("task.py", harness.ADD.replace("+ 1.0", "+ 2.0"))
         self.assert_error(self.on_runs("resume"), 2, "the task has changed")
 
-    def wait_for_event(self, kind, seconds=120):
+    def wait_for_event(self, kind: str, seconds: float = 120) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
@@ -190,7 +194,7 @@ class Runs(harness.Case):
             time.sleep(0.02)
         self.fail(f"no event {kind} in {seconds} s")
 
-    def test_a_terminal_sees_progress(self):
+    def test_a_terminal_sees_progress(self) -> None:
         master, slave = pty.openpty()
         process = self.start("optimize", self.task, "--evaluations", 1, "--runs", self.runs, stderr=slave)
         os.close(slave)
@@ -209,7 +213,7 @@ class Runs(harness.Case):
 
 
 class Folders(harness.Case):
-    def test_a_database_of_another_program_is_left_alone(self):
+    def test_a_database_of_another_program_is_left_alone(self) -> None:
         path = self.folder / "cutegen.db"
         with sqlite3.connect(path) as db:
             db.execute("CREATE TABLE mine(x)")
@@ -217,21 +221,21 @@ class Folders(harness.Case):
         self.assert_error(self.cutegen("runs", "--runs", self.folder), 2, "another program")
         self.assertEqual(path.read_bytes(), before)
 
-    def test_a_text_file_is_no_journal(self):
+    def test_a_text_file_is_no_journal(self) -> None:
         self.write("runs/cutegen.db", "just some text, and quite a lot of it, but no database\n" * 9)
         self.assert_error(self.cutegen("runs", "--runs", self.folder / "runs"), 2, "not an sqlite database")
 
-    def test_no_runs_yet(self):
+    def test_no_runs_yet(self) -> None:
         self.assertIn("No runs yet", self.cutegen("runs").out)
         for command in ("show", "resume", "report"):
             self.assert_error(self.cutegen(command), 2, "no run", "cutegen optimize")
 
-    def test_an_out_folder_with_other_things_is_refused(self):
+    def test_an_out_folder_with_other_things_is_refused(self) -> None:
         self.write("out/thesis.tex", "years of work")
         result = self.cutegen("optimize", self.write("task.py", harness.ADD))
         self.assert_error(result, 2, "thesis.tex", "--out")
 
-    def test_settings_out_of_range(self):
+    def test_settings_out_of_range(self) -> None:
         file = self.write("task.py", harness.ADD)
         for arguments in (("--evaluations", "0"), ("--evaluations", "-3"), ("--minutes", "-1"),
                           ("--strategy", "magic")):

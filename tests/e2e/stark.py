@@ -2,11 +2,14 @@
 # ctest: timeout=900 cost=25
 """`--strategy stark` with a scripted model: grounded changes, an answer outside its spans, a failed program that is
 repaired, and runs that are killed and resumed."""
+from __future__ import annotations
+
 import random
 
 import crash
 import harness
 import models
+from harness import Json
 
 CHANGE = "CHANGE: other sizes\nMore blocks hide more latency.\nSPAN plan.json\n"
 OUTSIDE = models.program("elsewhere", addend="1.0f + 0.0f", grid=48, block=64)
@@ -21,29 +24,29 @@ RULES = [models.rule("Your turn: plan one change", [CHANGE] * 40),
 class Stark(harness.Case):
     evaluations, kills, seed = 6, 4, 1
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.task = self.write("relu_plus.py", harness.ADD.replace("4096", "8192"))
         self.keys = {"ANTHROPIC_API_KEY": models.KEY}
 
-    def command(self, server, name):
+    def command(self, server: harness.ModelServer, name: str) -> list[object]:
         return ["optimize", self.task, "--strategy", "stark", "--model", models.MODEL,
                 "--model-url", server.base + "/v1", "--runs", self.folder / name, "--dialect", "cuda",
                 "--out", self.folder / (name + "-out"), "--evaluations", self.evaluations, "--budget-usd", 5,
                 "--tools", "off", "--json"]
 
-    def calm(self, name):
+    def calm(self, name: str) -> tuple[Json, list[Json]]:
         """The result of an undisturbed run, and the questions that it asked."""
         with models.scripted(self.folder, RULES) as server:
             result = self.cutegen(*self.command(server, name), env=self.keys, timeout=400)
             self.assert_code(result, 0)
             return result.json(), server.log()
 
-    def check_replay(self, name, run):
+    def check_replay(self, name: str, run: str) -> None:
         result = self.cutegen("optimize", "--replay", run, "--runs", self.folder / name, timeout=200)
         self.assert_code(result, 0)
 
-    def test_changes_stay_inside_their_spans(self):
+    def test_changes_stay_inside_their_spans(self) -> None:
         result, log = self.calm("calm")
         self.assertEqual(result["best"]["status"], "correct")
         asked = [str(entry["body"]) for entry in log]
@@ -56,7 +59,7 @@ class Stark(harness.Case):
         self.assertFalse(any("1.0f + 0.0f" in str(program) for program in kept))
         self.check_replay("calm", journal.runs[0])
 
-    def test_a_killed_run_goes_on_where_it_was(self):
+    def test_a_killed_run_goes_on_where_it_was(self) -> None:
         calm, _ = self.calm("calm")
         chance, killed = random.Random(self.seed), 0
         with models.scripted(self.folder, RULES) as server:

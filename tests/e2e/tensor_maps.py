@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=600 cost=25
 """Tensor copies from end to end on a simulated H200: a plan with a tensor map, compiled, judged, timed."""
+from __future__ import annotations
+
 import shutil
+from pathlib import Path
 
 import harness
 
@@ -18,7 +21,7 @@ CHANGES = {
 
 
 class TensorMaps(harness.Case):
-    def program(self, name, old, new):
+    def program(self, name: str, old: str, new: str) -> Path:
         folder = self.folder / name
         shutil.copytree(PROGRAM, folder)
         source = (folder / "kernel.cu").read_text()
@@ -26,7 +29,7 @@ class TensorMaps(harness.Case):
         (folder / "kernel.cu").write_text(source.replace(old, new) if old else source)
         return folder
 
-    def test_a_matrix_comes_through_its_tensor_map_and_each_fault_is_found(self):
+    def test_a_matrix_comes_through_its_tensor_map_and_each_fault_is_found(self) -> None:
         programs = [self.program(name, old, new) for name, (old, new, *_) in CHANGES.items()]
         result = self.cutegen("eval", PROGRAM / "task.py", *programs, "--device", "sim:h200", "--json", timeout=300)
         self.assert_code(result, 3)

@@ -6,10 +6,13 @@ The model reads a page, compiles a draft with a fault, mends it, has it evaluate
 Then it has a faster draft evaluated and answers with a slower program: the draft is kept. A killed
 run goes on without losing or repeating a draft, and a replay finds every question as recorded.
 """
+from __future__ import annotations
+
 import json
 import time
 
 import harness
+from harness import Json
 
 KEY = "sk-end-to-end-secret-0123456789"
 MODELS = {"openai": "gpt-5", "openai-responses": "gpt-5", "anthropic": "claude-opus-4-5"}
@@ -27,11 +30,11 @@ PLAN = {"cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel
                    "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}]}
 
 
-def call(tool, /, **arguments):
+def call(tool: str, /, **arguments: object) -> Json:
     return {"name": tool, "arguments": arguments}
 
 
-def shape(summary, grid, block):
+def shape(summary: str, grid: int, block: int) -> str:
     edits = [{"path": "/steps/0/grid/0", "value": grid}, {"path": "/steps/0/block/0", "value": block}]
     return f"SUMMARY: {summary}\n\n```plan\n{json.dumps(edits)}\n```\n"
 
@@ -39,7 +42,7 @@ def shape(summary, grid, block):
 MEND = "```edit kernel.cu\n<<<<<<< SEARCH\n+ one;\n=======\n+ 1.0f;\n>>>>>>> REPLACE\n```\n"
 
 # In the order of the questions and of the turns within them.
-REPLIES = [
+REPLIES: list[Json] = [
     {"calls": [call("read_docs", name="vec")]},
     {"text": "A first draft.", "calls": [call("compile", kernel=SOURCE, plan=json.dumps(PLAN))]},
     {"calls": [call("compile", draft="d1", edits=MEND), call("rm", path="/")]},
@@ -51,10 +54,10 @@ REPLIES = [
 ]
 
 
-def result_texts(body):
+def result_texts(body: Json) -> list[str]:
     """The results of tools that the newest messages of a request hold, in any API."""
-    out = []
-    for item in body.get("messages", body.get("input", [])):
+    out: list[str] = []
+    for item in body["messages"] if "messages" in body else body.get("input", []):
         if item.get("role") == "tool":
             out.append(item["content"])
         elif item.get("type") == "function_call_output":
@@ -65,32 +68,32 @@ def result_texts(body):
 
 
 class Tools(harness.Case):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.task = self.write("relu_plus.py", harness.ADD.replace("4096", "8192"))
         self.keys = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
 
-    def server(self):
+    def server(self) -> harness.ModelServer:
         replies = [{"reasoning": "thinking", **reply} for reply in REPLIES]
         return harness.ModelServer(self.folder, replies)
 
-    def arguments(self, server, provider, name):
+    def arguments(self, server: harness.ModelServer, provider: str, name: str) -> list[object]:
         return ["optimize", self.task, "--model", f"{provider}:{MODELS[provider]}", "--model-url",
                 server.base + "/v1", "--runs", self.folder / name, "--out", self.folder / (name + "-out"),
                 "--dialect", "cuda", "--chains", 1, "--no-planner", "--evaluations", 4, "--json"]
 
     @staticmethod
-    def steps(run):
+    def steps(run: Json) -> list[tuple[object, ...]]:
         return [(s["id"], s["change"], s["status"], s["decision"], s["drafted"], s["attempts"])
                 for s in run["steps"]]
 
-    def run_with(self, provider):
+    def run_with(self, provider: str) -> tuple[Json, list[Json]]:
         with self.server() as server:
             result = self.cutegen(*self.arguments(server, provider, provider), env=self.keys, timeout=400)
             self.assert_code(result, 0)
             return result.json(), server.log()
 
-    def check(self, run, log):
+    def check(self, run: Json, log: list[Json]) -> None:
         self.assertEqual(self.steps(run), [
             ("c1", "a loop over the grid", "correct", "accepted", True, 1),
             ("c2", "fill the device", "correct", "accepted", True, 1),
@@ -106,7 +109,7 @@ class Tools(harness.Case):
         self.assertIn("fill the device", json.dumps(log[7]["body"]), "the draft is in the history")
         self.assertIn("+++ plan.json", result_texts(log[6]["body"])[-1])
 
-    def test_a_model_works_with_tools_in_every_api(self):
+    def test_a_model_works_with_tools_in_every_api(self) -> None:
         for provider in MODELS:
             with self.subTest(provider=provider):
                 run, log = self.run_with(provider)
@@ -118,17 +121,17 @@ class Tools(harness.Case):
                                       report), 0)
         self.assertIn("draft", report.read_text())
 
-    def check_reasoning_went_back(self, log):
+    def check_reasoning_went_back(self, log: list[Json]) -> None:
         said = log[1]["body"]["messages"][-2]["content"]
         self.assertEqual([b["type"] for b in said], ["thinking", "tool_use"])
         self.assertEqual(said[0]["signature"], "signed")
 
-    def check_replay(self, name):
+    def check_replay(self, name: str) -> None:
         again = self.cutegen("optimize", "--replay", "last", "--runs", self.folder / name, timeout=240)
         self.assert_code(again, 0)
         self.assertIn("every action and every answer is as recorded", again.out)
 
-    def test_a_killed_run_goes_on_in_the_middle_of_its_tools(self):
+    def test_a_killed_run_goes_on_in_the_middle_of_its_tools(self) -> None:
         with self.server() as server:
             command = self.arguments(server, "openai", "killed")
             for after in (3, 4, 6):
@@ -150,7 +153,7 @@ class Tools(harness.Case):
         self.assertEqual((run["evaluations"], run["models"]["tool_calls"]), (4, 7))
         self.check_replay("killed")
 
-    def test_a_relay_takes_calls_as_files(self):
+    def test_a_relay_takes_calls_as_files(self) -> None:
         questions = self.folder / "q"
         questions.mkdir()
         answers = [REPLIES[1], {"calls": [REPLIES[2]["calls"][0]]}, REPLIES[3], REPLIES[4]]
@@ -169,7 +172,7 @@ class Tools(harness.Case):
         self.assertIn("## You answered", second)
         self.assertIn('identifier "one" is undefined', second)
 
-    def test_tools_can_be_left_out(self):
+    def test_tools_can_be_left_out(self) -> None:
         with self.server() as server:
             arguments = self.arguments(server, "openai", "none") + ["--tools", "off"]
             process = self.start(*arguments, env=self.keys)
@@ -180,8 +183,7 @@ class Tools(harness.Case):
             process.communicate()
             self.assertNotIn("tools", server.log()[0]["body"])
             wrong = [a for a in arguments[:-1] if a != "--json"] + ["sometimes"]
-            wrong = self.cutegen(*wrong, env=self.keys)
-            self.assert_error(wrong, 2, "--tools")
+            self.assert_error(self.cutegen(*wrong, env=self.keys), 2, "--tools")
 
 
 if __name__ == "__main__":

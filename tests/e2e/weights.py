@@ -2,10 +2,13 @@
 # ctest: timeout=300 cost=30
 """Weighted shapes from end to end on a simulator: every one is timed, the headline is their weighted geometric
 mean, a search stops by it, and side files that leave no headline are refused."""
+from __future__ import annotations
+
 import json
 import math
 
 import harness
+from harness import Json
 
 KERNEL = '''extern "C" __global__ void f(const float* x, float* out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -28,7 +31,7 @@ constants = { size = 100 }
 
 
 class Weights(harness.Case):
-    def judge(self, side, code=0, plan=PLAN):
+    def judge(self, side: str, code: int = 0, plan: Json = PLAN) -> harness.Result:
         task = self.write("add.py", harness.ADD)
         self.write("add.toml", side)
         self.write("p/kernel.cu", KERNEL)
@@ -37,7 +40,7 @@ class Weights(harness.Case):
         self.assert_code(result, code)
         return result
 
-    def test_the_headline_is_the_weighted_geometric_mean(self):
+    def test_the_headline_is_the_weighted_geometric_mean(self) -> None:
         verdict = self.judge(SIDE).json()["verdicts"][0]["verdict"]
         timing = verdict["timing"]
         self.assertEqual(timing["shape"], "weighted shapes")
@@ -50,13 +53,13 @@ class Weights(harness.Case):
                                delta=1)  # fmt: skip
         self.assertIn("weighted geometric mean of 2 shapes", verdict["feedback"]["headline"])
 
-    def test_without_weights_nothing_changes(self):
+    def test_without_weights_nothing_changes(self) -> None:
         side = SIDE.replace("weight = 3", "weight = 0").replace("262144", "1000")  # without a weight it is run whole
         timing = self.judge(side).json()["verdicts"][0]["verdict"]["timing"]
         self.assertEqual(timing["shape"], "official")
         self.assertNotIn("shapes", timing)
 
-    def test_a_search_takes_the_headline(self):
+    def test_a_search_takes_the_headline(self) -> None:
         task = self.write("add.py", harness.ADD)
         self.write("add.toml", SIDE)
         result = self.cutegen("optimize", task, "--evaluations", 2, "--out", "best", "--runs", "runs", "--json")
@@ -65,13 +68,13 @@ class Weights(harness.Case):
         self.assertEqual(len(verdict["timing"]["shapes"]), 2)
         self.assertEqual(result.json()["best"]["time_ns"], verdict["timing"]["time_ns"])
 
-    def test_a_plan_that_refuses_a_weighted_shape_is_unsupported(self):
+    def test_a_plan_that_refuses_a_weighted_shape_is_unsupported(self) -> None:
         result = self.judge(SIDE, code=5, plan={**PLAN, "requires": ["dim(x,1) < 100000"]})
         verdict = result.json()["verdicts"][0]["verdict"]
         self.assertEqual(verdict["status"], "unsupported")
         self.assertIn("the plan rejects the shape 'wide', which has a weight", verdict["feedback"]["headline"])
 
-    def test_a_side_file_without_a_headline_is_refused(self):
+    def test_a_side_file_without_a_headline_is_refused(self) -> None:
         self.write("add.py", harness.ADD)
         self.write("add.toml", SIDE + '[[shapes]]\nname = "official"\nweight = 0\n')
         result = self.cutegen("describe", "add.py")

@@ -4,8 +4,11 @@
 
 A commit chooses a sixth of the modules; with CUTEGEN_ALL_CASES=1 all of them are judged.
 """
+from __future__ import annotations
+
 import subprocess
 import sys
+from typing import Any
 
 import harness
 
@@ -44,11 +47,11 @@ def norm(channels):
 '''
 
 
-def task(window, shape, result="self.window(x)", sizes=""):
+def task(window: str, shape: str, result: str = "self.window(x)", sizes: str = "") -> str:
     return TASK.format(window=window, shape=shape, result=result, sizes=sizes)
 
 
-def named(name):
+def named(name: str) -> str:
     """A depthwise convolution whose weight has this name."""
     return task(f"Parameter(torch.rand(6, 1, 3, 3)); self.{name} = self.window", "2, 6, 9, 10",
                 f"nn.functional.conv2d(x, self.{name}, groups=6)")
@@ -116,7 +119,7 @@ GENERATED = (2, 10, 14)
 
 
 class Windows(harness.Case):
-    def check(self, tasks, *options, **settings):
+    def check(self, tasks: dict[str, str], *options: object, **settings: Any) -> None:
         for name, row in self.solve(tasks, *options, **settings).items():
             with self.subTest(name):
                 self.assertEqual(row.status, "correct", row.reason)
@@ -130,7 +133,7 @@ class Windows(harness.Case):
                 if name == "tensor_cores_transposed":
                     self.assertEqual(row.plan["arch"], ["sm_90a"])
 
-    def generated(self):
+    def generated(self) -> dict[str, str]:
         """Modules of the generator, which gives the same ones again."""
         for folder in ("made", "again"):
             subprocess.run([sys.executable, harness.ROOT / "tests/gen/windows.py", "--count", "14", "--out",
@@ -142,13 +145,13 @@ class Windows(harness.Case):
         chosen = [file for file in files if int(file.name.split("_")[0]) in GENERATED]
         return {f"generated_{file.stem}": file.read_text() for file in chosen}
 
-    def test_on_an_h200(self):
+    def test_on_an_h200(self) -> None:
         self.check(harness.in_turn({**TASKS, **self.generated()}, 6))
 
-    def test_in_strict_float32(self):
+    def test_in_strict_float32(self) -> None:
         self.check(STRICT, "--math-mode", "fp32")
 
-    def test_on_an_a100(self):
+    def test_on_an_a100(self) -> None:
         self.check({"grouped": task("Conv1d(6, 8, 5, groups=2, bias=False)", "2, 6, 33")}, device="sim:a100")
 
 

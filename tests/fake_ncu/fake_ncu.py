@@ -6,10 +6,13 @@ What it does is said by the name that it is started under: works, refused, refus
 unnamed, garbage, short_rows, hangs, hangs_later, unknown_metric, leaves_a_child, fails, silent,
 another_kernel. What follows a dot is the name of the kernels that it claims to have seen.
 """
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 
 PERMISSION = ("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance "
               "Counters on the target device 0.\n")
@@ -20,7 +23,7 @@ RULE = ("This workload is utilizing greater than 80.0% of the available compute 
 UNKNOWN = "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"
 
 
-def unit_of(metric):
+def unit_of(metric: str) -> str:
     if metric.startswith("gpu__time"):
         return "ns"
     if metric.startswith("dram__bytes"):
@@ -28,11 +31,11 @@ def unit_of(metric):
     return "%" if any(word in metric for word in PERCENT) else "inst"
 
 
-def row(fields):
+def row(fields: Sequence[object]) -> str:
     return ",".join('"' + str(f).replace('"', '""') + '"' for f in fields) + "\n"
 
 
-def table(kernels, metrics):
+def table(kernels: list[str], metrics: list[str]) -> str:
     out = row(["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size",
                "Grid Size", "Device", "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value", "Rule Name",
                "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup"])
@@ -46,7 +49,7 @@ def table(kernels, metrics):
     return out
 
 
-def main():
+def main() -> int:
     mode, _, kernel = os.path.basename(sys.argv[0]).partition(".")
     if "--version" in sys.argv:
         says = {"old": "Version 2021.1.0.0 (build 1)", "unnamed": "a shell"}
@@ -57,7 +60,7 @@ def main():
     log, metrics = options["--log-file"], options["--metrics"].split(",")
     kernels = ["probe" if len(metrics) == 1 else kernel or "f"] * int(options["--launch-count"])
 
-    def say(text):
+    def say(text: str) -> None:
         with open(log, "w", encoding="utf-8", errors="surrogateescape") as out:
             out.write(text)
 

@@ -19,6 +19,7 @@ kernel, not the edge of a domain.
 
     generate.py --seed 1 --count 50 --out tasks/
 """
+from __future__ import annotations
 
 import argparse
 import pathlib
@@ -147,23 +148,25 @@ EXTENTS = {"batch": [4, 16, 12], "heads": [8, 6], "M": [512, 1024, 1000, 2047], 
 
 
 class Module:
-    def __init__(self, seed, index, family="all"):
+    def __init__(self, seed: int, index: int, family: str = "all") -> None:
         self.rng = random.Random(f"{seed}:{index}")
-        self.index, self.family, self.shapes = index, family, {}
-        self.lines, self.parameters, self.inputs = [], [], ["x"]
+        self.index, self.family, self.inputs = index, family, ["x"]
+        self.shapes: dict[str, list[str]] = {}  # of inputs, by name
+        self.lines: list[str] = []
+        self.parameters: list[tuple[str, list[str]]] = []
         self.rank = self.rng.choice([1, 2, 2, 3, 3, 4])
         self.axes = AXES[: self.rank] if self.rank > 1 else ["size"]
         self.sizes = [self.rng.choice(SIZES[self.rank]) for _ in self.axes]
 
-    def number(self):
+    def number(self) -> dict[str, float]:
         """A scalar of about one, and a small one."""
         return {"a": self.rng.choice([0.5, 0.75, 1.25, 1.5, 2.0]),
                 "s": self.rng.choice([0.01, 0.1, 0.2, 0.25, 0.3])}  # fmt: skip
 
-    def add(self, pattern, **names):
+    def add(self, pattern: str, **names: object) -> None:
         self.lines.append("t = " + pattern.format(**names, **self.number()))
 
-    def other(self):
+    def other(self) -> str:
         """A second operand: an input, or a parameter over some axes."""
         kind = self.rng.choice(["input", "last", "axis", "scalar", "inner", "x"])
         if kind == "x":
@@ -180,7 +183,7 @@ class Module:
         self.parameters.append((name, shape))
         return f"self.{name}"
 
-    def pointwise(self, count, binary=True):
+    def pointwise(self, count: int, binary: bool = True) -> None:
         for _ in range(count):
             kind = self.rng.random()
             if kind < 0.25 and binary:
@@ -190,12 +193,12 @@ class Module:
             else:
                 self.add(self.rng.choice(UNARY), x="t")
 
-    def chain(self):
+    def chain(self) -> None:
         self.pointwise(self.rng.randint(1, 8))
         if not any("y" in line or "self." in line for line in self.lines) and self.rng.random() < 0.5:
             self.add(self.rng.choice(BINARY), x="t", y=self.other())
 
-    def reduction(self):
+    def reduction(self) -> None:
         self.pointwise(self.rng.randint(0, 3))
         axis = self.rng.randrange(self.rank)
         names = {"x": "t", "d": self.rng.choice([axis, axis - self.rank])}
@@ -206,7 +209,7 @@ class Module:
             self.add(self.rng.choice(REDUCE), k=self.rng.choice([True, False]), **names)
             self.pointwise(self.rng.randint(0, 2), binary=False)
 
-    def matmul(self):
+    def matmul(self) -> None:
         """The product replaces x; what follows is pointwise, over the result's axes."""
         inputs, parameters, product, axes = self.rng.choice(PRODUCTS)
         used = sorted({axis for shape in [*inputs.values(), *parameters.values()] for axis in shape.split()})
@@ -232,20 +235,20 @@ class Module:
             else:
                 self.add(self.rng.choice(UNARY), x="t")
 
-    def redraw(self, ranks):
+    def redraw(self, ranks: list[int]) -> None:
         """Another rank than the one drawn, from `ranks`."""
         self.rank = self.rng.choice(ranks)
         self.axes = AXES[: self.rank]
         self.sizes = [self.rng.choice(SIZES[self.rank]) for _ in self.axes]
 
-    def several(self):
+    def several(self) -> dict[str, object]:
         """Names for patterns: one axis, another one, a few together."""
         d, o = self.rng.sample(range(self.rank), 2)
         ds = tuple(sorted(self.rng.sample(range(self.rank), self.rng.randint(1, self.rank))))
         return {"x": "t", "d": d, "o": min(o, self.rank - 2), "ds": ds,
                 "k": self.rng.choice([True, False])}  # fmt: skip
 
-    def axes_family(self):
+    def axes_family(self) -> None:
         self.redraw([2, 3, 3, 4])
         kind = self.rng.choice(["several", "several", "shaped", "channels", "chained", "place"])
         if kind == "place":
@@ -257,14 +260,14 @@ class Module:
         self.add(self.rng.choice(choices), **self.several())
         self.pointwise(self.rng.randint(0, 2), binary=kind in ("shaped", "channels"))
 
-    def loss(self):
+    def loss(self) -> None:
         self.redraw([2, 2, 3])
         self.pointwise(self.rng.randint(0, 1), binary=False)
         pattern = self.rng.choice(LOSSES)
         self.inputs = ["x", "y", "z"] if "z" in pattern else ["x", "y"]
         self.add(pattern, x="t")
 
-    def slice(self):
+    def slice(self) -> None:
         self.sizes = [max(8, size - size % 2) for size in self.sizes]  # halves have one size
         self.pointwise(self.rng.randint(0, 2), binary=False)
         axis = self.rng.randrange(self.rank)
@@ -276,7 +279,7 @@ class Module:
         else:
             self.add(self.rng.choice(UNARY), x="t")
 
-    def scan(self):
+    def scan(self) -> None:
         self.pointwise(self.rng.randint(0, 2))
         axis = self.rng.randrange(self.rank)
         pattern = self.rng.choice(SCANS)
@@ -288,7 +291,7 @@ class Module:
         else:
             self.add(self.rng.choice(SCALAR), x="t")
 
-    def text(self):
+    def text(self) -> tuple[str, str]:
         family = self.rng.choice(["chain", "reduction"]) if self.family == "all" else self.family
         {"axes": self.axes_family}.get(family, getattr(self, family))()
         out = [f'"""Generated task {self.index}: {family}, rank {self.rank}."""', "",
@@ -305,7 +308,7 @@ class Module:
         return family, "\n".join(out)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description="random task files for the recipes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=50)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/draw_sentences.py: which sentences it finds, and that a seed draws the same ones again."""
+from __future__ import annotations
+
 import subprocess
 import sys
 import tempfile
@@ -37,7 +39,7 @@ const char* kText = "// no comment in here at all";
 
 
 class Sentences(unittest.TestCase):
-    def test_documents(self):
+    def test_documents(self) -> None:
         with_tables = sorted(draw_sentences.document_sentences(PAGE, tables=True))
         self.assertEqual(with_tables, [
             (2, "First sentence of a page."), (2, "The second one goes over two lines."),
@@ -45,22 +47,22 @@ class Sentences(unittest.TestCase):
         without = list(draw_sentences.document_sentences(PAGE, tables=False))
         self.assertEqual(len(without), 4)
 
-    def test_comments(self):
+    def test_comments(self) -> None:
         self.assertEqual(list(draw_sentences.comment_sentences(HEADER)),
                          [(2, "Adds two numbers without overflow."), (7, "the sum of both")])
 
-    def test_public_headers(self):
+    def test_public_headers(self) -> None:
         for name, public in (("src/base/text.h", True), ("include/cutegen/vec.cuh", True),
                              ("src/llm/internal/x.h", False), ("src/base/text.cpp", False)):
             self.assertEqual(draw_sentences.is_public_header(Path(name)), public, name)
 
 
 class Drawing(unittest.TestCase):
-    def run_on(self, folder, *arguments):
+    def run_on(self, folder: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, "-B", ROOT / "tools/draw_sentences.py", *arguments, folder],
                               capture_output=True, text=True, check=False)
 
-    def test_a_seed_draws_the_same_again(self):
+    def test_a_seed_draws_the_same_again(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "README.md").write_text(PAGE, encoding="utf-8")
             first = self.run_on(folder, "7", "3")
@@ -70,7 +72,7 @@ class Drawing(unittest.TestCase):
             self.assertEqual(first.stdout, self.run_on(folder, "7", "3").stdout)
             self.assertEqual(len(self.run_on(folder, "7", "99").stdout.splitlines()), 5)
 
-    def test_wrong_use(self):
+    def test_wrong_use(self) -> None:
         self.assertEqual(self.run_on(".", "x", "3").returncode, 2)
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/figures.py and tools/check_text.py: lengths, limits, and what text must not say."""
+from __future__ import annotations
+
 import subprocess
 import sys
 import tempfile
@@ -39,39 +41,39 @@ bool operator==(const S& a, const S& b) {
 
 
 class Functions(unittest.TestCase):
-    def test_functions_are_found_with_their_heads_and_lengths(self):
+    def test_functions_are_found_with_their_heads_and_lengths(self) -> None:
         self.assertEqual(figures.functions(CODE), [(4, 1), (7, 11), (19, 1), (20, 3)])
 
-    def lengths(self, files):
+    def lengths(self, files: dict[str, str]) -> dict[str, int]:
         classes = figures.Classes()
         for path, text in files.items():
             classes.add(path, list(figures.blocks(text)))
         return classes.lengths()
 
-    def test_a_class_is_its_definition_and_its_members_elsewhere(self):
+    def test_a_class_is_its_definition_and_its_members_elsewhere(self) -> None:
         self.assertEqual(self.lengths({"src/a/a.cpp": CODE}), {"src/a/a.cpp:3 S": 5})
         members = "int S::f() {\n  return 1;\n}\nS::~S() {}\nbool S::operator()(int) {\n}\nint g(int a = S::f()) {}\n"
         self.assertEqual(self.lengths({"src/a/s.h": "class S final : B {\n  int f();\n};\n",
                                        "src/a/t.cpp": members}), {"src/a/s.h:1 S": 3 + 3 + 1 + 2})
 
-    def test_members_belong_to_the_nearest_class_of_their_name(self):
+    def test_members_belong_to_the_nearest_class_of_their_name(self) -> None:
         one = "namespace {\nstruct S {\n  int f();\n};\nint S::f() {}\n}\n"
         self.assertEqual(self.lengths({"src/a/s.h": "struct S {};\n", "src/a/s.cpp": "void S::g() {\n}\n",
                                        "src/a/t.cpp": one, "src/b/s.h": "struct S {};\n",
                                        "src/b/u.cpp": "template <class T>\nS<T>& S<T>::h() {}\n"}),
                          {"src/a/s.h:1 S": 3, "src/a/t.cpp:2 S": 4, "src/b/s.h:1 S": 3})
 
-    def test_nested_classes_count_twice_and_local_ones_and_enums_not(self):
+    def test_nested_classes_count_twice_and_local_ones_and_enums_not(self) -> None:
         text = ("struct Memory::State {\n  struct Word {\n  };\n  enum class Kind { a };\n};\n"
                 "enum class E { a };\nint f() {\n  struct L {};\n}\nclass [[nodiscard]] R {};\nclass F;\n")
         self.assertEqual(self.lengths({"a.h": text}), {"a.h:1 State": 5, "a.h:2 Word": 2, "a.h:10 R": 1})
 
-    def test_percentiles(self):
+    def test_percentiles(self) -> None:
         self.assertEqual(figures.percentile([5, 1, 9], 50), 5)
         self.assertEqual(figures.percentile(list(range(1, 101)), 99), 99)
         self.assertEqual(figures.percentile([], 50), 0)
 
-    def test_slow_units_come_from_the_last_build(self):
+    def test_slow_units_come_from_the_last_build(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, ".ninja_log").write_text(
                 "# ninja log v5\n0\t20000\t0\ta.cpp.o\tx\n0\t13000\t0\tb.cpp.o\tx\n"
@@ -80,7 +82,7 @@ class Functions(unittest.TestCase):
 
 
 class Limits(unittest.TestCase):
-    def run_on(self, files):
+    def run_on(self, files: dict[str, str]) -> tuple[int, str]:
         with tempfile.TemporaryDirectory() as folder:
             for name, text in files.items():
                 path = Path(folder, name)
@@ -90,21 +92,21 @@ class Limits(unittest.TestCase):
                                     capture_output=True, text=True, check=False)
             return result.returncode, result.stdout
 
-    def test_short_files_pass(self):
+    def test_short_files_pass(self) -> None:
         code, out = self.run_on({"src/a/a.h": "#pragma once\n", "src/a/a.cpp": CODE})
         self.assertEqual(code, 0, out)
 
-    def test_a_file_of_801_lines_fails(self):
+    def test_a_file_of_801_lines_fails(self) -> None:
         code, out = self.run_on({"src/a/a_test.cpp": "//\n" * 801})
         self.assertEqual(code, 1)
         self.assertIn("src/a/a_test.cpp:1: error: 801 lines", out)
 
-    def test_long_functions_fail(self):
+    def test_long_functions_fail(self) -> None:
         code, out = self.run_on({"src/a/a.cpp": "int f() {\n" + "  g();\n" * 90 + "}\n"})
         self.assertEqual(code, 1)
         self.assertIn("p99 of 92 lines", out)
 
-    def test_long_classes_fail(self):
+    def test_long_classes_fail(self) -> None:
         part = "int S::f{0}() {{\n" + "  g();\n" * 68 + "}}\n"
         code, out = self.run_on({"src/a/s.h": "class S {\n" + "  int f();\n" * 58 + "};\n",
                                  "src/a/a.cpp": part.format(1) * 3, "src/a/b.cpp": part.format(2) * 2})
@@ -112,36 +114,36 @@ class Limits(unittest.TestCase):
         self.assertIn("long class: src/a/s.h:1 S (410 lines)", out)
         self.assertIn("classes: error: p99 of 410 lines", out)
 
-    def test_long_headers_fail(self):
+    def test_long_headers_fail(self) -> None:
         code, out = self.run_on({"src/a/a.h": "//\n" * 101})
         self.assertEqual(code, 1)
         self.assertIn("headers: error: median of 101", out)
 
-    def test_cycles_fail(self):
+    def test_cycles_fail(self) -> None:
         code, out = self.run_on({"src/a/a.h": '#include "a/b.h"\n', "src/a/b.h": '#include "a/a.h"\n'})
         self.assertEqual(code, 1)
         self.assertIn("include cycle: src/a/a.h, src/a/b.h", out)
 
 
 class Cycles(unittest.TestCase):
-    def test_groups(self):
+    def test_groups(self) -> None:
         edges = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": set(), "f": {"f"}}
         self.assertEqual(sorted(sources.cycles(edges)), [["a", "b", "c"], ["f"]])
 
 
 class Text(unittest.TestCase):
-    def faults(self, name, text):
+    def faults(self, name: str, text: str) -> list[str]:
         return [fault for _, fault in check_text.check_file(Path(name), text)]
 
-    def test_good_files(self):
+    def test_good_files(self) -> None:
         licence = "// SPDX-License-Identifier: Apache-2.0\n"
         self.assertEqual(self.faults("a.cpp", licence + '#include "x.h"\n'), [])
         self.assertEqual(self.faults("a.md", "Two blanks end a line.  \n/usr/bin/python3 is Debian's\n"), [])
 
-    def test_golden_files_are_kept_as_they_came(self):
+    def test_golden_files_are_kept_as_they_came(self) -> None:
         self.assertEqual(self.faults("tests/golden/x/a.cu", "int x; \t"), [])
 
-    def test_each_fault(self):
+    def test_each_fault(self) -> None:
         licence = "# SPDX-License-Identifier: Apache-2.0\n"
         for text, part in ((licence + "p = '/ho" + "me/me/x'\n", "one machine"),
                            (licence + "see https://py" + "pi.org/x\n", "registry"),
@@ -152,7 +154,7 @@ class Text(unittest.TestCase):
             self.assertEqual(len(found), 1, (text, found))
             self.assertIn(part, found[0])
 
-    def test_hard_phrases_in_comments_and_literals(self):
+    def test_hard_phrases_in_comments_and_literals(self) -> None:
         cpp, python = "// SPDX-License-Identifier: Apache-2.0\n", "# SPDX-License-Identifier: Apache-2.0\n"
         told = "is " + "told"
         for name, text in (("a.h", cpp + f"int a;  // what it {told}\n"), ("a.cu", cpp + f"/* x\n {told} */\n"),
@@ -165,7 +167,7 @@ class Text(unittest.TestCase):
                            ("a.py", python + "x = f'{0 if y is " + "None else y}'\n")):
             self.assertEqual(self.faults(name, text), [], text)
 
-    def test_long_lines_of_python(self):
+    def test_long_lines_of_python(self) -> None:
         text = "# SPDX-License-Identifier: Apache-2.0\n" + "x" * 121 + "\n"
         self.assertEqual(self.faults("tools/a.py", text), ["is longer than 120 columns"])
         self.assertEqual(self.faults("tools/a.py", text.replace("xx", "x", 1)), [])

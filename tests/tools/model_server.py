@@ -29,6 +29,8 @@ A STEP is a reply, a fault, or both (the fault strikes in the middle of the repl
   cut, clean_cut, bad_json, error_event, stall_mid: in the middle of a stream
   error_inside: 200 with an error object  garbage: 200 with a page    flood: a stream without end
 """
+from __future__ import annotations
+
 import argparse
 import hashlib
 import json
@@ -38,7 +40,9 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Protocol
 
 STALL_SECONDS = 60
 CHAOS = ["status", "overloaded", "close", "cut", "clean_cut", "bad_json", "error_event",
@@ -46,18 +50,40 @@ CHAOS = ["status", "overloaded", "close", "cut", "clean_cut", "bad_json", "error
 USAGE = {"input": 100, "cached": 0, "cache_written": 0, "output": 20, "reasoning": 0}
 
 
-def usage_of(step):
+Json = dict[str, Any]
+Event = tuple[str | None, Json | str]  # of a stream: its name, if the API has names, and its data
+Group = tuple[list[str], list[str]]  # the ids of calls, and of the results behind them
+
+
+class Api(Protocol):
+    def events(self, step: Json, model: str) -> Iterator[Event]:
+        """A reply as a stream."""
+
+    def whole(self, step: Json, model: str) -> Json:
+        """A reply in one piece."""
+
+    def error(self, kind: str, message: str) -> Event:
+        """What says that something went wrong, in a stream too."""
+
+    def newest(self, body: Json) -> str:
+        """The newest text of the user."""
+
+    def unanswered(self, body: Json) -> list[Group]:
+        """Calls whose results are not the ones that follow."""
+
+
+def usage_of(step: Json) -> Json | None:
     if "usage" in step and step["usage"] is None:
         return None
     return {**USAGE, **step.get("usage", {})}
 
 
-def arguments_text(call):
+def arguments_text(call: Json) -> str:
     arguments = call["arguments"]
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
-def halves(text):
+def halves(text: str) -> list[str]:
     middle = (len(text) + 1) // 2
     return [part for part in (text[:middle], text[middle:]) if part]
 
@@ -68,8 +94,7 @@ class Chat:
     STOPS = {"end": "stop", "tool": "tool_calls", "length": "length", "refusal": "content_filter"}
 
     @staticmethod
-    def usage(step):
-        u = usage_of(step)
+    def usage(u: Json) -> Json:
         return {"prompt_tokens": u["input"] + u["cached"] + u["cache_written"],
                 "completion_tokens": u["output"],
                 "prompt_tokens_details": {"cached_tokens": u["cached"],
@@ -77,8 +102,8 @@ class Chat:
                 "completion_tokens_details": {"reasoning_tokens": u["reasoning"]}}
 
     @classmethod
-    def events(cls, step, model):
-        def chunk(delta, reason=None):
+    def events(cls, step: Json, model: str) -> Iterator[Event]:
+        def chunk(delta: Json, reason: str | None = None) -> Json:
             return {"id": "c1", "object": "chat.completion.chunk", "model": model,
                     "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
         yield None, chunk({"role": "assistant", "content": ""})
@@ -94,12 +119,12 @@ class Chat:
                 yield None, chunk({"tool_calls": [{"index": index,
                                                    "function": {"arguments": part}}]})
         yield None, chunk({}, cls.STOPS[stop_of(step)])
-        if usage_of(step):
-            yield None, {"id": "c1", "model": model, "choices": [], "usage": cls.usage(step)}
+        if u := usage_of(step):
+            yield None, {"id": "c1", "model": model, "choices": [], "usage": cls.usage(u)}
         yield None, "[DONE]"
 
     @classmethod
-    def whole(cls, step, model):
+    def whole(cls, step: Json, model: str) -> Json:
         message = {"role": "assistant", "content": step.get("text", "")}
         if step.get("reasoning"):
             message["reasoning_content"] = step["reasoning"]
@@ -111,20 +136,21 @@ class Chat:
         out = {"id": "c1", "model": model,
                "choices": [{"index": 0, "message": message,
                             "finish_reason": cls.STOPS[stop_of(step)]}]}
-        return {**out, "usage": cls.usage(step)} if usage_of(step) else out
+        u = usage_of(step)
+        return {**out, "usage": cls.usage(u)} if u else out
 
     @staticmethod
-    def error(kind, message):
+    def error(kind: str, message: str) -> Event:
         return None, {"error": {"message": message, "type": kind, "code": kind}}
 
     @staticmethod
-    def newest(body):
+    def newest(body: Json) -> str:
         return next((m["content"] for m in reversed(body["messages"]) if m["role"] == "user"), "")
 
     @staticmethod
-    def unanswered(body):
+    def unanswered(body: Json) -> list[Group]:
         """The ids of calls, each group to be followed by its results."""
-        groups = [([], [])]
+        groups: list[Group] = [([], [])]
         for message in body["messages"]:
             if message["role"] == "assistant":
                 groups.append(([c["id"] for c in message.get("tool_calls", [])], []))
@@ -137,8 +163,7 @@ class Responses:
     """OpenAI responses."""
 
     @staticmethod
-    def usage(step):
-        u = usage_of(step)
+    def usage(u: Json) -> Json:
         return {"input_tokens": u["input"] + u["cached"] + u["cache_written"],
                 "input_tokens_details": {"cached_tokens": u["cached"],
                                          "cache_write_tokens": u["cache_written"]},
@@ -146,7 +171,7 @@ class Responses:
                 "output_tokens_details": {"reasoning_tokens": u["reasoning"]}}
 
     @classmethod
-    def whole(cls, step, model):
+    def whole(cls, step: Json, model: str) -> Json:
         output = []
         if step.get("reasoning"):
             output.append({"type": "reasoning", "id": "rs_1", "summary": [],
@@ -160,18 +185,19 @@ class Responses:
         for i, call in enumerate(step.get("calls", [])):
             output.append({"type": "function_call", "id": f"fc_{i}", "call_id": f"call_{i}",
                            "name": call["name"], "arguments": arguments_text(call)})
-        out = {"id": "resp_1", "object": "response", "model": model, "output": output,
-               "status": "completed"}
+        out: Json = {"id": "resp_1", "object": "response", "model": model, "output": output,
+                     "status": "completed"}
         if stop_of(step) == "length":
             out.update(status="incomplete", incomplete_details={"reason": "max_output_tokens"})
-        return {**out, "usage": cls.usage(step)} if usage_of(step) else out
+        u = usage_of(step)
+        return {**out, "usage": cls.usage(u)} if u else out
 
     @classmethod
-    def events(cls, step, model):
+    def events(cls, step: Json, model: str) -> Iterator[Event]:
         whole = cls.whole(step, model)
         number = 0
 
-        def event(kind, **fields):
+        def event(kind: str, **fields: Any) -> Event:
             nonlocal number
             number += 1
             return kind, {"type": kind, "sequence_number": number, **fields}
@@ -184,11 +210,11 @@ class Responses:
         yield event("response." + whole["status"], response=whole)
 
     @staticmethod
-    def error(kind, message):
+    def error(kind: str, message: str) -> Event:
         return "error", {"type": "error", "error": {"type": kind, "code": kind, "message": message}}
 
     @staticmethod
-    def unanswered(body):
+    def unanswered(body: Json) -> list[Group]:
         calls, results = [], []
         for item in body["input"]:
             if item.get("type") == "function_call":
@@ -198,7 +224,7 @@ class Responses:
         return [] if calls == results else [(calls, results)]
 
     @staticmethod
-    def newest(body):
+    def newest(body: Json) -> str:
         for item in reversed(body["input"]):
             if item.get("role") == "user":
                 return item["content"][0]["text"]
@@ -211,14 +237,13 @@ class Messages:
     STOPS = {"end": "end_turn", "tool": "tool_use", "length": "max_tokens", "refusal": "refusal"}
 
     @staticmethod
-    def usage(step):
-        u = usage_of(step)
+    def usage(u: Json) -> Json:
         return {"input_tokens": u["input"], "cache_read_input_tokens": u["cached"],
                 "cache_creation_input_tokens": u["cache_written"], "output_tokens": u["output"],
                 "output_tokens_details": {"thinking_tokens": u["reasoning"]}}
 
     @staticmethod
-    def blocks(step):
+    def blocks(step: Json) -> list[Json]:
         out = []
         if step.get("reasoning"):
             out.append({"type": "thinking", "thinking": step["reasoning"], "signature": "signed"})
@@ -230,13 +255,14 @@ class Messages:
         return out
 
     @classmethod
-    def whole(cls, step, model):
+    def whole(cls, step: Json, model: str) -> Json:
         out = {"id": "msg_1", "type": "message", "role": "assistant", "model": model,
                "content": cls.blocks(step), "stop_reason": cls.STOPS[stop_of(step)]}
-        return {**out, "usage": cls.usage(step)} if usage_of(step) else out
+        u = usage_of(step)
+        return {**out, "usage": cls.usage(u)} if u else out
 
     @classmethod
-    def events(cls, step, model):
+    def events(cls, step: Json, model: str) -> Iterator[Event]:
         whole = {**cls.whole(step, model), "content": [], "stop_reason": None}
         if usage_of(step):
             whole["usage"] = {**whole["usage"], "output_tokens": 1}
@@ -245,18 +271,18 @@ class Messages:
         for index, block in enumerate(cls.blocks(step)):
             yield from cls.block_events(index, block)
         final = {"type": "message_delta", "delta": {"stop_reason": cls.STOPS[stop_of(step)]}}
-        if usage_of(step):
-            final["usage"] = {"output_tokens": usage_of(step)["output"],
-                              "output_tokens_details": cls.usage(step)["output_tokens_details"]}
+        if u := usage_of(step):
+            final["usage"] = {"output_tokens": u["output"],
+                              "output_tokens_details": cls.usage(u)["output_tokens_details"]}
         yield "message_delta", final
         yield "message_stop", {"type": "message_stop"}
 
     @staticmethod
-    def block_events(index, block):
+    def block_events(index: int, block: Json) -> Iterator[Event]:
         kinds = {"text": ("text", "text_delta"), "thinking": ("thinking", "thinking_delta"),
                  "tool_use": ("partial_json", "input_json_delta")}
         field, delta_type = kinds[block["type"]]
-        empty = {**block, **({"input": {}} if block["type"] == "tool_use" else {field: ""})}
+        empty: Json = {**block, "input": {}} if block["type"] == "tool_use" else {**block, field: ""}
         empty.pop("signature", None)
         yield "content_block_start", {"type": "content_block_start", "index": index,
                                       "content_block": empty}
@@ -271,11 +297,11 @@ class Messages:
         yield "content_block_stop", {"type": "content_block_stop", "index": index}
 
     @staticmethod
-    def error(kind, message):
+    def error(kind: str, message: str) -> Event:
         return "error", {"type": "error", "error": {"type": kind, "message": message}}
 
     @staticmethod
-    def unanswered(body):
+    def unanswered(body: Json) -> list[Group]:
         groups, messages = [], body["messages"]
         for message, after in zip(messages, messages[1:] + [{"content": []}]):
             if message["role"] != "assistant":
@@ -287,47 +313,47 @@ class Messages:
         return groups
 
     @staticmethod
-    def newest(body):
+    def newest(body: Json) -> str:
         for message in reversed(body["messages"]):
             if message["role"] == "user":
                 return " ".join(b.get("text", "") for b in message["content"])
         return ""
 
 
-APIS = {"chat/completions": Chat, "responses": Responses, "messages": Messages}
+APIS: dict[str, Api] = {"chat/completions": Chat, "responses": Responses, "messages": Messages}
 
 
-def stop_of(step):
+def stop_of(step: Json) -> str:
     return step.get("stop", "tool" if step.get("calls") else "end")
 
 
 class Script:
     """What one NAME answers, and what it was asked."""
 
-    def __init__(self, data):
+    def __init__(self, data: Json) -> None:
         self.lock = threading.Lock()
         self.steps = list(data.get("steps", []))
         self.rules = data.get("rules", [])
-        self.given = [{} for _ in self.rules]
+        self.given: list[dict[str, int]] = [{} for _ in self.rules]  # a rule's reply for each request
         chaos = data.get("chaos", {})
         self.rate, self.kinds = chaos.get("rate", 0), chaos.get("kinds", CHAOS)
         self.random = random.Random(chaos.get("seed", 0))
-        self.deck = []
-        self.log = []
+        self.deck: list[str] = []
+        self.log: list[Json] = []
 
-    def next(self, api, body):
+    def next(self, api: str, body: Json) -> Json:
         with self.lock:
             if self.random.random() < self.rate:
                 return self.fault_on(self.next_kind(), self.peek(api, body))
             return self.choose(api, body)
 
-    def next_kind(self):
+    def next_kind(self) -> str:
         if not self.deck:
             self.deck = self.random.sample(self.kinds, len(self.kinds))
         return self.deck.pop()
 
     @staticmethod
-    def fault_on(kind, reply):
+    def fault_on(kind: str, reply: Json) -> Json:
         if kind == "overloaded":
             return {"kind": kind, "fault": "status", "status": 529,
                     "body": {"error": {"type": "overloaded_error", "message": "busy"}}}
@@ -336,13 +362,13 @@ class Script:
                     "body": {"error": {"type": "rate_limit_error", "message": "slow down"}}}
         return {**reply, "fault": kind}
 
-    def peek(self, api, body):
+    def peek(self, api: str, body: Json) -> Json:
         """A reply to break in the middle, without using one up."""
         if self.rules:
             return self.choose(api, body)
         return self.steps[0] if self.steps else {"text": "nothing"}
 
-    def choose(self, api, body):
+    def choose(self, api: str, body: Json) -> Json:
         if not self.rules:
             over = {"fault": "status", "status": 400, "body": {"error": "the script is over"}}
             return self.steps.pop(0) if self.steps else over
@@ -357,32 +383,32 @@ class Script:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    scripts = {}
+    server: Server
 
-    def log_message(self, *_):
+    def log_message(self, *_: object) -> None:
         pass
 
-    def setup(self):
+    def setup(self) -> None:
         super().setup()
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def body(self):
+    def body(self) -> Json:
         return json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         name = self.path.strip("/").split("/")[0]
-        self.answer(200, self.scripts[name].log if name in self.scripts else [])
+        self.answer(200, self.server.scripts[name].log if name in self.server.scripts else [])
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         name, _, rest = self.path.strip("/").partition("/")
         api = rest.removeprefix("v1/")
         body = self.body()
         if not rest:
-            self.scripts[name] = Script(body)
+            self.server.scripts[name] = Script(body)
         if rest in ("", "log"):
             self.do_GET()
             return
-        script = self.scripts.get(name)
+        script = self.server.scripts.get(name)
         if script is None or api not in APIS:
             self.answer(404, {"error": {"message": "no such model", "type": "not_found_error"}})
             return
@@ -400,7 +426,7 @@ class Handler(BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 
-    def act(self, step, api, body):
+    def act(self, step: Json, api: Api, body: Json) -> None:
         fault = step.get("fault", "")
         if fault == "status":
             self.answer(step["status"], step.get("body", ""), step.get("headers", {}))
@@ -419,7 +445,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.stream(step, api, body["model"], fault)
 
-    def answer(self, status, body, headers=None):
+    def answer(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
         data = (body if isinstance(body, str) else json.dumps(body)).encode()
         self.send_response(status)
         headers = {"content-type": "application/json", **(headers or {})}
@@ -428,25 +454,25 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def hang_up(self):
+    def hang_up(self) -> None:
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
 
-    def chunk(self, data):
+    def chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
-    def send(self, text, pieces):
+    def send(self, text: str, pieces: int) -> None:
         data = text.encode()
         size = pieces or len(data)
         for begin in range(0, len(data), size):
             self.chunk(data[begin:begin + size])
 
     @staticmethod
-    def text_of(name, data):
+    def text_of(name: str | None, data: Json | str) -> str:
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
         return (f"event: {name}\n" if name else "") + f"data: {text}\n\n"
 
-    def stream(self, step, api, model, fault):
+    def stream(self, step: Json, api: Api, model: str, fault: str) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream; charset=utf-8")
         self.send_header("transfer-encoding", "chunked")
@@ -478,16 +504,20 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128  # many clients at once
 
+    def __init__(self, port: int) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+        self.scripts: dict[str, Script] = {}
 
-def main():
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--script", help="a JSON file: the script named 'model'")
     arguments = parser.parse_args()
+    server = Server(arguments.port)
     if arguments.script:
         with open(arguments.script, encoding="utf-8") as file:
-            Handler.scripts["model"] = Script(json.load(file))
-    server = Server(("127.0.0.1", arguments.port), Handler)
+            server.scripts["model"] = Script(json.load(file))
     print("port", server.server_address[1], flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdin.read()

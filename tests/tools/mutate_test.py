@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/mutate.py: what it finds in a line, and that each switch throws its fault and no other."""
+from __future__ import annotations
+
 import os
 import random
 import subprocess
@@ -33,12 +35,12 @@ int main() {
 '''.replace("\\\\", "\\")
 
 
-def whats(line):
+def whats(line: str) -> list[str]:
     return [what for what, *_ in mutate.mutants_of_line(line)]
 
 
 class Lines(unittest.TestCase):
-    def test_what_is_found(self):
+    def test_what_is_found(self) -> None:
         self.assertEqual(whats("  if (a < b && c) {"), ["operator <", "condition negated", "logic"])
         self.assertEqual(whats("  if (a) return false;"), ["condition negated", "result negated"])
         self.assertEqual(whats("  x += 3;"), ["statement removed"])
@@ -46,17 +48,17 @@ class Lines(unittest.TestCase):
         self.assertEqual(whats("  out.push_back(a - b);"), ["operator -", "statement removed"])
         self.assertEqual(whats("constexpr int kMost = 7;"), ["constant kMost"])
 
-    def test_what_is_left_alone(self):
+    def test_what_is_left_alone(self) -> None:
         for line in ["  // a < b", '  f("a < b")', "#include <x>", "template <class T>", "  int x = 3;",
                      "  if (auto x = f()) {", "  CG_TRY(auto x, f());", "  return x;", "  T* p(a);"]:
             self.assertEqual(whats(line), [], line)
 
-    def test_the_outermost_logic_only(self):
+    def test_the_outermost_logic_only(self) -> None:
         self.assertEqual(mutate.other_logic("a && (b || c)"), "((a ) || ( (b || c)))")
         self.assertIsNone(mutate.other_logic("a && b || c"))
         self.assertIsNone(mutate.other_logic("f(a && b)"))
 
-    def test_of_what_overlaps_one_stays(self):
+    def test_of_what_overlaps_one_stays(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "a.cpp"
             source.write_text("  if (a < b && c) {\n  x += 3;\n")
@@ -70,7 +72,7 @@ class Lines(unittest.TestCase):
 
 
 class Switches(unittest.TestCase):
-    def test_each_throws_its_fault(self):
+    def test_each_throws_its_fault(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             source, text = Path(folder) / "a.cpp", Path(folder) / "b.cpp"
             source.write_text(PROGRAM)
@@ -90,7 +92,7 @@ class Switches(unittest.TestCase):
                 self.assertEqual(self.output(program, 999), plain)
 
     @staticmethod
-    def output(program, number):
+    def output(program: Path, number: int) -> str:
         done = subprocess.run([program], env={**os.environ, "CG_MUTANT": str(number)}, check=False,
                               capture_output=True, text=True, timeout=20)
         return done.stdout

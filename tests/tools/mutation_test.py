@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/mutation.py and tools/mutants.py: the faults that are made in kernels, and how they are counted."""
+from __future__ import annotations
+
 import json
 import sys
 import tempfile
 import unittest
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -32,24 +36,24 @@ PLAN = {"symbols": {"v": "n % 4 == 0 ? 4 : 1"},
 
 
 class Mutation(unittest.TestCase):
-    def setUp(self):
+    def setUp(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         mutation.save({"kernel.cu": KERNEL, "plan.json": json.dumps(PLAN)}, Path(self.folder.name))
         self.program = mutation.load(self.folder.name, ROOT / "include")
 
-    def changes(self, operator):
+    def changes(self, operator: str) -> list[tuple[str, str]]:
         return [(m.told(self.program)["old"], m.told(self.program)["new"])
                 for m in mutation.all_mutants(self.program)[operator]]
 
-    def test_only_used_components_come_in(self):
+    def test_only_used_components_come_in(self) -> None:
         text = self.program["kernel.cu"]
         for name in ("struct Max", "combine_warp(", "shuffle_xor("):
             self.assertIn(name, text)
         for name in ("struct Sum", "struct ArgMax", "void combine_row", "#include <cutegen/reduce.cuh>"):
             self.assertNotIn(name, text)
 
-    def test_operators_find_their_places(self):
+    def test_operators_find_their_places(self) -> None:
         self.assertEqual(self.changes("drop a barrier"), [("__syncthreads();", ";")])
         self.assertIn(("x[j] - out[0]", "out[0] - x[j]"), self.changes("swap operands"))
         self.assertIn(("j", "j + 1"), self.changes("shift an index"))
@@ -63,13 +67,13 @@ class Mutation(unittest.TestCase):
         self.assertEqual(self.changes("wrong argument"), [("n", "n+1")])
         self.assertEqual(self.changes("wrong define"), [("n % 4 == 0 ? 4 : 1", "4")])
 
-    def test_comments_and_sizes_of_arrays_are_left_alone(self):
+    def test_comments_and_sizes_of_arrays_are_left_alone(self) -> None:
         for name, found in mutation.all_mutants(self.program).items():
             for m in found:
                 self.assertFalse(m.line.lstrip().startswith(("//", "#")), m)
                 self.assertNotIn(" shared[32];", m.line if name == "shift an index" else "")
 
-    def test_a_mutant_differs_in_its_place_only(self):
+    def test_a_mutant_differs_in_its_place_only(self) -> None:
         for found in mutation.all_mutants(self.program).values():
             for m in found:
                 changed = m.apply(self.program)
@@ -77,7 +81,7 @@ class Mutation(unittest.TestCase):
                 self.assertTrue(changed[m.file].endswith(self.program[m.file][m.end:]))
                 self.assertNotEqual(changed, self.program)
 
-    def test_the_order_takes_turns_and_repeats(self):
+    def test_the_order_takes_turns_and_repeats(self) -> None:
         drawn = mutation.drawn_mutants(self.program, "seed")
         self.assertEqual(drawn, mutation.drawn_mutants(self.program, "seed"))
         self.assertNotEqual(drawn, mutation.drawn_mutants(self.program, "another"))
@@ -87,7 +91,8 @@ class Mutation(unittest.TestCase):
         self.assertEqual(len({m.operator for m in drawn[:kinds]}), kinds)
 
 
-def verdict(status, rung=None, mismatches=(), headline="h"):
+def verdict(status: str, rung: str | None = None, mismatches: Sequence[dict[str, Any]] = (),
+            headline: str = "h") -> dict[str, Any]:
     rungs = [{"rung": r, "result": "failed" if r == rung else "passed"}
              for r in ("lint", "compile", "load", "correctness")]
     return {"status": status, "rungs": rungs,
@@ -95,7 +100,7 @@ def verdict(status, rung=None, mismatches=(), headline="h"):
 
 
 class Counting(unittest.TestCase):
-    def test_kinds(self):
+    def test_kinds(self) -> None:
         self.assertEqual(mutants.kind_of(verdict("failed", "compile"), False), "stillborn")
         self.assertEqual(mutants.kind_of(verdict("rejected", "lint"), False), "stillborn")
         self.assertEqual(mutants.kind_of(verdict("failed", "load"), False), "caught")
@@ -104,13 +109,13 @@ class Counting(unittest.TestCase):
         self.assertEqual(mutants.kind_of(verdict("correct"), False), "missed")
         self.assertEqual(mutants.kind_of(verdict("unsupported"), False), "missed")
 
-    def test_causes(self):
+    def test_causes(self) -> None:
         found = verdict("failed", "correctness", headline="reduction: shared_race: read of 4 bytes")
         self.assertEqual(mutants.cause_of(found), "shared_race")
         self.assertEqual(mutants.cause_of(verdict("failed", "correctness", [{}])), "wrong values")
         self.assertEqual(mutants.cause_of(verdict("failed", "load")), "rung load")
 
-    def test_a_proof_may_hold_for_some_programs(self):
+    def test_a_proof_may_hold_for_some_programs(self) -> None:
         row = {"task": "t", "program": "c1", "operator": "o", "line": "l", "old": "a", "new": "b"}
         entry = {k: row[k] for k in ("operator", "line", "old", "new")} | {"proof": "because"}
         self.assertEqual(mutants.proof_of(row, [entry]), "because")

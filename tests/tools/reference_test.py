@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/reference.py: the pages of docs/reference are what the code says, and a change of one is found."""
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -57,40 +59,40 @@ EVENTS = """constexpr Form kTypes[] = {
 
 
 class Commands(unittest.TestCase):
-    def test_commands_come_from_the_overview_in_its_order(self):
+    def test_commands_come_from_the_overview_in_its_order(self) -> None:
         self.assertEqual(reference.commands_of(OVERVIEW), {
             "optimize": "find a fast kernel program", "runs": "list runs, and a meaning that goes on"})
 
-    def test_the_page_has_each_help_word_for_word(self):
+    def test_the_page_has_each_help_word_for_word(self) -> None:
         page = reference.commands_page(OVERVIEW, {"optimize": HELP})
         self.assertIn(OVERVIEW, page)
         self.assertIn("## optimize\n\n```text\n$ cutegen optimize --help\n" + HELP, page)
 
-    def test_a_program_that_is_not_there(self):
+    def test_a_program_that_is_not_there(self) -> None:
         with self.assertRaisesRegex(reference.ReferenceFault, "make build"):
             reference.Program(Path("/nowhere"))
 
 
 class Settings(unittest.TestCase):
-    def settings(self):
+    def settings(self) -> dict[str, reference.Setting]:
         found = reference.settings_of(CONFIG)
         for setting in found:
             reference.find_flags(setting, {"optimize": HELP})
         return {setting.key: setting for setting in found}
 
-    def test_rows_are_read_with_their_flags_and_commands(self):
+    def test_rows_are_read_with_their_flags_and_commands(self) -> None:
         device, runs, mode = self.settings().values()
         self.assertEqual((device.default, device.flags, device.commands), ("sim:h200", "--device", ["optimize"]))
         self.assertEqual((runs.meaning, runs.flags), ("journals of runs", "--runs, --runs-dir"))
         self.assertEqual((runs.variable, mode.kind(), mode.commands), ("CUTEGEN_RUNS_DIR", "`fp32`, `tf32`", []))
 
-    def test_a_row_that_cannot_be_read_is_a_fault(self):
+    def test_a_row_that_cannot_be_read_is_a_fault(self) -> None:
         with self.assertRaisesRegex(reference.ReferenceFault, "cannot read"):
             reference.settings_of(CONFIG.replace('"sim:h200"', "kDefault"))
         with self.assertRaisesRegex(reference.ReferenceFault, "no table"):
             reference.settings_of("nothing")
 
-    def test_a_setting_that_nothing_reads_is_said_to_have_no_effect(self):
+    def test_a_setting_that_nothing_reads_is_said_to_have_no_effect(self) -> None:
         device = self.settings()["device"]
         device.is_read = reference.is_read(device, ['config.text("device")'])
         self.assertNotIn("no effect", reference.settings_page([device]))
@@ -99,10 +101,10 @@ class Settings(unittest.TestCase):
 
 
 class Plan(unittest.TestCase):
-    def setUp(self):
+    def setUp(self) -> None:
         self.schema = json.loads((ROOT / "schemas/plan.v1.json").read_text(encoding="utf-8"))
 
-    def test_every_field_of_the_schema_is_on_the_page(self):
+    def test_every_field_of_the_schema_is_on_the_page(self) -> None:
         page = reference.plan_page(self.schema)
         objects = [self.schema, *self.schema["definitions"].values()]
         names = [name for node in objects for name in node.get("properties", {})]
@@ -110,7 +112,7 @@ class Plan(unittest.TestCase):
         for name in names:
             self.assertIn(f"| `{name}` |", page)
 
-    def test_a_field_without_a_description_and_an_object_without_a_title_are_faults(self):
+    def test_a_field_without_a_description_and_an_object_without_a_title_are_faults(self) -> None:
         del self.schema["properties"]["bind"]["description"]
         with self.assertRaisesRegex(reference.ReferenceFault, "'bind' of the plan has no description"):
             reference.plan_page(self.schema)
@@ -121,24 +123,24 @@ class Plan(unittest.TestCase):
 
 
 class Events(unittest.TestCase):
-    def test_rows_are_read_with_their_fields(self):
+    def test_rows_are_read_with_their_fields(self) -> None:
         opened, resumed = reference.events_of(EVENTS)
         self.assertEqual([(f.name, f.always, f.meaning) for f in opened.fields],
                          [("file", True, "the task file"), ("asked", False, "bounds: two numbers")])
         self.assertEqual((resumed.version, resumed.written, resumed.fields), (2, "when a process goes on", []))
 
-    def test_a_row_that_cannot_be_read_is_a_fault(self):
+    def test_a_row_that_cannot_be_read_is_a_fault(self) -> None:
         for broken in (EVENTS.replace("file: the", "file the"), EVENTS.replace("1, ", "kFirst, ")):
             with self.assertRaises(reference.ReferenceFault):
                 reference.events_of(broken)
 
-    def test_events_that_differ_from_the_table(self):
+    def test_events_that_differ_from_the_table(self) -> None:
         opened = reference.events_of(EVENTS)[0]
         self.assertEqual(list(opened.faults({"file": "x", "clock_ms": 1})), [])
         self.assertEqual(len(list(opened.faults({"file": "x", "novel": 1}))), 1)
         self.assertIn("lacks its field 'file'", list(opened.faults({"asked": {}}))[0])
 
-    def test_the_golden_journals_are_as_the_table_says(self):
+    def test_the_golden_journals_are_as_the_table_says(self) -> None:
         types, seen = reference.event_types(ROOT), set()
         for path in sorted((ROOT / "tests/golden/engine").glob("journal*.json")):
             for event in json.loads(path.read_text(encoding="utf-8")):
@@ -150,7 +152,7 @@ class Events(unittest.TestCase):
 class Journals(unittest.TestCase):
     """What harness.py says of the journals that an e2e test leaves."""
 
-    def faults(self, *events):
+    def faults(self, *events: tuple[str, int, str]) -> list[str]:
         sys.path.insert(0, str(ROOT / "tests/e2e"))
         import harness
         with tempfile.TemporaryDirectory() as folder:
@@ -162,7 +164,7 @@ class Journals(unittest.TestCase):
             Path(folder, "cutegen.db").write_text("no journal" * 100, encoding="utf-8")
             return harness.journal_faults(folder)
 
-    def test_fields_that_the_table_lacks_or_that_an_event_lacks(self):
+    def test_fields_that_the_table_lacks_or_that_an_event_lacks(self) -> None:
         good = json.dumps({"candidate": "c1", "reason": "faster", "clock_ms": 3})
         self.assertEqual(self.faults(("accepted", 1, good), ("novel", 1, "{}"), ("accepted", 2, "{}")), [])
         self.assertEqual(len(self.faults(("accepted", 1, '{"candidate": "c1", "reason": "", "novel": 1}'))), 1)
@@ -170,7 +172,7 @@ class Journals(unittest.TestCase):
 
 
 class Environment(unittest.TestCase):
-    def test_variables_that_the_page_lacks_or_makes_up(self):
+    def test_variables_that_the_page_lacks_or_makes_up(self) -> None:
         code = ['getenv("CUTEGEN_NCU")', 'getenv("CUTEGEN_DEVICE")', 'getenv("CUTEGEN_GATE_OPENING")']
         settings = reference.settings_of(CONFIG)
         faults = lambda page: list(reference.environment_faults(page, code, settings))  # noqa: E731
@@ -181,15 +183,15 @@ class Environment(unittest.TestCase):
 
 @unittest.skipUnless((BIN / "cutegen").exists(), f"no program {BIN}/cutegen: build first, or set CUTEGEN_BIN")
 class Pages(unittest.TestCase):
-    def check(self, root):
+    def check(self, root: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, "-B", ROOT / "tools/reference.py", "--check", "--bin", BIN, root],
                               capture_output=True, text=True, check=False)
 
-    def test_the_committed_pages_are_what_the_code_says(self):
+    def test_the_committed_pages_are_what_the_code_says(self) -> None:
         done = self.check(ROOT)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_a_changed_page_is_found_and_written_anew(self):
+    def test_a_changed_page_is_found_and_written_anew(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for name in ("src/base/config.cpp", "src/store/events.cpp", "schemas/plan.v1.json", "docs/reference"):
                 target = Path(folder, name)

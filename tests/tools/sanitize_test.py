@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/sanitize.sh: which modules it builds and runs. CMake and CTest are replaced by scripts that say what they get."""
+from __future__ import annotations
+
 import os
 import re
 import subprocess
@@ -16,7 +18,7 @@ MODULES = sorted({path.relative_to(ROOT / "src").parts[0] for path in (ROOT / "s
 
 
 class Sanitize(unittest.TestCase):
-    def setUp(self):
+    def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         for name, text in (("cmake", CMAKE), ("ctest", CTEST.format(" ".join(MODULES)))):
@@ -25,7 +27,7 @@ class Sanitize(unittest.TestCase):
             path.chmod(0o755)
         self.environment = {**os.environ, "PATH": f"{folder.name}:{os.environ['PATH']}"}
 
-    def run_it(self, *arguments, code=0):
+    def run_it(self, *arguments: str, code: int = 0) -> tuple[subprocess.CompletedProcess[str], str]:
         """What the script says, and "asan core" for a build of core_test with that sanitizer."""
         done = subprocess.run([ROOT / "tools/sanitize.sh", *arguments], capture_output=True, text=True, check=False,
                               env=self.environment)  # fmt: skip
@@ -33,21 +35,21 @@ class Sanitize(unittest.TestCase):
         built = re.search(r"cmake --build build/(\w+) .*--target (.*)", done.stdout)
         return done, f"{built[1]} {built[2]}".replace("_test", "") if built else ""
 
-    def test_every_part_names_modules_with_tests(self):
+    def test_every_part_names_modules_with_tests(self) -> None:
         self.assertGreater(len(PARTS), 5)
         for part in PARTS:
             self.assertLessEqual(set(part.split()[1:]), set(MODULES), part)
 
-    def test_without_modules_all_parts_run(self):
+    def test_without_modules_all_parts_run(self) -> None:
         for preset in ("asan", "tsan"):
             wanted = [m for part in PARTS if part.startswith(preset) for m in part.split()[1:]]
             self.assertEqual(self.run_it(preset)[1], f"{preset} {' '.join(wanted)}")
 
-    def test_modules_by_name_and_all(self):
+    def test_modules_by_name_and_all(self) -> None:
         self.assertEqual(self.run_it("asan", "core")[1], "asan core")
         self.assertEqual(self.run_it("tsan", "--all")[1], "tsan " + " ".join(MODULES))
 
-    def test_a_commit_chooses_one_part(self):
+    def test_a_commit_chooses_one_part(self) -> None:
         commits = subprocess.run(["git", "-C", ROOT, "rev-list", "--max-count=30", "HEAD"], capture_output=True, text=True,
                                  check=False).stdout.split()  # fmt: skip
         if not commits:
@@ -57,7 +59,7 @@ class Sanitize(unittest.TestCase):
             self.assertEqual(part, PARTS[int(commit[:7], 16) % len(PARTS)])
         self.assertEqual(self.run_it("--part")[1], chosen[commits[0]])
 
-    def test_what_is_refused(self):
+    def test_what_is_refused(self) -> None:
         self.assertIn("usage", self.run_it("msan", code=2)[0].stderr)
         self.assertIn("no tests of: nothing", self.run_it("asan", "nothing", code=1)[0].stdout)
         self.run_it("--part", "no-such-commit", code=128)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=300 cost=30
 """The packed folder works from another place, with an environment that has nothing in it."""
+from __future__ import annotations
+
 import json
 import os
 import subprocess
@@ -8,6 +10,7 @@ import sys
 from pathlib import Path
 
 import harness
+from harness import Json
 
 PYTHON = os.environ.get("CUTEGEN_PYTHON") or str(harness.ROOT / ".venv/bin/python")
 KERNEL = '''#include <cute/tensor.hpp>
@@ -24,7 +27,7 @@ PLAN = {"cutegen": 1, "dialect": "cute", "arch": ["sm_80+"], "sources": ["kernel
 
 
 class Bundle(harness.Case):
-    def pack(self):
+    def pack(self) -> Path:
         """The bundle, moved away from where it was made."""
         made = self.folder / "made"
         subprocess.run([sys.executable, harness.ROOT / "tools/bundle.py", "--bin", harness.BIN, "--out",
@@ -34,7 +37,7 @@ class Bundle(harness.Case):
         made.rename(moved)
         return moved
 
-    def judge(self, bundle, **more):
+    def judge(self, bundle: Path, **more: str) -> tuple[Json, str]:
         """A verdict, in an environment of two names: where programs are, and where files may be kept."""
         task = self.write("add.py", harness.ADD)
         self.write("program/plan.json", json.dumps(PLAN))
@@ -46,7 +49,7 @@ class Bundle(harness.Case):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         return json.loads(result.stdout)["verdicts"][0]["verdict"], result.stderr
 
-    def test_runs_from_another_folder_with_an_empty_environment(self):
+    def test_runs_from_another_folder_with_an_empty_environment(self) -> None:
         if not Path(PYTHON).exists():
             self.skipTest(f"no interpreter {PYTHON}")
         bundle = self.pack()
@@ -63,7 +66,7 @@ class Bundle(harness.Case):
         self.assertEqual(verdict["status"], "correct")
         self.assertIn("this NVRTC has no precompiled headers", told)  # it was the old one
 
-    def test_doctor_says_what_the_machine_lacks(self):
+    def test_doctor_says_what_the_machine_lacks(self) -> None:
         bundle = self.pack()
         link = self.folder / "cutegen"
         link.symlink_to(bundle / "bin/cutegen")  # the script follows links to itself
