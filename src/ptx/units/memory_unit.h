@@ -34,8 +34,7 @@ class MemoryUnit {
   bool global(const WarpAccess& a);
   bool several_buffers(const WarpAccess& a);
   bool in_buffer(const WarpAccess& a, const Buffer& b);
-  // Reports the fault and returns false.
-  bool fault(const WarpAccess& a, Space space);
+  bool fault(const WarpAccess& a, Space space);  // reports it; false
 
   CtaState& cta_;
   WarpScheduler& scheduler_;

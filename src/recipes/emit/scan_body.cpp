@@ -53,10 +53,6 @@ ScanBody::ScanBody(const Fused& fused, const Json& params, const Nest& nest, Cod
     outputs_.push_back(code_.word("g_" + fused.names.at(output.operand.tensor)));
 }
 
-bool ScanBody::split() const {
-  return int_param(params_, "parts") > 1;
-}
-
 bool ScanBody::exchanges() const {
   return row() ? int_param(params_, "width") > 32
                : int_param(params_, "threads") > int_param(params_, "columns");
@@ -66,11 +62,6 @@ std::string ScanBody::shared() const {
   if (!exchanges()) return "";
   return fmt::format("  __shared__ float shared[2][{}][{}];  // of neighbouring tiles",
                      scans_.size(), row() ? "32" : "kThreads * kVector");
-}
-
-// Where the threads exchange the totals of a scan.
-std::string ScanBody::room(const std::string& turn, size_t scan) const {
-  return exchanges() ? fmt::format("shared[{}][{}]", turn, scan) : "nullptr";
 }
 
 // Writes what `targets` need of one element. Scans are known, if any is needed.
@@ -169,11 +160,10 @@ std::string ScanBody::write() const {
   std::string registers, results, stores;
   std::vector<int> targets;
   for (size_t i = 0; i < fused_.outputs.size(); ++i) {
-    const FusedOutput& output = fused_.outputs[i];
+    const int inst = targets.emplace_back(fused_.outputs[i].inst);
     const std::string name = "r_" + outputs_[i].substr(2);
-    targets.push_back(output.inst);
-    registers += fmt::format("{} {}[kVector];\n", value_type(at(output.inst)), name);
-    results += fmt::format("{}[v] = {};\n", name, code_.use(output.inst));
+    registers += fmt::format("{} {}[kVector];\n", value_type(at(inst)), name);
+    results += fmt::format("{}[v] = {};\n", name, code_.use(inst));
     stores += fmt::format("cutegen::store({}, {}(_, {}));\n", name, outputs_[i], place());
   }
   return registers + each_element(backwards()) + indent(elements(targets) + results, 2) + "\n}\n" +

@@ -10,6 +10,7 @@
 
 #include "recipes/nest/nest.h"
 #include "recipes/text/kernel_text.h"
+#include "recipes/text/parameter.h"
 
 namespace cutegen::recipes {
 
@@ -19,7 +20,7 @@ class ScanBody {
   std::string text(bool last) const;
   // The declaration of the shared memory through which threads exchange totals; may be empty.
   std::string shared() const;
-  bool split() const;
+  bool split() const { return int_param(params_, "parts") > 1; }
   const std::vector<int>& used() const { return used_; }  // instructions
   const std::vector<std::string>& inputs() const { return inputs_; }
   const std::vector<std::string>& outputs() const { return outputs_; }
@@ -37,7 +38,10 @@ class ScanBody {
   bool reversed() const { return at(scans_.front().inst).scan.reversed; }
   bool backwards() const { return row() && reversed(); }  // within a vector
   bool exchanges() const;
-  std::string room(const std::string& turn, size_t scan) const;
+  // Where the threads exchange the totals of a scan.
+  std::string room(const std::string& turn, size_t scan) const {
+    return exchanges() ? "shared[" + turn + "][" + std::to_string(scan) + "]" : "nullptr";
+  }
   // Where a step or an element of a tile lies: its number from the end if the scan begins there.
   const char* place() const { return reversed() ? "at" : "j"; }
   const char* element() const { return backwards() ? "[i][n]" : "[i][v]"; }
