@@ -101,7 +101,7 @@ WANTED = {
     "an_exclusive_scan_along_columns": ["scan_column<cutegen::Multiply, kRows, kColumns, true>"],
     "a_scan_of_16_bits": ["constexpr int kWidth = 8;"],
     "halves_of_a_row_where_they_lie": ["x + x_start"],
-    "rotary_embedding_in_parts": ["out + out_start"],
+    "rotary_embedding_in_parts": [],  # a file for each part
     "a_scan_of_one_row_shared_among_ctas": ["totals(", "carry_of_warp"],
 }
 CLUSTERS = {"softmax_of_rows_that_one_cta_cannot_keep": 8, "rows_that_are_no_multiple_of_a_vector": 4,

@@ -286,8 +286,9 @@ Result<int> Builder::leaf(const std::string& name, const View& view) {
   operand.starts = view.starts;
   if (is_whole(operand, fused_.axes)) operand.starts.clear();
   for (size_t i = 0; i < operand.starts.size(); ++i)
-    if (operand.starts[i].by_number && operand.starts[i].multiple > 0)
-      demand_size(fused_, operand, i);
+    if (operand.starts[i].multiple > 0)
+      operand.starts[i].by_number ? demand_size(fused_, operand, i)
+                                  : demand_parts(fused_, operand, i);
   Inst inst;
   inst.kind = InstKind::leaf;
   inst.name = name;

@@ -40,6 +40,11 @@ void from_axes(Fused& fused, const Operand& operand) {
   }
 }
 
+void demand(Fused& fused, const std::string& text) {
+  if (std::find(fused.demands.begin(), fused.demands.end(), text) == fused.demands.end())
+    fused.demands.push_back(text);
+}
+
 // The length of a slice that no tensor shows: an equal part of the tensor's axis, all that is left
 // of it, or a number.
 void from_slice(Fused& fused, const Operand& operand) {
@@ -49,7 +54,9 @@ void from_slice(Fused& fused, const Operand& operand) {
     if (!axis.extent.empty() || axis.size < 1) continue;
     const int64_t size = operand.shape[i], at = operand.starts[i].at;
     const std::string whole = size_of_axis(fused, operand, i);
-    if (size % axis.size == 0 && operand.starts[i].by_number) demand_size(fused, operand, i);
+    if (size % axis.size == 0)
+      operand.starts[i].by_number ? demand_size(fused, operand, i)
+                                  : demand_parts(fused, operand, i);
     axis.extent = size % axis.size == 0    ? fmt::format("({})/{}", whole, size / axis.size)
                   : at + axis.size == size ? fmt::format("({})-{}", whole, at)
                                            : std::to_string(axis.size);
@@ -218,10 +225,14 @@ std::vector<std::string> fixed_sizes(const Fused& fused) {
 }
 
 void demand_size(Fused& fused, const Operand& operand, size_t axis) {
-  const std::string text =
-      fmt::format("{} == {}", size_of_axis(fused, operand, axis), operand.shape[axis]);
-  if (std::find(fused.demands.begin(), fused.demands.end(), text) == fused.demands.end())
-    fused.demands.push_back(text);
+  demand(fused, fmt::format("{} == {}", size_of_axis(fused, operand, axis), operand.shape[axis]));
+}
+
+void demand_parts(Fused& fused, const Operand& operand, size_t axis) {
+  const int along = operand.axes[axis];
+  const int64_t length = along < 0 ? 1 : fused.axes[size_t(along)].size;
+  demand(fused, fmt::format("({}) % {} == 0", size_of_axis(fused, operand, axis),
+                            operand.shape[axis] / std::max<int64_t>(1, length)));
 }
 
 Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutput& output) {

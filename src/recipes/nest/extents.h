@@ -20,6 +20,9 @@ std::vector<std::string> fixed_sizes(const Fused& fused);
 // Demands that an axis of an operand has its official size: a slice of half of it by a number may
 // be another part at other sizes.
 void demand_size(Fused& fused, const Operand& operand, size_t axis);
+// Demands that an axis divides into parts of one size: of an odd size, chunk() makes unequal
+// halves.
+void demand_parts(Fused& fused, const Operand& operand, size_t axis);
 // The sizes of an output's own axes; an error where a reshape hides one.
 Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutput& output);
 

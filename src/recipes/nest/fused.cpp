@@ -235,6 +235,8 @@ Attempt fuse(const Region& region) {
       operand.starts = std::move(starts);
       if (output.part && output.part->start.by_number)
         demand_size(fused, operand, output.part->axis);
+      if (output.part && output.part->start.multiple > 0)
+        demand_parts(fused, operand, output.part->axis);
       fused.outputs.push_back({std::move(operand), *inst});
     }
     cut.clear();
