@@ -23,8 +23,9 @@ uint32_t unchanged(const WarpAccess& a, uint32_t mask, const std::byte* zero) {
     const int lane = std::countr_zero(m);
     bool same = true;
     for (int k = 0; k < in.vec; ++k) {
-      same = same && std::memcmp(zero + a.at[lane] + k * in.size,
-                                 a.warp.registers + in.v[k] + lane * in.reg_size, in.size) == 0;
+      same = same &&
+             std::memcmp(zero + a.at[lane] + ptrdiff_t(k) * in.size,
+                         a.warp.registers + in.v[k] + ptrdiff_t(lane) * in.reg_size, in.size) == 0;
     }
     out |= uint32_t(same) << lane;
   }
@@ -175,7 +176,7 @@ bool RaceChecks::report_global(const WarpAccess& a, uint32_t bad, const Buffer& 
   const auto& g = cta_.job.config.grid;
   const std::array<int64_t, 3> cta{e.cta % g[0], e.cta / g[0] % g[1], e.cta / (g[0] * g[1])};
   const uint64_t at = a.at[lane];
-  const bool known = e.stride > 0 && at >= e.low && at - e.low < 32 * e.stride;
+  const bool known = e.stride > 0 && at >= e.low && at - e.low < uint64_t(32) * e.stride;
   const int thread = e.warp * 32 + (known ? int((at - e.low) / e.stride) : 0);
   const std::string who =
       known ? fmt::format("thread {}", thread) : fmt::format("a thread of warp {}", e.warp);

@@ -31,13 +31,18 @@ std::string each_element(bool backwards) {
   return "CUTE_UNROLL\nfor (int n = 0; n < kVector; ++n) {\n  const int v = kVector - 1 - n;\n";
 }
 
+std::vector<int> results_of(const Fused& fused) {
+  std::vector<int> list;
+  list.reserve(fused.outputs.size());
+  for (const FusedOutput& output : fused.outputs) list.push_back(output.inst);
+  return list;
+}
+
 }  // namespace
 
 ScanBody::ScanBody(const Fused& fused, const Json& params, const Nest& nest, Code& code)
     : fused_(fused), params_(params), nest_(nest), code_(code) {
-  std::vector<int> targets;
-  for (const FusedOutput& output : fused.outputs) targets.push_back(output.inst);
-  used_ = code_.needed(targets, [](const Inst&) { return true; });
+  used_ = code_.needed(results_of(fused), [](const Inst&) { return true; });
   for (int inst : used_) {
     if (at(inst).kind != InstKind::scan) continue;
     const std::string& id = code_.id(inst);

@@ -188,9 +188,10 @@ std::string width_text(const Fused& fused, const std::string& size, int64_t want
     return word ? expression : "(" + expression + ")";
   };
   std::string text = std::to_string(wanted);
-  for (auto it = multiples.rbegin(); it != multiples.rend(); ++it)
-    text = fmt::format("{} % {} == 0 ? {} : 1", factor(*it), wanted,
-                       it == multiples.rbegin() ? text : "(" + text + ")");
+  for (auto it = multiples.rbegin(); it != multiples.rend(); ++it) {
+    const std::string inner = it == multiples.rbegin() ? text : fmt::format("({})", text);
+    text = fmt::format("{} % {} == 0 ? {} : 1", factor(*it), wanted, inner);
+  }
   return text;
 }
 
