@@ -8,9 +8,9 @@ namespace {
 
 constexpr int kAgentsOfCta = 64, kMostAgentsOfMbarriers = 256;
 
-// A barrier of a large cluster joins every warp's clock with all others, so this loop matters.
-[[gnu::target_clones("avx2", "default")]] void keep_larger(uint32_t* to, const uint32_t* from,
-                                                           size_t count) {
+// A barrier of a large cluster joins every warp's clock with all others, so this loop has to be one
+// that the compiler turns into vector instructions.
+void keep_larger(uint32_t* to, const uint32_t* from, size_t count) {
   for (size_t u = 0; u < count; ++u) to[u] = std::max(to[u], from[u]);
 }
 

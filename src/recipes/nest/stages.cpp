@@ -299,7 +299,7 @@ Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks) {
   const Outputs outputs = outputs_of(task, graph);
   auto stages = Solver(task, source, masks).run({outputs});
   if (stages) return stages;
-  // One loop nest does not compute all outputs, but one may do for those of a shape, or for a part.
+  // One loop nest cannot compute all outputs. Try one for each shape, output or part of an output.
   std::vector<Outputs> single;
   for (const Region::Output& output : outputs) single.push_back({output});
   for (const auto& groups :
