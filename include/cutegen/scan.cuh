@@ -9,7 +9,7 @@
 // results leave out an element's own value. All threads of the CTA must call them; for a Width of at
 // most 32, all threads of the warp. Calls must alternate between two places for `shared`.
 //
-// Example: float carry = 0; scan_row<Add, 256, 4, 4, false>(x, carry, shared + (tile % 2) * 32);
+// Example: float carry = 0; scan_row<Add, 256, false>(x, carry, shared + (tile % 2) * 32);
 #pragma once
 
 #include <cutegen/math.cuh>

@@ -11,8 +11,6 @@ const std::vector<Provider>& providers() {
   using R = ReasoningBack;
   constexpr const char* kNew = "max_completion_tokens";
   constexpr const char* kOld = "max_tokens";
-  // name, api, url, key variable, needs key, free, max_tokens field, schemas, reasoning back,
-  // cache key, calls tools, reports cost, priced as
   static const std::vector<Provider> table{
       {.name = "openai",
        .api = A::openai_chat,

@@ -89,6 +89,16 @@ TEST(Joins, AProductIsCopiedIntoItsPart) {
   EXPECT_EQ(plan.at("scratch").size(), 1U);
 }
 
+// torch.cat() accepts an empty tensor of one axis beside tensors of any rank.
+TEST(Joins, AnOperandOfAnotherRankIsRefused) {
+  Task task = golden_task("join_in_the_middle");
+  for (Value& value : task.graph.placeholders)
+    if (value.name == "y") value.shape = {0};
+  const RecipeMatch match = match_recipe(task, "sm_80");
+  EXPECT_EQ(match.recipe, "");
+  EXPECT_THAT(match.why, HasSubstr("operands of different ranks"));
+}
+
 TEST(Joins, WhatReadsAcrossPartsIsNotCovered) {
   const RecipeMatch match = match_recipe(golden_task("join_in_the_middle"));
   EXPECT_EQ(match.recipe, "");

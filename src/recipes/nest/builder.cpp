@@ -457,7 +457,10 @@ Result<int> Builder::joined(const Node& node, const View& view) {
   for (const Json& item : list) {
     const auto name = reference(item);
     if (!name) return unsupported_error(node.op + ": an operand is not a tensor", node.id);
-    const int64_t size = stacks ? 1 : shape_of(graph_, *name)[axis];
+    const Shape shape = shape_of(graph_, *name);
+    if (!stacks && shape.size() <= axis)  // cat accepts an empty tensor of one axis
+      return unsupported_error(node.op + ": operands of different ranks", node.id);
+    const int64_t size = stacks ? 1 : shape[axis];
     if (at >= before && at + length <= before + size) {
       View inner = view;
       if (!inner.starts.empty())

@@ -270,8 +270,10 @@ std::vector<Outputs> by_part(const Graph& graph, const Outputs& outputs) {
   std::vector<int64_t> lengths;
   for (const Json& item : argument(*join, 0, "tensors")) {
     const Value* operand = graph.find(reference(item).value_or(""));
-    if (!operand || axis >= whole.size()) return groups;
-    lengths.push_back(base_name(join->op) == "stack" ? 1 : operand->shape.at(axis));
+    const bool stacks = base_name(join->op) == "stack";
+    if (!operand || axis >= whole.size() || (!stacks && operand->shape.size() <= axis))
+      return groups;
+    lengths.push_back(stacks ? 1 : operand->shape[axis]);
   }
   const bool equal =
       std::adjacent_find(lengths.begin(), lengths.end(), std::not_equal_to<>()) == lengths.end();
