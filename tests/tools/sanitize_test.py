@@ -40,6 +40,14 @@ class Sanitize(unittest.TestCase):
         for part in PARTS:
             self.assertLessEqual(set(part.split()[1:]), set(MODULES), part)
 
+    def test_suppressions_name_functions_that_exist(self) -> None:
+        text = (ROOT / "tools/tsan_suppressions.txt").read_text()
+        sources = "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.cpp"))
+        names = [name.replace("cutegen::ptx::", "") for name in re.findall(r"^race:(.*)$", text, re.MULTILINE)]
+        self.assertGreater(len(names), 2)
+        for name in names:
+            self.assertRegex(sources, rf"\b{name}\(", "tools/tsan_suppressions.txt")
+
     def test_without_modules_all_parts_run(self) -> None:
         for preset in ("asan", "tsan"):
             wanted = [m for part in PARTS if part.startswith(preset) for m in part.split()[1:]]

@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -134,7 +135,7 @@ struct ToyWorld {
   std::function<Verdict(int number)> compile = [](int) { return untimed(Status::correct, ""); };
   std::function<void(int number)> during_evaluation = [](int) {};
   eval::OpenedTask opened = relu_task();
-  int64_t clock_ms = 0;
+  std::atomic<int64_t> clock_ms = 0;
   std::function<Result<std::vector<BaselineTime>>()> baselines = [] {
     return world_error("no GPU");
   };
@@ -195,7 +196,7 @@ class ToyProposer final : public Proposer {
  public:
   explicit ToyProposer(ToyWorld& world) : world_(world) {}
   Result<Answer> answer(const Context&, const search::Ask& ask, const RunView& run) override {
-    int n = static_cast<int>(run.steps.size()) + 1;
+    int n = int(run.steps.size()) + 1;
     if (n > world_.programs) return Answer{{}, "nothing left to try"};
     Candidate c;
     if (ask.context.contains("parent")) c.parent = ask.context["parent"].get<std::string>();
