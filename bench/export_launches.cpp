@@ -48,7 +48,7 @@ Result<KernelProgram> program_of(const Task& task, const fs::path& from) {
 
 std::string hex(const std::vector<std::byte>& bytes) {
   std::string out;
-  for (std::byte b : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(b));
+  for (std::byte b : bytes) out += fmt::format("{:02x}", unsigned(b));
   return out;
 }
 

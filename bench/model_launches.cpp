@@ -26,7 +26,7 @@ std::vector<std::byte> bytes_of(const std::string& hex) {
   for (size_t i = 0; i < out.size(); ++i) {
     unsigned value = 0;
     std::from_chars(hex.data() + 2 * i, hex.data() + 2 * i + 2, value, 16);
-    out[i] = static_cast<std::byte>(value);
+    out[i] = std::byte(value);
   }
   return out;
 }
@@ -49,7 +49,7 @@ Launch launch_of(const Json& j) {
 Result<int64_t> size_of_buffer(const Json& buffer) {
   if (buffer.contains("bytes")) return buffer.at("bytes").get<int64_t>();
   CG_TRY(DType dtype, dtype_from_name(buffer.at("dtype").get<std::string>()));
-  auto size = static_cast<int64_t>(size_of(dtype));
+  auto size = int64_t(size_of(dtype));
   for (int64_t d : buffer.at("shape")) size *= d;
   return size;
 }

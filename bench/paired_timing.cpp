@@ -62,7 +62,7 @@ Launch launch(const std::string& out, int64_t elements) {
           .kernel = "twice",
           .grid = {(elements + 255) / 256, 1, 1},
           .block = {256, 1, 1},
-          .args = {{"x", {}}, {out, {}}, number(static_cast<int32_t>(elements))}};
+          .args = {{"x", {}}, {out, {}}, number(int32_t(elements))}};
 }
 
 struct Study {
@@ -78,7 +78,7 @@ Result<void> trial(device::Device& device, double more, double truth, const eval
   device::TimeRequest request;
   request.paired = true;
   request.samples = kBlock;
-  request.steps = {launch("out", static_cast<int64_t>(kElements * (1 + more)))};
+  request.steps = {launch("out", int64_t(kElements * (1 + more)))};
   request.against = {launch("against/out", kElements)};
   for (;;) {
     request.seed = random() & 0x7fffffff;
@@ -94,7 +94,7 @@ Result<void> trial(device::Device& device, double more, double truth, const eval
   study.slower += m.high < 1;
   study.faster += m.low > 1;
   study.biases.push_back(std::log(m.value));
-  study.pairs.push_back(static_cast<double>(own.size()));
+  study.pairs.push_back(double(own.size()));
   double ns = 0;
   for (size_t i = 0; i < own.size(); ++i) ns += own[i] + other[i];
   study.gpu_ms.push_back(ns / 1e6);

@@ -202,8 +202,8 @@ Result<void> measure_all(int rounds, size_t only) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  auto done = measure_all(argc > 1 ? std::atoi(argv[1]) : 3,
-                          argc > 2 ? static_cast<size_t>(std::atoi(argv[2])) : 0);
+  auto done =
+      measure_all(argc > 1 ? std::atoi(argv[1]) : 3, argc > 2 ? size_t(std::atoi(argv[2])) : 0);
   if (done) return kExitOk;
   fmt::print(stderr, "warm_bench: {}\n", done.error().text());
   return exit_code(done.error());

@@ -55,14 +55,14 @@ Result<std::vector<engine::SuiteTask>> tasks_of(const BaselinesOptions& options)
   std::vector<engine::SuiteTask> out;
   for (const std::string& file : options.files) {
     const std::filesystem::path path(file);
-    out.push_back({0, static_cast<int>(out.size()) + 1, path.stem().string(), path});
+    out.push_back({0, int(out.size()) + 1, path.stem().string(), path});
   }
   return out;
 }
 
 // Leave two cores to the measuring process; each worker is busy with one task.
 int default_jobs() {
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 2, 1, 14);
+  return std::clamp(int(std::thread::hardware_concurrency()) - 2, 1, 14);
 }
 
 Result<int> run(const Globals& g, const BaselinesOptions& options) {
@@ -75,9 +75,8 @@ Result<int> run(const Globals& g, const BaselinesOptions& options) {
   s.require_sandbox = config.boolean("require_sandbox");
   const auto& kinds = options.baselines.empty() ? eval::kBaselineKinds : options.baselines;
   CG_TRY(s.baselines, eval::baselines_named(kinds));
-  s.jobs =
-      std::min(options.jobs > 0 ? options.jobs : default_jobs(), static_cast<int>(tasks.size()));
-  s.limits.build = Nanoseconds(static_cast<int64_t>(options.build_seconds * 1e9));
+  s.jobs = std::min(options.jobs > 0 ? options.jobs : default_jobs(), int(tasks.size()));
+  s.limits.build = Nanoseconds(int64_t(options.build_seconds * 1e9));
   s.minutes = options.minutes;
   s.again = options.again;
   engine::BaselineCache cache;

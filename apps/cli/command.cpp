@@ -101,7 +101,7 @@ std::optional<Error> unknown_command(const CLI::App& app, const std::vector<std:
 
 int answer_parse(const CLI::App& app, Globals& g, const CLI::ParseError& e,
                  const std::vector<std::string>& words) {
-  if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+  if (e.get_exit_code() == int(CLI::ExitCodes::Success)) {
     if (e.get_name() == "CallForVersion") {
       print_text(std::string(e.what()) + "\n");
     } else {

@@ -144,7 +144,7 @@ Result<int> run(const Globals& g, const DescribeFlags& flags, const Settings& se
         fmt::format("{} described, {} failed in {:.1f} s: worker ready after {:.1f} s, then "
                     "{:.0f} ms a file, at most {:.0f} ms ({})\n",
                     sum.described, sum.failed, seconds_since(start), ready,
-                    sum.total * 1e3 / static_cast<double>(flags.files.size()), sum.slowest * 1e3,
+                    sum.total * 1e3 / double(flags.files.size()), sum.slowest * 1e3,
                     sanitize(sum.slowest_name, 100)));
   }
   return sum.exit;

@@ -105,7 +105,7 @@ Finding check_disk() {
   struct statvfs info{};
   if (error || ::statvfs(here.c_str(), &info) != 0)
     return {"disk", State::warning, "cannot read the free disk space", "run in another folder"};
-  auto free = static_cast<int64_t>(info.f_bavail * info.f_frsize);
+  auto free = int64_t(info.f_bavail * info.f_frsize);
   bool enough = free >= kLeastDisk;
   return {"disk", enough ? State::ok : State::warning, human(Bytes{free}) + " free here",
           enough ? "" : "free at least " + human(Bytes{kLeastDisk})};

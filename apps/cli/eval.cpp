@@ -88,8 +88,7 @@ std::string verdict_text(const Verdict& v, const eval::OpenedTask& opened) {
   if (!v.math_mode.empty()) out += fmt::format("  {:<12} {}\n", "math mode", v.math_mode);
   for (const RungReport& r : v.rungs)
     out += fmt::format("  {:<12} {:<8} {:>10}  {}\n", to_string(r.rung), mark(r.result),
-                       r.elapsed.count() ? human_ns(static_cast<double>(r.elapsed.count())) : "-",
-                       r.detail);
+                       r.elapsed.count() ? human_ns(double(r.elapsed.count())) : "-", r.detail);
   if (v.status != Status::correct) {
     out += v.feedback.headline + "\n";
     if (v.feedback.detail != v.feedback.headline) out += indented(v.feedback.detail);
@@ -104,7 +103,7 @@ std::string verdict_text(const Verdict& v, const eval::OpenedTask& opened) {
   for (const std::string& m : v.marks) out += "mark: " + m + "\n";
   if (v.profile) out += profile_text(*v.profile);
   out += fmt::format("sandbox {}, {} sets judged, {}\n", to_string(v.sandbox.label), v.sets_judged,
-                     human_ns(static_cast<double>(v.elapsed.count())));
+                     human_ns(double(v.elapsed.count())));
   return out;
 }
 

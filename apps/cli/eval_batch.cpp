@@ -47,7 +47,7 @@ class ConsoleFolder final : public engine::FolderObserver {
 // On a GPU one evaluator can compile and check while another measures. A simulator uses all cores
 // itself.
 int default_evaluators(const DeviceName& device) {
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int cores = int(std::thread::hardware_concurrency());
   return device.is_gpu() ? std::clamp(cores / kCoresOfOne, 1, kMostByDefault) : 1;
 }
 
@@ -59,7 +59,7 @@ Result<std::vector<eval::EvaluatorOptions>> for_devices(const eval::EvaluatorOpt
     eval::EvaluatorOptions one = options;
     CG_TRY(one.device, DeviceName::parse(device));
     one.sharing = evaluators ? evaluators : default_evaluators(one.device);
-    out.insert(out.end(), static_cast<size_t>(one.sharing), one);
+    out.insert(out.end(), size_t(one.sharing), one);
   }
   if (out.size() > kMostEvaluators)
     return user_error("too many evaluators", "--device and --evaluators", "64 at most");
@@ -116,7 +116,7 @@ Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::
   for (const auto& [status, count] : counts.items())
     text += fmt::format(", {} {}", count.get<int>(), status);
   text += fmt::format("; {} judged in {:.1f} s: {:.2f} a second\n", judged, took,
-                      static_cast<double>(judged) / std::max(took, 1e-9));
+                      double(judged) / std::max(took, 1e-9));
   if (code == kExitInterrupted) text += "Interrupted. Run the same command again to continue.\n";
   print_result(g,
                {{"schema", "cutegen.eval_batch.v1"},

@@ -127,7 +127,7 @@ void add_export(CLI::App& app, Globals& g) {
       "Example: cutegen export last --to torch --out fast_softmax");
   command->callback([options, settings, &g] {
     auto done = run(g, *options, *settings);
-    g.exit = done ? static_cast<int>(kExitOk) : report(g, done.error());
+    g.exit = done ? int(kExitOk) : report(g, done.error());
   });
 }
 

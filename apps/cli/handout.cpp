@@ -66,7 +66,7 @@ void add_handout(CLI::App& app, Globals& g) {
       "Example: cutegen handout last proposed");
   command->callback([&g, options] {
     auto done = run(g, *options);
-    g.exit = done ? static_cast<int>(kExitOk) : report(g, done.error());
+    g.exit = done ? int(kExitOk) : report(g, done.error());
   });
 }
 

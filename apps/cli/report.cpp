@@ -48,7 +48,7 @@ void add_report(CLI::App& app, Globals& g) {
       "  cutegen report last -o softmax.html");
   command->callback([&g, options] {
     auto done = write_report(g, *options);
-    g.exit = done ? static_cast<int>(kExitOk) : report(g, done.error());
+    g.exit = done ? int(kExitOk) : report(g, done.error());
   });
 }
 

@@ -63,7 +63,7 @@ void add_runs(CLI::App& app, Globals& g) {
       "  cutegen runs --json");
   command->callback([&g, settings] {
     auto done = list_runs(g, *settings);
-    g.exit = done ? static_cast<int>(kExitOk) : report(g, done.error());
+    g.exit = done ? int(kExitOk) : report(g, done.error());
   });
 }
 

@@ -38,7 +38,7 @@ std::string verdict_page(const Verdict& v) {
                         r.result == RungResult::passed   ? "passed"
                         : r.result == RungResult::failed ? "failed"
                                                          : "skipped",
-                        human_ns(static_cast<double>(r.elapsed.count())), sanitize(r.detail, 300));
+                        human_ns(double(r.elapsed.count())), sanitize(r.detail, 300));
   if (!v.feedback.headline.empty()) text += "  " + sanitize(v.feedback.headline, 1000) + "\n";
   if (!v.feedback.detail.empty()) text += sanitize(v.feedback.detail, 8000) + "\n";
   return text;
@@ -115,7 +115,7 @@ void add_show(CLI::App& app, Globals& g) {
       "  cutegen show last --source the best program");
   command->callback([&g, options] {
     auto done = show(g, *options);
-    g.exit = done ? static_cast<int>(kExitOk) : report(g, done.error());
+    g.exit = done ? int(kExitOk) : report(g, done.error());
   });
 }
 

@@ -90,9 +90,9 @@ FILE* open_text(const std::string& text) {
   if (fd < 0) return nullptr;
   size_t done = 0;
   while (done < text.size()) {
-    ssize_t n = ::pwrite(fd, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    ssize_t n = ::pwrite(fd, text.data() + done, text.size() - done, off_t(done));
     if (n <= 0) break;
-    done += static_cast<size_t>(n);
+    done += size_t(n);
   }
   FILE* file = done == text.size() ? ::fdopen(fd, "r") : nullptr;
   if (!file) ::close(fd);

@@ -74,7 +74,7 @@ Result<Request> read_request(wire::Frame frame) {
 // Copies the resident pages of [begin, begin + bytes) now, instead of one page fault at a time
 // later. Linux before 5.14 has no MADV_POPULATE_WRITE and refuses; then the faults come later.
 void own_pages(char* begin, size_t bytes) {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto page = size_t(::sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> resident(bytes / page);
   if (::mincore(begin, bytes, resident.data()) != 0) return;
   for (size_t i = 0; i < resident.size();) {
@@ -129,7 +129,7 @@ void report_death(Job& job, const siginfo_t& info) {
 
 bool ended(Job& job) {
   siginfo_t info{};
-  int r = ::waitid(P_PIDFD, static_cast<id_t>(job.pidfd.get()), &info, WEXITED | WNOHANG);
+  int r = ::waitid(P_PIDFD, id_t(job.pidfd.get()), &info, WEXITED | WNOHANG);
   if (r != 0 || info.si_pid == 0) return false;
   report_death(job, info);
   return true;
@@ -141,7 +141,7 @@ int next_timeout(const std::vector<Job>& jobs) {
     auto left = std::chrono::ceil<std::chrono::milliseconds>(j.deadline - Clock::now());
     if (!j.timed_out) wait = std::clamp(left, std::chrono::milliseconds(0), wait);
   }
-  return static_cast<int>(wait.count());
+  return int(wait.count());
 }
 
 void stop_job(Job& job) {
@@ -203,7 +203,7 @@ std::optional<Request> fork_spare(wire::Channel& control, Spares& spares, std::v
   }
   if (pid < 0) return {};
   long pidfd = ::syscall(SYS_pidfd_open, pid, 0);
-  spares.push_back({pid, UniqueFd(static_cast<int>(pidfd)), std::move(pair->first)});
+  spares.push_back({pid, UniqueFd(int(pidfd)), std::move(pair->first)});
   return {};
 }
 
@@ -243,7 +243,7 @@ bool fork_job(wire::Channel& control, wire::Frame frame, std::vector<Job>& jobs,
   }
   if (pid < 0) return true;  // the reply socket closes, and the client sees that
   long pidfd = ::syscall(SYS_pidfd_open, pid, 0);
-  jobs.push_back({pid, UniqueFd(static_cast<int>(pidfd)), std::move(request->reply), deadline});
+  jobs.push_back({pid, UniqueFd(int(pidfd)), std::move(request->reply), deadline});
   return true;
 }
 

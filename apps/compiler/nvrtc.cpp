@@ -62,7 +62,7 @@ NvrtcOutput Nvrtc::compile(const std::string& source, const std::string& name,
   if (out.status != 0) return out;
   std::vector<const char*> arguments;
   for (const std::string& o : options) arguments.push_back(o.c_str());
-  out.status = compile_(program, static_cast<int>(arguments.size()), arguments.data());
+  out.status = compile_(program, int(arguments.size()), arguments.data());
   size_t size = 0;
   if (log_size_(program, &size) == 0 && size > 1) {
     out.log.resize(size);

@@ -21,7 +21,7 @@ constexpr int kGate = 5;
 
 int gated_opening() {
   const char* set = getenv("CUTEGEN_GATE_OPENING");
-  return set ? static_cast<int>(strtol(set, nullptr, 10)) : 0;
+  return set ? int(strtol(set, nullptr, 10)) : 0;
 }
 
 void wait_at_the_gate() {

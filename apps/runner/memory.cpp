@@ -17,7 +17,7 @@ constexpr size_t kMostWindows = 16384;  // mappings of one buffer; Linux allows 
 Result<size_t> size_of_file(int fd) {
   struct stat info{};
   if (::fstat(fd, &info) != 0) return errno_error("fstat of shared memory");
-  return static_cast<size_t>(info.st_size);
+  return size_t(info.st_size);
 }
 
 }  // namespace
@@ -48,8 +48,7 @@ Result<void> RunMemory::repeat(std::byte* at, size_t bytes, bool read_only, int 
   const int access = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
   for (size_t done = 0; done < bytes; done += window) {
     size_t step = std::min(window, bytes - done);
-    void* part =
-        ::mmap(at + done, step, access, MAP_SHARED | MAP_FIXED, file, static_cast<off_t>(offset));
+    void* part = ::mmap(at + done, step, access, MAP_SHARED | MAP_FIXED, file, off_t(offset));
     if (part == MAP_FAILED) return errno_error("cannot map a large buffer");
   }
   return {};
@@ -57,24 +56,23 @@ Result<void> RunMemory::repeat(std::byte* at, size_t bytes, bool read_only, int 
 
 Result<std::byte*> RunMemory::map_repeated(size_t bytes, bool read_only, int file, int64_t offset,
                                            int64_t period) {
-  const auto page = static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
+  const auto page = int64_t(::sysconf(_SC_PAGESIZE));
   if (period < page || period % page != 0 || offset % page != 0)
     return world_error("the period of a buffer is not a multiple of a page");
   CG_TRY(auto window, part(offset, period));
   (void)window;
-  if (bytes / static_cast<size_t>(period) > kMostWindows)
+  if (bytes / size_t(period) > kMostWindows)
     return world_error("a buffer repeats a part too often");
   CG_TRY(std::byte * at, reserve(std::max<size_t>(bytes, 1)));
-  CG_CHECK(
-      repeat(at, bytes, read_only, file, static_cast<size_t>(period), static_cast<size_t>(offset)));
+  CG_CHECK(repeat(at, bytes, read_only, file, size_t(period), size_t(offset)));
   return at;
 }
 
 Result<std::span<std::byte>> RunMemory::part(int64_t offset, int64_t bytes) const {
-  const auto total = static_cast<int64_t>(shared_.size());
+  const auto total = int64_t(shared_.size());
   if (offset < 0 || bytes < 0 || bytes > total || offset > total - bytes)
     return world_error("a buffer lies outside the shared memory");
-  return std::span(shared_.data() + offset, static_cast<size_t>(bytes));
+  return std::span(shared_.data() + offset, size_t(bytes));
 }
 
 Result<std::vector<HandedOver>> handed_over(const Json& buffers, std::vector<UniqueFd> fds) {
@@ -83,14 +81,14 @@ Result<std::vector<HandedOver>> handed_over(const Json& buffers, std::vector<Uni
     return world_error("shared buffers came without their memory");
   CG_TRY(auto given, read_json<std::vector<device::SharedBuffer>>(buffers, "buffers#"));
   for (size_t i = 0; i < fds.size(); ++i) {
-    HandedOver one{.bytes = static_cast<size_t>(given[i].bytes), .descriptor = std::move(fds[i])};
+    HandedOver one{.bytes = size_t(given[i].bytes), .descriptor = std::move(fds[i])};
     one.binding.name = given[i].name;
     one.binding.read_only = given[i].read_only;
     one.binding.initial = given[i].initial;
     one.binding.copies = given[i].copies;
     one.binding.shared = {.descriptor = one.descriptor.get(),
-                          .mapped_bytes = static_cast<size_t>(given[i].mapped_bytes),
-                          .offset = static_cast<size_t>(given[i].offset)};
+                          .mapped_bytes = size_t(given[i].mapped_bytes),
+                          .offset = size_t(given[i].offset)};
     out.push_back(std::move(one));
   }
   return out;
@@ -112,7 +110,7 @@ Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd
   CG_TRY(out.shared_, Mapping::map(fds[0].get(), total, true));
   CG_TRY(auto wanted, read_json<std::vector<device::RunBuffer>>(buffers, "buffers#"));
   for (const device::RunBuffer& b : wanted) {
-    const auto size = static_cast<size_t>(b.bytes);
+    const auto size = size_t(b.bytes);
     device::BufferBinding binding{
         .name = b.name, .read_only = b.read_only, .content = b.content, .copies = b.copies};
     if (b.pattern_bytes != 0) {

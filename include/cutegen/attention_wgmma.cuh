@@ -93,7 +93,7 @@ struct AttentionOperand {
   }
   static CUTE_DEVICE void load(cute::TmaDescriptor const& map, uint64_t& full, Element* to, int row,
                                int head, int batch, int part) {
-    constexpr auto kHint = static_cast<uint64_t>(cute::TMA::CacheHintSm90::EVICT_NORMAL);
+    constexpr auto kHint = uint64_t(cute::TMA::CacheHintSm90::EVICT_NORMAL);
     CUTE_UNROLL
     for (int b = 0; b < Blocks; ++b)
       cute::SM90_TMA_LOAD_5D::copy(&map, &full, kHint, to + b * kBlock, b * 64, row, head, batch,

@@ -93,7 +93,7 @@ class TileLoader {
         Pack<Element, Vector> converted;
         CUTE_UNROLL
         for (int v = 0; v < Vector; ++v)
-          converted.element[v] = static_cast<Element>(to_float(next_[i][j].element[v]));
+          converted.element[v] = Element(to_float(next_[i][j].element[v]));
         if constexpr (Shared::kWhole) {
           *reinterpret_cast<Pack<Element, Vector>*>(target(i, j, 0, stage)) = converted;
         } else {

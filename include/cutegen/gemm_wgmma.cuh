@@ -139,7 +139,7 @@ class ChunkLoader {
         if (v < left) pack = *reinterpret_cast<Pack<T, Vector> const*>(from + v * step);
         CUTE_UNROLL
         for (int j = 0; j < Vector; ++j)
-          chunk.element[v + j] = static_cast<Element>(to_float(pack.element[j]));
+          chunk.element[v + j] = Element(to_float(pack.element[j]));
       }
     }
     if constexpr (!kAsync) *reinterpret_cast<Pack<Element, kChunk>*>(to) = chunk;
@@ -290,7 +290,7 @@ struct WgmmaGemm {
       const int within = part * kRows + i, row = tile * Rows + within;
       const int along = AlongDepth ? depth : row, across = AlongDepth ? row : depth;
       Element* target = to + within * Tile::kLine;
-      const auto hint = static_cast<uint64_t>(cute::TMA::CacheHintSm90::EVICT_NORMAL);
+      const auto hint = uint64_t(cute::TMA::CacheHintSm90::EVICT_NORMAL);
       if constexpr (Parts > 1)
         cute::SM90_TMA_LOAD_MULTICAST_3D::copy(&map, &full, (1 << Parts) - 1, hint, target, along,
                                                across, batch);

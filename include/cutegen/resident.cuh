@@ -20,7 +20,7 @@ namespace cutegen {
 template <class T, int V>
 CUTE_DEVICE void copy_async(Pack<T, V>* to, T const* from) {
   constexpr int kBytes = sizeof(Pack<T, V>);
-  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  const unsigned at = unsigned(__cvta_generic_to_shared(to));
   if constexpr (kBytes % 16 == 0) {
     CUTE_UNROLL
     for (int b = 0; b < kBytes; b += 16)
@@ -74,7 +74,7 @@ CUTE_DEVICE void combine_cluster(Acc& acc, float* slot) {
     constexpr int kWords = sizeof(Acc) / sizeof(unsigned);
     if (threadIdx.x == 0) memcpy(slot, &acc, sizeof(Acc));
     cluster_sync();
-    unsigned words[kWords], at = static_cast<unsigned>(__cvta_generic_to_shared(slot)), theirs;
+    unsigned words[kWords], at = unsigned(__cvta_generic_to_shared(slot)), theirs;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
                  : "=r"(theirs)
                  : "r"(at), "r"(threadIdx.x % Ctas));

@@ -19,8 +19,8 @@ template <class To, class From>
 CUTE_DEVICE To convert(From value) {
   if constexpr (cute::is_same_v<To, bool>) return value != From(0);
   else if constexpr (cute::is_integral<To>::value && cute::is_integral<From>::value)
-    return static_cast<To>(value);
-  else return static_cast<To>(static_cast<float>(value));
+    return To(value);
+  else return To(float(value));
 }
 template <class T>
 CUTE_DEVICE float to_float(T value) {

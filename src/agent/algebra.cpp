@@ -71,7 +71,7 @@ class Finder {
 
   // The axes that a reduction runs over, from 0. Empty if they cannot be read.
   Axes axes_of(const Node& node, const Shape& shape) const {
-    const auto rank = static_cast<int64_t>(shape.size());
+    const auto rank = int64_t(shape.size());
     Axes out;
     auto add = [&](const Json& axis) {
       if (!axis.is_number_integer()) return;
@@ -96,9 +96,8 @@ class Finder {
     const Shape* shape = shape_of(ref_of(node, 0));
     if (!shape || shape->empty()) return false;
     const Axes axes = axes_of(node, *shape);
-    return !axes.empty() && std::all_of(axes.begin(), axes.end(), [&](int64_t a) {
-      return (*shape)[static_cast<size_t>(a)] == 1;
-    });
+    return !axes.empty() && std::all_of(axes.begin(), axes.end(),
+                                        [&](int64_t a) { return (*shape)[size_t(a)] == 1; });
   }
 
   void one_element(const Node& node, const std::string& op) {
@@ -137,7 +136,7 @@ class Finder {
     const Shape* shape = shape_of(ref_of(node, 0));
     if (!product || !shape) return;
     const Axes axes = axes_of(node, *shape);
-    const auto rank = static_cast<int64_t>(shape->size());
+    const auto rank = int64_t(shape->size());
     auto has = [&](int64_t a) { return std::find(axes.begin(), axes.end(), a) != axes.end(); };
     const char* what = op == "sum" ? "sum" : "mean";
     if (base_of(*product) == "convolution") {

@@ -55,7 +55,7 @@ std::vector<size_t> line_places(const std::vector<AnchorLine>& file,
   if (anchor.empty()) return out;
   for (size_t i = 0; i + anchor.size() <= file.size(); ++i) {
     bool same =
-        std::equal(anchor.begin(), anchor.end(), file.begin() + static_cast<long>(i),
+        std::equal(anchor.begin(), anchor.end(), file.begin() + long(i),
                    [](const AnchorLine& a, const AnchorLine& b) { return a.trimmed == b.trimmed; });
     if (same) out.push_back(i);
   }
@@ -77,7 +77,7 @@ double likeness(const std::set<std::string>& a, const std::set<std::string>& b) 
   if (a.empty() || b.empty()) return 0;
   size_t common = 0;
   for (const std::string& w : a) common += b.count(w);
-  return 2.0 * static_cast<double>(common) / static_cast<double>(a.size() + b.size());
+  return 2.0 * double(common) / double(a.size() + b.size());
 }
 
 // Takes the anchor's line with the most words and finds the line of the file most similar to it.
@@ -94,7 +94,7 @@ std::optional<int> similar_line(const std::vector<AnchorLine>& file,
     double like = likeness(wanted, words_of(file[i].trimmed));
     if (like <= best) continue;
     best = like;
-    found = static_cast<int>(i) + 1;
+    found = int(i) + 1;
   }
   return found;
 }
@@ -128,8 +128,8 @@ Reask repeated(const SearchReplace& edit, const std::vector<int>& lines) {
 std::string numbered_lines(const std::string& text, int first, int last) {
   auto lines = split(text, '\n');
   std::string out;
-  for (int n = std::max(first, 1); n <= last && n <= static_cast<int>(lines.size()); ++n)
-    out += fmt::format("{:>5} | {}\n", n, sanitize(lines[static_cast<size_t>(n) - 1], 200));
+  for (int n = std::max(first, 1); n <= last && n <= int(lines.size()); ++n)
+    out += fmt::format("{:>5} | {}\n", n, sanitize(lines[size_t(n) - 1], 200));
   return out;
 }
 
@@ -152,7 +152,7 @@ tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchRepl
   if (found.empty()) return tl::unexpected(missing(text, edit, file, anchor));
   if (found.size() > 1) {
     std::vector<int> lines;
-    for (size_t i : found) lines.push_back(static_cast<int>(i) + 1);
+    for (size_t i : found) lines.push_back(int(i) + 1);
     return tl::unexpected(repeated(edit, lines));
   }
   size_t begin = file[found[0]].begin, end = file[found[0] + anchor.size() - 1].end;

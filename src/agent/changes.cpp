@@ -45,8 +45,8 @@ struct ChangedSpan {
 std::vector<ChangedSpan> spans_of(const std::string& text) {
   std::vector<ChangedSpan> out;
   for (const Definition& d : definitions_in(text))
-    out.push_back({d.name, d.is_type, static_cast<size_t>(d.line) - 1,
-                   static_cast<size_t>(line_at(text, d.begin + d.size - 1))});
+    out.push_back(
+        {d.name, d.is_type, size_t(d.line) - 1, size_t(line_at(text, d.begin + d.size - 1))});
   return out;
 }
 

@@ -100,13 +100,13 @@ TEST(Changes, RandomEditsComeOutAsTheyWentIn) {
   for (int round = 0; round < 300; ++round) {
     auto lines = split(base.sources.at("kernel.cu"), '\n');
     for (size_t edits = 1 + pick(3); edits-- > 0;) {
-      auto at = lines.begin() + static_cast<long>(1 + pick(lines.size() - 2));
+      auto at = lines.begin() + long(1 + pick(lines.size() - 2));
       switch (pick(4)) {
         case 0:
           lines.erase(at);
           break;
         case 1:
-          lines.insert(at, *(lines.begin() + static_cast<long>(pick(lines.size()))));
+          lines.insert(at, *(lines.begin() + long(pick(lines.size()))));
           break;
         case 2:
           lines.insert(at, "");

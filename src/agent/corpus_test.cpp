@@ -18,7 +18,7 @@ namespace {
 using Random = std::mt19937;
 
 int pick(Random& random, size_t n) {
-  return static_cast<int>(random() % n);
+  return int(random() % n);
 }
 
 // One change to the test program: a run of lines, unique as a text, and its replacement.
@@ -34,11 +34,10 @@ Meant draw(Random& random) {
   std::string source = test_source();
   auto lines = split(source, '\n');
   for (;;) {
-    size_t from = 9 + static_cast<size_t>(pick(random, lines.size() - 11));
-    size_t count = 1 + static_cast<size_t>(pick(random, 4));
+    size_t from = 9 + size_t(pick(random, lines.size() - 11));
+    size_t count = 1 + size_t(pick(random, 4));
     if (from + count >= lines.size()) continue;
-    std::vector<std::string> run(lines.begin() + static_cast<long>(from),
-                                 lines.begin() + static_cast<long>(from + count));
+    std::vector<std::string> run(lines.begin() + long(from), lines.begin() + long(from + count));
     Meant m;
     m.search = join(run, "\n");
     size_t at = source.find(m.search);
@@ -46,8 +45,7 @@ Meant draw(Random& random) {
         trim(run.back()).empty() || source.find(m.search, at + 1) != std::string::npos)
       continue;
     // Lines that differ only in indentation would make an anchor ambiguous.
-    run[static_cast<size_t>(pick(random, count))] +=
-        "  // tuned " + std::to_string(random() % 1000);
+    run[size_t(pick(random, count))] += "  // tuned " + std::to_string(random() % 1000);
     m.replace = join(run, "\n");
     m.result = source;
     m.result.replace(at, m.search.size(), m.replace);
@@ -67,11 +65,11 @@ std::string prose(Random& random) {
       "Ich \xC3\xA4ndere nur eine Zeile \xE2\x86\x92 schneller.\n\n",
       "1. first\n2. then `if (i >= n)`\n\n> note: {unbalanced\n\n",
       "As an illustration:\n```cuda\nvalue = other;\n```\nNow the edit:\n"};
-  return kTexts[static_cast<size_t>(pick(random, kTexts.size()))];
+  return kTexts[size_t(pick(random, kTexts.size()))];
 }
 
 std::string block(const std::string& search, const std::string& replace, int marks = 7) {
-  auto run = [&](char c) { return std::string(static_cast<size_t>(marks), c); };
+  auto run = [&](char c) { return std::string(size_t(marks), c); };
   return run('<') + " SEARCH\n" + search + "\n" + run('=') + "\n" + replace + "\n" + run('>') +
          " REPLACE\n";
 }
@@ -175,18 +173,18 @@ const std::vector<Fault>& bad_makers() {
                                                       "kThreads",
                                                       "}",
                                                       "float* out, int n) {"};
-         return prose(r) + fenced("edit kernel.cu",
-                                  block(kTwice[static_cast<size_t>(pick(r, kTwice.size()))], "x"));
+         return prose(r) +
+                fenced("edit kernel.cu", block(kTwice[size_t(pick(r, kTwice.size()))], "x"));
        }},
       {"cut",
        [](Random& r, const Meant& m) {
          std::string text = "```edit kernel.cu\n" + block(m.search, m.replace);
-         return prose(r) + text.substr(0, 18 + static_cast<size_t>(pick(r, text.size() - 18)));
+         return prose(r) + text.substr(0, 18 + size_t(pick(r, text.size() - 18)));
        }},
       {"cut",
        [](Random& r, const Meant& m) {
          return prose(r) + "```file kernel.cu\n" +
-                m.result.substr(0, static_cast<size_t>(pick(r, m.result.size())));
+                m.result.substr(0, size_t(pick(r, m.result.size())));
        }},
       {"no_block", [](Random&, const Meant&) { return "I would change `scale`.\n"; }},
       {"diff",
@@ -208,16 +206,15 @@ const std::vector<Fault>& bad_makers() {
       {"unbalanced",
        [](Random& r, const Meant& m) {
          static const std::vector<std::string> kBrackets{"{", "}", "(", ")", "[", "]"};
-         return prose(r) + fenced("edit kernel.cu",
-                                  block(m.search, kBrackets[static_cast<size_t>(pick(r, 6))] +
-                                                      "\n" + m.replace));
+         return prose(r) + fenced("edit kernel.cu", block(m.search, kBrackets[size_t(pick(r, 6))] +
+                                                                        "\n" + m.replace));
        }},
       {"gap",
        [](Random& r, const Meant& m) {
          static const std::vector<std::string> kGaps{"  // ... rest of the code unchanged ...",
                                                      "...", "// ...existing code...",
                                                      "/* ... same as before ... */"};
-         std::string gap = kGaps[static_cast<size_t>(pick(r, kGaps.size()))];
+         std::string gap = kGaps[size_t(pick(r, kGaps.size()))];
          return prose(r) +
                 fenced("file kernel.cu", replace_all(m.result, "  if (i >= n) return;", gap));
        }},
@@ -245,8 +242,8 @@ const std::vector<Fault>& bad_makers() {
        [](Random& r, const Meant& m) {
          std::string text = block(m.search, m.replace);
          static const std::vector<std::string> kMarks{"=======\n", ">>>>>>> REPLACE\n"};
-         return prose(r) + fenced("edit kernel.cu",
-                                  replace_all(text, kMarks[static_cast<size_t>(pick(r, 2))], "\n"));
+         return prose(r) +
+                fenced("edit kernel.cu", replace_all(text, kMarks[size_t(pick(r, 2))], "\n"));
        }},
       {"function_missing",
        [](Random& r, const Meant&) {
@@ -285,7 +282,7 @@ TEST(Corpus, EveryGoodReplyIsAppliedAsMeant) {
   int replies = 0;
   for (unsigned seed = 1; seed <= kSeeds; ++seed)
     for (size_t k = 0; k < good_makers().size(); ++k, ++replies) {
-      Random random(seed * 1000 + static_cast<unsigned>(k));
+      Random random(seed * 1000 + unsigned(k));
       Meant meant = draw(random);
       std::string text = good_makers()[k](random, meant);
       auto got = apply_text(text, base);
@@ -302,7 +299,7 @@ TEST(Corpus, EveryFaultyReplyIsAskedForAgainWithItsReason) {
   int replies = 0;
   for (unsigned seed = 1; seed <= kSeeds; ++seed)
     for (const Fault& fault : bad_makers()) {
-      Random random(seed * 77 + static_cast<unsigned>(replies++));
+      Random random(seed * 77 + unsigned(replies++));
       Meant meant = draw(random);
       std::string text = fault.make(random, meant);
       auto got = apply_text(text, base);
@@ -318,11 +315,11 @@ TEST(Corpus, NoBeginningOfAReplyIsAppliedInAnotherWay) {
   const KernelProgram base = test_program();
   for (unsigned seed = 1; seed <= 6; ++seed)
     for (size_t k = 0; k < good_makers().size(); ++k) {
-      Random random(seed * 31 + static_cast<unsigned>(k));
+      Random random(seed * 31 + unsigned(k));
       Meant meant = draw(random);
       std::string text = good_makers()[k](random, meant);
       if (text == meant.result) continue;  // a bare file has no end mark
-      for (size_t size = 0; size < text.size(); size += 1 + static_cast<size_t>(pick(random, 7))) {
+      for (size_t size = 0; size < text.size(); size += 1 + size_t(pick(random, 7))) {
         auto got = apply_text(text.substr(0, size), base);
         if (got) {
           ASSERT_EQ(got->sources.at("kernel.cu"), meant.result) << text.substr(0, size);
@@ -341,8 +338,8 @@ TEST(Corpus, DamagedRepliesNeverGiveAProgramOutOfBalance) {
     std::string text = good_makers()[seed % good_makers().size()](random, meant);
     auto lines = split(text, '\n');
     for (int n = 0; n < 3; ++n) {
-      size_t a = static_cast<size_t>(pick(random, lines.size()));
-      size_t b = static_cast<size_t>(pick(random, lines.size()));
+      size_t a = size_t(pick(random, lines.size()));
+      size_t b = size_t(pick(random, lines.size()));
       if (pick(random, 2))
         std::swap(lines[a], lines[b]);
       else

@@ -411,9 +411,9 @@ std::string describe_source(const std::string& source, size_t most) {
   while (!lines.empty() && trim(lines.back()).empty()) lines.pop_back();
   if (lines.size() <= most) return join(lines, "\n");
   size_t head = most * 3 / 4, tail = most - head;
-  std::vector<std::string> out(lines.begin(), lines.begin() + static_cast<long>(head));
+  std::vector<std::string> out(lines.begin(), lines.begin() + long(head));
   out.push_back(fmt::format("# ... {} lines are not shown ...", lines.size() - most));
-  out.insert(out.end(), lines.end() - static_cast<long>(tail), lines.end());
+  out.insert(out.end(), lines.end() - long(tail), lines.end());
   return join(out, "\n");
 }
 

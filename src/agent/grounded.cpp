@@ -131,8 +131,8 @@ tl::expected<Span, Reask> resolve(const Marked& mark, const KernelProgram& paren
   return Span{.file = mark.file,
               .begin = lines[*first].begin,
               .end = lines[*last].end,
-              .first_line = static_cast<int>(*first) + 1,
-              .last_line = static_cast<int>(*last) + 1};
+              .first_line = int(*first) + 1,
+              .last_line = int(*last) + 1};
 }
 
 tl::expected<void, Reask> check_apart(const std::vector<Span>& sorted) {
@@ -150,12 +150,12 @@ tl::expected<void, Reask> check_apart(const std::vector<Span>& sorted) {
 }
 
 int line_at(const std::string& text, size_t at) {
-  return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n'));
+  return 1 + int(std::count(text.begin(), text.begin() + long(at), '\n'));
 }
 
 tl::unexpected<Reask> changed_outside(const std::string& file, const std::string& before, int line,
                                       const std::vector<Span>& spans) {
-  const LineRange place = line_ranges(before)[static_cast<size_t>(line) - 1];
+  const LineRange place = line_ranges(before)[size_t(line) - 1];
   std::vector<std::string> open;
   for (const Span& s : spans)
     if (s.file == file) open.push_back(fmt::format("{}-{}", s.first_line, s.last_line));
@@ -176,9 +176,9 @@ tl::expected<void, Reask> check_file(const std::string& file, const std::string&
   for (const Span& s : spans)
     if (s.file == file) kept.emplace_back(from, s.begin), from = s.end;
   const size_t head = kept.empty() ? before.size() : kept.front().second;
-  const auto differs = std::mismatch(before.begin(), before.begin() + static_cast<long>(head),
-                                     now.begin(), now.end());
-  const auto same = static_cast<size_t>(differs.first - before.begin());
+  const auto differs =
+      std::mismatch(before.begin(), before.begin() + long(head), now.begin(), now.end());
+  const auto same = size_t(differs.first - before.begin());
   if (same < head || (kept.empty() && now.size() != before.size()))
     return changed_outside(file, before, line_at(before, same), spans);
   if (kept.empty()) return {};

@@ -67,7 +67,7 @@ bool runs_on(const std::vector<std::string>& archs, const std::string& device) {
     return arch.size() > 3 ? std::strtol(arch.c_str() + 3, nullptr, 10) : 0;
   };
   return std::any_of(archs.begin(), archs.end(), [&](const std::string& arch) {
-    const bool exact = !arch.empty() && std::isalpha(static_cast<unsigned char>(arch.back()));
+    const bool exact = !arch.empty() && std::isalpha(uint8_t(arch.back()));
     return exact ? arch == device : number(arch) <= number(device);
   });
 }

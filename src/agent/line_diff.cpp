@@ -71,8 +71,7 @@ std::vector<DiffLine> all_lines(const std::string& before, const std::string& af
          a[a.size() - 1 - tail] == b[b.size() - 1 - tail])
     ++tail;
   auto part = [&](const DiffLines& lines) {
-    return DiffLines(lines.begin() + static_cast<long>(head),
-                     lines.end() - static_cast<long>(tail));
+    return DiffLines(lines.begin() + long(head), lines.end() - long(tail));
   };
   diff_middle(part(a), part(b), all);
   for (size_t i = a.size() - tail; i < a.size(); ++i) all.push_back({' ', a[i]});

@@ -62,7 +62,7 @@ bool insert(Json& parent, const std::string& token, const Json& value) {
   if (!parent.is_array()) return false;
   size_t index = token == "-" ? parent.size() : index_of(token).value_or(parent.size() + 1);
   if (index > parent.size()) return false;
-  parent.insert(parent.begin() + static_cast<std::ptrdiff_t>(index), value);
+  parent.insert(parent.begin() + std::ptrdiff_t(index), value);
   return true;
 }
 

@@ -40,7 +40,7 @@ std::string without_thoughts(const std::string& text) {
 
 std::string upper(std::string_view text) {
   std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (char& c : out) c = char(std::toupper(uint8_t(c)));
   return out;
 }
 

@@ -367,9 +367,9 @@ TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
   auto later = make_request(softmax_brief(), q, {});
   EXPECT_EQ(first.system, later.system);
   EXPECT_EQ(first.messages[0].text, later.messages[0].text);
-  double prefix = static_cast<double>(llm::estimate_tokens(later.system) +
-                                      llm::estimate_tokens(later.messages[0].text));
-  EXPECT_GE(prefix / static_cast<double>(llm::estimate_tokens(later)), 0.78);
+  double prefix =
+      double(llm::estimate_tokens(later.system) + llm::estimate_tokens(later.messages[0].text));
+  EXPECT_GE(prefix / double(llm::estimate_tokens(later)), 0.78);
   EXPECT_LE(llm::estimate_tokens(first), 24000);
   // The next question about the same program shares that, too.
   q.stage = Stage::detail;

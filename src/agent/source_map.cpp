@@ -18,7 +18,7 @@ class Mapper {
       if (c == '\n') {
         line_start = true;
         ++at_;
-      } else if (std::isspace(static_cast<unsigned char>(c))) {
+      } else if (std::isspace(uint8_t(c))) {
         ++at_;
       } else if (comment_here()) {
         read_comment();
@@ -39,8 +39,7 @@ class Mapper {
            (text_[at_ + 1] == '/' || text_[at_ + 1] == '*');
   }
   void mark(size_t from, size_t to, ByteKind kind) {
-    std::fill(kinds_.begin() + static_cast<std::ptrdiff_t>(from),
-              kinds_.begin() + static_cast<std::ptrdiff_t>(to), kind);
+    std::fill(kinds_.begin() + std::ptrdiff_t(from), kinds_.begin() + std::ptrdiff_t(to), kind);
     at_ = to;
   }
   // The end of the logical line that holds `from`: its line break, or the end of the text.
@@ -81,8 +80,8 @@ class Mapper {
   }
   // Whether the quote separates digits, as in 1'000.
   bool digit_separator(size_t from) const {
-    return text_[at_] == '\'' && std::isdigit(static_cast<unsigned char>(text_[from])) &&
-           at_ + 1 < text_.size() && is_word_byte(text_[at_ + 1]);
+    return text_[at_] == '\'' && std::isdigit(uint8_t(text_[from])) && at_ + 1 < text_.size() &&
+           is_word_byte(text_[at_ + 1]);
   }
   void read_quoted(char quote) {
     size_t end = at_ + 1;
@@ -105,7 +104,7 @@ class Mapper {
 };
 
 bool is_blank(char c) {
-  return std::isspace(static_cast<unsigned char>(c)) != 0;
+  return std::isspace(uint8_t(c)) != 0;
 }
 
 // Returns the position after the group that opens at `at`, or npos if the group never closes.
@@ -377,7 +376,7 @@ class BracketReader {
 }  // namespace
 
 bool is_word_byte(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$';
+  return std::isalnum(uint8_t(c)) || c == '_' || c == '$';
 }
 
 std::vector<ByteKind> map_source(std::string_view text) {
@@ -401,9 +400,8 @@ std::optional<Imbalance> first_imbalance(std::string_view text) {
 }
 
 int line_at(std::string_view text, size_t at) {
-  return 1 + static_cast<int>(std::count(
-                 text.begin(),
-                 text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size())), '\n'));
+  return 1 + int(std::count(text.begin(), text.begin() + std::ptrdiff_t(std::min(at, text.size())),
+                            '\n'));
 }
 
 }  // namespace cutegen::agent

@@ -110,7 +110,7 @@ TEST(Text, Pieces) {
 
 TEST(Hex, RoundTripsAllBytes) {
   std::string bytes;
-  for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
+  for (int i = 0; i < 256; ++i) bytes += char(i);
   EXPECT_EQ(from_hex(to_hex(bytes)), bytes);
   EXPECT_EQ(to_hex("\xff\n"), "ff0a");
   for (const char* bad : {"f", "fg", " f", "-1", "0x", "+1"}) EXPECT_FALSE(from_hex(bad)) << bad;

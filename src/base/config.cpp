@@ -129,7 +129,7 @@ Result<std::string> checked(const Declared& d, const std::string& value, const s
 
 std::string env_name(const std::string& key) {
   std::string out = "CUTEGEN_";
-  for (char c : key) out += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  for (char c : key) out += char(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   return out;
 }
 

@@ -77,25 +77,25 @@ void read_scalar(const Input& in, int64_t& out, const FieldRule& rule) {
 void read_scalar(const Input& in, int& out, const FieldRule& rule) {
   int64_t wide = 0;
   read_scalar(in, wide, rule);
-  out = static_cast<int>(std::clamp<int64_t>(wide, INT32_MIN, INT32_MAX));
+  out = int(std::clamp<int64_t>(wide, INT32_MIN, INT32_MAX));
 }
 
 void read_scalar(const Input& in, uint64_t& out, const FieldRule& rule) {
   int64_t number = 0;
   read_scalar(in, number, rule);
-  out = static_cast<uint64_t>(number);
+  out = uint64_t(number);
 }
 
 void read_scalar(const Input& in, uint32_t& out, const FieldRule& rule) {
   int64_t number = 0;
   read_scalar(in, number, rule);
-  out = static_cast<uint32_t>(number);
+  out = uint32_t(number);
 }
 
 void read_scalar(const Input& in, double& out, const FieldRule& rule) {
   if (!in.json().is_number()) return in.wrong("a number");
   out = in.json().get<double>();
-  if (rule.low != INT64_MIN && !(out >= static_cast<double>(rule.low)))
+  if (rule.low != INT64_MIN && !(out >= double(rule.low)))
     in.refuse({.message = fmt::format("{} is below {}", out, rule.low)});
 }
 

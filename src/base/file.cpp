@@ -40,17 +40,17 @@ Result<std::string> read_file(const fs::path& path, size_t limit) {
   if (S_ISDIR(info.st_mode))
     return user_error("'" + path.string() + "' is a folder", {}, "give a file");
   if (!S_ISREG(info.st_mode)) return user_error("'" + path.string() + "' is not a regular file");
-  if (static_cast<size_t>(info.st_size) > limit)
+  if (size_t(info.st_size) > limit)
     return user_error("'" + path.string() + "' has " + std::to_string(info.st_size) +
                       " bytes; the limit is " + std::to_string(limit));
-  std::string out(static_cast<size_t>(info.st_size), '\0');
+  std::string out(size_t(info.st_size), '\0');
   size_t done = 0;
   while (done < out.size()) {
     ssize_t n = ::read(fd.get(), out.data() + done, out.size() - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno_error("read " + path.string());
     if (n == 0) break;
-    done += static_cast<size_t>(n);
+    done += size_t(n);
   }
   out.resize(done);
   return out;
@@ -69,7 +69,7 @@ Result<void> write_file(const fs::path& path, std::string_view bytes) {
       ::unlink(temporary.c_str());
       return error;
     }
-    bytes.remove_prefix(static_cast<size_t>(n));
+    bytes.remove_prefix(size_t(n));
   }
   if (::fsync(fd.get()) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) {
     auto error = errno_error("cannot write '" + path.string() + "'");
@@ -136,7 +136,7 @@ void unshare_offsets() {
 Result<UniqueFd> make_memfd(const std::string& name, size_t bytes) {
   UniqueFd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return errno_error("memfd_create");
-  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return errno_error("ftruncate memfd");
+  if (::ftruncate(fd.get(), off_t(bytes)) != 0) return errno_error("ftruncate memfd");
   ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
   return fd;
 }
@@ -157,7 +157,7 @@ Mapping& Mapping::operator=(Mapping&& o) noexcept {
 Result<Mapping> Mapping::map(int fd, size_t bytes, bool writable) {
   struct stat info{};
   if (::fstat(fd, &info) != 0) return errno_error("fstat");
-  if (static_cast<size_t>(info.st_size) < bytes)
+  if (size_t(info.st_size) < bytes)
     return world_error("the shared memory is smaller than the sender announced");
   Mapping out;
   if (bytes == 0) return out;

@@ -36,7 +36,7 @@ std::optional<std::string> from_hex(std::string_view text) {
     unsigned char value = 0;
     auto [end, error] = std::from_chars(begin, begin + 2, value, 16);
     if (error != std::errc() || end != begin + 2) return std::nullopt;
-    out[i] = static_cast<char>(value);
+    out[i] = char(value);
   }
   return out;
 }
@@ -78,7 +78,7 @@ void random_bytes(std::span<std::byte> out) {
   while (!out.empty()) {
     ssize_t n = getrandom(out.data(), out.size(), 0);
     CG_ASSERT(n > 0);
-    out = out.subspan(static_cast<size_t>(n));
+    out = out.subspan(size_t(n));
   }
 }
 

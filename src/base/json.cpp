@@ -69,7 +69,7 @@ Result<Json> parse_json(std::string_view text, const std::string& name, size_t l
     return Json::parse(text);
   } catch (const Json::parse_error& e) {
     size_t at = std::min(e.byte > 0 ? e.byte - 1 : 0, text.size());
-    auto line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(at), '\n');
+    auto line = 1 + std::count(text.begin(), text.begin() + long(at), '\n');
     size_t last = text.substr(0, at).rfind('\n');
     size_t column = at - (last == std::string_view::npos ? 0 : last + 1) + 1;
     std::string what = e.what();

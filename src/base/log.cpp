@@ -37,7 +37,7 @@ void log_line(LogLevel l, const std::string& text) {
   if (l < level().load()) return;
   static constexpr const char* names[] = {"debug", "info", "warning", "error"};
   // One write for each line, so that the lines of several processes do not mix.
-  std::string line = std::string("cutegen: ") + names[static_cast<int>(l)] + ": " + text + "\n";
+  std::string line = std::string("cutegen: ") + names[int(l)] + ": " + text + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

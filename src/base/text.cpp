@@ -6,7 +6,7 @@ namespace {
 
 // Length of the valid UTF-8 sequence at text[i]; 0 if it is invalid.
 size_t utf8_length(std::string_view text, size_t i) {
-  auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
+  auto byte = [&](size_t k) { return uint8_t(text[k]); };
   unsigned char c = byte(i);
   size_t n = c < 0x80                ? 1
              : c >= 0xC2 && c < 0xE0 ? 2
@@ -41,13 +41,13 @@ std::string sanitize(std::string_view text, size_t limit) {
   std::string out;
   for (size_t i = 0; i < text.size();) {
     if (out.size() >= limit) return out + "... [cut]";
-    unsigned char c = static_cast<unsigned char>(text[i]);
+    unsigned char c = uint8_t(text[i]);
     if (c == 0x1b) {
       i = skip_escape(text, i);
     } else if (c == '\r' || (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
       ++i;
     } else if (size_t n = utf8_length(text, i)) {
-      bool c1_control = n == 2 && c == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+      bool c1_control = n == 2 && c == 0xC2 && uint8_t(text[i + 1]) < 0xA0;
       if (!c1_control) out.append(text.substr(i, n));
       i += n;
     } else {
@@ -98,7 +98,7 @@ std::string replace_all(std::string text, std::string_view from, std::string_vie
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : out) c = char(std::tolower(uint8_t(c)));
   return out;
 }
 

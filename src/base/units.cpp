@@ -20,7 +20,7 @@ std::string scaled(double value, const char* unit) {
 }  // namespace
 
 std::string human(Bytes bytes) {
-  return scaled(static_cast<double>(bytes.value), "B");
+  return scaled(double(bytes.value), "B");
 }
 std::string human(Flops flops) {
   return scaled(flops.value, "FLOP");

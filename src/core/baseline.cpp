@@ -118,7 +118,7 @@ CarriedOver carried_over(const BaselineRecord& record, const std::vector<Control
     out.why = "no control kernel was timed with these baselines";
     return out;
   }
-  out.ratio = std::exp(logs / static_cast<double>(record.controls.size()));
+  out.ratio = std::exp(logs / double(record.controls.size()));
   for (BaselineTime t : record.times) {
     t.origin = Origin::cached;
     for (double* ns : {&t.time_ns, &t.low_ns, &t.high_ns}) *ns *= out.ratio;

@@ -18,13 +18,13 @@ constexpr std::array<const char*, kEventTypes> kNames{
 }  // namespace
 
 const char* to_string(EventType type) {
-  return kNames[static_cast<size_t>(type)];
+  return kNames[size_t(type)];
 }
 
 std::optional<EventType> parse_event_type(std::string_view name) {
   auto at = std::ranges::find(kNames, name, [](const char* n) { return std::string_view(n); });
   if (at == kNames.end()) return std::nullopt;
-  return static_cast<EventType>(at - kNames.begin());
+  return EventType(at - kNames.begin());
 }
 
 }  // namespace cutegen

@@ -175,7 +175,7 @@ class Evaluator {
   }
 
   static double as_real(const Number& v) {
-    return std::visit([](auto x) { return static_cast<double>(x); }, v);
+    return std::visit([](auto x) { return double(x); }, v);
   }
 
   const Scope& scope_;

@@ -119,7 +119,7 @@ class Lexer {
                 "use a ? b : c, or one entry of 'requires' for each condition");
     bool printable = c > 0x20 && c < 0x7f;
     return at(at_, printable ? fmt::format("unexpected character '{}'", c)
-                             : fmt::format("unexpected byte 0x{:02x}", static_cast<uint8_t>(c)));
+                             : fmt::format("unexpected byte 0x{:02x}", uint8_t(c)));
   }
 
   void digits() {

@@ -216,7 +216,7 @@ Tree tree(int depth) {
   static const std::map<std::string, int> ops{{"==", 1}, {"!=", 1}, {"<", 2}, {"<=", 2},
                                               {">", 2},  {">=", 2}, {"+", 3}, {"-", 3},
                                               {"*", 4},  {"/", 4},  {"%", 4}};
-  auto it = std::next(ops.begin(), *rc::gen::inRange<int>(0, static_cast<int>(ops.size())));
+  auto it = std::next(ops.begin(), *rc::gen::inRange<int>(0, int(ops.size())));
   Tree a = tree(depth - 1), b = tree(depth - 1);
   std::optional<__int128> r;
   if (a.result && b.result) r = apply(it->first, *a.result, *b.result);
@@ -233,7 +233,7 @@ TEST(Expr, PropertyAgreesWithWideArithmetic) {
     RC_PRE(t.text.size() < 4000);
     auto v = value(t.text);
     RC_ASSERT(v.has_value() == t.result.has_value());
-    if (v) RC_ASSERT(std::get<int64_t>(*v) == static_cast<int64_t>(*t.result));
+    if (v) RC_ASSERT(std::get<int64_t>(*v) == int64_t(*t.result));
   });
   EXPECT_TRUE(ok);
 }

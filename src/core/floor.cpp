@@ -42,7 +42,7 @@ Bytes written_bytes(const Task& task, const ShapeCase& shape) {
     if (at == shape.tensors.end()) continue;
     auto count = element_count(at->second);
     int64_t bytes = 0;
-    if (!count || __builtin_mul_overflow(*count, static_cast<int64_t>(size_of(t.dtype)), &bytes) ||
+    if (!count || __builtin_mul_overflow(*count, int64_t(size_of(t.dtype)), &bytes) ||
         __builtin_add_overflow(total, bytes, &total))
       return Bytes{INT64_MAX};
   }

@@ -45,8 +45,7 @@ Result<void> check_graph(const Graph& g) {
     for (const SizeArgument& s : g.nodes[i].sizes) {
       const Value* of = g.find(s.tensor);
       if (!of || s.index >= g.nodes[i].args.size() ||
-          !g.nodes[i].args[s.index].is_number_integer() ||
-          s.dim >= static_cast<int>(of->shape.size()))
+          !g.nodes[i].args[s.index].is_number_integer() || s.dim >= int(of->shape.size()))
         return user_error("expected a number or the size of a tensor", where + "/sizes");
     }
     for (const Value& v : g.nodes[i].outputs) CG_CHECK(add(v, where + "/outputs"));

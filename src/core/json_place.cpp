@@ -114,10 +114,10 @@ std::optional<std::pair<int, int>> place_of(std::string_view text, std::string_v
     }
   }
   size_t at = std::min(walker.at(), text.size());
-  auto line = std::count(text.begin(), text.begin() + static_cast<long>(at), '\n') + 1;
+  auto line = std::count(text.begin(), text.begin() + long(at), '\n') + 1;
   size_t last = text.substr(0, at).rfind('\n');
   size_t column = at - (last == std::string_view::npos ? 0 : last + 1) + 1;
-  return std::pair(static_cast<int>(line), static_cast<int>(column));
+  return std::pair(int(line), int(column));
 }
 
 Error with_place(Error error, std::string_view text) {

@@ -188,7 +188,7 @@ class Checker {
     if (!t)
       return report(place, "the task has no tensor '" + n.name + "'",
                     meant(n.name, visible_names(), known("tensors", tensors_)));
-    auto rank = static_cast<int64_t>(t->shape.size());
+    auto rank = int64_t(t->shape.size());
     if (n.kind != Expr::Node::Kind::size && (n.value < -rank || n.value >= rank))
       report(place, fmt::format("'{}' has {} dimension(s), so there is no axis {}", n.name, rank,
                                 n.value));

@@ -16,7 +16,7 @@ using Kind = Expr::Node::Kind;
 constexpr size_t kMostDigits = 9;
 
 bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  return std::isalnum(uint8_t(c)) != 0 || c == '_';
 }
 
 std::string without_comments(const std::string& text) {
@@ -38,7 +38,7 @@ std::string without_comments(const std::string& text) {
 // The decimal whole number that begins here, or -1 if it is part of a name or a float.
 int64_t number_at(const std::string& text, size_t at) {
   size_t end = at;
-  while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
+  while (end < text.size() && std::isdigit(uint8_t(text[end]))) ++end;
   if (end == at || end - at > kMostDigits) return -1;
   size_t after = end;
   while (after < text.size() && std::string_view("uUlL").find(text[after]) != std::string::npos)
@@ -167,7 +167,7 @@ std::vector<int64_t> whole_numbers(const KernelProgram& program, int64_t least, 
   for (const auto& [name, raw] : program.sources) {
     const std::string text = without_comments(raw);
     for (size_t i = 0; i < text.size(); ++i) {
-      if (!std::isdigit(static_cast<unsigned char>(text[i]))) continue;
+      if (!std::isdigit(uint8_t(text[i]))) continue;
       const bool begins = i == 0 || (!is_word(text[i - 1]) && text[i - 1] != '.');
       if (begins)
         if (const int64_t n = number_at(text, i); n >= least && n <= most) found.insert(n);

@@ -69,11 +69,11 @@ Result<const Shape*> PlanScope::shape_of(const std::string& tensor) const {
 
 Result<size_t> PlanScope::axis_of(const std::string& tensor, const Shape& shape,
                                   int64_t axis) const {
-  auto rank = static_cast<int64_t>(shape.size());
+  auto rank = int64_t(shape.size());
   if (axis < -rank || axis >= rank)
     return user_error(
         fmt::format("'{}' has {} dimension(s), so there is no axis {}", tensor, rank, axis));
-  return static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  return size_t(axis < 0 ? axis + rank : axis);
 }
 
 Result<int64_t> PlanScope::dim(const std::string& tensor, int64_t axis) const {
@@ -91,7 +91,7 @@ Result<int64_t> PlanScope::size(const std::string& tensor) const {
 Result<int64_t> PlanScope::stride(const std::string& tensor, int64_t axis) const {
   CG_TRY(const Shape* shape, shape_of(tensor));
   CG_TRY(size_t i, axis_of(tensor, *shape, axis));
-  return element_count(Shape(shape->begin() + static_cast<long>(i) + 1, shape->end()));
+  return element_count(Shape(shape->begin() + long(i) + 1, shape->end()));
 }
 
 Result<Number> PlanScope::attribute(const std::string& name) const {

@@ -48,8 +48,8 @@ Result<std::string> define_text(const Number& value) {
   if (std::isnan(d)) return user_error("a define must not be NaN");
   if (std::isinf(d))  // NVRTC has no builtin for infinity
     return std::string(d > 0 ? "" : "-") + "__builtin_bit_cast(float,0x7f800000)";
-  std::string text = fmt::format("{}", static_cast<float>(d));
-  if (!std::isfinite(static_cast<float>(d))) return user_error("the value does not fit in a float");
+  std::string text = fmt::format("{}", float(d));
+  if (!std::isfinite(float(d))) return user_error("the value does not fit in a float");
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text + "f";
 }
@@ -62,7 +62,7 @@ Result<int64_t> scratch_bytes(const ScratchSpec& s, const PlanScope& scope) {
   }
   CG_TRY(int64_t count, element_count(shape));
   int64_t bytes = 0;
-  if (__builtin_mul_overflow(count, static_cast<int64_t>(size_of(s.dtype)), &bytes))
+  if (__builtin_mul_overflow(count, int64_t(size_of(s.dtype)), &bytes))
     return user_error("scratch '" + s.name + "' overflows");
   return bytes;
 }
@@ -177,14 +177,14 @@ class Arguments {
     CG_TRY(int64_t value, e.integer(scope_));
     if (!std::in_range<T>(value))
       return user_error(fmt::format("'{}' is {}, which does not fit in {}", e.text(), value, type));
-    return value_arg(static_cast<T>(value));
+    return value_arg(T(value));
   }
 
   template <class T>
   Result<LaunchArg> real(const Expr& e) const {
     CG_TRY(Number value, e.evaluate(scope_));
-    double d = std::visit([](auto v) { return static_cast<double>(v); }, value);
-    T narrow = static_cast<T>(d);
+    double d = std::visit([](auto v) { return double(v); }, value);
+    T narrow = T(d);
     if (std::isfinite(d) && !std::isfinite(narrow))
       return user_error(fmt::format("'{}' is {}, which does not fit", e.text(), d));
     return value_arg(narrow);
@@ -208,7 +208,7 @@ class Arguments {
   }
 
   Result<LaunchArg> describe_map(const TensorMapSpec& m, const std::vector<uint32_t>& spec) const {
-    std::vector<int64_t> words{static_cast<int64_t>(m.dims.size())};
+    std::vector<int64_t> words{int64_t(m.dims.size())};
     for (const Expr& e : m.dims) {
       CG_TRY(int64_t n, e.integer(scope_));
       if (n <= 0) return user_error(fmt::format("dim '{}' is {}", e.text(), n));

@@ -116,7 +116,7 @@ std::vector<const TensorInfo*> Task::with_role(TensorRole role) const {
 
 std::vector<const TensorInfo*> results_of(const Task& task) {
   std::vector<const TensorInfo*> out = task.with_role(TensorRole::output);
-  const auto outputs = static_cast<std::ptrdiff_t>(out.size());
+  const auto outputs = std::ptrdiff_t(out.size());
   for (const TensorInfo& t : task.tensors)
     if (t.mutated && t.role != TensorRole::output) out.push_back(&t);
   std::sort(out.begin() + outputs, out.end(), [](auto* a, auto* b) { return a->name < b->name; });

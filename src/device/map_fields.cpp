@@ -37,28 +37,28 @@ Json to_json(const MapFields& fields) {
 Result<MapFields> map_fields(std::span<const std::byte> description, const std::string& where) {
   std::vector<int64_t> words(description.size() / sizeof(int64_t));
   if (!words.empty()) std::memcpy(words.data(), description.data(), words.size() * sizeof(int64_t));
-  const size_t given = words.empty() ? 0 : static_cast<size_t>(words[0]);
+  const size_t given = words.empty() ? 0 : size_t(words[0]);
   if (given < 1 || given > kMostMapRank || words.size() != 1 + 2 * given + kSpecWords)
     return world_error("a tensor map's description is damaged");
   const int64_t *dims = &words[1], *strides = dims + given, *spec = strides + given;
   const int64_t *box = spec + 2, *mode = spec + 7, bits = spec[12];
   MapFields out;
-  out.rank = static_cast<uint32_t>(spec[1]);
+  out.rank = uint32_t(spec[1]);
   out.type = type_of(bits);
-  out.swizzle = static_cast<int>(spec[13]);
+  out.swizzle = int(spec[13]);
   if (out.rank < 1 || out.rank > kMostMapRank || out.type < 0)
     return unsupported_error(fmt::format("a tensor map of {} bits an element", bits), where);
   if (spec[13] < 0 || spec[13] > 3 || (spec[13] > 0 && spec[14] != kPlainSwizzleBase))
     return unsupported_error(
         fmt::format("the swizzle <{}, {}> of a tensor map", spec[13], spec[14]), where);
   for (size_t i = 0; i < out.rank; ++i) {
-    const auto m = static_cast<uint32_t>(mode[i]);
+    const auto m = uint32_t(mode[i]);
     if (m >= given)
       return user_error(fmt::format("a tensor map of {} dims has no mode {}", given, mode[i]),
                         where, "give the map as many dims as the copy has modes");
-    out.sizes[i] = static_cast<uint64_t>(dims[m]);
-    out.pitches[i] = static_cast<uint64_t>(strides[m] * bits / 8);
-    out.box[i] = static_cast<uint32_t>(box[i]);
+    out.sizes[i] = uint64_t(dims[m]);
+    out.pitches[i] = uint64_t(strides[m] * bits / 8);
+    out.box[i] = uint32_t(box[i]);
   }
   return out;
 }

@@ -6,8 +6,8 @@ namespace cutegen::device {
 Result<ptx::TensorMap> checked_map(const MapFields& fields, uint64_t address,
                                    const std::string& where) {
   ptx::TensorMap map;
-  map.type = static_cast<ptx::TensorType>(fields.type), map.rank = fields.rank;
-  map.address = address, map.swizzle = static_cast<uint8_t>(fields.swizzle);
+  map.type = ptx::TensorType(fields.type), map.rank = fields.rank;
+  map.address = address, map.swizzle = uint8_t(fields.swizzle);
   for (size_t i = 0; i < fields.rank; ++i) {
     map.sizes[i] = fields.sizes[i], map.box[i] = fields.box[i];
     if (i > 0) map.strides[i] = fields.pitches[i];

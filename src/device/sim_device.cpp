@@ -52,7 +52,7 @@ ptx::RunOptions options_of(const RunSettings& settings) {
   out.line_counters = settings.lines;
   out.whole_instructions = settings.whole_instructions;
   out.counters = settings.order == RunOrder::in_order;
-  out.order = static_cast<ptx::Order>(settings.order), out.order_seed = settings.order_seed;
+  out.order = ptx::Order(settings.order), out.order_seed = settings.order_seed;
   if (!settings.checks) out.checks.uninitialised = out.checks.races = false;
   return out;
 }
@@ -239,8 +239,7 @@ Result<void> SimDevice::run_fill(const Fill& step, RunReport& report) {
 
 Result<void> SimDevice::read(const std::string& buffer, int64_t offset, std::span<std::byte> out) {
   CG_TRY(const Bound* b, find(buffer, "read"));
-  if (offset < 0 || out.size() > b->bytes.size() ||
-      static_cast<size_t>(offset) > b->bytes.size() - out.size())
+  if (offset < 0 || out.size() > b->bytes.size() || size_t(offset) > b->bytes.size() - out.size())
     return world_error("a part that is read lies outside its buffer");
   if (!out.empty()) std::memcpy(out.data(), b->bytes.data() + offset, out.size());
   return {};

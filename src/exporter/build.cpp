@@ -70,7 +70,7 @@ class Builder {
 
   Result<size_t> module(const ModuleBuild& b) {
     auto known = std::find(keys_.begin(), keys_.end(), b.key());
-    if (known != keys_.end()) return static_cast<size_t>(known - keys_.begin());
+    if (known != keys_.end()) return size_t(known - keys_.begin());
     if (keys_.size() == kMostModules)
       return user_error(fmt::format("the defines take more than {} distinct values", kMostModules));
     auto source = out_.program.sources.find(b.source);
@@ -163,7 +163,7 @@ std::string plain_name(const std::string& name) {
   std::string out;
   for (char c : name.substr(0, 48)) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : plain ? c : '_';
+    out += c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : plain ? c : '_';
   }
   return out.empty() || (out[0] >= '0' && out[0] <= '9') ? "n" + out : out;
 }

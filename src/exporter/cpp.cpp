@@ -30,8 +30,7 @@ std::string byte_list(const std::string& bytes) {
   std::string out;
   constexpr size_t kLine = 24;
   for (size_t i = 0; i < bytes.size(); ++i)
-    out +=
-        fmt::format("{}{},", i % kLine == 0 ? "\n    " : "", static_cast<unsigned char>(bytes[i]));
+    out += fmt::format("{}{},", i % kLine == 0 ? "\n    " : "", uint8_t(bytes[i]));
   return out;
 }
 
@@ -79,8 +78,7 @@ class Tables {
     size_t width = pattern.size();
     if (width == 8 && pattern.substr(0, 4) == pattern.substr(4)) width = 4;
     uint32_t words[2] = {};
-    for (size_t i = 0; i < width; ++i)
-      words[i / 4] |= static_cast<uint32_t>(static_cast<unsigned char>(pattern[i])) << (i % 4 * 8);
+    for (size_t i = 0; i < width; ++i) words[i / 4] |= uint32_t(uint8_t(pattern[i])) << (i % 4 * 8);
     steps_ += fmt::format(
         "    {{nullptr, 0, {{}}, {{}}, {{}}, 0, 0, 0, 0, 0, {}, {}, {{{}u, {}u}}, {}}},\n",
         step["fill"].dump(), width, words[0], words[1], step["bytes"].dump());
@@ -171,8 +169,8 @@ Result<std::pair<std::string, std::string>> tensor_lists(const ExportSource& sou
                              c_type(t->dtype), name, t->mutated ? "mutated " : "",
                              to_string(t->role), torch_name(t->dtype), cutegen::to_string(shape));
       rows += fmt::format("    {{\"{}\", '{}', {}, {}, {}}},\n", name, random_type(*t),
-                          count * static_cast<int64_t>(size_of(t->dtype)),
-                          t->role != TensorRole::output, is_result(*t));
+                          count * int64_t(size_of(t->dtype)), t->role != TensorRole::output,
+                          is_result(*t));
     }
   return std::pair(members, rows);
 }

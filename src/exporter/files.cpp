@@ -126,8 +126,7 @@ std::string base64(const std::string& bytes) {
   for (size_t i = 0; i < bytes.size(); i += 3) {
     const size_t left = std::min<size_t>(3, bytes.size() - i);
     uint32_t group = 0;
-    for (size_t k = 0; k < 3; ++k)
-      group = group << 8 | (k < left ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    for (size_t k = 0; k < 3; ++k) group = group << 8 | (k < left ? uint8_t(bytes[i + k]) : 0U);
     for (size_t k = 0; k < 4; ++k) out += k <= left ? kDigits[group >> (18 - 6 * k) & 63] : '=';
   }
   return out;

@@ -45,7 +45,7 @@ Result<void> write_all(const fs::path& folder, const ExportFiles& files) {
     fs::create_directories(at.parent_path(), error);
     if (error) return world_error("cannot make '" + at.parent_path().string() + "'");
     std::ofstream file(at, std::ios::binary);  // with the permissions of the user's umask
-    file.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
+    file.write(text.data(), std::streamsize(text.size())).flush();
     if (!file) return errno_error("cannot write '" + at.string() + "'");
   }
   return {};

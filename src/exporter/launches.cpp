@@ -66,14 +66,14 @@ class ShapeWriter {
     auto at = std::find(names_.begin(), names_.end(), buffer);
     if (at == names_.end())
       return user_error("a step uses '" + buffer + "', which is not a buffer");
-    return static_cast<size_t>(at - names_.begin());
+    return size_t(at - names_.begin());
   }
 
   Result<int64_t> bytes_of(size_t buffer) const {
     if (buffer >= tensors_.size()) return shape_.plan.scratch[buffer - tensors_.size()].bytes;
     CG_TRY(const Shape* shape, shape_of(names_[buffer]));
     CG_TRY(int64_t count, element_count(*shape));
-    return count * static_cast<int64_t>(size_of(tensors_[buffer]->dtype));
+    return count * int64_t(size_of(tensors_[buffer]->dtype));
   }
 
   Result<Json> steps() const {

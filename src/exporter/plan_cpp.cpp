@@ -13,10 +13,10 @@ namespace cutegen::exporter {
 namespace {
 
 Result<size_t> axis_of(const TensorInfo& tensor, int64_t axis) {
-  const auto rank = static_cast<int64_t>(tensor.shape.size());
+  const auto rank = int64_t(tensor.shape.size());
   if (axis < -rank || axis >= rank)
     return user_error(fmt::format("'{}' has no axis {}", tensor.name, axis));
-  return static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  return size_t(axis < 0 ? axis + rank : axis);
 }
 
 // "1e-05f" of a define as a C++ number.

@@ -140,9 +140,8 @@ class LauncherParameters {
     if (!resolve_leaf(arg.value, leaf)) return out;
     const TensorInfo* tensor = task_.find(bound(leaf.name));
     if (leaf.kind == ExprLeaf::Kind::dim && tensor) {
-      const auto rank = static_cast<int64_t>(tensor->shape.size());
-      out.dim.emplace(tensor->name,
-                      static_cast<size_t>(leaf.axis < 0 ? leaf.axis + rank : leaf.axis));
+      const auto rank = int64_t(tensor->shape.size());
+      out.dim.emplace(tensor->name, size_t(leaf.axis < 0 ? leaf.axis + rank : leaf.axis));
     } else if (leaf.kind == ExprLeaf::Kind::attribute || leaf.kind == ExprLeaf::Kind::argument) {
       out.scalar = leaf.name;
     }

@@ -43,9 +43,8 @@ Roofline roofline(const GpuSpec& gpu, const Work& work) {
   const double products_s = work.products.value / products_per_s(gpu, work.math_mode) +
                             work.convolutions.value / products_per_s(gpu, convolutions);
   const double other_s = work.other.value / other_per_s(gpu, work.math_mode);
-  const auto least = static_cast<double>(work.least.value);
-  const auto kept =
-      static_cast<double>(std::min({work.written.value, gpu.l2_bytes, work.least.value}));
+  const auto least = double(work.least.value);
+  const auto kept = double(std::min({work.written.value, gpu.l2_bytes, work.least.value}));
   Roofline r;
   r.compute_ns = std::max(products_s, other_s) * 1e9;  // matrix units and other units overlap
   r.memory_ns = least / gpu.dram_bytes_per_s * 1e9;

@@ -57,7 +57,7 @@ class Section {
 
   Result<int> small(const std::string& key, int most) {
     CG_TRY(int64_t value, integer(key, most));
-    return static_cast<int>(value);
+    return int(value);
   }
 
   // An unknown key is a typing error. Keys that begin with "achievable" are for human readers only.
@@ -232,7 +232,7 @@ Result<GpuSpec> find_gpu(const std::string& name) {
 Result<GpuSpec> gpu_of_product(const std::string& product) {
   for (const std::string& id : known_gpus()) {
     std::string word = id;
-    for (char& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    for (char& c : word) c = char(std::toupper(uint8_t(c)));
     const size_t at = product.find(word);
     if (at == std::string::npos) continue;
     auto is_part = [&](size_t i) { return i < product.size() && std::isalnum(product[i]); };

@@ -109,7 +109,7 @@ TEST(Roofline, TheFloorIsTrafficAtTheNominalBandwidth) {
 TEST(Roofline, OutputsThatTheL2HoldsNeedNoBandwidth) {
   const GpuSpec g = find_gpu("h200").value();
   const Bytes least{4'800'000'000};
-  const double kept = static_cast<double>(g.l2_bytes) / 4.8e12 * 1e9;
+  const double kept = double(g.l2_bytes) / 4.8e12 * 1e9;
   EXPECT_DOUBLE_EQ(roofline(g, {.least = least, .written = least}).floor_ns, 1e6 - kept);
   EXPECT_DOUBLE_EQ(roofline(g, {.least = least, .written = Bytes{4'800'000}}).floor_ns, 999e3);
   EXPECT_DOUBLE_EQ(roofline(g, {.least = least, .written = least}).memory_ns, 1e6);

@@ -30,7 +30,7 @@ int64_t tokens_at(const Json& json, const std::string& key) {
   if (!value.is_number()) return 0;
   double number = value.get<double>();
   if (!(number > 0)) return 0;
-  return static_cast<int64_t>(std::min(number, static_cast<double>(kMostTokens)));
+  return int64_t(std::min(number, double(kMostTokens)));
 }
 
 Result<Json*> part_at(Json& array, const Json& index) {

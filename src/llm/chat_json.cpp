@@ -18,8 +18,7 @@ std::string shortened(const Json& value) {
 
 // Shows both texts around the first byte that differs.
 Difference text_difference(const std::string& a, const std::string& b, const std::string& at) {
-  size_t byte =
-      static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+  size_t byte = size_t(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
   size_t from = byte < 20 ? 0 : byte - 20;
   auto part = [&](const std::string& s) {
     return shortened(Json(s.substr(std::min(from, s.size()), kShown)));

@@ -20,7 +20,7 @@ constexpr double kMostJitter = 0.25;
 double random_share() {
   uint32_t value = 0;
   random_bytes(std::as_writable_bytes(std::span(&value, 1)));
-  return static_cast<double>(value) / 4294967296.0;
+  return double(value) / 4294967296.0;
 }
 
 Result<void> check_request(const ChatRequest& request) {
@@ -40,8 +40,7 @@ std::optional<milliseconds> retry_wait(int n, std::optional<milliseconds> asked,
   milliseconds wait = config.first_wait;
   for (int i = 0; i < n && wait < kMostOwnWait; ++i) wait *= 2;
   wait = std::min(wait, kMostOwnWait);
-  return milliseconds(
-      static_cast<int64_t>(static_cast<double>(wait.count()) * (1 - kMostJitter * random_share())));
+  return milliseconds(int64_t(double(wait.count()) * (1 - kMostJitter * random_share())));
 }
 
 Result<void> wait_for(const Context& ctx, Nanoseconds time, const std::string& what) {

@@ -89,7 +89,7 @@ Result<void> Command::wait_ready(const Context& ctx, int fd, short events) {
     CG_CHECK(ctx.check("waiting for '" + sanitize(line_, 200) + "'"));
     pollfd p{fd, events, 0};
     auto ms = std::chrono::ceil<std::chrono::milliseconds>(ctx.remaining(kCommandPoll)).count();
-    int n = ::poll(&p, 1, static_cast<int>(ms));
+    int n = ::poll(&p, 1, int(ms));
     if (n > 0) return {};
     if (n < 0 && errno != EINTR) return errno_error("poll");
   }
@@ -101,7 +101,7 @@ Result<void> Command::send(const Context& ctx, std::string_view bytes) {
     ssize_t n = ::send(in_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n < 0) return ended();
-    bytes.remove_prefix(static_cast<size_t>(n));
+    bytes.remove_prefix(size_t(n));
   }
   return {};
 }
@@ -126,7 +126,7 @@ Result<std::string> Command::receive(const Context& ctx) {
     ssize_t n = ::read(out_.get(), chunk.data(), chunk.size());
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n <= 0) return ended();
-    buffer_.append(chunk.data(), static_cast<size_t>(n));
+    buffer_.append(chunk.data(), size_t(n));
   }
 }
 

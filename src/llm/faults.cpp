@@ -25,7 +25,7 @@ struct Said {
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : static_cast<char>(c);
+    return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : char(c);
   });
   return text;
 }
@@ -42,7 +42,7 @@ Said said_by(const Refused& refused) {
     said.words = lower(text_at(error, "type") + " " + text_at(error, "code") + " " +
                        text_at(error, "status"));
     if (const Json& code = at(error, "code"); code.is_number_integer())
-      said.code = static_cast<int>(std::clamp<int64_t>(code.get<int64_t>(), 0, 999));
+      said.code = int(std::clamp<int64_t>(code.get<int64_t>(), 0, 999));
   }
   if (error.is_null()) said.message = refused.body;
   said.message = std::string(trim(sanitize(said.message, kMostMessage)));
@@ -187,7 +187,7 @@ std::optional<std::chrono::milliseconds> asked_wait(const Headers& headers) {
     if (error != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
     return std::clamp(value, 0.0, kMostWaitSeconds * 1000);
   };
-  auto ms = [](double value) { return std::chrono::milliseconds(static_cast<int64_t>(value)); };
+  auto ms = [](double value) { return std::chrono::milliseconds(int64_t(value)); };
   if (auto value = number("retry-after-ms")) return ms(*value);
   if (auto value = number("retry-after")) return ms(std::min(*value, kMostWaitSeconds) * 1000);
   auto it = headers.find("retry-after");

@@ -27,7 +27,7 @@ using Slist = std::unique_ptr<curl_slist, SlistFree>;
 std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
   return out;
 }
 
@@ -134,7 +134,7 @@ class Http::Lane {
     set(CURLOPT_URL, request.url.c_str());
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_HTTPHEADER, list);
-    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    set(CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.size()));
     set(CURLOPT_POSTFIELDS, request.body.c_str());
     set(CURLOPT_WRITEFUNCTION, on_body);
     set(CURLOPT_WRITEDATA, &exchange);
@@ -173,7 +173,7 @@ class Http::Lane {
       Nanoseconds left = exchange.request.idle - (now - exchange.last_byte);
       auto wait = ctx.remaining(std::min(exchange.ended ? kAfterTheEnd : kExchangePoll, left));
       auto ms = std::chrono::ceil<std::chrono::milliseconds>(wait).count();
-      curl_multi_poll(multi_, nullptr, 0, static_cast<int>(ms), nullptr);
+      curl_multi_poll(multi_, nullptr, 0, int(ms), nullptr);
     }
     finish(exchange);
   }

@@ -60,8 +60,7 @@ class RefusingJournal final : public CallSink {
   std::vector<std::pair<EventType, Json>> events;
   int fail_after = -1;  // refuses events from this one on
   Result<void> record(EventType type, const Json& data) override {
-    if (fail_after >= 0 && static_cast<int>(events.size()) >= fail_after)
-      return world_error("disk full");
+    if (fail_after >= 0 && int(events.size()) >= fail_after) return world_error("disk full");
     events.emplace_back(type, data);
     return {};
   }
@@ -111,7 +110,7 @@ TEST(Ledger, IsTheSameAfterAResumeAtAnyPoint) {
     journal.fold_into(twice, cut);
     journal.fold_into(twice, cut);
     EXPECT_EQ(to_json(folded.spent()), to_json(twice.spent())) << "no dollar is counted twice";
-    EXPECT_EQ(folded.spent().open_calls, static_cast<int64_t>(cut % 2));
+    EXPECT_EQ(folded.spent().open_calls, int64_t(cut % 2));
     EXPECT_EQ(folded.spent().open_usd, cut % 2 ? 0.30 : 0.0) << "a call in doubt costs all";
   }
   Ledger folded({.usd = 5});

@@ -108,8 +108,8 @@ Result<ModelSpec> parse_model(const std::string& text) {
   const char* needs = provider == kRelay    ? "a folder: relay:DIR"
                       : provider == kReplay ? "a run: replay:RUN"
                                             : "the model's name: PROVIDER:NAME";
-  bool odd = std::any_of(name.begin(), name.end(),
-                         [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; });
+  bool odd =
+      std::any_of(name.begin(), name.end(), [](char c) { return uint8_t(c) < ' ' || c == 127; });
   if (trim(name).empty() || odd || (name.size() > kMaxName && provider != kRelay))
     return user_error("the model '" + shown + "' has no usable name", "--model",
                       std::string("give ") + needs);

@@ -267,10 +267,9 @@ TEST(Tokens, EstimateStaysBelowTheBound) {
         "        __syncthreads();\n        float4 v = *(float4*)&x[i * 4];\n", "漢字かな交じり文",
         "0x7fffffff, 123456789, 3.14159265358979f"}) {
     EXPECT_LE(estimate_tokens(text), most_tokens(text) + 1) << text;
-    EXPECT_LE(most_tokens(text), static_cast<int64_t>(std::string_view(text).size()));
+    EXPECT_LE(most_tokens(text), int64_t(std::string_view(text).size()));
   }
-  EXPECT_NEAR(static_cast<double>(estimate_tokens("The quick brown fox jumps over the lazy dog.")),
-              10, 2);
+  EXPECT_NEAR(double(estimate_tokens("The quick brown fox jumps over the lazy dog.")), 10, 2);
 }
 
 }  // namespace

@@ -141,10 +141,9 @@ bool fits(const PriceEntry& entry, const std::string& provider, const std::strin
 }
 
 double priced(const Rates& rates, const Usage& u) {
-  return kPerMillion * (static_cast<double>(u.input) * rates.input +
-                        static_cast<double>(u.cached) * rates.cached +
-                        static_cast<double>(u.cache_written) * rates.cache_write +
-                        static_cast<double>(u.output) * rates.output);
+  return kPerMillion *
+         (double(u.input) * rates.input + double(u.cached) * rates.cached +
+          double(u.cache_written) * rates.cache_write + double(u.output) * rates.output);
 }
 
 }  // namespace
@@ -158,8 +157,7 @@ double PriceEntry::most(int64_t input_tokens, int64_t output_tokens) const {
   bool is_long = long_from_tokens > 0 && input_tokens > long_from_tokens;
   const Rates& r = is_long ? long_rates : rates;
   double input = std::max({r.input, r.cached, r.cache_write});
-  return kPerMillion * (static_cast<double>(input_tokens) * input +
-                        static_cast<double>(output_tokens) * r.output);
+  return kPerMillion * (double(input_tokens) * input + double(output_tokens) * r.output);
 }
 
 Result<std::vector<PriceEntry>> Prices::parse(const std::string& text, const std::string& name) {

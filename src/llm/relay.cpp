@@ -38,9 +38,8 @@ bool is_number(const std::string& text) {
 std::optional<std::pair<int64_t, int64_t>> state_of(const fs::path& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-  return std::pair{
-      static_cast<int64_t>(info.st_size),
-      static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
+  return std::pair{int64_t(info.st_size),
+                   int64_t(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
 // The time since a file's last change, by the system clock, which also stamps files.
@@ -168,7 +167,7 @@ Result<void> RelayModel::read_folder() {
 
 // Takes the next free number by creating its .md file, which only one process can do.
 Result<std::string> RelayModel::claim() {
-  for (int n = static_cast<int>(numbers_.size()) + 1; n < kMostQuestions; ++n) {
+  for (int n = int(numbers_.size()) + 1; n < kMostQuestions; ++n) {
     std::string number = fmt::format("{:04}", n);
     UniqueFd fd(::open((dir_ / (number + ".request.md")).c_str(),
                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));

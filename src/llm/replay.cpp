@@ -132,8 +132,8 @@ std::optional<Difference> ReplayModel::difference() const {
 
 size_t ReplayModel::left() const {
   std::lock_guard lock(mutex_);
-  return static_cast<size_t>(std::count_if(
-      entries_.begin(), entries_.end(), [](const Entry& e) { return !e.taken && e.answered(); }));
+  return size_t(std::count_if(entries_.begin(), entries_.end(),
+                              [](const Entry& e) { return !e.taken && e.answered(); }));
 }
 
 }  // namespace cutegen::llm

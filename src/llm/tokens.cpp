@@ -70,13 +70,13 @@ int64_t count_request(const ChatRequest& request, Count&& count) {
 int64_t estimate_tokens(std::string_view text) {
   int64_t total = 0;
   for (size_t i = 0; i < text.size();) {
-    Kind kind = kind_of(static_cast<unsigned char>(text[i]));
+    Kind kind = kind_of(uint8_t(text[i]));
     size_t end = i + 1;
-    while (end < text.size() && kind_of(static_cast<unsigned char>(text[end])) == kind &&
+    while (end < text.size() && kind_of(uint8_t(text[end])) == kind &&
            (kind != Kind::sign || text[end] == text[i]))
       ++end;
     bool joined = text[i] == ' ' && end == i + 1;  // a single blank belongs to the next word
-    if (!joined) total += tokens_of_run(kind, static_cast<int64_t>(end - i));
+    if (!joined) total += tokens_of_run(kind, int64_t(end - i));
     i = end;
   }
   return total;
@@ -86,7 +86,7 @@ int64_t estimate_tokens(std::string_view text) {
 // least two bytes per token.
 int64_t most_tokens(std::string_view text) {
   int64_t halves = 0;
-  for (char c : text) halves += static_cast<unsigned char>(c) < 0x80 ? 1 : 2;
+  for (char c : text) halves += uint8_t(c) < 0x80 ? 1 : 2;
   return ceil_div(halves, 2);
 }
 

@@ -71,7 +71,7 @@ Result<void> apply_bubblewrap(Plan& plan, const Isolation& isolation, Bubblewrap
   if (!plan.filter.empty()) {
     size_t bytes = plan.filter.size() * sizeof(sock_filter);
     CG_TRY(storage.filter, make_memfd("seccomp", bytes));
-    if (::pwrite(storage.filter.get(), plan.filter.data(), bytes, 0) != static_cast<ssize_t>(bytes))
+    if (::pwrite(storage.filter.get(), plan.filter.data(), bytes, 0) != ssize_t(bytes))
       return errno_error("writing the seccomp filter");
     int number = 3;
     for (const auto& [ours, theirs] : plan.fds) number = std::max(number, theirs + 1);

@@ -21,7 +21,7 @@ constexpr size_t kMostText = 1 << 20;
 // The files of a real cgroup exist. O_CREAT is for tests, in which a plain folder plays a cgroup.
 Result<void> put(const fs::path& file, const std::string& text) {
   UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != ssize_t(text.size()))
     return errno_error("writing " + file.string());
   return {};
 }

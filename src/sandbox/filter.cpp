@@ -112,9 +112,9 @@ class Builder {
     int fd = ok_ && context_ ? ::memfd_create("seccomp", MFD_CLOEXEC) : -1;
     if (fd < 0) return out;
     if (seccomp_export_bpf(context_, fd) == 0) {
-      auto bytes = static_cast<size_t>(::lseek(fd, 0, SEEK_END));
+      auto bytes = size_t(::lseek(fd, 0, SEEK_END));
       out.resize(bytes / sizeof(sock_filter));
-      if (::pread(fd, out.data(), bytes, 0) != static_cast<ssize_t>(bytes)) out.clear();
+      if (::pread(fd, out.data(), bytes, 0) != ssize_t(bytes)) out.clear();
     }
     ::close(fd);
     return out;
@@ -165,7 +165,7 @@ Result<std::string> filter_bytes(const Isolation& isolation) {
 
 int install_filter(std::vector<sock_filter>& filter) {
   if (filter.empty()) return EINVAL;
-  sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  sock_fprog program{uint16_t(filter.size()), filter.data()};
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) return errno;
   return 0;

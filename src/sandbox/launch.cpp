@@ -36,7 +36,7 @@ int write_text(const char* path, const std::string& text) {
   int fd = ::open(path, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return errno;
   ssize_t n = ::write(fd, text.data(), text.size());
-  int error = n == static_cast<ssize_t>(text.size()) ? 0 : errno;
+  int error = n == ssize_t(text.size()) ? 0 : errno;
   ::close(fd);
   return error;
 }
@@ -62,8 +62,8 @@ int clone_readable(const Readable& r) {
   long tree = ::syscall(SYS_open_tree, AT_FDCWD, r.path.c_str(),
                         OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
   if (tree < 0) return -1;
-  if (set_read_only(static_cast<int>(tree), "", AT_EMPTY_PATH) == 0) return static_cast<int>(tree);
-  ::close(static_cast<int>(tree));
+  if (set_read_only(int(tree), "", AT_EMPTY_PATH) == 0) return int(tree);
+  ::close(int(tree));
   return -1;
 }
 
@@ -193,10 +193,9 @@ void close_all_but(std::array<int, 3> keep) {
   std::sort(keep.begin(), keep.end());
   unsigned next = 3;
   for (int fd : keep) {
-    if (fd < static_cast<int>(next)) continue;
-    if (static_cast<unsigned>(fd) > next)
-      ::syscall(SYS_close_range, next, static_cast<unsigned>(fd - 1), 0);
-    next = static_cast<unsigned>(fd) + 1;
+    if (fd < int(next)) continue;
+    if (unsigned(fd) > next) ::syscall(SYS_close_range, next, unsigned(fd - 1), 0);
+    next = unsigned(fd) + 1;
   }
   ::syscall(SYS_close_range, next, ~0U, 0);
 }
@@ -207,7 +206,7 @@ bool drain(int fd, SharedPage& shared) {
     uint64_t at = shared.written;
     size_t offset = at % kErrorBytes;
     ssize_t n = ::read(fd, shared.ring + offset, kErrorBytes - offset);
-    if (n > 0) shared.written = at + static_cast<uint64_t>(n);
+    if (n > 0) shared.written = at + uint64_t(n);
     if (n == 0) return false;
     if (n < 0 && errno != EINTR) return errno == EAGAIN;
   }
@@ -269,8 +268,7 @@ void watch(const Plan& plan, pid_t program, int pidfd) {
 
 pid_t raw_clone(int flags, int* pidfd) {
   *pidfd = -1;
-  return static_cast<pid_t>(::syscall(
-      SYS_clone, static_cast<unsigned long>(flags) | CLONE_PIDFD | SIGCHLD, 0, pidfd, 0, 0));
+  return pid_t(::syscall(SYS_clone, uint64_t(flags) | CLONE_PIDFD | SIGCHLD, 0, pidfd, 0, 0));
 }
 
 const char* to_string(Step step) {

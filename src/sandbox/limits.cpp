@@ -9,7 +9,7 @@ namespace cutegen::sandbox {
 std::vector<RlimitValue> limit_values(const Limits& limits) {
   std::vector<RlimitValue> out{{RLIMIT_CORE, {0, 0}}};
   auto add = [&](int resource, int64_t value, int64_t grace = 0) {
-    out.push_back({resource, {static_cast<rlim_t>(value), static_cast<rlim_t>(value + grace)}});
+    out.push_back({resource, {rlim_t(value), rlim_t(value + grace)}});
   };
   if (limits.memory_bytes > 0) add(RLIMIT_AS, limits.memory_bytes);
   if (limits.cpu_seconds > 0) add(RLIMIT_CPU, limits.cpu_seconds, 1);  // SIGXCPU, then SIGKILL
@@ -23,11 +23,11 @@ int apply_limits(const std::vector<RlimitValue>& limits) {
   int failed = 0;
   for (const RlimitValue& l : limits) {
     rlimit now{};
-    ::getrlimit(static_cast<__rlimit_resource_t>(l.resource), &now);
+    ::getrlimit(__rlimit_resource_t(l.resource), &now);
     // Never raise a limit that is already in force: lowering needs no privilege.
     rlimit wanted{std::min(l.value.rlim_cur, now.rlim_max),
                   std::min(l.value.rlim_max, now.rlim_max)};
-    if (::setrlimit(static_cast<__rlimit_resource_t>(l.resource), &wanted) != 0) failed = errno;
+    if (::setrlimit(__rlimit_resource_t(l.resource), &wanted) != 0) failed = errno;
   }
   return failed;
 }

@@ -223,7 +223,7 @@ Result<Started> start(Plan& plan) {
 
 void reap_supervisor(const Started& started) {
   siginfo_t info{};
-  while (::waitid(P_PIDFD, static_cast<id_t>(started.pidfd.get()), &info, WEXITED) != 0)
+  while (::waitid(P_PIDFD, id_t(started.pidfd.get()), &info, WEXITED) != 0)
     if (errno != EINTR) break;
 }
 
@@ -278,7 +278,7 @@ Grade grade_of(const SpawnSpec& spec, const Plan& plan, const SharedPage& shared
     }
   }
   auto held = std::count_if(g.held.begin(), g.held.end(), [](auto& kv) { return kv.second; });
-  bool every = held == static_cast<int64_t>(g.held.size());
+  bool every = held == int64_t(g.held.size());
   g.label = held == 0 ? Protection::none : every ? Protection::full : Protection::partial;
   g.missing = join(missing, "; ");
   return g;
@@ -333,7 +333,7 @@ struct Child::State {
     if (reaped) return true;
     pollfd p{started.pidfd.get(), POLLIN, 0};
     auto ms = std::chrono::ceil<std::chrono::milliseconds>(time).count();
-    if (::poll(&p, 1, static_cast<int>(std::min<int64_t>(ms, 3'600'000))) <= 0) return false;
+    if (::poll(&p, 1, int(std::min<int64_t>(ms, 3'600'000))) <= 0) return false;
     reap();
     return true;
   }

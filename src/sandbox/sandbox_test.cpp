@@ -153,7 +153,7 @@ TEST(Spawn, ChildrenDieWithTheirParent) {
       ::kill(::getpid(), SIGKILL);
     }
     pid_t pid = -1;
-    ASSERT_EQ(::read(fds[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
+    ASSERT_EQ(::read(fds[0], &pid, sizeof pid), ssize_t(sizeof pid));
     ::waitpid(parent, nullptr, 0);
     ::close(fds[0]);
     ::close(fds[1]);

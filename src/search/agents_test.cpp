@@ -67,14 +67,14 @@ struct AgentWorld {
   int proposed = 0, evaluations = 0;
 
   void feed(Strategy& s, EventType type, Json data) {
-    data["clock_ms"] = static_cast<int64_t>(events.size());
-    events.push_back({static_cast<int64_t>(events.size()) + 1, type, 1, data});
+    data["clock_ms"] = int64_t(events.size());
+    events.push_back({int64_t(events.size()) + 1, type, 1, data});
     s.apply(events.back());
   }
 
   void answer(Strategy& s, const Ask& ask) {
     asked.push_back({ask.role, ask.context});
-    std::string special = outcome(asked.back(), static_cast<int>(asked.size()));
+    std::string special = outcome(asked.back(), int(asked.size()));
     if (!special.empty())
       return feed(s, EventType::answered, {{"outcome", special}, {"reason", "no block"}});
     if (ask.role == Role::planner)
@@ -155,8 +155,7 @@ TEST(CutegenAgents, PlansThenWritesThenImproves) {
 
 TEST(CutegenAgents, ContinuesFromTheBestAndNeverFromARegression) {
   std::vector<double> times{100, 80, 300, 90, 79.9, 60};
-  AgentWorld world{
-      .judge = [&](int n, const Asked&) { return timed(times[static_cast<size_t>(n) - 1]); }};
+  AgentWorld world{.judge = [&](int n, const Asked&) { return timed(times[size_t(n) - 1]); }};
   Finish end = world.run(
       "cutegen", settings(6, {.profiling = ProfilingMode::never, .chains = 1, .planner = false}));
   EXPECT_EQ(end.best, "c6");
@@ -339,9 +338,8 @@ TEST(CutegenAgents, ARecipeMayBegin) {
 
 TEST(Cudaforge, JudgeAndCoderTakeTurns) {
   std::vector<double> times{0, 100, 150, 80};
-  AgentWorld world{.judge = [&](int n, const Asked&) {
-    return n == 1 ? wrong() : timed(times[static_cast<size_t>(n) - 1]);
-  }};
+  AgentWorld world{
+      .judge = [&](int n, const Asked&) { return n == 1 ? wrong() : timed(times[size_t(n) - 1]); }};
   Finish end = world.run("cudaforge", settings(40, {.rounds = 4}));
   EXPECT_EQ(end.reason, "all rounds are done");
   EXPECT_EQ(end.best, "c4");
@@ -360,9 +358,8 @@ TEST(Cudaforge, JudgeAndCoderTakeTurns) {
 
 TEST(Astra, TesterThenPlannerAndCoderInTurns) {
   std::vector<double> times{0, 100, 150, 80};
-  AgentWorld world{.judge = [&](int n, const Asked&) {
-    return n == 1 ? wrong() : timed(times[static_cast<size_t>(n) - 1]);
-  }};
+  AgentWorld world{
+      .judge = [&](int n, const Asked&) { return n == 1 ? wrong() : timed(times[size_t(n) - 1]); }};
   Finish end = world.run("astra", settings(40, {.astra_rounds = 3}));
   EXPECT_EQ(end.reason, "all rounds are done");
   EXPECT_EQ(end.best, "c4");

@@ -17,9 +17,9 @@ class Draws {
   explicit Draws(uint64_t seed) : state_(seed) {}
 
   // From 0 (included) to 1 (excluded).
-  double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+  double uniform() { return double(bits() >> 11) * 0x1p-53; }
   // From 0 to n - 1. `n` is at least 1.
-  size_t below(size_t n) { return static_cast<size_t>(uniform() * static_cast<double>(n)); }
+  size_t below(size_t n) { return size_t(uniform() * double(n)); }
 
  private:
   uint64_t bits() {

@@ -46,11 +46,11 @@ Family Families::choose() const {
                                 kCuriosity * std::sqrt(2 * std::log(tries + 1.0) / arm.tries);
   };
   const auto best = std::ranges::max_element(arms_, {}, bound);
-  return static_cast<Family>(best - arms_.begin());
+  return Family(best - arms_.begin());
 }
 
 void Families::reward(Family family, double gain) {
-  Arm& arm = arms_[static_cast<size_t>(family)];
+  Arm& arm = arms_[size_t(family)];
   ++arm.tries;
   arm.gained += std::clamp(gain, 0.0, 1.0);
 }

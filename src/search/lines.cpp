@@ -59,8 +59,7 @@ void Lines::begin(const StrategySettings& settings, const std::vector<std::strin
                   const std::string& workload) {
   const AgentSettings& agents = *settings.agents;
   // A recipe always starts with the same program, so more lines would repeat it.
-  const size_t count =
-      agents.start == Start::recipe ? 1 : static_cast<size_t>(std::max(agents.chains, 1));
+  const size_t count = agents.start == Start::recipe ? 1 : size_t(std::max(agents.chains, 1));
   for (size_t i = 0; i < count; ++i)
     lines_.push_back(
         {.approach = i < approaches.size() ? approaches[i] : std::string(),

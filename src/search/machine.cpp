@@ -231,8 +231,7 @@ std::optional<std::string> Machine::end_of_run(std::optional<double> best_ns) co
     if (auto end = nothing_to_win(*best_ns)) return end;
   if (set_aside_ >= kMostSetAside) return "the evaluator keeps failing: " + feedback_.headline;
   if (evaluations_ >= settings_.budget.evaluations) return "budget: evaluations";
-  if (settings_.budget.minutes > 0 &&
-      static_cast<double>(clock_ms_) >= settings_.budget.minutes * 60e3)
+  if (settings_.budget.minutes > 0 && double(clock_ms_) >= settings_.budget.minutes * 60e3)
     return "budget: minutes";
   return std::nullopt;
 }

@@ -52,7 +52,7 @@ bool Profiling::opens_next() const {
 }
 
 bool Profiling::settled() const {
-  return times_.size() > kWindow && steady_ >= static_cast<int>(kWindow) &&
+  return times_.size() > kWindow && steady_ >= int(kWindow) &&
          times_.back() > times_.front() * (1 - kFlat);
 }
 

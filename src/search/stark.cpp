@@ -30,8 +30,7 @@ StarkSettings stark_settings(const AgentSettings& agents) {
 double nearness_of(const Verdict& verdict) {
   double wrong = 0;
   for (const Mismatch& m : verdict.feedback.mismatches)
-    if (m.elements > 0)
-      wrong = std::max(wrong, static_cast<double>(m.wrong) / static_cast<double>(m.elements));
+    if (m.elements > 0) wrong = std::max(wrong, double(m.wrong) / double(m.elements));
   if (!verdict.feedback.mismatches.empty()) return 1 - std::min(wrong, 1.0);
   auto failed = std::ranges::find(verdict.rungs, RungResult::failed, &RungReport::result);
   if (failed == verdict.rungs.end()) return 0;

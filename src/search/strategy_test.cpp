@@ -36,7 +36,7 @@ struct World {
 
   void feed(Strategy& s, EventType type, Json data) {
     data["clock_ms"] = clock += ms_per_event;
-    Event event{static_cast<int64_t>(events.size()) + 1, type, 1, data};
+    Event event{int64_t(events.size()) + 1, type, 1, data};
     events.push_back(event);
     s.apply(event);
   }
@@ -90,7 +90,7 @@ TEST(Cutegen, ClimbsToTheBestAndStopsOnAPlateau) {
   std::vector<double> times{100, 80, 79.9, 95, 60};
   World world{.judge = [&](int n, int) {
     if (n == 4) return bad(Status::failed, "7 of 64 values are wrong");
-    return timed(n <= 5 ? times[static_cast<size_t>(n) - 1] : 61);
+    return timed(n <= 5 ? times[size_t(n) - 1] : 61);
   }};
   Finish end = world.run({.plateau = 3});
   EXPECT_EQ(end.reason, "plateau");

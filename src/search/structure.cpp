@@ -13,7 +13,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 bool word_byte(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  return std::isalnum(uint8_t(c)) || c == '_';
 }
 
 size_t after_comment(std::string_view text, size_t at) {
@@ -44,7 +44,7 @@ Words words_of(std::string_view text) {
       out.emplace_back(text.substr(at, end - at));
       at = end;
     } else {
-      if (!std::isspace(static_cast<unsigned char>(c))) out.emplace_back(1, c);
+      if (!std::isspace(uint8_t(c))) out.emplace_back(1, c);
       ++at;
     }
   }
@@ -184,7 +184,7 @@ CuteUse cute_use(const KernelProgram& program) {
     with_cute += cute;
     cute = false;
   }
-  use.share = statements ? static_cast<double>(with_cute) / statements : 0;
+  use.share = statements ? double(with_cute) / statements : 0;
   return use;
 }
 

@@ -49,7 +49,7 @@ double ToyModel::time_ns(const Levels& levels) const {
   for (size_t kind = 0; kind < kKinds; ++kind) {
     gain += gain_[kind][levels[kind]];
     for (size_t other = 0; other < kind; ++other)
-      gain -= harm_[kind][other] * static_cast<double>(levels[kind] * levels[other]);
+      gain -= harm_[kind][other] * double(levels[kind] * levels[other]);
   }
   return 1e5 * std::exp(-gain);
 }
@@ -110,7 +110,7 @@ size_t ToyModel::kind_of(const Ask& ask) {
   const bool obeys = draws_.uniform() < 0.9;
   const std::string wanted = text_of(ask.context, "family");
   for (size_t kind = 0; kind < kKinds && obeys && !wanted.empty(); ++kind)
-    if (describe(static_cast<Family>(kind)) == wanted) return kind;
+    if (describe(Family(kind)) == wanted) return kind;
   return own;
 }
 
@@ -120,7 +120,7 @@ Json ToyModel::answer(const Ask& ask) {
   const auto parent = programs_.find(text_of(ask.context, "parent"));
   const std::string advice = text_of(ask.context, "advice");
   const size_t own = draws_.below(kKinds);
-  const size_t kind = advice.empty() ? own : static_cast<size_t>(std::stoi(advice));
+  const size_t kind = advice.empty() ? own : size_t(std::stoi(advice));
   Program made = parent == programs_.end() ? first()
                  : parent->second.failed   ? repair(parent->second)
                                            : change(parent->second, kind);
@@ -140,7 +140,7 @@ Verdict ToyModel::judge(const std::string& candidate) const {
   v.status = program.failed ? Status::failed : Status::correct;
   if (program.failed) {
     v.feedback.headline = "wrong values";
-    const auto wrong = static_cast<int64_t>(1000 * (1 - program.nearness));
+    const auto wrong = int64_t(1000 * (1 - program.nearness));
     v.feedback.mismatches.push_back({.elements = 1000, .wrong = wrong});
     return v;
   }
@@ -164,8 +164,8 @@ ToyRun toy_run(ToyModel toy, const std::string& name, const StrategySettings& se
   }
   const std::unique_ptr<Strategy>& strategy = *made;
   auto feed = [&](EventType type, Json data) {
-    data["clock_ms"] = static_cast<int64_t>(run.events.size());
-    run.events.push_back({static_cast<int64_t>(run.events.size()) + 1, type, 1, data});
+    data["clock_ms"] = int64_t(run.events.size());
+    run.events.push_back({int64_t(run.events.size()) + 1, type, 1, data});
     strategy->apply(run.events.back());
   };
   feed(EventType::opened, Json::object());

@@ -24,7 +24,7 @@ Tree::Tree(const StarkSettings& limits) : limits_(limits) {
 
 int Tree::add(Node node, int parent) {
   const int added = size();
-  const auto above = static_cast<size_t>(parent);
+  const auto above = size_t(parent);
   failed_children_[above] += node.failed ? 1 : 0;
   children_[above].push_back(added);
   nodes_.push_back(std::move(node));
@@ -48,8 +48,8 @@ std::optional<int> Tree::find(const std::string& id) const {
 }
 
 bool Tree::is_selectable(int node) const {
-  const auto i = static_cast<size_t>(node);
-  const int count = static_cast<int>(children_[i].size());
+  const auto i = size_t(node);
+  const int count = int(children_[i].size());
   if (nodes_[i].repeats > limits_.node_children) return false;
   if (node == 0) return count < limits_.root_children;
   return count <= limits_.node_children || failed_children_[i] < count;
@@ -77,8 +77,7 @@ std::vector<int> Tree::leaders() const {
   for (int node = 1; node < size(); ++node)
     if (std::isfinite(at(node).ns)) out.push_back(node);
   std::ranges::stable_sort(out, {}, [&](int node) { return at(node).ns; });
-  if (out.size() > static_cast<size_t>(limits_.leaders))
-    out.resize(static_cast<size_t>(limits_.leaders));
+  if (out.size() > size_t(limits_.leaders)) out.resize(size_t(limits_.leaders));
   return out;
 }
 

@@ -32,11 +32,11 @@ class Tree {
   explicit Tree(const StarkSettings& limits);
 
   int add(Node node, int parent);
-  Node& at(int node) { return nodes_[static_cast<size_t>(node)]; }
-  const Node& at(int node) const { return nodes_[static_cast<size_t>(node)]; }
-  int size() const { return static_cast<int>(nodes_.size()); }
-  int parent(int node) const { return parents_[static_cast<size_t>(node)]; }
-  const std::vector<int>& children(int node) const { return children_[static_cast<size_t>(node)]; }
+  Node& at(int node) { return nodes_[size_t(node)]; }
+  const Node& at(int node) const { return nodes_[size_t(node)]; }
+  int size() const { return int(nodes_.size()); }
+  int parent(int node) const { return parents_[size_t(node)]; }
+  const std::vector<int>& children(int node) const { return children_[size_t(node)]; }
   std::vector<int> siblings(int node) const;
   // Empty if no node has the id.
   std::optional<int> find(const std::string& id) const;

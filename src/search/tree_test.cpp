@@ -17,9 +17,9 @@ struct Slow {
   std::vector<int> parents{-1};
   std::vector<Node> nodes{Node{}};
 
-  int size() const { return static_cast<int>(nodes.size()); }
-  const Node& at(int i) const { return nodes[static_cast<size_t>(i)]; }
-  int up(int i) const { return parents[static_cast<size_t>(i)]; }
+  int size() const { return int(nodes.size()); }
+  const Node& at(int i) const { return nodes[size_t(i)]; }
+  int up(int i) const { return parents[size_t(i)]; }
   std::set<int> children(int of) const {
     std::set<int> out;
     for (int i = 1; i < size(); ++i)
@@ -28,7 +28,7 @@ struct Slow {
   }
   bool selectable(int i) const {
     const std::set<int> c = children(i);
-    const int count = static_cast<int>(c.size());
+    const int count = int(c.size());
     const bool all_failed = std::ranges::all_of(c, [&](int k) { return at(k).failed; });
     if (at(i).repeats > limits.node_children) return false;
     return i == 0 ? count < limits.root_children : !(count > limits.node_children && all_failed);
@@ -105,22 +105,22 @@ TEST(Tree, SelectsThrottlesPrunesAndShowsAsTheReferenceDoes) {
     SCOPED_TRACE(seed);
     Draws draws(seed);
     StarkSettings limits;
-    limits.root_children = 1 + static_cast<int>(draws.below(5));
-    limits.node_children = 1 + static_cast<int>(draws.below(3));
-    limits.leaders = static_cast<int>(draws.below(5));
+    limits.root_children = 1 + int(draws.below(5));
+    limits.node_children = 1 + int(draws.below(3));
+    limits.leaders = int(draws.below(5));
     Tree tree(limits);
     Slow slow{limits};
     for (int step = 0; step < 30; ++step) {
       Node node{.id = "c" + std::to_string(slow.size())};
       node.failed = draws.uniform() < 0.6;
-      if (!node.failed) node.ns = 10 + static_cast<double>(draws.below(8));
-      const int parent = static_cast<int>(draws.below(static_cast<size_t>(slow.size())));
+      if (!node.failed) node.ns = 10 + double(draws.below(8));
+      const int parent = int(draws.below(size_t(slow.size())));
       EXPECT_EQ(tree.add(node, parent), slow.size());
       slow.nodes.push_back(node);
       slow.parents.push_back(parent);
       if (draws.uniform() < 0.3) {
         ++tree.at(parent).repeats;
-        ++slow.nodes[static_cast<size_t>(parent)].repeats;
+        ++slow.nodes[size_t(parent)].repeats;
       }
       compare(tree, slow);
       if (HasFailure()) return;

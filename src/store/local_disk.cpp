@@ -21,7 +21,7 @@ std::optional<std::string> network_file_system(unsigned long magic) {
 Result<void> require_local_disk(const std::filesystem::path& dir) {
   struct statfs info{};
   if (::statfs(dir.c_str(), &info) != 0) return errno_error("statfs " + dir.string());
-  auto network = network_file_system(static_cast<unsigned long>(info.f_type));
+  auto network = network_file_system(uint64_t(info.f_type));
   if (!network) return {};
   return world_error("'" + dir.string() + "' is on a network file system (" + *network +
                          "); the journal of runs needs shared memory between processes, which "

@@ -39,7 +39,7 @@ std::string time_text(const char* format) {
 std::string written_pid(int fd) {
   std::array<char, 16> text{};
   ssize_t n = ::pread(fd, text.data(), text.size() - 1, 0);
-  return n > 0 ? std::string(trim({text.data(), static_cast<size_t>(n)})) : std::string("unknown");
+  return n > 0 ? std::string(trim({text.data(), size_t(n)})) : std::string("unknown");
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ bool RunLock::held(const std::filesystem::path& dir, const std::string& run) {
 bool is_run_id(const std::string& text) {
   if (text.size() != 15 || text[8] != '-') return false;
   for (size_t i = 0; i < text.size(); ++i) {
-    auto c = static_cast<unsigned char>(text[i]);
+    auto c = uint8_t(text[i]);
     if (i != 8 && !std::isdigit(c) && !(i > 8 && std::islower(c))) return false;
   }
   return true;

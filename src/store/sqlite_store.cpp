@@ -21,7 +21,7 @@ using DatabasePtr = std::shared_ptr<Database>;
 void insert_blob(SQLite::Database& sql, const std::string& hash, std::string_view bytes) {
   SQLite::Statement insert(sql, "INSERT OR IGNORE INTO blobs(hash, bytes) VALUES(?, ?)");
   insert.bind(1, hash);
-  insert.bind(2, bytes.data(), static_cast<int>(bytes.size()));
+  insert.bind(2, bytes.data(), int(bytes.size()));
   insert.exec();
 }
 
@@ -31,8 +31,7 @@ Result<std::string> select_blob(Database& db, const std::string& hash) {
   if (!select.executeStep())
     return user_error("the journal has no blob " + hash.substr(0, 12), db.file().string());
   SQLite::Column column = select.getColumn(0);
-  std::string bytes(static_cast<const char*>(column.getBlob()),
-                    static_cast<size_t>(column.getBytes()));
+  std::string bytes(static_cast<const char*>(column.getBlob()), size_t(column.getBytes()));
   if (sha256(bytes) != hash)
     return world_error("blob " + hash.substr(0, 12) + " of '" + db.file().string() +
                            "' is damaged: its content does not fit its hash",
@@ -51,7 +50,7 @@ Result<std::vector<Event>> select_events(Database& db, const std::string& run) {
     event.version = select.getColumn(2).getInt();
     std::string place = "run " + run + ", event " + std::to_string(event.seq);
     CG_TRY(event.type, event_type_of(select.getColumn(1).getString(), event.seq));
-    if (event.seq != static_cast<int64_t>(events.size()) + 1)
+    if (event.seq != int64_t(events.size()) + 1)
       return world_error("the journal of run " + run + " has a gap before event " +
                          std::to_string(event.seq));
     CG_TRY(Json lean, parse_json(select.getColumn(3).getString(), place));

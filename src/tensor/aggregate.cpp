@@ -41,8 +41,8 @@ struct Excess {
 
 Excess excess_of(std::span<const double> errors, const Shape& shape, size_t axis) {
   size_t inner = 1;
-  for (size_t d = axis + 1; d < shape.size(); ++d) inner *= static_cast<size_t>(shape[d]);
-  const auto slices = static_cast<size_t>(shape[axis]);
+  for (size_t d = axis + 1; d < shape.size(); ++d) inner *= size_t(shape[d]);
+  const auto slices = size_t(shape[axis]);
   std::vector<Moments> of_slice(slices);
   Moments all, means;
   for (size_t i = 0; i < errors.size(); ++i) {
@@ -62,11 +62,11 @@ Excess excess_of(std::span<const double> errors, const Shape& shape, size_t axis
 }  // namespace
 
 double AggregateError::rms() const {
-  return count_ ? std::sqrt(squares_ / static_cast<double>(count_)) : 0;
+  return count_ ? std::sqrt(squares_ / double(count_)) : 0;
 }
 
 double AggregateError::bias() const {
-  return count_ ? signed_ / static_cast<double>(count_) : 0;
+  return count_ ? signed_ / double(count_) : 0;
 }
 
 AggregateLimits aggregate_limits(const ToleranceRule& rule, const HonestErrors& honest,
@@ -88,10 +88,10 @@ AggregateLimits aggregate_limits(const ToleranceRule& rule, const HonestErrors& 
 }
 
 Independent independent_errors(std::span<const double> errors, const Shape& shape) {
-  const auto all = static_cast<double>(errors.size());
+  const auto all = double(errors.size());
   Independent out{all, all};
   for (size_t axis = 0; axis < shape.size(); ++axis) {
-    const auto slices = static_cast<double>(shape[axis]);
+    const auto slices = double(shape[axis]);
     if (slices < 2 || slices >= out.bias) continue;
     const Excess found = excess_of(errors, shape, axis);
     const double left = std::max(found.slices, 1.0);
@@ -110,8 +110,8 @@ WorstSlices worst_slices(std::span<const double> native, std::span<const double>
   WorstSlices out;
   double most = kShared;
   size_t inner = 1;
-  for (size_t axis = shape.size(); axis-- > 0; inner *= static_cast<size_t>(shape[axis])) {
-    const auto slices = static_cast<size_t>(shape[axis]);
+  for (size_t axis = shape.size(); axis-- > 0; inner *= size_t(shape[axis])) {
+    const auto slices = size_t(shape[axis]);
     if (slices < kLeastSlices) continue;
     double excess = excess_of(native, shape, axis).variance;
     if (!sequential.empty()) excess = std::max(excess, excess_of(sequential, shape, axis).variance);
@@ -135,9 +135,8 @@ WorstSlices worst_slices(std::span<const double> native, std::span<const double>
 Independent independent_errors(const Shape& shape) {
   double least = 0, all = 1;
   for (int64_t d : shape) {
-    all *= static_cast<double>(d);
-    if (d > 1)
-      least = least == 0 ? static_cast<double>(d) : std::min(least, static_cast<double>(d));
+    all *= double(d);
+    if (d > 1) least = least == 0 ? double(d) : std::min(least, double(d));
   }
   if (least == 0) least = all;
   return {least, least};

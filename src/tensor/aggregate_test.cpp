@@ -28,7 +28,7 @@ struct Sums {
 
   explicit Sums(Shape s) : shape(std::move(s)) {
     std::uniform_real_distribution<double> near(900, 1100);
-    truth.resize(static_cast<size_t>(*element_count(shape)));
+    truth.resize(size_t(*element_count(shape)));
     for (double& t : truth) t = near(random);
   }
   Values with_noise(double relative) {

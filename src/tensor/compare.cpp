@@ -55,7 +55,7 @@ bool is_poison(std::span<const std::byte> output, size_t at, size_t bytes, const
 }
 
 void mark(Judgement& j, size_t i) {
-  if (j.is_wrong.empty()) j.is_wrong.assign(static_cast<size_t>(j.elements), 0);
+  if (j.is_wrong.empty()) j.is_wrong.assign(size_t(j.elements), 0);
   j.is_wrong[i] = 1;
   ++j.wrong;
 }
@@ -146,7 +146,7 @@ AggregateLimits limits_of(const Expected& e, const ReferenceErrors& references, 
                             .sequential = whole_error(e, in_order),
                             .floor_rms = floor_of(e, references.rounding, chosen),
                             .floor_bias = truncation_of(e, chosen)};
-  const auto known = static_cast<double>(honest.native.count());
+  const auto known = double(honest.native.count());
   independent = fewer(independent, {known, known});
   AggregateLimits out = aggregate_limits(references.rule, honest, independent);
   // One to three independent errors may be chance: judge the elements alone.
@@ -207,7 +207,7 @@ std::vector<double> smooth_by_magnitude(std::span<const double> key, std::span<c
   std::vector<Ranked> order;
   order.reserve(key.size());
   for (size_t i = 0; i < key.size(); ++i)
-    if (!std::isnan(key[i])) order.push_back({std::abs(key[i]), static_cast<uint32_t>(i)});
+    if (!std::isnan(key[i])) order.push_back({std::abs(key[i]), uint32_t(i)});
   std::sort(order.begin(), order.end(), [](const Ranked& a, const Ranked& b) {
     return a.key != b.key ? a.key < b.key : a.index < b.index;
   });
@@ -280,7 +280,7 @@ Judgement judge(const Expected& e, std::span<const std::byte> output, const Pois
   size_t step = size_of(dtype), n = e.truth.size();
   CG_ASSERT(output.size() == n * step);
   Judgement j;
-  j.elements = static_cast<int64_t>(n);
+  j.elements = int64_t(n);
   bool floating = is_floating(dtype);
   AggregateError whole;
   for (size_t i = 0; i < n; ++i) {

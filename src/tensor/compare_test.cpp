@@ -23,7 +23,7 @@ struct World {
   std::vector<std::byte> native;
 
   explicit World(Shape s, DType dtype = DType::f32, uint32_t seed = 7) : shape(std::move(s)) {
-    auto n = static_cast<size_t>(*element_count(shape));
+    auto n = size_t(*element_count(shape));
     std::mt19937 random(seed);
     std::normal_distribution<double> normal;
     std::vector<double> truth(n), rounded(n);
@@ -174,7 +174,7 @@ TEST(Pattern, Mutants) {
     World w(shape);
     int64_t columns = shape.back();
     for (size_t i = 0; i < w.expected.truth.size(); ++i)
-      if (hit(static_cast<int64_t>(i) / columns, static_cast<int64_t>(i) % columns)) w.set(i, 9.5);
+      if (hit(int64_t(i) / columns, int64_t(i) % columns)) w.set(i, 9.5);
     return w.pattern();
   };
   auto every = [](int64_t, int64_t) { return true; };

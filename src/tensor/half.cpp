@@ -44,45 +44,42 @@ double decode_f8(SmallFloat f, uint8_t bits) {
 }
 
 uint8_t encode_f8(SmallFloat f, double value) {
-  auto nan = static_cast<uint8_t>((1 << (f.exponent_bits + f.mantissa_bits)) - 1);
+  auto nan = uint8_t((1 << (f.exponent_bits + f.mantissa_bits)) - 1);
   uint8_t sign = std::signbit(value) ? 0x80 : 0;
   double size = std::abs(value);
   if (std::isnan(value)) return nan | sign;
-  auto infinity =
-      static_cast<uint8_t>(f.has_infinity ? ((1 << f.exponent_bits) - 1) << f.mantissa_bits : nan);
+  auto infinity = uint8_t(f.has_infinity ? ((1 << f.exponent_bits) - 1) << f.mantissa_bits : nan);
   int exponent =
       size == 0 ? 1 - f.bias : std::max(1 - f.bias, std::isinf(size) ? 99 : std::ilogb(size));
   if (exponent > f.bias + 1) return infinity | sign;
-  auto units = static_cast<int>(std::nearbyint(std::ldexp(size, f.mantissa_bits - exponent)));
+  auto units = int(std::nearbyint(std::ldexp(size, f.mantissa_bits - exponent)));
   int code = ((exponent + f.bias - 1) << f.mantissa_bits) + units;
-  return static_cast<uint8_t>(std::min<int>(code, infinity)) | sign;
+  return uint8_t(std::min<int>(code, infinity)) | sign;
 }
 
 template <class T>
 T saturate(double value) {
   if (std::isnan(value)) return 0;
-  if (value <= static_cast<double>(std::numeric_limits<T>::min()))
-    return std::numeric_limits<T>::min();
-  if (value >= static_cast<double>(std::numeric_limits<T>::max()))
-    return std::numeric_limits<T>::max();
-  return static_cast<T>(value);
+  if (value <= double(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+  if (value >= double(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+  return T(value);
 }
 
 }  // namespace
 
 float f16_to_float(uint16_t bits) {
-  return static_cast<float>(std::bit_cast<_Float16>(bits));
+  return float(std::bit_cast<_Float16>(bits));
 }
 float bf16_to_float(uint16_t bits) {
   return std::bit_cast<float>(uint32_t{bits} << 16);
 }
 uint16_t float_to_f16(float value) {
-  return std::bit_cast<uint16_t>(static_cast<_Float16>(value));
+  return std::bit_cast<uint16_t>(_Float16(value));
 }
 uint16_t float_to_bf16(float value) {
   auto bits = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+  if (std::isnan(value)) return uint16_t((bits >> 16) | 0x40);
+  return uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
 double load_double(DType dtype, const std::byte* at) {
@@ -100,7 +97,7 @@ double load_double(DType dtype, const std::byte* at) {
     case DType::f8e5m2:
       return decode_f8(kE5m2, read<uint8_t>(at));
     case DType::i64:
-      return static_cast<double>(read<int64_t>(at));
+      return double(read<int64_t>(at));
     case DType::i32:
       return read<int32_t>(at);
     case DType::i16:
@@ -108,7 +105,7 @@ double load_double(DType dtype, const std::byte* at) {
     case DType::i8:
       return read<int8_t>(at);
     case DType::u64:
-      return static_cast<double>(read<uint64_t>(at));
+      return double(read<uint64_t>(at));
     case DType::u32:
       return read<uint32_t>(at);
     case DType::u16:
@@ -125,11 +122,11 @@ void store_double(DType dtype, double value, std::byte* at) {
     case DType::f64:
       return write(at, value);
     case DType::f32:
-      return write(at, static_cast<float>(value));
+      return write(at, float(value));
     case DType::f16:
-      return write(at, static_cast<_Float16>(value));
+      return write(at, _Float16(value));
     case DType::bf16:
-      return write(at, float_to_bf16(static_cast<float>(value)));
+      return write(at, float_to_bf16(float(value)));
     case DType::f8e4m3:
       return write(at, encode_f8(kE4m3, value));
     case DType::f8e5m2:
@@ -151,7 +148,7 @@ void store_double(DType dtype, double value, std::byte* at) {
     case DType::u8:
       return write(at, saturate<uint8_t>(value));
     case DType::boolean:
-      return write(at, static_cast<uint8_t>(value != 0));
+      return write(at, uint8_t(value != 0));
   }
   CG_ASSERT(false);
 }

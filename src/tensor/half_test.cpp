@@ -12,7 +12,7 @@ namespace {
 
 TEST(Half, EverySixteenBitPatternSurvives) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
-    auto b = static_cast<uint16_t>(bits);
+    auto b = uint16_t(bits);
     float f = f16_to_float(b), g = bf16_to_float(b);
     if (std::isnan(f))
       EXPECT_TRUE(std::isnan(f16_to_float(float_to_f16(f))));
@@ -28,7 +28,7 @@ TEST(Half, EverySixteenBitPatternSurvives) {
 TEST(Half, EveryEightBitPatternSurvives) {
   for (DType dtype : {DType::f8e4m3, DType::f8e5m2}) {
     for (int bits = 0; bits < 256; ++bits) {
-      std::byte in{static_cast<uint8_t>(bits)}, out{};
+      std::byte in{uint8_t(bits)}, out{};
       double value = load_double(dtype, &in);
       store_double(dtype, value, &out);
       if (std::isnan(value))

@@ -31,12 +31,12 @@ View view_of(const Judgement& j, const Shape& shape) {
   View v;
   v.columns = shape.empty() ? 1 : shape.back();
   v.rows = v.columns ? j.elements / v.columns : 0;
-  v.by_row = {std::vector<int64_t>(static_cast<size_t>(v.rows)), v.columns};
-  v.by_column = {std::vector<int64_t>(static_cast<size_t>(v.columns)), v.rows};
+  v.by_row = {std::vector<int64_t>(size_t(v.rows)), v.columns};
+  v.by_column = {std::vector<int64_t>(size_t(v.columns)), v.rows};
   for (size_t i = 0; i < j.is_wrong.size(); ++i) {
     if (!j.is_wrong[i]) continue;
-    ++v.by_row.wrong[i / static_cast<size_t>(v.columns)];
-    ++v.by_column.wrong[i % static_cast<size_t>(v.columns)];
+    ++v.by_row.wrong[i / size_t(v.columns)];
+    ++v.by_column.wrong[i % size_t(v.columns)];
   }
   return v;
 }
@@ -53,12 +53,12 @@ std::string listed(const std::vector<int64_t>& values) {
 
 // Describes the touched lines as a tail, a stride or a short list.
 std::optional<std::string> line_pattern(const Lines& lines, const char* plural) {
-  auto count = static_cast<int64_t>(lines.wrong.size());
+  auto count = int64_t(lines.wrong.size());
   int64_t touched = lines.touched();
   if (count < 2 || touched == count) return std::nullopt;
   std::vector<int64_t> at;
   for (int64_t i = 0; i < count; ++i)
-    if (lines.wrong[static_cast<size_t>(i)]) at.push_back(i);
+    if (lines.wrong[size_t(i)]) at.push_back(i);
   const char* extent = lines.whole() ? "" : " (parts of them)";
   if (at.back() - at.front() + 1 == touched && at.back() == count - 1)
     return touched == 1 ? fmt::format("the last of {} {}{}", count, plural, extent)
@@ -108,16 +108,16 @@ std::optional<std::string> tile_pattern(const Judgement& j, const View& v) {
     if (v.rows < 2 * size && v.columns < 2 * size) continue;
     if (v.rows < size || v.columns < size) continue;
     int64_t across = (v.columns + size - 1) / size, down = (v.rows + size - 1) / size;
-    std::vector<int64_t> wrong(static_cast<size_t>(across * down));
+    std::vector<int64_t> wrong(size_t(across * down));
     for (int64_t i = 0; i < j.elements; ++i)
-      if (j.is_wrong[static_cast<size_t>(i)])
-        ++wrong[static_cast<size_t>(i / v.columns / size * across + i % v.columns / size)];
+      if (j.is_wrong[size_t(i)])
+        ++wrong[size_t(i / v.columns / size * across + i % v.columns / size)];
     bool whole = true;
     int64_t tiles = 0, first = -1;
     for (int64_t t = 0; t < across * down && whole; ++t) {
       int64_t height = std::min(size, v.rows - t / across * size);
       int64_t width = std::min(size, v.columns - t % across * size);
-      int64_t n = wrong[static_cast<size_t>(t)];
+      int64_t n = wrong[size_t(t)];
       whole = n == 0 || n == height * width;
       if (n != 0 && ++tiles == 1) first = t;
     }
@@ -160,7 +160,7 @@ std::string describe_pattern(const Judgement& j, const Shape& shape) {
     return *p + kind;
   }
   return fmt::format("scattered, {:.2g}% of the elements{}",
-                     100.0 * static_cast<double>(j.wrong) / static_cast<double>(j.elements), kind);
+                     100.0 * double(j.wrong) / double(j.elements), kind);
 }
 
 std::vector<std::vector<int64_t>> first_wrong(const Judgement& j, const Shape& shape, size_t most) {
@@ -168,7 +168,7 @@ std::vector<std::vector<int64_t>> first_wrong(const Judgement& j, const Shape& s
   for (size_t i = 0; i < j.is_wrong.size() && out.size() < most; ++i) {
     if (!j.is_wrong[i]) continue;
     std::vector<int64_t> at(shape.size());
-    auto rest = static_cast<int64_t>(i);
+    auto rest = int64_t(i);
     for (size_t d = shape.size(); d-- > 0;) {
       at[d] = rest % shape[d];
       rest /= shape[d];

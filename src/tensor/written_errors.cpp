@@ -33,7 +33,7 @@ Judgement WrittenErrors::judgement() const {
   double squares = 0, bias = 0;
   for (size_t i = 0; i < of_.size(); ++i) {
     if (of_[i].count == 0) continue;
-    const auto times = static_cast<double>(of_[i].count);
+    const auto times = double(of_[i].count);
     written[i] = 1;
     ++elements;
     squares += of_[i].squares / times;

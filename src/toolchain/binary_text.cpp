@@ -50,7 +50,7 @@ std::string_view between(std::string_view line, std::string_view before, std::st
 }
 
 int small(int64_t value) {
-  return static_cast<int>(std::min<int64_t>(value, 65536));
+  return int(std::min<int64_t>(value, 65536));
 }
 
 void read_usage(std::string_view line, KernelAudit& k) {
@@ -157,8 +157,7 @@ std::vector<CodeAudit> read_sass(std::string_view text, const std::vector<size_t
     auto line = read_line(row);
     if (!line) return;
     auto piece = std::upper_bound(ends.begin(), ends.end(), line->offset);
-    if (piece != ends.end())
-      count(line->instruction, out[static_cast<size_t>(piece - ends.begin())]);
+    if (piece != ends.end()) count(line->instruction, out[size_t(piece - ends.begin())]);
   });
   return out;
 }

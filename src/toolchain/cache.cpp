@@ -162,7 +162,7 @@ void Cache::store(const std::string& request_key, const std::string& build_id,
   ok = ok && save(place("requests", request_key), closure_id + build_id);
   if (!ok) return;
   std::lock_guard lock(mutex_);
-  if (bytes_ >= 0) bytes_ += static_cast<int64_t>(body.size() + 4 * kHashBytes);
+  if (bytes_ >= 0) bytes_ += int64_t(body.size() + 4 * kHashBytes);
   if (bytes_ < 0 || bytes_ > limit_bytes_) evict();
 }
 
@@ -180,7 +180,7 @@ void Cache::evict() {
        !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     std::error_code gone;  // another process may remove files meanwhile
     if (!it->is_regular_file(gone) || gone) continue;
-    Entry e{it->last_write_time(gone), static_cast<int64_t>(it->file_size(gone)), it->path()};
+    Entry e{it->last_write_time(gone), int64_t(it->file_size(gone)), it->path()};
     if (gone) continue;
     bytes_ += e.size;
     all.push_back(std::move(e));

@@ -15,7 +15,7 @@ constexpr std::string_view kTellTale[] = {"__has_include", "__has_embed",   "__I
                                           "__TIME__",      "_Pragma",       "candidate.cuh"};
 
 bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  return std::isalnum(uint8_t(c)) || c == '_';
 }
 
 class CutScanner {
@@ -112,7 +112,7 @@ class CutScanner {
 
   // Reads names and numbers. The ' in a number is not a quote.
   void word() {
-    const bool number = std::isdigit(static_cast<unsigned char>(text_[i_]));
+    const bool number = std::isdigit(uint8_t(text_[i_]));
     while (is_word(at(i_)) || (number && at(i_) == '\'' && is_word(at(i_ + 1)))) ++i_;
     if (at(i_) == '"' && text_[i_ - 1] == 'R') return odd();
     if (in_directive_) return;

@@ -69,7 +69,7 @@ void read_details(const std::vector<std::string>& lines, size_t from, const std:
     std::string_view text = trim(lines[i]);
     if (text == "^" && d.column == 0) {
       size_t caret = lines[i].find('^');
-      d.column = static_cast<int>(caret >= 2 ? caret - 1 : 1);  // quoted lines are indented by two
+      d.column = int(caret >= 2 ? caret - 1 : 1);  // quoted lines are indented by two
       if (i > from) d.quoted = trim(lines[i - 1]);
     }
     size_t at = lines[i].rfind("at line ");
@@ -102,11 +102,11 @@ std::string fold_types(const std::string& message) {
 
 std::string source_lines(const std::vector<std::string>& lines, int line, int column) {
   std::string out;
-  for (int n = std::max(1, line - 1); n <= line + 1 && n <= static_cast<int>(lines.size()); ++n) {
-    std::string text = replace_all(lines[static_cast<size_t>(n - 1)], "\t", " ");
+  for (int n = std::max(1, line - 1); n <= line + 1 && n <= int(lines.size()); ++n) {
+    std::string text = replace_all(lines[size_t(n - 1)], "\t", " ");
     out += fmt::format("{:>5} | {}\n", n, sanitize(text, kMostLine));
-    if (n == line && column > 0 && column < static_cast<int>(kMostLine))
-      out += fmt::format("      | {}^\n", std::string(static_cast<size_t>(column - 1), ' '));
+    if (n == line && column > 0 && column < int(kMostLine))
+      out += fmt::format("      | {}^\n", std::string(size_t(column - 1), ' '));
   }
   return out;
 }

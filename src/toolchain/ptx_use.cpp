@@ -89,7 +89,7 @@ class UseScanner {
   }
 
   void back_to(std::string_view word) {
-    if (!word.empty()) at_ = static_cast<size_t>(word.data() - text_.data());
+    if (!word.empty()) at_ = size_t(word.data() - text_.data());
   }
 
   std::string_view read() {
@@ -115,7 +115,7 @@ class UseScanner {
       } else if (text_.compare(at_, 2, "/*") == 0) {
         size_t end = text_.find("*/", at_ + 2);
         at_ = end == std::string_view::npos ? text_.size() : end + 2;
-      } else if (static_cast<unsigned char>(text_[at_]) <= ' ') {
+      } else if (uint8_t(text_[at_]) <= ' ') {
         ++at_;
       } else {
         return;

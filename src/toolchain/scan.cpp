@@ -14,15 +14,14 @@ namespace cutegen::toolchain {
 namespace {
 
 bool is_name(std::string_view text) {
-  auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
+  auto word = [](char c) { return std::isalnum(uint8_t(c)) || c == '_'; };
+  return !text.empty() && !std::isdigit(uint8_t(text[0])) &&
          std::all_of(text.begin(), text.end(), word);
 }
 
 bool is_plain_file_name(std::string_view name) {
   auto usual = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) ||
-           std::string_view("._-+/").find(c) != std::string_view::npos;
+    return std::isalnum(uint8_t(c)) || std::string_view("._-+/").find(c) != std::string_view::npos;
   };
   return !name.empty() && name.size() < 200 && std::all_of(name.begin(), name.end(), usual);
 }
@@ -32,7 +31,7 @@ std::string problem_with_defines(const CompileRequest& request) {
     if (!is_name(name) || name == "defined")
       return fmt::format("{}: error: '{}' is not a name for a define", request.name,
                          sanitize(name, 80));
-    auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+    auto control = [](char c) { return uint8_t(c) < 0x20; };
     if (value.size() > 4096 || std::any_of(value.begin(), value.end(), control) ||
         value.ends_with('\\'))
       return fmt::format(

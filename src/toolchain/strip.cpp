@@ -20,15 +20,15 @@ struct Variable {
 
 constexpr auto kNameBytes = [] {
   std::array<bool, 256> table{};
-  for (int c = 'a'; c <= 'z'; ++c) table[static_cast<size_t>(c)] = true;
-  for (int c = 'A'; c <= 'Z'; ++c) table[static_cast<size_t>(c)] = true;
-  for (int c = '0'; c <= '9'; ++c) table[static_cast<size_t>(c)] = true;
-  for (char c : {'_', '$', '%'}) table[static_cast<size_t>(c)] = true;
+  for (int c = 'a'; c <= 'z'; ++c) table[size_t(c)] = true;
+  for (int c = 'A'; c <= 'Z'; ++c) table[size_t(c)] = true;
+  for (int c = '0'; c <= '9'; ++c) table[size_t(c)] = true;
+  for (char c : {'_', '$', '%'}) table[size_t(c)] = true;
   return table;
 }();
 
 bool name_byte(char c) {
-  return kNameBytes[static_cast<unsigned char>(c)];
+  return kNameBytes[uint8_t(c)];
 }
 
 template <class F>
@@ -63,7 +63,7 @@ std::vector<Variable> variables(std::string_view ptx) {
       size_t end = std::min(ptx.find('\n', semicolon), ptx.size() - 1) + 1;
       std::string_view statement = ptx.substr(i, semicolon + 1 - i);
       std::string_view name = declared_name(statement);
-      size_t after = static_cast<size_t>(name.data() - statement.data()) + name.size();
+      size_t after = size_t(name.data() - statement.data()) + name.size();
       if (!name.empty()) out.push_back({i, end, name, statement.substr(after)});
       i = end;
     } else {

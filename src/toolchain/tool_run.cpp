@@ -24,7 +24,7 @@ Result<void> write_all(int fd, std::string_view bytes) {
     ssize_t n = ::write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return errno_error("writing a memory file");
-    bytes.remove_prefix(static_cast<size_t>(n));
+    bytes.remove_prefix(size_t(n));
   }
   return {};
 }
@@ -32,14 +32,14 @@ Result<void> write_all(int fd, std::string_view bytes) {
 Result<std::string> read_all(int fd, int64_t most) {
   struct stat info{};
   if (::fstat(fd, &info) != 0) return errno_error("reading a memory file");
-  std::string out(static_cast<size_t>(std::clamp<int64_t>(info.st_size, 0, most)), '\0');
+  std::string out(size_t(std::clamp<int64_t>(info.st_size, 0, most)), '\0');
   size_t done = 0;
   while (done < out.size()) {
-    ssize_t n = ::pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(done));
+    ssize_t n = ::pread(fd, out.data() + done, out.size() - done, off_t(done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno_error("reading a memory file");
     if (n == 0) break;
-    done += static_cast<size_t>(n);
+    done += size_t(n);
   }
   out.resize(done);
   return out;

@@ -19,7 +19,7 @@ constexpr auto kAlmostThere = std::chrono::milliseconds(300);
 // Whether the tool reports within `most` that it waits.
 bool waits_at_gate(int gate, std::chrono::milliseconds most) {
   pollfd polled{gate, POLLIN, 0};
-  if (::poll(&polled, 1, static_cast<int>(most.count())) <= 0) return false;
+  if (::poll(&polled, 1, int(most.count())) <= 0) return false;
   char byte = 0;
   return ::recv(gate, &byte, 1, MSG_DONTWAIT) == 1;
 }

@@ -69,9 +69,9 @@ void WarmParent::note(wire::Frame frame) {
   auto type = r.string("type");
   complete_ = complete_ || (type && *type == "kept");
   auto part = r.integer_or("part", 0), spent = r.integer_or("spent_ns", 0);
-  const bool known = part && *part > 0 && static_cast<size_t>(*part) <= cuts_.size();
+  const bool known = part && *part > 0 && size_t(*part) <= cuts_.size();
   if (!type || *type != "parked" || !known || !spent || frame.fds.size() != 1) return;
-  places_.push_back({cuts_[static_cast<size_t>(*part) - 1], Nanoseconds(*spent),
+  places_.push_back({cuts_[size_t(*part) - 1], Nanoseconds(*spent),
                      std::make_shared<wire::Channel>(std::move(frame.fds[0]))});
 }
 
@@ -95,7 +95,7 @@ bool WarmParent::complete() const {
 std::optional<WarmParent::Place> WarmParent::best(const std::string& text) {
   if (!look()) return std::nullopt;
   const auto differ = std::mismatch(text.begin(), text.end(), text_.begin(), text_.end()).first;
-  const size_t alike = static_cast<size_t>(differ - text.begin());
+  const size_t alike = size_t(differ - text.begin());
   std::lock_guard lock(mutex_);
   for (auto place = places_.rbegin(); place != places_.rend(); ++place)
     if (place->cut.offset <= alike) return *place;

@@ -175,8 +175,7 @@ Result<ForeignReply> ForeignProcess::lost(const Context& ctx, const Error& error
     return fail(error);
   }
   if (error.kind == ErrorKind::timeout)
-    return gone(ForeignReply::Kind::hung,
-                "still running after " + human_ns(static_cast<double>(limit.count())));
+    return gone(ForeignReply::Kind::hung, "still running after " + human_ns(double(limit.count())));
   std::string how = "its process broke the protocol";
   if (wire::is_closed(error)) {
     auto status = child_.wait(ctx.with_timeout(std::chrono::seconds(2)));

@@ -134,7 +134,7 @@ uint64_t seed_of(const std::string& text) {
   const std::string digest = sha256(text);
   uint64_t out = 0;
   for (int byte = 7; byte >= 0; --byte)  // the first eight bytes, little-endian
-    out = out << 8 | std::stoul(digest.substr(static_cast<size_t>(2 * byte), 2), nullptr, 16);
+    out = out << 8 | std::stoul(digest.substr(size_t(2 * byte), 2), nullptr, 16);
   return out >> 1;
 }
 

@@ -72,7 +72,7 @@ Result<void> check_slot(const TensorSlot& slot, const Task& task, const ShapeCas
     return world_error(
         fmt::format("'{}' ({}) came as {}", slot.name, slot.part, to_string(slot.dtype)));
   CG_TRY(int64_t count, element_count(slot.shape));
-  if (slot.offset % 256 != 0 || slot.bytes != static_cast<size_t>(count) * size_of(slot.dtype) ||
+  if (slot.offset % 256 != 0 || slot.bytes != size_t(count) * size_of(slot.dtype) ||
       slot.offset > bytes || slot.bytes > bytes - slot.offset)
     return world_error("'" + slot.name + "' does not lie inside its memory");
   return {};
@@ -113,9 +113,9 @@ Result<void> apply_axis(const ExcerptAxis& axis, const Task& task, ShapeCase& sh
   for (const auto& [name, dim] : axis.dims) {
     auto at = shape.tensors.find(name);
     if (at == shape.tensors.end() || dim < 0 || dim >= int64_t(at->second.size()) ||
-        at->second[static_cast<size_t>(dim)] != axis.of)
+        at->second[size_t(dim)] != axis.of)
       return world_error("an axis of an excerpt is not an axis of '" + sanitize(name, 60) + "'");
-    at->second[static_cast<size_t>(dim)] = axis.count;
+    at->second[size_t(dim)] = axis.count;
   }
   for (const TensorInfo* out : task.with_role(TensorRole::output))
     if (!axis.dims.contains(out->name))
@@ -355,7 +355,7 @@ Result<std::vector<double>> samples_from_json(const Json& reply, int count) {
       return world_error("the torch worker reports a run that took no time");
     out.push_back(ns.get<double>());
   }
-  if (static_cast<int>(out.size()) != count)
+  if (int(out.size()) != count)
     return world_error("the torch worker reports other runs than requested");
   return out;
 }
@@ -384,7 +384,7 @@ Result<TensorSet> set_from_json(const Json& reply, const Task& task, const Shape
 Result<void> check_memory(const TensorSet& set) {
   struct stat info{};
   if (::fstat(set.memory.get(), &info) != 0) return errno_error("fstat of a set's memory");
-  if (!S_ISREG(info.st_mode) || static_cast<uint64_t>(info.st_size) < set.bytes)
+  if (!S_ISREG(info.st_mode) || uint64_t(info.st_size) < set.bytes)
     return world_error("the memory of a set is smaller than it says");
   return {};
 }

@@ -224,7 +224,7 @@ Result<void> ProcessWorker::start(const Context& ctx) {
     if (!words.empty()) error.message += ": " + words;
   } else if (error.kind == ErrorKind::timeout) {
     error.message = "the torch worker has not started with " + python_ + " within " +
-                    human_ns(static_cast<double>(options_.start_timeout.count()));
+                    human_ns(double(options_.start_timeout.count()));
     error.remedy = "end other programs on this machine, or name another interpreter: --python PATH";
   }
   if (error.remedy.empty())
@@ -255,7 +255,7 @@ Result<wire::Frame> ProcessWorker::call(const Context& ctx, const Json& request,
     if (ctx.done() || error.kind == ErrorKind::cancelled) return fail(std::move(error));
     if (timeout)
       return user_error("the task file does not finish: still running after " +
-                            human_ns(static_cast<double>(options_.call_timeout.count())),
+                            human_ns(double(options_.call_timeout.count())),
                         file, "look for an endless loop, or for code that computes on real data");
     if (attempt == attempts)
       return user_error("the task file ends the worker process" +

@@ -36,7 +36,7 @@ Result<void> wait_ready(const Context& ctx, int fd, short events, const char* wh
     Nanoseconds most = ctx.stop().stop_possible() ? Nanoseconds(kStopCheck) : std::chrono::hours(1);
     auto wait = std::chrono::ceil<std::chrono::milliseconds>(ctx.remaining(most));
     pollfd p{fd, events, 0};
-    int n = ::poll(&p, 1, static_cast<int>(wait.count()));
+    int n = ::poll(&p, 1, int(wait.count()));
     if (n < 0 && errno != EINTR) return errno_error("poll on a channel");
     if (n > 0 && (p.revents & POLLNVAL)) return closed();
     if (n > 0) return {};
@@ -66,7 +66,7 @@ struct Header {
   }
   static Header of(size_t n) {
     Header h;
-    for (size_t i = 0; i < kHeaderBytes; ++i) h.bytes[i] = static_cast<unsigned char>(n >> (8 * i));
+    for (size_t i = 0; i < kHeaderBytes; ++i) h.bytes[i] = uint8_t(n >> (8 * i));
     return h;
   }
 };
@@ -100,7 +100,7 @@ Result<std::pair<Header, std::vector<UniqueFd>>> receive_header(const Context& c
     if ((message.msg_flags & MSG_CTRUNC) || fds.size() > kMaxFds)
       return world_error("a message has more than " + std::to_string(kMaxFds) +
                          " descriptors, or this process has no room for them");
-    done += static_cast<size_t>(n);
+    done += size_t(n);
   }
   return std::pair{header, std::move(fds)};
 }
@@ -112,7 +112,7 @@ Result<std::string> receive_body(const Context& ctx, int socket, size_t length) 
     text.resize(std::min(length, at + kStepBytes));
     ssize_t n = ::recv(socket, text.data() + at, text.size() - at, MSG_DONTWAIT);
     int error = errno;
-    text.resize(at + static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    text.resize(at + size_t(std::max<ssize_t>(n, 0)));
     if (n > 0 || (n < 0 && error == EINTR)) continue;
     if (n == 0) return closed();
     if (error != EAGAIN && error != EWOULDBLOCK) {
@@ -138,7 +138,7 @@ Result<void> send_all(const Context& ctx, int socket, Header header, std::string
       parts[count++] = {const_cast<char*>(body.data()) + skip, body.size() - skip};
     msghdr message{};
     message.msg_iov = parts;
-    message.msg_iovlen = static_cast<size_t>(count);
+    message.msg_iovlen = size_t(count);
     if (!started && !fds.empty()) {
       message.msg_control = control;
       message.msg_controllen = CMSG_SPACE(fds.size_bytes());
@@ -156,7 +156,7 @@ Result<void> send_all(const Context& ctx, int socket, Header header, std::string
     }
     if (n < 0) return peer_is_gone(errno) ? closed() : errno_error("sending a message");
     started = true;
-    done += static_cast<size_t>(n);
+    done += size_t(n);
   }
   return {};
 }

@@ -45,7 +45,7 @@ class Channel {
   Result<void> send_error(const Context& ctx, const Error& error);
   int fd() const { return socket_.get(); }
   void close() { socket_.reset(); }
-  explicit operator bool() const { return static_cast<bool>(socket_); }
+  explicit operator bool() const { return bool(socket_); }
 
  private:
   UniqueFd socket_;

@@ -24,7 +24,7 @@ struct Pair {
     b = std::move(made->second);
   }
   void raw(std::string_view bytes) {
-    ASSERT_EQ(::write(a.fd(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    ASSERT_EQ(::write(a.fd(), bytes.data(), bytes.size()), ssize_t(bytes.size()));
   }
   Channel a, b;
   Context soon = Context().with_timeout(milliseconds(200));
@@ -32,7 +32,7 @@ struct Pair {
 
 std::string framed(std::string_view body) {
   std::string out;
-  for (int i = 0; i < 4; ++i) out += static_cast<char>(body.size() >> (8 * i));
+  for (int i = 0; i < 4; ++i) out += char(body.size() >> (8 * i));
   return out.append(body);
 }
 
@@ -209,7 +209,7 @@ TEST(Channel, RandomBytesNeverHangOrCrash) {
   for (int round = 0; round < 300; ++round) {
     Pair p;
     std::string bytes(random() % 64, '\0');
-    for (char& c : bytes) c = static_cast<char>(random());
+    for (char& c : bytes) c = char(random());
     if (round % 2 && bytes.size() > 4) bytes[2] = bytes[3] = 0;  // plausible lengths
     p.raw(bytes);
     p.a.close();

@@ -63,7 +63,7 @@ EXPORT cuDeviceGet(int* device, int index) {
   return 0;
 }
 EXPORT cuDeviceGetName(char* name, int size, int) {
-  std::snprintf(name, static_cast<size_t>(size), "%s", is("unknown") ? "NVIDIA X1" : "NVIDIA H200");
+  std::snprintf(name, size_t(size), "%s", is("unknown") ? "NVIDIA X1" : "NVIDIA H200");
   return 0;
 }
 EXPORT cuDeviceGetAttribute(int* value, int attribute, int) {
@@ -182,27 +182,27 @@ EXPORT cuMemAddressFree(uint64_t at, size_t bytes) {
 // A handle is the number of a memory file, and so is what is shared: both ends map the same pages.
 EXPORT cuMemCreate(uint64_t* handle, size_t bytes, const void*, unsigned long long) {
   int fd = memfd_create("gpu", MFD_CLOEXEC);
-  if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0) return kOutOfMemory;
-  *handle = static_cast<uint64_t>(fd);
+  if (fd < 0 || ftruncate(fd, off_t(bytes)) != 0) return kOutOfMemory;
+  *handle = uint64_t(fd);
   return 0;
 }
 EXPORT cuMemRelease(uint64_t handle) {
-  return close(static_cast<int>(handle)) ? kInvalidValue : 0;
+  return close(int(handle)) ? kInvalidValue : 0;
 }
 EXPORT cuMemExportToShareableHandle(int* out, uint64_t handle, int kind, unsigned long long) {
-  *out = kind == 1 ? fcntl(static_cast<int>(handle), F_DUPFD_CLOEXEC, 3) : -1;
+  *out = kind == 1 ? fcntl(int(handle), F_DUPFD_CLOEXEC, 3) : -1;
   return *out < 0 ? kInvalidValue : 0;
 }
 EXPORT cuMemImportFromShareableHandle(uint64_t* handle, void* descriptor, int kind) {
-  int fd = static_cast<int>(reinterpret_cast<intptr_t>(descriptor));
+  int fd = int(reinterpret_cast<intptr_t>(descriptor));
   fd = kind == 1 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
-  *handle = static_cast<uint64_t>(fd);
+  *handle = uint64_t(fd);
   return fd < 0 ? kInvalidValue : 0;
 }
 EXPORT cuMemMap(uint64_t at, size_t bytes, size_t, uint64_t handle, unsigned long long) {
   struct stat info{};
-  const int fd = static_cast<int>(handle);
-  if (fstat(fd, &info) != 0 || static_cast<size_t>(info.st_size) < bytes) return kInvalidValue;
+  const int fd = int(handle);
+  if (fstat(fd, &info) != 0 || size_t(info.st_size) < bytes) return kInvalidValue;
   void* p = mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0);
   return p == MAP_FAILED ? kOutOfMemory : 0;
 }

@@ -20,7 +20,7 @@ class AnyScope final : public Scope {
   Result<int64_t> size(const std::string& n) const override { return number(n); }
   Result<int64_t> stride(const std::string& n, int64_t) const override { return number(n); }
   Result<Number> attribute(const std::string& n) const override {
-    return Number(static_cast<double>(number(n)) * 0.75);
+    return Number(double(number(n)) * 0.75);
   }
   Result<Number> argument(const std::string& n) const override { return Number(number(n)); }
   Result<int64_t> module_constant(const std::string& n) const override { return number(n); }

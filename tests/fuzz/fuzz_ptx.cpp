@@ -31,7 +31,7 @@ bool small(const ptx::Entry& entry) {
   int64_t bytes = 0;
   for (const ptx::Param& param : entry.params) {
     if (param.size > kMostParamBytes) return false;
-    bytes += static_cast<int64_t>(param.size);
+    bytes += int64_t(param.size);
   }
   return bytes <= kMostParamBytes && entry.static_shared_bytes <= 48 << 10;
 }

@@ -16,8 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto pair = wire::Channel::make_pair();
   if (!pair) std::abort();
   auto& [peer, ours] = *pair;
-  if (size > 0 && ::send(peer.fd(), data, size, MSG_DONTWAIT) != static_cast<ssize_t>(size))
-    return 0;
+  if (size > 0 && ::send(peer.fd(), data, size, MSG_DONTWAIT) != ssize_t(size)) return 0;
   peer.close();
   Context soon = Context().with_timeout(std::chrono::seconds(1));
   while (auto frame = ours.receive(soon)) {

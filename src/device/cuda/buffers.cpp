@@ -21,7 +21,7 @@ std::string copy_name(const std::string& name, int copy) {
 unsigned char random_byte() {
   std::byte b{};
   random_bytes(std::span(&b, 1));
-  return static_cast<unsigned char>(b);
+  return uint8_t(b);
 }
 
 }  // namespace
@@ -174,10 +174,10 @@ Result<void> Buffers::read(const std::string& name, int64_t offset,
   const auto at = placed_.find(name);  // the named copy, whatever use_copy() chose
   if (at == placed_.end()) return world_error("a buffer that is read is not bound");
   const PlacedBuffer& b = at->second;
-  if (offset < 0 || out.size() > b.bytes || static_cast<size_t>(offset) > b.bytes - out.size())
+  if (offset < 0 || out.size() > b.bytes || size_t(offset) > b.bytes - out.size())
     return world_error("a part that is read lies outside its buffer");
   if (out.empty()) return {};
-  return driver_.check(driver_.to_host(out.data(), b.at + static_cast<size_t>(offset), out.size()),
+  return driver_.check(driver_.to_host(out.data(), b.at + size_t(offset), out.size()),
                        "copying from the GPU");
 }
 

@@ -66,7 +66,7 @@ Result<Found> describe(const Driver& d, int index) {
   CG_CHECK(d.check(d.device_uuid(&uuid, out.device), "asking the GPU's id"));
   CG_CHECK(d.check(d.version(&out.identity.cuda_version), "asking the driver's version"));
   out.identity.gpu = sanitize(name, 200), out.identity.uuid = uuid_text(uuid);
-  out.identity.memory_bytes = static_cast<int64_t>(memory);
+  out.identity.memory_bytes = int64_t(memory);
   if (!virtual_memory)
     return world_error(out.identity.gpu + " cannot map memory by pages, which guards need",
                        "use another GPU");
@@ -148,7 +148,7 @@ std::map<std::string, double> Watch::read() const {
   if (auto* f = function<int (*)(void*, unsigned long long*)>(
           "nvmlDeviceGetCurrentClocksThrottleReasons");
       f && f(device_, &reasons) == 0)
-    out["throttle_reasons"] = static_cast<double>(reasons);
+    out["throttle_reasons"] = double(reasons);
   return out;
 }
 

@@ -67,7 +67,7 @@ Result<Block> BlockMemory::import(int descriptor, size_t mapped_bytes, bool read
     return world_error("shared GPU memory has no sensible size");
   Block b;
   b.mapped_bytes = mapped_bytes;
-  void* handle = reinterpret_cast<void*>(static_cast<intptr_t>(descriptor));
+  void* handle = reinterpret_cast<void*>(intptr_t(descriptor));
   Status s = driver_.import_memory(&b.physical, handle, kDescriptor);
   if (s == kOk) s = map(b, page, read_only);
   if (s == kOk) return b;
@@ -97,10 +97,9 @@ Result<Block> BlockMemory::take(size_t bytes) {
   }
   if (s == kOk) return b;
   drop(b);
-  return fail(driver_
-                  .check(s, fmt::format("taking {} of GPU memory",
-                                        human(Bytes{static_cast<int64_t>(mapped)})))
-                  .error());
+  return fail(
+      driver_.check(s, fmt::format("taking {} of GPU memory", human(Bytes{int64_t(mapped)})))
+          .error());
 }
 
 void BlockMemory::give_back(const Block& block) {

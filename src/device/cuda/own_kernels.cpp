@@ -99,8 +99,7 @@ Result<void> OwnKernels::prepare() {
 
 Result<void> OwnKernels::load(const DeviceFacts& facts, size_t l2_bytes) {
   if (flush_) return {};
-  sms_ = static_cast<unsigned>(facts.sms),
-  shared_bytes_ = static_cast<unsigned>(facts.max_shared_bytes);
+  sms_ = unsigned(facts.sms), shared_bytes_ = unsigned(facts.max_shared_bytes);
   flush_bytes_ = std::max(kLeastFlush, 3 * l2_bytes);
   CG_CHECK(driver_.check(driver_.allocate(&flush_, flush_bytes_), "taking memory to cool the L2"));
   constexpr const char* kLoading = "loading our own kernels";
@@ -108,7 +107,7 @@ Result<void> OwnKernels::load(const DeviceFacts& facts, size_t l2_bytes) {
   CG_CHECK(driver_.check(driver_.module_function(&gate_, module_, "gate"), kLoading));
   CG_CHECK(driver_.check(driver_.module_function(&tick_, module_, "tick"), kLoading));
   CG_CHECK(driver_.check(driver_.module_function(&soil_, module_, "soil"), kLoading));
-  return driver_.check(driver_.function_set(soil_, kDynamicShared, static_cast<int>(shared_bytes_)),
+  return driver_.check(driver_.function_set(soil_, kDynamicShared, int(shared_bytes_)),
                        "preparing our own kernel");
 }
 
@@ -122,7 +121,7 @@ void OwnKernels::close() {
 // clean lines, too.
 Result<void> OwnKernels::cool_l2(Handle stream) {
   const size_t half = flush_bytes_ / 2;
-  Status s = driver_.set8(flush_, static_cast<unsigned char>(gates_), half, stream);
+  Status s = driver_.set8(flush_, uint8_t(gates_), half, stream);
   if (s == kOk) s = driver_.copy(flush_ + half, flush_, half, stream);
   return driver_.check(s, "cooling the L2");
 }
@@ -141,7 +140,7 @@ Result<void> OwnKernels::soil_shared(Handle stream) {
 }
 
 Result<void> OwnKernels::shut_gate(Handle stream) {
-  uint64_t limit = static_cast<uint64_t>(Nanoseconds(kGateLimit).count());
+  uint64_t limit = uint64_t(Nanoseconds(kGateLimit).count());
   uint32_t value = ++gates_;
   void* arguments[] = {&pinned_address_, &value, &limit};
   return launch_one(gate_, arguments, stream);

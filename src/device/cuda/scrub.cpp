@@ -111,7 +111,7 @@ void Scrubber::run(Handle stream, uint32_t value, Address spare) {
   for (Kernel& k : kernels_) {
     if (!k.function) continue;
     LaunchSettings settings{};
-    settings.grid[0] = static_cast<unsigned>(sms_) * k.blocks;
+    settings.grid[0] = unsigned(sms_) * k.blocks;
     settings.block[0] = k.threads;
     settings.grid[1] = settings.grid[2] = settings.block[1] = settings.block[2] = 1;
     settings.stream = stream;

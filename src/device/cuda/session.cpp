@@ -47,7 +47,7 @@ Result<void> Session::enter() const {
 Result<int64_t> Session::free_bytes() const {
   size_t free = 0, total = 0;
   CG_CHECK(driver_.check(driver_.memory_info(&free, &total), "asking for free GPU memory"));
-  return static_cast<int64_t>(free);
+  return int64_t(free);
 }
 
 Result<void> Session::load(const std::string& ptx) {

@@ -154,8 +154,8 @@ Result<Status> StepQueue::queue_fill(const Fill& step) {
   if (count == 0) return kOk;
   uint32_t words[2];
   std::memcpy(words, bytes, sizeof words);
-  if (size == 1) return driver_.set8(b->at, static_cast<unsigned char>(words[0]), count, stream_);
-  if (size == 2) return driver_.set16(b->at, static_cast<uint16_t>(words[0]), count, stream_);
+  if (size == 1) return driver_.set8(b->at, uint8_t(words[0]), count, stream_);
+  if (size == 2) return driver_.set16(b->at, uint16_t(words[0]), count, stream_);
   if (size == 4) return driver_.set32(b->at, words[0], count, stream_);
   if (words[0] == words[1]) return driver_.set32(b->at, words[0], 2 * count, stream_);
   Status s = driver_.set_2d32(b->at, 8, words[0], 1, count, stream_);

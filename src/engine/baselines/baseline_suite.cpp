@@ -31,7 +31,7 @@ double seconds_since(Clock::time_point start) {
 }
 
 int64_t budget_of(const BaselineGpu& gpu, int jobs) {
-  const auto usable = static_cast<int64_t>(kUsable * static_cast<double>(gpu.memory_bytes));
+  const auto usable = int64_t(kUsable * double(gpu.memory_bytes));
   return std::max(kGiB, usable - kContext * (jobs + 3));
 }
 
@@ -140,7 +140,7 @@ class Suite {
     {
       std::jthread truths([this] { make_truths(); });
       std::vector<std::jthread> workers;
-      workers.reserve(static_cast<size_t>(settings_.jobs));
+      workers.reserve(size_t(settings_.jobs));
       for (int i = 0; i < settings_.jobs; ++i) workers.emplace_back([this] { work(); });
     }
     if (fatal_) return fail(*fatal_);

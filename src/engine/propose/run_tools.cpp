@@ -97,7 +97,7 @@ class RunTools::Host final : public agent::ToolHost {
 
 Result<void> RunTools::fold(EventType type, const Json& data) {
   if (type == EventType::answered) {
-    closed_calls_ += static_cast<int64_t>(open_.size());
+    closed_calls_ += int64_t(open_.size());
     open_.clear();
   } else if (type == EventType::tool_called) {
     CG_TRY(agent::ToolRecord record, read_json_as<agent::ToolRecord>(data, tool_form));

@@ -85,7 +85,7 @@ Result<RunStep*> RunView::step_of(const Event& event) {
 Result<void> RunView::on_answered(const Event& event, ObjectReader& r) {
   ++answers;
   CG_TRY(auto again, r.array_or_empty("reasks"));
-  reasks += static_cast<int64_t>(again.size());
+  reasks += int64_t(again.size());
   CG_CHECK(r.string("outcome"));
   if (event.data.contains("tests")) CG_CHECK(note_tests(r, tests));
   if (search::outcome_of(event.data) != search::Outcome::proposed) return {};

@@ -45,7 +45,7 @@ std::set<std::string> refs_of(const Node& node) {
 
 double bytes_of(const Value& value) {
   auto count = element_count(value.shape);
-  return count ? static_cast<double>(*count) * static_cast<double>(size_of(value.dtype)) : 0;
+  return count ? double(*count) * double(size_of(value.dtype)) : 0;
 }
 
 // To read a view costs the bytes that it shows, but no more than the memory behind it.
@@ -77,7 +77,7 @@ std::optional<double> counted_bytes(const Profile& profile) {
 }  // namespace
 
 std::string bytes_text(double bytes) {
-  return human(Bytes{static_cast<int64_t>(bytes)});
+  return human(Bytes{int64_t(bytes)});
 }
 
 OperatorCost cost_of(const Graph& graph) {
@@ -100,13 +100,13 @@ std::optional<BeforeAfter> before_after(const RunView& view) {
   BeforeAfter out;
   out.launches_before = before.launches;
   out.bytes_before = before.bytes;
-  out.bytes_least = static_cast<double>(task.official().least_bytes.value);
+  out.bytes_least = double(task.official().least_bytes.value);
   out.flops = task.official().flops.value;
   const Plan& plan = best->candidate.program.plan;
-  out.launches_after = static_cast<int64_t>(plan.prepare.size() + plan.steps.size());
+  out.launches_after = int64_t(plan.prepare.size() + plan.steps.size());
   if (const Profile* profile = view.best_profile()) {
     if (!profile->kernels.empty()) {
-      out.launches_after = static_cast<int64_t>(profile->kernels.size());
+      out.launches_after = int64_t(profile->kernels.size());
       out.after = profile->kernels.front().origin;
     }
     out.bytes_after = counted_bytes(*profile);

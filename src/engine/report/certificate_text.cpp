@@ -106,7 +106,7 @@ std::string certificate_head(const Certificate& c) {
   std::string out = fmt::format("{} (driver {}), {}{}, {} fresh processes, {}", one_line(c.gpu, 60),
                                 one_line(c.driver, 40), one_line(c.torch, 60),
                                 c.cudnn.empty() ? "" : ", cuDNN " + one_line(c.cudnn, 20),
-                                c.processes, human_ns(static_cast<double>(c.elapsed.count())));
+                                c.processes, human_ns(double(c.elapsed.count())));
   if (!c.sm_clock_hz) return out;
   out += fmt::format("; SM clock {:.0f} MHz", *c.sm_clock_hz / 1e6);
   if (c.sm_clock_least_hz) out += fmt::format(" ({:.0f} at least)", *c.sm_clock_least_hz / 1e6);

@@ -10,8 +10,7 @@ namespace cutegen::engine {
 
 std::string model_cost_text(const RunView& view) {
   const ModelCost& m = view.models;
-  double cached =
-      m.input ? 100.0 * static_cast<double>(m.cached) / static_cast<double>(m.input) : 0;
+  double cached = m.input ? 100.0 * double(m.cached) / double(m.input) : 0;
   std::string text = fmt::format("{}, {} tokens in ({:.0f}% cached), {} out",
                                  counted(m.calls, "call"), m.input, cached, m.output);
   if (m.usd > 0) text += fmt::format(", ${:.4f}", m.usd);

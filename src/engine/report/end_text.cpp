@@ -140,8 +140,8 @@ std::string end_text(const RunView& view, const std::string& run_id) {
   }
   out += rewrites_text(view);
   out += line("cost", fmt::format("{} of {} in {:.1f} s", counted(view.evaluations, "evaluation"),
-                                  counted(static_cast<int64_t>(view.steps.size()), "program"),
-                                  static_cast<double>(view.clock_ms) / 1e3));
+                                  counted(int64_t(view.steps.size()), "program"),
+                                  double(view.clock_ms) / 1e3));
   if (view.models.calls > 0)
     out += line("model", clean(view.settings.model) + ": " + model_cost_text(view));
   if (best && view.settings.search.agents)

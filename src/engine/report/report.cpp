@@ -30,7 +30,7 @@ std::string ratio(double a, double b) {
 }
 
 std::string seconds(int64_t ms) {
-  return fmt::format("{:.1f} s", static_cast<double>(ms) / 1e3);
+  return fmt::format("{:.1f} s", double(ms) / 1e3);
 }
 
 const Timing* best_timing(const RunView& view) {

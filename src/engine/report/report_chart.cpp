@@ -17,9 +17,7 @@ constexpr double kLeft = 78, kRight = 744, kTop = 14, kBottom = 250;
 struct Scale {
   double low = 0, high = 1;  // log10 of the times at the bottom and the top
   size_t steps = 1;
-  double x(size_t i) const {
-    return kLeft + (kRight - kLeft) * (static_cast<double>(i) + 0.5) / static_cast<double>(steps);
-  }
+  double x(size_t i) const { return kLeft + (kRight - kLeft) * (double(i) + 0.5) / double(steps); }
   double y(double ns) const {
     return kBottom - (kBottom - kTop) * (std::log10(ns) - low) / (high - low);
   }
@@ -45,7 +43,7 @@ std::vector<double> ticks(const Scale& scale) {
     return out;
   }
   bool many = scale.high - scale.low > 2.5;  // decades
-  for (int decade = static_cast<int>(std::floor(scale.low)); decade <= scale.high; ++decade)
+  for (int decade = int(std::floor(scale.low)); decade <= scale.high; ++decade)
     for (double digit : {1.0, 2.0, 5.0}) {
       double ns = digit * std::pow(10.0, decade);
       if (ns >= least && ns <= most && (!many || digit == 1)) out.push_back(ns);

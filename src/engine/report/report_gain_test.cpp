@@ -26,7 +26,7 @@ using toy::toy_certificate;
 class Journal {
  public:
   void add(EventType type, const Json& data) {
-    events.push_back({static_cast<int64_t>(events.size()) + 1, type, 1, data});
+    events.push_back({int64_t(events.size()) + 1, type, 1, data});
   }
   std::vector<Event> events;
 };

@@ -24,7 +24,7 @@ constexpr const char* kEvil = "<script>alert(1)</script>\"'{{{run}}}\x1b[31m&amp
 std::vector<Event> run_events(const std::string& word) {
   std::vector<Event> events;
   auto add = [&](EventType type, const Json& data) {
-    events.push_back({static_cast<int64_t>(events.size()) + 1, type, 1, data});
+    events.push_back({int64_t(events.size()) + 1, type, 1, data});
   };
   OptimizeSettings settings;
   settings.file = "/tasks/" + word;
@@ -99,7 +99,7 @@ TEST(Report, HostileTextStaysText) {
 TEST(Report, ARunThatHasOnlyBegunHasAPage) {
   auto events = run_events("plain");
   for (size_t count : {1u, 2u, 3u, 4u}) {
-    auto page = report_html(info(), {events.begin(), events.begin() + static_cast<long>(count)});
+    auto page = report_html(info(), {events.begin(), events.begin() + long(count)});
     ASSERT_TRUE(page) << page.error().text();
     EXPECT_THAT(*page, HasSubstr("not finished"));
   }

@@ -84,7 +84,7 @@ bool on_gpu(const RunView& view) {
 
 // What a step cost, in time and money.
 std::string cost_text(const RunStep& step) {
-  std::string out = fmt::format("{:.1f} s", static_cast<double>(step.elapsed_ms) / 1e3);
+  std::string out = fmt::format("{:.1f} s", double(step.elapsed_ms) / 1e3);
   if (step.usd > 0) out += fmt::format(" ${:.3f}", step.usd);
   return out;
 }

@@ -56,9 +56,9 @@ eval::CertifyRequest certify_request(const RunView& view) {
 }
 
 Nanoseconds certify_limit(const RunView& view, int64_t clock_ms) {
-  const double left = view.settings.search.budget.minutes - static_cast<double>(clock_ms) / 60e3;
+  const double left = view.settings.search.budget.minutes - double(clock_ms) / 60e3;
   const double minutes = view.settings.certify_minutes + std::max(0.0, left);
-  return Nanoseconds(static_cast<int64_t>(minutes * 60e9));
+  return Nanoseconds(int64_t(minutes * 60e9));
 }
 
 BestCertificate certificate_of(const Context& ctx, const RunView& view,

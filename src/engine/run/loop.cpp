@@ -48,7 +48,7 @@ void expect_children(const Context& ctx, eval::EvaluatorClient& evaluator, const
   if (!best || view.finished || proposer_kind(view.settings.model) == ProposerKind::builtin) return;
   const search::StrategySettings& search = view.settings.search;
   const int64_t left = search.budget.evaluations - view.evaluations;
-  const auto count = static_cast<int>(std::min<int64_t>(left, search.plateau));
+  const auto count = int(std::min<int64_t>(left, search.plateau));
   if (count > 0)
     eval::expect_children(evaluator, ctx, {best->candidate.program, count, view.task->task.id});
 }

@@ -215,7 +215,7 @@ TEST_F(LoopTest, ACrashAtEveryEventBoundaryLosesAndRepeatsNothing) {
   auto undisturbed = optimize_with(calm.parts(), {}, *undisturbed_store, settings(), recorder_);
   ASSERT_TRUE(undisturbed) << undisturbed.error().text();
   auto all = undisturbed_store->read("last");
-  int total = static_cast<int>(all->size());
+  int total = int(all->size());
   ASSERT_GT(total, 20);
   int calm_runs = 0;
   for (auto [n, times] : calm.evaluations) calm_runs += times;
@@ -238,7 +238,7 @@ TEST_F(LoopTest, ACrashAtEveryEventBoundaryLosesAndRepeatsNothing) {
       // Only an evaluation that was not committed may have run again.
       int ran = 0;
       for (auto [n, times] : world.evaluations) ran += times;
-      bool in_doubt = !after && (*all)[static_cast<size_t>(k)].type == EventType::evaluated;
+      bool in_doubt = !after && (*all)[size_t(k)].type == EventType::evaluated;
       if (!in_doubt) {
         EXPECT_EQ(ran, calm_runs);
       }

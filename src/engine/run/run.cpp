@@ -31,7 +31,7 @@ Result<std::unique_ptr<llm::ChatModel>> open_model(const OptimizeSettings& setti
   config.url = m.url;
   config.key_file = m.key_file;
   config.prices_file = m.prices;
-  config.relay_wait = std::chrono::minutes(static_cast<int64_t>(std::ceil(m.relay_minutes)));
+  config.relay_wait = std::chrono::minutes(int64_t(std::ceil(m.relay_minutes)));
   config.recording = [&store](const std::string& run) { return recording_of(store, run); };
   return llm::open_model(settings.model, config);
 }

@@ -148,7 +148,7 @@ class Compare final : private BatchObserver {
 
   // Cells in rounds of one repeat each, shuffled within a round.
   std::vector<size_t> order() const {
-    std::mt19937_64 random(static_cast<uint64_t>(settings_.seed));
+    std::mt19937_64 random(uint64_t(settings_.seed));
     std::vector<size_t> out;
     for (int repeat = 1; repeat <= settings_.repeats; ++repeat) {
       std::vector<size_t> round;
@@ -168,7 +168,7 @@ class Compare final : private BatchObserver {
                    .since = result_.began};
     item.settings.file = cell.file;
     if (auto& agents = item.settings.search.agents)  // repeats draw differently
-      agents->stark.seed += static_cast<uint64_t>(cell.repeat - 1);
+      agents->stark.seed += uint64_t(cell.repeat - 1);
     item.settings.out = fs::absolute(settings_.out) / "programs" / cell.task /
                         fmt::format("{}-{}", cell.strategy, cell.repeat);
     return item;

@@ -52,9 +52,8 @@ std::string text_of(const Mismatch& m) {
     return fmt::format("{}: not accurate enough as a whole on shape {}, inputs '{}': {}", m.output,
                        m.shape, m.family, m.pattern);
   return fmt::format("{}: {} of {} elements wrong ({:.3g}%) on shape {}, inputs '{}': {}", m.output,
-                     m.wrong, m.elements,
-                     100.0 * static_cast<double>(m.wrong) / static_cast<double>(m.elements),
-                     m.shape, m.family, m.pattern);
+                     m.wrong, m.elements, 100.0 * double(m.wrong) / double(m.elements), m.shape,
+                     m.family, m.pattern);
 }
 
 std::string details_of(const Mismatch& m) {

@@ -12,10 +12,10 @@ namespace {
 // P(k <= B <= n - k) for B ~ Binomial(n, 1/2): the chance that the median lies between the k-th
 // smallest and the k-th largest of n samples.
 double coverage(size_t n, size_t k) {
-  double chance = std::pow(0.5, static_cast<double>(n)), below = 0;
+  double chance = std::pow(0.5, double(n)), below = 0;
   for (size_t i = 0; i < k; ++i) {
     below += chance;
-    chance *= static_cast<double>(n - i) / static_cast<double>(i + 1);
+    chance *= double(n - i) / double(i + 1);
   }
   return 1 - 2 * below;
 }
@@ -35,8 +35,7 @@ Median median_of(std::vector<double> samples, double level) {
   if (here < level || 2 * k >= n) return out;
   const double next = 2 * (k + 1) > n ? 0.0 : coverage(n, k + 1);
   const double share = (here - level) / (here - next);
-  const double step = static_cast<double>(n - k) * share /
-                      (static_cast<double>(k) + static_cast<double>(n - 2 * k) * share);
+  const double step = double(n - k) * share / (double(k) + double(n - 2 * k) * share);
   out.low += step * (samples[k] - samples[k - 1]);
   out.high -= step * (samples[n - k] - samples[n - k - 1]);
   return out;
@@ -52,7 +51,7 @@ Median speedup_of(const std::vector<double>& own, const std::vector<double>& oth
 
 std::optional<std::string> enough_pairs(const PairRule& rule, const std::vector<double>& own,
                                         const std::vector<double>& other) {
-  const int count = static_cast<int>(own.size());
+  const int count = int(own.size());
   int look = rule.least;
   while (look < count) look *= 2;
   if (look != count && count < rule.most) return std::nullopt;

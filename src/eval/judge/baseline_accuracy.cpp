@@ -32,11 +32,11 @@ Given given_of(const OfficialRun& run, const Task& task, const ShapeCase& shape)
                    .part = info->role == TensorRole::output ? "output" : "value",
                    .dtype = info->dtype,
                    .shape = shape.tensors.at(b.name),
-                   .offset = static_cast<size_t>(b.offset),
-                   .bytes = static_cast<size_t>(b.bytes)};
+                   .offset = size_t(b.offset),
+                   .bytes = size_t(b.bytes)};
     slot.memory = out.memory.size();
     out.slots.push_back(std::move(slot));
-    out.memory.push_back({b.descriptor, static_cast<size_t>(b.mapped_bytes)});
+    out.memory.push_back({b.descriptor, size_t(b.mapped_bytes)});
   }
   return out;
 }

@@ -85,7 +85,7 @@ class Timer {
       open_ = false;
       out_.cut = out_.cut || early_;
       return fmt::format("{} after {}, so cutegen ended it", doing_,
-                         human_ns(static_cast<double>(limit_.count())));
+                         human_ns(double(limit_.count())));
     }
     if (error.message.find("ends the worker process") != std::string::npos) open_ = false;
     return sanitize(error.message, 400);
@@ -122,7 +122,7 @@ class Timer {
   Result<void> measure(const std::string& kind, BaselineTime& time) {
     CG_TRY(auto samples, some(kind, kFirst));
     const double each = median_of(samples).value;
-    const int more = std::clamp(static_cast<int>(std::ceil(kWanted / each)), kLeast, kMost);
+    const int more = std::clamp(int(std::ceil(kWanted / each)), kLeast, kMost);
     CG_CHECK(add(samples, kind, more));
     Median m = median_of(samples);
     if (m.high - m.low > 2 * kWide * m.value) {
@@ -130,7 +130,7 @@ class Timer {
       m = median_of(samples);
     }
     time.time_ns = m.value, time.low_ns = m.low, time.high_ns = m.high;
-    time.samples = static_cast<int>(samples.size());
+    time.samples = int(samples.size());
     return {};
   }
 

@@ -45,8 +45,7 @@ void merge(const std::string& kind, BaselineAccuracy found, std::vector<Certifie
 }
 
 bool fit_together(int processes, const ShapeCase& shape, const device::DeviceIdentity& gpu) {
-  return processes * static_cast<double>(open_bytes(shape)) <=
-         kTogether * static_cast<double>(gpu.memory_bytes);
+  return processes * double(open_bytes(shape)) <= kTogether * double(gpu.memory_bytes);
 }
 
 // Opens the wanted baselines at one shape in fresh processes.
@@ -228,7 +227,7 @@ class Certification {
                 (count > 1 ? fmt::format("opening the baselines of {} processes", count)
                            : fmt::format("process {} of {}: opening the baselines", number + 1,
                                          request_.processes)));
-      fresh_->open(static_cast<size_t>(count));
+      fresh_->open(size_t(count));
     }
     CG_TRY(Fresh fresh, fresh_->take());
     worker_ = std::move(fresh.worker);
@@ -268,7 +267,7 @@ class Certification {
     CG_CHECK(turns.run(request_.precise));
     for (const std::string& why : turns.notes()) note(why);
     auto& processes = rounds_[mode];
-    processes.resize(static_cast<size_t>(number) + 1);
+    processes.resize(size_t(number) + 1);
     processes.back() = turns.rounds();
     return {};
   }
@@ -323,7 +322,7 @@ CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& process
                            s.low,
                            s.high,
                            median_of(theirs).value,
-                           static_cast<int>(mine.size()),
+                           int(mine.size()),
                            known ? "precise" : "enough"});
     if (mode == name_of(device::TimeMode::cold)) apart = std::max(apart, highest / lowest - 1);
   }

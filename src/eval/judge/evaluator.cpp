@@ -346,7 +346,7 @@ Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
   }
   if (official_) official_->pause(), official_->make_room(open->task);
   BaselineLimits limits;
-  limits.build = Nanoseconds(static_cast<int64_t>(request.build_seconds * 1e9));
+  limits.build = Nanoseconds(int64_t(request.build_seconds * 1e9));
   auto timed =
       eval::time_baselines(ctx, *baselines_, open->task, request.baselines, limits, progress,
                            [&](const ShapeCase& shape) {
@@ -395,7 +395,7 @@ Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignReques
     foreign.tf32 = open->task.math_mode == MathMode::tf32;
     foreign.tf32_convolutions = open->task.tf32_convolutions;
     foreign.require_sandbox = options_.require_sandbox;
-    foreign.load_limit = Nanoseconds(static_cast<int64_t>(request.seconds * 1e9));
+    foreign.load_limit = Nanoseconds(int64_t(request.seconds * 1e9));
     foreign.call_limit = std::min(foreign.call_limit, foreign.load_limit);
     return torch::ForeignWorker::open(ctx, std::move(foreign));
   };

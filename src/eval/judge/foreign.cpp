@@ -50,8 +50,8 @@ torch::ForeignTensors tensors_in(const Arena& arena, const Task& task, const Sha
                                 .part = part(info, b),
                                 .dtype = info.dtype,
                                 .shape = shape.tensors.at(info.name),
-                                .offset = static_cast<size_t>(b.offset),
-                                .bytes = static_cast<size_t>(b.bytes)},
+                                .offset = size_t(b.offset),
+                                .bytes = size_t(b.bytes)},
                                0});
   return out;
 }
@@ -90,7 +90,7 @@ class ForeignJudge {
           verdict_.sets_judged ? fmt::format("correct on {} sets, foreign", verdict_.sets_judged)
                                : "no step failed; correctness was not judged";
     if (verdict_.timing)
-      verdict_.feedback.headline += ", " + verdict_.rungs[static_cast<size_t>(Rung::timing)].detail;
+      verdict_.feedback.headline += ", " + verdict_.rungs[size_t(Rung::timing)].detail;
     verdict_.elapsed = Clock::now() - start;
     return std::move(verdict_);
   }
@@ -275,7 +275,7 @@ class ForeignJudge {
       const auto bytes = memory.bytes_of(e.spec.name);
       Judgement j = judge_result(set, e, bytes, &memory.poison());
       if (set.family == family::made)
-        count_compat(static_cast<int64_t>(e.truth.size()),
+        count_compat(int64_t(e.truth.size()),
                      count_not_close(e, bytes, compat_tolerance(task_.math_mode)));
       if (!j.passes()) mismatches.push_back(describe_mismatch(j, e.spec, shape.name, set.family));
     }

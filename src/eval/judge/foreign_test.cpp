@@ -74,7 +74,7 @@ class ToyAnswer final : public torch::ForeignWorker {
       return foreign_reply(ReplyKind::raised, "forward() raises");
     torch::ForeignReply out;
     out.claimed_ns = run.sleep_ns > 0 ? claimed_ns : open_ns;
-    out.seen = Nanoseconds(static_cast<int64_t>(run.control ? control_ns : seen_ns));
+    out.seen = Nanoseconds(int64_t(run.control ? control_ns : seen_ns));
     return out;
   }
   std::string shape_;
@@ -114,7 +114,7 @@ struct ForeignWorld {
 };
 
 RungResult result_of(const Verdict& v, Rung rung) {
-  return v.rungs.at(static_cast<size_t>(rung)).result;
+  return v.rungs.at(size_t(rung)).result;
 }
 
 TEST(Foreign, IsJudgedOnEveryShapeAndFamilyAndLabelled) {

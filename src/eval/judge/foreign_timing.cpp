@@ -94,7 +94,7 @@ class ForeignTimer {
     if (first && own.ok()) CG_CHECK(time_baseline(series));
     if (!own.ok()) return own;
     series.own.push_back(std::max(own.claimed_ns, 1.0));
-    if (open) times_.seen.push_back(static_cast<double>(own.seen.count()));
+    if (open) times_.seen.push_back(double(own.seen.count()));
     return own;
   }
 
@@ -187,7 +187,7 @@ class ForeignTimer {
     t.shape = task_.official().name;
     t.time_ns = m.value, t.low_ns = m.low, t.high_ns = m.high;
     set_bounds(t, floor), t.bound_by = to_string(floor.bound_by);
-    t.samples = static_cast<int>(told.own.size());
+    t.samples = int(told.own.size());
     t.clock = clock;
     if (told.paired()) {
       const Median r = speedup_of(told.own, told.eager);
@@ -239,10 +239,10 @@ torch::ForeignTensors ForeignOfficial::tensors(const std::vector<SharedBuffer>& 
                                               : "value",
                               .dtype = info.dtype,
                               .shape = task_.official().tensors.at(info.name),
-                              .offset = static_cast<size_t>(b.offset),
-                              .bytes = static_cast<size_t>(b.bytes)},
+                              .offset = size_t(b.offset),
+                              .bytes = size_t(b.bytes)},
                              out.blocks.size()});
-      out.blocks.push_back({b.descriptor, static_cast<size_t>(b.mapped_bytes), false, b.read_only});
+      out.blocks.push_back({b.descriptor, size_t(b.mapped_bytes), false, b.read_only});
     }
   }
   return out;
@@ -336,7 +336,7 @@ Result<std::vector<double>> control_calls(const Context& ctx, const Services& se
                             for (int n = 0; n <= kControls; ++n) {
                               CG_TRY(told, call(true, true));
                               if (!told.ok()) break;
-                              if (n > 0) out.push_back(static_cast<double>(told.seen.count()));
+                              if (n > 0) out.push_back(double(told.seen.count()));
                             }
                             return told;
                           });

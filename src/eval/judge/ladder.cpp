@@ -103,7 +103,7 @@ std::vector<sandbox::Grade> grades_of(const Services& services, const Prepared& 
 std::string headline_of(const Verdict& correct) {
   std::string out = correct.sets_judged ? fmt::format("correct on {} sets", correct.sets_judged)
                                         : "no step failed; correctness was not judged";
-  if (correct.timing) out += ", " + correct.rungs[static_cast<size_t>(Rung::timing)].detail;
+  if (correct.timing) out += ", " + correct.rungs[size_t(Rung::timing)].detail;
   if (correct.official_not_compared.empty()) return out;
   return sanitize(fmt::format("{}; outputs of the official shape were not compared ({})", out,
                               correct.official_not_compared),
@@ -111,8 +111,8 @@ std::string headline_of(const Verdict& correct) {
 }
 
 void log_times(const Verdict& verdict, Nanoseconds waited, Nanoseconds processor_time) {
-  auto ms = [](Nanoseconds t) { return static_cast<double>(t.count()) / 1e6; };
-  Nanoseconds compiling = verdict.rungs[static_cast<size_t>(Rung::compile)].elapsed;
+  auto ms = [](Nanoseconds t) { return double(t.count()) / 1e6; };
+  Nanoseconds compiling = verdict.rungs[size_t(Rung::compile)].elapsed;
   log_info(
       "evaluation: {:.1f} ms: compile {:.1f}, runner {:.1f}, evaluator {:.1f}; processor time of "
       "this thread {:.1f} ms",
@@ -230,7 +230,7 @@ class Climber {
   Result<void> join_listing() {
     if (!listing_.valid()) return {};
     CG_TRY(AuditOutcome outcome, listing_.get());
-    RungReport& report = verdict_.rungs[static_cast<size_t>(Rung::audit)];
+    RungReport& report = verdict_.rungs[size_t(Rung::audit)];
     RungEnd end = note_audit(std::move(outcome), report.result, verdict_);
     if (report.result != RungResult::skipped) report.detail = sanitize(end.detail, 400);
     return {};

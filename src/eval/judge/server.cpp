@@ -142,7 +142,7 @@ class Server {
     CG_TRY(Json json, r.object("request"));
     CG_TRY(int64_t count, r.integer("count"));
     CG_TRY(EvaluateRequest request, read_json<EvaluateRequest>(json));
-    const int children = static_cast<int>(std::clamp<int64_t>(count, 0, kMost));
+    const int children = int(std::clamp<int64_t>(count, 0, kMost));
     evaluator_->expect_children(request.program, children, task_id);
     return protocol::message("expect_children", Json::object());
   }

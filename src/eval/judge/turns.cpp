@@ -23,7 +23,7 @@ void note_least(const std::map<std::string, double>& state, const std::string& k
 }  // namespace
 
 const char* name_of(device::TimeMode mode) {
-  return kModeNames[static_cast<size_t>(mode)];
+  return kModeNames[size_t(mode)];
 }
 
 std::string name_of(const torch::BaselineWanted& wanted) {

@@ -182,7 +182,7 @@ TEST(TruthPool, OneProgramJudgedForEverKeepsTheStockSmall) {
   for (int i = 0; i < 20; ++i)
     seen.push_back(*pool.draw(Context(), toy.task.shapes[0], "made", "p"));
   auto held = std::count_if(seen.begin(), seen.end(), [](auto& s) { return !s.expired(); });
-  EXPECT_LE(held, static_cast<int64_t>(2 * TruthPool::kStock));
+  EXPECT_LE(held, int64_t(2 * TruthPool::kStock));
   EXPECT_GE(held, 1);
 }
 

@@ -149,7 +149,7 @@ std::vector<KernelProfile> from_resources(const Services& services, const Task& 
                                           const GpuProfileInput& input) {
   std::vector<KernelProfile> out;
   LeastWork least;
-  least.bytes = static_cast<double>(official.shape->least_bytes.value);
+  least.bytes = double(official.shape->least_bytes.value);
   least.flops = official.shape->flops.value;
   least.math_mode = to_string(task.math_mode);
   for (const KernelProfile& k : input.timed) least.time_ns += k.time_ns;

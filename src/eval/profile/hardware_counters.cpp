@@ -73,9 +73,9 @@ std::vector<std::string> command_of(const toolchain::NcuTool& tool, const CountR
 std::string text_of(int file) {
   struct stat info{};
   if (::fstat(file, &info) != 0) return {};
-  std::string out(static_cast<size_t>(std::min<int64_t>(info.st_size, kMostLog)), '\0');
+  std::string out(size_t(std::min<int64_t>(info.st_size, kMostLog)), '\0');
   const ssize_t n = ::pread(file, out.data(), out.size(), 0);
-  out.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  out.resize(size_t(std::max<ssize_t>(n, 0)));
   return out;
 }
 

@@ -112,7 +112,7 @@ class Checker {
     for (const ScratchBuffer& s : shape.plan.scratch)
       out.push_back({s.zero ? ArenaItem::Kind::zeroed : ArenaItem::Kind::scratch,
                      s.name,
-                     static_cast<size_t>(s.bytes),
+                     size_t(s.bytes),
                      {}});
     return out;
   }
@@ -126,7 +126,7 @@ class Checker {
     request.settings.instruction_budget =
         std::min(most_instructions_,
                  (shape.shape->kind == ShapeKind::derived ? kLongBudget : kInstructionBudget) +
-                     static_cast<uint64_t>(shape.shape->flops.value / 4));
+                     uint64_t(shape.shape->flops.value / 4));
     if (order != device::RunOrder::in_order) request.settings.instruction_budget *= kMorePolls;
     request.settings.threads = e_.services.threads;
     // The run with plausible numbers in unwritten memory repeats one that was checked.
@@ -161,7 +161,7 @@ class Checker {
   void count_compat(const Expected& e, std::span<const std::byte> bytes) {
     double tolerance = compat_tolerance(e_.task.math_mode);
     if (!record_.compat) record_.compat = Compat{fmt::format("allclose {:.0e}", tolerance), 0, 0};
-    record_.compat->elements += static_cast<int64_t>(e.truth.size());
+    record_.compat->elements += int64_t(e.truth.size());
     record_.compat->wrong += count_not_close(e, bytes, tolerance);
   }
 
@@ -193,7 +193,7 @@ class Checker {
     const Errors found = largest_errors(e, bytes);
     if (!record_.accuracy) record_.accuracy.emplace();
     Accuracy& a = *record_.accuracy;
-    a.elements += static_cast<int64_t>(e.truth.size());
+    a.elements += int64_t(e.truth.size());
     a.error = std::max(a.error, found.own);
     a.native_error = std::max(a.native_error, found.native);
     a.largest = std::max(a.largest, found.largest);

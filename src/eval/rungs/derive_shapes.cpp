@@ -59,7 +59,7 @@ int64_t longest_step(const KernelProgram& program, const Task& task, const Reach
       for (const auto& [name, text] : b.defines)
         if (text.size() <= 5 && text.find_first_not_of("0123456789") == std::string::npos)
           if (int64_t n = std::stoll(text); n <= kLongestStep) most = std::max(most, n);
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most)));
+  return int64_t(std::bit_ceil(uint64_t(most)));
 }
 
 // The two known shapes with the fewest FLOPs.
@@ -243,11 +243,9 @@ class DerivedShapes::Search {
       int64_t now = *start;
       for (int round = 0; round < kRounds && now < goal.target; ++round) {
         const int64_t before = trial[i].second;
-        const double factor =
-            static_cast<double>(goal.target) / static_cast<double>(std::max<int64_t>(now, 1));
-        const double wanted = std::min(static_cast<double>(before) * factor, 1e12);
-        trial[i].second =
-            std::min(round_up(static_cast<int64_t>(wanted) + 1, kTail), sizes_[i].second);
+        const double factor = double(goal.target) / double(std::max<int64_t>(now, 1));
+        const double wanted = std::min(double(before) * factor, 1e12);
+        trial[i].second = std::min(round_up(int64_t(wanted) + 1, kTail), sizes_[i].second);
         if (trial[i].second <= before) break;
         CG_TRY(std::optional<int64_t> then, measured(trial, goal));
         if (!then || *then <= now) break;  // this size does not affect the measure

@@ -20,7 +20,7 @@ ShapeCase product(const std::string& name, ShapeKind kind, int64_t m, int64_t k,
   ShapeCase s{.name = name, .kind = kind};
   if (kind != ShapeKind::official) s.constants = {{"m", m}, {"k", k}, {"n", n}};
   s.tensors = {{"x", {m, k}}, {"y", {k, n}}, {"out", {m, n}}};
-  s.flops = Flops{2.0 * static_cast<double>(m * k * n)};
+  s.flops = Flops{2.0 * double(m * k * n)};
   s.least_bytes = Bytes{4 * (m * k + k * n + m * n)};
   return s;
 }

@@ -41,7 +41,7 @@ std::string throttle_text(double reasons) {
       {0x80, "power brake"}};
   std::vector<const char*> out;
   for (const auto& [bit, name] : kReasons)
-    if (static_cast<unsigned>(reasons) & bit) out.push_back(name);
+    if (unsigned(reasons) & bit) out.push_back(name);
   return out.empty() ? "nothing limits it now" : fmt::format("{}", fmt::join(out, ", "));
 }
 
@@ -88,7 +88,7 @@ class Measurement {
   }
 
   static void tell(const char* part, Clock::time_point start) {
-    log_debug("timing: {} {}", part, human_ns(static_cast<double>((Clock::now() - start).count())));
+    log_debug("timing: {} {}", part, human_ns(double((Clock::now() - start).count())));
   }
 
   Result<End> take_blocks(int samples) {
@@ -177,7 +177,7 @@ class Measurement {
     t.shape = shape_.name;
     t.time_ns = m.value, t.low_ns = m.low, t.high_ns = m.high;
     set_bounds(t, floor), t.bound_by = to_string(floor.bound_by);
-    t.samples = static_cast<int>(own_.size());
+    t.samples = int(own_.size());
     if (!clocks_hz_.empty()) {
       t.sm_clock_hz = median_of(clocks_hz_).value;
       t.sm_clock_least_hz = least_hz_;
@@ -186,7 +186,7 @@ class Measurement {
     if (runs_.paired()) {
       const Median r = speedup_of(own_, other_ns_, PairRule().level);
       t.paired.push_back({"incumbent", runs_.other_id(), r.value, r.low, r.high,
-                          median_of(other_ns_).value, static_cast<int>(own_.size()), stopped_});
+                          median_of(other_ns_).value, int(own_.size()), stopped_});
     }
     out.end = rung_passed(detail(t));
     out.timing = t;

@@ -33,7 +33,7 @@ int64_t tensor_bytes(const Task& task, const ShapeCase& shape) {
   int64_t bytes = 0;
   for (const TensorInfo& info : task.tensors)
     if (auto at = shape.tensors.find(info.name); at != shape.tensors.end())
-      bytes += element_count(at->second).value_or(0) * static_cast<int64_t>(size_of(info.dtype));
+      bytes += element_count(at->second).value_or(0) * int64_t(size_of(info.dtype));
   return bytes;
 }
 
@@ -106,7 +106,7 @@ OfficialJudge::OfficialJudge(Options options) : options_(std::move(options)) {
     auto set = make_official_set(ctx, *gpu_, *worker_, task, shape, family, seed);
     log_info("official set '{}' of {}: {} in {}", family, task.name,
              set ? human(Bytes{(*set)->bytes}) : set.error().text(),
-             human_ns(static_cast<double>((Clock::now() - begin).count())));
+             human_ns(double((Clock::now() - begin).count())));
     return set;
   });
   started_ = std::async(std::launch::async, [this] {
@@ -133,8 +133,8 @@ Result<void> OfficialJudge::start() {
   torch.call_timeout = kWorkerLimit;
   CG_CHECK(ctx.check("starting the torch worker"));
   CG_TRY(worker_, torch::TorchWorker::open(std::move(torch)));
-  const double all = kShare * static_cast<double>(gpu_->total_bytes());
-  pool_->allow(static_cast<int64_t>(all / options_.sharing));
+  const double all = kShare * double(gpu_->total_bytes());
+  pool_->allow(int64_t(all / options_.sharing));
   return {};
 }
 
@@ -201,7 +201,7 @@ void OfficialJudge::make_room(const Task& task) {
 
 std::vector<std::string> official_families(const std::vector<std::string>& all, int64_t kept,
                                            uint64_t chance) {
-  if (kept >= static_cast<int64_t>(all.size())) return all;
+  if (kept >= int64_t(all.size())) return all;
   std::vector<std::string> out, others;
   for (const std::string& family : all)
     (family == family::made || family == family::outliers ? out : others).push_back(family);
@@ -238,7 +238,7 @@ Result<RungEnd> check_large(const Evaluation& e, const PreparedShape& shape,
     options = {PoisonKind::plausible, !options.at_the_end};
   }
   log_info("{} shape: judged in {}", shape.shape->name,
-           human_ns(static_cast<double>((Clock::now() - begin).count())));
+           human_ns(double((Clock::now() - begin).count())));
   return rung_passed();
 }
 

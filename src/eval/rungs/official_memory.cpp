@@ -109,9 +109,9 @@ void OfficialMemory::place_scratch(const PreparedShape& official) {
 }
 
 Result<void> OfficialMemory::make_memory() {
-  CG_TRY(memory_, make_memfd("official", static_cast<size_t>(std::max(total_, kPage))));
+  CG_TRY(memory_, make_memfd("official", size_t(std::max(total_, kPage))));
   CG_TRY(ring_, make_memfd("ring", kRingBytes));
-  CG_TRY(mapping_, Mapping::map(memory_.get(), static_cast<size_t>(std::max(total_, kPage)), true));
+  CG_TRY(mapping_, Mapping::map(memory_.get(), size_t(std::max(total_, kPage)), true));
   for (const Place& p : inputs_)
     for (const torch::TensorSlot& slot : set_->inputs)
       if (slot.name == p.name)

@@ -46,8 +46,7 @@ std::string far_pattern(const GpuJudgement& j, const Shape& shape) {
 }
 
 Mismatch mismatch_of(const GpuJudgement& j, const OutputSpec& spec, const OfficialSet& set) {
-  const bool all =
-      j.counts.wrong == 0 || static_cast<int64_t>(j.counts.is_wrong.size()) == j.counts.elements;
+  const bool all = j.counts.wrong == 0 || int64_t(j.counts.is_wrong.size()) == j.counts.elements;
   if (all) return describe_mismatch(j.counts, spec, set.shape, set.family);
   Mismatch m;
   m.shape = set.shape, m.family = set.family, m.output = spec.name;
@@ -57,7 +56,7 @@ Mismatch mismatch_of(const GpuJudgement& j, const OutputSpec& spec, const Offici
   m.pattern = far_pattern(j, spec.shape);
   for (size_t i = 0; i < j.counts.is_wrong.size() && m.first.size() < kMostFirst; ++i)
     if (j.counts.is_wrong[i])
-      m.first.push_back(coordinates(j.marked_from + static_cast<int64_t>(i), spec.shape));
+      m.first.push_back(coordinates(j.marked_from + int64_t(i), spec.shape));
   return m;
 }
 
@@ -85,7 +84,7 @@ Result<void> OfficialRun::add(const Context& ctx, const std::string& name, int64
 Result<void> OfficialRun::add_result(const Context& ctx, const GpuExpected& e,
                                      const std::string& name, bool at_the_end, int copies,
                                      std::vector<GpuBuffer>& to) {
-  const int64_t bytes = e.elements * static_cast<int64_t>(size_of(e.spec.dtype));
+  const int64_t bytes = e.elements * int64_t(size_of(e.spec.dtype));
   CG_CHECK(add(ctx, name, bytes, poison_, at_the_end, copies, to));
   const GpuBuffer* initial = set_->initial(e.spec.name);
   if (!initial) return {};
@@ -158,7 +157,7 @@ Result<void> OfficialRun::poison_again(const Context& ctx) {
 }
 
 Result<OfficialFindings> OfficialRun::judge(const Context& ctx, int copy) const {
-  const size_t count = set_->outputs.size(), from = static_cast<size_t>(copy) * count;
+  const size_t count = set_->outputs.size(), from = size_t(copy) * count;
   CG_ASSERT(from + count <= outputs_.size());
   OfficialFindings out;
   for (size_t i = 0; i < count; ++i) {

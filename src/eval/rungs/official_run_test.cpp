@@ -36,25 +36,23 @@ struct GuardStage {
   static void write(const SharedBuffer& buffer, int64_t at) {
     auto session = device::cuda::Session::open("cuda:0");
     ASSERT_TRUE(session);
-    auto block = (*session)->memory().import(buffer.descriptor,
-                                             static_cast<size_t>(buffer.mapped_bytes), false);
+    auto block = (*session)->memory().import(buffer.descriptor, size_t(buffer.mapped_bytes), false);
     ASSERT_TRUE(block) << block.error().text();
     for (int i = 0; i < 2; ++i) {  // one of two bytes differs from the guard
-      const std::byte value[1] = {static_cast<std::byte>(i)};
+      const std::byte value[1] = {std::byte(i)};
       ASSERT_TRUE((*session)->write(block->mapped + size_t(buffer.offset + at + i), value));
     }
     (*session)->memory().drop(*block);
   }
 
   static std::vector<int> ints_of(const SharedBuffer& buffer) {
-    std::vector<int> out(static_cast<size_t>(buffer.bytes) / sizeof(int));
+    std::vector<int> out(size_t(buffer.bytes) / sizeof(int));
     auto session = device::cuda::Session::open("cuda:0");
     EXPECT_TRUE(session);
-    auto block = (*session)->memory().import(buffer.descriptor,
-                                             static_cast<size_t>(buffer.mapped_bytes), true);
+    auto block = (*session)->memory().import(buffer.descriptor, size_t(buffer.mapped_bytes), true);
     EXPECT_TRUE(block);
     EXPECT_TRUE((*session)->read(std::as_writable_bytes(std::span(out)),
-                                 block->mapped + static_cast<size_t>(buffer.offset)));
+                                 block->mapped + size_t(buffer.offset)));
     (*session)->memory().drop(*block);
     return out;
   }
@@ -233,11 +231,10 @@ TEST(OfficialRun, ARunnerUsesTheCopyThatItIsTold) {
     std::vector<device::BufferBinding> list;
     for (const SharedBuffer& b : run->buffers())
       list.push_back({.name = b.name,
-                      .bytes = {static_cast<std::byte*>(nullptr), static_cast<size_t>(b.bytes)},
+                      .bytes = {static_cast<std::byte*>(nullptr), size_t(b.bytes)},
                       .read_only = b.read_only,
                       .copies = b.copies,
-                      .shared = {b.descriptor, static_cast<size_t>(b.mapped_bytes),
-                                 static_cast<size_t>(b.offset)}});
+                      .shared = {b.descriptor, size_t(b.mapped_bytes), size_t(b.offset)}});
     ASSERT_TRUE(buffers.bind(list, nullptr));
     auto first = buffers.find("y", "step");
     buffers.use_copy(1);

@@ -36,7 +36,7 @@ BlockTimes times_of(RunnerOutcome outcome) {
   out.own = std::move(outcome.report.samples_ns), out.other = std::move(outcome.report.against_ns);
   out.state = std::move(outcome.report.state);
   out.claimed_ns = sum(out.own) + sum(out.other);
-  out.seen_ns = static_cast<double>(outcome.elapsed.count());
+  out.seen_ns = double(outcome.elapsed.count());
   return out;
 }
 
@@ -52,7 +52,7 @@ Result<void> check_times(const BlockTimes& block, size_t samples, bool paired) {
 // Reserves memory for the outputs. A mutated tensor needs a second buffer for the other program.
 void reserve_outputs(const OfficialSet& set, bool paired, TimedBuffers& buffers) {
   for (const GpuExpected& e : set.outputs) {
-    const int64_t bytes = e.elements * static_cast<int64_t>(size_of(e.spec.dtype));
+    const int64_t bytes = e.elements * int64_t(size_of(e.spec.dtype));
     buffers.reserve(bytes);
     if (paired && set.initial(e.spec.name)) buffers.reserve(bytes);
   }
@@ -288,7 +288,7 @@ Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, device::TimeMo
          services_.runner->time(ctx, request(mode, samples), kOfficialRunLimit));
   if (auto end = noted(outcome)) return end;
   last_ = times_of(std::move(outcome));
-  CG_CHECK(check_times(last_, static_cast<size_t>(samples), paired()));
+  CG_CHECK(check_times(last_, size_t(samples), paired()));
   last_.claimed_ns -= control_.claimed_ns, last_.seen_ns -= control_.seen_ns;
   const int copies = std::min(mode == device::TimeMode::graph ? 1 : samples, buffers_.copies());
   CG_TRY(RungEnd outputs, sets_.mapped() ? sets_.compare(ctx, copies)

@@ -186,14 +186,14 @@ void Prepared::add(const ShapeCase& shape, std::vector<ModuleBuild> builds,
     const auto fresh = std::count_if(builds.begin(), builds.end(), [&](const ModuleBuild& b) {
       return find(b) == images_.end();
     });
-    if (extra_builds_ + static_cast<size_t>(fresh) > kMostExtraBuilds)
+    if (extra_builds_ + size_t(fresh) > kMostExtraBuilds)
       return skip(shape, unsupported_error("it would need a further compilation").value());
-    extra_builds_ += static_cast<size_t>(fresh);
+    extra_builds_ += size_t(fresh);
   }
   PreparedShape prepared{&shape, {}, {}};
   for (ModuleBuild& b : builds) {
     auto at = find(b);
-    prepared.images.push_back(static_cast<size_t>(at - images_.begin()));
+    prepared.images.push_back(size_t(at - images_.begin()));
     if (at != images_.end()) continue;
     KernelImage image;
     image.build = std::move(b);

@@ -46,7 +46,7 @@ Result<int64_t> bytes_of(const TensorInfo& info, const ShapeCase& shape) {
   auto at = shape.tensors.find(info.name);
   if (at == shape.tensors.end()) return world_error("the official shape lacks '" + info.name + "'");
   CG_TRY(int64_t count, element_count(at->second));
-  return count * static_cast<int64_t>(size_of(info.dtype));
+  return count * int64_t(size_of(info.dtype));
 }
 
 TimedBuffers::TimedBuffers() : random_(std::random_device()()), used_(kAlign) {}
@@ -65,10 +65,10 @@ Result<void> TimedBuffers::add_buffer(const std::string& name, int64_t bytes, bo
   if (pattern.empty()) pattern.resize(8);
   RunBuffer b{.name = name,
               .bytes = bytes,
-              .offset = place(static_cast<int64_t>(pattern.size())),
+              .offset = place(int64_t(pattern.size())),
               .read_only = read_only};
   b.content = output ? device::BufferContent::output : device::BufferContent::scratch;
-  b.pattern_bytes = static_cast<int64_t>(pattern.size());
+  b.pattern_bytes = int64_t(pattern.size());
   stock_.push_back({name, std::move(pattern), b.offset, output});
   buffers_.push_back(std::move(b));
   return {};
@@ -123,14 +123,14 @@ Result<void> TimedBuffers::add_other(const Task& task, const PreparedShape& offi
 bool TimedBuffers::fit(int64_t memory, int wanted) {
   if (total() > memory) return false;
   const int64_t more = outputs_ > 0 ? (memory - fixed_) / outputs_ : 1;
-  copies_ = static_cast<int>(std::clamp<int64_t>(more, 1, std::clamp(wanted, 1, kMostCopies)));
+  copies_ = int(std::clamp<int64_t>(more, 1, std::clamp(wanted, 1, kMostCopies)));
   return true;
 }
 
 Result<void> TimedBuffers::put(RunRequest& request) {
   probes_at_ = used_;
-  CG_TRY(memory_, make_memfd("official", static_cast<size_t>(used_ + kMostProbed)));
-  CG_TRY(mapping_, Mapping::map(memory_.get(), static_cast<size_t>(used_ + kMostProbed), true));
+  CG_TRY(memory_, make_memfd("official", size_t(used_ + kMostProbed)));
+  CG_TRY(mapping_, Mapping::map(memory_.get(), size_t(used_ + kMostProbed), true));
   for (const Stock& s : stock_) std::memcpy(mapping_.data() + s.at, s.bytes.data(), s.bytes.size());
   for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copies = stock_[i].copied ? copies_ : 1;
   request.memory = memory_.get();

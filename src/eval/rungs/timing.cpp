@@ -63,12 +63,12 @@ std::optional<RungEnd> leaves_work_out(const TimingOutcome& timed, const ShapeCa
                                        double memory_ns) {
   constexpr double kShare = 0.25;
   double moved = moved_bytes(timed.kernels);
-  auto least = static_cast<double>(official.least_bytes.value);
+  auto least = double(official.least_bytes.value);
   if (timed.timing->time_ns >= memory_ns || moved >= kShare * least) return std::nullopt;
   return rung_ended(
       Status::rejected,
       fmt::format("at {} the program moves {} of at least {}: it omits work", name_of(official),
-                  human(Bytes{static_cast<int64_t>(moved)}), human(official.least_bytes)),
+                  human(Bytes{int64_t(moved)}), human(official.least_bytes)),
       "Nothing runs faster than the floor. The figure comes from a sample of the blocks.");
 }
 
@@ -113,7 +113,7 @@ Result<RunnerOutcome> run_longer(const Evaluation& e, RunRequest request, Runner
   const double needed = 2 * most * std::max(1, e.services.threads);
   if (first.report.traces.back().longest_cta > most || needed > double(kLongTimingBudget))
     return first;
-  request.settings.instruction_budget = std::max(kTimingBudget, static_cast<uint64_t>(needed));
+  request.settings.instruction_budget = std::max(kTimingBudget, uint64_t(needed));
   return run_sample(e, request);
 }
 

@@ -40,8 +40,8 @@ template <class F>
 void each_gap(const std::vector<RunBuffer>& buffers, size_t total, F f) {
   size_t at = 0;
   for (const RunBuffer& b : buffers) {
-    f(at, static_cast<size_t>(b.offset));
-    at = static_cast<size_t>(b.offset + b.bytes);
+    f(at, size_t(b.offset));
+    at = size_t(b.offset + b.bytes);
   }
   f(at, total);
 }
@@ -55,7 +55,7 @@ Poison draw_poison(PoisonKind kind) {
   Poison out;
   for (size_t lane = 0; lane < 4; ++lane) {
     uint64_t r = random.next();
-    auto bits = static_cast<uint16_t>(kind == PoisonKind::nan ? 0x7ff1 + r % 15 : 0x7b00 + r % 256);
+    auto bits = uint16_t(kind == PoisonKind::nan ? 0x7ff1 + r % 15 : 0x7b00 + r % 256);
     if (r >> 63) bits |= 0x8000;
     std::memcpy(out.data() + lane * 2, &bits, 2);
   }
@@ -73,7 +73,7 @@ Result<Arena> Arena::make(std::vector<ArenaItem> items, Fill fill) {
     const auto content = item.kind == ArenaItem::Kind::output    ? device::BufferContent::output
                          : item.kind == ArenaItem::Kind::scratch ? device::BufferContent::scratch
                                                                  : device::BufferContent::data;
-    a.buffers_.push_back({item.name, static_cast<int64_t>(item.bytes), static_cast<int64_t>(total),
+    a.buffers_.push_back({item.name, int64_t(item.bytes), int64_t(total),
                           item.kind == ArenaItem::Kind::input, content});
     total = round_up(total + item.bytes) + gap();
   }
@@ -108,7 +108,7 @@ void Arena::write_guards() {
 
 std::span<const std::byte> Arena::bytes_of(const std::string& name) const {
   for (const RunBuffer& b : buffers_)
-    if (b.name == name) return {mapping_.data() + b.offset, static_cast<size_t>(b.bytes)};
+    if (b.name == name) return {mapping_.data() + b.offset, size_t(b.bytes)};
   CG_ASSERT(false);
 }
 
@@ -134,7 +134,7 @@ std::vector<std::string> Arena::findings() const {
     if (item.kind != ArenaItem::Kind::input || item.bytes == 0) continue;
     const std::byte* now = mapping_.data() + buffers_[i].offset;
     auto differs = std::mismatch(now, now + item.bytes, item.content.begin()).first - now;
-    if (static_cast<size_t>(differs) < item.bytes)
+    if (size_t(differs) < item.bytes)
       out.push_back(
           fmt::format("the input '{}' was changed, first at byte {}", item.name, differs));
   }

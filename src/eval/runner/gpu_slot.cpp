@@ -17,7 +17,7 @@ constexpr auto kAskAgain = std::chrono::milliseconds(1);  // many processes may 
 Result<UniqueFd> open_file(const std::string& uuid) {
   std::string name;
   for (char c : uuid)
-    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-') name += c;
+    if (std::isalnum(uint8_t(c)) || c == '-') name += c;
   const char* folder = std::getenv("CUTEGEN_LOCKS");
   const std::string path =
       std::string(folder && *folder ? folder : "/tmp") + "/cutegen-gpu-" + name + ".lock";

@@ -31,23 +31,23 @@ int64_t blocks_for(int64_t count) {
 unsigned char random_byte() {
   std::byte b{};
   random_bytes(std::span(&b, 1));
-  return static_cast<unsigned char>(b);
+  return uint8_t(b);
 }
 
 GpuJudgement judgement_of(const JudgeTally& t, const GpuExpected& e) {
   GpuJudgement out;
   out.counts.elements = e.elements;
-  out.counts.wrong = static_cast<int64_t>(t.wrong);
-  out.counts.nan = static_cast<int64_t>(t.nan);
-  out.counts.zero = static_cast<int64_t>(t.zero);
-  out.counts.unwritten = static_cast<int64_t>(t.unwritten);
+  out.counts.wrong = int64_t(t.wrong);
+  out.counts.nan = int64_t(t.nan);
+  out.counts.zero = int64_t(t.zero);
+  out.counts.unwritten = int64_t(t.unwritten);
   out.counts.worst_ratio = std::bit_cast<double>(t.worst);
-  out.not_close = static_cast<int64_t>(t.not_close);
-  out.whole = AggregateError(static_cast<int64_t>(t.finite), t.squares, t.signed_sum);
+  out.not_close = int64_t(t.not_close);
+  out.whole = AggregateError(int64_t(t.finite), t.squares, t.signed_sum);
   out.counts.rms = out.whole.rms(), out.counts.bias = out.whole.bias();
   out.counts.limits = e.limits;
   if (t.wrong == 0) return out;
-  out.first = static_cast<int64_t>(t.first), out.last = static_cast<int64_t>(t.last);
+  out.first = int64_t(t.first), out.last = int64_t(t.last);
   return out;
 }
 
@@ -61,7 +61,7 @@ JudgeRule judge_rule(DType dtype, ToleranceRule rule, double close, bool nan_is_
   out.close = close;
   out.rtol = rule.rtol, out.atol = rule.atol;
   std::memcpy(&out.poison, poison.data(), sizeof out.poison);
-  out.dtype = static_cast<int>(dtype);
+  out.dtype = int(dtype);
   out.nan_is_undefined = nan_is_undefined ? 1 : 0;
   if (!is_floating(dtype)) return out;
   out.eps = std::max(rule.eps, half_ulp(dtype));
@@ -119,7 +119,7 @@ Result<SharedBuffer> GpuBuffer::share(bool read_only) {
   return SharedBuffer{.name = name_,
                       .bytes = bytes_,
                       .descriptor = fd,
-                      .mapped_bytes = static_cast<int64_t>(block_.mapped_bytes),
+                      .mapped_bytes = int64_t(block_.mapped_bytes),
                       .offset = offset_,
                       .read_only = read_only};
 }
@@ -160,15 +160,15 @@ Result<GpuBuffer> GpuJudge::take(const std::string& name, int64_t bytes, bool at
   {
     std::lock_guard one_at_a_time(side_->lock);
     CG_CHECK(side_->session->enter());
-    CG_TRY(block, side_->session->memory().take(static_cast<size_t>(bytes)));
+    CG_TRY(block, side_->session->memory().take(size_t(bytes)));
   }
-  const int64_t last = static_cast<int64_t>(block.mapped_bytes) -
-                       (bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign;
+  const int64_t last =
+      int64_t(block.mapped_bytes) - (bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign;
   return GpuBuffer(side_, name, block, at_the_end ? last : 0, bytes);
 }
 
 Result<void> GpuJudge::fill_guards(GpuBuffer& b) {
-  const auto before = static_cast<size_t>(b.offset_), bytes = static_cast<size_t>(b.bytes_);
+  const auto before = size_t(b.offset_), bytes = size_t(b.bytes_);
   device::cuda::Session& session = *side_->session;
   CG_CHECK(session.set(b.block_.mapped, b.guard_, before));
   return session.set(b.at() + bytes, b.guard_, b.block_.mapped_bytes - before - bytes);
@@ -187,11 +187,10 @@ Result<void> GpuJudge::poison(const Context& ctx, GpuBuffer& buffer, const Poiso
   device::cuda::Session& session = *side_->session;
   CG_CHECK(session.enter());
   device::cuda::Address at = buffer.at();
-  uint64_t value = 0, words = (static_cast<uint64_t>(buffer.bytes()) + 7) / 8;
+  uint64_t value = 0, words = (uint64_t(buffer.bytes()) + 7) / 8;
   std::memcpy(&value, bits.data(), sizeof value);
   if (words)
-    CG_CHECK(session.launch("fill", blocks_for(static_cast<int64_t>(words)), kThreads,
-                            {&at, &words, &value}));
+    CG_CHECK(session.launch("fill", blocks_for(int64_t(words)), kThreads, {&at, &words, &value}));
   buffer.guard_ = random_byte();
   CG_CHECK(fill_guards(buffer));
   return session.wait(ctx);
@@ -202,15 +201,15 @@ Result<void> GpuJudge::copy(const Context& ctx, GpuBuffer& to, const GpuBuffer& 
     return world_error("the buffer '" + from.name() + "' has another size in this set");
   std::lock_guard one_at_a_time(side_->lock);
   CG_CHECK(side_->session->enter());
-  CG_CHECK(side_->session->copy(to.at(), from.at(), static_cast<size_t>(from.bytes())));
+  CG_CHECK(side_->session->copy(to.at(), from.at(), size_t(from.bytes())));
   return side_->session->wait(ctx);
 }
 
 Result<std::string> GpuJudge::damage(const GpuBuffer& b) {
   std::lock_guard one_at_a_time(side_->lock);
   CG_CHECK(side_->session->enter());
-  const auto before = static_cast<size_t>(b.offset_);
-  const device::cuda::Address end = b.at() + static_cast<size_t>(b.bytes_);
+  const auto before = size_t(b.offset_);
+  const device::cuda::Address end = b.at() + size_t(b.bytes_);
   const size_t behind = b.block_.mapped + b.block_.mapped_bytes - end;
   std::vector<std::byte> now(std::max(before, behind));
   for (auto [from, bytes, side] :
@@ -247,7 +246,7 @@ Result<JudgeTally> GpuJudge::run(const Context& ctx, const GpuExpected& e,
 Result<GpuJudgement> GpuJudge::compare(const Context& ctx, const GpuExpected& e,
                                        const GpuBuffer& output, const Poison& poison) {
   if (!loaded_) return world_error("the comparison kernel is not loaded");
-  if (output.bytes() != e.elements * static_cast<int64_t>(size_of(e.spec.dtype)))
+  if (output.bytes() != e.elements * int64_t(size_of(e.spec.dtype)))
     return world_error("the output '" + e.spec.name + "' has another size than its truth");
   JudgeTally tally;
   if (e.elements) {
@@ -259,7 +258,7 @@ Result<GpuJudgement> GpuJudge::compare(const Context& ctx, const GpuExpected& e,
   const int64_t count = std::min(e.elements, kMostMarks);
   CG_TRY(GpuBuffer mask, take("marks", count, false));
   CG_CHECK(run(ctx, e, output.at(), poison, out.marked_from, count, mask.at()));
-  out.counts.is_wrong.resize(static_cast<size_t>(count));
+  out.counts.is_wrong.resize(size_t(count));
   std::lock_guard one_at_a_time(side_->lock);
   CG_CHECK(side_->session->enter());
   CG_CHECK(side_->session->read(std::as_writable_bytes(std::span(out.counts.is_wrong)), mask.at()));
@@ -271,7 +270,7 @@ Result<AggregateLimits> GpuJudge::limits_of(const Context& ctx, const GpuExpecte
   const ToleranceRule rule = for_dtype(e.rule, e.spec.dtype);
   CG_TRY(const JudgeTally t, run(ctx, e, e.native, Poison{}, 0, e.elements, 0));
   HonestErrors honest;
-  honest.native = AggregateError(static_cast<int64_t>(t.finite), t.squares, t.signed_sum);
+  honest.native = AggregateError(int64_t(t.finite), t.squares, t.signed_sum);
   // The margin combines sensitivity and native error, and is at most one unit.
   honest.floor_rms = std::max(rule.sensitivity, rule.floor_eps / rule.eps);
   return aggregate_limits(rule, honest, independent_errors(e.spec.shape));

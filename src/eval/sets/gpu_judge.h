@@ -39,7 +39,7 @@ class GpuBuffer {
   GpuBuffer& operator=(GpuBuffer&& other) noexcept;
 
   const std::string& name() const { return name_; }
-  device::cuda::Address at() const { return block_.mapped + static_cast<size_t>(offset_); }
+  device::cuda::Address at() const { return block_.mapped + size_t(offset_); }
   int64_t bytes() const { return bytes_; }
   int64_t offset() const { return offset_; }
   const device::cuda::Block& block() const { return block_; }

@@ -47,13 +47,13 @@ void expect_same(const JudgeTally& got, int64_t not_close, const JudgeCase& c,
                  const std::vector<uint8_t>& mask) {
   Judgement want = judge(c.expected, c.output, &c.poison);
   const std::string dtype = to_string(c.dtype);
-  EXPECT_EQ(got.wrong, static_cast<uint64_t>(want.wrong)) << dtype;
-  EXPECT_EQ(got.nan, static_cast<uint64_t>(want.nan)) << dtype;
-  EXPECT_EQ(got.zero, static_cast<uint64_t>(want.zero)) << dtype;
-  EXPECT_EQ(got.unwritten, static_cast<uint64_t>(want.unwritten)) << dtype;
+  EXPECT_EQ(got.wrong, uint64_t(want.wrong)) << dtype;
+  EXPECT_EQ(got.nan, uint64_t(want.nan)) << dtype;
+  EXPECT_EQ(got.zero, uint64_t(want.zero)) << dtype;
+  EXPECT_EQ(got.unwritten, uint64_t(want.unwritten)) << dtype;
   EXPECT_EQ(std::bit_cast<double>(got.worst), want.worst_ratio) << dtype;
   EXPECT_EQ(not_close, count_not_close(c.expected, c.output, kClose)) << dtype;
-  const AggregateError whole(static_cast<int64_t>(got.finite), got.squares, got.signed_sum);
+  const AggregateError whole(int64_t(got.finite), got.squares, got.signed_sum);
   if (std::isfinite(want.rms)) {  // f64 may overflow
     EXPECT_NEAR(whole.rms(), want.rms, 1e-12 * want.rms) << dtype;
     EXPECT_NEAR(whole.bias(), want.bias, 1e-12 * want.rms) << dtype;
@@ -63,7 +63,7 @@ void expect_same(const JudgeTally& got, int64_t not_close, const JudgeCase& c,
   if (want.wrong == 0) return;
   EXPECT_EQ(mask, want.is_wrong) << dtype;
   auto first = std::find(want.is_wrong.begin(), want.is_wrong.end(), 1);
-  EXPECT_EQ(got.first, static_cast<uint64_t>(first - want.is_wrong.begin())) << dtype;
+  EXPECT_EQ(got.first, uint64_t(first - want.is_wrong.begin())) << dtype;
 }
 
 class OnTheSimulator : public testing::Test {
@@ -101,7 +101,7 @@ class OnTheSimulator : public testing::Test {
     ASSERT_TRUE(report) << report.error().text();
     ASSERT_EQ(report->status, device::RunReport::Status::ok) << report->message << "\n"
                                                              << report->detail;
-    expect_same(tally[0], static_cast<int64_t>(tally[0].not_close), c, mask);
+    expect_same(tally[0], int64_t(tally[0].not_close), c, mask);
   }
 
   std::unique_ptr<device::Device> device_;
@@ -144,7 +144,7 @@ class OnAGpu : public testing::Test {
   }
 
   GpuBuffer buffer(const char* name, std::span<const std::byte> bytes, bool at_the_end) {
-    auto made = judge_->take(name, static_cast<int64_t>(bytes.size()), at_the_end);
+    auto made = judge_->take(name, int64_t(bytes.size()), at_the_end);
     EXPECT_TRUE(made) << made.error().text();
     EXPECT_TRUE(judge_->set_guards(Context(), *made, 0x5a));
     EXPECT_TRUE(writer_->write(made->at(), bytes));
@@ -166,7 +166,7 @@ TEST_F(OnAGpu, EveryDtypeIsJudgedAsOnTheHost) {
       GpuBuffer margin = buffer("margin", span_of(c.margin), false);
       GpuExpected e;
       e.spec = c.expected.spec;
-      e.elements = static_cast<int64_t>(c.expected.truth.size());
+      e.elements = int64_t(c.expected.truth.size());
       e.truth = truth.at(), e.native = native.at(), e.margin = margin.at();
       e.rule = c.rule;
       e.close = kClose;
@@ -174,10 +174,10 @@ TEST_F(OnAGpu, EveryDtypeIsJudgedAsOnTheHost) {
       auto j = judge_->compare(Context(), e, output, c.poison);
       ASSERT_TRUE(j) << j.error().text();
       const Judgement& n = j->counts;
-      JudgeTally got{static_cast<uint64_t>(n.wrong),      static_cast<uint64_t>(n.nan),
-                     static_cast<uint64_t>(n.zero),       static_cast<uint64_t>(n.unwritten),
-                     static_cast<uint64_t>(j->not_close), static_cast<uint64_t>(j->first),
-                     static_cast<uint64_t>(j->last),      std::bit_cast<uint64_t>(n.worst_ratio)};
+      JudgeTally got{uint64_t(n.wrong),      uint64_t(n.nan),
+                     uint64_t(n.zero),       uint64_t(n.unwritten),
+                     uint64_t(j->not_close), uint64_t(j->first),
+                     uint64_t(j->last),      std::bit_cast<uint64_t>(n.worst_ratio)};
       expect_same(got, j->not_close, c, n.is_wrong);
       auto damage = judge_->damage(output);
       ASSERT_TRUE(damage);

@@ -12,7 +12,7 @@ namespace {
 
 Result<void> check_slot(const torch::TensorSlot& slot, size_t total) {
   CG_TRY(int64_t count, element_count(slot.shape));
-  if (slot.bytes != static_cast<size_t>(count) * size_of(slot.dtype) || slot.bytes > total ||
+  if (slot.bytes != size_t(count) * size_of(slot.dtype) || slot.bytes > total ||
       slot.offset > total - slot.bytes)
     return world_error("the torch worker's tensor '" + slot.name + "' does not fit its memory");
   return {};
@@ -50,7 +50,7 @@ double longest_axis(const Task& task, const ShapeCase& shape) {
   if (task.workload == kElementwise) return 1;
   for (const auto& [name, dims] : shape.tensors)
     for (int64_t d : dims) longest = std::max(longest, d);
-  return static_cast<double>(longest);
+  return double(longest);
 }
 
 Result<Expected> expected_of(const Task& task, const TensorInfo& info, const ShapeCase& at,

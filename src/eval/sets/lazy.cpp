@@ -29,7 +29,7 @@ double mean_of(const Values& v) {
     sum += x;
     ++count;
   }
-  return count ? sum / static_cast<double>(count) : 0;
+  return count ? sum / double(count) : 0;
 }
 
 // Replaces every element with the mean of the truth over its group.
@@ -49,13 +49,12 @@ LazyValues group_means(const Expected& e, F group_of, size_t groups) {
 // The mean for each index of one axis. A group of a single element would be the truth itself.
 LazyValues axis_means(const InputSet& set, size_t output, int64_t axis) {
   const Expected& e = set.outputs[output];
-  auto rank = static_cast<int64_t>(e.spec.shape.size());
+  auto rank = int64_t(e.spec.shape.size());
   if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank || rank < 2) return std::nullopt;
   size_t inner = 1;
-  for (int64_t d = axis + 1; d < rank; ++d)
-    inner *= static_cast<size_t>(e.spec.shape[static_cast<size_t>(d)]);
-  auto size = static_cast<size_t>(e.spec.shape[static_cast<size_t>(axis)]);
+  for (int64_t d = axis + 1; d < rank; ++d) inner *= size_t(e.spec.shape[size_t(d)]);
+  auto size = size_t(e.spec.shape[size_t(axis)]);
   if (inner == 0 || size == 0 || e.truth.size() < size * 4) return std::nullopt;
   return group_means(e, [&](size_t i) { return i / inner % size; }, size);
 }
@@ -63,7 +62,7 @@ LazyValues axis_means(const InputSet& set, size_t output, int64_t axis) {
 // The mean of each row (all but the last axis).
 LazyValues row_means(const InputSet& set, size_t output) {
   const Expected& e = set.outputs[output];
-  size_t columns = e.spec.shape.empty() ? 0 : static_cast<size_t>(e.spec.shape.back());
+  size_t columns = e.spec.shape.empty() ? 0 : size_t(e.spec.shape.back());
   if (columns < 4) return std::nullopt;
   return group_means(e, [&](size_t i) { return i / columns; }, e.truth.size() / columns);
 }
@@ -116,23 +115,22 @@ LazyValues rounded(const InputSet& set, size_t output, int mantissa_bits) {
 // The truth, with zeros after the first `share` of the elements.
 LazyValues unfinished(const InputSet& set, size_t output, double share) {
   Values out = set.outputs[output].truth;
-  auto from = static_cast<size_t>(static_cast<double>(out.size()) * share);
-  std::fill(out.begin() + static_cast<std::ptrdiff_t>(std::min(from, out.size() - 1)), out.end(),
-            0);
+  auto from = size_t(double(out.size()) * share);
+  std::fill(out.begin() + std::ptrdiff_t(std::min(from, out.size() - 1)), out.end(), 0);
   return out;
 }
 
 LazyValues last_row_missing(const InputSet& set, size_t output) {
   const Expected& e = set.outputs[output];
   Values out = e.truth;
-  size_t columns = e.spec.shape.size() < 2 ? 1 : static_cast<size_t>(e.spec.shape.back());
-  std::fill(out.end() - static_cast<std::ptrdiff_t>(std::min(columns, out.size())), out.end(), 0);
+  size_t columns = e.spec.shape.size() < 2 ? 1 : size_t(e.spec.shape.back());
+  std::fill(out.end() - std::ptrdiff_t(std::min(columns, out.size())), out.end(), 0);
   return out;
 }
 
 LazyValues last_column_missing(const InputSet& set, size_t output) {
   const Expected& e = set.outputs[output];
-  size_t columns = e.spec.shape.empty() ? 0 : static_cast<size_t>(e.spec.shape.back());
+  size_t columns = e.spec.shape.empty() ? 0 : size_t(e.spec.shape.back());
   if (columns < 2) return std::nullopt;
   Values out = e.truth;
   for (size_t i = columns - 1; i < out.size(); i += columns) out[i] = 0;
@@ -142,12 +140,11 @@ LazyValues last_column_missing(const InputSet& set, size_t output) {
 // Swaps the halves of each row, as a wrong tile index would.
 LazyValues halves_swapped(const InputSet& set, size_t output) {
   const Expected& e = set.outputs[output];
-  size_t columns = e.spec.shape.empty() ? 0 : static_cast<size_t>(e.spec.shape.back());
+  size_t columns = e.spec.shape.empty() ? 0 : size_t(e.spec.shape.back());
   if (columns < 2) return std::nullopt;
   Values out = e.truth;
-  for (auto row = out.begin(); row != out.end(); row += static_cast<std::ptrdiff_t>(columns))
-    std::rotate(row, row + static_cast<std::ptrdiff_t>(columns / 2),
-                row + static_cast<std::ptrdiff_t>(columns));
+  for (auto row = out.begin(); row != out.end(); row += std::ptrdiff_t(columns))
+    std::rotate(row, row + std::ptrdiff_t(columns / 2), row + std::ptrdiff_t(columns));
   return out;
 }
 
@@ -230,8 +227,7 @@ int64_t bytes_read(const Task& task, const ShapeCase& shape,
     auto at = shape.tensors.find(name);
     if (!info || at == shape.tensors.end()) continue;
     auto count = element_count(at->second);
-    if (!count ||
-        __builtin_add_overflow(total, *count * static_cast<int64_t>(size_of(info->dtype)), &total))
+    if (!count || __builtin_add_overflow(total, *count * int64_t(size_of(info->dtype)), &total))
       return INT64_MAX;
   }
   return total;

@@ -205,8 +205,7 @@ Admission admitted(const std::vector<std::pair<std::string, Values>>& sets) {
   task.tensors.erase(task.tensors.begin());  // no input
   std::vector<SetPtr> all;
   for (const auto& [family, truth] : sets) {
-    auto set =
-        std::make_shared<InputSet>(set_with({static_cast<int64_t>(truth.size() / 4), 4}, truth));
+    auto set = std::make_shared<InputSet>(set_with({int64_t(truth.size() / 4), 4}, truth));
     set->family = family;
     all.push_back(set);
   }

@@ -69,7 +69,7 @@ class Maker {
                    .part = part,
                    .dtype = dtype,
                    .shape = dims,
-                   .offset = static_cast<size_t>(offset),
+                   .offset = size_t(offset),
                    .bytes = 0};
     slot.memory = in;
     slots.push_back(std::move(slot));
@@ -77,13 +77,13 @@ class Maker {
 
   Result<void> add_input(OfficialSet& set, const TensorInfo& info, const Shape& dims,
                          int64_t count) {
-    const int64_t bytes = count * static_cast<int64_t>(size_of(info.dtype));
+    const int64_t bytes = count * int64_t(size_of(info.dtype));
     CG_TRY(GpuBuffer buffer, judge_.take(info.name, bytes, at_the_end_));
     at_the_end_ = !at_the_end_;
     CG_CHECK(judge_.set_guards(ctx_, buffer, kOutside));
     CG_TRY(SharedBuffer shared, buffer.share(true));
     add_slot(info, torch::part::value, info.dtype, dims, buffer.offset(), memory.size());
-    memory.push_back({shared.descriptor, static_cast<size_t>(shared.mapped_bytes)});
+    memory.push_back({shared.descriptor, size_t(shared.mapped_bytes)});
     set.bytes += shared.mapped_bytes;
     set.inputs.push_back(std::move(shared));
     set.memory.push_back(std::move(buffer));
@@ -98,10 +98,9 @@ class Maker {
     e.rule = tolerance_rule(task_, shape_, info);
     e.close = compat_tolerance(task_.math_mode);
     e.nan_is_undefined = leaves_out_elements(set.family);
-    e.native =
-        static_cast<uint64_t>(references_.place(count * static_cast<int64_t>(size_of(info.dtype))));
-    e.truth = static_cast<uint64_t>(references_.place(8 * count));
-    if (is_floating(info.dtype)) e.margin = static_cast<uint64_t>(references_.place(8 * count));
+    e.native = uint64_t(references_.place(count * int64_t(size_of(info.dtype))));
+    e.truth = uint64_t(references_.place(8 * count));
+    if (is_floating(info.dtype)) e.margin = uint64_t(references_.place(8 * count));
     set.outputs.push_back(std::move(e));
   }
 
@@ -111,7 +110,7 @@ class Maker {
     for (GpuExpected& e : set.outputs) {
       const TensorInfo& info = *task_.find(e.spec.name);
       auto put = [&](const char* part, DType dtype, device::cuda::Address& at) {
-        add_slot(info, part, dtype, e.spec.shape, static_cast<int64_t>(at), memory.size());
+        add_slot(info, part, dtype, e.spec.shape, int64_t(at), memory.size());
         at += buffer.at();
       };
       put(torch::part::native, info.dtype, e.native);
@@ -119,7 +118,7 @@ class Maker {
       if (is_floating(info.dtype)) put("margin", DType::f64, e.margin);
     }
     memory.push_back({descriptor, buffer.block().mapped_bytes});
-    set.bytes += static_cast<int64_t>(buffer.block().mapped_bytes);
+    set.bytes += int64_t(buffer.block().mapped_bytes);
     set.memory.push_back(std::move(buffer));
     return {};
   }
@@ -148,7 +147,7 @@ Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape) {
     CG_TRY(const Shape* dims, shape_of(info, shape));
     CG_TRY(int64_t count, element_count(*dims));
     const bool result = is_result(info), floats = is_floating(info.dtype);
-    int64_t each = static_cast<int64_t>(size_of(info.dtype));
+    int64_t each = int64_t(size_of(info.dtype));
     if (info.mutated) each *= 2;  // its initial values and the native reference's results
     if (result) each += floats ? 16 : 8;
     int64_t bytes = 0;

@@ -9,8 +9,8 @@
 namespace cutegen::eval {
 namespace {
 
-std::vector<float> counting(int64_t count) {
-  std::vector<float> out(static_cast<size_t>(count));
+std::vector<float> counting(size_t count) {
+  std::vector<float> out(count);
   std::iota(out.begin(), out.end(), 0.0f);
   return out;
 }

@@ -51,7 +51,7 @@ std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<
   std::vector<std::string> out{*telling};
   const size_t other =
       std::hash<std::string>()(std::to_string(salt) + shape.name) % (all.size() - 1);
-  out.push_back(all[other + (other >= static_cast<size_t>(telling - all.begin()) ? 1 : 0)]);
+  out.push_back(all[other + (other >= size_t(telling - all.begin()) ? 1 : 0)]);
   return out;
 }
 
@@ -70,13 +70,13 @@ WorkLimit::WorkLimit(const Task& task)
 
 bool WorkLimit::permits(const ShapeCase& shape) const {
   const int64_t elements = elements_of(shape);
-  const bool light = shape.flops.value <= kLightWork * static_cast<double>(elements);
+  const bool light = shape.flops.value <= kLightWork * double(elements);
   return shape.flops.value <= flops_ && elements <= (light ? light_elements_ : elements_);
 }
 
 std::string WorkLimit::text() const {
   return fmt::format("{} and {:.3g} million elements", human(Flops{flops_}),
-                     static_cast<double>(elements_) / 1e6);
+                     double(elements_) / 1e6);
 }
 
 void drop_large_test_shapes(Task& task) {
@@ -87,7 +87,7 @@ void drop_large_test_shapes(Task& task) {
         "the shape '{}' is not tested: with {} and {:.3g} million elements it is too much work for "
         "a simulator, which takes at most {}. Make it smaller, give it a weight (then a sample of "
         "its blocks runs), or use a GPU",
-        s.name, human(s.flops), static_cast<double>(elements_of(s)) / 1e6, limit.text()));
+        s.name, human(s.flops), double(elements_of(s)) / 1e6, limit.text()));
     return true;
   });
 }

@@ -24,7 +24,7 @@ TEST(TestShapes, AnOfficialShapeWithSmallTensorsAndMuchWorkIsNone) {
 ShapeCase square(const std::string& name, ShapeKind kind, int64_t n, double weight = 0) {
   ShapeCase s{.name = name, .kind = kind, .weight = weight};
   s.tensors = {{"x", {n, n}}, {"out", {n, n}}};
-  s.flops = Flops{2.0 * static_cast<double>(n * n * n)};
+  s.flops = Flops{2.0 * double(n * n * n)};
   return s;
 }
 

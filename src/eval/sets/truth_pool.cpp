@@ -56,7 +56,7 @@ Result<SetPtr> TruthPool::draw(const Context& ctx, const ShapeCase& shape,
       size_t i = fresh[random_() % fresh.size()];
       SetPtr set = stock[i].set;
       stock[i].met.insert(program_id);
-      if (++stock[i].uses >= kMostUses) stock.erase(stock.begin() + static_cast<std::ptrdiff_t>(i));
+      if (++stock[i].uses >= kMostUses) stock.erase(stock.begin() + std::ptrdiff_t(i));
       return set;
     }
   }

@@ -150,9 +150,7 @@ class WordLinter {
   void directive(const Token& t) {
     std::string_view rest = trim(std::string_view(t.text).substr(1));
     size_t end = 0;
-    while (end < rest.size() &&
-           (std::isalnum(static_cast<unsigned char>(rest[end])) || rest[end] == '_'))
-      ++end;
+    while (end < rest.size() && (std::isalnum(uint8_t(rest[end])) || rest[end] == '_')) ++end;
     std::string_view word = rest.substr(0, end);
     std::string body(trim(rest.substr(end)));
     if (word == "include")
@@ -265,7 +263,7 @@ class WordLinter {
     for (const char* bad : kForbiddenInText) {
       size_t found = text.find(bad);
       bool inside_word = found != std::string::npos && found > 0 && bad[0] != '.' &&
-                         std::isalnum(static_cast<unsigned char>(text[found - 1]));
+                         std::isalnum(uint8_t(text[found - 1]));
       if (found != std::string::npos && !inside_word)
         return out_.add(at, true, fmt::format("'{}' is not allowed in assembly", bad), "remove it");
     }

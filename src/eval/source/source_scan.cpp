@@ -9,10 +9,10 @@ namespace cutegen::eval {
 namespace {
 
 bool word_start(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$';
+  return std::isalpha(uint8_t(c)) || c == '_' || c == '$';
 }
 bool word_part(char c) {
-  return word_start(c) || std::isdigit(static_cast<unsigned char>(c));
+  return word_start(c) || std::isdigit(uint8_t(c));
 }
 
 class Scanner {
@@ -31,7 +31,7 @@ class Scanner {
         read_quoted(t, '\'');
       } else if (word_start(peek())) {
         read_word(t);
-      } else if (std::isdigit(static_cast<unsigned char>(peek()))) {
+      } else if (std::isdigit(uint8_t(peek()))) {
         read_number(t);
       } else {
         t.text = take();
@@ -95,7 +95,7 @@ class Scanner {
   bool skip_blank(bool& line_start) {
     while (!end()) {
       if (skip_comment(false)) continue;
-      if (!std::isspace(static_cast<unsigned char>(peek()))) return true;
+      if (!std::isspace(uint8_t(peek()))) return true;
       if (take() == '\n') line_start = true;
     }
     return false;
@@ -111,7 +111,7 @@ class Scanner {
         continue;
       }
       char c = take();
-      bool blank = std::isspace(static_cast<unsigned char>(c));
+      bool blank = std::isspace(uint8_t(c));
       if (blank && (t.text == "#" || t.text.back() == ' ')) continue;
       t.text += blank ? ' ' : c;
     }

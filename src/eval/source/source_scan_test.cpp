@@ -18,7 +18,7 @@ using testing::SizeIs;
 std::vector<std::string> tokens(std::string_view source) {
   std::vector<std::string> out;
   for (const Token& t : scan_source(source))
-    out.push_back(std::string(1, "wnscdp"[static_cast<int>(t.kind)]) + ":" + t.text);
+    out.push_back(std::string(1, "wnscdp"[int(t.kind)]) + ":" + t.text);
   return out;
 }
 

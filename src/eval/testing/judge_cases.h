@@ -64,7 +64,7 @@ inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, i
     if (random() % 50 == 0) sensitivity[i] = -sensitivity[i];  // NaN is right too
     if (random() % 100 == 0) sensitivity[i] = std::numeric_limits<double>::infinity();
     double value = random() % 2 ? truth[i] : native[i];
-    if (random() % static_cast<uint64_t>(wrong_in) == 0)
+    if (random() % uint64_t(wrong_in) == 0)
       value = floats ? (random() % 2 ? odd_value(dtype, random) : value + normal(random) * 1e-5)
                      : value + 1;
     store_double(dtype, value, c.output.data() + i * step);
@@ -79,8 +79,8 @@ inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, i
   c.margin = smooth_by_magnitude(truth, error, 32);
   for (size_t i = 0; i < count; ++i)
     c.margin[i] = std::copysign(std::max(c.margin[i], std::abs(sensitivity[i])), sensitivity[i]);
-  c.expected = make_expected({"y", dtype, {static_cast<int64_t>(count)}}, std::move(truth),
-                             std::move(native), sensitivity, c.rule);
+  c.expected = make_expected({"y", dtype, {int64_t(count)}}, std::move(truth), std::move(native),
+                             sensitivity, c.rule);
   c.expected.nan_is_undefined = c.nan_is_undefined;
   return c;
 }

@@ -147,7 +147,7 @@ DONE:
     ShapeCase official{.name = "official", .kind = ShapeKind::official};
     official.tensors = {{"x", {rows, 32}}, {"out", {rows, 32}}};
     official.least_bytes = Bytes{rows * 32 * 8};
-    official.flops = Flops{static_cast<double>(rows) * 32};
+    official.flops = Flops{double(rows) * 32};
     toy.task.shapes.insert(toy.task.shapes.begin(), official);
   }
 
@@ -171,7 +171,7 @@ inline constexpr const char* kTwice = "add.f32 %f2, %f1, %f1;";
 
 // The rung's report in a verdict.
 inline const RungReport& report_of(const Verdict& v, Rung rung) {
-  return v.rungs.at(static_cast<size_t>(rung));
+  return v.rungs.at(size_t(rung));
 }
 
 }  // namespace cutegen::eval::testing_world

@@ -445,7 +445,7 @@ uint16_t nearest_bfloat(float x) {
   return uint16_t(down + up);
 }
 uint16_t nearest_half(double x) {
-  return std::isnan(x) ? 0x7fff : std::bit_cast<uint16_t>(static_cast<_Float16>(x));
+  return std::isnan(x) ? 0x7fff : std::bit_cast<uint16_t>(_Float16(x));
 }
 
 TEST(Opcodes, Conversions) {

@@ -137,7 +137,7 @@ std::string format_text(const Reader& memory, const std::string& format, uint64_
       uint64_t v = next(uint64_t(c.bytes));
       if (is_signed && c.bytes == 4) v = uint64_t(int64_t(int32_t(v)));
       out += is_signed ? print_one(spec + PRId64, int64_t(v))
-                       : print_one(spec + "l" + c.letter, static_cast<unsigned long>(v));
+                       : print_one(spec + "l" + c.letter, uint64_t(v));
     } else if (std::strchr("fFeEgGaA", c.letter)) {
       const uint64_t bits = next(8);
       double d;

@@ -43,16 +43,15 @@ struct Kernel {
     for (const FusedOutput& output : f.outputs) results.push_back(output.inst);
     auto used = code.needed(results, [](const Inst&) { return true; });
     for (int inst : used) {
-      const Inst& i = f.insts[static_cast<size_t>(inst)];
-      if (i.kind == InstKind::leaf)
-        inputs.push_back(access(f.inputs[static_cast<size_t>(i.operand)], inst));
+      const Inst& i = f.insts[size_t(inst)];
+      if (i.kind == InstKind::leaf) inputs.push_back(access(f.inputs[size_t(i.operand)], inst));
     }
     for (const FusedOutput& output : f.outputs)
       outputs.push_back(access(output.operand, output.inst));
   }
 
   Access access(const Operand& operand, int inst) {
-    const char* type = value_type(fused.insts[static_cast<size_t>(inst)]);
+    const char* type = value_type(fused.insts[size_t(inst)]);
     Access a{.operand = &operand,
              .name = fused.names.at(operand.tensor),
              .tensor = "",

@@ -219,9 +219,9 @@ class MatmulWriter {
     results.reserve(c.finish.outputs.size());
     for (const FusedOutput& output : c.finish.outputs) results.push_back(output.inst);
     for (int inst : code_.needed(results, [](const Inst&) { return true; })) {
-      const Inst& i = c.finish.insts[static_cast<size_t>(inst)];
+      const Inst& i = c.finish.insts[size_t(inst)];
       if (i.kind == InstKind::leaf && inst != c.product && !c.masks.count(inst))
-        inputs_.push_back(access(c.finish.inputs[static_cast<size_t>(i.operand)], inst));
+        inputs_.push_back(access(c.finish.inputs[size_t(i.operand)], inst));
     }
     for (const FusedOutput& output : c.finish.outputs)
       outputs_.push_back(access(output.operand, output.inst));

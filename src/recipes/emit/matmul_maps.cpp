@@ -24,7 +24,7 @@ bool has_map(const Contraction& c, const Factor& factor) {
   return c.batch_axes.size() <= 1 && along.move == Move::next &&
          across(factor).move == Move::stride &&
          (!moves_with_batch(factor) || factor.batch[0].move == Move::stride) &&
-         static_cast<int64_t>(size_of(factor.operand.dtype)) == bytes_of_element(c);
+         int64_t(size_of(factor.operand.dtype)) == bytes_of_element(c);
 }
 
 // 1 if TMA can read both operands: their strides are whole chunks of 16 bytes.

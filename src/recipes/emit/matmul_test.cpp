@@ -213,7 +213,7 @@ TEST(Matmul, WgmmaTilesFitAnSm) {
   auto legal = [&](const Json& change) {
     Json params = c.match.safe;
     params.update(change);
-    return static_cast<bool>(instantiate(c.task, c.match, params));
+    return bool(instantiate(c.task, c.match, params));
   };
   EXPECT_TRUE(legal({{"tile_m", 128}, {"tile_n", 256}, {"stages", 4}}));
   EXPECT_FALSE(legal({{"tile_m", 256}, {"tile_n", 256}, {"stages", 2}}));  // registers

@@ -14,7 +14,7 @@ constexpr int64_t kMostParts = int64_t{1} << 28;  // elements of all parts of a 
 double cost_of_parts(const Contraction& c, const Tiling& t) {
   if (t.split == 1) return 0;
   const bool wgmma = t.engine == MatmulEngine::wgmma;
-  const double parts = static_cast<double>(c.size(c.m) * c.size(c.n) * c.batches() * t.split);
+  const double parts = double(c.size(c.m) * c.size(c.n) * c.batches() * t.split);
   return parts * 8 * (wgmma ? 60 : 7) / kSms + (wgmma ? 6e6 : 0);
 }
 
@@ -22,8 +22,8 @@ double cost_of_parts(const Contraction& c, const Tiling& t) {
 double cost(const Contraction& c, const Tiling& t) {
   const int64_t ctas = tiles(c, t.tile_m, t.tile_n) * t.split;
   const int64_t rounds = ceil_div(ctas, kSms * t.resident) * t.resident;
-  const double depth = static_cast<double>(ceil_div(c.size(c.k), t.split)) + t.start;
-  return static_cast<double>(rounds * t.tile_m * t.tile_n) * depth / t.speed + cost_of_parts(c, t);
+  const double depth = double(ceil_div(c.size(c.k), t.split)) + t.start;
+  return double(rounds * t.tile_m * t.tile_n) * depth / t.speed + cost_of_parts(c, t);
 }
 
 std::vector<Tiling> float_tilings(const Contraction& c) {

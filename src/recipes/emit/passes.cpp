@@ -35,7 +35,7 @@ Accumulator accumulator(ReduceKind kind, bool plain_sums = false) {
 
 // If the instruction is x - m, returns x and m.
 std::optional<std::pair<int, int>> difference(const Fused& fused, int inst) {
-  const Inst& i = fused.insts[static_cast<size_t>(inst)];
+  const Inst& i = fused.insts[size_t(inst)];
   if (i.kind != InstKind::pointwise || i.code != "{0} - {1}" || i.inputs.size() != 2)
     return std::nullopt;
   return std::pair{i.inputs[0], i.inputs[1]};
@@ -43,17 +43,17 @@ std::optional<std::pair<int, int>> difference(const Fused& fused, int inst) {
 
 // If the instruction is exp(x - m), returns x and m.
 std::optional<std::pair<int, int>> exponent_of_difference(const Fused& fused, int inst) {
-  const Inst& exp = fused.insts[static_cast<size_t>(inst)];
+  const Inst& exp = fused.insts[size_t(inst)];
   if (!is_exponential(exp)) return std::nullopt;
   return difference(fused, exp.inputs[0]);
 }
 
 // If the instruction is sum(x) / count, returns the sum.
 std::optional<int> sum_of_mean(const Fused& fused, int inst) {
-  const Inst& mean = fused.insts[static_cast<size_t>(inst)];
+  const Inst& mean = fused.insts[size_t(inst)];
   if (mean.kind != InstKind::pointwise || mean.code != "{0} / {1}") return std::nullopt;
-  const Inst& sum = fused.insts[static_cast<size_t>(mean.inputs[0])];
-  const Inst& count = fused.insts[static_cast<size_t>(mean.inputs[1])];
+  const Inst& sum = fused.insts[size_t(mean.inputs[0])];
+  const Inst& count = fused.insts[size_t(mean.inputs[1])];
   if (sum.kind != InstKind::reduction || sum.reduce != ReduceKind::sum ||
       count.kind != InstKind::constant || count.code != kCount)
     return std::nullopt;
@@ -62,7 +62,7 @@ std::optional<int> sum_of_mean(const Fused& fused, int inst) {
 
 // If the instruction is (x - m)^2, returns x and m.
 std::optional<std::pair<int, int>> square_of_difference(const Fused& fused, int inst) {
-  const Inst& square = fused.insts[static_cast<size_t>(inst)];
+  const Inst& square = fused.insts[size_t(inst)];
   if (square.kind != InstKind::pointwise || square.code != "cutegen::square({0})")
     return std::nullopt;
   return difference(fused, square.inputs[0]);
@@ -70,10 +70,10 @@ std::optional<std::pair<int, int>> square_of_difference(const Fused& fused, int 
 
 // If one pass can accumulate the sum `inst` and the reduction that it depends on, returns both.
 std::optional<Joint> joint_with(const Fused& fused, int inst) {
-  const Inst& sum = fused.insts[static_cast<size_t>(inst)];
-  auto over = [&](int first) { return fused.insts[static_cast<size_t>(first)].inputs[0]; };
+  const Inst& sum = fused.insts[size_t(inst)];
+  auto over = [&](int first) { return fused.insts[size_t(first)].inputs[0]; };
   if (auto d = exponent_of_difference(fused, sum.inputs[0])) {
-    const Inst& max = fused.insts[static_cast<size_t>(d->second)];
+    const Inst& max = fused.insts[size_t(d->second)];
     if (max.kind == InstKind::reduction && max.reduce == ReduceKind::max &&
         over(d->second) == d->first)
       return Joint{d->second, inst, false};
@@ -81,7 +81,7 @@ std::optional<Joint> joint_with(const Fused& fused, int inst) {
   if (auto d = square_of_difference(fused, sum.inputs[0])) {
     auto first = sum_of_mean(fused, d->second);
     // The first element is subtracted from all others, so it must be known before any pass.
-    const bool known = fused.insts[static_cast<size_t>(d->first)].depth == 0;
+    const bool known = fused.insts[size_t(d->first)].depth == 0;
     if (first && known && over(*first) == d->first) return Joint{*first, inst, true};
   }
   return std::nullopt;
@@ -93,7 +93,7 @@ std::optional<Joint> find_joint(const Fused& fused) {
   for (size_t i = 0; i < fused.insts.size(); ++i) {
     const Inst& sum = fused.insts[i];
     if (sum.kind != InstKind::reduction || sum.reduce != ReduceKind::sum) continue;
-    if (auto joint = joint_with(fused, static_cast<int>(i))) return joint;
+    if (auto joint = joint_with(fused, int(i))) return joint;
   }
   return std::nullopt;
 }
@@ -315,7 +315,7 @@ std::string Passes::elements(const std::vector<int>& targets, bool later) {
       text += fmt::format("const float {} = {}[v];\n", code_.id(inst), array(values_.at(inst)));
     else if (i.kind == InstKind::leaf)
       text += fmt::format("const {} {} = {}[v];\n", value_type(i), code_.id(inst),
-                          array(static_cast<size_t>(i.operand)));
+                          array(size_t(i.operand)));
     else if (i.kind == InstKind::position)
       text += fmt::format("const int64_t {} = {};\n", code_.id(inst), place());
     else
@@ -496,7 +496,7 @@ std::string Passes::rows() {
   std::string text;
   for (int inst : leaves(Level::row)) {
     const Inst& i = at(inst);
-    const std::string& tensor = inputs_[static_cast<size_t>(i.operand)];
+    const std::string& tensor = inputs_[size_t(i.operand)];
     if (options_.column)
       text += fmt::format("{2} {0}[kVector];\ncutegen::load({1}(_, 0), {0});\n", code_.id(inst),
                           tensor, value_type(i));

@@ -84,7 +84,7 @@ class Passes {
   std::string keep_values() const;
   std::string keep_slots() const;
   std::string place() const;
-  const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
+  const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
   bool is_joint(int inst) const { return joint_ && joint_->first == inst; }
   bool moments() const { return joint_ && joint_->moments; }
   std::string shift();

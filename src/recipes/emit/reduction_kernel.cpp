@@ -17,7 +17,7 @@ std::vector<size_t> room_for_values(const Fused& fused, const Nest& nest, bool r
   std::vector<size_t> list;
   for (const Inst& i : fused.insts) {
     if (i.kind != InstKind::leaf || i.level != Level::element || i.integer) continue;
-    const auto operand = static_cast<size_t>(i.operand);
+    const auto operand = size_t(i.operand);
     const Operand& o = fused.inputs[operand];
     const bool fits = !resident || (stays(fused, nest, o) && o.dtype == DType::f32);
     if (fits && std::find(list.begin(), list.end(), operand) == list.end()) list.push_back(operand);
@@ -99,7 +99,7 @@ bool stays(const Fused& fused, const Nest& nest, const Operand& operand) {
 int64_t element_bytes(const Fused& fused, const Nest& nest) {
   int64_t bytes = 0;
   for (const Operand& operand : fused.inputs)
-    if (stays(fused, nest, operand)) bytes += static_cast<int64_t>(size_of(operand.dtype));
+    if (stays(fused, nest, operand)) bytes += int64_t(size_of(operand.dtype));
   return bytes;
 }
 
@@ -240,10 +240,10 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
   }
   std::string elements;
   for (int leaf : passes_.leaves(Level::element)) {
-    const Inst& inst = fused_.insts[static_cast<size_t>(leaf)];
-    const std::string& name = passes_.input_tensor(static_cast<size_t>(inst.operand));
+    const Inst& inst = fused_.insts[size_t(leaf)];
+    const std::string& name = passes_.input_tensor(size_t(inst.operand));
     elements += fmt::format("{} {}[kVector];\n", value_type(inst), name.substr(2));
-    const Operand& operand = fused_.inputs[static_cast<size_t>(inst.operand)];
+    const Operand& operand = fused_.inputs[size_t(inst.operand)];
     const std::string load =
         one_a_run(operand)
             ? fmt::format("cutegen::load_run<kWholeRuns>({}, {}, j * kVector, e.{});\n", name,
@@ -254,7 +254,7 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
       reads_ += load;
       continue;
     }
-    const std::string& slot = passes_.slots(static_cast<size_t>(inst.operand));
+    const std::string& slot = passes_.slots(size_t(inst.operand));
     slots_ += fmt::format(
         "auto* const {0} = reinterpret_cast<cutegen::Pack<{1}, kVector>*>(next) + threadIdx.x;\n"
         "next += sizeof(*{0}) * kThreads * room;\n",
@@ -265,7 +265,7 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
   t["elements"] = indent(elements, 2);
   for (Level level : {Level::element, Level::row})
     for (int leaf : passes_.leaves(level)) {
-      auto i = static_cast<size_t>(fused_.insts[static_cast<size_t>(leaf)].operand);
+      auto i = size_t(fused_.insts[size_t(leaf)].operand);
       inputs_ += input(fused_.inputs[i], passes_.input_tensor(i));
     }
   for (size_t i = 0; i < fused_.outputs.size(); ++i)

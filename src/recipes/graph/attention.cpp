@@ -87,7 +87,7 @@ bool turns(const Node& node) {
   const std::string base = base_of(node);
   if (base == "mT") return true;
   if (base != "transpose") return false;
-  const auto rank = static_cast<double>(node.outputs.front().shape.size());
+  const auto rank = double(node.outputs.front().shape.size());
   auto a = number(argument(node, 1, "dim0")), b = number(argument(node, 2, "dim1"));
   if (!a || !b || rank < 2) return false;
   std::set<double> axes{*a < 0 ? *a + rank : *a, *b < 0 ? *b + rank : *b};
@@ -99,15 +99,15 @@ std::optional<AttentionSlice> slice_of(const Node& node, const std::string& valu
   if (node.op != "aten.unbind.int" && node.op != "aten.select.int") return std::nullopt;
   const Json axis = argument(node, 1, "dim"), index = argument(node, 2, "index");
   AttentionSlice slice{axis.is_number_integer() ? axis.get<int>() : 0, 0};
-  if (slice.axis < 0) slice.axis += static_cast<int>(rank);
-  if (slice.axis < 0 || slice.axis >= static_cast<int>(rank)) return std::nullopt;
+  if (slice.axis < 0) slice.axis += int(rank);
+  if (slice.axis < 0 || slice.axis >= int(rank)) return std::nullopt;
   if (node.op == "aten.select.int") {
     if (!index.is_number_integer() || index.get<int64_t>() < 0 || !node.sizes.empty())
       return std::nullopt;
     slice.index = index.get<int64_t>();
   }
   for (size_t i = 0; i < node.outputs.size(); ++i)
-    if (node.outputs[i].name == value) slice.index += static_cast<int64_t>(i);
+    if (node.outputs[i].name == value) slice.index += int64_t(i);
   return slice;
 }
 
@@ -169,7 +169,7 @@ class ScoreReader {
       const std::string base = base_of(*node);
       if (base == "_softmax" || base == "_safe_softmax") {
         auto dim = number(argument(*node, 1, "dim"));
-        const auto rank = static_cast<double>(node->outputs.front().shape.size());
+        const auto rank = double(node->outputs.front().shape.size());
         found_.safe = base == "_safe_softmax";
         return dim && (*dim == -1 || *dim == rank - 1) ? node : nullptr;
       }
@@ -402,7 +402,7 @@ class AttentionFinder {
     std::vector<int> moved = order;
     auto at = [&](const Json& json) {
       const int64_t axis = json.is_number_integer() ? json.get<int64_t>() : 0;
-      return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(order.size()) : axis);
+      return size_t(axis < 0 ? axis + int64_t(order.size()) : axis);
     };
     if (base == "transpose") {
       std::swap(moved[at(argument(node, 1, "dim0"))], moved[at(argument(node, 2, "dim1"))]);

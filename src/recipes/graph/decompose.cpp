@@ -81,7 +81,7 @@ std::string NodeWriter::standardized(const std::string& x, const std::vector<int
                                      double eps) {
   const Shape shape = out_.find(x) ? out_.find(x)->shape : graph_.find(x)->shape;
   Shape kept = shape;
-  for (int axis : axes) kept[static_cast<size_t>(axis)] = 1;
+  for (int axis : axes) kept[size_t(axis)] = 1;
   std::string mean = mean_of("mean", x, axes, kept);
   std::string centered =
       add("centered", "aten.sub.Tensor", {tensor_ref(x), tensor_ref(mean)}, shape);
@@ -234,7 +234,7 @@ Result<bool> Rewriter::batch_norm() {
   if (training) {
     std::vector<int> axes;
     for (size_t i = 0; i < x->shape.size(); ++i)
-      if (i != 1) axes.push_back(static_cast<int>(i));
+      if (i != 1) axes.push_back(int(i));
     write_.scaled(write_.standardized(x->name, axes, *eps), weight, bias, 1);
     return true;
   }
@@ -264,7 +264,7 @@ Result<bool> Rewriter::group_norm() {
   const Value* x = tensor(0, "input");
   auto groups = number(argument(node_, 6, "group")), eps = number(argument(node_, 7, "eps"));
   if (!x || x->shape.size() < 2 || !groups || !eps) return refuse("its arguments");
-  auto g = static_cast<int64_t>(*groups);
+  auto g = int64_t(*groups);
   if (g < 1 || x->shape[1] % g != 0) return refuse("channels that do not make whole groups");
   int64_t pixels = 1;
   for (size_t i = 2; i < x->shape.size(); ++i) pixels *= x->shape[i];

@@ -56,8 +56,8 @@ bool is_loop(const std::string& word) {
 
 std::string Names::unique(const std::string& word) {
   std::string name;
-  for (char c : word) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "t" + name;
+  for (char c : word) name += std::isalnum(uint8_t(c)) ? c : '_';
+  if (name.empty() || std::isdigit(uint8_t(name[0]))) name = "t" + name;
   if (name.size() > 48) name.resize(48);
   std::string candidate = name;
   for (int i = 1; reserved().count(candidate) || is_loop(candidate) || taken_.count(candidate); ++i)

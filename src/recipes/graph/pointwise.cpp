@@ -190,7 +190,7 @@ std::optional<std::string> reference(const Json& json) {
 }
 
 std::string literal(double value) {
-  auto f = static_cast<float>(value);
+  auto f = float(value);
   if (std::isnan(f)) return "cutegen::not_a_number()";
   if (std::isinf(f)) return f > 0 ? "cutegen::infinity()" : "(-cutegen::infinity())";
   std::string text = fmt::format("{}", f);

@@ -66,7 +66,7 @@ std::optional<std::string> diagonal_of(const Graph& graph, const std::string& fa
       if (!value || *value == w) return true;
     return false;
   };
-  auto rank = static_cast<double>(node->outputs.front().shape.size());
+  auto rank = double(node->outputs.front().shape.size());
   if (!is(1, "offset", {0}) || !is(2, "dim1", {-2, rank - 2}) || !is(3, "dim2", {-1, rank - 1}))
     return std::nullopt;
   return reference(argument(*node, 0, "self"));
@@ -152,7 +152,7 @@ Result<Graph> as_reduction(Graph graph, const std::string& product, Vector vecto
     CG_TRY(std::string wide, tensor_argument(node, second ? 0 : 1, "factor"));
     const Value *thin = graph.find(narrow), *whole = graph.find(wide);
     if (!thin || !whole) return unsupported_error(node.op + ": an unknown factor", node.id);
-    auto rank = static_cast<int64_t>(whole->shape.size());
+    auto rank = int64_t(whole->shape.size());
     if (!flat) {
       Shape turned = thin->shape;
       std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);

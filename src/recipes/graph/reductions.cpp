@@ -57,10 +57,10 @@ Result<std::vector<int>> axes_of(const Node& node, const Json& dim, size_t rank)
     if (!item.is_number_integer())
       return unsupported_error(node.op + ": axes are not integers", node.id);
     auto axis = item.get<int64_t>();
-    if (axis < 0) axis += static_cast<int64_t>(rank);
-    if (axis < 0 || axis >= static_cast<int64_t>(rank))
+    if (axis < 0) axis += int64_t(rank);
+    if (axis < 0 || axis >= int64_t(rank))
       return unsupported_error(fmt::format("{}: no axis {}", node.op, item.dump()), node.id);
-    axes.push_back(static_cast<int>(axis));
+    axes.push_back(int(axis));
   }
   std::sort(axes.begin(), axes.end());
   axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
@@ -73,8 +73,7 @@ Result<std::optional<Reduction>> find_norm(const Node& node, Reduction r) {
   Json shape = argument(node, 1, "normalized_shape");
   if (!shape.is_array() || shape.empty() || shape.size() > r.shape.size())
     return unsupported_error(node.op + ": normalized_shape is not a list", node.id);
-  for (size_t i = r.shape.size() - shape.size(); i < r.shape.size(); ++i)
-    r.axes.push_back(static_cast<int>(i));
+  for (size_t i = r.shape.size() - shape.size(); i < r.shape.size(); ++i) r.axes.push_back(int(i));
   r.elementwise = true;
   r.affine.push_back(reference(argument(node, 2, "weight")));
   if (layer) r.affine.push_back(reference(argument(node, 3, "bias")));
@@ -126,12 +125,12 @@ Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& 
   if (pick) return find_pick(node, std::move(r));
   if (scan) return scan_along_axis(node, std::move(r));
   const Form& f = form->second;
-  CG_TRY(r.axes, axes_of(node, argument(node, static_cast<size_t>(f.dim), "dim"), r.shape.size()));
+  CG_TRY(r.axes, axes_of(node, argument(node, size_t(f.dim), "dim"), r.shape.size()));
   r.elementwise = f.keepdim < 0;
   if (f.keepdim >= 0)
-    r.keepdim = number(argument(node, static_cast<size_t>(f.keepdim), "keepdim")).value_or(0) != 0;
+    r.keepdim = number(argument(node, size_t(f.keepdim), "keepdim")).value_or(0) != 0;
   if (f.parameter >= 0) {
-    Json p = argument(node, static_cast<size_t>(f.parameter), f.parameter_keyword);
+    Json p = argument(node, size_t(f.parameter), f.parameter_keyword);
     if (!p.is_null() && !number(p)) return unsupported_error(node.op + ": a named order", node.id);
     r.parameter = number(p).value_or(f.parameter_default);
   }

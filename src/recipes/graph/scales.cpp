@@ -109,7 +109,7 @@ Graph hoist_scales(Graph graph) {
     std::string& name = graph.nodes[i].outputs.front().name;
     name += "__unscaled";
     scaled.args = {{{"ref", name}}, scale};
-    graph.nodes.insert(graph.nodes.begin() + static_cast<long>(i) + 1, std::move(scaled));
+    graph.nodes.insert(graph.nodes.begin() + long(i) + 1, std::move(scaled));
     ++i;
   }
   return graph;

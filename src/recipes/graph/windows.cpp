@@ -58,7 +58,7 @@ class Reader {
     CG_TRY(w.dilation, list(5, "dilation", 1));
     CG_TRY(w.output_padding, list(7, "output_padding", 0));
     if (flag(6, "transposed", false)) w.kind = WindowKind::transposed;
-    w.groups = static_cast<int64_t>(number(argument(node_, 8, "groups")).value_or(1));
+    w.groups = int64_t(number(argument(node_, 8, "groups")).value_or(1));
     const int64_t channels = shape(w.input)[1];
     if (w.groups < 1 || channels % w.groups || node_.outputs.front().shape[1] % w.groups)
       return refuse("the groups do not divide the channels");
@@ -81,7 +81,7 @@ class Reader {
     w.ceil = flag(average ? 4 : 5, "ceil_mode", false);
     if (!average) return {};
     w.include_pad = flag(5, "count_include_pad", true);
-    w.divisor = static_cast<int64_t>(number(argument(node_, 6, "divisor_override")).value_or(0));
+    w.divisor = int64_t(number(argument(node_, 6, "divisor_override")).value_or(0));
     return {};
   }
 

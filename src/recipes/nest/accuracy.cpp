@@ -29,7 +29,7 @@ bool is_half(DType dtype) {
 }
 
 const Inst& input(const Fused& fused, const Inst& inst, size_t i) {
-  return fused.insts[static_cast<size_t>(inst.inputs[i])];
+  return fused.insts[size_t(inst.inputs[i])];
 }
 
 // Whether the instruction is sum(exp(x - max(x))). Such a sum is at least 1, so its reciprocal is
@@ -51,12 +51,12 @@ void share_reciprocals(Fused& fused) {
   for (size_t i = 0; i < fused.insts.size(); ++i) {
     if (fused.insts[i].code != "{0} / {1}" || fused.insts[i].level != Level::element) continue;
     const int by = fused.insts[i].inputs[1];
-    const Inst& divisor = fused.insts[static_cast<size_t>(by)];
+    const Inst& divisor = fused.insts[size_t(by)];
     if (divisor.level != Level::row || divisor.kind == InstKind::constant || divisor.integer ||
         divisor.boolean)
       continue;
     if (!inverse.count(by)) {
-      inverse[by] = static_cast<int>(fused.insts.size());
+      inverse[by] = int(fused.insts.size());
       fused.insts.push_back({.kind = InstKind::pointwise,
                              .level = Level::row,
                              .depth = divisor.depth,

@@ -24,7 +24,7 @@ class AttentionLoader {
     const Shape q = shape(n.q, n.slice_q), k = shape(n.k, n.slice_k), v = shape(n.v, n.slice_v);
     const size_t rank = q.size();
     std::vector<Axis> axes(AxisOf::kSlices + 3);
-    auto set = [&](AxisOf axis, int64_t size) { axes[static_cast<size_t>(axis)].size = size; };
+    auto set = [&](AxisOf axis, int64_t size) { axes[size_t(axis)].size = size; };
     set(AxisOf::kBatch, q[0]);
     set(AxisOf::kHead, n.heads ? q[1] : 1);
     set(AxisOf::kKeyHead, n.grouped ? k[1] : 1);
@@ -35,8 +35,8 @@ class AttentionLoader {
     int part = AxisOf::kSlices;
     for (const auto& [name, slice] :
          {std::pair(n.q, n.slice_q), {n.k, n.slice_k}, {n.v, n.slice_v}}) {
-      Axis& axis = axes[static_cast<size_t>(part++)];
-      axis.size = slice.axis < 0 ? 1 : graph_.find(name)->shape[static_cast<size_t>(slice.axis)];
+      Axis& axis = axes[size_t(part++)];
+      axis.size = slice.axis < 0 ? 1 : graph_.find(name)->shape[size_t(slice.axis)];
       axis.extent = std::to_string(axis.size);  // the graph's own
     }
     builder_.emplace(region, std::move(axes));
@@ -58,7 +58,7 @@ class AttentionLoader {
       // Behind a view that splits a line into heads, no operand shows the size of a head. It
       // becomes a constant of the program.
       for (AxisOf axis : {AxisOf::kDepth, AxisOf::kWidth}) {
-        Axis& fixed = loads.axes[static_cast<size_t>(axis)];
+        Axis& fixed = loads.axes[size_t(axis)];
         if (fixed.extent.empty()) fixed.extent = std::to_string(fixed.size);
       }
       CG_CHECK(find_extents(loads));
@@ -83,9 +83,8 @@ class AttentionLoader {
       cut = graph_.producer(name) ? name : "";
       return fail(inst.error());
     }
-    const Inst& found = builder_->fused().insts[static_cast<size_t>(*inst)];
-    if (found.kind == InstKind::leaf)
-      return builder_->fused().inputs[static_cast<size_t>(found.operand)];
+    const Inst& found = builder_->fused().insts[size_t(*inst)];
+    if (found.kind == InstKind::leaf) return builder_->fused().inputs[size_t(found.operand)];
     cut = name;
     return unsupported_error("an operand of the attention is computed (" + found.name + ")");
   }
@@ -99,7 +98,7 @@ class AttentionLoader {
       const int own = AxisOf::kSlices + (&to == &attention_.q ? 0 : &to == &attention_.k ? 1 : 2);
       axes.insert(axes.begin() + slice.axis, own);
       to.index = slice.index;
-      to.slices = builder_->fused().axes[static_cast<size_t>(own)].size;
+      to.slices = builder_->fused().axes[size_t(own)].size;
     }
     CG_TRY(to.operand, leaf(name, axes, cut));
     return {};
@@ -109,10 +108,9 @@ class AttentionLoader {
     const Shape mask = shape(attention_.node.mask);
     std::vector<int> all{AxisOf::kBatch, AxisOf::kHead, AxisOf::kRow, AxisOf::kKey};
     if (!attention_.node.heads) all.erase(all.begin() + 1);
-    std::vector<int> axes(all.end() - static_cast<long>(mask.size()), all.end());
+    std::vector<int> axes(all.end() - long(mask.size()), all.end());
     for (size_t i = 0; i < mask.size(); ++i)
-      if (mask[i] == 1 && builder_->fused().axes[static_cast<size_t>(axes[i])].size != 1)
-        axes[i] = -1;
+      if (mask[i] == 1 && builder_->fused().axes[size_t(axes[i])].size != 1) axes[i] = -1;
     attention_.mask.emplace();
     CG_TRY(attention_.mask->operand, leaf(attention_.node.mask, axes, cut));
     return {};

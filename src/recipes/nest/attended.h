@@ -34,10 +34,8 @@ struct Attention {
 
   // kSlices: an axis for each of q, k and v.
   enum AxisOf { kBatch, kHead, kKeyHead, kRow, kKey, kDepth, kWidth, kSlices };
-  int64_t size(AxisOf axis) const { return loads.axes[static_cast<size_t>(axis)].size; }
-  const std::string& extent(AxisOf axis) const {
-    return loads.axes[static_cast<size_t>(axis)].extent;
-  }
+  int64_t size(AxisOf axis) const { return loads.axes[size_t(axis)].size; }
+  const std::string& extent(AxisOf axis) const { return loads.axes[size_t(axis)].extent; }
   DType element() const { return q.operand.dtype; }
 };
 

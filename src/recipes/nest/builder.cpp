@@ -43,8 +43,8 @@ Shape shape_of(const Graph& graph, const std::string& name) {
 std::optional<int64_t> integer(const Json& json, size_t rank) {
   if (!json.is_number_integer()) return std::nullopt;
   auto axis = json.get<int64_t>();
-  if (axis < 0) axis += static_cast<int64_t>(rank);
-  if (axis < 0 || axis >= static_cast<int64_t>(rank)) return std::nullopt;
+  if (axis < 0) axis += int64_t(rank);
+  if (axis < 0 || axis >= int64_t(rank)) return std::nullopt;
   return axis;
 }
 
@@ -59,7 +59,7 @@ std::vector<size_t> permutation(const Node& node, const std::string& base, size_
   if (base == "transpose" || base == "swapaxes") {
     auto a = integer(argument(node, 1, "dim0"), rank), b = integer(argument(node, 2, "dim1"), rank);
     if (!a || !b) return {};
-    std::swap(order[static_cast<size_t>(*a)], order[static_cast<size_t>(*b)]);
+    std::swap(order[size_t(*a)], order[size_t(*b)]);
     return order;
   }
   if (base != "permute") return {};
@@ -68,7 +68,7 @@ std::vector<size_t> permutation(const Node& node, const std::string& base, size_
   for (size_t i = 0; i < rank; ++i) {
     auto axis = integer(dims[i], rank);
     if (!axis) return {};
-    order[i] = static_cast<size_t>(*axis);
+    order[i] = size_t(*axis);
   }
   return order;
 }
@@ -177,27 +177,27 @@ int Builder::make(const std::string& name, const std::string& code, std::vector<
   inst.code = code;
   inst.boolean = boolean;
   for (int input : inputs) {
-    const Inst& i = fused_.insts[static_cast<size_t>(input)];
+    const Inst& i = fused_.insts[size_t(input)];
     if (i.level == Level::element) inst.level = Level::element;
     inst.depth = std::max(inst.depth, i.depth);
   }
   inst.inputs = std::move(inputs);
   fused_.insts.push_back(std::move(inst));
-  return static_cast<int>(fused_.insts.size()) - 1;
+  return int(fused_.insts.size()) - 1;
 }
 
 int Builder::reduce(const std::string& name, ReduceKind kind, int input) {
-  std::string key = fmt::format("reduce {} {}", static_cast<int>(kind), input);
+  std::string key = fmt::format("reduce {} {}", int(kind), input);
   if (auto it = built_.find(key); it != built_.end()) return it->second;
   Inst inst;
   inst.kind = InstKind::reduction;
   inst.name = name;
   inst.reduce = kind;
   inst.integer = kind == ReduceKind::argmax || kind == ReduceKind::argmin;
-  inst.depth = fused_.insts[static_cast<size_t>(input)].depth + 1;
+  inst.depth = fused_.insts[size_t(input)].depth + 1;
   inst.inputs = {input};
   fused_.insts.push_back(std::move(inst));
-  return built_[key] = static_cast<int>(fused_.insts.size()) - 1;
+  return built_[key] = int(fused_.insts.size()) - 1;
 }
 
 int Builder::constant(const std::string& code) {
@@ -205,7 +205,7 @@ int Builder::constant(const std::string& code) {
   inst.kind = InstKind::constant;
   inst.code = code;
   fused_.insts.push_back(std::move(inst));
-  return static_cast<int>(fused_.insts.size()) - 1;
+  return int(fused_.insts.size()) - 1;
 }
 
 int Builder::position() {
@@ -216,7 +216,7 @@ int Builder::position() {
   inst.name = "position";
   inst.integer = true;
   fused_.insts.push_back(std::move(inst));
-  return built_["position"] = static_cast<int>(fused_.insts.size()) - 1;
+  return built_["position"] = int(fused_.insts.size()) - 1;
 }
 
 Result<int> Builder::value(const std::string& name, const View& seen) {
@@ -292,16 +292,16 @@ Result<int> Builder::leaf(const std::string& name, const View& view) {
   Inst inst;
   inst.kind = InstKind::leaf;
   inst.name = name;
-  inst.operand = static_cast<int>(fused_.inputs.size());
+  inst.operand = int(fused_.inputs.size());
   inst.boolean = value->dtype == DType::boolean;
   inst.integer = value->dtype == DType::i64 || value->dtype == DType::i32;
   for (size_t i = 0; i < operand.axes.size(); ++i) {
     int axis = operand.axes[i];
-    if (axis >= 0 && fused_.axes[static_cast<size_t>(axis)].reduced) inst.level = Level::element;
+    if (axis >= 0 && fused_.axes[size_t(axis)].reduced) inst.level = Level::element;
   }
   fused_.inputs.push_back(std::move(operand));
   fused_.insts.push_back(std::move(inst));
-  return static_cast<int>(fused_.insts.size()) - 1;
+  return int(fused_.insts.size()) - 1;
 }
 
 View Builder::broadcast(const Shape& from, const Shape& to, const View& view) const {
@@ -346,7 +346,7 @@ std::vector<int> Builder::as_numbers(const Node& node, const Pointwise& p,
   bool copies = p.code == "{0}" && is_floating(node.outputs.front().dtype);
   bool divides = p.code.find('/') != std::string::npos;
   for (int& input : inputs) {
-    const Inst& i = fused_.insts[static_cast<size_t>(input)];
+    const Inst& i = fused_.insts[size_t(input)];
     if ((i.integer && !p.boolean) || (i.boolean && (copies || divides)))
       input = make("number", "float({0})", {input});
   }
@@ -540,12 +540,12 @@ Result<void> Builder::check_axes(const Node& node, const Reduction& r, const Vie
   if (r.shape.size() != fused_.axes.size()) return clash();
   size_t v = 0;
   for (size_t e = 0; e < fused_.axes.size(); ++e) {
-    bool reduced = std::find(r.axes.begin(), r.axes.end(), static_cast<int>(e)) != r.axes.end();
+    bool reduced = std::find(r.axes.begin(), r.axes.end(), int(e)) != r.axes.end();
     if (reduced && !r.keepdim && !r.elementwise) continue;
     if (v >= view.axes.size()) return clash();
     int axis = view.axes[v++];
     bool may_drop = r.shape[e] == 1 || (reduced && !r.elementwise);
-    if (axis != static_cast<int>(e) && !(axis == -1 && may_drop)) return clash();
+    if (axis != int(e) && !(axis == -1 && may_drop)) return clash();
   }
   return {};
 }
@@ -559,13 +559,13 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
         fmt::format("{} of dtype {}", node.op, to_string(whole_numbers ? in : out)), node.id);
   if (auto fits = check_axes(node, r, view); !fits) return cut_at(node, fits.error().message);
   View whole;
-  for (size_t i = 0; i < fused_.axes.size(); ++i) whole.axes.push_back(static_cast<int>(i));
+  for (size_t i = 0; i < fused_.axes.size(); ++i) whole.axes.push_back(int(i));
   CG_TRY(int x, value(r.input, whole));
   if (r.scan) return scan(node, r, x);
   if (r.index) {  // picks one element: sums all, with the others as zero
     View rows;
     for (size_t i = 0; i < fused_.axes.size(); ++i)
-      if (!fused_.axes[i].reduced) rows.axes.push_back(static_cast<int>(i));
+      if (!fused_.axes[i].reduced) rows.axes.push_back(int(i));
     CG_TRY(int index, value(*r.index, rows));
     x = make("chosen", "({0} == {1} ? {2} : 0.0f)", {position(), index, x});
   }

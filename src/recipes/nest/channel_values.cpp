@@ -23,7 +23,7 @@ class Finder {
  private:
   void visit(int inst) {
     if (!seen_.insert(inst).second) return;
-    const Inst& i = fused_.insts[static_cast<size_t>(inst)];
+    const Inst& i = fused_.insts[size_t(inst)];
     if (reach(inst) == Reach::channel && !i.boolean && !i.integer) {
       found_.insert(inst);
       return;
@@ -37,7 +37,7 @@ class Finder {
   }
 
   Reach reach_of(int inst) {
-    const Inst& i = fused_.insts[static_cast<size_t>(inst)];
+    const Inst& i = fused_.insts[size_t(inst)];
     if (i.kind == InstKind::constant) return i.code == kCount ? Reach::more : Reach::none;
     if (i.kind == InstKind::leaf)
       return fused_.window && inst == fused_.window->inst ? Reach::more : of_leaf(i);
@@ -49,7 +49,7 @@ class Finder {
 
   Reach of_leaf(const Inst& leaf) const {
     Reach most = Reach::none;
-    for (int axis : fused_.inputs[static_cast<size_t>(leaf.operand)].axes)
+    for (int axis : fused_.inputs[size_t(leaf.operand)].axes)
       if (axis >= 0) most = std::max(most, axis == 1 ? Reach::channel : Reach::more);
     return most;
   }

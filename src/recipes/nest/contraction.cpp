@@ -71,20 +71,20 @@ Result<Operand> load_factor(Builder& builder, const Region& region, const std::s
     cut = computed.empty() ? builder.cut() : computed;
     return fail(inst.error());
   }
-  const Inst& leaf = builder.fused().insts[static_cast<size_t>(*inst)];
+  const Inst& leaf = builder.fused().insts[size_t(*inst)];
   if (leaf.kind != InstKind::leaf) {
     cut = computed;
     return unsupported_error("a factor of the product is computed (" + leaf.name + ")");
   }
-  return builder.fused().inputs[static_cast<size_t>(leaf.operand)];
+  return builder.fused().inputs[size_t(leaf.operand)];
 }
 
 // If no tensor has an axis of size 1 itself, the graph added the axis, and its size is always 1.
 void one_where_unseen(Fused& loads) {
   for (size_t i = 0; i < loads.axes.size(); ++i) {
     auto has = [&](const Operand& operand) {
-      return !operand.reshaped && std::find(operand.axes.begin(), operand.axes.end(),
-                                            static_cast<int>(i)) != operand.axes.end();
+      return !operand.reshaped &&
+             std::find(operand.axes.begin(), operand.axes.end(), int(i)) != operand.axes.end();
     };
     if (loads.axes[i].size == 1 && std::none_of(loads.inputs.begin(), loads.inputs.end(), has))
       loads.axes[i].extent = "1";
@@ -122,7 +122,7 @@ Result<Contraction> load_factors(const Task& task, const Region& region, const N
   std::vector<Axis> axes;
   auto add = [&](int64_t size) {
     axes.push_back({size, false, ""});
-    return static_cast<int>(axes.size()) - 1;
+    return int(axes.size()) - 1;
   };
   for (int64_t size : batch ? *batch : Shape(a->shape.begin(), a->shape.end() - 2))
     c.batch_axes.push_back(add(size));
@@ -200,7 +200,7 @@ std::vector<Loop> merge(const Fused& fused, const std::vector<int>& axes) {
                        [&](const FusedOutput& o) { return same(o.operand); });
   };
   for (int id : axes) {
-    const Axis& axis = fused.axes[static_cast<size_t>(id)];
+    const Axis& axis = fused.axes[size_t(id)];
     if (!loops.empty() && alike(loops.back().axes.back(), id)) {
       loops.back().axes.push_back(id);
       loops.back().size *= axis.size;
@@ -214,8 +214,7 @@ std::vector<Loop> merge(const Fused& fused, const std::vector<int>& axes) {
 
 // Groups the output's axes by the product's axes: batch, m, n.
 Result<void> group_axes_of_output(Contraction& c, const Shape& whole, bool has_n) {
-  const Operand& leaf =
-      c.finish.inputs[static_cast<size_t>(c.finish.insts[static_cast<size_t>(c.product)].operand)];
+  const Operand& leaf = c.finish.inputs[size_t(c.finish.insts[size_t(c.product)].operand)];
   auto groups = split_axes(leaf.shape, whole);
   if (!groups) return unsupported_error("the product is reshaped across its rows and columns");
   std::vector<std::vector<int>> axes(whole.size());
@@ -226,7 +225,7 @@ Result<void> group_axes_of_output(Contraction& c, const Shape& whole, bool has_n
   for (const Axis& axis : c.finish.axes) all += axis.size != 1;
   size_t found = 0;
   for (const auto& group : axes)
-    for (int id : group) found += c.finish.axes[static_cast<size_t>(id)].size != 1;
+    for (int id : group) found += c.finish.axes[size_t(id)].size != 1;
   if (found != all) return unsupported_error("the product is repeated along an axis");
   size_t last = axes.size();
   if (has_n) c.loops_n = merge(c.finish, axes[--last]);
@@ -260,8 +259,7 @@ Result<void> fuse_rest(const Region& region, const Masks& masks, const Node& nod
   const Value& result = node.outputs.front();
   Region rest = region;
   rest.kept[result.name] = extents_of_product(c, result);
-  for (int axis : c.batch_axes)
-    rest.parts[result.name].push_back(c.loads.axes[static_cast<size_t>(axis)]);
+  for (int axis : c.batch_axes) rest.parts[result.name].push_back(c.loads.axes[size_t(axis)]);
   rest.names.emplace(result.name, "product");  // unless it is an output itself
   Attempt attempt = fuse(rest);
   if (!attempt.fused) {
@@ -276,11 +274,10 @@ Result<void> fuse_rest(const Region& region, const Masks& masks, const Node& nod
   for (size_t i = 0; i < c.finish.insts.size(); ++i) {
     const Inst& inst = c.finish.insts[i];
     if (inst.kind != InstKind::leaf) continue;
-    if (auto mask = masks.find(inst.name); mask != masks.end())
-      c.masks[static_cast<int>(i)] = mask->second;
+    if (auto mask = masks.find(inst.name); mask != masks.end()) c.masks[int(i)] = mask->second;
     if (inst.name != result.name) continue;
     if (c.product >= 0) return unsupported_error("the product is used along several axes");
-    c.product = static_cast<int>(i);
+    c.product = int(i);
   }
   if (c.product < 0) return unsupported_error("the product is not used");
   for (const auto& [name, mask] : masks) c.finish.names[name] = "inside";
@@ -294,9 +291,9 @@ bool is_single(const std::vector<Loop>& loops, int axis) {
 // A mask must lie over the product's own rows and columns, in either order.
 Result<void> place_masks(Contraction& c) {
   for (auto& [inst, mask] : c.masks) {
-    const Inst& leaf = c.finish.insts[static_cast<size_t>(inst)];
-    const std::vector<int>& axes = c.finish.inputs[static_cast<size_t>(leaf.operand)].axes;
-    if (axes.size() < 2 || c.finish.inputs[static_cast<size_t>(leaf.operand)].reshaped)
+    const Inst& leaf = c.finish.insts[size_t(inst)];
+    const std::vector<int>& axes = c.finish.inputs[size_t(leaf.operand)].axes;
+    if (axes.size() < 2 || c.finish.inputs[size_t(leaf.operand)].reshaped)
       return unsupported_error("a triangle of a reshaped result");
     int row = axes[axes.size() - 2], column = axes.back();
     if (is_single(c.loops_m, column) && is_single(c.loops_n, row))
@@ -307,7 +304,7 @@ Result<void> place_masks(Contraction& c) {
     int uses = 0;
     bool masked = false;
     for (const Inst& i : c.finish.insts) {
-      uses += static_cast<int>(std::count(i.inputs.begin(), i.inputs.end(), c.product));
+      uses += int(std::count(i.inputs.begin(), i.inputs.end(), c.product));
       masked |= i.code == "({0} ? {1} : 0.0f)" && i.inputs == std::vector<int>{inst, c.product};
     }
     for (const FusedOutput& output : c.finish.outputs) uses += output.inst == c.product;
@@ -331,11 +328,11 @@ void turn(Contraction& c) {
 }  // namespace
 
 int64_t Contraction::size(int axis) const {
-  return axis < 0 ? 1 : loads.axes[static_cast<size_t>(axis)].size;
+  return axis < 0 ? 1 : loads.axes[size_t(axis)].size;
 }
 
 std::string Contraction::extent(int axis) const {
-  return axis < 0 ? "1" : loads.axes[static_cast<size_t>(axis)].extent;
+  return axis < 0 ? "1" : loads.axes[size_t(axis)].extent;
 }
 
 int64_t Contraction::batches() const {
@@ -369,7 +366,7 @@ std::optional<Vector> vector_factor(const Task& task, const Region& region, cons
     if (factor.operand.reshaped) return false;
     for (const ShapeCase& shape : task.shapes) {
       auto tensor = shape.tensors.find(factor.operand.tensor);
-      auto place = static_cast<size_t>(at);
+      auto place = size_t(at);
       if (tensor == shape.tensors.end() || place >= tensor->second.size() ||
           tensor->second[place] != 1)
         return false;

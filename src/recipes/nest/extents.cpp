@@ -34,7 +34,7 @@ std::string total_of(const Fused& fused, const Operand& operand, const AxisGroup
 void from_axes(Fused& fused, const Operand& operand) {
   for (size_t i = 0; i < operand.axes.size(); ++i) {
     if (operand.axes[i] < 0) continue;
-    Axis& axis = fused.axes[static_cast<size_t>(operand.axes[i])];
+    Axis& axis = fused.axes[size_t(operand.axes[i])];
     if (axis.extent.empty() && axis.size == operand.shape[i])
       axis.extent = size_of_axis(fused, operand, i);
   }
@@ -50,7 +50,7 @@ void demand(Fused& fused, const std::string& text) {
 void from_slice(Fused& fused, const Operand& operand) {
   for (size_t i = 0; i < operand.axes.size(); ++i) {
     if (operand.axes[i] < 0) continue;
-    Axis& axis = fused.axes[static_cast<size_t>(operand.axes[i])];
+    Axis& axis = fused.axes[size_t(operand.axes[i])];
     if (!axis.extent.empty() || axis.size < 1) continue;
     const int64_t size = operand.shape[i], at = operand.starts[i].at;
     const std::string whole = size_of_axis(fused, operand, i);
@@ -71,7 +71,7 @@ void from_parts(Fused& fused, const Operand& operand, const AxisGroup& group) {
   for (size_t i = 0; i < group.to.size(); ++i) {
     const int id = operand.axes[group.to[i]];
     if (id < 0) continue;
-    Axis& axis = fused.axes[static_cast<size_t>(id)];
+    Axis& axis = fused.axes[size_t(id)];
     if (axis.extent.empty()) axis.extent = operand.parts[i].extent;
   }
 }
@@ -86,7 +86,7 @@ void from_reshape(Fused& fused, const Operand& operand) {
     std::vector<Axis*> missing;
     for (size_t to : group.to) {
       if (operand.axes[to] < 0) continue;
-      Axis& axis = fused.axes[static_cast<size_t>(operand.axes[to])];
+      Axis& axis = fused.axes[size_t(operand.axes[to])];
       if (axis.extent.empty() && axis.size == 1 && group.to.size() > 1) axis.extent = "1";
       if (axis.extent.empty())
         missing.push_back(&axis);
@@ -103,7 +103,7 @@ void from_reshape(Fused& fused, const Operand& operand) {
 std::optional<size_t> place_of(const Operand& operand, int axis) {
   const auto it = std::find(operand.axes.begin(), operand.axes.end(), axis);
   if (it == operand.axes.end()) return std::nullopt;
-  return static_cast<size_t>(it - operand.axes.begin());
+  return size_t(it - operand.axes.begin());
 }
 
 // Whether the operand has none of the axes from `first` to `last`, or has them side by side in one
@@ -113,11 +113,11 @@ bool sees_as_one(const Operand& operand, int first, int last) {
   for (int axis = first; axis <= last; ++axis) {
     const auto other = place_of(operand, axis);
     if (other.has_value() != place.has_value()) return false;
-    if (place && *other != *place + static_cast<size_t>(axis - first)) return false;
+    if (place && *other != *place + size_t(axis - first)) return false;
   }
   if (!place) return true;
   if (!operand.reshaped) return false;
-  const auto last_place = *place + static_cast<size_t>(last - first);
+  const auto last_place = *place + size_t(last - first);
   const auto groups = group_axes(operand.original, operand.shape).value_or(NoGroups{});
   return std::any_of(groups.begin(), groups.end(), [&](const AxisGroup& group) {
     return group.to.front() <= *place && last_place <= group.to.back();
@@ -128,16 +128,16 @@ bool sees_as_one(const Operand& operand, int first, int last) {
 void merge(Fused& fused, const std::vector<Operand*>& operands, int first, int last) {
   int64_t size = 1;
   for (int axis = first; axis <= last; ++axis) {
-    Axis& merged = fused.axes[static_cast<size_t>(axis)];
+    Axis& merged = fused.axes[size_t(axis)];
     size *= merged.size;
     merged.size = 1;
     merged.extent = axis == first ? "" : "1";
   }
-  fused.axes[static_cast<size_t>(first)].size = size;
+  fused.axes[size_t(first)].size = size;
   for (Operand* operand : operands)
     if (const auto place = place_of(*operand, first))
       for (int axis = first; axis <= last; ++axis)
-        operand->shape[*place + static_cast<size_t>(axis - first)] = axis == first ? size : 1;
+        operand->shape[*place + size_t(axis - first)] = axis == first ? size : 1;
 }
 
 // Merges neighbouring reduced axes without extents if all operands see them as one: then only the
@@ -152,7 +152,7 @@ void merge_hidden(Fused& fused) {
     size_t end = i;
     while (end < fused.axes.size() && hidden(end)) ++end;
     if (end - i < 2) continue;
-    const int first = static_cast<int>(i), last = static_cast<int>(end) - 1;
+    const int first = int(i), last = int(end) - 1;
     if (std::all_of(operands.begin(), operands.end(),
                     [&](const Operand* operand) { return sees_as_one(*operand, first, last); }))
       merge(fused, operands, first, last);
@@ -197,7 +197,7 @@ Result<void> find_extents(Fused& fused) {
   for (size_t i = 0; i < fused.axes.size(); ++i)
     if (fused.axes[i].size == 1 && fused.axes[i].extent.empty() &&
         std::none_of(operands.begin(), operands.end(), [&](const Operand* operand) {
-          return std::find(operand->axes.begin(), operand->axes.end(), static_cast<int>(i)) !=
+          return std::find(operand->axes.begin(), operand->axes.end(), int(i)) !=
                  operand->axes.end();
         }))
       fused.axes[i].extent = "1";
@@ -214,7 +214,7 @@ std::vector<std::string> fixed_sizes(const Fused& fused) {
     for (const AxisGroup& group : group_axes(operand.original, operand.shape).value_or(NoGroups{}))
       for (size_t to : group.to) {
         if (operand.axes[to] < 0 || group.to.size() < 2) continue;
-        const Axis& axis = fused.axes[static_cast<size_t>(operand.axes[to])];
+        const Axis& axis = fused.axes[size_t(operand.axes[to])];
         bool fixed = axis.extent.find("dim(") == std::string::npos && axis.size > 1;
         std::string text =
             fmt::format("({}) % max(1,{}) == 0", total_of(fused, operand, group), axis.extent);
@@ -240,7 +240,7 @@ Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutpu
   std::vector<std::string> list(operand.original.size(), "1");
   auto extent = [&](size_t i) {
     int axis = operand.axes[i];
-    return axis < 0 ? std::string("1") : fused.axes[static_cast<size_t>(axis)].extent;
+    return axis < 0 ? std::string("1") : fused.axes[size_t(axis)].extent;
   };
   if (!operand.reshaped) {
     for (size_t i = 0; i < list.size(); ++i) list[i] = extent(i);

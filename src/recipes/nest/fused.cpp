@@ -98,7 +98,7 @@ Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<cons
                              other.node->id);
   }
   for (int64_t size : last.shape) axes.push_back({size, false, ""});
-  for (int axis : last.axes) axes[static_cast<size_t>(axis)].reduced = true;
+  for (int axis : last.axes) axes[size_t(axis)].reduced = true;
   cut = found.back().node->outputs.front().name;  // used if the outputs do not lie in this nest
   for (const Reducing& reducing : found)
     if (auto known = region.source.extents.find(reducing.r.input);
@@ -146,12 +146,12 @@ Result<Place> place_output(const Shape& shape, const std::vector<Axis>& axes) {
   std::vector<int> all_axes, kept_axes, keepdim_axes;
   for (size_t i = 0; i < axes.size(); ++i) {
     all.push_back(axes[i].size);
-    all_axes.push_back(static_cast<int>(i));
+    all_axes.push_back(int(i));
     keepdim.push_back(axes[i].reduced ? 1 : axes[i].size);
-    keepdim_axes.push_back(axes[i].reduced ? -1 : static_cast<int>(i));
+    keepdim_axes.push_back(axes[i].reduced ? -1 : int(i));
     if (axes[i].reduced) continue;
     kept.push_back(axes[i].size);
-    kept_axes.push_back(static_cast<int>(i));
+    kept_axes.push_back(int(i));
   }
   if (shape == all) return Place{all_axes, {}};
   if (shape == keepdim) return Place{keepdim_axes, {}};

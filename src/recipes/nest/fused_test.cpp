@@ -81,7 +81,7 @@ TEST(Fuse, MomentsOfWhatAPassComputesAreNotJoint) {
   Fused f = fused("var");
   auto joint = find_joint(f);
   ASSERT_TRUE(joint);
-  f.insts[static_cast<size_t>(f.insts[static_cast<size_t>(joint->first)].inputs[0])].depth = 1;
+  f.insts[size_t(f.insts[size_t(joint->first)].inputs[0])].depth = 1;
   EXPECT_FALSE(find_joint(f));
 }
 

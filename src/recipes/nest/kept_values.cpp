@@ -13,10 +13,10 @@ KeptValues kept_values(const Fused& fused, const std::vector<int>& later,
   while (!work.empty()) {
     const int inst = work.back();
     work.pop_back();
-    const Inst& i = fused.insts[static_cast<size_t>(inst)];
+    const Inst& i = fused.insts[size_t(inst)];
     if (i.level != Level::element || !seen.insert(inst).second) continue;
     if (i.kind == InstKind::leaf)
-      needed.insert(static_cast<size_t>(i.operand));
+      needed.insert(size_t(i.operand));
     else if (i.kind == InstKind::pointwise && i.depth == 0 && !i.boolean && !i.integer)
       values.insert(inst);
     else

@@ -20,9 +20,9 @@ bool walks_alike(const Fused& fused, const Operand& operand, int axis) {
 bool mergeable(const Fused& fused, size_t axis) {
   if (fused.axes[axis].reduced != fused.axes[axis + 1].reduced) return false;
   for (const Operand& operand : fused.inputs)
-    if (!walks_alike(fused, operand, static_cast<int>(axis))) return false;
+    if (!walks_alike(fused, operand, int(axis))) return false;
   for (const FusedOutput& output : fused.outputs)
-    if (!walks_alike(fused, output.operand, static_cast<int>(axis))) return false;
+    if (!walks_alike(fused, output.operand, int(axis))) return false;
   return true;
 }
 
@@ -93,7 +93,7 @@ Nest make_nest(const Fused& fused) {
       loops.emplace_back();
       loops.back().extent = axis.extent;
     }
-    loops.back().axes.push_back(static_cast<int>(i));
+    loops.back().axes.push_back(int(i));
     loops.back().size *= axis.size;
     nest.reduced_inside = axis.reduced;
   }
@@ -122,8 +122,8 @@ std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
                        [&](const FusedOutput& output) { return fits(output.operand); });
   };
   for (int64_t width : {8, 4, 2, 1})
-    if (size % width == 0 && aligned(width) && width * static_cast<int64_t>(narrowest) <= 16 &&
-        width * static_cast<int64_t>(widest) <= 32)
+    if (size % width == 0 && aligned(width) && width * int64_t(narrowest) <= 16 &&
+        width * int64_t(widest) <= 32)
       widths.push_back(width);
   return widths;
 }
@@ -200,13 +200,13 @@ Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
   if (p < 0) return {Move::none, ""};
   std::string product;
   bool last = true;
-  for (size_t i = static_cast<size_t>(p) + 1; i < operand.axes.size(); ++i) {
+  for (size_t i = size_t(p) + 1; i < operand.axes.size(); ++i) {
     if (operand.axes[i] < 0) {
       if (operand.shape[i] != 1) last = false;
       continue;
     }
     last = false;
-    const std::string& extent = fused.axes[static_cast<size_t>(operand.axes[i])].extent;
+    const std::string& extent = fused.axes[size_t(operand.axes[i])].extent;
     product += (product.empty() ? "(" : "*(") + extent + ")";
   }
   if (last) return {Move::next, ""};

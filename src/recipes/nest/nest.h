@@ -59,7 +59,7 @@ bool one_a_run(const Fused& fused, const Nest& nest, const Operand& operand);
 // Which of the operand's axes `axis` is, or -1.
 inline int position(const Operand& operand, int axis) {
   auto it = std::find(operand.axes.begin(), operand.axes.end(), axis);
-  return it == operand.axes.end() ? -1 : static_cast<int>(it - operand.axes.begin());
+  return it == operand.axes.end() ? -1 : int(it - operand.axes.begin());
 }
 
 }  // namespace cutegen::recipes

@@ -180,7 +180,7 @@ class Solver {
     if (const auto* product = std::get_if<Contraction>(&stage);
         product && value->shape.size() == 3 && value->shape[0] == product->batches())
       for (int axis : product->batch_axes)
-        parts_[name].push_back(product->loads.axes[static_cast<size_t>(axis)]);
+        parts_[name].push_back(product->loads.axes[size_t(axis)]);
     made_.push_back({std::move(outputs), std::move(stage)});
     return {};
   }
@@ -225,7 +225,7 @@ class Solver {
         continue;
       }
       made_[i] = {std::move(both), Stage(std::move(*a.fused))};
-      made_.erase(made_.begin() + static_cast<long>(i) + 1);
+      made_.erase(made_.begin() + long(i) + 1);
     }
   }
 

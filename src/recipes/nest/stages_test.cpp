@@ -150,8 +150,8 @@ TEST(Stages, EvaluatedBatchNormIsPointwise) {
 TEST(Stages, PositionsAreWholeNumbers) {
   Fused f = nest(stages("max_with_index"), 0);
   ASSERT_EQ(f.outputs.size(), 2u);
-  EXPECT_FALSE(f.insts[static_cast<size_t>(f.outputs[0].inst)].integer);
-  EXPECT_TRUE(f.insts[static_cast<size_t>(f.outputs[1].inst)].integer);
+  EXPECT_FALSE(f.insts[size_t(f.outputs[0].inst)].integer);
+  EXPECT_TRUE(f.insts[size_t(f.outputs[1].inst)].integer);
   EXPECT_EQ(f.outputs[1].operand.dtype, DType::i64);
 }
 

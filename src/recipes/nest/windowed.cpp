@@ -27,8 +27,7 @@ Result<Operand> operand_of(const Region& region, const std::string& name) {
 bool straight(const Fused& fused, const Operand& operand) {
   if (operand.reshaped || operand.axes.size() != fused.axes.size()) return false;
   for (size_t i = 0; i < fused.axes.size(); ++i)
-    if (operand.axes[i] != static_cast<int>(i) || operand.shape[i] != fused.axes[i].size)
-      return false;
+    if (operand.axes[i] != int(i) || operand.shape[i] != fused.axes[i].size) return false;
   return true;
 }
 
@@ -36,7 +35,7 @@ bool straight(const Fused& fused, const Operand& operand) {
 size_t reads(const Stage& stage, const std::string& tensor) {
   auto is = [&](const Operand& operand) { return operand.tensor == tensor; };
   auto among = [&](const std::vector<Operand>& operands) {
-    return static_cast<size_t>(std::count_if(operands.begin(), operands.end(), is));
+    return size_t(std::count_if(operands.begin(), operands.end(), is));
   };
   if (const auto* product = std::get_if<Contraction>(&stage))
     return among(product->loads.inputs) + among(product->finish.inputs);
@@ -45,8 +44,8 @@ size_t reads(const Stage& stage, const std::string& tensor) {
   size_t count = among(fused.inputs);
   if (!fused.window) return count;
   // The window's own leaf is computed, not read.
-  const Inst& leaf = fused.insts[static_cast<size_t>(fused.window->inst)];
-  count -= is(fused.inputs[static_cast<size_t>(leaf.operand)]);
+  const Inst& leaf = fused.insts[size_t(fused.window->inst)];
+  count -= is(fused.inputs[size_t(leaf.operand)]);
   return count + is(fused.window->input) + is(fused.window->weight);
 }
 
@@ -93,9 +92,8 @@ Fused joined(const Fused& window, Fused reader, const std::string& tensor) {
   WindowLeaf leaf = *window.window;
   for (size_t k = 0; k < reader.insts.size(); ++k) {
     const Inst& inst = reader.insts[k];
-    if (inst.kind == InstKind::leaf &&
-        reader.inputs[static_cast<size_t>(inst.operand)].tensor == tensor)
-      leaf.inst = static_cast<int>(k);
+    if (inst.kind == InstKind::leaf && reader.inputs[size_t(inst.operand)].tensor == tensor)
+      leaf.inst = int(k);
   }
   for (size_t k = 0; k < reader.axes.size(); ++k) reader.axes[k].extent = window.axes[k].extent;
   reader.window = std::move(leaf);
@@ -136,7 +134,7 @@ Result<Fused> window_stage(const Region& region, const Window& window, const Val
   own.extents = extents;
   for (size_t i = 0; i < result.shape.size(); ++i) {
     fused.axes.push_back({result.shape[i], false, extents[i]});
-    own.axes.push_back(static_cast<int>(i));
+    own.axes.push_back(int(i));
   }
   Inst inst;
   inst.name = result.name;
@@ -167,7 +165,7 @@ void fuse_after_windows(Stages& stages, const std::map<std::string, std::string>
     const std::string& name = names.at(tensor);
     stages.scratch.erase(std::find_if(stages.scratch.begin(), stages.scratch.end(),
                                       [&](const Scratch& s) { return s.name == name; }));
-    stages.list.erase(stages.list.begin() + static_cast<long>(i));
+    stages.list.erase(stages.list.begin() + long(i));
   }
 }
 

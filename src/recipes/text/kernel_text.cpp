@@ -31,7 +31,7 @@ std::string fill(const std::string& path, const std::map<std::string, std::strin
 }
 
 std::string indent(const std::string& text, int spaces) {
-  std::string pad(static_cast<size_t>(spaces), ' '), out;
+  std::string pad(size_t(spaces), ' '), out;
   for (const std::string& line : split(text, '\n')) {
     if (!out.empty()) out += "\n";
     if (!line.empty()) out += pad + line;
@@ -58,13 +58,13 @@ Code::Code(const Fused& fused) : fused_(fused) {
 }
 
 std::string Code::use(int inst) const {
-  const Inst& i = fused_.insts[static_cast<size_t>(inst)];
+  const Inst& i = fused_.insts[size_t(inst)];
   bool array = index_rows_ && i.level == Level::row && i.kind != InstKind::constant;
   return array ? id(inst) + "[v]" : id(inst);
 }
 
 std::string Code::expression(int inst) const {
-  const Inst& i = fused_.insts[static_cast<size_t>(inst)];
+  const Inst& i = fused_.insts[size_t(inst)];
   std::string out;
   for (size_t at = 0; at < i.code.size(); ++at) {
     if (i.code[at] != '{') {
@@ -79,7 +79,7 @@ std::string Code::expression(int inst) const {
 }
 
 std::string Code::statement(int inst) const {
-  const Inst& i = fused_.insts[static_cast<size_t>(inst)];
+  const Inst& i = fused_.insts[size_t(inst)];
   return fmt::format("const {} {} = {};\n", i.boolean ? "bool" : value_type(i), id(inst),
                      expression(inst));
 }
@@ -92,7 +92,7 @@ std::vector<int> Code::needed(const std::vector<int>& targets,
   while (!work.empty()) {
     int inst = work.back();
     work.pop_back();
-    const Inst& i = fused_.insts[static_cast<size_t>(inst)];
+    const Inst& i = fused_.insts[size_t(inst)];
     if (!wanted(i) || !found.insert(inst).second || known.count(inst) != 0) continue;
     work.insert(work.end(), i.inputs.begin(), i.inputs.end());
   }
@@ -104,9 +104,8 @@ const char* value_type(const Inst& inst) {
 }
 
 bool varies(const Fused& fused, const Operand& operand) {
-  return std::any_of(operand.axes.begin(), operand.axes.end(), [&](int axis) {
-    return axis >= 0 && fused.axes[static_cast<size_t>(axis)].reduced;
-  });
+  return std::any_of(operand.axes.begin(), operand.axes.end(),
+                     [&](int axis) { return axis >= 0 && fused.axes[size_t(axis)].reduced; });
 }
 
 std::string type_of(const Operand& operand) {

@@ -32,7 +32,7 @@ class Code {
  public:
   explicit Code(const Fused& fused);
 
-  const std::string& id(int inst) const { return ids_[static_cast<size_t>(inst)]; }
+  const std::string& id(int inst) const { return ids_[size_t(inst)]; }
   // A word for a kernel's own variable that clashes with nothing.
   std::string word(const std::string& wanted) { return names_.unique(wanted); }
   // How an instruction is read; row values of a column kernel are arrays: "mean[v]".

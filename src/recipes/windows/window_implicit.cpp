@@ -37,10 +37,10 @@ class Layout {
   Layout(const Fused& fused, const Json& params)
       : fused_(fused),
         window_(fused.window->window),
-        width_(16 / static_cast<int64_t>(size_of(fused.window->input.dtype))),
+        width_(16 / int64_t(size_of(fused.window->input.dtype))),
         terms_(fused.window->wgmma == 3 ? 2 : 1),
-        rows_(static_cast<int64_t>(row_reductions(fused).size())),
-        channels_(static_cast<int64_t>(channel_values(fused).size())),
+        rows_(int64_t(row_reductions(fused).size())),
+        channels_(int64_t(channel_values(fused).size())),
         along_(int_param(params, "along") != 0),
         tile_{int_param(params, "deep"), int_param(params, "tall"), int_param(params, "wide")},
         params_(params) {}
@@ -186,7 +186,7 @@ bool may_go_along(const Fused& fused) {
 // Planes of a stage: an even number, few that are empty.
 int64_t planes_of(const Fused& fused, bool along) {
   if (along) return channels_in(fused);
-  const int64_t width = 16 / static_cast<int64_t>(size_of(fused.window->input.dtype));
+  const int64_t width = 16 / int64_t(size_of(fused.window->input.dtype));
   return ceil_div(channels_in(fused), width) <= 2 ? 2 : 4;
 }
 
@@ -475,7 +475,7 @@ void fuse_channel_reductions(const Task& task, Stages& stages) {
 Json implicit_safe(const Fused& fused) {
   const WindowLeaf& leaf = *fused.window;
   const int64_t phases = leaf.window.kind == WindowKind::transposed ? leaf.window.stride.back() : 1;
-  const int64_t width = 16 / static_cast<int64_t>(size_of(leaf.input.dtype));
+  const int64_t width = 16 / int64_t(size_of(leaf.input.dtype));
   const bool along = may_go_along(fused) && 2 * channels_in(fused) <= width + 2;
   // Partial sums of three products are as many as the sums of one phase.
   const int64_t sums = phases + (leaf.wgmma == 3 ? 1 : 0);

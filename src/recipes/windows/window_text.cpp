@@ -147,7 +147,7 @@ std::string add_numbers(Json& args, const Numbers& numbers) {
 std::vector<int> row_reductions(const Fused& fused) {
   std::vector<int> list;
   for (size_t i = 0; i < fused.insts.size(); ++i)
-    if (fused.insts[i].kind == InstKind::reduction) list.push_back(static_cast<int>(i));
+    if (fused.insts[i].kind == InstKind::reduction) list.push_back(int(i));
   return list;
 }
 
@@ -194,7 +194,7 @@ bool Pieces::given(int inst, bool hoists) const {
 // from other values of the row on.
 std::vector<int> Pieces::beneath(const std::vector<int>& targets, int source, bool hoists) const {
   return code_.needed(targets, [&](const Inst& inst) {
-    return !given(static_cast<int>(&inst - fused_.insts.data()), hoists) && &inst != &at(source);
+    return !given(int(&inst - fused_.insts.data()), hoists) && &inst != &at(source);
   });
 }
 
@@ -370,7 +370,7 @@ std::string Addresses::element_by_place(const Operand& o, const std::string& wor
 std::string Addresses::axis_text(int axis, const char* channel) const {
   if (axis == 0) return "n";
   if (axis == 1) return channel;
-  return fmt::format("p{}", static_cast<size_t>(axis) + 1 - fused_.window->window.rank());
+  return fmt::format("p{}", size_t(axis) + 1 - fused_.window->window.rank());
 }
 
 std::string fragment(const std::string& path, const std::map<std::string, std::string>& values) {

@@ -94,7 +94,7 @@ class Pieces {
   std::string row_text(int reduction) const;
 
  private:
-  const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
+  const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
   bool hoisted(const Inst& inst) const;
   std::vector<int> beneath(const std::vector<int>& targets, int source, bool hoists) const;
   bool replaces(size_t index, int taken, int source) const;
@@ -185,10 +185,8 @@ class Tail {
   std::string load(int inst, const std::string& word, const char* channel_of);
   std::string kept(const Piece& piece) const;
   std::string finish_row();
-  const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
-  const Operand& operand(int inst) const {
-    return fused_.inputs[static_cast<size_t>(at(inst).operand)];
-  }
+  const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
+  const Operand& operand(int inst) const { return fused_.inputs[size_t(at(inst).operand)]; }
   const std::string& name(const Operand& o) const { return fused_.names.at(o.tensor); }
 
   const Fused& fused_;

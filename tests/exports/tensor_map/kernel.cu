@@ -8,8 +8,8 @@ extern "C" __device__ const unsigned cg_tile[15] = {1, 2, 64, 32, 0, 0, 0, 0, 1,
 extern "C" __global__ void scale(const __grid_constant__ Map map, float* out, int m, int n, float factor) {
   __shared__ alignas(128) float tile[32][64];
   __shared__ alignas(8) unsigned long long barrier;
-  const unsigned bar = static_cast<unsigned>(__cvta_generic_to_shared(&barrier));
-  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(&tile[0][0]));
+  const unsigned bar = unsigned(__cvta_generic_to_shared(&barrier));
+  const unsigned to = unsigned(__cvta_generic_to_shared(&tile[0][0]));
   const int x0 = blockIdx.x * 64, y0 = blockIdx.y * 32;
   if (threadIdx.x == 0) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar) : "memory");

@@ -16,7 +16,7 @@ struct alignas(64) Map {
 #define kInfinity __int_as_float(0x7f800000)
 #define KERNEL extern "C" __global__ void
 
-DEVICE u32 at(const void* p) { return static_cast<u32>(__cvta_generic_to_shared(p)); }
+DEVICE u32 at(const void* p) { return u32(__cvta_generic_to_shared(p)); }
 
 // mbarriers
 DEVICE void init(u32 bar, u32 count) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory"); }
