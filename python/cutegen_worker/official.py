@@ -191,13 +191,23 @@ def moved(reference: values.Reference, truth: list[Tensor], permitted: values.Pe
                     values.keep_larger(margin.view(-1), t.detach().reshape(-1),
                                        truth[k].view(-1), roundings)  # fmt: skip
                 del t
-    with values.orders.RoundedAnew(generator):
+    with values.orders.RoundedAnew(generator) as anew:
         again = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, truth)
     for k, t in enumerate(again):
         margin = margins[k]
         if margin is not None and values.floating(t):
             values.keep_larger(margin.view(-1), t.detach().reshape(-1), truth[k].view(-1),
                                1 / values.UNSURE)  # fmt: skip
+    del again
+    for mode in dict.fromkeys(of) if anew.multiplied else ():
+        for shift, roundings in values.shifts(mode, generator):
+            with shift:
+                shifted = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, truth)
+            for k, t in enumerate(shifted):
+                margin = margins[k]
+                if margin is not None and values.floating(t) and of[k] == mode:
+                    values.keep_larger(margin.view(-1), t.detach().reshape(-1), truth[k].view(-1), roundings)
+            del shifted
 
 
 def in_one_or_more(reference: values.Reference, change: values.Change, dtype: torch.dtype,

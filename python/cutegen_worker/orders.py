@@ -8,8 +8,9 @@ evaluation does: a sum with an infinite term is NaN in Kahan's algorithm, in a p
 over a whole tile in Winograd's algorithm. `ProductRange` gives NaN if the product of some run of factors
 leaves the range of float32, so that the result depends on the order.
 
-Two modes are for the float64 truth. `Accurate` computes GELU without its cancellation. `RoundedAnew`
-rounds every float64 result differently, which shows how accurate the truth itself is.
+Three modes are for the float64 truth. `Accurate` computes GELU without its cancellation. `RoundedAnew`
+rounds every float64 result differently, which shows how accurate the truth itself is. `Shifted` moves the
+results of products and convolutions by several of their own rounding errors.
 """
 
 from __future__ import annotations
@@ -491,21 +492,70 @@ class Accurate(TorchDispatchMode):
 
 
 class RoundedAnew(TorchDispatchMode):
-    """Moves each element of each new float64 tensor up or down by a last bit."""
+    """Moves each element of each new float64 tensor up or down by a last bit. `multiplied`: whether a product or
+    a convolution ran."""
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
-        self.generator = generator
+        self.generator, self.multiplied = generator, False
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
         out = func(*args, **(kwargs or {}))
+        self.multiplied |= func in SQUARES
         new = isinstance(out, torch.Tensor) and out.dtype == torch.float64 and not func.is_view
         if not new or any(out is a for a in args):
             return out
-        sign = torch.randint(0, 2, out.shape, generator=self.generator, dtype=torch.int8,
-                             device=self.generator.device)  # fmt: skip
-        return out * (1 + 2.0**-52 * (2.0 * sign.double() - 1))
+        return out * (1 + 2.0**-52 * signs_like(out, self.generator))
+
+
+def signs_like(t: Tensor, generator: torch.Generator) -> Tensor:
+    """-1 or 1 for each element of a float64 tensor, at random."""
+    sign = torch.randint(0, 2, t.shape, generator=generator, dtype=torch.int8, device=generator.device)
+    return sign.double().mul_(2).sub_(1)
+
+
+class Shifted(TorchDispatchMode):
+    """Moves each element of a float64 product or convolution by `size` times sqrt(sum of (x * w)^2), up or down at
+    random. With `size` = 1 rounding, this is how far rounded operands move an element."""
+
+    def __init__(self, generator: torch.Generator, size: float) -> None:
+        super().__init__()
+        self.generator, self.size = generator, size
+
+    def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
+        out = func(*args, **(kwargs or {}))
+        squares = SQUARES.get(func)
+        if squares is None or out.dtype != torch.float64:
+            return out
+        noise = torch.nan_to_num(squares(*args, **(kwargs or {})), 0, 0, 0).clamp_(min=0).sqrt_()
+        return noise.mul_(signs_like(out, self.generator)).mul_(self.size).add_(out)
+
+
+def squares_of_product(a: Tensor, b: Tensor) -> Tensor:
+    return (a * a) @ (b * b)
+
+
+def squares_of_addmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    return squares_of_product(a, b) * alpha**2
+
+
+def squares_of_convolution(x: Tensor, w: Tensor, bias: Tensor | None, *rest: Any) -> Tensor:
+    out: Tensor = aten.convolution(x * x, w * w, None, *rest)
+    return out
+
+
+# The sum of the squared terms of each element of a result.
+SQUARES: dict[OpOverload, Callable[..., Tensor]] = {
+    func: way
+    for names, way in (
+        (("mm", "bmm", "mv", "dot"), squares_of_product),
+        (("addmm", "baddbmm", "addmv"), squares_of_addmm),
+        (("convolution",), squares_of_convolution),
+    )
+    for func in overloads(*names)
+}  # fmt: skip
 
 
 def endless(t: Tensor) -> Tensor:

@@ -37,6 +37,7 @@ ALIGN = 256
 DRAWS = 3
 UNSURE = 4  # the truth is uncertain by this times the change under another float64 rounding
 FAR = 32  # roundings at once, in both directions, which reach across a kink
+NEAR = 4  # the same for products in coarser modes, in which FAR roundings would not be a small change
 MOST_PAIRINGS = 4  # enough to distinguish 16 tensors
 MANY = 1 << 22
 PIECE = 1 << 26  # elements processed at once, so that temporaries fit
@@ -232,6 +233,20 @@ def moves(mode: str, generator: Generator, tensors: Iterator[int]) -> Iterator[t
         yield one_sign(0, bit, eps), 1
 
 
+def shifts(mode: str, generator: Generator) -> Iterator[tuple[orders.Shifted, float]]:
+    """Two opposite moves of the results of products and convolutions, as (mode to run under, size in roundings).
+
+    Just below a ReLU's kink the truth is zero, and an honest result may be positive. Whether a change of the
+    inputs moves such an element across the kink is left to chance, and one element in a hundred million stays
+    below it in all of them. Of these two moves, one always crosses.
+    """
+    far = FAR if mode == "fp32" else NEAR
+    state = generator.get_state()
+    for size in (far, -far):
+        generator.set_state(state)  # the same signs
+        yield orders.Shifted(generator, size * ULP[mode]), far
+
+
 def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted, generator: Generator,
                 worst: Sequence[Tensor | None]) -> None:  # fmt: skip
     """Writes the largest change of each output for one rounding of its inputs into `worst` (zeros at first; None
@@ -244,12 +259,20 @@ def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted,
                 if into is not None and of[k] == mode:
                     keep_larger(into.view(-1), moved.reshape(-1), truth[k].reshape(-1),
                                 roundings)  # fmt: skip
-    with orders.RoundedAnew(generator):
+    with orders.RoundedAnew(generator) as anew:
         again = reference.run(lambda _, t: t.double(), torch.float64)
     for k, t in enumerate(again):
         into = worst[k]
         if into is not None:
             keep_larger(into.view(-1), t.reshape(-1), truth[k].reshape(-1), 1 / UNSURE)
+    for mode in dict.fromkeys(of) if anew.multiplied else ():
+        for shift, roundings in shifts(mode, generator):
+            with shift:
+                shifted = reference.run(lambda _, t: t.double(), torch.float64)
+            for k, t in enumerate(shifted):
+                into = worst[k]
+                if into is not None and of[k] == mode:
+                    keep_larger(into.view(-1), t.reshape(-1), truth[k].reshape(-1), roundings)
 
 
 def order_matters(request: Json) -> bool:

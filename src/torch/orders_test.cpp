@@ -58,6 +58,34 @@ def unsure():
     assert 1e-16 < moved[:100].max() < 1e-14
     return "ok"
 
+def shifted():
+    # Honest results in tf32 stay within the tolerance, 4 times the largest change, at every ReLU's kink.
+    g = torch.Generator().manual_seed(1)
+    x, w, b = (torch.randn(s, generator=g) for s in ((4, 8, 66, 66), (32, 8, 3, 3), (32,)))
+    a = torch.randn(300, 200, generator=g)
+    modules = (lambda t, w, b: F.relu(F.conv2d(t, w, b)), (x, w, b)), \
+              (lambda a, b: F.relu(a @ b), (a, a.T.contiguous())), \
+              (lambda c, a, b: F.relu(torch.addmm(c, a, b)), (b[:1], a, a.T.contiguous()))
+    for run, tensors in modules:
+        wide = [t.double() for t in tensors]
+        truth = run(*wide)
+        honest = run(*[orders.to_tf32(t).double() for t in tensors])
+        change = 2.0**-10 * truth
+        for size in (4, -4):
+            g.manual_seed(2)
+            with orders.Shifted(g, size * 2.0**-10):
+                change = torch.maximum(change, (run(*wide) - truth).abs() / 4)
+        crossed = (truth == 0) & (honest > 0)
+        assert crossed.sum() > 5
+        assert bool((honest - truth).abs().le(4 * change).all())
+        with orders.RoundedAnew(g) as anew:
+            run(*wide)
+        assert anew.multiplied
+    with orders.RoundedAnew(g) as anew:
+        x.double().sum(1).relu()
+    assert not anew.multiplied
+    return "ok"
+
 def products():
     for rows, depth, columns in ((24, 2048, 20), (100, 600, 100)):
         a, b = torch.rand(rows, depth), torch.rand(depth, columns)
@@ -164,7 +192,7 @@ def too_much():
     assert not summed.whole
     return "ok"
 
-for what in (sums, scans, unsure, products, operators, convolutions, shipped, endless, ranges, too_much):
+for what in (sums, scans, unsure, shifted, products, operators, convolutions, shipped, endless, ranges, too_much):
     try:
         print(what.__name__ + ":", what(), flush=True)
     except Exception as error:
@@ -184,6 +212,10 @@ TEST(Orders, SumsAndProductsInOrderHaveTheErrorOfALoop) {
 
 TEST(Orders, TheTruthIsOnlyAsSureAsItsOwnRounding) {
   EXPECT_EQ(orders_said("unsure"), "ok");
+}
+
+TEST(Orders, OneOfTwoShiftsCrossesEveryKink) {
+  EXPECT_EQ(orders_said("shifted"), "ok");
 }
 
 TEST(Orders, EveryOperatorThatSumsGivesItsResult) {
