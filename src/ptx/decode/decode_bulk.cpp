@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of the asynchronous proxy: cp.async.bulk, cp.async.bulk.tensor, cp.reduce.async.bulk.
+// Bulk copies: cp.async.bulk, cp.async.bulk.tensor, cp.reduce.async.bulk.
 #include "base/text.h"
 #include "ptx/decode/families.h"
 #include "ptx/ops/bulk_copy.h"
