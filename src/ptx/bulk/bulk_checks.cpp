@@ -24,7 +24,7 @@ const char* verb(const BulkCopy& c) {
 
 enum class Reduces { yes, illegal, not_simulated };
 
-// Which elements an H200 reduces in a tensor. It refuses the others as illegal instructions.
+// The reductions into a tensor that an H200 supports. It treats the others as illegal instructions.
 Reduces reduces(AtomicOp op, TensorType type) {
   using T = TensorType;
   const bool is_float = type >= T::f16, narrow = type == T::u8 || type == T::u16;
@@ -188,7 +188,7 @@ bool BulkChecks::row(Warp& w, int lane, const BulkCopy& c, const TensorRow& r) {
   return !cta_.hazards || ordered(w, lane, c, *b, r.global, n);
 }
 
-// Races in global memory are those of the thread that starts the copy.
+// A copy's accesses to global memory count as accesses of the thread that starts it.
 bool BulkChecks::ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, uint64_t at,
                          uint32_t n) {
   Hazards& h = *cta_.hazards;

@@ -47,7 +47,8 @@ bool BulkShared::source(const Warp& w, const BulkCopy& c) {
   return c.bytes == 0 || (free_of_copies(w, c, p) && raced(w, c, p));
 }
 
-// A copy may not write what another one writes or reads, nor an mbarrier. Reductions may meet.
+// A copy must not write bytes that another copy or an mbarrier uses, nor read bytes that another
+// copy will write. Two reductions may overlap.
 bool BulkShared::free_of_copies(const Warp& w, const BulkCopy& c, const Part& p) {
   if (!p.owner.guard.any()) return true;
   using Mark = SharedGuard::Mark;

@@ -81,7 +81,7 @@ bool Barriers::release_if_complete(int id) {
   return true;
 }
 
-// False: the barrier is for the whole CTA, but threads have ended before it.
+// False: the barrier is for the whole CTA, but some threads ended before they reached it.
 bool Barriers::all_reach(const Barrier& b, int id) {
   if (!cta_.job.checks.barriers || b.expected != 0) return true;
   int64_t alive = 0, first = -1;
@@ -105,7 +105,7 @@ bool Barriers::all_reach(const Barrier& b, int id) {
   return true;
 }
 
-// A warp that waits at a barrier waits for the one that sleeps longest.
+// The warps at a barrier wait for the one that sleeps longest.
 void Barriers::meet_sleepers(uint32_t waiting) {
   double most = 0;
   for (const Warp& w : cta_.warps)

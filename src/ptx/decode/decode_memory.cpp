@@ -86,7 +86,7 @@ Result<void> memory_registers(Operands& ops, const Operand& o, Inst& in,
   return {};
 }
 
-// red and atom on vectors: one operation for each element, because the ISA promises no more.
+// red and atom on vectors: one operation per element, because the ISA promises no more.
 Result<void> atomic_vector(Operands& ops, const Statement& s, const Modifiers& m, const Inst& one) {
   const bool returns = m.base() == "atom";
   const size_t first = returns ? 1 : 0;

@@ -76,7 +76,7 @@ bool ClusterUnit::left() {
                             cta_.rank, other.warp, other.rank));
 }
 
-// mapa, getctarank: addresses of 32 bits in shared memory or of 64 bits, generic.
+// mapa, getctarank: an address has 32 bits if it is in shared memory, 64 bits if it is generic.
 bool ClusterUnit::map(Warp& w, const Inst& in, uint32_t mask) {
   const size_t bytes = in.reg_size;
   for (uint32_t m = mask; m; m &= m - 1) {
