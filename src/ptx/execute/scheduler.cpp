@@ -223,8 +223,7 @@ void Worker::run() {
       break;
     }
   }
-  if (hopeless_ < kHopeless)
-    ++s_.idle_threads;  // a host thread that has ended writes nothing, either
+  if (hopeless_ < kHopeless) ++s_.idle_threads;  // a host thread that has ended writes nothing
   add_counts();
 }
 
