@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters: ranks, barriers, shared memory of other CTAs, and what is refused or found.
+// Clusters: ranks, barriers, shared memory of other CTAs, refusals and findings.
 #include <numeric>
 
 #include "ptx/testing/test_machine.h"
