@@ -70,7 +70,7 @@ std::string describe(const ptx::Finding& f) {
                      o.source_line, o.ptx_line, o.cta[0], o.cta[1], o.cta[2], o.thread);
 }
 
-// Null if there is none; launch() reports that.
+// nullptr if there is none, which launch() reports.
 const ptx::Entry* entry_of(const ptx::Module& module, const std::string& kernel) {
   for (const ptx::Entry& e : module.entries()) {
     if (e.name == kernel) return &e;

@@ -276,7 +276,7 @@ TEST(CudaDevice, TimedRunsGiveSamplesAndPatternsFillBuffers) {
   });
 }
 
-// Times a program and a second one beside it; the buffers have a pattern of -1.
+// Times a program paired with a second one. The buffers have a pattern of -1.
 Result<RunReport> time_pair(Device& device, TimeRequest request) {
   static std::vector<std::byte> room(64 * 4);
   static const int32_t pattern = -1;

@@ -12,9 +12,9 @@ namespace {
 constexpr size_t kLeastFlush = size_t{128} << 20;
 
 // gate: holds back everything queued behind it until a word of pinned memory is `gate_value`.
-//   It is a kernel, because a stream's own wait yields the GPU to other processes for milliseconds.
-//   It opens by itself after kGateLimit, because a driver call may wait for the GPU.
-// tick: counts the SM's cycles during a known time.
+// It is a kernel, because a wait operation of the stream yields the GPU to other processes for
+// milliseconds. It opens by itself after kGateLimit, because a driver call may wait for the GPU.
+// tick: counts the SM's cycles during a measured time.
 // soil: overwrites all shared memory of each SM, so that no data passes to the next run.
 constexpr auto kGateLimit = std::chrono::milliseconds(250);
 constexpr const char* kOwnKernels = R"(.version 7.0
@@ -117,7 +117,7 @@ void OwnKernels::close() {
   if (pinned_) driver_.host_free(pinned_);
 }
 
-// Writes one half and copies it to the other. The L2 then holds none of the program's data, and has
+// Writes one half and copies it to the other. Then the L2 holds none of the program's data, and has
 // clean lines, too.
 Result<void> OwnKernels::cool_l2(Handle stream) {
   const size_t half = flush_bytes_ / 2;

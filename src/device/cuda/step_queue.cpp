@@ -45,7 +45,7 @@ std::string fault_of(Status status) {
   }
 }
 
-// The device refuses the launch: nothing ran, and the context stays usable.
+// Whether the device refused the launch: nothing ran, and the context stays usable.
 bool refuses_launch(Status status) {
   return status == kInvalidValue || status == kOutOfResources || status == kCooperativeTooLarge ||
          status == kInvalidCluster;
