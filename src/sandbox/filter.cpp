@@ -158,7 +158,7 @@ std::vector<sock_filter> seccomp_program(const Isolation& isolation, bool deny_e
 
 Result<std::string> filter_bytes(const Isolation& isolation) {
   auto program = seccomp_program(isolation, false);
-  if (program.empty()) return world_error("the seccomp filter cannot be made");
+  if (program.empty()) return world_error("libseccomp cannot build the filter");
   return std::string(reinterpret_cast<const char*>(program.data()),
                      program.size() * sizeof(sock_filter));
 }

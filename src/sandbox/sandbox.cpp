@@ -261,7 +261,7 @@ Grade grade_of(const SpawnSpec& spec, const Plan& plan, const SharedPage& shared
   if (want.seccomp) g.held["seccomp"] = seccomp;
   if (want.keep_capabilities) {
     g.held["capabilities"] = false;
-    missing.emplace_back("capabilities: the administrator's were kept");
+    missing.emplace_back("capabilities: root keeps them");
   }
   const Limits& l = spec.limits;
   if (l.memory_bytes > 0 || l.cpu_seconds > 0 || l.file_bytes >= 0 || l.open_files > 0 ||

@@ -96,7 +96,8 @@ Result<std::vector<ModuleFacts>> Modules::load(const std::vector<std::string>& p
     for (EntryFacts& e : facts.entries) {
       CG_TRY(Handle f, function(loaded_.size() - 1, e.name));
       int bytes = 0;
-      CG_CHECK(driver_.check(driver_.function_get(&bytes, kStaticShared, f), "asking a kernel"));
+      CG_CHECK(driver_.check(driver_.function_get(&bytes, kStaticShared, f),
+                             "reading a kernel's attributes"));
       e.static_shared_bytes = bytes;
     }
     out.push_back(std::move(facts));

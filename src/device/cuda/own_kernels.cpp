@@ -92,7 +92,7 @@ Result<void> OwnKernels::prepare() {
   constexpr unsigned kMapped = 2;
   void* pinned = nullptr;
   CG_CHECK(driver_.check(driver_.host_allocate(&pinned, sizeof(Pinned), kMapped),
-                         "taking pinned memory"));
+                         "allocating pinned memory"));
   pinned_ = new (pinned) Pinned{};
   return driver_.check(driver_.host_address(&pinned_address_, pinned, 0), "mapping pinned memory");
 }
@@ -101,7 +101,8 @@ Result<void> OwnKernels::load(const DeviceFacts& facts, size_t l2_bytes) {
   if (flush_) return {};
   sms_ = unsigned(facts.sms), shared_bytes_ = unsigned(facts.max_shared_bytes);
   flush_bytes_ = std::max(kLeastFlush, 3 * l2_bytes);
-  CG_CHECK(driver_.check(driver_.allocate(&flush_, flush_bytes_), "taking memory to cool the L2"));
+  CG_CHECK(
+      driver_.check(driver_.allocate(&flush_, flush_bytes_), "allocating memory to cool the L2"));
   constexpr const char* kLoading = "loading our own kernels";
   CG_CHECK(driver_.check(driver_.module_load(&module_, kOwnKernels), kLoading));
   CG_CHECK(driver_.check(driver_.module_function(&gate_, module_, "gate"), kLoading));

@@ -90,13 +90,14 @@ bool BulkShared::raced(const Warp& w, const BulkCopy& c, const Part& p) {
 
 bool BulkShared::fenced(const Warp& w, const BulkCopy& c, const Part& p) {
   if (cta_.hazards->shared->visible(w.index, p.from, p.to)) return true;
-  cta_.report(w, c.lane,
-              {.kind = "missing_proxy_fence",
-               .message = fmt::format("a copy from bytes [{}, {}) of shared memory, which ordinary "
-                                      "stores wrote: fence.proxy.async must lie between",
-                                      p.from, p.to),
-               .address = p.from,
-               .buffer = "shared memory"});
+  cta_.report(
+      w, c.lane,
+      {.kind = "missing_proxy_fence",
+       .message = fmt::format("a copy from bytes [{}, {}) of shared memory, which ordinary "
+                              "stores wrote: put fence.proxy.async between them and the copy",
+                              p.from, p.to),
+       .address = p.from,
+       .buffer = "shared memory"});
   return false;
 }
 

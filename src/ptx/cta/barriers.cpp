@@ -16,10 +16,12 @@ void Barriers::begin() {
 
 bool Barriers::valid(const Warp& w, uint32_t id, uint32_t expected, int lane) {
   if (id > 15 || expected % 32 != 0) {
-    cta_.report(w, lane,
-                {.kind = "bad_barrier",
-                 .message = fmt::format("barrier {} with {} threads (ids 0 to 15, whole warps)", id,
-                                        expected)});
+    cta_.report(
+        w, lane,
+        {.kind = "bad_barrier",
+         .message = fmt::format(
+             "barrier {} with {} threads: an id must be 0 to 15, and threads must fill whole warps",
+             id, expected)});
     return false;
   }
   const Barrier& b = barriers_[id];
@@ -130,7 +132,7 @@ void Barriers::release(Warp& w, const Barrier& b) {
 std::string Barriers::describe(const Warp& waiting) const {
   const Barrier& b = barriers_[waiting.barrier];
   return fmt::format(
-      "at barrier {}, {}, where {} of {} threads are", waiting.barrier,
+      "at barrier {}, {}, which {} of {} threads have reached", waiting.barrier,
       cta_.place(waiting.waits_at), b.arrived,
       b.expected ? std::to_string(b.expected) : fmt::format("all {}", cta_.block_threads));
 }

@@ -23,7 +23,7 @@ class Barriers {
   bool arrive(Warp& w, const Inst& in, uint32_t mask);
   // Call it when a warp has ended, because a barrier may be complete without this warp.
   bool recheck();
-  // "at barrier 0, line 12 (bar.sync 0), where 64 of all 128 threads are"
+  // "at barrier 0, line 12 (bar.sync 0), which 64 of all 128 threads have reached"
   std::string describe(const Warp& waiting) const;
 
  private:

@@ -27,8 +27,8 @@ CtaState* MbarrierPhases::owner_of(const Warp& w, int lane, uint64_t& at) {
   if (owner) return owner;
   cta_.report(w, lane,
               {.kind = "exited_cta",
-               .message = fmt::format("an access of the shared memory of rank {}, which has ended: "
-                                      "it must wait until no CTA of the cluster uses it",
+               .message = fmt::format("an access to the shared memory of rank {}, which has ended: "
+                                      "that CTA must wait until no other uses its memory",
                                       tag - 1),
                .address = at,
                .buffer = "shared memory"});

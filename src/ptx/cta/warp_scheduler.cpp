@@ -120,10 +120,10 @@ std::string WarpScheduler::describe(const Warp& w) const {
   if (w.state == Warp::State::done) return "ended";
   if (w.state == Warp::State::running) return "at " + cta_.place(w.current.pc);
   const std::string at = "at " + cta_.place(w.waits_at);
-  if (w.barrier == kAtWgmmaWait) return at + ", where its warpgroup is not complete";
+  if (w.barrier == kAtWgmmaWait) return at + ", until the other warps of its warpgroup arrive";
   if (w.barrier == kAtClusterBarrier) {
-    return fmt::format("{}, where {} of {} threads of the cluster are", at, cta_.cluster->arrived(),
-                       cta_.cluster->alive());
+    return fmt::format("{}, which {} of {} threads of the cluster have reached", at,
+                       cta_.cluster->arrived(), cta_.cluster->alive());
   }
   if (w.barrier == kAtRegisters) {
     return fmt::format("{}, but the CTA has {} free registers", at, cta_.wgmma->free_registers);

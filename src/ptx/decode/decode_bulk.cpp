@@ -280,7 +280,7 @@ Result<void> decode_deposit(Operands& ops, const Statement& s, const Modifiers& 
   const Operand& v = s.operands[1];
   const std::vector<Operand> items =
       v.kind == Operand::Kind::vector ? v.items : std::vector<Operand>{v};
-  if (items.size() != d.count) return ops.code.wrong("the vector has another number of elements");
+  if (items.size() != d.count) return ops.code.wrong("the vector has the wrong number of elements");
   for (size_t i = 0; i < items.size(); ++i) {
     CG_TRY(Slot slot, ops.source(items[i], int(d.bytes), m.type()));
     list[bulk::kCoordinates + i] = slot.offset;

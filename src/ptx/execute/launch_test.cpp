@@ -61,7 +61,7 @@ TEST_F(Faults, DeadlockNamesTheWarps) {
   auto r = fault(7, 64);  // one warp of 32 waits for 64 threads
   EXPECT_EQ(r.finding->kind, "deadlock");
   EXPECT_EQ(r.reason.find("no warp can go on; warp 0 at barrier 1, line "), 0u) << r.reason;
-  EXPECT_NE(r.reason.find("where 32 of 64 threads are; warp 1 ended"), std::string::npos)
+  EXPECT_NE(r.reason.find("which 32 of 64 threads have reached; warp 1 ended"), std::string::npos)
       << r.reason;
 }
 TEST_F(Faults, EndlessLoopEndsByBudget) {

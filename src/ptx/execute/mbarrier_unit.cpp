@@ -176,9 +176,10 @@ std::optional<uint32_t> MbarrierUnit::passed(Warp& w, const Inst& in, uint32_t m
     if (phase > b.phase || phase + 1 < b.phase) {
       phases_.fail(
           w, lane, cta_, at[lane],
-          fmt::format("a wait with a state of phase {}, but it is in phase {}: only the current "
-                      "and the previous phase can be waited for",
-                      phase, b.phase));
+          fmt::format(
+              "a wait with a state of phase {}, but the mbarrier is in phase {}: a wait can "
+              "name only the current or the previous phase",
+              phase, b.phase));
       return std::nullopt;
     }
     out |= uint32_t(phase != b.phase) << lane;

@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(
                        "@%z mbarrier.arrive.shared::cta.b64 %s0, [%b];\n"
                        "@%z mbarrier.arrive.shared::cta.b64 _, [%b];\n"
                        "@%z mbarrier.test_wait.shared::cta.b64 %p, [%b], %s0;",
-                       "bad_mbarrier", "state of phase 0, but it is in phase 2"},
+                       "bad_mbarrier", "state of phase 0, but the mbarrier is in phase 2"},
         MbarrierMisuse{"Parity", INIT "mbarrier.test_wait.parity.shared::cta.b64 %p, [%b], 2;",
                        "bad_mbarrier", "parity 2"},
         MbarrierMisuse{"Read", INIT "ld.shared.u32 %d, [%b+4];", "bad_mbarrier",

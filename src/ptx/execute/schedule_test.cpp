@@ -77,9 +77,10 @@ TEST_F(Schedule, ADeadlockTellsWhereEachWarpIs) {
       1, 128, LaunchStatus::finding);
   EXPECT_EQ(r.finding->kind, "deadlock");
   EXPECT_NE(r.reason.find("warps 0-1 at barrier 1, ptx line"), std::string::npos) << r.reason;
-  EXPECT_NE(r.reason.find("where 64 of all 128 threads are"), std::string::npos) << r.reason;
+  EXPECT_NE(r.reason.find("which 64 of all 128 threads have reached"), std::string::npos)
+      << r.reason;
   EXPECT_NE(r.reason.find("warp 2 at barrier 2"), std::string::npos) << r.reason;
-  EXPECT_NE(r.reason.find("(bar.sync 2, 64), where 32 of 64 threads are; warp 3 ended"),
+  EXPECT_NE(r.reason.find("(bar.sync 2, 64), which 32 of 64 threads have reached; warp 3 ended"),
             std::string::npos)
       << r.reason;
 }

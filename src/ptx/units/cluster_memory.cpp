@@ -71,7 +71,7 @@ bool MemoryUnit::remote(const WarpAccess& a, uint64_t rank) {
                 {.kind = "exited_cta",
                  .message = fmt::format(
                      "{} of {} bytes at offset {} of the shared memory of rank {}, which has "
-                     "ended: it must wait (barrier.cluster) until no CTA of the cluster uses it",
+                     "ended: that CTA must wait (barrier.cluster) until no other uses its memory",
                      verb, a.bytes(), a.sum.low, rank),
                  .address = a.at[lane],
                  .buffer = "shared memory"});

@@ -32,7 +32,7 @@ bool ClusterUnit::arrive(Warp& w, const Inst& in, uint32_t mask) {
   auto& seat = cluster.seat(cta_.rank, w.index);
   if (const uint32_t twice = seat.arrived & mask) {
     return report(w, std::countr_zero(twice), "bad_barrier",
-                  "barrier.cluster.arrive again without a barrier.cluster.wait between");
+                  "barrier.cluster.arrive twice with no barrier.cluster.wait in between");
   }
   if (in.releases && cta_.hazards) {
     cta_.hazards->fence(w.index, kFenceGpu);
@@ -50,7 +50,7 @@ bool ClusterUnit::wait(Warp& w, uint32_t mask) {
   auto& seat = cluster.seat(cta_.rank, w.index);
   if (const uint32_t absent = mask & ~seat.arrived) {
     return report(w, std::countr_zero(absent), "bad_barrier",
-                  "barrier.cluster.wait without a barrier.cluster.arrive before");
+                  "barrier.cluster.wait without an earlier barrier.cluster.arrive");
   }
   if (cluster.passed(seat)) {
     seat.arrived = 0;

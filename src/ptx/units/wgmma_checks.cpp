@@ -59,9 +59,9 @@ bool WgmmaChecks::fenced(const Warp& w, const Inst& in, const WgmmaOp& op) {
       w, 0,
       {.kind = "missing_wgmma_fence",
        .message = fences == 0
-                      ? "the first wgmma.mma_async of a warpgroup needs a wgmma.fence before"
+                      ? "the first wgmma.mma_async of a warpgroup needs a wgmma.fence before it"
                       : "a register of this wgmma.mma_async was written after the last "
-                        "wgmma.fence: fence it first"});
+                        "wgmma.fence: put a wgmma.fence after the write"});
   return false;
 }
 

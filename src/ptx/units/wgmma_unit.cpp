@@ -120,7 +120,7 @@ bool WgmmaUnit::ended(const Warp& w) {
   at.current = {missed->pc, 1, false};
   return report(at, "divergent_warpgroup",
                 fmt::format("warp {} ended, but another warp of its warpgroup executed this "
-                            "instruction: all four must",
+                            "instruction: all four warps must execute it",
                             w.index));
 }
 
