@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of device memory between unmapped pages, either our own or imported from another process.
 //
-// Contract: an unmapped page lies before and behind each block, so that an access outside faults.
-// BlockMemory keeps returned blocks, up to a limit, and reuses them without clearing. With
+// Contract: an unmapped page lies before and after each block, so that an access outside the block
+// faults. BlockMemory keeps returned blocks, up to a limit, and reuses them without clearing. With
 // `shareable`, share() exports a block as a descriptor, and another process imports it at its own
 // address. A kernel that writes to a read-only import faults. Callers drop() imported blocks
 // instead of returning them. The context must outlive the BlockMemory.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // OwnKernels: cutegen's own kernels around a timed run (gate, tick and soil), and their memory.
 //
-// Contract: prepare() takes pinned memory; load() takes the rest before the first timed run. All
-// kernels are queued on the caller's stream. A shut gate opens by itself after a time limit.
+// Contract: prepare() allocates pinned memory; load() allocates the rest before the first timed
+// run. All kernels are queued on the caller's stream. A shut gate opens by itself after a time
+// limit.
 //
 // Example: CG_CHECK(own.shut_gate(stream)); ... own.open_gate();
 #pragma once

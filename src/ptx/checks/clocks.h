@@ -8,9 +8,10 @@
 //
 // peer(rank, warp) numbers the warps of other CTAs, relative to this CTA. The clocks also have
 // entries for agents. One agent per mbarrier stands for the copies that complete on it. One agent
-// per warp stands for the reads by its products (wgmma), so that one warp can release what the
-// products of all four warps have read. visible(w, u, label) is true if a proxy fence lies between
-// u's accesses with `label` and the next access of w, so that the async proxy sees those of u.
+// per warp stands for the reads by its products (wgmma.mma_async), so that one warp can release
+// what the products of all four warps have read. visible(w, u, label) is true if a proxy fence lies
+// between u's accesses with `label` and the next access of w, so that the async proxy sees those of
+// u.
 //
 // Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
 #pragma once

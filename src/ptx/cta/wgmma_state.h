@@ -2,10 +2,10 @@
 // WgmmaState: the registers and shared memory that unfinished wgmma instructions of a CTA use, and
 // the progress of each warp.
 //
-// Contract: a warp's products join the group that it commits next, and a wait completes groups.
-// Until then, `uses` has the registers of the products, and `reads` the shared memory that they
-// read. The four warps of a warpgroup execute the same sequence of wgmma instructions
-// (WarpgroupSteps).
+// Contract: a product is one wgmma.mma_async. A warp's products join the group that it commits
+// next, and a wait completes groups. Until then, `uses` has the registers of the products, and
+// `reads` the shared memory that they read. The four warps of a warpgroup execute the same sequence
+// of wgmma instructions (WarpgroupSteps).
 //
 // Example: if (state.pending(warp, slot)) report();
 #pragma once

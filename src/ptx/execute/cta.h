@@ -2,8 +2,8 @@
 // Cta: runs one CTA of a launch at a time. A host thread may hold several objects and run them in
 // turns.
 //
-// Contract: turn() gives each warp that can run one turn. After `ended`, begin() may start another
-// CTA. After `failed`, do not use the object again.
+// Contract: turn() gives one turn to each warp that can run. After `ended`, begin() may start
+// another CTA. After `failed`, do not use the object again.
 //
 // Example: Cta cta(job); cta.begin(index, counting); while (cta.turn() == Cta::Turn::going) {}
 #pragma once

@@ -3,8 +3,8 @@
 //
 // Contract: see PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". The
 // simulator keeps an Mbarrier outside the bytes of shared memory. A phase completes when no arrival
-// and no byte is outstanding; phase n has the parity n % 2. If a function returns a text, the
-// operation is undefined behaviour for this reason, and nothing has changed. ptx/checks/clocks.h
+// and no byte is outstanding; phase n has the parity n % 2. If a function returns a text, the ISA
+// leaves the operation undefined for this reason, and nothing has changed. ptx/checks/clocks.h
 // decides how mbarriers order memory accesses.
 //
 // Example: if (const char* wrong = b.arrive(1)) report(wrong); if (b.settle()) wake(address);

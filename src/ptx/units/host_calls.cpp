@@ -19,7 +19,7 @@ struct Conversion {
   std::string spec = "%";  // without length modifier and letter
   int bytes = 4;           // of an integer argument
   char letter = 0;
-  size_t end = 0;  // behind it
+  size_t end = 0;  // index of the character after it
 };
 
 Conversion read_conversion(const std::string& format, size_t at) {
