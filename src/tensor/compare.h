@@ -71,9 +71,8 @@ struct Expected {
   std::shared_ptr<const ReferenceErrors> references = {};  // kept on request: they are large
 };
 
-// kAnyValue, kNanToo: the order of evaluation decides the element, so these values pass.
-// kOutsideWhole: the element is judged alone and does not count towards the output as a whole
-// (worst_slices).
+// kAnyValue, kNanToo: these values pass, because the order of evaluation decides the element.
+// kOutsideWhole: the element is judged, but does not count towards the whole (worst_slices).
 enum OrderFlag : uint8_t { kAnyValue = 1, kNanToo = 2, kOutsideWhole = 4 };
 
 enum class KeepReferences : bool { no, yes };

@@ -17,7 +17,7 @@
 namespace cutegen::device::cuda {
 
 struct Found {
-  int device = 0;  // the driver's number
+  int device = 0;  // the driver's device number
   DeviceFacts facts;
   DeviceIdentity identity;
 };

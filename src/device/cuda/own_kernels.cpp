@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kLeastFlush = size_t{128} << 20;
 
 // gate: holds back everything queued behind it until a word of pinned memory is `gate_value`.
-// It is a kernel, because a wait operation of the stream yields the GPU to other processes for
-// milliseconds. It opens by itself after kGateLimit, because a driver call may wait for the GPU.
+//   It is a kernel, because a wait operation of the stream yields the GPU to other processes for
+//   milliseconds. It opens by itself after kGateLimit, because a driver call may wait for the GPU.
 // tick: counts the SM's cycles during a measured time.
 // soil: overwrites all shared memory of each SM, so that no data passes to the next run.
 constexpr auto kGateLimit = std::chrono::milliseconds(250);

@@ -123,7 +123,7 @@ Result<void> multiply(Operands& ops, const Statement& s, ProductForm f) {
   reads.insert(reads.end(), sources.begin(), sources.end());
   Inst in;
   in.op = Op::wgmma, in.sub = kWgmmaMultiply, in.kind = f.a->kind, in.space = Space::shared;
-  in.size = 4;  // of shared memory, for the granule of the race checks
+  in.size = 4;  // of an access to shared memory, for the race checks' granule
   in.flops = uint16_t(f.op.n * f.a->k);
   in.target = int32_t(ops.code.program.wgmmas.size());
   in.list = ops.code.keep(std::move(list));

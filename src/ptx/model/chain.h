@@ -33,8 +33,7 @@ class Chain {
   // no time, because the other threads decide how often the warp polls.
   void poll(int32_t pc, bool again);
   // Call copy_to() if the last step() started a copy that the mbarrier at `place` counts, and
-  // wait_at() after the wait there. Copies by other warps take no time. No measurement on a GPU
-  // backs this.
+  // wait_at() after the wait there. Copies by other warps take no time. Modelled only.
   void copy_to(uint64_t place) { arrivals_[place] = last_ + latency_.global; }
   void wait_at(uint64_t place);
   // Call it when the traced warp's CTA has ended, with the number of instructions of all its warps.

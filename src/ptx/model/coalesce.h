@@ -34,9 +34,8 @@ Wavefronts wavefronts_of(const AddressSummary& s, const uint64_t* at, uint32_t m
 uint32_t local_sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
                           uint64_t bytes);
 
-// Remembers the last address pattern of each instruction, and its cost. Two patterns cost the same
-// if they agree in all distances from the first lane, and in the first address modulo `period`.
-// Full warps only.
+// For full warps: remembers each instruction's last address pattern and its cost. Two patterns cost
+// the same if all distances from the first lane agree, and the first address modulo `period`.
 class PatternCache {
  public:
   explicit PatternCache(size_t instructions) : entry_of_(instructions) {}

@@ -80,8 +80,8 @@ double chain_clocks(const GpuSpec& gpu, const LaunchReport& report, const Grid& 
          count(c.by_pipe, "tensor") / warps * (l.tensor - l.arithmetic);
 }
 
-// Operations per second of the tensor pipe; 0: not known. wgmma reaches the dense peak, which 8-bit
-// types double from fp16. No measurement on a GPU backs this.
+// Operations per second of the tensor pipe; 0: not known. wgmma reaches the dense peak; 8-bit types
+// reach twice the peak of fp16. No measurement on a GPU backs this.
 double tensor_rate(const GpuSpec& gpu, std::string_view type) {
   constexpr std::string_view kGroup = "wgmma_";
   static const std::set<std::string_view> kBytes{"fp8", "int8"};

@@ -23,7 +23,7 @@ class WgmmaUnit {
   bool ended(const Warp& w);
 
  private:
-  struct Operand;  // of shared memory
+  struct Operand;  // in shared memory
   bool multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& step);
   void commit(const Warp& w);
   bool wait(Warp& w, const Inst& in);
