@@ -24,7 +24,7 @@ void fields(Fields& v, LaunchArg& a) {
 }
 
 void fields(Fields& v, Fill& f) {
-  std::string value = fmt::format("{}", f.value);  // as text, because JSON has no infinities
+  std::string value = fmt::format("{}", f.value);  // text, because JSON has no infinities
   v("step", f.step, kText);
   v("fill", f.buffer);
   v("value", value);

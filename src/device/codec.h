@@ -3,7 +3,7 @@
 // facts, settings and reports.
 //
 // Contract: reading validates everything, because the evaluator does not trust the runner. It caps
-// every size and every string, and refuses unknown fields. Bytes travel as hex.
+// every size and every string, and refuses unknown fields. Bytes are sent as hex.
 //
 // Example: CG_TRY(auto report, read_json<device::RunReport>(frame.body.at("report")));
 #pragma once

@@ -7,7 +7,7 @@
 // the PTX. bind() names the buffers (in the caller's memory) of the next runs. run() executes the
 // steps of a resolved plan in order, stops at the first that fails, and leaves the results in the
 // caller's memory. A kernel's fault is a RunReport, never an Error, and leaves the device usable
-// for the next candidate. The exception is a report with `device_lost`: the process must end.
+// for the next candidate. But after a report with `device_lost`, the process must end.
 //
 // Example:
 //   CG_TRY(auto d, open_device("sim:h200")); CG_TRY(auto facts, d->load({ptx}));
@@ -45,8 +45,7 @@ struct BufferBinding {
   BufferContent content = BufferContent::data;
   // If not empty, a GPU fills the buffer with repetitions of the pattern and copies nothing back.
   std::span<const std::byte> pattern = {};
-  // With a pattern or a descriptor: timed runs take turns among this many buffers, "NAME",
-  // "NAME#1", ...
+  // With a pattern or a descriptor: timed runs use this many buffers in turn, "NAME", "NAME#1", ...
   int copies = 1;
   // With a descriptor: a GPU maps the memory instead of copying it (read-only if the buffer is).
   SharedPart shared = {};
@@ -62,7 +61,7 @@ using PlanSteps = std::vector<std::variant<Launch, Fill>>;
 enum class RunOrder { in_order, reversed, mixed };
 
 struct RunSettings {
-  int64_t sample_ctas = 0;  // CTAs of each launch to begin with; 0: all
+  int64_t sample_ctas = 0;  // CTAs of the initial sample of each launch; 0: all
   uint64_t instruction_budget = 4'000'000'000;
   int threads = 0;
   // Also look for races and undefined values. A GPU ignores this.
@@ -73,7 +72,7 @@ struct RunSettings {
   uint64_t sample_seed = 1;
   bool lines = false;  // count by source line
   bool trace = false;  // report what each launch executed and stored
-  // With a sample: a launch before the last step runs whole if it needs at most this many warp
+  // With a sample: launches before the last step run whole if they need at most this many warp
   // instructions.
   uint64_t whole_instructions = 0;
   // On a GPU: the longest time of one run.
@@ -83,14 +82,14 @@ struct RunSettings {
 };
 
 // cold: the L2 holds unrelated data, and all launches are queued before the first begins. warm: the
-// same steps ran just before. graph: cold, as one launch of a CUDA graph. call: cold, by the host's
-// clock from the first launch to the end of the last.
+// same steps ran just before. graph: like cold, but one launch of a CUDA graph. call: cold L2, and
+// the host's clock measures from the first launch to the end of the last.
 enum class TimeMode { cold, warm, graph, call };
 
 // Timed runs on a GPU, on the bound buffers. Each run executes all steps of one program. `paired`
-// alternates it with a second program, in random order within each pair. Before each run, the
+// alternates the program with a second one, in random order within each pair. Before each run, the
 // device refills outputs and scratch with their patterns; outputs with several copies use them in
-// turn (a CUDA graph always uses the first). `control` does everything except the steps, and so
+// turn (a CUDA graph always uses the first). `control` does everything but the steps, and so
 // measures the overhead of timing.
 struct TimeRequest {
   TimeMode mode = TimeMode::cold;
@@ -98,7 +97,7 @@ struct TimeRequest {
   bool paired = false, control = false;
   // Report temperature, power and throttle reasons. This takes milliseconds.
   bool watch = false;
-  int samples = 8;  // of each program
+  int samples = 8;  // per program
   uint64_t seed = 1;
   Nanoseconds limit = std::chrono::seconds(10);  // of one run
 };
@@ -108,7 +107,7 @@ struct TimeRequest {
 struct TracedInst {
   int64_t index = 0;             // in the kernel's PTX
   int64_t line = 0, column = 0;  // in the source; 0: unknown
-  int64_t opcode = 0;            // a hash of its name; 0: of integers, or a branch
+  int64_t opcode = 0;            // a hash of its name; 0: integer opcodes and branches
   double runs = 0;               // warp instructions
 };
 struct LaunchTrace {
@@ -121,7 +120,7 @@ struct LaunchTrace {
   double loaded = 0, stored = 0;  // bytes of global memory; atomics count in both
   bool atomics = false;           // on global memory
   std::map<std::string, double> stored_sectors;  // sectors of 32 bytes, by buffer
-  std::vector<TracedInst> executed;              // in order; at least one lane ran each
+  std::vector<TracedInst> executed;  // in order; only instructions that some lane executed
 };
 
 struct RunReport {
@@ -131,9 +130,9 @@ struct RunReport {
   std::vector<KernelProfile> kernels;  // one per step that ran
   std::vector<LaunchTrace> traces;     // one per launch, with RunSettings::trace
   std::vector<double> samples_ns;      // measured: one per timed run, in order
-  std::vector<double> against_ns;      // of the second program: the partners of samples_ns
-  // From a GPU: "sm_clock_hz" (median of the runs), ... From the simulator: "communicates" is 1 if
-  // the threads of some kernel exchange values.
+  std::vector<double> against_ns;      // of the second program, paired with samples_ns
+  // A GPU gives "sm_clock_hz" (median of the runs) and others. The simulator gives "communicates":
+  // 1 if the threads of some kernel exchange values.
   std::map<std::string, double> state;
   bool device_lost = false;  // nothing more can run in this process
 };
@@ -150,7 +149,7 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceFacts facts() const = 0;
-  // `code`: one cubin per module, "" for a module without one; may be empty altogether.
+  // code: one cubin per module, "" for a module without one, or an empty vector.
   virtual Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx,
                                                 const std::vector<std::string>& code) = 0;
   Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx) {
@@ -167,7 +166,7 @@ class Device {
   virtual DeviceIdentity identity() const { return {}; }
 };
 
-// The error for an unknown simulator lists the known ones.
+// The error for an unknown simulator lists the known simulators.
 Result<std::unique_ptr<Device>> open_device(const DeviceName& name);
 // The facts of a simulated GPU, without opening it.
 Result<DeviceFacts> device_facts(const DeviceName& name);

@@ -47,7 +47,7 @@ Result<MapFields> map_fields(std::span<const std::byte> description, const std::
   out.type = type_of(bits);
   out.swizzle = int(spec[13]);
   if (out.rank < 1 || out.rank > kMostMapRank || out.type < 0)
-    return unsupported_error(fmt::format("a tensor map of {} bits an element", bits), where);
+    return unsupported_error(fmt::format("a tensor map with {} bits per element", bits), where);
   if (spec[13] < 0 || spec[13] > 3 || (spec[13] > 0 && spec[14] != kPlainSwizzleBase))
     return unsupported_error(
         fmt::format("the swizzle <{}, {}> of a tensor map", spec[13], spec[14]), where);

@@ -24,15 +24,15 @@ inline constexpr size_t kSpecWords =
     15;  // version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
 
 struct MapFields {
-  int type = 0;  // the driver's data type, chosen by the element's bits
+  int type = 0;  // the driver's data type for the element's bits
   uint32_t rank = 0;
   std::array<uint64_t, kMostMapRank> sizes{}, pitches{};  // in bytes; pitches[0] is unused
   std::array<uint32_t, kMostMapRank> box{};
   int swizzle = 0;  // the driver's number: none, 32, 64, 128 bytes
 };
 
-// {"type", "sizes", "pitches" (without the first), "box", "swizzle"}: what an export's launches
-// hold.
+// {"type", "sizes", "pitches" (without the first), "box", "swizzle"}, as in the launches of an
+// export.
 Json to_json(const MapFields& fields);
 
 Result<MapFields> map_fields(std::span<const std::byte> description, const std::string& where);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads from PTX declarations the facts that resolve a plan. Every device uses it.
+// Reads the facts that resolve a plan from PTX declarations, for all devices.
 //
 // Contract: a constant counts as a tensor-map description if it has the form of one.
-// declared_facts() reads no instructions. It leaves static shared memory to the device, which has
+// declared_facts() reads no instructions. The device fills in static shared memory, because it has
 // the machine code.
 //
 // Example: CG_TRY(ModuleFacts facts, declared_facts(ptx));

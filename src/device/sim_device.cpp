@@ -70,7 +70,7 @@ std::string describe(const ptx::Finding& f) {
                      o.source_line, o.ptx_line, o.cta[0], o.cta[1], o.cta[2], o.thread);
 }
 
-// Null if there is none; launch() reports that.
+// nullptr if there is none, which launch() reports.
 const ptx::Entry* entry_of(const ptx::Module& module, const std::string& kernel) {
   for (const ptx::Entry& e : module.entries()) {
     if (e.name == kernel) return &e;
@@ -143,7 +143,7 @@ Result<void> SimDevice::check_limits(const Launch& step, const ptx::Entry& entry
   }
   const int64_t shared = step.shared_bytes + entry.static_shared_bytes;
   if (step.shared_bytes < 0 || shared > gpu_.shared_bytes_per_block) {
-    return user_error(fmt::format("{} bytes of shared memory, {} allows {} a block", shared,
+    return user_error(fmt::format("{} bytes of shared memory, {} allows {} per block", shared,
                                   gpu_.name, gpu_.shared_bytes_per_block),
                       where, "use less shared memory");
   }
@@ -160,7 +160,7 @@ Result<void> SimDevice::check_limits(const Launch& step, const ptx::Entry& entry
   const int64_t registers = std::min(kMostRegisters, int64_t(entry.registers_estimate));
   if (entry.max_block[0] == 0 && registers * threads > kRegisterSlack * gpu_.registers_per_sm) {
     return user_error(
-        fmt::format("{} threads of about {} registers need {}, {} has {} registers in an SM",
+        fmt::format("{} threads of about {} registers need {}, but an SM of {} has {} registers",
                     threads, registers, registers * threads, gpu_.name, gpu_.registers_per_sm),
         where, "use fewer threads, or state __launch_bounds__");
   }

@@ -98,7 +98,7 @@ TEST_F(SimDeviceTest, AFaultIsAReportAndTheDeviceGoesOn) {
   EXPECT_EQ(bad->status, RunReport::Status::finding);
   EXPECT_NE(bad->message.find("out_of_bounds"), std::string::npos);
   EXPECT_NE(bad->detail.find("buffer x"), std::string::npos);
-  EXPECT_EQ(bad->kernels.size(), 1u);  // the step after it did not run
+  EXPECT_EQ(bad->kernels.size(), 1u);  // the next step did not run
   auto good = device->run({}, {relu(4, 4096)}, {});
   EXPECT_EQ(good->status, RunReport::Status::ok);
 }
@@ -115,7 +115,7 @@ TEST_F(SimDeviceTest, ATensorMapIsCheckedAsOnAGpu) {
   };
   // rank, dims, strides; version, rank, box, mode, bits, swizzle
   std::vector<int64_t> words{1, 4096, 1, 1, 1, 64, 1, 1, 1, 1, 0, 0, 0, 0, 0, 32, 0, 4};
-  EXPECT_NE(error(words).find("argument 0 has 128 bytes"), std::string::npos);  // a map, encoded
+  EXPECT_NE(error(words).find("argument 0 has 128 bytes"), std::string::npos);  // an encoded map
   words[5] = 320;
   EXPECT_NE(error(words).find("box[0] is 320 (1 to 256)"), std::string::npos);
   EXPECT_NE(error(std::vector<int64_t>(20)).find("damaged"), std::string::npos);

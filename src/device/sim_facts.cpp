@@ -6,7 +6,7 @@
 namespace cutegen::device {
 
 Result<GpuSpec> simulated_gpu(const DeviceName& name) {
-  if (name.is_gpu()) return user_error(name.text() + " is no simulator", {}, "say sim:h200");
+  if (name.is_gpu()) return user_error(name.text() + " is not a simulator", {}, "use sim:h200");
   return find_gpu(name.model);
 }
 

@@ -8,8 +8,8 @@ namespace {
 
 constexpr size_t kMostLines = 64;
 
-// Tells opcodes of floats, of memory and of matrices apart, by FNV-1a, which is the same in every
-// process. All others give 0: unrolled copies of a loop compute addresses in other ways.
+// The FNV-1a hash of an opcode for floats, memory or matrices. Other opcodes give 0, because
+// unrolled copies of a loop may compute addresses in different ways.
 int64_t kind_of(std::string_view opcode) {
   static constexpr std::string_view starts[] = {"ld.", "st.",   "atom", "red.",
                                                 "mma", "wgmma", "cp."};

@@ -24,7 +24,7 @@ std::string find_bwrap() {
   return {};
 }
 
-// Starts a small program with everything that callers may ask for.
+// Whether a small program starts with everything that callers may request.
 bool works() {
   SpawnSpec spec{.argv = {"/bin/true"}};
   spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true};

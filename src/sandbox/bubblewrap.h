@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bubblewrap: the program bwrap creates the namespaces instead of cutegen itself.
+// Lets the program bwrap (bubblewrap) create the namespaces instead of cutegen.
 //
 // Some kernels refuse user namespaces to ordinary programs but allow them to bwrap (an AppArmor
 // profile, or a set-user-id bwrap).
 // Contract: bubblewrap() returns the path of a bwrap that works on this machine, or an empty path;
-// each process tests it once. apply_bubblewrap() turns a plan that starts a program into one that
-// starts bwrap, which starts the program. The program then sees the same view as in cutegen's own
+// each process tests it once. apply_bubblewrap() changes a plan that starts a program: it then
+// starts bwrap, which starts the program. The program sees the same view as in cutegen's own
 // namespaces.
 //
 // Example: if (!bubblewrap().empty()) apply_bubblewrap(plan, isolation, storage);
@@ -21,7 +21,7 @@ namespace cutegen::sandbox {
 
 const std::string& bubblewrap();
 
-// Owns what the changed plan points to.
+// Owns the memory to which the changed plan points.
 struct BubblewrapStorage {
   std::vector<std::string> arguments;
   UniqueFd filter;

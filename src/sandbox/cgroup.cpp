@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostText = 1 << 20;
 
-// The files of a real cgroup exist. O_CREAT is for tests, in which a plain folder plays a cgroup.
+// The files of a real cgroup exist. O_CREAT is for tests, which use a plain folder as a cgroup.
 Result<void> put(const fs::path& file, const std::string& text) {
   UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   if (!fd || ::write(fd.get(), text.data(), text.size()) != ssize_t(text.size()))
@@ -40,7 +40,7 @@ bool has_both(const fs::path& file) {
 bool usable(const fs::path& base) {
   if (::access(base.c_str(), W_OK) != 0 || !has_both(base / "cgroup.controllers")) return false;
   if (has_both(base / "cgroup.subtree_control")) return true;
-  // The kernel refuses while the group itself has processes; then we cannot use it.
+  // The kernel refuses if the group itself has processes. Then the group is not usable.
   return put(base / "cgroup.subtree_control", "+memory +pids") &&
          has_both(base / "cgroup.subtree_control");
 }
@@ -56,7 +56,7 @@ Cgroup& Cgroup::operator=(Cgroup&& o) noexcept {
 Cgroup::~Cgroup() {
   if (path_.empty()) return;
   join_.reset();
-  // The last process of the group may not have left the kernel yet.
+  // The kernel may not have removed the last process of the group yet.
   for (int i = 0; i < 50 && ::rmdir(path_.c_str()) != 0 && errno == EBUSY; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cgroup: a control group (version 2) for one child, if the machine lets us create one.
 //
-// A cgroup limits what rlimits cannot: the memory and the number of all processes of the child
-// together, for root too.
+// Unlike rlimits, a cgroup limits the memory and the number of all of the child's processes
+// together, and it binds root, too.
 // Contract: cgroup_base() is the folder that $CUTEGEN_CGROUP names, else the group of this process.
-// It is usable if we may write to it and its children can have the controllers memory and pids. The
-// destructor removes the group; its processes must have ended.
+// It is nullopt unless cutegen may write to the folder and its children can have the controllers
+// memory and pids. The destructor removes the group; its processes must have ended.
 //
 // Example: if (auto base = cgroup_base()) { CG_TRY(Cgroup g, Cgroup::make(*base, limits)); ... }
 #pragma once

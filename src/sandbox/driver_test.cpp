@@ -131,7 +131,7 @@ TEST(Orphans, AreEndedWithoutNamespaces) {
   EXPECT_TRUE(gone(orphan));
 }
 
-// A plain folder that plays a cgroup delegated to us.
+// A plain folder in the place of a cgroup that is delegated to cutegen.
 struct FakeCgroup : testing::Test {
   fs::path base = fs::temp_directory_path() / ("cutegen_cgroup_" + std::to_string(::getpid()));
   void SetUp() override {

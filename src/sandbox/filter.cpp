@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seccomp filter: system calls that neither a kernel's compiler nor its runner needs.
+// The seccomp filter denies system calls that neither the compile server nor the runner needs.
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -17,8 +17,8 @@
 namespace cutegen::sandbox {
 namespace {
 
-// By name, because the build machine's headers may be older than the kernel. The filter skips names
-// that libseccomp does not know: such a call fails with ENOSYS on older kernels.
+// Names, because the build machine's headers may be older than the kernel. The filter skips names
+// that libseccomp does not know; on older kernels, such a call fails with ENOSYS.
 constexpr const char* kNever[] = {"ptrace",
                                   "process_vm_readv",
                                   "process_vm_writev",
@@ -158,7 +158,7 @@ std::vector<sock_filter> seccomp_program(const Isolation& isolation, bool deny_e
 
 Result<std::string> filter_bytes(const Isolation& isolation) {
   auto program = seccomp_program(isolation, false);
-  if (program.empty()) return world_error("the seccomp filter cannot be made");
+  if (program.empty()) return world_error("libseccomp cannot build the filter");
   return std::string(reinterpret_cast<const char*>(program.data()),
                      program.size() * sizeof(sock_filter));
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seccomp filter as bytes, for a child that must start something before it locks itself in.
+// The seccomp filter as bytes, for a child that must start something before it restricts itself.
 //
-// Contract: the filter that spawn() would install for `isolation` (the child may start programs),
-// in the kernel's form of 8 bytes per instruction. The child installs it on all of its threads
-// before it meets third-party code, and reports success. An error if libseccomp refuses a rule.
+// Contract: filter_bytes() returns the filter that spawn() would install for `isolation`, in the
+// kernel's form of 8 bytes per instruction; the child may still start programs. The child installs
+// the filter on all its threads before it runs third-party code, and reports success. It is an
+// error if libseccomp refuses a rule.
 //
 // Example: CG_TRY(std::string program, sandbox::filter_bytes({.no_network = true}));
 #pragma once

@@ -82,7 +82,7 @@ int attach_readable(const Readable& r, int tree) {
   return done == 0 ? 0 : errno;
 }
 
-// NVRTC keeps its heap in /tmp: 0.3 GB for CuTe's headers, several times more with a matrix
+// NVRTC keeps its heap in /tmp: 0.3 GB for CuTe's headers, and several times more for a matrix
 // product.
 int private_tmpfs(const char* path) {
   unsigned long flags = MS_NOSUID | MS_NODEV;
@@ -113,8 +113,8 @@ void set_mount_view(Plan& plan) {
   }
 }
 
-// Enables the loopback, the only interface of a new network. If this fails, a program that needs it
-// sees the failure itself.
+// Enables the loopback, the only interface of a new network. If this fails, a program that needs
+// the loopback fails by itself.
 void raise_loopback() {
   int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return;
@@ -188,7 +188,7 @@ void reset_signals() {
   ::_exit(127);
 }
 
-// Closes descriptors above stderr except `keep`, so that the program's peers see when it ends.
+// Closes all descriptors above stderr except `keep`, so that the program's peers notice its end.
 void close_all_but(std::array<int, 3> keep) {
   std::sort(keep.begin(), keep.end());
   unsigned next = 3;
@@ -200,7 +200,7 @@ void close_all_but(std::array<int, 3> keep) {
   ::syscall(SYS_close_range, next, ~0U, 0);
 }
 
-// Copies what the pipe holds into the ring. Returns false at the end of the pipe.
+// Copies the content of the pipe into the ring. Returns false at the end of the pipe.
 bool drain(int fd, SharedPage& shared) {
   for (;;) {
     uint64_t at = shared.written;
@@ -226,7 +226,8 @@ bool reap(pid_t program, SharedPage& shared) {
   }
 }
 
-// When the program ends, its children become ours: kill them. Each round kills one more generation.
+// When the program ends, this process inherits its children and kills them. Each round kills one
+// more generation.
 void end_orphans() {
   for (int round = 0; round < 64; ++round) {
     int fd = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);

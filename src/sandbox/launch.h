@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launch: the half of spawn that runs between clone and exec, in two processes.
+// The part of spawn() that runs between clone and exec, in two processes.
 //
 // The caller clones the supervisor, which is process 1 if there is a new pid namespace. The
 // supervisor sets up the mount view, starts the program and drains its stderr into the shared page.

@@ -15,7 +15,7 @@ long setting(const std::filesystem::path& path) {
 
 std::string set(const std::string& name, const std::string& value) {
   const std::string line = name + "=" + value;
-  return "sudo sysctl -w " + line + "; for good: echo " + line +
+  return "sudo sysctl -w " + line + "; permanently: echo " + line +
          " | sudo tee /etc/sysctl.d/60-cutegen.conf";
 }
 

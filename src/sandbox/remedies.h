@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command that would let the sandbox protect more on this machine.
+// Suggests the command that lets the sandbox protect more on this machine.
 //
 // Contract: reads the kernel's settings and changes nothing.
 //

@@ -155,11 +155,11 @@ Driver choose_driver(Driver asked) {
 }
 
 struct Attempt {
-  int flags = 0;  // namespaces that we create
+  int flags = 0;  // namespaces that cutegen creates
   bool bubblewrap = false;
 };
 
-// The attempts to make, best first. The last one asks for nothing.
+// The attempts, best first. The last one requests nothing.
 std::vector<Attempt> attempts(const Isolation& want, Driver driver) {
   int all = (want.namespaces ? kNamespaces : 0) | (want.no_network ? CLONE_NEWNET : 0);
   std::vector<Attempt> out;
@@ -172,7 +172,7 @@ std::vector<Attempt> attempts(const Isolation& want, Driver driver) {
   return out;
 }
 
-// Best effort: on most machines only the administrator may create groups.
+// Best effort, because only the administrator may create groups on most machines.
 Cgroup cgroup_for(const SpawnSpec& spec) {
   bool wanted = spec.limits.resident_bytes > 0 || spec.limits.processes > 0;
   if (!spec.isolation.namespaces || !wanted) return {};
@@ -198,7 +198,7 @@ Result<Started> start(Plan& plan) {
   plan.stderr_read = errors.read.get();
   plan.stderr_write = errors.write.get();
 
-  sigset_t all, before;  // no signal handler of ours may run in the clone
+  sigset_t all, before;  // none of our signal handlers may run in the clone
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   int pidfd = -1;
@@ -261,7 +261,7 @@ Grade grade_of(const SpawnSpec& spec, const Plan& plan, const SharedPage& shared
   if (want.seccomp) g.held["seccomp"] = seccomp;
   if (want.keep_capabilities) {
     g.held["capabilities"] = false;
-    missing.emplace_back("capabilities: the administrator's were kept");
+    missing.emplace_back("capabilities: root keeps them");
   }
   const Limits& l = spec.limits;
   if (l.memory_bytes > 0 || l.cpu_seconds > 0 || l.file_bytes >= 0 || l.open_files > 0 ||
@@ -412,7 +412,7 @@ Result<Child> spawn(const SpawnSpec& spec) {
     if (attempt.bubblewrap && !apply_bubblewrap(plan, spec.isolation, storage)) continue;
     bool last = attempt.flags == 0;
     started = start(plan);
-    // Without id maps nothing works in the namespace: retry with fewer namespaces.
+    // Nothing works in a namespace without id maps, so retry with fewer namespaces.
     if (started && (last || started->shared->page->errors[kStepIds] == 0)) break;
     if (!started && last) return fail(started.error());
     if (started) reap_supervisor(*started);

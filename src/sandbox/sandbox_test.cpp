@@ -39,7 +39,7 @@ TEST(Spawn, TheEmptyNetworksLoopbackCanBeRaised) {
   const std::string script = "exec 3<>/dev/tcp/127.0.0.1/9";
   Outcome down = run(shell(script, {.namespaces = true, .no_network = true}));
   if (!down.grade.held["namespaces"]) GTEST_SKIP() << down.grade.missing;
-  if (!down.grade.held["bubblewrap"]) {  // which always raises it
+  if (!down.grade.held["bubblewrap"]) {  // bubblewrap always enables the loopback
     EXPECT_NE(down.text.find("unreachable"), std::string::npos) << down.text;
   }
   Outcome up = run(shell(script, {.namespaces = true, .no_network = true, .loopback = true}));

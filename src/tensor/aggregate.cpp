@@ -10,12 +10,12 @@
 namespace cutegen {
 namespace {
 
-// With few independent errors both sides of the comparison vary by chance, so the limit is wider.
+// With few independent errors, both sides of the comparison vary by chance, so the limit is wider.
 constexpr double kLuck = 4;
 // With 64 independent errors, a bias of a quarter of the limit is systematic (5 standard errors).
 constexpr double kBiasShare = 0.25, kBiasErrors = 64;
 // Slices share a cause if their means vary by more than kShared times what independent errors would
-// give. Few slices may agree by chance, so they need only kSharedByFew.
+// give. Few slices may agree by chance, so for them kSharedByFew is enough.
 constexpr double kShared = 4, kSharedByFew = 0.3, kFewSlices = 8;
 
 struct Moments {
@@ -96,7 +96,7 @@ Independent independent_errors(std::span<const double> errors, const Shape& shap
     const Excess found = excess_of(errors, shape, axis);
     const double left = std::max(found.slices, 1.0);
     const double by_few = left < kFewSlices ? kSharedByFew : kShared;
-    // If infinite inputs leave few finite slices, these may agree by chance.
+    // Infinite inputs may leave few finite slices, which may agree by chance.
     const bool lost = left < slices;
     if (left < 2 || found.variance > (lost ? by_few : kShared)) out.rms = std::min(out.rms, left);
     if (left < 2 || found.variance > by_few) out.bias = std::min(out.bias, left);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error of an output as a whole, as root mean square (RMS) and bias, and the limits of both.
+// The error of an output as a whole: its root mean square (RMS), its bias, and the limits of both.
 //
 // Contract: each element's error counts in units of its own scale (Expected::unit), so that large
 // elements do not hide small ones. The bias is the mean error in the direction of the truth: a
 // constant factor of 1.01 is pure bias. Both limits follow from the native reference and from a
 // sequential sum in the arithmetic of the math mode. In measurements, accurate sums stay below 2.5
-// times the larger of the two errors; tf32, two-product splits and sums without promotion lie
-// above. docs/evaluation.md, "Tolerance", gives the reasons.
+// times the larger of the two errors, while tf32, two-product splits and sums without promotion
+// exceed it. docs/evaluation.md, "Tolerance", gives the reasons.
 //
 // Example:
 //   AggregateLimits l = aggregate_limits(rule, {native, sequential, floor}, independent_errors);
@@ -23,7 +23,7 @@ namespace cutegen {
 
 struct ToleranceRule;
 
-// Accumulates the errors of elements in units of their scale.
+// Accumulates the errors of elements, each in units of its scale.
 class AggregateError {
  public:
   void add(double error_in_units, double truth) {
@@ -58,8 +58,8 @@ struct AggregateLimits {
   bool apply = false;
 };
 
-// How many independent errors an output holds. The bias uses a stricter count: a few slices that
-// look independent may do so by chance.
+// How many independent errors an output holds. The bias uses a stricter count, because a few slices
+// may look independent by chance.
 struct Independent {
   double rms = 1, bias = 1;
 };
@@ -72,8 +72,8 @@ AggregateLimits aggregate_limits(const ToleranceRule& rule, const HonestErrors& 
 // would; the axis then contributes only as many independent errors as it has slices.
 Independent independent_errors(std::span<const double> errors_in_units, const Shape& shape);
 // The slices with by far the largest reference errors, which would otherwise decide the error of
-// the whole output. (The mean of a row 200 below the others, for example, is less accurate.)
-// worst_slices picks a tenth of the slices (at least one of at least four) along the axis that
+// the whole output. For example, the mean of a row that lies 200 below the others is less accurate.
+// worst_slices() picks a tenth of the slices (at least one of at least four) along the axis that
 // shares causes most, or none if no axis does. The element at i lies in slice i / inner % size.
 struct WorstSlices {
   size_t inner = 1, size = 1;
@@ -82,7 +82,7 @@ struct WorstSlices {
 };
 WorstSlices worst_slices(std::span<const double> native, std::span<const double> sequential,
                          const Shape& shape);
-// An estimate from the shape alone (the shortest axis), for when there are no errors to analyse.
+// An estimate from the shape alone (the shortest axis), if there are no errors to analyse.
 Independent independent_errors(const Shape& shape);
 
 }  // namespace cutegen

@@ -20,7 +20,7 @@ constexpr ToleranceRule kFp16{.factor = 4, .eps = 0x1p-10, .floor_eps = 0x1p-12,
 
 using Values = std::vector<double>;
 
-// Errors relative to the truth, as in a product of uniform inputs.
+// Sums with errors relative to the truth, as in a product of uniform inputs.
 struct Sums {
   Shape shape;
   Values truth;

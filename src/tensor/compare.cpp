@@ -13,7 +13,7 @@ namespace cutegen {
 namespace {
 
 constexpr size_t kReach = 32;   // the window: the element and 32 neighbours on either side
-constexpr double kInOrder = 4;  // permitted error over a sequential sum's, for other orders
+constexpr double kInOrder = 4;  // permitted multiple of a sequential sum's error
 
 enum class Class { finite, nan, plus, minus };
 
@@ -39,7 +39,7 @@ double miss(const Expected& e, size_t i, double value) {
   }
   if (got == Class::nan && has(e, i, kNanToo)) return 0;
   Class want = class_of(round_to(dtype, truth)), other = class_of(native);
-  if (got == Class::finite)  // the truth is not finite; the native reference may be
+  if (got == Class::finite)  // the truth is not finite, but the native reference may be
     return other == Class::finite && std::abs(value - native) <= tolerance ? 0 : kWrongClass;
   if (got == want || got == other) return 0;
   bool near_overflow = got != Class::nan && std::isfinite(truth) &&
@@ -66,7 +66,7 @@ bool counts(const Expected& e, size_t i, double value) {
          !has(e, i, kOutsideWhole);
 }
 
-using Chosen = std::span<const uint8_t>;  // a byte for each element; empty: all elements
+using Chosen = std::span<const uint8_t>;  // one byte per element; empty: all elements
 
 bool is_among(const Expected& e, size_t i, Chosen chosen) {
   return counts(e, i, 0) && (chosen.empty() || chosen[i] != 0);
@@ -85,8 +85,8 @@ AggregateError whole_error(const Expected& e, std::span<const double> errors) {
   return out;
 }
 
-// The mean size of one float32 rounding. Tensor cores truncate their sums to float32, so that a
-// product of values of one sign ends below the truth, by our estimate by at most 0.8 of this.
+// The mean size of one float32 rounding. Tensor cores truncate sums to float32, so a product of
+// values of one sign ends below the truth, by at most 0.8 of this in our estimate.
 double truncation_of(const Expected& e, Chosen chosen) {
   constexpr double kOneRounding = 0x1p-23;
   AggregateError out;
@@ -95,7 +95,8 @@ double truncation_of(const Expected& e, Chosen chosen) {
   return out.bias();
 }
 
-// The error that rounding the inputs once and rounding the result alone would cause.
+// The error that comes from rounding the inputs once and rounding the result, and from nothing
+// else.
 std::vector<double> rounding_of(const Expected& e, std::span<const double> sensitivity,
                                 const ToleranceRule& rule) {
   std::vector<double> out(e.truth.size(), 0);
@@ -116,7 +117,7 @@ double floor_of(const Expected& e, std::span<const double> rounding, Chosen chos
   return out.rms();
 }
 
-// Slices with by far the largest reference errors do not count towards the whole.
+// Excludes the slices with by far the largest reference errors from the output as a whole.
 void leave_out_worst_slices(Expected& e, std::span<const double> sequential) {
   const WorstSlices slices = worst_slices(errors_in_units(e, e.native), sequential, e.spec.shape);
   if (slices.worst.empty()) return;
@@ -189,8 +190,8 @@ ToleranceRule for_dtype(ToleranceRule rule, DType dtype) {
   constexpr double kNarrowFactor = 4;
   const double half = half_ulp(dtype);
   if (half <= rule.eps) return rule;
-  // The native result is rounded to a dtype coarser than the math mode. 32 times that rounding
-  // would accept what the dtype's own mode rejects.
+  // The dtype is coarser than the math mode, and the native result is rounded to it. A factor of 32
+  // would accept results that the dtype's own math mode rejects.
   rule.factor *= kNarrowFactor / std::max(kNarrowFactor, rule.factor);
   rule.eps = half;
   rule.floor_eps = half / 2;

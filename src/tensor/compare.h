@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparison of an output with its float64 truth, element by element and as a whole.
+// Compares an output with its float64 truth, element by element and as a whole.
 //
 // Contract: tolerance_i = factor * max(native_i, sensitivity_i, eps * |truth_i|) + flush(dtype).
 // native_i is the largest error |native - truth| among the element and its 32 neighbours on either
-// side in order of magnitude. An element where the native reference happens to be exact therefore
-// need not be exact. If sequential sums are known, the tolerance is at least 4 times their largest
-// error in the same window: PyTorch may sum in double where an honest kernel cannot. eps is at
-// least the dtype's half ulp. The user's bound (rtol, atol) can only narrow the tolerance. NaN and
-// infinity match by class. If the native reference has another class than the truth (it
+// side in order of magnitude, so an element need not be exact just because the native reference is.
+// If sequential sums are known, the tolerance is at least 4 times their largest error in the same
+// window, because PyTorch may sum in double and an honest kernel cannot. eps is at least the
+// dtype's half ulp. The user's bound (rtol, atol) can only narrow the tolerance. NaN and infinity
+// match by class. If the native reference has another class than the truth (for example, it
 // overflowed), both classes match. Integers must equal the truth or the native result. With
-// nan_is_undefined, elements whose truth is NaN are not judged. A sensitivity of +infinity leaves
-// an element unjudged, because its value depends on the order of evaluation. A sensitivity with the
-// sign bit set accepts NaN too, because some order of evaluation gives NaN.
+// nan_is_undefined, elements whose truth is NaN are not judged. An element with the sensitivity
+// +infinity is not judged, because its value depends on the order of evaluation. If the
+// sensitivity's sign bit is set, NaN passes too, because some order of evaluation gives NaN.
 // The output as a whole must stay within aggregate_limits() (tensor/aggregate.h).
 // docs/evaluation.md gives the reasons.
 //
@@ -36,15 +36,15 @@ namespace cutegen {
 struct ToleranceRule {
   double factor = 32;
   double eps = 0x1p-23;
-  double rms = 2.5;            // RMS limit over the larger reference RMS; 0: do not judge the whole
-  double floor_eps = 0x1p-23;  // floor of the reference RMS: this much of each truth value,
-  double sensitivity = 2;      // or this many times the element's sensitivity
-  double growth = 1;           // sequential RMS / native RMS, if no sequential sum exists
+  double rms = 2.5;             // RMS limit / larger reference RMS; 0: do not judge the whole
+  double floor_eps = 0x1p-23;   // floor of the reference RMS: this much of each truth value,
+  double sensitivity = 2;       // or this many times the element's sensitivity
+  double growth = 1;            // sequential RMS / native RMS, if no sequential sum exists
   double rtol = -1, atol = -1;  // the user's bound; both negative: the user gave no bound
 };
 
-// The rule for an output of this dtype. If the dtype is coarser than the math mode, its rounding is
-// the error that counts, so the factor is smaller.
+// The rule for an output of this dtype. If the dtype is coarser than the math mode, its rounding
+// dominates the error, so the factor is smaller.
 ToleranceRule for_dtype(ToleranceRule rule, DType dtype);
 
 struct OutputSpec {
@@ -53,8 +53,8 @@ struct OutputSpec {
   Shape shape;
 };
 
-// What the limits of an output as a whole follow from: for each element, the error of a sequential
-// sum (empty: unknown) and of rounding alone, in units of the element's scale.
+// The limits of an output as a whole follow from these errors: of a sequential sum (empty: unknown)
+// and of rounding alone, by element and in units of its scale.
 struct ReferenceErrors {
   std::vector<double> sequential, rounding;
   ToleranceRule rule;
@@ -71,8 +71,8 @@ struct Expected {
   std::shared_ptr<const ReferenceErrors> references = {};  // kept on request: they are large
 };
 
-// What the order of evaluation decides about an element. kOutsideWhole: the element is judged alone
-// and does not count towards the output as a whole (worst_slices).
+// kAnyValue, kNanToo: these values pass, because the order of evaluation decides the element.
+// kOutsideWhole: the element is judged, but does not count towards the whole (worst_slices).
 enum OrderFlag : uint8_t { kAnyValue = 1, kNanToo = 2, kOutsideWhole = 4 };
 
 enum class KeepReferences : bool { no, yes };
@@ -84,13 +84,13 @@ Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<d
                        std::span<const double> sequential = {},
                        KeepReferences keep = KeepReferences::no);
 
-// The limits of the output as a whole if only the chosen elements count (a byte for each element).
+// The limits of the output as a whole if only the chosen elements count (one byte per element).
 // Needs KeepReferences::yes.
 AggregateLimits limits_among(const Expected& expected, std::span<const uint8_t> chosen);
 // The error of one element in units, or NaN if it does not count towards the output as a whole.
 double error_in_units(const Expected& expected, size_t element, double value);
 
-// The pattern in memory that the program has not written, repeated.
+// Memory that the program has not written holds repetitions of this pattern.
 using Poison = std::array<std::byte, 8>;
 
 struct Judgement {

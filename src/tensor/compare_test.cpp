@@ -90,8 +90,8 @@ TEST(Compare, SensitivityWidensOnlyWhereItIs) {
   EXPECT_EQ(j.is_wrong[1], 1);
 }
 
-// PyTorch adds running sums up in double on a processor, so its own error is nothing but the last
-// rounding, while the error of an honest loop is that of the sums before it.
+// On a CPU, PyTorch adds running sums in double, so its error is only the last rounding. The error
+// of an honest loop also includes the roundings of all sums before.
 TEST(Compare, TheErrorOfASequentialSumIsAccepted) {
   const std::vector<double> truth{40, 20, 1e-3}, native = truth, in_order{40, 20, 1e-3 + 2e-5};
   auto wrong = [&](double value, std::span<const double> sequential) {

@@ -39,7 +39,7 @@ bool is_floating(DType dtype);
 Result<DType> dtype_from_name(std::string_view name);  // accepts both names
 
 using Shape = std::vector<int64_t>;
-// Product of the sizes; error on a negative size or overflow of int64.
+// The product of the sizes. A negative size or an overflow of int64 is an error.
 Result<int64_t> element_count(const Shape& shape);
 std::string to_string(const Shape& shape);  // "[4096, 128]"
 

@@ -23,7 +23,7 @@ uint16_t float_to_bf16(float value);
 
 double load_double(DType dtype, const std::byte* at);
 void store_double(DType dtype, double value, std::byte* at);
-// Convert a whole array. Both spans have the same number of elements.
+// Converts a whole array. Both spans have the same number of elements.
 void to_double(DType dtype, std::span<const std::byte> from, std::span<double> to);
 void from_double(DType dtype, std::span<const double> from, std::span<std::byte> to);
 
@@ -32,8 +32,8 @@ double keep_mantissa(double value, int bits);
 double round_to(DType dtype, double value);
 double smallest_normal(DType dtype);  // floating dtypes
 double smallest_subnormal(DType dtype);
-// An absolute error that always passes. Hardware flushes subnormal results of f32 and bf16, and so
-// do PyTorch's own compiled kernels. In narrower dtypes, subnormal numbers carry results.
+// An absolute error that always passes, because hardware and PyTorch's compiled kernels flush
+// subnormal results of f32 and bf16. In narrower dtypes, subnormal numbers matter.
 double flush_error(DType dtype);
 double largest_finite(DType dtype);
 double half_ulp(DType dtype);  // relative: 2^-24 for f32

@@ -16,7 +16,7 @@ struct Lines {
   int64_t touched() const {
     return std::count_if(wrong.begin(), wrong.end(), [](int64_t n) { return n > 0; });
   }
-  bool whole() const {  // every touched line is wrong from end to end
+  bool whole() const {  // all elements of every touched line are wrong
     return std::all_of(wrong.begin(), wrong.end(),
                        [&](int64_t n) { return n == 0 || n == length; });
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Describes what the wrong elements of an output have in common: rows, columns, tiles, the tail.
 //
-// Contract: uses positions only, never values of a truth. Views the shape as rows (all dimensions
-// but the last) and columns. Returns the first description that fits, the most specific first;
-// "scattered" if none fits. Example: "columns from 96 on", "the last 3 elements".
+// Contract: uses positions only, never values of the truth. It views the shape as rows (all
+// dimensions but the last) and columns. Returns the first description that fits, the most specific
+// first; "scattered" if none fits. Example: "columns from 96 on", "the last 3 elements".
 #pragma once
 
 #include <cstdint>

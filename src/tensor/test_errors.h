@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: relative errors that were measured for sums of 4,096 uniform products.
+// For tests: measured relative errors of sums of 4,096 uniform products.
 #pragma once
 
 namespace cutegen {

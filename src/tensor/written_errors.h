@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges an output as a whole when only some of its elements were written, some of them repeatedly.
+// WrittenErrors: judges an output as a whole if only some elements were written, some repeatedly.
 //
 // Contract: an element that was written several times (in repetitions of the same values) counts
 // once, with its mean error, because repeated errors are not independent. The limits follow from
-// the reference errors of the written elements or of all elements, whichever are larger: a few
-// elements may be more accurate by chance. With fewer than kLeastWritten elements there is no
+// the reference errors of the written elements or of all elements, whichever are larger, because a
+// few elements may be more accurate by chance. With fewer than kLeastWritten elements, there is no
 // limit. docs/evaluation.md: "The official shape on the simulator".
 //
 // Example: WrittenErrors w(expected); w.add(i, value); if (!w.judgement().passes()) ...
@@ -24,7 +24,7 @@ class WrittenErrors {
 
   explicit WrittenErrors(const Expected& expected) : e_(expected), of_(expected.truth.size()) {}
   void add(size_t element, double value);
-  // RMS error and bias with their limits; is_wrong is empty.
+  // Has the RMS error, the bias and their limits; is_wrong is empty.
   Judgement judgement() const;
 
  private:

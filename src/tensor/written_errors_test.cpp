@@ -37,7 +37,7 @@ struct Excerpt {
   }
 };
 
-// A block of rows by columns from the beginning, with these relative errors.
+// The judgement of the first rows x columns elements if they have this relative error.
 Judgement of_a_block(Excerpt& x, const Expected& e, size_t rows, size_t columns, double relative) {
   WrittenErrors w(e);
   for (size_t r = 0; r < rows; ++r)
@@ -77,7 +77,7 @@ TEST(WrittenErrors, RepetitionsOfAnElementCountOnce) {
 
 TEST(WrittenErrors, TheLimitIsAtLeastThatOfTheWholeOutput) {
   Excerpt x;
-  // The first rows happen to be known far better than the others.
+  // The reference happens to be far more accurate for the first rows than for the others.
   Values native = x.with_noise(kSequential);
   for (size_t i = 0; i < 8 * kColumns; ++i) native[i] = x.truth[i];
   const Expected e = make_expected({"out", DType::f32, {kRows, kColumns}}, x.truth, native, {},

@@ -47,7 +47,7 @@ class Buffers {
   void use_copy(int run) { run_ = run; }
   // Refills the chosen copy with its pattern, or restores it from its initial buffer.
   Result<void> refill(const std::string& name, Handle stream);
-  // Gives the chosen copy of a mutated tensor its initial values again.
+  // Restores the initial values of the chosen copy of a mutated tensor.
   Result<void> restore(const std::string& name, Handle stream);
   // Copies every buffer to the caller. Returns the first overwritten guard, or an empty text.
   Result<std::string> copy_back();

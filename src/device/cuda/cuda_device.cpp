@@ -25,7 +25,7 @@ CudaDevice::CudaDevice(const Driver& driver, Found gpu, Handle)
                                        gpu_.identity.cuda_version % 1000 / 10);
 }
 
-// Does not clean up a broken context: the end of the process frees everything.
+// Does not clean up a broken context, because the end of the process frees everything.
 CudaDevice::~CudaDevice() {
   if (queue_.lost()) return;
   buffers_.clear();
@@ -85,7 +85,7 @@ Result<RunReport> CudaDevice::run(const Context& ctx, const PlanSteps& steps,
   if (queue_.lost()) return world_error("this GPU context is broken", "start the runner again");
   RunReport report;
   CG_TRY(Status before,
-         queue_.wait(ctx, settings.limit));  // until bind()'s copies and guards are done
+         queue_.wait(ctx, settings.limit));  // until bind() has written the copies and guards
   CG_CHECK(driver_.check(before, "preparing a run"));
   buffers_.use_copy(0);
   CG_CHECK(run_once(ctx, steps, settings.limit, report));

@@ -2,9 +2,9 @@
 // CudaDevice: a Device on a GPU. It uses the CUDA driver alone, without the runtime.
 //
 // Contract: as device.h. A process has one context. run() waits for each step before it queues the
-// next, so that a fault has a kernel's name. After a fault, or if a kernel does not end, the
-// context is broken and the report says `device_lost`. A timed sample begins with a cold L2 (unless
-// warm is asked for). A gate holds its launches back until all are queued, so that the sample
+// next, so that a report can name the faulty kernel. After a fault, or if a kernel does not end,
+// the context is broken and the report says `device_lost`. A timed sample begins with a cold L2,
+// unless the mode is warm. A gate holds back its launches until all are queued, so that the sample
 // excludes the host's time.
 //
 // Example: CG_TRY(auto device, cuda::open_cuda_device("cuda:0"));

@@ -110,7 +110,7 @@ TEST(CudaDriver, EveryRefusalHasItsCauseAndRemedy) {
   expect_refusal("no_device", "shows no GPU", "nvidia-smi");
   expect_refusal("old", "is too old: it is for CUDA 11.4; cutegen needs 12.0", "install");
   expect_refusal("memory", "NVIDIA H200): out of memory (CUDA_ERROR_OUT_OF_MEMORY)", "end other");
-  expect_refusal("busy", "NVIDIA H200)", "another program has this GPU");
+  expect_refusal("busy", "NVIDIA H200)", "another program uses this GPU");
   expect_refusal("no_pages", "cannot map memory by pages", "another GPU");
   expect_refusal("good", "there is no cuda:3: the driver shows 1 GPU", "use cuda:0", "cuda:3");
 }
@@ -276,7 +276,7 @@ TEST(CudaDevice, TimedRunsGiveSamplesAndPatternsFillBuffers) {
   });
 }
 
-// Times a program and a second one beside it; the buffers have a pattern of -1.
+// Times a program paired with a second one. The buffers have a pattern of -1.
 Result<RunReport> time_pair(Device& device, TimeRequest request) {
   static std::vector<std::byte> room(64 * 4);
   static const int32_t pattern = -1;

@@ -130,7 +130,7 @@ Result<void> Driver::check(Status status, const std::string& what) const {
   if (status == kOutOfMemory)
     remedy = "end other programs on this GPU (nvidia-smi lists them), or use another: cuda:1";
   if (status == kDeviceUnavailable)
-    remedy = "another program has this GPU for itself; wait for it, or use another: cuda:1";
+    remedy = "another program uses this GPU exclusively; wait for it, or use another: cuda:1";
   if (status == kDriverMismatch) remedy = "restart the machine: its driver was updated";
   return world_error(what + ": " + text(status), remedy);
 }

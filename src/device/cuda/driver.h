@@ -2,8 +2,8 @@
 // The CUDA driver as a table of functions, loaded at run time. The build needs no part of CUDA.
 //
 // Contract: load_driver() opens $CUTEGEN_CUDA_DRIVER if set. Otherwise it tries libcuda.so.1 as the
-// loader finds it, then the usual folders of drivers. A driver that lacks a function is an error
-// that calls it too old. The library stays loaded. Types and numbers are those of cuda.h, whose
+// loader finds it, then the usual folders of drivers. If the driver lacks a function, the error
+// says that it is too old. The library stays loaded. Types and numbers are those of cuda.h, whose
 // layout the driver keeps stable.
 //
 // Example: CG_TRY(const Driver* d, load_driver()); CG_CHECK(d->check(d->init(0), "starting CUDA"));

@@ -2,8 +2,8 @@
 // For tests: runs a body in a fresh process with a chosen driver, because a process never unloads
 // its driver.
 //
-// Contract: `how` is "real" (the machine's own driver), "none", or the behaviour of
-// tests/fake_cuda: "good", or the name of a failure. A failure in the body fails the test.
+// Contract: `how` is "real" (the machine's driver), "none", or a behaviour of tests/fake_cuda:
+// "good" or the name of a failure. A failure in the body fails the test.
 //
 // Example: with_driver("good", [] { ASSERT_TRUE(open_device("cuda:0")); });
 #pragma once

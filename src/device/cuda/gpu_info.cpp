@@ -60,11 +60,11 @@ Result<Found> describe(const Driver& d, int index) {
   char name[256] = {};
   Uuid uuid{};
   size_t memory = 0;
-  CG_CHECK(d.check(status, "asking the GPU"));
-  CG_CHECK(d.check(d.device_name(name, sizeof name - 1, out.device), "asking the GPU's name"));
-  CG_CHECK(d.check(d.device_memory(&memory, out.device), "asking the GPU's memory"));
-  CG_CHECK(d.check(d.device_uuid(&uuid, out.device), "asking the GPU's id"));
-  CG_CHECK(d.check(d.version(&out.identity.cuda_version), "asking the driver's version"));
+  CG_CHECK(d.check(status, "reading the GPU's attributes"));
+  CG_CHECK(d.check(d.device_name(name, sizeof name - 1, out.device), "reading the GPU's name"));
+  CG_CHECK(d.check(d.device_memory(&memory, out.device), "reading the GPU's memory size"));
+  CG_CHECK(d.check(d.device_uuid(&uuid, out.device), "reading the GPU's UUID"));
+  CG_CHECK(d.check(d.version(&out.identity.cuda_version), "reading the driver's version"));
   out.identity.gpu = sanitize(name, 200), out.identity.uuid = uuid_text(uuid);
   out.identity.memory_bytes = int64_t(memory);
   if (!virtual_memory)
@@ -82,7 +82,7 @@ Result<int> count_of(const Driver& d) {
   else
     CG_CHECK(d.check(started, "starting the GPU's driver"));
   if (count == 0)
-    return world_error("the driver is there, but shows no GPU",
+    return world_error("the driver is installed, but shows no GPU",
                        "look at nvidia-smi and CUDA_VISIBLE_DEVICES, or use --device sim:h200");
   return count;
 }

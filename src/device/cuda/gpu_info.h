@@ -17,7 +17,7 @@
 namespace cutegen::device::cuda {
 
 struct Found {
-  int device = 0;  // the driver's number
+  int device = 0;  // the driver's device number
   DeviceFacts facts;
   DeviceIdentity identity;
 };
@@ -28,8 +28,8 @@ Result<std::vector<Found>> list_devices();
 class Watch {
  public:
   explicit Watch(const std::string& uuid);
-  // The present "sm_clock_hz", "memory_clock_hz", "sm_clock_most_hz", "temperature_c", "power_w"
-  // and "throttle_reasons", as far as NVML knows them.
+  // The current "sm_clock_hz", "memory_clock_hz", "sm_clock_most_hz", "temperature_c", "power_w"
+  // and "throttle_reasons", if NVML knows them.
   std::map<std::string, double> read() const;
   std::string driver_version() const;  // "580.159.04", or empty
 

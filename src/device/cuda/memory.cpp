@@ -15,9 +15,9 @@ Result<size_t> BlockMemory::page() {
   AllocationProperties properties;
   properties.location.id = device_;
   constexpr int kMinimum = 0;
-  CG_CHECK(driver_.check(driver_.granularity(&page_, &properties, kMinimum),
-                         "asking for the size of a page"));
-  if (page_ == 0) return world_error("the GPU's driver names no size of a page");
+  CG_CHECK(
+      driver_.check(driver_.granularity(&page_, &properties, kMinimum), "reading the page size"));
+  if (page_ == 0) return world_error("the GPU's driver reports no page size");
   return page_;
 }
 
@@ -64,7 +64,7 @@ Result<UniqueFd> BlockMemory::share(const Block& block) const {
 Result<Block> BlockMemory::import(int descriptor, size_t mapped_bytes, bool read_only) {
   CG_TRY(size_t page, this->page());
   if (mapped_bytes == 0 || mapped_bytes % page != 0 || mapped_bytes > SIZE_MAX / 2)
-    return world_error("shared GPU memory has no sensible size");
+    return world_error("shared GPU memory has an invalid size");
   Block b;
   b.mapped_bytes = mapped_bytes;
   void* handle = reinterpret_cast<void*>(intptr_t(descriptor));
@@ -98,7 +98,7 @@ Result<Block> BlockMemory::take(size_t bytes) {
   if (s == kOk) return b;
   drop(b);
   return fail(
-      driver_.check(s, fmt::format("taking {} of GPU memory", human(Bytes{int64_t(mapped)})))
+      driver_.check(s, fmt::format("allocating {} of GPU memory", human(Bytes{int64_t(mapped)})))
           .error());
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of device memory between unmapped pages, either our own or imported from another process.
 //
-// Contract: an unmapped page lies before and behind each block, so that an access outside faults.
-// BlockMemory keeps returned blocks, up to a limit, and gives them out again with whatever they
-// hold. With `shareable`, share() exports a block as a descriptor, which another process imports at
-// an address of its own. A kernel that writes to a read-only import faults. Callers drop imported
-// blocks and never give them back. The context must outlive the BlockMemory.
+// Contract: an unmapped page lies before and after each block, so that an access outside the block
+// faults. BlockMemory keeps returned blocks, up to a limit, and reuses them without clearing. With
+// `shareable`, share() exports a block as a descriptor, and another process imports it at its own
+// address. A kernel that writes to a read-only import faults. Callers drop() imported blocks
+// instead of returning them. The context must outlive the BlockMemory.
 //
 // Example: CG_TRY(Block b, memory.take(4096)); CG_TRY(UniqueFd fd, memory.share(b)); ...
 //   CG_TRY(Block same, other.import(fd.get(), b.mapped_bytes, true)); ... other.drop(same);

@@ -75,8 +75,8 @@ Result<const std::string*> Modules::machine_code(const std::string& ptx) {
   return &code_.emplace(key, std::move(code)).first->second;
 }
 
-// The driver gets no size to check, so it gets nothing without an ELF mark. If it refuses the cubin
-// (of a newer assembler), it assembles the PTX itself.
+// The driver cannot check the size of a cubin, so it gets none without an ELF header. If it refuses
+// the cubin of a newer assembler, it assembles the PTX itself.
 Result<Handle> Modules::load_one(const std::string& ptx, const std::string& code) {
   Handle module = nullptr;
   if (code.starts_with(kElf) && driver_.module_load(&module, code.data()) == kOk) return module;
@@ -96,7 +96,8 @@ Result<std::vector<ModuleFacts>> Modules::load(const std::vector<std::string>& p
     for (EntryFacts& e : facts.entries) {
       CG_TRY(Handle f, function(loaded_.size() - 1, e.name));
       int bytes = 0;
-      CG_CHECK(driver_.check(driver_.function_get(&bytes, kStaticShared, f), "asking a kernel"));
+      CG_CHECK(driver_.check(driver_.function_get(&bytes, kStaticShared, f),
+                             "reading a kernel's attributes"));
       e.static_shared_bytes = bytes;
     }
     out.push_back(std::move(facts));

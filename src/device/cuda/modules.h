@@ -3,10 +3,10 @@
 //
 // Contract: load() replaces the loaded modules and so resets their variables. It loads a module's
 // own machine code if the driver accepts it. Otherwise the driver assembles the PTX, and Modules
-// keeps the result by the hash of the PTX, so that loading it again is cheap. PTX that the driver's
-// assembler refuses is a user error with the assembler's first line. PTX that is too new for the
-// driver is a world error. Facts come from the PTX declarations, static shared memory from the
-// machine code.
+// keeps the result by the hash of the PTX, so that loading it again is cheap. If the driver's
+// assembler refuses the PTX, the user error has the assembler's first line. If the PTX is too new
+// for the driver, it is a world error. Facts come from the PTX declarations, static shared memory
+// from the machine code.
 //
 // Example: CG_TRY(auto facts, modules.load({ptx})); CG_TRY(Handle f, modules.function(0, "gemm"));
 #pragma once

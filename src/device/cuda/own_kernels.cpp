@@ -12,9 +12,9 @@ namespace {
 constexpr size_t kLeastFlush = size_t{128} << 20;
 
 // gate: holds back everything queued behind it until a word of pinned memory is `gate_value`.
-//   It is a kernel, because a stream's own wait yields the GPU to other processes for milliseconds.
-//   It opens by itself after kGateLimit, because a driver call may wait for the GPU.
-// tick: counts the SM's cycles during a known time.
+//   It is a kernel, because a wait operation of the stream yields the GPU to other processes for
+//   milliseconds. It opens by itself after kGateLimit, because a driver call may wait for the GPU.
+// tick: counts the SM's cycles during a measured time.
 // soil: overwrites all shared memory of each SM, so that no data passes to the next run.
 constexpr auto kGateLimit = std::chrono::milliseconds(250);
 constexpr const char* kOwnKernels = R"(.version 7.0
@@ -92,7 +92,7 @@ Result<void> OwnKernels::prepare() {
   constexpr unsigned kMapped = 2;
   void* pinned = nullptr;
   CG_CHECK(driver_.check(driver_.host_allocate(&pinned, sizeof(Pinned), kMapped),
-                         "taking pinned memory"));
+                         "allocating pinned memory"));
   pinned_ = new (pinned) Pinned{};
   return driver_.check(driver_.host_address(&pinned_address_, pinned, 0), "mapping pinned memory");
 }
@@ -101,7 +101,8 @@ Result<void> OwnKernels::load(const DeviceFacts& facts, size_t l2_bytes) {
   if (flush_) return {};
   sms_ = unsigned(facts.sms), shared_bytes_ = unsigned(facts.max_shared_bytes);
   flush_bytes_ = std::max(kLeastFlush, 3 * l2_bytes);
-  CG_CHECK(driver_.check(driver_.allocate(&flush_, flush_bytes_), "taking memory to cool the L2"));
+  CG_CHECK(
+      driver_.check(driver_.allocate(&flush_, flush_bytes_), "allocating memory to cool the L2"));
   constexpr const char* kLoading = "loading our own kernels";
   CG_CHECK(driver_.check(driver_.module_load(&module_, kOwnKernels), kLoading));
   CG_CHECK(driver_.check(driver_.module_function(&gate_, module_, "gate"), kLoading));
@@ -117,7 +118,7 @@ void OwnKernels::close() {
   if (pinned_) driver_.host_free(pinned_);
 }
 
-// Writes one half and copies it to the other. The L2 then holds none of the program's data, and has
+// Writes one half and copies it to the other. Then the L2 holds none of the program's data, and has
 // clean lines, too.
 Result<void> OwnKernels::cool_l2(Handle stream) {
   const size_t half = flush_bytes_ / 2;

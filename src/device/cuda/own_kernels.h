@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// OwnKernels: cutegen's kernels around a timed run: gate, tick and soil, and the memory they need.
+// OwnKernels: cutegen's own kernels around a timed run (gate, tick and soil), and their memory.
 //
-// Contract: prepare() takes pinned memory; load() takes the rest before the first timed run. All
-// kernels are queued on the stream of the caller. A gate that is shut opens by itself after a
+// Contract: prepare() allocates pinned memory; load() allocates the rest before the first timed
+// run. All kernels are queued on the caller's stream. A shut gate opens by itself after a time
 // limit.
 //
 // Example: CG_CHECK(own.shut_gate(stream)); ... own.open_gate();
@@ -23,7 +23,7 @@ class OwnKernels {
   Result<void> load(const DeviceFacts& facts, size_t l2_bytes);
   void close();
 
-  // Holds back whatever is queued behind it.
+  // Holds back everything that is queued after it.
   Result<void> shut_gate(Handle stream);
   void open_gate() { std::atomic_ref(pinned_->gate).store(gates_); }
   // Measures the SM clock; clock_hz() returns it once the stream is empty.

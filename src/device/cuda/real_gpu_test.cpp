@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests that need a real GPU: faults at guards, endless kernels, clusters, large shared memory,
-// overlapping launches, tensor maps. Without a GPU they are skipped with the reason.
+// overlapping launches, tensor maps. Without a GPU, each is skipped and says why.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -257,7 +257,8 @@ TEST(RealGpu, ATensorMapBringsATile) {
   });
 }
 
-// bind() alternates the end of the block: one of two runs faults, the other changes the guard.
+// bind() alternates between the ends of the block, so one of two runs faults, and the other changes
+// the guard.
 void expect_found(const std::string& kernel) {
   for (int runs : {1, 2}) {
     on_gpu([&](Device& device) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scrubber: overwrites the state, besides buffers and shared memory, through which a kernel could
-// pass data to the next run: registers, local memory, and persisting L2 lines.
+// Scrubber: overwrites registers, local memory and persisting L2 lines, through which a kernel
+// could pass data to the next run. (Other code does the same for buffers and shared memory.)
 //
-// Contract: a failure never ends a timing. The Scrubber does not retry what failed; missing() names
-// it. run() queues kernels on the stream and does not wait for them.
+// Contract: a failure never ends a timing. The Scrubber does not retry a failed step; missing()
+// names it. run() queues kernels on the stream and does not wait for them.
 //
 // Example: Scrubber s(driver, sms); s.prepare(); s.run(stream, value, spare); s.missing();
 #pragma once
@@ -23,8 +23,8 @@ class Scrubber {
   Scrubber(const Driver& driver, int sms) : driver_(driver), sms_(sms) {}
   // Loads the kernels on the first call.
   void prepare();
-  // `spare`: four bytes of device memory that the kernels may write, so that their work counts as
-  // used.
+  // spare: four bytes of device memory that the kernels may write, so that the compiler keeps their
+  // work.
   void run(Handle stream, uint32_t value, Address spare);
   // What was not overwritten: "registers", "local memory", "persisting L2 lines".
   const std::vector<std::string>& missing() const { return missing_; }

@@ -41,12 +41,12 @@ Result<std::unique_ptr<Session>> Session::open(const DeviceName& device) {
 }
 
 Result<void> Session::enter() const {
-  return driver_.check(driver_.context_set(context_), "using a GPU's context");
+  return driver_.check(driver_.context_set(context_), "entering the GPU context");
 }
 
 Result<int64_t> Session::free_bytes() const {
   size_t free = 0, total = 0;
-  CG_CHECK(driver_.check(driver_.memory_info(&free, &total), "asking for free GPU memory"));
+  CG_CHECK(driver_.check(driver_.memory_info(&free, &total), "reading the free GPU memory"));
   return int64_t(free);
 }
 

@@ -2,9 +2,9 @@
 // Session: the evaluator's own context on a GPU. Its process never loads a candidate.
 //
 // Contract: owns memory that other processes may import (memory()), and runs cutegen's own kernels.
-// Every thread calls enter() before it uses the session; one thread at a time may use it. Queued
-// work is done when wait() returns. Every failure is a world error, because no candidate can cause
-// it.
+// Every thread calls enter() before it uses the session; one thread at a time may use it. wait()
+// returns when all queued work is done. Every failure is a world error, because no candidate can
+// cause it.
 //
 // Example: CG_TRY(auto s, cuda::Session::open("cuda:0")); CG_CHECK(s->enter());
 //   CG_CHECK(s->load(ptx)); CG_CHECK(s->launch("fill", 64, 256, {&at, &words, &pattern}));

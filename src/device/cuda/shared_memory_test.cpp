@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory shared by descriptors: with a fake driver, and on a GPU if there is one.
+// Memory shared by descriptors, with a fake driver and on a GPU if there is one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

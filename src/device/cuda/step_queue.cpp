@@ -29,9 +29,9 @@ std::string fault_of(Status status) {
     case kIllegalInstruction:
       return "trap: an illegal instruction, or __trap()";
     case kInvalidAddressSpace:
-      return "address_space: a generic address where another kind is needed";
+      return "address_space: a generic address in the wrong address space";
     case kInvalidPc:
-      return "bad_jump: a jump to no instruction";
+      return "bad_jump: a jump to an address without an instruction";
     case kStackError:
       return "stack: a corrupt or overflowing stack";
     case kAssert:
@@ -45,7 +45,7 @@ std::string fault_of(Status status) {
   }
 }
 
-// The device refuses the launch: nothing ran, and the context stays usable.
+// Whether the device refused the launch: nothing ran, and the context stays usable.
 bool refuses_launch(Status status) {
   return status == kInvalidValue || status == kOutOfResources || status == kCooperativeTooLarge ||
          status == kInvalidCluster;

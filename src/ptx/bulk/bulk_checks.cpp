@@ -24,7 +24,7 @@ const char* verb(const BulkCopy& c) {
 
 enum class Reduces { yes, illegal, not_simulated };
 
-// Which elements an H200 reduces in a tensor. It refuses the others as illegal instructions.
+// The reductions into a tensor that an H200 supports. It treats the others as illegal instructions.
 Reduces reduces(AtomicOp op, TensorType type) {
   using T = TensorType;
   const bool is_float = type >= T::f16, narrow = type == T::u8 || type == T::u16;
@@ -86,7 +86,8 @@ std::optional<TensorMap> BulkChecks::map_at(const Warp& w, int lane, uint64_t ad
   if (from) map = decode_tensor_map(std::span<const std::byte, kTensorMapBytes>(from, 128));
   if (!map)
     fail(w, lane,
-         fmt::format("no tensor map is at {:#x}: pass one of the plan's tensor_maps", address));
+         fmt::format("there is no tensor map at {:#x}: pass one of the plan's tensor_maps",
+                     address));
   return map;
 }
 
@@ -99,8 +100,9 @@ bool BulkChecks::tensor(const Warp& w, const Inst& in, int lane, const TensorMap
     return false;
   }
   if (map.rank != in.vec)
-    return fail(w, lane,
-                fmt::format("a copy of {} dimensions with a tensor map of {}", in.vec, map.rank));
+    return fail(
+        w, lane,
+        fmt::format("a copy of {} dimensions with a tensor map of rank {}", in.vec, map.rank));
   const int64_t first = int64_t{place[0]} * map.element();
   if (first % 16 != 0)
     return fail(w, lane,
@@ -188,7 +190,7 @@ bool BulkChecks::row(Warp& w, int lane, const BulkCopy& c, const TensorRow& r) {
   return !cta_.hazards || ordered(w, lane, c, *b, r.global, n);
 }
 
-// Races in global memory are those of the thread that starts the copy.
+// A copy's accesses to global memory count as accesses of the thread that starts it.
 bool BulkChecks::ordered(Warp& w, int lane, const BulkCopy& c, const Buffer& b, uint64_t at,
                          uint32_t n) {
   Hazards& h = *cta_.hazards;
@@ -237,7 +239,7 @@ bool BulkChecks::fenced(const Warp& w, int lane, const Buffer& b, const BufferSh
   cta_.report(w, lane,
               {.kind = "missing_proxy_fence",
                .message = fmt::format("a copy from offset {} of {}, which the ordinary store at {} "
-                                      "wrote: fence.proxy.async must lie between",
+                                      "wrote: put fence.proxy.async between the store and the copy",
                                       at - b.base, b.name, cta_.place(e.pc)),
                .address = at,
                .buffer = b.name,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// BulkChecks: checks the addresses and the global side of a copy of the asynchronous proxy.
+// BulkChecks: checks the addresses of a bulk copy, and its accesses to global memory.
 //
-// Contract: a function that returns false (or nothing) has reported a finding of the lane at the
-// warp's current instruction. global() also counts the traffic; after it, host() finds the bytes of
-// a row.
+// Contract: a function that returns false (or nullopt) has reported a finding for the lane at the
+// warp's current instruction. global() also counts the traffic. After global(), host() returns the
+// host address of a row.
 //
 // Example: if (!checks.global(w, lane, copy)) return false;
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace cutegen::ptx {
 
-uint32_t bytes_of(AtomicType type);  // of one element
+uint32_t bytes_of(AtomicType type);  // per element
 
 class BulkChecks {
  public:
@@ -27,7 +27,8 @@ class BulkChecks {
               const TensorPlace& place);
   // Checks a copy without a tensor map.
   bool bytes(const Warp& w, int lane, uint64_t global, uint32_t size);
-  // Checks that all rows lie in buffers that the copy may touch, and that nothing races with it.
+  // Checks that all rows lie in buffers that the copy may access, and that the copy races with no
+  // other access.
   bool global(Warp& w, int lane, const BulkCopy& c);
   bool fail(const Warp& w, int lane, const std::string& what);
   std::byte* host(const TensorRow& r);

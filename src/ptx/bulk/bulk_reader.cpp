@@ -14,7 +14,7 @@ uint32_t lane_word(const Warp& w, int32_t slot, int lane) {
   return words_at(w.registers, slot)[lane];
 }
 
-// One row of bytes, the whole copy.
+// Makes the whole copy one row of bytes.
 void one_row(BulkCopy& c, uint64_t global, uint32_t size) {
   c.row = c.pitch = c.bytes = size;
   if (size > 0) c.rows.push_back({.shared = 0, .global = global, .from = 0, .to = size});
@@ -72,7 +72,7 @@ bool BulkReader::bytes(Warp& w, const Inst& in, int lane, BulkCopy& c) {
   return checks_.global(w, lane, c);
 }
 
-// From this CTA's shared memory to another CTA's.
+// A copy from this CTA's shared memory to another CTA's.
 bool BulkReader::shared_bytes(Warp& w, const Inst& in, int lane, BulkCopy& c) {
   const uint32_t size = lane_word(w, in.list[bulk::kSize], lane);
   c.from = BulkSource::shared, c.reduces = in.b >= 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// BulkReader: makes one lane's copy of the asynchronous proxy from its instruction's operands.
+// BulkReader: makes one lane's BulkCopy from the operands of its instruction.
 //
-// Contract: read() fills all fields except the place in shared memory, and checks the global side.
-// A function that returns false has reported a finding.
+// Contract: read() fills all fields except the address in shared memory, and checks the accesses to
+// global memory. A function that returns false has reported a finding.
 //
 // Example: BulkCopy c; if (!reader.read(w, in, lane, c)) return false;
 #pragma once
@@ -18,7 +18,7 @@ class BulkReader {
  public:
   BulkReader(CtaState& cta, BulkChecks& checks) : cta_(cta), checks_(checks) {}
   bool read(Warp& w, const Inst& in, int lane, BulkCopy& c);
-  // The CTAs of a multicast, by rank; nullopt: the instruction has none.
+  // The CTAs of a multicast, one bit per rank; nullopt: the instruction is no multicast.
   static std::optional<uint16_t> ctas(const Warp& w, const Inst& in, int lane);
 
  private:

@@ -47,7 +47,8 @@ bool BulkShared::source(const Warp& w, const BulkCopy& c) {
   return c.bytes == 0 || (free_of_copies(w, c, p) && raced(w, c, p));
 }
 
-// A copy may not write what another one writes or reads, nor an mbarrier. Reductions may meet.
+// A copy must not write bytes that another copy or an mbarrier uses, nor read bytes that another
+// copy will write. Two reductions may overlap.
 bool BulkShared::free_of_copies(const Warp& w, const BulkCopy& c, const Part& p) {
   if (!p.owner.guard.any()) return true;
   using Mark = SharedGuard::Mark;
@@ -89,13 +90,14 @@ bool BulkShared::raced(const Warp& w, const BulkCopy& c, const Part& p) {
 
 bool BulkShared::fenced(const Warp& w, const BulkCopy& c, const Part& p) {
   if (cta_.hazards->shared->visible(w.index, p.from, p.to)) return true;
-  cta_.report(w, c.lane,
-              {.kind = "missing_proxy_fence",
-               .message = fmt::format("a copy from bytes [{}, {}) of shared memory, which ordinary "
-                                      "stores wrote: fence.proxy.async must lie between",
-                                      p.from, p.to),
-               .address = p.from,
-               .buffer = "shared memory"});
+  cta_.report(
+      w, c.lane,
+      {.kind = "missing_proxy_fence",
+       .message = fmt::format("a copy from bytes [{}, {}) of shared memory, which ordinary "
+                              "stores wrote: put fence.proxy.async between them and the copy",
+                              p.from, p.to),
+       .address = p.from,
+       .buffer = "shared memory"});
   return false;
 }
 

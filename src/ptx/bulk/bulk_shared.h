@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// BulkShared: checks the shared-memory side of a copy of the asynchronous proxy.
+// BulkShared: checks the accesses of a bulk copy to shared memory.
 //
 // Contract: `owner` is the CTA of the cluster whose shared memory a load writes. A function that
-// returns false has reported a finding of the executing CTA at the warp's current instruction.
+// returns false has reported a finding for the executing CTA at the warp's current instruction.
 //
 // Example: if (!checks.target(w, owner, copy, span, 16)) return false;
 #pragma once
@@ -14,18 +14,19 @@ namespace cutegen::ptx {
 class BulkShared {
  public:
   explicit BulkShared(CtaState& cta) : cta_(cta) {}
-  // Checks bounds, alignment, and unordered accesses before the copy: the target of a load, or the
-  // source of a store.
+  // Checks the target of a load or the source of a store: bounds, alignment, and earlier accesses
+  // that are not ordered before the copy.
   bool target(const Warp& w, const CtaState& owner, const BulkCopy& c, uint64_t span,
               uint64_t align);
   // Checks the source of a load from this CTA's shared memory.
   bool source(const Warp& w, const BulkCopy& c);
-  // Call these when a load has arrived in this CTA, and when a copy has read this CTA's memory.
+  // Call delivered() when a load has arrived in this CTA, released() when a copy has read its
+  // memory.
   void delivered(const BulkCopy& c);
   void released(const BulkCopy& c);
   // Call it when a copy to this CTA has read the shared memory of the CTA that started it.
   void source_read(const BulkCopy& c, CtaState& issuer);
-  // Reports a copy that nobody has waited for: a load to this CTA, or one from it to another CTA.
+  // Reports a load, to this CTA or from it to another CTA, that no thread has waited for.
   bool left(const BulkCopy& c, const CtaState& owner);
 
  private:

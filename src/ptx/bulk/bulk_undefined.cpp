@@ -12,7 +12,7 @@ const Buffer* buffer_of(const CtaState& cta, const TensorRow& r) {
   return r.from == r.to ? nullptr : cta.job.memory.find(r.global);
 }
 
-// The states of the source's words; nullptr: all are defined.
+// The states of the source's words; nullptr: all words are defined.
 const uint8_t* states_of_source(const CtaState& cta, const BulkCopy& c, const TensorRow& r) {
   if (c.from == BulkSource::registers) return nullptr;
   if (c.from == BulkSource::shared) {

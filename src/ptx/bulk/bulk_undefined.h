@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check for undefined values, for copies of the asynchronous proxy.
+// Checks bulk copies for undefined values.
 //
 // Contract: call define_target() only if the CTA's checks look for undefined values. A function
 // that returns false has reported a finding.

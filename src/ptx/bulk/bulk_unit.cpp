@@ -64,7 +64,7 @@ bool BulkUnit::load(Warp& w, const Inst& in, BulkCopy c) {
                                   owner->rank, counts->rank));
 }
 
-// The bytes and the signal go to the same offsets in each CTA.
+// The bytes and the mbarrier signal go to the same offsets in each CTA.
 bool BulkUnit::multicast(Warp& w, const Inst& in, uint16_t ctas, const BulkCopy& c) {
   const size_t size = cta_.cluster ? cta_.cluster->size() : 1;
   if (ctas == 0 || ctas >> size != 0)
@@ -143,7 +143,7 @@ bool BulkUnit::deliver_to(Warp& w, uint64_t mbarrier) {
   return true;
 }
 
-// A copy that another CTA holds: a finding there is one of this CTA, which runs.
+// Completes a copy to another CTA. The finding becomes one of this CTA, because this CTA runs.
 bool BulkUnit::complete_in(CtaState& owner, size_t index) {
   if (&owner == &cta_) return complete(index);
   MbarrierPhases phases(owner);
@@ -162,7 +162,7 @@ bool BulkUnit::complete(size_t index) {
   return true;
 }
 
-// The bytes of a load reach shared memory, and its mbarrier counts them.
+// Writes the bytes of a load to shared memory, and counts them at its mbarrier.
 bool BulkUnit::arrive(BulkCopy& c) {
   CtaState* issuer = c.rank < 0 ? &cta_ : cta_.cluster->at(size_t(c.rank));
   if (c.from == BulkSource::shared && !issuer) return true;  // the launch ends
@@ -170,7 +170,7 @@ bool BulkUnit::arrive(BulkCopy& c) {
   put_rows(cta_, c, issuer ? issuer->shared.data() : nullptr);
   shared_.delivered(c);
   if (c.from == BulkSource::shared && c.bytes > 0) shared_.source_read(c, *issuer);
-  Warp at = cta_.warps[size_t(c.warp)];  // all CTAs have as many warps
+  Warp at = cta_.warps[size_t(c.warp)];  // all CTAs have equally many warps
   at.current.pc = c.pc;
   if (phases_.complete(at, c.lane, cta_, c.mbarrier, c.bytes)) return true;
   cta_.finding.cta = cta_.place_of(c.rank);

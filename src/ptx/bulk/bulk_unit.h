@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// BulkUnit: copies of the asynchronous proxy, from their issue to their completion.
+// BulkUnit: executes bulk copies, from issue to completion.
 //
-// Contract: issue() checks and counts both sides of a copy. No byte moves yet, but in orders other
-// than in_order a load may arrive at once. The CTA that receives a load holds it; a multicast is
-// one copy for each CTA. A load arrives when a wait asks for its mbarrier. A store reads its source
-// when its thread waits with .read, and writes when its thread waits for the group, or at the end
-// of the CTA. If a CTA has too many copies, the oldest completes. A function that returns false has
-// reported a finding.
+// Contract: issue() checks and counts the accesses to both memories. It moves no bytes yet, except
+// that a load may arrive at once in an order other than in_order. A load is in CtaState::bulk of
+// the CTA that receives it; a multicast becomes one load per CTA. A load arrives when a warp waits
+// at its mbarrier. A store reads its source when its thread waits with .read. It writes when its
+// thread waits for the group, or at the end of the CTA. If a CTA has too many copies, the oldest
+// completes. A function that returns false has reported a finding.
 //
 // Example: if (!copies.issue(w, in, mask)) return false;
 #pragma once
@@ -41,12 +41,12 @@ class BulkUnit {
  private:
   bool issue_lane(Warp& w, const Inst& in, int lane);
   bool store(Warp& w, const Inst& in, BulkCopy c);
-  // load(): to this CTA or another one. multicast(): to several.
+  // load(): to one CTA of the cluster. multicast(): to several.
   bool load(Warp& w, const Inst& in, BulkCopy c);
   bool multicast(Warp& w, const Inst& in, uint16_t ctas, const BulkCopy& c);
   bool send(Warp& w, const Inst& in, CtaState& owner, BulkCopy c);
   bool hold(Warp& w, CtaState& owner, BulkCopy c);
-  // By index in the owner's CtaState::bulk. complete() removes the copy.
+  // `index` is in the owner's CtaState::bulk. complete() removes the copy.
   bool complete_in(CtaState& owner, size_t index);
   bool complete(size_t index);
   bool arrive(BulkCopy& c);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async.bulk and cp.reduce.async.bulk: bytes that arrive at the mbarrier or the group's wait.
+// cp.async.bulk and cp.reduce.async.bulk: bytes arrive when a warp waits at the mbarrier or for the
+// group.
 #include <numeric>
 
 #include "ptx/testing/test_machine.h"
@@ -7,8 +8,8 @@
 namespace cutegen::ptx {
 namespace {
 
-// %i: the thread; %z: thread 0; %b: an mbarrier for one arrival; %v: 4 KB of shared memory, word %i
-// of it at %a; %g: `in`; %o: word %i of `out`; %h: `out`.
+// %i: the thread; %z: whether it is thread 0; %b: an mbarrier for one arrival; %v: 4 KB of shared
+// memory, its word %i at %a; %g: `in`; %h: `out`, its word %i at %o.
 Module bulk_kernel(const std::string& body) {
   auto m = Module::parse(
       ".version 8.4\n.target sm_90a\n.address_size 64\n"
@@ -90,7 +91,7 @@ TEST(BulkLoad, AReadBeforeTheWaitIsAFinding) {
   }
 }
 
-TEST(BulkLoad, AWaitOfAnotherWarpOrdersNothing) {  // warp 1 reads without it
+TEST(BulkLoad, AWaitOfAnotherWarpOrdersNothing) {  // warp 1 reads without a wait
   bulk_finding(expect + load + "setp.ge.u32 %q, %i, 32; @%q bra R;\n" + wait_phase +
                    "R:\n@%q nanosleep.u32 0;\n" + "setp.lt.u32 %q, %i, 32; @%q bra E;\n" + read +
                    "E:\n",
@@ -153,7 +154,7 @@ TEST(BulkStore, ItsSourceMustStayUntilItIsRead) {
   bulk_finding(fill + fence + store + wait_read + "st.shared.u32 [%a], %d;\n", "shared_race");
 }
 
-TEST(BulkStore, GroupsCompleteInOrder) {  // the second may still read when the first has
+TEST(BulkStore, GroupsCompleteInOrder) {  // the second may still read after the first has
   const std::string two =
       fill + fence + store +
       "@%z cp.async.bulk.global.shared::cta.bulk_group [%h+2048], [%v+128], 128;\n"
@@ -237,7 +238,7 @@ INSTANTIATE_TEST_SUITE_P(
 #undef LOAD
 #undef STORE
 
-// `out` has the words i, so a pair of numbers: i and zero. 0x4000c000 is 2 and -2, as f16 and bf16.
+// Word i of `out` is i: the pair (i, 0). 0x4000c000 is the pair (-2, 2) in f16 and bf16.
 TEST(Bulk, HalvesKeepTheirExtremes) {
   for (const char* type : {"f16", "bf16"}) {
     for (const bool least : {true, false}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor copies: boxes, swizzles, fills, reductions, and what a copy must satisfy. What an H200
-// does is in tensor_truth_test.cpp.
+// Tensor copies: boxes, swizzles, fills, reductions, and the rules for a copy.
+// tensor_truth_test.cpp compares with an H200.
 #include <numeric>
 
 #include "ptx/ops/tensor_map.h"
@@ -9,7 +9,7 @@
 namespace cutegen::ptx {
 namespace {
 
-// One box goes to shared memory and from there, word by word, to `out`.
+// Copies one box to shared memory, and from there to `out`, word by word.
 Module loads(const std::string& copy, int rank) {
   std::string c;
   for (int i = 0; i < rank; ++i) c += std::string(i ? ", " : "") + "%c" + std::to_string(i);
@@ -46,7 +46,7 @@ struct TensorOutcome {
   LaunchReport report;
   std::vector<uint32_t> in = std::vector<uint32_t>(64 * 32), out = std::vector<uint32_t>(1024, 9);
 };
-// A matrix of 32 rows with 64 words, box of 16 x 4.
+// A matrix of 32 rows of 64 words, with a box of 4 rows of 16 words.
 TensorMap matrix() {
   TensorMap m;
   m.type = TensorType::u32, m.rank = 2, m.sizes = {64, 32, 1, 1, 1}, m.strides[1] = 256;
@@ -85,7 +85,7 @@ TEST(TensorLoad, OutsideTheTensorIsZeroOrNaN) {
   EXPECT_EQ(o.out[0], 0u);
   EXPECT_EQ(o.out[2 * 16 + 7], 63u);
   EXPECT_EQ(o.out[2 * 16 + 8], 0u);
-  EXPECT_EQ(o.report.counters.tma_load_bytes, 64u);  // of 256 that the mbarrier counts
+  EXPECT_EQ(o.report.counters.tma_load_bytes, 64u);  // the mbarrier counts 256
   c.map.type = TensorType::f32, c.map.fill_nan = true;
   EXPECT_EQ(run_copy(c).out[0], 0x7ff77ff7u);
 }
@@ -120,7 +120,7 @@ TEST(TensorLoad, WhatACopyMustSatisfy) {
   EXPECT_NE(copy_finding(c, "bad_bulk_copy").message.find("a copy of 2 dimensions"),
             std::string::npos);
   c = {matrix()};
-  c.map.address = 4096, c.c1 = 16;  // the tensor ends behind the buffer
+  c.map.address = 4096, c.c1 = 16;  // the tensor ends after the buffer
   EXPECT_EQ(copy_finding(c, "out_of_bounds").buffer, "in");
   c = {matrix()};
   c.map.box = {256, 256, 1, 1, 1};
@@ -136,7 +136,8 @@ TEST(TensorLoad, WhatACopyMustSatisfy) {
   EXPECT_NE(o.report.reason.find("interleaved"), std::string::npos);
 }
 
-// A copy of shared memory, which has the value %x in every word, to or into the tensor.
+// Copies shared memory, which has the value %x in every word, to the tensor, or reduces it into the
+// tensor.
 TensorOutcome put(const std::string& form, uint32_t value, int32_t c0, int32_t c1, TensorMap map,
                   LaunchStatus status = LaunchStatus::ok) {
   auto m = Module::parse(

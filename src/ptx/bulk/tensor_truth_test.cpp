@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor copies as an H200 makes them: the same memory, or the same refusal. See
+// Tensor copies give the same memory, or the same refusal, as on an H200. See
 // tests/golden/ptx/hw/tma_truth.py.
 #include "base/json.h"
 #include "ptx/ops/tensor_map.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kShared = 32768, kTensor = 65536;
 
-// As pattern() of the script.
+// The same as pattern() of the script.
 std::vector<uint32_t> pattern(uint32_t mask) {
   std::vector<uint32_t> out(kTensor / 4);
   for (uint32_t i = 0; i < out.size(); ++i) {

@@ -8,8 +8,8 @@ namespace {
 
 constexpr int kAgentsOfCta = 64, kMostAgentsOfMbarriers = 256;
 
-// A barrier of a large cluster joins every warp's clock with all others, so this loop has to be one
-// that the compiler turns into vector instructions.
+// A barrier of a large cluster joins every warp's clock with all others, so the compiler must be
+// able to vectorise this loop.
 void keep_larger(uint32_t* to, const uint32_t* from, size_t count) {
   for (size_t u = 0; u < count; ++u) to[u] = std::max(to[u], from[u]);
 }
@@ -18,7 +18,7 @@ void keep_larger(uint32_t* to, const uint32_t* from, size_t count) {
 
 void ClockTable::begin(int ctas, int warps) {
   warps_ = ctas * warps;
-  agents_ = 2 * warps_;  // a warp and its products each have one
+  agents_ = 2 * warps_;  // one per warp, and one per warp's products
   most_ = agents_ + std::min(ctas * kAgentsOfCta, kMostAgentsOfMbarriers);
   last_ = 1;
   fences_ = {};
@@ -77,7 +77,7 @@ void ClockTable::fence(ProxyFence kind, int warp) {
   own_[w] = ++last_;
 }
 
-// If there are more mbarriers than agents, the last agent serves several.
+// If there are more mbarriers than agents, several share the last agent.
 void ClockTable::init_mbarrier(uint64_t key) {
   auto [it, fresh] = mbarriers_.try_emplace(key);
   if (fresh) it->second.agent = agents_ < most_ ? agents_++ : most_ - 1;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks: knows which work of other warps happened before what a warp does now.
+// Clocks: tells which accesses of other warps happened before a warp's next access.
 //
-// Contract: the work of a warp between two synchronisations has a label. If all barriers are for
-// the whole CTA, one label serves all warps. Otherwise each warp has a vector clock of labels, and
-// the CTAs of a cluster share one ClockTable. ordered(w, u, label) is true if the work of warp u
-// under `label` happened before what w does now.
+// Contract: all accesses of a warp between two synchronisations get one label. If every barrier is
+// for the whole CTA, all warps share the label. Otherwise each warp has a vector clock of labels,
+// and the CTAs of a cluster share one ClockTable. ordered(w, u, label) is true if the accesses of
+// warp u with `label` happened before the next access of w.
 //
-// A warp of another CTA has a number relative to this one: peer(rank, warp). Agents are further
-// entries of the clocks: one for the copies that complete on each mbarrier, and one for the reads
-// of each warp's products (wgmma), so that one warp can release what the products of all four have
-// read. visible(w, u, label) is true if a proxy fence lies between u's work at `label` and what w
-// does now, so that the asynchronous proxy sees that work.
+// peer(rank, warp) numbers the warps of other CTAs, relative to this CTA. The clocks also have
+// entries for agents. One agent per mbarrier stands for the copies that complete on it. One agent
+// per warp stands for the reads by its products (wgmma.mma_async), so that one warp can release
+// what the products of all four warps have read. visible(w, u, label) is true if a proxy fence lies
+// between u's accesses with `label` and the next access of w, so that the async proxy sees those of
+// u.
 //
 // Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
 #pragma once
@@ -30,14 +31,14 @@ enum class ProxyFence : uint8_t { shared, global };
 // The vector clocks of all warps of a CTA or of a cluster, and of the mbarriers' agents after them.
 class ClockTable {
  public:
-  // The labels, by warp or agent, whose work a warp has seen or has passed on. Empty: none.
+  // By warp or agent: the last label whose accesses a warp has seen or has passed on. Empty: none.
   struct Known {
     std::vector<uint32_t> seen;
     std::array<std::vector<uint32_t>, 2> fenced;  // by ProxyFence
   };
   void begin(int ctas, int warps);
   int warps() const { return warps_; }  // of all CTAs
-  // The agent of a warp's products. Its label ends with each group of them.
+  // The agent of a warp's products. It gets a new label after each group of products.
   int products_of(int warp) const { return warps_ + warp; }
   uint32_t commit_products(int warp);
   // Call it when `warp` has waited for the products of `other` up to a label.
@@ -53,9 +54,9 @@ class ClockTable {
   void forget(Known& k) const;
   Known& barrier(uint64_t number) { return barriers_[number]; }
   Known& place(uint64_t key) { return places_[key]; }
-  // mbarriers, by the same keys as places.
+  // For mbarriers, which have the same keys as places.
   struct PhaseClock {
-    Known now, done;  // passed on by the arrivals in this phase; in all completed phases
+    Known now, done;  // what the arrivals of this phase pass on; of all completed phases
     int agent = 0;
   };
   PhaseClock& mbarrier(uint64_t key) { return mbarriers_[key]; }
@@ -66,7 +67,7 @@ class ClockTable {
   void join(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) const;
   void join(Known& to, const Known& from) const;
 
-  int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: including the mbarriers' agents so far
+  int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: including those of the mbarriers so far
   uint32_t last_ = 1;
   std::array<bool, 2> fences_ = {};  // by ProxyFence: whether there was one
   std::vector<uint32_t> own_;
@@ -79,7 +80,7 @@ class ClockTable {
 class Clocks {
  public:
   Clocks(int warps, bool vector) : warps_(warps), vector_(vector) {}
-  // ctas: of the cluster. The cluster's first CTA makes the table `shared`; nullptr: no cluster.
+  // ctas: of the cluster. Its first CTA creates the table `shared`. nullptr: no cluster.
   void begin(int ctas = 1, int rank = 0, std::shared_ptr<ClockTable>* shared = nullptr);
   bool vector() const { return vector_; }
   uint32_t label(int agent) const { return vector_ ? table_->label(first_ + agent) : label_; }
@@ -90,9 +91,9 @@ class Clocks {
   bool visible(ProxyFence kind, int warp, int other, uint32_t label) const {
     return label <= table_->fenced(kind, first_ + warp, first_ + other);
   }
-  // The number, relative to this CTA, of a warp or an agent of the CTA with this rank.
+  // The number that this CTA uses for a warp or an agent of the CTA with this rank.
   int peer(size_t rank, int warp) const { return (int(rank) - rank_) * warps_ + warp; }
-  // The rank in the cluster of the CTA of a warp.
+  // The rank of the CTA to which the warp belongs.
   int rank_of(int warp) const { return (first_ + warp) / warps_; }
   int first() const { return first_; }
   bool is_agent(int other) const {
@@ -112,12 +113,13 @@ class Clocks {
   void arrive(int warp, int barrier) { table_->give(first_ + warp, table_->barrier(at(barrier))); }
   void leave(int warp, int barrier) { table_->take(first_ + warp, table_->barrier(at(barrier))); }
   void clear(int barrier) { table_->forget(table_->barrier(at(barrier))); }
-  // A warp synchronises through a place in this CTA's shared memory or, kClusterPlace, its cluster.
+  // A warp synchronises through a place in this CTA's shared memory, or through kClusterPlace with
+  // its whole cluster.
   void release(int warp, uint64_t place) { table_->give(first_ + warp, table_->place(key(place))); }
   void acquire(int warp, uint64_t place) { table_->take(first_ + warp, table_->place(key(place))); }
 
   void fence_proxy(ProxyFence kind, int warp) { table_->fence(kind, first_ + warp); }
-  // An mbarrier at a place in shared memory. Its agent does the work of the copies that it counts.
+  // An mbarrier at a place in shared memory. Its agent stands for the copies that it counts.
   void init_mbarrier(uint64_t place) { table_->init_mbarrier(key(place)); }
   int agent_of(uint64_t place) { return table_->mbarrier(key(place)).agent - first_; }
   void arrive_mbarrier(int warp, uint64_t place) {

@@ -9,7 +9,7 @@
 namespace cutegen::ptx {
 namespace {
 
-// Whether a barrier is for all warps, as far as the text shows.
+// Whether the instruction itself shows that the barrier is for all warps.
 bool whole(const Program& p, const Inst& in, int64_t block_threads) {
   if (in.sub == kBarrierArrive) return false;
   if (in.b < 0) return true;

@@ -2,7 +2,8 @@
 // Facts about a kernel that the checks need before it runs.
 //
 // Contract: a granule is the unit in which the race checks track memory: the size of the kernel's
-// smallest access, at most 4 bytes. So accesses of two neighbours in one word do not conflict.
+// smallest access, at most 4 bytes. So accesses to neighbouring elements of one word do not
+// conflict.
 //
 // Example: HazardFacts f = hazard_facts(program, block_threads);
 #pragma once
@@ -22,11 +23,11 @@ inline Touch touch_of(const Inst& in) {
 
 struct HazardFacts {
   int shared_shift = 2, global_shift = 2;  // log2 of a granule
-  // Not only barriers of the whole CTA order its warps, but also barriers of some warps or of a
-  // cluster, atomics and volatile accesses of shared memory, or proxy fences.
+  // Something other than barriers for the whole CTA orders warps: barriers for some warps or a
+  // cluster, atomics or volatile accesses to shared memory, or proxy fences.
   bool partial_order = false;
   bool shared_atomics = false;
-  bool asynchronous = false;          // mbarriers and copies of the asynchronous proxy
+  bool asynchronous = false;          // mbarriers and bulk copies
   std::vector<int32_t> access_index;  // by pc: number among accesses that may be shared, or -1
   std::vector<int32_t> access_pc;     // by that number
   std::vector<bool> access_writes;    // by that number

@@ -62,7 +62,7 @@ void GlobalRaces::begin(int64_t cta) {
   segment_ = 0, acquired_ = 0, plain_ = false;
 }
 
-// A segment without plain accesses has nothing to release, so it does not end.
+// Without plain accesses there is nothing to release, so the segment goes on.
 void GlobalRaces::release() {
   if (!plain_) return;
   times_.release(cta_);
@@ -96,7 +96,7 @@ uint32_t GlobalRaces::epoch_of(const GlobalAccess& a) {
                       .segment = segment_,
                       .warp = int16_t(a.warp),
                       .touch = a.touch};
-  std::atomic_thread_fence(std::memory_order_release);  // before the id reaches a shadow
+  std::atomic_thread_fence(std::memory_order_release);  // before a shadow gets the id
   return c.id;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races on global memory, between CTAs and between the warps of one.
+// Finds races on global memory, between CTAs and between the warps of a CTA.
 //
 // Contract: an epoch is one instruction of one warp between two synchronisations. Each granule of a
 // writable buffer stores the epochs of its last write and read. Epochs of earlier launches do not
-// conflict. Two CTAs count as ordered if one acquires (a volatile or acquiring load, an atomic that
-// returns a value) after the other released (a fence of the GPU, a releasing atomic or store), at
-// any address. So the check may miss a race, but it never blames a correct protocol. A relaxed
-// atomic or a volatile store alone releases nothing to another CTA, but orders warps of one CTA.
+// conflict. Two CTAs count as ordered if one acquires after the other released, at any address. A
+// volatile or acquiring load and an atomic that returns a value acquire; a fence at GPU scope and a
+// releasing atomic or store release. So the check may miss a race, but it never reports a correct
+// protocol. A relaxed atomic or a volatile store alone releases nothing to another CTA, but orders
+// the warps of its own CTA.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once
@@ -50,7 +51,7 @@ class Epochs {
   std::array<std::atomic<Epoch*>, kMostBlocks> blocks_{};
 };
 
-// When each CTA released its writes.
+// Records when each CTA released its writes.
 class SyncTimes {
  public:
   uint64_t now() const { return time_.load(); }
@@ -90,12 +91,14 @@ class GlobalRaces {
   void join() { ++stamp_; }
   // From now on, the CTA's own warps can rely on its earlier writes.
   void release();
-  // From now on, other CTAs can rely on them, too: after a fence of the GPU or a releasing access.
+  // From now on, other CTAs can rely on them, too: after a fence at GPU scope or a releasing
+  // access.
   void publish();
   void acquire() { acquired_ = times_.now(); }
   // Records an access and returns the lanes that conflict with an earlier, unordered one.
   uint32_t touch(const GlobalAccess& a, BufferShadow& shadow, uint64_t base);
-  // Whether a copy reads what ordinary stores of this CTA wrote without a proxy fence between.
+  // Whether a bulk copy reads what ordinary stores of this CTA wrote, with no proxy fence in
+  // between.
   bool unfenced(int warp, const Program& program, const BufferShadow& shadow, uint64_t from,
                 uint64_t to);
   const Epoch& other() const { return other_; }

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kMostTracked = uint64_t{1} << 30;  // bytes of a buffer
 constexpr uint32_t kLastEpoch = 0xe0000000;
 
-// Splits each granule in two, `times` times; both halves keep its epoch.
+// Splits each granule into two, `times` times. Both halves keep its epoch.
 void split(Pages<uint32_t>& pages, int times) {
   Pages<uint32_t> finer;
   if (pages.size() == 0 || !finer.grow(pages.size() << times)) return pages.release();
@@ -21,7 +21,7 @@ void split(Pages<uint32_t>& pages, int times) {
   pages = std::move(finer);
 }
 
-// A launch that overlaps the one before needs the epochs which that one has stored.
+// A launch that overlaps the previous one needs the epochs that the previous one stored.
 void keep_granules(Memory::State& memory, HazardFacts& facts, bool overlaps) {
   if (overlaps && facts.global_shift > memory.shadow_shift)
     facts.global_shift = memory.shadow_shift;
@@ -107,8 +107,7 @@ void Hazards::arrive(int warp, int barrier) {
 }
 
 void Hazards::pass(uint32_t waiting, int barrier) {
-  if (waited & waiting)
-    waited |= waiting;  // a warp that meets one which has waited has waited, too
+  if (waited & waiting) waited |= waiting;  // one warp's wait counts for all
   if (clocks.vector()) {
     for (; waiting; waiting &= waiting - 1) clocks.leave(std::countr_zero(waiting), barrier);
     clocks.clear(barrier);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All checks of one CTA, and the state that they share in a launch.
+// Hazards: all checks of one CTA. LaunchHazards: the state that the CTAs of a launch share.
 //
-// Contract: exists if the launch checks races or undefined values. CtaChecks (ptx/units) consults
-// it before each access. LaunchHazards outlives the CTAs.
+// Contract: a CTA has Hazards if the launch checks races or undefined values. CtaChecks (ptx/units)
+// consults it before each access. LaunchHazards outlives the CTAs.
 //
 // Example: Hazards h(program, checks, launch, warps, shared_bytes); h.begin(cta);
 #pragma once
@@ -26,7 +26,7 @@ struct LaunchHazards {
   std::vector<BufferShadow>& shadows;
 };
 
-// Makes shadows of the buffers that a kernel can write; nullptr if the checks are off.
+// Creates shadows of the buffers that a kernel can write; nullptr if the checks are off.
 std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory, const Program& program,
                                                const Checks& checks, int64_t block_threads,
                                                bool overlaps = false);
@@ -42,13 +42,13 @@ struct Hazards {
   void begin(int64_t cta, const InCluster& in);
   // Call it when `warp` arrives at a barrier.
   void arrive(int warp, int barrier);
-  // Call it when a barrier releases the warps of `waiting`.
+  // Call it when a barrier releases the warps in the mask `waiting`.
   void pass(uint32_t waiting, int barrier);
-  // Call it at a fence (its kinds: inst.h) and at the wait for the previous launch.
+  // Call it at a fence and at the wait for the previous launch. kind: of Op::fence (inst.h).
   void fence(int warp, uint8_t kind);
 
-  // A warp's last execution of an access to shared memory. An execution with the same key touches
-  // the same words, and a written word stays written.
+  // The last time that a warp executed an access to shared memory. If the key is the same, so are
+  // the words, and a written word stays written.
   struct Seen {
     uint32_t low = 0, high = 0, bits = 0, second = 0;  // the key
     uint32_t lanes = 0;                                // 0: nothing seen

@@ -10,8 +10,8 @@ namespace {
 #define CG_PTX_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 
-// Lanes whose address differs from the previous lane's. If both halves of the warp have the same
-// addresses, only lanes of the first half.
+// The lanes whose address differs from the previous lane's; only those of the first half if both
+// halves of the warp have the same addresses.
 CG_PTX_CLONES uint32_t changes(const uint64_t* at) {
   uint32_t low = 0, high = 0;
   uint64_t halves = 0;

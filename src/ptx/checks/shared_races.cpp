@@ -7,13 +7,13 @@
 namespace cutegen::ptx {
 namespace {
 
-// cells_ with labels: label << 16 | atomic << 15 | by cp.async << 14 | number in the clocks' table
+// A cell with a label: label << 16 | atomic << 15 | by cp.async << 14 | number in the ClockTable
 constexpr uint64_t kAtomic = 1 << 15, kByAsyncCopy = 1 << 14, kNumber = kByAsyncCopy - 1;
 uint32_t label_in(uint64_t cell) {
   return uint32_t(cell >> 16);
 }
 
-// The lanes with a granule of their bytes for which `is_bad` holds; it is called for every granule.
+// The lanes that touch a granule for which `is_bad` is true. It is called for every granule.
 template <class F>
 uint32_t lanes_where(uint32_t lanes, const uint64_t* at, uint32_t bytes, int shift, F is_bad) {
   uint32_t bad = 0;
@@ -25,8 +25,8 @@ uint32_t lanes_where(uint32_t lanes, const uint64_t* at, uint32_t bytes, int shi
   return bad;
 }
 
-// With barriers of the whole CTA: notes an access of a warp in a cell. `atomics`: the warps with
-// atomic accesses, null if the kernel has none. Whether an access of another warp conflicts.
+// For whole barriers: notes a warp's access in a cell, and returns whether another warp's access
+// conflicts. atomics: the warps with atomic accesses; nullptr if the kernel has none.
 bool note(Touch touch, int warp, uint64_t& cell, uint32_t* atomics) {
   const uint64_t bit = uint64_t{1} << warp, before = cell;
   const uint64_t readers = before & 0xffffffff, writers = before >> 32;
@@ -35,7 +35,7 @@ bool note(Touch touch, int warp, uint64_t& cell, uint32_t* atomics) {
                                                          : 0);
   if (now != before) cell = now;
   if (touch == Touch::read) {
-    // A warp that wrote the same value itself reads its own write.
+    // A warp that also wrote the value reads its own write.
     const bool bad = (writers & ~bit) != 0 && (writers & bit) == 0;
     return bad || (atomics && (*atomics & ~bit) != 0);
   }
@@ -53,7 +53,7 @@ uint64_t SharedRaces::labelled(bool is_atomic, int other) const {
          uint64_t(other + clocks_.first());
 }
 
-// Relative to this CTA, as warps are.
+// The number is relative to this CTA, like that of a warp.
 int SharedRaces::writer_of(uint64_t cell) const {
   return int(cell & kNumber) - clocks_.first();
 }
@@ -178,7 +178,7 @@ bool SharedRaces::partial(Touch touch, int warp, size_t g) {
   return bad;
 }
 
-// Remembers the last access of a warp of another CTA, or of an agent.
+// Notes the last access of a warp of another CTA, or of an agent.
 void SharedRaces::note_peer(int other, int32_t pc) {
   const size_t number = size_t(other + clocks_.first());
   if (number >= peers_.size()) peers_.resize(number + 1);
@@ -196,7 +196,7 @@ bool SharedRaces::peer_read(int warp, size_t g, int& other) const {
   return !clocks_.ordered(warp, other, label_in(peer_reads_[g]));
 }
 
-// Finds another warp with an access to granule g that nothing orders before one by `warp`.
+// Finds another warp whose access to granule g is not ordered before an access by `warp`.
 bool SharedRaces::clash(Touch touch, int warp, size_t g, int& other, bool& wrote) const {
   const uint64_t cell = cells_[g];
   wrote = true;
@@ -302,7 +302,7 @@ void SharedRaces::released(int reader, int32_t pc, uint64_t from, uint64_t to) {
   });
 }
 
-// An access of a warp is over if one of this CTA's warps has synchronised with it.
+// An access has finished if a warp of this CTA has synchronised with its warp since.
 SharedRaces::Party SharedRaces::unfinished() const {
   for (size_t number = 0; number < peers_.size(); ++number) {
     const int other = int(number) - clocks_.first();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races between the warps of a CTA in its shared memory.
+// SharedRaces: finds races in a CTA's shared memory.
 //
 // Contract: touch() records an access and returns the lanes that conflict with an earlier,
-// unordered access of another warp; party() then names that access. If all barriers are for the
+// unordered access of another warp; party() then names that access. If every barrier is for the
 // whole CTA, a granule stores two sets of warps: its readers and its writers since the last
 // barrier. Otherwise it stores the label (clocks.h) of the last write and of each warp's last read.
-// Warps of other CTAs of the cluster have the numbers of Clocks::peer(). A granule stores only the
-// last of their reads, so the check may miss a race, but never invents one.
+// Clocks::peer() numbers the warps of other CTAs of the cluster. A granule stores only one of their
+// reads, the last, so the check may miss a race, but never invents one.
 //
 // Example: if (uint32_t bad = races.touch(Touch::read, w, pc, lanes, summary, at, 4)) ...
 #pragma once
@@ -22,11 +22,11 @@ class SharedRaces {
   void begin();
   // A barrier of the whole CTA.
   void join();
-  // lanes: distinct_lanes() of those that take part.
+  // lanes: distinct_lanes() of the lanes that execute the access.
   uint32_t touch(Touch touch, int warp, int32_t pc, uint32_t lanes, const AddressSummary& s,
                  const uint64_t* at, uint32_t bytes);
 
-  // The same for a product (wgmma) that reads these bytes.
+  // Like touch(), for a product (wgmma) that reads these bytes.
   uint32_t multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at, uint32_t bytes);
 
   struct Party {
@@ -36,22 +36,22 @@ class SharedRaces {
     bool is_copy = false;  // a cp.async.bulk made the access; `warp` is an agent (clocks.h)
     int rank = -1;         // of the warp's CTA; -1: this one
   };
-  // The unordered access of another warp to bytes [at, at + bytes).
+  // The other warp's unordered access to the bytes [at, at + bytes).
   Party party(Touch touch, int warp, uint64_t at, uint32_t bytes) const;
 
-  // The next four functions are for copies of the asynchronous proxy, and need vector clocks.
-  // Whether a copy that `warp` starts now comes after all earlier accesses. Records nothing.
+  // The next four functions are for bulk copies, and need vector clocks.
+  // Whether all earlier accesses are ordered before a copy that `warp` starts now. Records nothing.
   bool may_copy(Touch touch, int warp, uint64_t from, uint64_t to) const;
-  // Whether proxy fences make the last writes visible to a copy that `warp` starts. `plain`: writes
+  // Whether proxy fences make the last writes visible to a copy that `warp` starts. plain: writes
   // by cp.async need no fence.
   bool visible(int warp, uint64_t from, uint64_t to, bool plain = false) const;
   // Records that the copy at `pc`, which an mbarrier counts, has written or reduced the bytes.
   void copied(Touch touch, int agent, int32_t pc, uint64_t from, uint64_t to);
   // Records that a copy has read the bytes and `reader`, a warp or an agent, has waited for it.
   void released(int reader, int32_t pc, uint64_t from, uint64_t to);
-  // Marks a write that touch() has recorded as one by cp.async.
+  // Marks a recorded write as made by cp.async.
   void by_async_copy(int warp, uint32_t lanes, const uint64_t* at, uint32_t bytes);
-  // An access by another CTA that may come after the end of this one; warp -1: none.
+  // An access by another CTA that may happen after this CTA has ended; warp -1: none.
   Party unfinished() const;
 
  private:
@@ -77,13 +77,14 @@ class SharedRaces {
   const HazardFacts& facts_;
   const Clocks& clocks_;
   size_t warps_, granules_;
+  // By granule. "whole barriers": every barrier is for the whole CTA.
   std::vector<uint64_t> cells_;    // whole barriers: writers << 32 | readers; else label, warp
   std::vector<uint32_t> atomics_;  // whole barriers: warps
-  std::vector<uint32_t> reads_;    // else: labels by granule and warp
-  std::vector<uint32_t> product_reads_;  // the same by products; may be empty
+  std::vector<uint32_t> reads_;    // else: labels, also by warp
+  std::vector<uint32_t> product_reads_;  // the same, for products; may be empty
   std::vector<uint64_t> peer_reads_;  // else: the last read by a warp of another CTA; may be empty
   std::vector<Trace> traces_;         // by warp and access
-  std::vector<PeerTrace> peers_;      // by number in the table of clocks
+  std::vector<PeerTrace> peers_;      // by number in the ClockTable
   size_t low_ = 0, high_ = 0;         // granules touched since the last barrier
 };
 

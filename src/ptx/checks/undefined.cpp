@@ -65,7 +65,7 @@ std::optional<Undefined::Trouble> Undefined::sink(const Step& s, int32_t slot, u
   return Trouble{registers_.origin_of(s.warp, slot), what, std::countr_zero(bad)};
 }
 
-// Lanes of a predicate that one defined operand decides: false in an `and`, true in an `or`.
+// The lanes of a predicate that one defined operand decides: false in an `and`, true in an `or`.
 uint32_t Undefined::settled(const Step& s) {
   const Inst& in = s.in;
   auto known = [&](int32_t slot, bool negated, bool value) {
@@ -77,7 +77,7 @@ uint32_t Undefined::settled(const Step& s) {
     const bool value = in.masked == or_;
     return known(in.a, false, value) | known(in.b, false, value);
   }
-  // setp.CMP.and, setp.CMP.or: the predicate that is combined
+  // the operand that setp.CMP.and or setp.CMP.or combines
   if (in.kind == Kind::compare && in.c >= 0 && in.sub < 2) return known(in.c, in.imm, in.sub == 1);
   return 0;
 }
@@ -112,7 +112,7 @@ void Undefined::result(const Step& s) {
     registers_.mark(s.warp, program_.effects[i], lanes, origin, of);
 }
 
-// Shuffles the mask instead of the values, by the same handler, and restores the registers.
+// Runs the shuffle's handler on masks instead of values, and restores the registers.
 void Undefined::shuffle(const Step& s) {
   const Inst& in = s.in;
   const uint32_t m = at(s.warp, in.a), p = at(s.warp, in.b) | at(s.warp, in.c);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Undefined values: tracks words that nobody wrote from a read to their use.
+// Undefined: follows the values of words that nobody wrote, from the read to the use.
 //
-// Contract: a kernel may read an undefined value (it may load a tile's tail and discard it). It is
-// a fault if the value decides an address, a branch or the value of an output. Memory has one byte
-// of state per word: 0 never written, 1 written, 2 a copy of an undefined value. From a CTA's first
-// read of an undefined value on, every register has a mask of the lanes that depend on one. Before
-// that, following() is false.
+// Contract: a kernel may read an undefined value; for example, it may load a tile's tail and
+// discard it. It is a fault if the value decides an address, a branch or an output. Memory has one
+// byte of state per word: 0 never written, 1 written, 2 a copy of an undefined value. After a CTA's
+// first read of an undefined value, every register has a mask of the lanes that depend on one.
+// Before, following() is false.
 //
 // Example: if (auto t = undefined.follow(step)) report(t->origin, t->what);
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// UndefinedMemory: which words of a CTA's shared and local memory are written.
+// UndefinedMemory: records which words of a CTA's shared and local memory have been written.
 //
-// Contract: a state is one byte per word, by offset: never written, written, or a copy of an
-// undefined value. Global buffers have such states of their own (state/shadow.h).
+// Contract: each word has a state of one byte: never written, written, or a copy of an undefined
+// value. state/shadow.h has the states of global buffers.
 //
 // Example: if (UndefinedMemory::suspicious(memory.shared(), lanes, summary, at, 4)) ...
 #pragma once
@@ -22,7 +22,7 @@ class UndefinedMemory {
   size_t* shared_left() { return &shared_left_; }
   uint8_t* local(int warp) { return local_.data() + size_t(warp) * local_words_ * 32; }
 
-  // Whether some lane reads a word that is not written. States are by word, from address 0.
+  // Whether some lane reads a word that is not kWritten. `state`: by word, from address 0.
   static bool suspicious(const uint8_t* state, uint32_t lanes, const AddressSummary& sum,
                          const uint64_t* at, uint32_t bytes);
   // Call it before a store. `left` counts the words that nobody wrote yet.

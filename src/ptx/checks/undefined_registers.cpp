@@ -30,7 +30,7 @@ void UndefinedRegisters::start() {
     origins_[w].assign(slots, 0);
     for (auto [slot, lanes] : unwritten_[w]) masks_[w][size_t(slot) / 4] = lanes;
   }
-  if (known_.empty()) known_.push_back({});  // 0: a register that nothing wrote
+  if (known_.empty()) known_.push_back({});  // origin 0: a register that nobody wrote
 }
 
 uint16_t UndefinedRegisters::add_origin(const Origin& o) {
@@ -52,7 +52,7 @@ void UndefinedRegisters::mark(int warp, int32_t slot, uint32_t lanes, uint16_t o
 void UndefinedRegisters::watch(const UndefinedStep& s) {
   auto& unwritten = unwritten_[size_t(s.warp)];
   const auto& range = program_.effect_of[size_t(s.pc)];
-  // A product that does not accumulate does not read its accumulators, which come first.
+  // A product without accumulation does not read its accumulators, which come first.
   uint32_t begin = range.begin;
   if (s.in.op == Op::wgmma && s.in.sub == kWgmmaMultiply) {
     const WgmmaOp& op = program_.wgmmas[size_t(s.in.target)];

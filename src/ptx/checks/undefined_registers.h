@@ -31,7 +31,7 @@ struct UndefinedStep {
   const Inst& in;
   int32_t pc;
   int warp;
-  uint32_t mask, current;  // lanes that execute it; the same and those that its guard disables
+  uint32_t mask, current;  // lanes that execute it; these and the lanes that its guard disables
 };
 
 class UndefinedRegisters {
@@ -53,7 +53,7 @@ class UndefinedRegisters {
     return origins_[size_t(warp)][size_t(slot) / 4];
   }
   uint16_t add_origin(const Origin& o);
-  // Marks exactly `lanes` as undefined, among the lanes `of`.
+  // Among the lanes `of`, marks `lanes` as undefined and the others as defined.
   void mark(int warp, int32_t slot, uint32_t lanes, uint16_t origin, uint32_t of);
 
  private:

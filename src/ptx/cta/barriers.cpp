@@ -16,10 +16,12 @@ void Barriers::begin() {
 
 bool Barriers::valid(const Warp& w, uint32_t id, uint32_t expected, int lane) {
   if (id > 15 || expected % 32 != 0) {
-    cta_.report(w, lane,
-                {.kind = "bad_barrier",
-                 .message = fmt::format("barrier {} with {} threads (ids 0 to 15, whole warps)", id,
-                                        expected)});
+    cta_.report(
+        w, lane,
+        {.kind = "bad_barrier",
+         .message = fmt::format(
+             "barrier {} with {} threads: an id must be 0 to 15, and threads must fill whole warps",
+             id, expected)});
     return false;
   }
   const Barrier& b = barriers_[id];
@@ -81,7 +83,7 @@ bool Barriers::release_if_complete(int id) {
   return true;
 }
 
-// False: the barrier is for the whole CTA, but threads have ended before it.
+// False: the barrier is for the whole CTA, but some threads ended before they reached it.
 bool Barriers::all_reach(const Barrier& b, int id) {
   if (!cta_.job.checks.barriers || b.expected != 0) return true;
   int64_t alive = 0, first = -1;
@@ -105,7 +107,7 @@ bool Barriers::all_reach(const Barrier& b, int id) {
   return true;
 }
 
-// A warp that waits at a barrier waits for the one that sleeps longest.
+// The warps at a barrier wait for the one that sleeps longest.
 void Barriers::meet_sleepers(uint32_t waiting) {
   double most = 0;
   for (const Warp& w : cta_.warps)
@@ -130,7 +132,7 @@ void Barriers::release(Warp& w, const Barrier& b) {
 std::string Barriers::describe(const Warp& waiting) const {
   const Barrier& b = barriers_[waiting.barrier];
   return fmt::format(
-      "at barrier {}, {}, where {} of {} threads are", waiting.barrier,
+      "at barrier {}, {}, which {} of {} threads have reached", waiting.barrier,
       cta_.place(waiting.waits_at), b.arrived,
       b.expected ? std::to_string(b.expected) : fmt::format("all {}", cta_.block_threads));
 }

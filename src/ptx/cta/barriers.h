@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers: the 16 named barriers of a CTA (bar.sync, bar.arrive, bar.red).
+// Barriers: executes the 16 named barriers of a CTA (bar.sync, bar.arrive, bar.red).
 //
-// Contract: a warp that has to wait gets the state Warp::State::waiting, with `barrier` and
-// `waits_at` set. The last arrival lets all waiting warps run. A function that returns false has
-// reported a finding.
+// Contract: arrive() gives a warp that has to wait the state Warp::State::waiting, and sets its
+// `barrier` and `waits_at`. The last arrival lets all waiting warps run. A function that returns
+// false has reported a finding.
 //
 // Example: if (!barriers.arrive(w, in, mask)) return false;
 #pragma once
@@ -21,9 +21,9 @@ class Barriers {
   // Call it when all lanes of the warp are at the barrier `in`. The warp continues after the
   // barrier, now or when the barrier releases it.
   bool arrive(Warp& w, const Inst& in, uint32_t mask);
-  // Call it when a warp has ended: a barrier may have waited only for this warp.
+  // Call it when a warp has ended, because a barrier may be complete without this warp.
   bool recheck();
-  // "at barrier 0, line 12 (bar.sync 0), where 64 of all 128 threads are"
+  // "at barrier 0, line 12 (bar.sync 0), which 64 of all 128 threads have reached"
   std::string describe(const Warp& waiting) const;
 
  private:
@@ -31,7 +31,7 @@ class Barriers {
     int waiting = 0;                // warps
     uint32_t arrived = 0;           // threads
     uint32_t expected = 0;          // 0: all that are alive
-    uint32_t count = 0, votes = 0;  // of the reduction: true predicates, threads that voted
+    uint32_t count = 0, votes = 0;  // of bar.red: true predicates, threads that voted
   };
   bool valid(const Warp& w, uint32_t id, uint32_t expected, int lane);
   bool release_if_complete(int id);

@@ -9,7 +9,7 @@
 namespace cutegen::ptx {
 namespace {
 
-// All threads of the CTA have met the others.
+// All threads of the CTA have synchronised with all others.
 void join(Hazards& h) {
   if (!h.clocks.vector()) {
     h.clocks.join();

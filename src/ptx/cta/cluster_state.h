@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ClusterState: the CTAs of one cluster, and the barrier that they share.
 //
-// Contract: PTX ISA, "barrier.cluster". One host thread runs all CTAs of a cluster. A CTA that has
-// ended is gone: at() returns nullptr. A phase of the barrier completes when every thread that has
-// not exited has arrived; complete() then lets the waiting warps continue.
+// Contract: PTX ISA, "barrier.cluster". One host thread runs all CTAs of a cluster. at() returns
+// nullptr for a CTA that has ended. A phase of the barrier completes when every thread that has not
+// exited has arrived; complete() then lets the waiting warps continue.
 //
 // Example: cluster.add(cta); seat(cta, warp).arrived |= mask; cluster.complete();
 #pragma once
@@ -19,23 +19,23 @@ namespace cutegen::ptx {
 
 struct CtaState;
 
-// An address in the shared memory of a CTA of the cluster has the CTA's rank + 1 above kRankShift,
-// and the offset below. With 0 there, it is in the CTA's own shared memory.
+// In an address of shared memory, the bits from kRankShift on are the rank of its CTA in the
+// cluster plus 1, or 0 for the executing CTA's own memory. The bits below are the offset.
 inline constexpr int kRankShift = 24;
 static_assert(kSharedOfCta == uint64_t{1} << kRankShift);
-inline constexpr uint64_t kClusterPlace = ~uint64_t{0};  // of the barrier, for Clocks
+inline constexpr uint64_t kClusterPlace = ~uint64_t{0};  // the cluster's barrier, for Clocks
 
-inline constexpr int64_t kMostClusterCtas = 16;  // more than 8 need an opt-in on the GPU
+inline constexpr int64_t kMostClusterCtas = 16;  // a GPU needs an opt-in for more than 8
 
 class ClusterState {
  public:
-  // How far a warp is at the barrier.
+  // What one warp has done at the barrier.
   struct Seat {
-    uint32_t arrived = 0;  // lanes that have arrived and not waited since
-    uint64_t phase = 0;    // the barrier's phase in which they arrived
+    uint32_t arrived = 0;  // lanes that have arrived, but not waited since then
+    uint64_t phase = 0;    // the phase in which they arrived
   };
   explicit ClusterState(int64_t number) : unit(number) {}
-  // CTAs in the order of their ranks.
+  // Call it in the order of the ranks.
   void add(CtaState& cta);
   size_t size() const { return ctas_.size(); }
   CtaState* at(size_t rank) const { return rank < ctas_.size() ? ctas_[rank] : nullptr; }
@@ -49,16 +49,16 @@ class ClusterState {
   void complete();
   // Whether a warp of any CTA can run.
   bool can_go_on() const;
-  // hopeless: no warp of the CTA can run, and no wait at its mbarriers can end.
+  // hopeless: no warp of the CTA can run, and none of its waits at mbarriers can end.
   void set_hopeless(size_t rank, bool hopeless) { hopeless_[rank] = hopeless; }
   // Whether some other CTA is not hopeless.
   bool others_may_go_on(size_t rank) const;
-  // Threads that have arrived in this phase, and those that are alive.
+  // Threads that have arrived in this phase; threads that are alive.
   int64_t arrived() const { return count(true); }
   int64_t alive() const { return count(false); }
 
   const int64_t unit;                  // number of the cluster in the grid
-  std::shared_ptr<ClockTable> clocks;  // shared by its CTAs' checks; the first CTA makes it
+  std::shared_ptr<ClockTable> clocks;  // shared by its CTAs' checks; the first CTA creates it
   CtaWork work;                        // of its CTAs that have ended
 
  private:

@@ -71,7 +71,7 @@ void CtaState::begin(int64_t index, Counting& counter, std::shared_ptr<ClusterSt
     hazards->begin(linear, {int(job.cluster_size()), int(rank), &cluster->clocks});
   if (hazards && !cluster) hazards->begin(linear, {});
   pending.reset();
-  // A word that nobody has written reads as NaN, in every run.
+  // In every run, a word that nobody has written reads as NaN.
   if (!shared.empty()) std::memset(shared.data(), 0xff, shared.size());
   if (!local.empty()) std::memset(local.data(), 0xff, local.size());
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CtaState: everything that one CTA of a launch holds, for the units that execute its instructions.
+// CtaState: the whole state of one CTA of a launch, for the units that execute its instructions.
 //
-// Contract: plain data with the few functions that all units need. Each unit (ptx/units/,
-// WarpScheduler, Barriers) refers to one CtaState and may change it; one host thread at a time runs
+// Contract: plain data, and the few functions that all units need. Each unit (ptx/units/,
+// WarpScheduler, Barriers) refers to one CtaState and may change it. One host thread at a time runs
 // a CTA. After report(), or if `status` is not ok, the CTA must not continue.
 //
 // Example: CtaState cta(job); cta.begin(linear, counting);
@@ -35,29 +35,29 @@ inline constexpr int kAtMbarrier = -2;  // Warp::barrier of a warp that waits at
 struct MbarrierWait {
   uint64_t at = 0;
   bool passed = false;     // the phase has completed since
-  bool timed_out = false;  // the wait ends although the phase has not completed
-  bool tried = false;      // the last test or try of the phase found it incomplete
+  bool timed_out = false;  // the wait ends before the phase completes
+  bool tried = false;      // the last test_wait or try_wait found the phase incomplete
 };
 
 struct CtaState {
   explicit CtaState(Job& launch);
-  // Host memory of one CTA.
+  // Bytes of host memory that one CTA needs.
   static int64_t bytes(const Job& job);
-  // `counter` counts what the CTA does; CTAs of one host thread may share it.
+  // CTAs of one host thread may share a `counter`.
   void begin(int64_t index, Counting& counter, std::shared_ptr<ClusterState> of = nullptr);
 
-  // Ends the CTA with a finding: `lane` of `w` is at fault at the warp's current instruction.
+  // Ends the CTA with a finding, which names `lane` of `w` and the warp's current instruction.
   void report(const Warp& w, int lane, Finding found);
-  // Fills in the finding's place without reporting it.
+  // Returns the finding with its place, without reporting it.
   Finding located(const Warp& w, int lane, Finding found) const;
   // "line 12 (bar.sync 1, 64)"
   std::string place(int32_t pc) const;
-  // The place of a CTA of the cluster in the grid; -1: this one.
+  // The place in the grid of the cluster's CTA with this rank; -1: this CTA.
   std::array<int64_t, 3> place_of(int rank_in_cluster) const;
   Finding::Party party(int32_t pc, int thread, const std::array<int64_t, 3>& of) const;
 
   uint64_t executed() const;                 // warp instructions so far
-  uint32_t threads_of(const Warp& w) const;  // its lanes at the beginning
+  uint32_t threads_of(const Warp& w) const;  // the lanes with which it began
   // The chain that follows this warp, or nullptr.
   Chain* chain_of(const Warp& w) const {
     return linear == job.traced && w.index == 0 ? job.chain.get() : nullptr;
@@ -78,7 +78,7 @@ struct CtaState {
   std::unique_ptr<Hazards> hazards;   // nullptr: the checks are off
   const bool races;                   // hazards look for races
 
-  std::shared_ptr<ClusterState> cluster;  // nullptr: the launch and the program have none
+  std::shared_ptr<ClusterState> cluster;  // nullptr: nothing uses clusters
   size_t rank = 0;                        // in its cluster
 
   int64_t linear = 0;  // its index in the grid
@@ -88,7 +88,7 @@ struct CtaState {
   CtaWork work;
   LaunchStatus status = LaunchStatus::ok;
   Finding finding;                 // with LaunchStatus::finding
-  std::optional<Finding> pending;  // becomes the finding at the end of the CTA unless a race does
+  std::optional<Finding> pending;  // becomes the finding when the CTA ends, unless it has a race
   std::string reason;              // with any other status
 };
 

@@ -22,7 +22,7 @@ const char* space_name(Space space) {
   }
 }
 
-// One lane of an access, judged.
+// Finds what is wrong with one lane of an access.
 class Judge {
  public:
   Judge(const CtaState& cta, const WarpAccess& a, Space space, uint64_t at)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of accesses that the machine refuses: out of bounds, misaligned, read-only, null.
+// Reports accesses that the machine refuses: out of bounds, misaligned, read-only, null.
 //
-// Contract: names the first lane of the access at fault and the reason. `space` is the space that
-// the instruction names or its addresses lie in.
+// Contract: the finding names the first faulty lane and the reason. `space` is the space that the
+// instruction names, or the one that contains its addresses.
 //
 // Example: if (end > shared.size()) report_fault(cta, access, Space::shared);
 #pragma once

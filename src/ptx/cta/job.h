@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job: what the host threads of one launch share, from the program to the instruction budget.
+// Job: the data that the host threads of one launch share.
 //
-// Contract: launch() fills it before the first CTA begins. From then on CTAs change only the
-// atomics, `hazards` and, in a launch that runs on one host thread, `chain` and `pulls`.
+// Contract: launch() fills it before the first CTA begins. After that, CTAs change only the atomics
+// and `hazards`, and also `chain` and `pulls` if the launch runs on one host thread.
 //
 // Example: Job job{program, memory, config}; Cta cta(job);
 #pragma once
@@ -20,8 +20,8 @@
 
 namespace cutegen::ptx {
 
-// Replaces the CTAs that a sample omits, in kernels whose CTAs take work from a counter: before
-// each CTA that runs, it advances the counter by that CTA's share of the omitted ones.
+// For a sample of a kernel whose CTAs take work from a counter: before each pull of a CTA that
+// runs, advances the counter by the pulls that its omitted CTAs would make.
 struct Pulls {
   struct Word {
     std::array<std::byte, 8> first{};  // its value at the beginning of the launch
@@ -30,7 +30,7 @@ struct Pulls {
   };
   double stands_for = 1;  // CTAs of the grid, divided by those that run
   std::map<std::byte*, Word> words;
-  // How many omitted CTAs take work before this CTA does.
+  // How many pulls omitted CTAs make before the next pull at `place`.
   uint64_t before(std::byte* place, uint8_t bytes);
   // Resets the counters to their values at the beginning.
   void restore();
@@ -52,7 +52,7 @@ struct Job {
   std::unique_ptr<LaunchHazards> hazards;  // nullptr: the checks are off
   std::unique_ptr<Chain> chain;            // of the first warp of CTA `traced`
   int64_t traced = -1;
-  uint32_t unsettled = 0;  // first epoch of earlier launches that may still run; 0: all have ended
+  uint32_t unsettled = 0;           // first epoch of launches that may still run; 0: all have ended
   std::atomic<bool> waited{false};  // some warp has waited for these launches
   Order order = Order::in_order;
   uint64_t order_seed = 1;
@@ -66,7 +66,8 @@ struct Job {
   int64_t unit_of(const std::array<int64_t, 3>& cta) const;
   int64_t rank_of(const std::array<int64_t, 3>& cta) const;
 
-  // How often a warp polls one address before it yields: fewer times if waiting CTAs begin first.
+  // How often a warp polls one address before it yields: less often if waiting CTAs may begin
+  // first.
   uint32_t spins() const { return order == Order::in_order ? 64 : 16; }
 };
 

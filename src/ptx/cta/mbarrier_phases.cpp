@@ -22,13 +22,13 @@ bool MbarrierPhases::fail(const Warp& w, int lane, const CtaState& owner, uint64
 CtaState* MbarrierPhases::owner_of(const Warp& w, int lane, uint64_t& at) {
   const uint64_t tag = at >> kRankShift;
   if (tag == 0 || !cta_.cluster || tag - 1 >= cta_.cluster->size()) return &cta_;
-  at &= kSharedOfCta - 1;  // beyond the cluster the address stays out of bounds
+  at &= kSharedOfCta - 1;  // an address beyond the cluster stays out of bounds
   CtaState* owner = cta_.cluster->at(tag - 1);
   if (owner) return owner;
   cta_.report(w, lane,
               {.kind = "exited_cta",
-               .message = fmt::format("an access of the shared memory of rank {}, which has ended: "
-                                      "it must wait until no CTA of the cluster uses it",
+               .message = fmt::format("an access to the shared memory of rank {}, which has ended: "
+                                      "that CTA must wait until no other uses its memory",
                                       tag - 1),
                .address = at,
                .buffer = "shared memory"});
@@ -40,7 +40,7 @@ bool MbarrierPhases::valid_address(Warp& w, uint32_t mask, const AddressSummary&
   const uint64_t size = cta_.shared.size();
   const bool fits = sum.high < size && size - sum.high >= kMbarrierBytes;
   if (fits && sum.bits % kMbarrierBytes == 0) return true;
-  Inst object;  // as the finding names it: an access of eight bytes
+  Inst object;  // for the finding: an access of eight bytes
   object.op = Op::atomic, object.size = kMbarrierBytes;
   report_fault(cta_, {.warp = w, .in = object, .mask = mask, .sum = sum, .at = at}, Space::shared);
   return false;

@@ -6,10 +6,10 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr int64_t kRegisterFile = 65536;  // of an SM
+constexpr int64_t kRegisterFile = 65536;  // registers per SM
 constexpr int64_t kMostOfThread = 256, kGrain = 8, kLanes = 32, kMostCtas = 32;
 
-// The warp takes `wanted` registers a thread. False: the pool has too few.
+// Gives the warp `wanted` registers per thread. False: the pool has too few.
 bool take(WgmmaState& s, WgmmaState::Order& o, int64_t wanted) {
   const int64_t more = std::max<int64_t>(0, wanted - o.registers) * kLanes;
   if (more > s.free_registers) return false;
@@ -18,7 +18,7 @@ bool take(WgmmaState& s, WgmmaState::Order& o, int64_t wanted) {
   return true;
 }
 
-// Registers have come back: warps that wait for them go on.
+// After a release: lets warps run that wait for registers.
 void serve(CtaState& cta) {
   for (Warp& w : cta.warps) {
     if (w.state != Warp::State::waiting || w.barrier != kAtRegisters) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// setmaxnreg: warps of a CTA release registers to a pool and take registers from it.
+// setmaxnreg: warps of a CTA release registers to a pool and request registers from it.
 //
 // Contract: PTX ISA, "setmaxnreg". If a warp asks for more than the pool has, it waits until others
 // release some. Each thread begins with as many registers as the launch allows: .maxnreg, or an
@@ -12,7 +12,7 @@
 
 namespace cutegen::ptx {
 
-// Registers per thread at the beginning.
+// Registers per thread when the CTA begins.
 int64_t first_registers(const Program& p, size_t warps);
 void set_registers(CtaState& cta, Warp& w, const Inst& in);
 

@@ -26,7 +26,7 @@ bool differs_by_cta(Special which) {
          between(which, Special::clusterid_x, Special::cluster_ctarank);
 }
 
-// Specials that differ by lane.
+// The value of a special register that differs between lanes.
 uint32_t lane_value(const Job& job, Special which, size_t warp, int lane) {
   if (between(which, Special::tid_x, Special::tid_z)) {
     const auto& b = job.config.block;
@@ -76,7 +76,7 @@ void RegisterFile::fill_constants(const Job& job, size_t warp) {
   }
 }
 
-// Special registers that are equal for every CTA of the launch.
+// Fills a special register that is the same for every CTA of the launch.
 void RegisterFile::fill_special(const Job& job, const SpecialSlot& s, size_t warp) {
   auto same = [&](uint64_t v) { fill_register(of(warp), s.offset, 4, v); };
   if (between(s.which, Special::ntid_x, Special::ntid_z))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RegisterFile: the registers of a CTA's warps, with constants and special registers filled in.
+// RegisterFile: the registers of a CTA's warps, including constants and special registers.
 //
-// Contract: each warp has a block of Program::register_bytes, aligned to 64 bytes. Constants and
-// specials that are equal for all CTAs of a launch are written once; begin() writes the rest.
+// Contract: each warp has a block of Program::register_bytes, aligned to 64 bytes. The constructor
+// writes constants and special registers that are the same for all CTAs of a launch. begin() writes
+// the others.
 //
 // Example: RegisterFile file(job, warps); file.begin({0, 0, 0}); in.full(file.of(0), in, ~0u);
 #pragma once
@@ -33,7 +34,7 @@ class RegisterFile {
   std::unique_ptr<std::byte[], void (*)(void*)> registers_;
 };
 
-// Writes `value` to all lanes of a register. size: bytes of a lane; 0: a predicate's mask.
+// Writes `value` to all lanes of a register. size: bytes per lane; 0: a predicate's mask.
 void fill_register(std::byte* registers, int32_t offset, int size, uint64_t value);
 
 }  // namespace cutegen::ptx

@@ -6,7 +6,7 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr uint32_t kPatience = 1024;  // turns before a split with a higher pc runs
+constexpr uint32_t kPatience = 1024;  // after so many turns a split with a higher pc runs
 
 }  // namespace
 
@@ -26,7 +26,7 @@ bool Warp::reschedule() {
     if (best < 0 || others[i].pc < others[best].pc) best = i;
   }
   if (best < 0) return false;
-  if (++turns % kPatience == 0) {  // lanes that spin may wait for lanes of this warp
+  if (++turns % kPatience == 0) {  // the lanes that run may poll a value from lanes of this warp
     const int start = int(turns / kPatience) % count;
     for (int k = 0; k < count; ++k) {
       const int i = (start + k) % count;

@@ -12,7 +12,7 @@
 
 namespace cutegen::ptx {
 
-// Values of Warp::barrier if a warp waits for something other than a barrier of its CTA.
+// Values of Warp::barrier for a warp that waits for something else than a barrier of its CTA.
 inline constexpr int kAtWgmmaWait = -3, kAtClusterBarrier = -4, kAtRegisters = -5;
 
 struct Split {
@@ -31,10 +31,10 @@ struct Warp {
   int32_t waits_at = -1;      // and the instruction
   uint64_t executed = 0;      // in this CTA
   uint64_t spin_address = 0;  // the address that it polls
-  uint32_t spins = 0;         // polls of that address without another load, or a store, between
+  uint32_t spins = 0;         // polls of it in a row, with no other load and no store in between
   uint64_t polled_at = 0;     // `executed` at the last poll
-  uint64_t polled = 0;        // instructions of loops that only polled
-  double slept_ns = 0;        // its own sleep, or a longer one that it waited for at a barrier
+  uint64_t polled = 0;        // instructions spent in polling loops
+  double slept_ns = 0;  // its own sleep, or a longer one of a warp that it waited for at a barrier
   Split current, others[32];
 
   void begin(uint32_t lanes);
@@ -50,7 +50,7 @@ struct Warp {
     }
   }
   void add(const Split& split) { others[count++] = split; }
-  // Puts the current split back and takes the next one to run. False: all are blocked.
+  // Puts the current split back and selects the next one to run. False: all are blocked.
   bool reschedule();
   // Lanes of the current split outside `mask` skip the instruction.
   void split_off(uint32_t mask);

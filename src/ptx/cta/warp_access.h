@@ -22,7 +22,7 @@ struct WarpAccess {
   AddressSummary sum;
   const uint64_t* at;
 
-  uint64_t bytes() const { return uint64_t(in.size) * in.vec; }  // of a lane
+  uint64_t bytes() const { return uint64_t(in.size) * in.vec; }  // per lane
   int thread(int lane) const { return warp.index * 32 + lane; }
 };
 
@@ -37,7 +37,7 @@ inline AddressSummary summarize(const uint64_t* at, uint32_t mask) {
   return s;
 }
 
-// An access of some lanes of a warp.
+// An access by some lanes of a warp.
 inline WarpAccess access_of(Warp& warp, const Inst& in, uint32_t lanes, const uint64_t* at) {
   return {.warp = warp, .in = in, .mask = lanes, .sum = summarize(at, lanes), .at = at};
 }

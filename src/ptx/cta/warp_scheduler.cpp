@@ -10,9 +10,9 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr uint64_t kQuantum = 1 << 16;   // warp instructions of one turn
-constexpr int kMostTimeOuts = 4096;      // without any change
-constexpr uint64_t kMixedQuantum = 512;  // the most of a turn whose length is drawn at random
+constexpr uint64_t kQuantum = 1 << 16;   // warp instructions per turn
+constexpr int kMostTimeOuts = 4096;      // in a row, without any change
+constexpr uint64_t kMixedQuantum = 512;  // the most, if a turn has a random length
 
 std::string describe_wait(const CtaState& cta, const Warp& w) {
   const uint64_t at = cta.mbarrier_waits[size_t(w.index)].at;
@@ -77,7 +77,7 @@ Meet WarpScheduler::meet(Warp& w, uint32_t needed, uint32_t mask, const char* ki
   return Meet::failed;
 }
 
-// While a warp polls it sleeps as long as others make it wait: their time, not its own.
+// Sleep in a polling loop does not count, because other threads decide how long the warp polls.
 void WarpScheduler::sleep(Warp& w, const Inst& in, uint32_t mask) {
   if (w.spins >= 2) return;
   constexpr uint32_t kMost = 1'000'000;  // ns, of one nanosleep
@@ -106,7 +106,7 @@ void WarpScheduler::note_wait(Warp& w, uint64_t address) {
   note_poll(w, poll, kSharedWindow + address, false);
 }
 
-// A short loop around a poll waits for others, so its instructions are not the warp's work.
+// A short loop around a poll waits for other threads, so its instructions are not the warp's work.
 void WarpScheduler::count_poll(Warp& w, bool again) {
   constexpr uint64_t kShort = 64;  // instructions between two polls
   const uint64_t loop = w.executed - w.polled_at;
@@ -120,10 +120,10 @@ std::string WarpScheduler::describe(const Warp& w) const {
   if (w.state == Warp::State::done) return "ended";
   if (w.state == Warp::State::running) return "at " + cta_.place(w.current.pc);
   const std::string at = "at " + cta_.place(w.waits_at);
-  if (w.barrier == kAtWgmmaWait) return at + ", where its warpgroup is not complete";
+  if (w.barrier == kAtWgmmaWait) return at + ", until the other warps of its warpgroup arrive";
   if (w.barrier == kAtClusterBarrier) {
-    return fmt::format("{}, where {} of {} threads of the cluster are", at, cta_.cluster->arrived(),
-                       cta_.cluster->alive());
+    return fmt::format("{}, which {} of {} threads of the cluster have reached", at,
+                       cta_.cluster->arrived(), cta_.cluster->alive());
   }
   if (w.barrier == kAtRegisters) {
     return fmt::format("{}, but the CTA has {} free registers", at, cta_.wgmma->free_registers);
@@ -150,7 +150,7 @@ bool WarpScheduler::time_out_waits() {
 void WarpScheduler::deadlock() {
   const auto& warps = cta_.warps;
   std::string who;
-  for (size_t i = 0; i < warps.size();) {  // names neighbours in the same state together
+  for (size_t i = 0; i < warps.size();) {  // neighbours in the same state share one entry
     const std::string state = describe(warps[i]);
     size_t end = i + 1;
     while (end < warps.size() && describe(warps[end]) == state) ++end;

@@ -16,17 +16,17 @@
 
 namespace cutegen::ptx {
 
-// here: all lanes that an instruction needs have arrived. parked: the split waits for the others,
-// and another split runs.
+// here: all lanes that an instruction needs have arrived. parked: the split waits for the missing
+// lanes, and another split runs.
 enum class Meet { here, parked, failed };
 
 class WarpScheduler {
  public:
   WarpScheduler(CtaState& cta, const Barriers& barriers);
   void begin();
-  // Warps in the order of their next turns.
+  // The warps, in the order in which they run next.
   const std::vector<uint8_t>& next_turns();
-  // Instructions of one turn.
+  // Instructions that a warp may execute in one turn.
   uint64_t quantum();
   // Whether a warp lets others run after this instruction.
   bool yields(const Warp& w, const Inst& in) {
@@ -39,9 +39,10 @@ class WarpScheduler {
 
   // The current split needs the lanes of `needed`; the lanes of `mask` have arrived.
   Meet meet(Warp& w, uint32_t needed, uint32_t mask, const char* kind);
-  // Notes an access that may poll a word that another thread writes. changed: it wrote memory.
+  // Notes an access that may poll a word that another thread writes. changed: the access wrote
+  // memory.
   void note_poll(Warp& w, const Inst& in, uint64_t address, bool changed);
-  // Notes that the warp has found an mbarrier's phase incomplete, and continues.
+  // Notes that the warp has found an mbarrier's phase incomplete and runs on.
   void note_wait(Warp& w, uint64_t address);
   // Whether a try_wait returns false at once, as the ISA allows. Never in the order in_order.
   bool ends_waits_early() {
@@ -49,12 +50,12 @@ class WarpScheduler {
   }
   void sleep(Warp& w, const Inst& in, uint32_t mask);
 
-  // Call it if no warp can run: ends the waits at mbarriers, as a time limit would. False: there is
-  // no such wait, or the last time-outs changed nothing.
+  // Call it if no warp can run: ends the waits at mbarriers, as the time limit of try_wait would.
+  // False: there is no such wait, or the last time-outs changed nothing.
   bool time_out_waits();
   // Call it if no warp can run: reports what each warp waits for.
   void deadlock();
-  // Call it if all `resident` CTAs that could run poll memory.
+  // Call it if all `resident` CTAs poll memory: reports a deadlock.
   void fail_spinning(int64_t resident);
 
  private:

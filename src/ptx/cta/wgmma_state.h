@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // WgmmaState: the registers and shared memory that unfinished wgmma instructions of a CTA use, and
-// how far each warp has come.
+// the progress of each warp.
 //
-// Contract: products of a warp join the group that it commits next; a wait completes groups. Until
-// then `uses` says which registers the products use, and `reads` which shared memory they read. The
-// four warps of a warpgroup execute the same sequence of wgmma instructions (WarpgroupSteps).
+// Contract: a product is one wgmma.mma_async. A warp's products join the group that it commits
+// next, and a wait completes groups. Until then, `uses` has the registers of the products, and
+// `reads` the shared memory that they read. The four warps of a warpgroup execute the same sequence
+// of wgmma instructions (WarpgroupSteps).
 //
 // Example: if (state.pending(warp, slot)) report();
 #pragma once
@@ -18,7 +19,7 @@
 
 namespace cutegen::ptx {
 
-// The wgmma instructions that the warps of one warpgroup have executed, until all four have.
+// The wgmma instructions that some, but not all, warps of a warpgroup have executed.
 class WarpgroupSteps {
  public:
   static constexpr int kWarps = 4;
@@ -27,12 +28,11 @@ class WarpgroupSteps {
     uint64_t a = 0, b = 0;  // descriptors
     bool operator==(const Step&) const = default;
   };
-  // Returns the step that another warp executed instead of this one; nullptr: an equal step, or
-  // none.
+  // Returns the step that another warp executed instead of this one; nullptr: no warp did so.
   const Step* execute(int warp, const Step& step);
-  // The step that `warp` has not executed though another warp has; nullptr: none.
+  // The next step of `warp`, if another warp has executed it; nullptr: none has.
   const Step* missed(int warp) const;
-  // Steps that the warp has executed.
+  // The number of steps that the warp has executed.
   uint64_t executed(int warp) const { return at_[size_t(warp)]; }
   bool together() const;
   bool too_far() const { return steps_.size() > kMost; }
@@ -49,7 +49,7 @@ struct WgmmaState {
   // How wgmma uses a register.
   struct Use {
     uint32_t group = 0;     // of the youngest product that uses it; 0: none
-    uint32_t written = 0;   // number of fences before its last write, plus one; 0: never written
+    uint32_t written = 0;   // fences before its last write, plus one; 0: never written
     uint32_t fences = 0;    // before that product
     int32_t pc = -1;        // of that product
     bool fragment = false;  // it is a part of A, not an accumulator
@@ -57,9 +57,9 @@ struct WgmmaState {
   struct Order {  // of a warp
     uint32_t fences = 0, committed = 0, completed = 0;
     std::vector<Use> uses;        // by slot / 64
-    bool waits = false;           // for the other warps of its warpgroup
-    std::deque<uint32_t> labels;  // of groups that are not complete (Clocks::commit_products)
-    int64_t registers = 0;        // of a thread, by setmaxnreg
+    bool waits = false;           // it waits for the other warps of its warpgroup
+    std::deque<uint32_t> labels;  // of its unfinished groups (Clocks::commit_products)
+    int64_t registers = 0;        // per thread, by setmaxnreg
   };
   // A product that may still read shared memory.
   struct Read {

@@ -46,7 +46,7 @@ Result<void> CodeBuilder::unsupported(const std::string& what) {
   return {};
 }
 
-// Predicates are packed sixteen to a line of 64 bytes; other slots are 32 lanes.
+// A block of 64 bytes holds sixteen predicates; any other slot holds 32 lanes.
 int32_t CodeBuilder::allocate(int size) {
   if (size == 0) {
     if (predicates_at_ % 64 == 0) predicates_at_ = used_, used_ += 64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CodeBuilder: builds the Program that a decoder writes, and allocates its register slots.
+// CodeBuilder: builds a Program instruction by instruction, and allocates its register slots.
 //
 // Contract: begin() sets the current statement; emit() adds an instruction with its guard and line.
 // wrong() makes a user error that names the current statement.
@@ -21,7 +21,7 @@ namespace cutegen::ptx {
 // The slot of an operand: a register, an immediate or a special register.
 struct Slot {
   int32_t offset = -1;
-  int size = 0;  // bytes of a lane; 0: predicate
+  int size = 0;  // bytes per lane; 0: predicate
 };
 
 // The guard of an instruction.
@@ -40,21 +40,21 @@ class CodeBuilder {
   // Emits an arithmetic form without flags, by its name in the table.
   Result<void> simple(const std::string& form, Slot d, const std::vector<Slot>& sources,
                       int64_t imm = 0);
-  // Emits an instruction that reports `what` when a warp executes it.
+  // Emits an instruction that ends the launch as `unsupported` when a warp executes it.
   Result<void> unsupported(const std::string& what);
   Inst& last() { return program.code.back(); }
 
-  // size: bytes of a lane; 0: a predicate.
+  // size: bytes per lane; 0: a predicate.
   int32_t allocate(int size);
-  // Allocates a slot that liveness analysis follows.
+  // Allocates a slot that the liveness analysis follows.
   Slot add_register(int size);
   Slot constant(uint64_t bits, int size, int32_t variable = -1);
   Slot special(Special which);
-  // The carry flag, for add.cc, subc, madc and so on.
+  // The carry flag of add.cc, subc, madc and so on.
   Slot carry();
-  // Scratch registers for one instruction: five words for every lane.
+  // Scratch registers for one instruction: five words per lane.
   const int32_t* scratch();
-  // Stores a list for Inst::list.
+  // Stores a list to which Inst::list may point.
   const int32_t* keep(std::vector<int32_t> list);
   int64_t used() const { return used_; }
   // Computes liveness and patterns, and returns the Program. The builder is empty afterwards.

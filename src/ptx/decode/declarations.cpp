@@ -14,7 +14,7 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr int64_t kMostConstant = 1 << 20;  // bytes that constant_bytes() returns
+constexpr int64_t kMostConstant = 1 << 20;  // bytes of one constant
 
 bool is_plain_name(std::string_view name) {
   return !name.starts_with("_Z");
@@ -90,7 +90,7 @@ std::map<std::string, int64_t> integer_constants(const ParsedModule& module) {
     int64_t value = 0;
     std::memcpy(&value, bytes->data(), bytes->size());
     const int unused = 64 - 8 * int(v.element);
-    // PTX writes signed values of C as unsigned, so values of 32 bits are read as signed.
+    // PTX spells C's signed values as unsigned, so values of 32 bits are read as signed.
     if (v.element >= 4) value = int64_t(uint64_t(value) << unused) >> unused;
     out[std::string(v.name)] = value;
   }

@@ -2,9 +2,9 @@
 // The declarations of a PTX module: entries and constants. read_declarations() decodes no
 // instructions, so it also reads modules that the simulator cannot run.
 //
-// Contract: safe on hostile text, as Module::parse. The Entry has no figures for static shared
-// memory and registers. Constants: initialised `.global` and `.const` data with plain (extern "C")
-// names; integers of 32 bits are read as signed; at most 1 MiB of bytes each.
+// Contract: safe on hostile text, like Module::parse. An Entry has no figures for static shared
+// memory and registers. Constants are initialised `.global` and `.const` data with plain (extern
+// "C") names, of at most 1 MiB each. Integers of 32 bits are read as signed.
 //
 // Example: CG_TRY(Declarations d, read_declarations(ptx)); d.integers.at("cg_smem");
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries and constants are readable whatever the instructions are.
+// Entries and constants can be read whatever the instructions are.
 #include "ptx/decode/declarations.h"
 
 #include <gtest/gtest.h>

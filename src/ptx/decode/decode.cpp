@@ -11,7 +11,7 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr int64_t kMostRegisterBytes = int64_t{8} << 20;  // of a warp: 65,536 registers
+constexpr int64_t kMostRegisterBytes = int64_t{8} << 20;  // per warp: 65,536 registers
 
 Modifiers split_opcode(std::string_view opcode) {
   Modifiers m;
@@ -79,7 +79,7 @@ bool Modifiers::has(std::string_view s) const {
   return std::find(parts.begin() + 1, parts.end(), s) != parts.end();
 }
 
-// Parameters of the entry.
+// Places the parameters of the entry.
 Result<void> Decoder::layout_parameters() {
   Program& p = ops_.code.program;
   for (const Variable& v : ops_.frame.f->params) {
@@ -94,7 +94,7 @@ Result<void> Decoder::layout_parameters() {
   return {};
 }
 
-// Places static shared variables, and local variables with those that pass arguments.
+// Places static shared variables, local variables, and the .param variables that pass arguments.
 Result<void> Decoder::layout() {
   Frame& frame = ops_.frame;
   for (const Variable& v : frame.f->variables) {
@@ -131,7 +131,7 @@ Result<Program> Decoder::run() {
   ops_.code.begin(head, {});
   CG_CHECK(layout_parameters());
   CG_CHECK(function_body());
-  Statement tail;  // falling off the end is a return
+  Statement tail;  // the end of the function is a return
   tail.line = f.statements.empty() ? f.line : f.statements.back().line;
   tail.text = "ret";
   ops_.code.begin(tail, {});
@@ -168,7 +168,7 @@ Result<void> Decoder::statement(const Statement& s) {
   return family_of(m.base())(ops_, s, m);
 }
 
-// The first instruction behind a label; -1: unknown.
+// The first instruction after a label; -1: unknown.
 int32_t Decoder::label(int scope, std::string_view name) const {
   const Frame& frame = ops_.frame;
   for (; scope >= 0; scope = frame.f->scopes[size_t(scope)].parent) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes a parsed function into a Program.
 //
-// Contract: an unknown opcode or form becomes an instruction that reports itself when a warp
-// executes it. An undeclared name or an operand of the wrong size is a user error.
+// Contract: an unknown opcode or form becomes an instruction that ends the launch as `unsupported`
+// when a warp executes it. An undeclared name or an operand of the wrong size is a user error.
 //
 // Example: CG_TRY(Program p, decode(module, function));
 #pragma once

@@ -9,7 +9,7 @@ namespace cutegen::ptx {
 namespace {
 
 struct Flags {
-  std::string name;  // the opcode without rounding and flags, without the type
+  std::string name;  // the opcode without rounding, flags and type
   uint8_t sub = 0;
   bool odd = false;  // an unknown modifier
 };
@@ -80,7 +80,7 @@ Result<void> apply_form(Operands& ops, const Statement& s, const Form& form, uin
   return {};
 }
 
-// lop3.BoolOp.b32 d|p, a, b, c, table, q: p says whether d is not zero, combined with q.
+// lop3.BoolOp.b32 d|p, a, b, c, table, q: p is (d != 0) BoolOp q.
 Result<void> table_logic(Operands& ops, const Statement& s, const Modifiers& m) {
   CG_CHECK(ops.code.count(s, 6, 6));
   const Operand& to = s.operands[0];
@@ -124,7 +124,7 @@ int operand_size(char letter) {
   }
 }
 
-// A form that has no flags, by its name in the table.
+// Decodes a form without flags, by its name in the table.
 Result<void> decode_form(Operands& ops, const Statement& s, const std::string& name) {
   const Form* form = forms().find(name);
   if (!form) return ops.code.unsupported(sanitize(s.opcode, 80));

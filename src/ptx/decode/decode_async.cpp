@@ -15,7 +15,7 @@ Result<void> async_operands(Operands& ops, const Statement& s, const Modifiers& 
       bytes.kind == Operand::Kind::integer &&
       (bytes.value == 16 || (!m.has("cg") && (bytes.value == 4 || bytes.value == 8)));
   if (!legal) return ops.code.wrong("a copy must have 4, 8 or 16 bytes (16 with .cg)");
-  Inst to;  // only for its address
+  Inst to;  // used only to decode the address
   to.space = Space::shared;
   CG_CHECK(ops.address(s.operands[0], to));
   in.op = Op::async_copy, in.kind = Kind::load_global, in.space = Space::global;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of the asynchronous proxy: cp.async.bulk, cp.async.bulk.tensor, cp.reduce.async.bulk.
+// Bulk copies: cp.async.bulk, cp.async.bulk.tensor, cp.reduce.async.bulk.
 #include "base/text.h"
 #include "ptx/decode/families.h"
 #include "ptx/ops/bulk_copy.h"
@@ -7,7 +7,7 @@
 namespace cutegen::ptx {
 namespace {
 
-// What the opcode says.
+// The words of the opcode.
 struct BulkWords {
   BulkKind kind = BulkKind::load;
   uint32_t rank = 0;  // 0: plain bytes
@@ -46,10 +46,10 @@ void read_word(std::string_view p, BulkWords& w) {
   }
 }
 
-// The forms of cp.reduce.async.bulk to global memory. f32 adds as atomics there do.
+// Whether cp.reduce.async.bulk to global memory has this form. f32 is added as by atomics there.
 bool reduces(BulkWords& w) {
   if (!w.op || *w.op >= AtomicOp::exch) return false;
-  if (w.rank > 0) return !w.type;  // the map has the type
+  if (w.rank > 0) return !w.type;  // the type is in the tensor map
   if (!w.type) return false;
   const bool half = *w.type == AtomicType::f16 || *w.type == AtomicType::bf16;
   if (half) return *w.op <= AtomicOp::max;
@@ -61,7 +61,7 @@ bool reduces(BulkWords& w) {
   return true;
 }
 
-// Into the shared memory of another CTA: integers only.
+// Whether the reduction exists for the shared memory of another CTA: integers only.
 bool reduces_shared(const BulkWords& w) {
   if (!w.op || !w.type || *w.op >= AtomicOp::exch || !atomic_known(*w.op, *w.type)) return false;
   const AtomicType t = *w.type;
@@ -222,7 +222,7 @@ Result<void> decode_group(Operands& ops, const Statement& s, const Modifiers& m)
   return {};
 }
 
-// st.async and red.async by their last words: [to], value, [mbarrier]
+// st.async and red.async: [to], value, [mbarrier]
 struct Deposit {
   bool known = false;
   size_t count = 1, bytes = 4;
@@ -280,7 +280,7 @@ Result<void> decode_deposit(Operands& ops, const Statement& s, const Modifiers& 
   const Operand& v = s.operands[1];
   const std::vector<Operand> items =
       v.kind == Operand::Kind::vector ? v.items : std::vector<Operand>{v};
-  if (items.size() != d.count) return ops.code.wrong("the vector has another number of elements");
+  if (items.size() != d.count) return ops.code.wrong("the vector has the wrong number of elements");
   for (size_t i = 0; i < items.size(); ++i) {
     CG_TRY(Slot slot, ops.source(items[i], int(d.bytes), m.type()));
     list[bulk::kCoordinates + i] = slot.offset;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls. Each call inlines the function's body with registers of its own: so lanes that return at
-// different times reconverge behind it, and a pc names one call. Arguments in .param variables lie
-// in the local memory of the calling thread.
+// Decodes calls. Each call inlines the function's body with its own registers. So lanes that return
+// at different times reconverge after the call, and a pc belongs to one call. Arguments in .param
+// variables are in the local memory of the calling thread.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -11,7 +11,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr int kMostNested = 16;
-constexpr size_t kMostCode = size_t{1} << 18;  // instructions beyond which no call is expanded
+constexpr size_t kMostCode = size_t{1} << 18;  // instructions; beyond, no call is inlined
 
 Result<void> copy_register(Operands& ops, Slot from, Slot to) {
   if (from.size != to.size) return ops.code.wrong("an argument of the wrong size");
@@ -19,7 +19,7 @@ Result<void> copy_register(Operands& ops, Slot from, Slot to) {
                          {from});
 }
 
-// Loads a register from a place in local memory, or stores it there.
+// Loads a register from local memory, or stores it there.
 Result<void> move_local(Operands& ops, Op op, int64_t place, Slot slot) {
   Inst in;
   in.op = op, in.space = Space::local;
@@ -32,7 +32,7 @@ Result<void> move_local(Operands& ops, Op op, int64_t place, Slot slot) {
   return {};
 }
 
-// Binds the parameters of the function to the places or registers of the arguments.
+// Binds the function's parameters to the places or registers of the arguments.
 Result<void> bind_arguments(Operands& ops, const Statement& s, const Function& callee,
                             Frame& frame) {
   const auto &results = s.operands[0].items, &arguments = s.operands[2].items;
@@ -40,7 +40,7 @@ Result<void> bind_arguments(Operands& ops, const Statement& s, const Function& c
     return ops.code.wrong("a call with the wrong number of arguments");
   for (size_t i = 0; i < results.size(); ++i) {
     const Variable& formal = callee.returns[i];
-    if (formal.is_register) continue;  // copied behind the call
+    if (formal.is_register) continue;  // copied after the inlined body
     if (auto place = ops.parameter_place(results[i].text)) {
       frame.parameters[formal.name] = *place;
     } else {
@@ -120,7 +120,7 @@ Result<void> inline_call(Decoder& decoder, const Statement& s, const Function& c
   return {};
 }
 
-// vprintf and __assertfail: ptx/units/host_calls.h does the rest.
+// Emits vprintf or __assertfail, which ptx/units/host_calls.h executes.
 Result<void> host_call(Operands& ops, const Statement& s, Op op, size_t arguments) {
   Inst in;
   in.op = op;

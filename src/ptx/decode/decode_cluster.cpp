@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters: barrier.cluster, mapa, getctarank; and setmaxnreg, which a warpgroup executes.
+// Cluster instructions (barrier.cluster, mapa, getctarank), and setmaxnreg.
 #include "base/text.h"
 #include "ptx/decode/families.h"
 #include "ptx/ops/cluster.h"

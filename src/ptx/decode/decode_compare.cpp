@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons: setp into predicates, set into registers, of single values and of pairs.
+// Comparisons: setp writes predicates, set writes registers. Both compare single values or pairs.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -9,12 +9,12 @@ namespace cutegen::ptx {
 namespace {
 
 struct Comparison {
-  std::string form, half_form;  // half_form: for one half of a pair
+  std::string form, half_form;  // half_form: to compare one half of a pair
   int combine = -1;             // 0 and, 1 or, 2 xor
   bool known = true;
 };
 
-// The parts between the comparison and the types: [.BoolOp][.ftz].
+// Reads the parts between the comparison and the types: [.BoolOp][.ftz].
 Comparison read_comparison(const Modifiers& m, size_t types) {
   Comparison c;
   bool ftz = false;
@@ -37,7 +37,7 @@ Comparison read_comparison(const Modifiers& m, size_t types) {
   return c;
 }
 
-// The halves of a pair of 16-bit values.
+// Splits a pair of 16-bit values into its halves.
 Result<std::array<Slot, 2>> split_pair(Operands& ops, const Operand& o) {
   CG_TRY(Slot whole, ops.source(o, 4, "b32"));
   std::array<Slot, 2> out{Slot{ops.code.allocate(2), 2}, Slot{ops.code.allocate(2), 2}};
@@ -48,7 +48,7 @@ Result<std::array<Slot, 2>> split_pair(Operands& ops, const Operand& o) {
 
 }  // namespace
 
-// d = a ? b, with a second predicate `e` for the complement and `with` combined; -1: none.
+// d = (a `name` b), combined with `with`; `e` receives the complement, unless its offset is -1.
 Result<void> emit_compare(Operands& ops, const std::string& name, int combine, const Operand* with,
                           Slot a, Slot b, Slot d, Slot e) {
   const Form* form = forms().find(name);

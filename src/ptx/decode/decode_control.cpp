@@ -6,7 +6,7 @@
 namespace cutegen::ptx {
 namespace {
 
-// Inst::sub of a fence: its scope, the wait of an overlapping launch, or a sleep.
+// Inst::sub of a fence: its scope, the wait for the previous launch, or a sleep.
 uint8_t fence_kind(const Modifiers& m) {
   const std::string_view base = m.base();
   if (base == "nanosleep") return kSleep;

@@ -15,9 +15,9 @@ bool is_integer(std::string_view type) {
 struct Conversion {
   std::string_view to, from;
   uint8_t sub = 0;
-  bool to_integral = false;  // a float is rounded to an integer
+  bool to_integral = false;  // the instruction rounds to an integer
   bool known = true;
-  std::string_view tie;  // of tf32
+  std::string_view tie;  // rounding of ties, for tf32
 };
 
 Conversion read_conversion(const Modifiers& m) {
@@ -80,7 +80,8 @@ Result<void> decode_convert(Operands& ops, const Statement& s, const Modifiers& 
     const int size = operand_size(form->signature[i]);
     const Operand& o = s.operands[i];
     auto wider = o.kind == Operand::Kind::word ? ops.find_register(o.text) : std::nullopt;
-    if (wider && wider->size > size && is_integer(c.from)) {  // the low part of a wider register
+    if (wider && wider->size > size &&
+        is_integer(c.from)) {  // use the low part of a wider register
       Slot cut{ops.code.allocate(size), size};
       CG_CHECK(
           ops.code.simple(fmt::format("cvt.u{}.u{}", 8 * size, 8 * wider->size), cut, {*wider}));
@@ -122,7 +123,7 @@ Result<void> decode_convert_address(Operands& ops, const Statement& s, const Mod
   return ops.code.simple(m.has("to") ? "sub.u64" : "add.u64", d, {a, ops.code.constant(window, 8)});
 }
 
-// isspacep.SPACE p, a: whether a generic address lies in a space.
+// isspacep.SPACE p, a: whether a generic address is in a space.
 Result<void> decode_in_space(Operands& ops, const Statement& s, const Modifiers& m) {
   CG_CHECK(ops.code.count(s, 2, 2));
   CG_TRY(Slot a, ops.source(s.operands[1], 8, "u64"));

@@ -58,7 +58,7 @@ Result<void> decode_multiply(Operands& ops, const Statement& s, const Modifiers&
   return {};
 }
 
-// ldmatrix.sync.aligned.m8n8.xN[.trans].shared.b16 r, [p]; stmatrix with its operands swapped
+// ldmatrix.sync.aligned.m8n8.xN[.trans].shared.b16 r, [p]; stmatrix has the operands swapped
 Result<void> decode_matrix_rows(Operands& ops, const Statement& s, const Modifiers& m) {
   const bool store = m.base() == "stmatrix";
   bool trans = false, known = m.parts.size() > 5 && m.type() == "b16";

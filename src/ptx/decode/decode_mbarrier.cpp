@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mbarrier, and the fences that belong to it and to the asynchronous proxy.
+// mbarrier, and the fences for mbarriers and the async proxy.
 #include <utility>
 
 #include "base/text.h"

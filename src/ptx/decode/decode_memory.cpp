@@ -86,7 +86,7 @@ Result<void> memory_registers(Operands& ops, const Operand& o, Inst& in,
   return {};
 }
 
-// red and atom on vectors: one operation for each element, because the ISA promises no more.
+// red and atom on vectors: one operation per element, because the ISA promises no more.
 Result<void> atomic_vector(Operands& ops, const Statement& s, const Modifiers& m, const Inst& one) {
   const bool returns = m.base() == "atom";
   const size_t first = returns ? 1 : 0;
@@ -165,7 +165,7 @@ Result<void> decode_atomic(Operands& ops, const Statement& s, const Modifiers& m
   in.op = Op::atomic, in.kind = Kind::atomic;
   std::optional<AtomicOp> op;
   std::optional<AtomicType> type;
-  std::string_view of;  // it may come before the operation: atom.global.v2.f32.add
+  std::string_view of;  // the type, which may come before the operation: atom.global.v2.f32.add
   bool known = true;
   for (size_t i = 1; i < m.parts.size(); ++i) {
     if (auto found = atomic_op(m.parts[i])) {

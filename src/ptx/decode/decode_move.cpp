@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves: of registers, vectors and special registers.
+// Moves of registers, vectors and special registers.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -8,7 +8,7 @@
 namespace cutegen::ptx {
 namespace {
 
-// mov.b64 d, {a, b} and its relatives; parts in ascending order of significance.
+// mov.b64 d, {a, b} and the like; the least significant part comes first.
 Result<void> pack(Operands& ops, const Operand& to, const std::vector<Operand>& from, int whole) {
   const int part = whole / int(from.size());
   CG_TRY(Slot d, ops.destination(to, whole));

@@ -43,7 +43,7 @@ int columns_of(std::string_view shape, int k) {
   return error == std::errc{} && rest == "k" + std::to_string(k) ? n : 0;
 }
 
-// Bytes take 8, 16, 24, 32 and then steps of 16 columns.
+// For 8-bit integers, N is 8, 16, 24, 32 or a larger multiple of 16.
 bool legal_columns(int n, Kind kind) {
   if (n < 8 || n > kWgmmaMostColumns || n % 8 != 0) return false;
   return kind != Kind::wgmma_int8 || n <= 32 || n % 16 == 0;
@@ -98,7 +98,7 @@ Result<void> immediates(Operands& ops, const Statement& s, ProductForm& f) {
   return {};
 }
 
-// Operands of wgmma.mma_async by type of A.
+// The number of operands of wgmma.mma_async, by the type of A.
 size_t operand_count(const ProductForm& f) {
   if (f.a->kind == Kind::wgmma_int8) return 4;
   return f.a->kind != Kind::wgmma_half ? 6 : f.op.a_in_registers ? 7 : 8;
@@ -123,7 +123,7 @@ Result<void> multiply(Operands& ops, const Statement& s, ProductForm f) {
   reads.insert(reads.end(), sources.begin(), sources.end());
   Inst in;
   in.op = Op::wgmma, in.sub = kWgmmaMultiply, in.kind = f.a->kind, in.space = Space::shared;
-  in.size = 4;  // of shared memory, for the granule of the race checks
+  in.size = 4;  // of an access to shared memory, for the race checks' granule
   in.flops = uint16_t(f.op.n * f.a->k);
   in.target = int32_t(ops.code.program.wgmmas.size());
   in.list = ops.code.keep(std::move(list));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoder: decodes an entry statement by statement, and inlines the functions that it calls.
 //
-// Contract: call run() at most once. decode_call() inlines a function: it sets the frame of the
-// function, decodes the body and restores the caller's frame.
+// Contract: call run() at most once. decode_call() inlines a function: it sets the function's
+// frame, decodes the body and restores the caller's frame.
 //
 // Example: CG_TRY(Program p, Decoder(module, function).run());
 #pragma once

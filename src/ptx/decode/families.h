@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoders of opcode families: from one statement to instructions.
+// The decoders of opcode families. Each turns one statement into instructions.
 //
-// Contract: `m` is the opcode of `s`, split at its dots. An unknown form emits an instruction that
-// reports itself (CodeBuilder::unsupported); a wrong operand is a user error.
+// Contract: `m` is the opcode of `s`, split at its dots. For an unknown form, a decoder emits an
+// `unsupported` instruction (CodeBuilder::unsupported). A wrong operand is a user error.
 //
 // Example: CG_CHECK(decode_vote(ops, s, m));
 #pragma once
@@ -16,7 +16,7 @@
 namespace cutegen::ptx {
 
 struct Modifiers {
-  std::vector<std::string_view> parts;  // all of the opcode; parts[0] is the base
+  std::vector<std::string_view> parts;  // parts[0] is the base opcode
   std::string_view base() const { return parts[0]; }
   std::string_view type() const { return parts.back(); }
   bool has(std::string_view s) const;
@@ -44,8 +44,8 @@ Family decode_control;
 // Helpers that families share.
 // Decodes a form without flags, by its name in the table.
 Result<void> decode_form(Operands& ops, const Statement& s, const std::string& name);
-// Emits d = (a `name` b), combined with the predicate `with` if it is set. `e` receives the
-// complement; offset -1: none.
+// Emits d = (a `name` b), combined with the predicate `with` if there is one. `e` receives the
+// complement, unless its offset is -1.
 Result<void> emit_compare(Operands& ops, const std::string& name, int combine, const Operand* with,
                           Slot a, Slot b, Slot d, Slot e);
 // Appends the slots of the `n` registers of a fragment, of `size` bytes each.
@@ -53,7 +53,7 @@ Result<void> decode_fragment(Operands& ops, const Operand& o, size_t n, int size
                              bool is_destination, std::vector<int32_t>& into);
 // "s32" -> "b32" and so on: one form serves all types if only bits matter.
 std::string bits_type(std::string_view type);
-// Bytes of a lane by the letter of a signature (forms.h); 0: a predicate.
+// Bytes per lane of the operand with this letter in a signature (forms.h); 0: a predicate.
 int operand_size(char letter);
 
 }  // namespace cutegen::ptx

@@ -46,7 +46,7 @@ class Forms final : public Registry {
   std::unordered_map<std::string, MatrixForm> matrices_;
 };
 
-// The table for an instruction set of the host: "base", "v3" or "v4".
+// The table of handlers built for an instruction set of the host: "base", "v3" or "v4".
 Forms make_forms(std::string_view isa);
 // The best instruction set that this machine can run.
 std::string_view best_instruction_set();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which registers may be read before they are written, and how many are live at once.
+// Finds the registers that may be read before they are written, and the most that are live at once.
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
@@ -24,7 +24,8 @@ class Liveness {
   using Bits = std::vector<uint64_t>;
   void find_blocks();
   std::vector<size_t> successors(size_t block) const;
-  // Walks a block backwards from what is live at its end; returns the widest point in words.
+  // Walks a block backwards from the registers live at its end. Returns the most words live at
+  // once.
   int walk(size_t block, Bits& live, bool measure) const;
   void step(size_t at, Bits& live) const;
 
@@ -174,7 +175,7 @@ void analyze_liveness(Program& program, const std::vector<Effects>& effects,
     program.effects.insert(program.effects.end(), e.writes.begin(), e.writes.end());
     program.effect_of.push_back({begin, writes, uint32_t(program.effects.size())});
   }
-  program.watch_zeroed = program.zeroed.size() < slots.size();  // otherwise the analysis gave up
+  program.watch_zeroed = program.zeroed.size() < slots.size();  // else the analysis gave up
   if (program.watch_zeroed) mark_watched(program);
 }
 

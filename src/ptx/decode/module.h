@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a Module: its text, the parsed form, the decoded entries.
+// The state of a Module: its text, its parsed form and its decoded entries.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace cutegen::ptx {
 
 struct Module::State {
   std::string text;  // the parsed form points into it
-  uint64_t id = 0;   // of this process
+  uint64_t id = 0;   // unique in this process
   ParsedModule parsed;
   std::vector<Entry> entries;
   std::vector<Program> programs;

@@ -60,7 +60,7 @@ std::optional<Special> special_of(std::string_view name) {
       {"%cluster_nctaid.z", S::cluster_nctaid_z},
       {"%cluster_ctarank", S::cluster_ctarank},
       {"%cluster_nctarank", S::cluster_nctarank},
-      // One SM runs everything. Other environment registers are zero.
+      // One SM runs the whole grid. The other environment registers are zero.
       {"%smid", S::zero},
       {"%nsmid", S::one}};
   auto it = names.find(name);
@@ -94,7 +94,7 @@ std::optional<Slot> Operands::find_register(std::string_view name) {
   auto [it, fresh] = frame.registers.try_emplace({scope, name});
   if (fresh) {
     const int size = range->type == "pred" ? 0 : int(type_bytes(range->type));
-    it->second = code.add_register(size == 1 ? 2 : size);  // registers of 8 bits take 16
+    it->second = code.add_register(size == 1 ? 2 : size);  // an 8-bit register takes 16 bits
   }
   return it->second;
 }
@@ -104,7 +104,7 @@ std::optional<Slot> Operands::find_special(std::string_view name) {
   return which ? code.special(*which) : std::optional<Slot>();
 }
 
-// The innermost variable of the function with this name.
+// The variable of the function with this name, from the innermost scope.
 const Variable* Operands::find_variable(std::string_view name) const {
   for (int s = code.now().scope; s >= 0 && size_t(s) < frame.f->scopes.size();
        s = frame.f->scopes[size_t(s)].parent) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operands: turns the operands of a function's statements into slots of a CodeBuilder.
 //
-// Contract: looks names up in the scopes of `frame` around the current statement of `code`, then in
-// the module. An operand of the wrong size or form is a user error.
+// Contract: searches for a name in the scopes of `frame` around the current statement of `code`,
+// then in the module. An operand of the wrong size or form is a user error.
 //
 // Example: CG_TRY(Slot a, ops.source(s.operands[1], 4, "u32"));
 #pragma once
@@ -16,16 +16,16 @@
 
 namespace cutegen::ptx {
 
-// The state of one function: the entry, or a function that is inlined at a call.
+// The state of the function that is being decoded: the entry, or a function inlined at a call.
 struct Frame {
   const Function* f = nullptr;
   int depth = 0;  // 0: the entry
   std::map<std::pair<int, std::string_view>, Slot> registers;
   std::map<const Variable*, int64_t> places;       // local and parameter variables
-  std::map<std::string_view, int64_t> parameters;  // of a called function: places in local memory
+  std::map<std::string_view, int64_t> parameters;  // of an inlined function: places in local memory
   std::vector<int32_t> first;                      // statement -> first instruction
   std::vector<std::pair<size_t, std::pair<int, std::string_view>>> branches;  // code, scope, label
-  std::vector<size_t> returns;  // branches to the end of the called function
+  std::vector<size_t> returns;  // branches to the end of the inlined function
 };
 
 class Operands {
@@ -38,10 +38,10 @@ class Operands {
   Result<void> address(const Operand& o, Inst& in);
   std::optional<Slot> find_register(std::string_view name);
   std::optional<Slot> find_special(std::string_view name);
-  // The place in local memory of a .param variable, or of a parameter of a called function.
+  // The place in local memory of a .param variable or of an inlined function's parameter.
   std::optional<int64_t> parameter_place(std::string_view name) const;
   Result<int64_t> local_place(int64_t bytes, int64_t align);
-  // Places a static shared variable.
+  // Allocates a static shared variable, and returns its place.
   Result<int64_t> shared_place(const Variable& v);
   const ParsedModule& module() const { return module_; }
 

@@ -23,7 +23,7 @@ bool pulls(const Inst& in) {
          AtomicOp(in.sub) == AtomicOp::add && is_integer(AtomicType(in.e));
 }
 
-// A value may pass between threads, other than between the lanes of a warp in one instruction.
+// Whether a value may pass between threads, other than within one instruction of a warp.
 bool passes_values(const Inst& in) {
   const bool shared = in.space == Space::shared && (in.op == Op::load || in.op == Op::store);
   return in.op == Op::barrier || in.op == Op::cluster_barrier || in.op == Op::atomic ||
@@ -32,7 +32,7 @@ bool passes_values(const Inst& in) {
          (in.op == Op::fence && (in.sub == kFenceGpu || in.sub == kFenceCta));
 }
 
-// By pc: how many backward branches span it.
+// By pc: the number of backward branches that jump over it.
 std::vector<int> loops_of(const Program& p) {
   std::vector<int> change(p.code.size() + 1);
   auto span = [&](int32_t target, size_t pc) {
@@ -61,7 +61,7 @@ Slots operands_of_products(const Program& p) {
   return slots;
 }
 
-// Adds the registers that copies of `slots` reach.
+// Adds the registers to which copies of `slots` lead.
 void add_copies(const Program& p, Slots& slots) {
   std::unordered_multimap<int32_t, int32_t> copies;
   for (size_t pc = 0; pc < p.code.size(); ++pc) {

@@ -2,7 +2,7 @@
 // Program: a decoded entry, ready to run.
 //
 // Contract: immutable after decoding; all host threads share it. Registers, immediates and special
-// registers of a warp lie in one block of register_bytes. `constants` and `specials` name the slots
+// registers of a warp lie in one block of register_bytes. `constants` and `specials` list the slots
 // that the machine fills before a CTA starts.
 //
 // Example: const Inst& in = program.code[pc]; const SourceLine& at = program.lines[pc];
@@ -66,9 +66,9 @@ enum class Special : uint8_t {
 
 struct ConstantSlot {
   int32_t offset = 0;
-  uint8_t size = 0;  // bytes of a lane; 0: a predicate
+  uint8_t size = 0;  // bytes per lane; 0: a predicate
   uint64_t bits = 0;
-  int32_t variable = -1;  // if set: the machine adds the address of this variable of the module
+  int32_t variable = -1;  // if set: the machine adds this module variable's address
 };
 struct SpecialSlot {
   int32_t offset = 0;
@@ -94,11 +94,11 @@ struct Program {
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
   std::vector<SlotRange> zeroed;             // registers that may be read before they are written
-  bool watch_zeroed = false;                 // accesses to these are marked Inst::watched
-  std::vector<std::vector<int32_t>> tables;  // of brx.idx
-  std::vector<std::string> messages;         // unsupported instructions
-  std::vector<WgmmaOp> wgmmas;               // Inst::target of a wgmma.mma_async
-  std::vector<std::shared_ptr<const std::vector<int32_t>>> lists;  // Inst::list points into them
+  bool watch_zeroed = false;                 // Inst::watched is set for accesses to these
+  std::vector<std::vector<int32_t>> tables;  // branch targets of brx.idx
+  std::vector<std::string> messages;         // texts for unsupported instructions
+  std::vector<WgmmaOp> wgmmas;               // Inst::target of wgmma.mma_async is an index
+  std::vector<std::shared_ptr<const std::vector<int32_t>>> lists;  // Inst::list points into one
   // Register slots that an instruction reads, then those it writes: effects[begin, writes, end).
   struct EffectRange {
     uint32_t begin = 0, writes = 0, end = 0;
@@ -106,7 +106,7 @@ struct Program {
   std::vector<int32_t> effects;
   std::vector<EffectRange> effect_of;  // by pc
   std::vector<ParamSlot> params;
-  std::vector<int32_t> variables;  // of the module, if this entry names them
+  std::vector<int32_t> variables;  // indices of the module's variables that this entry names
   int64_t param_bytes = 0, register_bytes = 0, static_shared = 0, dynamic_shared_at = 0,
           local_bytes = 0;
   int64_t max_block[3] = {0, 0, 0};

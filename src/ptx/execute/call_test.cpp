@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device functions, printf and assert: as the compiler writes them, and as one can by hand.
+// Device functions, printf and assert, from the compiler and written by hand.
 #include "ptx/testing/test_machine.h"
 
 namespace cutegen::ptx {
@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kCallHead = ".version 9.0\n.target sm_90a\n.address_size 64\n";
 
-// A kernel that stores %r1 to out[tid] at its end; `functions` stand before it.
+// A kernel, preceded by `functions`, that stores %r1 to out[tid] at its end.
 Module with_functions(const std::string& functions, const std::string& body) {
   auto m = Module::parse(kCallHead + functions +
                          ".visible .entry k(.param .u64 out) {\n"
@@ -78,7 +78,7 @@ TEST_F(Calls, LanesReturnAtDifferentTimesAndMeetAgain) {
   ret;
 }
 )";
-  // a shuffle of all lanes behind the call needs them together
+  // a shuffle of all lanes after the call needs them to reconverge
   run(with_functions(f,
                      "call (%r2), pick, (%r0); shfl.sync.bfly.b32 %r1, %r2, 1, 31, 0xffffffff;\n"));
   for (int i = 0; i < 64; ++i) EXPECT_EQ(out[size_t(i)], i & 1 ? 7 : (i ^ 1) + 100);

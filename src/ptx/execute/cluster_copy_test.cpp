@@ -7,10 +7,10 @@
 namespace cutegen::ptx {
 namespace {
 
-// Two CTAs of 64 threads. %i: the thread; %k: the rank; %o: the other rank; %z: thread 0; %y: it is
-// the thread 0 of rank 0; %v: 1 KB, word %i of it at %a; %b: an mbarrier for one arrival; %w, %c,
-// %e: the same places of %v, %b and %a in the other CTA; %g: `in`; %out: word %i of `out`, 64 words
-// for each CTA.
+// Two CTAs of 64 threads. %i: the thread; %k: the rank; %o: the other rank; %z: whether it is
+// thread 0; %y: whether it is thread 0 of rank 0; %v: 1 KB of shared memory, its word %i at %a; %b:
+// an mbarrier for one arrival; %w, %c, %e: %v, %b and %a in the other CTA; %g: `in`; %out: word %i
+// of the CTA's 64 words of `out`.
 const char* const kClusterHead =
     ".version 8.4\n.target sm_90a\n.address_size 64\n"
     ".visible .entry t(.param .u64 in, .param .u64 out) {\n"
@@ -62,7 +62,7 @@ ClusterOutcome run_cluster(const std::string& body, LaunchStatus status = Launch
   return o;
 }
 
-// The kind of the finding in each order; its message has to contain `text`.
+// Checks that each order gives a finding of this kind, and that its message contains `text`.
 void found(const std::string& body, const std::string& kind, const std::string& text = "",
            Order order = Order::in_order) {
   const ClusterOutcome o = run_cluster(body, LaunchStatus::finding, order);
@@ -141,7 +141,7 @@ TEST(ClusterCopy, RacesBetweenCtas) {
   run_cluster(write + kClusterSync + read + kClusterSync);
   found(write + read + kClusterSync, "shared_race", "of rank", Order::in_order);
   found(kClusterSync + "st.shared::cluster.u32 [%e], %i;\n" + kRead + kClusterSync, "shared_race");
-  // The copy overwrites what the other CTA still reads.
+  // The copy overwrites data that the other CTA still reads.
   const std::string again = kExpect + kClusterSync + "@%y " + kMulticast + kClusterWait + kRead;
   found(again + "bar.sync 0;\n" + kExpect + "@%y " + kMulticast + kClusterSync, "shared_race",
         "rank 1");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters: ranks, barriers, shared memory of other CTAs, and what is refused or found.
+// Clusters: ranks, barriers, shared memory of other CTAs, refusals and findings.
 #include <numeric>
 
 #include "ptx/testing/test_machine.h"
@@ -163,9 +163,11 @@ TEST_F(Cluster, AnExitBeforeOthersRead) {
 
 TEST_F(Cluster, MisusedBarriers) {
   Finding f = found("barrier.cluster.wait.acquire.aligned;", "bad_barrier");
-  EXPECT_NE(f.message.find("without a barrier.cluster.arrive"), std::string::npos) << f.message;
+  EXPECT_NE(f.message.find("without an earlier barrier.cluster.arrive"), std::string::npos)
+      << f.message;
   f = found("barrier.cluster.arrive.aligned;\nbarrier.cluster.arrive.aligned;\n", "bad_barrier");
-  EXPECT_NE(f.message.find("again without a barrier.cluster.wait"), std::string::npos) << f.message;
+  EXPECT_NE(f.message.find("twice with no barrier.cluster.wait in between"), std::string::npos)
+      << f.message;
   f = found("setp.ne.u32 %p1, %r5, 2;\n@%p1 bra GO;\nbar.sync 1, 96;\nGO: " + kSync, "deadlock");
   EXPECT_FALSE(f.message.empty());
   found("setp.lt.u32 %p1, %r0, 7;\n@%p1 bra A;\n" + kSync + "bra B;\nA: " + kSync + "B: ",

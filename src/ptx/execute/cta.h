@@ -2,8 +2,8 @@
 // Cta: runs one CTA of a launch at a time. A host thread may hold several objects and run them in
 // turns.
 //
-// Contract: turn() gives each warp that can run one turn. After it has returned `ended`, begin()
-// may start another CTA. After `failed`, do not use the object again.
+// Contract: turn() gives one turn to each warp that can run. After `ended`, begin() may start
+// another CTA. After `failed`, do not use the object again.
 //
 // Example: Cta cta(job); cta.begin(index, counting); while (cta.turn() == Cta::Turn::going) {}
 #pragma once
@@ -17,18 +17,18 @@ namespace cutegen::ptx {
 
 class Cta {
  public:
-  // spinning: going, but every warp that can run polls memory that another thread writes.
+  // spinning: going on, but every warp that can run polls memory that another thread writes.
   enum class Turn { going, spinning, ended, failed };
   explicit Cta(Job& job);
   Cta(const Cta&) = delete;
   Cta& operator=(const Cta&) = delete;
-  // `counting` counts what the CTA does; CTAs of one host thread may share it.
-  // `cluster`: nullptr if neither the launch nor the program has clusters.
+  // CTAs of one host thread may share a `counting`.
+  // cluster: nullptr if neither the launch nor the program uses clusters.
   void begin(int64_t linear, Counting& counting, std::shared_ptr<ClusterState> cluster = nullptr);
   Turn turn();
-  // Ends the launch with a finding: all CTAs that could run poll memory.
+  // Ends the launch with a finding: all `resident` CTAs poll memory.
   void fail_spinning(int64_t resident) { scheduler_.fail_spinning(resident); }
-  // Whether some warp can run. If not, all warps wait for other CTAs of their cluster.
+  // Whether some warp can run. Otherwise, all warps wait for other CTAs of their cluster.
   bool polls() const;
   const CtaState& state() const { return state_; }
 
@@ -37,7 +37,8 @@ class Cta {
   bool run_warps(bool& any, bool& all_spin);
   bool run_warp(Warp& w, bool& all_spin);
   bool within_limits();
-  // Ends the waits at mbarriers although their phases are not complete. False: that cannot help.
+  // Ends the waits at mbarriers although their phases are not complete. False: no warp can go on
+  // even so.
   bool end_waits();
   Turn finish();
   void leave_cluster();

@@ -66,7 +66,7 @@ bool equal(const Registers& a, const Registers& b, char letter) {
     const uint64_t x = value(a, lane), y = value(b, lane),
                    sign = letter == 'f' ? 0x80000000u : uint64_t{1} << 63;
     const uint64_t inf = letter == 'f' ? 0x7f800000u : 0x7ffull << 52;
-    if (x != y && !((x & ~sign) > inf && (y & ~sign) > inf)) return false;  // any NaN is as good
+    if (x != y && !((x & ~sign) > inf && (y & ~sign) > inf)) return false;  // NaNs are equal
   }
   return true;
 }
@@ -117,7 +117,7 @@ TEST(Handlers, InstructionSetsAgree) {
   }
 }
 
-// Small numbers in every format, so that no sum overflows: bit patterns without large exponents.
+// Bit patterns without large exponents in any format, so that no sum overflows.
 uint32_t small_pattern(std::mt19937_64& random, const std::string& name) {
   const uint32_t r = uint32_t(random());
   if (name.find("b1") != std::string::npos || name.find("s32.") != std::string::npos) return r;
@@ -139,7 +139,7 @@ TEST(Handlers, MatrixProductsAgree) {
     ASSERT_EQ(other.matrices().size(), base.matrices().size());
     std::mt19937_64 random(9);
     for (const auto& [name, f] : base.matrices()) {
-      if (f.d == 0) continue;  // moves: no product
+      if (f.d == 0) continue;  // a move, not a product
       const bool is_double = name.find("f64") != std::string::npos;
       std::vector<int32_t> list;
       for (int i = 0; i < f.d + f.a + f.b + f.c; ++i) list.push_back(i * 256);

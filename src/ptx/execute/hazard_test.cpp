@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races and undefined values: broken kernels that must be found, correct ones that must not.
+// Races and undefined values: broken kernels must give a finding, correct ones must not.
 #include <numeric>
 
 #include "ptx/testing/test_machine.h"
@@ -44,7 +44,7 @@ class Hazard : public testing::Test {
     }
     return r;
   }
-  // The finding of a kernel that must be found out, on one host thread and on two.
+  // Runs a broken kernel on one host thread and on two, and returns the finding.
   Finding found(const std::string& body, int64_t grid, int64_t block, const char* kind) {
     auto r = run(body, grid, block, LaunchStatus::finding);
     if (!r.finding) return {};
@@ -108,7 +108,7 @@ TEST_F(Hazard, ALaneOutsideTheMemberMaskIsFound) {
             0u)
       << f.message;
   EXPECT_EQ(f.thread, 16);
-  // Halves of a warp that meet apart are right, and see only themselves.
+  // Each half of the warp may reconverge alone, and then sees only itself.
   run("setp.lt.u32 %p1, %r0, 16; selp.b32 %r13, 0x0000ffff, 0xffff0000, %p1; setp.ne.u32 %p2, %r0, "
       "3;\nvote.sync.ballot.b32 %r14, %p2, %r13; shfl.sync.bfly.b32 %r15, %r14, 1, 31, %r13;\n"
       "popc.b32 %r15, %r15; cvt.rn.f32.u32 %f1, %r15; st.global.f32 [%rd3], %f1;",
@@ -118,7 +118,8 @@ TEST_F(Hazard, ALaneOutsideTheMemberMaskIsFound) {
 }
 
 TEST_F(Hazard, DoubleBufferingNeedsOneBarrierARound) {
-  // Round n writes half n & 1 and reads it behind the barrier, while the other half may be written.
+  // Round n writes half n & 1, and reads it after the barrier while others may write the other
+  // half.
   run("mov.u32 %r20, 0;\nLOOP: and.b32 %r21, %r20, 1; shl.b32 %r21, %r21, 11;\n"
       "ld.global.f32 %f1, [%rd4]; add.u32 %r22, %r12, %r21; st.shared.f32 [%r22], %f1; bar.sync "
       "0;\n"
@@ -218,7 +219,7 @@ TEST_F(Hazard, CtasThatWriteOnePlaceAreFoundOnAnyNumberOfThreads) {
 }
 
 TEST_F(Hazard, CtasThatReadWhatAnotherWritesAreFound) {
-  // each writes its own part, and reads the first element of the next
+  // each thread writes its own part, and reads the first element of the next thread's
   Finding f = found(
       "ld.global.f32 %f1, [%rd4]; st.global.f32 [%rd3], %f1;\n"
       "ld.global.f32 %f2, [%rd3+256]; setp.gt.f32 %p1, %f2, 0f00000000;\n",
@@ -242,7 +243,7 @@ TEST_F(Hazard, LaunchesAreInOrder) {
   for (int i = 0; i < 3; ++i) launch(m, 4, 64, LaunchStatus::ok);
 }
 
-// The last CTA to come adds up what the others wrote.
+// The last CTA to arrive adds up what the others wrote.
 std::string last_block(const char* fence) {
   return "ld.global.f32 %f1, [%rd4]; setp.eq.u32 %p1, %r0, 0; mul.wide.u32 %rd5, %r9, 4;\n"
          "add.s64 %rd5, %rd0, %rd5; @%p1 st.global.f32 [%rd5+64], %f1;\n" +
@@ -267,7 +268,7 @@ TEST_F(Hazard, TheLastBlockMayReadWhatOthersWrote) {
 TEST_F(Hazard, ACounterAloneHandsNothingOver) {
   content = Content::given;
   sim.options.threads = 1;
-  // No fence, one that only the CTA sees, and one that comes too late.
+  // No fence, a fence of CTA scope, and a fence that comes too late.
   for (const char* fence : {"", "membar.cta;", "fence.acq_rel.cta;"}) {
     Finding f = found(last_block(fence), 10, 64, "global_race");
     EXPECT_NE(f.message.find("read of 4 bytes"), std::string::npos) << f.message;
@@ -309,7 +310,8 @@ TEST_F(Hazard, AnUndefinedSharedValueThatIsStoredIsFound) {
 }
 
 TEST_F(Hazard, AnUndefinedValueThatIsThrownAwayIsNone) {
-  // A tile's tail is loaded, computed on, shuffled, selected away, and kept in shared memory.
+  // The kernel loads a tile's tail, computes with it, shuffles it, selects it away and keeps it in
+  // shared memory.
   run("setp.lt.u32 %p1, %r0, 20; ld.global.f32 %f1, [%rd4]; @%p1 st.shared.f32 [%r12], %f1;\n"
       "bar.sync 0; ld.shared.f32 %f2, [%r12]; mul.f32 %f3, %f2, %f2;\n"
       "shfl.sync.idx.b32 %f4, %f3, 3, 31, 0xffffffff; selp.f32 %f5, %f3, 0f40000000, %p1;\n"
@@ -352,7 +354,7 @@ TEST_F(Hazard, UndefinedRegistersAreFound) {
 }
 
 TEST_F(Hazard, WhatAnotherPredicateSettlesIsNotUndefined) {
-  // Compilers compute what a branch guarded and let its condition settle the result.
+  // Compilers execute what a branch guarded, and let the condition decide the result.
   const std::string some =
       "setp.lt.u32 %p1, %r0, 5; not.pred %p2, %p1; @%p1 ld.global.f32 %f1, [%rd4];\n";
   const std::string keep = "selp.f32 %f2, %f1, 0f40000000, %p4; st.global.f32 [%rd3], %f2;";

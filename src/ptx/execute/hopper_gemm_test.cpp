@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices with tensor copies and wgmma, against double precision; planted faults.
+// Matrix products with tensor copies and wgmma, compared with double precision; planted faults.
 #include <map>
 #include <memory>
 
@@ -12,13 +12,13 @@ struct Shape {
   int m, n, k;
 };
 
-// The data of a product; the program refers to it.
+// The data of a product. The HopperProgram refers to it.
 struct Product {
   HopperData a, b, out;
   HopperProgram program;
 };
 
-// value(row, k) of the operands, as they lie in memory.
+// a(row, k), b(row, k): the index of an operand's element in memory.
 template <class A, class B>
 void set_truth(Product& p, Shape s, double relative, A a, B b) {
   for (int y = 0; y < s.m; ++y) {
@@ -65,7 +65,7 @@ std::unique_ptr<Product> gemm_product(const Gemm& g, Shape s) {
   p->a = fp8 ? HopperData::e4m3s(m * k, 1) : HopperData::bf16s(m * k, 1);
   p->b = fp8 ? HopperData::e4m3s(n * k, 2) : HopperData::bf16s(n * k, 2);
   p->out = HopperData::empty(m * n * (mn ? 2 : 4));
-  // fp8 keeps 13 bits of a sum; bf16 results are rounded once more.
+  // fp8 keeps 13 bits of a sum. bf16 results are rounded once more.
   const double relative = fp8 ? 0x1p-11 : mn ? 0x1p-8 : 1e-6;
   if (mn)
     set_truth(
@@ -103,7 +103,7 @@ std::unique_ptr<Product> gemm_product(const Gemm& g, Shape s) {
   return p;
 }
 
-// m, n and k that no tile divides; rows must be multiples of 16 bytes.
+// m, n and k that no tile divides. Rows must be multiples of 16 bytes.
 Shape odd_shape(Kind kind) {
   if (kind == Kind::ping_pong) return {200, 136, 264};
   if (kind == Kind::fp8) return {72, 80, 592};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hopper products with operands from registers, against double precision; planted faults.
+// Hopper products with operands from registers, compared with double precision; planted faults.
 #include <map>
 #include <memory>
 
@@ -54,13 +54,13 @@ DataPtr attention(int queries, int keys) {
       total += weight;
       for (int i = 0; i < 64; ++i) sum[size_t(i)] += weight * p->c.values[size_t(k * 64 + i)];
     }
-    for (int i = 0; i < 64; ++i)  // the weights are rounded to bf16
+    for (int i = 0; i < 64; ++i)  // weights are rounded to bf16
       p->program.truth.push_back(sum[size_t(i)] / total), p->program.bound.push_back(0x1p-8);
   }
   return p;
 }
 
-// a: m x k in global memory; b: n x k through a tensor map.
+// a: m x k, in global memory. b: n x k, read through a tensor map.
 DataPtr typed_product(const char* entry, int m, int n, int k, bool mixed, double relative) {
   auto p = begin(entry, (n + 63) / 64, (m + 63) / 64, mixed ? 160 : 128, size_t(m) * size_t(n));
   p->a = mixed ? HopperData::bytes_of(size_t(m) * size_t(k), 4)

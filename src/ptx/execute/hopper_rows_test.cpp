@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hopper programs over rows and in clusters, against double precision; planted faults.
+// Hopper programs over rows and in clusters, compared with double precision; planted faults.
 #include <map>
 #include <memory>
 
@@ -18,7 +18,7 @@ LaunchConfig rows_config(int64_t x, int64_t y, int64_t block, int64_t cluster = 
   return {{x, y, 1}, {block, 1, 1}, {cluster, 1, 1}, 0, false};
 }
 
-// Inputs x, perhaps v, the output, then integers.
+// The parameters are x, v if it is given, the output, then integers.
 RowsPtr rows(const char* entry, LaunchConfig c, HopperData x, HopperData v, size_t out,
              std::vector<int> sizes) {
   auto p = std::make_unique<Rows>();
@@ -193,7 +193,7 @@ TEST(HopperRows, PlantedFaultsAreFound) {
   }
 }
 
-// The second step may begin before the first one has ended; it must wait for it.
+// The second step may begin before the first one has ended, so it must wait for the first.
 std::string chain(int fault) {
   const int n = 1000;
   std::vector<float> x(n), between(n), out(n);

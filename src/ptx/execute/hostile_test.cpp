@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile PTX: cut off, from the future, with unknown words, with absurd sizes.
+// Hostile PTX: truncated, of a future version, with unknown words, with absurd sizes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ Error error_of(const std::string& text) {
   return module ? Error{ErrorKind::internal, "parsed"} : module.error();
 }
 
-// Every error says what and where.
+// Every error says what is wrong, and where.
 void expect_error(const std::string& text, ErrorKind kind, const std::string& what, int line) {
   Error e = error_of(text);
   EXPECT_EQ(e.kind, kind) << text << e.text();
@@ -38,7 +38,7 @@ TEST(Hostile, AModuleCutOffAnywhereIsAnErrorWithALine) {
   int errors = 0;
   for (size_t cut = 0; cut < end; cut += 7) {
     auto module = Module::parse(std::string_view(*text).substr(0, cut));
-    if (module) continue;  // between two declarations it is whole
+    if (module) continue;  // a text cut between two declarations is valid
     ++errors;
     EXPECT_THAT(module.error().where, MatchesRegex("ptx:[0-9]+")) << cut << module.error().text();
     EXPECT_FALSE(module.error().message.empty());
@@ -79,7 +79,7 @@ TEST(Hostile, AbsurdRegisterCountsAreRefused) {
   EXPECT_NE(error_of(hostile_kernel("  .reg .b32 %r<-1>;")).message, "parsed");
   std::string many;
   for (int i = 0; i < 40; ++i) many += "  .reg .b64 %r" + std::to_string(i) + "_<1000000>;\n";
-  // Whatever is said of it, no memory is taken for registers that nothing uses.
+  // Whatever the result, registers that no instruction uses take no memory.
   (void)Module::parse(hostile_kernel(many));
 }
 

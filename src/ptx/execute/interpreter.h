@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interpreter: executes the instructions of a warp, each in the unit for its kind.
+// Interpreter: executes the instructions of a warp by the unit that each needs.
 //
 // Contract: run() returns when the warp has to wait, has ended, yields, or fails. After `failed`,
 // the CtaState says why.
@@ -39,13 +39,13 @@ class Interpreter {
         mbarriers_(cta, scheduler, phases_, bulk_, async_),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
-  // Call it when a warp has ended. False: a finding, because other warps need it.
+  // Call it when a warp has ended. False: a finding, because other warps of its warpgroup need it.
   bool ended(const Warp& w) { return wgmma_.ended(w); }
-  // Call it when all warps have ended: completes copies in flight. False: a finding.
+  // Call it when all warps have ended: completes the copies in flight. False: a finding.
   bool drain();
 
  private:
-  // These return false after a finding, or if the CTA ends in another way.
+  // These return false if the CTA must not continue, for example after a finding.
   bool execute(Warp& w, const Inst& in, uint32_t mask);
   bool barrier(Warp& w, const Inst& in, uint32_t mask);
   void fence(Warp& w, const Inst& in, uint32_t mask);

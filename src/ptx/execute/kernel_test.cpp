@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled kernels (tests/golden/ptx, beside their sources) against the host.
+// Compiled kernels (tests/golden/ptx, next to their sources), compared with the host.
 #include <bit>
 #include <cmath>
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// launch(): checks the configuration and places what a launch needs in memory.
+// launch(): checks the configuration, and allocates the memory of a launch.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ Result<void> check_config(const Program& p, const LaunchConfig& c, int64_t share
   return {};
 }
 
-// The cluster of a launch: what the plan says, or the kernel's .reqnctapercluster.
+// Chooses the cluster of a launch: the plan's, or the kernel's .reqnctapercluster.
 Result<void> choose_cluster(const Program& p, LaunchConfig& c) {
   int64_t ctas = 1;
   for (size_t i = 0; i < 3; ++i) {
@@ -142,7 +142,7 @@ Result<std::vector<uint64_t>> place_variables(Memory::State& memory, const Modul
   return out;
 }
 
-// The barrier of a grid lies in memory that the driver gives to a cooperative launch.
+// The grid barrier is in memory that the driver passes to a cooperative launch.
 void place_workspace(Memory::State& memory) {
   constexpr size_t kBytes = 64;
   if (memory.workspace.empty()) {
@@ -198,8 +198,8 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
   Grid grid;
   grid.total = config.grid[0] * config.grid[1] * config.grid[2];
   grid.cluster = job.cluster_size();
-  // CTAs that wait for one another cannot be sampled. If the GPU cannot hold them together, they
-  // wait for earlier CTAs only, so the first ones can stand for all.
+  // CTAs that wait for one another cannot be sampled. If the GPU cannot hold all of them at once,
+  // they wait only for earlier CTAs, so the first CTAs can stand for all.
   const bool together = config.cooperative || (program->waits && options.resident_ctas > 0 &&
                                                grid.total <= options.resident_ctas);
   grid.sampled = options.sample_ctas > 0 && options.sample_ctas < grid.total && !together;
@@ -219,7 +219,7 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
   const int64_t cores = int64_t(std::max(1u, std::thread::hardware_concurrency()));
   grid.threads = std::clamp<int64_t>(options.threads > 0 ? options.threads : cores, 1,
                                      std::min<int64_t>(grid.units(), 256));
-  // A wait for a CTA of another host thread would not model a wait on the GPU.
+  // With several host threads, the time of a wait would depend on the host.
   if (job.fair || (program->waits && options.latency)) grid.threads = 1;
   LaunchReport report = run_grid(job, grid, options);
   if (job.hazards) memory.state().next_epoch = job.hazards->epochs.end();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong in a kernel, in a launch, and in the text: each with its report.
+// Faults of kernels, launches and PTX texts, and what is reported for each.
 #include <fmt/format.h>
 
 #include <sys/mman.h>
@@ -58,10 +58,10 @@ TEST_F(Faults, Trap) {
   EXPECT_EQ(fault(5).finding->kind, "trap");
 }
 TEST_F(Faults, DeadlockNamesTheWarps) {
-  auto r = fault(7, 64);  // one warp waits for 64 threads
+  auto r = fault(7, 64);  // one warp of 32 waits for 64 threads
   EXPECT_EQ(r.finding->kind, "deadlock");
   EXPECT_EQ(r.reason.find("no warp can go on; warp 0 at barrier 1, line "), 0u) << r.reason;
-  EXPECT_NE(r.reason.find("where 32 of 64 threads are; warp 1 ended"), std::string::npos)
+  EXPECT_NE(r.reason.find("which 32 of 64 threads have reached; warp 1 ended"), std::string::npos)
       << r.reason;
 }
 TEST_F(Faults, EndlessLoopEndsByBudget) {
@@ -168,7 +168,7 @@ TEST(Launch, DivergentBarrierIsFound) {
 }
 
 TEST(Launch, LanesMeetAtABarrierThatLiesBeforeTheirBlock) {
-  // The join, with the barrier, lies before one of the branches: no lane may be blamed.
+  // The join, with the barrier, lies before one of the branches. No lane may be reported.
   Module m = launch_kernel(
       ".reg .b32 %r<4>; .reg .pred %p; .reg .b64 %rd<4>;\nmov.u32 %r1, %tid.x; setp.lt.u32 %p, "
       "%r1, 16;\n"
@@ -183,7 +183,7 @@ TEST(Launch, LanesMeetAtABarrierThatLiesBeforeTheirBlock) {
 }
 
 TEST(Launch, ALaneThatSpinsGivesWay) {
-  // Lane 0 waits for a flag that lane 1 sets behind the loop.
+  // Lane 0 waits for a flag that lane 1 sets after the loop.
   Module m = launch_kernel(
       ".reg .b32 %r<4>; .reg .pred %p; .reg .b64 %rd;\nld.param.u64 %rd, [p0]; mov.u32 %r1, "
       "%tid.x;\n"

@@ -66,7 +66,7 @@ TEST(MatrixKernel, MultipliesThroughTheTensorCores) {
       ASSERT_NEAR(p.c[size_t(i * kN + j)], want, 1e-6 * size) << i << ' ' << j;
     }
   }
-  // Every multiply-add of the product, and nothing else, goes through mma.
+  // The product's multiply-adds, and nothing else, use mma.
   EXPECT_EQ(r.counters.by_kind.at("mma_half"), uint64_t(kM * kN * kK / (16 * 8 * 16)));
   EXPECT_EQ(r.counters.flops, uint64_t(2 * kM * kN * kK));
 }

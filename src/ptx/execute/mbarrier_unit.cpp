@@ -43,7 +43,7 @@ void acquire(const CtaState& cta, const Warp& w, const Inst& in, uint32_t lanes,
   if (cta.cluster) h->global->acquire();  // another CTA may have arrived
 }
 
-// Other CTAs of the cluster may only arrive, and change the bytes that are expected.
+// Other CTAs of the cluster may only arrive, or change the expected bytes.
 std::string wrong_from_elsewhere(const Inst& in) {
   const auto op = MbarrierOp(in.sub);
   const bool arrives = op == MbarrierOp::arrive || op == MbarrierOp::arrive_drop;
@@ -176,9 +176,10 @@ std::optional<uint32_t> MbarrierUnit::passed(Warp& w, const Inst& in, uint32_t m
     if (phase > b.phase || phase + 1 < b.phase) {
       phases_.fail(
           w, lane, cta_, at[lane],
-          fmt::format("a wait with a state of phase {}, but it is in phase {}: only the current "
-                      "and the previous phase can be waited for",
-                      phase, b.phase));
+          fmt::format(
+              "a wait with a state of phase {}, but the mbarrier is in phase {}: a wait can "
+              "name only the current or the previous phase",
+              phase, b.phase));
       return std::nullopt;
     }
     out |= uint32_t(phase != b.phase) << lane;
@@ -194,7 +195,7 @@ MbarrierUnit::Next MbarrierUnit::wait(Warp& w, const Inst& in, uint32_t mask, co
     done = passed(w, in, mask, at);
   }
   if (!done) return Next::failed;
-  if (waits.passed) {  // the phase that it waited for is complete, whatever came after
+  if (waits.passed) {  // its phase has completed, whatever came after
     for (uint32_t m = mask; m; m &= m - 1) {
       const int lane = std::countr_zero(m);
       if (at[lane] == waits.at) *done |= 1u << lane;
@@ -214,7 +215,7 @@ MbarrierUnit::Next MbarrierUnit::wait(Warp& w, const Inst& in, uint32_t mask, co
   return early ? Next::yield : Next::on;
 }
 
-// The lanes of `mask` wait. If others of the warp can run, they do; then the wait returns false.
+// Suspends the lanes of `mask`. If other lanes of the warp can run, the wait returns false instead.
 MbarrierUnit::Next MbarrierUnit::suspend(Warp& w, const Inst& in, uint32_t mask, uint32_t done,
                                          const uint64_t* at) {
   w.split_off(mask);

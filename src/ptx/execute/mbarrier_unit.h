@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// MbarrierUnit: executes mbarrier instructions, and suspends warps that wait at one.
+// MbarrierUnit: executes mbarrier instructions, and suspends warps that wait at an mbarrier.
 //
-// Contract: a try_wait suspends its lanes if the phase is not complete. If other lanes of the warp
-// can run, or in an order other than in_order, it may return false instead, as the ISA allows. If
-// all lanes of a warp wait, its state is Warp::State::waiting and its `barrier` kAtMbarrier; the
-// phase's completion lets it run. WarpScheduler::time_out_waits() ends all waits: then try_wait
-// returns false. A function that returns false has reported a finding.
+// Contract: a try_wait suspends its lanes if the phase is not complete. It may return false
+// instead, as the ISA allows, if other lanes of the warp can run or the order is not in_order. If
+// all lanes of a warp wait, its state is Warp::State::waiting and its `barrier` kAtMbarrier, until
+// the phase completes. WarpScheduler::time_out_waits() ends all waits; try_wait then returns false.
+// A function that returns false has reported a finding.
 //
 // Example: if (mbarriers.execute(w, in, mask) == MbarrierUnit::Next::failed) return false;
 #pragma once
@@ -32,12 +32,12 @@ class MbarrierUnit {
   Next execute(Warp& w, const Inst& in, uint32_t mask);
 
  private:
-  // For each lane: the CTA that has the mbarrier, and its offset in shared memory.
+  // For each lane: the CTA that owns the mbarrier, and the mbarrier's offset in shared memory.
   struct Places {
     CtaState* owner[32];
     uint64_t at[32];
   };
-  // False: no mbarrier can lie at one of the addresses.
+  // False: one of the addresses is misaligned or outside shared memory.
   bool places(Warp& w, const Inst& in, uint32_t mask, Places& to);
   bool change(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at);
   bool init(Warp& w, const Inst& in, int lane, uint64_t at);

@@ -7,7 +7,7 @@
 namespace cutegen::ptx {
 namespace {
 
-// Thread i has its number in %i and %o points to its word of `out`. %b: an mbarrier; %v: 4 KB.
+// %i: the thread; %o: its word of `out`; %b: an mbarrier; %v: 4 KB of shared memory.
 Module mbarrier_kernel(const std::string& body) {
   auto m = Module::parse(
       ".version 8.4\n.target sm_90a\n.address_size 64\n"
@@ -53,7 +53,7 @@ std::string wait_parity(const std::string& parity, const std::string& label = "W
 }
 const char* arrive = "mbarrier.arrive.shared::cta.b64 _, [%b];\n";
 
-// Warp 1 reads what warp 0 has stored before it arrived.
+// Warp 1 reads what warp 0 stored before it arrived.
 const std::string hand_over =
     init(32) +
     "setp.ne.u32 %q, %w, 0; @%q bra READ;\n"
@@ -81,7 +81,7 @@ TEST(Mbarrier, RelaxedArrivalsOrderNothing) {
   mbarrier_finding(text, "shared_race");
 }
 
-TEST(Mbarrier, PhasesAlternate) {  // ten phases of two warps; each lane counts them
+TEST(Mbarrier, PhasesAlternate) {  // two warps, ten phases; each lane counts the phases
   const MbarrierOutcome o =
       run_mbarrier(init(64) + "mov.u32 %r1, 0; mov.u32 %d, 0;\nL:\n" + arrive + wait_parity("%r1") +
                    "xor.b32 %r1, %r1, 1; add.u32 %d, %d, 1; setp.lt.u32 %q, %d, 10; @%q bra L;\n");
@@ -147,7 +147,7 @@ TEST(Mbarrier, LanesOfOneWarpWaitForEachOther) {
   }
 }
 
-TEST(Mbarrier, AWaitThatNothingEndsReturnsFalseAtItsLimit) {  // a peek, then the arrival
+TEST(Mbarrier, AWaitThatNothingEndsReturnsFalseAtItsLimit) {  // one try_wait, then the arrival
   const MbarrierOutcome o = run_mbarrier(init(64) +
                                          "mbarrier.try_wait.parity.shared::cta.b64 %p, [%b], 0;\n"
                                          "selp.u32 %d, 1, 2, %p;\n" +
@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(
                        "@%z mbarrier.arrive.shared::cta.b64 %s0, [%b];\n"
                        "@%z mbarrier.arrive.shared::cta.b64 _, [%b];\n"
                        "@%z mbarrier.test_wait.shared::cta.b64 %p, [%b], %s0;",
-                       "bad_mbarrier", "state of phase 0, but it is in phase 2"},
+                       "bad_mbarrier", "state of phase 0, but the mbarrier is in phase 2"},
         MbarrierMisuse{"Parity", INIT "mbarrier.test_wait.parity.shared::cta.b64 %p, [%b], 2;",
                        "bad_mbarrier", "parity 2"},
         MbarrierMisuse{"Read", INIT "ld.shared.u32 %d, [%b+4];", "bad_mbarrier",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opcode forms against independent computations on the host, with random and special operands.
+// Opcode forms, compared with independent computations on the host for random and special operands.
 #include <fmt/format.h>
 
 #include <bit>
@@ -18,7 +18,7 @@ using U = uint64_t;
 using Host = std::function<U(U, U, U)>;
 
 struct OpcodeCase {
-  const char* text;   // over %d %a %b %c
+  const char* text;   // uses %d %a %b %c
   const char* types;  // letters of d, a, b, c: h w d f F H, p for a predicate destination
   Host host;
   double ulps = 0;  // tolerance of float results
@@ -329,7 +329,7 @@ float min_of(float a, float b) {
   if (a != a) return b;
   return b != b ? a : a == b ? (std::signbit(a) ? a : b) : std::min(a, b);
 }
-// x + rest rounded towards zero; rest is what x itself was rounded by.
+// x + rest, rounded towards zero; rest: the rounding error of x.
 float toward_zero(__float128 x, __float128 rest = 0) {
   float r = float(x);
   if (std::isinf(r)) return std::copysign(std::numeric_limits<float>::max(), r);
@@ -412,7 +412,7 @@ TEST(Opcodes, Float64) {
       {"sqrt.rn.f64 %d, %a;", "FF", [](U a, U, U) { return F(std::sqrt(D(a))); }},
       {"rcp.rn.f64 %d, %a;", "FF", [](U a, U, U) { return F(1 / D(a)); }},
       {"rcp.approx.ftz.f64 %d, %a;", "FF",
-       [](U a, U, U) {  // of the upper half, to 20 bits
+       [](U a, U, U) {  // on the upper half, with 20 bits
          auto upper = [](double x) {
            x = D(F(x) & 0xffffffff00000000u);
            return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0., x) : x;
@@ -509,7 +509,7 @@ TEST(Opcodes, Conversions) {
 TEST(Opcodes, Halves) {
   auto h = [](U x) { return double(half_value(uint16_t(x))); };
   auto b = [](U x) { return double(bfloat_value(uint16_t(x))); };
-  // Products of bf16 and sums are exact in 113 bits; to double by rounding to odd.
+  // bf16 products and sums are exact in 113 bits. They become double by round-to-odd.
   auto bf_fma = [b](U x, U y, U z) {
     const __float128 exact = __float128(b(x)) * b(y) + b(z);
     const double near = double(exact);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of CTAs and warps: programs that rely on one are found out, correct ones pass them all.
+// Orders of CTAs and warps: a program that relies on one order fails in another; correct ones pass
+// all.
 #include "ptx/testing/test_machine.h"
 
 namespace cutegen::ptx {
@@ -30,7 +31,7 @@ class Orders : public testing::Test {
   Sim sim;
 };
 
-// Each CTA adds its number to what the CTA before it has left, and does not wait for it.
+// Each CTA adds its number to the value that the previous CTA stores, but does not wait for it.
 constexpr const char* kNoWait =
     "setp.ne.u32 %p1, %r0, 0; @%p1 ret; mov.u32 %r1, 0; setp.eq.u32 %p2, %r9, 0; @%p2 bra ADD;\n"
     "ld.volatile.global.u32 %r1, [%rd2+-8];\n"
@@ -39,14 +40,14 @@ constexpr const char* kNoWait =
 TEST_F(Orders, ACtaThatTrustsAnEarlierOneIsWrongInOthers) {
   sim.options.threads = 1;
   run(kNoWait, 40, 32, Order::in_order);
-  EXPECT_EQ(out[78], 780);  // the checks see nothing: all accesses are volatile
+  EXPECT_EQ(out[78], 780);  // the checks report nothing, because all accesses are volatile
   for (Order order : {Order::reversed, Order::mixed}) {
     run(kNoWait, 40, 32, order);
     EXPECT_NE(out[78], 780);
   }
 }
 
-// The same, with a flag that tells when the value is there: a look-back by the index of the CTA.
+// The same with a flag that says when the value is ready: a look-back by the index of the CTA.
 constexpr const char* kLookBack =
     "setp.ne.u32 %p1, %r0, 0; @%p1 ret; mov.u32 %r1, 0; setp.eq.u32 %p2, %r9, 0; @%p2 bra ADD;\n"
     "WAIT: ld.volatile.global.u32 %r2, [%rd2+-4]; setp.eq.u32 %p3, %r2, 0; @%p3 bra WAIT;\n"
@@ -56,7 +57,7 @@ constexpr const char* kLookBack =
 
 TEST_F(Orders, ALookBackPassesThemAll) {
   for (int threads : {1, 2}) {
-    for (int64_t resident : {0, 4}) {  // fewer than the grid has
+    for (int64_t resident : {0, 4}) {  // fewer CTAs than the grid has
       sim.options.threads = threads, sim.options.resident_ctas = resident;
       for (Order order : kOrders) {
         auto r = run(kLookBack, 300, 32, order);
@@ -71,7 +72,7 @@ TEST_F(Orders, ALookBackPassesThemAll) {
 }
 
 TEST_F(Orders, AWarpThatTrustsAnEarlierOneIsWrongInOthers) {
-  // Warp 0 writes, warp 1 reads; volatile, so that no race is seen.
+  // Warp 0 writes, warp 1 reads. Both are volatile, so that no race is reported.
   const char* body =
       "setp.ge.u32 %p1, %r0, 32; @%p1 bra READ; mov.u32 %r1, 7; st.volatile.shared.u32 [s], %r1;\n"
       "ret;\nREAD: ld.volatile.shared.u32 %r1, [s]; st.global.u32 [%rd0], %r1;";
@@ -194,7 +195,7 @@ TEST_F(Overlap, EachWarpWaitsOrMeetsOneThatDid) {
 
 TEST_F(Overlap, WhoDoesNotWaitLetsLaterStepsBeginEarly) {
   third = kReadX;
-  EXPECT_TRUE(run(kWriteX, "mov.u32 %r1, 0;").finding);  // two steps before
+  EXPECT_TRUE(run(kWriteX, "mov.u32 %r1, 0;").finding);  // the step before the previous one
   third = kGridWait + kReadX;
   EXPECT_FALSE(run(kWriteX, "mov.u32 %r1, 0;").finding);
   third = kReadX;

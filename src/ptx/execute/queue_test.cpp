@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose CTAs take work from a counter, wait for one another or sleep: a sample of them is
-// modelled as the whole grid.
+// Kernels whose CTAs take work from a counter, wait for one another or sleep: a sample predicts the
+// time of the whole grid.
 #include "ptx/model/model_time.h"
 #include "ptx/testing/test_machine.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kTiles = 3000, kThreads = 128;
 
-// A tile: 8 to 15 rounds of loads and multiplications over the tile's part of `in`.
+// The work of a tile: 8 to 15 rounds of loads and multiplications on the tile's part of `in`.
 const std::string kTile =
     "and.b32 %r3, %r2, 7; add.u32 %r3, %r3, 8; mov.f32 %f1, 0f00000000;\n"
     "mul.lo.u32 %r4, %r2, 512; mul.wide.u32 %rd3, %r4, 4; add.s64 %rd3, %rd1, %rd3;\n"
@@ -89,7 +89,7 @@ TEST_F(Queue, ASampleDoesAsMuchAsTheGrid) {
   const Modelled some = model(kQueue, 132);
   EXPECT_NEAR(bytes(some) / bytes(all), 1, 0.1);
   EXPECT_NEAR(some.time_ns / all.time_ns, 1, 0.15);
-  // Nobody did all of it: the CTAs went on in step.
+  // No CTA did all of the work, because they advanced in step.
   const double mean = double(all.report.counters.warp_instructions) / 132;
   EXPECT_LT(double(all.report.counters.max_cta_instructions), 1.2 * mean);
 }
@@ -121,14 +121,14 @@ TEST_F(Queue, CtasThatWaitForEarlierOnesAreSampledInARow) {
 }
 
 TEST_F(Queue, CtasThatTheGpuHoldsTogetherMayWaitForAllOfThem) {
-  // A barrier of the grid by hand.
+  // A hand-written grid barrier.
   const Modelled m = model(
       "setp.ne.u32 %p1, %r0, 0; @%p1 ret; red.release.gpu.global.add.u32 [%rd2], 1;\n"
       "mov.u32 %r3, %nctaid.x;\nWAIT: ld.acquire.gpu.global.u32 %r2, [%rd2];\n"
       "setp.lt.u32 %p3, %r2, %r3; @%p3 bra WAIT;",
       264);
   EXPECT_EQ(m.report.ctas_run, 264);
-  // However often one looks until the last has come.
+  // The time does not depend on how often the CTAs poll until the last one arrives.
   EXPECT_LT(m.time_ns, 10000) << m.bound_by << " " << m.report.chain_clocks << " "
                               << m.report.counters.max_cta_instructions;
 }
@@ -136,13 +136,13 @@ TEST_F(Queue, CtasThatTheGpuHoldsTogetherMayWaitForAllOfThem) {
 TEST_F(Queue, SleepTakesItsTime) {
   const double plain = model("mov.u32 %r2, 1;", 132).time_ns;
   EXPECT_NEAR(model("nanosleep.u32 20000;", 132).time_ns - plain, 20000, 3000);
-  // One warp sleeps, the others wait for it; loops count; and so does each wave.
+  // One warp sleeps and the others wait for it. Each iteration of a loop counts, and each wave.
   const std::string some =
       "setp.ge.u32 %p1, %r0, 32; mov.u32 %r3, 10; @%p1 bra MEET;\nAGAIN: nanosleep.u32 2000;\n"
       "sub.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra AGAIN;\nMEET: bar.sync 0;";
   EXPECT_NEAR(model(some, 132).time_ns - plain, 20000, 4000);
   EXPECT_GT(model(some, 132 * 16 * 4).time_ns, 70000);
-  // A single CTA that sleeps keeps the grid waiting.
+  // The grid waits for a single CTA that sleeps.
   const std::string one =
       "mov.u32 %r2, %ctaid.x; setp.ne.u32 %p1, %r2, 0; @%p1 ret;\n"
       "nanosleep.u32 20000;";

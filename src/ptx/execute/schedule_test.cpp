@@ -77,15 +77,17 @@ TEST_F(Schedule, ADeadlockTellsWhereEachWarpIs) {
       1, 128, LaunchStatus::finding);
   EXPECT_EQ(r.finding->kind, "deadlock");
   EXPECT_NE(r.reason.find("warps 0-1 at barrier 1, ptx line"), std::string::npos) << r.reason;
-  EXPECT_NE(r.reason.find("where 64 of all 128 threads are"), std::string::npos) << r.reason;
+  EXPECT_NE(r.reason.find("which 64 of all 128 threads have reached"), std::string::npos)
+      << r.reason;
   EXPECT_NE(r.reason.find("warp 2 at barrier 2"), std::string::npos) << r.reason;
-  EXPECT_NE(r.reason.find("(bar.sync 2, 64), where 32 of 64 threads are; warp 3 ended"),
+  EXPECT_NE(r.reason.find("(bar.sync 2, 64), which 32 of 64 threads have reached; warp 3 ended"),
             std::string::npos)
       << r.reason;
 }
 
 TEST_F(Schedule, ProducersAndConsumersMeetAtNamedBarriers) {
-  // Warp 0 fills a word of shared memory ten times, warp 1 reads it: full is barrier 1, empty 2.
+  // Ten times, warp 0 writes a word of shared memory and warp 1 reads it. Barrier 1: full; 2:
+  // empty.
   run(".shared .align 4 .b8 box[4]; mov.u32 %r3, 0; mov.u32 %r1, 0;\n"
       "setp.ge.u32 %p1, %r0, 32; @%p1 bra CONSUMER;\n"
       "PRODUCER: st.shared.u32 [box], %r3; bar.arrive 1, 64; bar.sync 2, 64; add.u32 %r3, %r3, 1;\n"
@@ -114,7 +116,7 @@ TEST_F(Schedule, BarriersReduce) {
 }
 
 TEST_F(Schedule, ACtaMayWaitForALaterOne) {
-  // CTA 0 polls a word that the last one writes.
+  // CTA 0 polls a word that the last CTA writes.
   const char* body =
       "setp.ne.u32 %p1, %r9, 0; @%p1 bra OTHERS;\n"
       "WAIT: ld.volatile.global.u32 %r1, [%rd0+64]; setp.eq.u32 %p2, %r1, 0; @%p2 bra WAIT;\n"
@@ -142,7 +144,7 @@ TEST_F(Schedule, PollingWhatNobodyWritesIsADeadlock) {
 }
 
 TEST_F(Schedule, ALockThatCtasPassOnMakesProgress) {
-  // Every CTA takes the lock, adds one to a plain counter, and lets go.
+  // Every CTA takes the lock, increments a plain counter and releases the lock.
   for (int threads : {1, 2}) {
     sim.options.threads = threads;
     run("setp.ne.u32 %p1, %r0, 0; @%p1 ret;\n"
@@ -154,7 +156,7 @@ TEST_F(Schedule, ALockThatCtasPassOnMakesProgress) {
   }
 }
 
-// As cooperative_groups writes this_grid().sync(): the barrier lies behind the workspace's size.
+// this_grid().sync() of cooperative_groups: the barrier comes after the workspace's size.
 constexpr const char* kGridSync = R"(
   mov.u32 %r11, %envreg1; mov.u32 %r12, %envreg2; mov.b64 %rd5, {%r12, %r11};
   setp.ne.u64 %p1, %rd5, 0; @%p1 bra VALID; trap; VALID:
@@ -168,7 +170,7 @@ JOIN: barrier.sync 0;
 )";
 
 TEST_F(Schedule, CooperativeLaunchesMeetAtTheGridBarrier) {
-  // Each CTA writes a number; behind the barrier each reads the one of the next.
+  // Each CTA writes a number. After the barrier, each reads the number of the next CTA.
   const std::string body =
       "mul.wide.u32 %rd6, %r9, 4; add.s64 %rd7, %rd0, %rd6;\n"
       "add.u32 %r2, %r9, 1000; setp.eq.u32 %p4, %r0, 0; @%p4 st.global.u32 [%rd7], %r2;\n" +
@@ -180,7 +182,7 @@ TEST_F(Schedule, CooperativeLaunchesMeetAtTheGridBarrier) {
     run(body, 20, 64, LaunchStatus::ok, true);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(out[size_t(256 + i)], 1000 + (i + 1) % 20);
   }
-  run(kGridSync, 2, 64, LaunchStatus::finding, false);  // the grid is not valid
+  run(kGridSync, 2, 64, LaunchStatus::finding, false);  // not cooperative: no valid grid group
 }
 
 TEST_F(Schedule, ACooperativeLaunchMustFitTheGpu) {
@@ -199,7 +201,7 @@ TEST_F(Schedule, ResidentCtasFollowTheTightestLimit) {
   entry.registers_estimate = 20;
   EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {32, 1, 1}}), 320);
   EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {1000, 1, 1}}), 20);
-  entry.registers_estimate = 120;  // 128 with what the assembler adds
+  entry.registers_estimate = 120;  // the assembler adds some: 128
   EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {256, 1, 1}}), 20);
   EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {256, 1, 1}, {1, 1, 1}, 200000}), 10);
 }

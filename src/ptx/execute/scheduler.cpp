@@ -13,12 +13,11 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{256}
-                               << 20;  // of CTAs that a launch holds, unless cooperative
+constexpr int64_t kMostBytes = int64_t{256} << 20;  // of CTAs at once, unless cooperative
 constexpr int64_t kMostResident = 4096;
-constexpr int64_t kMixedWindow = 16;  // CTAs that change places in a random order
-constexpr size_t kMixedTogether = 4;  // CTAs that take turns in a random order
-constexpr uint64_t kSpinLead = 4096;  // warp instructions that a turn of polling counts as
+constexpr int64_t kMixedWindow = 16;  // CTAs that a random order permutes
+constexpr size_t kMixedTogether = 4;  // CTAs that run at once in a random order
+constexpr uint64_t kSpinLead = 4096;  // a turn of polling counts as this many warp instructions
 constexpr int kHopeless = 2000;       // rounds in which all CTAs of all threads polled memory
 
 struct Shared {
@@ -32,7 +31,7 @@ struct Shared {
   std::atomic<uint64_t> progress{0};  // rounds in which something happened
   std::atomic<int64_t> resident{0}, idle_threads{0};
   std::mutex mutex;
-  // CTAs that the GPU and the host's memory can hold together.
+  // CTAs that the GPU and the host's memory can hold at once.
   int64_t most_together() const {
     const int64_t most = grid.resident > 0 ? grid.resident : kMostResident;
     const int64_t ctas = std::min(most, kMostBytes / std::max<int64_t>(1, CtaState::bytes(job)));
@@ -41,7 +40,7 @@ struct Shared {
   int64_t units_together() const { return std::max<int64_t>(1, most_together() / grid.cluster); }
   int64_t at = INT64_MAX;  // the CTA that ended the launch
   LaunchReport report;
-  Totals once, sampled;  // of CTAs that count as themselves; of those that stand for others
+  Totals once, sampled;  // of CTAs that count once; of CTAs that stand for others
 };
 
 class Worker {
@@ -81,7 +80,7 @@ class Worker {
   uint64_t seen_ = 0;
 };
 
-// Within windows of CTAs that are resident together.
+// Permutes the clusters only within windows that are resident at once.
 int64_t Worker::place(int64_t n) const {
   const Order order = s_.job.order;
   if (order == Order::in_order) return n;
@@ -96,7 +95,7 @@ int64_t Worker::place(int64_t n) const {
   return places[size_t(n - first)];
 }
 
-// The n-th cluster: all its CTAs.
+// Starts all CTAs of the n-th cluster.
 bool Worker::start_one(int64_t n) {
   const int64_t unit = s_.batch ? (*s_.batch)[size_t(n)] : place(n);
   if (s_.job.cta_of(unit, 0) > s_.job.stop_after.load()) return false;
@@ -114,7 +113,7 @@ bool Worker::start_one(int64_t n) {
   return true;
 }
 
-// The next CTA of the grid, if there is one and it could be resident.
+// Starts the next cluster of the grid, if there is one and it could be resident.
 bool Worker::start() {
   if (s_.grid.cooperative) return false;
   if (!live_.empty() && s_.resident.load() >= s_.most_together()) return false;
@@ -122,12 +121,12 @@ bool Worker::start() {
   return n < s_.run && start_one(n);
 }
 
-// CTAs that begin before any of them runs.
+// Starts the CTAs that have to begin before any of them runs.
 void Worker::start_together() {
   size_t wanted = 1;
   if (s_.job.order == Order::mixed) wanted = kMixedTogether;
   const bool wait = s_.job.program.waits && s_.options.latency && !s_.sampler;
-  if (s_.job.fair || wait)  // no CTA polls long for one that has not begun
+  if (s_.job.fair || wait)  // else a CTA might poll for one that has not begun
     wanted = size_t(s_.run * s_.grid.cluster);
   while (live_.size() < wanted && start()) {
   }
@@ -145,7 +144,7 @@ void Worker::finish(size_t i) {
   live_.erase(live_.begin() + int64_t(i)), lead_.erase(lead_.begin() + int64_t(i));
 }
 
-// The CTA that has done least.
+// The CTA that has executed the fewest instructions.
 size_t Worker::behind() const {
   size_t best = 0;
   for (size_t i = 1; i < live_.size(); ++i)
@@ -154,7 +153,7 @@ size_t Worker::behind() const {
   return best;
 }
 
-// A turn for each CTA, or for the one that is behind the others.
+// Gives each CTA a turn. With Job::fair, each turn goes to the CTA that is behind.
 bool Worker::round(bool& spinning) {
   spinning = true;
   if (s_.job.order == Order::mixed) std::shuffle(live_.begin(), live_.end(), random_);
@@ -178,7 +177,7 @@ bool Worker::round(bool& spinning) {
   return true;
 }
 
-// All CTAs poll memory. False: no CTA is left that could write it.
+// Call it if all CTAs poll memory. False: no CTA is left that could write the memory.
 bool Worker::wait() {
   const uint64_t now = s_.progress.load();
   hopeless_ = now == seen_ ? hopeless_ + 1 : 0;
@@ -187,7 +186,7 @@ bool Worker::wait() {
   if (hopeless_ >= kHopeless && s_.idle_threads.load() >= s_.grid.threads) {
     const auto polls =
         std::find_if(live_.begin(), live_.end(), [](const auto& cta) { return cta->polls(); });
-    if (polls == live_.end()) return true;  // they wait; the next turn says for what
+    if (polls == live_.end()) return true;  // they wait; the next turn reports for what
     (*polls)->fail_spinning(s_.resident.load());
     fail((*polls)->state());
     return false;
@@ -196,7 +195,8 @@ bool Worker::wait() {
   return true;
 }
 
-// All CTAs poll memory: begins one more, or as many again if the awaited ones may begin last.
+// Call it if all CTAs poll memory. Starts one more, or doubles them if the awaited CTA may come
+// last.
 bool Worker::start_waited_for() {
   const size_t before = live_.size();
   const size_t wanted = s_.job.order == Order::in_order ? before + 1 : 2 * before;
@@ -223,7 +223,7 @@ void Worker::run() {
       break;
     }
   }
-  if (hopeless_ < kHopeless) ++s_.idle_threads;  // a thread that has ended writes nothing either
+  if (hopeless_ < kHopeless) ++s_.idle_threads;  // a host thread that has ended writes nothing
   add_counts();
 }
 
@@ -255,7 +255,7 @@ void run_batch(Shared& shared, int64_t run, const std::vector<int64_t>* batch) {
   Worker(shared, 0).run();
 }
 
-// Each CTA of a batch stands for an equal share of the grid. The counters begin again.
+// Gives each CTA of a batch an equal share of the grid, and resets the counters of Pulls.
 void take_share(Shared& shared, size_t batch) {
   auto& pulls = shared.job.pulls;
   if (!pulls) pulls = std::make_unique<Pulls>();
@@ -263,8 +263,8 @@ void take_share(Shared& shared, size_t batch) {
   pulls->stands_for = double(shared.grid.units()) / double(batch);
 }
 
-// Runs batches until the error is small enough or the budget ends. Returns the number of CTAs that
-// a sampled one stands for.
+// Runs batches until the error is small enough or the budget ends. Returns how many CTAs each
+// sampled CTA stands for.
 double run_sample(Shared& shared) {
   Sampler sampler(shared.grid.units(), shared.options, shared.job.program.waits);
   shared.sampler = &sampler;
@@ -288,7 +288,7 @@ double run_sample(Shared& shared) {
   return sampler.weight();
 }
 
-// The counter may hand out places instead of work. Then the CTAs of the sample run alone.
+// Repeats a sample without Pulls, in case the counter hands out places in a buffer instead of work.
 LaunchReport run_alone(Job& job, const Grid& grid, const RunOptions& options) {
   job.pulls->restore();
   job.pulls.reset();

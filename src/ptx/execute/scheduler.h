@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the CTAs of a grid on the host's threads.
 //
-// Contract: a host thread runs CTA after CTA. If all CTAs that it holds poll memory, they may wait
-// for a later one. So it begins another, as long as the GPU could hold them together. A cooperative
-// launch begins all CTAs at once. The report has the finding of the faulty CTA with the lowest
-// index, whichever thread met it.
+// Contract: a host thread runs one CTA after the other. If all its CTAs poll memory, they may wait
+// for a later CTA, so it begins another one if the GPU could hold all of them at once. A
+// cooperative launch begins all CTAs at once. If several CTAs have findings, the report has the
+// finding of the lowest index.
 //
 // RunOptions::order decides which CTAs begin first. It permutes only CTAs that the GPU could hold
-// together. A GPU begins CTAs in the order of their indices, so a CTA may wait for earlier ones.
+// at once, because a GPU begins CTAs in the order of their indices and a CTA may wait for earlier
+// ones.
 //
-// CTAs that take work from a counter advance in step: the one that has done least runs first
-// (Job::fair). In a sample, each CTA stands for several, and the omitted ones take their share of
-// the work, too (Pulls).
+// If CTAs take work from a counter, they advance in step: the CTA that has done least runs next
+// (Job::fair). In a sample, Pulls takes the share of the omitted CTAs from the counter.
 //
 // The CTAs of a cluster begin together on one host thread. A sample consists of whole clusters.
 //
@@ -26,7 +26,7 @@ namespace cutegen::ptx {
 
 struct Grid {
   int64_t total = 0;    // CTAs
-  int64_t cluster = 1;  // CTAs of one
+  int64_t cluster = 1;  // CTAs per cluster
   int64_t threads = 1;
   int64_t resident = 0;  // 0: not known
   bool cooperative = false, sampled = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated straight-line programs, run by the simulator and thread by thread by the reference.
+// Generated straight-line programs, run by the simulator, and by the reference thread by thread.
 //
-// CUTEGEN_PROGRAMS=N makes it N programs instead of 60; CUTEGEN_SEED=S begins at another seed.
+// CUTEGEN_PROGRAMS=N runs N programs instead of 60. CUTEGEN_SEED=S begins at another seed.
 #include <fmt/format.h>
 
 #include <bit>
@@ -16,8 +16,8 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr size_t kLineThreads = 48, kLength = 60, kPerClass = 6;
-// Register classes: letter -> type of its registers. Values never go from floats to bits, because
-// the ISA does not promise the bits of a NaN.
+// Register classes: letter -> register type. Values never go from floats to bits, because the ISA
+// does not specify the bits of a NaN.
 constexpr std::string_view kClasses = "hrdfgp";
 constexpr const char* kTypes[] = {"b16", "b32", "b64", "f32", "f64", "pred"};
 
@@ -219,7 +219,7 @@ Line Generator::line() {
   }
 }
 
-// A thread's registers, class after class; 8 bytes each in memory.
+// A thread's registers, class by class; each takes 8 bytes in memory.
 using RegisterValues = std::vector<uint64_t>;
 size_t index_of(const std::string& name) {
   return kClasses.find(name[0]) * kPerClass + size_t(std::stoi(name.substr(1)));
@@ -270,7 +270,7 @@ void interpret(const Line& l, RegisterValues& r) {
   for (const std::string& o : l.operands)
     values.push_back(std::isalpha(o[0]) ? r[index_of(o)] : std::stoull(o));
   uint64_t result = reference(l.opcode, values);
-  // A converted value of 8 bits fills its register by its sign.
+  // The result of a conversion to a signed type is sign-extended to the register.
   if (l.opcode.starts_with("cvt.")) {
     const std::string to = l.opcode.substr(0, l.opcode.rfind('.'));
     const bool is_signed = to.ends_with(".s8") || to.ends_with(".s16") || to.ends_with(".s32");
@@ -289,7 +289,7 @@ bool same(char letter, uint64_t a, uint64_t b) {
          std::isnan(std::bit_cast<double>(b));
 }
 
-// The first line after which a register differs, for the message.
+// For the message: the first line after which a register differs.
 std::string blame(const std::vector<Line>& lines, const RegisterValues& begin, size_t reg,
                   uint64_t got) {
   RegisterValues r = begin;

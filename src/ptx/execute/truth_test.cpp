@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every opcode form of tests/golden/ptx/hw: it runs, and gives what a GPU gave (h200.bin there,
-// written by opcode_truth.py), bit by bit or within the form's bounds.
+// Every opcode form of tests/golden/ptx/hw gives the result of a GPU (h200.bin, which
+// opcode_truth.py wrote there), either exactly or within the form's bounds.
 #include <fmt/format.h>
 
 #include <bit>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma used wrongly: each fault is found and named, and right kernels are not.
+// Wrong uses of wgmma: each gives a finding that names the fault. Correct kernels give none.
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -10,7 +10,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr uint64_t k128 = uint64_t{1} << 62;
-// A descriptor of a matrix at `start` with a 128-byte swizzle.
+// The descriptor of a matrix at `start` with a 128-byte swizzle.
 constexpr uint64_t tile(uint64_t start, uint64_t stride = 1024) {
   return start >> 4 | uint64_t{1} << 16 | (stride >> 4) << 32 | k128;
 }
@@ -56,7 +56,8 @@ class WgmmaHazard : public testing::Test {
 TEST_F(WgmmaHazard, ARightSequencePasses) {
   run(kernel(kWgmmaBegin + kProduct + kProduct + kWgmmaEnd), LaunchStatus::ok);
   run(kernel(kWgmmaBegin + kFromRegisters + kProduct + kWgmmaEnd), LaunchStatus::ok);
-  // The older of two groups may be used after wait_group 1; copies of accumulators are no uses.
+  // After wait_group 1, the results of the older of two groups may be used. Copying an accumulator
+  // is not a use.
   run(kernel(std::string(kWgmmaBegin) + kProduct +
              "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;\n"
              "mov.b32 %r9, %c0; wgmma.wait_group.sync.aligned 0; add.u32 %r9, %r9, 1;\n"),
@@ -74,7 +75,7 @@ TEST_F(WgmmaHazard, RegistersBeforeTheWait) {
   EXPECT_TRUE(says(f, "write of a register of A")) << f.message;
   f = found(kernel(kWgmmaBegin + kProduct + "wgmma.commit_group.sync.aligned;\n"), "wgmma_pending");
   EXPECT_TRUE(f.instruction.find("st.global") != std::string::npos) << f.instruction;
-  // A group that is not committed is not waited for; a copy passes the hazard on.
+  // A wait does not cover an uncommitted product, and a copy of an accumulator inherits the hazard.
   found(kernel(kWgmmaBegin + kProduct + "wgmma.wait_group.sync.aligned 0;\n"), "wgmma_pending");
   found(kernel(kWgmmaBegin + kProduct + "mov.b32 %r9, %c0; add.u32 %r9, %r9, 1;\n" + kWgmmaEnd),
         "wgmma_pending");
@@ -93,7 +94,7 @@ TEST_F(WgmmaHazard, AMissingFence) {
 TEST_F(WgmmaHazard, AnOverwrittenOperand) {
   const std::string store = "st.shared.b32 [%r1+32832], %r0;\n", one = "@%p3 " + store;
   const std::string pick = "setp.eq.u32 %p3, %r0, 0;\n";
-  // A row of B has the bytes from 32768 on; 64 bytes further the next slices of k begin.
+  // A row of B starts at byte 32768. The next slices of k start 64 bytes later.
   Finding f = found(
       kernel(pick + kWgmmaBegin + kProduct + "@%p3 st.shared.b32 [%r1+32768], %r0;\n" + kWgmmaEnd),
       "wgmma_operand_overwritten");
@@ -140,7 +141,7 @@ TEST_F(WgmmaHazard, WarpsThatStayAway) {
   f = found(kernel("setp.lt.u32 %p3, %r0, 16;\n@!%p3 bra END;\n" + kWgmmaBegin + kProduct +
                    kWgmmaEnd + "END:\n"),
             "divergent_collective");
-  // Warp 2 executes another instruction in its place.
+  // Warp 2 executes another instruction instead.
   f = found(kernel("shr.u32 %r9, %r0, 5; setp.eq.u32 %p3, %r9, 2;\n" + kWgmmaBegin +
                    "@%p3 bra B;\n" + kProduct + "bra END;\nB: " + kProduct + "END:\n" + kWgmmaEnd),
             "divergent_warpgroup");
@@ -170,7 +171,7 @@ TEST_F(WgmmaHazard, Descriptors) {
   EXPECT_TRUE(says(f, "reserved bits")) << f.message;
   // Without a swizzle, the halves of a slice may overlap.
   run(kernel(kWgmmaBegin + kProduct + kWgmmaEnd, tile(0) & ~k128, tile(32768)), LaunchStatus::ok);
-  // A tile inside a pattern is right with the base offset that the ISA gives.
+  // A tile inside a pattern is correct with the base offset that the ISA prescribes.
   run(kernel(kWgmmaBegin + kProduct + kWgmmaEnd, tile(128) | uint64_t{1} << 49), LaunchStatus::ok);
   f = found(kernel(kWgmmaBegin + kProduct + kWgmmaEnd, tile(0), tile(64512)), "out_of_bounds");
   EXPECT_TRUE(says(f, "wgmma reads B at offset")) << f.message;
@@ -195,7 +196,7 @@ TEST_F(WgmmaHazard, OtherFormsAreRefusedByName) {
   EXPECT_NE(m.error().text().find("imm-scale-a must be -1 or 1"), std::string::npos);
 }
 
-// Sums that are cut towards zero drift; sums that are rounded to nearest do not.
+// Sums that are truncated drift. Sums that are rounded to nearest do not.
 TEST_F(WgmmaHazard, TruncationShowsInLongSums) {
   std::vector<float> image(kWgmmaImage / 4);
   for (size_t i = 0; i < image.size(); ++i)  // tf32 numbers between 1 and 2
@@ -223,7 +224,7 @@ TEST_F(WgmmaHazard, TruncationShowsInLongSums) {
            sim.input("frag", frag)});
   EXPECT_LT(out[0], exact);
   EXPECT_GT(exact - double(out[0]), 10 * std::abs(exact - double(plain)));
-  EXPECT_NEAR(out[0], exact, 128 * 0x1p-12);  // at most one unit of the last place each
+  EXPECT_NEAR(out[0], exact, 128 * 0x1p-12);  // at most one unit in the last place per instruction
 }
 
 }  // namespace

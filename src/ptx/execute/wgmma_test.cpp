@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma.mma_async: layouts, types and sums against an independent reference.
+// wgmma.mma_async: layouts, types and sums, compared with an independent reference.
 #include <map>
 #include <random>
 
@@ -19,7 +19,7 @@ const Type kF16{"f16", kF16Format, 16}, kBf16{"bf16", kBf16Format, 16},
     kTf32{"tf32", kTf32Format, 8}, kE4m3{"e4m3", kE4m3Format, 32}, kE5m2{"e5m2", kE5m2Format, 32},
     kS8{"s8", {7, 0, 1}, 32}, kU8{"u8", {8, 0, 1}, 32};
 
-// How a matrix of `rows` rows and 32 bytes of k lies in shared memory.
+// The layout in shared memory of a matrix with `rows` rows and 32 bytes along k.
 struct Layout {
   int swizzle = 0;  // bytes; 0: none
   bool mn_major = false;
@@ -33,8 +33,8 @@ uint64_t descriptor(uint64_t start, uint64_t leading, uint64_t stride, int swizz
   return encoded(start) | encoded(leading) << 16 | encoded(stride) << 32 | mode << 62;
 }
 
-// A matrix written by the definition of its layout: tiles of eight lines, with 16-byte columns
-// exchanged by the number of the 128-byte line that they lie in.
+// Writes a matrix as its layout is defined: tiles of eight lines, in which the number of the
+// 128-byte line permutes the 16-byte columns.
 class Placed {
  public:
   Placed(const Layout& layout, int rows, const Type& type, uint32_t start)
@@ -43,10 +43,10 @@ class Placed {
     const int row = layout_.swizzle;
     if (!layout_.mn_major) {
       if (row) return descriptor(start_, 16, uint64_t(8 * row), row);
-      return descriptor(start_, 128, 256, 0);  // halves of k side by side
+      return descriptor(start_, 128, 256, 0);  // the halves of k are side by side
     }
     if (!row) return descriptor(start_, 128, 256, 0);
-    // groups of eight k follow each other; then the next `row` bytes of rows
+    // groups of eight k follow one another, then come the next `row` bytes of rows
     return descriptor(start_, uint64_t(16 * row), uint64_t(8 * row), row);
   }
   uint32_t at(int r, int k) const {
@@ -89,7 +89,7 @@ struct WgmmaCase {
   int scale_a = 1, scale_b = 1;
   bool accumulate = true;
   std::string flags;
-  double spread = 1;  // standard deviation of log2 of the elements' magnitudes, in bits
+  double spread = 1;  // standard deviation of log2(|element|)
 };
 
 class Wgmma : public testing::Test {
@@ -278,7 +278,7 @@ TEST_F(Wgmma, ScaleAndNegation) {
   }
 }
 
-// Exponents far apart, subnormals and results that leave the range of float32.
+// Exponents far apart, subnormals, and results beyond the range of float32.
 TEST_F(Wgmma, WideSpreads) {
   for (double spread : {8., 30., 60.}) {
     check(
@@ -294,7 +294,7 @@ TEST_F(Wgmma, EveryWidth) {
     check({.a = kBf16, .b = kBf16, .n = n, .layout_a = {128}, .layout_b = {128}});
 }
 
-// The same bits from every instruction set of the host.
+// Every instruction set of the host gives the same bits.
 TEST(WgmmaHandlers, AgreeOnAllInstructionSets) {
   std::mt19937 random(3);
   std::vector<std::byte> a(512), b(256 * 32);

@@ -4,8 +4,8 @@
 // Contract: plain data only. The build compiles the handler files once for each instruction set of
 // the host. They include only headers like this one, so that no inline function is compiled twice
 // with different flags. Operands are byte offsets into a warp's register file, where a register is
-// 32 adjacent lanes and a predicate is one 32-bit mask. Immediates and special registers have
-// slots, too.
+// 32 adjacent lanes and a predicate is one 32-bit mask. Immediates and special registers have slots
+// in it, too.
 //
 // Example: in.full(warp_registers, in, ~0u);
 #pragma once
@@ -95,30 +95,30 @@ struct Inst;
 using AluFn = void (*)(std::byte* registers, const Inst& in, uint32_t mask);
 
 struct Inst {
-  AluFn full = nullptr, masked = nullptr;  // full: for all 32 lanes; if null, masked serves them
+  AluFn full = nullptr, masked = nullptr;  // full: runs all 32 lanes; if null, masked runs them
   int32_t d = -1, a = -1, b = -1, c = -1, e = -1;
   int32_t guard = -1;
-  int32_t target = -1;              // branch target; index of a table or of a message
+  int32_t target = -1;              // branch target; index into Program::tables or messages
   int32_t v[4] = {-1, -1, -1, -1};  // registers of a load or store; -1: a sink
   int64_t imm = 0;                  // address offset, or an operand of the operation
   const int32_t* list = nullptr;    // further operands (in Program::lists)
   Op op = Op::alu;
   Kind kind = Kind::other;
   Space space = Space::generic;
-  uint16_t flops = 0;    // a lane
+  uint16_t flops = 0;    // per lane
   uint8_t sub = 0;       // which operation of a family, or rounding flags
   uint8_t size = 0;      // bytes of one element in memory
-  uint8_t reg_size = 0;  // bytes of a lane in the register
+  uint8_t reg_size = 0;  // bytes per lane in the register
   uint8_t vec = 1;
   bool sign = false;              // sign-extend a load
   bool wide_address = true;       // the address register has 64 bits
-  bool constant_address = false;  // equal for all lanes and known when decoded
+  bool constant_address = false;  // the same for all lanes and known when decoded
   bool guard_negated = false;
   bool ordered = false;   // volatile, relaxed, acquire or release
-  bool releases = false;  // a release that other CTAs can rely on
+  bool releases = false;  // a release at a wider scope than .cta
   bool pulls = false;     // an atomic that may take work from a counter (ptx/decode/patterns.h)
-  bool watched = false;   // reads or writes a register that may be read before it is written
-  bool aligned = false;   // a barrier that needs the whole warp
+  bool watched = false;   // uses a register of wgmma, or one that may be read before written
+  bool aligned = false;   // a barrier that needs all lanes of the warp at once
 };
 
 // Rounding and flags of float operations (Inst::sub).
@@ -141,8 +141,8 @@ inline constexpr uint64_t kSharedOfCta = uint64_t{1} << 24;
 // What the addresses of a warp have in common.
 struct AddressSummary {
   uint64_t low = 0, high = 0;  // of the active lanes
-  uint64_t bits = 0;           // all of them or-ed
-  bool contiguous = false;     // all 32 lanes active, each `stride` after the one before
+  uint64_t bits = 0;           // all or-ed, or if contiguous: enough of them to tell the alignment
+  bool contiguous = false;     // all 32 lanes active, one access after the other
   bool uniform = false;        // equal in all active lanes
 };
 

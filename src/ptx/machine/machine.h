@@ -60,7 +60,7 @@ struct Entry {
   std::vector<Param> params;
   std::array<int, 3> max_block{0, 0, 0};
   int64_t static_shared_bytes = 0;
-  int registers_estimate = 0;  // live 32-bit registers at the widest point: a modelled figure
+  int registers_estimate = 0;  // most 32-bit registers live at once: a modelled figure
 };
 
 class Module {
@@ -83,7 +83,7 @@ struct LaunchConfig {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   int64_t shared_bytes = 0;
   bool cooperative = false;
-  bool overlaps = false;  // may begin before the launch before it has ended (programmatic launch)
+  bool overlaps = false;  // programmatic: may begin before the previous one ends
 };
 
 // The order in which CTAs begin and warps take turns. in_order: the lowest index first; each runs
@@ -94,9 +94,9 @@ enum class Order { in_order, reversed, mixed };
 // Checks that a caller may turn off. A launch always checks bounds, alignment and read-only
 // buffers.
 struct Checks {
-  bool barriers = true;       // threads that exit before a barrier of the whole CTA
+  bool barriers = true;       // threads that exit before a barrier for the whole CTA
   bool uninitialised = true;  // an undefined value in an address, a branch or an output
-  bool races = true;          // conflicting accesses that nothing orders
+  bool races = true;          // conflicting accesses without synchronisation between them
   static Checks none() { return {false, false, false}; }
 };
 
@@ -108,7 +108,7 @@ struct RunOptions {
   bool counters = true;                         // off: the next three are off, too
   bool sector_counters = true;                  // of global and local memory
   bool wavefront_counters = true;               // of shared memory
-  bool line_counters = true;                    // the same by source line
+  bool line_counters = true;                    // all counters by source line
   // 0: every CTA runs. Otherwise a sample begins with this many CTAs. It doubles until its error is
   // at most sample_error, sample_most CTAs have run, or the next batch would exceed the budget.
   int64_t sample_ctas = 0, sample_most = 0;
@@ -158,14 +158,14 @@ struct Counters {
   uint64_t global_load_requests = 0, global_load_sectors = 0, global_load_bytes = 0,
            global_store_requests = 0, global_store_sectors = 0, global_store_bytes = 0,
            global_atomic_requests = 0, global_atomic_sectors = 0, global_atomic_bytes = 0;
-  // Copies of the asynchronous proxy (TMA), which go to L2. Reductions count as stores.
+  // Bulk copies (TMA), which go to L2. Reductions count as stores.
   uint64_t tma_load_requests = 0, tma_load_sectors = 0, tma_load_bytes = 0, tma_store_requests = 0,
            tma_store_sectors = 0, tma_store_bytes = 0;
   uint64_t l1_hit_sectors = 0;  // of loads; estimated with a filter of 128 KiB for each CTA
   uint64_t load_rounds = 0;     // groups of global loads in flight together; estimated
   uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0;
   uint64_t local_requests = 0, local_sectors = 0;
-  uint64_t cluster_requests = 0, cluster_bytes = 0;  // of other CTAs' shared memory
+  uint64_t cluster_requests = 0, cluster_bytes = 0;  // to other CTAs' shared memory
   uint64_t barriers = 0, branches = 0, divergent_branches = 0;
   uint64_t max_cta_instructions = 0;  // warp instructions of the longest CTA, ended or not
 };
@@ -196,12 +196,12 @@ struct LaunchReport {
   Counters counters;
   std::vector<LineCounters> lines;     // by source line
   std::vector<BufferTraffic> traffic;  // buffers that were touched
-  std::vector<ExecutedInst> executed;  // in order of index; with counters
+  std::vector<ExecutedInst> executed;  // in order of index; empty if the counters are off
   int64_t ctas_total = 0, ctas_run = 0;
-  double sample_error = 0;  // half the 95% interval over the total; 0: every CTA ran
+  double sample_error = 0;  // half the 95% interval, divided by the total; 0: every CTA ran
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
-  // The time that the longest CTA's first warp takes alone (ptx/model/chain.h): that of the CTA
-  // which the Chain followed, scaled by the ratio of both CTAs' instructions. 0: no Chain.
+  // Clocks that the longest CTA's first warp would take alone: the clocks of the CTA that the Chain
+  // (ptx/model/chain.h) followed, scaled by the ratio of both CTAs' instructions. 0: no Chain.
   double chain_clocks = 0;
   // Sleep (nanosleep) of a CTA: the longest and the mean. Sleep in a polling loop does not count.
   double most_sleep_ns = 0, mean_sleep_ns = 0;
@@ -215,7 +215,7 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
                             const std::vector<std::vector<std::byte>>& params,
                             const RunOptions& options);
 
-// How many CTAs of a launch fit on `gpu` at the same time, with the estimated number of registers.
+// How many CTAs of a launch fit on `gpu` at the same time, given the estimated registers.
 int64_t resident_ctas(const GpuSpec& gpu, const Entry& entry, const LaunchConfig& config);
 
 }  // namespace cutegen::ptx

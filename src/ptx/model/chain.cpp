@@ -9,7 +9,7 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr size_t kMostGroups = 64;  // of copies without a wait
+constexpr size_t kMostGroups = 64;  // groups of copies that nothing has waited for
 
 bool in_shared(const Inst& in) {
   return in.space == Space::shared || in.op == Op::load_matrix || in.op == Op::store_matrix;
@@ -60,7 +60,7 @@ double Chain::ready(const Inst& in, int32_t pc) const {
   return in.guard < 0 ? at : std::max(at, ready_[size_t(in.guard) / 4]);
 }
 
-// The last store that an access must not pass, or nullptr.
+// The last store that an access must not overtake, or nullptr.
 double* Chain::store_before(const Inst& in) {
   const bool global = in.space == Space::global || in.space == Space::generic;
   if (in.op == Op::async_copy || in_shared(in)) return &shared_store_;
@@ -85,7 +85,7 @@ void Chain::close() {
   issued_ = 0, last_ = start_;
 }
 
-// Waits until at most `pending` groups of copies are in flight.
+// Advances the clock until at most `pending` groups of copies are in flight.
 void Chain::wait(int64_t pending) {
   close();
   if (pending == kWaitAll) {
@@ -99,7 +99,7 @@ void Chain::wait(int64_t pending) {
   last_ = start_;
 }
 
-// A product of N columns keeps the tensor pipe of its warp for N / 2 clocks, for every type.
+// A product of N columns occupies the tensor pipe of its warp for N / 2 clocks, whatever its type.
 void Chain::warpgroup(const Inst& in, double at) {
   if (in.sub == kWgmmaMultiply) {
     tensor_free_ = std::max(tensor_free_, at) + program_.wgmmas[size_t(in.target)].n / 2.0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chain: what waits for what in one warp, counted by hand with latencies that are easy to tell
-// apart.
+// Chain: dependencies in one warp, counted by hand with latencies that are easy to tell apart.
 #include "ptx/model/chain.h"
 
 #include <fmt/format.h>
@@ -24,7 +23,7 @@ class ChainOf : public testing::Test {
  protected:
   bool follow = true;
   int shared = 4096;  // bytes
-  // Clocks of `body`: the kernel with it less the kernel without it.
+  // The clocks of `body`: of a kernel with it, minus those of the kernel without it.
   double added(const std::string& body, int64_t grid = 1, int64_t block = 32) {
     return clocks(body, grid, block) - clocks("", grid, block);
   }
@@ -89,7 +88,7 @@ TEST_F(ChainOf, ALoadDoesNotPassAStoreUnlessItIsOfConstantData) {
   EXPECT_NEAR(two("ld.global.nc.f32"), kGlobal, 40);
 }
 
-// A loop that loads for its next turn and works on arithmetic meanwhile.
+// A loop that loads for its next iteration, and does arithmetic meanwhile.
 std::string ahead(int work) {
   return "ld.global.f32 %f2, [%rd4]; mov.u32 %r3, 0;\nLOOP:\nmov.f32 %f3, %f2; bra.uni MORE;\n"
          "MORE:\nld.global.f32 %f2, [%rd4+128];\n" +
@@ -113,8 +112,9 @@ std::string copies(int ahead, int work) {
 
 TEST_F(ChainOf, CopiesCostTheirLatencyAtTheWaitForTheirGroup) {
   EXPECT_NEAR(added(copies(0, 1)), 10 * kGlobal, 400);
-  // Each turn but one issues a copy, works for 400 and waits for the copy before: two turns a
-  // copy's latency and one turn's work. At the end the last copy is waited for.
+  // Each iteration but one issues a copy, works for 400 clocks and waits for the previous copy. So
+  // two iterations take a copy's latency plus the work of one. The kernel ends with a wait for the
+  // last copy.
   EXPECT_NEAR(added(copies(1, 100)), 5 * (kGlobal + 100 * kArithmetic) + kGlobal, 600);
   EXPECT_NEAR(added(copies(3, 100)), 10 * 100 * kArithmetic + kGlobal, 600);  // all but the first
 }
@@ -139,7 +139,7 @@ TEST_F(ChainOf, NothingIsFollowedUnlessItIsAskedFor) {
   EXPECT_EQ(clocks(""), 0);
 }
 
-// A product of N columns takes the tensor pipe for N / 2 clocks; only the wait waits for it.
+// A product of N columns occupies the tensor pipe for N / 2 clocks. Only wait_group waits for it.
 TEST_F(ChainOf, AWarpgroupWaitsForItsProductsAtTheWait) {
   const std::string product =
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%f2, %f3, %f4, %f5, %f6, %f7, %f8, %f9, "
@@ -152,7 +152,7 @@ TEST_F(ChainOf, AWarpgroupWaitsForItsProductsAtTheWait) {
   const double none = clocks(begin + commit + wait + "0;", 1, 128);
   EXPECT_NEAR(clocks(begin + times(4, product) + commit + wait + "0;", 1, 128) - none,
               4 * 32 + kTensorWait, 12);
-  const std::string work = times(40, "fma.rn.f32 %f1, %f1, %f0, %f0;");  // beside the products
+  const std::string work = times(40, "fma.rn.f32 %f1, %f1, %f0, %f0;");  // during the products
   EXPECT_NEAR(clocks(begin + times(4, product) + commit + work + wait + "0;", 1, 128) - none,
               4 * 32 + kTensorWait, 16);
   // With one group left, only the first two products count.

@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kSector = 32, kWord = 4;
 constexpr int kBanks = 32;
 
-// Lanes that the shared memory serves together.
+// The number of lanes that shared memory serves at a time.
 int lanes_of_group(uint64_t bytes) {
   return bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
 }
@@ -25,7 +25,7 @@ uint32_t groups_in(uint32_t mask, int lanes) {
   return groups;
 }
 
-// Lanes n and n^1, or n and n^2, have the same address wherever both are active.
+// Whether lanes n and n^1, or n and n^2, have the same address whenever both are active.
 bool paired(const uint64_t* at, uint32_t mask) {
   for (int other : {1, 2}) {
     bool same = true;
@@ -38,7 +38,7 @@ bool paired(const uint64_t* at, uint32_t mask) {
   return false;
 }
 
-// The most distinct words of a bank. For an atomic, every lane counts.
+// The number of distinct words in the busiest bank. For an atomic, every lane counts.
 uint32_t busiest_bank(const uint64_t* at, uint32_t group, uint64_t words, bool atomic) {
   uint8_t depth[kBanks] = {};
   uint64_t held[kBanks][kBanks];

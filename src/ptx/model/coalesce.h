@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of a warp-wide memory access: sectors of global and local memory, wavefronts of shared.
+// The cost of a warp-wide memory access: sectors of global and local memory, wavefronts of shared
+// memory.
 //
-// Contract: pure functions of the active lanes' addresses, exact at PTX level. Global memory: the
-// number of distinct 32-byte sectors of the request. Shared memory has 32 banks of 4 bytes. It
-// serves a group of lanes at a time: the whole warp for accesses of up to 4 bytes, half a warp for
-// 8 bytes, a quarter for 16. A group takes as many wavefronts as its busiest bank has distinct
-// words; lanes that read the same word share it. If lanes n and n^1, or n and n^2, have the same
-// address throughout a load, the load returns half as much, and its groups are twice as large
-// (NVIDIA's developer forum, thread 77228; docs/measurements/profiles.md). An atomic serves each
-// lane alone. Local memory: the hardware places word k of the 32 lanes side by side.
+// Contract: pure functions of the active lanes' addresses, exact at PTX level.
+// Global memory: a request costs the number of distinct 32-byte sectors.
+// Shared memory has 32 banks of 4 bytes. It serves a group of lanes at a time: the whole warp for
+// accesses of up to 4 bytes, half a warp for 8 bytes, a quarter for 16. A group takes as many
+// wavefronts as its busiest bank has distinct words; lanes that read the same word share it. If
+// lanes n and n^1, or n and n^2, of a load have the same address for every n, the load returns half
+// as much data, and its groups are twice as large (NVIDIA's developer forum, thread 77228;
+// docs/measurements/profiles.md). An atomic serves each lane alone.
+// Local memory: the hardware places word k of all 32 lanes side by side.
 //
 // Example: Wavefronts w = wavefronts_of(summary, at, mask, 4, SharedUse::load);
 #pragma once
@@ -22,7 +24,7 @@ namespace cutegen::ptx {
 enum class SharedUse { load, store, atomic };
 
 struct Wavefronts {
-  uint32_t count = 0, least = 0;  // wavefronts; and how many without bank conflicts
+  uint32_t count = 0, least = 0;  // wavefronts; wavefronts without bank conflicts
 };
 
 uint32_t sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask, uint64_t bytes);
@@ -32,9 +34,8 @@ Wavefronts wavefronts_of(const AddressSummary& s, const uint64_t* at, uint32_t m
 uint32_t local_sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
                           uint64_t bytes);
 
-// Remembers the last address pattern of each instruction, and its cost. A pattern costs the same if
-// all distances from the first lane are equal, and the first address modulo `period`. Full warps
-// only.
+// For full warps: remembers each instruction's last address pattern and its cost. Two patterns cost
+// the same if all distances from the first lane agree, and the first address modulo `period`.
 class PatternCache {
  public:
   explicit PatternCache(size_t instructions) : entry_of_(instructions) {}

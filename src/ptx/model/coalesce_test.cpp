@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs of one access, each derived by hand.
+// The costs of single accesses, derived by hand.
 #include "ptx/model/coalesce.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ struct Access {
   AddressSummary s;
 };
 
-// What the machine finds out about the addresses of the active lanes.
+// The addresses of the active lanes, and their summary.
 Access access(const std::function<uint64_t(int)>& address, uint64_t bytes, uint32_t mask = kAll) {
   Access a;
   a.s.low = ~uint64_t{0};
@@ -36,7 +36,7 @@ uint32_t sectors(const std::function<uint64_t(int)>& address, uint64_t bytes,
   const Access a = access(address, bytes, mask);
   return sectors_of(a.s, a.at, mask, bytes);
 }
-// "taken of least"
+// "WAVEFRONTS of WAVEFRONTS WITHOUT CONFLICTS"
 std::string wavefronts(const std::function<uint64_t(int)>& address, uint64_t bytes,
                        uint32_t mask = kAll, SharedUse use = SharedUse::load) {
   const Access a = access(address, bytes, mask);
@@ -77,11 +77,11 @@ TEST(Wavefronts, WideAccessesAreServedInHalvesAndQuarters) {
   EXPECT_EQ(wavefronts([](int i) { return i * 16; }, 16), "4 of 4");
   EXPECT_EQ(wavefronts([](int i) { return i * 16; }, 8), "4 of 2");   // stride 2 in each half
   EXPECT_EQ(wavefronts([](int i) { return i * 32; }, 16), "8 of 4");  // stride 2 in each quarter
-  // A column of float4 with rows of 128 bytes: the 8 lanes of a quarter meet in 4 banks.
+  // A column of float4, in rows of 128 bytes: the 8 lanes of a quarter use the same 4 banks.
   EXPECT_EQ(wavefronts([](int i) { return i * 128; }, 16), "32 of 4");
   EXPECT_EQ(wavefronts([](int i) { return i * 16; }, 16, 0xff), "1 of 1");  // one quarter
   EXPECT_EQ(wavefronts([](int i) { return i * 8; }, 8, 0x0000ffff), "1 of 1");
-  // A broadcast is one within a group: each quarter reads its words once.
+  // A broadcast works within a group only: each quarter reads its words once.
   EXPECT_EQ(wavefronts([](int i) { return i % 4 * 16; }, 16), "4 of 4");
 }
 
@@ -106,8 +106,8 @@ TEST(Wavefronts, AtomicsServeEachLane) {
 TEST(LocalSectors, WordsOfTheLanesLieSideBySide) {
   EXPECT_EQ(local([](int) { return 8; }, 4), 4u);            // one word each: 128 bytes
   EXPECT_EQ(local([](int) { return 16; }, 16), 16u);         // four words each
-  EXPECT_EQ(local([](int i) { return i * 4; }, 4), 32u);     // each lane another word
-  EXPECT_EQ(local([](int i) { return i / 8 * 4; }, 4), 4u);  // lanes of a sector alike
+  EXPECT_EQ(local([](int i) { return i * 4; }, 4), 32u);     // a different word per lane
+  EXPECT_EQ(local([](int i) { return i / 8 * 4; }, 4), 4u);  // the same word per sector
   EXPECT_EQ(local([](int) { return 8; }, 4, 0xff), 1u);
 }
 

@@ -13,7 +13,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr uint64_t kCountedSector = 32;
-constexpr size_t kL1Sectors = 4096;       // 128 KiB: the L1 beside a typical use of shared memory
+constexpr size_t kL1Sectors = 4096;       // 128 KiB: L1 that a typical use of shared memory leaves
 constexpr size_t kSeenSectors = 1 << 18;  // 8 MiB that one CTA may read
 
 const char* kind_name(Kind kind) {
@@ -108,7 +108,7 @@ uint32_t Counting::global_sectors(size_t pc, uint32_t mask, const AddressSummary
   return sectors;
 }
 
-// Looks the sectors of a load up in the filters, and puts in those that are not there.
+// Looks up the sectors of a load in the filters, and adds those that are missing.
 void Counting::look_up(InstCounts& c, size_t buffer, const AddressSummary& s, const uint64_t* at,
                        uint32_t mask, uint64_t bytes) {
   const uint64_t mark = cta_ << 44;
@@ -156,7 +156,7 @@ void Counting::global(int32_t place, const Inst& in, uint32_t mask, const Addres
   if (!writes) look_up(c, buffer, s, at, mask, bytes);
 }
 
-// The copy engine goes to L2 and leaves L1 alone.
+// Bulk copies bypass L1.
 void Counting::copy_row(int32_t pc, uint64_t at, uint64_t bytes, size_t buffer, bool writes) {
   if (!sectors_on_ || bytes == 0) return;
   const uint64_t first = at / kCountedSector, last = (at + bytes - 1) / kCountedSector;

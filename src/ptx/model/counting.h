@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting: counts what each PTX instruction did on one host thread. Totals adds these up.
+// Counting: counts the work of each PTX instruction on one host thread. Totals adds up host
+// threads.
 //
 // Contract: counts are by pc. At the end, report_counts() sums them once by kernel, pipe and source
-// line. The L1 filter, which holds the sectors that a CTA has read recently, is an estimate. All
-// other counts are exact at PTX level. Counters that are switched off stay zero.
+// line. L1 hits are an estimate: a filter holds the sectors that a CTA has read recently. All other
+// counts are exact at PTX level. Counters that are switched off stay zero.
 //
 // Example: counting.global(pc, in, mask, summary, at, buffer); totals.add(counting);
 #pragma once
@@ -29,9 +30,9 @@ struct InstCounts {
   uint64_t local_requests = 0, local_sectors = 0;              // local
   uint64_t remote_requests = 0, remote_bytes = 0;              // shared memory of other CTAs
   uint64_t divergent = 0, barriers = 0;
-  uint64_t copies = 0, copy_sectors = 0, copy_bytes = 0;  // of the asynchronous proxy
+  uint64_t copies = 0, copy_sectors = 0, copy_bytes = 0;  // of the async proxy
 };
-// The work of one CTA. The spread of these quantities between CTAs gives the error of a sample.
+// The work of one CTA. A sample's error follows from the spread of these quantities between CTAs.
 struct CtaWork {
   double instructions = 0, sectors = 0, wavefronts = 0;
   double slept_ns = 0;
@@ -49,7 +50,7 @@ class Counting {
  public:
   // rereads: also counts sectors that a CTA reads again after L1 has evicted them.
   Counting(const Program& program, size_t buffers, const RunOptions& options, bool rereads);
-  // From now on CTA `linear` runs, and its counts add to `work`.
+  // From now on, CTA `linear` runs; its counts also add to `work`.
   void enter(CtaWork& work, int64_t linear) { work_ = &work, cta_ = uint64_t(linear) + 1; }
   void ended(uint64_t instructions, double slept_ns = 0) {
     most_instructions_ = std::max(most_instructions_, instructions);
@@ -57,20 +58,21 @@ class Counting {
   }
   // By pc; nullptr if switched off.
   Executed* executed() { return executed_.empty() ? nullptr : executed_.data(); }
-  // pc: the instruction. `in` may be an access that a unit derived from it.
+  // pc: the instruction to which the access belongs. `in` may be an access that a unit derived from
+  // it.
   void global(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
               const uint64_t* at, size_t buffer);
   void shared(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
               const uint64_t* at);
   void local(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
              const uint64_t* at);
-  // An access of another CTA's shared memory.
+  // An access to another CTA's shared memory.
   void remote(int32_t pc, uint32_t mask, uint64_t bytes) {
     if (!on_) return;
     ++counts_[size_t(pc)].remote_requests;
     counts_[size_t(pc)].remote_bytes += uint64_t(std::popcount(mask)) * bytes;
   }
-  // One copy of the asynchronous proxy, and the bytes of one of its rows in global memory.
+  // One bulk copy, and the bytes of one of its rows in global memory.
   void copy(int32_t pc) {
     if (sectors_on_) ++counts_[size_t(pc)].copies;
   }
@@ -112,7 +114,7 @@ struct Totals {
   void add(const Counting& counting);
 };
 
-// Fills counters, lines and traffic of the report: the sum of `once` and `weight` times `sampled`.
+// Fills counters, lines and traffic of the report with `once` plus `weight` times `sampled`.
 void report_counts(const Program& program, const Totals& once, const Totals& sampled, double weight,
                    bool lines, LaunchReport& report);
 

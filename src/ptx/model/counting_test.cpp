@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters of whole kernels against counts by hand, and with some of them switched off.
+// Counters of whole kernels, compared with counts by hand; also with some counters off.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -37,10 +37,11 @@ TEST(HandCounts, Relu) {
   EXPECT_EQ(c.by_pipe.at("lsu"), 2 * n / 128);
 }
 
-// softmax.cu: a CTA of 8 warps a row of C columns, three passes of C / 32 requests of 128 bytes
-// (4 sectors) in, one out. The second and third pass find the row in L1. Shared memory: twice, one
-// lane of each warp stores a word (8 requests of one wavefront) and each warp loads 8 words that
-// its lanes share (8 requests of one wavefront). Barriers: three, by 8 warps.
+// softmax.cu: a CTA of 8 warps per row of C columns. It loads the row three times and stores it
+// once, each in C / 32 requests of 128 bytes (4 sectors). The second and third time, the row is in
+// L1. Shared memory: twice, one lane of each warp stores a word (8 requests of one wavefront), and
+// each warp loads 8 words that its lanes share (8 requests of one wavefront). Barriers: three, by 8
+// warps.
 TEST(HandCounts, Softmax) {
   const uint64_t rows = 16, columns = 1024;
   auto x = ramp(rows * columns);
@@ -173,7 +174,7 @@ uint64_t rounds(const std::string& body) {
 }
 
 TEST(Counting, LoadsThatWaitTogetherAreOneRound) {
-  // The assembler issues them together, wherever their results are used.
+  // The assembler issues the loads together, wherever their results are used.
   EXPECT_EQ(rounds(R"(
   ld.global.u32 %r1, [%rd1];
   ld.global.u32 %r2, [%rd1+4];
@@ -184,7 +185,7 @@ TEST(Counting, LoadsThatWaitTogetherAreOneRound) {
   st.global.u32 [%rd1], %r5;
 )"),
             1u);
-  // The address of the second comes from the first.
+  // The first load gives the address of the second.
   EXPECT_EQ(rounds(R"(
   ld.global.u32 %r1, [%rd1];
   cvt.u64.u32 %rd2, %r1;
@@ -193,7 +194,7 @@ TEST(Counting, LoadsThatWaitTogetherAreOneRound) {
   st.global.u32 [%rd1], %r2;
 )"),
             2u);
-  // A store lies between them, which constant data may pass.
+  // A store lies between the loads. Loads of constant data may overtake it.
   EXPECT_EQ(rounds(R"(
   ld.global.u32 %r1, [%rd1];
   st.global.u32 [%rd1+8], %r1;
@@ -206,7 +207,7 @@ TEST(Counting, LoadsThatWaitTogetherAreOneRound) {
   ld.global.nc.u32 %r2, [%rd1+4];
 )"),
             1u);
-  // A barrier ends it.
+  // A barrier separates them.
   EXPECT_EQ(rounds(R"(
   ld.global.u32 %r1, [%rd1];
   bar.sync 0;
@@ -216,7 +217,7 @@ TEST(Counting, LoadsThatWaitTogetherAreOneRound) {
 }
 
 TEST(Counting, ASampleSeesWhatACtaReadsAgain) {
-  // softmax.cu with rows of 64 Ki floats (256 KiB): L1 has lost the row when it is read again.
+  // softmax.cu with rows of 64 Ki floats (256 KiB): L1 has evicted the row before it is read again.
   const uint64_t rows = 12, columns = 1 << 16;
   auto x = ramp(rows * columns);
   std::vector<float> y(rows * columns);
@@ -230,7 +231,7 @@ TEST(Counting, ASampleSeesWhatACtaReadsAgain) {
   EXPECT_EQ(r.traffic.at(0).reread_sectors, rows * 2 * columns / 8);
 }
 
-// A kernel in which CTA i runs its loop i % spread + 1 times, with one store each time.
+// A kernel in which CTA i executes its loop i % spread + 1 times, with one store per iteration.
 Module uneven(int spread) {
   const std::string text = R"(
 .version 8.0
@@ -278,7 +279,7 @@ TEST(Sampling, AnEvenGridNeedsTheFirstBatchOnly) {
 }
 
 TEST(Sampling, AnUnevenGridGrowsTheSampleUntilItIsGoodEnough) {
-  const double truth = 100'000 * 4.5;  // stores: 1 to 8 with equal shares
+  const double truth = 100'000 * 4.5;  // stores: equally many CTAs make 1, 2, ... 8
   int inside = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     auto r = sampled(8, 100'000, 8, 100'000, 0.05, seed);
@@ -300,14 +301,14 @@ TEST(Sampling, TheMostCtasAndTheBudgetEndIt) {
   Sim sim;
   sim.options.checks = Checks::none();
   sim.options.sample_ctas = 8, sim.options.sample_most = 4096, sim.options.sample_error = 1e-6;
-  sim.options.instruction_budget = 2000;  // about 25 instructions a CTA
+  sim.options.instruction_budget = 2000;  // about 25 instructions per CTA
   auto r = sim.run(uneven(8), "uneven", 100'000, 32, {sim.output("y", y)});
   EXPECT_GE(r.ctas_run, 16);
   EXPECT_LE(r.ctas_run, 100);
 }
 
 TEST(Sampling, TheEndsCountAsThemselves) {
-  // relu with a tail: the last CTA has one float, and must not stand for others.
+  // relu with a tail: the last CTA has one float, and must not stand for other CTAs.
   const int n = 1024 * 64 + 1;
   auto x = ramp(size_t(n) + 3);
   std::vector<float> y(x.size());

@@ -20,7 +20,7 @@ bool ends_block(const Inst& in) {
          in.op == Op::barrier || in.op == Op::atomic;
 }
 
-// How many loads of a block, one after another, a register waits for.
+// By register: the length of the chain of dependent loads that its value needs, within a block.
 class Depths {
  public:
   void clear() { of_.clear(); }
@@ -43,7 +43,7 @@ class Depths {
 
 std::vector<uint8_t> load_groups(const Program& program) {
   std::vector<uint8_t> out(program.code.size());
-  std::map<std::tuple<int, int>, std::vector<size_t>> groups;  // by stores before, depth
+  std::map<std::tuple<int, int>, std::vector<size_t>> groups;  // by number of stores before, depth
   Depths depths;
   int stores = 0;
   auto close = [&] {
@@ -67,7 +67,7 @@ std::vector<uint8_t> load_groups(const Program& program) {
     const bool global = loads_global(in);
     for (int k = 0; k < in.vec; ++k) depths.set(in.v[k], depth + global);
     if (!global) continue;
-    // A load of constant data may move before a store, another load may not.
+    // Only a load of constant data may move up past a store.
     const bool constant = program.lines[i].text.find(".nc") != std::string_view::npos;
     groups[{constant ? 0 : stores, depth}].push_back(i);
   }

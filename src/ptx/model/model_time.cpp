@@ -9,7 +9,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr double kSoftness = 5;         // exponent of the soft maximum
-constexpr double kMostOutstanding = 4;  // loads that a warp keeps in flight
+constexpr double kMostOutstanding = 4;  // loads that one warp keeps in flight
 constexpr double kSectorBytes = 32;
 
 struct Grid {
@@ -30,8 +30,8 @@ struct DramBytes {
   double read = 0, written = 0;
 };
 
-// Bytes that must cross the DRAM bus: each buffer's sectors, at most its size once each way. L2
-// serves rereads as far as the data of all resident CTAs fit in it.
+// Bytes that DRAM must move: for each buffer, the sectors loaded and stored, each at most its size.
+// L2 serves rereads as far as it holds the data of all resident CTAs.
 DramBytes dram_bytes(const GpuSpec& gpu, const LaunchReport& report, const Grid& g,
                      const Occupancy& o) {
   DramBytes bytes;
@@ -51,21 +51,22 @@ DramBytes dram_bytes(const GpuSpec& gpu, const LaunchReport& report, const Grid&
   return bytes;
 }
 
-// Global loads that a warp waits for one after another.
+// The number of times that a warp waits for global loads.
 double rounds_of_warp(const Counters& c, const Grid& g) {
   const double requests = double(c.global_load_requests);
   const double rounds = c.load_rounds > 0 ? double(c.load_rounds) : requests;
   return std::min(rounds, requests) / std::max(1.0, g.ctas * g.warps);
 }
 
-// Little's law: bytes in flight during the latency of a load.
+// The bytes that the resident warps have in flight at once, for Little's law.
 double bytes_in_flight(const GpuSpec& gpu, const Counters& c, const Grid& g, const Occupancy& o) {
   const double bytes = double(c.global_load_sectors + c.tma_load_sectors) * kSectorBytes;
   const double rounds = std::max(1.0, rounds_of_warp(c, g)) * g.ctas * g.warps;
   return std::min(g.ctas, o.resident_ctas * gpu.sms) * g.warps * bytes / rounds;
 }
 
-// The chain of one CTA. Without a followed warp, only loads that are issued together overlap.
+// The time of one CTA alone. If no Chain followed a warp, an estimate in which only loads of one
+// group overlap.
 double chain_clocks(const GpuSpec& gpu, const LaunchReport& report, const Grid& g) {
   const GpuLatency& l = gpu.latency;
   if (report.chain_clocks > 0) return l.cta + report.chain_clocks;
@@ -79,8 +80,8 @@ double chain_clocks(const GpuSpec& gpu, const LaunchReport& report, const Grid& 
          count(c.by_pipe, "tensor") / warps * (l.tensor - l.arithmetic);
 }
 
-// Operations a second of the tensor pipe; 0: not known. wgmma reaches the dense peaks; those of
-// 8-bit types are twice the peak of fp16. Modelled, not fitted.
+// Operations per second of the tensor pipe; 0: not known. wgmma reaches the dense peak; 8-bit types
+// reach twice the peak of fp16. No measurement on a GPU backs this.
 double tensor_rate(const GpuSpec& gpu, std::string_view type) {
   constexpr std::string_view kGroup = "wgmma_";
   static const std::set<std::string_view> kBytes{"fp8", "int8"};
@@ -92,7 +93,7 @@ double tensor_rate(const GpuSpec& gpu, std::string_view type) {
   return rate == rates.end() ? 0 : rate->second * (bytes ? 2 : 1);
 }
 
-// The time of the busiest SM for each pipe alone.
+// Adds the time that each pipe of the busiest SM would take alone.
 void pipe_terms(const GpuSpec& gpu, const Counters& c, const Grid& g,
                 std::map<std::string, double>& t) {
   const GpuRates& r = gpu.rates;
@@ -118,12 +119,12 @@ void pipe_terms(const GpuSpec& gpu, const Counters& c, const Grid& g,
                                 c.global_atomic_sectors + c.local_sectors);
   t["l1"] = busiest(sectors * kSectorBytes, r.l1_bytes);
   t["shared"] = busiest(double(c.shared_wavefronts) * 128, r.shared_bytes);
-  // The copy engine of an SM moves as many bytes as its L1: not fitted to a GPU.
+  // Assumes that an SM's copy engine moves as many bytes as its L1. No measurement backs this.
   const double copied = double(c.tma_load_sectors + c.tma_store_sectors) * kSectorBytes;
   if (copied > 0) t["tma"] = busiest(copied, r.l1_bytes);
 }
 
-// The norm of the terms: the largest, and a little more if others come near.
+// The p-norm of the terms: the largest term, and a little more if others come near it.
 double soft_maximum(const std::map<std::string, double>& terms, double largest) {
   if (largest <= 0) return 0;
   double sum = 0;
@@ -149,7 +150,7 @@ ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report, const En
   t["l2"] = to_l2 * kSectorBytes / gpu.l2_bytes_per_s * 1e9;
   out.bytes_in_flight = bytes_in_flight(gpu, c, g, out.occupancy);
   out.bytes_to_saturate = gpu.dram_bytes_per_s * gpu.latency.global / gpu.clock_hz;
-  // Too few loads in flight show in `latency`: waves times the loads that wait for one another.
+  // If too few loads are in flight, `latency` shows it: waves times the time of one CTA.
   const DramBytes bytes = dram_bytes(gpu, report, g, out.occupancy);
   out.dram_read_bytes = bytes.read, out.dram_write_bytes = bytes.written;
   t["dram"] =

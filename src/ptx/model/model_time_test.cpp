@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time model: never faster than the bytes allow, and it names what binds.
+// The time model is never faster than the bytes allow, and names the bounding resource.
 #include "ptx/model/model_time.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ GpuSpec h200() {
   return *find_gpu("h200");
 }
 
-// A launch that streams `bytes` in and out, 512 bytes a request.
+// A launch that loads and stores `bytes`, in requests of 512 bytes.
 LaunchReport stream(int64_t bytes, int64_t ctas) {
   LaunchReport r;
   const uint64_t sectors = uint64_t(bytes) / 32;
@@ -94,7 +94,7 @@ TEST(ModelTime, ArithmeticBindsWhenThereIsMuchOfIt) {
   EXPECT_TRUE(bound == "fma" || bound == "issue") << bound;
 }
 
-// What more of one thing does to the time.
+// A change of the counters, and the term that it must increase.
 struct More {
   const char* what;
   std::function<void(LaunchReport&)> add;
@@ -158,10 +158,10 @@ TEST(ModelTime, AFasterMachineIsNeverSlower) {
   EXPECT_GT(with([](GpuSpec& g) { g.dram_bytes_per_s /= 2; }), base);
 }
 
-// The limits that each term must meet when it is alone: work over the peak of the whole chip.
+// A term alone must equal its limit: work divided by the peak of the whole chip.
 TEST(ModelTime, KnownLimits) {
   const GpuSpec g = h200();
-  const int64_t ctas = int64_t(g.sms) * 16;  // even on all SMs
+  const int64_t ctas = int64_t(g.sms) * 16;  // equally many on all SMs
   LaunchReport r;
   r.ctas_total = r.ctas_run = ctas;
   r.counters.by_pipe["fma"] = uint64_t(ctas) * 1'000'000;
@@ -171,7 +171,7 @@ TEST(ModelTime, KnownLimits) {
   r.counters.tensor_flops["fp16"] = 1'000'000'000'000;
   EXPECT_NEAR(model_time(g, r, entry(), config(ctas)).terms_ns.at("tensor"),
               1e12 / g.mma_flops_per_s.at("fp16") * 1e9, 1);
-  // wgmma reaches the dense peak, and twice that of fp16 in 8 bits.
+  // wgmma reaches the dense peak; for 8-bit types, twice the peak of fp16.
   for (const auto& [type, peak] :
        std::map<std::string, double>{{"wgmma_bf16", g.flops_per_s.at("bf16")},
                                      {"wgmma_tf32", g.flops_per_s.at("tf32")},
@@ -182,11 +182,11 @@ TEST(ModelTime, KnownLimits) {
     EXPECT_NEAR(model_time(g, w, entry(), config(ctas)).terms_ns.at("tensor"), 1e12 / peak * 1e9, 1)
         << type;
   }
-  // 128 bytes a clock and SM of shared memory: a wavefront a clock.
+  // Shared memory: 128 bytes per clock and SM, which is one wavefront per clock.
   r.counters.shared_wavefronts = uint64_t(ctas) * 1000;
   EXPECT_NEAR(model_time(g, r, entry(), config(ctas)).terms_ns.at("shared"),
               16 * 1000 / g.clock_hz * 1e9, 1e-6);
-  // One CTA of 8 uses one SM: the same work takes as long as on a chip of one SM.
+  // One CTA uses one SM, so it takes as long as on a chip with one SM.
   LaunchReport one;
   one.ctas_total = one.ctas_run = 1;
   one.counters.by_pipe["fma"] = 1'000'000;
@@ -200,11 +200,11 @@ TEST(ModelTime, LoadsThatWaitForOneAnotherCostLatency) {
   r.counters.max_cta_instructions = 0;
   auto time = [&](uint64_t together) {
     r.counters.load_rounds = r.counters.global_load_requests / together;
-    return model_time(h200(), r, entry(26), config(1056));  // 8 CTAs an SM
+    return model_time(h200(), r, entry(26), config(1056));  // 8 CTAs per SM
   };
   EXPECT_GT(time(1).terms_ns.at("latency"), 3.5 * time(4).terms_ns.at("latency"));
   EXPECT_EQ(time(1).terms_ns.at("dram"), time(4).terms_ns.at("dram"));
-  // In flight: 1056 * 8 warps, 512 bytes each time.
+  // In flight: 1056 * 8 warps with 512 bytes each.
   EXPECT_NEAR(time(1).bytes_in_flight, 1056 * 8 * 512, 20000);
   EXPECT_NEAR(time(4).bytes_in_flight, 4 * 1056 * 8 * 512, 80000);
 }
@@ -218,8 +218,8 @@ TEST(ModelTime, WhatACtaReadsAgainComesFromDramIfL2IsTooSmall) {
     return model_time(h200(), r, entry(26), config(1056)).terms_ns.at("dram") * 1e-9 *
            h200().dram_bytes_per_s * h200().latency.dram_efficiency / once;
   };
-  EXPECT_NEAR(dram(32 << 10), 1.0, 1e-6);    // 35 MB of 50: the second pass is in L2
-  EXPECT_NEAR(dram(1536 << 10), 1.5, 0.02);  // 1.6 GB: it is not
+  EXPECT_NEAR(dram(32 << 10), 1.0, 1e-6);    // 35 MB fit in the 50 MB of L2
+  EXPECT_NEAR(dram(1536 << 10), 1.5, 0.02);  // 1.6 GB do not fit
 }
 
 TEST(ModelTime, ReadsThatHitL1DoNotReachL2) {

@@ -8,9 +8,9 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr double kRegisterGrain = 256;     // registers are given to a warp in such blocks
-constexpr double kSharedGrain = 1024;      // shared memory likewise; as much is reserved a CTA
-constexpr double kUncountedRegisters = 6;  // addresses and copies that the PTX does not show
+constexpr double kRegisterGrain = 256;     // a warp gets registers in blocks of this size
+constexpr double kSharedGrain = 1024;      // same for a CTA's shared memory; as much is reserved
+constexpr double kUncountedRegisters = 6;  // for addresses and copies that the PTX does not show
 
 }  // namespace
 

@@ -82,7 +82,7 @@ Usage tensor_usage(const Parts& parts) {
   const bool group = parts[0] == "wgmma";
   for (std::string_view p : parts)
     if (uint32_t flops = shape_flops(p)) u.tensor_flops = group ? flops / 4 : flops;
-  // Types end the opcode: D A B C, or D A B of wgmma; wmma names D and C only where A is f16.
+  // The opcode ends with the types: D A B C, or D A B for wgmma. wmma has only D and C if A is f16.
   const size_t from_end = group ? 2 : 3;
   if (parts.size() > from_end) u.tensor = tensor_type(parts[parts.size() - from_end]);
   if (u.tensor == MmaType::none && parts[0] == "wmma") u.tensor = MmaType::fp16;

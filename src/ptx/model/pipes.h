@@ -25,9 +25,9 @@ const char* to_string(MmaType type);
 struct Usage {
   Pipe pipe = Pipe::other;
   uint8_t issue = 1;    // machine instructions, estimated
-  uint8_t special = 0;  // of these, how many use the special-function pipe instead of `pipe`
+  uint8_t special = 0;  // how many of these use the special-function pipe (xu) instead of `pipe`
   MmaType tensor = MmaType::none;
-  uint32_t tensor_flops = 0;  // of a warp
+  uint32_t tensor_flops = 0;  // per warp instruction
 };
 
 Usage usage_of(std::string_view instruction);

@@ -39,7 +39,7 @@ std::vector<int64_t> Sampler::next(int64_t affordable) {
   };
   for (int64_t cta = done; in_a_row_ && int64_t(out.size()) < wanted; ++cta) take(cta);
   if (done == 0) take(0), take(total_ - 1);
-  if (done + wanted >= total_ || 2 * (done + wanted) > total_) {  // most of a small grid
+  if (done + wanted >= total_ || 2 * (done + wanted) > total_) {  // the sample is most of the grid
     std::vector<int64_t> left;
     for (int64_t cta = 0; cta < total_; ++cta)
       if (!chosen_.contains(cta)) left.push_back(cta);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampler: chooses the CTAs of a large grid that run, and bounds the error of their sums.
+// Sampler: chooses the CTAs of a large grid to run, and estimates the error of the grid's totals.
 //
 // Contract: the first and the last CTA always run and stand for themselves. A random sample of the
-// others, without replacement, stands for all others. Each CTA of a batch comes from a different
-// part of the grid, so that the sample does not miss half of a grid by chance. Batches double until
-// the error is small enough, or the sample has as many CTAs as it may. The error is half the 95%
-// confidence interval of the grid's total, divided by that total: the largest of the errors for
-// instructions, sectors and wavefronts. It follows only from the spread between CTAs that ran.
+// others, without replacement, stands for all others. The CTAs of a batch come from equal parts of
+// the grid, so that the sample cannot miss half of the grid by chance. Batches double until the
+// error is small enough, or the sample has its most CTAs. The error is half the 95% confidence
+// interval of the grid's total, divided by that total: the largest of the errors of instructions,
+// sectors and wavefronts. It follows only from the spread between CTAs that ran.
 //
 // Example: while (!(batch = sampler.next(affordable)).empty()) { run them; sampler.add(cta, work);
 // }
@@ -24,10 +24,10 @@ namespace cutegen::ptx {
 
 class Sampler {
  public:
-  // in_a_row: takes the first CTAs of the grid, because each may wait for those before it.
+  // in_a_row: takes the first CTAs of the grid, because a CTA may wait for earlier ones.
   Sampler(int64_t total, const RunOptions& options, bool in_a_row = false);
   // The CTAs to run next, in ascending order. Empty if the sample is good enough or complete.
-  // `affordable`: how many more the budget allows.
+  // affordable: how many more the budget allows.
   std::vector<int64_t> next(int64_t affordable);
   // All CTAs that have not run yet.
   std::vector<int64_t> rest();
@@ -41,7 +41,7 @@ class Sampler {
 
  private:
   int64_t interior() const { return std::max<int64_t>(0, total_ - 2); }
-  // A random CTA of one of the equal parts that the interior consists of.
+  // A random CTA of part `part` of the interior, which has `parts` equal parts.
   int64_t draw_from(int64_t part, int64_t parts);
   double error_of(double CtaWork::* quantity) const;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies in flight from global to shared memory (cp.async).
+// AsyncCopies: the cp.async copies of a warp that are in flight.
 //
 // Contract: a copy joins the group that its lanes commit next. take() returns the copies that a
-// wait completes, in the order of issue; their bytes reach shared memory only then. Each lane
-// counts its own groups, also when its warp has diverged. When a warp has kMostCopies, the caller
-// completes the oldest: the hardware would have done so by then.
+// wait completes, in the order of issue; the caller then writes them to shared memory. Each lane
+// counts its own groups, even if its warp has diverged. If a warp has kMostCopies, the caller
+// completes the oldest, as the hardware would have done by then.
 //
 // Example: copies.commit(mask); for (auto& c : copies.take(mask, 0)) deliver(c);
 #pragma once
@@ -22,7 +22,7 @@ inline constexpr size_t kMostCopies = 1024;
 
 struct AsyncCopy {
   int32_t pc = 0;
-  uint8_t vec = 1;  // words of a lane
+  uint8_t vec = 1;  // words per lane
   uint32_t mask = 0, group = 0;
   uint64_t number = 0;                              // in the order of issue, by warp
   std::array<uint32_t, 32> at{};                    // shared addresses
@@ -38,14 +38,14 @@ class AsyncCopies {
   std::vector<AsyncCopy> take(uint32_t mask, int64_t pending);
   bool full() const { return copies_.size() >= kMostCopies; }
   AsyncCopy take_oldest();
-  // Removes and returns the copies of `mask` that were issued before the one with this number.
+  // Removes and returns the copies of `mask` that were issued before copy `number`.
   std::vector<AsyncCopy> take_before(uint32_t mask, uint64_t number);
   uint64_t next_number() const { return next_; }
   const std::deque<AsyncCopy>& all() const { return copies_; }
   void clear();
 
  private:
-  // Removes and returns the lanes of copies for which f(copy, lane) holds.
+  // Removes and returns those lanes of copies for which f(copy, lane) is true.
   template <class F>
   std::vector<AsyncCopy> take_where(uint32_t mask, F f);
 
@@ -59,7 +59,7 @@ struct AsyncArrival {
   uint64_t mbarrier = 0;
   int warp = 0;
   uint32_t mask = 0;
-  uint64_t before = 0;  // the number of the first copy that it does not wait for
+  uint64_t before = 0;  // number of the first copy that it does not wait for
   int32_t pc = 0;
 };
 
@@ -70,14 +70,14 @@ class CopiesInFlight {
   AsyncCopies& of(int warp) { return of_[size_t(warp)]; }
   bool any() const { return lanes_ > 0; }
   void issue(int warp, const AsyncCopy& copy);
-  // Call it after taking `copy` from its warp and before writing its words.
+  // Call it after `copy` has been taken from its warp, and before its words are written.
   void arrives(const AsyncCopy& copy);
   void clear();
   // Whether a copy will write one of the bytes [from, to).
   bool touches(uint64_t from, uint64_t to) const;
   // A copy that will write one of these bytes, or nullptr.
   const AsyncCopy* find(uint64_t from, uint64_t to) const;
-  // Arrivals that have not happened yet, in the order in which they were issued.
+  // Arrivals that have not happened yet, in the order of issue.
   std::deque<AsyncArrival>& arrivals() { return arrivals_; }
 
  private:

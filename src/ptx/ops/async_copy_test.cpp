@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async: data arrives at the wait; touching it before is a finding. Matrix instructions that are
-// not executed by a whole warp.
+// cp.async: data arrives at the wait, and an earlier access is a finding. Also: matrix instructions
+// that only part of a warp executes.
 #include <fmt/format.h>
 
 #include "ptx/testing/test_machine.h"
@@ -8,7 +8,8 @@
 namespace cutegen::ptx {
 namespace {
 
-// 32 threads; `body` may use %s (shared address of the thread's 16 bytes), %p (global, the same).
+// 32 threads. `body` may use %s and %p, the addresses of the thread's 16 bytes in shared and global
+// memory.
 std::string copy_kernel(const std::string& body,
                         const std::string& tail = "ld.shared.b32 %d, [%s];") {
   return ".version 8.4\n.target sm_80\n.address_size 64\n"
@@ -72,7 +73,7 @@ TEST(AsyncCopy, BytesBesideTheCopyMayBeTouched) {
   EXPECT_EQ(o.out[5], 5u);
 }
 
-// Two groups: waiting for all but one completes the older.
+// Two groups: a wait for all but one completes the older.
 std::string two_groups(const char* wait, int offset) {
   return copy_kernel(
       fmt::format("cp.async.ca.shared.global [%s], [%p], 4;\ncp.async.commit_group;\n"

@@ -67,7 +67,7 @@ template <class Format>
 uint16_t add16(uint16_t old, uint16_t b) {
   return Format::store(Format::load(old) + Format::load(b));
 }
-// min and max: a NaN loses against a number, and -0 is below +0.
+// min and max: a number wins over a NaN, and -0 is below +0.
 template <class Format>
 uint16_t extreme16(AtomicOp op, uint16_t old, uint16_t b) {
   const float x = Format::load(old), y = Format::load(b);

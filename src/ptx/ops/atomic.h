@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic operations on host memory that several host threads may touch.
+// Atomic operations on host memory that several host threads may access.
 //
 // Contract: atomic_apply() returns the old value. Values are passed as bits. `place` is aligned to
 // the size of the type. The memory order is at least as strong as the kernel's.

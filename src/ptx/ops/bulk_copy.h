@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of the asynchronous proxy (cp.async.bulk, cp.reduce.async.bulk) that are in flight.
+// BulkCopy: a copy by the async proxy (cp.async.bulk, cp.reduce.async.bulk) that is in flight.
 //
 // Contract: a load to shared memory is in flight until it is delivered, and an mbarrier counts its
-// bytes. st.async and red.async are such loads from registers. A load is in the BulkCopies of the
-// CTA that receives it, even if another CTA of the cluster (`rank`) started it. A store first reads
-// shared memory, then writes global memory; it belongs to the group that its thread commits next. A
-// tensor copy has the rows of its box (ptx/ops/tensor_map.h). Any other copy is one row of bytes.
+// bytes. st.async and red.async are loads from registers. The BulkCopies of the receiving CTA
+// contain a load, even if another CTA of the cluster (`rank`) started it. A store first reads
+// shared memory, then writes global memory; it joins the group that its thread commits next. The
+// rows of a tensor copy are those of its box (ptx/ops/tensor_map.h). Any other copy is one row of
+// bytes.
 //
 // Example: for (BulkCopy& c : copies.all()) if (c.mbarrier == at) deliver(c);
 #pragma once
@@ -22,9 +23,10 @@ namespace cutegen::ptx {
 enum class BulkKind : uint8_t { load, store, reduce, prefetch, deposit };
 enum class BulkSource : uint8_t { global, shared, registers };  // of a load
 
-// Places in Inst::list of Op::bulk_copy. An address takes three: slot, offset, whether the slot has
-// 64 bits. kGlobal: the source of a load, in shared memory if Inst::e is 1. The values of a deposit
-// begin at kCoordinates; Inst::e is their number, Inst::target the bytes of each.
+// Indices into Inst::list of Op::bulk_copy. An address takes three entries: slot, offset, whether
+// the slot has 64 bits. kGlobal: also the source of a load from shared memory, if Inst::e is 1. The
+// values of a deposit begin at kCoordinates; Inst::e is their number, Inst::target the bytes per
+// value.
 namespace bulk {
 inline constexpr size_t kShared = 0, kGlobal = 3, kMbarrier = 6, kSize = 9, kCoordinates = 10,
                         kCtaMask = 15, kCount = 16;
@@ -36,25 +38,25 @@ struct BulkCopy {
   BulkKind kind = BulkKind::load;
   BulkSource from = BulkSource::global;
   int32_t pc = 0;
-  int rank = -1;  // of the CTA that started it; -1: the CTA that holds it
+  int rank = -1;  // of the CTA that started it; -1: the CTA whose BulkCopies contain it
   int warp = 0, lane = 0;
-  uint64_t source = 0;    // where it begins in that CTA's shared memory
-  uint64_t shared = 0;    // where it begins
+  uint64_t source = 0;    // its start in that CTA's shared memory
+  uint64_t shared = 0;    // its start in shared memory
   uint64_t mbarrier = 0;  // of a load
-  uint32_t bytes = 0;     // that the mbarrier counts
+  uint32_t bytes = 0;     // counted by the mbarrier
   uint32_t row = 0, pitch = 0;
   uint8_t swizzle = 0;
   bool fill_nan = false;
-  bool reduces = false;         // a load that combines with the bytes in shared memory
+  bool reduces = false;         // a load that is reduced into shared memory
   AtomicOp op = AtomicOp::add;  // of a reduction
   AtomicType type = AtomicType::u32;
-  uint32_t element = 1;  // of a reduction
+  uint32_t element = 1;  // bytes; of a reduction
   uint64_t group = 0;
   bool has_read = false;  // a store whose bytes are in `held`
   std::vector<TensorRow> rows;
   std::vector<std::byte> held;
 
-  // Calls f(from, to) for the parts of shared memory that it touches.
+  // Calls f(from, to) for each part of shared memory that the copy accesses.
   template <class F>
   void each_part(F f) const;
   // Calls f(shared, row offset, bytes) for each piece of a row that is contiguous in shared memory.
@@ -74,12 +76,12 @@ class BulkCopies {
     copies_.clear();
     committed_.assign(threads, 0);
   }
-  // The first copy that will write one of the bytes, or still reads one; or nullptr.
+  // The first copy that will write, or has yet to read, one of the bytes; or nullptr.
   const BulkCopy* find(uint64_t from, uint64_t to) const;
 
  private:
   std::deque<BulkCopy> copies_;
-  std::vector<uint64_t> committed_;  // groups, by thread
+  std::vector<uint64_t> committed_;  // number of groups, by thread
 };
 
 template <class F>

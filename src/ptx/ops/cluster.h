@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions of clusters: Inst::sub of Op::cluster_barrier and Op::cluster_map.
+// Cluster instructions: values of Inst::sub for Op::cluster_barrier and Op::cluster_map.
 //
 // Contract: PTX ISA, "barrier.cluster", "mapa" and "getctarank".
 //

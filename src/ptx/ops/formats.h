@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit float formats, one lane at a time and without branches. Included by handler files only.
+// Conversions of 16-bit float formats, one lane at a time and without branches. Only handler files
+// include it.
 //
 // Contract: half_rn and bfloat_rn round to nearest even; a NaN becomes 0x7fff.
 // Example: uint16_t one = half_rn(1.f);  // 0x3c00
@@ -70,8 +71,8 @@ inline uint16_t bfloat_rz(float f) {
   uint32_t u = bits_of<uint32_t>(f);
   return uint16_t((u & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : u >> 16);
 }
-// Converts to float towards zero and sets the last bit if that is inexact (round to odd). Rounding
-// the result to 16 bits then gives the same as rounding x once.
+// Converts to float with round-to-odd: truncates, and sets the last bit if that is inexact.
+// Rounding the result to 16 bits then gives the same as rounding x once.
 inline float to_odd(double x) {
   float f = float(x);
   uint32_t u = bits_of<uint32_t>(f);
@@ -82,7 +83,7 @@ inline float to_odd(double x) {
   return bits_of<float>(inexact ? u | 1u : u);
 }
 
-// 8-bit floats, exactly. e4m3 has no infinity: 0x7f is its NaN.
+// Exact conversions of 8-bit floats. e4m3 has no infinity; 0x7f is its NaN.
 inline float from_e4m3(uint8_t x) {
   float v = from_half(uint16_t((x & 0x7f) << 7)) * 256.f;
   return (x & 0x7f) == 0x7f ? canonical_nan() : (x & 0x80) ? -v : v;
@@ -95,7 +96,7 @@ inline float from_e5m2(uint8_t x) {
 struct Narrow {
   int exponent_bits, mantissa_bits;
   bool has_infinity;
-  uint32_t nan, largest, overflow;  // overflow: the result beyond the largest value
+  uint32_t nan, largest, overflow;  // overflow: the result if x is beyond the largest value
 };
 inline constexpr Narrow kF16{.exponent_bits = 5,
                              .mantissa_bits = 10,
@@ -122,7 +123,7 @@ inline constexpr Narrow kF16{.exponent_bits = 5,
           .largest = 0x7b,
           .overflow = 0x7c};
 
-// Rounds to a narrow format. `mode`: as in Inst::sub. x may come from to_odd().
+// Rounds to a narrow format. mode: as in Inst::sub. x may be a result of to_odd().
 inline uint32_t to_narrow(float x, const Narrow& f, uint8_t mode, bool satfinite) {
   const uint32_t u = bits_of<uint32_t>(x), a = u & 0x7fffffffu;
   const int total = f.exponent_bits + f.mantissa_bits;
@@ -138,7 +139,7 @@ inline uint32_t to_narrow(float x, const Narrow& f, uint8_t mode, bool satfinite
   } else {
     exponent = -126;
   }
-  const int least = 1 - bias;  // of normal numbers
+  const int least = 1 - bias;  // exponent of normal numbers
   int drop = 23 - f.mantissa_bits + (exponent < least ? least - exponent : 0);
   uint32_t kept = 0, lost = 1, half = 2;  // the value is below half of the last place
   if (drop <= 24) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit floats for code outside the handlers.
+// Conversions of 16-bit floats for code outside the handlers.
 //
 // Contract: to_half() and to_bfloat() round to nearest even in one step; a NaN becomes 0x7fff.
 // Example: uint16_t one = to_half(1.0);  // 0x3c00

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a function of one lane into loops over 32. Only handler files include it.
+// Turns a function of one lane into loops over 32 lanes. Only handler files include it.
 //
 // Contract: everything here has internal linkage, so each instruction set has its own copies.
-// A destination may be one of the sources, but must not overlap a part of one.
+// A destination may be one of the sources, but must not overlap one partly.
 //
 // Example: bin<float>(r, "add", "f32", Kind::fp32, 1, [](float a, float b) { return a + b; });
 #pragma once
@@ -96,7 +96,7 @@ void masked3(std::byte* r, const Inst& in, uint32_t mask) {
   }
 }
 
-// d = f(a), with explicit types of the registers.
+// d = f(a), with register types D and A.
 template <class D, class A, class F>
 void un(Registry& r, const char* base, const char* type, Kind kind, int flops, F) {
   r.add(base, type, Signature<D, A>::text, full1<D, A, F>, masked1<D, A, F>, kind, flops);

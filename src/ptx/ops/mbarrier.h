@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mbarriers: the arrival barriers that live in the shared memory of one CTA.
+// Mbarriers: the mbarrier objects in the shared memory of one CTA.
 //
-// Contract: an Mbarrier is the object of the PTX ISA ("Parallel Synchronization and Communication
-// Instructions: mbarrier"). The simulator keeps it outside the bytes of shared memory. A phase
-// completes when no arrival and no byte is outstanding; phase n has the parity n % 2. If a function
-// returns a text, the operation is undefined, for the reason in the text, and nothing has changed.
-// ptx/checks/clocks.h decides how mbarriers order memory accesses.
+// Contract: see PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". The
+// simulator keeps an Mbarrier outside the bytes of shared memory. A phase completes when no arrival
+// and no byte is outstanding; phase n has the parity n % 2. If a function returns a text, the ISA
+// leaves the operation undefined for this reason, and nothing has changed. ptx/checks/clocks.h
+// decides how mbarriers order memory accesses.
 //
 // Example: if (const char* wrong = b.arrive(1)) report(wrong); if (b.settle()) wake(address);
 #pragma once
@@ -38,14 +38,14 @@ enum class MbarrierOp : uint8_t {
 inline constexpr int32_t kMbarrierParity = 1,  // a wait by parity, not by state
     kMbarrierRelaxed = 2,                      // does not order other accesses
     kMbarrierExpects = 4,                      // arrive.expect_tx
-    kMbarrierNoComplete = 8,                   // the arrival must not complete the phase
+    kMbarrierNoComplete = 8,                   // .noComplete: must not complete the phase
     kMbarrierCounted = 16;                     // .noinc: the phase already expects the arrival
 
 struct Mbarrier {
-  uint32_t expected = 0, pending = 0;  // arrivals of a phase; those still missing
-  int64_t bytes = 0;                   // the tx-count: expected less completed
+  uint32_t expected = 0, pending = 0;  // arrivals per phase; arrivals still missing
+  int64_t bytes = 0;                   // the tx-count: expected minus completed
   uint64_t phase = 0;
-  int32_t pc = 0;  // of its init
+  int32_t pc = 0;  // of its mbarrier.init
 
   const char* expect(int64_t n);
   const char* complete(int64_t n);
@@ -54,7 +54,7 @@ struct Mbarrier {
   const char* increment(uint32_t count);
   // Begins the next phase if nothing is outstanding.
   bool settle();
-  // The state that an arrival returns: the phase, and the arrivals that were missing before it.
+  // The state that mbarrier.arrive returns: the phase, and the arrivals that were missing before.
   uint64_t state() const { return phase << 20 | pending; }
   static uint64_t phase_of(uint64_t state) { return state >> 20; }
   static uint32_t pending_of(uint64_t state) { return uint32_t(state & kMostArrivals); }
@@ -76,7 +76,7 @@ class Mbarriers {
   const Mbarrier* in(uint64_t from, uint64_t to) const;
   void clear() { live_.clear(), changes = 0; }
 
-  uint64_t changes = 0;  // arrivals, bytes and phases so far; if it stays equal, no wait can end
+  uint64_t changes = 0;  // number of changes so far; without a change, no wait can end
 
  private:
   std::map<uint64_t, Mbarrier> live_;  // by address

@@ -9,12 +9,12 @@
 
 namespace cutegen::ptx {
 
-// A warp-wide product D = A * B + C. Inst::list has the registers of D, A, B and C in this order.
+// A warp-wide product D = A * B + C. Inst::list has the registers of D, A, B and C, in this order.
 struct MatrixForm {
   AluFn run = nullptr;
   uint8_t d = 0, a = 0, b = 0, c = 0;  // registers
-  uint8_t size_d = 4, size_ab = 4;     // bytes of a lane in them
-  uint16_t flops = 0;                  // a lane
+  uint8_t size_d = 4, size_ab = 4;     // bytes per lane and register
+  uint16_t flops = 0;                  // per lane
   Kind kind = Kind::other;
 };
 
@@ -28,7 +28,7 @@ class Registry {
   ~Registry() = default;
 };
 
-// Fills out[32] with the addresses of all lanes and summarises the active ones.
+// Fills out[32] with the addresses of all lanes, and summarises those of the active lanes.
 using AddressFn = AddressSummary (*)(const std::byte* lanes, bool wide, int64_t offset,
                                      uint64_t stride, uint32_t mask, uint64_t* out);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedGuard: marks bytes of shared memory that ordinary accesses must not touch at the moment.
+// SharedGuard: marks bytes of shared memory that ordinary accesses must not touch for now.
 //
-// Contract: counts, for each word, the copies that will write it, the copies that still read it,
-// and the live mbarriers. The caller passes the same range to add() and remove(), and keeps ranges
-// inside shared memory. touches() is cheap if nothing nearby is marked.
+// Contract: for each word, it counts the copies that will write it, the copies that have yet to
+// read it, and the live mbarriers. The caller passes the same range to add() and remove(), and
+// keeps ranges inside shared memory. touches() is cheap if nothing nearby is marked.
 //
 // Example: if (guard.any() && guard.touches(from, to) & SharedGuard::bit(Mark::written)) ...
 #pragma once

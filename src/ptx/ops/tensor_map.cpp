@@ -13,11 +13,11 @@ constexpr uint64_t kMagic = 0x70616d2d6e657463;
 constexpr uint64_t kMostSize = uint64_t{1} << 32, kMostStride = uint64_t{1} << 40;
 constexpr uint32_t kMostBox = 256, kMostStep = 8;
 
-// What encode() stores.
+// The bytes that encode() returns.
 struct Stored {
   uint64_t magic = kMagic, address = 0;
   uint64_t strides[kMostTensorRank - 1] = {};
-  uint32_t sizes[kMostTensorRank] = {};  // less one
+  uint32_t sizes[kMostTensorRank] = {};  // minus 1
   uint16_t box[kMostTensorRank] = {};
   uint8_t steps[kMostTensorRank] = {};
   uint8_t type = 0, rank = 0, interleave = 0, swizzle = 0, fill = 0;
@@ -63,7 +63,7 @@ std::optional<std::string> wrong_box(const TensorMap& m) {
   return std::nullopt;
 }
 
-// The bytes of a row that lie in the tensor.
+// Sets the bytes of a row that are inside the tensor.
 void clip(const TensorMap& m, int64_t first, TensorRow& row) {
   const int64_t size = m.element(), width = int64_t(m.row_bytes()) / size,
                 begin = std::clamp<int64_t>(-first, 0, width),

@@ -2,10 +2,10 @@
 // TensorMap: the descriptor of a tensor copy (TMA), its rules, and the rows of a copy.
 //
 // Contract: the fields follow cuTensorMapEncodeTiled of the CUDA driver API. wrong_field() says
-// which of the driver's rules a map breaks. encode() makes 128 bytes that a kernel cannot read as
-// fields; decode_tensor_map() refuses bytes that encode() has not made. The layout in shared memory
-// is that of an H200: a row of a swizzled box takes the whole swizzle span, and the swizzle applies
-// to the address in shared memory.
+// which of the driver's rules a map breaks. encode() returns 128 opaque bytes; decode_tensor_map()
+// refuses bytes that do not come from encode(). The layout in shared memory is the same as on an
+// H200: a row of a swizzled box takes the whole swizzle span, and the swizzle applies to the shared
+// memory address.
 //
 // Example: if (auto wrong = wrong_field(map)) return user_error(*wrong); bytes = encode(map);
 #pragma once
@@ -24,7 +24,7 @@ namespace cutegen::ptx {
 
 inline constexpr size_t kTensorMapBytes = 128, kMostTensorRank = 5;
 
-// The driver's numbers.
+// Numbered as CUtensorMapDataType.
 enum class TensorType : uint8_t {
   u8,
   u16,
@@ -49,37 +49,37 @@ struct TensorMap {
   std::array<uint64_t, kMostTensorRank> sizes{1, 1, 1, 1, 1}, strides{};  // strides[0] is unused
   std::array<uint32_t, kMostTensorRank> box{1, 1, 1, 1, 1}, steps{1, 1, 1, 1, 1};
   uint8_t interleave = 0, swizzle = 0;  // 0: none; swizzle 1, 2, 3: spans of 32, 64, 128 bytes
-  bool fill_nan = false;                // outside the tensor; else zeros
+  bool fill_nan = false;                // elements outside the tensor are NaN; else zero
 
   uint32_t element() const;    // bytes
   uint32_t row_bytes() const;  // of one row of the box
   uint32_t pitch() const;      // between rows in shared memory
   uint64_t rows() const;
-  uint64_t bytes() const { return rows() * row_bytes(); }  // that an mbarrier counts
+  uint64_t bytes() const { return rows() * row_bytes(); }  // counted by an mbarrier
   uint64_t span() const { return rows() * pitch(); }       // in shared memory
 };
 
 std::optional<std::string> wrong_field(const TensorMap& map);
 std::array<std::byte, kTensorMapBytes> encode(const TensorMap& map);
 std::optional<TensorMap> decode_tensor_map(std::span<const std::byte, kTensorMapBytes> bytes);
-// The type in which reductions combine the tensor's elements; nullopt: there are no reductions.
+// The type of reductions into such a tensor; nullopt: the type has no reductions.
 std::optional<AtomicType> atomic_type_of(TensorType type);
 
-// Where a copy begins.
+// The coordinates at which a copy begins.
 using TensorPlace = std::array<int32_t, kMostTensorRank>;
 
-// One row of the box. Bytes [from, to) of it lie in the tensor, the first of them at `global`.
+// One row of the box. Its bytes [from, to) are inside the tensor; byte `from` is at `global`.
 struct TensorRow {
-  uint64_t shared = 0;  // from the beginning of the copy, before the swizzle
+  uint64_t shared = 0;  // offset in the copy, before the swizzle
   uint64_t global = 0;
   uint32_t from = 0, to = 0;
 };
 
-// All rows in the order of shared memory. The map has passed wrong_field(). A copy to the tensor
-// writes whole units of 16 bytes, even beyond the last element of a row.
+// All rows, in the order of shared memory. The map has passed wrong_field(). A copy to the tensor
+// writes whole units of 16 bytes, even if a unit extends beyond the last element of a row.
 std::vector<TensorRow> rows_of(const TensorMap& map, const TensorPlace& place, bool to_tensor);
 
-// Where 16 bytes of a swizzled box lie.
+// The address of a 16-byte chunk after the swizzle.
 inline uint64_t swizzled(uint64_t at, uint8_t swizzle) {
   const uint64_t mask = (uint64_t{1} << swizzle) - 1;
   return at ^ ((at >> 7 & mask) << 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An 8 x 8 transpose of 32-bit words in vectors. Included by handler files only.
+// Transposes 8 x 8 words of 32 bits in vector registers. Only handler files include it.
 //
 // Example: Word8 rows[8]; transpose(rows);
 #pragma once

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma.mma_async, the part of one warp: 16 of the 64 rows of D = A * B + D.
+// wgmma.mma_async: the part of one warp, which is 16 of the 64 rows of D = A * B + D.
 //
 // Contract: a product takes 32 bytes of each row of A and of each column of B, contiguous along k.
-// So k has 8, 16 or 32 elements, by type. Accumulators lie in registers as the PTX ISA says
+// So K is 8, 16 or 32, depending on the type. Accumulators lie in registers as the PTX ISA says
 // ("Register Fragments for wgmma.mma_async.m64nNk16").
 //
-// Rounding: Hopper adds the products of one element of D by the "truncated fused dot-add" of
-// MMA-Sim (arXiv:2511.10909; arXiv:2512.07004 agrees). Products are exact. All terms, including the
-// accumulator, are aligned to the largest exponent and truncated after kWgmmaFraction bits; the
-// exponent of a product is the sum of its factors' exponents. Their sum is exact. The result is
-// truncated to float32 (fp8: to kWgmmaFp8Kept bits of mantissa) or rounded to nearest f16. Nobody
-// has compared this with an H200 yet.
+// Rounding: according to MMA-Sim (arXiv:2511.10909; arXiv:2512.07004 agrees), Hopper computes an
+// element of D by a "truncated fused dot-add". Products are exact. All terms, including the
+// accumulator, are aligned to the largest exponent and truncated after kWgmmaFraction bits; a
+// product's exponent is the sum of its factors' exponents. The sum of these terms is exact. The
+// result is truncated to float32 (fp8: to kWgmmaFp8Kept bits of mantissa) or rounded to nearest
+// f16. Nobody has compared this with an H200 yet.
 //
 // Example: op.run({.a = rows, .b = columns, .registers = w.registers, .d = in.list, .n = 128});
 #pragma once
@@ -23,16 +23,16 @@ namespace cutegen::ptx {
 enum class WgmmaType : uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8 };
 enum class WgmmaSum : uint8_t { f32, f16, s32 };
 
-inline constexpr int kWgmmaRows = 16;           // of a warp
+inline constexpr int kWgmmaRows = 16;           // per warp
 inline constexpr int kWgmmaMostColumns = 256;   // N
-inline constexpr size_t kWgmmaSliceBytes = 32;  // of a row of A or a column of B
+inline constexpr size_t kWgmmaSliceBytes = 32;  // per row of A or column of B
 
 // The rounding of sums (see above).
 inline constexpr int kWgmmaFraction = 25;     // f16, bf16, tf32
 inline constexpr int kWgmmaFp8Fraction = 13;  // e4m3, e5m2
 inline constexpr int kWgmmaKept = 23;
 inline constexpr int kWgmmaFp8Kept = 13;
-inline constexpr int kWgmmaLeastExponent = -126;  // of the alignment
+inline constexpr int kWgmmaLeastExponent = -126;  // to which terms are aligned
 
 struct WgmmaProduct {
   const std::byte* a = nullptr;    // 16 rows of 32 bytes
@@ -46,11 +46,11 @@ struct WgmmaProduct {
 };
 using WgmmaFn = void (*)(const WgmmaProduct&);
 
-// What a decoded wgmma.mma_async does. Inst::list has D, then A (four registers or a descriptor),
-// the descriptor of B and the predicate scale-d.
+// A decoded wgmma.mma_async. Inst::list has D, then A (four registers or a descriptor), the
+// descriptor of B and the predicate scale-d.
 struct WgmmaOp {
   WgmmaFn run = nullptr;
-  int n = 0, d = 0;  // columns; registers of D
+  int n = 0, d = 0;  // columns; registers of D per thread
   bool a_in_registers = false, a_mn_major = false, b_mn_major = false;
   bool negate = false, saturate = false;
   int a() const { return a_in_registers ? 4 : 1; }

@@ -31,7 +31,7 @@ MatrixDescriptor read_descriptor(uint64_t bits) {
   return d;
 }
 
-// The address of a chunk whose place is `raw` without the swizzle.
+// The address of a chunk, given its address `raw` before the swizzle.
 uint32_t SharedTile::chunk(uint32_t raw) const {
   const uint32_t phases = d.row_bytes / kChunk - 1;
   return raw ^ (((raw >> 7) - d.base_offset) & phases) << 4;
@@ -68,8 +68,8 @@ std::optional<std::string> SharedTile::fault() const {
   const bool several_groups = uint32_t(rows) > kGroup;
   if (!mn_major) {
     if (auto bad = wrong_offset("stride", d.stride, several_groups)) return bad;
-    // Without a swizzle the two halves of a slice may lie anywhere, and even overlap: so an H100
-    // multiplies the cells of cutegen/conv_wgmma.cuh, in tf32.
+    // Without a swizzle, the two halves of a slice may lie anywhere, and even overlap.
+    // cutegen/conv_wgmma.cuh relies on this, and an H100 multiplies its cells in tf32.
     if (swizzled || d.leading > 0) return std::nullopt;
     return wrong_offset("leading", d.leading, true);
   }
@@ -92,7 +92,7 @@ void SharedTile::chunks(uint32_t* at) const {
     }
     return;
   }
-  const uint32_t side_by_side = row / kChunk;  // groups of eight rows in one line of the pattern
+  const uint32_t side_by_side = row / kChunk;  // groups of eight rows side by side in the pattern
   const bool swizzled = row != kChunk;
   const uint32_t to_groups = swizzled ? d.leading : d.stride,
                  to_ks = swizzled ? d.stride : d.leading;

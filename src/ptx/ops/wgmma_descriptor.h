@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory descriptors of wgmma: where the 16-byte chunks of an operand lie.
+// SharedTile: decodes a matrix descriptor of wgmma into the addresses of an operand's 16-byte
+// chunks.
 //
 // Contract: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout" and "Matrix
-// Descriptor Format". A tile is `rows` rows of A or columns of B with 32 bytes of k each. K-major:
-// chunk 2r + c has half c of row r. MN-major (16-bit types): chunk 16g + k has the rows 8g ... 8g+7
-// at k. The swizzle permutes chunks by the bits of their address from 7 on, minus the base offset.
+// Descriptor Format". A tile consists of `rows` rows of A or columns of B, each with 32 bytes along
+// k. K-major: chunk 2r + c has half c of row r. MN-major (16-bit types): chunk 16g + k has the rows
+// 8g ... 8g+7 at k. The swizzle permutes chunks by the address bits from 7 on, minus the base
+// offset.
 //
 // Example: if (auto rule = tile.fault()) report(*rule); tile.chunks(at);
 #pragma once
@@ -26,9 +28,9 @@ MatrixDescriptor read_descriptor(uint64_t bits);
 struct SharedTile {
   MatrixDescriptor d;
   bool mn_major = false;
-  int first = 0, rows = 0;  // rows of the matrix: first is a multiple of 16 or 0
+  int first = 0, rows = 0;  // rows of the matrix; first: a multiple of 16
 
-  // A field that breaks a rule, and the rule; nullopt: none does.
+  // The first field that breaks a rule, and the rule; nullopt: no field does.
   std::optional<std::string> fault() const;
   // Fills `at` with the addresses of 2 * rows chunks.
   void chunks(uint32_t* at) const;
@@ -38,7 +40,7 @@ struct SharedTile {
   std::optional<std::string> wrong_offset(const char* name, uint32_t bytes, bool used) const;
 };
 
-// Copies chunks from shared memory into `rows` slices of 32 bytes, each contiguous along k.
+// Copies the chunks from shared memory into `rows` slices of 32 bytes, each contiguous along k.
 void pack_slices(const SharedTile& tile, const uint32_t* at, const std::byte* shared,
                  std::byte* slices);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulated global memory: buffers at deterministic addresses, far apart.
 //
-// Contract: addresses are multiples of 256 and depend only on the order and sizes of the buffers.
+// Contract: addresses are multiples of 256, and depend only on the order and sizes of the buffers.
 // Nothing is mapped between two buffers. Several threads may call find() at once.
 //
 // Example: const Buffer* b = state.find(address);  // nullptr: a red zone
@@ -29,8 +29,8 @@ struct Memory::State {
   std::vector<Buffer> buffers;        // in order of base
   std::vector<BufferShadow> shadows;  // parallel to `buffers`; a launch with checks makes them
   uint32_t next_epoch = 1;            // see checks/global_races.h
-  uint32_t settled = 1;  // epochs below this belong to launches that end before the next one begins
-  int shadow_shift = 2;  // log2 of the granules of the shadows
+  uint32_t settled = 1;  // launches with epochs below this end before the next launch begins
+  int shadow_shift = 2;  // log2 of a granule of the shadows
   uint64_t next = 0;
   // Variables of modules, by module and index. The first launch that uses one allocates it.
   struct Variable {

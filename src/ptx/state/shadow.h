@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks know about a global buffer: the last writer and reader of each granule, and which
-// words are defined.
+// BufferShadow: what the checks record of a global buffer: the last writer and reader of each
+// granule, and which words are defined.
 //
-// Contract: pages begin as zeros and take memory once they are touched. Host threads write them
-// without locks, so the checks may miss one of two simultaneous accesses, but never invent one.
+// Contract: pages begin as zeros, and take memory only once they are touched. Host threads write
+// them without locks, so the checks may miss one of two simultaneous accesses, but never invent
+// one.
 //
 // Example: shadow.writers.grow(words); uint32_t last = shadow.writers[i];
 #pragma once
@@ -25,7 +26,8 @@ class Pages {
     return *this;
   }
   ~Pages() { release(); }
-  // Makes room for at least `size` elements. Growing drops the old ones. False: out of memory.
+  // Makes room for at least `size` elements. Growing discards the old elements. False: out of
+  // memory.
   bool grow(size_t size);
   void release();
   size_t size() const { return size_; }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the Hopper programs of tests/golden/ptx/hopper, their data, and the outcome of a run.
+// For tests: runs the Hopper programs of tests/golden/ptx/hopper on their data, and compares the
+// results.
 //
-// Contract: the last parameter of a program, `fault`, plants a fault; with 0 the program is
-// correct. outcome() runs it in several orders and returns what went wrong first: the kind of a
-// finding, the reason of another status, or "wrong values" if the result differs from the truth in
-// double precision. An empty text: nothing.
+// Contract: the last parameter of a program, `fault`, plants a fault; with 0, the program is
+// correct. outcome() runs the program in several orders and returns the first failure: the kind of
+// a finding, the reason of another status, or "wrong values" if the result differs from the truth
+// in double precision. The text is empty if every run is correct.
 //
 // Example: EXPECT_EQ(outcome(gemm("gemm_k_major", {96, 72, 200}), 0), "");
 #pragma once
@@ -24,7 +25,7 @@ inline float to_bf16(float x) {
   return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
 }
 
-// Values in double precision, and the bytes that a kernel sees.
+// Values in double precision, and the bytes that a kernel reads.
 struct HopperData {
   std::vector<double> values;
   std::vector<std::byte> bytes;
@@ -44,7 +45,7 @@ struct HopperData {
       d.push(v, uint16_t(std::bit_cast<uint32_t>(v) >> 16));
     });
   }
-  // Numbers of e4m3 with an exponent of 0: from 1 to 1.875, both signs.
+  // e4m3 numbers with the exponent 0: from 1 to 1.875, of both signs.
   static HopperData e4m3s(size_t n, uint64_t seed) {
     return draw(n, seed, [&](float x, HopperData& d) {
       const int fraction = int(std::abs(x) * 7.99f), sign = x < 0;
@@ -95,7 +96,7 @@ struct HopperProgram {
   // Adds the buffers and returns the parameters without `fault`.
   std::function<std::vector<Bytes8>(Sim&)> bind;
   std::vector<std::byte>* out = nullptr;
-  std::vector<double> truth, bound;  // by element of `out`; bound: of the absolute error
+  std::vector<double> truth, bound;  // by element of `out`; bound: on the absolute error
   bool out_is_bf16 = false;
 };
 

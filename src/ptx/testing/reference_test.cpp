@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slow definition that generated programs are checked against (reference.h).
+// The reference with which tests compare generated programs (reference.h).
 #include "ptx/testing/reference.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ bool is_float(const std::string& type) {
 uint64_t cut(Wide value, int bits) {
   return bits == 64 ? uint64_t(value) : uint64_t(value) & ((uint64_t{1} << bits) - 1);
 }
-// The number that the low bits stand for.
+// The number that the low bits of `raw` represent.
 Wide integer(uint64_t raw, const std::string& type) {
   const int bits = bits_of_type(type);
   Wide v = Wide(cut(Wide(raw), bits));
@@ -59,7 +59,7 @@ double real(uint64_t raw, const std::string& type) {
 uint64_t raw_of(double value, const std::string& type) {
   return type == "f32" ? std::bit_cast<uint32_t>(float(value)) : std::bit_cast<uint64_t>(value);
 }
-Wide held(Wide v, const std::string& type) {  // to the range of a type
+Wide held(Wide v, const std::string& type) {  // clamps to the range of a type
   const int bits = bits_of_type(type);
   const bool is_signed = type[0] == 's';
   const Wide least = is_signed ? -(Wide(1) << (bits - 1)) : 0,
@@ -67,7 +67,7 @@ Wide held(Wide v, const std::string& type) {  // to the range of a type
   return v < least ? least : v > most ? most : v;
 }
 
-// Of a product that may pass 127 bits; the bits above 128 are asked for by no opcode.
+// Part of a product that may exceed 127 bits. No opcode needs the bits above 128.
 Wide product_part(const Opcode& op, Wide a, Wide b, Wide addend, int bits) {
   using Bits = unsigned __int128;
   const Wide product = Wide(Bits(a) * Bits(b));
@@ -229,7 +229,7 @@ uint64_t floats(const Opcode& op, const Values& v) {
   const double a = real(v[0], t), b = v.size() > 1 ? real(v[1], t) : 0;
   const std::string& name = op.base();
   double out = 0;
-  if (name == "add")  // one operation in double is enough for float: it rounds the same twice
+  if (name == "add")  // in double and then float: for one operation, double rounding is harmless
     out = a + b;
   else if (name == "sub")
     out = a - b;
@@ -277,7 +277,7 @@ uint64_t convert(const Opcode& op, const Values& v) {
   if (is_float(to)) return raw_of(a, to);
   const int bits = bits_of_type(to);
   if (std::isnan(a)) return from == "f64" || bits == 64 ? uint64_t{1} << (bits - 1) : 0;
-  const double bound = 0x1p100;  // still an integer of 128 bits
+  const double bound = 0x1p100;  // still fits in an integer of 128 bits
   return cut(held(Wide(std::max(-bound, std::min(bound, a))), to), bits);
 }
 

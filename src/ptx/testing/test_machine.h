@@ -45,7 +45,7 @@ class Sim {
     LaunchConfig config{{grid, 1, 1}, {block, 1, 1}, {1, 1, 1}, shared, false};
     return ptx::launch(context, memory, m, entry, config, args, options);
   }
-  // The report of a launch that must end with `status`.
+  // Runs a launch that must end with `status`, and returns its report.
   LaunchReport run(const Module& m, const char* entry, int64_t grid, int64_t block,
                    std::vector<Bytes8> args, int64_t shared = 0,
                    LaunchStatus status = LaunchStatus::ok) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: PTX of one warpgroup that copies an image to shared memory and executes wgmma on it.
+// For tests: a kernel of one warpgroup that copies an image to shared memory and executes wgmma on
+// it.
 //
 // Contract: the kernel is `k(out, image, acc, frag)` with 128 threads. It copies kWgmmaImage bytes,
-// loads `registers` accumulators (%c0...) and four words of A (%a0...) a thread, runs `body` and
+// loads `registers` accumulators (%c0...) and four words of A (%a0...) per thread, runs `body` and
 // stores the accumulators. %d0 and %d1 hold the descriptors of A and B.
 //
 // Example: Module m = wgmma_kernel({.registers = 64, .body = product("m64n128k16.f32.f16.f16")});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: computes one element of a wgmma product in integers, independently of the simulator.
 //
-// Contract: finite operands only. The model is the one that ptx/ops/wgmma.h describes.
+// Contract: finite operands only. ptx/ops/wgmma.h describes the rounding.
 //
 // Example: uint32_t bits = wgmma_element(kBf16Format, a, kBf16Format, b, c, {25, 23, false});
 #pragma once

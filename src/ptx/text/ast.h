@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parsed form of a PTX module: scopes and their names, but no decoded instructions.
+// The syntax tree of a PTX module: scopes, names and statements, but no decoded instructions.
 //
 // Contract: views point into the module's text, which must outlive them. The length of the text
-// bounds all counts: registers declared as %r<100000> take memory only when they are used.
+// bounds the memory of the tree: %r<100000> is one entry.
 //
 // Example: for (const Statement& s : function.statements) decode(s);
 #pragma once
@@ -56,7 +56,7 @@ struct Scope {
   int parent = -1;
   std::unordered_map<std::string_view, RegisterRange> registers;
   std::unordered_map<std::string_view, size_t> labels;     // statement that follows
-  std::unordered_map<std::string_view, size_t> variables;  // index in Function::variables
+  std::unordered_map<std::string_view, size_t> variables;  // index into Function::variables
   std::unordered_map<std::string_view, std::vector<std::string_view>> branch_targets;
 };
 

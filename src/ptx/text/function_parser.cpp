@@ -43,7 +43,7 @@ Result<void> parameters(Reader& in, std::vector<Variable>& into) {
   return in.expect(")");
 }
 
-// One to three numbers; the others are 1.
+// Reads one to three numbers; the missing ones are 1.
 Result<void> triple(Reader& in, int64_t (&into)[3], const char* what) {
   for (int64_t& n : into) n = 1;
   for (int64_t& n : into) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FunctionParser: parses one entry or device function.
 //
-// Contract: call run() once, when the reader is after ".entry" or ".func". A prototype has no
+// Contract: call run() once, after the reader has consumed ".entry" or ".func". A prototype has no
 // scopes.
 //
 // Example: CG_TRY(Function f, FunctionParser(in).run(true));
@@ -11,14 +11,14 @@
 
 namespace cutegen::ptx {
 
-// The place in the source of the statements that follow a .loc.
+// Tracks .loc: the source line of the statements that follow.
 class SourceLines {
  public:
   Result<void> location(Reader& in);
   int line = 0, column = 0;  // 0: unknown
 
  private:
-  int file_ = 0;  // of the first .loc; lines of other files do not count
+  int file_ = 0;  // of the first .loc; lines of other files are ignored
 };
 
 class FunctionParser {

@@ -10,7 +10,7 @@ Result<Operand> address(Reader& in) {
   CG_CHECK(in.expect("["));
   if (in.lex.peek().kind == Token::Kind::word) {
     o.text = in.lex.next().text, o.has_base = true;
-    if (in.lex.accept(",")) {  // a tensor map with its coordinates
+    if (in.lex.accept(",")) {  // a tensor map with coordinates
       CG_TRY(Operand coordinates, parse_operand(in, 1));
       o.items.push_back(std::move(coordinates));
       CG_CHECK(in.expect("]"));

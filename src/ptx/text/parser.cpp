@@ -25,7 +25,7 @@ class Parser {
 
   Reader in_;
   ParsedModule module_;
-  SourceLines lines_;  // outside functions: parsed, not used
+  SourceLines lines_;  // outside functions; parsed, but not used
 };
 
 Result<void> Parser::header() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parser of PTX modules.
 //
-// Contract: a malformed text is a user error with the PTX line. An unknown directive is an
+// Contract: a malformed text is a user error that names the PTX line. An unknown directive is an
 // `unsupported` error. Recursion and counts are bounded. The text must outlive the result.
 //
 // Example: CG_TRY(ParsedModule m, parse_module(text));

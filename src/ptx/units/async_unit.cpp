@@ -12,7 +12,7 @@
 
 namespace cutegen::ptx {
 
-// Inst::list of a copy: slot, offset and width of the shared address, and a free register.
+// Inst::list of a copy: slot, offset and width of the shared address, then scratch registers.
 bool AsyncUnit::issue(Warp& w, const Inst& in, uint32_t mask) {
   AsyncCopies& queue = cta_.copies.of(w.index);
   if (queue.full() && !deliver(w, queue.take_oldest())) return false;
@@ -80,7 +80,7 @@ bool AsyncUnit::fetch(Warp& w, const Inst& in, uint32_t mask) {
   return !part || fetch_part(w, in, part, sizes);
 }
 
-// Lanes that read some bytes only: a load for each byte.
+// For lanes that read only some bytes of a copy: one load per byte.
 bool AsyncUnit::fetch_part(Warp& w, const Inst& in, uint32_t lanes, const uint32_t* sizes) {
   const uint32_t bytes = uint32_t(in.size) * in.vec;
   Inst from = in;
@@ -115,7 +115,7 @@ bool AsyncUnit::complete(const AsyncArrival& arrival) {
   return true;
 }
 
-// The bytes of a copy arrive: a store by the lanes that issued it, at the copy's own pc.
+// A copy arrives as a store by the lanes that issued it, at the pc of the copy.
 bool AsyncUnit::deliver(Warp& w, const AsyncCopy& copy) {
   cta_.copies.arrives(copy);
   const Inst& in = cta_.job.program.code[size_t(copy.pc)];

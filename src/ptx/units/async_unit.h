@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AsyncUnit: copies from global to shared memory that arrive later (cp.async).
+// AsyncUnit: executes cp.async, its groups and waits.
 //
-// Contract: issue() reads the source at once and keeps the bytes. When the warp waits for their
-// group, the lanes that issued the copy store them to shared memory. A function that returns false
-// has reported a finding.
+// Contract: issue() reads the source at once and keeps the bytes. They reach shared memory when the
+// warp waits for their group. A function that returns false has reported a finding.
 //
 // Example: if (!async.issue(w, in, mask)) return false;
 #pragma once
@@ -19,9 +18,9 @@ class AsyncUnit {
   AsyncUnit(CtaState& cta, MemoryUnit& memory)
       : cta_(cta), memory_(memory), addresses_(forms().addresses) {}
   bool issue(Warp& w, const Inst& in, uint32_t mask);
-  // Makes the lanes' copies since their last commit a group.
+  // Commits the lanes' copies since their last commit as a group.
   void commit(const Warp& w, uint32_t mask) { cta_.copies.of(w.index).commit(mask); }
-  // Completes the lanes' groups until Inst::imm groups are left.
+  // Completes all of the lanes' groups but the youngest Inst::imm.
   bool wait(Warp& w, const Inst& in, uint32_t mask);
   // Completes the copies that an arrival waits for.
   bool complete(const AsyncArrival& arrival);

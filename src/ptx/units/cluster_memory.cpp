@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryUnit::cluster: shared memory of other CTAs of the cluster.
+// MemoryUnit::cluster(): accesses to the shared memory of other CTAs of the cluster.
 #include <fmt/format.h>
 
 #include <bit>
@@ -11,7 +11,7 @@
 namespace cutegen::ptx {
 namespace {
 
-// A remote store defines words of its owner; a load gets values that count as defined.
+// A remote store makes words of `owner` defined. The values of a remote load count as defined.
 void note_undefined(CtaState& cta, CtaState& owner, const WarpAccess& a) {
   if (!cta.hazards || !cta.hazards->undefined) return;
   Undefined& mine = *cta.hazards->undefined;
@@ -28,7 +28,7 @@ void note_undefined(CtaState& cta, CtaState& owner, const WarpAccess& a) {
 
 }  // namespace
 
-// Some lanes have addresses with a rank: one CTA after another.
+// Some lanes have addresses with a rank. Accesses the memory of one CTA after the other.
 bool MemoryUnit::cluster(const WarpAccess& a) {
   for (uint32_t rest = a.mask; rest;) {
     const uint64_t tag = a.at[std::countr_zero(rest)] >> kRankShift;
@@ -71,7 +71,7 @@ bool MemoryUnit::remote(const WarpAccess& a, uint64_t rank) {
                 {.kind = "exited_cta",
                  .message = fmt::format(
                      "{} of {} bytes at offset {} of the shared memory of rank {}, which has "
-                     "ended: it must wait (barrier.cluster) until no CTA of the cluster uses it",
+                     "ended: that CTA must wait (barrier.cluster) until no other uses its memory",
                      verb, a.bytes(), a.sum.low, rank),
                  .address = a.at[lane],
                  .buffer = "shared memory"});

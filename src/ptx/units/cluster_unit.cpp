@@ -32,7 +32,7 @@ bool ClusterUnit::arrive(Warp& w, const Inst& in, uint32_t mask) {
   auto& seat = cluster.seat(cta_.rank, w.index);
   if (const uint32_t twice = seat.arrived & mask) {
     return report(w, std::countr_zero(twice), "bad_barrier",
-                  "barrier.cluster.arrive again without a barrier.cluster.wait between");
+                  "barrier.cluster.arrive twice with no barrier.cluster.wait in between");
   }
   if (in.releases && cta_.hazards) {
     cta_.hazards->fence(w.index, kFenceGpu);
@@ -50,7 +50,7 @@ bool ClusterUnit::wait(Warp& w, uint32_t mask) {
   auto& seat = cluster.seat(cta_.rank, w.index);
   if (const uint32_t absent = mask & ~seat.arrived) {
     return report(w, std::countr_zero(absent), "bad_barrier",
-                  "barrier.cluster.wait without a barrier.cluster.arrive before");
+                  "barrier.cluster.wait without an earlier barrier.cluster.arrive");
   }
   if (cluster.passed(seat)) {
     seat.arrived = 0;
@@ -76,7 +76,7 @@ bool ClusterUnit::left() {
                             cta_.rank, other.warp, other.rank));
 }
 
-// mapa, getctarank: addresses of 32 bits in shared memory or of 64 bits, generic.
+// mapa, getctarank: an address has 32 bits if it is in shared memory, 64 bits if it is generic.
 bool ClusterUnit::map(Warp& w, const Inst& in, uint32_t mask) {
   const size_t bytes = in.reg_size;
   for (uint32_t m = mask; m; m &= m - 1) {

@@ -2,7 +2,7 @@
 // ClusterUnit: executes barrier.cluster, mapa and getctarank.
 //
 // Contract: every CTA has a ClusterState if the program names clusters or the launch has them.
-// MemoryUnit makes the accesses to other CTAs' shared memory. A function that returns false has
+// MemoryUnit executes the accesses to other CTAs' shared memory. A function that returns false has
 // reported a finding.
 //
 // Example: const Meet m = cluster.barrier(w, in, mask);
@@ -17,7 +17,7 @@ class ClusterUnit {
   ClusterUnit(CtaState& cta, WarpScheduler& scheduler) : cta_(cta), scheduler_(scheduler) {}
   Meet barrier(Warp& w, const Inst& in, uint32_t mask);
   bool map(Warp& w, const Inst& in, uint32_t mask);
-  // Call it when the CTA ends: no other CTA may use its shared memory later.
+  // Call it when the CTA ends, because no other CTA may use its shared memory later.
   bool left();
 
  private:

@@ -33,11 +33,12 @@ Meet Collectives::execute(Warp& w, const Inst& in, uint32_t mask) {
   w.split_off(mask);
   const uint32_t* masks = words_at(w.registers, in.v[0]);
   const uint32_t members = masks[std::countr_zero(mask)];
-  uint32_t differ = 0, group = ~0u;  // nearly always one mask for all, so this loop has no branch
+  uint32_t differ = 0,
+           group = ~0u;  // without a branch, because nearly always all lanes have one mask
   for (int lane = 0; lane < 32; ++lane) differ |= masks[lane] ^ members;
   for (int lane = 0; differ && lane < 32; ++lane)
     group &= ~(uint32_t(masks[lane] != members) << lane);
-  if (const uint32_t rest = mask & ~group) {  // lanes of another group come after this one
+  if (const uint32_t rest = mask & ~group) {  // lanes with another member mask come later
     w.add({w.current.pc, rest, false});
     w.current.mask = mask = mask & group;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives: instructions with a member mask: shfl.sync, vote.sync, redux, match, elect,
+// Collectives: executes instructions with a member mask: shfl.sync, vote.sync, redux, match, elect,
 // warpsync.
 //
 // Contract: lanes with the same member mask execute together, as soon as all members that are alive

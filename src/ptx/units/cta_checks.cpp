@@ -40,9 +40,10 @@ bool CtaChecks::visible(const WarpAccess& a) {
     if (h.shared->visible(a.warp.index, from, to, true)) continue;
     cta_.report(a.warp, lane,
                 {.kind = "missing_proxy_fence",
-                 .message = fmt::format("wgmma reads bytes [{}, {}) of shared memory, which "
-                                        "ordinary stores wrote: fence.proxy.async must lie between",
-                                        from, to),
+                 .message = fmt::format(
+                     "wgmma reads bytes [{}, {}) of shared memory, which "
+                     "ordinary stores wrote: put fence.proxy.async between them and wgmma",
+                     from, to),
                  .address = from,
                  .buffer = "shared memory"});
     return false;

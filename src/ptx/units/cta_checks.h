@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CtaChecks: applies the checks of an access in the right order.
+// CtaChecks: applies all checks of an instruction or access, in the right order.
 //
-// Contract: call all functions but copies() only if CtaState::hazards is set. Call stored() after
-// the access and all others before it. A function that returns false has reported a finding.
+// Contract: call copies() always, the other functions only if CtaState::hazards is set. Call
+// stored() after the access, the others before it. A function that returns false has reported a
+// finding.
 //
 // Example: if (cta.hazards && !checks.shared(access)) return false;
 #pragma once
@@ -16,18 +17,18 @@ namespace cutegen::ptx {
 class CtaChecks {
  public:
   explicit CtaChecks(CtaState& cta) : cta_(cta), undefined_(cta), races_(cta), wgmma_(cta) {}
-  // Whether instructions that are Inst::watched need follow().
+  // Whether instructions with Inst::watched need follow().
   bool watches() const { return cta_.hazards && (cta_.hazards->undefined || wgmma_on()); }
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
   bool shared(const WarpAccess& a);
-  // For a read by wgmma: a proxy fence must lie between earlier stores and it.
+  // For a read by wgmma: a proxy fence must lie between earlier stores and the read.
   bool visible(const WarpAccess& a);
   // For an access to the shared memory of another CTA of the cluster.
   bool remote(const WarpAccess& a, CtaState& owner);
   bool global(const WarpAccess& a, const Buffer& b);
   // at: offsets in the local memory of the warp.
   void local(const WarpAccess& a);
-  // For a store that has written. b: nullptr if it is to shared memory, which begins at `zero`.
+  // For a store that has been executed. b: nullptr for shared memory, which begins at `zero`.
   bool stored(const WarpAccess& a, const std::byte* zero, const Buffer* b) {
     return a.sum.contiguous || a.in.op != Op::store || races_.lanes(a, zero, b);
   }

@@ -14,12 +14,12 @@ namespace {
 
 constexpr size_t kMostHostText = 400;
 
-// One conversion of a format, "%-8.3lf": flags, width and precision as written, bounded.
+// One conversion of a format, such as "%-8.3lf". Width and precision are bounded.
 struct Conversion {
-  std::string spec = "%";  // without length and letter
+  std::string spec = "%";  // without length modifier and letter
   int bytes = 4;           // of an integer argument
   char letter = 0;
-  size_t end = 0;  // behind it
+  size_t end = 0;  // index of the character after it
 };
 
 Conversion read_conversion(const std::string& format, size_t at) {
@@ -50,7 +50,7 @@ std::string print_one(const std::string& spec, T... values) {
   return n < 0 ? "" : std::string(text);
 }
 
-// Replaces each * by its argument, between -99 and 99.
+// Replaces each * by its argument, limited to -99 to 99.
 template <class Next>
 std::string widths(const std::string& spec, Next next) {
   std::string out;
@@ -68,7 +68,7 @@ std::string widths(const std::string& spec, Next next) {
   return digits > 2 ? "%" : out;
 }
 
-// Memory as one lane sees it.
+// Reads memory at the generic addresses of one lane.
 class Reader {
  public:
   Reader(const CtaState& cta, const Warp& w, int lane) : cta_(cta), thread_(w.index * 32 + lane) {}
@@ -90,7 +90,7 @@ class Reader {
   }
 
  private:
-  // The host's place of `bytes` bytes at a generic address; nullptr: not mapped.
+  // The host address of `bytes` bytes at a generic address; nullptr: not mapped.
   const std::byte* peek(uint64_t address, uint64_t bytes) const {
     auto inside = [&](uint64_t window, uint64_t size) {
       return address >= window && address - window <= size && size - (address - window) >= bytes;
@@ -111,7 +111,7 @@ class Reader {
   int thread_;
 };
 
-// What printf would print. The arguments begin at `at`, each aligned to its size.
+// The text that printf would print. The arguments begin at `at`, each aligned to its size.
 std::string format_text(const Reader& memory, const std::string& format, uint64_t at) {
   auto next = [&](uint64_t bytes) {
     at = (at + bytes - 1) / bytes * bytes;

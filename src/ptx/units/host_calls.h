@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// printf and assert in a kernel. Nobody reads a kernel's output, so each call is a finding.
+// Reports printf and assert in a kernel. Nobody reads a kernel's output, so each call is a finding.
 //
-// Contract: the finding has the text that lane `lane` would print, sanitised and of limited length.
-// A format or argument that is not mapped becomes "(unmapped)".
+// Contract: the finding has the text that `lane` would print, sanitised and shortened. If the
+// address of a format or argument is unmapped, the text says "(unmapped)".
 //
 // Example: report_host_call(cta, w, in, lane);  // "the kernel prints: x = 3"
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatrixUnit: instructions that all 32 lanes execute together: mma, movmatrix, ldmatrix, stmatrix.
+// MatrixUnit: executes mma, movmatrix, ldmatrix and stmatrix, which need all 32 lanes of a warp.
 //
 // Contract: lanes that arrive first wait (Meet::parked) until all have arrived. ldmatrix and
-// stmatrix access shared memory like a load or store of 16-byte rows.
+// stmatrix access shared memory like loads and stores of 16-byte rows.
 //
 // Example: if (matrix.execute(w, in, mask) == Meet::here) ++w.current.pc;
 #pragma once

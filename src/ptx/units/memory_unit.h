@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryUnit: loads, stores and atomics of a warp, in every space.
+// MemoryUnit: executes a warp's loads, stores and atomics in every space.
 //
-// Contract: the unit checks an access as a whole before it makes it: alignment, bounds, permission,
-// then races and undefined values. It counts the access, perhaps as a poll. A function that returns
-// false has reported a finding.
+// Contract: the unit checks the whole access before it executes it: alignment, bounds, permission,
+// then races and undefined values. It counts the access, and notes if it may be a poll. A function
+// that returns false has reported a finding.
 //
 // Example: if (!memory.access(w, in, mask)) return false;
 #pragma once
@@ -21,26 +21,26 @@ class MemoryUnit {
       : cta_(cta), scheduler_(scheduler), checks_(checks), addresses_(forms().addresses) {}
   // Executes a load, store or atomic.
   bool access(Warp& w, const Inst& in, uint32_t mask);
-  // Writes to shared memory for a copy that arrives. Other copies may still write the same bytes.
+  // Writes a copy that arrives to shared memory. Other copies may still write the same bytes.
   bool access_shared(const WarpAccess& a);
 
  private:
   bool access_at(const WarpAccess& a, Space space);
   bool several_spaces(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
-  // Access the shared memory of several CTAs of the cluster, and of the one with this rank.
+  // cluster(): accesses shared memory of several CTAs of the cluster. remote(): of one CTA.
   bool cluster(const WarpAccess& a);
   bool remote(const WarpAccess& a, uint64_t rank);
   bool local(const WarpAccess& a);
   bool global(const WarpAccess& a);
   bool several_buffers(const WarpAccess& a);
   bool in_buffer(const WarpAccess& a, const Buffer& b);
-  bool fault(const WarpAccess& a, Space space);  // reports it; false
+  bool fault(const WarpAccess& a, Space space);  // reports the fault and returns false
 
   CtaState& cta_;
   WarpScheduler& scheduler_;
   CtaChecks& checks_;
   AddressFn addresses_;
-  const Buffer* last_[16] = {};  // by low bits of the pc: the buffer of its last access
+  const Buffer* last_[16] = {};  // by low bits of the pc: the buffer last accessed
 };
 
 }  // namespace cutegen::ptx

@@ -14,7 +14,7 @@ const char* verb(Touch touch) {
   return touch == Touch::read ? "read" : touch == Touch::write ? "write" : "atomic operation";
 }
 
-// Lanes of a store that leave memory as it is.
+// The lanes of a store that do not change memory.
 uint32_t unchanged(const WarpAccess& a, uint32_t mask, const std::byte* zero) {
   const Inst& in = a.in;
   uint32_t out = 0;
@@ -32,7 +32,7 @@ uint32_t unchanged(const WarpAccess& a, uint32_t mask, const std::byte* zero) {
   return out;
 }
 
-// The access synchronises through its place.
+// Lets an ordered access synchronise through its address.
 void order(CtaState& cta, const WarpAccess& a, CtaState& owner, Touch touch) {
   Clocks& clocks = owner.hazards->clocks;
   const int warp = clocks.peer(cta.rank, a.warp.index);
@@ -126,7 +126,7 @@ bool RaceChecks::global(const WarpAccess& a, const Buffer& b, BufferShadow& shad
   return bad == 0 || report_global(a, bad, b);
 }
 
-// A copy has written these bytes, but the warp has not waited for it.
+// Reports bytes that a copy has written, if the warp has not waited for the copy.
 bool RaceChecks::report_copy(const WarpAccess& a, int lane, int32_t pc) {
   cta_.report(
       a.warp, lane,
@@ -140,7 +140,8 @@ bool RaceChecks::report_copy(const WarpAccess& a, int lane, int32_t pc) {
   return false;
 }
 
-// The launch before may still run: its results are not there yet, and its inputs must stay.
+// Before the wait, the previous launch may still run. Its outputs must not be read, nor its inputs
+// written.
 bool RaceChecks::settled(const WarpAccess& a, const Buffer& b, BufferShadow& shadow) {
   const LaunchHazards& launch = cta_.hazards->launch;
   const int shift = launch.facts.global_shift;

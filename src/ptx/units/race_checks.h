@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RaceChecks: findings of accesses that nothing orders (ptx/checks/*_races.h, ops/async_copy.h).
+// RaceChecks: reports races (ptx/checks/*_races.h, ops/async_copy.h).
 //
 // Contract: call shared(), global() and lanes() only if CtaState::hazards looks for races. A
 // function that returns false has reported a finding. A store that does not change memory never
@@ -19,10 +19,10 @@ class RaceChecks {
   // lanes: distinct_lanes() of the access; owner: the CTA whose shared memory it touches.
   bool shared(const WarpAccess& a, uint32_t lanes, CtaState& owner);
   bool global(const WarpAccess& a, const Buffer& b, BufferShadow& shadow);
-  // Call it after a store that is not contiguous: checks that no two lanes have written one place.
-  // b: nullptr if the access is to shared memory.
+  // Call it after a store that is not contiguous: checks that no two lanes have written different
+  // values to one place. b: nullptr if the access is to shared memory.
   bool lanes(const WarpAccess& a, const std::byte* zero, const Buffer* b);
-  // Checks that an access to shared memory does not touch bytes that a copy will write.
+  // Checks that an access to shared memory does not touch bytes that a cp.async will write.
   bool copies(const WarpAccess& a);
 
  private:

@@ -55,7 +55,7 @@ void load_any(const Inst& in, std::byte* to, const std::byte* zero, const uint64
   }
 }
 
-// Consecutive vectors of V elements: element k of lane i is at i * V + k.
+// Loads consecutive vectors of V elements: element k of lane i is at i * V + k.
 template <class T, int V>
 void deinterleave(std::byte* registers, const int32_t* v, const std::byte* from) {
   const T* in = reinterpret_cast<const T*>(from);
@@ -98,7 +98,8 @@ bool vector_block(const Inst& in, std::byte* r, std::byte* memory) {
   }
 }
 
-// Consecutive lanes and elements of a register's size: whole blocks. False: not this simple.
+// Moves whole blocks if the lanes are consecutive and the elements fill their registers. False:
+// they are not.
 bool transfer_block(const WarpAccess& a, std::byte* memory) {
   const Inst& in = a.in;
   if (in.vec > 1) return vector_block(in, a.warp.registers, memory);

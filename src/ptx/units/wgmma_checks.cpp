@@ -46,7 +46,8 @@ bool WgmmaChecks::follow(const Warp& w, const Inst& in, uint32_t mask) {
   return true;
 }
 
-// Registers that were written after the last wgmma.fence; the first product needs a fence, too.
+// Checks that no register was written after the last wgmma.fence. The first product needs a fence,
+// too.
 bool WgmmaChecks::fenced(const Warp& w, const Inst& in, const WgmmaOp& op) {
   WgmmaState& s = *cta_.wgmma;
   const uint32_t fences = s.orders[size_t(w.index)].fences;
@@ -58,13 +59,13 @@ bool WgmmaChecks::fenced(const Warp& w, const Inst& in, const WgmmaOp& op) {
       w, 0,
       {.kind = "missing_wgmma_fence",
        .message = fences == 0
-                      ? "the first wgmma.mma_async of a warpgroup needs a wgmma.fence before"
+                      ? "the first wgmma.mma_async of a warpgroup needs a wgmma.fence before it"
                       : "a register of this wgmma.mma_async was written after the last "
-                        "wgmma.fence: fence it first"});
+                        "wgmma.fence: put a wgmma.fence after the write"});
   return false;
 }
 
-// Accumulators may pass on without a fence only between products of one shape.
+// Only products of one shape may share accumulators without a fence between them.
 bool WgmmaChecks::same_shape(const Warp& w, const Inst& in, const WgmmaOp& op) {
   WgmmaState& s = *cta_.wgmma;
   for (int i = 0; i < op.d; ++i) {
@@ -92,7 +93,7 @@ bool WgmmaChecks::product(const Warp& w, const Inst& in, const WgmmaOp& op) {
   for (int i = 0; i < registers; ++i) {
     const bool fragment = i >= op.d;
     WgmmaState::Use& use = s.use(w.index, in.list[i]);
-    // Accumulators may pass from product to product, and a fragment may serve several.
+    // Products may use the same accumulators one after the other, and may share a fragment.
     const bool same_role = use.fragment == fragment;
     if (!same_role && !unused(w, in.list[i], fragment ? "read of" : "write of")) return false;
     use.group = s.orders[size_t(w.index)].committed + 1;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// WgmmaChecks: findings about registers and shared memory that unfinished wgmma instructions use.
+// WgmmaChecks: reports accesses to registers and shared memory that unfinished wgmma instructions
+// use.
 //
 // Contract: call only if CtaState::wgmma is set and the launch looks for races. A function that
-// returns false has reported a finding. A copy of a register (mov) does not count as an access,
-// because the assembler gives both the same place: the copy inherits the state of the original.
+// returns false has reported a finding. A copy of a register (mov) is not an access, because the
+// assembler may give both the same machine register. The copy inherits the original's state.
 //
 // Example: if (!checks.follow(w, in, mask)) return false;
 #pragma once
@@ -21,7 +22,8 @@ class WgmmaChecks {
   // Call it before a product: checks that its registers are fenced and not in use, and then marks
   // them as in use.
   bool product(const Warp& w, const Inst& in, const WgmmaOp& op);
-  // Checks that a write to the shared memory of `owner` does not touch bytes that a product reads.
+  // Checks that a write to `owner`'s shared memory does not touch bytes that an unfinished product
+  // reads.
   bool operands(const WarpAccess& a, const CtaState& owner);
 
  private:

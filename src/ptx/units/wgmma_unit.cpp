@@ -30,7 +30,7 @@ void pack_registers(const Warp& w, const int32_t* slots, std::byte* slices) {
                   w.registers + slots[row / 8 + 2 * half] + 16 * (row % 8), 16);
 }
 
-// The warps of the warpgroup know that warp u's products have read their operands.
+// Tells all warps of the warpgroup that warp u's products have read their operands.
 void pass_on(CtaState& cta, int u, int first, int64_t left) {
   auto& labels = cta.wgmma->orders[size_t(u)].labels;
   while (int64_t(labels.size()) > left) {
@@ -42,7 +42,7 @@ void pass_on(CtaState& cta, int u, int first, int64_t left) {
 
 }  // namespace
 
-// A matrix in shared memory, and the part of it that a warp reads.
+// A matrix in shared memory, and the part that a warp reads.
 struct WgmmaUnit::Operand {
   const char* name;
   SharedTile whole, part;
@@ -80,7 +80,7 @@ Meet WgmmaUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
   return fine ? Meet::here : Meet::failed;
 }
 
-// All four warps of the warpgroup execute the same instructions in the same order.
+// Checks that the four warps of a warpgroup execute the same instructions in the same order.
 bool WgmmaUnit::in_step(const Warp& w, const WarpgroupSteps::Step& step) {
   const int group = w.index / WarpgroupSteps::kWarps, first = group * WarpgroupSteps::kWarps;
   if (size_t(first) + WarpgroupSteps::kWarps > cta_.warps.size()) {
@@ -120,7 +120,7 @@ bool WgmmaUnit::ended(const Warp& w) {
   at.current = {missed->pc, 1, false};
   return report(at, "divergent_warpgroup",
                 fmt::format("warp {} ended, but another warp of its warpgroup executed this "
-                            "instruction: all four must",
+                            "instruction: all four warps must execute it",
                             w.index));
 }
 
@@ -158,7 +158,7 @@ bool WgmmaUnit::uniform(const Warp& w, int32_t slot, size_t bytes, const char* w
   return true;
 }
 
-// The checks that a load of these chunks would meet.
+// Applies the checks that a load of these chunks would undergo.
 bool WgmmaUnit::check_reads(Warp& w, const uint32_t* chunks, int count) {
   Inst load;
   load.op = Op::load, load.space = Space::shared, load.size = 4, load.vec = 4;

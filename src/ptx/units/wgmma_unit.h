@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// WgmmaUnit: wgmma.mma_async, fence, commit_group and wait_group; setmaxnreg.
+// WgmmaUnit: executes wgmma.mma_async, fence, commit_group, wait_group, and setmaxnreg.
 //
-// Contract: each warp computes its own 16 rows when it issues a product, so registers have the
-// result at once. The checks report a program that uses it before the wait. At wait_group a warp
-// waits for the other three, because one thread may then release the stage that all four read.
+// Contract: each warp computes its own 16 rows when it issues a product, so the registers have the
+// result at once. The checks report a program that uses it before the wait. At wait_group, a warp
+// waits for the other three, because one thread may then release the stage that all four have read.
 //
 // Example: if (wgmma.execute(w, in, mask) == Meet::here) ++w.current.pc;
 #pragma once
@@ -18,11 +18,12 @@ class WgmmaUnit {
   WgmmaUnit(CtaState& cta, WarpScheduler& scheduler, CtaChecks& checks)
       : cta_(cta), scheduler_(scheduler), checks_(checks) {}
   Meet execute(Warp& w, const Inst& in, uint32_t mask);
-  // Call it when the warp has ended. False: a finding, because its warpgroup goes on without it.
+  // Call it when the warp has ended. False: a finding, because its warpgroup executes wgmma without
+  // it.
   bool ended(const Warp& w);
 
  private:
-  struct Operand;  // of shared memory
+  struct Operand;  // in shared memory
   bool multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& step);
   void commit(const Warp& w);
   bool wait(Warp& w, const Inst& in);
