@@ -8,7 +8,7 @@ namespace {
 
 const OfficialKey kKey{"task", "official", "made"};
 
-// A set without memory: the stock looks only at its key and its size.
+// A set without memory, because the stock looks only at its key and its size.
 OfficialSetPtr sized_set(const OfficialKey& key, int64_t bytes) {
   auto set = std::make_shared<OfficialSet>();
   set->task_id = key.task_id;
