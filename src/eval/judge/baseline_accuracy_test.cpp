@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines on secret sets, against a driver without a GPU: the fake comparison finds nothing
+// Judges baselines on secret sets with a driver without a GPU, whose comparison finds nothing
 // wrong.
 #include "eval/judge/baseline_accuracy.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of one task through a scripted worker: times, reasons, workers that hang, die or break.
+// Times the baselines of one task with a scripted worker that may hang, die or break.
 #include "eval/judge/baselines.h"
 
 #include <gmock/gmock.h>

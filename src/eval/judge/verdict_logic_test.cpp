@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small decisions behind a verdict: which shapes, which tolerance, which sets, which floor.
+// The small decisions behind a verdict: which shapes, tolerance, sets and floor.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,7 +104,7 @@ TEST(InputSet, SensitivityWidensTheTolerance) {
   auto plain = *make_input_set(toy.task, toy.task.shapes[0],
                                *toy.source()(Context(), toy.task.shapes[0], "made", 5));
   auto tensors = *toy.source()(Context(), toy.task.shapes[0], "made", 5);
-  torch::TensorSlot moved = tensors.slots[2];  // the truth itself: sensitivity 100%
+  torch::TensorSlot moved = tensors.slots[2];  // sensitivity equals the truth, so it is 100%
   moved.part = "sensitivity";
   tensors.slots.push_back(moved);
   auto wide = *make_input_set(toy.task, toy.task.shapes[0], std::move(tensors));
@@ -131,7 +131,7 @@ TEST(TruthPool, ASetIsDroppedAfterItsUses) {
     alive.push_back(*pool.draw(Context(), toy.task.shapes[0], "made", "p" + std::to_string(i)));
     ++uses[alive.back().get()];
   }
-  EXPECT_EQ(toy.made, 1);  // one set served them all
+  EXPECT_EQ(toy.made, 1);  // all programs used one set
   alive.push_back(*pool.draw(Context(), toy.task.shapes[0], "made", "another"));
   EXPECT_EQ(toy.made, 2);
   EXPECT_EQ(uses.count(alive.back().get()), 0U);
