@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the readme of an export: how to use it, what it supports, what was judged and measured.
+// Writes the readme of an export: how to use it, what it supports, how it was judged and measured.
 #include <fmt/format.h>
 
 #include "base/text.h"

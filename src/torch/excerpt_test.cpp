@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Excerpts of the official shape: which axes the worker finds, and what it refuses.
+// Excerpts of the official shape: the axes that the worker finds, and the tasks that it refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
