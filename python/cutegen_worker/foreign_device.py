@@ -136,8 +136,8 @@ class Gpu:
 
     def timed(self, call: Callable[[], Any], sleep_ns: float) -> Timed:
         """Returns (result, ns, host ns in the call). Work on other streams that outlasts this stream's end event
-        counts, too. The waiting kernel delays only this stream. Without it (0), the GPU is idle when the call begins, so the
-        time includes the host's share."""
+        counts, too. The waiting kernel delays only this stream. Without it (0), the GPU is idle when the call
+        begins, so the time includes the host's share."""
         self.fill(1)
         self.copy(self.halves[0])
         if sleep_ns:
