@@ -131,7 +131,7 @@ TEST(Roofline, ALaunchIsTheLeast) {
   const Roofline tiny = roofline(g, {.other = Flops{1000}, .least = Bytes{1000}});
   EXPECT_EQ(tiny.bound_by, RooflineBound::launch);
   EXPECT_EQ(tiny.floor_ns, g.least_launch_ns);
-  EXPECT_LT(tiny.floor_ns, g.launch_ns) << "what is usual is no bound";
+  EXPECT_LT(tiny.floor_ns, g.launch_ns) << "the usual launch time is not a bound";
   EXPECT_EQ(roofline(g, {}).floor_ns, g.least_launch_ns);
 }
 

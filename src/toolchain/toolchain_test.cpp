@@ -236,7 +236,7 @@ TEST_F(ToolchainTest, TimeAndMemoryAreLimitedAndTheNextCandidateIsFine) {
   CompileResult slow = compile(*hasty, kExploding);
   EXPECT_FALSE(slow.ok);
   EXPECT_EQ(slow.digest, "kernel.cu: error: compiling took longer than 1 s");
-  EXPECT_FALSE(compile(*hasty, kExploding).cached) << "such ends are not for ever";
+  EXPECT_FALSE(compile(*hasty, kExploding).cached) << "timeouts are not cached";
   auto small = open({.compile_memory_bytes = int64_t{256} << 20});
   CompileResult big = compile(*small, "__device__ int big[1 << 30] = {1};\n");
   EXPECT_FALSE(big.ok);

@@ -170,7 +170,8 @@ TEST_F(WarmTest, MemoryIsWhatTheProcessesUse) {
   EXPECT_LT(parent->memory(), int64_t{2} << 30);
   WarmParents kept(int64_t{10} << 20);
   kept.keep("k", parent);
-  EXPECT_TRUE(wait_for([&] { return kept.count() == 0; })) << "its watcher has to see it";
+  EXPECT_TRUE(wait_for([&] { return kept.count() == 0; }))
+      << "the watcher must notice that it exceeds the budget";
 }
 
 TEST_F(WarmTest, OneThatBreaksIsDropped) {

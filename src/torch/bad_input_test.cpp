@@ -285,7 +285,7 @@ TEST(SideFile, WeighsTheOfficialShapeByItsName) {
   ASSERT_TRUE(task) << task.error().text();
   EXPECT_EQ(task->official().name, "official");
   EXPECT_EQ(task->official().weight, 0.25);
-  EXPECT_NE(task->shapes.back().name, "official") << "it is no shape of its own";
+  EXPECT_NE(task->shapes.back().name, "official") << "the entry adds no shape";
 }
 
 TEST(SideFile, RefusesWeightsThatLeaveNoHeadline) {

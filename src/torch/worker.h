@@ -75,7 +75,7 @@ struct DescribedShapes {
 namespace part {
 inline constexpr const char *value = "value",  // inputs and parameters
     *native = "native", *truth = "truth", *sensitivity = "sensitivity",
-                            *sequential = "sequential";  // sequential sums, unless too much work
+                            *sequential = "sequential";  // sequential sums, if affordable
 }
 
 // One set of values: initial inputs, parameters and buffers, native outputs, float64 truth, and the

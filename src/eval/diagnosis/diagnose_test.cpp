@@ -109,7 +109,7 @@ TEST(Diagnose, OccupancyNamesItsLimiter) {
   KernelProfile busy = healthy();
   busy.counters["occupancy"] = 0.125, busy.bound_by = "tensor";
   explain(busy, kExpSource);
-  EXPECT_EQ(remark(busy, "occupancy"), "none") << "what does not wait needs no more warps";
+  EXPECT_EQ(remark(busy, "occupancy"), "none") << "a kernel that does not wait needs no more warps";
 }
 
 TEST(Diagnose, BytesInFlightSpecialFunctionsAndTail) {

@@ -212,7 +212,7 @@ TEST(Certificate, HoldsItsFormThroughJson) {
   EXPECT_EQ(to_json(*back), json);
   EXPECT_THAT(back->missing, ElementsAre("compile: no"));
   for (const char* key : {"shapes", "baselines", "cudnn", "sm_clock_hz", "memory_clock_hz"})
-    EXPECT_FALSE(json.contains(key)) << "older readers know " << key << " not";
+    EXPECT_FALSE(json.contains(key)) << "unknown to older readers: " << key;
   c.shapes = {{"official", 1, 4, c.modes}, {"wide", 2.5, 6, c.modes}};
   c.baselines = {{"eager", {"fp32", false, 0.5, true, ""}}};
   c.cudnn = "9.10.2", c.sm_clock_hz = 1.98e9, c.sm_clock_least_hz = 1.9e9, c.memory_clock_hz = 3e9;

@@ -80,13 +80,13 @@ class Evaluator {
   std::unique_ptr<toolchain::Toolchain> toolchain_;
   std::unique_ptr<toolchain::Assembler> assembler_;
   Runner runner_;
-  std::unique_ptr<Runner> simulator_;           // of a GPU: checks what the hardware does not show
-  Services services_;                           // without those of one task
-  std::unique_ptr<OfficialJudge> official_;     // on a GPU
-  std::unique_ptr<HardwareCounters> counters_;  // on a GPU
-  UniqueFd slot_;                               // lock file of the worker that times baselines
+  std::unique_ptr<Runner> simulator_;              // beside a GPU: checks what it does not show
+  Services services_;                              // without those of one task
+  std::unique_ptr<OfficialJudge> official_;        // on a GPU
+  std::unique_ptr<HardwareCounters> counters_;     // on a GPU
+  UniqueFd slot_;                                  // lock file of the worker that times baselines
   std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; sees no program
-  std::unique_ptr<torch::TorchWorker> beside_;     // times eager beside foreign answers; sees none
+  std::unique_ptr<torch::TorchWorker> beside_;     // times eager for foreign.h; sees no solution
   std::mutex worker_lock_;                         // for one call of the torch worker at a time
   std::vector<std::unique_ptr<Open>> open_;        // the task used last comes last
   std::stop_source warm_stop_;

@@ -317,7 +317,7 @@ TEST(ForeignTiming, TakesTurnsWithEagerOnSetsThatNobodyMet) {
     EXPECT_TRUE(out.timing->clock->agrees);
     EXPECT_EQ(out.timing->samples, 6);
     EXPECT_EQ(s.sets, 9);  // every third call is open
-    EXPECT_EQ(s.answer->controls, 0) << "its process is asked for no control call";
+    EXPECT_EQ(s.answer->controls, 0) << "the solution's process runs no control call";
     EXPECT_EQ(s.controlled_again, 0);
   });
 }
@@ -327,7 +327,7 @@ TEST(ForeignTiming, ControlCallsAreMadeInAProcessOfTheirOwnWithoutInputs) {
     ForeignStage s;
     ToyAnswer clean;
     EXPECT_THAT(s.controls(clean), testing::AllOf(testing::SizeIs(9), testing::Each(2e5)));
-    EXPECT_EQ(clean.controls, 10) << "the first one warms up";
+    EXPECT_EQ(clean.controls, 10) << "the first call is a warm-up";
     EXPECT_FALSE(clean.control_has_input);
     EXPECT_EQ(clean.runs, 0);
     clean.at_shape["official"] = foreign_reply(ReplyKind::raised, "no memory");

@@ -461,7 +461,7 @@ TEST(WeightedShapes, EachIsTimedAndTheHeadlineIsTheirWeightedGeometricMean) {
   EXPECT_THAT(v.feedback.headline, HasSubstr("(weight 3)"));
   ASSERT_TRUE(v.profile);
   EXPECT_EQ(v.profile->shape, "official");
-  EXPECT_EQ(v.profile->kernels.size(), 1U) << "of the official shape alone";
+  EXPECT_EQ(v.profile->kernels.size(), 1U) << "only the official shape's";
   auto back = read_json<Verdict>(to_json(v));
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(to_json(*back), to_json(v));

@@ -124,7 +124,7 @@ TEST(Server, RefusesWhatItDoesNotKnow) {
   EXPECT_TRUE(
       s.ask("expect_children",
             {{"task_id", ""}, {"request", to_json(EvaluateRequest{program()})}, {"count", 3}}))
-      << "advice, which may come too late";
+      << "a hint, which may come too late";
   EXPECT_FALSE(s.ask("open_task", {}));
   EXPECT_FALSE(s.ask("evaluate", {{"task_id", "x"}}));
   auto early =
@@ -283,7 +283,7 @@ TEST_F(Evaluation, SeveralTasksStayOpenOnRequest) {
     EXPECT_EQ(verdict(abs.task.id).status, Status::correct);
     EXPECT_EQ(verdict(twice.task.id).status, Status::failed);
   }
-  EXPECT_EQ(verdict("").task_id, twice.task.id) << "the one used last";
+  EXPECT_EQ(verdict("").task_id, twice.task.id) << "the task used last";
   const OpenedTask again = open("torch.abs(x)");
   EXPECT_EQ(again.task.id, abs.task.id);
   EXPECT_EQ(again.admission.families, abs.admission.families);

@@ -215,7 +215,7 @@ TEST(Floor, IsTheLeastTrafficAtTheOfficialShape) {
   EXPECT_EQ(r.bound_by, RooflineBound::memory);
   task.shapes[0].flops = Flops{66.9e12};
   const Roofline heavy = floor_of(*find_gpu("h200"), task);
-  EXPECT_EQ(heavy.floor_ns, r.floor_ns) << "operations are no bound";
+  EXPECT_EQ(heavy.floor_ns, r.floor_ns) << "operations do not raise the floor";
   EXPECT_EQ(heavy.bound_by, RooflineBound::compute);
   EXPECT_GT(heavy.roofline_ns, 1e8);
 }
@@ -239,12 +239,12 @@ TEST(Floor, AloneRejectsAMeasurement) {
   EXPECT_THAT(below.end.headline, HasSubstr("below the floor of 1 us"));
   TimingOutcome near;
   hold_to_floor(bounds, of_time(980), near);
-  EXPECT_EQ(near.end.status, Status::correct) << "an event may miss so much";
+  EXPECT_EQ(near.end.status, Status::correct) << "events may be this inexact";
   TimingOutcome algebra;
   hold_to_floor(bounds, of_time(9000), algebra);
   EXPECT_EQ(algebra.result, RungResult::passed);
   EXPECT_EQ(algebra.end.status, Status::correct);
-  EXPECT_TRUE(algebra.marks.empty()) << "to pass an estimate is no fault";
+  EXPECT_TRUE(algebra.marks.empty()) << "beating an estimate is no fault";
   EXPECT_THAT(algebra.end.detail, HasSubstr("below the roofline of 50 us, an estimate"));
   TimingOutcome usual;
   hold_to_floor(bounds, of_time(60'000), usual);

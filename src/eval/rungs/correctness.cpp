@@ -21,7 +21,7 @@ namespace {
 // Warp instructions of one launch. Test shapes are small, so a correct program needs far fewer.
 constexpr uint64_t kInstructionBudget = 60'000'000;
 constexpr uint64_t kLongBudget = 4 * kInstructionBudget;  // for derived shapes
-constexpr uint64_t kMorePolls = 4;                 // times the budget, if waiting threads run first
+constexpr uint64_t kMorePolls = 4;                 // budget factor: waiting threads may run first
 constexpr uint64_t kSimulatedBudget = 20'000'000;  // the GPU must not wait for the simulator
 constexpr auto kRunLimit = std::chrono::seconds(60);
 constexpr auto kGpuLimit = std::chrono::seconds(2);  // for one launch on a GPU

@@ -107,7 +107,7 @@ Compared compare(const OfficialMemory::Output& o, const OfficialMemory& memory, 
     Mismatch m = describe_mismatch(j, o.expected->spec, "official", memory.family());
     for (auto& at : m.first)
       for (size_t d = 0; d < at.size(); ++d) at[d] += origin[d];
-    if (o.place.mapped_again()) m.first.clear();  // several tiles share the memory: place unknown
+    if (o.place.mapped_again()) m.first.clear();  // tiles share memory: place unknown
     out.first = std::move(m);
   });
   if (out.first) out.first->elements = out.written, out.first->wrong = out.wrong;

@@ -41,7 +41,7 @@ struct Services {
   device::DeviceIdentity identity;  // of a GPU; empty on a simulator
   GpuSpec gpu;
   int threads = 0;
-  Nanoseconds official_limit = std::chrono::seconds(60);  // for a simulated run there
+  Nanoseconds official_limit = std::chrono::seconds(60);  // for a simulated official run
   std::vector<std::string> families;
   bool precision_tells = true;       // lower-precision solutions fail on the open task
   uint64_t sample_seed = 1;          // secret seed of the timed CTAs, one per opened task

@@ -19,7 +19,7 @@ constexpr int64_t kFirstCtas = 8, kMostCtas = 128;  // CTAs in a launch's sample
 constexpr double kSampleError = 0.02;
 constexpr uint64_t kTimingBudget = 60'000'000;
 constexpr uint64_t kLongTimingBudget = 400'000'000;  // to tell a long block from an endless one
-constexpr uint64_t kWholeInstructions = 8'000'000;   // a launch up to this size runs whole
+constexpr uint64_t kWholeInstructions = 8'000'000;   // launches up to this run all blocks
 
 TimingOutcome skipped(std::string why) {
   TimingOutcome out;

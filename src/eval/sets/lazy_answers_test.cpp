@@ -69,7 +69,7 @@ TEST(LazyAnswers, MeansByAxis) {
   EXPECT_FALSE(answer("the mean of each row", {}, {1}));
   EXPECT_THAT(*answer("the mean of each column", {4, 2}, counted(8)),
               ElementsAre(4, 5, 4, 5, 4, 5, 4, 5));
-  EXPECT_FALSE(answer("the mean of each column", {3, 2}, counted(6)));  // groups of three
+  EXPECT_FALSE(answer("the mean of each column", {3, 2}, counted(6)));  // 3 per group
   EXPECT_FALSE(answer("the mean of each column", {8}, counted(8)));
   // (2, 2, 2): the channel is the middle axis
   EXPECT_THAT(*answer("the mean of each channel", {2, 2, 2}, counted(8)),

@@ -52,7 +52,7 @@ TEST(Lazy, AMutatedTensorThatIsLeftAsItWasIsTriedApart) {
   EXPECT_EQ(a.passing, admission_of(ToyTask([](double x) { return x * x; }), kAll).passing);
   square.mutate([](double x) { return x * (1 + 1e-9); });  // an unchanged x is correct
   a = admission_of(square, kAll);
-  EXPECT_TRUE(a.admitted) << "exactly what it was is no degenerate answer: " << a.remark;
+  EXPECT_TRUE(a.admitted) << "an unchanged tensor is no degenerate solution: " << a.remark;
   // Some elements grow and some shrink: a change in one direction would be a bias.
   square.mutate(
       [](double x) { return x * (std::fmod(std::abs(x) * 1000, 2) < 1 ? 1 + 2e-7 : 1 - 2e-7); });
@@ -100,7 +100,7 @@ TEST(Lazy, AConstantTaskNeedNotBeReadAndALinearOneOnlyItsInput) {
   EXPECT_EQ(least_bytes([](double x) { return 2 * x + 1; }),
             out + 4 * *element_count(s.tensors.at("x")));
   EXPECT_EQ(least_bytes([](double x) { return std::tanh(x); }), 1 << 20)
-      << "admitted: as described";
+      << "an admitted task keeps its bytes";
   ToyTask zero([](double) { return 0.0; });
   EXPECT_THAT(admission_of(zero, kAll).remark, HasSubstr("the floor counts only what they read"));
 }
@@ -191,7 +191,7 @@ TEST(TruthPool, StocksOneSetOfEachUntilAProgramHasDrawn) {
   EXPECT_EQ(toy.made, 2);
   for (const char* family : {"made", "heavy"})
     (void)pool.draw(Context(), toy.task.shapes[0], family, "p");
-  EXPECT_EQ(toy.made, 2) << "each has one";
+  EXPECT_EQ(toy.made, 2) << "each key has one set";
   restock(pool, toy, 4);
   EXPECT_EQ(toy.made, 4);
   (void)pool.draw(Context(), toy.task.shapes[0], "made", "p");

@@ -63,7 +63,7 @@ class FakeAssembler : public toolchain::Assembler {
   std::string version() const override { return {}; }
 
   toolchain::AssemblyReport report;
-  std::function<Result<void>(std::vector<toolchain::AssemblyReport>&)> listing;  // what it adds
+  std::function<Result<void>(std::vector<toolchain::AssemblyReport>&)> listing;  // extends reports
 };
 
 class World {
