@@ -337,7 +337,7 @@ def placed(asked: Asked) -> list[int]:
         over = 0
     elif asked.name == "scatter":
         over = full(index)
-    elif asked.name != "index_put":  # whose values may be broadcast
+    elif asked.name != "index_put":  # index_put may broadcast its values
         over = full(source)
     once = asked.name in ("slice_scatter", "select_scatter", "diagonal_scatter")
     counts = []

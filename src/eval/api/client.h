@@ -53,7 +53,7 @@ struct Admission {
   std::vector<std::string> families;  // the input families in use
   std::string remark;
   bool precision_tells = true;  // every lower-precision solution fails on some set; not sent
-  // The tensors that the degenerate solution reads that passes everywhere; not sent.
+  // The inputs of a degenerate solution that passes everywhere; not sent.
   std::optional<std::vector<std::string>> reads = std::nullopt;
 };
 

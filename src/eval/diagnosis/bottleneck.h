@@ -24,7 +24,7 @@ struct LeastWork {
 // "memory", "compute", "balanced" or "latency", from shares of what the device can do, in percent.
 Bound bound_of(double compute_pct, double memory_pct);
 
-// Diagnoses from the kernel's counters, whatever their origin. measured_ns: the kernel's time on a
+// Diagnoses from the kernel's counters, measured or modelled. measured_ns: the kernel's time on a
 // GPU, if only the counters come from the simulator; 0: unknown.
 void diagnose(KernelProfile& kernel, const GpuSpec& gpu, double measured_ns = 0);
 // Without counters: computes how busy the least work alone would keep the device.

@@ -332,7 +332,7 @@ Result<ShapeCasePtr> DerivedShapes::proposed(const Context& ctx, const TestCase&
     return std::make_shared<const ShapeCase>(std::move(out));
   }
   return user_error(runs ? "it is more work than a test may be"
-                         : "the module does not run at these sizes, or is another program there");
+                         : "the module does not run, or is another program, at these sizes");
 }
 
 Result<ShapeCasePtr> DerivedShapes::described(const Context& ctx,
