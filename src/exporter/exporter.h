@@ -69,7 +69,7 @@ Result<ExportSource> build_export(const Context& ctx, const toolchain::ToolPaths
                                   const ExportTarget& target);
 // Adds the source kernel, for ExportKind::source.
 Result<void> add_start(const toolchain::ToolPaths& tools, KernelProgram start, ExportSource& out);
-// launches.json: every launch with its numbers. It is the only input of the generated code.
+// launches.json: all launches as numbers. It is the only input of the generated code.
 Result<Json> launches_json(const ExportSource& source);
 Result<ExportFiles> export_files(const ExportSource& source, ExportKind kind);
 // Writes the files as one new folder, in one step. With `force`, replaces a folder that is empty or
