@@ -2,8 +2,8 @@
 """How many elements of each tensor of a task a correct program must read: a lower bound.
 
 Walks from the outputs back through the calls and counts how many elements of each value the result depends
-on. A view is a place in its storage, so slices of one tensor add up if they cannot overlap. needs.py has a rule for
-each operator; an operator without a rule needs nothing. In doubt the count is too low, never too high.
+on. A view is a place in its storage, so slices of one tensor add up if they cannot overlap. needs.py has the
+rules for operators; an operator without a rule needs nothing. In doubt the count is too low, never too high.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ struct ShapeWish {
   enum class Kind {
     tiles,       // all divisions in the grid of launch `at`, at one shape
     division,    // division `at`: `least` tiles and a tail
-    passes,      // bound `at`: the side that is smaller at the official shape
+    passes,      // bound `at`: the same side is smaller as at the official shape
     blocks,      // axis `axis` of the grid of launch `at`
     once_round,  // a constant grid, launch `at`: more elements than threads
     length,      // the size `name`

@@ -48,7 +48,7 @@ class FakeToolchain : public toolchain::Toolchain {
   std::mutex mutex_;
 };
 
-// Gives every module the same report: without the wheels nothing is audited; a test may change it.
+// Gives every module the same report: that no assembler is installed, or what a test sets.
 class FakeAssembler : public toolchain::Assembler {
  public:
   FakeAssembler() { report.audit.skipped = {"no assembler here"}; }
