@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accuracy that the user asks for, by command-line flags and by keys of the side file.
+"""The accuracy that the user requests with command-line flags and keys of the side file.
 
-A flag and the side file may both name the math mode or a bound, and must agree.
+If a flag and the side file both name the math mode or a bound, they must agree.
 """
 
 from __future__ import annotations

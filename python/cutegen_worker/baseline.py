@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Baselines: what the user would run today, timed on a GPU by the same rules as a candidate.
 
-A worker that times baselines never sees a candidate. It makes the module and its inputs on the GPU as
-the task file does, opens each baseline once, and then times it in small blocks. The evaluator alternates
-these with blocks of a candidate. Modes: cold (other data in the L2, launches queued
-behind a kernel that waits), warm, graph (a CUDA graph, cold), call (the host's clock, cold).
+A worker that times baselines never sees a candidate. It constructs the module and its inputs on the GPU as
+the task file does, opens each baseline once, and then times it in small blocks, which the evaluator
+alternates with blocks of a candidate. Modes: cold (other data in the L2, launches queued behind a waiting
+kernel), warm, graph (a CUDA graph, cold), call (the host's clock, cold).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ Way = Callable[..., Any]
 LEAST_FLUSH = 128 << 20
 WARM_UP = 3
 MOST_SLEEP_NS = 2e9
-LATE = 4  # consecutive calls that the GPU began before the host had queued all of them
+LATE = 4  # consecutive calls that the GPU began before the host had queued them completely
 FAR = 0.02  # share of the largest value; a baseline further from eager computes another function
-FAR_STEPS = 2  # or so many steps of a coarse output's dtype: a float8 number has steps of an eighth
+FAR_STEPS = 2  # or this many steps of a coarse output's dtype: float8 has steps of an eighth
 COMPILED = {"compile": None, "compile-max": "max-autotune-no-cudagraphs"}
 
 
 class Flags:
-    """Whether matrix products and cuDNN may use TF32. PyTorch's defaults are (False, True)."""
+    """Sets whether matrix products and cuDNN may use TF32. PyTorch's defaults are (False, True)."""
 
     OF = {"eager-fp32": (False, False), "eager-tf32": (True, True)}
 
@@ -61,10 +61,10 @@ class Flags:
 
 
 class Pace:
-    """How long the GPU waits before a baseline's call, so that the host can queue the whole call meanwhile.
+    """How long the GPU waits before a baseline's call, so that the host can queue the whole call.
 
-    A call that waits for the GPU itself (it reads a value back, or copies from pageable memory) cannot be
-    queued: its host time would include the wait, so every next wait would be longer. It gets no wait.
+    Some calls wait for the GPU themselves (they read a value back, or copy from pageable memory) and cannot be
+    queued. Their host time would include the wait, so each wait would be longer than the last; they get none.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Pace:
         return 0.0 if self.late >= LATE else min(1.5 * self.host_ns + 5e4, MOST_SLEEP_NS)
 
     def saw(self, host_ns: float, begun: bool) -> None:
-        """Notes one call: the host's time, and whether the GPU had begun before the host had queued all of it."""
+        """Records a call: the host's time, and whether the GPU began before the host had queued the whole call."""
         if self.late < LATE:
             self.host_ns, self.late = host_ns, self.late + 1 if begun else 0
 
@@ -116,7 +116,7 @@ class Opened:
 
     @property
     def named(self) -> dict[str, Tensor]:
-        """All current tensors by their names in the task; forward() may replace some."""
+        """All current tensors by their names in the task. forward() may have replaced some."""
         return {**state_of(self.model, self.given), **self.given}
 
     def tensors(self, names: Iterable[str]) -> list[tuple[str, Tensor]]:
@@ -125,13 +125,13 @@ class Opened:
         return [(n, found[n]) for n in names]
 
     def restore(self) -> None:
-        """Restores the initial values of what forward() mutates."""
+        """Restores the initial values of mutated tensors."""
         with torch.no_grad():
             for name, tensor in self.tensors(self.initial):
                 tensor.copy_(self.initial[name])
 
     def add(self, kind: str, target: str) -> tuple[float, bool]:
-        """Opens one baseline. Returns how far its result is from eager's, and whether that is near enough."""
+        """Opens one baseline. Returns its result's distance from eager's, and whether that is near enough."""
         if kind in COMPILED:
             call = compiled(self.model, COMPILED[kind])
         elif kind == "callable":
@@ -141,7 +141,7 @@ class Opened:
         flags = Flags(kind)
         self.ways[kind] = (call, flags)
         with blame(self.file, f"the baseline {kind}", SIZES):
-            if kind in COMPILED:  # builds without the GPU lock, but takes it for autotuning
+            if kind in COMPILED:  # builds without the GPU's lock, but takes the lock for autotuning
                 self.slot.guard_autotuning()
                 self.results(call, flags)
             with self.slot:
@@ -173,7 +173,7 @@ class Opened:
             return call(*self.args, **self.kwargs)
 
     def run_on(self, kind: str, places: Places, outputs: list[str]) -> None:
-        """Runs a baseline on the values in `places`, puts its results there, and keeps the values."""
+        """Runs a baseline on the values in `places` and puts its results there. The module keeps the values."""
         if kind not in self.ways:
             raise WorkerError(f"the baseline {kind} is not open", "", "", "internal")
         with self.slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
@@ -197,7 +197,7 @@ class Opened:
         if kind not in self.ways:
             raise WorkerError(f"the baseline {kind} is not open", "", "", "internal")
         with self.slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
-            if (kind, mode) not in self.started:  # drops the first run, which pays one-time costs
+            if (kind, mode) not in self.started:  # drops the first run, which has one-time costs
                 self.started.add((kind, mode))
                 self.time(kind, mode, 1)
             if mode == "call":
@@ -212,7 +212,7 @@ class Opened:
         self.flush[half:].copy_(self.flush[:half])
 
     def by_events(self, kind: str, call: Callable[[], Any], mode: str) -> float:
-        """Queues the launches while the GPU waits in a kernel, so that the time excludes the host."""
+        """Queues the launches while a kernel keeps the GPU waiting, so that the time excludes the host."""
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         if mode == "warm":
             self.run(kind)
@@ -258,7 +258,7 @@ def l2_bytes(device: torch.device) -> int:
 
 
 def compiled(model: torch.nn.Module, mode: str | None) -> Way:
-    """Compiles the module anew with torch.compile in this process."""
+    """Compiles the module with torch.compile in this process."""
     torch._dynamo.reset()
     return torch.compile(model, mode=mode)
 
@@ -280,12 +280,12 @@ def load(target: str, folder: str) -> Way:
 
 
 def farthest(dtype: torch.dtype) -> float:
-    """The largest distance at which two results of this dtype may be the same function."""
+    """The largest distance between two results of this dtype that count as the same function."""
     return max(FAR, FAR_STEPS * torch.finfo(dtype).eps) if dtype.is_floating_point else FAR
 
 
 def distance(wanted: Tensor, got: Tensor) -> float:
-    """The largest difference over the largest value."""
+    """The largest difference, relative to the largest value."""
     if wanted.shape != got.shape:
         raise WorkerError(f"a baseline returns a tensor of {tuple(got.shape)}, not "
                           f"{tuple(wanted.shape)}", "", "return what forward() returns")  # fmt: skip
@@ -342,8 +342,8 @@ def no_memory(doing: str, error: BaseException) -> WorkerError:
 
 
 def add_baseline(request: Json, worker: Worker) -> Answer:
-    """Adds a baseline of the open module: {kind, far} or {kind, why}. If the request has the `tuned` times of
-    other workers, the reply has the times known afterwards."""
+    """Adds a baseline of the open module: {kind, far} or {kind, why}. If the request has other workers' times
+    (`tuned`), the reply has all times known afterwards."""
     if worker.opened is None:
         raise WorkerError("no module is open", "", "", "internal")
     if "tuned" not in request:
@@ -364,7 +364,7 @@ def close_baselines(_: Json, worker: Worker) -> Answer:
 
 
 def run_baseline(request: Json, worker: Worker) -> Answer:
-    """Runs a baseline once on the values in the memory that was handed over, and writes its outputs there."""
+    """Runs a baseline once on the values in the caller's memory, and writes its outputs there."""
     opened = worker.opened
     if opened is None:
         raise WorkerError("no baselines are open", "", "", "internal")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of convolutions that PyTorch's kernels for meta tensors leave out.
+"""Checks of convolutions that PyTorch omits on meta tensors.
 
-On a CPU or a GPU, PyTorch refuses these calls. On meta tensors it computes a shape, so that a test shape would seem
-to fit the module although the module cannot run there.
+On a CPU or a GPU, PyTorch refuses these calls. On meta tensors it only computes a shape, so a test shape at which
+the module cannot run would seem to work.
 """
 
 from __future__ import annotations
@@ -43,5 +43,5 @@ def check_convolution(
 
 
 def each(values: list[int], rank: int) -> list[int]:
-    """One value for each axis; a single value counts for all axes."""
+    """One value for each axis. A single value applies to all axes."""
     return list(values) * rank if len(values) == 1 else list(values)

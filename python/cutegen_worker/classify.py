@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workload class of a graph: its heaviest kind of work, and the work fused with it."""
+"""The workload class of a graph: its heaviest kind of work, then the kinds fused with it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def convolution(call: Call, refs: list[Ref]) -> str:
 
 
 def users_after(calls: list[Call], start: int) -> list[Call]:
-    """Names that depend on call `start`, with the calls that read them."""
+    """The calls after `start` that depend on its results."""
     names, out = set(calls[start].out_names), []
     for call in calls[start + 1 :]:
         if any(r.name in names for r in call.refs):
@@ -68,7 +68,8 @@ def users_after(calls: list[Call], start: int) -> list[Call]:
 
 
 def hand_written(calls: list[Call], kinds: list[str | None]) -> dict[int, str]:
-    """A softmax or norm written out: a reduction whose result is combined with a tensor of its input's shape."""
+    """Finds softmax and norms that are written out: a reduction, then a call that combines its result with a tensor of
+    its input's shape."""
     found: dict[int, str] = {}
     for i, call in enumerate(calls):
         if kinds[i] != "reduction":
@@ -88,7 +89,7 @@ def hand_written(calls: list[Call], kinds: list[str | None]) -> dict[int, str]:
 
 
 def is_attention(calls: list[Call], kinds: list[str | None]) -> bool:
-    """softmax between two matrix products of activations."""
+    """Whether a softmax stands between two matrix products of activations."""
     for i, k in enumerate(kinds):
         if k != "softmax" and not masked_scores(calls[i]):
             continue
@@ -115,7 +116,7 @@ def is_recurrent(calls: list[Call], kinds: list[str | None], types: set[str]) ->
 
 
 def absorb(kinds: list[str | None], special: dict[int, str]) -> set[str]:
-    """The classes present. The steps of a written-out norm do not count separately."""
+    """The classes that occur. The steps of a written-out norm do not count separately."""
     present = {k for k in kinds if k}
     if special:
         present.update(special.values())
@@ -128,7 +129,7 @@ def absorb(kinds: list[str | None], special: dict[int, str]) -> set[str]:
 
 
 def workload(calls: list[Call], types: set[str], inputs: int, outputs: Sequence[Sequence[int]]) -> str:
-    """`types`: class names of the modules; inputs: number of floating inputs; outputs: shapes."""
+    """`types`: class names of the modules. `inputs`: the number of floating inputs. `outputs`: their shapes."""
     kinds = [kind(c) for c in calls]
     present = absorb(kinds, hand_written(calls, kinds))
     if is_recurrent(calls, kinds, types):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task file as the JSON of src/core/task.h (its id is computed by the caller)."""
+"""Describes a task file as the JSON of src/core/task.h. The caller computes its id."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def refuse_empty(official: Trace) -> None:
 
 
 class Described(NamedTuple):
-    """A task's text and its trace at the official shape; `key`: task, file and mode."""
+    """A task's text and its trace at the official shape. `key`: task, file and mode."""
 
     key: tuple[str, str, bool]
     source: Source
@@ -83,7 +83,7 @@ class Described(NamedTuple):
 
 
 def describe_shapes(request: Json, worker: Worker) -> Json:
-    """Describes the task at each set of wanted sizes; null if the task is another program there."""
+    """Describes the task at each wanted set of sizes. Null if the task is another program at these sizes."""
     task_id, file, train = request["task_id"], request["file"], request["train_mode"]
     last = worker.described
     if last is None or last.key != (task_id, file, train):
@@ -106,7 +106,7 @@ def case_at(source: Source, official: Trace, train: bool, constants: dict[str, i
 
 
 def differing(official: Trace, traces: list[Trace]) -> set[str]:
-    """Attributes that are sizes: a plan must take them from symbols, not from attr()."""
+    """Attributes that vary with the shape. A plan must take them from symbols, not from attr()."""
     return {n for t in traces for n, v in official.scalars.items() if t.scalars.get(n) != v}
 
 

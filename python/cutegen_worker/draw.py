@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fresh values: inputs of each family, and re-drawn parameters.
+"""Draws fresh values: the inputs of each family, and parameters.
 
-Fresh values keep what an input evidently promises: the zeros of a triangular matrix, symmetry, rows
-that are probabilities, values from a set of two. Other values are replaced (signed, heavy) or changed at
-secret places (outliers, special); extremes.py draws the family `extremes`. If the module does not work on
-arbitrary numbers, values.py draws again in a narrower domain: first non-negative values, then values in
-the range of the task's own.
+Fresh values keep what an input evidently promises: the zeros of a triangular matrix, symmetry, rows that are
+probabilities, only two distinct values. The families `signed` and `heavy` replace all other values; `outliers`
+and `special` change some at secret places; extremes.py draws `extremes`. If the module does not work on
+arbitrary numbers, values.py draws again in a narrower domain: first non-negative values, then values in the
+range of the task's own.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 Domain = str | extremes.Extent
 
 SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES = "signed", "heavy", "outliers", "special", "extremes"
-RANGED = "ranged"  # of a proposed test, whose request has the ranges; no task uses it by itself
+RANGED = "ranged"  # for proposed tests only, whose requests have the ranges
 FAMILIES = ("made", SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES)
 ANY, POSITIVE, RANGE = "any", "positive", "range"
 DOMAINS = (ANY, POSITIVE, RANGE)
-EDGES = 16  # a ranged input has one edge value among this many elements
-FAR_AMONG = 8  # the least number of rows for one to be far below zero
+EDGES = 16  # one in this many elements of a ranged input is an edge value
+FAR_AMONG = 8  # the least number of rows of which one is far below zero
 PEAK, PEAK_AMONG = 200.0, 10  # least size of a peak; at most one row in PEAK_AMONG has one
 BLOCK = 64  # one outlier in each row, or in each stretch of this length if rows are shorter
 
 
 def domains(family: str, facts: Facts, request: Json) -> Iterable[Domain]:
-    """Domains in the order in which to try them until the module works on the values."""
+    """The domains in the order in which to try them, until the module works on the values."""
     if family == "made":
         return (RANGE,)
     if family == RANGED:
@@ -51,8 +51,8 @@ def domains(family: str, facts: Facts, request: Json) -> Iterable[Domain]:
 
 def input_values(made: Tensor, family: str, generator: Generator, domain: Domain = ANY, nan: bool = True,
                  dtype: torch.dtype | None = None, peaks: bool = True) -> Tensor:  # fmt: skip
-    """Replaces the values of `made` with values of `family`, except integers and booleans. `dtype`: the
-    input's, if `made` has another. `peaks`: whether outliers may be very large."""
+    """Replaces the values of `made` with values of `family`, but keeps integers and booleans. `dtype`: the
+    input's dtype, if `made` has another. `peaks`: whether outliers may be very large."""
     if family == "made" or not made.is_floating_point() or made.numel() == 0:
         return made
     if float8.is_float8(made):
@@ -60,7 +60,7 @@ def input_values(made: Tensor, family: str, generator: Generator, domain: Domain
         return float8.rounded(new, made.dtype, nan)
     dtype = dtype or made.dtype
     if made.numel() > 16 and made.reshape(-1)[:4096].unique().numel() <= 2:
-        if made.unique().numel() <= 2:  # sorts everything, so only if the beginning has at most two values
+        if made.unique().numel() <= 2:  # unique() sorts, so it runs only if the beginning has at most two values
             return made
     if family == SPECIAL:
         return special(made, generator, domain, nan, dtype)
@@ -113,7 +113,7 @@ def heavy(shape: Sequence[int], generator: Generator) -> Tensor:
 
 
 def with_signs(values: Tensor, sign: int, generator: Generator) -> Tensor:
-    """Gives one sign to an eighth of the leading rows and innermost columns, or one time in four to all values.
+    """Gives an eighth of the leading rows and innermost columns one sign; in one draw of four, gives it to all values.
 
     A kernel whose maximum starts at zero is wrong only if all values of a row are negative.
     """
@@ -127,8 +127,8 @@ def with_signs(values: Tensor, sign: int, generator: Generator) -> Tensor:
 
 
 def with_far_rows(values: Tensor, generator: Generator) -> Tensor:
-    """Moves one leading row and one innermost column so far below zero that every exponential is zero.
-    A softmax whose maximum starts at zero divides by zero there."""
+    """Moves one leading row and one innermost column so far below zero that their exponentials are zero.
+    A softmax whose maximum starts at zero then divides by zero."""
     for axis in {0, values.dim() - 1} if values.dim() else ():
         if values.shape[axis] >= FAR_AMONG:
             at = below(values.shape[axis], (1,), generator)
@@ -138,11 +138,11 @@ def with_far_rows(values: Tensor, generator: Generator) -> Tensor:
 
 
 def outliers(made: Tensor, generator: Generator, peaks: bool) -> Tensor:
-    """The task's own values with a large and a very negative one in each row or stretch.
+    """The task's own values, with a large and a very negative value in each row or stretch.
 
-    A solution that omits a tile, a slice of a sum or an element misses some of them. Rows take different
-    places as long as there are any. The ends and the powers of two come first, because loops begin and
-    end there.
+    A solution that omits a tile, a slice of a sum or an element misses some of these. Their places differ
+    between rows as long as possible. The ends and the powers of two come first, because loops begin and end
+    there.
     """
     values = made.detach().clone().contiguous()
     flat = values.view(-1)
@@ -166,11 +166,11 @@ def outliers(made: Tensor, generator: Generator, peaks: bool) -> Tensor:
 
 
 def places(width: int, count: int, generator: Generator) -> Tensor:
-    """`count` places below `width` in a random order; all occur before one repeats."""
+    """`count` places below `width` in random order. A place repeats only after all others occurred."""
     powers = [p for p in (2**i for i in range(5, 31)) if p < width]
     on = generator.device
     edges = torch.tensor(sorted({0, width - 1, *powers, *(p - 1 for p in powers)}), device=on)
-    first = (edges & (edges - 1) == 0) | (edges == width - 1)  # the others are one before a power
+    first = (edges & (edges - 1) == 0) | (edges == width - 1)  # the other edges are one below a power
     rank = torch.full((width,), 2.0, device=on)
     rank[edges] = (~first).float()
     order = torch.argsort(rank + 0.5 * uniform(width, generator))
@@ -180,11 +180,11 @@ def places(width: int, count: int, generator: Generator) -> Tensor:
 
 
 def ranged(made: Tensor, wanted: Json, generator: Generator) -> Tensor:
-    """Uniform values of a proposed test's range, with its edge values at random places."""
+    """Uniform values in a proposed test's range, with its edge values at random places."""
     low, high, edges = float(wanted["low"]), float(wanted["high"]), wanted.get("edges", [])
     most = torch.finfo(made.dtype).max
     drawn = torch.rand(made.shape, generator=generator, device=generator.device, dtype=torch.float64)
-    new = low * (1 - drawn) + high * drawn  # not low + (high - low) * drawn, which may be infinite
+    new = low * (1 - drawn) + high * drawn  # not low + (high - low) * drawn, which may overflow
     if edges and new.numel():
         chosen = below(len(edges), made.shape, generator)
         planted = torch.tensor(edges, dtype=torch.float64, device=new.device)[chosen]
@@ -205,7 +205,7 @@ def extreme(made: Tensor, generator: Generator, domain: Domain, dtype: torch.dty
 
 
 def special(made: Tensor, generator: Generator, domain: Domain, nan: bool, dtype: torch.dtype) -> Tensor:
-    """The task's own values, with zeros of both signs, subnormal and infinite ones, and NaN."""
+    """The task's own values, with zeros of both signs, subnormal and infinite values, and NaN."""
     if domain == RANGE or made.dim() and are_probabilities(made):
         return made
     values = made.detach().clone().contiguous()
@@ -214,7 +214,7 @@ def special(made: Tensor, generator: Generator, domain: Domain, nan: bool, dtype
     tiny = torch.finfo(dtype).tiny / 4
     planted = [(0.0, many), (-0.0, many), (tiny, many), (-tiny, many)]
     endless = [math.inf, -math.inf] + ([math.nan] if nan else [])
-    if flat.numel() < 1024:  # so few elements cannot take all of them
+    if flat.numel() < 1024:  # a small tensor gets only one of them
         at = int(below(len(endless), (), generator))
         endless = endless[at : at + 1]
     for value, count in planted + [(v, few) for v in endless]:
@@ -227,7 +227,7 @@ def special(made: Tensor, generator: Generator, domain: Domain, nan: bool, dtype
 
 
 def within(made: Tensor, new: Tensor, domain: Domain) -> Tensor:
-    """Makes the new values non-negative, or maps them into the range of the task's own."""
+    """Makes the new values non-negative, or maps them into the range of the task's own values."""
     if domain == POSITIVE:
         return new.abs()
     if domain == RANGE:
@@ -258,14 +258,14 @@ def keep_promises(made: Tensor, new: Tensor) -> Tensor:
 
 
 def initial(tensor: Tensor, generator: Generator) -> Tensor:
-    """Values that a mutated tensor holds before a call; a constant would not show whether it is read."""
+    """Initial values of a mutated tensor. A constant would not show whether a program reads it."""
     tensor = tensor.detach().clone()
     vary(tensor, generator)
     return tensor
 
 
 def redraw(model: torch.nn.Module, generator: Generator, mutated: Sequence[Tensor] = ()) -> None:
-    """Redraws constant parameters, running statistics and `mutated` tensors."""
+    """Redraws constant parameters, running statistics and the tensors in `mutated`."""
     with torch.no_grad():
         for parameter in model.parameters():
             vary(parameter, generator)
@@ -287,7 +287,7 @@ def vary(tensor: Tensor, generator: Generator) -> None:
         return
     first = tensor.flatten()[0]
     if not torch.all(tensor == first):
-        return  # the constructor drew it at random with this run's seed
+        return  # the constructor drew it with this run's seed
     noise, now = normal(tensor.shape, generator), float8.widened(tensor)
     noise = noise.to(now.dtype)
     tensor.copy_(0.1 * noise if first == 0 else now * torch.exp(0.2 * noise))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors as cutegen shows them: what was wrong, where, and the remedy."""
+"""Errors as cutegen shows them: cause, place and remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def first_line(text: object) -> str:
 
 
 def place(error: BaseException, file: str) -> str:
-    """FILE:LINE of the deepest frame in the task file, else FILE."""
+    """FILE:LINE of the deepest frame in the task file; FILE if there is none."""
     line = 0
     for frame, number in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_filename == file:
@@ -38,7 +38,7 @@ def place(error: BaseException, file: str) -> str:
 
 @contextlib.contextmanager
 def blame(file: str, doing: str, remedy: str) -> Iterator[None]:
-    """Turns whatever the task file raises into a user error that names the line."""
+    """Turns any exception from the task file into a user error that names the line."""
     try:
         yield
     except WorkerError:

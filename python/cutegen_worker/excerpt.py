@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """An excerpt of the official shape: a few of its rows (and columns), and their truth.
 
-The official tensors of many tasks do not fit this process, and their float64 truth takes too long.
+The official tensors of many tasks do not fit into this process, and their float64 truth takes too long.
 Most tasks treat some axes as a batch: each index along such an axis gives its own part of the output.
-An excerpt has `count` of `of` indexes along these axes. If inputs repeat the excerpt's inputs, the output
+An excerpt has `count` of `of` indices along these axes. If inputs repeat the excerpt's inputs, the output
 repeats the excerpt's output.
 
 plan() finds the axes on meta tensors. make() draws values and checks that the axes are independent:
-permuted indexes must give permuted results, and fewer indexes a part of the results.
+permuted indices must give permuted results, and fewer indices must give a part of the results.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from .wire import Answer, Json
 Constants = dict[str, int]
 Cuts = dict[str, dict[int, int]]  # tensor -> axis -> count
 
-WANT_ELEMENTS, WANT_FLOPS = 1 << 18, 5e7  # stop cutting here
+WANT_ELEMENTS, WANT_FLOPS = 1 << 18, 5e7  # stop cutting at this size
 MOST_ELEMENTS, MOST_FLOPS = 1 << 23, 2e9  # limits of an excerpt
 MOST_DRAWN = 1 << 26  # elements drawn before cutting
 LEAST = 3
 PRIMES = [3, 5, 7, 13, 31, 61, 127, 251, 509, 1021, 2039, 4093, 8191, 16381, 65521, 262139]
-SAME = 1e-6  # share of an output's scale; float64 sums in another order differ by less
+SAME = 1e-6  # relative to an output's scale; float64 sums in another order differ by less
 MOST_SECONDS = 0.5  # for one float64 run; a set takes about fifteen runs
-MOST_PLACES = 24  # constants or tensors of one size that are tried
+MOST_PLACES = 24  # constants or tensors of one size to try
 DRAWS = 4  # attempts to draw values whose results differ from index to index
-DIFFERENT = 0.05  # share of the results that must change when indexes change places
+DIFFERENT = 0.05  # share of the results that must change when indices change places
 
 
 class CutTrace(Trace):
-    """A trace whose tensors are cut: {name: {axis: count}}."""
+    """A trace on cut tensors. `cuts`: {name: {axis: count}}."""
 
     def __init__(self, source: Source, constants: Constants, train: bool, cuts: Cuts) -> None:
         self.cuts = cuts
@@ -94,7 +94,7 @@ class Planner:
                           self.source.file, "", "unsupported")  # fmt: skip
 
     def cut(self, axis: int) -> None:
-        """Reduces one axis of every output to fewer indexes, if that is possible."""
+        """Reduces one axis of every output to fewer indices, if possible."""
         sizes = {t.shape[axis] if axis < t.dim() else 0 for _, t in self.now.outputs}
         of = sizes.pop()
         if sizes or of < 2 * LEAST:
@@ -115,7 +115,7 @@ class Planner:
                 return
 
     def ways(self, of: int) -> Iterator[Callable[[int], tuple[Constants, Cuts]]]:
-        """Functions count -> (constants, cuts). They change constants of this value, or else cut tensors."""
+        """Functions count -> (constants, cuts), which change constants of this value or else cut tensors."""
         names = [n for n, v in self.source.constants.items() if v == of and n not in self.constants]
         names = names[:MOST_PLACES]
         for some in [[n] for n in names] + ([names] if len(names) > 1 else []):
@@ -141,7 +141,7 @@ class Planner:
         return cuts
 
     def dims(self, found: CutTrace, axis: int, of: int, count: int) -> dict[str, int] | None:
-        """{tensor: axis that is cut}, or None if anything else has changed."""
+        """Returns {tensor: cut axis}, or None if anything else changed."""
         before, after, dims = self.now.shapes(), found.shapes(), {}
         if before.keys() != after.keys():
             return None
@@ -157,7 +157,7 @@ class Planner:
         return dims if all(dims.get(n) == axis for n in outputs) else None
 
     def most(self, least: CutTrace, of: int) -> int:
-        """The largest count within the wanted work, which grows in proportion to the count."""
+        """The largest count within the wanted work. Work grows in proportion to the count."""
         best = LEAST
         for count in PRIMES:
             share = (count - LEAST) / (of - LEAST)
@@ -182,7 +182,7 @@ def plan(request: Json) -> Json:
 
 
 def make(request: Json) -> Answer:
-    """(reply, memory file) as values.make_set, for an excerpt that plan() gave."""
+    """Returns (reply, memory file) like values.make_set, for an excerpt from plan()."""
     source = Source(request["source"], request["file"])
     with clean_state(source.file), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -190,14 +190,14 @@ def make(request: Json) -> Answer:
             reference, generator, plain = drawn(request, source, draws_left)
             with values.threads_for(reference):
                 whole = exact_results(reference, request, generator)
-                # ReLU of negative values is the same for all rows: a wrong row would not show.
+                # ReLU of negative values gives equal rows, so a program could mix them up unnoticed.
                 if not draws_left or whole is None or rows_differ(whole, request):
                     return values.pack(reference, generator, request, plain)
     raise AssertionError("the last draw is packed")
 
 
 def drawn(request: Json, source: Source, number: int) -> tuple[values.Reference, Generator, list[Tensor]]:
-    """Draws the excerpt's values once: reference, generator, and the module's plain results."""
+    """Draws the excerpt's values once. Returns reference, generator and the module's plain results."""
     family = request["family"]
     seed = values.seed_of(request["seed"], family, request["shape"], number)
     for domain in draw.DOMAINS if family != "made" else (draw.RANGE,):
@@ -212,7 +212,7 @@ def drawn(request: Json, source: Source, number: int) -> tuple[values.Reference,
 
 
 def chosen(reference: values.Reference, dims: dict[str, int], index: Tensor) -> values.Reference:
-    """The reference with these indexes along one axis of the tensors in `dims`."""
+    """The reference with these indices along one axis of the tensors in `dims`."""
     model, inputs = copy.deepcopy(reference.model), reference.inputs
     taken = {name for name, _ in inputs.tensors()}
     for name, _, t in state_tensors(model):
@@ -231,7 +231,7 @@ def exact(_: str, t: Tensor) -> Tensor:
 def exact_results(reference: values.Reference, request: Json, generator: Generator) -> list[Tensor] | None:
     """The results in float64, or None if the module does not run in float64 (values.pack reports that).
 
-    Raises an error unless each index of an axis gives its part of the output regardless of the others.
+    Raises an error if an index of an axis affects the output's parts of other indices.
     """
     start = time.process_time()
     try:
@@ -258,7 +258,7 @@ def exact_results(reference: values.Reference, request: Json, generator: Generat
 
 
 def rows_differ(whole: list[Tensor], request: Json) -> bool:
-    """Whether results change when the indexes along each axis change places."""
+    """Whether results change when indices along each axis change places."""
     for axis in request["axes"]:
         for name, t in zip(request["outputs"], whole):
             moved = t.roll(1, axis["dims"][name])

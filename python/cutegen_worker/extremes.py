@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input family `extremes`: magnitudes from 1e-30 to 1e30, rows of one sign, ties, zeros.
 
-A tensor is cut into lines (rows, columns or leading slices), and each line gets a kind: only large
-negative values, only large positive ones, subnormal ones, every magnitude mixed, and so on. Within
-lines, the largest and the smallest value occur several times. Rows that are probabilities get exact
-zeros. An Extent says how far this goes; extents() narrows it until the module works.
+The family cuts a tensor into lines (rows, columns or leading slices), and gives each line a kind: only large
+negative values, only large positive values, subnormal values, mixed magnitudes, and so on. Within a line, the
+largest and the smallest value occur several times. Rows that are probabilities get exact zeros. An Extent says
+how far this goes; extents() narrows it until the module works.
 
-Elements that the native reference gets wrong (an intermediate overflowed) or that lie at the limit of
-the dtype cannot be judged: settle() makes their truth NaN. If one rounding of the inputs changes a result
-by a tenth (the exponential of a difference of large numbers), an accurate solution may be off by any
-factor: loosen() permits any value as large as the other results.
+Elements that the native reference gets wrong (an intermediate overflowed), and elements at the limit of the
+dtype, cannot be judged: settle() makes their truth NaN. If one rounding of the inputs changes a result by a
+tenth (the exponential of a difference of large numbers), an accurate solution may be wrong by any factor:
+loosen() then permits any value as large as the other results.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ SPREAD = 0.5  # values of a line lie between its magnitude and 1.5 times that
 SOME, DEEPEST, HIGH, TINY, SMALL, MIXED, HUGE, USUAL = range(8)  # kinds; SOME: large negative values
 OTHERS = (TINY, DEEPEST, HIGH, MIXED, USUAL, SMALL, HUGE)
 STRETCH = 64  # length of a line in a tensor of one dimension
-LEADING = 4  # the least number of slices for which the leading dimension is cut
-MOST_TIED = 1 << 22  # most elements in the lines that get ties
+LEADING = 4  # the least number of slices into which to cut the leading dimension
+MOST_TIED = 1 << 22  # the most elements of lines that get ties
 ALL, NONE = "all", "none"
 WRONG = 0.1  # relative error from which a native result counts as wrong
 LOOSE = 0.1  # relative change of a result by one rounding of its inputs, from which any value passes
-EDGE = 0.1  # share of the largest number; results this close to overflow are not judged
+EDGE = 0.1  # share of the largest number; results so close to overflow are not judged
 
 
 class Extent:
-    """The range of values of one attempt."""
+    """The range of values that one attempt draws."""
 
     def __init__(self, most: float, positive: bool = False, zeros: str | int = NONE, across: bool = False,
                  ties: bool = True, limit: float = math.inf) -> None:  # fmt: skip
@@ -67,12 +67,12 @@ class Extent:
 
 
 def extents(facts: Facts, request: Json, low: torch.dtype | None) -> Iterator[Extent]:
-    """Extents in the order in which to try them. The caller stops at the first with which the module works.
+    """The extents in the order in which to try them. The caller stops at the first for which the module works.
     `low`: the dtype to which the math mode rounds."""
     limit = torch.finfo(low).max if low is not None else math.inf
     across = request["shape"].endswith("1")
     floats = all(d.startswith(("f", "bf")) for d in request["dtypes"])
-    if facts.most > 1 and (facts.tells_ties or floats):  # else an unspecified order decides the result
+    if facts.most > 1 and (facts.tells_ties or floats):  # otherwise an unspecified order decides the result
         first = Extent(facts.most, False, ALL, across, facts.tells_ties, limit)
         yield first
         for one in range(first.probabilities) if first.probabilities > 1 else ():
@@ -84,7 +84,7 @@ def extents(facts: Facts, request: Json, low: torch.dtype | None) -> Iterator[Ex
 
 
 def lines(made: Tensor, extent: Extent, generator: Generator, dtype: torch.dtype) -> tuple[Tensor, list[int]]:
-    """New values in the shape of `made`, and the axes within a line."""
+    """Returns new values in the shape of `made`, and the axes within a line."""
     on, shape = generator.device, made.shape
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     index, axes = cut(shape, extent, generator)
@@ -105,7 +105,7 @@ def lines(made: Tensor, extent: Extent, generator: Generator, dtype: torch.dtype
 
 
 def cut(shape: Sequence[int], extent: Extent, generator: Generator) -> tuple[Tensor, list[int]]:
-    """(the index of each element's line, in a shape that broadcasts; the axes within a line)."""
+    """Returns (the index of each element's line, in a shape that broadcasts; the axes within a line)."""
     on, last = generator.device, len(shape) - 1
     coin = bool(torch.rand((), generator=generator, device=on) < 0.5)
     if last == 0:
@@ -121,7 +121,7 @@ def cut(shape: Sequence[int], extent: Extent, generator: Generator) -> tuple[Ten
 
 def kinds(count: int, extent: Extent, generator: Generator, dtype: torch.dtype,
           wide: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """The kind of each of `count` lines. For each kind: the magnitude, the sign (0 for both) and whether
+    """The kind of each of `count` lines and, by kind: the magnitude, the sign (0 for both), and whether
     magnitudes are mixed."""
     on = generator.device
 
@@ -149,7 +149,7 @@ def kinds(count: int, extent: Extent, generator: Generator, dtype: torch.dtype,
 
 
 def largest(extent: Extent, dtype: torch.dtype) -> float:
-    """A magnitude whose line still fits the dtype and the extent."""
+    """A magnitude at which a line still fits the dtype and the extent."""
     return min(extent.most, torch.finfo(dtype).max / (1 + SPREAD) / 1.001)
 
 
@@ -159,8 +159,8 @@ def magnitudes(extent: Extent, dtype: torch.dtype) -> list[float]:
 
 
 def plant_ties(values: Tensor, axes: list[int], generator: Generator) -> Tensor:
-    """Plants the largest and the smallest value of some lines along each axis twice more. The places take
-    turns; the ends and powers of two come first."""
+    """Repeats the largest and the smallest value of some lines along each axis at two more places. Places vary
+    between lines; the ends and powers of two come first."""
     from . import draw  # avoids an import cycle
 
     for axis in axes:
@@ -185,7 +185,7 @@ def plant_ties(values: Tensor, axes: list[int], generator: Generator) -> Tensor:
 
 
 def with_zeros(made: Tensor, generator: Generator) -> Tensor:
-    """New rows of probabilities. Half of the rows have zeros, some have only one non-zero value."""
+    """New rows of probabilities. Half of the rows have zeros, and some have a single non-zero value."""
     on = generator.device
     values = torch.softmax(2 * torch.randn(made.shape, generator=generator, device=on), -1)
     row = (*made.shape[:-1], 1)
@@ -198,7 +198,7 @@ def with_zeros(made: Tensor, generator: Generator) -> Tensor:
 
 
 def unsure(native: Tensor, truth: Tensor) -> Tensor:
-    """Where the truth is uncertain: classes differ, overflow is near, or the native result is far off."""
+    """Where the truth is uncertain: classes differ, overflow is near, or the native result is far from it."""
     most, tiny = torch.finfo(native.dtype).max, torch.finfo(native.dtype).tiny
     n, t = native.double(), truth.double()
     rounded = t.to(native.dtype).double()
@@ -220,7 +220,7 @@ def settle(native: Tensor, truth: Tensor, piece: int = 1 << 26) -> None:
 
 def loosen(moved: Tensor, truth: Tensor, piece: int = 1 << 26) -> None:
     """Raises sensitivities in `moved` that exceed LOOSE times the truth to the largest result. Skips elements
-    whose truth is zero: beside ReLU's kink a small sensitivity covers an accurate solution's error."""
+    whose truth is zero: beside a ReLU's kink, a small sensitivity covers an accurate solution's error."""
     moved, truth = moved.view(-1), truth.reshape(-1)
     parts = [slice(at, at + piece) for at in range(0, truth.numel(), piece)]
     largest = max((float(truth[p].nan_to_num(0, 0, 0).abs().max()) for p in parts), default=0.0)
@@ -236,7 +236,7 @@ def settle_packed(slots: list[Json], tensors: list[Tensor]) -> None:
     for (name, what), i in part.items():
         native = tensors[part[name, "native"]] if (name, "native") in part else None
         if what == "truth" and native is not None and native.is_floating_point():
-            tensors[i] = tensors[i].clone()  # it may be the module's own result
+            tensors[i] = tensors[i].clone()  # the tensor may be the module's own result
             settle(native, tensors[i])
             if (name, "sensitivity") in part:
                 loosen(tensors[part[name, "sensitivity"]], tensors[i])

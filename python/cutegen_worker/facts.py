@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a module's calls say about the values of its inputs, from one trace on meta tensors.
 
-Indices: which size an integer input indexes, so that its values can be kept below that size at every
-shape. Magnitudes: how large inputs may get before honest ways to compute the same differ, because one
-multiplies in float and the other in double, or in another order. Ties: whether torch documents which of
-several equal values comes first. Casts: whether the module names floating dtypes.
+Indices: which size an integer input indexes, so that its values stay below that size at every shape.
+Magnitudes: how large inputs may be before two correct programs differ, because one multiplies in float and
+the other in double, or in another order. Ties: whether torch documents which of several equal values comes
+first. Casts: whether the module names floating dtypes.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ MULTIPLY = {"mul", "mm", "bmm", "matmul", "addmm", "baddbmm", "addbmm", "addcmul
             "convolution", "_scaled_mm", "bilinear", "_trilinear"}  # fmt: skip
 PRODUCTS = {"prod", "cumprod", "linalg_det", "_linalg_det"}
 UNORDERED = {"topk", "sort", "argsort", "kthvalue", "median", "nanmedian", "mode", "msort"}
-MASKS = (torch.bool, torch.uint8)  # a mask as an index consumes as many dimensions as it has
+MASKS = (torch.bool, torch.uint8)  # as an index, a mask stands for as many dimensions as it has
 MOST_KNOWN = 64
 SUMS = MULTIPLY | {"sum", "mean", "cumsum", "avg_pool1d", "avg_pool2d", "avg_pool3d"}
-# A rounding error of a large sum can decide the result of these.
+# A rounding error in a large sum can decide the results of these.
 CHOOSE = {"exp", "exp2", "expm1", "_softmax", "_safe_softmax", "softmax", "_log_softmax", "log_softmax",
           "logsumexp", "argmax", "argmin", "max", "min", "topk", "sort"}  # fmt: skip
 WIDEST, SQUARED, COUNTED, CHOSEN, MULTIPLIED = 1e30, 1e15, 1e4, 1e2, 1.0
 
 
 class Limit:
-    """Permitted values of an index: below `size`, or `ignored`. Offsets of bags are sorted."""
+    """The permitted values of an index: below `size`, or `ignored`. `ordered`: offsets of bags, which are sorted."""
 
     __slots__ = ("size", "ignored", "ordered")
 
@@ -57,7 +57,7 @@ class Limit:
         self.size, self.ignored, self.ordered = size, ignored, ordered
 
     def keep(self, values: Tensor) -> Tensor:
-        """Takes values that are too large modulo the size. Keeps negative values."""
+        """Reduces values that are too large modulo the size. Keeps negative values."""
         large = values >= self.size
         if self.ignored is not None:
             large &= values != self.ignored
@@ -72,7 +72,7 @@ class Facts:
     def __init__(self, trace: Trace) -> None:
         self.limits: dict[str, Limit] = {}
         self.most, self.tells_ties, self.casts = WIDEST, True, False
-        self.sums = False  # whether values were added up
+        self.sums = False  # whether a call has summed values
         roots = {name: {name} for name, (role, t) in trace.tensors.items()
                  if role == "input" and is_index(t.dtype)}  # fmt: skip
         # Tensors that do not grow with the inputs: parameters, buffers and their views.
@@ -132,13 +132,13 @@ def to_float(call: Call) -> bool:
 
 
 def counts(call: Call) -> bool:
-    """Whether a floating tensor becomes whole numbers."""
+    """Whether a cast turns a floating tensor into integers."""
     to = call.kwargs.get("dtype")
     return to is not None and is_index(to) and call.args[0].dtype.is_floating_point
 
 
 def limits_of(call: Call, name: str, ranges: dict[str, int]) -> Iterator[tuple[Any, Limit]]:
-    """(argument, Limit) of each argument of a call that indexes another."""
+    """Yields (argument, Limit) for each argument of a call that indexes another argument."""
     a = call.args
     if len(a) < 2 or not isinstance(a[0], Ref):
         return

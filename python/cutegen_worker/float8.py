@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Float8 tensors. PyTorch has conversions but few operators for them, so this computes in float."""
+"""Float8 tensors. PyTorch has few operators for them, so the worker computes in float and converts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def widened(tensor: Tensor) -> Tensor:
 
 def rounded(values: Tensor, dtype: torch.dtype, nan: bool = True) -> Tensor:
     """Converts float values to a float8 dtype. Finite values stay finite. If the dtype has no infinity,
-    infinities become NaN, or without `nan` the largest number."""
+    infinities become NaN or, without `nan`, the largest number."""
     most = torch.finfo(dtype).max
     kept = values.clamp(-most, most)
     if nan or dtype == torch.float8_e5m2:

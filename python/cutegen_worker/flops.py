@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floating-point operations of one ATen call (a fused multiply-add is two)."""
+"""The floating-point operations of one ATen call. A fused multiply-add counts as two."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PER_INPUT = {
 
 
 def pooled(name: str, refs: list[Ref], args: list[Any], outs: list[Out]) -> float | None:
-    """Window size of a pooling call, or None."""
+    """The window size of a pooling call; None for other calls."""
     if "pool" not in name:
         return None
     if name.startswith("_adaptive") or name.startswith("adaptive"):
@@ -77,7 +77,7 @@ def recurrent(refs: list[Ref]) -> int:
 
 
 def of(name: str, refs: list[Ref], args: list[Any], outs: list[Out]) -> float:
-    """`name` without overload; refs: tensor arguments; outs: (shape, dtype) of the results."""
+    """`name`: without overload. `refs`: tensor arguments. `outs`: (shape, dtype) of the results."""
     bare = name.rstrip("_") if not name.endswith("__") else name
     if not outs or bare in FREE:
         return 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a third-party solution, `class ModelNew` of one file. Another process judges it.
 
-After the import of its file, the solution controls this process. The process gets inputs and returns
-outputs. It never holds a truth, a tolerance or the seed of an input, and its replies are only claims.
+From the import of its file on, the solution controls this process. The process gets inputs and returns
+outputs. It never gets a truth, a tolerance or the seed of an input, and its replies are only claims.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ REMEDY = "define class ModelNew(torch.nn.Module); cutegen constructs it with the
 
 
 class Failed(Exception):
-    """What the solution did, for its verdict: `raised`, `rule` (it broke a rule), `needs_gpu`, or `lacks`
-    (something it needs is not installed here)."""
+    """What the solution did, for its verdict: `raised`, `rule` (broke a rule), `needs_gpu`, or `lacks` (needs
+    something that is not installed)."""
 
     def __init__(self, what: str, where: str = "", kind: str = "raised") -> None:
         super().__init__(what)
@@ -52,7 +52,7 @@ class Failed(Exception):
 
 
 class Task:
-    """The reference's file, which defines ModelNew's constructor arguments and how inputs are passed."""
+    """The reference's file, which defines ModelNew's constructor arguments and how to pass inputs."""
 
     def __init__(self, source: str, file: str) -> None:
         self.source = Source(source, file)
@@ -150,11 +150,11 @@ class Answer:
         inputs.args, inputs.kwargs = inputs.map(lambda _, t: t.to("meta"))
         inputs.leaves = [(n, t.to("meta") if isinstance(t, torch.Tensor) else t)
                          for n, t in inputs.leaves]  # fmt: skip
-        self.inputs = inputs  # keeps their structure
+        self.inputs = inputs  # keeps only their structure
         return {"kept": kept[:16], "host_ns": host}
 
     def mutated_state(self, names: Iterable[str]) -> Iterator[tuple[str, Tensor]]:
-        """(name, tensor) of the parameters and buffers of ModelNew that correspond to these of the reference."""
+        """Yields (name, tensor) of ModelNew's parameters and buffers that correspond to these of the reference."""
         own: dict[str | None, Tensor] = {n: t for n, _, t in state_tensors(self.model)}
         for name in names:
             tensor = own.get(self.counterparts.get(name))
@@ -162,7 +162,7 @@ class Answer:
                 yield name, tensor
 
     def warm_up(self, inputs: Inputs, times: int) -> float:
-        """Calls the solution on separate inputs. Returns the host's time in the last call."""
+        """Calls the solution on separate inputs. Returns the host's time of the last call."""
         host = 0.0
         if times:
             args, kwargs = inputs.map(lambda _, t: t.to(self.device.name))
@@ -198,7 +198,7 @@ class Answer:
         return self.model(*args, **kwargs)
 
     def put_state(self, places: dict[str, Tensor]) -> None:
-        """Copies the final values of mutated parameters and buffers to where the evaluator looks."""
+        """Copies the final values of mutated parameters and buffers to the evaluator's memory."""
         own = dict(self.mutated_state(places))
         for name, view in places.items():
             if name not in own:
@@ -209,7 +209,7 @@ class Answer:
             view.copy_(own[name])
 
     def put(self, out: Any, places: dict[str, Tensor]) -> None:
-        """Copies what forward() returned to where the evaluator looks; mutated tensors lie there already."""
+        """Copies what forward() returned to the evaluator's memory. Mutated tensors are already there."""
         found = [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
         if len(found) == len(self.returns):
             found = [t for name, t in zip(self.returns, found) if name in places]
@@ -250,7 +250,7 @@ class Answer:
     def failure(self, error: BaseException, doing: str) -> Failed:
         where = place(error, self.path).replace(self.path, self.file) if self.path else ""
         name, text = type(error).__name__, first_line(error)
-        if compiler := COMPILER.search(str(error)):  # a build's error, which is not the first line
+        if compiler := COMPILER.search(str(error)):  # the compiler's error is not in the first line
             text = f"{text[:120]}: {compiler.group().strip()[:300]}"
         if isinstance(error, SystemExit):
             return Failed(f"{doing} ends the program (sys.exit)", where)
@@ -285,9 +285,9 @@ HANDLERS = {"hello": Answer.hello, "load": Answer.load,
 
 
 def copy_in(model: torch.nn.Module, state: dict[str, Tensor]) -> tuple[list[str], dict[str, str]]:
-    """Copies the reference's values into tensors of the same name and shape. Then matches the rest in order
-    if all shapes agree. Returns the names of tensors that keep their own values, and
-    {reference's name: own name} of the others."""
+    """Copies the reference's values into tensors of the same name and shape, and then, if all shapes agree, matches
+    the rest in order. Returns the names of tensors that keep their own values, and {reference's name: own name}
+    of the others."""
     own = [(name, t) for name, _, t in state_tensors(model)]
     rest = {name.removeprefix("self."): t for name, t in state.items()}
     full = {name.removeprefix("self."): name for name in state}
@@ -320,5 +320,5 @@ def main() -> None:
         for given in descriptors:
             os.close(given)
         if getpid() != answer.own:
-            leave(0)  # the solution forked: only the first process replies
+            leave(0)  # the solution forked, and only the first process replies
         channel.send({**reply, "id": request["id"]})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device of a third-party solution: the memory it is given, and the clock around its calls.
+"""The device of a third-party solution: the memory that it gets, and the clock around its calls.
 
-This module takes all that it uses from torch before it imports the solution's file. A solution that
-replaces names in torch therefore replaces them only for itself.
+This module looks up everything that it uses in torch before the process imports the solution's file. So a
+solution that replaces names in torch replaces them only for itself.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class HostBlock:
         return flat.view(shape)
 
     def close(self) -> None:
-        """Does nothing: the mapping lives as long as the last tensor in it."""
+        """Does nothing, because the mapping lives as long as the last tensor in it."""
 
 
 class Given:
-    """The blocks of the next request."""
+    """The blocks of memory for the next request."""
 
     def __init__(self) -> None:
         self.blocks: list[HostBlock | Mapped] = []
@@ -61,7 +61,7 @@ class Given:
             self.blocks.append(own)
 
     def tensors(self, request: Json) -> tuple[Named, Named, Named]:
-        """{name: tensor} for each part."""
+        """Returns {name: tensor} for each part."""
         parts: dict[str, Named] = {"value": {}, "output": {}, "final": {}}
         for t in request["tensors"]:
             at = self.blocks[t["memory"]]
@@ -97,7 +97,7 @@ class Host:
 
 
 class Gpu:
-    """A GPU. Calls are queued behind a waiting kernel, with a cold L2, like baselines."""
+    """A GPU. It queues calls behind a waiting kernel, with a cold L2, as for baselines."""
 
     def __init__(self, name: str, tf32: bool, tf32_convolutions: bool = False) -> None:
         self.name = name
@@ -135,9 +135,9 @@ class Gpu:
         return self.clock() - start
 
     def timed(self, call: Callable[[], Any], sleep_ns: float) -> Timed:
-        """(result, ns, host ns in the call). Work on any stream that outlasts this stream's end event counts, too.
-        The waiting kernel holds only this stream. Without it (0) the GPU is idle when the call begins, so the time
-        includes the host's share."""
+        """Returns (result, ns, host ns in the call). Work on other streams that outlasts this stream's end event
+        counts, too. The waiting kernel delays only this stream. Without it (0), the GPU is idle when the call
+        begins, so the time includes the host's share."""
         self.fill(1)
         self.copy(self.halves[0])
         if sleep_ns:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that GPUs run as one kernel in the dtype of their tensors.
 
-On meta tensors PyTorch shows another decomposition of them, in float32. The math mode follows what
-users run: bf16 attention is computed in bf16.
+On meta tensors PyTorch decomposes them differently, in float32. The math mode follows what users run:
+GPUs compute bf16 attention in bf16.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PLACES = [(torch._C._nn, "scaled_dot_product_attention"),
 
 
 def noting(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:
-    """`original`; the calls below it are noted with the dtype of its result."""
+    """Wraps `original`, so that the calls inside it are recorded with the dtype of its result."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         first = len(recorder.calls)
@@ -36,7 +36,7 @@ def noting(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., An
 
 @contextlib.contextmanager
 def noted(recorder: Recorder, module: types.ModuleType) -> Iterator[None]:
-    """While a forward() of `module` (an executed task file) is recorded."""
+    """Wraps these functions while forward() of `module` (an executed task file) is recorded."""
     changed = []
 
     def put(owner: Any, name: str, value: Any) -> None:

@@ -20,12 +20,12 @@ class Program(ctypes.Structure):
 
 
 def start(device: str) -> None:
-    """Starts CUDA on `device` ("cuda:0"), with all the threads that the driver makes."""
+    """Starts CUDA on `device` ("cuda:0"), including all threads that the driver creates."""
     if not torch.backends.cuda.is_built():
         raise WorkerError(f"torch {torch.__version__} is built without CUDA", "",
                           "install a torch for CUDA, or name another interpreter: --python",
                           "world")  # fmt: skip
-    # fp32 means products of full float32 operands.
+    # The mode fp32 means products of full float32 operands.
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     try:
@@ -45,7 +45,7 @@ def cudnn_version() -> str:
 
 
 def lock(program: bytes) -> str:
-    """Installs the filter on every thread. Returns why that failed, or an empty string."""
+    """Installs the filter on every thread. Returns an empty string, or why it failed."""
     libc = ctypes.CDLL(None, use_errno=True)
     text = ctypes.create_string_buffer(program, len(program))
     given = Program(len(program) // INSTRUCTION, ctypes.addressof(text))

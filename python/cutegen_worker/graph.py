@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorded calls as the graph of src/core/graph.h: live calls only, defaults filled in."""
+"""Turns recorded calls into the graph of src/core/graph.h: live calls only, with default arguments."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def node(call: Call) -> Json:
 
 
 def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[str, list[Json]]:
-    """{node id: [{index, tensor, dim}]}: integer arguments of arithmetic that change with the shapes like a
-    size of one of the task's tensors (`x.size(0)` in forward()). `official` and each of `others` are (calls,
-    {name: shape}). A shape with other calls is ignored."""
+    """Returns {node id: [{index, tensor, dim}]}: the integer arguments of arithmetic that change between shapes
+    like a size of one of the task's tensors (`x.size(0)` in forward()). `official` and each of `others` are
+    (calls, {name: shape}). Ignores shapes with other calls."""
     calls, shapes = official
     alike = [(c, s) for c, s in others
              if len(c) == len(calls) and all(a.func == b.func for a, b in zip(c, calls))]  # fmt: skip
@@ -117,7 +117,7 @@ def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[st
 
 
 def places(values: list[int], shapes: list[Shapes], tensors: list[str]) -> Iterator[tuple[str, int]]:
-    """The tensor sizes that have these values at the respective shapes."""
+    """Yields the tensor sizes that have these values at the respective shapes."""
     for name in tensors:
         for dim in range(len(shapes[0][name])):
             if all(s[name][dim] == v for v, s in zip(values, shapes)):
@@ -135,7 +135,7 @@ def size(shape: Sequence[int], dtype: torch.dtype) -> int:
 
 
 def signature(calls: list[Call]) -> list[tuple[Any, ...]]:
-    """What must not change when only sizes change: operators, ranks, and values that are not sizes."""
+    """What stays the same if only sizes change: operators, ranks, and values that are not sizes."""
     out = []
     for call in calls:
         fixed: list[Any] = []
@@ -156,8 +156,8 @@ Broadcast = list[tuple[str, ...]]
 
 
 def broadcasts(calls: list[Call]) -> list[Broadcast]:
-    """For each tensor operand of each pointwise call: one letter per axis, from the last one. "b": the operand's size
-    is 1 and the result's is not; "f": the operand has the result's size; "-": the result's size is 1, so both hold."""
+    """For each tensor operand of each pointwise call: one letter per axis, from the last one. "b": broadcast (only the
+    operand's size is 1). "f": the operand has the result's size. "-": both sizes are 1."""
     out = []
     for call in calls:
         operands: Broadcast = []
@@ -171,7 +171,7 @@ def broadcasts(calls: list[Call]) -> list[Broadcast]:
 
 
 def broadcast_alike(official: list[Broadcast], other: list[Broadcast]) -> bool:
-    """Whether the same axes of the same operands are repeated, at another size. Programs read repeated axes with
-    stride 0, so a size of 1 by chance makes another program."""
+    """Whether both programs broadcast the same axes of the same operands. Programs read broadcast axes with stride 0,
+    so a size that happens to be 1 makes another program."""
     pairs = ((a, b) for x, y in zip(official, other) for p, q in zip(x, y) for a, b in zip(p, q))
     return all(a == b or "-" in (a, b) for a, b in pairs)

@@ -2,8 +2,8 @@
 """Float64 runs of modules that name their dtypes: `x.float()` must not round the truth to float.
 
 A cast to float, half or bfloat16 keeps float64. A cast to float8 rounds, because the module means to
-compute with the rounded values. If the cast is an output, the truth stays unrounded, so that a result
-beside a rounding tie passes.
+compute with the rounded values. If the cast itself is an output, the truth stays unrounded, so that a
+result next to a rounding tie can pass.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def scaled_product(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, bias:
 
 @contextlib.contextmanager
 def keeping_double(wanted: bool) -> Iterator[KeepDouble]:
-    """A KeepDouble that is active, or nothing."""
+    """A KeepDouble, active only if `wanted`."""
     mode = KeepDouble()
     with mode if wanted else contextlib.nullcontext():
         yield mode

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps torch._dynamo away until something needs it: its import takes two seconds.
+"""Delays the import of torch._dynamo until something needs it, because it takes two seconds.
 
-On the first call of many functions (such as meta kernels), torch marks them with torch._dynamo.disable.
-This worker compiles nothing, so a stand-in returns the function unchanged. Any other use of torch._dynamo
-loads the real module.
+At the first call of many functions (such as meta kernels), torch passes them to torch._dynamo.disable. This
+worker compiles nothing, so a stand-in returns the function unchanged. Any other use of torch._dynamo loads
+the real module.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long shapes: one size as long as the work limit allows, the others small.
+"""Long shapes: one size is as long as the work limit permits, the others are small.
 
 A kernel that handles only the first tile, chunk or pass of a loop is correct at small sizes. So each size
-gets one shape in which it is three tiles of a power of two and a tail of eight: as long as the official
-size, the kind of work and the limit permit. Multiples of eight use vector accesses and bulk copies; primes
-do not.
+gets a shape in which it is three tiles of a power of two and a tail of eight, as long as the official size,
+the kind of work and the limit permit. With multiples of eight, kernels use vector accesses and bulk copies;
+with primes they do not.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ LONGEST = {"recurrent": 392, "matmul": 1032, "conv": 1032, "attention": 1032, "d
 MOST_LONG = 4  # shapes
 MOST_ELEMENTS, MOST_FLOPS = 3 << 19, 1e8
 MOST_PARTNERS = 2
-MOST_REFUSALS = 3  # shapes at one background that the module may refuse
+MOST_REFUSALS = 3  # shapes that the module may refuse with the same other sizes
 MOST_RUNS = 80
-MUCH_LONGER = 1.25  # a long size must exceed that of any other test shape by this factor
+MUCH_LONGER = 1.25  # a long size exceeds the same size of every other test shape by this factor
 
 
 def longest_of(workload: str) -> int:
-    """The largest length. Tiles of products have hundreds of rows and columns; reductions take thousands at once."""
+    """The largest length. Tiles of products have hundreds of rows and columns; reductions process thousands at once."""
     return min((n for word, n in LONGEST.items() if word in workload), default=LENGTHS[0])
 
 
 def long_shapes(shrinker: Shrinker, workload: str, known: list[Found]) -> list[Found]:
-    """[(constants, trace)], at most MOST_LONG. `known`: the shapes found before."""
+    """Returns [(constants, trace)], at most MOST_LONG. `known`: shapes found before."""
     if not shrinker.sizes:
         return []
     search = Search(shrinker, known)
@@ -52,7 +52,7 @@ class Search:
     def __init__(self, shrinker: Shrinker, known: list[Found]) -> None:
         self.shrinker, self.official = shrinker, shrinker.source.constants
         self.known = [constants for constants, _ in known]
-        self.have = list(self.known)  # plus the shapes that this search found
+        self.have = list(self.known)  # and the shapes that this search found
         shrinker.renew(MOST_RUNS)
         shrinker.most_elements = max(shrinker.most_elements, MOST_ELEMENTS)
         shrinker.most_flops = max(shrinker.most_flops, MOST_FLOPS)
@@ -61,7 +61,7 @@ class Search:
         self.guesses = real / 2 <= guess <= real * 2
 
     def longest_so_far(self, name: str) -> int:
-        """The largest value among the shapes; only multiples of eight count if the official size is one."""
+        """The largest value among the shapes. If the official size is a multiple of eight, only such values count."""
         vectors = self.official[name] % 8 == 0
         values = [constants.get(name, self.official[name]) for constants in self.have]
         return max((v for v in values if v % 8 == 0 or not vectors), default=1)
@@ -70,9 +70,9 @@ class Search:
         return self.official[name] / self.longest_so_far(name)
 
     def longest(self, name: str, wanted: list[int]) -> Found | None:
-        """The shape with the largest of `wanted` sizes that the module takes and that fits, or None."""
+        """The shape with the largest of the `wanted` sizes that fits and that the module accepts, or None."""
         grounds = [Ground(values, [name]) for values in self.backgrounds()]
-        for partner in self.partners(name):  # a size that must grow with it, such as a mask's
+        for partner in self.partners(name):  # a size that must grow with it, for example a mask's
             grounds.append(Ground(self.at(self.known[0]), [name, partner]))
         for n in wanted:
             for ground in grounds:
@@ -86,8 +86,8 @@ class Search:
         return {k: constants.get(k, v) for k, v in self.shrinker.sizes.items()}
 
     def backgrounds(self) -> Iterator[dict[str, int]]:
-        """Values for the other sizes: eights (batches of three), then those of the known shapes, then those of
-        `small` with batches and heads of one."""
+        """Yields values for the other sizes: first 8 (3 for batches), then the known shapes' values, then the values of
+        `small` with batches and heads of 1."""
         from .shrink import goes_first, is_batch
 
         sizes = self.shrinker.sizes.items()
@@ -101,7 +101,7 @@ class Search:
         return [k for k in sizes if k != name and sizes[k] >= sizes[name]][:MOST_PARTNERS]
 
     def attempt(self, ground: Ground, n: int) -> Found | None:
-        """(constants, trace) if the module accepts this size and the work fits."""
+        """Returns (constants, trace) if the module accepts this size and the work fits, else None."""
         whole = self.official[ground.names[0]]
         together = {k: n * self.official[k] // whole for k in ground.names}
         values = {**ground.values, **together}
@@ -120,7 +120,7 @@ class Search:
 
 
 class Ground:
-    """The values of the other sizes, and what the search has learnt about them."""
+    """Values of the other sizes, and what the search learnt with them."""
 
     def __init__(self, values: dict[str, int], names: list[str]) -> None:
         self.values, self.names = values, names

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU memory of the evaluator, mapped here while this process writes a set into it."""
+"""The evaluator's GPU memory, which this process maps while it writes a set into it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Bytes:
 
 
 class Mapped:
-    """One block of shared memory, mapped until close(). With `again` False the address stays reserved: no later
-    block gets it, so code that kept the address reads nothing."""
+    """One block of shared memory, mapped until close(). Without `again`, the address stays reserved: no later block
+    gets it, so code that kept the address reads nothing."""
 
     def __init__(self, descriptor: int, count: int, rights: int = READ_AND_WRITE, again: bool = True) -> None:
         self.again = again

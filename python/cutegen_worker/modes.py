@@ -2,10 +2,9 @@
 """The math mode of each output, from the dtypes in which the traced graph computes.
 
 The mode of an output is the coarsest floating dtype of a value that some call on the way to it
-computes. Calls that only move or select values do not round, so their dtypes do not count: a bf16
-input that is converted to float32 and computed there gives fp32. A computed value that is narrowed
-(`.to(torch.bfloat16)`) counts as soon as another call computes with it; as the output itself it is
-only stored in that dtype.
+computes. Calls that only move or select values do not round, so their dtypes do not count: if forward()
+converts a bf16 input to float32 and computes with that, the mode is fp32. A narrowed value
+(`.to(torch.bfloat16)`) counts if another call computes with it; an output is only stored in its dtype.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ COMPUTED_IN: dict[torch.dtype | None, str] = {
     torch.float16: "fp16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "bf16",
     torch.float8_e5m2: "bf16",
 }  # fmt: skip
-# These return values of their inputs or integers, so they do not round.
+# These return integers or values of their inputs, so they do not round.
 EXACT = {
     "relu", "abs", "neg", "sign", "floor", "ceil", "round", "trunc", "maximum", "minimum", "fmax",
     "fmin", "max", "min", "amax", "amin", "aminmax", "clamp", "clamp_min", "clamp_max", "hardtanh",
@@ -62,12 +61,12 @@ class Way:
     def __init__(self, dtype: torch.dtype, ways: Sequence[Way]) -> None:
         self.dtype = dtype
         self.computed = coarsest(*(w.computed for w in ways))  # dtype of the coarsest rounding
-        self.narrowed = coarsest(*(w.narrowed for w in ways))  # a conversion whose result no call has computed with yet
-        self.read = set().union(*(w.read for w in ways))  # floating dtypes of the inputs
-        self.convolution = any(w.convolution for w in ways)  # whether there is a convolution in TF32
+        self.narrowed = coarsest(*(w.narrowed for w in ways))  # a conversion with whose result no call has computed yet
+        self.read = set().union(*(w.read for w in ways))  # floating dtypes that it read
+        self.convolution = any(w.convolution for w in ways)  # whether a convolution ran in TF32
 
     def rounding(self) -> torch.dtype | None:
-        """The coarsest rounding of the value, apart from its own storage."""
+        """The coarsest rounding of the value, except by its own storage."""
         narrowed = self.narrowed
         if narrowed is not None and self.dtype in BITS and BITS[narrowed] >= BITS[self.dtype]:
             narrowed = None
@@ -75,7 +74,7 @@ class Way:
 
     def mode(self) -> str:
         rounding = self.rounding()
-        if rounding is None:  # only copies: the finest dtype on the way
+        if rounding is None:  # only copies, so take the finest dtype on the way
             dtypes = self.read | ({self.dtype} & BITS.keys())
             rounding = max(dtypes, key=BITS.__getitem__, default=None)
         return COMPUTED_IN.get(rounding, "fp32")
@@ -95,7 +94,7 @@ def rounds_to_tf32(call: Call) -> bool:
 
 
 def advance(name: str, dtype: torch.dtype, ways: list[Way], fused: torch.dtype | None, tf32: bool) -> Way:
-    """The way to a call's result of `dtype`, given its arguments' `ways`. `fused`: the dtype of the function that
+    """The Way to a call's result of `dtype`. `ways`: those of its arguments. `fused`: the dtype of the function that
     contains the call. `tf32`: rounds_to_tf32()."""
     way = Way(dtype, ways)
     if dtype not in BITS:
@@ -131,10 +130,10 @@ def ways_of(trace: Trace) -> dict[str, Way]:
 
 
 class Modes:
-    """The modes of a task that names none: `task`, and `results` (results with another mode, by name).
+    """The modes of a task whose user names none: `task` and, by name, `results` with another mode.
 
-    `tf32_convolutions`: some result in fp32 depends on a convolution that PyTorch computes in TF32.
-    `without_convolution` then has the other results in fp32.
+    `tf32_convolutions`: some fp32 result depends on a convolution that PyTorch computes in TF32.
+    `without_convolution`: if so, the other fp32 results.
     """
 
     def __init__(self, trace: Trace) -> None:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors of a task that forward() writes in place: which ones, their final values, least bytes.
 
-A tensor is mutated if a call writes its storage (a view's writes count), or if forward() replaces it with
-another tensor of its shape and dtype (`self.state = new`). A copy of itself does not count. A plain attribute
-counts only if forward() reads its old value. Others are by-products, such as a weight computed anew in each
-call.
+A tensor is mutated if a call writes its storage (also through a view), or if forward() replaces it with another
+tensor of its shape and dtype (`self.state = new`), unless that is a copy. A plain attribute counts only if
+forward() reads its old value. Other attributes are by-products, such as a weight that each call computes again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from .record import Call, Place, Recorder, Tensors
     from .wire import Json
 
-# These change each element. Others may keep some: a ReLU need not write positive elements.
+# These change every element. Other calls may keep some: a ReLU need not write positive elements.
 CHANGE_ALL = {"add", "sub", "mul", "div", "lerp", "addcmul", "addcdiv", "addmm", "baddbmm", "exp", "neg",
               "sigmoid", "tanh", "cumsum", "fill", "zero", "normal", "uniform"}  # fmt: skip
 MOST_UNSURE = 8  # tensors whose reads are counted separately
@@ -36,7 +35,7 @@ def owners(tensors: Tensors) -> dict[int, str]:
 
 
 def find(recorder: Recorder, tensors: Tensors, replaced: Iterable[str]) -> set[str]:
-    """Names of the tensors that the recorded calls write, and of the tensors that forward() replaced."""
+    """The names of tensors that recorded calls write or that forward() replaced."""
     storages = {p.storage for c in recorder.calls for p in c.written}
     written = {n for n, (_, t) in tensors.items() if t.untyped_storage()._cdata in storages}
     return written | set(replaced)
@@ -44,7 +43,7 @@ def find(recorder: Recorder, tensors: Tensors, replaced: Iterable[str]) -> set[s
 
 def replaced(recorder: Recorder, model: torch.nn.Module, tensors: Tensors,
              inputs: Collection[str]) -> tuple[dict[str, Tensor], list[str]]:  # fmt: skip
-    """{name: tensor} that replaced a parameter, buffer or attribute, and the names whose new tensor has another
+    """Returns {name: tensor that replaced a parameter, buffer or attribute}, and the names whose new tensor has another
     shape or dtype."""
     found: dict[str, Tensor] = {}
     changed: list[str] = []
@@ -78,7 +77,7 @@ def is_copy(recorder: Recorder, tensor: Tensor, name: str) -> bool:
 
 
 def state_of(model: torch.nn.Module, inputs: Collection[str]) -> dict[str, Tensor]:
-    """Parameters, buffers and plain tensors of a module under a task's names."""
+    """Parameters, buffers and plain tensors of a module by the task's names."""
     return {"self." + n if n in inputs else n: t for n, _, t in state_tensors(model)}
 
 
@@ -88,7 +87,7 @@ def same_memory(a: Tensor, b: Tensor) -> bool:
 
 
 def results(out: Any, request: Json, final: dict[str, Tensor]) -> list[Tensor]:
-    """What a set judges: the outputs that are not mutated tensors, then the `final` values by name."""
+    """What the evaluator judges: outputs that are not mutated tensors, then the `final` values by name."""
     found = [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
     names = request.get("returns") or []
     if len(names) == len(found):
@@ -99,8 +98,8 @@ def results(out: Any, request: Json, final: dict[str, Tensor]) -> list[Tensor]:
 class Changes:
     """Lower bounds on what calls read and write if forward() mutates tensors; see reads.py.
 
-    An element that keeps its value is in place already: it counts neither as read nor as written. So a value
-    computed from the old one and written over it counts only if its call changes every element.
+    A program need neither read nor write an element that keeps its value. So if a call overwrites a tensor with
+    values computed from it, they count only if the call changes every element.
     """
 
     def __init__(self, recorder: Recorder, tensors: Tensors, final: dict[str, Tensor],
@@ -122,7 +121,7 @@ class Changes:
                 self.note_replaced(name, place_of(tensor))
 
     def note(self, name: str, place: Place, at: int) -> None:
-        """Notes that call number `at` writes a part of a tensor."""
+        """Records that call number `at` writes a part of a tensor."""
         self.ends[name].append(place)
         if self.tells(name, at):
             self.sure[name] = max(self.sure[name], reads.distinct(place)[0])
@@ -146,7 +145,7 @@ class Changes:
         return storage not in reads.depends(self.calls[:at], [self.tensors[name].untyped_storage()._cdata])
 
     def changes_all(self, call: Call) -> bool:
-        """Whether a call changes every element that it writes, so that no store can be omitted."""
+        """Whether a call changes every element that it writes, so that a program needs all stores."""
         name = call.func.overloadpacket.__name__
         return name in NORMS or name.rstrip("_") in CHANGE_ALL and not self.leaves_some(call)
 
@@ -167,13 +166,13 @@ class Changes:
             self.unsure.add(name)
 
     def writes(self) -> dict[str, int]:
-        """{name: bytes}. If several calls write parts of a tensor, only the largest part counts, because the parts
+        """Returns {name: bytes}. If several calls write parts of a tensor, only the largest part counts, because parts
         may overlap."""
         return {n: min(count, self.tensors[n].numel()) * self.tensors[n].element_size()
                 for n, count in self.sure.items()}  # fmt: skip
 
     def reads(self) -> dict[str, int]:
-        """{name: elements} of each of the task's tensors that the outputs or the written tensors need."""
+        """Returns {name: elements} that the outputs or the written tensors need of each tensor of the task."""
         needed = self.needed(self.ends, self.final)
         for i, name in enumerate(sorted(self.unsure)):
             ends = {n: places for n, places in self.ends.items() if n != name}

@@ -56,7 +56,7 @@ def parameter_names(model: Any, count: int) -> list[str]:
 
 
 def flatten(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """(name, leaf) of everything in nested lists, tuples and dictionaries."""
+    """Yields (name, leaf) of everything in nested lists, tuples and dictionaries."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from flatten(f"{name}.{key}", item)
@@ -68,7 +68,7 @@ def flatten(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 class Inputs:
-    """What get_inputs() returned: arguments, and their named leaves."""
+    """The result of get_inputs(): arguments, and their named leaves."""
 
     def __init__(self, value: Any, model: Any, file: str) -> None:
         if isinstance(value, torch.Tensor) or not isinstance(value, (list, tuple, dict)):
@@ -114,7 +114,7 @@ class Inputs:
 
 
 def stray_tensors(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module, str, Tensor]]:
-    """(path, owner, attribute, tensor) of plain tensor attributes, which torch's methods do not list."""
+    """Yields (path, owner, attribute, tensor) of plain tensor attributes, which torch's methods do not list."""
     for path, module in model.named_modules():
         for key, value in list(vars(module).items()):
             if isinstance(value, torch.Tensor):
@@ -122,7 +122,7 @@ def stray_tensors(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module
 
 
 def state_tensors(model: torch.nn.Module) -> Iterator[tuple[str, str, Tensor]]:
-    """(name, role, tensor) of parameters, buffers and plain tensor attributes."""
+    """Yields (name, role, tensor) of parameters, buffers and plain tensor attributes."""
     for name, parameter in model.named_parameters():
         yield name, "parameter", parameter
     for name, tensor in model.named_buffers():

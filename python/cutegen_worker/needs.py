@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of reads.py: how many elements of its arguments a call needs for some of its results.
 
-A rule takes an Asked and gives one count for each tensor argument. Counts are lower bounds over all values
-of the arguments: an operand that is multiplied by zero must still be read, but indices may all be equal.
+A rule takes an Asked and returns a count for each tensor argument. Counts are lower bounds over all values of
+the arguments: a program must read an operand even if it is multiplied by zero, but indices may all be equal.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def share(count: int, part: int, whole: int) -> int:
 
 
 class Asked:
-    """A call, and how many elements of each of its results are needed."""
+    """A call, and how many elements of each of its results later calls need."""
 
     def __init__(self, call: Call, made: list[Place], counts: list[int], uses: list[dict[Place, int]], live: set[int],
                  producers: dict[int, Call]) -> None:  # fmt: skip
@@ -73,18 +73,18 @@ class Asked:
 
     @property
     def whole(self) -> bool:
-        """Whether some result is needed as a whole."""
+        """Whether later calls need some result as a whole."""
         return any(n == s > 0 for n, s in zip(self.counts, self.sizes))
 
     def constant(self, ref: Ref) -> bool:
         return ref.place.storage not in self.live
 
     def broadcast(self, ref: Ref, count: int | None = None) -> int:
-        """The least number of elements needed of an operand that serves several results."""
+        """The least number of elements needed of an operand whose elements serve several results each."""
         return share(self.count if count is None else count, prod(ref.shape), self.size)
 
     def where_whole(self, *counts: int) -> list[int]:
-        """These counts if a result is needed as a whole; else zeros, because nothing is known."""
+        """These counts if later calls need a whole result; otherwise zeros, because nothing is known."""
         given = list(counts) + [prod(r.shape) for r in self.refs[len(counts):]]
         return given if self.whole else [0] * len(self.refs)
 
@@ -111,7 +111,7 @@ def cancelled(asked: Asked) -> bool:
 
 
 def telling(asked: Asked, ref: Ref) -> int:
-    """Results whose other operands are needed, if a program knows the values of the constant `ref`."""
+    """How many results need their other operands, if a program knows the values of the constant `ref`."""
     if ref.known is None or asked.name not in ("add", "sub", "rsub", "mul", "div") or not full(ref):
         return 0
     fine = torch.isfinite(ref.known)
@@ -121,7 +121,7 @@ def telling(asked: Asked, ref: Ref) -> int:
 
 
 def selected(asked: Asked) -> list[int]:
-    """where and masked_fill: the condition selects. What it selects is known only of a constant condition."""
+    """where and masked_fill. What the condition selects is known only if it is constant."""
     mask: Any = asked.args.get("condition", asked.args.get("mask"))
     taken = {"self": False, "other": False}
     if mask.known is not None and mask.known.numel() and asked.constant(mask):
@@ -148,7 +148,7 @@ def reduction(asked: Asked) -> list[int]:
 
 
 def rows(asked: Asked, number: int) -> list[int]:
-    """Counts for results that need their whole row, of `number` rows. Affine operands are broadcast."""
+    """Counts if each result needs its whole row, of `number` rows. Affine operands are broadcast."""
     first, *others = asked.refs
     length = full(first) // max(number, 1)
     results = [share(n, 1, max(s // max(number, 1), 1)) for n, s in zip(asked.counts, asked.sizes)]
@@ -175,7 +175,7 @@ def batch_norm(asked: Asked) -> list[int]:
     training = asked.args.get("training", asked.name == "_batch_norm_with_update")
     if not training:
         return [asked.broadcast(r) for r in asked.refs]
-    updated = {}  # running statistics: the old ones are read unless the momentum drops them or the new ones
+    updated = {}  # running statistics: a program reads the old ones unless the momentum drops them or the new ones
     if type(asked.args.get("momentum")) is float and 0 < asked.args["momentum"] < 1:
         given = asked.call.written
         updated = {p.storage: n for p, n in zip(given, asked.counts[len(asked.counts) - len(given):])}
@@ -191,7 +191,7 @@ def product(asked: Asked) -> list[int]:
     if cancelled(asked):
         return [0] * len(asked.refs)
     depth = a.shape[-1]
-    across = max(asked.size // max(full(a) // max(depth, 1), 1), 1)  # number of results that need a row of `a`
+    across = max(asked.size // max(full(a) // max(depth, 1), 1), 1)  # the number of results that need a row of `a`
     down = max(asked.size // max(full(b) // max(depth, 1), 1), 1)
     counts = {id(a): share(asked.count, 1, across) * depth, id(b): share(asked.count, 1, down) * depth}
     if len(b.shape) == 2 and every_column(asked):
@@ -208,7 +208,7 @@ def every_column(asked: Asked) -> bool:
 
 
 def hits(inputs: int, outputs: int, taps: int, stride: int, padding: int, dilation: int) -> tuple[int, int]:
-    """Along one axis: how many inputs lie in a window, and how many taps meet an input."""
+    """For one axis: how many inputs are in some window, and how many taps meet an input."""
     met = 0
     for k in range(taps):
         first = max(0, share(padding - k * dilation, 1, stride))
@@ -228,7 +228,7 @@ def axes(value: int | Sequence[int], count: int) -> list[int]:
 
 def windows(inputs: Sequence[int], outputs: Sequence[int], taps: Sequence[int], stride: int | Sequence[int],
             padding: int | Sequence[int], dilation: int | Sequence[int]) -> tuple[int, int]:  # fmt: skip
-    """(inputs covered, taps met) over all axes."""
+    """Returns (covered inputs, taps that meet an input) over all axes."""
     count = len(taps)
     found = [hits(*v) for v in zip(inputs, outputs, taps, axes(stride, count), axes(padding, count),
                                    axes(dilation, count))]  # fmt: skip
@@ -265,7 +265,7 @@ def attention(asked: Asked) -> list[int]:
         return [0, 0, 0] + [asked.broadcast(r) for r in asked.refs[3:]]
     queries, keys = q.shape[-2], k.shape[-2]
     seen = min(queries, keys) if asked.args.get("is_causal") else keys
-    deciding = queries - 1 if asked.args.get("is_causal") else queries  # a causal mask leaves the first row one key
+    deciding = queries - 1 if asked.args.get("is_causal") else queries  # with a causal mask, the first row has one key
     if seen <= 1:
         deciding = 0
     scores = seen if deciding else 0
@@ -274,7 +274,7 @@ def attention(asked: Asked) -> list[int]:
 
 
 def recurrent(asked: Asked) -> list[int]:
-    """The whole sequence, its last step and the last states depend on every step."""
+    """The whole sequence, its last step and the last states need every step."""
     steps_axis = 1 if asked.args.get("batch_first") else 0
     shape = asked.shapes[0]
     if len(shape) < 3 or shape[steps_axis] < 2:
@@ -288,7 +288,7 @@ def recurrent(asked: Asked) -> list[int]:
 
 
 def half(asked: Asked) -> list[int]:
-    """tril and triu: the other half is zero, regardless of the input."""
+    """tril and triu: the other half is zero for any input."""
     kept = triangle(asked.name, asked.shapes[0], asked.args.get("diagonal", 0))
     return [max(0, asked.count - (asked.size - kept))]
 
@@ -316,7 +316,7 @@ def upsample(asked: Asked) -> list[int]:
 
 
 def picked(asked: Asked) -> list[int]:
-    """Gathers: indices must be read, but they may all be equal."""
+    """Gathers. A program must read the indices, but they may all be equal."""
     source = asked.refs[0]
     if asked.name == "embedding":
         least = source.shape[-1]
@@ -328,16 +328,16 @@ def picked(asked: Asked) -> list[int]:
 
 
 def placed(asked: Asked) -> list[int]:
-    """Writes into a copy: elements that are surely not overwritten are needed. Sources may overwrite each other."""
+    """Writes into a copy. Needs the elements that are surely not overwritten. Sources may overwrite each other."""
     source: Any = asked.args.get("src", asked.args.get("source", asked.args.get("values")))
     index: Any = asked.args.get("index")
     adds = asked.name in ("index_add", "scatter_add") or asked.args.get("accumulate")
-    over = asked.size  # elements that a call without source and index may write
+    over = asked.size  # how many elements a call without source and index may write
     if adds:
         over = 0
     elif asked.name == "scatter":
         over = full(index)
-    elif asked.name != "index_put":  # whose values may be broadcast
+    elif asked.name != "index_put":  # index_put may broadcast its values
         over = full(source)
     once = asked.name in ("slice_scatter", "select_scatter", "diagonal_scatter")
     counts = []
@@ -353,7 +353,7 @@ def placed(asked: Asked) -> list[int]:
 
 
 def nll(asked: Asked) -> list[int]:
-    """Needs the target's value of each row. If a log-softmax made the row, that needs the whole row."""
+    """Each row needs the value at its target. After a log-softmax, this value needs the whole row."""
     x, target, *others = asked.refs
     if asked.args.get("ignore_index", -100) >= 0:
         return [0] * len(asked.refs)
@@ -410,5 +410,5 @@ def rule_of(asked: Asked) -> Rule:
 
 
 def of(asked: Asked) -> list[int]:
-    """One count for each tensor argument of the call."""
+    """Returns a count for each tensor argument of the call."""
     return rule_of(asked)(asked)

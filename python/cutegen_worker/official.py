@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A set at the official shape, made on the GPU and written into the evaluator's memory.
 
-A set has the parts described in values.py, except that `margin` replaces the sensitivity: the larger of
-the sensitivity and the native reference's error among the elements nearest in magnitude. The comparing
-kernel needs it besides truth and native. The rule is the same as in src/tensor/compare.cpp.
+A set has the parts described in values.py, but `margin` replaces the sensitivity: the larger of the sensitivity
+and the native reference's error among the elements of nearest magnitude. The comparison kernel needs it in
+addition to truth and native result. The rule equals src/tensor/compare.cpp's.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from .wire import Json
 Margins = list[Tensor | None]
 
 REACH = 32  # neighbours by magnitude on either side
-WINDOW = 1 << 27  # elements that are sorted at once; a sort needs six times their bytes
+WINDOW = 1 << 27  # elements sorted at once; a sort needs six times their bytes
 BY_NAME = {name: dtype for dtype, name in DTYPES.items()}
 MOST_PIECES = 64
-AGREES = 0.05  # share of an output's scale; parts of a batch may differ from the whole this much, by rounding
+AGREES = 0.05  # relative to an output's scale; how much parts of a batch may differ from the whole by rounding
 
 
 def take_memory(request: Json, descriptors: list[int], memory: list[Mapped]) -> Json:
-    """Maps memory for the next fill."""
+    """Maps the memory for the next fill."""
     if request["first"]:
         drop_memory(memory)
     for descriptor, count in zip(descriptors, request["bytes"]):
@@ -47,7 +47,7 @@ def drop_memory(memory: list[Mapped]) -> None:
 
 
 def fill(request: Json, memory: list[Mapped]) -> Json:
-    """Writes a set into the memory that was handed over. Returns notes on it."""
+    """Writes a set into the evaluator's memory. Returns notes on it."""
     device = torch.device("cuda", torch.cuda.current_device())
     torch.cuda.reset_peak_memory_stats()
     failed, notes = None, []
@@ -99,14 +99,14 @@ class Places:
         self.slots = {(s["name"], s["part"]): s for s in slots}
 
     def view(self, name: str, part: str) -> Tensor | None:
-        """A view of the place, or None if the part is not wanted."""
+        """A view of the place, or None if the request does not want the part."""
         slot = self.slots.get((name, part))
         if slot is None:
             return None
         return self.memory[slot["memory"]].tensor(slot["offset"], slot["shape"], BY_NAME[slot["dtype"]])
 
     def put(self, name: str, part: str, tensor: Tensor) -> Tensor:
-        """Copies the value to its place and returns a view. The shape must be the described one."""
+        """Copies the value to its place and returns a view. The shape must be as described."""
         view = self.view(name, part)
         if view is None:
             raise WorkerError(f"'{name}' was not described", "", "describe the task again")
@@ -154,7 +154,7 @@ def write(places: Places, reference: values.Reference, generator: Generator, req
 
 
 def mark(reference: values.Reference, permitted: values.Permitted, native: list[Tensor], margins: Margins) -> None:
-    """Marks values whose class depends on the order of evaluation. Marks none if memory does not suffice."""
+    """Marks values whose class depends on the order of evaluation, if memory suffices for that."""
     try:
         values.put_marks(margins, values.order_marks(reference, permitted, native))
     except torch.OutOfMemoryError:
@@ -281,7 +281,7 @@ def smoothed(truth: Tensor, native: Tensor) -> Tensor:
     """The largest error of the native result among elements within REACH ranks by magnitude."""
     error = (native.double() - truth).abs()
     error = torch.where(torch.isfinite(error), error, 0.0)
-    order = torch.sort(truth.abs(), stable=True).indices  # NaN come last, and keep their own error
+    order = torch.sort(truth.abs(), stable=True).indices  # NaN sorts last and keeps its own error
     count = truth.numel() - int(torch.isnan(truth).sum())
     order = order[:count]
     largest = torch.nn.functional.pad(error[order], (REACH, REACH))

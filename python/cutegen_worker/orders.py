@@ -2,15 +2,15 @@
 """Other ways to evaluate the reference, each as legitimate as PyTorch's own.
 
 Each class is a dispatch mode: the reference runs unchanged, and the mode computes summing operators
-differently. `Sequential` sums one term after the other in float32, like a naive loop. `TF32Convolutions`
+differently. `Sequential` sums one term after another in float32, like a naive loop. `TF32Convolutions`
 rounds the operands of convolutions, as cuDNN does by default. `EndlessSums` gives NaN if some order of
 evaluation does: a sum with an infinite term is NaN in Kahan's algorithm, in a product split into three, and
-over a whole tile in Winograd's algorithm. `ProductRange` gives NaN if the product of some run of factors
-leaves the range of float32, so that the result depends on the order.
+over a whole tile in Winograd's algorithm. `ProductRange` gives NaN if the product of some consecutive factors
+leaves the range of float32, because the result then depends on the order.
 
-Three modes are for the float64 truth. `Accurate` computes GELU without its cancellation. `RoundedAnew`
-rounds every float64 result differently, which shows how accurate the truth itself is. `Shifted` moves the
-results of products and convolutions by several of their own rounding errors.
+Three modes are for the float64 truth. `Accurate` computes GELU without cancellation. `RoundedAnew` rounds
+every float64 result differently, which shows how accurate the truth itself is. `Shifted` moves the results of
+products and convolutions by several of their own rounding errors.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 Dims = int | Sequence[int] | None
 
-CHUNK = 256  # terms in a chunk; chunks are summed in parallel
+CHUNK = 256  # terms in a chunk; chunks run in parallel
 MOST_WORK = 1 << 28  # multiplications of one operator; larger operators get no sequential sum
-MOST_PRODUCTS = 1 << 22  # products held at once
+MOST_PRODUCTS = 1 << 22  # products in memory at once
 WINOGRAD = 6  # elements beyond the window that share a tile with an output
 NORMAL_EXPONENTS = 126  # of float32
 aten = torch.ops.aten
 
 
 def to_tf32(t: Tensor) -> Tensor:
-    """Rounded to the 10 mantissa bits that tensor cores read."""
+    """Rounds to the 10 mantissa bits that tensor cores read."""
     if t.dtype != torch.float32:
         return t
     bits = t.contiguous().view(torch.int32)
@@ -47,10 +47,10 @@ def to_tf32(t: Tensor) -> Tensor:
 
 
 def chain(terms: Tensor) -> Tensor:
-    """The float32 sum of the last axis, one term after the other.
+    """The float32 sum over the last axis, one term after another.
 
-    Rounding depends only on the partial sum, which is known in float64. So this sums the chunks in parallel,
-    each from its own partial sum, and adds up their errors.
+    Rounding depends only on the partial sum, which float64 gives. So chunks run in parallel, each from its own
+    partial sum, and their errors are added up.
     """
     count = terms.shape[-1]
     if count == 0:
@@ -73,7 +73,7 @@ def loop(total: Tensor, terms: Tensor) -> Tensor:
 
 
 def scanned(t: Tensor, dim: int) -> Tensor:
-    """The running sums along `dim`, one term after the other."""
+    """The running sums along `dim`, one term after another."""
     terms = t.float().movedim(dim, -1)
     count = terms.shape[-1]
     chunks = max(1, -(-count // CHUNK))
@@ -117,7 +117,7 @@ def count_of(t: Tensor, dims: Dims) -> int:
 
 
 class Unknown(Exception):
-    """An operator has too much work for a sequential sum."""
+    """An operator needs too much work for a sequential sum."""
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
@@ -233,7 +233,7 @@ class TF32Convolutions(TorchDispatchMode):
 
 
 def is_depthwise(input_shape: Sequence[int], groups: int) -> bool:
-    """Whether a convolution has several groups of one input channel each. cuDNN computes these in float32."""
+    """Whether a convolution has several groups of one input channel each, which cuDNN computes in float32."""
     return groups > 1 and input_shape[1] == groups
 
 
@@ -244,7 +244,7 @@ def round_operands(func: OpOverload, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def floats(args: tuple[Any, ...]) -> bool:
-    """Whether the first tensor has a dtype that is summed in float32."""
+    """Whether the first tensor has a dtype whose sums PyTorch computes in float32."""
     first = next((a for a in args if isinstance(a, torch.Tensor)), None)
     return first is not None and first.dtype in (torch.float32, torch.float16, torch.bfloat16)
 
@@ -401,7 +401,7 @@ def smooth_l1(x: Tensor, y: Tensor, beta: float = 1.0) -> Tensor:
 def attention(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0, causal: bool = False, *,
               attn_mask: Tensor | None = None,
               scale: float | None = None) -> tuple[Tensor, Tensor] | None:  # fmt: skip
-    """The flash operator's first result. Only backward passes use the second."""
+    """The flash operator's first result. Only a backward pass uses the second."""
     if dropout:
         return None
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
@@ -420,7 +420,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0, causal: boo
 
 
 def overloads(*names: str) -> Iterator[OpOverload]:
-    """The overloads that this PyTorch has."""
+    """Yields the overloads that this PyTorch has."""
     for name in names:
         packet, _, overload = name.partition(".")
         found = getattr(getattr(aten, packet, None), overload or "default", None)
@@ -461,7 +461,7 @@ SUMS = {
 
 
 class EndlessSums(TorchDispatchMode):
-    """Gives NaN where an infinite or undefined term enters a sum, or a product within a sum overflows."""
+    """Gives NaN if a sum has an infinite or undefined term, or a product in a sum overflows."""
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
@@ -492,7 +492,7 @@ class Accurate(TorchDispatchMode):
 
 
 class RoundedAnew(TorchDispatchMode):
-    """Moves each element of each new float64 tensor up or down by a last bit. `multiplied`: whether a product or
+    """Moves each element of each new float64 tensor up or down by its last bit. `multiplied`: whether a product or
     a convolution ran."""
 
     def __init__(self, generator: torch.Generator) -> None:
@@ -510,14 +510,14 @@ class RoundedAnew(TorchDispatchMode):
 
 
 def signs_like(t: Tensor, generator: torch.Generator) -> Tensor:
-    """-1 or 1 for each element of a float64 tensor, at random."""
+    """A random -1 or 1 for each element of a float64 tensor."""
     sign = torch.randint(0, 2, t.shape, generator=generator, dtype=torch.int8, device=generator.device)
     return sign.double().mul_(2).sub_(1)
 
 
 class Shifted(TorchDispatchMode):
-    """Moves each element of a float64 product or convolution by `size` times sqrt(sum of (x * w)^2), up or down at
-    random. With `size` = 1 rounding, this is how far rounded operands move an element."""
+    """Moves each element of a float64 product or convolution by `size` times sqrt(sum of (x * w)^2), randomly up or
+    down. With `size` = 1 rounding, rounded operands move an element about as far."""
 
     def __init__(self, generator: torch.Generator, size: float) -> None:
         super().__init__()
@@ -546,7 +546,7 @@ def squares_of_convolution(x: Tensor, w: Tensor, bias: Tensor | None, *rest: Any
     return out
 
 
-# The sum of the squared terms of each element of a result.
+# These compute the sum of the squared terms of each element of a result.
 SQUARES: dict[OpOverload, Callable[..., Tensor]] = {
     func: way
     for names, way in (
@@ -568,7 +568,7 @@ def endless_product(_: Tensor, a: Tensor, b: Tensor, *rest: Any, **more: Any) ->
 
 def endless_sum(out: Tensor, t: Tensor, dims: Any = None, *rest: Any, **more: Any) -> Tensor:
     if isinstance(dims, (int, float)) and not isinstance(dims, bool) and rest:
-        dims = rest[0]  # a norm's order comes before its dims
+        dims = rest[0]  # a norm's order precedes its dims
     bad = endless(t)
     axes = axes_of(t, dims if not isinstance(dims, (float, bool)) else None)
     for d in axes:
@@ -594,7 +594,7 @@ def endless_convolution(out: Tensor, x: Tensor, w: Tensor, bias: Tensor | None, 
 
 
 def endless_rows(out: Tensor, t: Tensor, dim: int, *rest: Any, **more: Any) -> Tensor:
-    """A softmax over only -infinity is 0 / 0 by definition, but PyTorch's may give zeros."""
+    """A softmax over nothing but -infinity is 0 / 0 by definition, but PyTorch may give zeros."""
     return (~torch.isfinite(t)).all(dim, True).expand(out.shape)
 
 
@@ -620,8 +620,8 @@ ENDLESS = {
 
 
 class ProductRange(TorchDispatchMode):
-    """Gives NaN where the product of some run of factors leaves the normal range, and after it. `seen`: whether
-    any product was computed."""
+    """Gives NaN where the product of some consecutive factors leaves the normal range, and after that. `seen`: whether
+    any product ran."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -648,7 +648,7 @@ PRODUCTS = set(overloads("cumprod", "prod", "prod.dim_int"))
 def out_of_order(t: Tensor, dim: int) -> Tensor:
     """Where some order of multiplication overflows, or underflows on the way to a normal result.
 
-    A product that is itself too small is zero in every order, so it does not count.
+    A product that is itself too small does not count, because every order gives zero.
     """
     zero = (t == 0).to(torch.int32).cumsum(dim) > 0
     size = torch.where(torch.isfinite(t) & (t != 0), t, 1.0).double().abs().log2()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What get_inputs() and the constructor promise about a tensor: a program need not read what is promised.
+"""What get_inputs() and the constructor promise about a tensor. A program need not read promised values.
 
 All input families keep the places of zeros, symmetry, and tensors of one or two values (draw.py). So this
-notes for each storage how many elements nobody can know beforehand: none after zeros(), the lower half after
-tril(), half of A + A.T. In doubt it counts fewer. Views share the note of their storage.
+module counts for each storage the elements that a program cannot know beforehand: zero after zeros(), the
+lower half after tril(), half of A + A.T. In doubt it counts fewer. Views share the count of their storage.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from torch import Tensor
 if TYPE_CHECKING:
     from torch._ops import OpOverload
 
-Known = tuple[int, frozenset[int]]  # elements that must be read; random draws that they come from
+Known = tuple[int, frozenset[int]]  # elements that a program must read; the random draws that made them
 
 MASKS = {"mul", "where", "masked_fill", "div", "logical_and", "bitwise_and", "__and__"}
 OVERWRITES = {"copy_", "fill_", "zero_", "set_"}
 
 
 def triangle(name: str, shape: Sequence[int], diagonal: int) -> int:
-    """Elements of (batches of) matrices that tril or triu keeps."""
+    """The number of elements that tril or triu keeps in (batches of) matrices."""
     *batch, m, n = shape
     if name.startswith("tril"):
         kept = sum(min(max(i + diagonal + 1, 0), n) for i in range(m))
@@ -37,7 +37,7 @@ def triangle(name: str, shape: Sequence[int], diagonal: int) -> int:
 class Promises:
     def __init__(self) -> None:
         self.unknown: dict[int, Known] = {}  # by storage
-        self.keep: list[Tensor] = []  # keeps storages alive, because they are known by address
+        self.keep: list[Tensor] = []  # keeps storages alive, because their addresses identify them
 
     def elements(self, tensor: Tensor) -> int:
         """The number of elements of `tensor` that a program can know only by reading them."""
@@ -48,7 +48,7 @@ class Promises:
 
     def note(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor],
              outs: list[Tensor], written: list[Tensor]) -> None:  # fmt: skip
-        """Notes the effect of a call on its arguments `tensors`, of which it changed `written`."""
+        """Records the effect of a call on its arguments `tensors`, of which it wrote `written`."""
         drawn = torch.Tag.nondeterministic_seeded in func.tags
         name = func.overloadpacket.__name__
         given = {t.untyped_storage()._cdata for t in tensors}
@@ -65,7 +65,7 @@ class Promises:
                 self.unknown[storage] = self.made(name, args, kwargs, tensors, t)
 
     def overwrite(self, storage: int, target: Tensor, tensors: list[Tensor]) -> None:
-        """Adds the sources' unknown elements to those that the write may have left."""
+        """Adds the sources' unknown elements to the ones that the write may have left."""
         count, roots = self.unknown.get(storage, (0, frozenset()))
         sources = [self.of(t) for t in tensors if t.untyped_storage()._cdata != storage]
         count = max(0, count - target.numel()) + sum(n for n, _ in sources)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers drawn in forward(): found in a trace, and refused by name.
+"""Finds random numbers that forward() draws, and refuses the module.
 
-Two runs of such a module differ, so it has no truth. Every operator that draws carries torch's tag
-`nondeterministic_seeded`; some of those draw only when an argument says so.
+Two runs of such a module differ, so it has no truth. Every operator that draws has torch's tag
+`nondeterministic_seeded`, but for some of them an argument decides whether they draw.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
-PROBABILITY = ("dropout_p", "p", "dropout")  # with such an argument at zero, nothing is drawn
+PROBABILITY = ("dropout_p", "p", "dropout")  # if such an argument is zero, the call draws nothing
 TRAINS = ("train", "training")
 EVAL = ("remove `mode = \"train\"` from the side file, so that the module runs in eval mode, "
         "or pass the random tensor as an input")  # fmt: skip
@@ -37,13 +37,13 @@ def draws(call: Call) -> bool:
     if any(named.get(key) is False for key in TRAINS):
         return False
     if call.func.overloadpacket.__name__.startswith(("bernoulli", "geometric")):
-        return True  # p is not a dropout rate there
+        return True  # their p is not a dropout rate
     rates = [named[key] for key in PROBABILITY if key in named]
     return not rates or any(rate is None or rate > 0 for rate in rates)
 
 
 def refuse(trace: Trace, train: bool) -> None:
-    """Raises an error that names the first random call on which a result of the trace depends."""
+    """Raises an error for the first random call on which a result depends."""
     for call in trace.calls:
         if not draws(call):
             continue
@@ -56,7 +56,7 @@ def refuse(trace: Trace, train: bool) -> None:
 
 
 def path_of(model: torch.nn.Module, module: torch.nn.Module | None) -> str | None:
-    """"Dropout 'block.drop'" for a submodule; empty for the task's own Model."""
+    """Returns "Dropout 'block.drop'" for a submodule, and nothing for the task's own Model."""
     for path, found in model.named_modules():
         if found is module and path:
             return f"{type(module).__name__} '{path}'"

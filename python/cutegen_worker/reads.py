@@ -2,8 +2,8 @@
 """How many elements of each tensor of a task a correct program must read: a lower bound.
 
 Walks from the outputs back through the calls and counts how many elements of each value the result depends
-on. A view is a place in its storage, so slices of one tensor add up if they cannot overlap. The rules of the
-operators are in needs.py; an operator without a rule needs nothing. In doubt the count is lower, never higher.
+on. A view is a place in its storage, so slices of one tensor add up if they cannot overlap. needs.py has the
+rules for operators; an operator without a rule needs nothing. In doubt the count is too low, never too high.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .needs import share
 if TYPE_CHECKING:
     from .record import Call, Place
 
-MOST_USES = 256  # uses of one storage that are distinguished
+MOST_USES = 256  # uses of one storage that count separately
 
 
 def distinct(place: Place) -> tuple[int, int]:
-    """The number of elements of a view that surely have distinct addresses, and how often each may occur."""
+    """How many elements of a view surely have distinct addresses, and how often each address may occur."""
     span, kept = 0, 1
     for stride, size in sorted(zip(place.strides, place.shape)):
         if size > 1 and stride > span:
@@ -77,7 +77,7 @@ class Demand:
         self.uses: dict[int, dict[Place, int]] = {}  # by storage
 
     def add(self, place: Place, count: int) -> None:
-        """Notes that `count` elements of a view are needed."""
+        """Records that `count` elements of a view are needed."""
         if count <= 0 or not prod(place.shape):
             return
         kept, times = distinct(place)
@@ -85,7 +85,7 @@ class Demand:
         uses[place] = max(uses.get(place, 0), min(kept, share(count, 1, times)))
 
     def take(self, place: Place) -> dict[Place, int]:
-        """Takes the uses that a write to `place` serves. Earlier values serve the others."""
+        """Removes and returns the uses that a write to `place` satisfies. Earlier values must satisfy the others."""
         uses = self.uses.pop(place.storage, {})
         if distinct(place)[0] >= place.total:
             return uses
@@ -98,7 +98,7 @@ class Demand:
 
 
 def is_view(call: Call) -> bool:
-    """Whether a call gives views of its arguments and writes nothing."""
+    """Whether a call returns views of its arguments and writes nothing."""
     given = {r.place.storage for r in call.refs}
     return not call.written and any(p.storage in given for p in call.places)
 
@@ -123,9 +123,9 @@ def depends(calls: list[Call], storages: Iterable[int]) -> set[int]:
 
 def elements(calls: list[Call], tensors: dict[str, Place], ends: Iterable[Place],
              stays: Collection[int] = ()) -> dict[str, int]:  # fmt: skip
-    """{name: elements that must be read} of `tensors` ({name: place}) for `ends`, the places that hold the
-    results after all `calls`. Tensors that share a storage count once. `stays` has the storages that the task
-    writes in place: elements that a call keeps there need not be read."""
+    """Counts the elements of each of `tensors` ({name: place}) that a program must read to compute `ends`, the places
+    of the results after all `calls`. Tensors that share a storage count once. `stays`: storages that the task
+    writes in place; a program need not read elements that keep their values there."""
     live = depends(calls, [p.storage for p in tensors.values()])
     demand = Demand()
     for place in ends:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a module on meta tensors, without memory for its values, and records the ATen calls.
 
-Recorder is a dispatch mode. Factories return meta tensors (shape and dtype, no storage), except small
-deterministic ones (arange, linspace, zeros, ...), which stay real so that Python code may read
-their values. While `recording`, each call becomes a Call; in-place calls rebind the name of the
-tensor that they write.
+Recorder is a dispatch mode. Factories return meta tensors (shape and dtype, no storage). Small deterministic
+tensors (arange, linspace, zeros, ...) stay real, so that Python code can read their values. While `recording`,
+each call becomes a Call. An in-place call gives the tensor that it writes a new name.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ META = torch.device("meta")
 SEEDED = torch.Tag.nondeterministic_seeded
 MOST_CALLS = 150_000
 MOST_REAL = 1 << 16
-SIZES = {"full": 1, "scalar_tensor": 0}  # number of a factory's arguments before its value
+SIZES = {"full": 1, "scalar_tensor": 0}  # the number of a factory's arguments before its value
 NORMS = {"native_batch_norm", "_native_batch_norm_legit"}
 REAL_FACTORIES = {"arange", "linspace", "logspace", "zeros", "ones", "full", "eye",
                   "scalar_tensor", "tril_indices", "triu_indices"}  # fmt: skip
 
 
 class Place(NamedTuple):
-    """A tensor's elements in its storage, and the storage's number of elements."""
+    """Where a tensor's elements are in its storage, and the storage's number of elements."""
 
     storage: int
     offset: int
@@ -76,7 +75,7 @@ class Call:
 
 
 class Ref:
-    """A tensor argument: its place, the name of its value at the time of the call, and a constant's values."""
+    """A tensor argument: its place, the name that its value had at the call, and the values of a constant."""
 
     __slots__ = ("name", "shape", "dtype", "place", "known")
 
@@ -95,7 +94,7 @@ def refs_of(values: Iterable[Any], out: list[Ref]) -> list[Ref]:
 
 
 def site(file: str) -> tuple[str, torch.nn.Module | None]:
-    """(FILE:LINE, innermost torch.nn.Module) of the Python call that is being recorded."""
+    """(FILE:LINE, innermost torch.nn.Module) of the Python call that is running."""
     line, module = 0, None
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -114,7 +113,7 @@ def to_meta(tensor: Tensor) -> Tensor:
 
 @contextlib.contextmanager
 def real_constants() -> Iterator[None]:
-    """torch.tensor(0.5, device=x.device) keeps its value although x is on meta."""
+    """Lets torch.tensor(0.5, device=x.device) keep its value although x is on meta."""
     original = torch.tensor
 
     def tensor(data: Any, *, device: Any = None, **kwargs: Any) -> Tensor:
@@ -128,7 +127,7 @@ def real_constants() -> Iterator[None]:
 
 
 class Recorder(TorchDispatchMode):
-    """Records calls. `file`: the task file, in which to locate calls that may draw random numbers."""
+    """Records calls. `file`: the task file, for the lines of calls that may draw random numbers."""
 
     def __init__(self, file: str = "") -> None:
         super().__init__()
@@ -137,7 +136,7 @@ class Recorder(TorchDispatchMode):
         self.calls: list[Call] = []
         self.names: dict[int, str] = {}
         self.used: set[str] = set()
-        self.keep: list[Tensor] = []  # keeps tensors alive, because names are by id()
+        self.keep: list[Tensor] = []  # keeps tensors alive, because id() identifies them
         self.storages: dict[int, list[int]] = {}
         self.stale: set[int] = set()
         self.hidden_write = False  # a view of a written tensor was read later
@@ -145,7 +144,7 @@ class Recorder(TorchDispatchMode):
         self.twins: dict[int, Tensor] = {}
         self.fused: dict[int, torch.dtype] = {}  # id of a call -> dtype of the function that contains it (fused.py)
         self.promises = Promises()
-        self.about: dict[OpOverload, About] = {}  # what facts() said
+        self.about: dict[OpOverload, About] = {}  # results of facts()
 
     def unique(self, base: str) -> str:
         name, n = base, 0
@@ -163,7 +162,7 @@ class Recorder(TorchDispatchMode):
         self.stale.discard(id(tensor))
 
     def twin(self, tensor: Tensor) -> Tensor:
-        """The meta tensor that replaces a real one among meta arguments."""
+        """The meta tensor that replaces a real tensor among meta arguments."""
         made = self.twins.get(id(tensor))
         if made is None:
             made = to_meta(tensor)
@@ -172,7 +171,7 @@ class Recorder(TorchDispatchMode):
         return made
 
     def facts(self, func: OpOverload) -> About:
-        """(name, places of written arguments, has a device argument), once for each operator."""
+        """(name, positions of written arguments, whether it has a device argument), computed once per operator."""
         got = self.about.get(func)
         if got is None:
             schema = func._schema
@@ -283,7 +282,7 @@ class Recorder(TorchDispatchMode):
 
 
 def statistics_written(func: OpOverload, args: tuple[Any, ...]) -> list[Tensor]:
-    """The running statistics that a batch norm writes in train mode, even if its schema does not say so."""
+    """The running statistics that a batch norm writes in train mode, which its schema may not show."""
     if func.overloadpacket.__name__ not in NORMS or len(args) < 6 or args[5] is not True:
         return []
     return [t for t in args[3:5] if isinstance(t, torch.Tensor)]

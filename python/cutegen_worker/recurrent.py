@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records each of torch.nn's recurrent layers as one call.
+"""Records each recurrent layer of torch.nn as one call.
 
-As ATen calls they are loops over time: tens of thousands of calls without information.
+As ATen calls, it would be a loop over time: tens of thousands of calls without information.
 """
 
 from __future__ import annotations

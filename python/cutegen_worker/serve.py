@@ -17,7 +17,7 @@ SOCKET = 3
 
 
 def hello(request: Json, worker: Worker) -> Answer:
-    gc.disable()  # the import makes a million objects but no garbage
+    gc.disable()  # the import creates a million objects and no garbage
     import torch
 
     from . import describe  # noqa: F401 - imported here, so that no task waits for it
@@ -124,7 +124,7 @@ HANDLERS: dict[str, Callable[[Json, Worker], Answer]] = {
 
 
 def answer(request: Json, descriptors: list[int], worker: Worker) -> Answer:
-    """(reply, descriptor or None); never raises."""
+    """Returns (reply, descriptor or None). Never raises."""
     try:
         if request["type"] == "memory":
             return take_memory(request, descriptors, worker)

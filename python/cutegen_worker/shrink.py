@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small and odd shapes: the same program at sizes that the simulator can afford.
 
-The search scales constants down together: every constant above a cap becomes the cap. It guesses the cap
-from the official shapes and lowers it until the work fits. A shape counts only if the module still builds
-and runs, and its calls differ only in sizes (Trace.alike). Odd shapes replace constants by primes, all at
-once or else one after the other. If sizes depend on one another, the search scales all in proportion. If the
-module fixes sizes, only the others become small, and the work limit is wider. The number of runs is limited,
-because each costs milliseconds.
+The search lowers all constants together: every constant above a cap becomes the cap. It guesses the cap from
+the official shapes and lowers it until the work fits. A shape counts only if the module still builds and
+runs, and its calls differ only in sizes (Trace.alike). Odd shapes replace constants by primes, all at once or
+else one after another. If sizes depend on one another, the search scales all of them in proportion. If the
+module fixes sizes, only the other sizes become small, and the work limit is higher. The number of runs is
+limited, because each takes milliseconds.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Found = tuple[Constants, Trace]
 CAPS = [512, 256, 128, 64, 48, 32, 24, 16, 12, 8, 6, 4]
 MOST_FLOPS = 5e7
 FROZEN_ELEMENTS = 1 << 19  # if some size cannot shrink
-MOST_STEPS = 1 << 21  # of a convolution: kernels round its channels up, so that few FLOPs may be much work
+MOST_STEPS = 1 << 21  # of a convolution: kernels round its channels up, so few FLOPs may be much work
 FIXED_FLOPS, FIXED_ELEMENTS = 4e8, 3 << 24  # if the module fixes sizes, as in nn.Linear(4096, 4096)
-ONE_ODD_ELEMENTS = 1 << 23  # one odd shape is enough for tensors whose truth takes seconds
+ONE_ODD_ELEMENTS = 1 << 23  # from here on one odd shape is enough, because the truth takes seconds
 MOST_RUNS = 40
 MOST_SECONDS = 3.0
 LEAST = 8  # smaller constants are probably axes, kernel sizes or group counts
-INNER = 1031  # over 1,024 and prime
+INNER = 1031  # a prime over 1,024
 BATCH = re.compile(r"batch|^(bs|n|b)$", re.IGNORECASE)
 FIXED = re.compile(r"kernel|strid|pad|dilat|axis|(?<![a-z])eps|seed|num_layers", re.IGNORECASE)
 GROUPS = re.compile(r"(?<![a-z])groups?(?![a-z])", re.IGNORECASE)
@@ -59,7 +59,7 @@ def eligible(name: str, value: int) -> bool:
 
 
 def varying(source: Source) -> Constants:
-    """The sizes that may vary, with their official values. If there are none, the literals that begin a shape."""
+    """The sizes that may vary, with their official values; if there are none, the literals that begin a shape."""
     sizes = {n: v for n, v in source.constants.items() if eligible(n, v)}
     return {n: v for n, v in sizes.items() if ".lead" not in n} or sizes
 
@@ -79,7 +79,7 @@ class Shrinker:
         self.reason = "no module-level integer constant decides a size"
 
     def attempt(self, constants: Constants) -> Trace | None:
-        """The trace with these constants, or None if it is not the same program."""
+        """The trace with these constants, or None if it is another program."""
         key = tuple(sorted(constants.items()))
         if key not in self.cache:
             self.cache[key] = self.run(constants)
@@ -104,7 +104,7 @@ class Shrinker:
         return trace
 
     def renew(self, runs: int = MOST_RUNS) -> None:
-        """Grants runs and seconds for another search."""
+        """Permits more runs and seconds for another search."""
         self.runs, self.most_runs, self.start = 0, runs, time.process_time()
 
     def fits(self, trace: Trace) -> bool:
@@ -112,14 +112,14 @@ class Shrinker:
                 and trace.steps() <= MOST_STEPS)  # fmt: skip
 
     def guess(self, constants: Constants) -> int:
-        """Elements over all tensors with these constants, if each size follows its constant."""
+        """The expected number of elements over all tensors, if each size follows its constant."""
         total = 0
         for shape in self.official.shapes().values():
             total += prod(self.follow(d, constants) for d in shape)
         return total
 
     def follow(self, size: int, constants: Constants) -> int:
-        """The expected value of a size, which follows the constant nearest to it in proportion."""
+        """The expected value of a size, in proportion to the constant nearest to it."""
         near = min(self.sizes.items(), key=lambda item: max(item[1], size) / max(1, min(item[1], size)))
         if not size / 4 <= near[1] <= size * 4:
             return size
@@ -156,8 +156,8 @@ class Shrinker:
         return self.in_proportion(reversed(range(1, 9))) or self.one_by_one() or self.where_fixed()
 
     def keeping_groups(self) -> Found | None:
-        """Like small(), but first with the official numbers of groups: no tensor shows them, so a plan can take them
-        from the module's attributes only if all shapes have the same."""
+        """Like small(), but first tries the official numbers of groups. No tensor shows them, so a plan takes them from
+        the module's attributes, which works only if all shapes have the same number."""
         every, limits = self.sizes, (self.most_elements, self.most_flops)
         self.sizes = {n: v for n, v in every.items() if not GROUPS.search(n)}
         if len(self.sizes) < len(every):
@@ -169,7 +169,7 @@ class Shrinker:
         return self.small()
 
     def where_fixed(self) -> Found | None:
-        """For modules that fix sizes: makes the other sizes small, under a wider limit.
+        """For modules that fix sizes: makes the other sizes small, with a higher work limit.
 
         After this, only those other sizes vary.
         """
@@ -185,7 +185,7 @@ class Shrinker:
         return None
 
     def lowered(self, every: Constants, lows: list[int]) -> Constants:
-        """Each size that may vary, with the first of `lows` that the module takes."""
+        """Each size that may vary, with the first of `lows` that the module accepts."""
         constants: Constants = {}
         for sizes in (every, {n: v for n, v in self.leads.items() if n not in every}):
             for name, value in sizes.items():
@@ -198,7 +198,7 @@ class Shrinker:
         return constants
 
     def in_proportion(self, parts: Iterable[int]) -> Found | None:
-        """Divides all constants by their greatest common divisor and multiplies by one of `parts`, for modules in
+        """Divides all constants by their greatest common divisor and multiplies them by one of `parts`. For modules in
         which a size must equal a sum or a multiple of others."""
         whole = gcd(*self.sizes.values())
         for part in parts:
@@ -211,8 +211,8 @@ class Shrinker:
         return None
 
     def one_by_one(self) -> Found | None:
-        """Divides one constant after the other as long as that helps: batches and heads first, then the largest.
-        If one cannot be divided, permits more elements, so that the others keep realistic values."""
+        """Divides one constant after another as long as that helps: first batches and heads, then the largest. If a
+        constant cannot be divided, permits more elements, so that the others keep realistic values."""
         constants: Constants = {}
         frozen: set[str] = set()
         best = self.official
@@ -237,7 +237,7 @@ class Shrinker:
             self.most_elements = usual if not frozen else max(usual, FROZEN_ELEMENTS)
 
     def divided(self, constants: Constants, name: str) -> Found | None:
-        """(constants, trace) with this constant divided by the largest factor that works, or None."""
+        """Returns (constants, trace) with this constant divided by the largest factor that works, or None."""
         value = constants.get(name, self.sizes[name])
         for part in (64, 16, 4, 2) if goes_first(name) else (16, 4, 2):
             if value // part >= (1 if is_batch(name) else 2) and value % part == 0:
@@ -248,7 +248,7 @@ class Shrinker:
         return None
 
     def divided_together(self, constants: Constants, name: str) -> Found | None:
-        """Divides this constant together with another, such as the total head width and the number of heads."""
+        """Divides this constant together with another one, such as the total head width and the number of heads."""
         value = constants.get(name, self.sizes[name])
         for other in self.sizes:
             with_it = constants.get(other, self.sizes[other])
@@ -284,7 +284,7 @@ class Shrinker:
         return {n: small.get(n, v) for n, v in self.sizes.items()}
 
     def primes(self, small: Constants, skip: int = 0) -> Constants:
-        """A different prime for each constant, a little above its value."""
+        """Replaces each constant by a different prime, a little above its value."""
         wanted: Constants = {}
         equal: dict[int, int] = {}
         taken: set[int] = set()
@@ -301,7 +301,7 @@ class Shrinker:
         return wanted
 
     def long(self, small: Constants) -> Found | None:
-        """A shape whose innermost dimension is over 1,024; the others are small primes."""
+        """A shape whose innermost dimension exceeds 1,024. Its other sizes are small primes."""
         inner = self.innermost()
         if inner is None:
             return None
@@ -324,7 +324,7 @@ class Shrinker:
         return next((n for n, v in reversed(self.sizes.items()) if v == last), None)
 
     def nearest(self, small: Constants, wanted: Constants) -> Found | None:
-        """Tries all of `wanted` at once, then one constant after the other. If a prime does not work (channels in
+        """Tries all of `wanted` at once, then one constant after another. If a prime does not work (channels in
         groups), tries odd multiples of a power of two."""
         wanted = {n: v for n, v in wanted.items() if v != self.source.constants[n]}
         if not wanted:
@@ -348,7 +348,7 @@ class Shrinker:
 
 def shapes(source: Source, official: Trace, train: bool,
            most_elements: int) -> tuple[list[Json], list[Trace], str | None]:  # fmt: skip
-    """(cases, traces, note): small, odd and long shapes, and why some are missing."""
+    """Returns (cases, traces, note): small, odd and long shapes, and why some are missing."""
     shrinker = Shrinker(source, official, train, most_elements)
     small = shrinker.keeping_groups()
     if small is None:

@@ -20,7 +20,7 @@ KEYS = {
     "baseline": str,
     "mutated": list,
     "shapes": list,
-    # How a CUDA kernel is launched; src/core/kernel_side.h reads them.
+    # How to launch a CUDA kernel; src/core/kernel_side.h reads these keys.
     "reference": str,
     "kernel": dict,
 }
@@ -29,7 +29,7 @@ BOUNDS = ("rtol", "atol")
 MOST_BOUND = 1e300
 OFFICIAL = "official"
 MOST_WEIGHT = 1e6
-MOST_TIMED = 16  # each is timed for every candidate
+MOST_TIMED = 16  # because each is timed for every candidate
 
 
 def short(number: object) -> str:
@@ -67,7 +67,7 @@ class Side:
                               "name another interpreter with --python") from None  # fmt: skip
         try:
             return tomllib.loads(text)
-        except (ValueError, RecursionError) as error:  # ValueError: also for a number with too many digits
+        except (ValueError, RecursionError) as error:  # ValueError: a number may have too many digits
             line = re.search(r"line (\d+)", str(error))
             where = f"{self.file}:{line.group(1)}" if line else self.file
             raise WorkerError(f"the side file does not parse: {error}", where,
@@ -118,7 +118,7 @@ class Side:
         return table.get("name", f"user{index + 1}"), float(weight), constants
 
     def take_official(self) -> float:
-        """The weight of the official shape: 1, or the weight in the side file's entry of that name."""
+        """Removes the entry `official` from the shapes. Returns its weight, or 1 without one."""
         weight = 1.0
         for name, given, constants in [s for s in self.shapes if s[0] == OFFICIAL]:
             if constants:

@@ -29,7 +29,7 @@ REMEDY_RUN = "correct the file so that `python FILE` runs"
 
 
 def fold(node: ast.AST) -> int | None:
-    """The value of an expression made of integer literals, else None."""
+    """The value of an expression of integer literals; None for any other."""
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int else None
     if not isinstance(node, ast.BinOp):
@@ -53,10 +53,10 @@ def fold(node: ast.AST) -> int | None:
 
 
 def places(tree: ast.Module) -> Iterator[Place]:
-    """(name, value, setter) of every module-level integer; items of tuples and lists as NAME.0.
+    """Yields (name, value, setter) of every module-level integer. Items of tuples and lists are NAME.0 and so on.
 
-    Literals of at least 8 inside get_inputs and get_init_inputs count too, as get_inputs.0, and smaller
-    ones that begin a tensor's shape in get_inputs, as get_inputs.lead0.
+    Literals of at least 8 in get_inputs and get_init_inputs count, too, as get_inputs.0. Smaller literals count
+    if they begin a tensor's shape in get_inputs, as get_inputs.lead0.
     """
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef) and statement.name in NAMES[1:]:
@@ -64,7 +64,7 @@ def places(tree: ast.Module) -> Iterator[Place]:
         if isinstance(statement, ast.FunctionDef) and statement.name == NAMES[1]:
             yield from leading(statement)
         if isinstance(statement, ast.Assign):
-            target = statement.targets[0]  # in `height = width = 128` the first names both
+            target = statement.targets[0]  # in `height = width = 128`, the first name stands for both
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
             target = statement.target
         else:
@@ -83,10 +83,10 @@ def places(tree: ast.Module) -> Iterator[Place]:
 
 
 def literals(function: ast.FunctionDef) -> Iterator[Place]:
-    """The sizes in a function's body, in source order."""
+    """Yields the sizes in a function's body, in source order."""
     found: list[tuple[Any, Any, int | str]] = []
     for node in ast.walk(function):
-        if isinstance(node, ast.UnaryOp):  # -100 marks labels that a loss ignores; it is not a size
+        if isinstance(node, ast.UnaryOp):  # -100 marks labels that a loss ignores and is not a size
             continue
         for field, value in ast.iter_fields(node):
             if isinstance(value, list):
@@ -100,7 +100,7 @@ def literals(function: ast.FunctionDef) -> Iterator[Place]:
 
 
 def leading(function: ast.FunctionDef) -> Iterator[Place]:
-    """Literals from 2 to 7 that begin the shape of a tensor, such as the 4 of torch.randn(4, 4096)."""
+    """Yields literals from 2 to 7 that begin the shape of a tensor, such as the 4 in torch.randn(4, 4096)."""
     found: list[tuple[Any, Any]] = []
     for call in ast.walk(function):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
@@ -158,7 +158,7 @@ class Source:
             raise WorkerError(f"the file does not parse: {error}", self.file, REMEDY) from None
 
     def check(self, tree: ast.Module) -> None:
-        """Refuses a file that lacks required names. Star imports and assignments may define them, too."""
+        """Refuses a file without the required names. Star imports and assignments may define them, too."""
         found: set[str | None] = set()
         for node in tree.body:
             if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
@@ -174,7 +174,7 @@ class Source:
                 raise WorkerError(f"the file has no {name}", self.file, REMEDY)
 
     def run(self, constants: Mapping[str, int]) -> types.ModuleType:
-        """Executes the file as a module with these constants in place of its own."""
+        """Executes the file as a module, with these constants instead of its own."""
         tree = self.parse()
         unknown = [name for name in constants if name not in self.constants]
         if unknown:
@@ -203,7 +203,7 @@ class Source:
 
 
 class clean_state:
-    """Puts back what a task file may have changed in this process."""
+    """Restores what a task file may have changed in this process."""
 
     def __init__(self, file: str) -> None:
         self.folder = os.path.dirname(os.path.abspath(file))

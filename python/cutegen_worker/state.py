@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reference and a third-party solution must share: the seed of the constructor, and the device."""
+"""Sets what the reference and a third-party solution share: the constructor's seed, and the device."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import torch
-import torch.fx.experimental.symbolic_shapes  # meta kernels need it; a task may break sys.path
+import torch.fx.experimental.symbolic_shapes  # imported early: meta kernels need it, and a task may break sys.path
 from torch import Tensor
 
 from . import fused, graph, lazy, mutated, reads
@@ -32,7 +32,7 @@ VALUES = ("cannot be called on meta tensors", "Cannot copy out of meta tensor",
 
 
 def build(module: types.ModuleType, file: str) -> tuple[torch.nn.Module, Inputs]:
-    """The Model of an executed file, and its inputs."""
+    """Constructs the Model of an executed file, and its inputs."""
     make: Callable[[], Any] = getattr(module, "get_init_inputs", lambda: [])
     with blame(file, "get_init_inputs()", SIZES):
         arguments = make()
@@ -47,7 +47,7 @@ def build(module: types.ModuleType, file: str) -> tuple[torch.nn.Module, Inputs]
 
 
 class Trace:
-    """The facts from one run on meta tensors."""
+    """What one run on meta tensors shows."""
 
     def __init__(self, source: Source, constants: dict[str, int], train: bool) -> None:
         self.file = source.file
@@ -91,7 +91,7 @@ class Trace:
             self.as_written = self.recorder, self.tensors, self.final, self.outputs
 
     def note_mutated(self, model: torch.nn.Module, inputs: Inputs, out: Any) -> None:
-        """Notes which tensors forward() writes or replaces, and which of its results are such tensors."""
+        """Records which tensors forward() writes or replaces, and which of its results are such tensors."""
         names = {n for n, _ in inputs.tensors()}
         new, changed = mutated.replaced(self.recorder, model, self.tensors, names)
         self.mutated = mutated.find(self.recorder, self.tensors, new)
@@ -120,7 +120,7 @@ class Trace:
         return torch.func.functionalize(call)
 
     def run_functional(self, source: Source, constants: dict[str, int], train: bool) -> None:
-        """Runs with functionalization, which makes writes through views visible."""
+        """Runs again with functionalization, which shows writes through views."""
         first, self.recorder = self.recorder, Recorder(source.file)
         kept = dict(self.__dict__)
         try:
@@ -132,7 +132,7 @@ class Trace:
             self.warnings.append("the graph does not show writes through views of a tensor as such")
 
     def prepare(self, model: torch.nn.Module, inputs: Inputs) -> None:
-        """Puts every tensor of the task on meta and names it."""
+        """Moves every tensor of the task to meta and names it."""
         model.to("meta")
         self.tensors: Tensors = {}
         self.promised: dict[str, int] = {}
@@ -192,7 +192,7 @@ class Trace:
         return name
 
     def count_bytes(self) -> int:
-        """Bytes that every correct program must read and write."""
+        """The bytes that every correct program must read and write."""
         written = [graph.size(t.shape, t.dtype) for _, t in self.outputs]
         if self.mutated:
             changes = mutated.Changes(*self.as_written)
@@ -206,7 +206,7 @@ class Trace:
         return read + sum(written)
 
     def unknown(self, name: str) -> int:
-        """Elements of a tensor whose values the task does not promise; see promises.py and draw.redraw()."""
+        """The number of elements whose values the task does not promise; see promises.py and draw.redraw()."""
         role, tensor = self.tensors[name]
         count = self.promised[name]
         redrawn = role == "parameter" or name in self.mutated or name.endswith(REDRAWN)
@@ -223,13 +223,13 @@ class Trace:
         )
 
     def steps(self) -> int:
-        """The most steps of a convolution: results in each channel (batch times image) times places of the kernel."""
+        """The most steps of any convolution: results per channel (batch times image) times kernel positions."""
         calls = (call for call in self.calls if call.func is CONVOLUTION)
         return max((call.outs[0][0].numel() // max(1, call.outs[0][0][1]) * math.prod(call.args[1].shape[2:])
                     for call in calls), default=0)  # fmt: skip
 
     def hollow(self) -> bool:
-        """Whether some call returns an empty tensor, as a window larger than its input does."""
+        """Whether some call returns an empty tensor, for example pooling with a window larger than its input."""
         return any(0 in shape for call in self.calls for shape, _ in call.outs)
 
     def signature(self) -> tuple[Any, ...]:
@@ -269,7 +269,7 @@ class Trace:
         return found + [item(n, "output", t) for n, t in self.outputs]
 
     def graph(self, others: Sequence[Trace] = ()) -> Json:
-        """`others`: the same module's traces at other shapes, which distinguish sizes from constants."""
+        """`others`: traces of the module at other shapes, which distinguish sizes from constants."""
         used = {r.name for c in self.calls for r in c.refs} | set(self.output_values)
         holders = [graph.value(n, t.shape, t.dtype) for n, (_, t) in self.tensors.items()
                    if n in used]  # fmt: skip

@@ -2,9 +2,9 @@
 """Shares the times of torch.compile's max-autotune between workers of the same suite and GPU.
 
 Many tasks of a suite have matrix products of the same sizes. PyTorch's cache keeps the times of the kernels
-that it tried by operator, inputs, precision and source hash. This module reads these times (no code) after a
-build, and puts them in before a build: {operator: {inputs: {precision: {hash: ms}}}}. If PyTorch's format
-differs, nothing is shared.
+that it tried, by operator, inputs, precision and source hash. This module reads these times (no code) after a
+build and inserts them before the next one: {operator: {inputs: {precision: {hash: ms}}}}. If PyTorch's format
+differs, it shares nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 Times = dict[str, Any]
 
-NEVER_MS = 1e30  # time of a kernel that does not run, because JSON has no infinity
+NEVER_MS = 1e30  # stands for infinity, which JSON lacks: the kernel does not run
 
 
 def cache() -> Any:
@@ -43,7 +43,7 @@ def times_in(kept: Times) -> Times:
 
 
 def put(times: Times) -> None:
-    """Puts known times into PyTorch's cache, before a build."""
+    """Inserts known times into PyTorch's cache. Call it before a build."""
     if not times:
         return
     try:
@@ -54,7 +54,7 @@ def put(times: Times) -> None:
 
 
 def found() -> Times:
-    """All times that this worker knows, after a build."""
+    """All times that this worker knows. Call it after a build."""
     try:
         return times_in(cache().get_local_cache())
     except (ImportError, AttributeError, OSError, ValueError, TypeError, RuntimeError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One set of values: inputs, parameters, native outputs, float64 truth and its sensitivity."""
+"""Makes a set of values: inputs, parameters, native outputs, float64 truth and its sensitivity."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ Marks = tuple[Tensor | None, Tensor | None]  # where NaN is also correct; where 
 
 ALIGN = 256
 DRAWS = 3
-UNSURE = 4  # the truth is uncertain by this times the change under another float64 rounding
-FAR = 32  # roundings at once, in both directions, which reach across a kink
-NEAR = 4  # the same for products in coarser modes, in which FAR roundings would not be a small change
-MOST_PAIRINGS = 4  # enough to distinguish 16 tensors
+UNSURE = 4  # the truth's uncertainty, in changes by another float64 rounding
+FAR = 32  # size in roundings of changes in both directions, to reach across a kink
+NEAR = 4  # the same for products in coarser modes, in which FAR would not be a small change
+MOST_PAIRINGS = 4  # enough for 16 tensors
 MANY = 1 << 22
-PIECE = 1 << 26  # elements processed at once, so that temporaries fit
+PIECE = 1 << 26  # elements per step, so that temporaries fit
 MOST_ENDLESS = 0.1  # largest share of NaN or infinity in an output of finite inputs
 ULP = {"fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7}
 LOW = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 def seed_of(*parts: object) -> int:
-    """63 bits that depend on all of `parts`."""
+    """A 63-bit hash of all `parts`."""
     text = "\0".join(str(p) for p in parts).encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "little") >> 1
 
@@ -67,9 +67,9 @@ def floating(tensor: Tensor) -> bool:
 
 
 class Reference:
-    """The model and inputs of one set, run in one precision after another.
+    """The model and inputs of one set, to run in one precision after another.
 
-    `request` says which tensors forward() mutates (`mutated`), and `returns` as core/task.h has it.
+    `request` has `mutated` (the tensors that forward() mutates) and `returns`, as in core/task.h.
     """
 
     def __init__(self, model: torch.nn.Module, inputs: Inputs, file: str, seed: int, request: Json | None = None,
@@ -80,11 +80,11 @@ class Reference:
         self.casts = casts  # the module names floating dtypes: keep_double.py
 
     def run(self, change: Change, default: torch.dtype = torch.float32) -> list[Tensor]:
-        """Runs a copy whose floating tensors went through change(name, tensor). Returns the outputs, then the final
+        """Runs a copy with change(name, tensor) applied to its floating tensors. Returns the outputs, then the final
         values of mutated tensors by name."""
         model, double, given = copy.deepcopy(self.model), default == torch.float64, {}
 
-        def changed(name: str, t: Tensor) -> Tensor:  # half modes keep float8, which a module requests by name
+        def changed(name: str, t: Tensor) -> Tensor:  # half modes keep float8, because the module names it
             return t if float8.is_float8(t) and not double else change(name, t)
 
         def fresh(name: str, t: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ class Reference:
         return [kept.unrounded(t) for t in results(out, self.request, {n: final[n] for n in names})]
 
     def rows(self, some: slice, count: int) -> Reference:
-        """The same reference with only the rows `some` of the inputs that have `count` leading rows."""
+        """This reference with only the rows `some` of all inputs that have `count` leading rows."""
         args, kwargs = self.inputs.map(
             lambda _, t: t[some] if t.dim() and t.shape[0] == count else t
         )
@@ -129,19 +129,19 @@ class Permitted:
         self.mode = request["math_mode"]
         self.modes = request.get("modes") or [self.mode] * len(request["outputs"])
         self.tf32 = request.get("tf32_convolutions", False)
-        # A mode from the user is emulated. Otherwise the module runs in its own dtypes.
+        # Emulates a mode that the user requested. Otherwise the module runs in its own dtypes.
         self.emulated = self.mode if request.get("math_mode_asked", True) else "fp32"
 
     def of(self, k: int) -> str:
-        """The mode whose accuracy an output has."""
+        """The mode that decides the accuracy of output `k`."""
         return self.modes[k]
 
     def as_shipped(self) -> bool:
-        """Whether a plain run of the module here gives the native result."""
+        """Whether a plain run of the module already gives the native result."""
         return self.emulated == "fp32" and not self.tf32
 
     def change(self) -> tuple[Change, torch.dtype]:
-        """(change of tensors, default dtype) of a native run."""
+        """Returns (change of tensors, default dtype) of a native run."""
         if self.emulated == "tf32":
             return lambda _, t: to_tf32(t), torch.float32
         low = LOW.get(self.emulated)
@@ -151,20 +151,20 @@ class Permitted:
 
 
 def native(reference: Reference, permitted: Permitted) -> list[Tensor]:
-    """The outputs as PyTorch computes them on a GPU, up to the order of sums."""
+    """The outputs as PyTorch computes them on a GPU, except for the order of sums."""
     with orders.TF32Convolutions() if permitted.tf32 else contextlib.nullcontext():
         return reference.run(*permitted.change())
 
 
 def in_order(reference: Reference, permitted: Permitted) -> list[Tensor] | None:
-    """The outputs by sequential sums in the mode's arithmetic; None if that is too much work."""
+    """The outputs with sequential sums in the mode's arithmetic, or None if that is too much work."""
     with orders.Sequential(permitted.tf32) as summed:
         outputs = reference.run(*permitted.change())
     return outputs if summed.whole else None
 
 
 def one_sign(pattern: int, bit: int | None, eps: float) -> Change:
-    """A change that moves all elements of a tensor in one direction, given by bit `bit` of the tensor's number."""
+    """A change that moves all elements of a tensor in one direction, which bit `bit` of the tensor's number decides."""
     numbers = itertools.count()
 
     def moved(_: str, t: Tensor) -> Tensor:
@@ -185,18 +185,18 @@ def signs(shape: Sequence[int], generator: Generator) -> Tensor:
 
 
 def fractions(shape: Sequence[int], generator: Generator) -> Tensor:
-    """Uniform from -1 to 1. Unlike random signs, two of them never agree."""
+    """Uniform numbers from -1 to 1. Unlike random signs, no two of them are equal."""
     return 2 * draw.uniform(shape, generator).double() - 1
 
 
 def moves(mode: str, generator: Generator, tensors: Iterator[int]) -> Iterator[tuple[Change, float]]:
-    """Changes of the inputs, as (change(name, tensor), its size in roundings). `tensors` counts a run's tensors.
+    """Yields changes of the inputs, as (change(name, tensor), its size in roundings). `tensors` counts a run's tensors.
 
     Changes by one rounding use random signs once, random fractions DRAWS - 1 times, the same sign once, and
     opposite signs once for every two tensors: if two elements nearly cancel, equal signs would show no change.
-    Some changes go in both directions: below a ReLU's kink truth and native result are zero, but an accurate
-    sum of thousands of terms may end above the kink. One of two opposite changes ends there, too. In fp32 a
-    single rounding is too small for that, so these changes are FAR roundings. In coarser modes FAR roundings
+    Some changes go in both directions. Below a ReLU's kink, truth and native result are zero, but an accurate
+    sum of thousands of terms may end above the kink; one of two opposite changes ends there, too. In fp32 a
+    single rounding is too small for that, so these changes have FAR roundings. In coarser modes FAR roundings
     would not be a small change, and one rounding suffices.
     """
     eps = ULP[mode]
@@ -234,11 +234,11 @@ def moves(mode: str, generator: Generator, tensors: Iterator[int]) -> Iterator[t
 
 
 def shifts(mode: str, generator: Generator) -> Iterator[tuple[orders.Shifted, float]]:
-    """Two opposite moves of the results of products and convolutions, as (mode to run under, size in roundings).
+    """Yields two opposite moves of the results of products and convolutions, as (mode to run under, size in roundings).
 
-    Just below a ReLU's kink the truth is zero, and an honest result may be positive. Whether a change of the
-    inputs moves such an element across the kink is left to chance, and one element in a hundred million stays
-    below it in all of them. Of these two moves, one always crosses.
+    Just below a ReLU's kink the truth is zero, but a correct result may be positive. A change of the inputs moves
+    such an element across the kink only by chance, and one element in a hundred million stays below it in all
+    changes. One of these two moves always crosses.
     """
     far = FAR if mode == "fp32" else NEAR
     state = generator.get_state()
@@ -249,8 +249,8 @@ def shifts(mode: str, generator: Generator) -> Iterator[tuple[orders.Shifted, fl
 
 def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted, generator: Generator,
                 worst: Sequence[Tensor | None]) -> None:  # fmt: skip
-    """Writes the largest change of each output for one rounding of its inputs into `worst` (zeros at first; None
-    for outputs that are not floating)."""
+    """Writes each output's largest change for one rounding of its inputs into `worst` (initially zeros; None for
+    outputs that are not floating)."""
     of = [permitted.of(k) for k in range(len(truth))]
     for mode in dict.fromkeys(of):
         for change, roundings in moves(mode, generator, itertools.count()):
@@ -276,7 +276,7 @@ def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted,
 
 
 def order_matters(request: Json) -> bool:
-    """Whether the class of a value may depend on the order of evaluation: with infinite inputs or products."""
+    """Whether the class of a value may depend on the order of evaluation (infinite inputs, or products)."""
     return request["family"] == draw.SPECIAL or "prod" in request["source"]
 
 
@@ -286,10 +286,10 @@ def finite(t: Tensor) -> bool:
 
 
 def order_marks(reference: Reference, permitted: Permitted, outputs: list[Tensor]) -> Iterator[Marks]:
-    """For each output: where NaN is also correct, and where any value is; None if there are no such places.
+    """Yields for each output where NaN is also correct, and where any value is; None if there are no such places.
 
-    The order of evaluation decides whether an infinite term makes a sum infinite or NaN, and the value of a
-    product whose partial products leave the range.
+    The order of evaluation decides whether an infinite term makes a sum infinite or NaN. It also decides the value
+    of a product whose partial products leave the range.
     """
     with orders.ProductRange() as products:
         ranged = reference.run(*permitted.change())
@@ -309,7 +309,7 @@ def order_marks(reference: Reference, permitted: Permitted, outputs: list[Tensor
 
 
 def put_marks(worst: Sequence[Tensor | None], marks: Iterator[Marks]) -> None:
-    """Writes marks into sensitivities, as src/tensor/compare.h reads them: the sign bit, and infinity."""
+    """Writes marks into sensitivities in the form of src/tensor/compare.h: the sign bit, and infinity."""
     for s, (nan_too, any_value) in zip(worst, marks):
         if s is None:
             continue
@@ -327,7 +327,7 @@ def keep_larger(worst: Tensor, moved: Tensor, truth: Tensor, roundings: float) -
 
 
 class Packer:
-    """Tensors at aligned offsets of one memory file."""
+    """Packs tensors at aligned offsets into one memory file."""
 
     def __init__(self) -> None:
         self.slots: list[Json] = []
@@ -360,7 +360,7 @@ class Packer:
 
 @contextlib.contextmanager
 def threads_for(reference: Reference) -> Iterator[None]:
-    """Uses one thread for small tensors: on a busy machine threads wait longer than they work."""
+    """Uses one thread for small tensors, because on a busy machine threads would wait longer than they work."""
     before = torch.get_num_threads()
     if sum(t.numel() for _, t in reference.inputs.tensors()) < MANY:
         torch.set_num_threads(1)
@@ -372,7 +372,7 @@ def threads_for(reference: Reference) -> Iterator[None]:
 
 def prepare(source: Source, request: Json, seed: int, domain: draw.Domain,
             device: torch.device | None = None) -> tuple[Reference, Generator]:  # fmt: skip
-    """Makes the reference of one set, with fresh parameters and inputs of the family."""
+    """Makes the reference for a set, with fresh parameters and inputs of the family."""
     seed_all(seed_of(seed, "model"))
     model, inputs = build(source.run(request["constants"]), source.file)
     model.train(request["train_mode"])
@@ -385,11 +385,11 @@ def prepare(source: Source, request: Json, seed: int, domain: draw.Domain,
     draw.redraw(model, generator, [t for n, t in state.items() if n in written])
     seed_all(seed_of(seed, "inputs"))
     family = request["family"]
-    if family == "made":  # drawn again, so that the numbers that Model() drew do not matter
+    if family == "made":  # draws again, so that the numbers that Model() drew do not matter
         module = sys.modules["cutegen_task"]
         with blame(source.file, "get_inputs()", SIZES):
             inputs = type(inputs)(module.get_inputs(), model, source.file)
-    nan = all(d.startswith(("f", "bf")) for d in request["dtypes"])  # the index of a NaN is undefined
+    nan = all(d.startswith(("f", "bf")) for d in request["dtypes"])  # indices of NaN are undefined
     made = {n: draw.initial(t, generator) if n in written else t.detach()
             for n, t in on_device(inputs, device)}  # fmt: skip
     peaks = facts_of(request).most > CHOSEN
@@ -415,7 +415,7 @@ def on_device(inputs: Inputs, device: torch.device | None) -> Iterator[tuple[str
 
 
 def make_set(request: Json) -> Answer:
-    """(reply, memory file) for {source, file, constants, train_mode, math_mode, family, ...}."""
+    """Returns (reply, memory file) for {source, file, constants, train_mode, math_mode, family, ...}."""
     if request["family"] not in (*draw.FAMILIES, draw.RANGED):
         raise WorkerError(f"unknown input family '{request['family']}'", "",
                           "one of " + ", ".join(draw.FAMILIES))  # fmt: skip
@@ -483,7 +483,7 @@ def pack(reference: Reference, generator: Generator, request: Json, plain: list[
 
 
 def by_definition() -> Any:
-    """Computes attention as products and a softmax: fused kernels differ if all scores of a row are -infinity."""
+    """Computes attention as products and a softmax: fused kernels differ if a row's scores are all -infinity."""
     return torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
 
 

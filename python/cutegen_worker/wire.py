@@ -31,7 +31,7 @@ class Channel:
         return body
 
     def receive_all(self) -> tuple[Json, list[int]]:
-        """(body, descriptors that came with it)"""
+        """Returns (body, the descriptors that came with it)."""
         header, descriptors = self._header()
         length = int.from_bytes(header, "little")
         if length > MAX_FRAME:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the worker keeps from one request to the next."""
+"""What the worker keeps between requests."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ class Worker:
         self.slot = Slot()
         self.opened: Opened | None = None  # the module whose baselines are timed
         self.described: Described | None = None  # the task described last
-        self.memory: list[Mapped] = []  # memory of the evaluator, for the next fill
+        self.memory: list[Mapped] = []  # the evaluator's memory for the next fill

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times the export beside PyTorch, with PyTorch alone. Usage: python bench.py [--device cuda:0] [--json]
+"""Compares the export's times with PyTorch's; needs only PyTorch. Usage: python bench.py [--device cuda:0] [--json]
 
-The ways take turns in an order drawn anew each round. `cold`: a large buffer is written and copied
-before each run, so that the L2 holds other data; the run is queued behind a kernel that waits, and
-timed by events around it. `graph`: the same, replayed as a CUDA graph. `call`: by the host's clock,
-from the call to its end, cold. Medians; ratios are medians over rounds. Beside them stands the
-certificate where there is one; its `call` of the program is from C++, without PyTorch's own call.
+Each round runs the export and the baselines in random order. Modes: `cold` writes and copies a large buffer
+before each run, so that the L2 holds other data, queues the run behind a waiting kernel and times it with
+events. `graph` does the same with a CUDA graph. `call` uses the host's clock, from the call to its end, with
+a cold L2. Times are medians, ratios are medians over rounds. If there is a certificate, its times follow; its
+`call` of the program starts in C++, without PyTorch's overhead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from load import Model, data, exported, reference
 LEAST_FLUSH = 128 << 20
 WARM_UP = 3
 MOST_WAIT_NS = 2e9
-LATE = 4  # calls in a row that waited for the GPU, however long it was kept back: it is not any more
+LATE = 4  # consecutive calls that the GPU began before they were queued; after these, the GPU no longer waits
 
 
 def moved(value: Any, device: torch.device) -> Any:
@@ -41,7 +41,7 @@ def moved(value: Any, device: torch.device) -> Any:
 
 
 class Way:
-    """One way to compute the module, with PyTorch's settings for float32 products."""
+    """The export or a baseline, with its setting for float32 products."""
 
     def __init__(self, name: str, model: Any, inputs: Any, tf32: bool = False) -> None:
         self.name, self.model, self.inputs, self.tf32 = name, model, inputs, tf32
@@ -129,7 +129,7 @@ def ways_of(device: torch.device, compiled: bool) -> Iterator[Way]:
 
 
 def ready(ways: Iterable[Way], modes: list[str], device: torch.device) -> Iterator[Way]:
-    """Those that run; what a first run pays is not kept."""
+    """The ones that run. Warm-up runs pay one-time costs."""
     for way in ways:
         try:
             for _ in range(WARM_UP):
@@ -141,11 +141,11 @@ def ready(ways: Iterable[Way], modes: list[str], device: torch.device) -> Iterat
         except Exception as error:
             if way.name == "exported":
                 raise
-            print(f"{way.name} is left out: {str(error).splitlines()[0][:200]}", file=sys.stderr)
+            print(f"{way.name} is skipped: {str(error).splitlines()[0][:200]}", file=sys.stderr)
 
 
 def certified() -> dict[tuple[str, str], float]:
-    """(mode, baseline or "exported") -> microseconds, where there is a certificate."""
+    """{(mode, baseline or "exported"): microseconds} from the certificate, if there is one."""
     file = Path(__file__).resolve().with_name("certificate.json")
     if not file.exists():
         return {}
@@ -168,7 +168,7 @@ def rows(ways: list[Way], modes: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def apart(mode: str, way: str, time: float, told: float | None) -> float | None:
-    """How far the certificate's time is from this one; None where they are of different calls."""
+    """The relative difference from the certificate's time; None if that measured another call."""
     return None if told is None or (mode, way) == ("call", "exported") else time / told - 1
 
 

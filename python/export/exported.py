@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An exported program as an operator of PyTorch, and the rules of when its kernels are used.
+"""An exported program as an operator of PyTorch, and the rules that say when it uses its kernels.
 
-The kernels serve the shapes, dtypes and GPU for which they were judged. Everything else is computed by
-the reference, the module that the kernels were made for: another shape or GPU, another attribute of
-the module, autocast, memory that is not contiguous. Gradients are those of the reference.
+The kernels serve the shapes, dtypes and GPU for which they were judged. The reference (the module that the
+kernels replace) computes everything else: other shapes and GPUs, other attributes of the module, autocast,
+tensors that are not contiguous. It also computes gradients.
 """
 
 import copy
@@ -17,10 +17,10 @@ from typing import Any, Optional, Union
 import torch
 from torch import Tensor
 
-from .runtime import Driver, Program, gpu_trouble  # one file where they are exported
+from .runtime import Driver, Program, gpu_trouble  # in exports to one file, both are in it
 
-_ALIGNED = 256  # bytes; the kernels were judged with buffers at such addresses
-_NEVER, _IN_ITS_MODE, _ALWAYS = 0, 1, 2  # when a module is the one that the kernels were made for
+_ALIGNED = 256  # bytes; the kernels were judged with buffers at multiples of it
+_NEVER, _IN_ITS_MODE, _ALWAYS = 0, 1, 2  # in which modes the kernels compute what a module does
 _LOADED = sys.modules.setdefault("_exported_programs", types.ModuleType("_exported_programs")).__dict__
 
 
@@ -38,7 +38,7 @@ def _leaves(name: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def _tree(leaves: Iterable[tuple[str, Any]]) -> Any:
-    """The other way round: dictionaries, and lists where all keys count from 0."""
+    """The inverse of _leaves: dictionaries, or lists if the keys count from 0."""
     groups: dict[str, list[tuple[str, Any]]] = {}
     for name, value in leaves:
         head, _, rest = name.partition(".")
@@ -48,7 +48,7 @@ def _tree(leaves: Iterable[tuple[str, Any]]) -> Any:
 
 
 def _rebuilt(like: Any, leaves: Iterator[Tensor]) -> Any:
-    """The structure of what forward() returns, with these tensors in it."""
+    """Puts these tensors into the structure that forward() returns."""
     if isinstance(like, torch.Tensor):
         return next(leaves)
     if isinstance(like, dict):
@@ -62,7 +62,7 @@ def _rebuilt(like: Any, leaves: Iterator[Tensor]) -> Any:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Whether two values are the same, of the same types all the way down."""
+    """Whether two values are equal and have equal types at every level."""
     if type(a) is not type(b):
         return False
     if isinstance(a, torch.Tensor):
@@ -75,7 +75,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _changes_with_mode(module: Any) -> bool:
-    """Whether training mode changes what a module of PyTorch computes."""
+    """Whether a module of PyTorch computes something else in training mode."""
     kind = type(module).__name__
     if "Dropout" in kind:
         return module.p > 0
@@ -85,18 +85,18 @@ def _changes_with_mode(module: Any) -> bool:
     return "BatchNorm" in kind or kind == "RReLU" or (isinstance(dropout, float) and dropout > 0)
 
 
-# Parts of PyTorch without a public name; where one is missing the longer way is taken.
+# Private parts of PyTorch. If one is missing, a slower public one replaces it.
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 
 def _watched() -> bool:
-    """Whether calls are being traced or recorded by modes of PyTorch."""
+    """Whether PyTorch traces or records calls."""
     return _modes() > 0 or torch.jit.is_tracing()
 
 
 def _stream_of(device: int) -> int:
-    """The current stream, as the driver knows it."""
+    """The driver's handle of the current stream."""
     return _raw_stream(device) if _raw_stream else torch.cuda.current_stream(device).cuda_stream
 
 
@@ -108,7 +108,7 @@ def _owner(module: Any, name: str) -> tuple[Any, str]:
 
 
 class Exported:
-    """One exported program. `data` is launches.json; `images` the machine code of its modules."""
+    """One exported program. `data`: launches.json. `images`: the machine code of its modules."""
 
     def __init__(self, data: dict[str, Any], images: list[list[bytes]], reference: Any) -> None:
         self.data, self.images, self.reference = data, images, reference
@@ -123,12 +123,12 @@ class Exported:
                      for shape in data["shapes"]]  # fmt: skip
         self.arguments = data["arguments"]
         self.outputs = [name for name, _ in data["outputs"]]
-        self.returns = data.get("returns", self.outputs)  # with mutated tensors that are returned
+        self.returns = data.get("returns", self.outputs)  # includes mutated tensors that forward() returns
         self.single = self.returns == ["out"]
         self.parameters = list(inspect.signature(reference.Model.forward).parameters.values())[1:]
         self.plain = [p.name for p in self.parameters[: len(self.names)]] == self.names and not self.arguments
-        self.anywhere = False  # whether tensors that are on no GPU go through the operator too
-        self.programs: dict[int, Any] = {}  # None: the kernels do not run on that GPU
+        self.anywhere = False  # whether the operator also takes tensors that are not on a GPU
+        self.programs: dict[int, Any] = {}  # by device; None: the kernels do not run on it
         self.spare: dict[int, torch.nn.Module] = {}
         self.driver: Optional[Driver] = None
         self.like: Any = None
@@ -138,7 +138,7 @@ class Exported:
     # --- the operator
 
     def register(self) -> Any:
-        """torch.ops.NAMESPACE.run; an export that is loaded twice has one operator."""
+        """Registers torch.ops.NAMESPACE.run. An export that is loaded twice shares one operator."""
         space = self.data["namespace"]
         self.current = _LOADED.setdefault(space, self)
         if self.current is not self:
@@ -152,17 +152,17 @@ class Exported:
         self.library.define(f"run({arguments}) -> {results}", tags=tags)
         self.library.impl("run", self.compute, "CompositeExplicitAutograd")
         torch.library.register_fake(f"{space}::run", self.imagine, lib=self.library)
-        if not self.written:  # gradients of others are left to the reference
+        if not self.written:  # otherwise the reference computes gradients
             torch.library.register_autograd(f"{space}::run", self.backward, setup_context=self.keep, lib=self.library)
         return getattr(torch.ops, space).run.default
 
     def compute(self, *tensors: Tensor) -> Any:
-        """What the operator does. Its results are new and contiguous, whoever made them."""
+        """Runs the operator. Its results are new and contiguous, whether kernels or the reference computed them."""
         fits = all(t.is_cuda and t.is_contiguous() for t in tensors)
         return self.packed(self.serve(self.case_of(tensors) if fits else None, tensors))
 
     def packed(self, made: Sequence[Tensor]) -> Any:
-        """Outputs as the operator returns them."""
+        """Outputs in the form that the operator returns."""
         return made[0] if len(made) == 1 else tuple(made) if made else None
 
     def imagine(self, *tensors: Tensor) -> Any:
@@ -178,7 +178,7 @@ class Exported:
         ctx.save_for_backward(*inputs)
 
     def backward(self, ctx: Any, *grads: Optional[Tensor]) -> tuple[Optional[Tensor], ...]:
-        """Gradients of the reference, which is computed once more."""
+        """Runs the reference again and returns its gradients."""
         with torch.enable_grad():
             wanted = ctx.needs_input_grad
             tensors = [t.detach().requires_grad_(w) for t, w in zip(ctx.saved_tensors, wanted)]
@@ -193,7 +193,7 @@ class Exported:
     # --- when the kernels are used
 
     def case_of(self, tensors: Sequence[Tensor]) -> Optional[int]:
-        """The number of the shape that these tensors have, or None."""
+        """The number of the case with these shapes and dtypes, or None."""
         for number, case in enumerate(self.cases):
             fits = True
             for t, (shape, dtype) in zip(tensors, case):
@@ -203,7 +203,7 @@ class Exported:
         return None
 
     def ready(self, case: int, tensors: Sequence[Tensor]) -> bool:
-        """Whether the kernels can take these very tensors, which have the shapes of a case."""
+        """Whether all tensors are on one GPU on which the kernels run."""
         device = tensors[0].get_device()
         if device < 0 or self.program_of(device) is None:
             return False
@@ -218,12 +218,12 @@ class Exported:
         return [t.clone(memory_format=torch.contiguous_format) for t in self.call_reference(tensors)]
 
     def trouble(self, device: Union[str, torch.device]) -> Optional[str]:
-        """Why the kernels do not run on a device, or None."""
+        """Why the kernels do not run on this device, or None."""
         device = torch.device(device)
         return "it is not a GPU" if device.type != "cuda" else gpu_trouble(self.data, device.index or 0)
 
     def program_of(self, device: int) -> Any:
-        """The kernels on a GPU, loaded when first asked for; None where they do not run."""
+        """The kernels on a GPU, loaded at the first call. None if they do not run there."""
         if device not in self.programs:
             trouble = gpu_trouble(self.data, device)
             if trouble:
@@ -257,7 +257,7 @@ class Exported:
     # --- the module
 
     def adopt(self, module: torch.nn.Module, args: Sequence[Any], kwargs: dict[str, Any]) -> int:
-        """When the kernels compute what a module does that was just made with these arguments."""
+        """In which modes the kernels compute what `module` does, which was just constructed with these arguments."""
         if self.current is not self:
             return self.current.adopt(module, args, kwargs)
         if not _equal(self.arguments_of(args, kwargs), self.arguments_of(self.init_inputs(), {})):
@@ -276,7 +276,7 @@ class Exported:
         return list(getattr(self.reference, "get_init_inputs", list)())
 
     def arguments_of(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The constructor's arguments by name, defaults filled in."""
+        """The constructor's arguments by name, with defaults."""
         bound = inspect.signature(self.reference.Model.__init__).bind(None, *args, **kwargs)
         bound.apply_defaults()
         return dict(bound.arguments)
@@ -293,7 +293,7 @@ class Exported:
 
     def accept(self, module: torch.nn.Module, when: int, args: Sequence[Any],
                kwargs: dict[str, Any]) -> Optional[tuple[int, list[Tensor]]]:  # fmt: skip
-        """The shape's number and the operator's tensors if the kernels can serve this call of forward()."""
+        """(case, the operator's tensors) if the kernels can serve this call of forward(), else None."""
         if when != _ALWAYS and (when == _NEVER or module.training != self.data["train_mode"]):
             return None
         tensors = list(args) if self.plain and not kwargs else self.by_name(args, kwargs)
@@ -329,7 +329,7 @@ class Exported:
         return [tensors[name] for name in self.names]
 
     def answer(self, case: int, tensors: list[Tensor]) -> Any:
-        """What forward() returns. Where nobody watches the operator, its work is done without it."""
+        """Returns what forward() returns. Bypasses the operator if nothing traces, records or differentiates it."""
         if torch.compiler.is_compiling() or _watched() or self.differentiated(tensors):
             made = self.op(*tensors)
         else:
@@ -342,7 +342,7 @@ class Exported:
         return _rebuilt(self.current.like, iter([found[name] for name in self.returns]))
 
     def note_written(self, tensors: Sequence[Tensor]) -> None:
-        """Tells autograd of tensors that the kernels wrote, as PyTorch's own operators do."""
+        """Tells autograd which tensors the kernels wrote, as PyTorch's own operators do."""
         for (name, _), t in zip(self.given, tensors):
             if name in self.written and not t.is_inference():
                 torch.autograd.graph.increment_version(t)
@@ -359,7 +359,7 @@ class Exported:
     # --- the reference
 
     def without_values(self, module: torch.nn.Module) -> torch.nn.Module:
-        """A copy of a module whose parameters and buffers take no memory, as the reference's class."""
+        """A copy of the module, of the reference's class, whose parameters and buffers take no memory."""
         known = {}
         for t in list(module.parameters()) + list(module.buffers()):
             empty = torch.empty_like(t, device="meta")
@@ -371,10 +371,10 @@ class Exported:
         return made.train(self.data["train_mode"])
 
     def call(self, tensors: Sequence[Tensor]) -> Any:
-        """The reference's own result of the operator's tensors."""
+        """The reference's result for the operator's tensors."""
         if self.skeleton is None:
             self.skeleton = self.without_values(self.reference.Model(*self.init_inputs()))
-        module: Any = self.spare.pop(0, None) or copy.deepcopy(self.skeleton)  # each thread has its own
+        module: Any = self.spare.pop(0, None) or copy.deepcopy(self.skeleton)  # each thread uses its own
         state = dict(zip(self.state, tensors[len(self.names) :]))
         given = dict(state)
         registered = {name for name, _ in [*module.named_parameters(), *module.named_buffers()]}
@@ -391,7 +391,7 @@ class Exported:
             else:
                 break
         made = torch.func.functional_call(module, state, tuple(args), tree)
-        for name in self.written:  # where forward() put another tensor in the place of one
+        for name in self.written:  # forward() may have replaced a tensor
             if name in given:
                 owner, last = _owner(module, name)
                 now = state.get(name, None) if name in state else getattr(owner, last)
@@ -401,11 +401,11 @@ class Exported:
         return made
 
     def call_reference(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """Its outputs; mutated tensors are written."""
+        """Runs the reference. Writes mutated tensors and returns the other results."""
         found = [leaf for _, leaf in _leaves("out", self.call(tensors)) if isinstance(leaf, torch.Tensor)]
         return [leaf for name, leaf in zip(self.returns, found) if name not in self.written]
 
     def results_alike(self) -> Any:
-        """The structure of what forward() returns, with tensors that have no values."""
+        """What forward() returns, with tensors that have no values."""
         shapes = self.cases[0]
         return self.call([torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in shapes])

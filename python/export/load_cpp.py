@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What test and bench compare: the C++ function, built here with c++, as a module of PyTorch."""
+"""Loads what test and bench compare: the C++ function, which c++ builds here, as a PyTorch module."""
 
 import ctypes
 import importlib.util
@@ -28,7 +28,7 @@ data = json.loads((_HERE / "launches.json").read_text(encoding="utf-8"))
 
 
 class Library:
-    """@FILE@.cpp as a shared library; stands where the kernels of Python's export stand."""
+    """@FILE@.cpp as a shared library, in place of the kernels of the Python export."""
 
     def __init__(self) -> None:
         path = _HERE / "@FILE@.so"
@@ -59,7 +59,7 @@ exported = Built(data, [], reference)
 
 
 class Model(reference.Model):
-    """The reference, computed by the C++ function where it serves."""
+    """The reference. The C++ function computes what it supports."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What test and bench compare: the exported module and the reference, from this folder."""
+"""Loads what test and bench compare: the exported module and the reference, from this folder."""
 
 import importlib.util
 import sys

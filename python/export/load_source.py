@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What test and bench compare: the launcher of the source file, built here with nvcc, as a module of PyTorch."""
+"""Loads what test and bench compare: the launcher of the source file, which nvcc builds here, as a PyTorch module."""
 
 import importlib.util
 import json
@@ -25,7 +25,7 @@ data = json.loads((_HERE / "launches.json").read_text(encoding="utf-8"))
 
 
 class Library:
-    """@FILE@_launch; stands where the kernels of Python's export stand."""
+    """@FILE@_launch, in place of the kernels of the Python export."""
 
     def __init__(self) -> None:
         self.launcher = source.launcher()
@@ -48,7 +48,7 @@ exported = Built(data, [], reference)
 
 
 class Model(reference.Model):
-    """The reference, computed by the launcher where it serves."""
+    """The reference. The launcher computes what it supports."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

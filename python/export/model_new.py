@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# What the kernels were made for, word for word.
+# The source of the reference, unchanged.
 _REFERENCE = @REFERENCE@
 _reference = types.ModuleType("reference_@NAMESPACE@")
 sys.modules[_reference.__name__] = _reference
 exec(compile(_REFERENCE, "reference.py", "exec"), _reference.__dict__)
 
-# Every launch with its numbers, and the compiled kernels.
+# All launches as numbers, and the compiled kernels.
 _DATA = json.loads(@DATA@)
 _IMAGES = @IMAGES@
 _IMAGES = [[base64.b64decode(text) for text in texts] for texts in _IMAGES]
@@ -14,7 +14,7 @@ _exported = Exported(_DATA, _IMAGES, _reference)
 
 
 class ModelNew(_reference.Model):
-    """The reference, computed by kernels where they serve."""
+    """The reference. The kernels compute what they support."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

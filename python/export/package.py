@@ -3,8 +3,8 @@
 
     from @PACKAGE@ import Model    # the same constructor, parameters and results
 
-`op` is the operator behind it (torch.ops.@NAMESPACE@.run): inputs of forward(), then parameters and
-buffers, in the order of `exported.given`.
+`op` is the operator that Model calls (torch.ops.@NAMESPACE@.run). It takes the inputs of forward(), then
+parameters and buffers, in the order of `exported.given`.
 """
 
 import json
@@ -22,7 +22,7 @@ op = exported.op
 
 
 class Model(reference.Model):
-    """The reference, computed by kernels where they serve."""
+    """The reference. The kernels compute what they support."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches the kernels of an exported program through NVIDIA's driver; needs PyTorch alone.
+"""Launches the kernels of an exported program through NVIDIA's driver; needs only PyTorch.
 
-What is launched was worked out when the program was exported: `shapes` of launches.json has every
-launch with its numbers. Calls are queued on the stream that they are given; nothing here waits.
+cutegen computed all launches when it exported the program: `shapes` in launches.json has them as numbers.
+Calls queue their launches on the given stream and do not wait.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ import torch
 
 _WORD, _ADDRESS, _TEXT = ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p
 _SIZE, _U64, _U32 = ctypes.c_size_t, ctypes.c_uint64, ctypes.c_uint32
-_Step = Callable[[int], int]  # queues a launch on a stream; the driver's status
+_Step = Callable[[int], int]  # queues a launch on a stream and returns the driver's status
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuModuleLoadData": (_ADDRESS, _TEXT),
     "cuModuleGetFunction": (_ADDRESS, _ADDRESS, _TEXT),
@@ -30,7 +30,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuCtxSetCurrent": (_ADDRESS,),
     "cuGetErrorName": (_WORD, _ADDRESS),
 }  # fmt: skip
-_NO_CONTEXT = 201  # this thread has used no GPU yet
+_NO_CONTEXT = 201  # this thread has not used a GPU yet
 _SHARED, _ANY_CLUSTER = 8, 14  # attributes of a function
 _COOPERATIVE, _CLUSTER, _OVERLAP = 2, 4, 6  # attributes of a launch
 _PLAIN_CLUSTER = 8
@@ -48,7 +48,7 @@ class _Settings(ctypes.Structure):
 
 
 class Driver:
-    """The functions of libcuda that are used."""
+    """The functions of libcuda that this module uses."""
 
     if TYPE_CHECKING:
 
@@ -69,14 +69,14 @@ class Driver:
             raise RuntimeError(f"{what}: {told} ({status})")
 
     def enter(self, device: int) -> None:
-        """Makes PyTorch's context of the GPU that of this thread."""
+        """Makes PyTorch's context of the GPU current in this thread."""
         context = _ADDRESS()
         self.check(self.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "opening the GPU")
         self.check(self.cuCtxSetCurrent(context), "opening the GPU")
 
 
 class _Map:
-    """A tensor map: 128 bytes at a multiple of 64, made anew when its tensor lies elsewhere."""
+    """A tensor map: 128 bytes at a multiple of 64, encoded again if its tensor has another address."""
 
     def __init__(self, driver: Driver, buffer: int, fields: dict[str, Any]) -> None:
         self.driver, self.buffer = driver, buffer
@@ -99,7 +99,7 @@ class _Map:
 
 
 class _Call:
-    """The launches of one shape with the memory of their arguments; serves one call at a time."""
+    """The launches of one shape, with memory for their arguments. Serves one call at a time."""
 
     def __init__(self, program: "Program", shape: dict[str, Any]) -> None:
         self.driver = program.driver
@@ -111,7 +111,7 @@ class _Call:
             self.steps.append(self.fill(step) if "fill" in step else self.launch(program, step))
 
     def place_of(self, argument: dict[str, Any]) -> int:
-        """Where the launch finds the value of an argument."""
+        """The address from which the launch reads an argument."""
         if "map" in argument:
             made = _Map(self.driver, argument["buffer"], argument["map"])
             self.maps.append(made)
@@ -150,7 +150,7 @@ class _Call:
         return run
 
     def fill(self, step: dict[str, Any]) -> _Step:
-        """Writes a pattern of 1, 2, 4 or 8 bytes again and again."""
+        """Fills a buffer with a pattern of 1, 2, 4 or 8 bytes."""
         driver, pointers, index = self.driver, self.pointers, step["fill"]
         pattern, size = bytes.fromhex(step["pattern"]), step["bytes"]
         width = len(pattern)
@@ -183,14 +183,14 @@ class _Call:
 
 
 class Program:
-    """The kernels of a program, loaded on one GPU. `images`: for each module the texts to try."""
+    """The kernels of a program, loaded on one GPU. `images`: for each module, the images to try in turn."""
 
     def __init__(self, driver: Driver, data: dict[str, Any], images: list[list[bytes]], device: int) -> None:
         self.driver, self.data, self.device = driver, data, device
         self.functions: dict[tuple[Any, ...], Any] = {}
         self.calls: list[dict[int, _Call]] = [{} for _ in data["shapes"]]
         driver.enter(device)
-        mode = _WORD(_RELAXED)  # loading is no part of a graph that is being captured
+        mode = _WORD(_RELAXED)  # loading must not become part of a graph that is being captured
         driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
         self.modules = [self.load(texts) for texts in images]
         for shape in data["shapes"]:
@@ -221,7 +221,7 @@ class Program:
             self.functions[key] = found
         shared, cluster = step["shared"], step["cluster"]
         granted = ("shared", *key)
-        if shared > self.functions.get(granted, 0):  # also below 48 KiB, which static shared memory counts towards
+        if shared > self.functions.get(granted, 0):  # also below 48 KiB, because static shared memory counts, too
             self.functions[granted] = shared
             status = self.driver.cuFuncSetAttribute(self.functions[key], _SHARED, shared)
             self.driver.check(status, f"giving {step['kernel']} its shared memory")
@@ -230,7 +230,7 @@ class Program:
             self.driver.check(status, f"giving {step['kernel']} its clusters")
 
     def run(self, number: int, pointers: list[int], stream: int) -> None:
-        """Queues all launches of shape `number`. Calls of several threads use memory of their own."""
+        """Queues all launches of shape `number`. Concurrent calls use separate memory."""
         free = self.calls[number]
         call = free.pop(0, None) or _Call(self, self.data["shapes"][number])
         call.run(pointers, stream, self.device)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the export against the module computed in float64. Usage: python test_@FILE@.py [cuda:0]
 
-Fresh inputs and weights each time; the error is compared with that of the module itself in PyTorch.
-Without a GPU only what is computed there can be checked: the reference behind the kernels.
+Each run uses fresh inputs and weights, and compares the error with the error of the module in PyTorch.
+Without a GPU it can only check the reference, which computes what the kernels do not support.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from load import Model, data, exported, reference
 
-TIMES_NATIVE = 4  # the largest error may be so many times that of the module in PyTorch
-LARGE = 1 << 22  # elements; more are not computed without a GPU
+TIMES_NATIVE = 4  # how much larger than the module's error in PyTorch the largest error may be
+LARGE = 1 << 22  # elements; without a GPU, larger tasks are skipped
 DTYPES = {"fp32": False, "tf32": True, "fp16": True, "bf16": True}
 
 
@@ -47,7 +47,7 @@ def doubled(t: torch.Tensor) -> torch.Tensor:
 
 
 def mutated(model: Any, inputs: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """(name, tensor) of what a call writes in place, as it is now."""
+    """(name, current tensor) of the tensors that a call writes in place."""
     args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
     given = dict(zip(exported.names, exported.by_name(args, kwargs) or ()))
     for name in data.get("mutated", []):
@@ -72,12 +72,12 @@ def pair(device: torch.device, seed: int) -> tuple[Any, Any, Any]:
     for module in (plain, made):
         module.to(device).train(data["train_mode"])
     same = all(torch.equal(a, b) for a, b in zip(plain.state_dict().values(), made.state_dict().values()))
-    assert same and list(plain.state_dict()) == list(made.state_dict()), "the seed gives other weights"
+    assert same and list(plain.state_dict()) == list(made.state_dict()), "the two modules have different weights"
     return made, plain, changed(inputs, lambda t: t.to(device))
 
 
 def judge(got: torch.Tensor, native: torch.Tensor, truth: torch.Tensor) -> float:
-    """The error over what is allowed."""
+    """The error relative to the permitted error."""
     if got.shape != truth.shape or got.dtype != native.dtype:
         raise AssertionError(f"{got.dtype} of {tuple(got.shape)}, not {native.dtype} of {tuple(truth.shape)}")
     if not got.is_floating_point():
@@ -101,13 +101,13 @@ def check(device: torch.device, seed: int) -> bool:
         exact, exact_inputs = copy.deepcopy(plain).double(), changed(inputs, doubled)
         truth = called(exact, exact_inputs)
         native, got = called(plain, own[0]), called(made, own[1])
-    assert len(native) == len(got), "another number of results"
+    assert len(native) == len(got), "the number of results differs"
     final = [dict(mutated(m, i)) for m, i in ((made, own[1]), (plain, own[0]), (exact, exact_inputs))]
     kept = [(a, b) for a, b in zip(tensors(inputs), tensors(own[1])) if not any(b is t for t in final[0].values())]
-    assert all(torch.equal(a, b) for a, b in kept), "an input was written"
+    assert all(torch.equal(a, b) for a, b in kept), "the program wrote an input"
     judged = [*zip(got, native, truth), *((final[0][n], final[1][n], final[2][n]) for n in final[0])]
     worst = max(judge(g, n, t) for g, n, t in judged)
-    print(f"seed {seed}: error {worst:.2f} of what is allowed", flush=True)
+    print(f"seed {seed}: error {worst:.2f} of the permitted error", flush=True)
     return worst <= 1
 
 
@@ -115,9 +115,9 @@ def main() -> int:
     device = torch.device(sys.argv[1] if len(sys.argv) > 1 else "cuda:0" if torch.cuda.is_available() else "cpu")
     if device.type == "cpu":
         size = sum(torch.Size(s).numel() for s in data["shapes"][0]["tensors"].values())
-        print("no GPU: what is checked is the reference behind the kernels")
+        print("no GPU: checking only the reference")
         if size > LARGE:
-            print(f"skipped: {size} elements are not computed here")
+            print(f"skipped: {size} elements are too many without a GPU")
             return 0
     elif exported.trouble(device):
         print("the kernels are not used:", exported.trouble(device))

@@ -97,7 +97,7 @@ class Builder {
   std::vector<ModuleFacts> facts_;
 };
 
-// Adds machine code if ptxas is installed. Without it, the driver assembles the PTX.
+// Adds machine code if ptxas is installed. Otherwise the driver assembles the PTX.
 Result<void> assemble(const Context& ctx, const toolchain::ToolPaths& tools, ExportSource& out) {
   CG_TRY(auto assembler, toolchain::Assembler::open({.paths = tools}));
   std::vector<std::string> ptx;
@@ -112,7 +112,7 @@ Result<void> assemble(const Context& ctx, const toolchain::ToolPaths& tools, Exp
   return {};
 }
 
-// Adds the headers "cutegen/NAME" that a source includes, and theirs.
+// Adds the headers "cutegen/NAME" that a source includes, directly or through another header.
 Result<void> add_headers(const toolchain::ToolPaths& tools, const std::string& source,
                          std::map<std::string, std::string>& out) {
   for (const std::string& line : split(source, '\n')) {

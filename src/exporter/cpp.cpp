@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The export to C++: writes launches.json of the official shape as tables, beside the fixed code.
+// The export to C++: writes launches.json of the official shape as tables, next to fixed code.
 #include <fmt/format.h>
 
 #include <algorithm>

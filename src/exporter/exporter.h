@@ -2,9 +2,9 @@
 // Exporter: writes a judged kernel program as files that do not need cutegen.
 //
 // Contract: resolve_plan gives the launches as numbers, for the official shape and the user's own;
-// the export evaluates nothing of the plan at run time. Kernels write mutated tensors in place, as
-// forward() does. A task that no export can serve (results that are not plain tensors) is an error
-// that names the reason. File names are relative. Texts are complete.
+// except for ExportKind::source, the export evaluates nothing of the plan at run time. Kernels
+// write mutated tensors in place, as forward() does. If no export can serve a task (its results are
+// not plain tensors), the error names the reason. File names are relative. Texts are complete.
 //
 // Example: CG_TRY(ExportSource s, build_export(ctx, tools, task, program, target));
 //   CG_TRY(ExportFiles files, export_files(s, ExportKind::torch));
@@ -36,7 +36,7 @@ struct ExportShape {
   ShapeCase shape;
   ResolvedPlan plan;  // Launch::module indexes ExportSource::modules
 };
-// The GPU that the files are for.
+// The GPU that the files are made for.
 struct ExportTarget {
   DeviceFacts facts;
   std::string gpu;  // "NVIDIA H200"
@@ -49,11 +49,11 @@ struct ExportSource {
   std::string arch, compiler;  // "sm_90a", "NVRTC 13.0.88"
   std::vector<ExportModule> modules;
   std::vector<ExportShape> shapes;
-  std::vector<std::string> left_out;  // shapes that the plan refuses, with the reason
-  std::string origin;                 // "run 2026...", or the folder
+  std::vector<std::string> left_out;  // shapes that the plan rejects, with the reason
+  std::string origin;                 // "run 2026...", or a folder
   std::optional<Verdict> verdict;
   std::optional<Certificate> certificate;
-  // Of a task that is a CUDA kernel: the source kernel, and the project's headers that the program
+  // If the task is a CUDA kernel: the source kernel, and the project's headers that the program
   // includes, by path.
   std::optional<KernelProgram> start = std::nullopt;
   std::map<std::string, std::string> headers = {};
@@ -61,7 +61,7 @@ struct ExportSource {
 
 using ExportFiles = std::map<std::string, std::string>;
 
-// An error if no export can serve this task; it names the reason.
+// Returns an error if no export can serve this task; the error names the reason.
 Result<void> check_exportable(const Task& task);
 // Compiles and resolves the program for one GPU. The caller sets verdict, certificate and origin.
 Result<ExportSource> build_export(const Context& ctx, const toolchain::ToolPaths& tools,
@@ -69,11 +69,11 @@ Result<ExportSource> build_export(const Context& ctx, const toolchain::ToolPaths
                                   const ExportTarget& target);
 // Adds the source kernel, for ExportKind::source.
 Result<void> add_start(const toolchain::ToolPaths& tools, KernelProgram start, ExportSource& out);
-// launches.json: every launch with its numbers. It is the only input of the generated code.
+// launches.json: all launches as numbers. It is the only input of the generated code.
 Result<Json> launches_json(const ExportSource& source);
 Result<ExportFiles> export_files(const ExportSource& source, ExportKind kind);
-// Writes the files as one new folder, in one step. With `force`, replaces a folder that is an
-// earlier export or empty.
+// Writes the files as one new folder, in one step. With `force`, replaces a folder that is empty or
+// an earlier export.
 Result<void> write_export(const std::string& folder, const ExportFiles& files, bool force);
 // A name for files, packages and C: "40_LayerNorm" -> "n40_layernorm".
 std::string plain_name(const std::string& name);

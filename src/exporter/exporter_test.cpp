@@ -148,7 +148,7 @@ TEST(Exporter, MutatedTensorsAreWrittenWhereTheyLie) {
   EXPECT_THAT(files.at("main.cpp"), HasSubstr("{\"x\", 'f', 16777216, true, true}"));
   EXPECT_THAT(files.at("README.md"), HasSubstr("write mutated tensors in place"));
   source.task.tensors.pop_back();
-  EXPECT_TRUE(check_exportable(source.task));  // it returns nothing
+  EXPECT_TRUE(check_exportable(source.task));  // the task returns nothing
 }
 
 TEST(Exporter, KindsAreNamed) {

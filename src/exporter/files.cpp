@@ -18,7 +18,7 @@ const std::string& template_of(const std::string& name) {
   return at->second;
 }
 
-// Removes the licence line, the docstring and the imports of our own files.
+// Removes the licence line, the docstring and the imports of cutegen's own files.
 std::string body_of(const std::string& text) {
   const std::string quotes = "\"\"\"";
   size_t open = text.find(quotes);
@@ -89,7 +89,7 @@ std::string model_new(const ExportSource& source, const Json& launches, const Fi
 std::string filled(const std::string& name, const Fillings& fillings) {
   std::string out = template_of(name);
   for (const auto& [key, value] : fillings) {
-    // Continues after the replacement, because an inserted source may contain the mark.
+    // Continues after the replacement, because an inserted source may contain the mark, too.
     const std::string mark = "@" + key + "@";
     for (size_t at = out.find(mark); at != std::string::npos;
          at = out.find(mark, at + value.size()))

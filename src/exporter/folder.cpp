@@ -44,7 +44,7 @@ Result<void> write_all(const fs::path& folder, const ExportFiles& files) {
     const fs::path at = folder / name;
     fs::create_directories(at.parent_path(), error);
     if (error) return world_error("cannot make '" + at.parent_path().string() + "'");
-    std::ofstream file(at, std::ios::binary);  // with the permissions of the user's umask
+    std::ofstream file(at, std::ios::binary);  // its permissions follow the user's umask
     file.write(text.data(), std::streamsize(text.size())).flush();
     if (!file) return errno_error("cannot write '" + at.string() + "'");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes launches.json: what the generated code needs to know about a program, as numbers.
+// Writes launches.json: what generated code needs to know about a program, as numbers.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -105,7 +105,7 @@ class ShapeWriter {
     return Json{{"fill", buffer}, {"bytes", bytes}, {"pattern", to_hex(one)}};
   }
 
-  // The first step has no earlier step to overlap with, so it drops PDL.
+  // The first step has no earlier step to overlap with, so it does not use PDL.
   Result<Json> launch(const Launch& l, bool first) const {
     Json args = Json::array();
     for (const LaunchArg& a : l.args) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as a C++ function that queues its launches. Private to the exporter.
+// Writes a plan as a C++ function that queues its launches. Private to the exporter.
 //
-// Contract: PlanWriter gives the function's text and collects what the caller must give: tensors,
-// sizes and scalars of the task. The export holds the modules of its shapes only. If a size needs
-// another module, or `requires` does not hold, the function does nothing (taken = false).
+// Contract: PlanWriter writes the function's text and collects what the caller must pass: tensors,
+// sizes and scalars of the task. The export contains only the modules of its shapes. If a size
+// needs another module, or `requires` does not hold, the function does nothing (taken = false).
 //
 // Example: PlanWriter w(source, program, modules, given, "program"); CG_TRY(auto text, w.text());
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace cutegen::exporter {
 
-// What plans use of a task. `sizes` are the axes of tensors.
+// What plans use of a task. sizes: axes of tensors.
 struct GivenNames {
   std::set<std::string> tensors, attributes, arguments;
   std::set<std::pair<std::string, size_t>> sizes;
@@ -31,11 +31,11 @@ struct GivenNames {
 struct SourceModule {
   ModuleBuild build;
   ModuleFacts facts;
-  std::string space;  // its namespace; empty: the global one, and kernels keep their names
+  std::string space;  // its namespace; empty: global, so that kernels keep their names
   std::string kernel(const std::string& name) const { return space + "::" + name; }
 };
 
-// Expressions of a plan as C++. Notes what they use.
+// Writes expressions of a plan as C++ and records what they use.
 class PlanNames {
  public:
   PlanNames(const Task& task, const Plan& plan, GivenNames& given)
@@ -58,16 +58,17 @@ class PlanNames {
   GivenNames& given_;
 };
 
-// Which module of each source is in use, by the values of the defines.
+// Which module of each source is in use. The values of the defines decide.
 class PlanModules {
  public:
   PlanModules(const Plan& plan, const std::vector<SourceModule>& modules)
       : plan_(plan), modules_(modules) {}
-  // Declares define_NAME and module_NUMBER; returns from the function if no module fits.
+  // Declares define_NAME and module_NUMBER. The written code returns if no module fits.
   Result<std::string> choice(const PlanNames& names) const;
-  // Declares k_NAME for each constant. The first source that has it decides, as in the evaluator.
+  // Declares k_NAME for each constant. The first source that has the constant decides, as in the
+  // evaluator.
   std::string constants() const;
-  // The address of the kernel in the module in use.
+  // The address of the kernel in the module that is in use.
   Result<std::string> kernel(const std::string& name) const;
 
  private:
@@ -86,7 +87,7 @@ class PlanWriter {
         names_(task, plan_, given),
         modules_(plan_, modules),
         function_(std::move(function)) {}
-  // Without this condition (C++), the function does nothing.
+  // Without this condition (in C++), the function does nothing.
   void demand(std::string condition) { demanded_ = std::move(condition); }
   Result<std::string> text();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the readme of an export: how to use it, what it supports, what was judged and measured.
+// Writes the readme of an export: how to use it, what it supports, how it was judged and measured.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -15,22 +15,18 @@ std::string line_of(const std::string& text) {
 
 std::string use_of_source(const std::string& plain) {
   return fmt::format(
-      "Compile `{0}.cu` in the place of the kernel's source file. The source kernel is in it under "
-      "its own name,\n"
-      "so code that launches it still compiles. Call the launcher instead:\n"
+      "Compile `{0}.cu` instead of the kernel's source file. It contains the source kernel under\n"
+      "its own name, so code that launches the kernel still compiles. Call the launcher instead:\n"
       "\n"
       "```\n"
       "extern \"C\" int {0}_launch(the kernel's parameters, further sizes, cudaStream_t stream);\n"
       "```\n"
       "\n"
-      "It returns a cudaError_t and does not wait. For sizes that the faster program does not "
-      "take, "
-      "and for\n"
-      "tensors that do not begin at a multiple of 256 bytes, it launches the source kernel. "
-      "Numbers "
-      "that follow\n"
-      "from the sizes are computed from them. `d_NAME_AXIS` is the size of the tensor NAME along "
-      "AXIS.\n"
+      "It returns a cudaError_t and does not wait. It launches the source kernel for sizes that\n"
+      "the faster program does not support, and for tensors that do not begin at a multiple of "
+      "256\n"
+      "bytes. It computes numbers that follow from the sizes. `d_NAME_AXIS` is the size of the\n"
+      "tensor NAME along AXIS.\n"
       "\n"
       "```python\nfrom {0}_op import op   # the operator of PyTorch; nvcc builds {0}.so\n```\n"
       "\n"
@@ -93,14 +89,14 @@ std::string shapes_of(const ExportSource& source) {
                          t.mutated ? "mutated " : "", to_string(t.role), line_of(t.name),
                          torch_name(t.dtype), cutegen::to_string(at->second));
     }
-  for (const std::string& why : source.left_out) out += "\nLeft out: " + line_of(why) + "\n";
+  for (const std::string& why : source.left_out) out += "\nNot supported: " + line_of(why) + "\n";
   return out;
 }
 
 std::string limits_of(const ExportSource& source, ExportKind kind) {
-  std::string out = fmt::format(
-      "* GPU: {} ({}, {} multiprocessors). It also runs on other GPUs with the same two figures.\n",
-      source.target.gpu, source.arch, source.target.facts.sms);
+  std::string out =
+      fmt::format("* GPU: {} ({}, {} multiprocessors), or another one with the same two figures.\n",
+                  source.target.gpu, source.arch, source.target.facts.sms);
   for (const Expr& e : source.program.plan.requires_)
     out += "* The plan requires `" + line_of(e.text()) + "`; the shapes above satisfy it.\n";
   const auto& tensors = source.task.tensors;
@@ -108,20 +104,18 @@ std::string limits_of(const ExportSource& source, ExportKind kind) {
       std::any_of(tensors.begin(), tensors.end(), [](auto& t) { return t.mutated; });
   if (mutates)
     out +=
-        "* The kernels write mutated tensors in place: each call starts with the values of the "
-        "call before.\n";
+        "* The kernels write mutated tensors in place: each call starts with the values that the "
+        "last call left.\n";
   if (kind == ExportKind::cpp || kind == ExportKind::source) return out;
   if (mutates) out += "* If a call needs gradients, the module of `reference.py` computes it.\n";
   return out +
          "* The module of `reference.py` computes everything else: another shape, dtype, device or "
          "GPU, memory\n"
-         "  that is not contiguous, autocast, other scalar arguments, a `Model` made with other "
-         "arguments than\n"
-         "  those of `get_init_inputs()`, and training if it changes the result. On a GPU that the "
-         "kernels do not\n"
-         "  support, the package warns once. Results are contiguous. Hooks on the module's parts "
-         "do not run. vmap\n"
-         "  is not supported.\n";
+         "  that is not contiguous, autocast, other scalar arguments, a `Model` with other\n"
+         "  constructor arguments than `get_init_inputs()`, and training if it changes the "
+         "result.\n"
+         "  On a GPU that the kernels do not support, the package warns once. Results are\n"
+         "  contiguous. Hooks on the module's parts do not run. vmap is not supported.\n";
 }
 
 std::string judged(const ExportSource& source) {
@@ -193,12 +187,11 @@ std::string readme(const ExportSource& source, ExportKind kind) {
       std::string(plain.size() + 1, ' ') +
       "# compares times with eager, TF32 and torch.compile; needs only PyTorch\n```\n\n";
   out +=
-      "`program/` has the sources and the launch plan, `launches.json` every launch with its "
-      "numbers. Compiled by\n" +
+      "`program/` has the sources and the launch plan, `launches.json` has all launches as\n"
+      "numbers. The compiler was " +
       line_of(source.compiler) +
-      ". `cutegen eval reference.py "
-      "program` judges it again; `cutegen export program --task\nreference.py --device cuda:0` "
-      "makes it for another GPU.\n";
+      ".\n`cutegen eval reference.py program` judges it again; `cutegen export program --task\n"
+      "reference.py --device cuda:0` makes it for another GPU.\n";
   return out;
 }
 

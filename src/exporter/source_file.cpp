@@ -34,14 +34,14 @@ std::vector<std::string> macros_of(const std::string& source) {
   return out;
 }
 
-// Functions with C linkage belong to no namespace, so the text loses it.
+// A function with C linkage belongs to no namespace, so this removes the linkage from the text.
 std::string without_c_linkage(const std::string& source) {
   static const std::regex block(R"(extern\s*"C"\s*\{)"), single(R"(extern\s*"C"\s*)");
   return std::regex_replace(std::regex_replace(source, block, "inline namespace c_names {"), single,
                             "");
 }
 
-// A module in a namespace of its own. Its macros end with it.
+// Wraps a module in its own namespace. Its macros end with it.
 std::string module_text(const SourceModule& m, const std::string& source) {
   std::vector<std::string> macros = macros_of(source);
   std::string out =
@@ -56,7 +56,7 @@ std::string module_text(const SourceModule& m, const std::string& source) {
   return out + fmt::format("}}  // namespace {}\n\n", m.space);
 }
 
-// The includes of all sources, each once.
+// The includes of all sources, without repetition.
 std::string includes_of(const KernelProgram& program) {
   std::vector<std::string> lines;
   for (const auto& [name, text] : program.sources)
@@ -80,8 +80,8 @@ const char* scalar_type(ArgSpec::Kind kind) {
   return to_string(kind);
 }
 
-// The launcher has the parameters of the source kernel. This says which tensor, size or scalar
-// each one is.
+// The launcher has the parameters of the source kernel. This class finds the tensor, size or scalar
+// that each one is.
 class LauncherParameters {
  public:
   LauncherParameters(const Task& task, const KernelProgram& start) : task_(task), start_(start) {}
@@ -208,7 +208,7 @@ class SourceFile {
     return {};
   }
 
-  // Sizes that no parameter gives: parameters of their own.
+  // The sizes that no parameter gives, which become further parameters.
   std::vector<std::pair<std::string, size_t>> further_sizes() const {
     std::vector<std::pair<std::string, size_t>> out;
     for (const auto& size : given_.sizes)
@@ -278,7 +278,8 @@ class SourceFile {
     return filled("source/library.cu", fillings);
   }
 
-  // The evaluator judges programs on tensors at multiples of 256 bytes.
+  // The evaluator judges programs on tensors at multiples of 256 bytes, so the launcher checks
+  // addresses.
   std::string addresses() const {
     std::string all;
     for (const std::string& name : given_.tensors)

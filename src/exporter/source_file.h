@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The export in place of a CUDA source file: a program with a launcher in C, and its operator.
+// The export that replaces a CUDA source file: a program with a launcher in C, and its operator.
 //
 // Contract: for tasks that are CUDA kernels. The launcher has the source kernel's parameters, then
-// each size that the launches need and that no parameter gives, then the stream. It evaluates the
-// plan's expressions in C++, so it serves every size that the plan accepts; for others it launches
+// each size that the launches need and no parameter gives, then the stream. It evaluates the plan's
+// expressions in C++, so it serves every size that the plan accepts; for other sizes it launches
 // the source kernel. Refuses plans with tensor maps or occupancy(), and names the reason.
 //
 // Example: CG_TRY(ExportFiles files, source_files(source, launches));

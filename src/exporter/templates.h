@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills the templates of python/export/. Private to the exporter.
 //
-// Contract: replaces "@NAME@" everywhere. A name that the template lacks is a bug. Texts keep their
-// first comment, so every exported file states its licence.
+// Contract: replaces "@NAME@" everywhere. A name that does not occur in the template is a bug.
+// Texts keep their first comment, so every exported file states its licence.
 //
 // Example: filled("package.py", {{"NAME", "softmax"}})
 #pragma once
@@ -20,7 +20,7 @@ using Fillings = std::vector<std::pair<std::string, std::string>>;
 std::string filled(const std::string& name, const Fillings& fillings);
 // runtime.py and exported.py as one text.
 std::string joined_runtime();
-// A Python literal, triple-quoted, for texts that people may want to read.
+// A triple-quoted Python literal, for texts that people may want to read.
 std::string python_text(const std::string& text);
 std::string base64(const std::string& bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For the exporter's tests: a program that uses every field of a plan, resolved without a compiler.
-// Contract: test code only.
+// Contract: for tests only.
 // Example:
 //   ExportSource s = test_source().value();
 #pragma once

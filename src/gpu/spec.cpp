@@ -60,7 +60,7 @@ class Section {
     return int(value);
   }
 
-  // An unknown key is a typing error. Keys that begin with "achievable" are for human readers only.
+  // An unknown key is a typing error. Keys that begin with "achievable" are only for human readers.
   Result<void> finish() const {
     std::vector<std::string> known(seen_.begin(), seen_.end());
     for (const auto& [key, value] : *table_) {

@@ -20,15 +20,16 @@
 
 namespace cutegen {
 
-// What one SM does per clock: lanes of each pipe, bytes of its memories.
+// What one SM can do per clock: lanes of each pipe, bytes of its memories.
 struct GpuRates {
   double schedulers = 0;  // warp instructions issued
   double fp32_lanes = 0, half_lanes = 0, fp64_lanes = 0, integer_lanes = 0, special_lanes = 0,
          convert_lanes = 0, load_store_lanes = 0;
   double l1_bytes = 0, shared_bytes = 0;
 };
-// How many clocks a dependent instruction waits, and what share of the bandwidth a copy reaches.
-// cta: from its start to its first instruction, and from its last to the next CTA's start.
+// How many clocks a dependent instruction waits, and which share of the bandwidth a copy reaches.
+// cta: clocks from a CTA's start to its first instruction, and from its last one to the next CTA's
+// start.
 struct GpuLatency {
   double arithmetic = 0, special = 0, shuffle = 0, shared = 0, barrier = 0, tensor = 0, global = 0,
          cta = 0;
@@ -43,24 +44,24 @@ struct GpuSpec {
   int64_t shared_bytes_per_sm = 0, shared_bytes_per_block = 0, l2_bytes = 0, memory_bytes = 0;
   double clock_hz = 0, dram_bytes_per_s = 0, l2_bytes_per_s = 0;
   double launch_ns = 0;                       // the usual cost of a launch
-  double least_launch_ns = 0;                 // the least time between two events around a kernel
+  double least_launch_ns = 0;                 // least time between two events around a kernel
   std::map<std::string, double> flops_per_s;  // by math mode: "fp32", "tf32", "fp16", "bf16"
   GpuRates rates;
   GpuLatency latency;
   std::map<std::string, double> mma_flops_per_s;  // of mma.sync; also "fp64" and "int8"
 };
 
-// The work of a task at one shape. Operations are split by the unit they use: only products and
+// The work of a task at one shape, split by the unit that executes it: only products and
 // convolutions can use matrix units.
 struct Work {
   Flops products, convolutions, other;
-  Bytes least;    // bytes that must cross the memory bus: needed inputs, once, and outputs
-  Bytes written;  // the outputs among them; they may stay in the L2 until the end
+  Bytes least;    // bytes that must cross the memory bus: outputs, and needed inputs once
+  Bytes written;  // the outputs among them, which may stay in the L2 to the end
   std::string math_mode = "fp32";  // "fp32", "tf32", "fp16" or "bf16"
-  bool tf32_convolutions = false;  // fp32 as PyTorch ships
+  bool tf32_convolutions = false;  // fp32 with PyTorch's defaults
 };
 
-// What bounds the roofline.
+// What limits the roofline.
 enum class RooflineBound { memory, compute, launch };
 Names<RooflineBound> enum_names(RooflineBound);
 

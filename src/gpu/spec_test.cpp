@@ -113,7 +113,7 @@ TEST(Roofline, OutputsThatTheL2HoldsNeedNoBandwidth) {
   EXPECT_DOUBLE_EQ(roofline(g, {.least = least, .written = least}).floor_ns, 1e6 - kept);
   EXPECT_DOUBLE_EQ(roofline(g, {.least = least, .written = Bytes{4'800'000}}).floor_ns, 999e3);
   EXPECT_DOUBLE_EQ(roofline(g, {.least = least, .written = least}).memory_ns, 1e6);
-  const Bytes small{1 << 20};  // all of it stays in the L2; only the launch remains
+  const Bytes small{1 << 20};  // all of it fits in the L2, so only the launch remains
   EXPECT_EQ(roofline(g, {.least = small, .written = Bytes{INT64_MAX}}).floor_ns, g.least_launch_ns);
 }
 
@@ -131,7 +131,7 @@ TEST(Roofline, ALaunchIsTheLeast) {
   const Roofline tiny = roofline(g, {.other = Flops{1000}, .least = Bytes{1000}});
   EXPECT_EQ(tiny.bound_by, RooflineBound::launch);
   EXPECT_EQ(tiny.floor_ns, g.least_launch_ns);
-  EXPECT_LT(tiny.floor_ns, g.launch_ns) << "what is usual is no bound";
+  EXPECT_LT(tiny.floor_ns, g.launch_ns) << "the usual launch time is not a bound";
   EXPECT_EQ(roofline(g, {}).floor_ns, g.least_launch_ns);
 }
 
@@ -152,7 +152,7 @@ TEST(Roofline, TakesTheFastestUnitThatIsAccurateEnough) {
   EXPECT_DOUBLE_EQ(
       compute({.convolutions = Flops{1e15}, .math_mode = "bf16", .tf32_convolutions = true}),
       1e15 / g.flops_per_s.at("bf16"));
-  GpuSpec slow = g;  // without fast matrix units the plain rate wins
+  GpuSpec slow = g;  // without fast matrix units the plain rate is higher
   slow.flops_per_s["tf32"] = g.flops_per_s.at("fp32");
   EXPECT_DOUBLE_EQ(roofline(slow, {.products = Flops{1e15}}).compute_ns / 1e9,
                    1e15 / g.flops_per_s.at("fp32"));

@@ -32,10 +32,10 @@ constexpr const char* kReaderVersion = "3";
 constexpr size_t kMostDigest = 1500;
 constexpr size_t kMostScannedPtx = size_t{8} << 20;
 constexpr size_t kMostKeptCode = size_t{4} << 20;
-// A program rarely has more modules, and one listing covers them all.
+// Programs rarely have more modules than that, and one listing covers them all.
 constexpr size_t kSpareAssemblers = 2, kSpareListers = 1;
-// ptxas opens its input once. nvdisasm opens it first to identify it, builds its tables, then reads
-// it.
+// ptxas opens its input once. nvdisasm opens it to identify it, builds its tables, then opens it
+// again.
 const toolchain::Gate kAssemblerGate{.opening = 1, .filler = {}};
 const toolchain::Gate kListerGate{.opening = 2, .filler = std::string(16, '\0')};
 
@@ -99,7 +99,7 @@ std::string raw_arch(const std::string& arch) {
   return "SM" + arch.substr(std::min<size_t>(3, arch.size()));
 }
 
-// ptxas and nvdisasm, with processes started ahead for one architecture.
+// ptxas and nvdisasm, with processes that started ahead for one architecture.
 class BinaryTools {
  public:
   explicit BinaryTools(const AssemblerOptions& options) : options_(options) {
@@ -116,7 +116,7 @@ class BinaryTools {
   Result<ToolRun> list(const Context& ctx, const std::string& code, const std::string& arch);
 
  private:
-  // The idle processes for one architecture. Set once.
+  // The idle processes for one architecture, which never changes.
   struct Warm {
     std::string arch;
     std::unique_ptr<ToolSpares> assemblers, listers;

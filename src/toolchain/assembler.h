@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Assembler: turns PTX into machine code and a report on it. ptxas makes a cubin, and nvdisasm
 // lists it. Neither needs a GPU or a CUDA toolkit.
-//
 // Contract: both tools run sandboxed with limits of memory, time and file size, because PTX is
 // hostile. If a tool is missing, or too old for the PTX, the report lacks its part and
-// `audit.skipped` says why; this is never an error. If ptxas refuses the PTX or takes too long, ok
-// is false and `digest` says why: the candidate's fault. An Error is a fault of cutegen or the end
-// of the Context. The cache key is the hash of the PTX and the tools. After warm_up() for an
-// architecture, started tools wait for the next program (tool_spares.h). Thread-safe.
+// `audit.skipped` says why; this is never an error. If ptxas refuses the PTX or takes too long,
+// `ok` is false and `digest` gives the reason; it is the candidate's fault. An Error is a fault of
+// cutegen or the end of the Context. The cache key is the hash of the PTX and the tools. After
+// warm_up() for an architecture, started tools wait for the next program (tool_spares.h).
+// Thread-safe.
 //
 // Example:
 //   CG_TRY(auto a, Assembler::open({.paths = paths}));
@@ -28,12 +28,12 @@ namespace cutegen::toolchain {
 struct AssemblyReport {
   bool ok = true;
   std::string digest;  // the assembler's first errors, if not ok
-  BinaryAudit audit;   // its rows name no module
-  // The cubin. Empty if ptxas made none, or if the report is cached and the cubin was too large to
-  // cache.
+  BinaryAudit audit;   // its rows do not name a module
+  // The cubin. Empty if ptxas made none, or if the report comes from the cache and the cubin was
+  // too large for it.
   std::string code;
   bool cached = false;
-  bool listed = true;   // false: the listing is still to come, by list_all()
+  bool listed = true;   // false: list_all() has yet to add the listing
   bool certain = true;  // the same input gives the same report; false after a crash
   Nanoseconds elapsed{0};
 };
@@ -65,7 +65,7 @@ class Assembler {
                                                            const std::string& arch);
   virtual Result<void> list_all(const Context& ctx, const std::vector<std::string>& ptx,
                                 const std::string& arch, std::vector<AssemblyReport>& reports);
-  // Starts tools ahead for the first architecture that it is called with.
+  // Starts tools ahead, for the first architecture that a caller names.
   virtual void warm_up(const std::string& arch) { (void)arch; }
   virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty: no ptxas
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests assembler and disassembler on small PTX, and every way in which they can fail. Tests of the
-// real tools are skipped if these are not installed.
+// Tests assembler and disassembler on small PTX and in every way they can fail. Skips tests of the
+// real tools if they are not installed.
 #include "toolchain/assembler.h"
 
 #include <fmt/format.h>
@@ -74,7 +74,7 @@ class AssemblerTest : public testing::Test {
   bool installed() const {
     return !options_.paths.ptxas.empty() && !options_.paths.nvdisasm.empty();
   }
-  // A tool that is a shell script.
+  // A shell script that acts as a tool.
   fs::path script(const std::string& name, const std::string& lines) const {
     fs::path path = dir_ / "tools" / name;
     EXPECT_TRUE(write_file(path, "#!/bin/sh\n" + lines + "\n"));
@@ -247,7 +247,7 @@ TEST_F(AssemblerTest, ToolsThatWaitGiveTheSameReports) {
                                     "ELF"),
                 a->ok);
     }
-  auto other = (*warm)->audit(Context(), texts[0], "sm_100a");  // other spares
+  auto other = (*warm)->audit(Context(), texts[0], "sm_100a");  // needs other spares
   ASSERT_TRUE(other);
   EXPECT_THAT(other->audit.kernels, IsEmpty());
 }
@@ -288,7 +288,7 @@ TEST_F(AssemblerTest, AHangingAssemblerIsEnded) {
   EXPECT_THAT(r.digest, HasSubstr("longer than 0.3 s"));
   EXPECT_LT(Clock::now() - start, seconds(30));
   options_.timeout = seconds(20);
-  options_.paths.ptxas = script("ptxas", "exit 0");  // the timeout was not cached
+  options_.paths.ptxas = script("ptxas", "exit 0");  // works, because the timeout was not cached
   EXPECT_TRUE(audit(tf32()).ok);
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readers for the output of ptxas and nvdisasm, and for PTX itself. The audit uses them.
 //
-// Contract: hostile code shapes the texts, so all three readers accept any text and never fail.
-// Their time is linear in its length, times a bounded number of rounds of data flow. They skip what
-// they do not understand.
+// Contract: hostile code shapes the texts, so the readers accept any text and never fail. They take
+// linear time, times a bounded number of rounds of data flow, and skip what they do not understand.
 //
 // Example: for (const KernelAudit& k : read_ptxas_log(log)) fmt::print("{}\n", k.registers);
 #pragma once
@@ -28,7 +27,7 @@ struct PtxUse {
   // Variables that code refers to. `written` is conservative: true if an address may reach a store.
   std::vector<GlobalAudit> globals;
   std::vector<std::string> device_calls;  // external functions that the code calls
-  // see BinaryAudit
+  // See BinaryAudit.
   std::vector<std::string> unusual_reads;
 };
 PtxUse read_ptx_use(std::string_view ptx);

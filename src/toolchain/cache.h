@@ -2,11 +2,11 @@
 // The compile cache: results on disk under their build_id. It finds a result before the include
 // closure is known.
 //
-// Contract: a lookup takes the request key, finds the include closure of the earlier compile,
-// checks that those headers are unchanged, and so reaches the build_id and the result. Files are
-// written atomically and carry a hash of their content. The cache removes a damaged file and treats
-// it as absent. Several processes may share the folder. When it exceeds its limit, the least
-// recently used files go. Thread-safe.
+// Contract: from the request key, a lookup finds the include closure of the earlier compile. If
+// those headers are unchanged, they give the build_id, and this gives the result. Writes are
+// atomic, and files carry a hash of their content. The cache removes a damaged file and treats it
+// as absent. Several processes may share the folder. When the folder exceeds its limit, the cache
+// removes the least recently used files. Thread-safe.
 //
 // Example:
 //   if (auto hit = cache.find(key)) return *hit;
@@ -55,7 +55,7 @@ class Cache {
   Cache(std::filesystem::path dir, int64_t limit_bytes);
 
   std::optional<CacheHit> find(const std::string& request_key);
-  // A failed write is only logged: the next lookup misses.
+  // A failed write is only logged; the next lookup then misses.
   void store(const std::string& request_key, const std::string& build_id,
              const std::vector<Header>& closure, const Json& result);
   HeaderHashes& headers() { return headers_; }
@@ -76,7 +76,7 @@ class Cache {
   int64_t bytes_ = -1;  // estimated size of the folder; -1: not yet measured
 };
 
-// One hash of the closure's names and contents, the same on every machine.
+// Hashes the closure's names and contents. The hash is the same on every machine.
 std::string closure_hash(const std::vector<Header>& closure);
 
 }  // namespace cutegen::toolchain

@@ -3,9 +3,9 @@
 // their children (warm_parents.h).
 //
 // Contract: "6G", "512M" or a number of bytes. "0" keeps no program. Empty means a quarter of the
-// machine's memory, at most 8 GiB. Less than 512 MiB holds no program and counts as 0. A command
-// grants equal shares to the evaluators that it starts, through their environment. Without a grant,
-// an evaluator keeps none.
+// machine's memory, at most 8 GiB. Less than 512 MiB cannot hold a program and counts as 0. A
+// command gives equal shares to the evaluators that it starts, through their environment. An
+// evaluator without a share keeps no program.
 //
 // Example: CG_TRY(int64_t bytes, compile_memory("4G"));
 #pragma once

@@ -27,7 +27,7 @@ TEST(CompileMemory, RefusesTheRest) {
 
 TEST(CompileMemory, IsGrantedInShares) {
   ::unsetenv("CUTEGEN_COMPILE_MEMORY");
-  EXPECT_EQ(granted_compile_memory(), 0) << "without a grant there is none";
+  EXPECT_EQ(granted_compile_memory(), 0) << "no share without a grant";
   ASSERT_TRUE(grant_compile_memory("4G", 2));
   EXPECT_EQ(granted_compile_memory(), int64_t{2} << 30);
   ASSERT_TRUE(grant_compile_memory("0", 1));

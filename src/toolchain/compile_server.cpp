@@ -37,7 +37,7 @@ Result<ServerReply> read_reply(const Json& body, const sandbox::Grade& grade_of_
     return {};
   };
   auto done = read();
-  // The child held candidate code, so a malformed reply is the candidate's failure, not cutegen's.
+  // The child ran candidate code, so a malformed reply is the candidate's failure, not cutegen's.
   if (!done) {
     out = ServerReply{};
     out.grade = grade_of_server;

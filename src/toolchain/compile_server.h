@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client of one cutegen-compiler process, which has parsed the headers of one (arch, prefix).
 //
-// Contract: start() returns when the server is ready, or with its reason why not. Several threads
-// may call compile() at once: each call has its own reply socket, and the children run side by
-// side. A child that dies gives a reply. A server that dies gives the world error "closed".
+// Contract: start() returns when the server is ready, or with the reason why it is not. Several
+// threads may call compile() at once: each call has its own reply socket, and the children run in
+// parallel. If a child dies, the reply says so. If the server dies, the world error is "closed".
 //
 // Example:
 //   CG_TRY(auto s, CompileServer::start(ctx, setup));
@@ -25,9 +25,9 @@ struct ServerSetup {
   ToolPaths paths;
   std::vector<std::string> options;  // for NVRTC
   std::string prefix;                // header parsed before every candidate
-  // Do without the precompiled header and the fork inside NVRTC.
+  // Compile without the precompiled header and the fork inside NVRTC.
   bool plain = false;
-  // Keep one parsed program for others that begin alike (warm_parent.h).
+  // Keep one parsed program for others that begin like it (warm_parent.h).
   bool keep = false;
   int64_t resident_bytes = 0;  // memory of all its processes, if a cgroup can limit it
   bool require_sandbox = false;
@@ -36,9 +36,9 @@ struct ServerSetup {
 struct ServerReply {
   bool ok = false;
   std::string how, status, ptx, log;
-  // Headers that this compile opened (beyond the prefix), and those that it asked for in vain.
+  // Headers that this compile opened (besides the prefix's), and those that it did not find.
   std::vector<std::string> headers, refused;
-  std::string died;  // how the child died; empty: it did not
+  std::string died;  // how the child died; empty if it did not
   bool timed_out = false;
   Nanoseconds spent{0};  // processor time of the child
   sandbox::Grade grade;
@@ -53,8 +53,7 @@ struct CompileLimits {
   int64_t memory_bytes = 0;
   Nanoseconds timeout{0};
 };
-// Sends one request over `channel`, which `sending` guards, to a server with the protection
-// `grade`.
+// Sends one request over `channel`, which `sending` guards. grade: the server's protection.
 Result<ServerReply> ask_server(const Context& ctx, wire::Channel& channel, std::mutex& sending,
                                const sandbox::Grade& grade, const std::string& source,
                                const CompileLimits& limits);

@@ -2,8 +2,8 @@
 // Reads the machine code in a cubin.
 //
 // Contract: returns the bytes of each kernel's section (".text.NAME") in the file's order, as views
-// into `cubin`. A file that is damaged or not a 64-bit ELF gives none. Never fails and never reads
-// out of bounds.
+// into `cubin`. Returns nothing for a file that is damaged or not a 64-bit ELF. Never fails and
+// never reads out of bounds.
 //
 // Example: for (const KernelCode& k : code_of(cubin)) all += k.bytes;
 #pragma once

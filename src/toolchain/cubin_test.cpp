@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a handmade cubin, whole and damaged in every place.
+// Reads a handmade cubin, whole and damaged at every byte.
 #include "toolchain/cubin.h"
 
 #include <elf.h>
@@ -60,7 +60,7 @@ TEST(Cubin, WhatIsNoCubinHasNoCode) {
   EXPECT_THAT(code_of(std::string(200, '\0')), IsEmpty());
 }
 
-// Truncated anywhere, or with any byte set to its maximum: no view leaves the file.
+// No view leaves the file, wherever it is truncated and whichever byte is damaged.
 TEST(Cubin, DamageIsReadInBounds) {
   const std::string whole = cubin();
   auto within = [](const std::string& file) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMostCuts = 256;
 
-// Words whose meaning differs between a piece and the whole, or with the time of day.
+// Words that mean something else in a piece than in the whole, or at another time of day.
 constexpr std::string_view kTellTale[] = {"__has_include", "__has_embed",   "__INCLUDE_LEVEL__",
                                           "__FILE_NAME__", "__TIMESTAMP__", "__DATE__",
                                           "__TIME__",      "_Pragma",       "candidate.cuh"};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the places that cut a source into pieces which, read one after the other through #include,
-// form the same translation unit.
+// Finds the places where a source can be cut into pieces that, included one after another, form the
+// same translation unit.
 //
-// Contract: a cut lies at the start of a line, after `;`, `{` or `}`, outside comments, literals,
-// directives, parentheses and #if groups. The text before an offset alone decides whether it is a
+// Contract: a cut is at the start of a line, after `;`, `{` or `}`, outside comments, literals,
+// directives, parentheses and #if groups. Only the text before an offset decides whether it is a
 // cut, so sources that begin alike share the cuts of that beginning. A text is not `plain`, and
-// must not be cut, if it can tell pieces from the whole (its own #line, __INCLUDE_LEVEL__,
+// must not be cut, if it can distinguish pieces from the whole (its own #line, __INCLUDE_LEVEL__,
 // __has_include, ...) or if this scan may read it differently from the compiler.
 //
 // Example: Cuts c = find_cuts(text, body); if (c.plain) text.substr(c.at[0].offset) ...
@@ -26,7 +26,7 @@ struct Cuts {
   std::vector<Cut> at;
 };
 
-// `text` comes from full_source(): #define lines and a #line, then the source from `body` on.
+// text: the result of full_source(), that is #define lines, a #line, and from `body` on the source.
 Cuts find_cuts(const std::string& text, size_t body);
 
 }  // namespace cutegen::toolchain

@@ -72,7 +72,7 @@ TEST(Cuts, AreNotTooMany) {
   EXPECT_EQ(cuts.at.back().line, 3001);
 }
 
-// Texts that could tell a piece from the whole, or that this scan may misread.
+// Texts that could distinguish a piece from the whole, or that this scan may misread.
 TEST(Cuts, OddTextsHaveNone) {
   for (const char* odd : {
            "#line 7 \"other.cu\"\nint a;\n",

@@ -20,11 +20,11 @@ struct Diagnostic {
   int line = 0, column = 0;
   std::string message;
   std::vector<int> through;  // candidate lines on the instantiation path
-  // The line that the compiler quotes, if it is not the candidate's.
+  // The line that the compiler quotes, if it is not from the candidate.
   std::string quoted;
 };
 
-// The message of "error: m", "catastrophic error #20: m" and the like. Not by std::regex, which
+// The message of "error: m", "catastrophic error #20: m" and so on. Not by std::regex, which
 // recurses once per byte, because a candidate can make lines of any length.
 std::optional<std::string> error_message(std::string_view text) {
   for (std::string_view word :

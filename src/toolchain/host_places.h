@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the parts of CUDA on a machine: the wheels of a Python environment, and toolkits.
 //
-// Contract: reads paths and version macros in headers only. Runs nothing, never fails, and skips
+// Contract: only reads paths and version macros in headers. Runs nothing, never fails, and skips
 // what is missing.
 //
 // Example: for (const Nvrtc& n : nvrtcs(python_sites("python3"), toolkits())) use(n.library);
@@ -13,8 +13,8 @@
 
 namespace cutegen::toolchain {
 
-// The folders from which this interpreter imports packages: of its environment, its base
-// installation and the user. A name without a slash is looked up in PATH.
+// The folders from which this interpreter imports packages: its environment's, its base
+// installation's and the user's. Looks up a name without a slash in PATH.
 std::vector<std::filesystem::path> python_sites(const std::string& python);
 
 // $CUDA_HOME, $CUDA_PATH, /usr/local/cuda, then /usr/local/cuda-*, the newest first.
@@ -22,11 +22,11 @@ std::vector<std::filesystem::path> toolkits();
 
 struct Nvrtc {
   std::filesystem::path library;
-  // 13000 for 13.0, from the name of its builtins library. 0: unknown.
+  // 13000 for 13.0, from the name of the builtins library. 0: unknown.
   int version = 0;
 };
 Nvrtc nvrtc_at(const std::filesystem::path& library);
-// In the order of the folders; within a folder, the newest first.
+// In the order of the folders; within a folder, newest first.
 std::vector<Nvrtc> nvrtcs(const std::vector<std::filesystem::path>& sites,
                           const std::vector<std::filesystem::path>& toolkits);
 

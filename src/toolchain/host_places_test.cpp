@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds NVRTC and the tools on machines other than the builder's.
+// Finds NVRTC and the tools on machines other than the one that built cutegen.
 #include "toolchain/host_places.h"
 
 #include <gmock/gmock.h>

@@ -2,8 +2,8 @@
 // Finds ncu, the command line of Nsight Compute, and its version.
 //
 // Contract: searches $CUTEGEN_NCU, PATH, CUDA toolkits, then /opt/nvidia/nsight-compute (newest
-// first). Runs the program for its version, in the sandbox and with a time limit. A missing or too
-// old ncu is an error with its remedy.
+// first). Runs the program for its version, in the sandbox and with a time limit. If ncu is missing
+// or too old, the error names the remedy.
 //
 // Example: CG_TRY(NcuTool ncu, find_ncu(ctx)); print(ncu.path, ncu.version);
 #pragma once

@@ -58,8 +58,8 @@ bool is_metric(const std::string& name) {
              std::string::npos;
 }
 
-// Reads both forms of the table. Raw: one row per launch, with metrics in columns and a row of
-// units. Details: one row per metric or rule, with its name.
+// Reads both forms of the table. Raw: one row per launch, metrics in columns, and a row of units.
+// Details: one row per metric or rule, with its name.
 class Table {
  public:
   explicit Table(NcuReport& report) : report_(report) {}
@@ -104,7 +104,7 @@ class Table {
       metric_ = header_.size();
   }
 
-  // The kernel of this row. If `fresh` (a new ID), begins a new kernel.
+  // The kernel of this row. Begins a new kernel if `fresh` (a new ID).
   NcuKernel* kernel_of(const std::vector<std::string>& fields, bool fresh) {
     if (!fresh) return &report_.kernels.back();
     if (report_.kernels.size() >= kMostKernels) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the variables in global memory that PTX refers to, and whether it may write them.
 //
-// The scan follows the address of a variable through registers, function by function: an
-// instruction that reads a marked register marks the one it writes. An address that reaches a
-// store, an atomic, a call or memory counts as written, because the scan does not follow addresses
-// in memory.
+// The scan follows a variable's address through registers, function by function: an instruction
+// that reads a marked register marks the register it writes. If an address reaches a store, an
+// atomic, a call or memory, the variable counts as written, because the scan does not follow
+// addresses in memory.
 //
-// In the same way, the address of a load from constant memory must come from a declared variable.
+// In the same way, it checks that the address of a load from constant memory comes from a declared
+// variable.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -33,7 +34,7 @@ class UseScanner {
  public:
   explicit UseScanner(std::string_view text) : text_(text) {}
 
-  // False at the end. A "{" or "}" that delimits a block is a statement. Skips labels.
+  // Returns false at the end. A "{" or "}" that delimits a block is a statement. Skips labels.
   bool next(Words& out) {
     out.clear();
     int inner = 0;  // depth in braces of vectors and initial values
@@ -67,7 +68,7 @@ class UseScanner {
   }
 
  private:
-  // Directives that end without a semicolon; an instruction may follow on the same line.
+  // Directives that end without a semicolon, so that an instruction may follow on the same line.
   static bool has_no_end(std::string_view word) {
     return word == ".loc" || word == ".file" || word == ".version" || word == ".target" ||
            word == ".address_size";
@@ -210,7 +211,7 @@ class Reader {
     if (__builtin_mul_overflow(count, element, &count)) count = 0;
     if (!name.empty() && name.size() <= kMostNameBytes && variables_.size() < kMostVariables)
       variables_[std::string(name)] = {.bytes = count, .constant = constant};
-    // If an initial value holds the address of a variable, code can reach that variable through
+    // If an initial value contains the address of a variable, code can reach that variable through
     // memory.
     for (auto w = end; w != words.end(); ++w)
       if (word_byte((*w)[0]) && number(*w) == 0 && in_memory_.size() < kMostVariables)
@@ -243,7 +244,7 @@ class Reader {
       for (std::string_view m : *marks) variables_[std::string(m)].written = true;
   }
 
-  // Follows addresses through one instruction. True if this added a mark.
+  // Follows addresses through one instruction. Returns whether this added a mark.
   bool flow(const Words& words) {
     size_t begin = 0;
     if (words[0] == "@") begin = words.size() > 1 && words[1] == "!" ? 3 : 2;
@@ -318,7 +319,7 @@ class Reader {
         if (marks_made_ <= kMostMarks) changed = flow(words) || changed;
       }
     }
-    if (changed || marks_made_ > kMostMarks)  // gave up: assume that all are written
+    if (changed || marks_made_ > kMostMarks)  // if the scan gave up, assume that all are written
       for (auto& [name, v] : variables_) v.used = v.written = true;
     for (const Words& words : body_)
       if (constant_by_address(words)) unusual_.insert(kConstantByAddress);

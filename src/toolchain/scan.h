@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inspects a source before it is compiled: which prefix it needs, and obvious errors.
+// Inspects a source before it is compiled: the prefix that it needs, and obvious errors.
 //
 // Contract: scan_source() never fails. `problem` is empty, or one error in the form of a digest.
 // Example:
@@ -17,7 +17,7 @@ namespace cutegen::toolchain {
 inline constexpr size_t kMostSourceBytes = size_t{1} << 20;
 
 // How much of CuTe a source includes, directly or through a cutegen/ header. Layouts and tensors
-// alone compile faster than all of CuTe, which has the atoms of every architecture.
+// alone compile faster than all of CuTe, which includes the atoms of every architecture.
 enum class CuteUse { none, tensors, all };
 
 struct SourceScan {

@@ -73,7 +73,7 @@ std::vector<Variable> variables(std::string_view ptx) {
   return out;
 }
 
-// A plan may name the variable, as k(name) or as the spec of a tensor map. Such variables have a C
+// A plan may name the variable in k(name) or in the spec of a tensor map. Such a variable has a C
 // name and a value; constants from headers have mangled C++ names.
 bool is_for_the_plan(const Variable& v) {
   return v.name.starts_with("cg_") ||

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sandboxed run of a tool that reads one file and writes another. Both are memory files.
 //
-// Contract: the tool may read `input` at the path kToolInput and write its output at kToolOutput.
+// Contract: the tool may read `input` at the path kToolInput and write its output to kToolOutput.
 // With `stdout_is_output`, its stdout is the output. ToolRun reports the tool's failures; an Error
 // is a fault of cutegen or the end of the Context. start_tool() and finish_tool() are the two
 // halves of run_tool(); between them, replace_input() may change the input.
 //
 // Example:
-//   CG_TRY(auto run, run_tool(ctx, {.argv = {ptxas, "-o", kToolOutput, kToolInput}, .input =
-//   ptx}));
+//   ToolCall call{.argv = {ptxas, "-o", kToolOutput, kToolInput}, .input = ptx};
+//   CG_TRY(auto run, run_tool(ctx, call));
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ struct ToolCall {
   std::string_view input;
   bool stdout_is_output = false;
   std::vector<std::string> readable;     // see sandbox::SpawnSpec
-  std::vector<std::string> environment;  // besides PATH and LC_ALL
+  std::vector<std::string> environment;  // in addition to PATH and LC_ALL
   int gate = -1;                         // a descriptor that the tool gets as number 5
   int64_t memory_bytes = 0, output_bytes = 0;
   Nanoseconds timeout{0};

@@ -13,10 +13,10 @@ namespace cutegen::toolchain {
 namespace {
 
 constexpr int kMostFailures = 2;
-// How long to wait for a spare that is still starting: a fresh process would need as long.
+// How long to wait for a spare that is still starting, because a new process would take as long.
 constexpr auto kAlmostThere = std::chrono::milliseconds(300);
 
-// Whether the tool reports within `most` that it waits.
+// Whether the tool reports within `most` that it waits at the gate.
 bool waits_at_gate(int gate, std::chrono::milliseconds most) {
   pollfd polled{gate, POLLIN, 0};
   if (::poll(&polled, 1, int(most.count())) <= 0) return false;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts processes of one tool ahead, so that they have done their start-up work before an input
+// Starts processes of a tool ahead, so that they have finished their start-up work before an input
 // arrives.
 //
 // nvdisasm spends nine tenths of its 0.3 s on tables that do not depend on its input. A spare is
 // the tool with apps/gate loaded into it. The gate stops the tool when it opens its input for the
-// `opening`-th time; earlier openings read `filler`. A spare has the same sandbox and limits as any
-// run.
+// `opening`-th time; earlier openings read `filler`. Sandbox and limits are those of any run.
 //
-// Contract: run() gives the input to a waiting spare. If none waits within a short time, it starts
-// a fresh process. The output is the same. A spare serves once, and a thread starts the next. A
-// tool that never stops at the gate always runs fresh. Thread-safe.
+// Contract: run() gives the input to a waiting spare. If no spare waits within a short time, it
+// starts a new process. The output is the same. A spare serves once, and a thread starts the next
+// one. A tool that never stops at the gate always runs in a new process. Thread-safe.
 //
 // Example:
 //   ToolSpares spares({.argv = {nvdisasm, "-b", "SM90a", kToolInput}, ...},
@@ -28,13 +27,13 @@
 namespace cutegen::toolchain {
 
 struct Gate {
-  int opening = 1;     // the opening of the input, from 1, that waits
-  std::string filler;  // content for the openings before it
+  int opening = 1;     // which opening of the input waits, from 1
+  std::string filler;  // what earlier openings read
 };
 
 class ToolSpares {
  public:
-  // `call` has no input yet.
+  // call: without an input.
   ToolSpares(ToolCall call, Gate gate, size_t count);
   ~ToolSpares();
   ToolSpares(const ToolSpares&) = delete;
@@ -46,11 +45,11 @@ class ToolSpares {
  private:
   struct Spare {
     ToolProcess process;
-    UniqueFd gate;  // our end
+    UniqueFd gate;  // this process's end
   };
   Result<Spare> start() const;
   void keep_stocked();
-  // Takes a spare that waits at its gate; false if there is none.
+  // Takes a spare that waits at its gate. Returns false if there is none.
   bool take(Spare& out);
 
   ToolCall call_;

@@ -64,8 +64,8 @@ TEST_F(ToolSparesTest, EachInputHasAProcessThatWaited) {
   EXPECT_GE(spares.served(), 3U);
 }
 
-// A tool that opens its input less often than expected reads the filler and ends. Its output is not
-// used.
+// If a tool opens its input less often than expected, it reads the filler and ends. Its output must
+// not be used.
 TEST_F(ToolSparesTest, AToolThatDoesNotStopIsRunAfresh) {
   ToolSpares spares(copying(), {.opening = 2, .filler = "filler\n"}, 1);
   for (int i = 0; i < 4; ++i) {

@@ -155,7 +155,7 @@ std::shared_ptr<LocalToolchain::Slot> LocalToolchain::slot(const Key& key) {
   if (at == slots_.end()) {
     slots_.push_front(std::make_shared<Slot>());
     slots_.front()->key = key;
-    if (slots_.size() > kMostServers) slots_.pop_back();  // threads that use it keep it alive
+    if (slots_.size() > kMostServers) slots_.pop_back();  // threads that still use it keep it alive
   } else {
     slots_.splice(slots_.begin(), slots_, at);
   }
@@ -180,7 +180,7 @@ ServerSetup LocalToolchain::setup_for(const Key& key) const {
   return out;
 }
 
-// Threads that still compile in the server keep it until they are done.
+// Threads that still compile in the server keep it alive until they finish.
 void LocalToolchain::retire(const Key& key, const std::shared_ptr<CompileServer>& server) {
   auto place = slot(key);
   std::lock_guard lock(place->mutex);
@@ -193,15 +193,15 @@ Result<void> LocalToolchain::warm_up(const Context& ctx, const std::string& arch
   return started->alive() ? Result<void>{} : world_error("the compile server ended at once");
 }
 
-// NVRTC's heap is a file in the server's private /tmp. All candidates of the server share it and it
-// only grows, so a candidate that finds it full is not to blame.
+// NVRTC's heap is a file in the server's private /tmp. All candidates of the server share it, and
+// it only grows, so a candidate that finds it full is not to blame.
 bool out_of_heap(const ServerReply& reply) {
   return reply.died.find("SIGBUS") != std::string::npos ||
          reply.log.find("unable to obtain mapped memory") != std::string::npos;
 }
 
-// Compiles the candidate once more, in a fresh server if the heap was full, or in a fresh plain
-// server if the server died.
+// Compiles the candidate once more: in a new server if the heap was full, or in a new plain server
+// if the server died.
 Result<ServerReply> LocalToolchain::ask(const Context& ctx, const CompileRequest& request, Key key,
                                         std::vector<std::string>& prefix_headers) {
   std::string text = toolchain::full_source(request);
@@ -335,7 +335,7 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
   remember(key, out.cold);
   auto headers = closure(prefix_headers, reply);
   out.build_id = build_id_of(request, scan.cute, version_, headers);
-  // A death, a timeout, a lack of memory or a missing header may be this machine's fault, so such a
+  // A death, a timeout, a lack of memory or a missing header may be the machine's fault, so such a
   // result is not cached.
   bool certain = reply.died.empty() && !misses_a_file(out.log) &&
                  (reply.ok || reply.status == "NVRTC_ERROR_COMPILATION");
@@ -349,8 +349,8 @@ std::string warm_key(const std::string& arch, CuteUse cute) {
   return arch + " " + prefix_header(cute);
 }
 
-// Empty if no parsed program has the same beginning, or if anything but the source itself fails.
-// The caller then compiles from the beginning.
+// Empty if no parsed program begins like it, or if anything but the source fails. The caller then
+// compiles from the beginning.
 std::optional<ServerReply> LocalToolchain::ask_warm(const Context& ctx,
                                                     const CompileRequest& request, CuteUse cute,
                                                     Nanoseconds& saved) {

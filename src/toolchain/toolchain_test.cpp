@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the whole path: client, sandboxed server, NVRTC. Skipped if these are not built or
+// Tests the whole path of client, sandboxed server and NVRTC. Skipped if these are not built or
 // installed.
 #include "toolchain/toolchain.h"
 #include "toolchain/host_places.h"
@@ -68,7 +68,7 @@ class ToolchainTest : public testing::Test {
   static inline Toolchain* shared_ = nullptr;
 };
 
-// The cutegen-compiler processes below this one.
+// The cutegen-compiler processes below this process.
 std::vector<pid_t> servers() {
   std::map<pid_t, std::pair<pid_t, std::string>> all;  // pid -> parent, name
   for (const auto& e : fs::directory_iterator("/proc")) {
@@ -172,8 +172,8 @@ TEST_F(ToolchainTest, ErrorsAreVerdictsAndCachedToo) {
   EXPECT_TRUE(compile("extern \"C\" __global__ void k(float* y) {\n  y[0] = nothing;\n}\n").cached);
 }
 
-// The headers may come back: an environment that was removed for a moment left such failures for
-// good.
+// The headers may come back. An environment that is removed for a moment must not leave such
+// failures in the cache for good.
 TEST_F(ToolchainTest, AMissingHeaderIsNotCached) {
   const char* source = "#include \"cute/no_such_header.hpp\"\n";
   EXPECT_NE(compile(source).digest.find("open source file"), std::string::npos);
@@ -189,7 +189,7 @@ TEST_F(ToolchainTest, TheTimeOfTheBuildHasNoValue) {
     EXPECT_FALSE(r.ok);
     EXPECT_NE(r.digest.find("\"_NOW\" is undefined"), std::string::npos) << r.digest;
   }
-  // A name of the program's own is not mistaken for one of cutegen's.
+  // A name of the program's own must not be mistaken for one of cutegen's.
   EXPECT_TRUE(compile("__device__ const int _NOW = 1;\nextern \"C\" __global__ void k(float* y) {\n"
                       "  y[0] = _NOW;\n}\n")
                   .ok);
@@ -222,7 +222,7 @@ TEST_F(ToolchainTest, EndlessTemplatesAreAnError) {
   EXPECT_NE(r.digest.find("excessive recursion"), std::string::npos) << r.digest;
 }
 
-// Doubles at each level, so it runs for ever and takes more and more memory.
+// Doubles at each level, so compiling it never ends and needs ever more memory.
 constexpr const char* kExploding = R"(
 template <int N, unsigned long long M> struct F {
   static constexpr int v = F<N - 1, 2 * M>::v + F<N - 1, 2 * M + 1>::v;
@@ -236,7 +236,7 @@ TEST_F(ToolchainTest, TimeAndMemoryAreLimitedAndTheNextCandidateIsFine) {
   CompileResult slow = compile(*hasty, kExploding);
   EXPECT_FALSE(slow.ok);
   EXPECT_EQ(slow.digest, "kernel.cu: error: compiling took longer than 1 s");
-  EXPECT_FALSE(compile(*hasty, kExploding).cached) << "such ends are not for ever";
+  EXPECT_FALSE(compile(*hasty, kExploding).cached) << "timeouts are not cached";
   auto small = open({.compile_memory_bytes = int64_t{256} << 20});
   CompileResult big = compile(*small, "__device__ int big[1 << 30] = {1};\n");
   EXPECT_FALSE(big.ok);

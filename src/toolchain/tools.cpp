@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the compiler, its companions and the headers.
+// Finds the compiler, the tools of the audit, and the headers.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -21,8 +21,8 @@ constexpr const char* kRemedy = "run 'make setup'";
 
 using toolchain::sorted_entries;
 
-// The site-packages to search: the project's, then those of the interpreter that runs the torch
-// worker.
+// The site-packages to search: first the project's, then those of the interpreter that runs the
+// torch worker.
 std::vector<fs::path> site_packages(const fs::path& share, const std::string& asked) {
   std::error_code error;
   const bool is_there = fs::is_directory(share / ".venv", error);
@@ -49,7 +49,7 @@ std::string version_text(int version) {
 }
 
 struct Compiler {
-  // `headers`: CUDA's headers of the same release as NVRTC. Empty if CUTEGEN_INCLUDE is set.
+  // headers: CUDA's headers of the same release as NVRTC; empty if CUTEGEN_INCLUDE is set.
   fs::path nvrtc, headers;
 };
 
@@ -117,7 +117,7 @@ Result<Compiler> find_compiler(const fs::path& share, const std::vector<fs::path
                      "CUTEGEN_NVRTC and CUTEGEN_INCLUDE");
 }
 
-// Finds a program for the audit. The path is empty if there is none or the variable is empty.
+// Finds a program for the audit. The path is empty if it is missing or its variable is empty.
 Result<fs::path> find_program(const std::vector<fs::path>& sites, const char* variable,
                               const std::string& name) {
   std::error_code error;

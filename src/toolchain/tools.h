@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The versions of the tools that find_tools() found.
 //
-// Contract: "NAME VERSION" from the metadata of the wheel (by its folder name, "nvidia_cuda_nvcc")
-// that holds `file`. Outside a wheel: NAME with the file's size and time. Empty if there is no such
-// file.
+// Contract: "NAME VERSION" from the metadata of the wheel that contains `file` (by the wheel's
+// folder name, "nvidia_cuda_nvcc"). For a file outside a wheel: NAME with its size and time. Empty
+// if the file does not exist.
 // Example:
 //   std::string v = tool_version(paths.ptxas, "ptxas", "nvidia_cuda_nvcc");
 #pragma once

@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kSendTime = std::chrono::seconds(10);
 
-// The line that begins a piece, so that places and messages are the same as in the whole text.
+// The line that begins a piece, so that it reports the same places and messages as the whole text.
 std::string line_directive(int line, const std::string& name) {
   return "#line " + std::to_string(line) + " \"" + name + "\"\n";
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// WarmParent: a program that a cutegen-compiler has parsed in part, from which programs that begin
-// alike can continue.
+// WarmParent: a program that a cutegen-compiler has parsed in part. Programs that begin like it can
+// continue from there.
 //
 // Contract: start() returns at once. The server parses the program in the background and pauses
-// while hold(true) is in effect. best() returns the furthest place so far up to which `text` is
+// while hold(true) is in effect. best() returns the furthest parsed place up to which `text` is
 // identical, byte for byte, and compile() continues from there. The process behind a place has
-// parsed nothing but that beginning. So the result equals a compile of the whole text, and no other
+// parsed only that beginning. So the result equals a compile of the whole text, and no other
 // program can influence it.
 //
 // Example:
@@ -40,7 +40,7 @@ class WarmParent {
   Result<ServerReply> compile(const Context& ctx, const Place& from, const std::string& text,
                               const CompileLimits& limits);
   void hold(bool stop);
-  // Reads the server's messages since the last call. False: it died before it had parsed
+  // Reads the server's messages since the last call. Returns false if it died before it had parsed
   // everything.
   bool look();
   bool complete() const;
@@ -58,7 +58,7 @@ class WarmParent {
   std::vector<Cut> cuts_;
   mutable std::mutex mutex_;  // guards the members below and the channels
   std::mutex sending_;
-  std::deque<Place> places_;  // in the order of the text
+  std::deque<Place> places_;  // in text order
   bool complete_ = false, broken_ = false, held_ = false;
 };
 

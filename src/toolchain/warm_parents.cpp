@@ -12,8 +12,8 @@ namespace {
 
 constexpr auto kLookAgain = std::chrono::milliseconds(500);  // while a server parses a program
 
-// Measured (docs/measurements/warm.md): parsing takes this share of a program's compile time, after
-// the headers. A child that differs somewhere in its text saves this share.
+// Measured (docs/measurements/warm.md): parsing takes kReadingShare of a program's compile time
+// after the headers. A child that differs somewhere in its text saves kSparedShare.
 constexpr double kReadingShare = 0.6, kSparedShare = 0.3;
 constexpr double kHeaderSeconds = 1.5;
 
@@ -77,8 +77,8 @@ void WarmParents::hold(bool stop) {
   wake_.notify_all();
 }
 
-// Called under the lock. Parents have compiled before, so a failure here is cutegen's or the
-// machine's.
+// Call it under the lock. Parents have compiled before, so a failure here is cutegen's or the
+// machine's fault.
 void WarmParents::drop_broken() {
   std::erase_if(entries_, [](const Entry& e) {
     if (e.parent->look()) return false;
@@ -117,7 +117,7 @@ void WarmParents::evict() {
   }
 }
 
-// Measures memory until every program is parsed, and once more after that.
+// Measures memory until every program is parsed, and once more at the end.
 void WarmParents::watch(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     bool reading = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles programs from the place where they differ from a parsed one, with the real compiler.
-// Skipped if it is not built or installed.
+// Skipped if the compiler is not built or installed.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -19,7 +19,7 @@ using std::chrono::seconds;
 using toolchain::WarmParent;
 using toolchain::WarmParents;
 
-// Half a second of template instances, most of them before the loop.
+// Half a second of template instantiations, most of them before the loop.
 constexpr const char* kParent = R"(#include <cute/tensor_impl.hpp>
 using namespace cute;
 constexpr int kTile = 64;
@@ -71,7 +71,7 @@ class WarmTest : public testing::Test {
     EXPECT_TRUE(r) << r.error().text();
     return r ? std::move(*r) : CompileResult{};
   }
-  // The first result that used the parent, which the server parses in the background meanwhile.
+  // Compiles until a result used the parent, which the server parses in the background.
   static CompileResult warm(Toolchain& toolchain, const std::string& source) {
     CompileResult r;
     for (int i = 0; i < 60 && r.how != "warm"; ++i) {
@@ -108,7 +108,7 @@ TEST_F(WarmTest, GivesByteForByteWhatACompileFromTheBeginningGives) {
   ASSERT_TRUE(parent.ok) << parent.digest;
   kept->expect_children(request(kParent), 1000);
   ASSERT_TRUE(compile(*cold, kParent).ok);
-  cold->expect_children(request(kParent), 1000);  // has no memory for it
+  cold->expect_children(request(kParent), 1000);  // keeps none: no memory for it
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
            {"target(make_coord", "if (x > 0) target(make_coord"},
            {"  __syncthreads();\n", "  __syncthreads();\n\n  __syncwarp();\n"},
@@ -142,11 +142,11 @@ TEST(WarmPays, WhereTheChildrenRepayTheReading) {
   EXPECT_TRUE(toolchain::warm_pays(seconds(20), 4));
 }
 
-// The test sets the memory of the parents. The least recently used one goes.
+// The test sets the memory that the parents use. The least recently used parent goes.
 TEST_F(WarmTest, TheOneUsedLeastRecentlyGoesWhenMemoryIsShort) {
   std::map<const WarmParent*, int64_t> bytes;
   WarmParents kept(100, [&](const WarmParent& p) { return bytes[&p]; });
-  kept.hold(true);  // no parsing: only the memory matters here
+  kept.hold(true);  // no parsing, because only memory matters here
   std::vector<std::shared_ptr<WarmParent>> parents;
   for (int i = 0; i < 3; ++i) {
     parents.push_back(start("int a" + std::to_string(i) + ";\nint b;\n"));
@@ -158,7 +158,7 @@ TEST_F(WarmTest, TheOneUsedLeastRecentlyGoesWhenMemoryIsShort) {
   EXPECT_FALSE(kept.has("k", parents[0]->text()));
   EXPECT_TRUE(kept.has("k", parents[2]->text()));
   EXPECT_FALSE(kept.has("other", parents[2]->text()));
-  bytes[parents[2].get()] = 200;  // alone more than the budget
+  bytes[parents[2].get()] = 200;  // alone exceeds the budget
   kept.settle();
   EXPECT_EQ(kept.count(), 0u);
 }
@@ -170,7 +170,8 @@ TEST_F(WarmTest, MemoryIsWhatTheProcessesUse) {
   EXPECT_LT(parent->memory(), int64_t{2} << 30);
   WarmParents kept(int64_t{10} << 20);
   kept.keep("k", parent);
-  EXPECT_TRUE(wait_for([&] { return kept.count() == 0; })) << "its watcher has to see it";
+  EXPECT_TRUE(wait_for([&] { return kept.count() == 0; }))
+      << "the watcher must notice that it exceeds the budget";
 }
 
 TEST_F(WarmTest, OneThatBreaksIsDropped) {
@@ -201,7 +202,7 @@ TEST_F(WarmTest, IsNotReadWhileItIsHeld) {
   EXPECT_FALSE(parent->complete());
   parent->hold(false);
   EXPECT_TRUE(wait_for([&] { return parent->look() && parent->complete(); }));
-  parent->hold(true);  // a parsed one serves on
+  parent->hold(true);  // a parsed parent still serves
   EXPECT_TRUE(parent->best("#line 1 \"a.cu\"\nint a;\nint b;\nint c;\n"));
 }
 

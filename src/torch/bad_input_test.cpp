@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bad task files: each error has a one-line cause, the place and the remedy, and no bad file harms
-// a later one.
+// Bad task files: each error has a one-line cause, the place and the remedy, and no bad file
+// affects a later one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ Error error_of(const std::string& source, const std::string& side = {}) {
   return error_of(test_worker(), file.path());
 }
 
-// Checks what every message must have.
+// Checks what every message must contain.
 void expect_user_error(const Error& e, const std::string& message,
                        const std::string& where = "bad") {
   EXPECT_EQ(e.kind, ErrorKind::user) << e.text();
@@ -125,8 +125,7 @@ TEST(BadTask, RandomNumbersInForwardAreNamed) {
     expect_user_error(e, "forward() draws random numbers", "bad.py:19");
     EXPECT_THAT(e.remedy, HasSubstr("as an input"));
   }
-  // Dropout draws no random number in eval mode or at a rate of zero, and unused results do not
-  // count.
+  // Dropout draws no random number in eval mode or at rate zero, and unused results do not count.
   for (const std::string& calm : {dropout, forward("return nn.functional.dropout(x, 0.0, True)"),
                                   forward("y = torch.rand_like(x)\n        return x * 2")}) {
     TaskFile file("calm", calm);
@@ -286,7 +285,7 @@ TEST(SideFile, WeighsTheOfficialShapeByItsName) {
   ASSERT_TRUE(task) << task.error().text();
   EXPECT_EQ(task->official().name, "official");
   EXPECT_EQ(task->official().weight, 0.25);
-  EXPECT_NE(task->shapes.back().name, "official") << "it is no shape of its own";
+  EXPECT_NE(task->shapes.back().name, "official") << "the entry adds no shape";
 }
 
 TEST(SideFile, RefusesWeightsThatLeaveNoHeadline) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When two results are the same function (python/cutegen_worker/baseline.py).
+// When two results count as the same function (python/cutegen_worker/baseline.py).
 #include <gtest/gtest.h>
 
 #include "torch/test_script.h"

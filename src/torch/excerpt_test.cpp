@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Excerpts of the official shape: which axes the worker finds, and what it refuses.
+// Excerpts of the official shape: the axes that the worker finds, and the tasks that it refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST(Excerpt, RowsAndColumnsOfASquareProduct) {
   Found f = excerpt_of("x @ y", "torch.randn(rows, rows), torch.randn(rows, rows)");
   ASSERT_TRUE(f.excerpt) << f.excerpt.error().text();
   ASSERT_EQ(f.excerpt->axes.size(), 2u);
-  EXPECT_EQ(f.excerpt->cuts.size(), 2u) << "one constant is all of its sizes";
+  EXPECT_EQ(f.excerpt->cuts.size(), 2u) << "one constant gives all sizes";
   EXPECT_EQ(f.excerpt->shape.tensors.at("x")[1], 2048);
   EXPECT_EQ(f.excerpt->shape.tensors.at("y")[0], 2048);
   EXPECT_LT(f.excerpt->shape.tensors.at("out")[0], 2048);

@@ -20,7 +20,7 @@ constexpr int64_t kMostForeignProcesses = 512, kMostForeignCudaProcesses = 1024,
                   kMostForeignCpuSeconds = 24 * 3600;
 constexpr int64_t kMostFileBytes = int64_t{4} << 30;
 constexpr size_t kSaid = 800, kMostKept = 16;
-constexpr double kLongest = 1e13;  // ns: no call lasts longer
+constexpr double kLongest = 1e13;  // ns; no call takes longer
 
 // The last lines that the solution printed.
 std::string tail_of(const std::string& text) {
@@ -71,7 +71,7 @@ Result<ForeignReply> reply_from(const Json& body) {
   return out;
 }
 
-// Builds and caches go to the solution's folder, in a private /tmp.
+// Builds and caches go to the solution's folder or to its private /tmp.
 std::vector<std::string> environment(const std::string& folder) {
   std::vector<std::string> out = sandbox::scrubbed_environment();
   std::erase_if(out, [](const std::string& e) {
@@ -89,7 +89,7 @@ std::vector<std::string> environment(const std::string& folder) {
   return out;
 }
 
-// As in a torch worker with a GPU, the child installs the filter after the driver has started.
+// Like a torch worker on a GPU, the child installs the filter after the driver has started.
 Result<void> let_cuda_start(const std::string& arch, sandbox::SpawnSpec& spec) {
   CG_TRY(fs::path names, sister_program(kThreadNames));
   spec.limits.memory_bytes = 0;
@@ -154,7 +154,7 @@ Result<ForeignReply> ForeignProcess::ask(const Context& ctx, const Json& request
   const auto begin = Clock::now();
   const Context within = ctx.with_timeout(limit);
   auto sent = channel_.send(within, request, descriptors);
-  // receive(), not call(): an {"error": ...} from the child is a claim, not an Error of ours.
+  // Not call(): an {"error": ...} from the child is a claim, not an Error of cutegen.
   auto reply = sent ? channel_.receive(within) : fail(sent.error());
   const Nanoseconds seen = Clock::now() - begin;
   if (!reply) return lost(ctx, reply.error(), limit);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ForeignProcess: the sandboxed Python child of a ForeignWorker, and one exchange with it.
+// ForeignProcess: the sandboxed Python child of a ForeignWorker, and its exchanges of messages.
 //
-// Contract: spawn() starts a child behind the sandbox. ask() checks the form of every reply,
-// because the solution may have written it. A child that hangs, dies or breaks the protocol is
-// stopped, and the reply says so. Its folder is removed with this object.
+// Contract: spawn() starts a child in the sandbox. ask() checks the form of every reply, because
+// the solution may have written it. ask() stops a child that hangs, dies or breaks the protocol,
+// and its reply says so. The destructor removes the child's folder.
 //
 // Example: CG_CHECK(process.spawn()); CG_TRY(Json hello, process.greet(ctx, message));
 //   CG_TRY(ForeignReply reply, process.ask(ctx, request, limit));
@@ -19,7 +19,7 @@
 
 namespace cutegen::torch {
 
-// With a GPU, the child installs the filter itself, after the driver has started.
+// On a GPU, the child installs the filter itself after the driver has started.
 inline constexpr sandbox::Isolation kForeignIsolation{
     .namespaces = true, .no_network = true, .seccomp = true};
 
@@ -31,7 +31,7 @@ class ForeignProcess {
   ForeignProcess(const ForeignProcess&) = delete;
 
   Result<void> spawn();
-  // The child's answer to the first message. Without one, the Error says how to start it.
+  // Returns the child's reply to the first message. The Error says how to start the child.
   Result<Json> greet(const Context& ctx, const Json& hello);
   Result<ForeignReply> ask(const Context& ctx, const Json& request, Nanoseconds limit,
                            std::span<const int> descriptors = {});

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ForeignWorker: client of the Python child that runs a third-party solution (`class ModelNew`).
 //
-// Contract: each solution gets its own sandboxed child, with a private view of processes, files and
+// Contract: each solution gets its own sandboxed child with a private view of processes, files and
 // network, a private writable folder, and permission to start compilers. The child reads inputs
-// from and writes outputs to memory that the caller owns. It never gets a truth, a tolerance or the
-// seed of an input. From load() on, the solution controls the child: whatever the child says is a
-// claim, and only its form is checked. A ForeignReply says what the solution did; an Error is our
-// own failure or the end of the Context. The worker kills a child that hung or died, with all that
-// it started; load() starts another.
+// from memory that the caller owns and writes outputs there. It never gets a truth, a tolerance or
+// the seed of an input. From load() on, the solution controls the child, so a reply is only a claim
+// and only its form is checked. A ForeignReply says what the solution did; an Error is cutegen's
+// own failure or the end of the Context. The worker kills a child that hung or died, together with
+// all processes that the child started; load() starts another child.
 //
 // Example:
 //   CG_TRY(auto w, ForeignWorker::open(ctx, {})); CG_TRY(auto r, w->load(ctx, task, file));
@@ -23,27 +23,27 @@
 namespace cutegen::torch {
 
 struct ForeignFile {
-  std::string name, source;  // the name as the user gave it; its text
+  std::string name, source;  // name: as the user gave it; source: the text
 };
 
 struct ForeignOptions {
   std::string python;
   std::filesystem::path script;
   std::string device;              // "cuda:0"; empty: the CPU, for correctness only
-  std::string arch;                // of that GPU ("sm_90a"): builds target it alone
+  std::string arch;                // the GPU's, such as "sm_90a": builds target only this one
   bool tf32 = false;               // matrix products and convolutions may use TF32
-  bool tf32_convolutions = false;  // convolutions may, as PyTorch ships
+  bool tf32_convolutions = false;  // convolutions may use TF32, PyTorch's default
   bool require_sandbox = false;
   int64_t memory_bytes = int64_t{16} << 30;
-  Nanoseconds load_limit = std::chrono::seconds(300);  // includes all that it builds
+  Nanoseconds load_limit = std::chrono::seconds(300);  // includes building
   Nanoseconds call_limit = std::chrono::seconds(60);
 };
 
-// Memory that the caller owns, and the tensors in it. Parts: "value", "output", or "final" of a
+// Memory that the caller owns, and the tensors in it. Parts: "value", "output", or "final" for a
 // mutated parameter or buffer.
 struct ForeignBlock {
   int descriptor = -1;
-  size_t bytes = 0;  // size of GPU memory; unused for a memory file, which knows its size
+  size_t bytes = 0;  // of GPU memory; a memory file knows its size
   bool host = true, read_only = false;
 };
 struct ForeignTensors {
@@ -54,22 +54,22 @@ struct ForeignTensors {
 struct ForeignModel {
   uint64_t seed = 0;     // the seed that the reference module was built with
   bool on_gpu = false;   // the reference module was built on the GPU
-  int warm_up = 0;       // number of calls on inputs of its own
+  int warm_up = 0;       // number of calls on inputs of the child's own
   ForeignTensors state;  // the reference's parameters and buffers
 };
 struct ForeignRun {
   ForeignTensors tensors;
-  bool control = false;  // run everything but the solution's call
+  bool control = false;  // run everything except the solution
   double sleep_ns = 0;   // queue the launches behind a wait of this length
 };
 
 struct ForeignReply {
   enum class Kind { done, raised, rule, needs_gpu, died, hung } kind = Kind::done;
-  std::string what, where;        // one line; a place in the file
-  std::string said;               // unless `done`: the last lines that it printed
-  std::vector<std::string> kept;  // make_model: tensors that keep initial values of their own
-  double claimed_ns = 0;          // run: its time; make_model: the host's share of a call
-  Nanoseconds seen{0};            // our own time from request to reply
+  std::string what, where;        // what: one line; where: a place in the file
+  std::string said;               // if not `done`: the last lines that it printed
+  std::vector<std::string> kept;  // make_model: tensors that keep their own initial values
+  double claimed_ns = 0;          // run: the call's time; make_model: the host's share of a call
+  Nanoseconds seen{0};            // from request to reply, by this process's clock
   bool ok() const { return kind == Kind::done; }
   bool gone() const { return kind == Kind::died || kind == Kind::hung; }
 };
@@ -78,7 +78,7 @@ class ForeignWorker {
  public:
   static Result<std::unique_ptr<ForeignWorker>> open(const Context& ctx, ForeignOptions options);
   virtual ~ForeignWorker() = default;
-  // Always in a fresh child.
+  // Always starts a new child.
   virtual Result<ForeignReply> load(const Context& ctx, const Task& task,
                                     const ForeignFile& answer) = 0;
   virtual Result<ForeignReply> make_model(const Context& ctx, const Task& task,

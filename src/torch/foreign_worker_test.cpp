@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client of a third-party solution's process, against processes that reply as they like.
+// Tests the client of a third-party solution's process with processes that reply as they like.
 #include "torch/foreign_worker.h"
 
 #include <fmt/format.h>
@@ -97,7 +97,7 @@ TEST(ForeignWorker, EndsWhatHangsAndStartsAnotherChild) {
   auto run = stub.worker->run(Context(), {});
   ASSERT_TRUE(run);
   EXPECT_EQ(run->kind, Kind::died);
-  EXPECT_EQ(stub.load().kind, Kind::hung);  // in a fresh child
+  EXPECT_EQ(stub.load().kind, Kind::hung);  // a new child, which hangs, too
 }
 
 TEST(ForeignWorker, TellsHowItsProcessEnded) {

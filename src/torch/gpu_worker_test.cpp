@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The torch worker on a GPU; without one, its messages and how it locks itself in.
+// The torch worker on a GPU or, without one, its messages and how it restricts itself.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -69,8 +69,8 @@ TEST(GpuWorker, SaysWhyAFilterIsNotTaken) {
   EXPECT_EQ(said, "Invalid argument\n");
 }
 
-// A worker that ends while it holds the lock must release it, although our copy of the file is
-// still open.
+// A worker that ends while it holds the lock must release it, although this process still has the
+// file open.
 TEST(GpuWorker, LeavesTheSlotWhenItGoes) {
   std::string name = "/tmp/cutegen_slot_XXXXXX";
   UniqueFd ours(::mkstemp(name.data()));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the Python that runs the workers and their script, and the last words of a dead worker.
+// Finds the Python that runs the workers, finds their script, and reads the last words of a dead
+// worker.
 //
-// Contract: the interpreter is `asked`, else $CUTEGEN_PYTHON, the project's venv, python3 on the
+// Contract: the interpreter is `asked`, else $CUTEGEN_PYTHON, the project's venv, or python3 on
 // PATH. Private to torch.
 //
 // Example: CG_TRY(std::string python, find_interpreter(options.python));
@@ -17,7 +18,7 @@ namespace cutegen::torch {
 Result<std::string> find_interpreter(const std::string& asked);
 // `asked`, else the shipped python/cutegen_worker.
 Result<std::filesystem::path> find_worker(const std::filesystem::path& asked);
-// The last line that is not blank, with bounded length.
+// The last line that is not blank, with limited length.
 std::string last_line(const std::string& text);
 
 inline constexpr size_t kQuoted = 400;  // bytes of a process's message that are shown

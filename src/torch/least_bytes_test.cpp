@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least bytes of modules that read only parts of their inputs: a bound for every program. The
-// figures were checked by changing one input element after another.
+// The least bytes of modules that read only parts of their inputs: a lower bound for every program.
+// The figures were checked by changing the input elements one after another.
 #include <gtest/gtest.h>
 
 #include "core/floor.h"

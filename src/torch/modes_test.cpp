@@ -76,9 +76,9 @@ TEST(MathModes, FollowTheDtypesOfWhatIsComputed) {
 TEST(MathModes, ConversionsAloneDoNotCount) {
   EXPECT_EQ(mode({"return x.float() @ w", "b"}), "fp32");
   EXPECT_EQ(mode({"return F.softmax(x, -1, dtype=torch.float32)", "b"}), "fp32");
-  EXPECT_EQ(mode({"return x.float().softmax(-1).to(torch.bfloat16)", "b"}), "fp32");  // stored
+  EXPECT_EQ(mode({"return x.float().softmax(-1).to(torch.bfloat16)", "b"}), "fp32");  // only stored
   EXPECT_EQ(mode({"return (x * 2).to(torch.bfloat16).float() @ w"}), "bf16");  // computed in bf16
-  EXPECT_EQ(mode({"return (x * 2).to(torch.bfloat16).float()"}), "bf16");      // in the result
+  EXPECT_EQ(mode({"return (x * 2).to(torch.bfloat16).float()"}), "bf16");      // in the output
   EXPECT_EQ(mode({"return torch.relu(x).float() @ w", "b"}), "fp32");          // relu is exact
   EXPECT_EQ(mode({"return x.to(torch.bfloat16)"}), "fp32");
   EXPECT_EQ(mode({"return x.t().contiguous()", "b"}), "bf16");

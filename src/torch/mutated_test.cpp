@@ -97,7 +97,7 @@ TEST(Mutated, WritesThroughViewsAndDataCount) {
   EXPECT_EQ(values(set, "y", "truth")[5], 2 * values(set, "y", "value")[5]);
 }
 
-// The largest part that one call writes, and the initial values that it must read.
+// Counts the largest part that one call writes, and the initial values that it must read.
 TEST(Mutated, LeastBytesCountWhatIsReadAndWritten) {
   auto bytes = [](const std::string& body, const std::string& inputs) {
     auto task = described(task_text(body, inputs));
@@ -119,7 +119,7 @@ TEST(Mutated, LeastBytesCountWhatIsReadAndWritten) {
   EXPECT_EQ(bytes("    def forward(self, x, c):\n        return c.relu_()\n", cache), kCache);
 }
 
-// Elements that stay in place are neither read nor written, however forward() puts them there.
+// A program may leave elements that do not change, whatever forward() does with them.
 TEST(Mutated, LeastBytesLeaveOutWhatAProgramMayKeep) {
   auto bytes = [](const std::string& body) {
     auto task = described(task_text(body, "torch.randn(rows, 8)"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker's sets at the official shape, without a GPU: the same code on host memory.
+// The worker's sets at the official shape. Without a GPU, the same code runs on host memory.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -10,7 +10,7 @@
 namespace cutegen::torch {
 namespace {
 
-// Compares with the set that make_set() returns for the same seed, and a slowly computed margin.
+// Compares the set with make_set()'s for the same seed, and the margin with a slow computation.
 constexpr const char* kOfficialScript = R"PY(
 import mmap, sys, torch
 from cutegen_worker import draw, official, values

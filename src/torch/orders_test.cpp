@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other evaluation orders of the reference (python/cutegen_worker/orders.py), compared with slow
+// Compares other evaluation orders of the reference (python/cutegen_worker/orders.py) with slow
 // loops.
 #include <gmock/gmock.h>
 

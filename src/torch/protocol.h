@@ -2,7 +2,7 @@
 // The messages of the torch worker, and the files of a task. Private to torch.
 //
 // Contract: the worker's replies are untrusted, because the task file ran in it. The parser checks
-// every name, shape and offset of a set against the task before anyone maps the memory.
+// every name, shape and offset of a set against the task before the memory is mapped.
 //
 // Example:
 //   CG_TRY(TaskFiles f, read_task_files("relu.py")); channel.call(ctx, describe_request(f, {}));
@@ -28,13 +28,14 @@ Result<TaskFiles> read_task_files(const std::filesystem::path& file);
 bool imports_neighbour(const std::string& source, const std::filesystem::path& folder);
 Json describe_request(const TaskFiles& files, const DescribeOptions& options);
 Json shapes_request(const Task& task, const std::vector<ShapeConstants>& wanted);
-// One entry per wanted set. Each shape must have the task's tensors, with as many axes.
+// Returns one entry per wanted set. Each shape must have the task's tensors with their ranks.
 Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
                                          const std::vector<ShapeConstants>& wanted);
 Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
                  uint64_t seed);
 Json plan_excerpt_request(const Task& task);
-// The axes of a reply. Each must be an axis of every output, with sizes of the official shape.
+// Reads the axes of a reply. Each must be an axis of every output, with sizes of the official
+// shape.
 Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task);
 Json excerpt_request(const Task& task, const Excerpt& excerpt, const std::string& family,
                      uint64_t seed);
@@ -45,12 +46,12 @@ Json run_baseline_request(const Task& task, const std::string& kind,
 Json baselines_request(const Task& task, const ShapeCase& shape, const std::string& device,
                        const std::vector<BaselineWanted>& wanted);
 Result<std::vector<BaselineOpened>> baselines_from_json(const Json& reply, size_t count);
-// Positive times, exactly `count` of them.
+// Reads exactly `count` positive times.
 Result<std::vector<double>> samples_from_json(const Json& reply, int count);
-// sha256 over everything that changes the meaning of the task.
+// sha256 over everything that changes the task's meaning.
 std::string task_id(const Task& task, const TaskFiles& files);
-// The slots of a reply. Each must be a tensor of the task with its dtype and shape, inside the
-// memory.
+// Reads the slots of a reply. Each must be a tensor of the task with its dtype and shape, inside
+// the memory.
 Result<TensorSet> set_from_json(const Json& reply, const Task& task, const ShapeCase& shape);
 // Checks that the memory file is as large as the set says.
 Result<void> check_memory(const TensorSet& set);

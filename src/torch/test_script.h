@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: a Python script that imports the torch worker's modules and prints "CHECK: result".
 //
-// Contract: the script runs once, at construction. said() is the result of a check, or all that the
-// script printed.
+// Contract: the script runs once, at construction. said() returns the result of a check, or
+// everything that the script printed.
 //
 // Example: static const TestScript script(kText); EXPECT_EQ(script.said("sums"), "ok");
 #pragma once

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: one torch worker for the whole executable, shipped tasks, and temporary task files.
 //
-// Contract: a TaskFile creates a private folder and removes it. Example: TaskFile f("x", text);
+// Contract: a TaskFile creates a private folder and removes it later. Example: TaskFile f("x",
+// text);
 #pragma once
 
 #include <gtest/gtest.h>
@@ -61,7 +62,7 @@ inline const ShapeCase& shape_named(const Task& task, const std::string& name) {
   return task.shapes.front();
 }
 
-// Writes name.py (and name.toml) to a folder of their own.
+// Writes name.py (and name.toml) to a folder of its own.
 class TaskFile {
  public:
   TaskFile(const std::string& name, const std::string& source, const std::string& side = {}) {

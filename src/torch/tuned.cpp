@@ -9,7 +9,7 @@ namespace {
 constexpr int kDepth = 4;
 constexpr size_t kMostName = 8192, kMostBytes = size_t{8} << 20;
 constexpr size_t kEach = 24;     // bytes of a number with its punctuation
-constexpr size_t kNames = 4096;  // per object: finding a name is a linear search
+constexpr size_t kNames = 4096;  // per object, because finding a name is a linear search
 
 }  // namespace
 

@@ -3,10 +3,10 @@
 // GPU.
 //
 // Contract: a tree of times, {operator: {inputs: {precision: {hash of a kernel's text: ms}}}}. A
-// worker reports it after a build; the next build receives all known times and measures no kernel
-// again. The first reported time of a kernel stays. add() ignores entries of any other form, and
-// entries beyond its limits: a task file can at worst make other tasks of its suite choose slow
-// kernels. Thread-safe.
+// worker reports its times after a build; the next build receives all known times and measures none
+// of these kernels again. The first reported time of a kernel stays. add() ignores malformed
+// entries and those beyond its limits, so a task file can at worst make other tasks of its suite
+// choose slow kernels. Thread-safe.
 //
 // Example: TunedTimes t; t.add(reply["tuned"]); request["tuned"] = t.all();
 #pragma once

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of sets from the real worker: the family `extremes`, indices at small shapes, float8.
+// Checks values of sets from the real worker: the family `extremes`, indices at small shapes,
+// float8.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -98,7 +99,7 @@ TEST(Extremes, HalfStaysInItsRangeAndHasItsSubnormalNumbers) {
   EXPECT_GE(subnormal, shape.tensors.at("x")[1] / 2);
 }
 
-// If one method squares in float and another in double, both must pass.
+// One program may square in float and another in double; both must pass.
 TEST(Extremes, SquaresStayFinite) {
   const Task task = task_of(
       "    def forward(self, x):\n"
@@ -129,7 +130,7 @@ TEST(Extremes, ProbabilitiesGetZerosWhereTheModuleTakesThem) {
   }
 }
 
-// Where both underflow, PyTorch's own sum of p * log(q) is NaN, and an accurate kernel gives zero.
+// If both underflow, PyTorch's own sum of p * log(q) is NaN, but an accurate kernel gives zero.
 TEST(Heavy, ProbabilitiesStayPositive) {
   const Task task = task_of(
       "    def forward(self, p, q):\n"
@@ -146,7 +147,7 @@ TEST(Heavy, ProbabilitiesStayPositive) {
   }
 }
 
-// No one promises which of two equal values a sort puts first, so the worker plants no ties.
+// PyTorch does not promise which of two equal values a sort puts first, so there must be no ties.
 TEST(Extremes, AnOrderThatNobodyPromisesGetsNoTies) {
   const Task task = task_of("    def forward(self, x):\n        return x.topk(3).indices",
                             "torch.randn(rows, columns)");
@@ -244,7 +245,7 @@ TEST(Float8, InputsOfEveryFamilyComeWithATruth) {
     }
     EXPECT_GT(scale, 0) << family;
     EXPECT_LT(far, 1e-5 * scale) << family;
-    EXPECT_GT(far, 0) << family;  // the truth is float64, although the module says float32
+    EXPECT_GT(far, 0) << family;  // the truth is float64 although the module says float32
   }
 }
 
@@ -266,8 +267,8 @@ TEST(Float8, OutputsAreRoundedFromATruthThatIsNot) {
   EXPECT_GT(between, int(truth.size()) / 2);
 }
 
-// The mean is the small difference of two large numbers, and the standard deviation follows their
-// size. A change that moves both by the same share moves no result.
+// The mean is the small difference of two large numbers, and the standard deviation is about as
+// large as they are. A change that scales both equally changes no result.
 TEST(Sensitivity, SeesADifferenceOfTwoElements) {
   const Task task = task_of(
       "    def forward(self, x):\n"
@@ -281,7 +282,7 @@ TEST(Sensitivity, SeesADifferenceOfTwoElements) {
   for (int64_t c = 0; c < columns; ++c) EXPECT_GT(sensitivity[2 * columns + c], 1e-10) << c;
 }
 
-// A rounding error in a product of huge values decides which score of a softmax is the largest.
+// A rounding error in a product of huge values decides which score of the softmax is the largest.
 TEST(Extremes, StaySmallWhereASoftmaxFollowsAProduct) {
   for (const char* scores : {"x @ y.mT", "(x * 2).sum(0) + y"}) {
     const Task task = task_of("    def forward(self, x, y):\n        return torch.softmax(" +
@@ -292,8 +293,8 @@ TEST(Extremes, StaySmallWhereASoftmaxFollowsAProduct) {
   }
 }
 
-// A rounding error of a large score is a factor on its exponential, so no multiple of the effect of
-// a few changes bounds it. Such elements may be as large as any result, but must be numbers.
+// A rounding error of a large score multiplies its exponential, so a few trials cannot bound the
+// effect. The sensitivity of such elements may be as large as any result, but must be a number.
 TEST(Sensitivity, OfAnExponentialOfLargeDifferencesIsAsLargeAsTheResults) {
   const Task task = task_of(
       "    def forward(self, x, v):\n"

@@ -112,7 +112,7 @@ class ProcessWorker final : public TorchWorker {
   static Result<TensorSet> take_set(wire::Frame reply, const Task& task, const ShapeCase& shape,
                                     const std::string& family);
   void show_neighbours(const fs::path& file, const std::string& source);
-  // Lets the next child see this folder although it lies below the private /tmp.
+  // Makes this folder visible to the next child, although it is below the private /tmp.
   void see_folder(const std::string& folder) {
     if (folder == folder_ || !folder.starts_with("/tmp")) return;
     stop();
@@ -123,7 +123,7 @@ class ProcessWorker final : public TorchWorker {
   void stop() {
     channel_.close();
     child_.kill();
-    // The child may have held the lock, and our open descriptor would keep it locked.
+    // The child may have held the lock, which this process's descriptor would keep.
     if (options_.slot >= 0) ::flock(options_.slot, LOCK_UN);
   }
 
@@ -136,7 +136,7 @@ class ProcessWorker final : public TorchWorker {
   wire::Channel channel_;
 };
 
-// `folder` stays visible to the child, because a task file may import its neighbours.
+// `folder` stays visible to the child, because a task file may import files beside it.
 Result<void> ProcessWorker::spawn_child(const std::string& folder) {
   CG_TRY(auto ends, wire::Channel::make_pair());
   sandbox::SpawnSpec spec;
@@ -162,8 +162,8 @@ Result<void> ProcessWorker::spawn_child(const std::string& folder) {
   return {};
 }
 
-// When it starts, the driver reserves far more addresses than there is memory, names its threads
-// and creates a socket. The child therefore installs the filter later (hello).
+// At its start, the driver reserves far more addresses than there is memory, names its threads and
+// creates a socket. So the child installs the filter later (hello).
 Result<void> ProcessWorker::let_cuda_start(sandbox::SpawnSpec& spec) const {
   CG_TRY(fs::path names, sister_program(kThreadNames));
   spec.limits.memory_bytes = 0;
@@ -171,7 +171,7 @@ Result<void> ProcessWorker::let_cuda_start(sandbox::SpawnSpec& spec) const {
   spec.isolation.seccomp = false;
   spec.env.push_back("LD_PRELOAD=" + names.string());
   spec.env.push_back("CUDA_CACHE_DISABLE=1");
-  if (options_.compiles)  // the output of compilers stays in the private /tmp
+  if (options_.compiles)  // compilers write to the private /tmp
     for (const char* set : {"HOME=/tmp", "USER=cutegen", "TORCHINDUCTOR_CACHE_DIR=/tmp/inductor",
                             "TRITON_CACHE_DIR=/tmp/triton"})
       spec.env.push_back(set);
@@ -182,7 +182,7 @@ Result<void> ProcessWorker::let_cuda_start(sandbox::SpawnSpec& spec) const {
   return {};
 }
 
-// Notes what the worker reported about its filter before it saw a task.
+// Records what the worker reported about its filter before it saw a task.
 Result<void> ProcessWorker::note_lock(const Json& hello) {
   ObjectReader r(hello, "hello#");
   CG_TRY(std::string missing, r.string_or("missing", ""));
@@ -232,8 +232,8 @@ Result<void> ProcessWorker::start(const Context& ctx) {
   return fail(std::move(error));
 }
 
-// Sends one request. Kills a worker that hangs or dies; the next call starts another. Repeats once
-// after a death, which the machine may have caused; a hang has used the whole time limit.
+// Sends one request. Kills a worker that hangs or dies; the next call starts another one. Repeats
+// once after a death, because the machine may have caused it, but not after a hang.
 Result<wire::Frame> ProcessWorker::call(const Context& ctx, const Json& request,
                                         const std::string& file, int attempts,
                                         std::span<const int> descriptors) {
@@ -265,7 +265,7 @@ Result<wire::Frame> ProcessWorker::call(const Context& ctx, const Json& request,
   }
 }
 
-// The mount view hides /tmp. A file there that imports its neighbours needs a child that sees them.
+// The mount view hides /tmp, so a file there that imports its neighbours needs another child.
 void ProcessWorker::show_neighbours(const fs::path& file, const std::string& source) {
   std::string folder = fs::absolute(file).parent_path().string();
   if (folder == folder_ || !folder.starts_with("/tmp") || !imports_neighbour(source, folder))
@@ -321,7 +321,7 @@ Result<TensorSet> ProcessWorker::make_excerpt(const Context& ctx, const Task& ta
   return take_set(std::move(reply), task, excerpt.shape, family);
 }
 
-// A worker that dies loses the memory, so no request is repeated.
+// A worker that dies loses the memory, so this repeats no request.
 Result<std::vector<std::string>> ProcessWorker::fill(const Context& ctx, const Task& task,
                                                      const ShapeCase& shape,
                                                      const std::string& family, uint64_t seed,

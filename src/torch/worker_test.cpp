@@ -105,7 +105,7 @@ std::string model_of(const std::string& sizes, const std::string& init, const st
          "\ndef get_inputs():\n    return [" + inputs + "]\n";
 }
 
-// A plan takes the number of groups from the attribute, which needs one value for all shapes.
+// A plan takes the number of groups from the attribute, so all shapes need the same number.
 TEST(TorchWorker, TestShapesKeepTheNumberOfGroups) {
   const auto file = std::filesystem::temp_directory_path() / ("cutegen_groups_" + random_id());
   ASSERT_TRUE(write_file(file, model_of("rows, width, num_groups = 1024, 8192, 256",
@@ -121,7 +121,7 @@ TEST(TorchWorker, TestShapesKeepTheNumberOfGroups) {
                           [](const ScalarInfo& s) { return s.name == "norm.num_groups"; }));
 }
 
-// The kernel for meta tensors of a transposed convolution does not look at the channels.
+// PyTorch does not check the channels of a transposed convolution on meta tensors.
 TEST(TorchWorker, TestShapesKeepLiteralChannelsOfTransposedConvolutions) {
   const auto file = std::filesystem::temp_directory_path() / ("cutegen_literal_" + random_id());
   ASSERT_TRUE(write_file(file, model_of("", "        self.conv = nn.ConvTranspose2d(16, 24, 3)\n",
@@ -134,7 +134,7 @@ TEST(TorchWorker, TestShapesKeepLiteralChannelsOfTransposedConvolutions) {
     EXPECT_EQ(shape.tensors.at(task->tensors[0].name)[1], 16) << shape.name;
 }
 
-// A kernel may compute 128 channels where a test shape has three, so FLOPs do not bound its work.
+// A kernel may compute 128 channels for a test shape's three, so FLOPs do not bound its work.
 TEST(TorchWorker, TestShapesOfConvolutionsHaveFewSteps) {
   TaskFile file("pooled",
                 model_of("side = 512", "        self.conv = nn.ConvTranspose2d(3, 4, 5)\n",
@@ -175,7 +175,7 @@ TEST(TorchWorker, EachSizeOfAProductIsLongOnce) {
   EXPECT_TRUE(m.contains(1032) && k.contains(1032) && n.contains(1032));
 }
 
-// With a batch of 1, `y` would be repeated along the rows of `x`.
+// With a batch of 1, PyTorch would broadcast `y` along the rows of `x`.
 TEST(TorchWorker, NoShapeRepeatsAnOperandThatTheOfficialShapeDoesNotRepeat) {
   TaskFile file("hinge", model_of("batch, width = 4096, 4096", "",
                                   "torch.clamp(1 - a[0] * a[1], min=0).mean()",
@@ -326,8 +326,8 @@ def get_init_inputs():
   EXPECT_NE(shape_named(*task, "odd1").tensors.at("x"), shape_named(*task, "odd2").tensors.at("x"));
 }
 
-// Some versions of PyTorch accept a window larger than its input on meta tensors, but refuse it on
-// real ones.
+// Some versions of PyTorch accept a window larger than its input on meta tensors, but not on real
+// ones.
 TEST(TorchWorker, NoShapeLeavesNothingToCompute) {
   TaskFile file("window", R"(
 import torch
@@ -473,7 +473,7 @@ TEST(TorchWorker, TruthIsCloseToNativeAndSensitivityIsOfItsScale) {
   EXPECT_NE(w[0], w[1]);  // the worker redraws constant ones
 }
 
-// If a sum of two tensors is close to zero, the effect of one rounding of each still shows.
+// Even if a sum of two tensors is close to zero, the effect of rounding each of them must show.
 TEST(TorchWorker, SensitivityOfADifferenceIsThatOfItsParts) {
   TaskFile file("difference", std::string(kBody) + R"(
 class Model(nn.Module):
@@ -502,8 +502,8 @@ class Model(nn.Module):
     EXPECT_GT(moved[i], 0x1p-23 * 0.99 * (std::abs(x[i]) + 0.75 * std::abs(w[i % 32]))) << i;
 }
 
-// Eight roundings below a kink, one rounding changes nothing and the native result may be exact.
-// Accurate sums that round past the kink would then fail (on an H200: one of 67 million).
+// Eight roundings below a kink, one rounding changes nothing and the native result may be exact. An
+// accurate sum that rounds past the kink would then fail (on an H200: one of 67 million).
 TEST(TorchWorker, SensitivityBesideAKinkIsSeen) {
   TaskFile file("kink", R"(
 import torch
@@ -539,7 +539,7 @@ def get_init_inputs():
     EXPECT_LT(moved[i], 4 * 0x1p-23) << i;  // the effect of one rounding, not of many
     seen += moved[i] > 0;
   }
-  EXPECT_GT(seen, 64 * 32 / 3);  // about half have changes of opposite sign
+  EXPECT_GT(seen, 64 * 32 / 3);  // about half get changes of opposite sign
 }
 
 TEST(TorchWorker, RefusesUnknownFamilies) {

@@ -18,7 +18,7 @@ namespace cutegen::wire {
 namespace {
 
 constexpr size_t kHeaderBytes = 4;
-constexpr size_t kStepBytes = size_t{1} << 20;  // memory grows only with bytes that really arrive
+constexpr size_t kStepBytes = size_t{1} << 20;  // memory grows only with bytes that arrive
 constexpr auto kStopCheck = std::chrono::milliseconds(20);
 
 tl::unexpected<Error> closed() {
@@ -29,7 +29,7 @@ bool peer_is_gone(int error) {
   return error == EPIPE || error == ECONNRESET || error == ENOTCONN || error == EBADF;
 }
 
-// Waits until `fd` is ready for `events`. Polls often if someone can stop the context.
+// Waits until `fd` is ready for `events`. Polls often if somebody can stop the context.
 Result<void> wait_ready(const Context& ctx, int fd, short events, const char* what) {
   for (;;) {
     CG_CHECK(ctx.check(what));
@@ -72,7 +72,7 @@ struct Header {
 };
 
 // Reads the header and the descriptors that travel with its first byte. Sets `started` once it has
-// read a byte: stopping after that would leave the stream out of step.
+// read a byte, because stopping after that would leave the stream out of step.
 Result<std::pair<Header, std::vector<UniqueFd>>> receive_header(const Context& ctx, int socket,
                                                                 bool& started) {
   Header header;

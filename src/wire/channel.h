@@ -7,8 +7,8 @@
 // Contract: send and receive honour the Context. If the peer has closed, they return a world error
 // "closed" (is_closed). call() sends a request and waits for the reply; it returns a reply of the
 // form {"error": {kind, message, where, remedy}} as that Error. A channel closes itself if the peer
-// breaks the protocol or a call ends in the middle of a frame. A wait that times out before the
-// first byte leaves it usable. At most one thread may send and one receive at a time.
+// breaks the protocol or if a call ends in the middle of a frame. It stays usable if a wait times
+// out before the first byte. At most one thread may send and one receive at a time.
 //
 // Example:
 //   CG_TRY(Frame f, channel.call(ctx, {{"schema", "cutegen.runner.v1"}, {"type", "load"}}, fds));

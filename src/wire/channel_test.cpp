@@ -210,7 +210,7 @@ TEST(Channel, RandomBytesNeverHangOrCrash) {
     Pair p;
     std::string bytes(random() % 64, '\0');
     for (char& c : bytes) c = char(random());
-    if (round % 2 && bytes.size() > 4) bytes[2] = bytes[3] = 0;  // plausible lengths
+    if (round % 2 && bytes.size() > 4) bytes[2] = bytes[3] = 0;  // plausible length
     p.raw(bytes);
     p.a.close();
     while (auto got = p.b.receive(p.soon)) EXPECT_TRUE(got->body.is_object());

@@ -28,11 +28,11 @@ struct alignas(64) TensorMap {
   uint64_t words[16];
 };
 
-// The launches, with numbers. Buffers: the tensors in their order, then parts of the scratch.
+// The launches as numbers. Buffers: first the tensors in order, then parts of the scratch.
 enum Kind { kValue, kPointer, kMap };
 struct Argument {
   Kind kind;
-  unsigned at;  // a place in kValues, a buffer, or a place in kMaps
+  unsigned at;  // an index into kValues, the buffers or kMaps
 };
 struct Map {
   unsigned buffer, rank;
@@ -43,7 +43,7 @@ struct Map {
 struct Step {
   const char* kernel;  // null: a fill
   unsigned module, grid[3], block[3], cluster[3], shared, cooperative, overlaps, first, count;
-  unsigned buffer, width, words[2];  // of a fill: a pattern of so many bytes
+  unsigned buffer, width, words[2];  // of a fill: a pattern of `width` bytes
   uint64_t bytes;
 };
 struct Gpu {

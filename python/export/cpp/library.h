@@ -17,8 +17,8 @@ struct @FILE@_tensors {
 size_t @FILE@_scratch_bytes(void);
 
 /* Queues the kernels on `stream` (a CUstream or cudaStream_t) of this thread's current context, and
- * does not wait. The tensors and the scratch stay as they are until the stream is done. Returns null,
- * or what went wrong. */
+ * does not wait. The caller must keep the tensors and the scratch until the stream has finished.
+ * Returns null, or what went wrong. */
 const char* @FILE@_run(const struct @FILE@_tensors* tensors, void* scratch, void* stream);
 
 #ifdef __cplusplus

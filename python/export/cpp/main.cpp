@@ -16,7 +16,7 @@ struct Tensor {
   const char* name;
   char type;  // 'f': float, 'd': double, 'h': half, 'b': bfloat16, '0': zeros
   size_t bytes;
-  bool is_given, is_result;  // both: it is mutated
+  bool is_given, is_result;  // both: mutated
 };
 const Tensor kTensors[] = {
 @TENSORS@};
@@ -37,7 +37,7 @@ void call(const char* name, A... arguments) {
   }
 }
 
-// Values around 0, each as large as 1.
+// Random values between -1 and 1.
 std::vector<unsigned char> random_values(const Tensor& t, std::mt19937& random) {
   std::vector<unsigned char> out(t.bytes);
   std::uniform_real_distribution<float> draw(-1, 1);
@@ -48,7 +48,7 @@ std::vector<unsigned char> random_values(const Tensor& t, std::mt19937& random) 
   };
   if (t.type == 'f') put([&] { return draw(random); });
   if (t.type == 'd') put([&] { return static_cast<double>(draw(random)); });
-  if (t.type == 'h')  // sign, an exponent of 0.25 to 1, any fraction
+  if (t.type == 'h')  // any sign and fraction, from 0.25 to 1
     put([&] { return static_cast<uint16_t>((random() & 0x83ff) | (0x3400 + 0x400 * (random() % 2))); });
   if (t.type == 'b')
     put([&] {

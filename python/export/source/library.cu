@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // @NAME@: replaces the source file of the kernel @KERNEL@. See README.md.
 //
-// The source kernel stands below as it was, under its own name. @FILE@_launch queues the faster
-// program for the sizes that it takes, and the source kernel for all others.
+// The source kernel follows unchanged, under its own name. @FILE@_launch queues the faster program
+// for the sizes that it supports, and the source kernel for all others.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -52,7 +52,7 @@ inline cudaError_t queue(const void* kernel, const Launch& l, const void** argum
   const int64_t blocks = l.cluster[0] * l.cluster[1] * l.cluster[2];
   for (int i = 0; i < 3; ++i)
     if (l.grid[i] <= 0 || l.block[i] <= 0) return cudaErrorInvalidConfiguration;
-  if (l.shared > 0)  // also below 48 KiB, which static shared memory counts towards
+  if (l.shared > 0)  // also below 48 KiB, because static shared memory counts, too
     if (cudaError_t bad = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                int(l.shared)))
       return bad;
@@ -111,7 +111,7 @@ cudaError_t fill(void* to, T value, int64_t count, cudaStream_t stream) {
   return queue(reinterpret_cast<const void*>(&fill_kernel<T>), l, arguments, stream);
 }
 
-// What the caller gives: tensors, sizes and scalars.
+// What the caller passes: tensors, sizes and scalars.
 struct Given {
 @GIVEN@};
 

@@ -24,7 +24,7 @@ _HERE = Path(__file__).resolve().parent
 SIGNATURE: dict[str, Any] = json.loads("""@SIGNATURE@""")
 _NUMBERS = {"i32": ctypes.c_int32, "u32": ctypes.c_uint32, "i64": ctypes.c_int64,
             "f32": ctypes.c_float, "f64": ctypes.c_double}  # fmt: skip
-_ADDRESS = 256  # bytes; at other addresses the launcher uses the source kernel
+_ADDRESS = 256  # bytes; for other addresses the launcher uses the source kernel
 
 
 def build() -> Path:
@@ -40,7 +40,7 @@ def build() -> Path:
 
 
 class Launcher:
-    """The C function, called with addresses and sizes."""
+    """Calls the C function with addresses and sizes."""
 
     def __init__(self) -> None:
         self.call = getattr(ctypes.CDLL(str(build())), SIGNATURE["function"])
@@ -53,7 +53,7 @@ class Launcher:
             if "tensor" in arg:
                 given.append(ctypes.c_void_p(addresses[arg["tensor"]]))
                 continue
-            value: Any = 0  # follows from the sizes
+            value: Any = 0  # the launcher computes it from the sizes
             if "dim" in arg:
                 value = sizes[arg["dim"][0]][arg["dim"][1]]
             elif "scalar" in arg:
@@ -72,7 +72,7 @@ def launcher() -> Launcher:
 def _check(given: dict[str, torch.Tensor]) -> None:
     devices = {t.device for t in given.values()}
     if len(devices) != 1:
-        raise ValueError(f"the tensors lie on several devices: {sorted(map(str, devices))}")
+        raise ValueError(f"the tensors are on several devices: {sorted(map(str, devices))}")
     for name, t in given.items():
         wanted, rank = SIGNATURE["tensors"][name]
         if str(t.dtype) != "torch." + wanted or t.dim() != rank or not t.is_contiguous():

@@ -15,7 +15,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr int kMostRuns = 3;  // one, and two more if the evaluator dies during them
+constexpr int kMostRuns = 3;  // the first run, and two more if the evaluator dies
 
 class Client : public EvaluatorClient, public TakesChildrenToCome {
  public:
@@ -71,7 +71,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     });
   }
 
-  // Does nothing for a task that is not open, or whose evaluator has ended.
+  // Does nothing if the task is not open, or if its evaluator has ended.
   void close_task(const Context& ctx, const std::string& id) override {
     files_.erase(id);
     if (open_.erase(id) == 0 || !process_.connected()) return;

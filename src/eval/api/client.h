@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// EvaluatorClient: the view that the engine and the command line have of the evaluator process.
+// EvaluatorClient: how the engine and the command line talk to the evaluator process.
 //
-// Contract: starts cutegen-evaluator as a child and restarts it when it dies. It then repeats the
-// unfinished evaluation, at most twice; after that the verdict is `aborted`. All calls block and
-// honour the Context. Dropping the client ends the child and, through it, every other process.
+// Contract: starts cutegen-evaluator as a child process and restarts it if it dies. After a restart
+// it repeats the unfinished evaluation, at most twice; then the verdict is `aborted`. All calls
+// block until they finish or the Context ends. Destroying the client ends the child and every
+// process below it.
 //
 // Example:
 //   CG_TRY(auto e, EvaluatorClient::start(ctx, {.device = "sim:h200"}));
-//   CG_TRY(auto open, e->open_task(ctx, "relu.py", {})); CG_TRY(Verdict v, e->evaluate(ctx,
-//   {program}));
+//   CG_TRY(auto open, e->open_task(ctx, "relu.py", {}));
+//   CG_TRY(Verdict v, e->evaluate(ctx, {program}));
 #pragma once
 
 #include <filesystem>
@@ -39,37 +40,37 @@ struct EvaluatorOptions {
   int runner_threads = 0;       // 0: all cores
   int tasks = 1;                // kept open at once; the least recently used one is closed first
   int sharing = 1;              // evaluators that share the device and divide its memory
-  bool read_cute_ahead = true;  // parse CuTe while the task is described, for the first program
+  bool read_cute_ahead = true;  // parse CuTe during description, for the first program
   std::string log_level;
 };
 
-// The degenerate solutions that the task's inputs let pass, or the proof that all fail.
+// The degenerate solutions that pass on the task's inputs, or the proof that all of them fail.
 struct Admission {
   bool admitted = false;
   int lazy_answers_tried = 0;
   std::vector<std::string>
-      passing;  // "copy of x passes family 'made'"; families that catch it are added
-  std::vector<std::string> families;  // families in use
+      passing;  // "copy of x passes family 'made'", with the families that catch it
+  std::vector<std::string> families;  // the input families in use
   std::string remark;
-  bool precision_tells = true;  // no solution of lower precision passes everywhere; not sent
-  // What a degenerate solution reads that passes everywhere; not sent.
+  bool precision_tells = true;  // every lower-precision solution fails on some set; not sent
+  // The inputs of a degenerate solution that passes everywhere; not sent.
   std::optional<std::vector<std::string>> reads = std::nullopt;
 };
 
 struct OpenedTask {
   Task task;
   Admission admission;
-  double floor_ns = 0;  // at the official shape: no correct program is faster
+  double floor_ns = 0;  // lower bound at the official shape: no correct program is faster
   RooflineBound floor_bound_by = RooflineBound::memory;
   std::string toolchain, torch, device;
-  std::string gpu, driver;  // "h200" (a file of gpus/); the driver of a real one, else empty
+  std::string gpu, driver;  // gpu: "h200" (a file of gpus/); driver: empty on a simulator
   std::string product;      // what the driver calls the GPU: "NVIDIA H200"
-  std::string counters;     // of a GPU: what reads its counters, or why nothing does
+  std::string counters;     // on a GPU: the tool that reads its counters, or why none can
   SandboxGrade sandbox;
-  // The time of a copy of the least bytes, and an estimate for the operations as written. 0:
-  // unknown; floor_ns is then the roofline of an older version.
+  // reachable_ns: how long a copy of the least bytes takes. roofline_ns: an estimate for the
+  // operations as written. 0: an older version wrote the record; its floor_ns is its roofline.
   double reachable_ns = 0, roofline_ns = 0;
-  // Of a task that is a CUDA kernel: the program of this kernel (eval/source/start_program.h).
+  // If the task is a CUDA kernel: the kernel as a program (eval/source/start_program.h).
   std::optional<KernelProgram> start = std::nullopt;
 };
 
@@ -105,7 +106,7 @@ struct BaselinesRequest {
 struct ForeignRequest {
   torch::ForeignFile answer;
   Rung up_to = Rung::timing;
-  double seconds = 300;  // for its import, builds included; one call has at most 60
+  double seconds = 300;  // for its import, builds included; each call may take 60
   std::string task = {};
 };
 
@@ -115,7 +116,7 @@ class EvaluatorClient {
                                                         EvaluatorOptions options);
   virtual ~EvaluatorClient() = default;
   virtual Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path& file) = 0;
-  // As open_task(), with an accuracy that the user asks for.
+  // Like open_task(), but with the accuracy that the user requests.
   virtual Result<OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
                                           const AskedAccuracy& asked);
   // progress: called with short lines such as "compile", "correctness 3/9".

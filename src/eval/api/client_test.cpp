@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client against an evaluator that does what a test wants: dies, answers wrongly, never
-// answers.
+// Runs the client against a fake evaluator that does what a test wants: dies, answers wrongly, or
+// never answers.
 #include "eval/api/client.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-// Words of the file `mode` say how it behaves; requests and starts are written down.
+// Words in the file `mode` choose its behaviour. It records requests and starts.
 constexpr const char* kFake = R"(#!/usr/bin/env python3
 import json, os, socket, sys, time
 here = os.path.dirname(os.path.abspath(__file__))
@@ -121,7 +121,7 @@ class Client : public testing::Test {
   void write(const char* name, const std::string& text) {
     ASSERT_TRUE(write_file(folder / name, text));
   }
-  // One JSON value a line.
+  // Reads a file with one JSON value per line.
   std::vector<Json> noted(const char* name) {
     std::vector<Json> out;
     std::istringstream lines(read_file(folder / name).value_or(""));
@@ -139,7 +139,7 @@ class Client : public testing::Test {
     EXPECT_TRUE(client) << client.error().text();
     return client ? std::move(*client) : nullptr;
   }
-  // A client with its task open.
+  // Returns a client with its task open.
   std::unique_ptr<EvaluatorClient> opened(const char* mode, EvaluatorOptions options = {}) {
     auto client = start(mode, std::move(options));
     auto task = client->open_task(Context(), "relu.py");
@@ -148,7 +148,7 @@ class Client : public testing::Test {
   }
 
   fs::path folder;
-  std::string before;  // CUTEGEN_BIN
+  std::string before;  // CUTEGEN_BIN before the test
   KernelProgram program;
 };
 
@@ -329,7 +329,7 @@ TEST_F(Client, WhoStopsWaitingEndsTheEvaluator) {
   EXPECT_NE(::kill(pid, 0), 0);
   EXPECT_LT(Clock::now() - began, std::chrono::seconds(20));
   write("mode", "");
-  auto again = client->evaluate(Context(), {program});  // a fresh one, which opens the task
+  auto again = client->evaluate(Context(), {program});  // a new process opens the task again
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(noted("starts").size(), 2U);
 }

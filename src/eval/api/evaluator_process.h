@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // EvaluatorProcess: the child process cutegen-evaluator. It answers one request at a time.
 //
-// Contract: start() ends the process before it and waits for the hello of the fresh one. If the
-// Context ends during ask(), the process is stopped, because nobody will read its reply.
+// Contract: start() ends the previous process, starts a new one and waits for its hello. If the
+// Context ends during ask(), the object stops the process, because nobody will read the reply.
 //
 // Example: CG_CHECK(process.start(ctx, options)); CG_TRY(Json reply, process.ask(ctx, type, body));
 #pragma once
@@ -19,13 +19,13 @@ namespace cutegen::eval {
 class EvaluatorProcess {
  public:
   Result<void> start(const Context& ctx, const EvaluatorOptions& options);
-  // The reply of one request; progress frames before it go to `progress`.
+  // Returns the reply to one request. Progress frames that precede it go to `progress`.
   Result<Json> ask(const Context& ctx, const std::string& type, const Json& body,
                    const std::function<void(const std::string&)>& progress = {});
   // False before start() and after stop().
   bool connected() const { return bool(channel_); }
   bool running() { return connected() && child_.running(); }
-  // For a process that closed its channel: waits until it ends, and says how.
+  // After the process closed its channel: waits until it ends, and says how it ended.
   std::string how_it_ends(const Context& ctx);
   void stop();
   int pid() const { return pid_; }

@@ -20,7 +20,7 @@ std::vector<toolchain::CompileRequest> compile_requests(const KernelProgram& pro
   if (!arch) return out;
   for (const ShapeCase& shape : task.shapes) {
     auto builds = module_builds(program, task, shape, device);
-    if (!builds) continue;  // the plan refuses this shape
+    if (!builds) continue;  // the plan rejects this shape
     for (const ModuleBuild& build : *builds) {
       auto source = program.sources.find(build.source);
       if (source != program.sources.end() && seen.insert(build.key()).second)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hint to an evaluator: programs that begin like the best one will follow.
 //
-// Contract: the hint may be ignored. An evaluator that uses it prepares its compiler while it is
-// idle
-// (toolchain.h). Other evaluators, and restarted ones, compile such programs from the start. Never
-// waits for an evaluation.
+// Contract: an evaluator may ignore the hint. One that uses it prepares its compiler while it is
+// idle (toolchain.h). Other evaluators, and restarted ones, compile such programs from the start.
+// The call never waits for an evaluation.
 //
 // Example: expect_children(*evaluator, ctx, {best.program, 8, task.id});
 #pragma once
@@ -29,8 +28,7 @@ class TakesChildrenToCome {
 void expect_children(EvaluatorClient& evaluator, const Context& ctx,
                      const ChildrenToCome& children);
 
-// The compilations that the shapes of a task need; empty if the program does not reach the
-// compiler.
+// The compilations that the task's shapes need; empty if the program fails before it is compiled.
 std::vector<toolchain::CompileRequest> compile_requests(const KernelProgram& program,
                                                         const Task& task,
                                                         const DeviceFacts& device);

@@ -29,12 +29,12 @@ void fields(Fields& v, BaselinesRequest& request);
 namespace protocol {
 
 inline constexpr const char* kSchema = "cutegen.evaluator.v1";
-inline constexpr const char* kProgress = "progress";  // the type of a message before the reply
+inline constexpr const char* kProgress = "progress";  // type of the messages that precede a reply
 inline constexpr int kMostTasks = 64, kMostSharing = 64;
 
 // `body` with schema and type added in front.
 Json message(const std::string& type, const Json& body);
-// The type of a message; error if the schema is another.
+// The type of a message; an error if its schema is another one.
 Result<std::string> type_of(const Json& message);
 
 // The times in the reply of `baselines`.

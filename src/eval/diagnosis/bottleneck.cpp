@@ -11,7 +11,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr double kBusy = 80, kWaits = 60, kLead = 10;  // percent, the thresholds of ncu's rule
+constexpr double kBusy = 80, kWaits = 60, kLead = 10;  // percent; the thresholds of ncu's rule
 
 using CounterMap = std::map<std::string, double>;
 
@@ -34,14 +34,14 @@ void take_larger(Use& use, const std::string& unit, std::optional<double> pct) {
   if (pct && (use.unit.empty() || *pct > use.pct)) use = {unit, *pct};
 }
 
-// Takes the unit nearest to ncu's aggregate. Units that the aggregate does not count may lie above
+// Takes the unit nearest to ncu's aggregate. A unit that the aggregate does not count may exceed
 // it.
 void take_nearest(Use& use, double sum, const std::string& unit, std::optional<double> pct) {
   if (pct && (use.unit.empty() || std::abs(*pct - sum) < std::abs(use.pct - sum)))
     use = {unit, *pct};
 }
 
-// Takes ncu's aggregates for compute and memory. The units only explain them.
+// Takes ncu's aggregates for compute and memory. The units only explain the aggregates.
 std::optional<Uses> measured_uses(const CounterMap& c) {
   auto compute = find(c, "compute_pct"), memory = find(c, "memory_pct");
   if (!compute || !memory) return std::nullopt;
@@ -60,8 +60,8 @@ std::optional<Uses> measured_uses(const CounterMap& c) {
   return out;
 }
 
-// Divides the time model's terms by the measured or modelled time without the launch. DRAM is
-// relative to the data sheet's bandwidth, as in the hardware counter.
+// Divides each term of the time model by the measured or modelled time without the launch. Like the
+// hardware counter, DRAM is relative to the bandwidth of the data sheet.
 std::optional<Uses> modelled_uses(const KernelProfile& k, const GpuSpec& gpu, double measured_ns) {
   const CounterMap& c = k.counters;
   const double launch = find(c, "modelled_ns.launch").value_or(0),

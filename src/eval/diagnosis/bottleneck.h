@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The diagnosis of a kernel: what limits it, with the figures that show it.
 //
-// Contract: uses ncu's classes and thresholds, so that both agree on the same figures. A unit that
-// is busy for 80% of the time is the limit. Above 60%, the unit that leads by 10 points is the
-// limit; without such a lead, memory and compute are balanced. Below 60%, latency is the limit. The
-// figures come from a GPU's counters, from the simulator's counters, or from a time and the task's
-// least work. Remarks give details, the most costly first.
+// Contract: uses ncu's classes and thresholds, so that both classify the same figures alike. A unit
+// that is busy at least 80% of the time is the limit. Between 60% and 80%, the unit that leads by
+// 10 points is the limit; without such a lead, memory and compute are balanced. Below 60%, latency
+// is the limit. The figures come from a GPU's counters, from the simulator's counters, or from a
+// time and the task's least work. Remarks give details, the most costly first.
 //
 // Example: diagnose(kernel, gpu); print(kernel.diagnosis.bound, kernel.diagnosis.summary);
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace cutegen::eval {
 
-// The least that a task needs at a shape, and how long the whole program takes there.
+// The least work that a task needs at a shape, and the time of the whole program there.
 struct LeastWork {
   double bytes = 0, flops = 0, time_ns = 0;
   std::string math_mode = "fp32";
@@ -24,12 +24,12 @@ struct LeastWork {
 // "memory", "compute", "balanced" or "latency", from shares of what the device can do, in percent.
 Bound bound_of(double compute_pct, double memory_pct);
 
-// From the kernel's counters, by its origin. measured_ns: how long a GPU takes for it, where only
-// the counters are the simulator's; 0: not known.
+// Diagnoses from the kernel's counters, measured or modelled. measured_ns: the kernel's time on a
+// GPU, if only the counters come from the simulator; 0: unknown.
 void diagnose(KernelProfile& kernel, const GpuSpec& gpu, double measured_ns = 0);
-// Without counters: the share of the device that the least work would keep busy.
+// Without counters: computes how busy the least work alone would keep the device.
 void diagnose_by_roofline(KernelProfile& kernel, const GpuSpec& gpu, const LeastWork& work);
-// Adds remarks from a GPU's own counters in front of the existing ones.
+// Puts remarks from a GPU's own counters in front of the existing ones.
 void remark_on_measured(KernelProfile& kernel);
 
 }  // namespace cutegen::eval

@@ -80,7 +80,7 @@ TEST(Bottleneck, ModelledTermsAreHeldAgainstTheTimeWithoutTheLaunch) {
   EXPECT_EQ(k.diagnosis.unit, "fma");
   EXPECT_NEAR(k.diagnosis.evidence[0].value, 90, 0.1);
   EXPECT_NEAR(k.diagnosis.evidence[1].value, 30, 0.1);
-  EXPECT_EQ(k.bound_by, "fma") << "the time model's own word stays";
+  EXPECT_EQ(k.bound_by, "fma") << "the time model's limit stays";
   diagnose(k, gpu, 202e3);
   EXPECT_EQ(k.diagnosis.bound, Bound::latency) << "the GPU takes twice as long";
   EXPECT_NEAR(k.diagnosis.evidence[0].value, 45, 0.1);

@@ -114,7 +114,7 @@ class Remarks {
     if (occupancy <= 0 || occupancy >= 0.4 || !waits) return;
     std::string advice =
         k_.limited_by == cta_limit::registers
-            ? fmt::format("use fewer registers than the {:.0f} of a thread, or smaller blocks",
+            ? fmt::format("use fewer than {:.0f} registers per thread, or smaller blocks",
                           at(c_, "registers"))
         : k_.limited_by == cta_limit::shared_memory ? "use smaller tiles or fewer stages"
         : k_.limited_by == cta_limit::grid          ? "launch more CTAs: split the work further"

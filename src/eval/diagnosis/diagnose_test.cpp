@@ -61,7 +61,7 @@ TEST(Diagnose, AHealthyKernelHasNoRemark) {
 TEST(Diagnose, LinesAreSortedByWhatBindsAndShowTheirText) {
   KernelProfile k = healthy();
   explain(k, kExpSource);
-  EXPECT_EQ(k.lines[0].line, 2);  // all of the memory
+  EXPECT_EQ(k.lines[0].line, 2);  // this line has all the memory traffic
   EXPECT_EQ(k.lines[0].text, "float a = x[i];");
   EXPECT_DOUBLE_EQ(k.lines[0].counters.at("memory_share"), 1);
   EXPECT_DOUBLE_EQ(k.lines[0].counters.at("issue_share"), 0.1);
@@ -109,7 +109,7 @@ TEST(Diagnose, OccupancyNamesItsLimiter) {
   KernelProfile busy = healthy();
   busy.counters["occupancy"] = 0.125, busy.bound_by = "tensor";
   explain(busy, kExpSource);
-  EXPECT_EQ(remark(busy, "occupancy"), "none") << "what does not wait needs no more warps";
+  EXPECT_EQ(remark(busy, "occupancy"), "none") << "a kernel that does not wait needs no more warps";
 }
 
 TEST(Diagnose, BytesInFlightSpecialFunctionsAndTail) {
@@ -123,7 +123,7 @@ TEST(Diagnose, BytesInFlightSpecialFunctionsAndTail) {
   EXPECT_THAT(remark(k, "tail"), HasSubstr("2 waves of CTAs, the last one 5% full"));
 }
 
-// The kernel after a change, explained.
+// Changes a healthy kernel and explains it.
 template <class F>
 KernelProfile changed(F change) {
   KernelProfile k = healthy();
@@ -141,7 +141,7 @@ TEST(Diagnose, RemarksBeginAtTheirThresholds) {
                   "uncoalesced");
   };
   EXPECT_EQ(sectors(599), "none");
-  EXPECT_NE(sectors(600), "none");  // 1.5 times the 400 that would do
+  EXPECT_NE(sectors(600), "none");  // 1.5 times the 400 that suffice
   auto store = remark(changed([](KernelProfile& k) {
                         auto& c = k.lines[0].counters;
                         c["global_store_requests"] = 10, c["global_store_sectors"] = 320;
@@ -156,14 +156,14 @@ TEST(Diagnose, RemarksBeginAtTheirThresholds) {
                   }),
                   "uncoalesced");
   };
-  EXPECT_NE(cold(80000), "none");  // a twentieth of all
+  EXPECT_NE(cold(80000), "none");  // 5% of all sectors
   EXPECT_EQ(cold(80001), "none");
   auto conflicts = [](double n) {
     return remark(changed([n](KernelProfile& k) { k.lines[1].counters["shared_conflicts"] = n; }),
                   "bank_conflicts");
   };
   EXPECT_EQ(conflicts(9), "none");
-  EXPECT_NE(conflicts(10), "none");  // a fifth of 50
+  EXPECT_NE(conflicts(10), "none");  // 20% of 50
   auto lanes = [](double n) {
     return remark(
         changed([n](KernelProfile& k) { k.lines[0].counters["thread_instructions"] = 900 * n; }),
@@ -178,7 +178,7 @@ TEST(Diagnose, RemarksBeginAtTheirThresholds) {
                   "local_memory");
   };
   EXPECT_EQ(local(4), "none");
-  EXPECT_NE(local(5), "none");  // a hundredth of 405
+  EXPECT_NE(local(5), "none");  // about 1% of 405
 }
 
 TEST(Diagnose, KernelsRemarksBeginAtTheirThresholds) {
@@ -232,7 +232,7 @@ TEST(Diagnose, OfEqualSharesTheOtherResourcesDecide) {
     EXPECT_EQ(first(bound, "issue_slots", 1, 2), 2) << bound;
     EXPECT_EQ(first(bound, "issue_slots", 2, 1), 3) << bound;
   }
-  auto few_sectors = [](const char* bound, const char* what) {  // of line 3, with all of the issue
+  auto few_sectors = [](const char* bound, const char* what) {  // line 3 has all issue slots
     KernelProfile k = changed([=](KernelProfile& p) {
       p.bound_by = bound;
       for (LineProfile& line : p.lines) line.counters.clear();
@@ -242,7 +242,7 @@ TEST(Diagnose, OfEqualSharesTheOtherResourcesDecide) {
     });
     return k.lines[0].line;
   };
-  EXPECT_EQ(few_sectors("dram", "global_load_sectors"), 2);  // what binds counts, the rest hardly
+  EXPECT_EQ(few_sectors("dram", "global_load_sectors"), 2);  // the limiting resource decides
   EXPECT_EQ(few_sectors("shared", "shared_wavefronts"), 2);
   for (const char* counter : {"global_store_sectors", "shared_wavefronts"}) {
     EXPECT_EQ(first("fma", counter, 1, 2), 2) << counter;
@@ -260,7 +260,7 @@ TEST(Diagnose, LinesAreSortedByMemoryWhereMemoryOrWaitingBinds) {
     p.lines[0].counters["global_load_sectors"] = 4000;
     p.counters["global_load_sectors"] = 4400;
   });
-  EXPECT_EQ(shared.lines[0].line, 2);  // all of the shared memory, a tenth of the other
+  EXPECT_EQ(shared.lines[0].line, 2);  // all of the shared memory, 10% of the rest
   EXPECT_DOUBLE_EQ(shared.lines[0].counters.at("shared_share"), 1);
   KernelProfile none = changed([](KernelProfile& p) { p.counters["shared_wavefronts"] = 0; });
   for (const LineProfile& line : none.lines) EXPECT_EQ(line.counters.at("shared_share"), 0);

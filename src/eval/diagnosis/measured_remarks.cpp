@@ -97,7 +97,7 @@ class MeasuredRemarks {
 
   void coalescing(const char* what, const std::string& prefix) {
     const double requests = at(prefix + "_requests"), sectors = at(prefix + "_sectors");
-    if (requests <= 0 || sectors <= 16.5 * requests) return;  // 16 bytes a lane need 16 sectors
+    if (requests <= 0 || sectors <= 16.5 * requests) return;  // 16 bytes per lane need 16 sectors
     add("uncoalesced", fmt::format("{}s touch {:.1f} sectors per request; full lines need at most "
                                    "16: let neighbouring threads access neighbouring addresses",
                                    what, sectors / requests));

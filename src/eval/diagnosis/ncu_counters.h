@@ -4,8 +4,8 @@
 // Contract: drops a metric that has an unexpected unit. A quantity that both a GPU and the
 // simulator count has one name; docs/profile.md lists all names.
 //
-// Example: for (const NcuKernel& k : report.kernels)
-// profile.kernels.push_back(measured_profile(k));
+// Example:
+//   for (const NcuKernel& k : report.kernels) profile.kernels.push_back(measured_profile(k));
 #pragma once
 
 #include <string>

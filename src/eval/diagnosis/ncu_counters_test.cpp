@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what ncu printed on an H200 to a profile and its diagnosis (tests/golden/toolchain).
+// Turns the output of ncu on an H200 (tests/golden/toolchain) into a profile and its diagnosis.
 #include "eval/diagnosis/ncu_counters.h"
 
 #include <gmock/gmock.h>

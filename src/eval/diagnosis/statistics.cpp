@@ -28,7 +28,7 @@ Median median_of(std::vector<double> samples, double level) {
   const size_t n = samples.size();
   Median out;
   out.value = n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
-  size_t k = 1;  // the largest k whose interval still reaches `level`
+  size_t k = 1;  // the largest k whose interval has at least this level
   while (k + 1 <= n / 2 && coverage(n, k + 1) >= level) ++k;
   const double here = coverage(n, k);
   out.low = samples[k - 1], out.high = samples[n - k];

@@ -56,7 +56,7 @@ double held(size_t n, double level) {
 TEST(MedianOf, TheIntervalHoldsTheMedianInAsManyCasesAsItSays) {
   for (size_t n : {8U, 9U, 16U, 20U, 31U, 64U}) EXPECT_NEAR(held(n, 0.95), 0.95, 0.012) << n;
   for (size_t n : {9U, 16U, 31U}) EXPECT_NEAR(held(n, 0.99), 0.99, 0.006) << n;
-  EXPECT_NEAR(held(7, 0.99), 1 - std::pow(0.5, 6), 0.006);  // the range is all there is
+  EXPECT_NEAR(held(7, 0.99), 1 - std::pow(0.5, 6), 0.006);  // the interval is the range
 }
 
 TEST(SpeedupOf, IsTheMedianOfRatiosAndTurnsOverWithItsSides) {
@@ -96,7 +96,7 @@ TEST(EnoughPairs, GoesOnUntilAWinnerIsKnownWell) {
   EXPECT_EQ(enough_pairs(certain, noisy(8, 110, 0.03, 1), noisy(8, 100, 0.03, 2)), std::nullopt);
 }
 
-// Whole series under the rule, of a program beside itself and beside one that is 1% faster.
+// Whole series under the rule: a program against itself, and against one that is 1% faster.
 TEST(EnoughPairs, ASeriesHoldsTheTruthAndFindsOnePercent) {
   std::mt19937_64 random(5);
   std::normal_distribution<double> noise(0, 0.01);

@@ -16,7 +16,7 @@ namespace {
 constexpr auto kRunLimit = std::chrono::seconds(60);
 constexpr size_t kMostWhy = 300;
 
-// The memory of a run, and where the task's tensors lie in it.
+// The memory of a run, and the places of the task's tensors in it.
 struct Given {
   std::vector<torch::GpuMemory> memory;
   std::vector<torch::GpuTensor> slots;
@@ -47,7 +47,7 @@ class AccuracyJudge {
                 const Task& task, const ShapeCase& shape)
       : ctx_(ctx), sets_(sets), worker_(worker), task_(task), shape_(shape) {}
 
-  // Judges one set. False if the baseline raised an exception: other sets would add nothing.
+  // Judges one set. Returns false if the baseline raised, because other sets would add nothing.
   Result<bool> one(const OfficialSetPtr& set, const std::string& kind, BaselineAccuracy& out) {
     auto found = run(set, kind);
     CG_CHECK(ctx_.check("judging baselines"));
@@ -64,7 +64,8 @@ class AccuracyJudge {
   }
 
  private:
-  // Releases our GPU lock during the run, because the worker takes the lock itself.
+  // Releases this process's lock on the GPU during the run, because the worker takes the lock
+  // itself.
   Result<OfficialFindings> run(const OfficialSetPtr& set, const std::string& kind) {
     CG_TRY(auto slot, share());
     CG_TRY(OfficialRun memory, OfficialRun::make(ctx_, *sets_.gpu, set, PreparedShape{}, {}));
@@ -117,7 +118,7 @@ Result<std::vector<BaselineAccuracy>> judge_baselines(
   if (!sets.missing.empty()) return out;
   AccuracyJudge judge(ctx, sets, worker, task, shape);
   std::vector<char> going(wanted.size(), true);
-  // In reverse, so that the module keeps the first family's values (its own inputs) for timing.
+  // In reverse, so that the module ends with the first family's values (its own inputs) for timing.
   for (auto family = sets.families.rbegin(); family != sets.families.rend(); ++family) {
     if (std::none_of(going.begin(), going.end(), [](char g) { return g; })) break;
     auto set = sets.draw(ctx, *family);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines on secret sets, against a driver without a GPU: the fake comparison finds nothing
+// Judges baselines on secret sets with a driver without a GPU, whose comparison finds nothing
 // wrong.
 #include "eval/judge/baseline_accuracy.h"
 
@@ -65,7 +65,8 @@ TEST(BaselineAccuracy, EveryWayRunsOnASetOfEveryFamily) {
   device::cuda::with_driver("good", [] {
     AccuracyStage s;
     auto found = s.judged({{"eager", ""}, {"compile", ""}});
-    EXPECT_THAT(s.drawn, ElementsAre("outliers", "made")) << "one set for all ways, ours last";
+    EXPECT_THAT(s.drawn, ElementsAre("outliers", "made"))
+        << "all baselines share a set, 'made' is last";
     EXPECT_THAT(s.ran, ElementsAre("eager x:value out:output", "compile x:value out:output",
                                    "eager x:value out:output", "compile x:value out:output"));
     for (const BaselineAccuracy& a : found) {
@@ -85,7 +86,7 @@ TEST(BaselineAccuracy, OneThatRaisesIsNotKnownAndTheOthersGoOn) {
     EXPECT_FALSE(found[0].passes);
     EXPECT_EQ(found[0].why, "the baseline raises");
     EXPECT_EQ(found[1].passes, true);
-    EXPECT_EQ(s.ran.size(), 3U) << "eager is not asked again";
+    EXPECT_EQ(s.ran.size(), 3U) << "eager does not run again";
   });
 }
 

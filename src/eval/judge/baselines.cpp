@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kMode = "cold";
 constexpr int kFirst = 4, kLeast = 8, kMost = 40;  // runs
 constexpr double kWanted = 0.15e9;                 // ns of runs to aim at, within these counts
-constexpr double kWide = 0.05;  // times more runs if half the relative interval is wider
+constexpr double kWide = 0.05;  // half the relative interval above which more runs follow
 constexpr auto kTimeLimit = std::chrono::seconds(60);
 constexpr auto kCloseLimit = std::chrono::seconds(20);
 
@@ -48,7 +48,7 @@ class Timer {
   }
 
  private:
-  // Judges the baselines that were timed; they are still open.
+  // Judges the baselines that were timed and are still open.
   Result<void> judge(const std::vector<torch::BaselineWanted>& wanted, const BaselineSets& sets) {
     std::vector<torch::BaselineWanted> some;
     std::vector<BaselineTime*> to;
@@ -79,7 +79,7 @@ class Timer {
     return time;
   }
 
-  // A worker that hangs cannot say what it was doing, so the message uses `doing_`.
+  // A worker that hangs cannot say what it was doing, so the message takes it from `doing_`.
   std::string reason(const Error& error) {
     if (error.kind == ErrorKind::timeout) {
       open_ = false;
@@ -91,7 +91,7 @@ class Timer {
     return sanitize(error.message, 400);
   }
 
-  // At most half of the remaining time, so that the next baselines get some, too.
+  // At most half of the remaining time, so that later baselines get some, too.
   Nanoseconds build_limit() const { return ctx_.remaining(2 * limits_.build) / 2; }
 
   Context limited(const char* doing, Nanoseconds limit) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times the baselines of one task one after the other, in a torch worker that has the GPU.
 //
-// Contract: opens the module once for each shape. For each baseline it adds it, checks it against
-// eager's result and times it: one call with a cold L2, as certificates do (the median of a few
-// runs with its interval). If a task has several weighted shapes, the time is their weighted
-// geometric mean; a baseline that lacks one shape has no time. With `sets`, it judges the results
-// after timing. A baseline that raises, does not fit, or is not built in time gets a reason. It
-// restarts a worker that hangs. Only the end of the Context is an error. Afterwards the GPU's
-// memory is free. Callers that open the worker with a slot may run in parallel.
+// Contract: opens the module once for each shape. Then it adds each baseline, checks it against
+// eager's result and times one call with a cold L2, as certificates do (the median of a few runs
+// with its interval). If a task has several weighted shapes, the time is their weighted geometric
+// mean; a baseline that fails at one shape has no time. With `sets`, it judges the results after
+// timing. A baseline that raises, does not fit, or takes too long to build gets a reason. It
+// restarts a worker that hangs. Only the end of the Context is an error. In the end it frees the
+// GPU's memory. Callers that open the worker with a slot may run in parallel.
 //
 // Example: CG_TRY(BaselinesTimed t, time_baselines(ctx, *worker, task, {{"eager", ""}}, {}));
 #pragma once
@@ -22,28 +22,28 @@ namespace cutegen::eval {
 
 struct BaselineLimits {
   Nanoseconds open = std::chrono::seconds(60);    // of the module on the GPU
-  Nanoseconds build = std::chrono::seconds(120);  // of one way
+  Nanoseconds build = std::chrono::seconds(120);  // of one baseline
 };
 
 using BaselineProgress = std::function<void(const std::string&)>;
 
-// Where to take sets for a shape from.
+// Returns the sets to judge baselines on at a shape.
 using BaselineSetsOf = std::function<BaselineSets(const ShapeCase&)>;
 
 struct BaselinesTimed {
   std::vector<BaselineTime> times;  // one for each wanted baseline
   bool out_of_memory = false;  // a baseline ran out of memory: with more free memory it may work
-  bool broken = false;         // the worker cannot be used any more
+  bool broken = false;         // the worker is unusable
   bool cut = false;            // a build ended early, because the Context's time was nearly over
 };
 
 inline const std::vector<std::string> kBaselineKinds{kEager, kEagerFp32, kEagerTf32, kCompile,
                                                      kCompileMax};
 
-// Why "eager-fp32" is not timed beside "eager"; empty if it is another computation.
+// Why "eager-fp32" is not timed beside "eager"; empty if it computes something else.
 std::string same_as_eager(const Task& task);
 
-// "eager", ..., or MODULE:CALLABLE of the user's, at most one of these.
+// Parses "eager", ..., or MODULE:CALLABLE; at most one of the latter.
 Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std::string>& names);
 
 // The approximate memory of a module that is open on a GPU: inputs and outputs, a second result,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of one task through a scripted worker: times, reasons, workers that hang, die or break.
+// Times the baselines of one task with a scripted worker that may hang, die or break.
 #include "eval/judge/baselines.h"
 
 #include <gmock/gmock.h>
@@ -88,7 +88,7 @@ TEST(Baselines, ABuildLeavesHalfOfWhatIsLeftToOthers) {
   EXPECT_TRUE(out->cut);
   BaselineLimits limits;
   limits.build = std::chrono::milliseconds(5);
-  EXPECT_FALSE(timed(worker, {"compile-max"}, limits).cut) << "it had all of its time";
+  EXPECT_FALSE(timed(worker, {"compile-max"}, limits).cut) << "the whole limit was available";
 }
 
 TEST(Baselines, ADeadWorkerIsAReason) {
@@ -180,7 +180,7 @@ TEST(Baselines, WhoseAccuracyCannotBeKnownSaysWhy) {
   EXPECT_FALSE(out->times[0].accuracy.passes);
   EXPECT_EQ(out->times[0].accuracy.why, "torch is built without CUDA");
   EXPECT_EQ(out->times[0].accuracy.precision, "fp32");
-  EXPECT_EQ(out->times[1].accuracy.why, "") << "it was not timed";
+  EXPECT_EQ(out->times[1].accuracy.why, "") << "compile was not timed";
 }
 
 TEST(Baselines, NamesAreChecked) {

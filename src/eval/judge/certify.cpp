@@ -19,18 +19,18 @@
 namespace cutegen::eval {
 namespace {
 
-// The share of GPU memory that modules of concurrent processes may take.
+// The share of GPU memory that modules of concurrent processes may use.
 constexpr double kTogether = 0.3;
 constexpr device::TimeMode kModes[] = {device::TimeMode::cold, device::TimeMode::warm,
                                        device::TimeMode::graph, device::TimeMode::call};
 
-// A fresh process and what it reported about its baselines.
+// A new process and what it reported about its baselines.
 struct Fresh {
   std::unique_ptr<torch::TorchWorker> worker;
   std::vector<torch::BaselineOpened> told;
 };
 
-// A prefix that names the shape, if the task has several timed shapes.
+// A prefix with the shape's name, if the task has several timed shapes.
 std::string at_shape(const Task& task, const ShapeCase& shape) {
   return timed_shapes(task).size() > 1 ? name_of(shape).substr(4) + ": " : std::string();
 }
@@ -199,7 +199,7 @@ class Certification {
     return {};
   }
 
-  // A set with the truth at the official shape; null if it cannot be computed.
+  // A set with the truth at the official shape; null if there can be none.
   OfficialSetPtr official_set(const std::string& user) {
     if (!services_.official || !services_.official->missing().empty()) return nullptr;
     auto set = services_.official->draw(ctx_, task_, *shape_, services_.families.front(), user);
@@ -217,8 +217,8 @@ class Certification {
     return {};
   }
 
-  // If they fit in GPU memory, opens the remaining processes in parallel before it times any,
-  // because torch.compile's builds take most of a certificate's time.
+  // If all processes fit in GPU memory, opens the rest in parallel before it times any, because
+  // builds of torch.compile take most of a certificate's time.
   Result<void> next_worker(int number) {
     if (fresh_->empty()) {
       const int left = request_.processes - number;
@@ -283,7 +283,7 @@ class Certification {
   const ShapeCase* shape_ = nullptr;   // the shape being certified
   const ShapeCase* judged_ = nullptr;  // the shape at which the baselines were last judged
   Clocks clocks_;
-  std::vector<torch::BaselineWanted> wanted_;  // without baselines that equal another one
+  std::vector<torch::BaselineWanted> wanted_;  // without those that equal another one
   std::unique_ptr<torch::TorchWorker> worker_;
   std::optional<FreshProcesses> fresh_;
   std::optional<OfficialRuns> runs_;

@@ -6,7 +6,7 @@
 // and every baseline take turns (turns.h). Modes: cold, warm, as a CUDA graph, by the call. Every
 // timed shape of the task has its own processes; headlines are weighted geometric means
 // (core/weighted.h). The certificate names a baseline that raises, or whose result differs from
-// eager's, instead of timing it. Baselines run in processes that see no candidate.
+// eager's, instead of timing it. Baselines run in processes that never see a candidate.
 //
 // Example: CG_TRY(Certificate c, certify(ctx, services, task, request, open_worker, progress));
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace cutegen::eval {
 
-// Called by several threads at once.
+// Several threads call it at once.
 using WorkerSource = std::function<Result<std::unique_ptr<torch::TorchWorker>>()>;
 
 Result<Certificate> certify(const Context& ctx, const Services& services, const Task& task,
@@ -25,8 +25,8 @@ Result<Certificate> certify(const Context& ctx, const Services& services, const 
                             const Progress& progress);
 
 struct Rounds;  // turns.h
-// The rounds of all processes as one; `apart` grows, in the mode cold, to the largest difference
-// between two of them.
+// Pools the rounds of all processes. In the mode cold, `apart` grows to the largest difference
+// between two processes.
 CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& processes, double precise,
                      double& apart);
 

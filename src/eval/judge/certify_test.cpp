@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a certificate says of rounds, and its JSON form.
+// Certificates of rounds, and their JSON form.
 #include "eval/judge/certify.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ TEST(Certify, RoundsOfAllProcessesCountAndTheirDifferenceIsTold) {
   EXPECT_NEAR(apart, 0.1, 1e-9);
   EXPECT_EQ(hardest(m), &m.against[0]);
   EXPECT_EQ(pooled("call", {rounds({1}, {2}), rounds({1}, {9})}, 0.002, apart).mode, "call");
-  EXPECT_NEAR(apart, 0.1, 1e-9);  // the host's times are another matter
+  EXPECT_NEAR(apart, 0.1, 1e-9);  // differences in the mode call do not count
 }
 
 TEST(Certify, ABaselineThatStoppedHalfWayIsNotCompared) {
@@ -61,7 +61,7 @@ TEST(Certify, IsPreciseWhenEveryRatioIs) {
   EXPECT_FALSE(precise_enough(r, 0.002));
 }
 
-// A program's launch of a kernel of the fake driver on one buffer, one thread for each element.
+// A launch of a kernel of the fake driver on one buffer, with one thread per element.
 Json launch_of(const std::string& kernel, const std::string& tensor) {
   return {{"kernel", kernel},
           {"grid", {"size(x)", 1, 1}},
@@ -82,7 +82,7 @@ struct Gpu {
   Gpu(std::function<double(double)> truth, const std::vector<std::array<std::string, 2>>& launches)
       : w(std::move(truth)) {
     w.add_official(1 << 12);
-    w.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // as one of a GPU
+    w.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // so large as on a GPU
     Json steps = Json::array();
     w.toolchain.ptx = ".version 8.0\n.target sm_80\n.address_size 64\n";
     std::string source;
@@ -178,7 +178,7 @@ TEST(Certification, OfAnOutputInFloat8ThatIsWrong) {
   });
 }
 
-// The kernel faults if it meets its own result: each run starts with the initial values.
+// The kernel faults if it finds its own result, so each run must start with the initial values.
 TEST(Certification, OfAMutatedTensorRestoresItBeforeEveryRun) {
   device::cuda::with_driver("good", [] {
     Gpu gpu([](double) { return double{std::bit_cast<float>(7)}; },
@@ -212,7 +212,7 @@ TEST(Certificate, HoldsItsFormThroughJson) {
   EXPECT_EQ(to_json(*back), json);
   EXPECT_THAT(back->missing, ElementsAre("compile: no"));
   for (const char* key : {"shapes", "baselines", "cudnn", "sm_clock_hz", "memory_clock_hz"})
-    EXPECT_FALSE(json.contains(key)) << "older readers know " << key << " not";
+    EXPECT_FALSE(json.contains(key)) << "unknown to older readers: " << key;
   c.shapes = {{"official", 1, 4, c.modes}, {"wide", 2.5, 6, c.modes}};
   c.baselines = {{"eager", {"fp32", false, 0.5, true, ""}}};
   c.cudnn = "9.10.2", c.sm_clock_hz = 1.98e9, c.sm_clock_least_hz = 1.9e9, c.memory_clock_hz = 3e9;

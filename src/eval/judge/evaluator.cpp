@@ -36,7 +36,7 @@ std::string warm_arch(const DeviceFacts& device) {
   return device.arch;
 }
 
-// Holds the compiler's background work during its lifetime.
+// Pauses the compiler's background work as long as the object lives.
 class Quiet {
  public:
   explicit Quiet(toolchain::Toolchain& toolchain) : toolchain_(toolchain) {
@@ -134,7 +134,7 @@ void Evaluator::warm_up(const Context&) {
   assembler_->warm_up(warm_arch(services_.device));
   if (!options_.read_cute_ahead) return;
   warm_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {
-    // If this fails, the first candidate meets the same failure and reports it.
+    // After a failure, the first candidate meets it again and reports it.
     if (auto ready = toolchain_->warm_up(ctx, warm_arch(services_.device)); !ready)
       log_info("the compile server is not warm: {}", ready.error().text());
   });
@@ -172,7 +172,7 @@ Result<OpenedTask> Evaluator::open_file(const Context& ctx, const std::string& f
   return open_.back()->told;
 }
 
-// Closes the least recently used tasks until one more may be opened.
+// Closes the least recently used tasks until one more fits.
 void Evaluator::make_room() {
   while (!open_.empty() && open_.size() >= size_t(std::max(options_.tasks, 1))) {
     close(open_.front());
@@ -273,7 +273,7 @@ void Evaluator::expect_children(const KernelProgram& program, int children,
     toolchain_->expect_children(request, children);
 }
 
-// Also pauses the restocking of all other tasks.
+// Also pauses the restocking of all other tasks, so that they do not disturb this one.
 Services Evaluator::services_of(const Open& open) {
   Services out = services_;
   out.pool = open.pool.get();
@@ -295,7 +295,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
   const Services services = services_of(*open);
-  baselines_.reset();  // the certificate needs the GPU memory of a search's baselines
+  baselines_.reset();  // frees the GPU memory of a search's baselines
   torch::TorchWorkerOptions torch;
   torch.python = options_.python;
   torch.device = options_.device.text();
@@ -306,7 +306,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   torch.call_timeout = kBaselineLimit;
   torch.memory_bytes = kBaselineMemory;
   std::mutex mutex;
-  std::vector<UniqueFd> slots;  // one lock file for each worker: they open one at a time
+  std::vector<UniqueFd> slots;  // a lock file for each worker, so that they open one at a time
   auto open_worker = [&]() -> Result<std::unique_ptr<torch::TorchWorker>> {
     CG_TRY(UniqueFd slot, GpuSlot::file(services_.identity.uuid));
     torch::TorchWorkerOptions own = torch;
@@ -324,7 +324,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   return certificate;
 }
 
-// Keeps the worker for the next task, because starting one takes longer than timing most modules.
+// Keeps the worker for later tasks, because its start takes longer than timing most modules.
 Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
                                                             const BaselinesRequest& request,
                                                             const Progress& progress) {
@@ -374,7 +374,7 @@ Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& r
   return verdict;
 }
 
-// Marks what limits every verdict on this task.
+// Adds the marks that apply to every verdict on this task.
 void Evaluator::mark(const Open& open, Verdict& verdict) const {
   const Admission& admission = open.told.admission;
   if (!admission.admitted) verdict.marks.push_back("task " + admission.remark);

@@ -2,11 +2,12 @@
 // Evaluator: the state of the evaluator process: torch worker, toolchain, runner, the open tasks.
 //
 // Contract: open_task() describes the file, judges the degenerate solutions and keeps the task; the
-// options say how many tasks stay open. evaluate() judges a program against one of them. One call
-// at a time; both honour the Context. Between calls the truth pools restock in the background.
+// options say how many tasks stay open. evaluate() judges a program against one of them. Callers
+// make one call at a time; both calls honour the Context. Between calls, the truth pools restock in
+// the background.
 //
-// Example: CG_TRY(auto e, Evaluator::open(ctx, options)); CG_TRY(auto t, e->open_task(ctx,
-// "a.py"));
+// Example: CG_TRY(auto e, Evaluator::open(ctx, options));
+//   CG_TRY(auto task, e->open_task(ctx, "a.py"));
 #pragma once
 
 #include <future>
@@ -44,13 +45,13 @@ class Evaluator {
  private:
   struct Open {
     Task task;
-    OpenedTask told;  // what open_task() answered
+    OpenedTask told;  // the reply of open_task()
     bool precision_tells = true;
     uint64_t sample_seed = 1;
     std::unique_ptr<TruthPool> pool;
-    std::vector<std::string> families;  // of inputs, those that differ from "made"
+    std::vector<std::string> families;  // input families that differ from "made"
     std::unique_ptr<DerivedShapes> derived;
-    std::unique_ptr<Excerpts> excerpts;  // of a simulator and a large official shape
+    std::unique_ptr<Excerpts> excerpts;  // on a simulator, for a large official shape
     void pause() const {
       pool->pause();
       if (excerpts) excerpts->pause();
@@ -79,18 +80,18 @@ class Evaluator {
   std::unique_ptr<toolchain::Toolchain> toolchain_;
   std::unique_ptr<toolchain::Assembler> assembler_;
   Runner runner_;
-  std::unique_ptr<Runner> simulator_;           // of a GPU: checks what the hardware does not show
-  Services services_;                           // without what belongs to one task
-  std::unique_ptr<OfficialJudge> official_;     // of a GPU
-  std::unique_ptr<HardwareCounters> counters_;  // of a GPU
-  UniqueFd slot_;  // the lock's file of the worker that times baselines
-  std::unique_ptr<torch::TorchWorker> baselines_;  // it; sees no program
-  std::unique_ptr<torch::TorchWorker> beside_;     // times eager beside foreign answers; sees none
-  std::mutex worker_lock_;                         // one call of the torch worker at a time
-  std::vector<std::unique_ptr<Open>> open_;        // the one used last comes last
+  std::unique_ptr<Runner> simulator_;              // beside a GPU: checks what it does not show
+  Services services_;                              // without those of one task
+  std::unique_ptr<OfficialJudge> official_;        // on a GPU
+  std::unique_ptr<HardwareCounters> counters_;     // on a GPU
+  UniqueFd slot_;                                  // lock file of the worker that times baselines
+  std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; sees no program
+  std::unique_ptr<torch::TorchWorker> beside_;     // times eager for foreign.h; sees no solution
+  std::mutex worker_lock_;                         // for one call of the torch worker at a time
+  std::vector<std::unique_ptr<Open>> open_;        // the task used last comes last
   std::stop_source warm_stop_;
   std::future<void> warm_;  // starts compile server and runner while the worker describes the task
-  std::shared_future<std::string> outlook_;  // of a GPU: who reads its counters
+  std::shared_future<std::string> outlook_;  // on a GPU: who will read its counters
 };
 
 }  // namespace cutegen::eval

@@ -35,7 +35,7 @@ bool is_state(const TensorInfo& info) {
   return info.role == TensorRole::parameter || info.role == TensorRole::buffer;
 }
 
-// Tensors of the task that lie in the arena, in the task's order.
+// The task's tensors that are in the arena, in the task's order.
 torch::ForeignTensors tensors_in(const Arena& arena, const Task& task, const ShapeCase& shape) {
   torch::ForeignTensors out;
   out.blocks.push_back({arena.memory()});
@@ -135,8 +135,8 @@ class ForeignJudge {
     return load_again();
   }
 
-  // Times the control calls before the solution's code is loaded. If they fail, the timing rung is
-  // skipped and says why.
+  // Times the control calls before the solution is loaded. If they fail, the timing rung is skipped
+  // and gives the reason.
   Result<void> take_controls() {
     if (!on_gpu_ || request_.up_to < Rung::timing || !services_.official ||
         !services_.official->missing().empty())
@@ -291,7 +291,7 @@ class ForeignJudge {
     verdict_.compat->wrong += wrong;
   }
 
-  // On a GPU, judges an official shape that is too large to be judged like the test shapes.
+  // On a GPU: judges an official shape that is too large to be a test shape.
   Result<RungEnd> large_official(bool& judged) {
     if (judged || !services_.official) return rung_passed();
     if (const std::string& why = services_.official->missing(); !why.empty()) {
@@ -321,7 +321,8 @@ class ForeignJudge {
     return rung_passed();
   }
 
-  // Call it only if official->missing() is empty: the official judge starts in the background.
+  // Call it only after official->missing() returned nothing, because the judge starts in the
+  // background.
   ForeignPlace place() {
     return {services_.official->gpu(), [this](const std::string& family) {
               return services_.official->fresh(ctx_, task_, task_.official(), family);
@@ -343,7 +344,7 @@ class ForeignJudge {
     CG_TRY(TimingOutcome outcome, time_foreign(ctx_, services_, task_, official,
                                                {controls_,
                                                 [this] {
-                                                  worker_.reset();  // and its child processes
+                                                  worker_.reset();  // also ends its child processes
                                                   return controls_now();
                                                 }},
                                                openers_.baseline, progress_));
@@ -368,7 +369,7 @@ class ForeignJudge {
   bool gone_ = false;  // the solution's process ended during the last request
 };
 
-// Trusts the solution's own error message: a false one only makes the evaluator judge it again.
+// Trusts the solution's own error message: a false one only causes a second judgement.
 bool faulted(const Verdict& v) {
   return v.status == Status::failed &&
          v.feedback.headline.find("illegal memory access") != std::string::npos;
@@ -401,7 +402,7 @@ Result<Verdict> judge_foreign(const Context& ctx, const Services& services, cons
                               const Progress& progress) {
   CG_TRY(Verdict verdict, ForeignJudge(ctx, services, task, request, openers, progress).run());
   if (!services.on_gpu() || !faulted(verdict)) return verdict;
-  // Another process on the GPU may have caused a single fault.
+  // Another process on the GPU may have caused the fault, so try once more.
   progress("it faulted: judging it once more");
   CG_TRY(Verdict again, ForeignJudge(ctx, services, task, request, openers, progress).run());
   add_once(again.marks, "judged twice: a fault of the GPU ended the first attempt (" +

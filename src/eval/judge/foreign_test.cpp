@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is judged of a foreign answer, with a toy process for it; times against a driver without a
-// GPU.
+// Judges third-party solutions played by a toy process, and times them with a driver without a GPU.
 #include "eval/judge/foreign.h"
 
 #include <gmock/gmock.h>
@@ -28,12 +27,12 @@ torch::ForeignReply foreign_reply(ReplyKind kind, std::string what = {}) {
   return out;
 }
 
-// A solution that computes `f` of every element if memory is a file; else it gives the reply that
-// the test sets.
+// A solution that computes `f` of every element if memory is a file. Otherwise it replies as the
+// test sets.
 class ToyAnswer final : public torch::ForeignWorker {
  public:
   std::function<double(double)> f = [](double x) { return 2 * x; };
-  std::map<std::string, torch::ForeignReply> at_shape;  // what running there gives
+  std::map<std::string, torch::ForeignReply> at_shape;  // its reply at a shape
   torch::ForeignReply loading;
   double claimed_ns = 1e6, open_ns = 1.1e6, seen_ns = 1.3e6, control_ns = 2e5;
   int loads = 0, runs = 0, controls = 0, fails_at = -1;
@@ -132,7 +131,7 @@ TEST(Foreign, IsJudgedOnEveryShapeAndFamilyAndLabelled) {
   auto back = read_json<Verdict>(json);
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(to_json(*back), json);
-  json["program_id"] = "abc";  // a label that is not the id's
+  json["program_id"] = "abc";  // the label does not match the id
   EXPECT_FALSE(read_json<Verdict>(json));
 }
 
@@ -219,7 +218,7 @@ TEST(Foreign, AFaultOfTheGpuIsBelievedWhenItHappensTwice) {
     EXPECT_EQ(v.status, again ? Status::failed : Status::correct);
     EXPECT_THAT(v.marks, testing::Contains(HasSubstr("judged twice")));
   }
-  ForeignWorld simulated;  // where nobody else's fault can be met
+  ForeignWorld simulated;  // a simulator has no faults of other processes
   simulated.answer->at_shape["official"] = fault;
   EXPECT_THAT(simulated.judge().marks, testing::Not(testing::Contains(HasSubstr("twice"))));
 }
@@ -234,7 +233,7 @@ TEST(Foreign, GoesAsFarAsItIsAsked) {
   EXPECT_EQ(result_of(v, Rung::correctness), RungResult::skipped);
 }
 
-// The fake driver runs no kernel: nothing is found wrong, and times are the toys'.
+// The fake driver runs no kernel, so comparisons find nothing wrong, and times come from the toys.
 struct ForeignStage : ForeignWorld {
   ForeignStage() {
     folder =
@@ -317,8 +316,8 @@ TEST(ForeignTiming, TakesTurnsWithEagerOnSetsThatNobodyMet) {
     EXPECT_EQ(out.timing->paired[0].stopped, "precise");
     EXPECT_TRUE(out.timing->clock->agrees);
     EXPECT_EQ(out.timing->samples, 6);
-    EXPECT_EQ(s.sets, 9);  // every third call is an open one
-    EXPECT_EQ(s.answer->controls, 0) << "its process is asked for no control call";
+    EXPECT_EQ(s.sets, 9);  // every third call is open
+    EXPECT_EQ(s.answer->controls, 0) << "the solution's process runs no control call";
     EXPECT_EQ(s.controlled_again, 0);
   });
 }
@@ -328,7 +327,7 @@ TEST(ForeignTiming, ControlCallsAreMadeInAProcessOfTheirOwnWithoutInputs) {
     ForeignStage s;
     ToyAnswer clean;
     EXPECT_THAT(s.controls(clean), testing::AllOf(testing::SizeIs(9), testing::Each(2e5)));
-    EXPECT_EQ(clean.controls, 10) << "the first one warms up";
+    EXPECT_EQ(clean.controls, 10) << "the first call is a warm-up";
     EXPECT_FALSE(clean.control_has_input);
     EXPECT_EQ(clean.runs, 0);
     clean.at_shape["official"] = foreign_reply(ReplyKind::raised, "no memory");
@@ -340,11 +339,11 @@ TEST(ForeignTiming, ControlCallsAreMadeInAProcessOfTheirOwnWithoutInputs) {
   });
 }
 
-// An answer that slows control calls bought any time that it wanted, while they were its own.
+// When the solution ran its own control calls, it could slow them to gain any time it wanted.
 TEST(ForeignTiming, AnAnswerThatSleepsInControlCallsGainsNothing) {
   device::cuda::with_driver("good", [] {
     ForeignStage s;
-    s.answer->control_ns = 50e6;  // it would hide 50 ms of every call
+    s.answer->control_ns = 50e6;  // would hide 50 ms of every call
     s.answer->claimed_ns = s.answer->open_ns = 5e3, s.answer->seen_ns = 20e6;
     TimingOutcome out = s.time();
     EXPECT_EQ(out.end.status, Status::rejected) << out.end.detail;
@@ -426,7 +425,7 @@ TEST(ForeignTiming, TheClocksMayDifferByALittle) {
   ForeignTimes t;
   t.queued.own = {1e6, 1e6, 1e6}, t.open.own = {1.2e6, 1.2e6};
   t.seen = {1.25e6, 1.25e6, 9e6}, t.control = {1e4, 1e4, 1e4};
-  EXPECT_TRUE(check_foreign_clock(t, t.queued).agrees);  // a disturbed round does not count
+  EXPECT_TRUE(check_foreign_clock(t, t.queued).agrees);  // one disturbed call does not count
   t.seen = {1.4e6, 1.4e6, 1.4e6};
   EXPECT_FALSE(check_foreign_clock(t, t.queued).agrees);
   EXPECT_TRUE(check_foreign_clock(t, t.open).agrees);

@@ -21,11 +21,11 @@ constexpr int kWarmUp = 3, kBaselineRuns = 2, kControls = 9;
 constexpr size_t kLeastForeignRounds = 9, kMostForeignRounds = 30, kEveryOpen = 3;
 constexpr auto kEnoughTime = std::chrono::seconds(20);
 constexpr double kPrecise = 0.01;                         // half the confidence interval, relative
-constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // permitted difference of the clocks
+constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // by which the clocks may differ
 constexpr double kLeastSleepNs = 50e3, kMostSleepNs = 0.2e9, kSleepShare = 1.5;
 
-// Frees the memory that a foreign process was given. The process may still have it mapped, so it
-// must not become another set's truth.
+// Frees the memory of a third-party process. The process may still map it, so it must not hold the
+// truth of a later set.
 class LetGo {
  public:
   explicit LetGo(GpuJudge& judge) : judge_(judge) {}
@@ -84,7 +84,7 @@ class ForeignTimer {
     return {};
   }
 
-  // Holds the GPU exclusively and draws at random whether the solution or the baseline goes first.
+  // Holds the GPU alone, and draws whether the solution or the baseline goes first.
   Result<torch::ForeignReply> round(const ForeignOfficial::Call& call, bool open) {
     CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx_, services_.identity.uuid));
     ForeignSeries& series = open ? times_.open : times_.queued;
@@ -143,7 +143,7 @@ class ForeignTimer {
            check_foreign_clock(times_, times_.open).agrees;
   }
 
-  // Before a rejection, repeats the control calls: the machine may have become slower.
+  // Repeats the control calls before a rejection, because the machine may have become slower.
   Result<void> control_again() {
     if (clocks_agree() || !controls_.again) return {};
     progress_("timing: repeating the control calls");
@@ -226,7 +226,7 @@ torch::ForeignTensors ForeignOfficial::tensors(const std::vector<SharedBuffer>& 
                                                std::initializer_list<TensorRole> roles) const {
   torch::ForeignTensors out;
   for (const TensorInfo& info : task_.tensors) {
-    // The final values of a mutated tensor replace its initial values in the same memory.
+    // The final values of a mutated tensor overwrite its initial values.
     const bool calls = std::find(roles.begin(), roles.end(), TensorRole::input) != roles.end();
     const bool final = calls && info.mutated && info.role != TensorRole::input;
     if (!final && std::find(roles.begin(), roles.end(), info.role) == roles.end()) continue;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a third-party solution at the official shape of a GPU and compares the outputs of every
+// Times a third-party solution at the official shape on a GPU and compares the outputs of every
 // call.
 //
-// Contract: every call has a fresh set that is used once, because the solution's process may keep
-// its inputs. The process maps inputs read-only; the GPU compares the outputs with the truth after
-// each call, timed or not. In a round the solution and eager (in a trusted process) take turns,
-// alone on the GPU, in random order and with a cold L2. Most calls are queued behind a wait, which
-// keeps the host's share out of the time. A stream of the solution's own does not wait, so every
-// third call is open: the GPU is idle, and the evaluator's clock, less a control call, sees all of
-// it. If the queued times are too short for the open ones, the open times count; if these are too
-// short as well, the solution is `rejected`, as below the floor. Control calls run before the
-// solution is loaded, in a process that never loads one, so the solution cannot change what is
-// subtracted.
+// Contract: every call has a fresh set, because the solution's process may keep its inputs. The
+// process maps inputs read-only; the GPU compares the outputs with the truth after each call, timed
+// or not. In a round, the solution and eager (in a trusted process) take turns, alone on the GPU,
+// in random order and with a cold L2. Most calls are queued behind a wait on the GPU, which keeps
+// the host's share out of the time. A stream of the solution's own does not wait for that. So every
+// third call is open: the GPU is idle, and the evaluator's clock, less a control call, sees the
+// whole call. If the queued times are too short compared with the open calls, the open times count.
+// If these are too short as well, the solution is `rejected`, as for a time below the floor.
+// Control calls run before the solution is loaded, in a process that never loads one, so the
+// solution cannot change what is subtracted.
 //
 // Example: ForeignOfficial official(ctx, services, task, worker, {judge.gpu(), source});
 //   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, official, controls, open_baseline,
@@ -24,7 +24,7 @@
 
 namespace cutegen::eval {
 
-// The source of official sets: draws an unused set of a family and owns its memory.
+// Where official sets come from: draws an unused set of a family and owns its memory.
 struct ForeignPlace {
   GpuJudge& gpu;
   std::function<Result<OfficialSetPtr>(const std::string& family)> fresh;
@@ -32,15 +32,15 @@ struct ForeignPlace {
 
 class ForeignOfficial {
  public:
-  // One call, or everything except the call (control: only in a process without a solution), behind
-  // a wait or open.
+  // One call, or all of it but the solution (control: only in a process without a solution). Behind
+  // a wait, or open.
   using Call = std::function<Result<torch::ForeignReply>(bool control, bool open)>;
-  // The work around the call; empty: only the call.
+  // The work around the call. Empty: only the call.
   using Around = std::function<Result<torch::ForeignReply>(const Call& call)>;
   struct Shown {
     RungEnd end;
     torch::ForeignReply model, run;
-    bool judged = false;  // its outputs were compared
+    bool judged = false;  // outputs were compared
     OfficialFindings found;
     std::vector<std::string> notes;  // of the set
   };
@@ -62,37 +62,38 @@ class ForeignOfficial {
   ForeignPlace place_;
 };
 
-// The file that a control process loads instead of a solution: it returns outputs of the task's
+// The file that a control process loads instead of a solution. It returns outputs of the task's
 // shapes and computes nothing.
 torch::ForeignFile control_file(const Task& task);
-// Times control calls of a process that has loaded that file, by the evaluator's clock.
+// Times the control calls of a process that has loaded that file, by the evaluator's clock.
 // `unsupported`: a set does not fit the GPU.
 Result<std::vector<double>> control_calls(const Context& ctx, const Services& services,
                                           ForeignOfficial& clean);
 struct ForeignControls {
   std::vector<double> before;  // before the solution was loaded
-  // Ends the solution's process and measures the controls again: the machine may be slower now.
+  // Ends the solution's process and repeats the control calls, because the machine may be slower
+  // now.
   std::function<Result<std::vector<double>>()> again;
 };
 
-// A worker on the GPU that sees no solution; the owner keeps it.
+// Opens a worker on the GPU that sees no solution. The callee keeps it.
 using BesideSource = std::function<Result<torch::TorchWorker*>()>;
 
 Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services, const Task& task,
                                    ForeignOfficial& official, const ForeignControls& controls,
                                    const BesideSource& open_baseline, const Progress& progress);
 
-// The times that the process reports for single calls, and eager's times (none, or as many).
+// The times that the process reports for its calls, and eager's times (none, or equally many).
 struct ForeignSeries {
   std::vector<double> own, eager;
   bool paired() const { return !own.empty() && own.size() == eager.size(); }
 };
-// `seen` and `control`: the open calls and their control calls by the evaluator's clock.
+// seen, control: the open calls and the control calls, by the evaluator's clock.
 struct ForeignTimes {
   ForeignSeries queued, open;
   std::vector<double> seen, control;
 };
-// Compares medians: the evaluator's clock may exceed `told` by 15% or 300 us for open calls.
+// Compares medians: the evaluator's clock may exceed `told` by 15% or 300 us in open calls.
 ClockCheck check_foreign_clock(const ForeignTimes& times, const ForeignSeries& told);
 
 }  // namespace cutegen::eval

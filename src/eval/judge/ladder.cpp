@@ -28,7 +28,7 @@ namespace {
 constexpr Rung kRungs[] = {Rung::lint,        Rung::compile, Rung::audit,  Rung::load,
                            Rung::correctness, Rung::timing,  Rung::profile};
 
-// CPU time of this thread: the evaluation's cost without the time it waits for other processes.
+// CPU time of this thread: an evaluation's cost without waiting for other processes.
 Nanoseconds thread_time() {
   timespec t{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -61,8 +61,8 @@ RungEnd note_audit(AuditOutcome outcome, RungResult& result, Verdict& verdict) {
   return outcome.end;
 }
 
-// The pools restock during the first rungs. Later rungs run the program, which restocking would
-// disturb.
+// The pools restock during the first rungs only. Later rungs run the program, and restocking would
+// disturb it.
 void pause_restocking(const Services& services) {
   services.pool->pause();
   if (services.excerpts) services.excerpts->pause();
@@ -216,17 +216,17 @@ class Climber {
     CG_TRY(AuditOutcome outcome, auditor_->assemble(ctx_));
     if (services_.on_gpu()) prepared_.keep_code(std::move(outcome.code));
     if (!outcome.end.passed) return note_audit(std::move(outcome), result, verdict_);
-    if (!services_.precision_tells) {  // the listing may reject the program
+    if (!services_.precision_tells) {  // here the listing may reject the program
       CG_TRY(outcome, auditor_->list(ctx_));
       return note_audit(std::move(outcome), result, verdict_);
     }
     result = outcome.result;
-    verdict_.audit = std::move(outcome.audit);  // the next rungs need the register counts
+    verdict_.audit = std::move(outcome.audit);  // later rungs need the register counts
     listing_ = std::async(std::launch::async, [this] { return auditor_->list(ctx_); });
     return outcome.end;
   }
 
-  // Adds the listing's results to the audit rung. Timing must not run at the same time.
+  // Adds the listing's results to the audit rung. The listing must end before timing begins.
   Result<void> join_listing() {
     if (!listing_.valid()) return {};
     CG_TRY(AuditOutcome outcome, listing_.get());
@@ -270,7 +270,7 @@ class Climber {
     return measure_official(evaluation(), options);
   }
 
-  // On a simulator the timing run's counters are the profile, so no second run is needed.
+  // On a simulator, the counters of the timing run are the profile.
   Result<RungEnd> profile(RungResult& result) {
     if (kernels_.empty()) {
       result = RungResult::skipped;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ladder makes of audits, of modules with state, and of programs with odd plans.
+// How the ladder judges audits, modules with state, and programs with unusual plans.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing_world::report_of;
 using testing_world::twice;
 using testing_world::World;
 
-// A report of one kernel f with so many registers.
+// A report of one kernel f that has this many registers.
 toolchain::AssemblyReport assembled(int registers) {
   toolchain::AssemblyReport out;
   out.audit.assembler = "ptxas 13", out.audit.disassembler = "nvdisasm 13";
@@ -49,7 +49,7 @@ TEST(LadderAudit, WhatWasFoundIsInTheVerdict) {
   EXPECT_THAT(v.skipped, Contains("audit: half of it"));
 }
 
-// The listing is made beside the next rungs; its findings are in the verdict whatever these say.
+// The listing runs beside later rungs; the verdict has its findings even if one of these fails.
 TEST(LadderAudit, TheListingIsWaitedFor) {
   World w(twice);
   w.assembler.report = assembled(24);
@@ -76,11 +76,11 @@ TEST(LadderAudit, TroubleWithTheListingIsOurs) {
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::aborted);
   EXPECT_THAT(v.feedback.headline, HasSubstr("no process available"));
-  v = w.judge(World::kernel(kTwice), Rung::correctness);  // nothing later waits for it
+  v = w.judge(World::kernel(kTwice), Rung::correctness);  // no later rung waits for the listing
   EXPECT_EQ(v.status, Status::aborted);
 }
 
-// Where measuring cannot prove the math mode the machine code decides, before anything runs.
+// If measuring cannot prove the math mode, the machine code decides before anything runs.
 TEST(LadderAudit, TheListingComesFirstWhereItDecides) {
   World w(twice);
   w.services.precision_tells = false;
@@ -151,7 +151,7 @@ TEST(LadderAudit, RegistersOfTheAssemblerLimitTheBlock) {
 
 TEST(LadderState, VariablesOfTheModuleAreFreshForEveryRun) {
   World w(twice);
-  // Thread 0 is right the first time only.
+  // Thread 0 is right only the first time.
   const std::string body =
       "mov.f32 %f2, %f1; setp.ne.s32 %p2, %r5, 0; mov.u32 %r8, 1; @%p2 bra GO;\n"
       "ld.global.u32 %r7, [state]; st.global.u32 [state], %r8; setp.ne.s32 %p3, %r7, 0;\n"
@@ -287,7 +287,7 @@ TEST(LadderProfile, ScratchAndPreparationAreThereAtTheOfficialShape) {
   ASSERT_TRUE(v.timing);
 }
 
-// A program that runs for long at the official shape only.
+// A program that runs long only at the official shape.
 std::string long_when_large() {
   return World::kernel(
       "add.f32 %f2, %f1, %f1; mov.u32 %r7, 0;\n"
@@ -319,7 +319,7 @@ TEST(LadderOfficial, ARunnerThatDoesNotComeBackIsUnsupported) {
   EXPECT_FALSE(v.timing);
 }
 
-// At the official shape, gives these outcomes, one after the other.
+// Gives these outcomes at the official shape, one after another.
 class ScriptedRunner : public Runner {
  public:
   explicit ScriptedRunner(std::vector<RunnerOutcome> outcomes)
@@ -347,7 +347,7 @@ RunnerOutcome out_of_budget() {
   device::LaunchTrace trace;
   trace.kernel = "f";
   trace.ctas_total = 1000;
-  trace.longest_cta = 5;  // no endless loop, so a larger budget may help
+  trace.longest_cta = 5;  // not an endless loop, so a larger budget may help
   out.report.traces.push_back(trace);
   return out;
 }

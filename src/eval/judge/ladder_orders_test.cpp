@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that are right in one order of CTAs and warps only.
+// Programs that are right only in one order of CTAs and warps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using testing_world::World;
 
 constexpr const char* kBox = ".shared .align 4 .b8 box[4];";
 
-// Thread 0 leaves the factor for all, and nobody waits for it.
+// Thread 0 writes the factor for all threads, and no thread waits for it.
 const std::string kWithoutBarrier =
     "setp.eq.u32 %p2, %r4, 0; @%p2 st.volatile.shared.f32 [box], 0f40000000;\n"
     "ld.volatile.shared.f32 %f3, [box]; mul.f32 %f2, %f1, %f3;";

@@ -22,7 +22,7 @@ using testing_world::report_of;
 using testing_world::twice;
 using testing_world::World;
 
-// Zeros are promised with their time: every run begins with writing them.
+// A run's time includes zeroing scratch, so zeroing is a step.
 TEST(PreparedShape, ZerosOfScratchAreSteps) {
   PreparedShape shape;
   shape.plan.scratch = {{"garbage", 64, false, false}, {"sem", 64, true, false}, {"none", 0, true}};
@@ -51,7 +51,7 @@ TEST(Ladder, AnHonestProgramIsCorrectOnEverySet) {
   EXPECT_THAT(v.build_ids, testing::ElementsAre("build-kernel.cu"));
   EXPECT_THAT(w.progress, Contains("correctness 3/3"));
   ASSERT_TRUE(v.compat);
-  EXPECT_EQ(v.compat->elements, 2 * 2048);  // the made set, judged twice with other poison
+  EXPECT_EQ(v.compat->elements, 2 * 2048);  // the made set runs twice, with different poison
   EXPECT_EQ(v.compat->wrong, 0);
 }
 
@@ -97,7 +97,7 @@ TEST(Ladder, WrongValuesAreFailedWithThePatternAndNoValue) {
   EXPECT_GT(m.wrong, 1900);
   EXPECT_EQ(m.first.size(), 5U);
   EXPECT_GT(m.worst_ratio, 10);
-  EXPECT_EQ(v.sets_judged, 1);  // the first wrong set ends it
+  EXPECT_EQ(v.sets_judged, 1);  // ends at the first wrong set
   EXPECT_THAT(v.feedback.detail, HasSubstr("first wrong at [0, 0]"));
   ASSERT_TRUE(v.compat);
   EXPECT_GT(v.compat->wrong, 0);
@@ -183,11 +183,11 @@ TEST(Ladder, AnOfficialShapeWhoseMutatedTensorNoStepIsGivenFails) {
 
 TEST(Ladder, AResultThatDependsOnUnwrittenMemoryIsFoundOut) {
   World w([](double x) { return x > 0 ? x : 0; });
-  // max(x, output): NaN is swallowed, a large number is not.
+  // max(x, output) swallows NaN but not a large number.
   Verdict v = w.judge(World::kernel(
       "ld.global.f32 %f3, [%rd5]; max.f32 %f2, %f1, %f3; max.f32 %f2, %f2, 0f00000000;"));
   EXPECT_EQ(v.status, Status::failed);
-  // max(x, 0) + 0 * output: a large number does no harm, NaN does. The first set tells.
+  // max(x, 0) + 0 * output survives a large number but not NaN, so the first set fails.
   v =
       w.judge(World::kernel("ld.global.f32 %f3, [%rd5]; max.f32 %f2, %f1, 0f00000000;\n"
                             "fma.rn.f32 %f2, %f3, 0f00000000, %f2;"));
@@ -206,7 +206,7 @@ TEST(Ladder, OutOfBoundsIsAFinding) {
 
 TEST(Ladder, ARaceIsAFindingThoughTheValuesAreRight) {
   World w(twice);
-  // Reads what a thread of the next warp writes, with no barrier between, and does not use it.
+  // Reads what a thread of the next warp writes, without a barrier between, but does not use it.
   const std::string racy =
       "mov.u32 %r6, s; shl.b32 %r7, %r4, 2; add.u32 %r8, %r6, %r7; st.shared.f32 [%r8], %f1;\n"
       "xor.b32 %r9, %r7, 128; add.u32 %r9, %r9, %r6; ld.shared.f32 %f3, [%r9];\n";
@@ -284,7 +284,7 @@ TEST(Ladder, DefinesThatDifferByShapeAreCompiledApart) {
   w.toy.task.shapes.push_back(other);
   w.plan({{"defines", {{"ROWS", "dim(x,0)"}}}});
   Verdict v = w.judge(World::kernel(kTwice), Rung::load);
-  EXPECT_EQ(w.toolchain.requests.size(), 1U);  // the same sizes: one module
+  EXPECT_EQ(w.toolchain.requests.size(), 1U);  // the same sizes share a module
   EXPECT_EQ(report_of(v, Rung::load).detail, "2 shapes resolved");
   w.toy.task.shapes[1].tensors = {{"x", {32, 64}}, {"out", {32, 64}}};
   w.toolchain.requests.clear();
@@ -320,7 +320,7 @@ TEST(Timing, TheOfficialShapeIsModelledFromASample) {
   w.add_official(1 << 20);
   Verdict v = w.judge(World::kernel(kTwice), Rung::profile);
   EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
-  EXPECT_EQ(v.sets_judged, 3);  // not on the official shape
+  EXPECT_EQ(v.sets_judged, 3);  // without the official shape
   ASSERT_TRUE(v.timing);
   EXPECT_EQ(v.timing->origin, Origin::modelled);
   EXPECT_EQ(v.timing->shape, "official");
@@ -337,7 +337,7 @@ TEST(Timing, AModelledTimeBelowTheRooflineIsReportedAsItIs) {
   World w(twice);
   w.add_official(1 << 20);
   const Verdict usual = w.judge(World::kernel(kTwice));
-  w.toy.task.shapes[0].flops = Flops{1e15};  // which algebra has removed
+  w.toy.task.shapes[0].flops = Flops{1e15};  // algebra removed most of it
   const Verdict v = w.judge(World::kernel(kTwice));
   ASSERT_TRUE(usual.timing && v.timing);
   EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
@@ -382,7 +382,7 @@ TEST(Timing, ASmallOfficialShapeIsJudgedAfterTheOthers) {
 TEST(Timing, DoingNothingAtTheOfficialShapeIsFoundOut) {
   World w(twice);
   w.add_official(1 << 20);
-  // Returns at once where n is large.
+  // Returns at once if n is large.
   Verdict v = w.judge(World::kernel(kTwice, "setp.gt.s32 %p2, %r1, 100000; @%p2 bra DONE;"));
   EXPECT_EQ(v.status, Status::rejected);
   EXPECT_EQ(report_of(v, Rung::timing).result, RungResult::failed);
@@ -395,8 +395,8 @@ TEST(Timing, DoingNothingAtTheOfficialShapeIsFoundOut) {
   EXPECT_EQ(v.feedback.headline, "nothing writes the output 'out' at the official shape");
 }
 
-// Three of four blocks have nothing to do. A first sample of eight finds idle ones alone, apart
-// from the first block, for one seed in six.
+// Three of four blocks have nothing to do. For one seed in six, a sample of eight blocks has only
+// idle ones besides the first block.
 TEST(Timing, BlocksThatWriteNothingAreNoProofOfWorkLeftOut) {
   World w(twice);
   w.add_official(1 << 20);
@@ -423,7 +423,7 @@ TEST(Timing, FindingsAtTheOfficialShapeCount) {
   EXPECT_THAT(v.feedback.headline, HasSubstr("(official shape)"));
 }
 
-// Twice as many rows in a shape of the user's own.
+// A shape of the user's with twice as many rows.
 ShapeCase weighted(const World& w, const std::string& name, double weight) {
   ShapeCase out = w.toy.task.shapes[0];
   out.name = name, out.kind = ShapeKind::user, out.weight = weight;
@@ -461,7 +461,7 @@ TEST(WeightedShapes, EachIsTimedAndTheHeadlineIsTheirWeightedGeometricMean) {
   EXPECT_THAT(v.feedback.headline, HasSubstr("(weight 3)"));
   ASSERT_TRUE(v.profile);
   EXPECT_EQ(v.profile->shape, "official");
-  EXPECT_EQ(v.profile->kernels.size(), 1U) << "of the official shape alone";
+  EXPECT_EQ(v.profile->kernels.size(), 1U) << "only the official shape's";
   auto back = read_json<Verdict>(to_json(v));
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(to_json(*back), to_json(v));
@@ -507,7 +507,7 @@ TEST(WeightedShapes, APlanThatRefusesOneIsUnsupported) {
   EXPECT_THAT(v.skipped, Contains(HasSubstr("shape wide: ")));
 }
 
-// A mean over fewer shapes could not be compared with other programs' means.
+// A mean over fewer shapes would not be comparable with other programs' means.
 TEST(WeightedShapes, OneThatCannotBeTimedLeavesTheProgramWithoutATime) {
   World w(twice);
   w.add_official(1 << 20);

@@ -66,7 +66,7 @@ class Server {
       else
         reply_error(answer.error());
     }
-    evaluator_.reset();  // ends the children
+    evaluator_.reset();  // ends the child processes
   }
 
   void reply(const Json& body) {
@@ -121,7 +121,8 @@ class Server {
     return protocol::message("open_task", {{"opened", to_json(opened)}});
   }
 
-  // Handles {task_id, request}: works on an open task and replies with the result in field `key`.
+  // Handles {task_id, request}: works on an open task and puts the result into field `key` of the
+  // reply.
   template <class Request, class T>
   Result<Json> work_on(const std::string& type, const Json& body, const char* key,
                        Result<T> (Evaluator::*work)(const Context&, const Request&,

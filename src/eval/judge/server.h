@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The evaluator process: reads requests of the engine, sends verdicts.
 //
-// Contract: serve() answers until the channel ends; then it stops its work and returns. One thread
-// handles the requests one at a time. A second request meanwhile is an error.
+// Contract: serve() answers requests until the channel ends; then it stops its work and returns.
+// One thread works on one request at a time; a second request meanwhile gets an error.
 //
 // Example:
 //   return serve(wire::Channel(UniqueFd(3)));

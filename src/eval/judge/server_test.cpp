@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluator as its client sees it: real compiler, runner and torch worker behind a channel.
+// Uses the evaluator as its client does: the real compiler, runner and torch worker behind a
+// channel.
 #include "eval/judge/server.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +16,7 @@
 #include "eval/api/protocol.h"
 #include "eval/judge/evaluator.h"
 
-namespace cutegen::eval::server_test {  // its fixture has the name of a type of eval
+namespace cutegen::eval::server_test {  // its fixture has the name of a type in eval
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,7 +45,7 @@ extern "C" __global__ void f(const float* x, float* out, int n) {
 }
 )";
 
-// A server on a thread, and the other end of its channel.
+// Runs a server on a thread and holds the other end of its channel.
 class Served {
  public:
   Served() {
@@ -63,7 +64,7 @@ class Served {
   Result<void> send(const std::string& type, const Json& body) {
     return channel.send(Context(), protocol::message(type, body));
   }
-  // The reply; the texts of progress before it are kept.
+  // Returns the reply. Keeps the progress texts that precede it.
   Result<Json> receive() {
     for (;;) {
       CG_TRY(wire::Frame frame, channel.receive(Context().with_timeout(std::chrono::minutes(2))));
@@ -113,7 +114,7 @@ TEST(Server, RefusesWhatItDoesNotKnow) {
   EXPECT_FALSE(s.ask("hello", {{"options", {{"device", 3}}}}));
   Json more = options();
   more["more"] = 1;
-  EXPECT_TRUE(s.ask("hello", more));  // of a later version
+  EXPECT_TRUE(s.ask("hello", more));  // from a later version
   EXPECT_FALSE(s.ask("hello", options("sim:h200", 0)));
   EXPECT_FALSE(s.ask("hello", options("sim:h200", 65)));
   EXPECT_THAT(s.ask("sing", {}).error().message, HasSubstr("does not know the request 'sing'"));
@@ -123,7 +124,7 @@ TEST(Server, RefusesWhatItDoesNotKnow) {
   EXPECT_TRUE(
       s.ask("expect_children",
             {{"task_id", ""}, {"request", to_json(EvaluateRequest{program()})}, {"count", 3}}))
-      << "advice, which may come too late";
+      << "a hint, which may come too late";
   EXPECT_FALSE(s.ask("open_task", {}));
   EXPECT_FALSE(s.ask("evaluate", {{"task_id", "x"}}));
   auto early =
@@ -134,7 +135,7 @@ TEST(Server, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(s.exit_code, kExitOk);
 }
 
-// One server with the task of absolute values open, for all tests of this suite.
+// One server with the task abs(x) open, for all tests of this suite.
 class Evaluation : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -150,7 +151,7 @@ class Evaluation : public testing::Test {
     ASSERT_TRUE(server_->send("open_task", {{"file", task_file("torch.abs(x)")}}));
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     ASSERT_TRUE(server_->send("open_task", {{"file", "other.py"}}));
-    auto refused = server_->receive();  // at once: torch takes seconds to start
+    auto refused = server_->receive();  // at once, although torch takes seconds to start
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message, HasSubstr("the evaluator is busy"));
     auto opened = server_->receive();
@@ -212,12 +213,12 @@ TEST_F(Evaluation, LazyAnswersAreJudgedOnEveryFamily) {
 }
 
 TEST_F(Evaluation, AnHonestProgramIsCorrectOnEveryShapeAndFamily) {
-  for (int round = 0; round < 2; ++round) {  // the second one with what was restocked
+  for (int round = 0; round < 2; ++round) {  // the second round uses restocked sets
     Verdict v = verdict(opened_->task.id);
     EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
     EXPECT_EQ(v.task_id, opened_->task.id);
     EXPECT_EQ(v.math_mode, "fp32");
-    EXPECT_EQ(v.sets_judged, 22);  // three shapes and two long ones; the official one is too large
+    EXPECT_EQ(v.sets_judged, 22);  // three shapes and two long ones, not the large official one
     ASSERT_TRUE(v.timing);
     EXPECT_EQ(v.timing->origin, Origin::modelled);
     EXPECT_GE(v.timing->time_ns, opened_->floor_ns);
@@ -269,7 +270,7 @@ TEST_F(Evaluation, TheAskedAccuracyMakesAnotherTask) {
   EXPECT_EQ(none.error().where, "flag --atol");
 }
 
-// The last test: it begins with another evaluator.
+// The last test of the suite, because it starts another evaluator.
 TEST_F(Evaluation, SeveralTasksStayOpenOnRequest) {
   ASSERT_TRUE(server_->ask("hello", options("sim:h200", 2)));
   auto open = [](const std::string& result) {
@@ -282,11 +283,11 @@ TEST_F(Evaluation, SeveralTasksStayOpenOnRequest) {
     EXPECT_EQ(verdict(abs.task.id).status, Status::correct);
     EXPECT_EQ(verdict(twice.task.id).status, Status::failed);
   }
-  EXPECT_EQ(verdict("").task_id, twice.task.id) << "the one used last";
+  EXPECT_EQ(verdict("").task_id, twice.task.id) << "the task used last";
   const OpenedTask again = open("torch.abs(x)");
   EXPECT_EQ(again.task.id, abs.task.id);
   EXPECT_EQ(again.admission.families, abs.admission.families);
-  const OpenedTask third = open("x + 3");  // in the place of the one used least recently
+  const OpenedTask third = open("x + 3");  // replaces the least recently used task
   EXPECT_FALSE(ask_verdict(twice.task.id, Rung::compile));
   EXPECT_EQ(verdict(abs.task.id).status, Status::correct);
   ASSERT_TRUE(server_->ask("close_task", {{"task_id", abs.task.id}}));

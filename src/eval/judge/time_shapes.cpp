@@ -25,7 +25,7 @@ std::string detail_of(const Timing& t) {
   return out;
 }
 
-// Adds the marks of one of several shapes, each with the shape's name as a prefix.
+// Adds the marks of one of several shapes, with the shape's name as a prefix.
 void add_marks(std::vector<std::string>& to, const std::vector<std::string>& from,
                const ShapeCase& shape) {
   for (const std::string& mark : from)

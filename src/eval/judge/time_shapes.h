@@ -4,8 +4,8 @@
 //
 // Contract: times the shapes in order, the official one first. The first failure ends the rung. If
 // a shape cannot be timed (too large for the GPU, over budget), the program has no time, because a
-// mean over fewer shapes could not be compared; the detail names the shape. outcome.kernels
-// describes the kernels at the official shape only, because the profile shows that shape.
+// mean over fewer shapes is not comparable; the detail names the shape. outcome.kernels describes
+// the kernels at the official shape only, because the profile shows that shape.
 //
 // Example: CG_TRY(ShapesTimed t, time_shapes(prepared, [&](const PreparedShape& s) { ... }));
 #pragma once

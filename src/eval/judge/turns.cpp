@@ -65,8 +65,8 @@ Result<void> Turns::run(double precise) {
   return {};
 }
 
-// Times the program and each baseline once, in random order. False: the program cannot run in this
-// mode.
+// Times the program and each baseline once, in random order. Returns false if the program cannot
+// run in this mode.
 Result<bool> Turns::round() {
   std::vector<size_t> order(baselines_.size() + 1);
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;

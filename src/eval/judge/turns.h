@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns: times a program and its baselines alternately, in one process and one mode.
 //
-// Contract: each round runs a short block of everybody, in random order, until every ratio is known
-// to `precise` (half its 95% interval) or the rounds or the time are used up. A baseline that
-// raises leaves the turns; notes() says why. The turns end if the program itself cannot run.
+// Contract: each round runs a short block of every participant, in random order. Rounds end when
+// every ratio is known to `precise` (half its 95% interval), or when the rounds or the time are
+// used up. A baseline that raises leaves the turns, and notes() says why. The turns end if the
+// program itself cannot run.
 //
 // Example: Turns turns(ctx, runs, worker, device::TimeMode::cold, baselines, clocks);
 //   CG_CHECK(turns.run(0.002)); use(turns.rounds());
@@ -23,7 +24,7 @@ namespace cutegen::eval {
 const char* name_of(device::TimeMode mode);
 std::string name_of(const torch::BaselineWanted& wanted);
 
-// Times of one mode. Element i of each vector comes from round i.
+// The times of one mode. Element i of each vector is from round i.
 struct Rounds {
   std::vector<double> own;
   std::map<std::string, std::vector<double>> others;
@@ -34,12 +35,12 @@ bool precise_enough(const Rounds& rounds, double precise);
 // The clocks of the GPU, as NVML reports them.
 class Clocks {
  public:
-  void note_sms(const std::map<std::string, double>& state);  // of a block
+  void note_sms(const std::map<std::string, double>& state);  // of one block
   void note_memory(const std::map<std::string, double>& state);
   void write(Certificate& out) const;
 
  private:
-  std::vector<double> sm_hz_;  // a median for each block
+  std::vector<double> sm_hz_;  // a median per block
   std::optional<double> least_sm_hz_, least_memory_hz_;
 };
 
@@ -62,7 +63,7 @@ class Turns {
 
  private:
   Result<bool> round();
-  // The median of a block, or nothing if it did not run.
+  // The median of a block, or nothing if the block did not run.
   Result<std::optional<double>> own_block();
   Result<std::optional<double>> block_of(const torch::BaselineWanted& baseline);
 

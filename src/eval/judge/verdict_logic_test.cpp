@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small decisions behind a verdict: which shapes, which tolerance, which sets, which floor.
+// The small decisions behind a verdict: which shapes, tolerance, sets and floor.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,7 +104,7 @@ TEST(InputSet, SensitivityWidensTheTolerance) {
   auto plain = *make_input_set(toy.task, toy.task.shapes[0],
                                *toy.source()(Context(), toy.task.shapes[0], "made", 5));
   auto tensors = *toy.source()(Context(), toy.task.shapes[0], "made", 5);
-  torch::TensorSlot moved = tensors.slots[2];  // the truth itself: sensitivity 100%
+  torch::TensorSlot moved = tensors.slots[2];  // sensitivity equals the truth, so it is 100%
   moved.part = "sensitivity";
   tensors.slots.push_back(moved);
   auto wide = *make_input_set(toy.task, toy.task.shapes[0], std::move(tensors));
@@ -131,7 +131,7 @@ TEST(TruthPool, ASetIsDroppedAfterItsUses) {
     alive.push_back(*pool.draw(Context(), toy.task.shapes[0], "made", "p" + std::to_string(i)));
     ++uses[alive.back().get()];
   }
-  EXPECT_EQ(toy.made, 1);  // one set served them all
+  EXPECT_EQ(toy.made, 1);  // all programs used one set
   alive.push_back(*pool.draw(Context(), toy.task.shapes[0], "made", "another"));
   EXPECT_EQ(toy.made, 2);
   EXPECT_EQ(uses.count(alive.back().get()), 0U);
@@ -215,7 +215,7 @@ TEST(Floor, IsTheLeastTrafficAtTheOfficialShape) {
   EXPECT_EQ(r.bound_by, RooflineBound::memory);
   task.shapes[0].flops = Flops{66.9e12};
   const Roofline heavy = floor_of(*find_gpu("h200"), task);
-  EXPECT_EQ(heavy.floor_ns, r.floor_ns) << "operations are no bound";
+  EXPECT_EQ(heavy.floor_ns, r.floor_ns) << "operations do not raise the floor";
   EXPECT_EQ(heavy.bound_by, RooflineBound::compute);
   EXPECT_GT(heavy.roofline_ns, 1e8);
 }
@@ -239,12 +239,12 @@ TEST(Floor, AloneRejectsAMeasurement) {
   EXPECT_THAT(below.end.headline, HasSubstr("below the floor of 1 us"));
   TimingOutcome near;
   hold_to_floor(bounds, of_time(980), near);
-  EXPECT_EQ(near.end.status, Status::correct) << "an event may miss so much";
+  EXPECT_EQ(near.end.status, Status::correct) << "events may be this inexact";
   TimingOutcome algebra;
   hold_to_floor(bounds, of_time(9000), algebra);
   EXPECT_EQ(algebra.result, RungResult::passed);
   EXPECT_EQ(algebra.end.status, Status::correct);
-  EXPECT_TRUE(algebra.marks.empty()) << "to pass an estimate is no fault";
+  EXPECT_TRUE(algebra.marks.empty()) << "beating an estimate is no fault";
   EXPECT_THAT(algebra.end.detail, HasSubstr("below the roofline of 50 us, an estimate"));
   TimingOutcome usual;
   hold_to_floor(bounds, of_time(60'000), usual);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts who will read a GPU's hardware counters, for the first lines of a run. A profile tries
-// it
-// (eval/profile/hardware_counters.h).
+// Predicts which tool will read a GPU's hardware counters, for the first lines of a run. Only a
+// profile really tries it (eval/profile/hardware_counters.h).
 //
-// Contract: returns one line. Looks for ncu, asks it for its version, and reads the driver's
-// setting for access to counters. If nobody can read them, the line gives the reason and the
-// remedy.
+// Contract: returns one line. Looks for ncu, asks for its version, and reads the driver's setting
+// for access to counters. If no tool can read them, the line gives the reason and the remedy.
 //
 // Example: counters_outlook(ctx, false)  // "ncu 2025.3.1.0"
 #pragma once

@@ -20,9 +20,9 @@ namespace {
 constexpr auto kGpuLimit = std::chrono::seconds(60);  // for all passes of ncu over one launch
 constexpr int64_t kSpare = int64_t{2} << 30;          // GPU memory for ncu and the context
 
-constexpr const char* kFill = "fill ";  // begins the name that a device gives a fill step
+constexpr const char* kFill = "fill ";  // a device's name for a fill step begins with it
 
-// Kernels with counters, or why there are none.
+// The kernels with their counters, or why there are no counters.
 struct Counted {
   std::vector<KernelProfile> kernels;
   std::string source, problem, remedy;
@@ -85,8 +85,8 @@ Result<CountRequest> count_request(const Evaluation& e, const PreparedShape& off
   return out;
 }
 
-// Reads hardware counters from a separate runner under ncu. The other holders of GPU memory
-// release it first.
+// Reads hardware counters from a separate runner under ncu. Everything else that holds GPU memory
+// releases it first.
 Result<Counted> count(const Evaluation& e, const PreparedShape& official,
                       const std::string& program_id) {
   if (!e.services.counters) return without("this evaluator does not read hardware counters");
@@ -130,7 +130,7 @@ void put_beside(std::vector<KernelProfile>& kernels, std::vector<KernelProfile> 
   }
 }
 
-// Splits the measured time of the program among its launches as in a single run.
+// Splits the program's measured time among its launches by their times in a single run.
 std::vector<double> launch_times(const GpuProfileInput& input) {
   std::vector<double> out;
   double all = 0;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rung profile on a GPU: uses the best source of counters that works.
 //
-// Contract: there are three sources. ncu: the hardware's counters of every launch at the official
-// shape, and the simulator's counters if it can run the program. simulator: counters of the same
-// GPU model. resources: measured times, the assembler's figures and the task's least work.
-// Profile::source names the source, Profile::note says why there is no better one and what helps.
-// Every kernel has a diagnosis. This call holds the GPU's slot while it reads counters. No failure
-// here is the program's fault: the program was judged and timed before. The profiler's libraries in
-// the runner exclude the filter of system calls, so the profile reports the runner's sandbox grade.
+// Contract: uses the first source that works. ncu: the hardware's counters of every launch at the
+// official shape, and the simulator's counters if it can run the program. simulator: the counters
+// of the same GPU model. resources: measured times, the assembler's figures and the task's least
+// work. Profile::source names the source; Profile::note says why no better one works and what
+// helps. Every kernel has a diagnosis. The call holds the GPU's slot while it reads counters. A
+// failure here is never the program's fault, because the program has been judged and timed before.
+// The runner under ncu has no filter of system calls, because ncu's libraries open the GPU's
+// devices again; the profile reports that runner's sandbox grade.
 //
-// Example: CG_TRY(GpuProfile p, profile_on_gpu(evaluation, {id, kernels,
-// &timing}));
+// Example: CG_TRY(GpuProfile p, profile_on_gpu(evaluation, {id, kernels, &timing}));
 #pragma once
 
 #include "core/audit.h"
@@ -20,7 +20,7 @@ namespace cutegen::eval {
 
 struct GpuProfileInput {
   std::string program_id;
-  const std::vector<KernelProfile>& timed;  // one for each step, from the timed runs
+  const std::vector<KernelProfile>& timed;  // one for each step
   const Timing* timing = nullptr;
   const BinaryAudit* audit = nullptr;
 };

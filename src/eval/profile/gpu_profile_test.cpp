@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three rungs of a profile on a GPU, against a driver without one and an ncu that counts
-// nothing.
+// The three sources of a profile on a GPU, with a fake driver and an ncu that counts nothing.
 #include "eval/profile/gpu_profile.h"
 
 #include <gmock/gmock.h>
@@ -64,7 +63,7 @@ struct ProfileStage {
 
 constexpr const char* kDouble = "add.f32 %f2, %f1, %f1;";
 constexpr const char* kStrange =
-    "tanh.approx.f32 %f2, %f1; nanotrap.b32;";  // no simulator knows it
+    "tanh.approx.f32 %f2, %f1; nanotrap.b32;";  // the simulator does not know nanotrap
 
 TEST(GpuProfile, HardwareCountersHaveTheSimulatorsBesideThem) {
   with_fakes("works.f", [] {

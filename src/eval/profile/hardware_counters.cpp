@@ -17,9 +17,9 @@ namespace {
 
 using toolchain::NcuRefusal;
 
-constexpr auto kEndLimit = std::chrono::seconds(20);  // ncu writes its table
+constexpr auto kEndLimit = std::chrono::seconds(20);  // for ncu to write its table
 constexpr auto kProbeLimit = std::chrono::seconds(40);
-constexpr int kMostTries = 4, kMostFailures = 2;  // failures of an ncu that never worked
+constexpr int kMostTries = 4, kMostFailures = 2;  // kMostFailures: of an ncu that never worked
 constexpr int64_t kMostLog = int64_t{8} << 20;
 constexpr const char* kLogPath = "/proc/self/fd/4";
 
@@ -43,8 +43,8 @@ size_t launches_of(const device::PlanSteps& steps) {
   }));
 }
 
-// ncu leaves the clocks alone, as in timed runs, and flushes caches before every pass. The section
-// adds the text of its rule. ncu logs to a separate file, because a kernel can print, too.
+// ncu leaves the clocks alone, as in timed runs, and flushes caches before every pass. --section
+// adds the text of ncu's rule. ncu logs to a file of its own, because a kernel can print, too.
 std::vector<std::string> command_of(const toolchain::NcuTool& tool, const CountRequest& request) {
   return {tool.path.string(),
           "--log-file",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ncu around the real runner, both without a GPU: tests/fake_ncu and tests/fake_cuda.
+// Runs ncu around the real runner, without a GPU: tests/fake_ncu and tests/fake_cuda.
 #include "eval/profile/hardware_counters.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ TEST(HardwareCounters, ARefusalIsRememberedWithItsRemedy) {
       EXPECT_THAT(answer.kernels, IsEmpty());
       EXPECT_THAT(answer.problem, HasSubstr("ERR_NVGPUCTRPERM"));
       EXPECT_THAT(answer.remedy, HasSubstr("NVreg_RestrictProfilingToAdminUsers=0"));
-      ::setenv("CUTEGEN_NCU", "/no/such/ncu", 1);  // not looked at again
+      ::setenv("CUTEGEN_NCU", "/no/such/ncu", 1);  // the object does not look again
     }
   });
 }
@@ -119,7 +119,7 @@ TEST(HardwareCounters, MetricsThatAreNotKnownAreLeftOut) {
   });
 }
 
-// How many processes run a command line with these words.
+// Counts the processes whose command line contains these words.
 int running(const std::string& words) {
   int count = 0;
   std::error_code error;

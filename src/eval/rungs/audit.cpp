@@ -56,8 +56,8 @@ void judge_calls(AuditOutcome& out) {
   }
 }
 
-// Mantissa bits that the outputs permit. If measuring can prove accuracy, MMA with fewer bits than
-// `finest` adds a mark; otherwise fewer than `coarsest` is rejected.
+// Mantissa bits that the outputs permit. If measuring can prove the accuracy, an MMA with fewer
+// bits than `finest` is a mark; if not, one with fewer than `coarsest` is rejected.
 struct Permitted {
   int finest = 23, coarsest = 23;
   std::string mode;

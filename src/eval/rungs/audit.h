@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rung audit: reads the machine code of every module before anything runs.
 //
-// Contract: fills `audit` with all modules of a program. It ends the ladder if the machine code
-// breaks a rule (state in global variables, launches from the device, lower precision than the math
-// mode if the inputs cannot show it), uses something that is not available, or if the assembler
-// rejects the PTX. Suspicious code that breaks no rule goes to `marks`. Without ptxas the rung is
-// skipped, with the reason.
+// Contract: fills `audit` with all modules of a program. The rung ends the ladder if the machine
+// code breaks a rule (state in global variables, launches from the device, lower precision than the
+// math mode if the inputs cannot show it) or uses something that is not available, or if the
+// assembler rejects the PTX. Suspicious code that breaks no rule goes to `marks`. Without ptxas,
+// the rung is skipped and gives the reason.
 //
 // Example: CG_TRY(AuditOutcome a, audit_binaries(ctx, services, task, prepared.images()));
 #pragma once
@@ -27,8 +27,8 @@ struct AuditOutcome {
 Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services, const Task& task,
                                     const std::vector<KernelImage>& images);
 // The same in two steps. assemble() finds registers, state and calls. list() reads the machine
-// code; if measuring proves the task's math mode, it cannot end the ladder and may run beside later
-// rungs.
+// code. If measuring proves the task's math mode, list() cannot end the ladder and may run beside
+// later rungs.
 class BinaryAuditor {
  public:
   BinaryAuditor(const Services& services, const Task& task, const std::vector<KernelImage>& images);
@@ -43,12 +43,12 @@ class BinaryAuditor {
   std::string arch_;
   std::vector<toolchain::AssemblyReport> reports_;
 };
-// Applies the rules to an audit. `proven`: on this task solutions of lower precision fail, so that
-// measuring proves the math mode.
+// Applies the rules to an audit. proven: lower-precision solutions fail on this task, so measuring
+// proves the math mode.
 AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
-// The same with a mode for each output. An instruction that some modes permit is a mark at most.
+// The same with a mode for each output. An instruction that some mode permits is at most a mark.
 AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
-// Registers of a thread, 0 if not known.
+// Registers per thread; 0 if unknown.
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel);
 
 }  // namespace cutegen::eval

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules make of an audit.
+// Applies the audit's rules to reports.
 #include "eval/rungs/audit.h"
 
 #include <gmock/gmock.h>
@@ -120,7 +120,7 @@ TEST(AuditRung, CallsOfTheRuntime) {
   EXPECT_TRUE(judge_audit(a, MathMode::fp32, true).end.passed);
   a.device_calls = {"malloc"};
   EXPECT_EQ(judge_audit(a, MathMode::fp32, true).end.status, Status::failed);
-  a.device_calls = {"cudaLaunchDeviceV2", "malloc"};  // the broken rule decides
+  a.device_calls = {"cudaLaunchDeviceV2", "malloc"};  // the worse finding decides
   EXPECT_EQ(judge_audit(a, MathMode::fp32, true).end.status, Status::rejected);
   a.device_calls = {"malloc", "cudaLaunchDeviceV2"};
   EXPECT_EQ(judge_audit(a, MathMode::fp32, true).end.status, Status::rejected);

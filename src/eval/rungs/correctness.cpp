@@ -21,8 +21,8 @@ namespace {
 // Warp instructions of one launch. Test shapes are small, so a correct program needs far fewer.
 constexpr uint64_t kInstructionBudget = 60'000'000;
 constexpr uint64_t kLongBudget = 4 * kInstructionBudget;  // for derived shapes
-constexpr uint64_t kMorePolls = 4;                 // times the budget, if waiting threads run first
-constexpr uint64_t kSimulatedBudget = 20'000'000;  // a GPU must not wait for the simulator
+constexpr uint64_t kMorePolls = 4;                 // budget factor: waiting threads may run first
+constexpr uint64_t kSimulatedBudget = 20'000'000;  // the GPU must not wait for the simulator
 constexpr auto kRunLimit = std::chrono::seconds(60);
 constexpr auto kGpuLimit = std::chrono::seconds(2);  // for one launch on a GPU
 
@@ -39,7 +39,7 @@ class Checker {
     CG_TRY(RunnerOutcome outcome, run_in(arena, shape, fill, order));
     if (outcome.kind != RunnerOutcome::Kind::reported) {
       CG_TRY(arena, Arena::make(items_of(shape, set), fill));
-      CG_TRY(outcome, run_in(arena, shape, fill, order));  // once more, in a fresh runner
+      CG_TRY(outcome, run_in(arena, shape, fill, order));  // tries once more in a new runner
     }
     if (order == device::RunOrder::in_order)
       communicates_ = outcome.report.state.contains("communicates");
@@ -59,8 +59,8 @@ class Checker {
   bool found() const { return found_; }
   bool communicates() const { return communicates_; }
 
-  // Repeats a set that passed, with other values in unwritten memory. On the simulator, if threads
-  // exchange values, also with other orders of CTAs and warps.
+  // Repeats a set that passed, with other values in unwritten memory. If threads exchange values on
+  // the simulator, also runs other orders of CTAs and warps.
   Result<RungEnd> run_again(const PreparedShape& shape, const InputSet& set) {
     constexpr auto kFill = Arena::Fill::plausible;
     const bool orders = communicates_ && !e_.services.on_gpu();
@@ -129,7 +129,7 @@ class Checker {
                      uint64_t(shape.shape->flops.value / 4));
     if (order != device::RunOrder::in_order) request.settings.instruction_budget *= kMorePolls;
     request.settings.threads = e_.services.threads;
-    // The run with plausible numbers in unwritten memory repeats one that was checked.
+    // The run with plausible numbers repeats one that has been checked.
     request.settings.checks = fill == Arena::Fill::nan;
     request.settings.trace = fill == Arena::Fill::nan && !e_.services.on_gpu();
     request.settings.order = order, request.settings.order_seed = e_.services.sample_seed;
@@ -165,7 +165,7 @@ class Checker {
     record_.compat->wrong += count_not_close(e, bytes, tolerance);
   }
 
-  // Keeps the outputs that come nearest to the limits on RMS error and bias.
+  // Remembers the outputs that come nearest to the limits on RMS error and bias.
   void note_whole(const Expected& e, const Judgement& j, const std::string& shape,
                   const std::string& family) {
     const AggregateLimits& l = j.limits;
@@ -207,7 +207,7 @@ class Checker {
   bool found_ = false;
 };
 
-// One set on the simulator beside a GPU. begin() returns at once; end() waits.
+// Runs one set on the simulator, beside the GPU. begin() returns at once; end() waits.
 class Simulated {
  public:
   explicit Simulated(const Evaluation& e) : services_(e.services), e_(e.on(services_)) {
@@ -220,7 +220,7 @@ class Simulated {
                           [this, &shape, set = std::move(set)] { return check(shape, *set); });
   }
 
-  // The simulator's findings, or a rung that passed. Notes in `skipped` why nothing was checked.
+  // Returns the simulator's findings, or a passed rung. If nothing was checked, `skipped` says why.
   Result<RungEnd> end(CorrectnessRecord& record) {
     if (running_.valid()) {
       auto outcome = running_.get();
@@ -296,8 +296,8 @@ RungEnd end_of_mismatches(std::vector<Mismatch> mismatches) {
 
 namespace {
 
-// The derived shape with the most elements: it reaches branches that begin at long sizes. nullptr:
-// none.
+// The derived shape with the most elements, which reaches branches that begin at long sizes;
+// nullptr if there is none.
 const PreparedShape* longest_derived(const std::vector<const PreparedShape*>& shapes) {
   const PreparedShape* out = nullptr;
   for (const PreparedShape* s : shapes)
@@ -307,8 +307,8 @@ const PreparedShape* longest_derived(const std::vector<const PreparedShape*>& sh
   return out;
 }
 
-// Checks each test shape on all families, but a derived or large one on only two. The first set of
-// a shape runs in three orders if the shape sees all families or is the longest derived one.
+// Checks each test shape on all families, but a derived or large one on two. The first set of a
+// shape runs in three orders if the shape has all families or is the longest derived one.
 Result<RungEnd> check_test_shapes(const Evaluation& e,
                                   const std::vector<const PreparedShape*>& shapes,
                                   const std::string& program_id, Checker& checker,
@@ -349,7 +349,7 @@ Result<RungEnd> check_correctness(const Evaluation& e, const std::string& progra
   std::vector<const PreparedShape*> shapes;
   for (const PreparedShape& s : e.prepared.shapes())
     if (is_test_shape(*s.shape)) shapes.push_back(&s);
-  // The official shape, if it is small enough to be a test shape, runs last: others fail sooner.
+  // An official shape that is small enough for a test shape runs last, because others fail sooner.
   std::stable_partition(shapes.begin(), shapes.end(), [](const PreparedShape* s) {
     return s->shape->kind != ShapeKind::official;
   });

@@ -5,10 +5,10 @@
 // Contract: stops at the first wrong set. The first set of each shape runs twice with different
 // poison, which reveals reads of unwritten memory. Long and derived shapes run once on two families
 // (eval/rungs/derive_shapes.h). If the runner dies, the program runs once more, alone, before it is
-// blamed. On a GPU, a large official shape comes last, in shared memory (eval/rungs/official.h),
-// and a simulator of the same model also runs the first set: it sees races, undefined values and
-// dependence on order, which a GPU rarely shows. What the simulator cannot run is judged by the GPU
-// alone.
+// blamed. On a GPU, a large official shape comes last, in shared memory (eval/rungs/official.h).
+// There, a simulator of the same model also runs the first set, because it sees races, undefined
+// values and dependence on order, which a GPU rarely shows. If the simulator cannot run the
+// program, only the GPU judges it.
 //
 // Example: CG_TRY(RungEnd end, check_correctness(evaluation, id, record));
 #pragma once
@@ -26,14 +26,14 @@ struct CorrectnessRecord {
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
   std::vector<std::string> marks, skipped;
-  // Of a GPU: the first set of each large timed shape, by the name of the shape.
+  // On a GPU: the first set of each large timed shape, by the shape's name.
   std::map<std::string, OfficialSetPtr> official = {};
-  Coverage coverage;  // of a simulator: what runs that were right executed
+  Coverage coverage;  // on a simulator: what correct runs executed
 };
 
-// Reloads modules that have variables, so that these have their initial values.
+// Reloads modules that have variables, so that the variables have their initial values.
 Result<void> reload(const Context& ctx, const Services& services, const Prepared& prepared);
-// What a run's outcome says of the program, before any value is compared.
+// Judges the program by the outcome of a run, before values are compared.
 RungEnd end_of(const RunnerOutcome& outcome, const std::string& shape, bool on_gpu);
 RungEnd end_of_mismatches(std::vector<Mismatch> mismatches);
 

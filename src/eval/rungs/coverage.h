@@ -2,14 +2,14 @@
 // Coverage: the instructions that compared runs executed, to check runs that are not compared.
 //
 // Contract: add() takes the traces of a run whose outputs were correct. An instruction is covered
-// if a compared run of the same module executed it, or one of the same opcode at the same line and
-// column of the source: an unrolled loop runs other copies when it is long. It is also covered if a
-// compared run of another module of the same source executed its line and column. There the opcodes
-// may differ, because the compiler knows other constants. A predicated instruction counts if a lane
-// executed it.
+// if a compared run of the same module executed it, or executed the same opcode at the same line
+// and column of the source (a long loop runs other unrolled copies). It is also covered if a
+// compared run of another module of the same source executed its line and column. There the opcode
+// may differ, because the compiler knows other constants. A predicated instruction counts if at
+// least one lane executed it.
 //
-// Example: coverage.add(report, sources_of(prepared), shape); auto gap = coverage.gap(official,
-// ...);
+// Example: coverage.add(report, sources_of(prepared), shape);
+//   auto gap = coverage.gap(official, ...);
 #pragma once
 
 #include <optional>
@@ -26,16 +26,16 @@ class Coverage {
     int64_t line = 0;  // of the first instruction; 0: unknown
     double share = 0;  // of the warp instructions of all launches
   };
-  // sources: the source of each module.
+  // sources: the source that each module was compiled from.
   void add(const device::RunReport& report, const std::vector<std::string>& sources,
            const ShapeCase& shape);
-  // What launches of a run executed that nothing has covered; `compared` launches are left alone.
+  // The instructions of a run that no compared run covers. Ignores the launches in `compared`.
   std::optional<Gap> gap(const device::RunReport& report, const std::vector<std::string>& sources,
                          const std::set<size_t>& compared) const;
-  // The least arithmetic of a compared run, over the task's at that shape; at most 1, and nothing
-  // if there was none.
+  // The smallest ratio of executed arithmetic to the task's FLOPs among compared runs, at most 1;
+  // nothing if there were none.
   std::optional<double> least_arithmetic() const { return least_arithmetic_; }
-  // The most warp instructions of a compared run, over what the task implies (implied_work).
+  // The largest ratio of warp instructions to implied_work() among compared runs.
   double most_instructions() const { return most_instructions_; }
 
  private:
@@ -45,7 +45,7 @@ class Coverage {
     std::map<Place, std::set<int64_t>> opcodes;
     bool contains(const device::TracedInst& i) const;
   };
-  // Of the modules of one source: the places that each has executed.
+  // For the modules of one source: the places that each has executed.
   using Places = std::map<size_t, std::set<Place>>;
 
   bool covers(size_t module, const std::string& source, const std::string& kernel,
@@ -58,10 +58,10 @@ class Coverage {
 };
 
 std::vector<std::string> sources_of(const Prepared& prepared);
-// The least warp instructions that a shape needs, if all lanes work: one fused multiply-add for two
+// The fewest warp instructions that a shape needs if all lanes work: one fused multiply-add for two
 // FLOPs, and one instruction for each element of a tensor.
 double implied_work(const ShapeCase& shape);
-// FLOPs that the launches executed.
+// The FLOPs that the launches executed.
 double arithmetic_of(const device::RunReport& report);
 
 }  // namespace cutegen::eval

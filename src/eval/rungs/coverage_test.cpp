@@ -50,7 +50,7 @@ TEST_F(CoverageTest, InTheSameModuleInstructionsCount) {
   coverage_.add(report({trace(0, {{0, 7, 5, 1, 3}, {1, 7, 5, 1, 3}})}), sources_, shape_);
   EXPECT_FALSE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {1, 7, 5, 1, 10}})})));
   EXPECT_FALSE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 7, 5, 1, 10}})}))) << "an unrolled copy";
-  EXPECT_TRUE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 0, 5, 1, 10}})}))) << "of no known line";
+  EXPECT_TRUE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 0, 5, 1, 10}})}))) << "an unknown line";
   auto found = gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 9, 5, 1, 10}})}));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->line, 9);
@@ -60,7 +60,8 @@ TEST_F(CoverageTest, InTheSameModuleInstructionsCount) {
 TEST_F(CoverageTest, AnotherStatementOfALineIsNotCovered) {
   coverage_.add(report({trace(0, {{0, 7, 5, 1, 3}})}), sources_, shape_);
   EXPECT_TRUE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 7, 9, 1, 10}})}))) << "another column";
-  EXPECT_TRUE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 7, 5, 2, 10}})}))) << "of a macro";
+  EXPECT_TRUE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 7, 5, 2, 10}})})))
+      << "another instruction of a macro";
   EXPECT_TRUE(gap(report({trace(1, {{0, 7, 9, 1, 30}})}))) << "in another module";
   EXPECT_FALSE(gap(report({trace(1, {{0, 7, 5, 2, 30}})}))) << "with other constants";
 }

@@ -73,7 +73,7 @@ std::vector<const ReachedShape*> cheapest(const std::vector<ReachedShape>& known
   return out;
 }
 
-// Says which wishes no test shape meets: the impossible ones, and those beyond the most shapes.
+// Says which wishes no test shape meets: impossible ones, and those beyond the limit of shapes.
 std::vector<std::string> left_out(const std::vector<ShapeWish>& impossible,
                                   const std::vector<ShapeWish>& beyond,
                                   const ReachedShape& official, const WorkLimit& limit) {
@@ -96,7 +96,7 @@ std::vector<std::string> left_out(const std::vector<ShapeWish>& impossible,
 
 }  // namespace
 
-// The search for one program.
+// Searches the derived shapes of one program.
 class DerivedShapes::Search {
  public:
   Search(DerivedShapes& owner, const Context& ctx, const KernelProgram& program,
@@ -110,7 +110,7 @@ class DerivedShapes::Search {
 
   Result<Found> run() {
     auto full = reached(owner_.task_.official());
-    if (!full) return Found{};  // the load rung reports why
+    if (!full) return Found{};  // the load rung says why
     official_ = std::move(*full);
     for (const ShapeCase& s : owner_.task_.shapes)
       if (is_test_shape(s) && accepts(s)) note(s);
@@ -137,7 +137,7 @@ class DerivedShapes::Search {
     return module_builds(program_, owner_.task_, shape, device_).has_value();
   }
 
-  // Empty if the plan refuses the shape.
+  // Empty if the plan rejects the shape.
   std::optional<ReachedShape> reached(const ShapeCase& shape) const {
     auto reach = plan_reach(program_, owner_.task_, shape, device_);
     if (!reach) return std::nullopt;
@@ -194,13 +194,13 @@ class DerivedShapes::Search {
     return owner_.described(ctx_, values);
   }
 
-  // If the plan refuses every test shape, looks for a small shape with one or two official sizes.
+  // If the plan rejects every test shape, looks for a small shape with one or two official sizes.
   Result<void> find_base() {
     const ShapeCase* small = smallest_shape(owner_.task_);
     if (!small) return {};
     const torch::ShapeConstants from = values_at(*small, sizes_);
     for (size_t i = 0; i < sizes_.size() * sizes_.size(); ++i) {
-      const size_t a = i % sizes_.size(), b = i / sizes_.size();  // a == b first: a single size
+      const size_t a = i % sizes_.size(), b = i / sizes_.size();  // a == b: a single official size
       const size_t second = (a + b) % sizes_.size();
       torch::ShapeConstants values = from;
       values[a].second = sizes_[a].second;
@@ -311,7 +311,7 @@ Result<ShapeCasePtr> DerivedShapes::proposed(const Context& ctx, const TestCase&
   for (const auto& [name, value] : test.sizes) {
     const auto size = std::ranges::find(*sizes_, name, [](const auto& s) { return s.first; });
     if (size == sizes_->end()) return user_error("the task has no size '" + name + "' that varies");
-    int64_t most = size->second;  // the largest of the task's own
+    int64_t most = size->second;  // the largest value in the task
     for (const ShapeCase& s : task_.shapes) most = std::max(most, value_of(s.constants, name, 0));
     if (value < 1 || value > most)
       return user_error(fmt::format("{} = {} is not from 1 to {}", name, value, most));
@@ -332,7 +332,7 @@ Result<ShapeCasePtr> DerivedShapes::proposed(const Context& ctx, const TestCase&
     return std::make_shared<const ShapeCase>(std::move(out));
   }
   return user_error(runs ? "it is more work than a test may be"
-                         : "the module does not run at these sizes, or is another program there");
+                         : "the module does not run, or is another program, at these sizes");
 }
 
 Result<ShapeCasePtr> DerivedShapes::described(const Context& ctx,

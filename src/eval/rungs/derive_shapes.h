@@ -4,10 +4,10 @@
 // Contract: find() returns at most kMost shapes in addition to the task's own. At these shapes the
 // launches have three tiles and a tail along each axis that the plan divides, persistent grids loop
 // more than once, and each size is three times the longest step that the sources name - as far as
-// the module, the plan's `requires` and the work limit permit. The shapes are kept for later
-// programs of the task. A program that the task's own shapes already exercise gets no derived
-// shapes. Found::left_out says what no test shape reaches. proposed() makes a shape from a tester's
-// proposal, within the same limits.
+// the module, the plan's `requires` and the work limit permit. The object keeps the shapes for
+// later programs of the task. If the task's own shapes already exercise a program, it gets no
+// derived ones. Found::left_out says what no test shape reaches. proposed() turns a tester's
+// proposal into a shape, within the same limits.
 //
 // Example: DerivedShapes d(task, describe); CG_TRY(auto found, d.find(ctx, program, device));
 #pragma once
@@ -36,13 +36,13 @@ class DerivedShapes {
     std::vector<std::string> left_out;  // what no test shape reaches, and why
   };
   Result<Found> find(const Context& ctx, const KernelProgram& program, const DeviceFacts& device);
-  // A proposed test as a shape. A size that it omits has its official value or, if that is too much
-  // work, its value in the smallest shape. A user error says why the test cannot run.
+  // A proposed test as a shape. A size that the test omits has its official value or, if that is
+  // too much work, its value in the smallest shape. A user error says why the test cannot run.
   Result<ShapeCasePtr> proposed(const Context& ctx, const TestCase& test);
 
  private:
   class Search;
-  // Asks the worker, once for each set of constants; null if the module refuses them.
+  // Asks the worker once for each set of constants. Null if the module rejects them.
   Result<ShapeCasePtr> described(const Context& ctx, const torch::ShapeConstants& constants);
   Result<void> learn_sizes(const Context& ctx);
 

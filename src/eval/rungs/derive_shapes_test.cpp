@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes derived from programs, for a product whose module takes any sizes: no worker is asked.
+// Derives shapes for programs of a matrix product whose module takes any size, without a worker.
 #include "eval/rungs/derive_shapes.h"
 
 #include <gmock/gmock.h>
@@ -147,7 +147,7 @@ TEST(DerivedShapes, SaysWhatNoTestShapeReachesAndWhy) {
 
 TEST(DerivedShapes, SaysHowManyWereTooMany) {
   ShapesWorld w;
-  // Only one size can be long, so that three divisions take three shapes.
+  // Only one size can be long, so three divisions need three shapes.
   w.runs = [](const ShapeCase& s) { return s.flops.value < 3e6; };
   w.task.shapes[1] = product("small", ShapeKind::small, 8, 8, 8);
   const auto found = w.find(
@@ -227,7 +227,7 @@ TEST(DerivedShapes, AProposedTestIsAShapeWithinTheSameLimits) {
   EXPECT_EQ((*shape)->name, "proposed one row");
   EXPECT_EQ((*shape)->kind, ShapeKind::derived);
   EXPECT_EQ((*shape)->tensors.at("x"), (Shape{1, 2048})) << "other sizes are official";
-  // Official sizes would be too much work, so the others come from the smallest shape.
+  // Official sizes would be too much work, so sizes come from the smallest shape.
   shape = w.derived->proposed(Context(), {"values", {}, {{"x", {-1, 1, {}}}}, ""});
   ASSERT_TRUE(shape) << shape.error().text();
   EXPECT_EQ((*shape)->tensors.at("x"), (Shape{89, 97}));
@@ -236,7 +236,7 @@ TEST(DerivedShapes, AProposedTestIsAShapeWithinTheSameLimits) {
             std::vector<std::string>{"ranged"});
 }
 
-// Each refusal names its cause, and asks the worker for nothing that is out of bounds.
+// Each refusal names its cause, and a test out of bounds is refused without asking the worker.
 TEST(DerivedShapes, AProposedTestOutOfBoundsIsRefused) {
   ShapesWorld w;
   const auto refusal = [&](std::vector<std::pair<std::string, int64_t>> sizes) {

@@ -21,11 +21,11 @@ constexpr int kMostAlone = 32;      // runs of a program without an incumbent
 constexpr double kLongBlock = 1e8;  // ns
 constexpr auto kEnoughAlone = std::chrono::milliseconds(60);  // for timed runs without an incumbent
 constexpr auto kEnoughPaired = std::chrono::seconds(2);
-constexpr int kMoreForTheClock = 3;  // more blocks at least, while the clocks disagree
-constexpr auto kForTheClock = std::chrono::seconds(2);  // and this long, because load may end
+constexpr int kMoreForTheClock = 3;  // blocks to add at least while the clocks disagree
+constexpr auto kForTheClock = std::chrono::seconds(2);  // and time to spend, because load may end
 constexpr double kClockSlack = 0.97;  // of the floor, because event times are inexact
 constexpr double kFullClock = 0.97;   // of the GPU's clock; below this, a mark says why
-constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // permitted clock difference of a run
+constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // by which the clocks may differ in a run
 
 double total_ns(const std::vector<KernelProfile>& kernels) {
   double out = 0;
@@ -58,7 +58,7 @@ class Measurement {
     tell("ready", start);
     if (auto end = runs_.too_large()) return *end;
     CG_TRY(End end, measure());
-    if (end && runs_.died()) {  // once more, in a fresh runner
+    if (end && runs_.died()) {  // tries once more in a new runner
       CG_TRY(end, measure());
     }
     if (end) return std::move(*end);
@@ -67,7 +67,7 @@ class Measurement {
   }
 
  private:
-  // Runs everything from the first run to the last block. Returns an outcome if there are no times.
+  // Measures from the first run to the last block. Returns an outcome if there are no times.
   Result<End> measure() {
     own_.clear(), other_ns_.clear(), blocks_.clear(), clocks_hz_.clear();
     least_hz_ = e_.services.gpu.clock_hz;
@@ -114,7 +114,7 @@ class Measurement {
       if (more > kMoreForTheClock && Clock::now() - disagreeing > kForTheClock)
         return world_error("the runner's times disagree with this process's clock",
                            "end other programs on this machine, then try again");
-      CG_TRY(end, runs_.control(e_.ctx, samples));  // load may have disturbed the control runs
+      CG_TRY(end, runs_.control(e_.ctx, samples));  // load may have disturbed the last control runs
       if (end) return end;
     }
   }
@@ -136,14 +136,14 @@ class Measurement {
     return End();
   }
 
-  // Notes what the device could not overwrite between runs.
+  // Records which buffers the device could not overwrite between runs.
   void note_scrubbing() {
     constexpr std::string_view kMissing = "not_scrubbed.";
     for (const auto& [name, value] : runs_.last().state)
       if (name.starts_with(kMissing)) not_scrubbed_.insert(name.substr(kMissing.size()));
   }
 
-  // Asks NVML why the clocks were low. The query is slow, so it is made only if they were.
+  // Asks NVML why the clocks were low, but only if they were, because the query is slow.
   Result<void> look_at_clock() {
     if (clocks_hz_.empty() || least_hz_ >= kFullClock * e_.services.gpu.clock_hz) return {};
     CG_TRY(auto state, runs_.watch(e_.ctx));

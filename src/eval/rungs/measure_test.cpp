@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clocks of measured runs, and what their buffers say.
+// Tests the clock check of measured runs, and their buffers.
 #include "eval/rungs/measure.h"
 
 #include <gmock/gmock.h>
@@ -24,11 +24,11 @@ TEST(CheckClock, ForgivesAHiccupButNotEveryBlock) {
 
 TEST(CheckClock, AllowsWhatTheHostTakesForARun) {
   EXPECT_TRUE(check_clock({{16e3, 2e6, 8}}).agrees);   // 2 us each, 250 us of host
-  EXPECT_FALSE(check_clock({{16e3, 3e6, 8}}).agrees);  // 375 us each were not told of
+  EXPECT_FALSE(check_clock({{16e3, 3e6, 8}}).agrees);  // 375 us each went unreported
   EXPECT_TRUE(check_clock({}).agrees);
 }
 
-// x read by two programs, each with an output and one with scratch.
+// Two programs read x. Each has an output, and one has scratch.
 struct Official {
   Official() {
     task.tensors = {{"x", TensorRole::input, DType::f32}, {"out", TensorRole::output, DType::f32}};
@@ -82,7 +82,7 @@ TEST(TimedBuffers, MutatedTensorsHaveCopiesForBothPrograms) {
       ++found;
       EXPECT_FALSE(r.read_only);
       EXPECT_EQ(r.copies, r.name == "x" ? 4 : 1);
-      EXPECT_GT(r.pattern_bytes, 0);  // so the device fills it again before each run
+      EXPECT_GT(r.pattern_bytes, 0);  // so that the device fills it before each run
     }
   EXPECT_EQ(found, 2);
 }

@@ -47,7 +47,7 @@ class OfficialChecker {
     OfficialRun memory;
     CG_TRY(RunnerOutcome outcome, run_in(memory, set, options));
     if (outcome.kind != RunnerOutcome::Kind::reported) {
-      CG_TRY(outcome, run_in(memory, set, options));  // once more, in a fresh runner
+      CG_TRY(outcome, run_in(memory, set, options));  // tries once more in a new runner
     }
     RungEnd end = end_of(outcome, shape_.shape->name, true);
     if (!end.passed) return end;
@@ -58,11 +58,11 @@ class OfficialChecker {
     if (set->family == family::made) count_compat(found);
     for (const std::string& note : set->notes) add_once(record_.marks, note);
     if (found.by_chance > 0)
-      add_once(
-          record_.marks,
-          fmt::format("{} of {} elements differ on inputs '{}' by more than one rounding explains; "
-                      "so few may escape the draws of it (docs/evaluation.md, extremes)",
-                      found.by_chance, found.elements, set->family));
+      add_once(record_.marks,
+               fmt::format(
+                   "{} of {} elements on inputs '{}' are wrong by more than one rounding explains; "
+                   "random draws may miss so few (docs/evaluation.md, extremes)",
+                   found.by_chance, found.elements, set->family));
     ++record_.sets_judged;
     if (found.mismatches.empty()) return rung_passed();
     return end_of_mismatches(std::move(found.mismatches));
@@ -118,7 +118,7 @@ OfficialJudge::OfficialJudge(Options options) : options_(std::move(options)) {
 
 OfficialJudge::~OfficialJudge() {
   stop_.request_stop();
-  static_cast<void>(missing());  // waits until the start is over
+  static_cast<void>(missing());  // waits for the end of the start
   pool_.reset();                 // its thread uses the other members
 }
 

@@ -18,18 +18,18 @@ namespace cutegen::eval {
 namespace {
 
 constexpr double kMostUncovered = 0.05;     // share of instructions that no compared run executed
-constexpr double kLeastArithmetic = 0.125;  // relative to the compared runs, per FLOP of the task
+constexpr double kLeastArithmetic = 0.125;  // per FLOP of the task, relative to compared runs
 constexpr double kLeastStored = 0.9;        // of the outputs' bytes
 constexpr int64_t kEnough = 256;            // least correct elements for a comparison to count
 
 struct Compared {
   int64_t written = 0, wrong = 0;
   std::optional<Mismatch> first;
-  std::optional<Mismatch> whole;  // no element is wrong, but the written ones are as a whole
+  std::optional<Mismatch> whole;  // each element passes, but not all of them together
 };
 
-// Fills a tile of the excerpt with the written elements, and with the truth for unwritten ones.
-// Counts the written elements.
+// Fills a tile of the excerpt with the written elements and the truth of unwritten ones. Counts the
+// written elements.
 class Tiles {
  public:
   Tiles(const OfficialMemory::Output& output, const Poison& poison, bool unfinished)
@@ -107,7 +107,7 @@ Compared compare(const OfficialMemory::Output& o, const OfficialMemory& memory, 
     Mismatch m = describe_mismatch(j, o.expected->spec, "official", memory.family());
     for (auto& at : m.first)
       for (size_t d = 0; d < at.size(); ++d) at[d] += origin[d];
-    if (o.place.mapped_again()) m.first.clear();  // several tiles share the memory: place unknown
+    if (o.place.mapped_again()) m.first.clear();  // tiles share memory: place unknown
     out.first = std::move(m);
   });
   if (out.first) out.first->elements = out.written, out.first->wrong = out.wrong;
@@ -138,7 +138,7 @@ class Checking {
     return std::move(out_);
   }
 
-  // The sample of blocks is random, so its stores, scaled up, must cover the outputs.
+  // The sample of blocks is random, so its stores, scaled to all blocks, must cover the outputs.
   std::optional<RungEnd> stores_too_little() const {
     double stored = 0, error = 0, wanted = 0;
     for (const auto& step : run_.steps)
@@ -219,7 +219,7 @@ class Checking {
 
   const CheckedRun& run_;
   OfficialCheck out_;
-  std::set<size_t> compared_;  // launches with compared results
+  std::set<size_t> compared_;  // launches whose results were compared
 };
 
 }  // namespace

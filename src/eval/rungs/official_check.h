@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks a program at the official shape on a simulator, from a sample of its blocks.
 //
-// Contract: check_official_run() compares what the blocks wrote with the truth of the excerpt that
-// the inputs repeat, if no block outside the sample affects a block's result. If outputs cannot be
-// compared, `not_compared` gives the reason, and the run must do what compared runs did: execute
-// the same instructions and as much arithmetic for the task's FLOPs, and write all of the outputs.
+// Contract: compares what the blocks wrote with the truth of the excerpt that the inputs repeat, if
+// no block outside the sample affects a block's result. If outputs cannot be compared,
+// `not_compared` gives the reason, and the run must do what compared runs did: execute the same
+// instructions, as much arithmetic per FLOP of the task, and write all of the outputs.
 // docs/evaluation.md: "The official shape on the simulator".
 //
 // Example: OfficialCheck c = check_official_run(...); if (!c.end.passed) return c.end;
@@ -16,16 +16,16 @@
 namespace cutegen::eval {
 
 struct OfficialCheck {
-  RungEnd end;               // passed, or why not
-  std::string not_compared;  // why no value was compared; empty: some were
-  int64_t elements = 0;      // that were compared
+  RungEnd end;               // passed, or the fault
+  std::string not_compared;  // why no value was compared; empty if some were
+  int64_t elements = 0;      // compared elements
   bool by_sample = false;    // the result depends on the drawn blocks: draw more before trusting it
   std::vector<std::string> marks;
 };
 
 struct CheckedRun {
   const Task& task;
-  const std::vector<std::string>& sources;  // of the modules
+  const std::vector<std::string>& sources;  // the source of each module
   const ShapeCase& official;
   const device::PlanSteps& steps;
   const device::RunReport& report;
@@ -35,8 +35,8 @@ struct CheckedRun {
 };
 OfficialCheck check_official_run(const CheckedRun& run);
 
-// Limit of the warp instructions of one block: 32 times what blocks of a correct run needed for the
-// task's work, plus a million.
+// The most warp instructions that one block may execute: 32 times what blocks of a correct run
+// needed for the same work, plus a million.
 double most_of_a_block(const ShapeCase& official, const Coverage& coverage, int64_t blocks);
 
 }  // namespace cutegen::eval

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the launches that an output depends on, and whether blocks that did not run affect it.
 //
-// Contract: flow_to() follows buffers backwards from the last launch that has the output among its
-// arguments. It assumes that a launch reads every buffer it gets. `complete`: every launch before
-// the last ran whole, so its blocks wrote what they write in a full run. `why_not`: the blocks of a
-// launch combine their results (atomics), or memory does not keep what they write.
+// Contract: flow_to() follows buffers backwards from the last launch that takes the output as an
+// argument. It assumes that a launch reads every buffer it gets. `complete`: every launch before
+// the last ran all of its blocks, so these wrote what they write in a full run. `why_not`: the
+// blocks of a launch combine their results (atomics), or memory does not keep what they write.
 //
 // Example: Flow f = flow_to("out", task, steps, report, aliased); if (f.why_not.empty()) compare();
 #pragma once
@@ -19,9 +19,9 @@
 namespace cutegen::eval {
 
 struct Flow {
-  std::string why_not;           // its values cannot be compared; empty: they can
-  bool complete = true;          // else: only where all that a block read was written
-  std::vector<size_t> launches;  // that it comes from, by their place among the launches
+  std::string why_not;           // why its values cannot be compared; empty if they can
+  bool complete = true;          // if false, results may come from scratch that no block wrote
+  std::vector<size_t> launches;  // launches that it depends on, by their index
 };
 
 Flow flow_to(const std::string& output, const Task& task, const device::PlanSteps& steps,

@@ -2,9 +2,9 @@
 // OfficialMemory: the buffers of the official shape for a simulator, which runs a sample of blocks.
 //
 // Contract: with an excerpt (eval/sets/excerpts.h), inputs repeat it, outputs and scratch hold a
-// random poison, and memory keeps what blocks write. If the task has no excerpt, or it would need
-// too much memory, inputs are random numbers (integers: zeros), and each large output maps one
-// small memory file many times. why_not() then gives the reason. Both cases bound the memory that a
+// random poison, and memory keeps what blocks write. If the task has no excerpt, or would need too
+// much memory for it, inputs are random numbers (integers: zeros), and each large output maps one
+// small memory file repeatedly; why_not() gives the reason. Both cases bound the memory that a
 // program can fill.
 //
 // Example: CG_TRY(auto memory, OfficialMemory::make(task, *official, drawn)); memory.put(request);
@@ -22,9 +22,9 @@ namespace cutegen::eval {
 class OfficialMemory {
  public:
   struct Output {
-    const Expected* expected = nullptr;  // of the excerpt
+    const Expected* expected = nullptr;  // the excerpt's
     Repeated place;
-    std::span<const std::byte> bytes;  // what is held
+    std::span<const std::byte> bytes;  // the part in memory
   };
 
   static Result<OfficialMemory> make(const Task& task, const PreparedShape& official,
@@ -35,7 +35,8 @@ class OfficialMemory {
   const std::string& family() const { return set_->family; }
   std::vector<Output> outputs() const;
   const Poison& poison() const { return poison_; }
-  // Scratch that is mapped repeatedly, so it does not hold what each block wrote.
+  // Whether the scratch buffer is mapped repeatedly, so that it does not keep what each block
+  // wrote.
   bool aliased(const std::string& scratch) const { return aliased_.contains(scratch); }
 
  private:
@@ -57,7 +58,7 @@ class OfficialMemory {
   Poison poison_{};
   std::vector<RunBuffer> buffers_;
   std::vector<Place> inputs_, outputs_;
-  std::vector<std::pair<int64_t, int64_t>> poisoned_;  // offset, bytes
+  std::vector<std::pair<int64_t, int64_t>> poisoned_;  // (offset, bytes) of each
   std::vector<std::pair<DType, std::pair<int64_t, int64_t>>> noise_;
   std::set<std::string> aliased_;
   int64_t total_ = 0;

@@ -27,7 +27,7 @@ std::vector<int64_t> coordinates(int64_t index, const Shape& shape) {
   return at;
 }
 
-// Describes a wrong output of which only some elements were marked.
+// Describes a wrong output if only a part of its elements was marked.
 std::string far_pattern(const GpuJudgement& j, const Shape& shape) {
   const Judgement& c = j.counts;
   const char* kind = c.unwritten == c.wrong ? ", never written"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a run at the official shape, against a driver without a GPU.
+// Tests the memory of a run at the official shape, with a driver without a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace cutegen::eval {
 namespace {
 
-// The fake driver runs no kernel: memory is not filled, but guards are written and looked at.
+// The fake driver runs no kernel. So nothing fills the memory, but guards are written and checked.
 struct GuardStage {
   GuardStage() {
     judge = std::move(*GpuJudge::open("cuda:0"));
@@ -32,13 +32,13 @@ struct GuardStage {
     set = made;
     shape.plan.scratch.push_back({.name = "s", .bytes = 100});
   }
-  // A byte where a runner would have mapped `buffer`, so far from its beginning.
+  // Writes where a runner would have mapped `buffer`, `at` bytes from its beginning.
   static void write(const SharedBuffer& buffer, int64_t at) {
     auto session = device::cuda::Session::open("cuda:0");
     ASSERT_TRUE(session);
     auto block = (*session)->memory().import(buffer.descriptor, size_t(buffer.mapped_bytes), false);
     ASSERT_TRUE(block) << block.error().text();
-    for (int i = 0; i < 2; ++i) {  // one of two bytes differs from the guard
+    for (int i = 0; i < 2; ++i) {  // one of the two bytes differs from the guard
       const std::byte value[1] = {std::byte(i)};
       ASSERT_TRUE((*session)->write(block->mapped + size_t(buffer.offset + at + i), value));
     }
@@ -92,7 +92,7 @@ TEST(OfficialRun, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
     made->outputs.push_back(state);
     ASSERT_NE(made->initial("x"), nullptr);
     EXPECT_EQ(made->initial("y"), nullptr);
-    GuardStage::write(made->inputs[0], 0);  // byte 1 of x is one
+    GuardStage::write(made->inputs[0], 0);  // byte 1 of x is now 1
     OfficialRunOptions options{.copies = 2, .against = true};
     auto run = OfficialRun::make(Context(), *stage.judge, made, stage.shape, options);
     ASSERT_TRUE(run) << run.error().text();
@@ -104,7 +104,7 @@ TEST(OfficialRun, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
       EXPECT_EQ(b.initial, state_of && !b.read_only ? "initial/x" : "") << b.name;
       if (!state_of || b.read_only) continue;
       EXPECT_EQ(GuardStage::ints_of(b)[0], 0x100) << b.name;
-      GuardStage::write(b, 100);  // a program was here
+      GuardStage::write(b, 100);  // as a program would
     }
     ASSERT_TRUE(run->poison_again(Context()));
     for (const SharedBuffer& b : run->buffers())
@@ -115,12 +115,12 @@ TEST(OfficialRun, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
   });
 }
 
-// Another set of the same shape, whose input holds `value` at its beginning.
+// Another set of the same shape. Bytes 1 and `value` + 1 of its input are 1.
 OfficialSetPtr set_with(GuardStage& stage, int8_t value) {
   auto out = std::make_shared<OfficialSet>();
   GpuBuffer x = std::move(*stage.judge->take("x", 4000, false));
   SharedBuffer shared = *x.share(true);
-  GuardStage::write(shared, 0);  // the bytes 0, 1
+  GuardStage::write(shared, 0);  // writes the bytes 0 and 1
   if (value > 1) GuardStage::write(shared, value);
   out->inputs.push_back(shared);
   out->memory.push_back(std::move(x));
@@ -144,7 +144,7 @@ TEST(OfficialRun, ItsOwnInputsTakeTheValuesOfOneSetAfterAnother) {
     ASSERT_TRUE(run->renew(Context(), second));
     EXPECT_EQ(GuardStage::ints_of(buffers[0]), GuardStage::ints_of(second->inputs[0]));
     EXPECT_NE(GuardStage::ints_of(buffers[0]), GuardStage::ints_of(first->inputs[0]));
-    EXPECT_FALSE(run->renew(Context(), std::make_shared<OfficialSet>()));  // it has no inputs
+    EXPECT_FALSE(run->renew(Context(), std::make_shared<OfficialSet>()));  // a set without inputs
   });
 }
 
@@ -190,7 +190,7 @@ TEST(OfficialRun, FewWrongElementsOfExtremesMayBeChance) {
   EXPECT_FALSE(with([](Judgement& j) { j.elements = 9'000'000; }));
   EXPECT_FALSE(with([](Judgement& j) { j.nan = 1; }));
   EXPECT_FALSE(with([](Judgement& j) { j.unwritten = 1; }));
-  EXPECT_FALSE(with([](Judgement& j) { j.worst_ratio = 0; }));  // an infinity
+  EXPECT_FALSE(with([](Judgement& j) { j.worst_ratio = 0; }));  // infinity
   EXPECT_FALSE(with([](Judgement& j) { j.rms = 2, j.limits = {.rms = 1, .apply = true}; }));
 }
 
@@ -243,7 +243,7 @@ TEST(OfficialRun, ARunnerUsesTheCopyThatItIsTold) {
     EXPECT_NE((*first)->at, (*second)->at);
     EXPECT_EQ((*second)->at, (*buffers.find("y#1", "step"))->at);
     buffers.use_copy(2);
-    EXPECT_EQ((*buffers.find("y", "step"))->at, (*first)->at);  // in turn
+    EXPECT_EQ((*buffers.find("y", "step"))->at, (*first)->at);  // copies take turns
     EXPECT_TRUE(buffers.find("x", "step"));
   });
 }
@@ -258,7 +258,7 @@ constexpr const char* kSevens = R"(.version 8.0
 TEST(OfficialRun, ARunnerProcessWritesTheMemoryThatItWasHanded) {
   device::cuda::with_driver("good", [] {
     GuardStage stage;
-    for (int i = 0; i < 20; ++i)  // more than one message carries
+    for (int i = 0; i < 20; ++i)  // more than fit into one message
       stage.shape.plan.scratch.push_back({.name = "s" + std::to_string(i), .bytes = 8});
     auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
     ASSERT_TRUE(run) << run.error().text();

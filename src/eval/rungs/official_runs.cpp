@@ -20,7 +20,7 @@ constexpr auto kStepsLimit = std::chrono::seconds(10);  // for one run of all st
 constexpr auto kOfficialRunLimit = std::chrono::seconds(120);
 constexpr int64_t kSpare = int64_t{2} << 30;  // GPU memory for everything else
 
-// The outcome of a run that failed, or nothing.
+// The outcome if a run failed, or nothing.
 OfficialRuns::End trouble_of(const RunnerOutcome& outcome, const std::string& shape) {
   RungEnd end = end_of(outcome, shape, true);
   if (end.passed) return std::nullopt;
@@ -70,7 +70,7 @@ TimingOutcome does_not_fit(const ShapeCase& shape, int64_t bytes,
   return out;
 }
 
-// Assembles the program, so that it runs the same machine code as when it was judged.
+// Assembles the program, so that the runs use the machine code that was judged.
 Result<RungEnd> prepare_program(const Context& ctx, const Services& services,
                                 const KernelProgram& program, const Task& task, Prepared& out) {
   RungEnd end = lint_rung(program, task);
@@ -96,7 +96,7 @@ Result<void> load_both(const Context& ctx, Runner& runner, const Prepared& own,
   return {};
 }
 
-// Without an official set, probes of the outputs must no longer hold the initial pattern.
+// Without an official set: checks that probed places no longer hold the initial pattern.
 Result<RungEnd> look_at_outputs(const Context& ctx, Runner& runner, const Task& task,
                                 const ShapeCase& shape, TimedBuffers& buffers, int runs) {
   auto probes = buffers.draw_probes(task, runs);
@@ -111,7 +111,7 @@ Result<RungEnd> look_at_outputs(const Context& ctx, Runner& runner, const Task& 
   return rung_passed();
 }
 
-// A program's steps for a runner that loaded `modules` other modules first, with separate buffers.
+// A program's steps for a runner that first loaded `modules` other modules. Uses separate buffers.
 device::PlanSteps beside(const Task& task, const PreparedShape& official, size_t modules) {
   std::set<std::string> own;
   for (const TensorInfo* out : results_of(task)) own.insert(out->name);
@@ -171,7 +171,7 @@ Result<void> OfficialRuns::add_buffers(const Context& ctx) {
   return fit();
 }
 
-// Computes how many copies of the outputs fit in free GPU memory, or without a set in all of it.
+// Computes how many copies of the outputs fit in the free GPU memory (without a set: in all of it).
 Result<void> OfficialRuns::fit() {
   int64_t room = services_.identity.memory_bytes - kSpare;
   const OfficialSet* set = sets_.set();

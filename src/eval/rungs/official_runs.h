@@ -6,10 +6,11 @@
 // the candidate once, untimed. block() then does the given number of runs of each. Every run writes
 // its own copy of the outputs. With an official set, inputs and outputs are in the evaluator's
 // memory (the runner maps inputs read-only), and the GPU compares all copies with the truth after
-// each block. Blocks take fresh sets while the pool has some and the GPU has room for a copy of the
-// inputs. If the set does not fit in GPU memory (note() says so), inputs repeat a smaller set and
-// outputs are only spot-checked. Faults of the candidate return the outcome that ends the rung;
-// cutegen's own failures are errors. From begin() on, no other process of cutegen uses the GPU.
+// each block. Blocks take fresh sets as long as the pool has some and the GPU has room for a copy
+// of the inputs. If the set does not fit in GPU memory (note() says so), inputs repeat a smaller
+// set and outputs are only spot-checked. A fault of the candidate gives the outcome that ends the
+// rung; cutegen's own failures are errors. From begin() on, no other process of cutegen uses the
+// GPU.
 //
 // Example: CG_CHECK(runs.prepare(ctx, id, set, nullptr)); CG_TRY(auto end, runs.begin(ctx));
 //   if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.last().own); }
@@ -22,22 +23,22 @@
 
 namespace cutegen::eval {
 
-// The set whose values the inputs of the official shape repeat: a set of the largest test shape.
+// The set that the inputs of the official shape repeat: a set of the largest test shape.
 Result<SetPtr> small_set(const Context& ctx, const Services& services, const Prepared& prepared,
                          const std::string& program_id);
 
-// What a block of runs took.
+// The times of a block of runs.
 struct BlockTimes {
   std::vector<double> own, other;       // ns: each run of the candidate and of the other program
-  std::map<std::string, double> state;  // of the GPU: the clocks of the SMs
-  double claimed_ns = 0, seen_ns = 0;   // all of it by the runner's clock, and by this process's
+  std::map<std::string, double> state;  // of the GPU, such as the SM clock
+  double claimed_ns = 0, seen_ns = 0;   // total by the runner's and this process's clock
 };
 
 class OfficialRuns {
  public:
   using End = std::optional<TimingOutcome>;
 
-  // At one of the prepared timed shapes.
+  // shape: one of the prepared timed shapes.
   OfficialRuns(const Services& services, const Task& task, const Prepared& prepared,
                const PreparedShape& shape)
       : services_(services),
@@ -46,26 +47,26 @@ class OfficialRuns {
         official_(shape),
         sets_(services, task, shape) {}
 
-  // `against`: a program to be timed in turn; why it cannot be is in note().
+  // against: a program to time alternately. If it cannot be timed, note() says why.
   Result<void> prepare(const Context& ctx, const std::string& program_id, OfficialSetPtr set,
                        const KernelProgram* against);
-  // A value, `skipped`, where the GPU's memory is too small.
+  // `skipped` if the GPU's memory is too small.
   End too_large() const;
-  // Takes the GPU until the end of this object, binds the buffers, does one run.
+  // Holds the GPU until this object ends, binds the buffers and runs once.
   Result<End> begin(const Context& ctx);
-  // Blocks without steps: the overhead of timing.
+  // Times blocks without steps: the overhead of timing.
   Result<End> control(const Context& ctx, int samples);
   Result<End> block(const Context& ctx, device::TimeMode mode, int samples);
 
-  // What NVML reports of the GPU now: temperature, power, what limits its clocks.
+  // What NVML reports of the GPU now: temperature, power, what limits the clocks.
   Result<std::map<std::string, double>> watch(const Context& ctx);
 
   bool paired() const { return other_.has_value(); }
-  bool died() const { return died_; }  // the runner, at the last request
+  bool died() const { return died_; }  // the runner died in the last request
   const std::string& note() const { return note_; }
   const std::string& other_id() const { return other_id_; }
   const std::vector<KernelProfile>& kernels() const { return kernels_; }
-  // The last block, less what the last control took.
+  // The last block, less the times of the last control.
   const BlockTimes& last() const { return last_; }
 
  private:
@@ -83,7 +84,7 @@ class OfficialRuns {
   const PreparedShape& official_;
   std::optional<Prepared> other_;
   std::string program_id_, other_id_, note_;
-  BlockSets sets_;  // none if the GPU's memory cannot hold one
+  BlockSets sets_;  // empty if the GPU's memory cannot hold a set
   TimedBuffers buffers_;
   bool fits_ = true;
   std::optional<GpuSlot> slot_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timed runs against a driver without a GPU: the real runner, memory by handles, the incumbent.
+// Timed runs with a driver without a GPU: the real runner, memory by handles, the incumbent.
 #include "eval/rungs/official_runs.h"
 
 #include <gmock/gmock.h>
@@ -23,10 +23,10 @@ using testing::SizeIs;
 struct OfficialStage {
   OfficialStage() : world([](double x) { return 2 * x; }), runner({.device = "cuda:0"}) {
     world.add_official(1 << 12);
-    world.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // as one of a GPU
+    world.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // so large as on a GPU
     world.toolchain.ptx = testing_world::World::kernel("add.f32 %f2, %f1, %f1;");
     own_kernels.ptx = testing_world::kEmptyJudge;
-    // No torch worker has a GPU here; the evaluator's own side of it works.
+    // No torch worker here has a GPU, but the evaluator's own side works.
     official = std::make_unique<OfficialJudge>(
         OfficialJudge::Options{"cuda:0", "/no/python", false, &own_kernels});
     EXPECT_FALSE(official->missing().empty());
@@ -78,7 +78,7 @@ TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
     EXPECT_FALSE(*end);
     for (device::TimeMode mode : {device::TimeMode::cold, device::TimeMode::warm,
                                   device::TimeMode::graph, device::TimeMode::call}) {
-      end = runs.block(Context(), mode, 12);  // more than there are copies
+      end = runs.block(Context(), mode, 12);  // more runs than copies
       ASSERT_TRUE(end) << end.error().text();
       EXPECT_FALSE(*end);
       EXPECT_THAT(runs.last().own, SizeIs(12));
@@ -90,7 +90,7 @@ TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
   });
 }
 
-// The fake kernel writes nothing, and without the truth only its pattern tells.
+// The fake kernel writes nothing. Without the truth, only the output's pattern shows that.
 TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
   device::cuda::with_driver("good", [] {
     OfficialStage stage;
@@ -133,7 +133,7 @@ TEST(OfficialRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
   });
 }
 
-// Both shapes of a program and the incumbent, by the whole rung of the ladder.
+// Times two shapes of a program and the incumbent through the whole rung.
 TEST(OfficialRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
   device::cuda::with_driver("good", [] {
     OfficialStage stage;

@@ -68,7 +68,7 @@ Result<std::vector<std::string>> derive_shapes(const Context& ctx, const Service
   return std::move(found.left_out);
 }
 
-// A proposed test that cannot be one is skipped, and the verdict says why.
+// If a proposed test cannot run, it is skipped and the verdict says why.
 Result<std::vector<ShapeCasePtr>> proposed_shapes(const Context& ctx, const Services& services,
                                                   std::vector<std::string>& skipped) {
   std::vector<ShapeCasePtr> out;
@@ -84,7 +84,7 @@ Result<std::vector<ShapeCasePtr>> proposed_shapes(const Context& ctx, const Serv
   return out;
 }
 
-// Whether a test shape is the evaluator's own; a proposed one does not take its place.
+// Whether a test shape is the evaluator's own. A proposed one does not replace it.
 bool is_own(const std::vector<ShapeCasePtr>& proposed, const ShapeCase* shape) {
   return std::ranges::find(proposed, shape, &ShapeCasePtr::get) == proposed.end();
 }
@@ -111,7 +111,7 @@ RungEnd lint_rung(const KernelProgram& program, const Task& task) {
   std::vector<Error> problems;
   bool rule = false, unsupported = false;
   for (LintFinding& f : lint_program(program)) {
-    // A broken rule comes first: it decides the status.
+    // A broken rule comes first, because it decides the status.
     if (f.rule && !rule)
       problems.insert(problems.begin(), f.error);
     else

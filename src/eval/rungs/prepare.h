@@ -2,8 +2,8 @@
 // From a program to launches with numbers: the rungs lint, compile and load.
 //
 // Contract: compile() and load() fill their parts of Prepared. `skipped` names each shape that the
-// plan rejects (`requires`). Without the official shape, a weighted shape, or any test shape, the
-// program is unsupported. Modules are compiled once for each distinct set of defines, in parallel.
+// plan rejects (`requires`). If it rejects the official shape, a weighted shape or all test shapes,
+// the program is unsupported. Each distinct set of defines compiles once, in parallel with others.
 // Long and derived shapes may add a few modules; a shape that needs more is skipped.
 //
 // Example: RungEnd end = lint_rung(program, task); Prepared p(program, task);
@@ -19,9 +19,9 @@ namespace cutegen::eval {
 
 struct PreparedShape {
   const ShapeCase* shape = nullptr;
-  std::vector<size_t> images;           // of its module_builds, into Prepared::images
-  ResolvedPlan plan;                    // Launch::module counts over all images
-  device::PlanSteps all_steps() const;  // zeros of scratch, prepare, steps
+  std::vector<size_t> images;           // indices into Prepared::images, one per module build
+  ResolvedPlan plan;                    // Launch::module is an index into all images
+  device::PlanSteps all_steps() const;  // zeroed scratch, prepare, steps
 };
 
 // Checks the sources against the policy and the plan against the task.
@@ -33,11 +33,11 @@ class Prepared {
 
   Result<RungEnd> compile(const Context& ctx, const Services& services);
   Result<RungEnd> load(const Context& ctx, const Services& services);
-  // Call it after the audit. `code`: the cubin of each image, to load instead of the PTX.
+  // Call it after the audit. code: the cubin of each image, to be loaded instead of the PTX.
   void keep_code(std::vector<std::string> code) { code_ = std::move(code); }
   const std::vector<std::string>& code() const { return code_; }
   Result<LoadOutcome> load_modules(const Context& ctx, const Services& services) const;
-  // After load: the registers that the assembler gave each kernel.
+  // Call it after load(). Adds the registers that the assembler gave each kernel.
   void note_registers(const BinaryAudit& audit);
 
   const KernelProgram& program() const { return program_; }
@@ -45,12 +45,12 @@ class Prepared {
   const std::vector<PreparedShape>& shapes() const { return shapes_; }
   const std::vector<std::string>& skipped() const { return skipped_; }
   const sandbox::Grade& compile_grade() const { return grade_; }
-  // Modules have variables of their own: load them afresh before every run.
+  // Whether modules have variables, so that they must be reloaded before every run.
   bool has_globals() const { return has_globals_; }
 
  private:
   Result<RungEnd> list_builds(const DeviceFacts& device);
-  // Adds the shape and the modules that it needs, unless these are too many of its own.
+  // Adds the shape and the modules that it needs, unless it needs too many of its own.
   void add(const ShapeCase& shape, std::vector<ModuleBuild> builds, const std::string& arch);
   Result<RungEnd> enough_shapes() const;
   void skip(const ShapeCase& shape, const Error& why);
@@ -61,30 +61,30 @@ class Prepared {
   std::vector<std::string> code_;
   std::vector<PreparedShape> shapes_;
   std::vector<std::shared_ptr<const ShapeCase>> derived_;   // from this program's tiles
-  std::vector<std::shared_ptr<const ShapeCase>> proposed_;  // by a tester
+  std::vector<std::shared_ptr<const ShapeCase>> proposed_;  // from a tester
   std::vector<std::string> skipped_;
   size_t extra_builds_ = 0;
-  std::string timed_refused_;  // why the plan does not take a shape that is timed
+  std::string timed_refused_;  // why the plan rejects a timed shape
   sandbox::Grade grade_;
   bool has_globals_ = false;
 };
 
-// The official shape, or null if the program does not accept it.
+// The official shape, or null if the program rejects it.
 const PreparedShape* official_of(const Prepared& prepared);
 const PreparedShape* shape_of(const Prepared& prepared, const std::string& name);
-// In a sentence: "the official shape", "the shape 'wide'".
+// For a sentence: "the official shape", "the shape 'wide'".
 std::string name_of(const ShapeCase& shape);
 // The official shape first, then the weighted ones.
 std::vector<const PreparedShape*> timed_shapes(const Prepared& prepared);
 
-// What one evaluation works with. A rung gets it whole; nobody changes it.
+// What every rung of one evaluation gets. No rung changes it.
 struct Evaluation {
   const Context& ctx;
   const Services& services;
   const Task& task;
   const Prepared& prepared;
   const Progress& progress;
-  // The same program on other services, a simulator's for example.
+  // The same program with other services, for example a simulator's.
   Evaluation on(const Services& others) const {
     return {
         .ctx = ctx, .services = others, .task = task, .prepared = prepared, .progress = progress};

@@ -4,8 +4,7 @@
 // Contract: a rung returns RungEnd for every fault of the candidate. It returns an Error only for
 // cutegen's own failures (the verdict is then `aborted`) or if the Context ended.
 //
-// Example: return
-// rung_failed("...");
+// Example: return rung_failed("...");
 #pragma once
 
 #include <functional>
@@ -26,34 +25,34 @@ class Excerpts;
 class HardwareCounters;
 class OfficialJudge;
 
-// The tools and the data of one evaluation: of the device, and of the open task. It owns nothing.
+// The tools and the data of one evaluation, of the device and of the open task. It owns nothing.
 struct Services {
   toolchain::Toolchain* toolchain = nullptr;
   toolchain::Assembler* assembler = nullptr;
   Runner* runner = nullptr;
-  Runner* simulator = nullptr;  // of a GPU: of the same model; its checks see races (or null)
+  Runner* simulator = nullptr;  // beside a GPU: sees races; may be null
   TruthPool* pool = nullptr;
-  Excerpts* excerpts = nullptr;          // of a simulator: values at large official shapes
-  OfficialJudge* official = nullptr;     // of a GPU: values at large official shapes
-  HardwareCounters* counters = nullptr;  // of a GPU, for profiles
+  Excerpts* excerpts = nullptr;          // on a simulator: values at large official shapes
+  OfficialJudge* official = nullptr;     // on a GPU: values at large official shapes
+  HardwareCounters* counters = nullptr;  // on a GPU: counters for profiles
   DeviceName device_name;
   bool on_gpu() const { return device_name.is_gpu(); }
   DeviceFacts device;
-  device::DeviceIdentity identity;  // of a GPU; empty for the simulator
+  device::DeviceIdentity identity;  // of a GPU; empty on a simulator
   GpuSpec gpu;
   int threads = 0;
-  Nanoseconds official_limit = std::chrono::seconds(60);  // for a simulated run there
+  Nanoseconds official_limit = std::chrono::seconds(60);  // for a simulated official run
   std::vector<std::string> families;
-  bool precision_tells = true;       // solutions of lower precision fail on the open task
-  uint64_t sample_seed = 1;          // of the CTAs that are timed: secret, one for each opened task
-  DerivedShapes* derived = nullptr;  // test shapes from a program's tiles, or null: none
-  std::vector<TestCase> proposed;    // more tests, from a tester
+  bool precision_tells = true;       // lower-precision solutions fail on the open task
+  uint64_t sample_seed = 1;          // secret seed of the timed CTAs, one per opened task
+  DerivedShapes* derived = nullptr;  // from a program's tiles; null: no derived shapes
+  std::vector<TestCase> proposed;    // additional tests from a tester
 };
 
 struct RungEnd {
   bool passed = true;
-  Status status = Status::correct;  // when it did not pass
-  std::string headline, detail;     // detail: one line where it passed
+  Status status = Status::correct;  // if it did not pass
+  std::string headline, detail;     // detail: one line if it passed
   std::vector<Mismatch> mismatches;
 };
 
@@ -74,7 +73,7 @@ inline RungEnd rung_ended(Status status, std::string headline, std::string detai
 inline RungEnd rung_failed(std::string headline, std::string detail = {}) {
   return rung_ended(Status::failed, std::move(headline), std::move(detail));
 }
-// A user error is the candidate's failure, an unsupported one is unsupported; all else is ours.
+// A user error fails the candidate, `unsupported` stays so; every other error is cutegen's own.
 Result<RungEnd> rung_of(const Error& error);
 
 using Progress = std::function<void(const std::string&)>;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program does along the axes of its task, and what a test shape needs to reach it.
 //
-// Contract: shape_wishes() lists what the program does at the official shape; meets() says whether
-// another shape reaches it, goals_of() what has to grow until one does.
+// Contract: shape_wishes() lists what the program does at the official shape. meets() says whether
+// another shape does it, too; goals_of() says what must grow until one does.
 //
 // Example: for (ShapeWish& w : shape_wishes(official, other, sizes, step))
 //   if (!meets(w, other, official, sizes, true)) use(goals_of(w, official, sizes));
@@ -17,14 +17,14 @@
 
 namespace cutegen::eval {
 
-// One thing that a program does along an axis and that some test shape has to reach.
+// One thing that a program does along an axis, and that a test shape should reach.
 struct ShapeWish {
   enum class Kind {
-    tiles,       // every division in the grid of launch `at`, at the same shape
+    tiles,       // all divisions in the grid of launch `at`, at one shape
     division,    // division `at`: `least` tiles and a tail
-    passes,      // bound `at`: the smaller side of the official shape is less than the other
+    passes,      // bound `at`: the same side is smaller as at the official shape
     blocks,      // axis `axis` of the grid of launch `at`
-    once_round,  // a grid that no size changes, launch `at`: more elements than it has threads
+    once_round,  // a constant grid, launch `at`: more elements than threads
     length,      // the size `name`
   } kind = Kind::division;
   size_t at = 0, axis = 0;
@@ -37,19 +37,19 @@ struct ReachedShape {
   PlanReach reach;
 };
 
-// What a program that is at `official` there wants to see; `longest_step` of its loops.
+// Wishes for a program that reaches `official`. longest_step: the longest step of its loops.
 std::vector<ShapeWish> shape_wishes(const ReachedShape& official, const ReachedShape& other,
                                     const torch::ShapeConstants& sizes, int64_t longest_step);
-// strictly: with a tail too.
+// strictly: there must also be a tail.
 bool meets(const ShapeWish& wish, const ReachedShape& at, const ReachedShape& official,
            const torch::ShapeConstants& sizes, bool strictly);
 
 // The wish as a noun: "3 tiles of 128 along 4096".
 std::string text_of(const ShapeWish& wish, const ReachedShape& official);
 
-// A measure that has to grow for a wish, and how far.
+// A measure that has to grow to meet a wish, and its target.
 struct ShapeGoal {
-  static constexpr int64_t kTail = 8;  // elements over: vector accesses still fit
+  static constexpr int64_t kTail = 8;  // tail of a size, so that vector accesses still fit
   std::function<int64_t(const ReachedShape&)> measure;
   int64_t target = 0, step = kTail;
 };

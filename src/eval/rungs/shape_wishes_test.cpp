@@ -8,7 +8,7 @@ namespace {
 
 using WishKind = ShapeWish::Kind;
 
-// A program that divides the size N by 128 in one launch, and is at N there.
+// A program whose only launch divides the size N by 128.
 class Tiled {
  public:
   explicit Tiled(int64_t n) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kAlign = 256;
 constexpr int64_t kProbeBytes = 4096;
-constexpr int kProbes = 24;  // probes of each copy of an output
+constexpr int kProbes = 24;  // probes per copy of an output
 constexpr int kMostCopies = 16;
 constexpr int64_t kMostProbed = int64_t{64} << 20;  // bytes of all probes together
 

@@ -3,10 +3,10 @@
 //
 // Contract: inputs repeat the values of a small secret set, so integers stay in their range.
 // Outputs and scratch hold a pattern that no program knows. Two programs that are timed alternately
-// share the inputs; the other program's outputs have the names "against/NAME". Each timed run has
-// its own copy of the outputs and of mutated tensors, as far as memory permits; mutated tensors
-// start each run with the values of the small set. unwritten() counts elements that still hold the
-// pattern, at fresh random places in each call.
+// share the inputs; the other program's outputs are named "against/NAME". Each timed run has its
+// own copy of the outputs and of mutated tensors, as far as memory permits; mutated tensors start
+// each run with the small set's values. unwritten() counts elements that still hold the pattern, at
+// fresh random places in each call.
 //
 // Example: TimedBuffers b(task, official, *set); CG_CHECK(b.add_other(plan)); b.put(request, ...);
 #pragma once
@@ -21,32 +21,33 @@ class TimedBuffers {
  public:
   TimedBuffers();
   Result<void> add(const Task& task, const PreparedShape& official, const InputSet& set);
-  // Only scratch, if inputs and outputs are elsewhere.
+  // Adds only scratch, because inputs and outputs are elsewhere.
   Result<void> add_scratch(const PreparedShape& official);
-  // The bytes of an output that is elsewhere and also has copies.
+  // Reserves the bytes of an output that is elsewhere and also has copies.
   void reserve(int64_t bytes) { outputs_ += bytes; }
   bool holds(const std::string& name) const;
-  // Adds outputs and scratch of the alternating program; with a set, also its mutated tensors.
+  // Adds outputs and scratch of the other program and, with a set, its mutated tensors.
   Result<void> add_other(const Task& task, const PreparedShape& official,
                          const InputSet* set = nullptr);
-  // Makes as many copies of the outputs as `memory` holds, at most `wanted`. False: not even one
-  // fits.
+  // Makes as many copies of the outputs as `memory` holds, at most `wanted`. Returns false if not
+  // even one fits.
   bool fit(int64_t memory, int wanted);
   Result<void> put(RunRequest& request);
 
   int64_t total() const { return fixed_ + outputs_; }
   int copies() const { return copies_; }
-  // Fresh random places in the first `runs` copies of every output.
+  // Draws random places in the first `runs` copies of every output.
   std::vector<Probe> draw_probes(const Task& task, int runs);
-  // After reading these places: how many elements of an output still hold its pattern.
+  // Call it after reading these places. Counts the elements of an output that still hold its
+  // pattern.
   int64_t unwritten(const std::vector<Probe>& probes, const TensorInfo& out,
                     int64_t& looked_at) const;
 
-  // The name of one of the other program's buffers.
+  // The name of a buffer of the other program.
   static std::string other_name(const std::string& name) { return "against/" + name; }
 
  private:
-  struct Stock {  // bytes that lie in the shared memory
+  struct Stock {  // bytes in the shared memory
     std::string name;
     std::vector<std::byte> bytes;
     int64_t at = 0;
@@ -68,7 +69,7 @@ class TimedBuffers {
   Mapping mapping_;
 };
 
-// Of one tensor at this shape.
+// The bytes of one tensor at this shape.
 Result<int64_t> bytes_of(const TensorInfo& info, const ShapeCase& shape);
 
 }  // namespace cutegen::eval

@@ -19,7 +19,7 @@ constexpr int64_t kFirstCtas = 8, kMostCtas = 128;  // CTAs in a launch's sample
 constexpr double kSampleError = 0.02;
 constexpr uint64_t kTimingBudget = 60'000'000;
 constexpr uint64_t kLongTimingBudget = 400'000'000;  // to tell a long block from an endless one
-constexpr uint64_t kWholeInstructions = 8'000'000;   // a launch up to this size runs whole
+constexpr uint64_t kWholeInstructions = 8'000'000;   // launches up to this run all blocks
 
 TimingOutcome skipped(std::string why) {
   TimingOutcome out;
@@ -29,7 +29,7 @@ TimingOutcome skipped(std::string why) {
   return out;
 }
 
-// The output or mutated tensor that no step of the official shape takes, or null.
+// The output or mutated tensor that no step of the official shape gets, or null.
 const TensorInfo* unwritten_result(const Task& task, const device::PlanSteps& steps) {
   auto writes = [](const std::string& name) {
     return [&name](const auto& step) {
@@ -57,8 +57,8 @@ double moved_bytes(const std::vector<KernelProfile>& kernels) {
   return total;
 }
 
-// Rejects a program that moves a fraction of the least traffic in less time than the whole traffic
-// needs. The values at the official shape may not have been compared.
+// Rejects a program that moves a fraction of the least traffic in less time than all of it needs,
+// because the values at the official shape may not have been compared.
 std::optional<RungEnd> leaves_work_out(const TimingOutcome& timed, const ShapeCase& official,
                                        double memory_ns) {
   constexpr double kShare = 0.25;
@@ -76,7 +76,7 @@ int64_t blocks_of(const device::RunReport& report) {
   return report.traces.empty() ? 1 : report.traces.back().ctas_total;
 }
 
-// Fails the program if one block ran much longer than this task's work can need; else skips.
+// Fails the program if one block ran much longer than this task's work can need. Otherwise skips.
 TimingOutcome out_of_budget(const device::RunReport& report, const ShapeCase& official,
                             const OfficialQuestion& asked) {
   if (!asked.coverage || report.traces.empty())
@@ -93,7 +93,7 @@ TimingOutcome out_of_budget(const device::RunReport& report, const ShapeCase& of
                               longest, most)));
 }
 
-// Runs the sample; once more in a fresh runner if the first one died.
+// Runs the sample. If the runner dies, a new one runs it once more.
 Result<RunnerOutcome> run_sample(const Evaluation& e, const RunRequest& request) {
   CG_TRY(RunnerOutcome outcome, e.services.runner->run(e.ctx, request));
   if (outcome.kind != RunnerOutcome::Kind::died) return outcome;
@@ -105,7 +105,7 @@ bool is_out_of_budget(const RunnerOutcome& outcome) {
          outcome.report.status == device::RunReport::Status::out_of_budget;
 }
 
-// Runs once more if a larger budget can tell an endless block from a long one.
+// Runs once more if a larger budget can distinguish an endless block from a long one.
 Result<RunnerOutcome> run_longer(const Evaluation& e, RunRequest request, RunnerOutcome first,
                                  const ShapeCase& official, const OfficialQuestion& asked) {
   if (!asked.coverage || first.report.traces.empty()) return first;
@@ -117,7 +117,7 @@ Result<RunnerOutcome> run_longer(const Evaluation& e, RunRequest request, Runner
   return run_sample(e, request);
 }
 
-// What a runner without a report means. It is no verdict on the program's results.
+// What it means if the runner reports nothing. Does not judge the program's results.
 TimingOutcome without_report(const RunnerOutcome& outcome, const ShapeCase& official) {
   if (outcome.kind == RunnerOutcome::Kind::hung)
     return failed(rung_ended(Status::unsupported,
@@ -140,7 +140,7 @@ std::string source_of(const std::string& kernel, const Prepared& prepared,
   return {};
 }
 
-// The sum of the kernels' modelled times, beside the floor.
+// Adds up the kernels' modelled times and compares the sum with the floor.
 TimingOutcome summed(const Roofline& roofline, device::RunReport report, const ShapeCase& shape) {
   TimingOutcome out;
   Timing t;
@@ -189,7 +189,7 @@ int64_t large_addresses(const Task& task) {
         if (__builtin_add_overflow(one, *bytes, &one)) return INT64_MAX / 4;
     total = std::max(total, one);
   }
-  return std::min(total, INT64_MAX / 8) * 2;  // twice, to leave room for scratch
+  return std::min(total, INT64_MAX / 8) * 2;  // twice, for scratch
 }
 
 Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion& asked) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rung timing: models the time of the official shape from a sample of its CTAs.
 //
-// Contract: the time is the sum of the modelled kernel times (prepare included), with the origin
-// `modelled` and the sampling error as its interval. A secret seed draws the sample, so a program
-// cannot do less work in the counted CTAs. With `lines`, it adds counters by source line and
-// remarks
-// (eval/diagnosis/diagnose.h). It compares what the blocks write with the truth if that is possible
-// (eval/rungs/official_check.h). Over budget there is no time but a reason; a block that takes far
-// longer than the task's work has `failed`. A modelled time below the roofline, and even below the
-// floor, is reported as it is, unless the program omits most of the traffic.
+// Contract: the time is the sum of the modelled kernel times (prepare included); its origin is
+// `modelled`, and its interval is the sampling error. A secret seed draws the sample, so a program
+// cannot do less work in the counted CTAs. With `lines`, the rung adds counters by source line and
+// remarks (eval/diagnosis/diagnose.h). It compares what the blocks write with the truth, if
+// possible (eval/rungs/official_check.h). If a run exceeds its budget, it gives a reason instead of
+// a time; a block that takes far longer than the task's work needs has `failed`. A modelled time
+// below the roofline, or even below the floor, is reported as it is, unless the program omits most
+// of the traffic.
 //
 // Example: CG_TRY(TimingOutcome t, time_official(evaluation, {&coverage, id}));
 #pragma once
@@ -36,17 +36,17 @@ inline TimingOutcome failed(RungEnd end) {
 }
 
 struct OfficialQuestion {
-  const Coverage* coverage = nullptr;  // of the runs that were compared; null: only a time is asked
+  const Coverage* coverage = nullptr;  // of compared runs; null: only the time matters
   std::string program_id;
   bool lines = false;
-  const PreparedShape* shape = nullptr;  // another one than the official
-  bool many_blocks = false;              // draw as many blocks as allowed at once
+  const PreparedShape* shape = nullptr;  // a shape other than the official one
+  bool many_blocks = false;              // draws at once as many blocks as allowed
 };
 
 // Adds the figures that accompany every time: floor, reachable bound, roofline.
 void set_bounds(Timing& timing, const Roofline& roofline);
 Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion& asked);
-// Address space that the large buffers of any shape of this task may need.
+// The address space that the large buffers of any shape of the task may need.
 int64_t large_addresses(const Task& task);
 
 }  // namespace cutegen::eval

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kAlign = 256;
 constexpr uint64_t kMostGap = 16;  // in units of kAlign
 
-// SplitMix64, a fast generator. With a secret seed it is good enough for guards.
+// SplitMix64: a fast generator. With a secret seed, programs cannot predict its guards.
 struct Stream {
   uint64_t state;
   uint64_t next() {

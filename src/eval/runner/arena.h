@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena: the memory of one run of a candidate: buffers at random places, poison in unwritten
-// memory, and guards around every buffer.
+// Arena: the memory for one run of a candidate, with buffers at random places, poison in memory
+// that nobody has written, and guards around every buffer.
 //
-// Contract: the buffers are in one memory file in random order, 256-byte aligned with random gaps.
-// A state is a mutated tensor: it starts with its content and may be written. Gaps hold random
-// bytes. Outputs and scratch hold a pattern drawn for this run: a NaN of every float width, or
-// (plausible) a large finite number, which code that swallows NaN cannot hide. After the run,
-// findings() reports writes outside the program's own buffers.
+// Contract: the buffers are in one memory file, in random order, aligned to 256 bytes, with random
+// gaps between them. Gaps hold random bytes. A state is a mutated tensor: it starts with its
+// initial values, and the program may write it. Outputs and scratch hold a pattern drawn for this
+// run: a NaN of every float width or, for `plausible`, a large finite number, which survives in
+// code that swallows NaN. After the run, findings() reports writes outside the program's own
+// buffers.
 //
 // Example: CG_TRY(Arena a, Arena::make(items, Arena::Fill::nan)); ... run ...; a.findings();
 #pragma once
@@ -40,14 +41,14 @@ class Arena {
   int memory() const { return memory_.get(); }
   std::span<const std::byte> bytes_of(const std::string& name) const;
   const Poison& poison() const { return poison_; }
-  // Damage done outside outputs, states and scratch, one line each: "'x' was changed at byte 0".
+  // Changes outside outputs, states and scratch, one line each: "'x' was changed at byte 0".
   std::vector<std::string> findings() const;
 
  private:
   void write_guards();
   UniqueFd memory_;
   Mapping mapping_;
-  std::vector<ArenaItem> items_;    // in the order of their places
+  std::vector<ArenaItem> items_;    // in order of their addresses
   std::vector<RunBuffer> buffers_;  // buffers_[i] is items_[i]
   Poison poison_{};
   uint64_t guard_seed_ = 0;

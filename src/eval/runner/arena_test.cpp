@@ -92,7 +92,7 @@ TEST(Arena, AMutatedTensorStartsWithItsValuesAndMayBeWritten) {
     *(writable(a, "cache") + 500) ^= std::byte{1};
     EXPECT_EQ(a.findings().size(), 1u);
   }
-  EXPECT_EQ(before[499], std::byte{7});  // every run has a copy of its own
+  EXPECT_EQ(before[499], std::byte{7});  // every run has its own copy
 }
 
 TEST(Arena, SeesDamageBeforeABuffer) {

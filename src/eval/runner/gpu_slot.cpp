@@ -11,9 +11,9 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr auto kAskAgain = std::chrono::milliseconds(1);  // many processes may be waiting
+constexpr auto kAskAgain = std::chrono::milliseconds(1);  // a handover may cost this long
 
-// Every user may open the file, because every user may take the lock. The file stays empty.
+// Every user can open the file, because every user may take the lock. The file stays empty.
 Result<UniqueFd> open_file(const std::string& uuid) {
   std::string name;
   for (char c : uuid)

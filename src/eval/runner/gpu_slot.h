@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // GpuSlot: a lock that keeps other processes of cutegen off a GPU while one measures.
 //
-// Contract: locks a file named after the GPU's UUID, for all users of the machine. The lock is free
-// when the object or its process ends. acquire() takes the GPU alone, for measuring; share() takes
-// it together with other shared holders. Both wait in order of arrival until the Context ends, so
-// shared work cannot starve a measurement. Programs other than cutegen ignore the lock.
+// Contract: locks a file named after the GPU's UUID, for all users of the machine. The end of the
+// object or of its process frees the lock. acquire() takes the GPU alone, for measuring; share()
+// takes it together with other shared holders. Both wait in order of arrival until the Context
+// ends, so shared work cannot starve a measurement. Programs other than cutegen ignore the lock.
 //
 // Example: CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, identity.uuid)); measure();
 #pragma once
@@ -18,7 +18,7 @@ class GpuSlot {
  public:
   // Opens the lock's file again, for a child that takes the lock itself.
   static Result<UniqueFd> file(const std::string& uuid);
-  // Calls `waiting` once if the GPU is not free at once.
+  // Calls `waiting` once if it has to wait for the GPU.
   static Result<GpuSlot> acquire(const Context& ctx, const std::string& uuid,
                                  const std::function<void()>& waiting = {});
   static Result<GpuSlot> share(const Context& ctx, const std::string& uuid);

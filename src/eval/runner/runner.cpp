@@ -32,7 +32,7 @@ void Runner::stop() {
     process_.child = sandbox::Child();
     return;
   }
-  // The driver may need 0.2 s or more to destroy a broken context, so another thread waits for it.
+  // The driver may need 0.2 s or more to destroy a broken context, so a thread waits for it.
   auto ended = [](std::future<void>& f) {
     return f.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   };
@@ -82,7 +82,7 @@ sandbox::SpawnSpec Runner::spawn_spec(const std::string& program) const {
   spec.required = options_.require_sandbox;
   if (!options_.device.is_gpu()) return spec;
   // At its start the driver reserves far more addresses than there is memory, opens device files
-  // and makes a socket. The runner installs the filter itself later, before it sees a program.
+  // and makes a socket. So the runner itself installs the filter later, before it sees a program.
   spec.limits.memory_bytes = 0;
   spec.limits.file_bytes = -1;
   spec.limits.open_files = 4096;
@@ -96,7 +96,8 @@ sandbox::SpawnSpec Runner::spawn_spec(const std::string& program) const {
   return spec;
 }
 
-// A profiler talks to its libraries in the runner over the loopback, and keeps its files in /tmp.
+// A profiler talks to its libraries in the runner over the loopback interface and keeps files in
+// /tmp.
 void Runner::put_around(sandbox::SpawnSpec& spec) const {
   spec.argv.insert(spec.argv.begin(), options_.around.begin(), options_.around.end());
   std::erase_if(spec.env, [](const std::string& e) {
@@ -270,7 +271,7 @@ Result<LoadOutcome> Runner::load(const Context& ctx, const std::vector<std::stri
   loaded_ = false;
   CG_TRY(LoadOutcome first, load_once(ctx));
   if (!first.died) return first;
-  return load_once(ctx);  // in a fresh runner, before blaming the program
+  return load_once(ctx);  // tries once more in a new runner before blaming the program
 }
 
 Result<std::optional<Runner::Answer>> Runner::hand_over(const Context& ctx,
@@ -353,10 +354,10 @@ Result<RunnerOutcome> Runner::outcome_of(const Answer& answer) {
     out.text = answer.death;
     return out;
   }
-  if (answer.is_error) {  // the program causes a launch that the device refuses
+  if (answer.is_error) {  // the device refused a launch of the program
     bool unsupported = answer.error.kind == ErrorKind::unsupported;
     if (!unsupported && answer.error.kind != ErrorKind::user) {
-      stop();  // the device may be broken: the next call starts a fresh runner
+      stop();  // the device may be broken, so the next call starts a new runner
       return fail(answer.error);
     }
     out.report.status =

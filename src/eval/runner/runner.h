@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runner: the evaluator's handle on the sandboxed process that executes candidates.
 //
-// Contract: there is one process at a time. It starts on first use and again after a death, with
+// Contract: there is one process at a time. It starts at first use, and again after a death with
 // the modules loaded last. load() and run() return an Error only for cutegen's own failures or a
 // cancelled Context. A death or hang of the process is part of the outcome, because a candidate may
-// cause it; a hanging runner is killed. Its reports are claims; the evaluator judges values in the
-// shared memory. With `spare` (on a GPU, whose context takes long to create), the next process
-// starts ahead and an old one ends by itself; settle() waits for both. With `around`, a profiler
-// starts the process in a sandbox without the filter of system calls, because its libraries in the
-// runner open the GPU's devices again later; finish() lets both end by themselves.
+// cause it; the evaluator kills a runner that hangs. The runner's reports are claims; the evaluator
+// judges values in the shared memory. With `spare` (on a GPU, because creating its context takes
+// long), the next process starts ahead, and an old one ends in the background; settle() waits for
+// both. With `around`, a profiler starts the process in a sandbox without the filter of system
+// calls, because the profiler's libraries open the GPU's devices again later; finish() waits until
+// both end.
 //
-// Example: CG_TRY(RunnerOutcome o, runner.run(ctx, request)); if (o.kind ==
-// RunnerOutcome::Kind::died)
-// ...
+// Example: CG_TRY(RunnerOutcome o, runner.run(ctx, request));
+//   if (o.kind == RunnerOutcome::Kind::died) ...
 #pragma once
 
 #include <future>
@@ -32,13 +32,13 @@ struct RunnerOptions {
   DeviceName device;
   int threads = 0;
   bool require_sandbox = false;
-  int64_t memory_bytes = int64_t{8} << 30;  // addresses, beyond those of large buffers
+  int64_t memory_bytes = int64_t{8} << 30;  // of address space, without large buffers
   bool spare = false;
-  std::vector<std::string> around = {};    // a profiler's command; the runner's command is appended
-  int log = -1;                            // with it: a descriptor that the profiler gets as 4
+  std::vector<std::string> around = {};  // a profiler's command; the runner's command is appended
+  int log = -1;                          // with `around`: a descriptor that the profiler gets as 4
   std::vector<std::string> readable = {};  // paths below /tmp that the profiler needs
-  bool keep_capabilities = false;          // of root, which counters may be reserved for
-  bool bare = false;  // no namespaces either, for a profiler that fails in them
+  bool keep_capabilities = false;  // root's, because the driver may require them for counters
+  bool bare = false;               // no namespaces either, for a profiler that fails in them
 };
 
 using device::Probe, device::RunBuffer, device::SharedBuffer;
@@ -49,7 +49,7 @@ struct RunRequest {
   int memory = -1, ring = -1;  // descriptors
   device::PlanSteps steps;
   device::RunSettings settings;
-  bool keep = false;  // the buffers, for time() and read(), until the next run
+  bool keep = false;  // keep the buffers for time() and read() until the next run
   Nanoseconds limit = std::chrono::seconds(60);
 };
 
@@ -63,7 +63,7 @@ struct RunnerOutcome {
 struct LoadOutcome {
   bool ok = false, died = false;
   std::vector<ModuleFacts> facts;
-  Error error;  // not ok: what the device says of the modules
+  Error error;  // why the device refuses the modules
 };
 
 class Runner {
@@ -76,11 +76,11 @@ class Runner {
   Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx,
                            const std::vector<std::string>& code = {});
   virtual Result<RunnerOutcome> run(const Context& ctx, const RunRequest& request);
-  // Times the buffers that the last run kept. Also `died` if the process has ended since.
+  // Times the buffers that the last run kept. The outcome is `died` if the process has ended since.
   Result<RunnerOutcome> time(const Context& ctx, const device::TimeRequest& request,
                              Nanoseconds limit);
   Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
-  // Frees what the last run kept, because the next program's sets need the GPU's memory.
+  // Frees what the last run kept, so that the next program's sets have the GPU's memory.
   void release();
   const sandbox::Grade& grade() const { return process_.grade; }
   // What the process reported at its start, before it saw any program.
@@ -88,12 +88,12 @@ class Runner {
   const device::DeviceIdentity& identity() const { return process_.identity; }
   // Starts the process if it is not running.
   Result<void> ready(const Context& ctx);
-  void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // of large buffers, next start
+  void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // for large buffers, next start
   void stop();
-  // Tells the process that there is no more work and waits until it ends. Past the limit it ends
-  // the process and returns an error.
+  // Tells the process that no more work comes and waits until it ends. After `limit`, kills it and
+  // returns an error.
   Result<sandbox::ExitStatus> finish(const Context& ctx, Nanoseconds limit);
-  // Waits until no process is starting or ending in the background, at most some seconds.
+  // Waits a few seconds at most until no process is starting or ending in the background.
   void settle(const Context& ctx);
   // Time spent waiting for the process since the last call.
   Nanoseconds take_waited() { return std::exchange(waited_, Nanoseconds(0)); }
@@ -135,7 +135,7 @@ class Runner {
   Process process_;
   std::stop_source stop_spare_;
   std::future<Result<Process>> spare_;
-  bool no_spares_ = false;  // a spare could not start: for example, the GPU allows one context only
+  bool no_spares_ = false;  // no spare could start, perhaps because the GPU allows one context only
   std::vector<std::future<void>> ending_;
   std::vector<std::string> modules_, code_;
   bool loaded_ = false, keeps_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runner's handle against the real process: programs that hang or kill it.
+// Tests the handle with the real process and programs that hang or kill it.
 #include "eval/runner/runner.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ L:
 )";
 constexpr int64_t kBytes = 32 * 4;
 
-// Processes below `ancestor` that are runners.
+// The runner processes below `ancestor`.
 std::vector<pid_t> runners_below(pid_t ancestor) {
   std::map<pid_t, std::pair<pid_t, std::string>> all;
   for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -93,7 +93,7 @@ class RunnerTest : public testing::Test {
     return runner_->run(Context(), request);
   }
 
-  // The modules are there again without being asked for, and the memory is the caller's.
+  // The new process loads the modules by itself and uses the caller's memory.
   void expect_it_works() {
     auto good = run("sevens", std::chrono::seconds(60));
     ASSERT_TRUE(good) << good.error().text();
@@ -136,7 +136,7 @@ TEST_F(RunnerTest, ADeathIsTheProgramsAndTheNextRunWorks) {
   expect_it_works();
 }
 
-// The next process is there before it is needed, and the one after it too.
+// A spare is ready before it is needed, and so is the next one.
 TEST_F(SpareRunnerTest, TakesThePlaceOfOneThatHung) {
   for (int i = 0; i < 2; ++i) {
     runner_->settle(Context());
@@ -160,7 +160,7 @@ TEST_F(SpareRunnerTest, ASpareThatDiedIsNotTaken) {
   runner_->settle(Context());
   for (pid_t pid : runners_below(::getpid())) ::kill(pid, SIGKILL);
   auto loaded =
-      runner_->load(Context(), {kModule});  // one fresh process for it, one more to be sure
+      runner_->load(Context(), {kModule});  // retries in a new process if the spare is dead
   ASSERT_TRUE(loaded) << loaded.error().text();
   expect_it_works();
 }

@@ -32,7 +32,7 @@ Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& 
       CG_TRY(SetPtr set, pool.draw(ctx, *shape, family, "admission"));
       if (!set->as_made) sets.push_back(set);
     }
-    if (!replayed.empty()) continue;  // one shape is enough for the replayed output
+    if (!replayed.empty()) continue;  // the replayed output needs one shape only
     CG_TRY(SetPtr other, pool.make(ctx, *shape, input_families().front()));
     replayed.push_back(other);
   }

@@ -3,7 +3,7 @@
 // shapes.
 //
 // Contract: the sets come from the pool, which gives them to programs afterwards. The Admission
-// omits a family whose sets equal `made` at every shape. Errors come from the source of the sets,
+// omits a family whose sets equal `made` at every shape. An Error comes from the source of the sets
 // or from the end of the Context.
 //
 // Example: CG_TRY(Admission a, admission_of(ctx, task, pool));
@@ -16,10 +16,10 @@ namespace cutegen::eval {
 
 // "made", "signed", "heavy", "outliers", "special", "extremes".
 const std::vector<std::string>& input_families();
-// The shapes that are small enough to judge every program on.
+// The shapes at which every program is judged, because they are small enough.
 std::vector<const ShapeCase*> test_shapes(const Task& task);
 // The families for which the pool makes sets of this shape in advance, and on which admission
-// judges degenerate solutions: all, or one if programs meet only some families at this shape.
+// judges degenerate solutions: all of them, or one if programs meet only some at this shape.
 std::vector<std::string> stocked_families(const ShapeCase& shape);
 Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool);
 

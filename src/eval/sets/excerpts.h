@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Excerpts: secret sets for a part of the official shape, for a device that cannot run all of it.
+// Excerpts: secret sets for a part of the official shape, for devices that cannot run all of it.
 //
-// Contract: draw() returns a set by the rules of TruthPool, of the family `made` or `signed` at
-// random. If a task has no excerpt, why_not says why.
+// Contract: draw() follows the rules of TruthPool and picks the family `made` or `signed` at
+// random. If the task has no excerpt, `why_not` gives the reason.
 //
 // Example: CG_TRY(auto drawn, excerpts.draw(ctx, id)); if (!drawn.set) note(drawn.why_not);
 #pragma once
@@ -23,9 +23,9 @@ class Excerpts {
   using Source = std::function<Result<torch::TensorSet>(const Context&, const torch::Excerpt&,
                                                         const std::string& family, uint64_t seed)>;
 
-  // planned: the torch worker's excerpt, or its reason for none.
+  // planned: the torch worker's excerpt, or the error that says why it has none.
   Excerpts(const Task& task, Result<torch::Excerpt> planned, Source source);
-  // Fails only if cutegen itself fails.
+  // Returns an Error only if cutegen itself fails.
   Result<Drawn> draw(const Context& ctx, const std::string& program_id);
   void pause();
   void resume();

@@ -9,6 +9,6 @@ namespace cutegen::eval::family {
 inline constexpr const char *made = "made",  // the task's own get_inputs()
     *is_signed = "signed", *heavy = "heavy", *outliers = "outliers", *special = "special",
                             *extremes = "extremes",
-                            *ranged = "ranged";  // of a proposed test, with its own ranges
+                            *ranged = "ranged";  // of a proposed test, which gives the ranges
 
 }  // namespace cutegen::eval::family

@@ -67,8 +67,8 @@ JudgeRule judge_rule(DType dtype, ToleranceRule rule, double close, bool nan_is_
   out.eps = std::max(rule.eps, half_ulp(dtype));
   out.least = flush_error(dtype);
   out.largest = largest_finite(dtype);
-  // Bisects for the smallest double that overflows in the dtype. Doubles are ordered like their
-  // bits.
+  // Bisects for the smallest double that overflows in the dtype. The bits of doubles have the same
+  // order as their values.
   auto low = std::bit_cast<uint64_t>(out.largest);
   auto high = std::bit_cast<uint64_t>(std::numeric_limits<double>::infinity());
   while (low + 1 < high) {
@@ -271,7 +271,7 @@ Result<AggregateLimits> GpuJudge::limits_of(const Context& ctx, const GpuExpecte
   CG_TRY(const JudgeTally t, run(ctx, e, e.native, Poison{}, 0, e.elements, 0));
   HonestErrors honest;
   honest.native = AggregateError(int64_t(t.finite), t.squares, t.signed_sum);
-  // The margin combines sensitivity and native error, and is at most one unit.
+  // The margin combines sensitivity and native error, which together are at most one unit.
   honest.floor_rms = std::max(rule.sensitivity, rule.floor_eps / rule.eps);
   return aggregate_limits(rule, honest, independent_errors(e.spec.shape));
 }

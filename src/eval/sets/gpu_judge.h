@@ -3,9 +3,9 @@
 // with their truth on the GPU.
 //
 // Contract: loads only cutegen's own kernels (src/eval/sets/kernels), never a candidate's.
-// compare() counts exactly what judge() of src/tensor/compare.h counts on the same values. It marks
-// wrong elements one by one; if an output has more than kMostMarks elements, only those near the
-// first wrong one. A GpuBuffer's destructor frees its memory. Safe to use from several threads.
+// compare() counts exactly what judge() of src/tensor/compare.h counts for the same values. It
+// marks each wrong element; in an output of more than kMostMarks elements, only those near the
+// first wrong one. A GpuBuffer's destructor frees its memory. Several threads may use the object.
 //
 // Example: CG_TRY(auto judge, GpuJudge::open("cuda:0")); CG_CHECK(judge->prepare(ctx, toolchain));
 //   CG_TRY(GpuBuffer y, judge->take("y", bytes, at_the_end));
@@ -28,7 +28,7 @@ struct GpuSide {
   std::unique_ptr<device::cuda::Session> session;
 };
 
-// A buffer of shareable GPU memory at one end of its block, with guards on both sides.
+// A buffer of shareable GPU memory. It lies at one end of its block, with guards on both sides.
 class GpuBuffer {
  public:
   GpuBuffer() = default;
@@ -43,7 +43,7 @@ class GpuBuffer {
   int64_t bytes() const { return bytes_; }
   int64_t offset() const { return offset_; }
   const device::cuda::Block& block() const { return block_; }
-  // Shares the buffer with a runner, which maps it under its name.
+  // Shares the buffer with a runner, which maps it by its name.
   Result<SharedBuffer> share(bool read_only);
   Result<int> descriptor();
 
@@ -65,13 +65,13 @@ struct GpuExpected {
   ToleranceRule rule;
   double close = 0;  // tolerance of the looser public rule
   bool nan_is_undefined = false;
-  AggregateLimits limits = {};  // of the output as a whole; see GpuJudge::limits_of
+  AggregateLimits limits = {};  // for the whole output; see GpuJudge::limits_of
 };
 
 struct GpuJudgement {
   Judgement counts;       // is_wrong begins at element `marked_from`; empty if no element is wrong
   int64_t not_close = 0;  // by the looser public rule
-  AggregateError whole;   // of the output as a whole
+  AggregateError whole;   // error of the whole output
   int64_t first = 0, last = 0;  // the first and the last wrong element
   int64_t marked_from = 0;
 };
@@ -81,39 +81,39 @@ class GpuJudge {
   static constexpr int64_t kMostMarks = int64_t{1} << 24;
 
   static Result<std::unique_ptr<GpuJudge>> open(const DeviceName& device);
-  // Compiles and loads the kernels, once.
+  // Compiles and loads the kernels at the first call.
   Result<void> prepare(const Context& ctx, toolchain::Toolchain& toolchain);
   Result<void> load(const std::string& ptx);
 
   Result<GpuBuffer> take(const std::string& name, int64_t bytes, bool at_the_end);
-  // Fills the buffer with repeated eight bytes, and its guards with a random byte.
+  // Fills the buffer with copies of the eight bytes, and its guards with a random byte.
   Result<void> poison(const Context& ctx, GpuBuffer& buffer, const Poison& bits);
   // Copies the bytes of `from` to a buffer of the same size.
   Result<void> copy(const Context& ctx, GpuBuffer& to, const GpuBuffer& from);
   Result<void> set_guards(const Context& ctx, GpuBuffer& buffer, unsigned char value);
-  // "memory behind 'y' was written", or an empty text.
+  // Returns "memory behind 'y' was written", or an empty text.
   Result<std::string> damage(const GpuBuffer& buffer);
   Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
                                const GpuBuffer& output, const Poison& poison);
-  // Judges the native result itself, which sets the limits of the output as a whole. At the
-  // official shape no sequential sum is computed; the rule's growth models its error.
+  // Judges the native result, to set the limits for the output as a whole. No sequential sum exists
+  // at the official shape; the rule's growth models its error.
   Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   Result<int64_t> free_bytes();
   int64_t total_bytes() const;
   const std::string& uuid() const;
-  // Frees the memory kept for the next buffers.
+  // Frees the memory that it keeps for later buffers.
   void trim();
 
  private:
   explicit GpuJudge(std::unique_ptr<device::cuda::Session> session);
-  // Judges `count` elements from `from` on. Marks the wrong ones in `mask`, if it is not 0.
+  // Judges `count` elements from `from` on. Marks the wrong ones in `mask`, unless it is 0.
   Result<JudgeTally> run(const Context& ctx, const GpuExpected& expected,
                          device::cuda::Address output, const Poison& poison, int64_t from,
                          int64_t count, device::cuda::Address mask);
   Result<void> fill_guards(GpuBuffer& buffer);
 
   std::shared_ptr<GpuSide> side_;
-  GpuBuffer words_;  // the rule and the tally of a launch
+  GpuBuffer words_;  // rule and tally of a launch
   bool loaded_ = false;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The comparing kernel against the host's comparison: on the simulator, and on a GPU where one is.
+// Compares the comparison kernel with the host's comparison, on the simulator and on a GPU if there
+// is one.
 #include "eval/sets/gpu_judge.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +55,7 @@ void expect_same(const JudgeTally& got, int64_t not_close, const JudgeCase& c,
   EXPECT_EQ(std::bit_cast<double>(got.worst), want.worst_ratio) << dtype;
   EXPECT_EQ(not_close, count_not_close(c.expected, c.output, kClose)) << dtype;
   const AggregateError whole(int64_t(got.finite), got.squares, got.signed_sum);
-  if (std::isfinite(want.rms)) {  // f64 may overflow
+  if (std::isfinite(want.rms)) {  // the sum may overflow in f64
     EXPECT_NEAR(whole.rms(), want.rms, 1e-12 * want.rms) << dtype;
     EXPECT_NEAR(whole.bias(), want.bias, 1e-12 * want.rms) << dtype;
   } else {
@@ -126,11 +127,12 @@ TEST(JudgeRule, KnowsFromWhereATruthIsNoNumber) {
   EXPECT_EQ(judge_rule(DType::f8e5m2, {}, 0, false, poison).overflows_to_nan, 0);
 }
 
-// Values through memory that a second context of this process maps.
+// The kernel reads values from memory that a second context of this process maps.
 class OnAGpu : public testing::Test {
  protected:
   void SetUp() override {
-    // Asked first: a driver that was not found is not looked for again, and other tests have one.
+    // Looks for the library first: the driver does not search again after a failure, and other
+    // tests use another one.
     if (!device::cuda::open_library("libcuda.so.1").library) GTEST_SKIP() << "no GPU here";
     auto judge = GpuJudge::open("cuda:0");
     if (!judge) GTEST_SKIP() << judge.error().text();

@@ -31,15 +31,15 @@ std::vector<double> values_of(const Mapping& memory, const torch::TensorSlot& sl
   return out;
 }
 
-// Relative to the native sum, which adds block by block, the rounding error of a sequential sum
-// grows with the square root of its length.
+// How much larger the rounding error of a sequential sum is than the native sum's, which adds block
+// by block. It grows with the square root of the length.
 double growth_in_order(double longest) {
   constexpr double kBlock = 256, kMost = 8;
   return std::clamp(std::sqrt(longest / kBlock), 1.0, kMost);
 }
 
-// The same for the RMS if no sequential reference exists. Measured for 512, 4,096, 32,768 and
-// 262,144 uniform products: 3.5, 10.6, 14.7 and 31 times the error of cuBLAS.
+// The same for the RMS error if no sequential reference exists. For 512, 4,096, 32,768 and 262,144
+// uniform products, the error was 3.5, 10.6, 14.7 and 31 times that of cuBLAS.
 double rms_growth_in_order(double longest) {
   constexpr double kPerRoot = 6, kMost = 31;
   return std::min(1 + std::sqrt(longest) / kPerRoot, kMost);
@@ -60,7 +60,7 @@ Result<Expected> expected_of(const Task& task, const TensorInfo& info, const Sha
   const torch::TensorSlot* native = find_slot(set, info.name, torch::part::native);
   const torch::TensorSlot* sensitivity = find_slot(set, info.name, torch::part::sensitivity);
   if (!native) return world_error("the torch worker gave no result for '" + info.name + "'");
-  if (!truth) truth = native;  // float64 did not run: the set's notes say so
+  if (!truth) truth = native;  // the module does not run in float64; the set's notes say so
   if (native->shape != shape || native->dtype != info.dtype ||
       truth->bytes / size_of(truth->dtype) != native->bytes / size_of(native->dtype))
     return world_error("the torch worker's result for '" + info.name + "' has another shape");
@@ -71,7 +71,7 @@ Result<Expected> expected_of(const Task& task, const TensorInfo& info, const Sha
   if (const torch::TensorSlot* slot = find_slot(set, info.name, torch::part::sequential))
     in_order = values_of(memory, *slot);
   if (in_order.size() != native->bytes / size_of(native->dtype)) in_order.clear();
-  // Of an excerpt of the official shape, a sample of blocks writes only some elements.
+  // For an excerpt of the official shape, a sample of blocks writes only some elements.
   const auto keep = at.kind == ShapeKind::official ? KeepReferences::yes : KeepReferences::no;
   Expected e = make_expected({info.name, info.dtype, shape}, values_of(memory, *truth),
                              values_of(memory, *native), wiggle, tolerance_rule(task, at, info),

@@ -2,8 +2,8 @@
 // InputSet: secret values of a task for one shape and family, with the expected outputs.
 //
 // Contract: make_input_set() checks a TensorSet of the torch worker against the task (names, sizes,
-// dtypes) and computes the tolerances once. A mutated tensor is among the inputs with its initial
-// values and among the outputs with its final values. cutegen never shows a set to anyone.
+// dtypes) and computes the tolerances once. A mutated tensor is both an input, with its initial
+// values, and an output, with its final values. cutegen shows a set to nobody.
 //
 // Example: CG_TRY(auto set, make_input_set(task, shape, std::move(tensors)));
 #pragma once
@@ -25,7 +25,7 @@ struct InputSet {
   std::vector<Expected> outputs;          // in the order of results_of(task)
   std::vector<std::string> notes;
   uint64_t model_seed = 0;  // for the random parameters of the reference
-  bool as_made = false;     // the family changed no input
+  bool as_made = false;     // no input differs from family `made`
   std::span<const std::byte> bytes_of(const torch::TensorSlot& slot) const {
     return {memory.data() + slot.offset, slot.bytes};
   }
@@ -33,15 +33,15 @@ struct InputSet {
   const torch::TensorSlot* initial(const std::string& name) const;
 };
 
-// judge() of tensor/compare.h for a result of this set. An element of a mutated tensor counts as
-// unwritten if it is wrong and still has its initial value.
+// Calls judge() of tensor/compare.h for a result of this set. A wrong element of a mutated tensor
+// counts as unwritten if it still has its initial value.
 Judgement judge_result(const InputSet& set, const Expected& expected,
                        std::span<const std::byte> bytes, const Poison* poison);
 
-// Whether the evaluator skips elements whose truth is NaN for this family, because the reference
-// has no certain result for them.
+// Whether the evaluator skips elements of this family whose truth is NaN, because the reference has
+// no certain result for them.
 bool leaves_out_elements(const std::string& family);
-// How close an output must be in its math mode, at this shape. docs/evaluation.md: "Tolerance".
+// The tolerance of an output in its math mode at this shape. docs/evaluation.md: "Tolerance".
 ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape, const TensorInfo& output);
 // The tolerance of the public rule reported as `compat`.
 double compat_tolerance(MathMode mode);

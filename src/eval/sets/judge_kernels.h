@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prepares a GpuJudge's comparison kernels for a caller that has no toolchain of its own.
 //
-// Contract: finds NVRTC as the evaluator does, compiles the kernels and loads them. An error names
-// what is missing. The judge can still hold memory after an error.
+// Contract: finds NVRTC as the evaluator does, then compiles and loads the kernels. An error names
+// what is missing. After an error, the judge can still hold memory.
 //
 // Example: CG_CHECK(prepare_judge(ctx, *judge, {.python = python, .cuda_version = 13000}));
 #pragma once

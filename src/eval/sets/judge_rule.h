@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The argument and the result of the comparison kernel for an output. Their layouts equal those of
-// Rule and Tally in kernels/judge.cu.
+// The argument and the result of the comparison kernel. Their layouts equal those of Rule and Tally
+// in kernels/judge.cu.
 //
 // Contract: judge_rule() returns the numbers that src/tensor/compare.cpp uses for this dtype and
 // rule.
@@ -14,7 +14,7 @@
 namespace cutegen::eval {
 
 struct JudgeRule {
-  double factor, eps, least, largest, overflow;  // from `overflow` on, the dtype has no number
+  double factor, eps, least, largest, overflow;  // overflow: from here on, the dtype has no number
   double close, rtol, atol;                      // both negative: the user gave no bound
   uint64_t poison;
   int32_t dtype, overflows_to_nan, nan_is_undefined, unused;

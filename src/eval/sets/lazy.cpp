@@ -46,7 +46,8 @@ LazyValues group_means(const Expected& e, F group_of, size_t groups) {
   return out;
 }
 
-// The mean for each index of one axis. A group of a single element would be the truth itself.
+// Replaces elements with the mean of all that have the same index on one axis. The mean of a group
+// of one element would be the truth.
 LazyValues axis_means(const InputSet& set, size_t output, int64_t axis) {
   const Expected& e = set.outputs[output];
   auto rank = int64_t(e.spec.shape.size());
@@ -137,7 +138,7 @@ LazyValues last_column_missing(const InputSet& set, size_t output) {
   return out;
 }
 
-// Swaps the halves of each row, as a wrong tile index would.
+// Swaps the halves of each row, as a program with a wrong tile index would.
 LazyValues halves_swapped(const InputSet& set, size_t output) {
   const Expected& e = set.outputs[output];
   size_t columns = e.spec.shape.empty() ? 0 : size_t(e.spec.shape.back());
@@ -148,8 +149,8 @@ LazyValues halves_swapped(const InputSet& set, size_t output) {
   return out;
 }
 
-// Keeps elements that are negative only within their tolerance (a divergence): their sign may be
-// noise.
+// Removes signs, but not from an element that is negative only within its tolerance (a divergence),
+// because its sign may be noise.
 LazyValues without_signs(const InputSet& set, size_t output) {
   const Expected& e = set.outputs[output];
   Values out = e.truth;
@@ -158,8 +159,8 @@ LazyValues without_signs(const InputSet& set, size_t output) {
   return out;
 }
 
-// Random numbers with the truth's mean and variance. These nearly determine fewer than four
-// elements.
+// Random numbers with the truth's mean and variance. Not for fewer than four elements, which the
+// two moments nearly determine.
 LazyValues same_moments(const InputSet& set, size_t output) {
   const Values& t = set.outputs[output].truth;
   if (t.size() < 4) return std::nullopt;
@@ -233,7 +234,7 @@ int64_t bytes_read(const Task& task, const ShapeCase& shape,
   return total;
 }
 
-// Keeps the inputs of the degenerate solution that passes everywhere and reads the fewest bytes.
+// Keeps the inputs of the solution that passes everywhere and reads the fewest bytes.
 void keep_least_reads(const Task& task, const LazyAnswer& answer, Admission& admission) {
   if (!answer.reads) return;
   auto bytes = [&](const std::vector<std::string>& names) {
@@ -319,7 +320,7 @@ std::vector<LazyAnswer> lazy_answers(const Task& task) {
     const std::vector<std::string> itself{n};
     auto initial = [n](Set s, size_t o, Other) { return input_values(s, o, n); };
     if (t.mutated) out.push_back({"'" + n + "' left as it was", initial, true, std::nullopt, n});
-    if (t.mutated && !outputs) continue;  // without outputs, a copy of it is the case above
+    if (t.mutated && !outputs) continue;  // without outputs, the case above already copies it
     out.push_back({"a copy of " + n, initial, false, itself});
     if (is_floating(t.dtype))
       out.push_back({"a linear map of " + n,

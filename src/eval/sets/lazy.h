@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Degenerate solutions: what a program could return without computing the task. A task is admitted
 // only if every one of them fails somewhere.
-//
 // Contract: admit() judges each degenerate solution on every set by the rule for candidates.
 // `passing` names the solutions that pass on some sets. If one passes on all sets, admit() does not
-// admit the task. A solution replaces all outputs and leaves mutated tensors correct; if there are
-// no outputs, it replaces the mutated tensors. For each mutated tensor, one more solution leaves it
-// unchanged. A solution of lower precision does not count if it equals the truth exactly, because
-// the output has few digits anyway. A passing solution that reads less than the graph lowers the
-// floor: a correct program need not read more (count_reads).
+// admit the task. A solution replaces all outputs and leaves mutated tensors correct; without
+// outputs, it replaces the mutated tensors. One more solution per mutated tensor leaves that tensor
+// unchanged. A lower-precision solution does not count if it equals the truth exactly, because then
+// the output needs few digits. If a passing solution reads less than the graph, it lowers the
+// floor, because a correct program need not read more either (count_reads).
 //
 // Example: Admission a = admit(task, sets, replayed); if (!a.admitted) warn(a.remark);
 #pragma once
@@ -25,7 +24,7 @@ namespace cutegen::eval {
 using LazyValues = std::optional<std::vector<double>>;
 struct LazyAnswer {
   std::string name;  // "zeros", "copy of x"
-  // `output` of `set`; `replayed` is another set of the official family, or null.
+  // output: index of an output of `set`. replayed: another set of the official family, or null.
   std::function<LazyValues(const InputSet& set, size_t output, const InputSet* replayed)> values;
   bool exact_is_fine = false;  // skip the solution if it equals the truth everywhere
   // The tensors that a program must read to return these values, if that is known.
@@ -35,16 +34,16 @@ struct LazyAnswer {
 
 std::vector<LazyAnswer> lazy_answers(const Task& task);
 
-// replayed[shape name] is the set whose truth the solution "first answer replayed" returns.
+// replayed[shape name]: the set whose truth the solution "the first answer replayed" returns.
 Admission admit(const Task& task, const std::vector<std::shared_ptr<const InputSet>>& sets,
                 const std::vector<std::shared_ptr<const InputSet>>& replayed);
 
-// Lowers the least bytes of every shape to the outputs and `admission.reads`, if it has them.
+// If `admission.reads` is set, lowers the least bytes of every shape to these and the outputs.
 void count_reads(Task& task, const Admission& admission);
 
-// Bits of significand to which a program may round the operands of products in a math mode.
+// To how many bits of significand a program may round the operands of products in a math mode.
 int mode_bits(MathMode mode);
-// The same for one output: 10 if its convolutions may be in TF32.
+// The same for one output: 10 if its convolutions may use TF32.
 int mode_bits(const Task& task, const TensorInfo& output);
 // The most bits that a floating output needs and can hold.
 int result_bits(const Task& task);

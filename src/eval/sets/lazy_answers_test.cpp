@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each degenerate solution returns, value by value.
+// Checks what each degenerate solution returns, value by value.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ TEST(LazyAnswers, MeansByAxis) {
   EXPECT_FALSE(answer("the mean of each row", {}, {1}));
   EXPECT_THAT(*answer("the mean of each column", {4, 2}, counted(8)),
               ElementsAre(4, 5, 4, 5, 4, 5, 4, 5));
-  EXPECT_FALSE(answer("the mean of each column", {3, 2}, counted(6)));  // groups of three
+  EXPECT_FALSE(answer("the mean of each column", {3, 2}, counted(6)));  // 3 per group
   EXPECT_FALSE(answer("the mean of each column", {8}, counted(8)));
   // (2, 2, 2): the channel is the middle axis
   EXPECT_THAT(*answer("the mean of each channel", {2, 2, 2}, counted(8)),
@@ -150,14 +150,14 @@ TEST(LazyAnswers, LowerPrecisionByOutput) {
                           [](const TensorInfo& t) { return t.role == TensorRole::output; });
   ASSERT_NE(out, outputs.end());
   EXPECT_EQ(result_bits(task), 23);
-  task.tf32_convolutions = true;  // a convolution's honest results have ten bits
+  task.tf32_convolutions = true;  // honest results of a convolution have ten bits
   EXPECT_EQ(result_bits(task), 10);
   EXPECT_EQ(mode_bits(task, *out), 10);
   out->without_convolution = true;
   EXPECT_EQ(mode_bits(task, *out), 23);
   out->without_convolution = false;
   task.tf32_convolutions = false;
-  out->dtype = DType::bf16;  // computed in fp32, stored in seven bits
+  out->dtype = DType::bf16;  // the program computes in fp32 and stores seven bits
   EXPECT_EQ(mode_bits(task, *out), 23);
   EXPECT_EQ(result_bits(task), 7);
   out->dtype = DType::f32;
@@ -166,7 +166,7 @@ TEST(LazyAnswers, LowerPrecisionByOutput) {
   TensorInfo second = *out;
   second.name = "out.1", second.math_mode = MathMode::fp32;
   outputs.push_back(second);
-  EXPECT_EQ(result_bits(task), 23);  // the finest output tells
+  EXPECT_EQ(result_bits(task), 23);  // the most precise output decides
   for (TensorInfo& t : outputs)
     if (t.role == TensorRole::output) t.dtype = DType::i64;
   EXPECT_EQ(result_bits(task), 7);
@@ -180,7 +180,7 @@ TEST(LazyAnswers, WhatTheInputTells) {
   Values x = *named("a copy of x").values(*set, 0, nullptr);
   for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(x[i] * x[i], truth[i]);
   Values line = *named("a linear map of x").values(*set, 0, nullptr);
-  double rest = 0, along = 0;  // what least squares leave has no mean and no slope
+  double rest = 0, along = 0;  // residuals of least squares have no mean and no slope
   for (size_t i = 0; i < x.size(); ++i) {
     rest += truth[i] - line[i];
     along += (truth[i] - line[i]) * x[i];
@@ -199,7 +199,7 @@ TEST(LazyAnswers, WhatTheInputTells) {
   EXPECT_FALSE(named("a linear map of x").values(smaller, 0, nullptr));
 }
 
-// A task with one set of each of two families, with one output.
+// Admits a task with one output and the given sets of two families.
 Admission admitted(const std::vector<std::pair<std::string, Values>>& sets) {
   Task task = ToyTask([](double x) { return x; }).task;
   task.tensors.erase(task.tensors.begin());  // no input
@@ -221,7 +221,7 @@ TEST(Admit, PassingOnOneFamilyIsNamedAndCaughtByTheOther) {
   EXPECT_THAT(a.passing, Contains("the mean of each row passes on 'made'"));
   EXPECT_THAT(a.passing, Not(Contains(HasSubstr("zeros"))));
   EXPECT_THAT(a.remark, HasSubstr("fails on another"));
-  Admission twice = admitted({{"made", ones}, {"made", mixed}});  // one set of two is not enough
+  Admission twice = admitted({{"made", ones}, {"made", mixed}});  // passes one of two sets only
   EXPECT_THAT(twice.passing, Not(Contains("ones passes on 'made'")));
   Admission only = admitted({{"made", ones}});
   EXPECT_FALSE(only.admitted);
@@ -238,7 +238,7 @@ TEST(Admit, LowerPrecisionThatPassesEverywhereIsRemembered) {
   task.tensors.erase(task.tensors.begin());
   auto set = std::make_shared<InputSet>();
   Values truth{1.3, -5.1, 9.7, 2.2, -0.4, 3.3, 8.1, -7.7};
-  Values wiggle(8, 1.0);  // so sensitive that bf16 is as good; tf32 is exact here
+  Values wiggle(8, 1.0);  // so sensitive that bf16 passes; tf32 is exact here
   for (double& v : truth) v *= 100;
   set->outputs.push_back(make_expected({"out", DType::f32, {2, 4}}, truth, truth, wiggle,
                                        {.factor = 32, .eps = 0x1p-23}));

@@ -28,7 +28,7 @@ const std::vector<std::string> kAll{"made", "signed", "heavy"};
 TEST(Lazy, TanhIsAdmittedAndNothingPasses) {
   Admission a = admission_of(ToyTask([](double x) { return std::tanh(x); }), kAll);
   EXPECT_TRUE(a.admitted) << a.remark;
-  // Official inputs are positive, so are their results; nothing else passes anywhere.
+  // Official inputs are positive, and so are their results. No other solution passes anywhere.
   EXPECT_THAT(a.passing, testing::ElementsAre("results without signs passes on 'made'"));
   EXPECT_GE(a.lazy_answers_tried, 12);
   EXPECT_EQ(a.families, kAll);
@@ -50,10 +50,10 @@ TEST(Lazy, AMutatedTensorThatIsLeftAsItWasIsTriedApart) {
   Admission a = admission_of(square, kAll);
   EXPECT_TRUE(a.admitted) << a.remark;
   EXPECT_EQ(a.passing, admission_of(ToyTask([](double x) { return x * x; }), kAll).passing);
-  square.mutate([](double x) { return x * (1 + 1e-9); });  // no program has to do anything
+  square.mutate([](double x) { return x * (1 + 1e-9); });  // an unchanged x is correct
   a = admission_of(square, kAll);
-  EXPECT_TRUE(a.admitted) << "exactly what it was is no degenerate answer: " << a.remark;
-  // Up here and down there: a change one way would be a bias.
+  EXPECT_TRUE(a.admitted) << "an unchanged tensor is no degenerate solution: " << a.remark;
+  // Some elements grow and some shrink: a change in one direction would be a bias.
   square.mutate(
       [](double x) { return x * (std::fmod(std::abs(x) * 1000, 2) < 1 ? 1 + 2e-7 : 1 - 2e-7); });
   a = admission_of(square, kAll);
@@ -100,7 +100,7 @@ TEST(Lazy, AConstantTaskNeedNotBeReadAndALinearOneOnlyItsInput) {
   EXPECT_EQ(least_bytes([](double x) { return 2 * x + 1; }),
             out + 4 * *element_count(s.tensors.at("x")));
   EXPECT_EQ(least_bytes([](double x) { return std::tanh(x); }), 1 << 20)
-      << "admitted: as described";
+      << "an admitted task keeps its bytes";
   ToyTask zero([](double) { return 0.0; });
   EXPECT_THAT(admission_of(zero, kAll).remark, HasSubstr("the floor counts only what they read"));
 }
@@ -128,7 +128,7 @@ TEST(TruthPool, NeverTheSameSetTwiceForOneProgram) {
   ToyTask toy([](double x) { return x; });
   TruthPool pool(toy.task, toy.source());
   std::set<const InputSet*> seen;
-  std::vector<SetPtr> alive;  // so that addresses stay distinct
+  std::vector<SetPtr> alive;  // keeps sets alive, so that their addresses differ
   for (int i = 0; i < 10; ++i) {
     alive.push_back(*pool.draw(Context(), toy.task.shapes[0], "made", "p1"));
     EXPECT_TRUE(seen.insert(alive.back().get()).second) << i;
@@ -163,7 +163,7 @@ TEST(TruthPool, KeepsFewerSetsOfLargeTensors) {
   const auto kept = std::ranges::count_if(drawn, [](const auto& set) { return !set.expired(); });
   EXPECT_EQ(kept, 2);
   EXPECT_FALSE(drawn.back().expired());
-  // More than half of the memory is in use: nothing is made ahead.
+  // More than half of the memory is in use, so the pool makes nothing ahead.
   pool.refill_in_background({{shape, "outliers"}});
   pool.wait_until_idle();
   TruthPool tight(toy.task, toy.source(), one - 1);
@@ -171,7 +171,8 @@ TEST(TruthPool, KeepsFewerSetsOfLargeTensors) {
   EXPECT_TRUE(tight.draw(Context(), shape, "made", "b"));
 }
 
-// Restocks until `sets` are made or for a while, then long enough to show that no more are.
+// Restocks until the pool has made `sets` or a limit has passed, then long enough to show that it
+// makes no more.
 void restock(TruthPool& pool, const ToyTask& toy, int sets) {
   for (int wait = 0, calm = 0; wait < 500 && calm < 10; ++wait) {
     pool.resume();
@@ -190,7 +191,7 @@ TEST(TruthPool, StocksOneSetOfEachUntilAProgramHasDrawn) {
   EXPECT_EQ(toy.made, 2);
   for (const char* family : {"made", "heavy"})
     (void)pool.draw(Context(), toy.task.shapes[0], family, "p");
-  EXPECT_EQ(toy.made, 2) << "each has one";
+  EXPECT_EQ(toy.made, 2) << "each key has one set";
   restock(pool, toy, 4);
   EXPECT_EQ(toy.made, 4);
   (void)pool.draw(Context(), toy.task.shapes[0], "made", "p");

@@ -56,7 +56,7 @@ Result<OfficialSetPtr> OfficialPool::draw(const Context& ctx, const Task& task,
   const OfficialKey key{task.id, shape.name, family};
   if (OfficialSetPtr set = in_stock(key, program_id)) return set;
   std::lock_guard one_at_a_time(source_lock_);
-  if (OfficialSetPtr set = in_stock(key, program_id)) return set;  // made by another thread
+  if (OfficialSetPtr set = in_stock(key, program_id)) return set;  // another thread has made one
   CG_TRY(OfficialSetPtr set, make(ctx, task, shape, family));
   keep(set, program_id);
   return set;
@@ -90,7 +90,7 @@ void OfficialPool::want(const Task& task, const ShapeCase& shape,
                         const std::vector<std::string>& families) {
   {
     std::lock_guard hold(lock_);
-    std::vector<Wanted> first;  // the task opened last comes first
+    std::vector<Wanted> first;  // sets of the task opened last come first
     for (const std::string& family : families) first.push_back({task, shape, family});
     for (int i = 0; i < kMoreToTime && !families.empty(); ++i)
       first.push_back({task, shape, families.front()});
@@ -167,7 +167,7 @@ void OfficialPool::restock() {
       std::lock_guard one_at_a_time(source_lock_);
       auto set = make(ctx, want.task, want.shape, want.family);
       if (set) keep(*set, {});
-      // If the task is not to blame, drawing a set meets the same failure and reports it.
+      // If the task is not to blame, draw() meets the same failure and reports it.
       failed = !set && !is_of_the_task(set.error());
     }
     hold.lock();

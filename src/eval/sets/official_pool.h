@@ -3,11 +3,11 @@
 //
 // Contract: follows the rules of TruthPool: draw() returns a stocked set that the program has not
 // met (official_stock.h), or makes one. All sets together take at most the memory of allow(); the
-// pool first drops the sets drawn longest ago. If a task's set cannot be made
-// (`unsupported`, or the task's error), the pool waits kPatience before it tries again, because
-// memory may be free by then. After want(), the pool's thread makes the missing sets of a task: one
-// for each family and kMoreToTime more of the first family, but not between pause() and resume().
-// ready() returns a stocked set and makes none.
+// pool first drops the sets drawn longest ago. If it cannot make a task's set (`unsupported`, or
+// the task's error), it waits kPatience before it tries again, because memory may be free by then.
+// After want(), a thread of the pool makes the missing sets of a task: one for each family and
+// kMoreToTime more of the first family. It makes none between pause() and resume(). ready() returns
+// a stocked set and never makes one.
 //
 // Example: CG_TRY(OfficialSetPtr set, pool.draw(ctx, task, shape, "made", program_id));
 #pragma once
@@ -33,10 +33,10 @@ class OfficialPool {
   ~OfficialPool();
   Result<OfficialSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                               const std::string& family, const std::string& program_id);
-  // A stocked set that the program has not met, or nullptr; makes none.
+  // A stocked set that the program has not met, or nullptr. Never makes one.
   OfficialSetPtr ready(const std::string& task_id, const std::string& shape,
                        const std::string& family, const std::string& program_id);
-  // A set for one program only; the pool does not keep it.
+  // Makes a set for one program only; the pool does not keep it.
   Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                                const std::string& family);
   void allow(int64_t bytes);  // before this call, the pool neither keeps sets nor makes any ahead
@@ -64,7 +64,7 @@ class OfficialPool {
   void restock();
 
   Source source_;
-  std::mutex source_lock_;  // one set is made at a time
+  std::mutex source_lock_;  // makes one set at a time
   std::mutex lock_;
   std::condition_variable wake_;
   OfficialStock stock_;

@@ -12,9 +12,9 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr int64_t kSet = int64_t{4} << 20;  // what a set of the toy takes
+constexpr int64_t kSet = int64_t{4} << 20;  // memory of one toy set
 
-// Sets without memory: what the pool looks at is who made them, for what, and their size.
+// Makes sets without memory, because the pool looks only at their size, task and family.
 struct Maker {
   std::atomic<int> made{0};
   std::optional<Error> refusal;
@@ -70,7 +70,7 @@ TEST_F(Pool, SetsOfOneShapeAreNotThoseOfAnother) {
 TEST_F(Pool, AProgramNeverMeetsASetTwice) {
   pool_->allow(10 * kSet);
   OfficialSetPtr first = draw("made", "a"), other = draw("made", "b");
-  EXPECT_EQ(first, other);  // another program may
+  EXPECT_EQ(first, other);  // another program gets the same set
   EXPECT_NE(draw("made", "a"), first);
   EXPECT_EQ(maker_.made, 2);
 }
@@ -88,7 +88,7 @@ TEST_F(Pool, MemoryIsLimitedAndTheOldestGoFirst) {
   pool_->allow(2 * kSet);
   draw("made", "a");
   draw("signed", "a");
-  draw("made", "b");  // now "signed" is the one drawn longest ago
+  draw("made", "b");  // now "signed" was drawn longest ago
   draw("heavy", "a");
   EXPECT_EQ(pool_->bytes(), 2 * kSet);
   EXPECT_EQ(maker_.made, 3);
@@ -137,7 +137,7 @@ TEST_F(Pool, SetsAreMadeAheadButNotWhilePaused) {
   wait_for(made * kSet);
   EXPECT_EQ(maker_.made, made);
   draw("made", "a");
-  EXPECT_EQ(maker_.made, made);  // it was there
+  EXPECT_EQ(maker_.made, made);  // no new set was made
   pool_->forget(toy_.task.id);
   EXPECT_EQ(pool_->bytes(), 0);
 }
@@ -156,7 +156,7 @@ TEST_F(Pool, TimedBlocksGetWhatIsThereAndNothingIsMadeForThem) {
   EXPECT_EQ(met.size(), size_t{1} + OfficialPool::kMoreToTime);
   EXPECT_FALSE(met.contains(nullptr));
   EXPECT_EQ(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "a"),
-            nullptr);  // it has met them all
+            nullptr);  // the program has met all sets
   EXPECT_NE(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "b"), nullptr);
   EXPECT_EQ(maker_.made, made);
 }

@@ -16,7 +16,7 @@ constexpr int64_t kAlign = 256;
 constexpr int64_t kPage = int64_t{2} << 20;   // of GPU memory; every tensor takes whole pages
 constexpr int64_t kSpare = int64_t{1} << 30;  // GPU memory for everything else
 constexpr int64_t kMostTensors = 256;         // each needs a descriptor
-constexpr unsigned char kOutside = 0xff;      // NaN in every float width, beside the inputs
+constexpr unsigned char kOutside = 0xff;      // beside the inputs; NaN in every float width
 
 Result<const Shape*> shape_of(const TensorInfo& info, const ShapeCase& shape) {
   auto at = shape.tensors.find(info.name);
@@ -25,7 +25,7 @@ Result<const Shape*> shape_of(const TensorInfo& info, const ShapeCase& shape) {
   return &at->second;
 }
 
-// Places the references' tensors one after the other in one block of memory.
+// Places the references' tensors one after another in one block of memory.
 class Layout {
  public:
   int64_t place(int64_t bytes) {
@@ -148,7 +148,7 @@ Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape) {
     CG_TRY(int64_t count, element_count(*dims));
     const bool result = is_result(info), floats = is_floating(info.dtype);
     int64_t each = int64_t(size_of(info.dtype));
-    if (info.mutated) each *= 2;  // its initial values and the native reference's results
+    if (info.mutated) each *= 2;  // initial values and native result
     if (result) each += floats ? 16 : 8;
     int64_t bytes = 0;
     if (__builtin_mul_overflow(count, each, &bytes) || bytes > INT64_MAX / 1024)

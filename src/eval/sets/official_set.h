@@ -2,11 +2,11 @@
 // OfficialSet: secret values of a task at its official shape with the expected outputs, in GPU
 // memory that the evaluator owns.
 //
-// A mutated tensor is among the inputs with its initial values, which no program can write, and
-// among the outputs with its final values.
+// A mutated tensor is both an input, with initial values that no program can overwrite, and an
+// output, with its final values.
 //
 // Contract: the torch worker writes the set into memory that the evaluator allocates. The sizes
-// follow from the task alone, so the worker cannot move or grow anything. Runners map the inputs
+// follow from the task alone, so the worker cannot move or enlarge anything. Runners map the inputs
 // read-only and never see the truth. If a set does not fit the GPU, the error is `unsupported` and
 // names the set's size and the free memory.
 //
@@ -32,7 +32,7 @@ struct OfficialSet {
 };
 using OfficialSetPtr = std::shared_ptr<const OfficialSet>;
 
-// Bytes of a set, and roughly the bytes that the worker also needs while it makes one.
+// The bytes of a set, and roughly how many more the worker needs while it makes one.
 struct OfficialNeeds {
   int64_t set_bytes = 0, work_bytes = 0, tensors = 0;
 };

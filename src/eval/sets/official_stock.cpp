@@ -38,7 +38,7 @@ OfficialSetPtr OfficialStock::take(const OfficialKey& key, const std::string& pr
 }
 
 void OfficialStock::keep(const OfficialSetPtr& set, const std::string& program_id) {
-  if (set->bytes > most_bytes_) return;  // the set lives only as long as its run
+  if (set->bytes > most_bytes_) return;  // such a set lives only as long as its run
   // A program that is judged repeatedly has used the key's other sets, so drop them first.
   std::erase_if(sets_, [&](const Stocked& s) {
     return !program_id.empty() && key_of(*s.set) == key_of(*set);

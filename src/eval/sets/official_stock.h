@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// OfficialStock: the official sets that a pool keeps, in the order of their last draws.
+// OfficialStock: the official sets that a pool keeps, ordered by their last draw.
 //
 // Contract: take() returns a set on which the program has not been judged, and drops it after
-// kMostUses draws. keep() drops the sets drawn longest ago until the limit of allow() holds. It
+// kMostUses draws. keep() drops the sets drawn longest ago until the limit of allow() holds; it
 // does not keep a set that alone exceeds the limit. Not thread-safe: the pool locks.
 //
 // Example: OfficialStock stock; stock.allow(bytes); stock.keep(set, program_id);

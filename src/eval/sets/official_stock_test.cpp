@@ -8,7 +8,7 @@ namespace {
 
 const OfficialKey kKey{"task", "official", "made"};
 
-// A set without memory: the stock looks only at its key and its size.
+// A set without memory, because the stock looks only at its key and its size.
 OfficialSetPtr sized_set(const OfficialKey& key, int64_t bytes) {
   auto set = std::make_shared<OfficialSet>();
   set->task_id = key.task_id;
@@ -26,7 +26,7 @@ TEST(OfficialStock, KeepsNothingBeforeItMay) {
   stock.allow(10);
   stock.keep(sized_set(kKey, 10), {});
   stock.keep(sized_set(kKey, 11), {});
-  EXPECT_EQ(stock.bytes(), 10) << "the larger set drops no other";
+  EXPECT_EQ(stock.bytes(), 10) << "a set over the limit drops no other set";
 }
 
 TEST(OfficialStock, TellsSetsApartByTaskShapeAndFamily) {
@@ -44,7 +44,7 @@ TEST(OfficialStock, ASetMadeForAProgramReplacesThoseItHasMet) {
   stock.allow(100);
   stock.keep(sized_set(kKey, 10), {});
   stock.keep(sized_set(kKey, 10), {});
-  EXPECT_EQ(stock.count(kKey), 2) << "sets made ahead stand side by side";
+  EXPECT_EQ(stock.count(kKey), 2) << "sets made ahead do not replace each other";
   const OfficialSetPtr fresh = sized_set(kKey, 10);
   stock.keep(fresh, "a");
   EXPECT_EQ(stock.count(kKey), 1);

@@ -13,7 +13,7 @@ namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kHostPage = 4096;
-constexpr int64_t kWhole = int64_t{8} << 20;  // tensors up to this size are held whole
+constexpr int64_t kWhole = int64_t{8} << 20;  // tensors up to this size are in memory as a whole
 constexpr int64_t kRoom = int64_t{64} << 20;  // the same limit for a `roomy` tensor
 constexpr int64_t kMost = int64_t{256} << 20;
 constexpr int64_t kMostWindows = 8192;

@@ -16,8 +16,8 @@ constexpr double kSmallOfficialFlops = 5e8;  // 2 MiB of tensors may hide a larg
 constexpr int64_t kMuchMore = int64_t{1} << 40;
 constexpr double kLightWork = 32;  // FLOPs per element
 constexpr int64_t kMostLightElements = int64_t{3} << 21;
-// If cutegen finds no shape for the module: the limits of the torch worker (shrink.py) for modules
-// that fix sizes.
+// For a module without shapes of cutegen's own: the torch worker's limits for modules that fix
+// their sizes (shrink.py).
 constexpr double kMostFixedFlops = 4e8;
 constexpr int64_t kMostFixedElements = int64_t{3} << 24;
 

@@ -2,8 +2,8 @@
 // The shapes at which correctness is judged, and the input families of each.
 //
 // Contract: is_test_shape() excludes timed shapes that are too large to simulate. families_for()
-// returns all families for small and odd shapes, two for shapes with much work, and only `ranged`
-// for a proposed test with its own values. WorkLimit limits a shape's work on a simulator.
+// returns all families for small and odd shapes, two families for shapes with much work, and only
+// `ranged` for a proposed test with its own values. WorkLimit limits a shape's work on a simulator.
 //
 // Example: if (is_test_shape(shape)) for (auto& family : families_for(shape, families, salt)) ...
 #pragma once
@@ -20,15 +20,15 @@ inline constexpr double kMostTestFlops = 1e8;
 inline constexpr int64_t kMostTestElements = int64_t{3} << 19;
 
 int64_t elements_of(const ShapeCase& shape);
-// Whether correctness is judged at the shape: all but timed ones that are too large to simulate.
+// Whether programs are judged at the shape: at all but timed shapes too large to simulate.
 bool is_test_shape(const ShapeCase& shape);
-// The input families for a shape: all. For derived shapes (long ones, and those from a program's
-// tiles), and for small and odd shapes with much work: `outliers` and one more that `salt` picks.
+// All input families. For derived shapes (long ones, and those from a program's tiles) and for
+// other shapes with much work: `outliers` and one more family that `salt` picks.
 std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<std::string>& all,
                                       uint64_t salt);
 
 // Limits the work of a test shape on a simulator. The limit is fixed, or the work of the shapes
-// that cutegen found for the module if that is more.
+// that cutegen found for the module, if they need more.
 class WorkLimit {
  public:
   explicit WorkLimit(const Task& task);
@@ -40,7 +40,7 @@ class WorkLimit {
   int64_t elements_, light_elements_;
 };
 
-// Removes the user's test shapes that exceed WorkLimit. A note of the task names each of them.
+// Removes the user's test shapes that exceed WorkLimit, each with a note of the task.
 void drop_large_test_shapes(Task& task);
 
 }  // namespace cutegen::eval

@@ -12,7 +12,7 @@ TEST(TestShapes, AnOfficialShapeWithSmallTensorsAndMuchWorkIsNone) {
   shape.least_bytes = Bytes{1 << 20};
   shape.flops = Flops{1e8};
   EXPECT_TRUE(is_test_shape(shape));
-  shape.flops = Flops{4.4e9};  // a convolution whose result is pooled twice
+  shape.flops = Flops{4.4e9};  // for example a convolution whose result is pooled twice
   EXPECT_FALSE(is_test_shape(shape));
   shape.flops = Flops{1e8};
   shape.least_bytes = Bytes{3 << 20};
@@ -55,7 +55,7 @@ TEST(TestShapes, TheLimitIsTheWorkOfTheModulesOwnShapes) {
   EXPECT_EQ(task.shapes.back().name, "user");
 }
 
-// nn.Linear(6000, 6000), for example: the user's shapes are the only ones.
+// For example nn.Linear(6000, 6000), whose only shapes are the user's.
 TEST(TestShapes, WithoutOwnShapesTheLimitIsWider) {
   Task task;
   ShapeCase rows = square("rows", ShapeKind::user, 1);

@@ -7,7 +7,7 @@
 namespace cutegen::eval {
 namespace {
 
-// Two proposed tests may have one name and differ in sizes or values.
+// Two proposed tests may have the same name but different sizes or values.
 std::string pool_name(const ShapeCase& shape) {
   if (shape.kind != ShapeKind::derived) return shape.name;
   return shape.name + dump_json(write_json(shape.constants)) + dump_json(write_json(shape.values));
@@ -63,7 +63,7 @@ Result<SetPtr> TruthPool::draw(const Context& ctx, const ShapeCase& shape,
   CG_TRY(SetPtr set, make(ctx, shape, family));
   std::lock_guard hold(lock_);
   auto& stock = stock_[key];
-  // A program that is judged repeatedly has used all sets: drop the oldest.
+  // A program that is judged repeatedly has used all sets, so drop the oldest.
   if (stock.size() >= 2 * kStock) stock.erase(stock.begin());
   stock.push_back({set, 1, {program_id}});
   make_room(key);
@@ -138,7 +138,7 @@ void TruthPool::refill() {
     auto set = make(ctx, shape, family);
     hold.lock();
     busy_ = false;
-    // If this failed, drawing the set tries again and reports the failure.
+    // After a failure, draw() tries again and reports it.
     if (set)
       stock_[{pool_name(shape), family}].push_back({*set, 0, {}});
     else

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// TruthPool: fresh secret input sets of one task, made ahead of time and drawn at random.
+// TruthPool: fresh secret input sets of one task, made ahead and drawn at random.
 //
 // Contract: draw() returns a random stocked set of (shape, family) on which this program has not
 // been judged, or makes one. It drops a set after kMostUses draws. After refill_in_background(), a
 // thread of the pool stocks one set of each (shape, family), enough for a first program, and kStock
-// of each once a program has drawn. The pool keeps at most kMostBytes, so fewer sets of large
+// of each once a program has drawn. The pool keeps at most kMostBytes, and thus fewer sets of large
 // tensors. After pause(), it finishes its current set and starts no other until resume(), so that
-// it does not compete with a run. Seeds come from the operating system's CSPRNG and are not stored.
+// it does not disturb a run. Seeds come from the operating system's CSPRNG and are not stored.
 //
 // Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
 #pragma once
@@ -38,7 +38,7 @@ class TruthPool {
   ~TruthPool();
   Result<SetPtr> draw(const Context& ctx, const ShapeCase& shape, const std::string& family,
                       const std::string& program_id);
-  // Makes a set on which no program will be judged.
+  // Makes a set for other uses than judging a program.
   Result<SetPtr> make(const Context& ctx, const ShapeCase& shape, const std::string& family);
   void refill_in_background(const std::vector<std::pair<ShapeCase, std::string>>& wanted);
   void pause();
@@ -53,10 +53,10 @@ class TruthPool {
   };
   using Key = std::pair<std::string, std::string>;
   void refill();
-  // The next key that is short of sets; under the lock.
+  // The next key with too few sets; call it under the lock.
   const std::pair<ShapeCase, std::string>* short_of();
   size_t bytes() const;  // of all sets; under the lock
-  // Drops sets of other keys until the rest fits; under the lock.
+  // Drops sets of other keys until the rest fits; call it under the lock.
   void make_room(const Key& kept);
 
   Task task_;

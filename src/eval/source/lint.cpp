@@ -124,7 +124,7 @@ class Findings {
   std::vector<LintFinding> found_;
 };
 
-// Finds words, directives and assembly that no device source may have.
+// Finds words, directives and assembly that device source must not contain.
 class WordLinter {
  public:
   WordLinter(const std::vector<Token>& tokens, Findings& out) : tokens_(tokens), out_(out) {}
@@ -163,7 +163,7 @@ class WordLinter {
       for_words_in(t, body);
   }
 
-  // The same words are forbidden in a macro's body and in a condition.
+  // The same words are forbidden in a macro's body and in a preprocessor condition.
   void for_words_in(const Token& at, const std::string& body) {
     for (Token& inner : scan_source(body)) {
       inner.line = at.line;
@@ -271,7 +271,7 @@ class WordLinter {
 
   const std::vector<Token>& tokens_;
   Findings& out_;
-  std::set<std::string> variables_;  // with the name of a library function
+  std::set<std::string> variables_;  // variables named like a library function
 };
 
 // Finds variables that outlive a launch.
@@ -286,7 +286,7 @@ class StateLinter {
   }
 
  private:
-  // A module variable that kernels can write outlives a launch.
+  // Finds module variables that kernels can write, because they outlive a launch.
   void globals() {
     int depth = 0;            // open braces, except of namespaces and extern "C"
     size_t start = 0;         // first token of the current declaration
@@ -314,8 +314,8 @@ class StateLinter {
     }
   }
 
-  // A static variable of a function outlives a launch; static functions and constants do not
-  // matter.
+  // Finds static variables of functions, because they outlive a launch. Static functions and
+  // constants do no harm.
   void static_variable(size_t at) {
     for (size_t i = at; i < tokens_.size(); ++i) {
       const Token& t = tokens_[i];

@@ -3,8 +3,8 @@
 //
 // Contract: finds what a program must not do (read files of the build machine, depend on the time
 // of the build, keep state between launches, host code, textures, device heap, launches from the
-// device) and what is not available. The lint explains early; the sandbox protects. `rule` findings
-// reject a program, other findings fail it. Places are "file:line:column".
+// device) and what is not available. The lint only explains early; the sandbox protects. A finding
+// with `rule` rejects a program, any other finding fails it. Places are "file:line:column".
 //
 // Example: for (const LintFinding& f : lint_program(program)) fmt::print("{}\n", f.error.text());
 #pragma once
@@ -22,7 +22,7 @@ struct LintFinding {
 };
 
 std::vector<LintFinding> lint_source(const std::string& name, const std::string& text);
-// Checks all sources, and that the plan's kernels and the declared ones agree in name and argument
+// Checks all sources, and that the plan's kernels match the declared ones in name and argument
 // count.
 std::vector<LintFinding> lint_program(const KernelProgram& program);
 

@@ -76,7 +76,7 @@ class Scanner {
     }
     return c;
   }
-  // Stops before a newline when `within_line`. Returns true if a comment was there.
+  // Stops before a newline if `within_line`. Returns whether it skipped a comment.
   bool skip_comment(bool within_line) {
     if (peek() != '/') return false;
     if (peek(1) == '/') {
@@ -189,10 +189,10 @@ std::vector<std::string> parameters(const std::vector<Token>& t, size_t open, si
   return out;
 }
 
-// Finds what stands before `__global__` in its declaration.
+// Finds what precedes `__global__` in its declaration.
 class Declarations {
  public:
-  // Reads the token before those that follow.
+  // Reads token i. Call it for every token in order.
   void read(const std::vector<Token>& t, size_t i) {
     const Token& token = t[i];
     const bool opens = token.mark('{');

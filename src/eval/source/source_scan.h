@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens of device source, enough for the policy lint and for kernel signatures.
 //
-// Contract: comments and line splices are gone, digraphs are spelt out, a preprocessor directive is
-// one token ("#include <a.h>"), a string or character literal is one token without its prefix and
-// quotes. Never fails: what it does not know is punctuation. Lines and columns start at 1.
+// Contract: removes comments and line splices and spells out digraphs. A preprocessor directive is
+// one token ("#include <a.h>"); a string or character literal is one token without its prefix and
+// quotes. Never fails: unknown characters are punctuation. Lines and columns start at 1.
 //
 // Example: for (const Token& t : scan_source(text)) if (t.is("asm")) ...
 #pragma once
@@ -24,12 +24,12 @@ struct Token {
 
 std::vector<Token> scan_source(std::string_view source);
 
-// A kernel as it is declared: extern "C" __global__ ... name(parameters).
+// A declared kernel: extern "C" __global__ ... name(parameters).
 struct Signature {
   std::string name;
   std::vector<std::string> parameters;  // text of each
   int line = 1, column = 1;
-  bool external = false, templated = false;  // extern "C"; a template
+  bool external = false, templated = false;  // external: extern "C"
   // The place of __global__ if the declaration begins with it; else 0.
   int global_line = 0, global_column = 0;
 };

@@ -20,7 +20,7 @@ constexpr size_t kMostSource = 1 << 20;
 
 // A parameter of a kernel: `const half* __restrict__ x`.
 struct Parameter {
-  std::string type;  // "half"; of a template or another unknown type as it is written
+  std::string type;  // "half"; an unknown type or a template keeps its spelling
   int pointers = 0;
   bool constant = false;
 };
@@ -89,7 +89,7 @@ Parameter parameter_of(const std::string& text) {
       words.push_back(word);
     }
   }
-  // The last word of a value is its name, unless it is the only one or belongs to the type.
+  // The last word is the name, unless it is the only word or belongs to the type.
   if (out.pointers == 0 && words.size() > 1 && !dtype_of(join(words, " "))) words.pop_back();
   out.type = join(words, " ");
   return out;
@@ -185,7 +185,7 @@ class Reader {
     if (p.pointers == 0)
       return fmt::format("'{}' is a tensor, the kernel's parameter is a value", arg.name);
     const TensorInfo* info = tensor(arg.name);
-    if (!info) return {};  // check_plan says that there is no such tensor
+    if (!info) return {};  // check_plan reports that the tensor does not exist
     if (known && *known != info->dtype)
       return fmt::format("'{}' is {}, the kernel's parameter points to {}", arg.name,
                          to_string(info->dtype), to_string(*known));
@@ -194,7 +194,7 @@ class Reader {
     return {};
   }
 
-  // The plan names kernels as the compiled module does.
+  // The plan names a kernel as the compiled module does, so the kernel needs extern "C".
   Result<void> declare_external(const Signature& kernel) {
     size_t line = 0;
     for (int i = 1; i < kernel.global_line && line != std::string::npos; ++i) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first program of a task that is a CUDA kernel: the kernel as the user wrote it, and a plan
-// made from its side file.
+// The first program of a task that is a CUDA kernel: the user's kernel, unchanged, and a plan made
+// from its side file.
 //
-// Contract: refuses a kernel that is missing or a template, a side file that disagrees with the
-// kernel's parameters or with the task, and what kernels may not include or call. An error has the
-// line and the remedy. A kernel without extern "C" gets it; nothing else of the source changes.
+// Contract: refuses a missing or templated kernel, a side file that disagrees with the kernel's
+// parameters or with the task, and includes or calls that the lint forbids. An error has the line
+// and the remedy. Adds extern "C" to a kernel without it; changes nothing else in the source.
 //
 // Example: CG_TRY(KernelProgram source, start_program("norm.cu", task));
 #pragma once

@@ -52,7 +52,7 @@ class StartProgram : public testing::Test {
     EXPECT_TRUE(write_file(folder_ / "scale.toml", side));
     return start_program(folder_ / "scale.cu", scale_task());
   }
-  // The error after these replacements.
+  // The error that the source gives after these replacements.
   std::string of_source(const std::string& from, const std::string& to) {
     return error(changed(kStartSource, from, to), kSide);
   }

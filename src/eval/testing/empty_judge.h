@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The judge's kernels for the fake driver, which runs none: they are only looked up by name.
+// Empty comparison kernels for the fake driver, which looks them up by name but runs none.
 //
 // Contract: entries `fill` and `judge`. Example: gpu_judge->load(testing_world::kEmptyJudge);
 #pragma once

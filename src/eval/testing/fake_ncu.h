@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a body in a process of its own with a driver without a GPU and an ncu that does what
-// its name says.
+// For tests: runs a body in its own process, with a fake driver and a fake ncu.
 //
-// Contract: names are those of tests/fake_ncu/fake_ncu.py ("works", "refused", "hangs", ...).
+// Contract: the name selects what the fake ncu does, as in tests/fake_ncu/fake_ncu.py ("works",
+// "refused", "hangs", ...).
 //
 // Example: with_fakes("refused", [] { EXPECT_FALSE(counters().probe(Context())); });
 #pragma once

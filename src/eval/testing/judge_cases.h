@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: outputs with their truth in every dtype, right and wrong in the ways that matter, and
-// how the host judges them.
+// the host's judgement of them.
 #pragma once
 
 #include <cmath>
@@ -61,7 +61,7 @@ inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, i
     store_double(dtype, own, c.native.data() + i * step);
     native[i] = load_double(dtype, c.native.data() + i * step);
     sensitivity[i] = 1e-6 * std::abs(normal(random));
-    if (random() % 50 == 0) sensitivity[i] = -sensitivity[i];  // NaN is right too
+    if (random() % 50 == 0) sensitivity[i] = -sensitivity[i];  // permits NaN, too
     if (random() % 100 == 0) sensitivity[i] = std::numeric_limits<double>::infinity();
     double value = random() % 2 ? truth[i] : native[i];
     if (random() % uint64_t(wrong_in) == 0)

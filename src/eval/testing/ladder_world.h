@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the whole ladder with a toy task, a compiler that returns given PTX, and the real
+// For tests: the whole ladder with a toy task, a compiler that returns the given PTX, and the real
 // runner.
 //
 // Contract: programs are a kernel f(x, out, n) over 2048 elements; `body` computes %f2 from %f1.
@@ -19,13 +19,13 @@
 
 namespace cutegen::eval::testing_world {
 
-// Gives every source the same PTX, or fails in the way that a test wants.
+// Gives every source the same PTX, or fails as the test wants.
 class FakeToolchain : public toolchain::Toolchain {
  public:
   Result<toolchain::CompileResult> compile(const Context&,
                                            const toolchain::CompileRequest& request) override {
     {
-      std::lock_guard lock(mutex_);  // modules are compiled side by side
+      std::lock_guard lock(mutex_);  // modules compile in parallel
       requests.push_back(request);
     }
     if (trouble) return fail(*trouble);
@@ -48,7 +48,7 @@ class FakeToolchain : public toolchain::Toolchain {
   std::mutex mutex_;
 };
 
-// Gives every module the same report: that of a machine without the wheels, or what a test wants.
+// Gives every module the same report: that no assembler is installed, or what a test sets.
 class FakeAssembler : public toolchain::Assembler {
  public:
   FakeAssembler() { report.audit.skipped = {"no assembler here"}; }
@@ -63,7 +63,7 @@ class FakeAssembler : public toolchain::Assembler {
   std::string version() const override { return {}; }
 
   toolchain::AssemblyReport report;
-  std::function<Result<void>(std::vector<toolchain::AssemblyReport>&)> listing;  // what it adds
+  std::function<Result<void>(std::vector<toolchain::AssemblyReport>&)> listing;  // extends reports
 };
 
 class World {
@@ -82,7 +82,7 @@ class World {
     plan(Json::object());
   }
 
-  // Replaces the plan by the usual one with changes (RFC 7396).
+  // Replaces the plan by the usual one with the given changes (RFC 7396).
   void plan(const Json& changes) {
     Json json = Json::parse(R"json({"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"],
       "symbols": {"n": "size(x)"},
@@ -94,7 +94,7 @@ class World {
     if (parsed) program.plan = *parsed;
   }
 
-  // PTX of f; `index` may change %r5, the element; `also` stands before the store.
+  // PTX of f. `index` may change %r5, the element's index; `globals` precedes the entry.
   static std::string kernel(const std::string& body, const std::string& index = {},
                             const std::string& globals = {}) {
     return fmt::format(R"(.version 8.0
@@ -142,7 +142,7 @@ DONE:
     return verdict ? *verdict : Verdict{};
   }
 
-  // A large official shape in front, which is timed and not judged.
+  // Puts a large official shape in front, which is timed but not judged.
   void add_official(int64_t rows) {
     ShapeCase official{.name = "official", .kind = ShapeKind::official};
     official.tensors = {{"x", {rows, 32}}, {"out", {rows, 32}}};
@@ -169,7 +169,7 @@ inline double twice(double x) {
 }
 inline constexpr const char* kTwice = "add.f32 %f2, %f1, %f1;";
 
-// The rung's report in a verdict.
+// The report of a rung in a verdict.
 inline const RungReport& report_of(const Verdict& v, Rung rung) {
   return v.rungs.at(size_t(rung));
 }

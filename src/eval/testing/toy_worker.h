@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A torch worker for tests that has a GPU to say so: scripted baselines, no values.
+// For tests: a torch worker that claims to have a GPU, with scripted baselines and no values.
 //
-// Contract: `ways` says of each kind what opening and timing it gives; kinds that are not in it
-// take 100 ns. Example: ToyWorker w; w.ways["compile"] = {.why = "it raises"};
+// Contract: `ways` says what opening and timing each kind gives; other kinds take 100 ns.
+// Example: ToyWorker w; w.ways["compile"] = {.why = "it raises"};
 #pragma once
 
 #include <map>
@@ -13,21 +13,21 @@ namespace cutegen::eval {
 
 struct ToyWay {
   std::string why;     // the worker's answer
-  bool hangs = false;  // never opened: the caller's time runs out
+  bool hangs = false;  // opening it never ends
   bool dies = false;
-  bool never_ends = false;              // its runs
-  std::vector<double> samples = {100};  // again and again
+  bool never_ends = false;              // timing it never ends
+  std::vector<double> samples = {100};  // in ns; repeated
 };
 
 class ToyWorker final : public torch::TorchWorker {
  public:
   std::map<std::string, ToyWay> ways;
   std::function<Result<Task>(const std::filesystem::path&)> task;
-  std::string module_why;    // opening the module fails
-  bool close_fails = false;  // its CUDA is broken
+  std::string module_why;    // why opening the module fails
+  bool close_fails = false;  // as with a broken CUDA context
   int opened = 0, closed = 0;
-  std::vector<std::string> added, shapes;  // ways; the shapes at which the module was opened
-  // Running a way on given values: none if empty.
+  std::vector<std::string> added, shapes;  // added baselines; shapes at which the module was opened
+  // What running a baseline on the given values does; empty: the worker cannot run one.
   std::function<Result<void>(const std::string& kind, const std::vector<torch::GpuTensor>&)> run;
 
   Result<Task> describe(const Context&, const std::filesystem::path& file,

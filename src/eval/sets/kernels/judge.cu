@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the comparison of src/tensor/compare.cpp on a GPU, and fills memory before a run. Runs in the
-// evaluator's own context, which never sees a candidate.
+// Compares outputs on a GPU exactly as src/tensor/compare.cpp does, and fills memory before a run.
+// Runs in the evaluator's own context, which never loads a candidate.
 //
-// Every operation rounds as on the host: no product and sum are fused.
+// Every operation rounds as on the host: the compiler fuses no product with a sum.
 
 typedef unsigned long long word;
 
@@ -55,7 +55,7 @@ __device__ double small_float(unsigned bits, int exponent_bits, int fraction) {
   return sign ? -value : value;
 }
 
-// E4M3 has no infinities. All ones is NaN; other values with the top exponent are finite.
+// E4M3 has no infinity. All ones are NaN; the other values with the top exponent are finite.
 __device__ double e4m3(unsigned bits) {
   if ((bits & 0x7f) == 0x7f) return not_a_number();
   const int exponent = int(bits >> 3 & 15);
@@ -112,7 +112,7 @@ __device__ bool holds(const void* from, int dtype, word i, word poison) {
   return true;
 }
 
-// A margin says how far an element may be off. Its sign bit permits NaN, too; an infinite margin
+// A margin says how much an element may differ. Its sign bit also permits NaN; an infinite margin
 // permits any value.
 __device__ bool any_value(double margin) {
   return class_of(margin) == kPlus || class_of(margin) == kMinus;
@@ -135,7 +135,7 @@ __device__ double tolerance_of(const Rule& r, double truth, double scale) {
   return fmin(own, __dadd_rn(fmax(r.atol, 0.0), __dmul_rn(fmax(r.rtol, 0.0), size)));
 }
 
-// 0 if `value` passes, else error / tolerance (infinity for a wrong class).
+// Returns 0 if `value` passes, else error / tolerance (infinity for a wrong class of value).
 __device__ double miss(const Rule& r, double value, double truth, double native, double tolerance,
                        bool nan_is_fine) {
   const int got = class_of(value), other = class_of(native);
@@ -186,7 +186,7 @@ __device__ bool is_close(const Rule& r, double value, double native) {
          __dadd_rn(r.close, __dmul_rn(r.close, fabs(native)));
 }
 
-// Adds once per warp, because atomics of a million threads on three addresses would serialise.
+// Adds once per warp, because a million threads' atomics on three addresses would serialise.
 __device__ void add_sums(Tally t, Tally* tally) {
   for (int step = 16; step > 0; step /= 2) {
     t.finite += __shfl_xor_sync(~0u, t.finite, step);
