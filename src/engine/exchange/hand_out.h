@@ -15,7 +15,7 @@ namespace cutegen::engine {
 
 struct HandedOut {
   std::filesystem::path task;           // the file in the folder
-  std::vector<std::string> candidates;  // ids, in the order of taking
+  std::vector<std::string> candidates;  // ids, best first
 };
 Result<HandedOut> hand_out(const RunView& view, const std::filesystem::path& folder, size_t most);
 
