@@ -36,7 +36,7 @@ TEST(TestCases, AcceptWhatTheTaskMayBeTestedOn) {
   EXPECT_EQ(refusal({"constant", {}, {{"x", {2, 2, {0}}}}, ""}), "accepted");
 }
 
-// Every hostile value has a refusal that names it, its place and the remedy.
+// Each hostile value is refused with an error that names it, its place and the remedy.
 TEST(TestCases, RefuseWhatIsNotBounded) {
   const auto size = [](int64_t value) { return refusal({"t", {{"tokens", value}}, {}, ""}); };
   for (int64_t value : {int64_t{0}, int64_t{-4}, int64_t{1} << 40, INT64_MAX, INT64_MIN})

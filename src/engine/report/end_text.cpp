@@ -87,7 +87,7 @@ std::string certified_text(const RunView& view) {
   return line("certified", "no: " + clean(why, 600));
 }
 
-// Lists what has spoken against the best program since the run chose it.
+// Lists results against the best program that came after the run chose it.
 std::string doubts_text(const RunView& view, const RunStep& best) {
   std::string out;
   if (view.profiled && view.profiled->candidate == view.best && !view.profiled->why.empty())

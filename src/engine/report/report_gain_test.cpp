@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the report says of the gain: before and after, the roofline, the certificate, imports.
+// What the report says about the gain: before and after, the roofline, the certificate, imports.
 #include "engine/report/report_gain.h"
 #include "engine/report/report.h"
 
@@ -38,7 +38,7 @@ Profile profile_of_best(const std::string& word) {
   return Profile{{k}, "official", "ncu", ""};
 }
 
-// One step on a GPU, `word` wherever text is foreign.
+// One step on a GPU; `word` stands for all foreign text.
 Journal gpu_journal(const std::string& word) {
   Journal j;
   OptimizeSettings settings;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run prints, by golden files: one on a GPU with its certified table, one on a simulator.
+// Compares what a run prints with golden files: a run on a GPU with a certificate, one on a
+// simulator.
 // After a deliberate change: CUTEGEN_UPDATE_GOLDEN=1 engine_test --gtest_filter='RunText*'
 #include "engine/report/run_text.h"
 

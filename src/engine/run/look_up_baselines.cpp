@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kBuildSeconds = 60;
 
-// Returns the kept baselines. If they do not count now, returns nothing, and `note` says why.
+// Returns the kept baselines. If they are not usable now, returns nothing, and `note` says why.
 std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
                                   eval::EvaluatorClient& evaluator, const eval::OpenedTask& opened,
                                   RunObserver& observer, std::string& note) {
