@@ -97,7 +97,7 @@ Result<std::string> checked_choice(const Declared& d, const std::string& value,
       near ? "did you mean '" + *near + "'?" : fmt::format("one of {}", fmt::join(known, ", ")));
 }
 
-// The value in its canonical form, or the reason why it is invalid.
+// Returns the value in its canonical form, or the reason why it is invalid.
 Result<std::string> checked(const Declared& d, const std::string& value, const std::string& where) {
   if (d.type == Type::integer) {
     auto n = as_integer(value);
@@ -147,7 +147,7 @@ fs::path default_user_file() {
   return home && *home ? fs::path(home) / ".config" / "cutegen" / "config.toml" : fs::path();
 }
 
-// The text of a TOML value, if it has the declared type.
+// Returns the text of a TOML value if it has the declared type.
 Result<std::string> toml_value(const Declared& d, const toml::node& node,
                                const std::string& where) {
   const char* wanted = "a string";
