@@ -19,12 +19,12 @@ namespace cutegen::agent {
 
 struct Span {
   std::string file;
-  size_t begin = 0, end = 0;  // bytes of whole lines; the break of the last line is outside
+  size_t begin = 0, end = 0;  // bytes of whole lines, without the last line break
   int first_line = 1, last_line = 1;
   bool operator==(const Span&) const = default;
 };
 struct Spans {
-  std::vector<Span> sources;  // by file and place
+  std::vector<Span> sources;  // sorted by file and place
   bool plan = false;
 };
 
