@@ -41,12 +41,12 @@ constexpr Declared kDeclared[] = {
     {"runs_dir", Type::text, "",
      "folder for the journals of runs; empty: ~/.local/share/cutegen/runs"},
     {"compile_memory", Type::text, "",
-     "memory to read programs ahead: 4G; 0: none; empty: a quarter of all, at most 8G"},
+     "memory for programs that stay parsed (4G); 0: none; empty: a quarter of all, at most 8G"},
     {"math_mode", Type::choice, "", "precision that the task permits (default: from its dtypes)",
      "fp32 tf32 fp16 bf16"},
     {"rtol", Type::number, "",
-     "second bound of the error, beside cutegen's own: |y - truth| <= ATOL + RTOL |truth|"},
-    {"atol", Type::number, "", "absolute part of that bound"},
+     "your bound of the error, in addition to cutegen's: |y - truth| <= ATOL + RTOL |truth|"},
+    {"atol", Type::number, "", "absolute part (ATOL) of your bound of the error"},
     {"require_sandbox", Type::boolean, "false", "refuse to run without the full sandbox"},
 };
 
