@@ -4,8 +4,8 @@
 
 Usage: verdict_lanes.py OUT [--seconds 560] [--lanes 10] [--only JOB...] [--older DIR] [--kernelbench DIR]
 
-OUT gets a log of each command and the data of each job. Jobs for the GPU run one after the other; jobs for the simulator
-run in parallel with them. A job that is not done after --seconds is ended. $CUTEGEN_BIN names the folder of the
+OUT gets a log of each command and the data of each job. Jobs for the GPU run one after the other; simulator jobs run in
+parallel with them. A job that is not done after --seconds is ended. $CUTEGEN_BIN names the folder of the
 programs, $CUTEGEN_PYTHON the Python with torch, --older the programs of an older version, and --kernelbench the folder
 KernelBench/KernelBench.
 

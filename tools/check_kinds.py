@@ -4,7 +4,7 @@
 
 Usage: check_kinds.py [ROOT]
 A status, role, event type or other kind is an enumeration, or a named constant if the list is open. Only parsers turn
-text into a kind; PARSERS names their files. All other files of src/ and apps/, except tests, may not have `x == "word"`.
+text into a kind; PARSERS names their files. No other file of src/ and apps/, except tests, may have `x == "word"`.
 """
 from __future__ import annotations
 
