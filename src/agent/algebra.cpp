@@ -218,7 +218,7 @@ class Finder {
 
   const Task& task_;
   const Graph& graph_;
-  std::set<std::string> derived_;  // values computed from parameters alone
+  std::set<std::string> derived_;  // values computed only from parameters
   std::vector<std::string> out_;
 };
 

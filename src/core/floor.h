@@ -19,7 +19,7 @@ namespace cutegen {
 Work work_of(const Task& task, const ShapeCase& shape);
 Roofline floor_of(const GpuSpec& gpu, const Task& task, const ShapeCase& shape);
 // For a task's headline. With several timed shapes the times are weighted geometric means, and
-// `bound_by` is that of the official shape.
+// `bound_by` refers to the official shape.
 Roofline floor_of(const GpuSpec& gpu, const Task& task);
 
 // Bytes of the outputs and of the tensors that the reference mutates.
@@ -29,8 +29,8 @@ Bytes written_bytes(const Task& task, const ShapeCase& shape);
 // bandwidth)". Runs of older versions have no reachable bound; the text is then their roofline,
 // labelled as such.
 std::string floor_text(double floor_ns, double reachable_ns, RooflineBound bound_by);
-// "2.05 ms (bound by compute), an estimate: the operations as written; algebra can pass it". Empty
-// if unknown.
+// "2.05 ms (bound by compute), an estimate for the operations as written; rewrites can beat it".
+// Empty if unknown.
 std::string roofline_text(double roofline_ns, RooflineBound bound_by);
 
 }  // namespace cutegen

@@ -122,7 +122,7 @@ struct ErrorGate {
   double bias = 0, native_bias = 0, bias_limit = 0;
 };
 
-// The error of the outputs and of the native reference against the truth, over floating-point
+// The errors of the outputs and of the native reference against the truth. Covers floating-point
 // elements at the test shapes, for the task's own input distribution.
 struct Accuracy {
   int64_t elements = 0;

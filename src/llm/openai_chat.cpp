@@ -7,7 +7,7 @@ namespace cutegen::llm {
 namespace {
 
 constexpr const char* kOpenAiChat = "openai-chat";
-// Servers use different names for the reasoning beside an answer.
+// Servers use different names for the field with the reasoning.
 constexpr const char* kReasoningFields[] = {"reasoning_content", "reasoning", "reasoning_details"};
 
 Json tool_calls_json(const Message& message) {

@@ -115,8 +115,8 @@ std::string certificate_head(const Certificate& c) {
 
 std::string call_note(const CertificateTable& table) {
   const bool there = std::find(table.modes.begin(), table.modes.end(), "call") != table.modes.end();
-  return there ? "call: C++ calls this program, Python calls a baseline; the operator of an export "
-                 "adds PyTorch's own call (its bench.py shows it)"
+  return there ? "call: C++ calls this program, Python calls a baseline; an exported operator adds "
+                 "the cost of PyTorch's call (see its bench.py)"
                : "";
 }
 

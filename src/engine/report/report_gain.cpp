@@ -40,7 +40,7 @@ void add_accuracy(Entries& e, const RunStep& best) {
   e.add("error",
         fmt::format("at most {:.3g}, the native reference's {:.3g}, on {} values of up to "
                     "{:.3g} (test shapes, the task's own inputs, against float64); {:.1f}% "
-                    "of what is accepted",
+                    "of the tolerance",
                     a.error, a.native_error, a.elements, a.largest, 100 * a.share));
   if (const auto& c = best.verdict->compat)
     e.add("public rule", fmt::format("{}: {} of {} values differ", c->rule, c->wrong, c->elements));

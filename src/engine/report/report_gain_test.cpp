@@ -93,7 +93,7 @@ TEST(ReportGain, BeforeAndAfterWithEveryOrigin) {
         "8.19 KB before (modelled: each operator reads and writes its tensors once), 4.1 KB after "
         "(measured), 50% saved; the least is 8.19 KB",
         "at most 3e-07, the native reference&apos;s 2.5e-07, on 1024 values of up to 4.5",
-        "12.5% of what is accepted", "allclose 1e-04: 0 of 1024 values differ",
+        "12.5% of the tolerance", "allclose 1e-04: 0 of 1024 values differ",
         "at least 3.980x over eager (measured, not alternately; median 4.000x)",
         "2.000x [1.980,2.030]", "Mark: plain", "--certify-minutes 3",
         "an export runs the module itself"})

@@ -48,7 +48,7 @@ RunView gpu_view() {
   view.task->counters = "ncu 2025.3.1.0";
   view.baselines = TaskBaselines{{{"eager", 200, 199, 201, 8, Origin::cached, 0, 1, ""},
                                   {"compile", 0, 0, 0, 0, Origin::skipped, 0, 0, "it raises"}},
-                                 "kept of yesterday"};
+                                 "kept from yesterday"};
   Verdict first = timed(100), second = timed(50);
   for (Verdict* v : {&first, &second}) v->timing->origin = Origin::measured;
   second.timing->paired = {{"incumbent", "p", 2, 1.98, 2.03, 100, 16, "precise"}};

@@ -28,13 +28,13 @@ std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
   else
     now.why = controls.error().message;
   if (!now.why.empty()) {
-    note = fmt::format("the baselines kept of {} are not used: {}", record->measured, now.why);
+    note = fmt::format("the baselines kept from {} are not used: {}", record->measured, now.why);
     return std::nullopt;
   }
   return TaskBaselines{
       std::move(now.times),
       fmt::format(
-          "kept of {}, scaled by {:.3f}: the ratio of the control kernels' times now and then",
+          "kept from {}, scaled by {:.3f}, the ratio of the control kernels' times now and then",
           record->measured, now.ratio)};
 }
 

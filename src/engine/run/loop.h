@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run loop with its environment as parameters, so that tests can replace it with toys.
 //
-// Contract: that of engine/run/run.h. Parts provide an evaluator, a proposer or a model, and a
+// Contract: the same as engine/run/run.h. Parts provide an evaluator, a proposer or a model, and a
 // clock. Apart from Parts the loop touches only the store and the out folder.
 //
 // Example: Parts parts = real_parts(); optimize_with(parts, ctx, store, settings, observer);
