@@ -29,8 +29,8 @@ Bytes written_bytes(const Task& task, const ShapeCase& shape);
 // bandwidth)". Runs of older versions have no reachable bound; the text is then their roofline,
 // labelled as such.
 std::string floor_text(double floor_ns, double reachable_ns, RooflineBound bound_by);
-// "2.05 ms (bound by compute), an estimate for the operations as written; rewrites can beat it".
-// Empty if unknown.
+// "2.05 ms (bound by compute), an estimate for the operations as written; algebraic rewrites can
+// beat it". Empty if unknown.
 std::string roofline_text(double roofline_ns, RooflineBound bound_by);
 
 }  // namespace cutegen
