@@ -3,8 +3,8 @@
 // with the same beginning then compiles from there.
 //
 // Contract: NVRTC reads the parts in order, as one translation unit. If enough CPU time was spent
-// since the last server, open() forks one and reports it to the client; that server has read only
-// the text before the part. The head (the process that reaches the last part) becomes the server of
+// since the last server, open() forks a server, which has read only the text before the part, and
+// reports it to the client. The head (the process that reaches the last part) becomes the server of
 // the last part. open() returns in the head, and in the child of each request, whose text replaces
 // the remaining parts. Until the head serves, bytes on the `pause` socket stop and resume it.
 // Single-threaded.

@@ -39,8 +39,8 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view byte
 Result<void> private_dir(const std::filesystem::path& path);
 // The folder of the running program (…/bin), which also has cutegen's other programs.
 std::filesystem::path program_dir();
-// The folder that holds include/cutegen, python/ and the other files that cutegen reads at run
-// time: $CUTEGEN_SHARE, else the nearest folder above the program that has them.
+// The folder with the files that cutegen reads at run time (include/cutegen, python/, ...):
+// $CUTEGEN_SHARE, else the nearest folder above the program that has them.
 Result<std::filesystem::path> share_dir();
 // Path of another program of this build ("cutegen-runner"): in $CUTEGEN_BIN, beside this one, or in
 // ../bin.

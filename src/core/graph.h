@@ -3,8 +3,8 @@
 //
 // Contract: a value has the name of the node that computes it ("relu", "max_1"; several outputs:
 // "max_1.0"). Placeholders carry the task's tensor names. Arguments are JSON: {"ref": VALUE} for a
-// tensor, plain JSON for constants (null, booleans, numbers, "inf"/"-inf"/"nan" as strings in
-// {"float": s}, dtypes as {"dtype": "f32"}), arrays for lists. Nodes are in execution order.
+// tensor, arrays for lists, and plain JSON for constants. Infinities and NaN are {"float": "inf" |
+// "-inf" | "nan"}, dtypes are {"dtype": "f32"}. Nodes are in execution order.
 //
 // Example: Node{"relu", "aten.relu.default", [{"ref":"x"}], {}, [Value{"relu", f32, {16, 64}}]}
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PlanReach: how many blocks, tiles and passes a plan uses at one shape.
 //
-// Contract: plan_reach lists the launches, divisions and bounds of a plan in an order that depends
-// only on the plan, so that callers can compare two shapes entry by entry. An entry that cannot be
+// Contract: plan_reach lists the launches, divisions and bounds of a plan. Their order depends only
+// on the plan, so that callers can compare two shapes entry by entry. An entry that cannot be
 // evaluated at the shape is nullopt. k(name) comes from the sources' text, because no module is
 // compiled yet.
 //

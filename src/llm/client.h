@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // HttpModel: a model behind one of the APIs. It handles retries, quirks, prices and limits.
 //
-// Contract: chat() as in llm/chat.h. If the server does not answer, or refuses for a temporary
-// reason, HttpModel sends the request again after a growing wait (or the wait that the server asks
-// for). Once the server refuses a parameter, HttpModel omits it. An answer that broke off in the
+// Contract: chat() as in llm/chat.h. If the server does not answer or refuses temporarily,
+// HttpModel waits and sends the request again. The wait grows, unless the server asks for a certain
+// wait. Once the server refuses a parameter, HttpModel omits it. An answer that broke off in the
 // middle is a reply with Stop::cut and its cost. The key never appears in an error or a reply.
 //
 // Example: HttpModel model(options); CG_TRY(ChatReply r, model.chat(ctx, request));

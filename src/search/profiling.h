@@ -2,11 +2,11 @@
 // Decides when a line's structure has settled and when its questions may show a profile. Implements
 // the published forms of delayed profiling and an adaptive one.
 //
-// Contract: the structure has settled if, over the last kWindow correct candidates, no accepted
-// edit changed it (launches, tiling, movement of data) and the best time fell by less than kFlat.
-// "Open" means that questions may show a profile. `adaptive` opens when the structure settles, or
-// at the latest when the line has a correct program and has used a fifth of the run's evaluations
-// (at least two). `delayed` opens when a line has more correct candidates than the fixed depth of
+// Contract: the structure (launches, tiling, movement of data) has settled if no accepted edit
+// changed it over the last kWindow correct candidates and the best time fell by less than kFlat.
+// "Open" means that questions may show a profile. `adaptive` opens when the structure settles. It
+// opens at the latest after a fifth of the run's evaluations (at least two), if the line has a
+// correct program. `delayed` opens when a line has more correct candidates than the fixed depth of
 // the task's class. `from_start` is always open, `never` never opens. Once open, a line stays open.
 //
 // Example: Profiling p(ProfilingMode::adaptive, "softmax", 40); p.step(true, false, ns);

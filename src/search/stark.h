@@ -9,8 +9,8 @@
 // Stops when the budget is used, at the floor or the reachable bound, or when no node is
 // selectable. The draws follow from the settings' seed and are part of the question, so a replay
 // checks them. `published` is the paper's algorithm. Without it, four changes apply, each with a
-// switch in StarkSettings: near misses are repaired at once, repeated programs cost no evaluation,
-// planners see bounds and profiles, and a bandit chooses the kind of change.
+// switch in StarkSettings. Near misses are repaired at once. Repeated programs cost no evaluation.
+// Planners see bounds and profiles. A bandit chooses the kind of change.
 //
 // Example: make_strategy("stark", {.agents = AgentSettings{.stark = {.seed = 7}}});
 #pragma once

@@ -2,9 +2,9 @@
 // SuiteQueue: the work left for the tasks of a baseline suite, and its order.
 //
 // Contract: each task is described first. Then its baselines are built and timed and its truth is
-// computed, in either order. next_job() gives descriptions first, then the build that needs least
-// memory; next_truth() gives the largest truth that fits. Not thread-safe: the caller holds its
-// lock. Items must outlive the queue.
+// computed, in either order. First come all descriptions, then the builds, least memory first. Of
+// the truths, the largest that fits comes first. Not thread-safe: the caller holds its lock. Items
+// must outlive the queue.
 //
 // Example: queue.add(item); while (auto job = queue.next_job()) perform(*job);
 #pragma once

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches and memory traffic that the best program saves compared with the module's operators.
 //
-// Contract: `before` is modelled from the graph: each operator that is not a view is one launch,
-// which reads its inputs once and writes its results once. `after` comes from the best program's
-// profile; without a profile only the launches are known, from the plan. The least bytes come from
-// the task. There are no figures for an imported program without a profile.
+// Contract: `before` is modelled from the graph. Each operator that is not a view is one launch; it
+// reads its inputs once and writes its results once. `after` comes from the best program's profile;
+// without a profile only the launches are known, from the plan. The least bytes come from the task.
+// There are no figures for an imported program without a profile.
 //
 // Example: if (auto b = before_after(view)) print(to_text(*b));
 #pragma once

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // --fail-under: whether the best program reaches the speedup that a script demands.
 //
-// Contract: the speedup is over the fastest baseline in the task's math mode with a cold L2: the
-// certified ratio if there is a certificate, else the baseline's time divided by the time from the
-// search. A simulator times no baseline, so the first correct program replaces it. The lower end of
-// the 95% interval must reach the demanded ratio. Without figures, reaches() is false.
+// Contract: the speedup is over the fastest baseline in the task's math mode with a cold L2. It is
+// the certified ratio if there is a certificate, else the ratio of the two times. A simulator times
+// no baseline, so the first correct program replaces it. The lower end of the 95% interval must
+// reach the demanded ratio. Without figures, reaches() is false.
 //
 // Example: if (!reaches(view, 1.05)) return kExitBelow;
 #pragma once

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rewrites of a program (core/candidate.h) in words.
 //
-// Contract: one line for each rewrite that changed the best program's graph (the first program's,
-// if no program is correct), and one for each rewrite that the user could still choose.
+// Contract: one line for each rewrite that changed the graph of the best program, or of the first
+// program if no program is correct. One more line for each rewrite that the user could still
+// choose.
 //
 // Example: for (const std::string& text : rewrite_lines(view)) out += line("rewrites", text);
 #pragma once
