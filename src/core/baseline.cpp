@@ -147,7 +147,7 @@ void fields(Fields& v, BaselineTime& t) {
     v("samples", t.samples, field::clamped(0, 1'000'000));
     v.named("origin", t.origin, kOrigins);
     v("far", t.far);
-    v.check(t.time_ns > 0, "time_ns", "a baseline that takes no time");
+    v.check(t.time_ns > 0, "time_ns", "a baseline's time must be positive");
   } else if (!v.reading()) {
     v("why", t.why);
   }

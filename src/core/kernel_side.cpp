@@ -145,7 +145,7 @@ class SideReader {
       return out;
     }
     if (auto table = node.as_table()) return convert_table(*table, pointer, depth);
-    return user_error("a date is no part of a launch", wrong(node), "write a number or a string");
+    return user_error("a launch cannot contain a date", wrong(node), "write a number or a string");
   }
 
   // Keeps the order of the file, because a symbol may use earlier ones.

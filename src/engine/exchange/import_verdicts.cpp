@@ -286,7 +286,7 @@ Json to_json(const Imported& imported) {
 
 std::string to_text(const Imported& imported) {
   std::string out =
-      fmt::format("{:<20} {:<12} {:<6} {:>10}  {}\n", "entry", "verdict", "is", "time", "");
+      fmt::format("{:<20} {:<12} {:<6} {:>10}  {}\n", "entry", "verdict", "step", "time", "");
   size_t added = 0;
   for (const ImportRow& r : imported.rows) {
     added += r.state == ImportRow::State::added;

@@ -79,11 +79,11 @@ std::string certified_text(const RunView& view) {
     return line("certified", certificate_head(*c)) + certificate_text(*c);
   std::string why = no_certificate(view.settings);
   if (view.certified && view.certified->candidate != view.best)
-    why = "that is " + view.certified->candidate + ", another program";
+    why = "the certificate is of " + view.certified->candidate + ", another program";
   else if (view.certified)
     why = view.certified->why;
   else if (why.empty())
-    why = view.finished ? "this run made none" : "not finished";
+    why = view.finished ? "this run made no certificate" : "not finished";
   return line("certified", "no: " + clean(why, 600));
 }
 

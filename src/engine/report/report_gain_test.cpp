@@ -125,9 +125,9 @@ TEST(ReportGain, TheRooflineHasBothPointsAndSaysWhatTheyAre) {
 
 TEST(ReportGain, TheCertifiedTableOrWhyThereIsNone) {
   Journal j = gpu_journal("plain");
-  EXPECT_THAT(page_of(j), HasSubstr("None: this run made none"));
+  EXPECT_THAT(page_of(j), HasSubstr("None: this run made no certificate"));
   j.add(EventType::certifying, {{"candidate", "c1"}, {"limit_ms", 1}});
-  EXPECT_THAT(page_of(j), HasSubstr("None: it was started and is not finished"));
+  EXPECT_THAT(page_of(j), HasSubstr("None: it was started but is not finished"));
   Journal failed = j;
   failed.add(EventType::certified, to_json(BestCertificate{"c1", "torch has no CUDA", {}}));
   EXPECT_THAT(page_of(failed), HasSubstr("None: torch has no CUDA"));

@@ -112,7 +112,7 @@ TEST(RunText, AnUnfinishedCertificateIsSaid) {
 TEST(RunText, ACertificateOfAnotherProgramIsNotTheBestOnes) {
   RunView view = gpu_view();
   view.certified->candidate = "c1";
-  EXPECT_THAT(end_text(view, "r"), HasSubstr("no: that is c1, another program"));
+  EXPECT_THAT(end_text(view, "r"), HasSubstr("no: the certificate is of c1, another program"));
   view.certified = BestCertificate{"c2", "torch has no CUDA\n\x1b[31m", {}};
   const std::string text = end_text(view, "r");
   EXPECT_THAT(text, HasSubstr("no: torch has no CUDA"));
