@@ -47,7 +47,7 @@ TEST(TestCases, RefuseWhatIsNotBounded) {
   EXPECT_THAT(range({1, -1, {}}), HasSubstr("low 1, high -1"));
   EXPECT_THAT(range({0, 1e6, {}}), HasSubstr("stay within 65504"));
   EXPECT_THAT(range({0, INFINITY, {}}), HasSubstr("inf is outside the range of 'x' (f16)"));
-  EXPECT_THAT(range({0, 1, {NAN}}), HasSubstr("nan is no value"));
+  EXPECT_THAT(range({0, 1, {NAN}}), HasSubstr("nan is outside the range"));
   EXPECT_THAT(refusal({"t", {}, {{"index", {0, 1, {}}}}, ""}), HasSubstr("no floating input"));
   EXPECT_THAT(refusal({"t", {}, {{"weight", {0, 1, {}}}}, ""}), HasSubstr("one of x"));
 }
