@@ -75,7 +75,7 @@ struct ShapeTiming {
   std::vector<PairedRatio> paired = {};
 };
 
-// The times that the runner reports, and those that the evaluator's own clock shows without the
+// The times that the runner reports, and those by the evaluator's own clock, both without the
 // overhead of empty runs.
 struct ClockCheck {
   double claimed_ns = 0, seen_ns = 0;  // over all blocks of timed runs

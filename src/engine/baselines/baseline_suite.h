@@ -23,7 +23,7 @@ struct BaselineSuiteSettings {
   DeviceName device = "cuda:0";
   std::string python;
   bool require_sandbox = false;
-  AskedAccuracy asked = {};  // of every task
+  AskedAccuracy asked = {};  // for every task
   std::vector<torch::BaselineWanted> baselines;
   int jobs = 1;
   eval::BaselineLimits limits;

@@ -50,7 +50,7 @@ struct RunStep {
   int64_t elapsed_ms = 0;                // spent on its evaluations
   double usd = 0;                        // spent on models since the step before
   int64_t clock_ms = 0;                  // the run's clock at its last event
-  std::optional<int64_t> drafted;        // set for a draft: the run's answers when a tool made it
+  std::optional<int64_t> drafted;        // for a draft: the number of answers when a tool made it
   std::optional<ImportedFrom> imported;  // if imported: its times come from that device
   std::optional<double> time_ns() const;
   // Adds the result of one more evaluation.

@@ -70,6 +70,6 @@ Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& sto
 // share, else kExitFailed.
 int exit_code(const std::vector<const RunRow*>& rows);
 
-inline constexpr size_t kMostState = size_t{256} << 20;  // of bench.json and compare.json
+inline constexpr size_t kMostState = size_t{256} << 20;  // most bytes of bench.json or compare.json
 
 }  // namespace cutegen::engine
