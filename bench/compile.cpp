@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the seconds from source to PTX for a light CuTe kernel, through each path. Prints one
-// line of JSON.
+// Measures the time from source to PTX for a light CuTe kernel, through each path. Prints one line
+// of JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,8 +46,8 @@ Result<double> once(toolchain::Toolchain& toolchain, const std::string& source, 
   return ms(r.elapsed);
 }
 
-// The median time of `runs` compiles of sources that differ in a comment, with `pause` between
-// them, because a search judges a candidate before it compiles the next.
+// The median time of `runs` compiles of sources that differ in a comment. They pause in between,
+// because a search judges a candidate before it compiles the next.
 Result<double> median(toolchain::Toolchain& toolchain, const std::string& source, int runs,
                       bool cached, std::chrono::milliseconds pause = {}) {
   static int next = 0;

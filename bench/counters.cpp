@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the cost of the simulator's counters: golden kernels at a million elements and a matrix
-// product of 512^3 on ordinary cores, without each kind of counter in turn. Prints JSON: the least
-// wall time of several runs, and the least processor time.
+// Measures the cost of the simulator's counters: runs golden kernels at a million elements and a
+// SIMT matrix product of 512^3, each time without one kind of counter. Prints JSON: the least wall
+// time and the least processor time of several runs.
 #include <fmt/format.h>
 #include <sys/resource.h>
 

@@ -3,7 +3,7 @@
 """Times `cutegen describe`: one file cold, and many files through one worker.
 
 Usage: describe.py CUTEGEN FOLDER...   (folders of task files, such as KernelBench's level1 level2)
-Prints the load of the machine beside the figures: on a busy machine they say little.
+Also prints the load of the machine, because the figures mean little on a busy machine.
 """
 from __future__ import annotations
 

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the engine costs beside models and evaluations; figures for docs/measurements/engine.md.
+"""Measures the engine's own cost, without models and evaluations, for docs/measurements/engine.md.
 
 Usage: engine.py overhead [--steps 40]       one run with a model that answers at once
        engine.py busy [--tasks 32] [--delay 8] [--evaluators 2] [--trace FILE]
                                              many runs with a slow model on few evaluators
-       engine.py prompts FILE                of prompts_bench: sizes and shares
-       engine.py shares RUNS                 of the questions of the runs in a folder: how much was
-                                             the beginning of an earlier one
+       engine.py prompts FILE                sizes and shared parts in FILE, the output of prompts_bench
+       engine.py shares RUNS                 how much of each question in a folder of runs repeats
+                                             the beginning of an earlier question
        engine.py chain [--steps 36] [--api NAME] [--mixed]
-                                             the same for runs on a program of 3,600 tokens that
-                                             changes with each step, from what the server got
-       engine.py tokens FILE TOKENIZER...    of prompts_bench with texts: our estimate against
-                                             tokenizers: files of `tokenizers`, or encodings
-                                             of `tiktoken` ($TIKTOKEN_CACHE_DIR: no network)
+                                             the same for the requests of runs on a program of 3,600
+                                             tokens that changes with each step
+       engine.py tokens FILE TOKENIZER...    cutegen's estimate against tokenizers, for the texts in FILE
+                                             from prompts_bench; TOKENIZER: a file of `tokenizers`, or an
+                                             encoding of `tiktoken` ($TIKTOKEN_CACHE_DIR: no network)
 
-The programs are those of $CUTEGEN_BIN or build/release/bin. The scripted model is that of the tests.
+Uses the programs of $CUTEGEN_BIN or build/release/bin, and the scripted model of the tests.
 """
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ JUDGE = models.rule("Your turn: (judge|diagnose)", ["PROBLEM: a slip\nFIX: mend 
 
 
 def programs(count: int) -> Iterator[str]:
-    """Distinct right programs, each a little faster than the one before."""
+    """Distinct correct programs, each a little faster than the previous one."""
     for number in range(count):
         threads = 64 + 48 * number
         text = models.program(f"{threads} threads", grid=threads // 16, block=16)
@@ -60,7 +60,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def processor_seconds(pid: int) -> float | None:
-    """Of one process and its threads, its children apart."""
+    """Processor time of one process and its threads, without its children."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -103,7 +103,7 @@ def events_of(runs: Path) -> list[tuple[str, Json]]:
 
 
 def overhead(options: argparse.Namespace) -> None:
-    """The run's clock between the first question and the end, less what evaluations took."""
+    """The run's time between the first question and the end, without evaluations."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         task = folder / "relu_plus.py"
@@ -205,7 +205,7 @@ def prompts(options: argparse.Namespace) -> None:
 
 
 def blocks_of(request: Json, blobs: dict[str, str]) -> list[str]:
-    """What a provider's cache sees, block by block: tools and system, then each message."""
+    """The blocks that a provider's cache sees: tools and system, then each message."""
     def plain(value: Any) -> Any:
         if isinstance(value, dict) and set(value) == {"$blob"}:
             return blobs[value["$blob"]]
@@ -218,7 +218,7 @@ def blocks_of(request: Json, blobs: dict[str, str]) -> list[str]:
 
 
 def shares(options: argparse.Namespace) -> None:
-    """By bytes; a block counts if it and all before it were in an earlier question of the run."""
+    """Cached bytes. A block counts if an earlier question of the run has it and all blocks before it."""
     with sqlite3.connect(f"file:{options.runs}/cutegen.db?mode=ro", uri=True) as db:
         blobs = {name: bytes(data).decode() if isinstance(data, bytes) else data
                  for name, data in db.execute("SELECT hash, bytes FROM blobs")}
@@ -247,7 +247,7 @@ HELPERS, SLOTS = 35, 64
 
 
 class LongProgram:
-    """A right program of some length, and what becomes of it: a few lines a step, as edits go."""
+    """A correct, long program whose edits change a few lines per step."""
 
     def __init__(self) -> None:
         self.random = random.Random(5)
@@ -285,7 +285,7 @@ extern "C" __global__ void go(const float* x, float* out, int n) {{
 
 
 def long_replies(steps: int, mixed: bool) -> list[str]:
-    """A gain each step; or one in six, between programs that fail, are wrong or slow."""
+    """Gains at each step, or at one in six steps, between programs that fail, are wrong or are slow."""
     program, out = LongProgram(), []
     for number in range(steps + 10):
         program.change(number)
@@ -298,7 +298,7 @@ def long_replies(steps: int, mixed: bool) -> list[str]:
 
 
 def estimated_tokens(text: str) -> int:
-    """As llm/tokens.h counts."""
+    """Counts like llm/tokens.h."""
     total = 0
     for run in re.finditer(r"[A-Za-z_]+|[0-9]+|\s+|(.)\1*", text):
         size = len(run[0])
@@ -416,8 +416,8 @@ def main() -> None:
     command("shares", shares).add_argument("runs")
     sub = command("chain", chain)
     sub.add_argument("--steps", type=int, default=36)
-    sub.add_argument("--api", help="of --model; without it three of them")
-    sub.add_argument("--mixed", action="store_true", help="most steps are no gain")
+    sub.add_argument("--api", help="API of the model (default: three APIs)")
+    sub.add_argument("--mixed", action="store_true", help="most steps bring no gain")
     sub = command("tokens", tokens)
     sub.add_argument("file")
     sub.add_argument("tokenizers", nargs="+")

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a kernel program as bare launches of one shape, so that bench/measure_launches.py can run
-// it on a GPU with the driver alone: NAME.json (buffers, launches) and NAME.I.ptx.
+// Writes a kernel program as bare launches of one shape: NAME.json (buffers, launches) and
+// NAME.I.ptx. bench/measure_launches.py runs them on a GPU with only the driver.
 //
 // Usage: export_launches_bench DESCRIBE.json (TASK PROGRAM OUT_DIR)...
 //   DESCRIBE.json: the output of `cutegen describe --json`; TASK: the name of a task in it.
 //   PROGRAM: a program's folder, or a file NAME.json with some parameters of the task's recipe;
-//   the others get safe values.
+//   other parameters get safe values.
 #include <fmt/format.h>
 
 #include <filesystem>

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How many verdicts a second a batch of light programs gets (`cutegen eval --batch`).
+"""Measures verdicts per second for a batch of light programs (`cutegen eval --batch`).
 
 Usage: gpu_batch.py CUTEGEN OUT [--device cuda:0[,cuda:1]] [--programs 64] [--recipes DIR] [--python P]
 
-Programs are the builtin proposer's of light tasks, each in several versions that differ in their text, so
-that each is compiled anew, to an empty cache. The time is that of the whole command: processes start, tasks
-open, programs compile, are checked at every shape and are timed.
+The programs are the builtin proposer's for light tasks. Each has several versions with different text, so that all are
+compiled, and the cache is empty. The time is that of the whole command: it starts processes, opens tasks, and compiles,
+checks and times the programs.
 """
 from __future__ import annotations
 

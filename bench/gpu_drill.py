@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Drills of the evaluator: bad programs between good ones, and good ones again and again.
+"""Drills the evaluator with bad programs between good ones, and with good ones repeatedly.
 
 Usage: gpu_drill.py faults OUT.jsonl [--device cuda:0] [--bad 100] [--seed 1] [--limit-s N]
-           hanging, crashing, leaking and corrupting programs in random order, a good one after each,
+           programs that hang, crash, leak and corrupt memory in random order, a good one after each,
            all on one evaluator
        gpu_drill.py honest OUT.jsonl [--device cuda:0] [--times 1000] [--seed 1] [--limit-s N] [--only NAME...]
            [--distinct]
-           the correct programs of tests/honest, one a class, in random order; some judgements are
-           timed, too. What is aborted is judged again, as a run does. With --distinct, a comment makes
-           each another program, as in a search: it is compiled, and meets sets that others have met
+           the correct programs of tests/honest, one per class, in random order; some are also timed.
+           Aborted ones are judged again, as in a run. With --distinct, a comment makes each program
+           different, as in a search, so that it is compiled and uses sets that others have used
        gpu_drill.py table FILE.jsonl...
-           of either: what came out
+           prints the results of either
 
-A line of JSON for each verdict, then the table; the exit status is 1 if a good program did not get its
-verdict, or a bad one passed. The programs are those of $CUTEGEN_BIN or build/release/bin.
+Writes a line of JSON for each verdict, then prints the table. The exit status is 1 if a good program did not get its
+verdict or a bad one passed. Uses the programs of $CUTEGEN_BIN or build/release/bin.
 """
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HEAD = "__device__ float relu(float v) { return v < 0.0f ? 0.0f : v; }\n" \
        'extern "C" __global__ void go(const float* x, float* out, int n, int seed) {\n' \
        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
 
-# What a thread does; `seed` differs from one to the next. (kind, name): body
+# The code of a thread, as (kind, name): body. `seed` differs between programs.
 BAD = {
     ("hang", "waits for a word"): "volatile int* w = (volatile int*)out; while (*w != 0x12345678 + seed) { }",
     ("hang", "sleeps for ever"): "while (x[0] == x[0] || seed) __nanosleep(1000);",
@@ -88,7 +88,7 @@ GOOD = {
 
 
 def program(body: str, seed: int) -> Json:
-    """The JSON form of a program that does this."""
+    """The JSON form of a program with this body."""
     args: list[Json] = [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}, {"i32": str(seed)}]
     step: Json = {"id": "go", "kernel": "go", "grid": ["ceil_div(n,256)", 1, 1], "block": [256, 1, 1], "args": args}
     plan: Json = {"cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel.cu"],
@@ -206,7 +206,7 @@ def main() -> None:
     commands.choices["honest"].add_argument("--times", type=int, default=1000)
     commands.choices["honest"].add_argument("--only", nargs="*")
     commands.choices["honest"].add_argument("--distinct", action="store_true")
-    commands.choices["honest"].add_argument("--each", type=int, default=7, help="judgements of a class in a row")
+    commands.choices["honest"].add_argument("--each", type=int, default=7, help="consecutive judgements of a class")
     sub = commands.add_parser("table")
     sub.set_defaults(action=None)
     sub.add_argument("files", nargs="+")

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exports programs on a GPU and tries everything that docs/export.md promises of them.
+"""Exports programs on a GPU and tests everything that docs/export.md promises.
 
 Usage: gpu_exports.py CUTEGEN TREE OUT.jsonl [--kernelbench DIR] [--only NAME,...] [--limit-s N]
 
-The programs are those of tests/honest (every class; their tasks with larger sizes), of tests/exports (a tensor
-map; two results, cleared scratch, clusters and the rest) and recipes for tasks/; a NAME that is a task file gets
-its recipe. Each is exported three ways and judged
-by `cutegen eval`. Then, in one process with the GPU: opcheck, torch.compile, a CUDA graph, two streams, other
-shapes, gradients, the test of each export, and the exported operator's time beside the evaluator's. --certify
-programs are certified too, and timed by their own bench.py. With --kernelbench (its repository) KernelBench's
-own evaluator judges the ModelNew files. One line of JSON a program, and a summary.
+The programs come from tests/honest (every class, with larger sizes), from tests/exports (tensor maps, two results,
+cleared scratch, clusters and the rest) and from recipes for tasks/. A NAME that is a task file gets its recipe. Each
+program is exported in three ways and judged by `cutegen eval`. Then one process with the GPU tests opcheck,
+torch.compile, a CUDA graph, two streams, other shapes, gradients and the test of each export, and compares the exported
+operator's time with the evaluator's. Programs named by --certify are also certified and timed by their own bench.py.
+With --kernelbench (a checkout), KernelBench's own evaluator judges the ModelNew files. Writes one line of JSON per
+program and prints a summary.
 """
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ SIZES = {
 }
 RECIPES = ("linear_gelu", "rmsnorm", "mean_scale")  # of tasks/: CuTe, as the builtin proposer writes them
 CERTIFIED = ("softmax", "tensor_map", "matmul")
-NOT_KERNELBENCH = ("every_field",)  # inputs in a list and two results: its evaluator takes neither
+NOT_KERNELBENCH = ("every_field",)  # KernelBench's evaluator takes neither inputs in a list nor two results
 KINDS = ("torch", "kernelbench", "cpp")
-ENOUGH_US = 20  # of kernels below this the host's part is seen
+ENOUGH_US = 20  # below this, the host's time is visible
 LIMIT = 0.03
 
 
@@ -113,7 +113,7 @@ class Program:
                          eval_us=(verdict.get("timing") or {}).get("time_ns", 0) / 1e3)
 
     def apart(self) -> float:
-        """The operator's time over the evaluator's, less one."""
+        """The operator's time / the evaluator's time - 1."""
         mine, theirs = self.line.get("torch", {}).get("time_us", 0), self.line.get("eval_us", 0)
         return mine / theirs - 1 if mine and theirs else float("nan")
 
@@ -208,7 +208,7 @@ class Checks:
         self.near(kept, wanted)
 
     def streams(self) -> None:
-        """Many calls on two streams at once, of two sets of inputs, from two threads."""
+        """Many calls from two threads on two streams at once, with two sets of inputs."""
         torch = self.torch
         other = self.bench.moved(self.inputs, self.device)
         other = [t * 0.5 if isinstance(t, torch.Tensor) else [u * 0.5 for u in t] for t in other]
@@ -229,7 +229,7 @@ class Checks:
                     self.near(got, wanted[number])
 
     def shapes(self) -> None:
-        """Half the batch, other strides, an odd address: the reference answers."""
+        """Half the batch, other strides, an odd address: the reference must compute these."""
         torch, first = self.torch, self.tensors()
         odd = torch.empty(first[0].numel() + 1, dtype=first[0].dtype, device=self.device)[1:].view(first[0].shape)
         odd.copy_(first[0])
@@ -340,7 +340,7 @@ def kernelbench(programs: list[Program], options: argparse.Namespace, left: Call
     def judge(p: Program) -> None:
         model = p.folder_of("kernelbench") / "model_new.py"
         code, out, err, _ = run_python(side, options.kernelbench, p.task, model, p.work / f"{p.name}.kb", timeout=left(),
-                                     NVIDIA_TF32_OVERRIDE="0")  # its tolerance is below what TF32 convolutions do
+                                     NVIDIA_TF32_OVERRIDE="0")  # TF32 convolutions exceed its tolerance
         last = (out.strip().splitlines() or [""])[-1]
         found = json.loads(last) if code == 0 and last.startswith("{") else {"trouble": (err or out)[-400:]}
         p.line["their_verdict"] = {k: found.get(k) for k in ("compiled", "correct", "time_us", "trouble")}
@@ -379,7 +379,7 @@ def judge(programs: list[Program], options: argparse.Namespace, left: Callable[[
 
 
 def judge_again(programs: list[Program], options: argparse.Namespace, left: Callable[[], float]) -> None:
-    """What other work on the GPU may have disturbed, by itself."""
+    """Repeats, alone, measurements that other work on the GPU may have disturbed."""
     for p in programs:
         if p.line.get("eval_us", 0) >= ENOUGH_US and abs(p.apart()) > LIMIT and left() > 15:
             p.line["eval_before_us"] = p.line["eval_us"]
@@ -421,7 +421,7 @@ def summary(programs: list[Program]) -> None:
         good += fine
         print(f"{p.name:16} {x.get('status', '-'):8} {x.get('eval_us', 0):10.1f} {op.get('time_us', 0):10.1f} {apart:+7.1%} "
               f"{op.get('host_us', 0):8.1f}  {tests} {','.join(failed) or 'ok'} {kb}{'' if fine else '  <--'}")
-        rows = x.get("bench")  # or what went wrong
+        rows = x.get("bench")  # or the error
         for row in rows if isinstance(rows, list) else []:
             if row.get("apart") is not None:
                 print(f"    bench {row['mode']:6} {row['way']:10} {row['time_us']:10.1f} certified {row['certified_us']:10.1f} ({row['apart']:+.1%})")
@@ -448,8 +448,8 @@ def main() -> int:
     parser.add_argument("--kernelbench", type=Path)
     parser.add_argument("--only", default=",".join([*SIZES, *(f"recipe_{r}" for r in RECIPES)]))
     parser.add_argument("--certify", action="store_true")
-    parser.add_argument("--programs", type=Path, help="programs of recipes, made before")
-    parser.add_argument("--device", default="cuda:0", help="sim:h200: what can be tried without a GPU")
+    parser.add_argument("--programs", type=Path, help="programs of recipes from an earlier run")
+    parser.add_argument("--device", default="cuda:0", help="sim:h200 tests only what needs no GPU")
     parser.add_argument("--limit-s", type=float, default=600)
     options = parser.parse_args()
     options.end = time.monotonic() + options.limit_s

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Foreign answers on a GPU: tests/foreign (load_inline, Triton, cheats of every kind) in one batch.
+"""Judges the third-party solutions of tests/foreign (load_inline, Triton, all kinds of cheats) in one batch on a GPU.
 
 Usage: gpu_foreign.py CUTEGEN OUT [--device cuda:0] [--python P] [--seconds N]
 
-OUT gets the verdicts. A line an answer: what came out, what tests/foreign/expected.json wants ("as_slow_as": a
-cheat that is not caught gains nothing, its time is that answer's or longer). Exit status 1 if one differs.
+OUT gets the verdicts. Prints one line per solution: its result, and the result that tests/foreign/expected.json wants
+("as_slow_as": a cheat that is not caught must not be faster than the named solution). The exit status is 1 if a result
+differs.
 """
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from typing import Any
 
 Json = dict[str, Any]
 FOREIGN = Path(__file__).resolve().parents[1] / "tests" / "foreign"
-NO_FASTER = 0.97  # a time below this share of the honest one's is a gain
+NO_FASTER = 0.97  # a time below this share of the honest solution's counts as a gain
 
 
 def differs(wanted: Json, row: Json, rows: dict[str, Json]) -> str:
@@ -38,7 +39,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--python", default="")
-    parser.add_argument("--seconds", type=int, default=150, help="for building one answer")
+    parser.add_argument("--seconds", type=int, default=150, help="time limit to build one solution")
     options = parser.parse_args()
     command = [options.cutegen, "eval", FOREIGN / "task.py", "--batch", FOREIGN, "--out", options.out, "--device",
                options.device, "--seconds", options.seconds, "--json"]
@@ -57,7 +58,7 @@ def main() -> int:
         detail = row.get("detail", "").split("\n")[0][:160]
         print(f"{name:16} {row['status']:10} {row.get('time_ns', 0) / 1e3:10.1f} us {row.get('seconds', 0):7.1f} s  "
               f"{trouble.upper() if trouble else 'as wanted'}  {detail}")
-    print(f"{len(rows)} answers in {document['seconds']:.0f} s, {wrong} not as wanted")
+    print(f"{len(rows)} solutions in {document['seconds']:.0f} s, {wrong} with another result")
     return 1 if wrong else 0
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that docs/measurements has of a GPU, measured in one go: a list of jobs for each GPU of a host.
+"""Measures everything in docs/measurements that needs a GPU: a list of jobs for each GPU of a host.
 
 Usage: gpu_lanes.py BUNDLE OUT --kernelbench DIR LANE... [--gpus N]
-       LANE: jobs for one GPU, in turn, as JOB[:SECONDS],...; the N-th lane has GPU N, '-' leaves it alone
+       LANE: jobs for one GPU, one after the other, as JOB[:SECONDS],...; lane N uses GPU N, '-' skips it
 
 BUNDLE is the folder that `make bundle` writes, DIR a checkout of KernelBench (github.com/ScalingIntelligence).
-A lane sees its GPU only (CUDA_VISIBLE_DEVICES) and has a home of its own, so kept baselines of its suite job are
-there for its search. What a job prints is OUT/JOB.json and OUT/JOB.log; its data lie beside them. A job that
-outlives its seconds is ended with all that it started, and the next one begins.
+A lane sees only its GPU (CUDA_VISIBLE_DEVICES) and has its own home, so its search can use the baselines that its suite
+job kept. A job's output goes to OUT/JOB.json and OUT/JOB.log, with its data beside them. A job that exceeds its seconds
+is ended with all its processes, and the next one begins.
 """
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AGAIN = ("matmul",)  # of exports2
 
 
 class Job:
-    """What commands of a job may name."""
+    """The names that the commands of a job may use."""
 
     def __init__(self, name: str, seconds: float, options: argparse.Namespace) -> None:
         self.name, self.seconds, self.python = name, seconds, sys.executable
@@ -123,18 +123,18 @@ class Job:
         return [library / "ld-linux-x86-64.so.2", "--library-path", library, self.warm_bench, "3", *self.numbers("warm")]
 
 
-# Of a job that is named so, or so with a number (a level, a seed, a kernel) behind it.
+# For a job with this name, also if a number (a level, a seed, a kernel) follows it.
 JOBS = {"smoke": Job.smoke, "suite": Job.suite, "search": Job.search, "honest": Job.honest, "faults": Job.faults, "attacks": Job.attacks,
         "foreign": Job.foreign, "batch": Job.batch, "exports": Job.exports, "profiles": Job.profiles,
         "turnaround": Job.turnaround, "optimize": Job.optimize, "older": Job.older, "warm": Job.warm}
 
 
 def run(job: Job, lane: int, cores: list[int], environment: dict[str, str]) -> None:
-    """One job to its end, or until its seconds are over: then all that it started is ended, too."""
+    """Runs one job. Ends it with all its processes when its seconds are over."""
     began = time.monotonic()
     if job.name == "older":
         environment = {**environment, "CUTEGEN_NVRTC": str(job.older_nvrtc)}
-    if job.name == "warm":  # no program of the bundle, but it needs its headers
+    if job.name == "warm":  # not in the bundle, but it needs the bundle's headers
         environment = {**environment, "CUTEGEN_SHARE": str(job.bin.parent)}
     command = [str(a) for a in JOBS[job.name.rstrip("0123456789")](job)]
     with open(job.data(".log"), "w", encoding="utf-8") as log, open(job.data(".json"), "w", encoding="utf-8") as out:
@@ -145,7 +145,7 @@ def run(job: Job, lane: int, cores: list[int], environment: dict[str, str]) -> N
         try:
             told = f"exit {process.wait(timeout=job.seconds)}"
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGINT)  # cutegen writes what it has
+            os.killpg(process.pid, signal.SIGINT)  # lets cutegen write its results so far
             try:
                 told = f"out of time, exit {process.wait(timeout=10)}"
             except subprocess.TimeoutExpired:
@@ -178,7 +178,7 @@ def main() -> None:
     parser.add_argument("--kernelbench", type=Path, required=True)
     parser.add_argument("--warm-bench", type=Path, help="the program of bench/warm.cpp, for the job warm")
     parser.add_argument("--older-nvrtc", type=Path, help="libnvrtc.so.12 below an nvidia/ folder, for the job older")
-    parser.add_argument("--gpus", type=int, default=0, help="of the host: each lane gets its share of the cores")
+    parser.add_argument("--gpus", type=int, default=0, help="number of GPUs of the host; each lane gets its share of the cores")
     options = parser.parse_args()
     options.gpus = max(options.gpus, len(options.lanes))
     for folder in ("bundle", "out", "kernelbench"):

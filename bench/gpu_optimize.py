@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""From a module to the certified table: `cutegen optimize FILE --device cuda:0 --model builtin`, by the clock.
+"""Times `cutegen optimize FILE --device cuda:0 --model builtin` from the module to the certificate.
 
 Usage: gpu_optimize.py CUTEGEN OUT.jsonl TASK.py... [--device cuda:0] [--python P] [--limit-s N]
 
-Each file gets a cache, runs and baselines of its own: nothing is known before. A line of JSON a file: the
-seconds of the whole command, its own words with the second of each, the certificate.
+Each file starts with an empty cache and without runs and baselines. Writes a line of JSON per file: the seconds of the
+whole command, its output lines with the second of each, and the certificate.
 """
 from __future__ import annotations
 

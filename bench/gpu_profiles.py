@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Our diagnosis of programs on a GPU beside the word of ncu's own rule.
+"""Compares cutegen's diagnosis of programs on a GPU with Nsight Compute's own rule.
 
 Usage: gpu_profiles.py BIN OUT.jsonl [--device cuda:0] [--recipes DIR] [--jobs N] [--limit-s N]
                        [--without FILE.jsonl] [--more TASK.py...]
 
-Programs: for each shipped task a recipe's, a plain one and, for some, one that is slow on purpose; the
-recipes of more task files; the correct ones of tests/honest, which are small. Each is judged and
-profiled once. One line of JSON a program: what holds it back by the hardware's counters, by the
-simulator's alone, and by ncu's rule "SOLBottleneck"; then the share that agrees, and the ones that do
-not. The slowest kernel of a program counts.
+The programs: for each shipped task a recipe's, a plain one and, for some tasks, one that is slow on purpose; the
+recipes of more task files; and the correct programs of tests/honest, which are small. Each is judged and profiled once. Writes
+one line of JSON per program: its bottleneck by the hardware's counters, by the simulator's counters alone, and by ncu's
+rule "SOLBottleneck". Then prints the share that agrees and the programs that do not. The slowest kernel of a program
+counts.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def bound_by_rule(text: str) -> str | None:
-    """The class that ncu's rule names, from its words."""
+    """The class in the text of ncu's rule."""
     if "utilizing greater than" in text:
         return "memory" if "Memory Workload Analysis" in text else "compute"
     for words, bound in (("Compute is more heavily utilized", "compute"), ("Memory is more heavily utilized", "memory"),
@@ -40,7 +40,7 @@ def bound_by_rule(text: str) -> str | None:
 
 
 def bound_by_words(text: str) -> str | None:
-    """The class in a diagnosis of ours."""
+    """The class in cutegen's diagnosis."""
     if "balanced" in text:
         return "balanced"
     word = text.split(" bound", 1)[0]
@@ -71,7 +71,7 @@ def line_of(entry: Json, verdict: Json, seconds: float) -> Json:
 
 
 def known(path: Path | None) -> set[str]:
-    """Names of an earlier run's programs that have ncu's word."""
+    """Names of an earlier run's programs that have a result of ncu's rule."""
     lines = path.read_text().splitlines() if path else []
     return {line["name"] for line in map(json.loads, lines) if line.get("ncu")}
 
@@ -134,7 +134,7 @@ class Bench:
         jobs = self.options.jobs
         shares: list[list[Json]] = [[] for _ in range(jobs)]
         tasks = list(dict.fromkeys(str(e["task"]) for e in entries))
-        for entry in entries:  # programs of one task by one evaluator: it makes the sets once
+        for entry in entries:  # one evaluator judges all programs of a task, so it makes the sets once
             shares[tasks.index(str(entry["task"])) % jobs].append(entry)
         with tempfile.TemporaryDirectory() as cache:
             environment = {**os.environ, "CUTEGEN_CACHE": cache}
@@ -169,9 +169,9 @@ def main() -> None:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--python", default="", help="interpreter of the torch worker")
     parser.add_argument("--recipes", type=Path, default=Path("profile_recipes"))
-    parser.add_argument("--jobs", type=int, default=2, help="evaluators side by side; they take turns on the GPU")
+    parser.add_argument("--jobs", type=int, default=2, help="evaluators in parallel; they take turns on the GPU")
     parser.add_argument("--limit-s", type=float, default=1e9)
-    parser.add_argument("--without", type=Path, help="data of an earlier run: what it has is left out")
+    parser.add_argument("--without", type=Path, help="data of an earlier run, whose programs are skipped")
     parser.add_argument("--more", type=Path, nargs="*", default=[], help="task files whose recipes are judged too")
     options = parser.parse_args()
     sys.path.insert(0, str(HERE))

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Judges the builtin programs of task files on a device, with bad ones between them.
+"""Judges the builtin programs of task files on a device, with bad programs in between.
 
 Usage: gpu_programs.py CUTEGEN OUT.jsonl TASK.py... [--device cuda:0] [--jobs N] [--limit-s N]
 
-Each task's program is the first of `cutegen optimize --model builtin`, found on the simulator, several
-tasks at a time. Then, one task at a time, it is judged twice on the device by one evaluator, so that
-the first verdict has a compile (the cache is its own) and the second has none. Every fifth task has a
-program that writes outside its buffers, or one that never ends, between them. One line of JSON a
-verdict, and a summary.
+Each task's program is the first one of `cutegen optimize --model builtin` on the simulator; several tasks run in
+parallel. Then one evaluator judges each program twice on the device, one task at a time, so that the first verdict
+includes a compile (the cache starts empty) and the second does not. For every fifth task, a program that writes outside
+its buffers, or one that never ends, comes in between. Writes one line of JSON per verdict and prints a summary.
 """
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ class Judge:
             out.write(json.dumps(line) + "\n")
 
     def make(self, path: Path) -> Path | str:
-        """The builtin program, or why there is none."""
+        """The builtin program, or the reason why it is missing."""
         folder = self.work / path.stem
         made = self.run("made", "optimize", path, "--model", "builtin", "--evaluations", 1, "--quiet",
                         "--out", folder, "--runs", self.work / f"{path.stem}.runs")
@@ -82,7 +81,7 @@ class Judge:
 
     @staticmethod
     def output_of(folder: Path) -> str:
-        """The name of an output that the good program writes."""
+        """An output that the good program writes."""
         text = (folder / "plan.json").read_text()
         return "out" if '"out"' in text else "out.0"
 

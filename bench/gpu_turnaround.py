@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Turnaround of an evaluation with a warm engine: from a new program to its verdict, rung by rung.
+"""Measures an evaluation's time with a warm evaluator, from a new program to its verdict, by rung.
 
 Usage: gpu_turnaround.py BIN OUT.jsonl [--device cuda:0] [--recipes DIR] [--make-only] [--tasks DIR]
                          [--pause-s N] [--limit-s N] [--kernelbench DIR --sources DIR [--pairs N]]
 
-One evaluator, all tasks open, two programs judged that are not counted; then each program of
-turnaround_programs.py once, new to an empty cache, with a pause between as a search has it. One line of
-JSON a verdict, and medians by kind. Recipes' programs come from DIR, or are made there first
-(--make-only: and that is all). With --kernelbench, a checkout of KernelBench, the pairs of
-kernelbench_side.py are judged too, by this evaluator and then by KernelBench's own evaluation.
+One evaluator opens all tasks and judges two programs that do not count. Then it judges each program of
+turnaround_programs.py once with an empty cache, with pauses as in a search. Writes one line of JSON per verdict and
+prints medians by kind. Recipes' programs come from DIR, or are first made there (--make-only stops after that). With
+--kernelbench, a checkout of KernelBench, this evaluator and then KernelBench's own also judge the pairs of
+kernelbench_side.py.
 """
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RUNGS = ("lint", "compile", "audit", "load", "correctness", "timing")
 
 
 class Evaluator:
-    """One evaluator process, spoken to by its own protocol (docs/evaluation.md)."""
+    """One evaluator process, driven by its protocol (docs/evaluation.md)."""
 
     def __init__(self, binaries: Path, device: str, environment: dict[str, str], python: str) -> None:
         from cutegen_worker.wire import Channel
@@ -85,7 +85,7 @@ class Evaluator:
 
 
 def make_recipes(binaries: Path, tasks: Iterable[Path], folder: Path, jobs: int) -> dict[str, Json]:
-    """The first program of the builtin proposer for each task, where it is not there already."""
+    """Makes the builtin proposer's first program for each task that has none yet."""
     def make(path: Path) -> tuple[str, Json]:
         out = folder / path.stem
         if not (out / "plan.json").exists():
@@ -213,7 +213,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--kernelbench", type=Path)
     parser.add_argument("--sources", type=Path, help="folder with CuTe's and cutegen's headers, for nvcc")
-    parser.add_argument("--pairs", type=int, default=1000, help="only the first so many pairs")
+    parser.add_argument("--pairs", type=int, default=1000, help="judge only this many pairs")
     options = parser.parse_args()
     for place in (options.bin.resolve().parent / "python", HERE.parent / "python"):
         if (place / "cutegen_worker").is_dir():

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""KernelBench's own evaluation of the same kernels, for gpu_turnaround.py.
+"""Runs KernelBench's own evaluation of the same kernels, for gpu_turnaround.py.
 
-PAIRS is the fixed list: four classes of level 1, each in plain CUDA and as the recipe's CuTe program. A pair
-becomes a ModelNew file: the same device source through torch's load_inline, the launches of the plan at the
-official shape written out. KernelBench's eval_kernel_against_ref judges it with the settings of its own
-script (5 correctness trials, 100 timed runs), in a process of its own, where it compiles with nvcc and torch's
-headers. What is timed is that one call: no start of Python, no import of torch, no first CUDA context.
+PAIRS is a fixed list: four classes of level 1, each in plain CUDA and as the recipe's CuTe program. A pair becomes a
+ModelNew file: the same device source for torch's load_inline, with the plan's launches at the official shape. It
+judges this file with KernelBench's eval_kernel_against_ref and the settings of KernelBench's script (5 correctness
+trials, 100 timed runs), in a process of its own that compiles with nvcc and torch's headers. Only this call is timed,
+without the start of Python, the import of torch and the first CUDA context.
 
 Run as a program (by judge_all) it judges one file: kernelbench_side.py KERNELBENCH TASK.py MODEL.py BUILD_DIR
 """
@@ -35,14 +35,14 @@ PAIRS = [{"name": f"{stem.split('_')[0]}_{dialect}", "class": kind, "task": stem
 
 
 def entries(pairs: list[Json], level1: Path, recipes: dict[str, Json]) -> list[Json]:
-    """The pairs as gpu_turnaround.py judges them; the recipes' with an edit, so that nothing is cached."""
+    """The pairs that gpu_turnaround.py judges. Recipes' programs have an edit, so that nothing is cached."""
     return [{"name": p["name"], "task": level1 / f"{p['task']}.py", "kind": "pair", "expect": ("correct", ""),
              "program": programs.program(*programs.plain_of_kernelbench(p["task"])) if p["dialect"] == "cuda"
              else programs.edited(recipes[p["task"]], 0)} for p in pairs]
 
 
 class Numbers:
-    """The expressions of a plan at the official shape; Python's, but for '/' and the conditional."""
+    """The expressions of a plan at the official shape, which are Python except for '/' and the conditional."""
 
     def __init__(self, plan: Json, shapes: dict[str, list[int]]) -> None:
         def stride(name: str, axis: int) -> int:
@@ -66,7 +66,7 @@ class Numbers:
     def of(self, expression: object) -> int:
         text = str(expression).replace("/", "//").replace("&&", " and ").replace("||", " or ")
         text = re.sub(r"^(.*)\?(.*):(.*)$", r"(\2) if (\1) else (\3)", text)
-        return int(eval(text, {"__builtins__": {}}, self.names))  # of our own plans
+        return int(eval(text, {"__builtins__": {}}, self.names))  # only cutegen's own plans
 
 
 def launch_lines(plan: Json, numbers: Numbers, pointers: dict[str, str]) -> Iterator[str]:
@@ -85,7 +85,7 @@ def launch_lines(plan: Json, numbers: Numbers, pointers: dict[str, str]) -> Iter
 def model_new(program: Json, task: Json) -> str:
     """The ModelNew file of a program for a described task."""
     plan = program["plan"]
-    # nvcc knows no device copies of the host's constants (NVRTC's -default-device makes them).
+    # nvcc makes no device copies of host constants (NVRTC's -default-device does).
     source = re.sub(r"^constexpr int (kTile\w) = (\d+);", r"#define \1 \2", program["sources"]["kernel.cu"], flags=re.MULTILINE)
     official = next(s for s in task["shapes"] if s["kind"] == "official")
     tensors = {t["name"]: t for t in task["tensors"]}
@@ -108,7 +108,7 @@ def model_new(program: Json, task: Json) -> str:
             pointers[name] = "out.data_ptr<float>()"
         else:
             pointers[name] = f"{parameters[real]}.data_ptr<float>()"
-    for name in scratch:  # the parameter's own type, as the kernel declares it
+    for name in scratch:  # the parameter's type in the kernel's declaration
         declared = re.search(rf"([\w:]+)\s*\*\s*(?:__restrict__)?\s*{name}\b", source)
         assert declared, f"the kernel has no parameter '{name}'"
         pointers[name] = pointers[name].replace(f"SCRATCH_{name}", declared[1] + "*")
@@ -140,7 +140,7 @@ class ModelNew(Model):
 
 
 class BaseModel:
-    """What KernelBench's result needs of pydantic, which is not installed everywhere."""
+    """The part of pydantic that KernelBench's result needs; pydantic is not installed everywhere."""
 
     def __init__(self, **fields: Any) -> None:
         for name in type(self).__annotations__:
@@ -195,7 +195,7 @@ def judge_one(kernelbench: str, task: str, model: str, build: str) -> None:
 
 
 def judge_all(pairs: list[Json], tasks: dict[str, Json], kernelbench: Path, sources: Path, jobs: int) -> list[Json]:
-    """KernelBench's results, several at a time; of many, the first one is judged alone before, too."""
+    """KernelBench's results, several in parallel. If there are many, the first one is also judged alone before."""
     includes = [p for p in ("cutlass", "include", "headers/cutlass") if (sources / p / "cute").is_dir() or
                 (sources / p / "cutegen").is_dir()]
     environment = {**os.environ, "PAIR_INCLUDES": ":".join(str((sources / p).absolute()) for p in includes)}

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs exported programs on a GPU: right or wrong against float64, and their time beside PyTorch's.
+"""Runs exported programs on a GPU, compares their results with float64, and times them and PyTorch.
 
 Usage: measure_launches.py TASK_FOLDER EXPORT_FOLDER...      (a machine with a GPU, its driver, torch)
-Each EXPORT_FOLDER holds NAME.json and NAME.I.ptx as bench/export_launches.cpp writes them; NAME.py is
-looked for in TASK_FOLDER. One line of JSON a program on stdout:
+Each EXPORT_FOLDER holds NAME.json and NAME.I.ptx from bench/export_launches.cpp; NAME.py must be in TASK_FOLDER. Prints
+one line of JSON per program:
   time_us   median device time of one call with a cold L2, between events
   eager_us  the same for the module in eager mode, in the task's math mode: TF32 allowed, or autocast to
             float16 or bfloat16
@@ -77,7 +77,7 @@ class Program:
 
     def run(self, tensors: dict[str, Tensor], stream: int) -> None:
         for step, function in zip(self.spec["steps"], self.functions):
-            kept, places = [], []  # memory, and where the values are in it
+            kept, places = [], []  # memory, and the place of the values in it
             for a in step["args"]:
                 if "map" in a:
                     memory, place = tensor_map(tensors[a["buffer"]].data_ptr(), a["map"])
@@ -98,7 +98,7 @@ class Program:
 
 
 def tensor_map(address: int, fields: Json) -> tuple[ctypes.Array[ctypes.c_char], int]:
-    """The driver's map of a tensor, at a multiple of 64 bytes: its memory and its place there."""
+    """The driver's tensor map, aligned to 64 bytes: its memory and its place in it."""
     memory = ctypes.create_string_buffer(192)
     place = (ctypes.addressof(memory) + 63) // 64 * 64
     rank = len(fields["sizes"])
@@ -111,7 +111,7 @@ def tensor_map(address: int, fields: Json) -> tuple[ctypes.Array[ctypes.c_char],
 
 
 class Task:
-    """The module and its inputs on the GPU, what it gives in its own dtype and in float64."""
+    """The module and its inputs on the GPU, and its results in its own dtype and in float64."""
 
     def __init__(self, path: Path, mode: str) -> None:
         spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -156,7 +156,7 @@ def median_us(call: Callable[[], object]) -> float:
     for _ in range(CALLS + 3):
         flush.zero_()
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        torch.cuda._sleep(200_000)  # so that launching is done before the work begins
+        torch.cuda._sleep(200_000)  # so that all launches are queued before the work begins
         begin.record()
         call()
         end.record()
@@ -185,7 +185,7 @@ def measure(folder: Path, task: Task, name: str) -> Json:
 
 
 def mode_of(folders: list[Path], name: str) -> str:
-    """The task's math mode, as its exports say."""
+    """The task's math mode, from its exports."""
     file = next(folder / f"{name}.json" for folder in folders if (folder / f"{name}.json").exists())
     return json.loads(file.read_text()).get("math_mode", "fp32")
 
@@ -203,7 +203,7 @@ def main() -> None:
                     continue
                 try:
                     line = measure(folder, task, name)
-                except (RuntimeError, KeyError) as error:  # one program's failure is its line
+                except (RuntimeError, KeyError) as error:  # report a failure in the program's line
                     line = {"task": name, "folder": folder.name, "error": str(error)[:300]}
                 print(json.dumps(line), flush=True)
                 torch.cuda.empty_cache()

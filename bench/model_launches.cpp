@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints modelled times of the launches that export_launches wrote, one line of JSON for each, to
-// compare with what measure_launches.py measured for the same files on a GPU.
+// Prints modelled times of the launches that export_launches wrote, one line of JSON per file, to
+// compare with the times that measure_launches.py measures on a GPU.
 //
 // Usage: model_launches_bench GPU FILE.json...      e.g. h200 out/*/1_Square*.json
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long sets at official shapes take on a GPU, and what they need: the torch worker's part alone.
+"""Measures time and memory of sets at official shapes on a GPU: only the torch worker's part.
 
 Usage: official_sets.py OUT.jsonl TASK.py... [--described FILE] [--families made,outliers] [--limit-s N]
 
-Run with a Python whose torch has CUDA. Tasks are described first, several at a time (FILE keeps that
-for the next time); then each is made, into memory as the evaluator would share it. One line of JSON a
-set, and a summary.
+Run it with a Python whose torch has CUDA. It first describes the tasks, several in parallel (FILE keeps the result for
+the next call). Then it makes each set in memory like that which the evaluator shares. Writes one line of JSON per set
+and prints a summary.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
 
 def described(path: str) -> Json:
-    """A task as the evaluator would ask for it."""
+    """A task's request, as the evaluator sends it."""
     from cutegen_worker.describe import describe
     from cutegen_worker.errors import WorkerError
     source = Path(path).read_text(encoding="utf-8")
@@ -47,7 +47,7 @@ def described(path: str) -> Json:
 
 
 class Memory:
-    """What memory.Mapped is, but torch's own."""
+    """Like memory.Mapped, but allocated by torch."""
 
     def __init__(self, count: int) -> None:
         import torch
@@ -64,7 +64,7 @@ class Memory:
 
 
 def slots_of(task: Json) -> tuple[list[Json], int]:
-    """(slots, bytes): every part one behind the other."""
+    """(slots, bytes): all parts in a row."""
     import torch
     from cutegen_worker.official import BY_NAME
     slots, used = [], 0

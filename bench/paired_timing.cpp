@@ -2,8 +2,9 @@
 // Measures the quality of paired timing on a GPU: a kernel against itself (A/A) and against itself
 // with 1% more work, under a search's rule.
 //
-// Usage: paired_timing_bench [TRIALS] [cuda:0]. Prints a JSON document. Coverage is how often the
-// 95% interval holds the truth over all trials, with and without the rule's early stop for losers.
+// Usage: paired_timing_bench [TRIALS] [cuda:0]. Prints a JSON document. Coverage is the share of
+// trials whose 95% interval contains the true ratio, with and without the rule's early stop for
+// slower programs.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -18,7 +19,7 @@ namespace cutegen {
 namespace {
 
 constexpr int kBlock = 8;
-constexpr int64_t kElements = int64_t{1} << 26;  // of the smaller kernel: 256 MiB in, 256 MiB out
+constexpr int64_t kElements = int64_t{1} << 26;  // for the smaller kernel: 256 MiB in, 256 MiB out
 
 // out[i] = 2 x[i] for i < n.
 constexpr const char* kTwice = R"(.version 7.0

@@ -102,7 +102,8 @@ void print(const Described& d, const std::string& kind, const cutegen::agent::Ta
   llm::ChatRequest request = make_request(brief, question, {});
   const int64_t prefix =
       llm::estimate_tokens(request.system) + llm::estimate_tokens(request.messages[0].text);
-  int64_t kept = prefix, so_far = prefix;  // what the next question about the program shares
+  // The part that the next question about the program shares.
+  int64_t kept = prefix, so_far = prefix;
   for (size_t i = 1; i < request.messages.size(); ++i) {
     so_far += llm::estimate_tokens(request.messages[i].text);
     if (request.messages[i].cache_end) kept = so_far;

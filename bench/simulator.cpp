@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
   const size_t n = 1 << 20;
   std::vector<float> x(n);
   for (size_t i = 0; i < n; ++i) x[i] = float(i % 1013) * 0.01f - 5;
-  // The f16 inputs: halves of moderate size, in buffers of f32.
+  // The f16 inputs: half values of moderate size, stored in f32 buffers.
   std::vector<float> halves(n / 2);
   std::vector<uint16_t> bits(n);
   for (size_t i = 0; i < n; ++i) bits[i] = uint16_t((i * 40503u & 0x83ff) | 0x3800);

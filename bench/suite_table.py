@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `cutegen baselines --json` wrote, as CSV (--csv FILE) and as lines for docs/measurements/suite.md.
+"""Converts the output of `cutegen baselines --json` to CSV (--csv FILE) and to lines for docs/measurements/suite.md.
 
 Usage: suite_table.py DOCUMENT.json... [--csv FILE]
 """

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of gpu_turnaround.py: plain CUDA written here, edits of recipes, and wrong ones.
 
-A program is a dict: name, task (a path), kind ("plain", "light", "product", "wrong" or
-"loser"), expect (the
-verdict's status, and a word of its headline), program (the JSON that the evaluator takes) and perhaps
-against (another, to be timed in turn with it). Plain
-kernels take any shape; THREADS and what else an edit may set stand in front of them.
+A program is a dict: name, task (a path), kind ("plain", "light", "product", "wrong" or "loser"), expect (the verdict's
+status and a word of its headline), program (the JSON for the evaluator) and optionally against (a program to time
+alternately with it). Plain kernels take any shape; THREADS and other values that an edit may set come before them.
 """
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
-Source = tuple[str, Json]  # of a kernel, and its plan
+Source = tuple[str, Json]  # a kernel's source, and its plan
 HEAD = '''constexpr int kThreads = {threads};
 
 __device__ float block_sum(float v, float* part) {{
@@ -247,11 +245,11 @@ LOSERS = ("bmm_transposed", "linear_gelu", "sum_middle", "mean_scale", "softmax"
 
 
 def losers(tasks: Path, recipes: dict[str, Json]) -> list[Json]:
-    """Slower programs (few CTAs, a wait, a naive product), each timed in turn with the recipe's as incumbent."""
+    """Slower programs (few CTAs, a wait, a naive product), each timed alternately with the recipe's as incumbent."""
     out = []
     for name in LOSERS:
         source, plan = plain(name, 1)
-        if name in POINTWISE_TASKS:  # a few CTAs for all of it
+        if name in POINTWISE_TASKS:  # a few CTAs do all the work
             plan["steps"][0]["grid"][0] = "132"
         elif name in ROW_TASKS:
             source = source.replace("const float* row = x", "__nanosleep(20000);\n  const float* row = x")

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The bars of verdicts, on a machine with a GPU: wrong programs, honest programs, mutants, times.
+"""Measures the quality of verdicts on a machine with a GPU: wrong programs, honest programs, mutants, times.
 
 Usage: verdict_lanes.py OUT [--seconds 560] [--lanes 10] [--only JOB...] [--older DIR] [--kernelbench DIR]
 
-OUT gets a log for each command and the data of each job. The GPU's jobs run one after the other; the simulator's
-run beside them. A job that is not done after --seconds is ended. $CUTEGEN_BIN names the programs, $CUTEGEN_PYTHON the
-Python with torch. --older names the programs of an older version, --kernelbench the folder KernelBench/KernelBench.
+OUT gets a log of each command and the data of each job. Jobs for the GPU run one after the other; simulator jobs run in
+parallel with them. A job that is not done after --seconds is ended. $CUTEGEN_BIN names the folder of the
+programs, $CUTEGEN_PYTHON the Python with torch, --older the programs of an older version, and --kernelbench the folder
+KernelBench/KernelBench.
 
-  paired        A/A and 1% more work, under the rule of a search (paired_timing_bench beside OUT)
+  paired        a kernel against itself and with 1% more work, by a search's rule (paired_timing_bench beside OUT)
   attacks       tests/attacks on cuda:0
   time          honest programs on cuda:0, judged by this version, then by --older
   honest        500 judgements of honest programs on cuda:0
@@ -32,14 +33,14 @@ from pathlib import Path
 
 Command = list[object]
 ROOT = Path(__file__).resolve().parents[1]
-# Programs that both versions know.
+# Programs that both versions accept.
 KNOWN = ("attention", "conv", "depthwise", "elementwise", "fused", "gemv", "loss", "matmul", "norm", "pooling",
          "recurrent", "reduction", "scan", "softmax", "transposed_conv")
 GPU = "cuda:0"
 
 
 class Jobs:
-    """Each method gives the commands of one job; a simulator's job runs its commands side by side."""
+    """Each method returns the commands of one job. Jobs for the simulator run their commands in parallel."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.out, self.lanes = options, options.out, options.lanes
@@ -96,7 +97,7 @@ SIDE_BY_SIDE = ("sim_honest", "sim_mutants", "admission")
 
 
 def run(name: str, command: Command, log: Path, end: float) -> None:
-    """One command, in a group of its own, until `end`."""
+    """Runs one command in its own process group, at most until `end`."""
     began = time.monotonic()
     with open(log, "w", encoding="utf-8") as out:
         process = subprocess.Popen(list(map(str, command)), stdout=out, stderr=out, start_new_session=True)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles edited tensor-core kernels from the beginning, and from the place where they differ from
-// a parsed parent. Reports seconds, memory, and whether the PTX is the same, as one line of JSON
-// per kernel and edit (docs/measurements/warm.md).
+// Compiles edited tensor-core kernels twice: from the beginning, and from the place where they
+// differ from a parsed parent. Reports seconds, memory, and whether the PTX is the same, as one
+// line of JSON per kernel and edit (docs/measurements/warm.md).
 //   warm_bench [ROUNDS] [KERNEL]
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel of cutegen/gemm_wgmma.cuh for bfloat16 as a library: bench/wgmma_halves.py compiles it
-// once for each layout and tile. -DPERSISTENT limits the CTAs to those that run at once. -DA_DEPTH and -DB_DEPTH say whether an operand is contiguous along
-// k, -DUSE_TMA whether tensor maps load.
+// One bfloat16 kernel of cutegen/gemm_wgmma.cuh as a library. bench/wgmma_halves.py compiles it
+// once for each layout and tile. -DPERSISTENT limits the CTAs to those that run at once. -DA_DEPTH
+// and -DB_DEPTH say whether an operand is contiguous along k, -DUSE_TMA whether tensor maps load.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

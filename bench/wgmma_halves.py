@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the wgmma engine for bfloat16 products beside cuBLAS, for each layout, tile and way to load.
+"""Times the wgmma engine for bfloat16 products and cuBLAS, for each layout, tile and way to load.
 
     python3 bench/wgmma_halves.py CUTLASS_INCLUDE
 
 Needs a Hopper GPU, nvcc and PyTorch. Prints Markdown tables: cuBLAS's time with a cold L2 cache (the median of 15
-launches), and the ratio of that time to ours. A layout names the contiguous axis of A and of B: k is the depth. x2
-are clusters of two CTAs, `address` loads without tensor maps.
+launches), and cuBLAS's time divided by the engine's. A layout names the contiguous axis of A and of B; k is the depth.
+x2 uses clusters of two CTAs, `address` loads without tensor maps.
 """
 from __future__ import annotations
 

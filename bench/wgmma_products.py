@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the wgmma engine for float32 products beside cuBLAS, and compares their errors.
+"""Times the wgmma engine for float32 products and cuBLAS, and compares their errors.
 
     python3 bench/wgmma_products.py CUTLASS_INCLUDE
 

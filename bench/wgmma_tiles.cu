@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel of cutegen/gemm_wgmma_fp32.cuh as a library: bench/wgmma_products.py compiles it once for
-// each layout and tile. -DA_DEPTH and -DB_DEPTH say whether an operand is contiguous along k.
+// One kernel of cutegen/gemm_wgmma_fp32.cuh as a library. bench/wgmma_products.py compiles it once
+// for each layout and tile. -DA_DEPTH and -DB_DEPTH say whether an operand is contiguous along k.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # module(NAME FLOOR n [SMALL] [DEPS modules...] [LIBS libraries...]) declares the library of src/NAME.
 #
-# NAME may be a sub-module, eval/sets; its sources are those of its own folder. SMALL: its code runs a few
-# times a second at most, so that its size counts, in the bundle and in the time to compile it.
-# A module may depend only on modules of a lower floor (ARCHITECTURE.md, "Floors"); the configure
-# step fails otherwise, and tools/check_floors.py checks the real includes against these lines.
+# NAME may be a sub-module such as eval/sets; its sources are the files of its own folder. SMALL
+# optimizes for size: the code runs at most a few times a second, so the size of the bundle and the
+# time to compile matter more than speed. A module may depend only on modules of a lower floor
+# (ARCHITECTURE.md, "Floors"); otherwise the configure step fails. tools/check_floors.py checks the
+# real includes against these lines.
 #
-# module_group(NAME [DEPS modules...]) declares cg_NAME, all sub-modules of src/NAME together, and
-# their tests. A module without sub-modules is its own group.
-# Every src/NAME/**/*_test.cpp goes into one test executable, NAME_test.
+# module_group(NAME [DEPS modules...]) declares cg_NAME, which combines all sub-modules of src/NAME,
+# and their tests. A module without sub-modules is its own group. Every src/NAME/**/*_test.cpp goes
+# into one test executable, NAME_test.
 #
-# CHECKED: a wrong index of a container ends the program. SINGLE: each file is compiled on its own.
+# CHECKED: an index out of bounds of a container ends the program. SINGLE: each file is compiled on
+# its own.
 define_property(TARGET PROPERTY CUTEGEN_FLOOR BRIEF_DOCS "floor" FULL_DOCS "floor of a module")
 
-# What nearly every file includes. Parsing it is a third of the time to compile a file of ours. clang-tidy
-# reads files without it, so that each file includes what it uses.
+# The headers that nearly every file includes. Parsing them takes a third of a file's compile time.
+# clang-tidy reads files without these precompiled headers, so it notices if a file does not include
+# what it uses.
 set(CUTEGEN_COMMON_HEADERS <algorithm> <filesystem> <functional> <map> <mutex> <optional> <set> <string> <thread>
     <vector> <fmt/format.h> ${CMAKE_SOURCE_DIR}/src/base/fields.h ${CMAKE_SOURCE_DIR}/src/base/file.h)
 
-# unity(TARGET) compiles up to eight of its files as one, as most of the time goes into parsing headers. Names in
-# anonymous namespaces of a module must differ, and those of its tests. The preset `dev` compiles each file on its own.
+# unity(TARGET) compiles up to eight of its files as one, because most of the time goes into parsing
+# headers. So names in anonymous namespaces must be unique in a module, and in its tests. The preset
+# `dev` compiles each file on its own.
 set(CUTEGEN_UNITY_FILES 8)
 function(unity TARGET)
   if(CUTEGEN_UNITY)
@@ -27,7 +31,7 @@ function(unity TARGET)
   endif()
 endfunction()
 
-# precompile(TARGET KIND [OPTIONS...]) uses the common headers that were compiled once with these options.
+# precompile(TARGET KIND [OPTIONS...]) uses the common headers, precompiled once with these options.
 function(precompile TARGET KIND)
   if(NOT CUTEGEN_PRECOMPILE)
     return()
@@ -39,7 +43,7 @@ function(precompile TARGET KIND)
     target_include_directories(${shared} PRIVATE ${CMAKE_SOURCE_DIR}/src)
     target_link_libraries(${shared} PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
     target_compile_options(${shared} PRIVATE -fPIC ${ARGN})
-    set_target_properties(${shared} PROPERTIES POSITION_INDEPENDENT_CODE OFF)  # the same for all users
+    set_target_properties(${shared} PROPERTIES POSITION_INDEPENDENT_CODE OFF)  # all users need the same setting
     target_precompile_headers(${shared} PRIVATE ${CUTEGEN_COMMON_HEADERS})
     if(KIND STREQUAL tests)
       target_precompile_headers(${shared} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
@@ -92,7 +96,7 @@ function(module NAME)
     elseif(ARG_SMALL)
       precompile(${target} small ${options})
     endif()
-  else()  # headers alone
+  else()  # only headers
     file(GLOB headers CONFIGURE_DEPENDS ${dir}/*.h)
     if(NOT headers)
       message(FATAL_ERROR "module ${NAME}: no sources in ${dir}")
@@ -121,11 +125,11 @@ function(module_group NAME)
   endforeach()
   list(TRANSFORM ARG_DEPS REPLACE "/" "_")
   list(TRANSFORM ARG_DEPS PREPEND cg_)
-  if(TARGET cg_${NAME})  # files of its own beside its sub-modules
+  if(TARGET cg_${NAME})  # src/NAME has files besides its sub-modules
     message(FATAL_ERROR "module_group(${NAME}): name the root differently")
   endif()
   add_library(cg_${NAME} INTERFACE)
-  list(REVERSE parts)  # a static library before those that it needs
+  list(REVERSE parts)  # a static library must precede those that it needs
   target_link_libraries(cg_${NAME} INTERFACE ${parts} ${ARG_DEPS})
   set_target_properties(cg_${NAME} PROPERTIES CUTEGEN_FLOOR ${floor})
   module_tests(${NAME})
@@ -139,9 +143,10 @@ function(module_tests NAME)
   add_executable(${NAME}_test ${tests})
   target_link_libraries(${NAME}_test PRIVATE cg_${NAME} GTest::gmock GTest::gtest GTest::gtest_main ${ARGN})
   unity(${NAME}_test)
-  # A test runs once: to compile its own code takes longer than to run it.
+  # Tests run once, and compiling them with optimization would take longer than running them
+  # without.
   target_compile_options(${NAME}_test PRIVATE $<$<CONFIG:Release>:-O0>
-    # g++ 12 is wrong about members that a designated initialiser leaves out.
+    # g++ 12 warns wrongly about members that a designated initialiser omits.
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   precompile(${NAME}_test tests $<$<CONFIG:Release>:-O0>)
   target_compile_definitions(${NAME}_test PRIVATE
@@ -170,9 +175,9 @@ function(program NAME)
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 endfunction()
 
-# embed_text(MODULE FUNCTION files...) (MODULE as in module()) compiles text files into cg_MODULE as
+# embed_text(MODULE FUNCTION files...) compiles text files into cg_MODULE as
 #   const std::map<std::string, std::string>& FUNCTION();   // by path relative to the source root
-# The module declares it, in its own namespace (gpu, core and llm: in cutegen). Used for GPU files,
+# The module declares FUNCTION in its own namespace (gpu, core and llm in cutegen). Used for GPU files,
 # schemas and recipe templates.
 function(embed_text MODULE FUNCTION)
   set(space cutegen)
@@ -195,7 +200,7 @@ function(embed_text MODULE FUNCTION)
   if(EXISTS ${out})
     file(READ ${out} old)
   endif()
-  if(NOT old STREQUAL text)  # keep the time stamp of an unchanged file
+  if(NOT old STREQUAL text)  # else keep the file's time stamp, so that nothing is recompiled
     file(WRITE ${out} "${text}")
   endif()
   target_sources(cg_${MODULE} PRIVATE ${out})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Judges the degenerate solutions of every task file in a folder; the table goes to stdout, as Markdown.
+"""Judges the degenerate solutions of every task file in a folder. Prints a Markdown table.
 
     nice python3 tools/admission.py KERNELBENCH/KernelBench/level1 > docs/measurements/admission.md
 """
@@ -63,7 +63,7 @@ def one(evaluator: Evaluator, path: Path, tally: dict[str, int]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--part", default="1/1", metavar="I/N", help="every N-th task, from the I-th")
+    parser.add_argument("--part", default="1/1", metavar="I/N", help="judge every N-th task, from the I-th on")
     arguments = parser.parse_args()
     part, parts = map(int, arguments.part.split("/"))
     tally = {"yes": 0, "no": 0, "not judged": 0, "answers": 0}

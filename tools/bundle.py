@@ -4,14 +4,14 @@
 
 Usage: bundle.py [--bin DIR] [--wheels DIR] [--out DIR] [--limit-mb N]
 
-  bin/       one small script a program: starts the real one with the bundle's own loader
-  lib/       that loader, the C library, and every library that the programs need
+  bin/       one small script per program, which starts the program with the bundle's own loader
+  lib/       the loader, the C library, and every library that the programs need
   libexec/   the programs, stripped
   include/   cutegen's device headers        headers/  CuTe, CUDA and C++ headers that kernels reach
   python/    the torch worker                tasks/    the shipped tasks
 
-Recipes, prompts, prices, GPU files and schemas are inside the programs. NVRTC is not packed: it is
-taken from the Python, the toolkit or $CUTEGEN_NVRTC of the machine (docs/bundle.md).
+The programs contain recipes, prompts, prices, GPU files and schemas. NVRTC is not packed; it comes from the machine's
+Python, its CUDA toolkit or $CUTEGEN_NVRTC (docs/bundle.md).
 """
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from typing import NoReturn
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ("cutegen", "cutegen-evaluator", "cutegen-runner", "cutegen-compiler")
 THREAD_NAMES = "cutegen-thread-names.so"
-GATE = "cutegen-gate.so"  # loaded into the host's ptxas and nvdisasm; needs nothing of ours
+GATE = "cutegen-gate.so"  # loaded into the host's ptxas and nvdisasm; needs no library of the bundle
 LOADER = "ld-linux-x86-64.so.2"
-# Stubs of the C library that only others need: NVRTC and the driver were built for older ones.
+# Stubs of the C library for NVRTC and the driver, which were built for older C libraries.
 OLD_NAMES = ("libdl.so.2", "libpthread.so.0", "librt.so.1")
-# What programs may include (prompts/system.md); the rest of headers/ is what these need.
+# The headers that programs may include (prompts/system.md). headers/ also has the headers that these include.
 ROOTS = ("cute/**/*", "cutlass/*.h", "cutlass/arch/**/*", "cutlass/pipeline/**/*", "cub/block/*",
          "cub/warp/*", "cuda/std/*", "cuda/*", "cuda_bf16.h", "cuda_fp*.h", "cuda_pipeline*.h",
          "cuda_awbarrier*.h", "cooperative_groups.h", "cooperative_groups/*", "mma.h",
          "math_constants.h", "vector_functions.h", "vector_types.h")
-# Shapes of wgmma that are off by default: a third of CuTe's size.
+# Shapes of wgmma that are off by default; they are a third of CuTe's size.
 LEFT_OUT = re.compile(r"_ext\.hpp$")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*[<"]([^">]+)[">]'
                      r'|_CCCL_\w*INCLUDE\w*\([ \t]*[<"]?([^()<>"]+)', re.MULTILINE)
@@ -76,7 +76,7 @@ def run(*command: str | Path) -> str:
 
 
 def libraries(programs: list[Path]) -> dict[str, Path]:
-    """The files of the libraries that the programs need, by the name that is asked for."""
+    """The files of the libraries that the programs need, by the requested name."""
     found = {}
     for program in programs:
         for line in run("ldd", program).splitlines():
@@ -106,7 +106,7 @@ def closure(folders: list[tuple[str, Path]]) -> list[tuple[str, Path, Path]]:
     ours = {path.name for path in (ROOT / "include/cutegen_shims").iterdir()}
 
     def place(path: Path) -> tuple[str, Path]:
-        # The innermost folder: cccl lies in cuda's on the way in.
+        # Take the innermost folder, because cccl lies inside cuda's folder.
         name, base = max(((n, f) for n, f in folders if f in path.parents), key=lambda e: len(str(e[1])))
         return name, path.relative_to(base)
 
@@ -120,7 +120,7 @@ def closure(folders: list[tuple[str, Path]]) -> list[tuple[str, Path, Path]]:
             continue
         name, inner = place(path)
         if str(inner) in ours:
-            continue  # our own stands before it
+            continue  # cutegen's own header comes first
         seen[path] = (name, inner)
         for match in INCLUDE.finditer(path.read_text(encoding="utf-8", errors="replace")):
             wanted = (match[1] or match[2]).strip()
@@ -152,7 +152,7 @@ def pack_programs(binaries: Path, out: Path) -> Iterable[Path]:
         script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text(SCRIPT.format(name=program.name, loader=LOADER), encoding="utf-8")
         script.chmod(0o755)
-    # Loaded into a Python of the machine: it needs an old C library alone, and stays beside bin/.
+    # Loaded into a Python of the machine, so it needs only an old C library and stays in bin/.
     copy(binaries / THREAD_NAMES, out / "bin" / THREAD_NAMES)
     run("strip", "-o", out / "bin" / GATE, binaries / GATE)
     return packed.values()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the links of the Markdown files, and that the documentation is whole.
+"""Checks the links of the Markdown files, and that no page is unreachable.
 
 Usage: check_docs.py [ROOT]
-Every relative link names a file of the tree, and its anchor a heading of that file, by GitHub's rule.
-Links lead from docs/index.md to every page of docs/. Every raw file in docs/measurements is named by a
-page there. Links to other hosts are not followed: the check needs no network.
+Every relative link must name a file of the tree, and its anchor must name a heading of that file (by GitHub's rule).
+Every page of docs/ must be reachable by links from docs/index.md. A page in docs/measurements must name every raw
+file there. The check needs no network, because it does not follow links to other hosts.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER_HOST = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
 def without_code(text: str) -> list[str]:
-    """The lines, those of fenced blocks empty."""
+    """The lines of a page; lines in fenced blocks are empty."""
     out, fence = [], ""
     for line in text.splitlines():
         mark = FENCE.match(line)
@@ -62,7 +62,7 @@ def anchors(lines: list[str]) -> set[str]:
 
 
 def links(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """The (line, target) of each link; a link may go on in the next line."""
+    """The (line, target) of each link; a link may continue on the next line."""
     text = "\n".join(re.sub(r"(`+)[^`]+\1", lambda m: "x" * len(m.group()), line) for line in lines)
     for match in LINK.finditer(text):
         yield text.count("\n", 0, match.start(1)) + 1, match[1]
@@ -105,7 +105,7 @@ class Pages:
         return ""
 
     def unreached(self) -> Iterator[str]:
-        """Pages of docs/ to which no chain of links leads."""
+        """Pages of docs/ that no chain of links reaches."""
         if START not in self.lines:
             yield f"{START}:1: error: is missing: it says in which order to read the pages"
             return
@@ -131,7 +131,7 @@ def names(text: str, name: str) -> bool:
 
 
 def is_document(path: PurePosixPath) -> bool:
-    """Templates of questions and of exports, and golden files, are no documents of this tree."""
+    """Templates of questions and exports, and golden files, do not count as documents."""
     return len(path.parts) == 1 or path.parts[0] not in ("prompts", "python", "tests")
 
 

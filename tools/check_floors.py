@@ -3,11 +3,11 @@
 """Checks the real #includes against the floors that CMakeLists.txt declares.
 
 Usage: check_floors.py [ROOT]
-A module or sub-module (eval/sets) may include itself and its declared DEPS, all on lower floors. A test
-and a fixture in MODULE/testing/ may include all of MODULE and what it depends on; a program of apps/ its
-DEPS and what these depend on. Nothing in src/ includes apps/; MODULE/internal/ is for MODULE alone;
-headers include no cycle; a sub-module has at most 32 files. Prints "file:line: error: ..." and exits 1
-on a breach.
+A module or sub-module (such as eval/sets) may include itself and its declared DEPS, which are on lower floors. A test
+or a fixture in MODULE/testing/ may include all of MODULE and its dependencies. A program of apps/ may include its DEPS
+and their dependencies. Nothing in src/ may include apps/. Only MODULE may include MODULE/internal/. Includes of
+headers must not form a cycle. A sub-module has at most 32 files. Prints "file:line: error: ..." for each violation
+and then exits with 1.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import sources  # noqa: E402
 CALL = re.compile(r"^[ \t]*(module|program|module_group)\(\s*([\w/-]+)([^)]*)\)", re.MULTILINE)
 KEYWORDS = {"FLOOR", "DEPS", "LIBS", "DIR", "TEST_LIBS"}
 APPS_FLOOR = 99
-MOST_FILES = 32  # of a sub-module, without tests
+MOST_FILES = 32  # in a sub-module, without tests
 
 
 class Declared:
@@ -67,7 +67,7 @@ def check_declared(declared: list[Declared]) -> Iterator[str]:
 
 
 def closure(names: Iterable[str], modules: dict[str, Declared]) -> set[str]:
-    """The modules and all that they depend on; a group stands for its sub-modules."""
+    """The modules and all their dependencies; a group stands for its sub-modules."""
     seen, todo = set(), list(names)
     while todo:
         name = todo.pop()
@@ -134,7 +134,7 @@ class Tree:
         return None
 
     def judge(self, path: Path, target: str, found: Path | None) -> str | None:
-        """What is wrong with one include, or None."""
+        """The fault of an include, or None."""
         if found is None:
             return f'"{target}" is no file of src/ or apps/ (system headers take <>)'
         own_app, to_app = path.parts[0] == "apps", found.parts[0] == "apps"

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that C++ compares no kind by a string literal.
+"""Checks that C++ code does not compare kinds with string literals.
 
 Usage: check_kinds.py [ROOT]
-A status, role, event type or other kind is an enumeration, or a named constant if the list is open. Text becomes a
-kind in the parser of its language; PARSERS names these files. In all other files of src/ and apps/, except tests,
-`x == "word"` is refused.
+A status, role, event type or other kind is an enumeration, or a named constant if the list is open. Only parsers turn
+text into a kind; PARSERS names their files. No other file of src/ and apps/, except tests, may have `x == "word"`.
 """
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import sources  # noqa: E402
 
-# Parsers, and the language that each reads.
+# The parsers, each with the language that it reads.
 PARSERS = {
     "src/ptx/text/*": "PTX",
     "src/ptx/decode/*": "PTX",
@@ -56,7 +55,7 @@ PARSERS = {
 WORD = r'"[a-z][a-z0-9_-]*"'
 COMPARED = re.compile(rf"[=!]=\s*{WORD}|{WORD}\s*[=!]=")
 COMMENT = re.compile(r"//.*")
-PATH = re.compile(r"\b(?:filename|extension|stem)\(\)\s*[=!]=")  # a part of a path is no kind
+PATH = re.compile(r"\b(?:filename|extension|stem)\(\)\s*[=!]=")  # a part of a path is not a kind
 
 
 def is_checked(path: Path) -> bool:

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what every text file must (not) say.
+"""Checks rules for all text files.
 
 Usage: check_text.py [ROOT]
-Sources carry the licence line first; no file names a place of one machine or a package registry's
-host; no trailing blanks, tabs in C++ or Python, or missing last line break; no line of the Python in
-python/, tools/ and docs/ is longer than 120 columns. Documents have no table cell over 120 characters, and none of
-the phrases that are hard to read (CONTRIBUTING.md, "Words"); nor have comments and string literals of C++,
-CUDA and Python.
+Sources begin with the licence line. No file names a folder of one machine or a package registry's host. No file has
+trailing blanks or lacks the last line break; C++ and Python have no tabs. Python lines in python/, tools/ and docs/
+have at most 120 columns. Documents have no table cell over 120 characters. Documents, and comments and string
+literals of C++, CUDA and Python, avoid the phrases that are hard to read (CONTRIBUTING.md, "Words").
 """
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ import sources  # noqa: E402
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 LICENSED = sources.CPP | {".py", ".sh", ".cmake"}
 PYTHON_COLUMNS = 120
-SHORT_LINES = {"docs", "python", "tools"}  # folders whose Python keeps to it
+SHORT_LINES = {"docs", "python", "tools"}  # folders whose Python must keep this limit
 NO_TABS = sources.CPP | {".py", ".json", ".toml"}
 BINARY = {".png", ".npz", ".npy", ".sqlite", ".gz", ".bin"}
 # Written in pieces, so that this file passes its own check.
@@ -51,7 +50,7 @@ def prose_of_cpp(text: str) -> Iterator[tuple[int, str]]:
 
 
 def prose_of_python(text: str) -> Iterator[tuple[int, str]]:
-    """Yields (line, text) of each comment and string; of a file that does not parse, what comes before the fault."""
+    """Yields (line, text) of each comment and string. Stops at the fault if the file does not parse."""
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             name = tokenize.tok_name[token.type]
@@ -85,7 +84,7 @@ def check_document(line: str) -> Iterator[str]:
 def check_file(path: Path, text: str) -> Iterator[tuple[int, str]]:
     """Yields (line, fault) of one file."""
     lines = text.splitlines()
-    golden = {"golden", "seeds"} & set(path.parts)  # kept byte by byte as they came
+    golden = {"golden", "seeds"} & set(path.parts)  # kept unchanged, byte by byte
     if not golden and path.suffix in LICENSED and not any(LICENCE in line for line in lines[:2]):
         yield 1, f"lacks '{LICENCE}' in its first two lines"
     if text and not text.endswith("\n") and not golden:

@@ -4,7 +4,7 @@
 
 Usage: draw_sentences.py SEED N [ROOT]
 Prints `file:line: sentence`, sorted by place. The same seed draws the same sentences from the same tree.
-Tables of docs/measurements, headings, code and examples are not drawn.
+It draws nothing from headings, code, examples and the tables of docs/measurements.
 """
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the house figures, so that drift is seen, and fails on the hard limits.
+"""Prints figures about the code, so that people notice drift, and fails on hard limits.
 
 Usage: figures.py [--build DIR] [ROOT]
-Lengths of files and functions of src/ and apps/ (tests apart), include cycles and, from DIR's
-.ninja_log, the units that were slow to compile. Hard limits: a file over 800 lines, headers'
-median over 100, sources' over 200, functions' p99 over 80, classes' p99 over 200
-(longer ones are listed), any include cycle.
+The figures are lengths of files and functions in src/ and apps/ (tests separately), include cycles and, from DIR's
+.ninja_log, the units that were slow to compile. It fails if a file has more than 800 lines, if the median of headers
+is over 100 lines or that of sources over 200, if the p99 of functions is over 80 lines or that of classes over 200
+(longer ones are listed), or if includes form a cycle.
 
-The length of a class is the lines of its definition plus the lines of its member functions that are
-defined elsewhere: a class of many small methods over several files counts as the large class it is. A
-nested class counts in the outer one, too; a class inside a function counts in that function.
+The length of a class is the length of its definition plus the lengths of its member functions that are defined
+elsewhere, so a class with many small methods in several files counts as large. A nested class also counts in the
+outer one. A class inside a function counts in that function.
 """
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def percentile(values: Iterable[int], share: int) -> int:
 
 
 class Block(NamedTuple):
-    """A function or class: its head, the first line of that, and its lines with the head."""
+    """A function or class: its head, the head's first line, and its number of lines including the head."""
     is_class: bool
     head: str
     line: int
@@ -77,7 +77,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def kind_of(head: str) -> str:
-    """What the text before a brace outside functions opens: "class", "function" or "other"."""
+    """What a brace outside functions opens, judged by the text before it: "class", "function" or "other"."""
     if class_name(head):
         return "class"
     return "function" if opens_function(head) else "other"
@@ -132,7 +132,7 @@ class Classes:
 
 
 def nearness(path: str, other: str) -> tuple[bool, bool, int]:
-    """How close two files are: the same, the header of this source, or the folders they share."""
+    """How close two files are: the same file, source and header, or the number of folders they share."""
     a, b = Path(path), Path(other)
     shared = 0
     for x, y in zip(a.parts[:-1], b.parts[:-1]):
@@ -182,7 +182,7 @@ def table_row(name: str, values: dict[str, int]) -> str:
 
 
 class Tree(NamedTuple):
-    """What the tree's files contain."""
+    """The figures of all files of the tree."""
     kinds: dict[str, Files]
     classes: dict[str, int]  # of production code
     cycles: list[list[str]]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the fuzz harnesses of tests/fuzz with clang 19 and runs each for a while.
 #
-# Usage: tools/fuzz.sh [SECONDS [NAME...]]     default 30 and all of them; needs make setup-dev
+# Usage: tools/fuzz.sh [SECONDS [NAME...]]     default: 30 s, all harnesses; needs make setup-dev
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the pins of a requirements file that this interpreter's environment lacks.
+"""Lists the pins of a requirements file that are missing in this interpreter's environment.
 
 Usage: missing_wheels.py [--no-deps | --with-deps] REQUIREMENTS
-Prints one "name==version" a line. A local version ("2.13.0+cpu") satisfies its pin. Lines marked
-"# no-deps" are those that setup installs without their dependencies.
+Prints one "name==version" per line. A local version ("2.13.0+cpu") satisfies its pin. Setup installs lines marked
+"# no-deps" without their dependencies.
 """
 from __future__ import annotations
 

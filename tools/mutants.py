@@ -2,23 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutates the recipes' kernels and counts how many mutants the evaluator catches.
 
-    nice tools/mutants.py --work build/mutants                 judge; goes on where it stopped
-    tools/mutants.py --work build/mutants --report             the page, from what was judged
+    nice tools/mutants.py --work build/mutants                 judge; continues where it stopped
+    tools/mutants.py --work build/mutants --report             print the page from the results
 
-With --honest the programs are those of tests/honest, one task each. Otherwise,
-for each task of tests/mutants/tasks, a search gives correct programs: the first one, the best, and one
-between them; where the best is for the tensor cores, it is taken with asynchronous copies, too.
-tools/mutation.py lists the mutants of a program in a random order that takes turns among the operators;
-they are judged until --each of them count. One evaluator judges them all. A mutant is
+With --honest, it mutates the programs of tests/honest, one per task. Otherwise a search finds correct programs for each
+task of tests/mutants/tasks: the first one, the best one, and one between them. If the best one uses the tensor cores,
+a version with asynchronous copies is added.
+tools/mutation.py lists the mutants of a program in random order, alternating between the operators. One evaluator
+judges them until --each of them count. A mutant is
 
     caught       failed or rejected after it compiled
-    stillborn    refused by lint or compiler: it does not count
-    same code    its plan and its PTX are the original's: equivalent, proven by the compiler
-    equivalent   listed in tests/mutants/equivalent.json with the proof
+    stillborn    refused by lint or compiler; it does not count
+    same code    its plan and its PTX are those of the original, so it is equivalent
+    equivalent   listed in tests/mutants/equivalent.json with a proof
     missed       anything else
 
-DIR/results.jsonl has a line for each program judged; what is there is not judged again, but with
---again what was missed is. Exit code 1 when a mutant is missed or an original is not correct.
+DIR/results.jsonl has a line for each judged program. A later call does not judge these again; with --again, it judges
+the missed ones again. The exit code is 1 if a mutant is missed or an original is not correct.
 """
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ HONEST = ROOT / "tests/honest"
 EQUIVALENT = ROOT / "tests/mutants/equivalent.json"
 HASH_BYTES = 64  # an entry of the compile cache starts with the hash of the rest
 COUNTED = ("caught", "missed")
-MOST = 6  # times the mutants that are wanted: then the rest of a program is left alone
+MOST = 6  # at most this many times the wanted mutants are judged per program
 
 
 class Work:
@@ -61,8 +61,8 @@ class Work:
         self.folder.mkdir(parents=True, exist_ok=True)
         kept = {n: os.environ[n] for n in ("PATH", "LANG", "TMPDIR", "CUTEGEN_PYTHON") if n in os.environ}
         self.env = dict(kept, HOME=str(self.folder), XDG_CACHE_HOME=str(self.folder / "cache"),
-                        CUTEGEN_PTXAS="", CUTEGEN_NVDISASM="")  # the audit tells nothing here
-        if not (harness.BIN.parent / "libexec").exists():  # a bundle knows its own places
+                        CUTEGEN_PTXAS="", CUTEGEN_NVDISASM="")  # the audit adds nothing here
+        if not (harness.BIN.parent / "libexec").exists():  # a bundle finds its own files
             self.env.update(CUTEGEN_SHARE=str(harness.ROOT), CUTEGEN_BIN=str(harness.BIN))
 
     def rows(self) -> list[Row]:
@@ -148,7 +148,7 @@ def digest_of(task: Path, program: mutation.Program) -> str:
 
 
 class Judge:
-    """One evaluator for all programs; a fresh one where it died."""
+    """One evaluator for all programs; replaced by a fresh one if it dies."""
 
     def __init__(self, work: Work, device: str) -> None:
         self.work, self.device = work, device
@@ -186,7 +186,7 @@ def kind_of(verdict: Row, same: bool) -> str:
 
 
 def cause_of(verdict: Row) -> str:
-    """What caught it: wrong values, the kind of a finding, or the rung."""
+    """What caught the mutant: wrong values, the kind of a finding, or the rung."""
     ended = [r["rung"] for r in verdict["rungs"] if r["result"] == "failed"] or ["?"]
     if verdict["feedback"]["mismatches"]:
         return "wrong values"
@@ -235,7 +235,7 @@ def judge_program(judge: Judge, task: Path, name: str, params: Row, folder: Path
 
 
 def proof_of(row: Row, known: list[Row]) -> str | None:
-    """The proof that a mutant is equivalent: an entry names the change, and programs if it depends."""
+    """The proof that a mutant is equivalent. An entry names the change and, if needed, the programs."""
     for entry in known:
         if all(row[k] == entry[k] for k in ("operator", "line", "old", "new")):
             if f"{row['task']} {row['program']}" in entry.get("programs", [f"{row['task']} {row['program']}"]):
@@ -244,7 +244,7 @@ def proof_of(row: Row, known: list[Row]) -> str | None:
 
 
 def settled(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows, those with a proof marked as equivalent."""
+    """The rows; those with a proof are marked as equivalent."""
     known = json.loads(EQUIVALENT.read_text(encoding="utf-8")) if EQUIVALENT.exists() else []
     for row in rows:
         proof = proof_of(row, known) if row["kind"] == "missed" else None
@@ -313,7 +313,7 @@ def report(rows: list[Row]) -> str:
 
 
 def base_of(task: Path) -> str:
-    """What a task is called: each honest program's file is task.py."""
+    """The name of a task; each honest program's file is task.py, so the folder names it."""
     return task.parent.name if task.stem == "task" else task.stem
 
 
@@ -348,13 +348,13 @@ def main() -> int:
     parser.add_argument("--report", action="store_true", help="judge nothing, print the page's text")
     parser.add_argument("--honest", action="store_true", help="mutate the programs of tests/honest")
     parser.add_argument("--device", default="sim:h200")
-    parser.add_argument("--part", default="1/1", metavar="I/N", help="of --honest: every N-th program")
-    parser.add_argument("--again", action="store_true", help="judge anew what was missed")
+    parser.add_argument("--part", default="1/1", metavar="I/N", help="with --honest: every N-th program")
+    parser.add_argument("--again", action="store_true", help="judge missed mutants again")
     parser.add_argument("--only", nargs="*", help="tasks by name; all if none is given")
     parser.add_argument("--operators", nargs="*", choices=list(mutation.OPERATORS),
                         help="judge mutants of these only")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--each", type=int, default=4, help="mutants of a program")
+    parser.add_argument("--each", type=int, default=4, help="mutants per program")
     parser.add_argument("--evaluations", type=int, default=7, help="of the search for programs")
     options = parser.parse_args()
     work = Work(options.work)

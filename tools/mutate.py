@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How many small faults in a module do its unit tests notice?
+"""Counts the small faults in a module that its unit tests notice (mutation testing).
 
-Every mutant is a fault at one place: a comparison turned round, a sum made a difference, a condition
-negated, a constant changed, a statement left out. All mutants of a file are compiled at once, each
-behind a switch that the environment throws (CG_MUTANT=7), so one build serves them all. A mutant is
-killed when the tests fail, crash or hang with it (five times the time they take without it, and half
-a minute); what survives is a line that no test holds. Mutants of one place that cannot stand in one
-text are drawn; those that do not compile are left out.
+A mutant is a fault at one place: a comparison reversed, a sum turned into a difference, a condition negated, a constant
+changed, a statement omitted. All mutants of a file are compiled together, each behind a switch that an environment
+variable sets (CG_MUTANT=7), so one build serves them all. A mutant is killed if the tests fail, crash or hang with it
+(they hang after five times their usual time plus half a minute). If a mutant survives, no test covers its line. Of
+mutants that overlap, one is drawn at random. Mutants that do not compile are omitted.
 
     python3 tools/mutate.py --module eval --sample 40 --seed 1
     python3 tools/mutate.py --module eval --files correctness truth_pool
 
-Needs a build of single files (make build PRESET=dev) and builds into build/dev/mutants; nothing of the
-source tree is changed.
+Needs a build of single files (make build PRESET=dev). It builds into build/dev/mutants and does not change the source
+tree.
 """
 from __future__ import annotations
 
@@ -74,7 +73,7 @@ STATEMENT = re.compile(
 
 
 class Mutant:
-    """A fault at one place: the text between two columns of a line becomes another."""
+    """A fault at one place: other text replaces the text between two columns of a line."""
 
     def __init__(self, source: Path, number: int, line: int, what: str, start: int, end: int, text: str) -> None:
         self.source, self.number, self.line, self.what = source, number, line, what
@@ -151,7 +150,7 @@ def mutants_of(source: Path, first: int) -> list[Mutant]:
 
 
 def one_of_each_place(mutants: list[Mutant], rng: random.Random) -> list[Mutant]:
-    """Mutants that overlap cannot stand in one text: one of them stays, at random."""
+    """Overlapping mutants cannot be in one text, so keeps one of them at random."""
     kept: list[Mutant] = []
     taken: dict[int, list[tuple[int, int]]] = {}
     for m in rng.sample(mutants, len(mutants)):
@@ -295,15 +294,15 @@ def report(rows: list[dict[str, Any]], known: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--module", default="eval")
-    parser.add_argument("--files", nargs="*", help="stems of the files; all if none is named")
-    parser.add_argument("--sample", type=int, help="judge so many mutants, drawn at random")
+    parser.add_argument("--files", nargs="*", help="stems of the files (default: all)")
+    parser.add_argument("--sample", type=int, help="judge this many mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="compilers, then tests, at once")
     parser.add_argument("--build", default="build/dev")
     parser.add_argument("--tests", nargs="+", default=["*"],
                         help="filters of GoogleTest, run one after another until a mutant is killed")
     parser.add_argument("--equivalent", type=Path, help="JSON list of file, what, line, reason")
-    parser.add_argument("--out", type=Path, help="file for one JSON line a mutant")
+    parser.add_argument("--out", type=Path, help="file that gets one JSON line per mutant")
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
     build = Build(ROOT / arguments.build, arguments.module)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutation operators on kernel programs: the small errors that people make in kernels.
 
-An operator takes a program (a dict of file name to text; the device components of cutegen/ are put
-into the source first, so that their errors are made, too) and lists its mutants: each is a file, a
-range of it, and the text that takes its place. Comments and preprocessor lines are left alone.
+An operator takes a program (a dict of file name to text) and lists its mutants. A mutant is a file, a range in it, and
+the text that replaces the range. The source first gets the text of the device components of cutegen/, so that they
+are mutated, too. Operators do not change comments and preprocessor lines.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Program = dict[str, str]  # file name -> text
 Sites = Callable[[str, str, str], Iterator[tuple[int, int, str]]]
 Replacement = str | Callable[[re.Match[str]], str | None]
 
-# The arithmetic of math.cuh is not mutated: what it may and may not round away is its own tests' affair.
+# math.cuh is not mutated, because its own tests check which rounding its arithmetic permits.
 COMPONENTS = r"^#include <(cutegen/(?!math|prelude)[^>]+)>$"
 
 
@@ -68,7 +68,7 @@ BLOCK = re.compile(r"^(?:template <[^;{}]*>\n)?(?:(?:struct|class) (?:alignas\([
 
 
 def used_components(source: str, include: Path) -> str:
-    """The source with what it uses of the device components, in front; mutants of the rest say nothing."""
+    """The source preceded by the device components that it uses; mutants of unused ones would mean nothing."""
     text = inline_components(source, include)
     start = text.rfind("using namespace cute;")
     blocks = [(m["type"] or m["function"], m) for m in BLOCK.finditer(text[:start])]
@@ -98,7 +98,7 @@ def save(program: Program, folder: Path) -> None:
 
 
 def code_of(text: str) -> str:
-    """The text with comments and preprocessor lines blanked, at the same places."""
+    """The text with comments and preprocessor lines replaced by blanks, so that places stay the same."""
     blank = lambda m: re.sub(r"[^\n]", " ", m.group())
     text = re.sub(r"//[^\n]*|/\*.*?\*/", blank, text, flags=re.DOTALL)
     return re.sub(r"^[ \t]*#[^\n]*", blank, text, flags=re.MULTILINE)
@@ -133,7 +133,7 @@ def operand(name: str) -> str:
 
 
 def is_declared(match: re.Match[str]) -> bool:
-    """Whether a subscript is the size of an array that is declared here."""
+    """Whether a subscript is the size in an array's declaration."""
     start = match.string.rfind("\n", 0, match.start()) + 1
     before = match.string[start:match.start()].split(";")[-1]
     return bool(re.match(r"\s*(?:__shared__ |alignas\(\d+\) |const )*"
@@ -200,7 +200,7 @@ FLOAT = r"(?<![\w.])\d+\.\d*(?:e-?\d+)?f\b"
 
 
 def scaled(match: re.Match[str]) -> str | None:
-    """A float constant times 1.005; zero stays out, since nothing changes."""
+    """A float constant times 1.005. Omits zero, because it would not change."""
     value = float(match.group()[:-1])
     return f"{value * 1.005!r}f" if value else None
 
@@ -233,7 +233,7 @@ def wrong_grid(name: str, text: str, code: str) -> Iterator[tuple[int, int, str]
 
 @operator("wrong argument")
 def wrong_argument(name: str, text: str, code: str) -> Iterator[tuple[int, int, str]]:
-    """Sizes and strides that go to the kernel: two neighbours in each other's place, or one more."""
+    """Sizes and strides that go to the kernel: swaps two neighbours, or adds one."""
     for match in re.finditer(r'"(?:i32|i64|u32)": "([^"]+)"', text):
         yield match.start(1), match.end(1), f"{match.group(1)}+1"
 

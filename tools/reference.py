@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/reference/ from the program's own help, tables and schema.
+"""Generates docs/reference/ from the program's own help, tables and schema.
 
 Usage: reference.py [--check] [--bin DIR] [ROOT]
-commands.md: `cutegen COMMAND --help`. settings.md: the table in src/base/config.cpp, and the flags
-of the help. plan.md: schemas/plan.v1.json. events.md: the table in src/store/events.cpp.
---check writes nothing and fails if a page differs, or if environment.md, which is written by hand,
-names other variables than the sources read.
+commands.md comes from `cutegen COMMAND --help`, settings.md from the table in src/base/config.cpp and the flags of the
+help, plan.md from schemas/plan.v1.json, and events.md from the table in src/store/events.cpp.
+--check writes nothing. It fails if a page differs, or if environment.md, which is written by hand, does not name
+exactly the variables that the sources read.
 """
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ import sources  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = Path("docs/reference")
-# Not for users: cutegen sets it for the process that it starts.
+# Not for users: cutegen sets this variable for the process that it starts.
 INTERNAL = {"CUTEGEN_GATE_OPENING"}
 
 
 class ReferenceFault(Exception):
-    """A source that does not say what a page needs."""
+    """A source lacks information that a page needs."""
 
 
 # ---- commands ----------------------------------------------------------------------------------
 
 
 class Program:
-    """The built `cutegen`, asked for its help."""
+    """Asks the built `cutegen` for its help."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "cutegen"
@@ -125,7 +125,7 @@ class Setting:
 
 
 def between(text: str, start: str, end: str, where: str) -> str:
-    """What stands between two marks of a source file."""
+    """The text between two marks of a source file."""
     first = text.find(start)
     last = text.find(end, first + len(start))
     if first < 0 or last < 0:
@@ -336,7 +336,7 @@ the time that the run has spent, without the pauses between processes.
 
 
 def variables_read(code: list[str]) -> set[str]:
-    """The variables CUTEGEN_... that the sources read beside the settings."""
+    """The variables CUTEGEN_... that the sources read in addition to the settings."""
     return set().union(*(re.findall(r'"(CUTEGEN_[A-Z_]+)"', text) for text in code)) - INTERNAL
 
 

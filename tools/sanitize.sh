@@ -4,10 +4,11 @@
 #
 # Usage: tools/sanitize.sh asan|tsan [--all | MODULE...]
 #        tools/sanitize.sh --part [COMMIT]
-# Without modules: all parts of that sanitizer (asan: whatever parses foreign text; tsan: threads).
-# --part: what CI runs. The hash of the commit chooses one part, so that it is whole within CI's time
-# and all parts have their turn within some commits.
-# Programs are taken from build/release: the compile server is never built with sanitizers.
+# Without modules: all parts of that sanitizer (asan: modules that parse foreign text; tsan: modules
+# with threads).
+# --part is for CI: the commit's hash chooses one part, so that it fits CI's time limit and every
+# part runs within a few commits. Programs come from build/release, because the compile server
+# cannot be built with sanitizers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -57,7 +58,7 @@ export CUTEGEN_BIN=$PWD/build/release/bin
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:allocator_may_return_null=1:${ASAN_OPTIONS:-}
 export UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
 export TSAN_OPTIONS=halt_on_error=1:suppressions=$PWD/tools/tsan_suppressions.txt:${TSAN_OPTIONS:-}
-# A driver for tests that is built with a sanitizer cannot be loaded by the release runner.
+# The release runner cannot load a test driver that was built with a sanitizer.
 export GTEST_FILTER='-GpuProfile.*:HardwareCounters.*:OfficialRun.*:OfficialRuns.*'
 pattern=$(IFS='|'; echo "${wanted[*]}")
 "${runner[@]}" ctest --test-dir "$build" --output-on-failure --no-label-summary --timeout 300 \

@@ -3,10 +3,10 @@
 # Installs what cutegen needs on Debian 12: apt packages, and a Python environment in .venv.
 #
 # Usage: tools/setup.sh [--dev | --docs]
-# --dev adds what the checks, fuzzing and the documentation need (clang 19, mypy, Sphinx). --docs
-# installs only what builds the documentation: no compiler, no torch.
-# Idempotent: what is there is used, and a second run takes a fraction of a second. Nothing is
-# written outside the tree but apt packages and the usual caches of apt and pip.
+# --dev also installs the tools for checks, fuzzing and the documentation (clang 19, mypy, Sphinx).
+# --docs installs only the tools that build the documentation: no compiler, no torch.
+# Idempotent: it keeps everything that is already there, so a second run takes a fraction of a
+# second. Outside the tree it writes only apt packages and the usual caches of apt and pip.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,7 +32,7 @@ die() {
   exit 6
 }
 
-# Sets `elevate` to what makes a command run as root.
+# Sets `elevate` to the prefix that runs a command as root.
 find_root() {
   elevate=()
   [ "$(id -u)" != 0 ] || return 0
@@ -40,7 +40,7 @@ find_root() {
     die "apt packages are missing, and this is neither root nor a machine with sudo" \
       "as root, run: apt-get install --no-install-recommends ${missing[*]}"
   elevate=(sudo)
-  [ -t 0 ] || elevate=(sudo -n) # nobody is there to type a password
+  [ -t 0 ] || elevate=(sudo -n) # nobody can type a password
 }
 
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
@@ -74,7 +74,8 @@ install_packages() {
   rm -f "$log"
 }
 
-# Debian's interpreter, because another python3 on the PATH may be too old, too new or without venv.
+# Uses Debian's interpreter, because another python3 on the PATH may be too old, too new or without
+# venv.
 find_python() {
   local python
   for python in "${CUTEGEN_SETUP_PYTHON:-}" /usr/bin/python3 python3; do
@@ -111,7 +112,7 @@ make_venv() {
   fi
 }
 
-# Installs what the environment lacks of the pins of file $1.
+# Installs the pins of file $1 that the environment lacks.
 install_wheels() {
   local with alone
   mapfile -t with < <("$VENV/bin/python" tools/missing_wheels.py --with-deps "$1")

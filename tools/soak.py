@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Judges correct programs again and again in one evaluator: none may fail.
+"""Judges correct programs repeatedly in one evaluator; none may fail.
 
-For each task of tasks/ the builtin proposer's program is taken once; then tasks are opened at random
-and the program is judged, by default 1,000 times. A verdict that is not `correct` is printed with
-its headline, and the exit code is 1. Between tasks an evaluation takes the time of fresh inputs.
+It gets the builtin proposer's program for each task of tasks/. Then it opens tasks in random order and judges their
+programs, by default 1,000 times. It prints each verdict that is not `correct` with its headline and then exits with
+code 1. The first evaluation of a task is slower, because it makes fresh inputs.
 
     nice python3 tools/soak.py --count 1000 --seed 3
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the checks in tools/ share: which files there are, and what C++ text says without comments."""
+"""Code that the checks in tools/ share: lists the files, and reads C++ text without its comments."""
 from __future__ import annotations
 
 import re
@@ -10,7 +10,7 @@ CPP = {".cpp", ".h", ".inc", ".cuh", ".cu"}
 
 
 def tracked(root: Path) -> list[Path]:
-    """The files git knows or would add, relative to root; all files where there is no git."""
+    """The files that git tracks or would add, relative to root; without git, all files."""
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     result = subprocess.run(command, capture_output=True, check=False)
     if result.returncode == 0:
@@ -47,7 +47,7 @@ def includes(text: str) -> list[tuple[int, str, bool]]:
 
 
 def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
-    """Groups of nodes that reach each other, and nodes that reach themselves (Tarjan)."""
+    """Groups of nodes that reach each other, and single nodes that reach themselves (Tarjan)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

@@ -3,9 +3,9 @@
 """Draws a run of cutegen as an SVG of a terminal: docs/run.svg, the picture in README.md.
 
 Usage: terminal_svg.py [--bin DIR] [--out FILE] [--text FILE]
-Runs `cutegen optimize tasks/softmax.py --device sim:h200 --model builtin` in an empty folder with an
-empty home, and draws what it prints. --text draws recorded output instead. The picture has its own
-background, so that it is readable in light and in dark themes.
+Runs `cutegen optimize tasks/softmax.py --device sim:h200 --model builtin` in an empty folder with an empty home and
+draws its output. --text draws recorded output instead. The picture has its own background, so that it is readable in
+light and in dark themes.
 """
 from __future__ import annotations
 

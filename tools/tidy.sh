@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# clang-tidy on the C++ files that changed.
+# Runs clang-tidy on the C++ files that changed.
 #
 # Usage: tools/tidy.sh [--build DIR] [--all]     default: build/tidy, configured here and not built
-# DIR must compile each file on its own and without precompiled headers: clang-tidy checks single files,
-# and so finds a file that does not include what it uses.
-# Changed means: since $CUTEGEN_BASE, else since the branch left origin's default branch, else the
-# last commit; uncommitted changes too. At most $CUTEGEN_TIDY_FILES (24) files, the largest first;
-# what is left out is said.
+# DIR must compile each file on its own and without precompiled headers, so that clang-tidy finds a
+# file that does not include what it uses.
+# Changed means since $CUTEGEN_BASE, else since the branch left origin's default branch, else in the
+# last commit; uncommitted changes also count. It checks at most $CUTEGEN_TIDY_FILES (24) files, the
+# largest first, and says how many it omits.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

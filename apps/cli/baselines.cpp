@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen baselines`: times what the user would run today on a GPU, and keeps the times for
-// searches.
+// `cutegen baselines`: times PyTorch's baselines on a GPU and keeps the times for searches.
 #include <fmt/format.h>
 
 #include <thread>
@@ -42,8 +41,8 @@ class Console final : public engine::BaselineObserver {
 
 Result<std::vector<engine::SuiteTask>> tasks_of(const BaselinesOptions& options) {
   if (options.files.empty() == options.suite.empty())
-    return user_error("no tasks given, or two kinds of them", "cutegen baselines",
-                      "give either task files or --kernelbench DIR");
+    return user_error("give task files or --kernelbench, and not both", "cutegen baselines",
+                      "write: cutegen baselines FILE..., or cutegen baselines --kernelbench DIR");
   if (!options.suite.empty()) {
     CG_TRY(auto levels, engine::parse_numbers(options.levels, "--levels"));
     std::vector<engine::NumberRange> numbers;
@@ -60,7 +59,7 @@ Result<std::vector<engine::SuiteTask>> tasks_of(const BaselinesOptions& options)
   return out;
 }
 
-// Leave two cores to the measuring process; each worker is busy with one task.
+// Leave two cores for the process that measures; each worker uses one core.
 int default_jobs() {
   return std::clamp(int(std::thread::hardware_concurrency()) - 2, 1, 14);
 }
@@ -124,16 +123,17 @@ void add_baselines(CLI::App& app, Globals& g) {
       ->add_option("--minutes", options->minutes,
                    "time limit for all tasks (default: none); the next call measures the rest")
       ->check(CLI::NonNegativeNumber);
-  command->add_flag("--again", options->again, "measure tasks again that already have times");
+  command->add_flag("--again", options->again, "also measure tasks that already have times");
   command->footer(
-      "For each task, cutegen traces and admits it, computes the float64 truth at the official\n"
-      "shape, and times the baselines: one call with a cold L2, the median. torch.compile builds\n"
-      "several baselines in parallel; a timed baseline has the GPU alone. eager-fp32 is eager\n"
-      "without TF32 in cuDNN, timed only if the task has a float32 convolution. The evaluator\n"
-      "checks eager baselines against the truth like programs: a baseline whose error exceeds the\n"
-      "task's tolerance cannot be the best. `optimize` and `bench` use the kept times; the times\n"
-      "of two control kernels scale them to the speed of the GPU on another day.\n"
-      "A task that raises an exception, needs too much memory or takes too long gets a row with\n"
+      "For each task, cutegen traces and admits the task, computes the float64 truth at the\n"
+      "official shape and times the baselines. A time is the median of single calls with a cold\n"
+      "L2. Workers build baselines with torch.compile in parallel, but each timing has the GPU\n"
+      "to itself. eager-fp32 is eager without TF32 in cuDNN; it is timed only if the task has a\n"
+      "float32 convolution. The evaluator checks eager baselines against the truth, as it does\n"
+      "programs. A baseline that rounds more coarsely than the math mode counts as the best one\n"
+      "only if it is within the task's tolerance. `optimize` and `bench` use the kept times.\n"
+      "They time two control kernels to scale these times to the present speed of the GPU. A\n"
+      "task that raises an exception, needs too much memory or takes too long gets a row with\n"
       "the reason. After Ctrl-C, run the same command again to continue.\n"
       "Example: cutegen baselines --kernelbench ../KernelBench --levels 1,2 --device cuda:0\n"
       "Exit codes: 0 at least one task was timed, 2 user error, 3 no task was timed,\n"

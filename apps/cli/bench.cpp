@@ -98,19 +98,18 @@ void add_bench(CLI::App& app, Globals& g) {
   options->settings.add(*command, {"device", "model", "strategy", "rewrites", "budget_evaluations",
                                    "python", "runs_dir", "compile_memory", "require_sandbox"});
   add_accuracy(options->settings, *command);
-  command->add_option("--jobs", options->jobs, "tasks to run at a time (default 1)")
+  command->add_option("--jobs", options->jobs, "tasks to optimize in parallel (default 1)")
       ->check(CLI::Range(1, 64));
   command
-      ->add_option(
-          "--evaluators", options->evaluators,
-          "evaluators that the tasks share (default: one for each job, at most one for each core)")
+      ->add_option("--evaluators", options->evaluators,
+                   "evaluators that the tasks share (default: one per job, at most one per core)")
       ->check(CLI::Range(1, 64));
   command->add_option("--trace", options->trace,
                       "write a timeline of the work to this file, in Chrome's trace format");
   command
       ->add_option(
           "--per-task-minutes", options->minutes,
-          "time budget of each task (default: no limit); a task is cut off at twice this time")
+          "time budget per task (default: no limit); it ends at twice this time at the latest")
       ->check(CLI::Range(0.0, 100000.0));
   command->add_option("--out", options->out, "folder for tables and best programs (default bench)");
   command
@@ -118,17 +117,15 @@ void add_bench(CLI::App& app, Globals& g) {
                    "on a GPU: auto (use kept baselines, else time eager) or none (default auto)")
       ->check(CLI::IsMember({kAuto, "none"}));
   command->add_flag("--no-profile", options->no_profile,
-                    "do not diagnose programs that are slower than their best baseline");
+                    "do not profile programs that are slower than their best baseline");
   command->add_flag("--resume", options->resume,
                     "continue the bench in --out and keep the tasks that have ended");
   options->model.add(*command);
   command->footer(
-      "Each task is a run (`cutegen runs`, `show`, `report`). The table shows the time of the "
-      "first\n"
-      "correct program and of the best one, the floor (the least memory traffic, or a launch), "
-      "and\n"
-      "best / floor. It ends with a line for each class of tasks and the counts. After Ctrl-C,\n"
-      "--resume continues.\n"
+      "Each task is a run; `cutegen runs`, `show` and `report` show it. The table has one line\n"
+      "per task with the times of its first and its best correct program, the floor (the time\n"
+      "of the least memory traffic, or of a launch) and best / floor; then one line per class\n"
+      "of tasks, and the counts. After Ctrl-C, run the same command with --resume to continue.\n"
       "Example:\n"
       "  cutegen bench --kernelbench ../KernelBench --levels 1 --tasks 19-32,36 --out level1\n"
       "Exit codes: 0 at least one correct program, 2 user error, 3 no correct program,\n"

@@ -84,18 +84,19 @@ void add_certify(CLI::App& app, Globals& g) {
                       "baselines to compare with; may be repeated (default: the first five below)");
   command
       ->add_option("--processes", options->processes,
-                   "number of fresh processes that repeat the timing")
+                   "number of fresh processes, each of which repeats the timing")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
   add_fail_under(*command, options->fail_under);
   settings->add(*command, {"device", "python", "require_sandbox"});
   add_accuracy(*settings, *command);
   command->footer(
-      "cutegen times the program and its baselines alternately in short blocks, in random order:\n"
-      "with a cold and a warm L2, in a CUDA graph, and by the host's clock for the whole call.\n"
-      "Baselines: eager, eager-fp32 (no TF32 in cuDNN), eager-tf32, compile, compile-max\n"
-      "(torch.compile), or your own MODULE:CALLABLE beside the task file. Each must pass the same\n"
-      "correctness check as the program. cutegen certifies every shape that has a weight.\n"
+      "cutegen times the program and its baselines alternately in short blocks, in random\n"
+      "order: with a cold and a warm L2, in a CUDA graph, and by the host's clock for the whole\n"
+      "call. Baselines: eager, eager-fp32 (no TF32 in cuDNN), eager-tf32, compile, compile-max\n"
+      "(torch.compile), or your own MODULE:CALLABLE in the task file's folder. The evaluator\n"
+      "checks their results like a program's; the table says how accurate each one is. cutegen\n"
+      "certifies every shape with a weight.\n"
       "Example: cutegen certify softmax.py out/ --device cuda:0 --baseline eager compile");
   command->callback([options, settings, &g] {
     auto result = run(g, *options, *settings);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen check DIR [TASK]`: checks the plan, the policy and the kernel signatures; compiles
-// nothing.
+// `cutegen check DIR [TASK]`: checks plan, source policy and kernel signatures without compiling.
 #include <fmt/format.h>
 
 #include <memory>
@@ -76,7 +75,10 @@ void add_check(CLI::App& app, Globals& g) {
   command->add_option("task", options->task,
                       "the task file; with it, also check the names of tensors");
   settings->add(*command, {"python"});
-  command->footer("Example: cutegen check my_relu relu.py");
+  command->footer(
+      "cutegen checks the plan against its schema and the kernels' signatures, and the source\n"
+      "against the policy. It compiles nothing and needs no GPU.\n"
+      "Example: cutegen check my_relu relu.py");
   command->callback([options, settings, &g] {
     auto result = run(g, *options, *settings);
     g.exit = result ? *result : report(g, result.error());

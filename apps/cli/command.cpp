@@ -26,7 +26,7 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-// The command that CLI11 was parsing when it gave up: the deepest one that it reached.
+// The command that CLI11 was parsing at the error: the deepest one that it reached.
 const CLI::App& parsed_command(const CLI::App& app) {
   auto reached = app.get_subcommands();
   return reached.empty() ? app : *reached.front();

@@ -32,14 +32,14 @@ int report(const Globals& g, const Error& error);
 // Prints a result document: `value` with --json, else `text`.
 void print_result(const Globals& g, const Json& value, const std::string& text);
 
-// The rest is for main.cpp. finish_output() checks all output once, at the end: a full disk is an
-// error, but a reader that closed the pipe is not.
+// The rest is for main.cpp. finish_output() checks all output once at the end. A full disk is an
+// error; a reader that closed the pipe is not.
 bool stderr_is_terminal();
 void print_text(const std::string& text);
 int finish_output(int code);
 // An error for a first word that is not a command, with the nearest command.
 std::optional<Error> unknown_command(const CLI::App& app, const std::vector<std::string>& words);
-// Prints help or version if asked for, else the parse error as a user error. Returns the exit code.
+// Prints help or version on request, else the parse error as a user error. Returns the exit code.
 int answer_parse(const CLI::App& app, Globals& g, const CLI::ParseError& e,
                  const std::vector<std::string>& words);
 

@@ -88,14 +88,13 @@ void add_flags(CLI::App& command, CompareOptions& o) {
       ->check(CLI::Range(0.0, 100000.0));
   command.add_option("--repeats", o.repeats, "runs of each strategy on each task (default 1)")
       ->check(CLI::Range(1, 1000));
-  command.add_option("--seed", o.seed, "seed of the order of the runs (default 1)")
+  command.add_option("--seed", o.seed, "seed for the order of the runs (default 1)")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--jobs", o.jobs, "runs to do at a time (default 1)")
+  command.add_option("--jobs", o.jobs, "runs to do in parallel (default 1)")
       ->check(CLI::Range(1, 64));
   command
-      .add_option(
-          "--evaluators", o.evaluators,
-          "evaluators that the runs share (default: one for each job, at most one for each core)")
+      .add_option("--evaluators", o.evaluators,
+                  "evaluators that the runs share (default: one per job, at most one per core)")
       ->check(CLI::Range(1, 64));
   command.add_option("--trace", o.trace,
                      "write a timeline of the work to this file, in Chrome's trace format");
@@ -107,16 +106,15 @@ void add_flags(CLI::App& command, CompareOptions& o) {
 
 void add_compare(CLI::App& app, Globals& g) {
   CLI::App* command =
-      app.add_subcommand("compare", "compare strategies on the same tasks at equal budget");
+      app.add_subcommand("compare", "compare strategies on the same tasks with equal budgets");
   auto options = std::make_shared<CompareOptions>();
   add_flags(*command, *options);
   command->footer(
-      "All runs have the same limits (--evaluations, --budget-usd, --budget-tokens, --minutes) "
-      "and\n"
-      "the same kind of evaluator. List them with `cutegen runs`, `show`, `report`. climb "
-      "searches\n"
-      "over recipes and asks no model. The table has a line for each run and a line for each\n"
-      "strategy. compare.json and curves.csv give the best time after k evaluations.\n"
+      "All runs have the same limits (--evaluations, --budget-usd, --budget-tokens, --minutes)\n"
+      "and the same kind of evaluator. `cutegen runs`, `show` and `report` show these runs. The\n"
+      "strategy climb searches with recipes and asks no model. The table has one line per run\n"
+      "and one line per strategy. compare.json and curves.csv give the best time after k\n"
+      "evaluations.\n"
       "After Ctrl-C, run the same command again to continue; you may add tasks, strategies and\n"
       "repeats.\n"
       "Example:\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen describe FILE...`: says what task files compute, without allocating their tensors.
+// `cutegen describe FILE...`: shows what task files compute, without allocating their tensors.
 #include "cli/command.h"
 
 #include <fmt/format.h>
@@ -165,16 +165,15 @@ void add_describe(CLI::App& app, Globals& g) {
       ->capture_default_str();
   command->add_option("--shape", flags->shapes, "add a shape: NAME=SIZE,... (may be repeated)");
   command->add_flag("--graph", flags->graph, "show the whole operator graph");
-  command->add_flag("--no-shrink", flags->no_shrink, "derive no small and odd shapes");
+  command->add_flag("--no-shrink", flags->no_shrink, "do not derive small and odd test shapes");
   settings->add(*command, {"python"});
   add_accuracy(*settings, *command);
   command->footer(
       "Shows inputs, parameters, attributes, outputs, operators, work, floor, roofline and test\n"
-      "shapes. No kernel is faster than the floor. The roofline is an estimate for the operations "
-      "as\n"
-      "written. The module does not run and nothing of the official size is allocated. For "
-      "several\n"
-      "files the output is a table.\n"
+      "shapes. No kernel is faster than the floor. The roofline is an estimate for the\n"
+      "operations as written. cutegen traces the module with fake tensors, so it computes\n"
+      "nothing and allocates no tensor of the official size. For several files the output is a\n"
+      "table.\n"
       "Example: cutegen describe tasks/softmax.py --gpu h100");
   command->callback([flags, settings, &g] {
     auto code = run(g, *flags, *settings);

@@ -46,7 +46,7 @@ std::string node_text(const Node& node) {
   return fmt::format("{} = {}({}) -> {}", node.id, node.op, args, outs);
 }
 
-// Appends a block: the title in the first column of the first line, the lines below each other.
+// Appends a block of lines, with the title in the first column of the first line.
 void block(std::string& out, const std::string& title, const std::vector<std::string>& lines) {
   for (size_t i = 0; i < lines.size(); ++i)
     out += fmt::format("  {:<11} {}\n", i == 0 ? title : "", lines[i]);

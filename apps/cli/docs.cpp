@@ -50,8 +50,7 @@ void add_docs(CLI::App& app, Globals& g) {
   command->add_option("SYMBOL", *symbol,
                       "name of a page, a symbol or a header (default: list the pages)");
   command->footer(
-      "cutegen gives the same pages to language models. The tests compile the kernel of each "
-      "page.\n"
+      "Language models get the same pages. The tests compile the kernel of each page.\n"
       "Examples:\n"
       "  cutegen docs                 list the pages\n"
       "  cutegen docs combine_row     the page about a symbol");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen doctor`: checks what this machine has and lacks, and names the command that mends it.
+// `cutegen doctor`: checks this machine and names the command that fixes each problem.
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ Finding check_headers(const toolchain::ToolPaths& paths) {
   return {"CUDA headers", State::ok, fmt::format("{} folders", paths.includes.size()), {}};
 }
 
-// Without these tools cutegen skips the audit of machine code; all else works.
+// Without these tools cutegen skips the audit of machine code; everything else works.
 Finding check_audit(const toolchain::ToolPaths& paths) {
   std::string missing;
   if (paths.ptxas.empty()) missing = "no ptxas (wheel nvidia-cuda-nvcc)";

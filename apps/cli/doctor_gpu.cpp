@@ -21,7 +21,7 @@ constexpr const char* kCounters = "hardware counters";
 constexpr const char* kSimulated =
     "only profiles on cuda: devices need it; without it they use the simulator's counters: ";
 
-// Opens a library only to read its version.
+// Opens a library to read its version.
 struct Library {
   void* handle;
   explicit Library(const std::string& path)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doctor's checks of the GPU and of what surrounds a candidate: driver, NVRTC, sandbox, counters.
+// Doctor's checks of the GPU and of a candidate's environment: driver, NVRTC, sandbox, counters.
 //
-// Contract: every finding that is not ok says what mends it, as a command if there is one. The
-// checks run no candidate; they try the counters with an empty kernel.
+// Contract: every finding that is not ok names the remedy, as a command if there is one. The checks
+// run no candidate; they try the counters with an empty kernel.
 //
 // Example: GpusSeen gpus; findings.push_back(check_driver(gpus)); check_sandbox(findings);
 #pragma once
@@ -21,7 +21,7 @@ struct Finding {
   std::string name;
   State state = State::ok;
   std::string detail;
-  std::string mend;  // the command or step that helps; empty if ok
+  std::string mend;  // the remedy, a command or a step; empty if ok
 };
 
 struct GpusSeen {
@@ -30,7 +30,7 @@ struct GpusSeen {
 };
 
 Finding check_driver(GpusSeen& gpus);
-// cuda_version: the driver's, or 0 if unknown.
+// `cuda_version`: the newest that the driver supports; 0: unknown.
 Finding check_nvrtc(const toolchain::ToolPaths& paths, int cuda_version);
 // Checks the sandbox's grade and, separately, user namespaces.
 void check_sandbox(std::vector<Finding>& out);

@@ -27,7 +27,7 @@ struct EvalOptions {
   double seconds = eval::ForeignRequest().seconds;
 };
 
-// What is judged: a kernel program, or a third-party solution in Python.
+// The object to judge: a kernel program, or a third-party solution in Python.
 struct Item {
   KernelProgram program;
   std::optional<torch::ForeignFile> foreign;
@@ -234,12 +234,12 @@ void add_eval(CLI::App& app, Globals& g) {
                       "judge every program in this folder; each entry is a folder with plan.json,\n"
                       "sources and task.py (not needed if TASK is given)");
   command->add_option("--out", options->batch.out,
-                      "with --batch: folder for the verdicts, one file for each program");
+                      "with --batch: folder for the verdicts, one file per program");
   command->add_flag("--again", options->batch.again,
-                    "with --batch: also judge programs again that have a verdict");
+                    "with --batch: also judge programs that already have a verdict");
   command
       ->add_option("--evaluators", options->batch.evaluators,
-                   "with --batch: evaluators for each device (default: up to 3 on a GPU, else 1);\n"
+                   "with --batch: evaluators per device (default: up to 3 on a GPU, else 1);\n"
                    "give 1 if a task fills the GPU's memory")
       ->check(CLI::Range(1, 16));
   command->add_option(
@@ -252,19 +252,21 @@ void add_eval(CLI::App& app, Globals& g) {
   command
       ->add_option(
           "--seconds", options->seconds,
-          "for a .py file: time limit of its import, builds included; a call has at most 60")
+          "for a .py file: time limit of its import with its builds (one call: at most 60)")
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--no-cache", options->no_cache, "compile again instead of using the cache");
   settings->add(*command, {"device", "python", "require_sandbox"});
   add_accuracy(*settings, *command);
   command->footer(
+      "cutegen checks the plan and the source, compiles the program, compares its results with\n"
+      "the float64 truth on secret inputs at several shapes, and times it.\n"
       "Example: cutegen eval relu.py out/ --profile\n"
-      "A third-party solution runs in a process of its own. Its verdict is labelled foreign; it\n"
-      "cannot be certified.\n"
+      "A third-party solution (load_inline, Triton, ...) runs in a process of its own. Its\n"
+      "verdict is labelled foreign, and it cannot be certified.\n"
       "Example: cutegen eval relu.py modelnew.py --device cuda:0\n"
-      "After an interruption, run the same batch again to continue. A broken entry gets an error; "
-      "the\n"
-      "others are judged. For several GPUs give --device cuda:0,cuda:1.\n"
+      "With --batch, a broken entry gets an error and the others are judged. After an\n"
+      "interruption, run the same batch again to continue. For several GPUs give --device\n"
+      "cuda:0,cuda:1.\n"
       "Example: cutegen eval --batch proposed/ --out verdicts/ --device cuda:0\n"
       "Exit codes: 0 correct, 3 failed, 4 rejected, 5 unsupported, 6 aborted");
   command->callback([options, settings, &g] {

@@ -44,8 +44,8 @@ class ConsoleFolder final : public engine::FolderObserver {
   TableConsole console_;
 };
 
-// On a GPU one evaluator can compile and check while another measures. A simulator uses all cores
-// itself.
+// On a GPU, one evaluator can compile and check while another measures. A simulator already uses
+// all cores.
 int default_evaluators(const DeviceName& device) {
   const int cores = int(std::thread::hardware_concurrency());
   return device.is_gpu() ? std::clamp(cores / kCoresOfOne, 1, kMostByDefault) : 1;

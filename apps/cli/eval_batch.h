@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen eval --batch DIR --out DIR`: the verdicts of all programs of a folder.
+// `cutegen eval --batch DIR --out DIR`: judges all programs in a folder.
 //
-// Contract: prints a table and the rate. Returns 0 if every entry has a verdict, whatever its
-// status; else the exit code of the first error, or 130.
+// Contract: prints a table and the rate. Returns 0 if every entry has a verdict of any status, 130
+// if interrupted, else the exit code of the first error.
 //
 // Example: return judge_batch(g, {.in = "proposed", .out = "verdicts"}, "", Rung::timing, options);
 #pragma once

@@ -58,7 +58,7 @@ Json document_of(const std::vector<Written>& all, const exporter::ExportSource& 
               {"exports", exports}};
 }
 
-// One kind goes to OUT itself, or to TASK_KIND. Several get a folder each, in OUT if given.
+// A single kind goes to OUT, or to TASK_KIND. Several kinds get one folder each, in OUT if given.
 std::string folder_for(const ExportOptions& options, const std::string& kind, const Task& task) {
   const std::string own = exporter::plain_name(task.name) + "_" + kind;
   if (options.to.size() == 1) return options.out.empty() ? own : options.out;
@@ -101,7 +101,7 @@ void add_export(CLI::App& app, Globals& g) {
   auto settings = std::make_shared<Settings>();
   command
       ->add_option("RUN", options->words.what,
-                   "a run (id, its beginning, or last), or a program folder")
+                   "a run (its id, the start of its id, or last), or a program folder")
       ->required();
   command
       ->add_option("--to", options->to,
@@ -111,19 +111,21 @@ void add_export(CLI::App& app, Globals& g) {
   command->add_option("--task", options->words.task, "the task file of a program folder");
   command->add_option(
       "--out", options->out,
-      "folder to write (default: TASK_KIND); for several targets, their common folder");
+      "folder to write (default: TASK_KIND); with several targets, the folder that gets theirs");
   command->add_option("--certificate", options->words.certificate,
-                      "file that `certify --json` wrote (default: certificate.json of the folder)");
+                      "file that `certify --json` wrote (default: the folder's certificate.json)");
   command->add_flag("--force", options->force, "replace an earlier export");
   settings->add(*command, {"device", "python", "runs_dir"});
   command->footer(
-      "torch: a package with a drop-in Model and its operator. kernelbench: one file with "
-      "ModelNew.\n"
-      "cpp: a header and a source over the driver's API. source: a file in place of the CUDA "
-      "kernel's,\n"
-      "with a launcher in C and an operator. Each has the machine code or the sources,\n"
-      "a test against float64, a bench.py that needs only PyTorch, and a README with the limits.\n"
-      "The export is for the GPU that the program was judged on; for a folder give --device.\n"
+      "The targets:\n"
+      "  torch        a package with a drop-in Model and its operator\n"
+      "  kernelbench  one file with ModelNew\n"
+      "  cpp          a header and a source file that use the CUDA driver API\n"
+      "  source       a file that replaces the CUDA kernel's file, with a launcher in C and an "
+      "operator\n"
+      "Each export contains the machine code or the sources, a test against float64, a bench.py\n"
+      "that needs only PyTorch, and a README that lists the limits. It is for the GPU that\n"
+      "judged the program; for a program folder, name the GPU with --device.\n"
       "Example: cutegen export last --to torch --out fast_softmax");
   command->callback([options, settings, &g] {
     auto done = run(g, *options, *settings);

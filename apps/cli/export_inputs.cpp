@@ -20,7 +20,8 @@ namespace {
 
 constexpr size_t kMostJson = size_t{64} << 20;
 
-// Takes this machine's GPU unless another model judged the program; then the figures of its file.
+// Takes this machine's GPU. If another model judged the program, takes the figures of that model's
+// file.
 Result<void> set_target(const std::string& name, ExportInputs& in) {
   CG_TRY(DeviceName device, DeviceName::parse(name));
   const std::string judged = in.verdict ? in.verdict->gpu : "";

@@ -24,7 +24,7 @@ struct ExportInputs {
   Task task;
   KernelProgram program;
   exporter::ExportTarget target;
-  int cuda_version = 0;  // of the driver here, if the target's GPU is here
+  int cuda_version = 0;  // that the driver supports, if the target's GPU is in this machine
   std::string origin;
   std::optional<Verdict> verdict;
   std::optional<Certificate> certificate;
@@ -33,7 +33,7 @@ struct ExportInputs {
 
 Result<ExportInputs> read_export_inputs(const Globals& g, const ExportWords& words,
                                         const Config& config);
-// Refuses a task file that imports its neighbours: it cannot be exported as one file.
+// Refuses a task file that imports other files of its folder, because an export has only one file.
 Result<void> check_stands_alone(const Task& task);
 
 }  // namespace cutegen::cli

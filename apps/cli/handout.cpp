@@ -49,20 +49,21 @@ Result<void> run(const Globals& g, const HandoutOptions& options) {
 
 void add_handout(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand(
-      "handout", "write the programs of a run to a folder, for another machine to judge");
+      "handout", "write a run's programs to a folder that another machine judges");
   auto options = std::make_shared<HandoutOptions>();
-  command->add_option("RUN", options->run, "id, its beginning, or last")->required();
+  command->add_option("RUN", options->run, "a run: its id, the start of its id, or last")
+      ->required();
   command->add_option("DIR", options->folder, "folder to write; must be new or empty")->required();
   command
       ->add_option("--most", options->most,
-                   "most programs to write: the best one, then the fastest")
+                   "write at most this many programs: the best one, then the next fastest")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   options->settings.add(*command, {"runs_dir"});
   command->footer(
-      "Use this to propose programs on one machine and measure them on another: copy the folder to "
-      "a\n"
-      "machine with a GPU, judge it there, and bring the verdicts back with `cutegen import`.\n"
+      "Use this to propose programs on one machine and measure them on another: copy the folder\n"
+      "to a machine with a GPU, judge it there with `cutegen eval --batch`, and bring the\n"
+      "verdicts back with `cutegen import`.\n"
       "Example: cutegen handout last proposed");
   command->callback([&g, options] {
     auto done = run(g, *options);

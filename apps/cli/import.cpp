@@ -43,9 +43,10 @@ Result<int> run(const Globals& g, const ImportOptions& options) {
 
 void add_import(CLI::App& app, Globals& g) {
   CLI::App* command =
-      app.add_subcommand("import", "import verdicts of another machine into a finished run");
+      app.add_subcommand("import", "import verdicts from another machine into a finished run");
   auto options = std::make_shared<ImportOptions>();
-  command->add_option("RUN", options->run, "id, its beginning, or last")->required();
+  command->add_option("RUN", options->run, "a run: its id, the start of its id, or last")
+      ->required();
   command
       ->add_option("DIR", options->programs, "the folder of programs that the other machine judged")
       ->required();
@@ -53,11 +54,10 @@ void add_import(CLI::App& app, Globals& g) {
       ->required();
   options->settings.add(*command, {"runs_dir"});
   command->footer(
-      "Each verdict becomes a candidate. Its figures are labelled `imported` and name their "
-      "device.\n"
-      "cutegen compares them only with figures of the same GPU and driver. To compare the best\n"
-      "program as well, import its verdict, too. cutegen names broken entries and imports the\n"
-      "others. Importing an entry twice adds nothing.\n"
+      "Each verdict becomes a candidate of the run. Its figures are labelled `imported` and\n"
+      "name their device. cutegen compares them only with figures from the same GPU and driver,\n"
+      "so also import the verdict of the run's best program. cutegen refuses broken entries by\n"
+      "name and imports the others. Importing an entry twice adds nothing.\n"
       "Example: cutegen import last proposed verdicts\n"
       "Exit codes: 0 all imported, 2 some entries refused (or a user error), 6 environment");
   command->callback([&g, options] {

@@ -2,8 +2,9 @@
 // Interrupt: Ctrl-C (SIGINT) and SIGTERM as a stop token.
 //
 // Contract: create one object in main. The first signal requests the stop: the command finishes the
-// current event and says so. The second signal ends the process at once with code 130 (its children
-// die with it). SIGPIPE is ignored: a closed reader is a write error, not a death.
+// current event and says so. The second signal ends the process and its children at once with code
+// 130. SIGPIPE is ignored, so writing to a closed pipe is an error instead of the end of the
+// process.
 //
 // Example: Interrupt interrupt; Context ctx(interrupt.token());
 #pragma once

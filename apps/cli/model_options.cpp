@@ -26,20 +26,22 @@ void ModelOptions::add(CLI::App& command) {
   option("--start", start_,
          "first program: scratch (the model's) or recipe (an expert kernel) (default scratch)");
   option("--profiling", profiling_,
-         "when to show profiles: delayed, adaptive, from-start or never (default adaptive)");
-  option("--chains", agents_.chains, "approaches to try before the best one continues (default 2)");
+         "when the model sees profiles: delayed, adaptive, from-start or never (default adaptive)");
+  option("--chains", agents_.chains,
+         "lines of work to try before the best one continues (default 2)");
   option("--rounds", rounds_,
          "with --strategy cudaforge or astra: number of programs (default 10;\n"
          "astra as published 5)")
       ->check(CLI::PositiveNumber);
   flag("--published", agents_.published,
-       "with --strategy cudaforge, stark or astra: follow the published form");
+       "with --strategy cudaforge, stark or astra: use the algorithm as published");
   option("--epsilon", epsilon_,
-         "with --strategy stark: share of steps from any leaf (default 0.1, published 0.35)")
+         "with --strategy stark: share of steps from a random leaf (default 0.1, published 0.35)")
       ->check(CLI::Range(0.0, 1.0));
-  option("--draw-seed", agents_.stark.seed, "with --strategy stark: seed of the draws (default 1)");
+  option("--draw-seed", agents_.stark.seed,
+         "with --strategy stark: seed of its random draws (default 1)");
   option("--without", without_,
-         "with --strategy stark: changes to the published form to turn off, by name")
+         "with --strategy stark: turn off changes to the published form, by name")
       ->delimiter(',')
       ->check(CLI::IsMember({"near-misses", "equal-programs", "bounds", "families"}));
   flag("--no-planner", no_planner_, "do not ask for a plan before the first program");
@@ -47,9 +49,9 @@ void ModelOptions::add(CLI::App& command) {
   option("--tools", tools_,
          "tools for the model: auto (if it can call them), on, compile or off (default auto)")
       ->check(CLI::IsMember({"auto", "on", "compile", "off"}));
-  option("--tool-calls", model_.tool_calls, "most tool calls in one question (default 8)")
+  option("--tool-calls", model_.tool_calls, "most tool calls per question (default 8)")
       ->check(CLI::Range(1, 64));
-  option("--run-tool-calls", model_.run_tool_calls, "most tool calls in the run (default 400)")
+  option("--run-tool-calls", model_.run_tool_calls, "most tool calls per run (default 400)")
       ->check(CLI::NonNegativeNumber);
   option("--budget-usd", model_.usd, "most dollars that the run may spend (default: no limit)")
       ->check(CLI::NonNegativeNumber);

@@ -18,7 +18,8 @@ class ModelOptions {
  public:
   void add(CLI::App& command);
   Result<void> apply(engine::OptimizeSettings& settings) const;
-  // For runs on several evaluators in parallel. Also applies the configuration that all runs share.
+  // The same for runs on several evaluators in parallel. Also applies the settings that all runs
+  // share.
   Result<void> apply_to_many(const Config& config, int evaluators,
                              engine::OptimizeSettings& settings) const;
 
@@ -29,8 +30,8 @@ class ModelOptions {
   std::string key_file_, prices_;
   double temperature_ = -1;
   bool no_planner_ = false, no_judge_ = false;
-  double epsilon_ = -1;  // below 0: the strategy's own
-  int rounds_ = 0;       // 0: the strategy's own
+  double epsilon_ = -1;  // below 0: the strategy's default
+  int rounds_ = 0;       // 0: the strategy's default
   std::vector<std::string> without_;
   std::vector<CLI::Option*> options_;
 };

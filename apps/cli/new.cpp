@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen new TASK`: writes a kernel program that compiles, as a start for the user's own kernel.
+// `cutegen new TASK`: writes a kernel program that compiles, as a starting point for the user's
+// kernel.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -63,7 +64,10 @@ void add_new(CLI::App& app, Globals& g) {
   command->add_option("task", options->task, "the task file (a PyTorch module)")->required();
   command->add_option("-o,--out", options->folder, "folder to write (default: the task's name)");
   settings->add(*command, {"python"});
-  command->footer("Example: cutegen new relu.py --out my_relu && cutegen eval relu.py my_relu");
+  command->footer(
+      "The skeleton compiles and launches, but it writes zeros. Put your computation into\n"
+      "kernel.cu.\n"
+      "Example: cutegen new relu.py --out my_relu && cutegen eval relu.py my_relu");
   command->callback([options, settings, &g] {
     auto result = run(g, *options, *settings);
     g.exit = result ? kExitOk : report(g, result.error());

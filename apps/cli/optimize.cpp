@@ -85,7 +85,7 @@ Result<std::string> run_to_replay(const OptimizeOptions& options, const Config& 
                     "name one with --replay RUN");
 }
 
-// The model, or the user's own command in its place.
+// The model, or the user's own command that replaces it.
 Result<std::string> model_of(const OptimizeOptions& options, const Config& config) {
   if (options.proposer.empty()) return config.text("model");
   if (config.setting("model").source.starts_with("flag"))
@@ -94,8 +94,8 @@ Result<std::string> model_of(const OptimizeOptions& options, const Config& confi
   return engine::kCommandModel + options.proposer;
 }
 
-// Shares the run's minutes between search and certificate on a GPU: the certificate gets its own
-// time, but at most half.
+// Splits the run's minutes between search and certificate on a GPU: the certificate gets its own
+// minutes, but at most half of all.
 void share_minutes(const OptimizeOptions& options, engine::OptimizeSettings& s) {
   s.profile_best = !options.no_profile;
   s.search.budget.minutes = options.minutes;
@@ -158,10 +158,10 @@ void add_optimize(CLI::App& app, Globals& g) {
   add_accuracy(options->settings, *command);
   command
       ->add_option("--minutes", options->minutes,
-                   "time limit of the run, its certificate included (default: no limit)")
+                   "time limit of the run, including its certificate (default: no limit)")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--proposer", options->proposer,
-                      "command that proposes the programs through JSON lines (docs/proposer.md)");
+                      "your command that proposes programs as JSON lines (docs/proposer.md)");
   command
       ->add_option("--baseline", options->baseline,
                    "on a GPU: auto (use kept baselines, else time eager) or none (default auto)")
@@ -178,7 +178,7 @@ void add_optimize(CLI::App& app, Globals& g) {
   add_fail_under(*command, options->fail_under);
   command->add_option(
       "--replay", options->replay,
-      "repeat the recorded run RUN and check that actions and answers are the same");
+      "replay the recorded run RUN and check that actions and answers are the same");
   command->add_flag("--re-evaluate", options->re_evaluate,
                     "with --replay: also evaluate every candidate again");
   options->tolerance_given =
@@ -188,16 +188,14 @@ void add_optimize(CLI::App& app, Globals& g) {
           ->check(CLI::Range(0.0, 1000.0));
   options->model.add(*command);
   command->footer(
-      "cutegen traces the task and computes its bounds. It proposes a first program, then changes "
-      "one\n"
-      "thing at a time and keeps each program that is correct and faster. It stops within 3% of "
-      "the\n"
-      "reachable bound (tasks bound by memory), at the floor, on a plateau or at the end of the "
-      "budget.\n"
-      "On a GPU it then certifies the best program: it times it alternately with the baselines in "
-      "fresh\n"
-      "processes. A journal records every step; `cutegen resume` continues a run that was "
-      "stopped.\n"
+      "cutegen traces the task and computes bounds on its time: the floor (no kernel is faster)\n"
+      "and the reachable bound (a plain copy of the least bytes). It proposes a first kernel\n"
+      "program, then changes one thing at a time and keeps each program that is correct and\n"
+      "faster. The search stops within 3% of the reachable bound (memory-bound tasks), at the\n"
+      "floor, on a plateau (several proposals without a gain), or when the budget is used.\n"
+      "On a GPU, cutegen then certifies the best program: it times the program alternately with\n"
+      "the baselines in fresh processes. A journal records every step; `cutegen resume`\n"
+      "continues a stopped run.\n"
       "Examples:\n"
       "  cutegen optimize tasks/softmax.py                     on the simulator, without a model\n"
       "  cutegen optimize tasks/softmax.py --evaluations 10 --out best --fail-under 1.5\n"
@@ -207,7 +205,7 @@ void add_optimize(CLI::App& app, Globals& g) {
       "  cutegen optimize tasks/softmax.py --model anthropic:NAME --budget-usd 2\n"
       "  cutegen optimize tasks/astra/silu_and_mul.cu          start from a CUDA kernel\n"
       "  cutegen optimize --replay last                        check the last run's journal\n"
-      "  cutegen optimize --replay last --re-evaluate          and repeat its verdicts; a "
+      "  cutegen optimize --replay last --re-evaluate          also repeat its verdicts; a "
       "difference\n"
       "                                                        is printed and gives exit code 3\n"
       "Exit codes: 0 done, 2 user error, 3 no correct program (or no recipe), 5 unsupported,\n"

@@ -87,7 +87,7 @@ std::string head_text(const KernelProfile& k) {
   return out;
 }
 
-// Shows how efficient a line is: sectors and wavefronts per request, and active lanes.
+// Shows the efficiency of a line: sectors and wavefronts per request, and active lanes.
 std::string line_figures(const CounterMap& c) {
   std::string out;
   auto rate = [&](const char* name, double part, double whole) {

@@ -8,7 +8,7 @@ namespace cutegen::cli {
 
 Error ProgramFolder::placed(Error error) const {
   Error out = with_place(std::move(error), plan_text_);
-  // Such places name files inside the folder: "plan.json:3:5", "kernel.cu:7:1".
+  // Only places inside the folder have this form: "plan.json:3:5", "kernel.cu:7:1".
   if (!out.where.empty() && out.where.find('/') == std::string::npos)
     out.where = (folder_ / out.where).string();
   return out;

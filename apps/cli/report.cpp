@@ -36,14 +36,15 @@ Result<void> write_report(const Globals& g, const ReportOptions& options) {
 void add_report(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand("report", "write a run as one HTML page");
   auto options = std::make_shared<ReportOptions>();
-  command->add_option("RUN", options->run, "id, its beginning, or last (default last)");
+  command->add_option("RUN", options->run,
+                      "a run: its id, the start of its id, or last (default last)");
   command->add_option("-o,--out,--output", options->file,
                       "file to write; - for stdout (default cutegen-RUN.html)");
   options->settings.add(*command, {"runs_dir"});
   command->footer(
-      "The page shows the verdict, every step with its diff, the time of each step against the "
-      "bounds,\n"
-      "the cost, the limits, and how to reproduce the run. It loads nothing from the network.\n"
+      "The page shows the verdict, every step with its diff, the time of each step against the\n"
+      "bounds, the cost, the limits, and how to reproduce the run. It loads nothing from the\n"
+      "network.\n"
       "Example:\n"
       "  cutegen report last -o softmax.html");
   command->callback([&g, options] {

@@ -39,16 +39,16 @@ Result<int> resume(const Globals& g, const ResumeOptions& options) {
 void add_resume(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand("resume", "continue an interrupted run");
   auto options = std::make_shared<ResumeOptions>();
-  command->add_option("RUN", options->run, "id, its beginning, or last (default last)");
+  command->add_option("RUN", options->run,
+                      "a run: its id, the start of its id, or last (default last)");
   add_fail_under(*command, options->fail_under);
   options->settings.add(*command, {"runs_dir", "compile_memory"});
   command->footer(
-      "cutegen keeps finished evaluations and repeats the unfinished step with the settings of "
-      "the\n"
-      "run. The task file must not have changed.\n"
+      "cutegen keeps finished evaluations and repeats the unfinished step, with the recorded\n"
+      "settings of the run. The task file must not have changed.\n"
       "Examples:\n"
       "  cutegen resume             the last run\n"
-      "  cutegen resume 20261121-k3 a run, named by the beginning of its id");
+      "  cutegen resume 20261121-k3 a run, named by the start of its id");
   command->callback([&g, options] {
     auto code = resume(g, *options);
     g.exit = code ? *code : report(g, code.error());

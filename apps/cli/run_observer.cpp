@@ -43,7 +43,7 @@ void ConsoleObserver::say(const std::string& text) {
   if (g_.json) return;
   clear_status();
   print_text(text);
-  std::fflush(stdout);  // the reader of a pipe sees each step when it ends
+  std::fflush(stdout);  // a reader of the pipe then sees each step as soon as it ends
 }
 
 void ConsoleObserver::on_event(const Event& event) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConsoleObserver: prints a run as it goes on. Results go to stdout; a terminal's stderr shows a
+// ConsoleObserver: prints the progress of a run. Results go to stdout; a terminal's stderr shows a
 // live status line. With --json it prints only the final document.
 //
 // Contract: seed() takes the events of an earlier session and prints nothing. finish() prints the
@@ -22,7 +22,7 @@ class ConsoleObserver final : public engine::RunObserver {
   void on_event(const Event& event) override;
   void on_progress(const std::string& line) override;
   // Prints the end (or the document) and returns the exit code: 7 if the gain is below fail_under
-  // (engine/report/fail_under.h; 0: not asked).
+  // (engine/report/fail_under.h; 0: no demand).
   int finish(const engine::RunResult& outcome, double fail_under);
   const engine::RunView& view() const { return view_; }
 

@@ -56,9 +56,8 @@ void add_runs(CLI::App& app, Globals& g) {
   auto settings = std::make_shared<Settings>();
   settings->add(*command, {"runs_dir"});
   command->footer(
-      "States: running, finished, interrupted (by Ctrl-C, or because its process died; continue "
-      "with\n"
-      "`cutegen resume`).\n"
+      "A run is running, finished or interrupted (by Ctrl-C, or because its process died).\n"
+      "Continue an interrupted run with `cutegen resume`.\n"
       "Example:\n"
       "  cutegen runs --json");
   command->callback([&g, settings] {

@@ -8,7 +8,7 @@
 namespace cutegen::cli {
 namespace {
 
-// The settings without any flag, environment variable or file.
+// The default settings, without flags, environment variables and files.
 const Config& defaults() {
   static const Config config = [] {
     const char* no_file = "/dev/null/none";
@@ -78,9 +78,9 @@ void add_fail_under(CLI::App& command, double& wanted) {
   command
       .add_option(
           "--fail-under", wanted,
-          "exit with code 7 unless the best program is at least this many times faster, with a\n"
-          "cold L2, than the fastest baseline in the task's math mode (the lower end of the\n"
-          "confidence interval counts; on a simulator: than the first correct program)")
+          "exit with code 7 unless the best program is at least this many times as fast, with a\n"
+          "cold L2, as the fastest baseline in the task's math mode. The lower end of the\n"
+          "confidence interval counts. On a simulator: as the first correct program")
       ->check(CLI::NonNegativeNumber);
 }
 

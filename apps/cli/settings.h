@@ -20,7 +20,7 @@
 
 namespace cutegen::cli {
 
-inline constexpr const char* kAuto = "auto";  // a flag's value: cutegen decides
+inline constexpr const char* kAuto = "auto";  // the value of a flag that lets cutegen decide
 
 class Settings {
  public:
@@ -33,7 +33,7 @@ class Settings {
     std::string value;
     bool is_switch = false;
   };
-  std::map<std::string, Flag> flags_;  // by key; CLI11 writes to the nodes, so they must not move
+  std::map<std::string, Flag> flags_;  // by key; a map, because CLI11 holds pointers to its nodes
 };
 
 // For commands that judge: --math-mode, --rtol, --atol. asked_accuracy() reads them after
@@ -41,7 +41,8 @@ class Settings {
 void add_accuracy(Settings& settings, CLI::App& command);
 Result<AskedAccuracy> asked_accuracy(const Config& config);
 
-// For commands whose recipes may use algebra: the setting `rewrites`, if its names are known.
+// For commands whose recipes may use algebra: the setting `rewrites`, or an error for an unknown
+// name.
 Result<std::string> rewrites_of(const Config& config);
 
 // For commands that end a run or a certificate: --fail-under.

@@ -100,7 +100,8 @@ Result<void> show(const Globals& g, const ShowOptions& options) {
 void add_show(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand("show", "show a run, or one of its candidates");
   auto options = std::make_shared<ShowOptions>();
-  command->add_option("RUN", options->run, "id, its beginning, or last (default last)");
+  command->add_option("RUN", options->run,
+                      "a run: its id, the start of its id, or last (default last)");
   command->add_option("CANDIDATE", options->candidate,
                       "c1, c2, ... (default with --source: the best)");
   auto* source = command->add_flag("--source", options->source, "print its plan and sources");

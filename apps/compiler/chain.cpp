@@ -16,15 +16,15 @@
 namespace cutegen::compiler {
 namespace {
 
-// A chain leaves a server behind if at least kLeastStep ns, and at least 1/kShare of all CPU time,
-// was spent since the last one. A program that differs just before the next server loses that time.
+// A chain leaves a server behind if at least kLeastStep ns and 1/kShare of all CPU time were spent
+// since the last one. A program that differs just before the next server loses that time.
 constexpr int64_t kLeastStep = 80'000'000;
 constexpr int64_t kShare = 6;
 constexpr size_t kMostParts = 512;
 
 int pause_fd = -1;
 
-// Signal handler of the head, for the pause socket: 'p' stops it until 'r' or the end of the
+// The head's signal handler for the pause socket: 'p' stops the head until 'r' or the end of the
 // socket.
 void on_pause(int) {
   const int before = errno;
@@ -35,7 +35,7 @@ void on_pause(int) {
       const ssize_t n = ::read(pause_fd, &c, 1);
       if (n == 0 || (n < 0 && errno != EINTR)) break;
     }
-    if (c == 'p') break;  // the client has gone
+    if (c == 'p') break;  // the client has closed the socket
   }
   errno = before;
 }
@@ -79,7 +79,7 @@ Result<Chain> Chain::receive(wire::Channel control) {
   return out;
 }
 
-// From here on this process reads the program, so a candidate's limits apply.
+// From here on, this process reads the program, so the limits for candidates apply.
 void Chain::begin() {
   sandbox::Limits limits;
   limits.memory_bytes = mapped_bytes() + memory_bytes_;
@@ -123,7 +123,8 @@ void Chain::park(size_t part) {
 void Chain::serve(wire::Channel own, size_t part) {
   heed_no_pauses();
   const bool head = part + 1 == parts_.size();
-  if (!head) control_.close();  // only the head's copy may tell the client that the chain broke
+  // Only the end of the head's copy tells the client that the chain broke.
+  if (!head) control_.close();
   Request request = next_request(own, Fork::on_request);
   control_.close();
   request_ = std::move(request);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chain: compiles a program in parts and leaves servers behind at the expensive ones. A program
-// with the same beginning then compiles from there on.
+// Chain: compiles a program in parts and leaves servers behind at the expensive parts. A program
+// with the same beginning then compiles from there.
 //
-// Contract: NVRTC reads the parts one after the other, as one translation unit. If enough CPU time
-// was spent since the last server, open() forks one and reports it to the client; that server has
-// read only the text before the part. The head (the process that reaches the last part) becomes the
-// server of that part itself. open() returns in the head, and in the child of a request, whose text
-// replaces the rest. Until the head serves, bytes on the `pause` socket stop and resume it.
+// Contract: NVRTC reads the parts in order, as one translation unit. If enough CPU time was spent
+// since the last server, open() forks a server, which has read only the text before the part, and
+// reports it to the client. The head (the process that reaches the last part) becomes the server of
+// the last part. open() returns in the head, and in the child of each request, whose text replaces
+// the remaining parts. Until the head serves, bytes on the `pause` socket stop and resume it.
 // Single-threaded.
 //
 // Messages (schema cutegen.compiler.v1) on fd 3: the client sends, with the pause socket,
@@ -31,7 +31,7 @@ class Chain {
   static Result<Chain> receive(wire::Channel control);
   size_t parts() const { return parts_.size(); }
   FILE* open(size_t part);
-  // In the child of a request: that request.
+  // Set in the child of a request: the request.
   std::optional<Request>& request() { return request_; }
 
  private:

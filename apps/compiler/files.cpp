@@ -106,9 +106,8 @@ extern "C" FILE* fopen(const char* path, const char* mode) {
   return files.active() ? files.open(path, mode) : cutegen::compiler::real_fopen(path, mode);
 }
 
-// NVRTC cuts __DATE__ and __TIME__ out of this text; nothing else can define them. The lint misses
-// a name that a program pastes together, so this text makes both fail to compile: the error names
-// _NOW.
+// NVRTC takes __DATE__ and __TIME__ from this text. The lint misses these names if a program pastes
+// them together, so this text makes both fail to compile; the error names _NOW.
 extern "C" char* ctime(const time_t*) {
   static char text[] = "Thu \"+_NOW+\"+_NOW+\" \"   \n";
   return text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Controls what NVRTC may open. NVRTC opens every include with the C library's fopen; the fopen
-// that this program exports decides instead and keeps the list.
+// Controls which files NVRTC may open. NVRTC opens includes with fopen; this program exports its
+// own fopen, which decides and keeps the list.
 //
 // Contract: while active, it opens files only below the include folders and the work folder.
 // `open_candidate` provides the candidate's own files. `opened` lists every opened header,
@@ -14,7 +14,7 @@
 
 namespace cutegen::compiler {
 
-// The candidate, and its later parts if it is compiled in parts: "candidate.cuh.1", ...
+// The candidate. If compiled in parts, the later ones are "candidate.cuh.1", ...
 inline constexpr const char* kCandidateFile = "candidate.cuh";
 std::string part_file(size_t part);
 
@@ -23,7 +23,7 @@ class Files {
   struct Rules {
     std::vector<std::string> include_dirs;  // resolved
     std::string work_dir;                   // resolved
-    // Opens a part (from 0). If empty, the empty file in the work folder serves instead.
+    // Opens a part (from 0). Without this function, NVRTC gets the empty file in the work folder.
     std::function<FILE*(size_t)> open_candidate;
   };
   void begin(Rules rules);

@@ -29,8 +29,9 @@ namespace {
 constexpr size_t kMostChildren = 16;
 constexpr size_t kLargeBytes = size_t{8} << 20;  // smaller mappings are not worth a system call
 
-// A child forked ahead of its request, with its own copy of the parsed headers' pages (about 0.1
-// s). With enough cores there are two, because a program often has two modules.
+// A child forked ahead of its request, with its own copy of the parsed headers' pages (copying
+// takes about 0.1 s). With enough cores there are two spares, because a program often has two
+// modules.
 struct Spare {
   pid_t pid = 0;
   UniqueFd pidfd;
@@ -71,8 +72,8 @@ Result<Request> read_request(wire::Frame frame) {
   return out;
 }
 
-// Copies the resident pages of [begin, begin + bytes) now, instead of one page fault at a time
-// later. Linux before 5.14 has no MADV_POPULATE_WRITE and refuses; then the faults come later.
+// Copies the resident pages of [begin, begin + bytes) now, which avoids page faults later. Linux
+// before 5.14 lacks MADV_POPULATE_WRITE, so the page faults remain.
 void own_pages(char* begin, size_t bytes) {
   const auto page = size_t(::sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> resident(bytes / page);
@@ -86,8 +87,8 @@ void own_pages(char* begin, size_t bytes) {
   }
 }
 
-// A compilation writes to half of the parsed headers' pages, which it shares after the fork. NVRTC
-// maps them in thousands of adjacent pieces, so adjacent pieces are copied together.
+// A compilation writes to half of the parsed headers' pages, which are shared after the fork. NVRTC
+// maps them in thousands of adjacent pieces, so this copies adjacent pieces together.
 void own_large_mappings() {
   std::ifstream maps("/proc/self/maps");
   uintptr_t first = 0, last = 0;
@@ -111,7 +112,7 @@ void own_large_mappings() {
 
 void harden(Request& request) {
   sandbox::Limits limits;
-  // The limit counts from here, because a child inherits the parsed headers.
+  // Adds the memory already in use, because a child inherits the parsed headers.
   limits.memory_bytes = mapped_bytes() + request.memory_bytes;
   limits.cpu_seconds = request.timeout_ms / 1000 + 1;
   limits.open_files = 256;
@@ -121,9 +122,9 @@ void harden(Request& request) {
 
 void report_death(Job& job, const siginfo_t& info) {
   bool exited = info.si_code == CLD_EXITED;
-  if (exited && info.si_status == 0) return;  // it has sent its own reply
+  if (exited && info.si_status == 0) return;  // the child has sent its own reply
   sandbox::ExitStatus status{exited, exited ? info.si_status : 0, exited ? 0 : info.si_status};
-  // The client may have gone; then nobody needs the report.
+  // Sending fails if the client is gone; then nobody needs the report.
   (void)job.reply.send(short_while(), Json{{"died", status.text()}, {"timed_out", job.timed_out}});
 }
 
@@ -154,7 +155,7 @@ bool wait_for_events(wire::Channel& control, bool ready, std::vector<Job>& jobs)
   polled.push_back({ready ? control.fd() : -1, POLLIN, 0});
   for (const Job& j : jobs) {
     polled.push_back({j.pidfd.get(), POLLIN, 0});
-    polled.push_back({j.reply.fd(), 0, 0});  // watch only for its end
+    polled.push_back({j.reply.fd(), 0, 0});  // watch only for the end of the socket
   }
   ::poll(polled.data(), polled.size(), next_timeout(jobs));
   for (size_t i = 0; i < jobs.size(); ++i) {
@@ -173,7 +174,7 @@ bool wait_for_events(wire::Channel& control, bool ready, std::vector<Job>& jobs)
   ::_exit(0);  // not exit(): NVRTC is inside a call
 }
 
-// Runs in the spare; ends the process if the server has gone.
+// Runs in the spare; ends the process if the server is gone.
 Request wait_for_own_request(wire::Channel& channel) {
   own_large_mappings();
   auto frame = channel.receive(Context());
@@ -185,7 +186,7 @@ Request wait_for_own_request(wire::Channel& channel) {
   return std::move(*request);
 }
 
-// Forks one more spare. In the child, returns its request once there is one. If fork fails, the
+// Forks one more spare. In the child, waits for its request and returns it. If fork fails, the
 // server tries again at the next event.
 std::optional<Request> fork_spare(wire::Channel& control, Spares& spares, std::vector<Job>& jobs) {
   auto pair = wire::Channel::make_pair();
@@ -219,12 +220,12 @@ bool hand_over(wire::Frame frame, Spares& spares, std::vector<Job>& jobs) {
   if (!request) return false;
   auto deadline = Clock::now() + std::chrono::milliseconds(request->timeout_ms);
   jobs.push_back({spare.pid, std::move(spare.pidfd), std::move(request->reply), deadline});
-  if (!sent) stop_job(jobs.back());  // it is dying; its death is reported as the job's
+  if (!sent) stop_job(jobs.back());  // the spare is dying; the loop reports that as the job's death
   return true;
 }
 
-// Forks the child of one request, in which `own` receives the request. False, in the server, if the
-// client speaks another protocol.
+// Forks the child of one request and stores the request in `own` there. Returns false (in the
+// server) if the client speaks another protocol.
 bool fork_job(wire::Channel& control, wire::Frame frame, std::vector<Job>& jobs,
               std::optional<Request>& own) {
   auto request = read_request(std::move(frame));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // cutegen-compiler: parses a prefix of headers once, then forks one child per candidate at the
-// point at which NVRTC opens the candidate's file. The toolchain module starts it; users never do.
+// point where NVRTC opens the candidate's file. The toolchain module starts it, never the user.
 //
 //   cutegen-compiler --nvrtc LIB --include DIR... --header NAME... --option OPT... [--plain|--keep]
 //
 // Round 1 compiles the prefix with an empty candidate and writes the precompiled header. Round 2
-// loads it and stops inside NVRTC, in our fopen, which serves requests (jobs.h). There a child
-// returns with its candidate's text, and NVRTC goes on to PTX. If any of this fails, every child
-// runs a whole compilation instead ("plain"). With --keep the server reads one program instead and
-// stops inside it, for programs with the same beginning (chain.h).
+// loads it and stops inside NVRTC, in this program's fopen, which serves requests (jobs.h). In each
+// child, fopen returns the candidate's text, and NVRTC continues to PTX. If any of this fails,
+// every child runs a whole compilation ("plain"). With --keep, the server instead reads one program
+// and stops inside it, for programs with the same beginning (chain.h).
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -150,7 +150,7 @@ class Server {
         send_ready("forked", "", start);
         request = next_request(control_);
       }
-      return open_text(request->source);  // NVRTC opens it again for lines that it quotes
+      return open_text(request->source);  // NVRTC opens the file again to quote lines in errors
     });
     if (request) finish(*request, out, "forked");
   }

@@ -13,7 +13,7 @@ bool find(void* library, const char* name, F& function) {
   return function != nullptr;
 }
 
-// NVRTC opens its builtins library by name only. If we load the library first, any folder will do.
+// NVRTC opens its builtins library by name only, so load it first from its folder.
 void load_builtins(const fs::path& library) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(library.parent_path(), error))

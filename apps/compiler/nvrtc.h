@@ -2,7 +2,7 @@
 // Nvrtc: NVIDIA's CUDA run-time compiler, loaded as a library at run time.
 //
 // Contract: load() needs the full path of libnvrtc and takes its builtins library from the same
-// folder. compile() never throws and returns whatever log there is. Not thread-safe.
+// folder. compile() never throws and always returns the log. Not thread-safe.
 //
 // Example: CG_TRY(auto nvrtc, Nvrtc::load(path)); auto out = nvrtc.compile(text, "a.cu", options);
 #pragma once

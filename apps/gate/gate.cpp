@@ -4,9 +4,8 @@
 //
 // It replaces the C library's fopen. When the tool opens its input for the N-th time (N from
 // CUTEGEN_GATE_OPENING), it reports that at descriptor 5 and waits there for a byte. If the other
-// end closes, the tool exits. All other calls pass through. It uses only functions that every C
-// library has had for a long time, because the tool runs with the host's. See
-// toolchain/tool_spares.h.
+// end closes, the tool exits. All other calls pass through. It uses only functions that even old C
+// libraries have, because the tool runs with the host's C library. See toolchain/tool_spares.h.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -2,8 +2,8 @@
 // cutegen-runner: runs one candidate at a time on one device, for the evaluator at descriptor 3.
 //
 // Requests (schema cutegen.runner.v1): open, load, share and run; then time, read and release, for
-// the buffers that a run kept (docs/evaluation.md). The process ends when its peer does. Its
-// replies decide no verdict: the evaluator judges outputs in the shared memory.
+// the buffers that a run kept (docs/evaluation.md). The process ends when the evaluator does. Its
+// replies do not decide a verdict, because the evaluator judges outputs in the shared memory.
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -47,8 +47,8 @@ class Runner {
     CG_TRY(DeviceName name, DeviceName::parse(text));
     CG_TRY(bool profiled, r.boolean_or("profiled", false));
     CG_TRY(device_, device::open_device(name));
-    // A GPU's driver opens its device files for writing only until here. A profiler's libraries do
-    // so later, too.
+    // A GPU's driver opens its device files for writing only before this point. A profiler's
+    // libraries also do so later.
     sandbox::Grade locked{.label = Protection::full};
     if (profiled)
       locked = {.label = Protection::none, .missing = "a profiler opens the GPU's devices later"};
@@ -91,7 +91,7 @@ class Runner {
     return Json{{"schema", kSchema}, {"type", "loaded"}, {"facts", std::move(list)}};
   }
 
-  // Collects the memory of the next run. Takes several requests, because a frame carries few
+  // Collects the memory of the next run. This takes several requests, because a frame carries few
   // descriptors.
   Result<Json> share(wire::Frame& frame) {
     ObjectReader r(frame.body, "share#");
@@ -169,7 +169,7 @@ int serve() {
   Context forever;
   for (;;) {
     auto frame = channel.receive(forever);
-    if (!frame) return kExitOk;  // the evaluator has gone
+    if (!frame) return kExitOk;  // the evaluator is gone
     auto reply = runner.handle(*frame);
     auto sent = reply ? channel.send(forever, *reply) : channel.send_error(forever, reply.error());
     if (!sent || runner.lost()) return kExitOk;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of one run: buffers inside the evaluator's shared memory, and the large buffers of a
-// timing run, which reserve addresses only.
+// The memory of one run: buffers in the evaluator's shared memory, and the large buffers of a
+// timing run, which only reserve addresses.
 //
-// Contract: a large read-only buffer reads as zeros and costs no memory. A large writable one maps
-// the evaluator's small ring again and again, so that a program cannot fill the machine's memory
-// however much it writes; its values mean nothing. A buffer with a period maps a part of the shared
-// memory again and again, so its values repeat. A buffer with a pattern (on a GPU) only reserves
-// addresses; the pattern lies in the shared memory. Shared buffers (on a GPU) belong to the
-// evaluator, which hands over their descriptors before the run. All mappings end with the object.
+// Contract: a large read-only buffer reads as zeros and costs no memory. A large writable buffer
+// maps the evaluator's small ring repeatedly, so that a program cannot fill the machine's memory;
+// its values are meaningless. A buffer with a period maps a part of the shared memory repeatedly,
+// so its values repeat. A buffer with a pattern (on a GPU) only reserves addresses; the pattern is
+// in the shared memory. Shared buffers (on a GPU) belong to the evaluator, which sends their
+// descriptors before the run. The destructor removes all mappings.
 //
 // Example: CG_TRY(RunMemory m, RunMemory::map(frame.body, frame.fds)); device.bind(m.bindings());
 #pragma once
@@ -31,7 +31,7 @@ Result<std::vector<HandedOver>> handed_over(const Json& buffers, std::vector<Uni
 class RunMemory {
  public:
   // fds: the shared memory, then the ring (only for large writable buffers). Empty if the evaluator
-  // has handed over every buffer.
+  // sent every buffer before.
   static Result<RunMemory> map(const Json& buffers, const std::vector<UniqueFd>& fds,
                                std::vector<HandedOver> shared);
   ~RunMemory();
@@ -51,7 +51,7 @@ class RunMemory {
   Result<std::byte*> map_large(size_t bytes, bool read_only, int ring);
   Result<std::byte*> map_repeated(size_t bytes, bool read_only, int file, int64_t offset,
                                   int64_t period);
-  // Maps `window` bytes of a file again and again.
+  // Maps `window` bytes of a file repeatedly.
   static Result<void> repeat(std::byte* at, size_t bytes, bool read_only, int file, size_t window,
                              size_t offset);
   Mapping shared_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU's driver writes the names of its threads to /proc/self/task/N/comm and does not start if
-// that fails. In the sandbox /proc is read-only. This fopen replaces the C library's (for libraries
-// loaded later, too) and gives the driver a file in memory instead.
+// that fails. In the sandbox /proc is read-only. This fopen replaces the C library's, also for
+// libraries loaded later, and gives the driver a file in memory.
 //
 // It is part of the runner, and LD_PRELOAD loads it as a library into the torch worker's Python. It
 // therefore uses only functions that every C library has.

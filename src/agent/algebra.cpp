@@ -69,7 +69,7 @@ class Finder {
     return found ? &found->shape : nullptr;
   }
 
-  // The axes that a reduction runs over, from 0. Empty if they cannot be read.
+  // The axes of a reduction, counted from 0. Empty if they cannot be read.
   Axes axes_of(const Node& node, const Shape& shape) const {
     const auto rank = int64_t(shape.size());
     Axes out;
@@ -124,7 +124,7 @@ class Finder {
     return nullptr;
   }
 
-  // A parameter or a constant; not an input or something computed from one.
+  // Whether the value is a parameter or a constant, not computed from an input.
   bool is_parameter(const std::string& value) const {
     if (value.empty()) return true;
     const TensorInfo* tensor = task_.find(value);
@@ -201,7 +201,7 @@ class Finder {
                     node.id, product->id));
   }
 
-  // Nodes that read parameters only. Views move no data, so they are not worth a line.
+  // Finds nodes that read only parameters. Views move no data, so they are not mentioned.
   void parameters_alone(const Node& node, const std::string& op) {
     bool any = false, all = true;
     for (size_t i = 0; i < node.args.size(); ++i) {
@@ -218,7 +218,7 @@ class Finder {
 
   const Task& task_;
   const Graph& graph_;
-  std::set<std::string> derived_;  // values computed from parameters alone
+  std::set<std::string> derived_;  // values computed only from parameters
   std::vector<std::string> out_;
 };
 

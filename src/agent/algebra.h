@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds work in a task's graph that algebra can remove.
 //
-// Contract: a sentence for each finding, in the order of the graph, and none if the graph shows
-// nothing of the kind. The sentences name nodes as the traced graph in the prompt does.
+// Contract: returns one sentence per finding, in the order of the graph. The sentences name nodes
+// as the traced graph in the prompt does.
 //
 // Example: for (const std::string& line : removable_work(task)) prompt += "- " + line + "\n";
 #pragma once

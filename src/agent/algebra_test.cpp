@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what algebra can remove from a graph, and what it must not claim.
+// Tests which work algebra can remove from a graph, and which claims would be wrong.
 #include "agent/algebra.h"
 
 #include <gmock/gmock.h>
@@ -116,7 +116,7 @@ TEST(Algebra, TrianglesFixedNormsAndParametersAlone) {
   EXPECT_THAT(g.found(), ElementsAre(HasSubstr("exp depends on parameters alone")));
 }
 
-// A graph comes from a user's module: odd arguments must not matter.
+// Graphs come from users' modules, so odd arguments must do no harm.
 TEST(Algebra, OddArgumentsGiveNothing) {
   for (const Json& odd :
        std::vector<Json>{nullptr, "x", 99, {{"ref", 5}}, {"a", -9}, Json::array()})

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a prompt shows to a role: the task (the same in all questions of a run), and the question.
+// The content of a prompt: the task (the same in all questions of a run) and the question.
 //
-// Contract: plain values. The engine fills them from the run's events. Pointers outlive the call.
+// Contract: plain values. The engine fills them from the run's events. Pointers must outlive the
+// call.
 //
 // Example: TaskBrief brief{task, gpu, "sim:h200", floor_ns, "memory", "cute"};
 #pragma once
@@ -33,7 +34,7 @@ struct TaskBrief {
 struct Attempt {
   std::string id, parent, summary;
   Status status = Status::aborted;
-  std::string headline;  // of a failure
+  std::string headline;  // set for a failure
   std::optional<double> time_ns;
   bool kept = false;
 };
@@ -41,23 +42,23 @@ struct Attempt {
 struct Question {
   Role role = Role::coder;
   Purpose purpose = Purpose::none;
-  Stage stage = Stage::none;           // of improvements
+  Stage stage = Stage::none;           // for improvements
   const Candidate* subject = nullptr;  // the program to change
-  // An earlier program to which changes lead to the subject, if there is one.
+  // An earlier program, if the prompt may show the subject as changes to it.
   const Candidate* base = nullptr;
-  const Verdict* verdict = nullptr;  // of the subject
+  const Verdict* verdict = nullptr;  // the subject's
   std::vector<Attempt> history;      // oldest first, including the subject
   std::string approach, advice;
-  std::string family;     // the kind of change that a planner is asked for
-  bool grounded = false;  // the advice names spans; nothing else may change (agent/grounded.h)
-  // The run's best program, if the question may know of it.
+  std::string family;     // the kind of change that a planner shall suggest
+  bool grounded = false;  // only the spans in the advice may change (agent/grounded.h)
+  // The run's best program, if the question may show it.
   std::string best;
   std::optional<double> best_ns = {};
-  // A correct program of another line of work, for a first program.
+  // For a first program: a correct program of another line of work.
   const Candidate* other = nullptr;
   bool profile = false;  // the prompt may show figures of the profile
   int repair = 0;        // number of this repair in a row, from 1
-  int approaches = 1;    // that a planner must give
+  int approaches = 1;    // number that a planner must give
   // The proposed tests in use, one line each.
   std::vector<std::string> tests = {};
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows a program as changes to an earlier one, so that a question reuses a text that the provider
-// has cached.
+// Shows a program as changes to an earlier one, so that the question reuses text in the provider's
+// cache.
 //
-// Contract: the text has the form of answers (agent/reply.h): short functions as a whole,
+// Contract: the text has the format of answers (agent/reply.h): short functions as a whole,
 // SEARCH/REPLACE for parts of long ones, JSON pointers for the plan. changes_text() returns it only
-// if applying it to `base` gives `program` byte for byte, and if it is short compared with the
-// program. Otherwise the prompt must show the whole program.
+// if it is much shorter than the program and applying it to `base` gives `program` byte for byte.
+// Otherwise the prompt must show the whole program.
 //
 // Example: if (auto text = changes_text(base, program)) say(*text); else say(whole(program));
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs shown as changes: applied, they give the program itself; otherwise it is shown whole.
+// Programs shown as changes: applying the changes gives the program, or it is shown whole.
 #include "agent/changes.h"
 
 #include <gmock/gmock.h>
@@ -86,12 +86,12 @@ TEST(Changes, WhatIsShortLongOrElsewhereIsShownWhole) {
   EXPECT_FALSE(changes_text(base, other)) << "another source";
   KernelProgram open = with(base, "0.5f;\n}\n", "0.25f;\n}");
   EXPECT_FALSE(changes_text(base, open)) << "no line end at the end";
-  // Text that a reader would take for the end of the block.
+  // Text that looks like the end of the block.
   KernelProgram odd = with(base, "x = stage_5(x);\n", "x = stage_5(x);\n=======\n");
   if (auto text = changes_text(base, odd)) expect_same(base, odd, *text);
 }
 
-// For random edits, the text gives the program, or there is none.
+// For random edits, applying the text gives the program, or there is no text.
 TEST(Changes, RandomEditsComeOutAsTheyWentIn) {
   std::mt19937 random(7);
   auto pick = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generated corpus of replies like those of models. Each is applied exactly as meant or asked for
-// again with the right reason, never applied in another way.
+// A generated corpus of replies like those of models. Each is applied exactly as meant, or refused
+// with the right reason; never applied in another way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ int pick(Random& random, size_t n) {
   return int(random() % n);
 }
 
-// One change to the test program: a run of lines, unique as a text, and its replacement.
+// One change to the test program: some consecutive lines with unique text, and their replacement.
 struct Meant {
   std::string search, replace, function, result;
 };
@@ -153,7 +153,7 @@ struct Fault {
   Maker make;
 };
 
-// Every faulty reply also holds the good edit, so that a partial application would show.
+// Every faulty reply also contains the good edit, so that the test notices a partial application.
 const std::vector<Fault>& bad_makers() {
   static const std::vector<Fault> kMakers{
       {"anchor_missing",
@@ -310,7 +310,7 @@ TEST(Corpus, EveryFaultyReplyIsAskedForAgainWithItsReason) {
   EXPECT_GE(replies, 200);
 }
 
-// A reply that breaks off anywhere is asked for again, or is the same change.
+// A truncated reply is refused, or it gives the same change.
 TEST(Corpus, NoBeginningOfAReplyIsAppliedInAnotherWay) {
   const KernelProgram base = test_program();
   for (unsigned seed = 1; seed <= 6; ++seed)
@@ -328,7 +328,7 @@ TEST(Corpus, NoBeginningOfAReplyIsAppliedInAnotherWay) {
     }
 }
 
-// Deleted, repeated or swapped lines never crash the parser, and never apply half a reply: the
+// Deleted, repeated or swapped lines never crash the parser and never apply half a reply; the
 // result always has balanced brackets.
 TEST(Corpus, DamagedRepliesNeverGiveAProgramOutOfBalance) {
   const KernelProgram base = test_program();

@@ -20,7 +20,7 @@ constexpr size_t kLine = 200;
 constexpr size_t kHotLines = 6;
 constexpr size_t kRemarks = 5;
 constexpr size_t kKernels = 6;
-constexpr size_t kAttemptsTogether = 4;  // in one part of the history
+constexpr size_t kAttemptsTogether = 4;  // per part of the history
 
 std::string one_line(std::string_view text, size_t limit = kLine) {
   std::string out = sanitize(text, limit);
@@ -55,7 +55,7 @@ std::string scalars_line(const char* what, const std::vector<ScalarInfo>& all) {
   return fmt::format("{}: {}\n", what, join(parts, ", "));
 }
 
-// Tells the model what it must know about tensors that forward() mutates.
+// Explains tensors that forward() mutates to the model.
 std::string mutated_lines(const Task& task) {
   const bool any =
       std::any_of(task.tensors.begin(), task.tensors.end(), [](auto& t) { return t.mutated; });
@@ -99,7 +99,7 @@ std::string counted_operators(const Graph& graph) {
   return "Operators: " + join(parts, ", ") + "\n";
 }
 
-// A time with four digits, so that small differences between programs show.
+// A time with four digits, so that small differences between programs are visible.
 std::string exact_ns(double ns) {
   constexpr std::pair<double, const char*> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
   for (const auto& [size, unit] : kUnits)
@@ -156,7 +156,7 @@ std::string kernel_profile(const KernelProfile& k, int detail) {
   return out;
 }
 
-// What helps a kernel that a unit bounds. Remarks say where.
+// Advice for a kernel that `unit` bounds. Remarks name the place.
 std::string advice_for(const std::string& unit) {
   static const std::map<std::string, const char*> kAdvice{
       {gpu_unit::dram,
@@ -211,7 +211,7 @@ std::string attempt_line(const Attempt& a) {
   return fmt::format("- {}{}: {} -> {}\n", a.id, from, one_line(a.summary, 160), outcome);
 }
 
-// What the architecture runs, and what it does not.
+// The instructions that the architecture has and those that it lacks.
 std::string instructions_text(const std::string& arch) {
   const bool hopper = arch.starts_with("sm_90"), exact = arch.ends_with('a');
   std::string out = "It runs mma.sync and cp.async";

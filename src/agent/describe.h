@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a prompt as text: device, tensors, graph, program, verdict, history.
 //
-// Contract: text from tasks and tools is sanitised and capped. If it saves room, a function has a
-// short and a full form (`detail`: higher says more). No value of a live input set appears.
+// Contract: text from tasks and tools is sanitised and capped. `detail` chooses between shorter and
+// fuller text (higher says more). No value of a live input set appears.
 //
 // Example: std::string text = describe_verdict(verdict, floor_ns, true, 2);
 #pragma once
@@ -22,16 +22,17 @@ std::string describe_program(const KernelProgram& program);
 // Times have four digits. Without `profile`, each kernel has one line: its time and its bounds.
 // detail 2: with hot lines and remarks. 1: with remarks. 0: the headline.
 std::string describe_verdict(const Verdict& verdict, double floor_ns, bool profile, int detail);
-// For each kernel: what binds it, remarks, hot lines and advice, without raw counters. Only for
+// For each kernel: its bound, remarks, hot lines and advice, without raw counters. Only for
 // verdicts with a profile.
 std::string describe_profile(const Verdict& verdict);
 struct HistoryText {
-  std::vector<std::string> settled;  // parts of a few lines that stay while the history grows
-  std::string recent;                // the last lines, if there are any
+  // Parts of a few lines that no longer change as the history grows.
+  std::vector<std::string> settled;
+  std::string recent;  // the last lines, if there are any
 };
 // The newest attempts, at most `most`, and the best of the older ones.
 HistoryText describe_history(const std::vector<Attempt>& history, size_t most);
-// At most `lines` lines of the reference, without its middle.
+// At most `lines` lines of the reference; a longer one loses its middle.
 std::string describe_source(const std::string& source, size_t lines);
 
 }  // namespace cutegen::agent

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drafts: the programs that a model tries before it answers one question, named d1, d2, ...
 //
-// Contract: a program is one draft, however often it is kept. References to drafts stay valid.
+// Contract: keeping the same program again gives the same draft. References to drafts stay valid.
 //
 // Example: Drafts drafts(subject, Role::coder, "openai:gpt-5"); drafts.keep(program, "tile 128");
 #pragma once
@@ -18,14 +18,14 @@ namespace cutegen::agent {
 
 struct Draft {
   std::string name;
-  Candidate candidate;  // has its id once evaluated
+  Candidate candidate;  // has an id after its evaluation
   std::optional<Verdict> verdict;
-  std::optional<double> time_ns() const;  // of a correct one
+  std::optional<double> time_ns() const;  // if correct
 };
 
 class Drafts {
  public:
-  // `subject`: the program in question, or null. `origin`: the model that writes the drafts.
+  // `subject`: the program to change, or null. `origin`: the model that writes the drafts.
   Drafts(const Candidate* subject, Role role, std::string origin)
       : subject_(subject), role_(role), origin_(std::move(origin)) {}
 
@@ -33,11 +33,11 @@ class Drafts {
   // Null if no draft has the name.
   const Draft* find(const std::string& name) const;
   Draft* find(const std::string& name);
-  // Null if there is none.
+  // Null without drafts.
   const Draft* last() const { return drafts_.empty() ? nullptr : &drafts_.back(); }
-  const Draft* fastest() const;  // of the correct ones
+  const Draft* fastest() const;  // the fastest correct one
   std::string names() const;     // "d1, d2", or "none"
-  // For the model, if it asks for a draft that does not exist.
+  // The answer to a model that names a draft that does not exist.
   std::string missing_text(const std::string& name) const;
 
  private:

@@ -81,7 +81,7 @@ class FileEditor {
     return {};
   }
 
-  // Each definition in the block replaces the definition with its name. It brings along the text
+  // Each definition in the block replaces the definition of the same name, together with the text
   // above it in the block (a new helper, a comment).
   Done add(const WholeDefinitions& block) {
     std::string text = unix_lines(block.text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies the changes of a reply to a kernel program, all or none.
+// Applies the changes of a reply to a kernel program, either all of them or none.
 //
 // Contract: every anchor must occur exactly once in the program as the model saw it (blanks at line
 // ends and indentation may differ). Edits must not overlap. The result must differ from the base,
@@ -21,7 +21,7 @@ namespace cutegen::agent {
 // against the policy.
 using ProgramCheck = std::function<std::vector<Error>(const KernelProgram&)>;
 
-// `base`: the program that the reply changes. null: there is none and the reply holds the whole.
+// `base`: the program that the reply changes. If null, the reply must hold a whole program.
 tl::expected<KernelProgram, Reask> apply_reply(const Reply& reply, const KernelProgram* base,
                                                const ProgramCheck& check);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handwritten replies: what each form does, and how each fault is answered.
+// Handwritten replies: the effect of each form, and the answer to each fault.
 #include "agent/edit.h"
 
 #include <gmock/gmock.h>
@@ -84,7 +84,7 @@ TEST(Reply, SummaryAndReason) {
 TEST(Edit, ReplacesTheAnchoredText) {
   EXPECT_EQ(source_after(edit_block("  float value = x[i];", "  float value = 2 * x[i];")),
             expected("float value = x[i];", "float value = 2 * x[i];"));
-  // Within a line, whole words only.
+  // Within a line, only whole words match.
   EXPECT_EQ(source_after(edit_block("x[i];", "x[i] + 1;")), expected("= x[i];", "= x[i] + 1;"));
   EXPECT_REASK(edit_block("alue = widen", "alue = narrow"), "anchor_missing", HasSubstr("SEARCH"));
 }
@@ -211,7 +211,7 @@ TEST(File, WhatHasTwoMeaningsIsAskedAgain) {
       "ambiguous", HasSubstr("either"));
   EXPECT_REASK("```file kernel.cu\n" + one + "```\n```file kernel.cu\n" + two + "```", "ambiguous",
                HasSubstr("once"));
-  // An example beside the marked file is no second meaning. Neither is the same block twice.
+  // An example beside the marked file does not make the reply ambiguous, nor does a repeated block.
   EXPECT_EQ(source_after("```cuda\n" + two + "```\n```file kernel.cu\n" + one + "```"), one);
   EXPECT_EQ(source_after("```file kernel.cu\n" + one + "```\n```file kernel.cu\n" + one + "```"),
             one);
@@ -291,7 +291,7 @@ TEST(Plan, FaultsAreFoundBeforeCompiling) {
                "bad_plan", HasSubstr("'b.cu', which does not exist"));
 }
 
-// One answer can correct all faults if it hears of all of them.
+// The Reask lists all faults, so that one answer can correct them.
 TEST(Edit, AllFaultsAreNamedAtOnce) {
   auto got = answer(
       "```edit kernel.cu\n<<<<<<< SEARCH\nnever_there\n=======\nx\n>>>>>>> REPLACE\n"

@@ -92,7 +92,7 @@ bool is_command(const std::string& kind) {
 
 }  // namespace
 
-// Reads the file name from a title such as "**kernel.cu**:". A sentence yields nothing.
+// Reads the file name from a title such as "**kernel.cu**:". A sentence is not a title.
 std::string title_above(const std::vector<std::string>& lines) {
   for (auto it = lines.rbegin(); it != lines.rend(); ++it) {
     std::string name;

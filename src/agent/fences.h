@@ -3,8 +3,8 @@
 // them.
 //
 // Contract: accepts any text. Normalises line ends first. A fence closes only at a line with its
-// own marks. A fence that wraps other marked fences is skipped in favour of those. `title` is a
-// file name that stands alone above a fence. `open_line` reports a fence that never closes.
+// own marks. If a fence wraps other marked fences, only the inner ones count. `title` is a file
+// name on a line of its own above a fence. `open_line` reports a fence that never closes.
 //
 // Example: Fences f = read_fences(reply); for (const Fence& b : f.blocks) use(b.info, b.text);
 #pragma once
@@ -17,7 +17,7 @@ namespace cutegen::agent {
 
 struct Fence {
   std::string kind;  // "file", "edit", "function", "plan", "code", "json", "diff", "other"
-  std::string file;  // from the first line, or empty
+  std::string file;  // named in the first line, or empty
   std::string title;
   std::string text;  // lines joined by '\n', without a last one
   int line = 1;
@@ -25,10 +25,10 @@ struct Fence {
 struct Fences {
   std::vector<Fence> blocks;
   std::vector<std::string> prose;  // the lines outside fences
-  int open_line = 0;               // of a fence that never closes; 0: none
+  int open_line = 0;               // line of a fence that never closes; 0: all close
 };
 Fences read_fences(const std::string& text);
-// The file name, if the last non-empty line consists of one; else empty.
+// The file name, if the last non-empty line is only a file name; else empty.
 std::string title_above(const std::vector<std::string>& lines);
 
 struct SearchBlock {

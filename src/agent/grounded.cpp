@@ -32,7 +32,7 @@ std::vector<LineRange> line_ranges(std::string_view text) {
   return out;
 }
 
-// The text after a word that begins the line, if it does; marks of Markdown do not count.
+// The text after `word` if the line begins with it, ignoring Markdown marks.
 std::optional<std::string> after(std::string_view line, std::string_view word) {
   std::string_view text = trim(line);
   while (!text.empty() && (text.front() == '*' || text.front() == '#')) text.remove_prefix(1);
@@ -44,7 +44,7 @@ std::optional<std::string> after(std::string_view line, std::string_view word) {
   return std::string(trim(rest));
 }
 
-// The only line from `from` on with this text, as an index.
+// The index of the only line from `from` on that has this text.
 tl::expected<size_t, Reask> find_line(const std::string& source,
                                       const std::vector<LineRange>& lines, size_t from,
                                       const std::string& wanted, const std::string& where) {
@@ -167,8 +167,8 @@ tl::unexpected<Reask> changed_outside(const std::string& file, const std::string
                   open.empty() ? "in other files" : join(open, ", ")));
 }
 
-// What lies outside the spans must occur in order: the first part at the start, the last at the
-// end, the others between them. The leftmost places leave the most room for what follows.
+// The parts outside the spans must occur in order: the first at the start, the last at the end.
+// Taking the leftmost place for each part leaves the most room for the next.
 tl::expected<void, Reask> check_file(const std::string& file, const std::string& before,
                                      const std::string& now, const std::vector<Span>& spans) {
   std::vector<std::pair<size_t, size_t>> kept;  // from, to

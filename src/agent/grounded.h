@@ -5,9 +5,8 @@
 // Contract: a span is "SPAN FILE", "BEGIN: text of its first line", "END: text of its last line".
 // Each text names exactly one line (blanks at both ends do not count); END may lie on the line of
 // BEGIN. "SPAN plan.json" alone stands for the whole plan. Spans of one file must not overlap or
-// nest. Outside the spans, sources must stay the same byte for byte, no file may be added or
-// removed, and the plan must stay the same unless it is a span. A Reask says the cause, the line
-// and the remedy.
+// nest. Outside the spans, sources must not change by a byte, and no file may be added or removed.
+// The plan must not change unless it is a span. A Reask says the cause, the line and the remedy.
 //
 // Example: auto spans = parse_spans(advice, parent); auto ok = check_outside(*spans, parent, now);
 #pragma once
@@ -19,12 +18,12 @@ namespace cutegen::agent {
 
 struct Span {
   std::string file;
-  size_t begin = 0, end = 0;  // bytes of whole lines; the break of the last line is outside
+  size_t begin = 0, end = 0;  // bytes of whole lines, without the last line break
   int first_line = 1, last_line = 1;
   bool operator==(const Span&) const = default;
 };
 struct Spans {
-  std::vector<Span> sources;  // by file and place
+  std::vector<Span> sources;  // sorted by file and place
   bool plan = false;
 };
 

@@ -12,7 +12,7 @@
 namespace cutegen::agent {
 namespace {
 
-// A failure as a hint sees it.
+// The facts about a failure that hints use.
 struct Failure {
   std::string compiler;  // the errors, if the program does not compile
   std::string finding;   // the kind: "shared_race", "misaligned", ...
@@ -55,7 +55,7 @@ struct Known {
   const char* advice;
 };
 
-// Each hint answers one failure: an error of the compiler, a finding of the device, or wrong
+// Each hint answers one kind of failure: a compiler error, a finding of the device, or wrong
 // values.
 const std::vector<Known>& compiler_hints() {
   static const std::vector<Known> kKnown{
@@ -173,7 +173,7 @@ const std::vector<Known>& value_hints() {
   return kKnown;
 }
 
-// The kind of a device's finding: "kernel: shared_race: ..." has it after the kernel's name.
+// The kind of a finding, which follows the kernel's name: "kernel: shared_race: ...".
 std::string finding_in(const std::string& headline) {
   const size_t kernel = headline.find(": ");
   const size_t end = kernel == std::string::npos ? kernel : headline.find(": ", kernel + 2);

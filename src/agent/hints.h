@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recognises known mistakes in a verdict and gives advice for the repair.
 //
-// Contract: each hint answers one kind of failure: errors of the compiler, a finding of the device,
-// or wrong values. The source may narrow it; words elsewhere in the message do not count.
-// certain_faults() finds faults of program and plan that are certain without compiling.
+// Contract: each hint answers one kind of failure: compiler errors, a finding of the device, or
+// wrong values. Some hints also look at the source. Words elsewhere in the message do not count.
+// certain_faults() finds faults of program and plan that are certain even without compiling.
 //
 // Example: for (const std::string& hint : hints_for(program, verdict)) prompt += "- " + hint;
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that each hint answers its own failure, and not two others that share words with it.
+// Tests that each hint answers its own failure and not two others with similar words.
 #include "agent/hints.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ Verdict failed(const std::string& headline, const std::string& detail = {}) {
   return v;
 }
 
-// An error of the compiler, with the line that it shows.
+// A compiler error, with the source line that it shows.
 Case error(const std::string& message, const std::string& source = {}) {
   return {source, failed("kernel.cu:9:5: error: " + message, source)};
 }
@@ -171,7 +171,7 @@ TEST(Hints, EachAnswersItsFailureAndNoOther) {
   EXPECT_EQ(seen.size(), known_hints()) << "every hint has its example";
 }
 
-// Failures of a model's real answers.
+// Failures from real answers of models.
 TEST(Hints, RealFailuresGetTheirOwn) {
   const Case cumulative_product = wrong({.family = "special",
                                          .wrong = 164,

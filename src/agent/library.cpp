@@ -61,7 +61,7 @@ bool holds(const std::vector<std::string>& all, const std::string& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-// "sm_80" runs on every later architecture, "sm_90a" on itself alone.
+// "sm_80" runs on every later architecture, "sm_90a" only on itself.
 bool runs_on(const std::vector<std::string>& archs, const std::string& device) {
   const auto number = [](const std::string& arch) {
     return arch.size() > 3 ? std::strtol(arch.c_str() + 3, nullptr, 10) : 0;
@@ -144,7 +144,7 @@ std::vector<const Component*> components_for(const TaskBrief& brief) {
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  // A page that only some math modes need says what the others cannot.
+  // Pages for particular math modes come first, because they say what general pages cannot.
   std::stable_partition(ranked.begin(), ranked.end(), [](const auto& page) {
     return page.first == 0 && !page.second->products.empty();
   });

@@ -5,7 +5,7 @@
 // Contract: the pages are docs/components/NAME.md (title, "key: value" lines, text with one kernel)
 // and prompts/guidance/CLASS.md, embedded at build time. Tests compile every example for each of
 // its architectures. A workload "matmul+elementwise" has the classes matmul and fused. A page fits
-// a task if it helps one of its classes, runs on its device, and is accurate enough for it.
+// a task if it covers one of the task's classes, runs on its device, and is accurate enough.
 //
 // Example: if (const Component* c = find_component("combine_row")) print(c->text);
 #pragma once
@@ -20,18 +20,19 @@ namespace cutegen::agent {
 struct Component {
   std::string name, title;  // "reduce", "Reductions within warps and blocks: ..."
   std::vector<std::string> symbols, classes, archs;
-  std::vector<std::string> products;  // math modes of the products that it serves; empty: all
-  std::string text;                   // the text with the example in its fence
-  std::string example;                // the kernel alone
+  // Math modes of the matrix products that it covers; empty: all.
+  std::vector<std::string> products;
+  std::string text;     // the text with the example in its fence
+  std::string example;  // only the kernel
 };
 const std::vector<Component>& components();
 // Finds a page by name, symbol ("cutegen::load", "load") or header; null if there is none.
 const Component* find_component(const std::string& symbol);
 // Page names and symbols, for "did you mean".
 std::vector<std::string> component_names();
-// The components that fit a task, the most useful first.
+// The components that fit a task, the best match first.
 std::vector<const Component*> components_for(const TaskBrief& brief);
-// The math mode of products in a class of the task: one product in it is accurate enough.
+// The math mode that is accurate enough for a matrix product in this class of the task.
 MathMode product_mode(const Task& task, const std::string& task_class);
 
 // "transposed conv+norm" -> transposed_conv, norm, fused

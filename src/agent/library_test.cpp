@@ -76,7 +76,7 @@ TEST(Library, PagesAreChosenByClass) {
   EXPECT_THAT(pages_of(cuda), Not(Contains("tiled_mma")));
 }
 
-// A page about one product in a coarse type does not fit a task that needs float32's accuracy.
+// A page about matrix products in a coarse type does not fit a task that needs float32's accuracy.
 TEST(Library, PagesAreAsAccurateAsTheTaskDemands) {
   EXPECT_THAT(pages_of(brief_of("matmul", MathMode::fp32)),
               ElementsAre("gemm_wgmma", "three_products", "gemm"));

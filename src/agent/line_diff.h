@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines in which two texts differ.
+// Finds the lines in which two texts differ.
 //
-// Contract: line_diff gives the shortest edit for texts of moderate size, and a replacement of the
-// whole differing part for larger ones. It never takes longer than a fraction of a second.
+// Contract: line_diff returns the shortest edit for texts of moderate size. For larger texts it
+// replaces the whole differing part, so that it never takes longer than a fraction of a second.
 //
 // Example: for (const DiffLine& l : line_diff(before, after)) out += l.mark + l.text + "\n";
 #pragma once
@@ -17,7 +17,7 @@ struct DiffLine {
   std::string text;
 };
 
-// With `context` equal lines around each change. Empty if the texts are equal.
+// Includes `context` equal lines around each change. Empty if the texts are equal.
 std::vector<DiffLine> line_diff(const std::string& before, const std::string& after,
                                 size_t context = 3);
 

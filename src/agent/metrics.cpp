@@ -27,7 +27,7 @@ class Figures {
     auto it = k_.counters.find(name);
     return it == k_.counters.end() ? std::nullopt : Value(it->second);
   }
-  // Prefers the GPU's own counter to the value derived from the simulator's counters.
+  // Prefers the GPU's own counter over the value derived from the simulator's counters.
   Value counted(const std::string& name, Value else_this) const {
     auto own = k_.origin == Origin::measured ? of(name) : std::nullopt;
     return own ? own : else_this;
@@ -35,8 +35,8 @@ class Figures {
   Value cycles() const {
     return k_.time_ns > 0 ? Value(k_.time_ns * 1e-9 * gpu_.clock_hz) : std::nullopt;
   }
-  // The largest of some terms in percent of the kernel's time. A term is the time it would take
-  // alone.
+  // The largest of some terms, in percent of the kernel's time. A term is the time that its unit
+  // alone would take.
   Value busy(std::initializer_list<const char*> terms) const {
     Value most;
     for (const char* term : terms)

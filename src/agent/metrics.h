@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 24 figures of a kernel that the judge of `cudaforge` sees, under cutegen's names, each with
-// the nearest metric of Nsight Compute.
+// The 24 figures of a kernel that the judge of `cudaforge` sees, by cutegen's names, each with the
+// nearest Nsight Compute metric.
 //
-// Contract: always the same 24, in the same order. A figure that the profile lacks has no value and
-// says why. A simulator's figures are counted on PTX or modelled. docs/profile.md has the table.
+// Contract: always returns the same 24 figures in the same order. A figure that the profile lacks
+// has no value and a reason. A simulator counts figures on PTX or models them. docs/profile.md has
+// the table.
 //
 // Example: for (const Metric& m : judge_metrics(kernel, gpu)) if (m.value) print(m.name, *m.value);
 #pragma once
@@ -20,7 +21,7 @@ namespace cutegen::agent {
 inline constexpr size_t kJudgeMetrics = 24;
 
 struct Metric {
-  std::string name, nearest;  // ours; Nsight Compute's
+  std::string name, nearest;  // cutegen's; Nsight Compute's
   std::optional<double> value;
   std::string why;  // why there is no value
 };

@@ -12,7 +12,7 @@
 
 namespace cutegen::agent {
 
-// `number`: of the edit, for messages.
+// `number`: the edit's number, for messages.
 tl::expected<void, Reask> edit_plan(Json& plan, const PlanEdit& edit, int number);
 // One line per field, and one per element of steps, prepare and scratch.
 std::string plan_text(const Plan& plan);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Renders the templates of prompts/ (Mustache), which are embedded at build time.
 //
-// Contract: text goes in as it is, without escapes for HTML. An unknown file is an assertion.
+// Contract: inserts text unchanged, without HTML escapes. An unknown file fails an assertion.
 //
 // Example: PageData data; data.set("id", "c3"); std::string text = render("subject.md", data);
 #pragma once
@@ -14,7 +14,7 @@ namespace cutegen::agent {
 
 using PageData = kainjow::mustache::data;
 
-// The templates by their paths ("prompts/system.md").
+// The templates by path ("prompts/system.md").
 const std::map<std::string, std::string>& prompt_files();
 // `file`: the path below prompts/.
 std::string render(const std::string& file, const PageData& data);

@@ -6,7 +6,7 @@
 // NAME" (SEARCH/REPLACE), "function NAME" (whole definitions, found by their name) and "plan"
 // (JSON-pointer edits). It also accepts whole files in unmarked or language-marked fences if they
 // have only one meaning. Any text is valid input. A reply that is ambiguous, cut, or without a
-// change gives a Reask, never a guess. docs/agents.md describes the form.
+// change gives a Reask, never a guess. docs/agents.md describes the format.
 //
 // Example: auto r = parse_reply(text, &incumbent); if (!r) ask_again(r.error().text);
 #pragma once
@@ -20,8 +20,8 @@
 
 namespace cutegen::agent {
 
-// Why a reply is unusable, for its author. `reason` is one word to count; `text` says what is
-// wrong, where, and what to send instead.
+// Tells the model why its reply is unusable. `reason` is one word, for statistics; `text` says what
+// is wrong, where, and what to send instead.
 struct Reask {
   std::string reason;
   std::string text;
@@ -63,8 +63,8 @@ struct Reply {
 
 // The draft that a reply names in a line "DRAFT: d2"; empty if none.
 std::string named_draft(const std::string& text);
-// `base`: the program that the reply changes; null if there is none yet. `cut`: the model ran out
-// of room, which gives a Reask. A reply that names a draft may change nothing.
+// `base`: the program that the reply changes, or null. `cut`: the reply reached the model's token
+// limit, which gives a Reask. A reply that names a draft needs no change.
 tl::expected<Reply, Reask> parse_reply(const std::string& text, const KernelProgram* base,
                                        bool cut = false);
 

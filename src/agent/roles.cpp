@@ -26,7 +26,8 @@ constexpr size_t kMostAdvice = 2500;  // bytes
 constexpr size_t kMostApproaches = 8;
 constexpr size_t kJudgedKernels = 2;  // kernels whose metrics a judge sees
 
-// How much each part of a prompt may say. shorten() lowers it step by step until the prompt fits.
+// The level of detail of each part of a prompt. shorten() lowers it step by step until the prompt
+// fits.
 struct Detail {
   size_t components = 8, source_lines = 400, guidance = 3, history = 32;
   int graph = 2, verdict = 2;
@@ -66,7 +67,7 @@ Data task_data(const TaskBrief& brief, const Detail& detail) {
   return data;
 }
 
-// Whether a planner suggests the next change of a program.
+// Whether the question asks a planner for the next change of a program.
 bool suggests(const Question& q) {
   return q.role == Role::planner && !q.grounded && q.subject;
 }
@@ -175,7 +176,7 @@ std::string question_text(const TaskBrief& brief, const Question& q, const Detai
 
 using Step = bool (*)(Detail&);  // false: nothing left to remove
 
-// Pages of other classes and advice for minor ones; what is left out can be looked up.
+// Removes pages of other classes and advice for minor ones; the model can look these up.
 const std::vector<Step>& wish_steps() {
   static const std::vector<Step> kSteps{
       [](Detail& d) { return d.components > 2 && d.components-- > 0; },
@@ -230,7 +231,7 @@ std::string tools_text(const TaskBrief& brief, const Detail& detail, const Promp
 int64_t tools_tokens(const PromptLimits& limits) {
   if (limits.tools.empty()) return 0;
   llm::ChatRequest only;
-  // All tools, so that every question of a run shows the same pages.
+  // Counts all tools, so that every question of a run shows the same pages.
   only.tools = tool_specs({.compile = true, .evaluate = true, .profile = true, .diff_best = true});
   return llm::estimate_tokens(only);
 }
@@ -251,8 +252,8 @@ std::vector<llm::Message> own_messages(const TaskBrief& brief, const Question& q
                                        const Detail& detail) {
   std::vector<llm::Message> out;
   HistoryText history = describe_history(q.history, detail.history);
-  // A short program changes with each gain. A long one stays the base of the changes, so it comes
-  // before the history, which grows.
+  // A long program stays the base of later changes, so it comes before the growing history. A short
+  // one changes with each gain and comes after it.
   const Candidate* whole = q.subject ? &whole_of(q, changes) : q.other;
   const bool stays = whole && is_long(whole->program);
   if (stays) out.push_back({.text = program_message(*whole), .cache_end = true});

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roles: writes the question of a planner, coder, debugger, judge or tester as a request to a
-// model, and reads the advice of planners and judges.
+// Roles: writes the question to a planner, coder, debugger, judge or tester as a model request, and
+// reads the advice of planners and judges.
 //
-// Contract: the request is a pure function of brief and question. Its parts are in the order of how
-// long they stay the same, so that providers cache them: `system` and the first message (device,
-// task, guidance), the same in all questions of a run; an earlier program as a whole, the base of
-// later ones; the history without its last lines; the program in question as changes to the base,
-// with its verdict; the last lines of the history; the question. A long program without a base
-// takes the place of the base. A short program follows the history. If the prefix is longer than
-// wanted, it has fewer pages and less guidance. If it is too long, graph, pages, guidance and
-// reference get shorter, in steps. If the whole is too long, history and verdict do.
+// Contract: the request is a pure function of brief and question. Its most stable parts come first,
+// so that providers cache them:
+// - `system` and the first message (device, task, guidance), the same in all questions of a run;
+// - an earlier program as a whole, the base of later ones;
+// - the history without its last lines;
+// - the program in question, as changes to the base, with its verdict;
+// - the last lines of the history, and the question.
+// A long program without a base takes the place of the base; a short program follows the history. A
+// prefix above the wanted size loses pages and guidance. A prefix above the limit also gets a
+// shorter graph and reference, in steps. If the whole request is too long, history and verdict get
+// shorter.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
 #pragma once
@@ -21,14 +24,14 @@
 namespace cutegen::agent {
 
 struct PromptLimits {
-  // Above this size, the shared part omits pages, and advice for minor classes. It keeps the rest.
+  // Above this size, the shared part omits pages and the advice for minor classes.
   int64_t wanted_prefix_tokens = 6500;
-  int64_t prefix_tokens = 15000;  // of the part that all questions share
-  int64_t tokens = 24000;         // of everything, estimated
+  int64_t prefix_tokens = 15000;  // limit of the part that all questions share
+  int64_t tokens = 24000;         // limit of the whole request, estimated
   int64_t answer_tokens = 16384;
   // Tools that the model may call before it answers. Their descriptions count as tokens.
   std::vector<llm::ToolSpec> tools;
-  int tool_calls = 0;  // at most, per question
+  int tool_calls = 0;  // most per question
 };
 
 llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,

@@ -226,7 +226,7 @@ TEST(Prompt, AProfileIsShownOnlyWhenItMayBe) {
   EXPECT_THAT(question(q), AllOf(HasSubstr("Bottleneck"), HasSubstr("line   30 | float value")));
 }
 
-// cudaforge's coder repairs, too: its question must not call the failing program correct.
+// cudaforge's coder also repairs, so its question must not call the failing program correct.
 TEST(Prompt, ACodersRepairIsARepair) {
   State bad = failed_state();
   const std::string text = question({.role = Role::coder,
@@ -253,7 +253,7 @@ TEST(Prompt, TheBestIsTheRunsBest) {
   EXPECT_THAT(question(q),
               AllOf(HasSubstr("the best of its line of work;\nthe run's best is c1 (19 us)."),
                     Not(HasSubstr("best so far"))));
-  q.best.clear();  // a question without memory knows of no other program
+  q.best.clear();  // a question without memory shows no other program
   EXPECT_THAT(question(q), Not(HasSubstr("best")));
 }
 
@@ -326,7 +326,7 @@ TEST(Prompt, LongTasksAreShortenedToTheLimit) {
   }
 }
 
-// If a long program changes a little, everything before the changes repeats an earlier prompt.
+// After a small change of a long program, everything before the changes repeats an earlier prompt.
 TEST(Prompt, OfANewProgramOnlyTheChangesAreNew) {
   State base = correct_state(), now = correct_state();
   base.candidate.program = long_program();
@@ -402,7 +402,7 @@ TEST(History, KeepsTheNewestAndTheBest) {
   EXPECT_THAT(describe_history({}, 5).settled, SizeIs(0));
 }
 
-// As a history grows to fifty attempts, each text begins with the previous one, except where old
+// As a history grows to fifty attempts, each text begins with the previous one, except when old
 // attempts are dropped.
 TEST(History, StaysAsItIsWhileItGrows) {
   std::vector<Attempt> all;

@@ -70,7 +70,7 @@ inline KernelProgram test_program() {
   return p;
 }
 
-// The small program with many functions before it, and one long function.
+// The small program preceded by many functions and one long function.
 inline KernelProgram long_program() {
   KernelProgram p = test_program();
   std::string helpers;

@@ -2,12 +2,11 @@
 // ToolDesk: serves the tool calls of one open question and keeps its drafts.
 //
 // Contract: every call gets one result. If a call is invalid or not allowed, its result says so. An
-// Error means that the run cannot go on. The desk sanitises results and limits their length. A
-// program given to `compile` or `evaluate` becomes draft d1, d2, ... if its edits apply. Except for
-// the host's work, everything is a function of the calls, so a resumed or replayed question
-// proceeds in the same way; the host does not repeat work that it has on record. Results reveal no
-// more than a verdict's feedback may, and only about the question's own candidates and the best
-// one.
+// Error means that the run cannot continue. The desk sanitises results and limits their length. A
+// program given to `compile` or `evaluate` becomes draft d1, d2, ... if its edits apply. Apart from
+// the host's work, results depend only on the calls, so a resumed or replayed question proceeds in
+// the same way; the host does not repeat recorded work. Results reveal no more than a verdict's
+// feedback, and only about the question's own candidates and the best one.
 //
 // Example: ToolDesk desk(setting, host); CG_TRY(auto results, desk.answer(ctx, reply.calls));
 #pragma once
@@ -23,7 +22,7 @@ namespace cutegen::agent {
 struct ToolLimits {
   int calls = 8;          // per question
   int evaluations = 3;    // per question
-  int64_t run_calls = 0;  // what the run has left when the question is asked
+  int64_t run_calls = 0;  // calls that the run has left when the question is asked
   int64_t run_evaluations = 0;
 };
 
@@ -32,22 +31,23 @@ struct ToolRecord {
   bool is_error = false;
 };
 struct Evaluated {
-  std::string candidate;  // the id under which the run keeps it
+  std::string candidate;  // the draft's id in the run
   Verdict verdict;
 };
 
-// What the engine does for tools.
+// The engine's part of the tools' work.
 class ToolHost {
  public:
   virtual ~ToolHost() = default;
-  // The record of the question's next call, if there is one. An error if that is another call.
+  // The record of the question's next call, if there is one. An error if the record is of a
+  // different call.
   virtual Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) = 0;
   virtual Result<void> record(const ToolRecord& call) = 0;
-  // Compiles and loads. Only the record of the call keeps the result.
+  // Compiles and loads. Only the call's record keeps the result.
   virtual Result<Verdict> compile(const Context& ctx, const KernelProgram& program) = 0;
-  // Evaluates a program of a question once, even if the process dies in between.
+  // Evaluates each program of a question only once, even across a crash.
   virtual Result<Evaluated> evaluate(const Context& ctx, const Candidate& draft) = 0;
-  // The diff from the best program that the question may show. Empty if there is none, or no
+  // The diff from the best program that the question may show. Empty without such a program or a
   // difference.
   virtual std::string diff_best(const KernelProgram& draft) const = 0;
 };
@@ -55,7 +55,7 @@ class ToolHost {
 struct ToolSetting {
   Question question;
   double floor_ns = 0;
-  std::string origin;  // of drafts: the model
+  std::string origin;  // the model that writes the drafts
   ProgramCheck check;
   // Refuses a program that was tried before this question.
   std::function<std::optional<Reask>(const KernelProgram&)> tried;
@@ -75,9 +75,9 @@ class ToolDesk {
   int64_t calls_left() const;
   int calls() const { return calls_; }
   const Drafts& drafts() const { return drafts_; }
-  // The result of the question: its answer (empty if none was usable), or a draft that proved
-  // better. If there is a correct draft, choose() evaluates the answer too, for a fair comparison.
-  // The result has an id if it was evaluated.
+  // The result of the question: its answer (empty if none was usable) or a better draft. If there
+  // is a correct draft, choose() also evaluates the answer, for a fair comparison. The result has
+  // an id if it was evaluated.
   Result<std::optional<Candidate>> choose(const Context& ctx, std::optional<Candidate> answer);
 
  private:

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names and arguments of the tools that a model may call before it answers.
 //
-// Contract: a question offers the tools that can succeed for it, and no others. Questions of one
-// kind have the same tools, because providers cache them. read_tool_call() accepts any call. A
-// fault in it is an error whose text addresses the model. docs/agents.md explains the tools to
-// users.
+// Contract: a question offers only tools that can succeed for it. Questions of one kind have the
+// same tools, because providers cache them. read_tool_call() accepts any call. A fault in it is an
+// error whose text addresses the model. docs/agents.md explains the tools to users.
 //
 // Example: request.tools = tool_specs({.compile = true});
 //          auto use = read_tool_call(call); if (!use) tell(...);
@@ -20,10 +19,10 @@ const char* to_string(Tool tool);
 
 struct ToolUse {
   Tool tool = Tool::read_docs;
-  std::string page;  // of read_docs
-  // "d2": the draft in question, or the one that the changes start from. May be empty.
+  std::string page;  // for read_docs
+  // "d2": the draft to use, or the one that the changes start from. May be empty.
   std::string draft;
-  std::string kernel, plan, edits;  // changes: whole files, or the blocks of an answer
+  std::string kernel, plan, edits;  // the changes: whole files, or the blocks of an answer
   std::string summary;
   bool changes() const { return !kernel.empty() || !plan.empty() || !edits.empty(); }
 };
@@ -35,7 +34,7 @@ struct Offer {
 };
 std::vector<llm::ToolSpec> tool_specs(const Offer& offer);
 Result<ToolUse> read_tool_call(const llm::ToolCall& call);
-// The changes of a call as a reply. `base`: the program that they start from, if there is one.
+// The changes of a call as a reply. `base`: the program that they start from, or null.
 tl::expected<Reply, Reask> changes_of(const ToolUse& use, const KernelProgram* base);
 
 }  // namespace cutegen::agent

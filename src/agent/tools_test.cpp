@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the tools: their declarations, malformed calls, and what a desk answers without the engine.
+// Tests the tools: their declarations, malformed calls, and a desk's answers without the engine.
 #include "agent/tools.h"
 
 #include <gmock/gmock.h>
@@ -88,7 +88,7 @@ TEST(Tools, DraftsAreNamedInALineOfProse) {
   EXPECT_FALSE(parse_reply("No draft, no block.\n", &base));
 }
 
-// The engine's side. Counts its calls.
+// Takes the engine's part and counts its calls.
 class CountingHost final : public ToolHost {
  public:
   Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) override {

@@ -41,12 +41,12 @@ constexpr Declared kDeclared[] = {
     {"runs_dir", Type::text, "",
      "folder for the journals of runs; empty: ~/.local/share/cutegen/runs"},
     {"compile_memory", Type::text, "",
-     "memory to read programs ahead: 4G; 0: none; empty: a quarter of all, at most 8G"},
+     "memory for programs that stay parsed (4G); 0: none; empty: a quarter of all, at most 8G"},
     {"math_mode", Type::choice, "", "precision that the task permits (default: from its dtypes)",
      "fp32 tf32 fp16 bf16"},
     {"rtol", Type::number, "",
-     "second bound of the error, beside cutegen's own: |y - truth| <= ATOL + RTOL |truth|"},
-    {"atol", Type::number, "", "absolute part of that bound"},
+     "your bound of the error, in addition to cutegen's: |y - truth| <= ATOL + RTOL |truth|"},
+    {"atol", Type::number, "", "absolute part (ATOL) of your bound of the error"},
     {"require_sandbox", Type::boolean, "false", "refuse to run without the full sandbox"},
 };
 
@@ -97,7 +97,7 @@ Result<std::string> checked_choice(const Declared& d, const std::string& value,
       near ? "did you mean '" + *near + "'?" : fmt::format("one of {}", fmt::join(known, ", ")));
 }
 
-// The value in its canonical form, or the reason why it is invalid.
+// Returns the value in its canonical form, or the reason why it is invalid.
 Result<std::string> checked(const Declared& d, const std::string& value, const std::string& where) {
   if (d.type == Type::integer) {
     auto n = as_integer(value);
@@ -147,7 +147,7 @@ fs::path default_user_file() {
   return home && *home ? fs::path(home) / ".config" / "cutegen" / "config.toml" : fs::path();
 }
 
-// The text of a TOML value, if it has the declared type.
+// Returns the text of a TOML value if it has the declared type.
 Result<std::string> toml_value(const Declared& d, const toml::node& node,
                                const std::string& where) {
   const char* wanted = "a string";

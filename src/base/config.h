@@ -38,7 +38,7 @@ class Config {
   };
   static Result<Config> load(const ConfigSources& sources);
 
-  // `key` must be one of settings(), with the type it was declared with.
+  // `key` must be one of settings(), and the accessor must match its declared type.
   const Setting& setting(const std::string& key) const;
   const std::string& text(const std::string& key) const { return setting(key).value; }
   int64_t integer(const std::string& key) const;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Context: lets a caller stop, time out and trace a blocking call.
 //
-// Contract: a call that blocks polls done(), or waits no longer than remaining(). Once the context
-// has ended, it returns check()'s error. A Context is cheap to copy; with_timeout can only shorten
-// the deadline.
+// Contract: a blocking call polls done() or waits at most remaining(). When the context has ended,
+// the call returns check()'s error. A Context is cheap to copy. with_timeout can only shorten the
+// deadline.
 //
 // Example:
 //   CG_CHECK(ctx.check("waiting for the runner"));
@@ -35,7 +35,7 @@ class Context {
   bool done() const { return stopped() || expired(); }
   // Time left, but at most `most`. Zero after the deadline.
   Nanoseconds remaining(Nanoseconds most) const;
-  // A cancelled or timeout error that names `what`, if the context has ended.
+  // If the context has ended, an error (`cancelled` or `timeout`) that names `what`.
   Result<void> check(const std::string& what) const;
 
   const std::stop_token& stop() const { return stop_; }

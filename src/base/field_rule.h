@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FieldRule: what base/fields.h must know of a field beyond its name and type.
+// FieldRule: what base/fields.h must know about a field besides its name and type.
 //
 // Contract: rules add up; the narrower bound wins. A rule for a list also holds for its entries.
 //
@@ -14,15 +14,15 @@ namespace cutegen {
 
 struct FieldRule {
   bool may_lack = false;  // if the field is absent, the value stays as it is
-  bool if_set = false;    // written only if it is not empty, false or zero
+  bool if_set = false;    // written only if not empty, false or zero
   bool written = true;
-  bool or_null = false;  // an empty optional is null, not absent
+  bool or_null = false;  // an empty optional is written as null
   bool object = false;   // for a Json: must be an object
   bool clamps = false;   // numbers outside [low, high] are clamped; else refused
   int64_t low = INT64_MIN, high = INT64_MAX;
-  size_t most = SIZE_MAX;       // entries of a list
-  size_t most_keys = SIZE_MAX;  // of a map
-  size_t shown = 0;             // text is sanitized and cut at this many bytes; 0: taken as it is
+  size_t most = SIZE_MAX;       // most entries of a list
+  size_t most_keys = SIZE_MAX;  // most entries of a map
+  size_t shown = 0;             // text is sanitized and cut at this many bytes; 0: unchanged
 };
 
 constexpr FieldRule operator+(const FieldRule& a, const FieldRule& b) {
@@ -50,7 +50,7 @@ inline constexpr FieldRule object{.object = true};
 inline constexpr auto written_if = [](bool now) {
   return FieldRule{.may_lack = true, .written = now};
 };
-// At most so many entries; an absent list is empty.
+// At most n entries; an absent list is empty.
 inline constexpr auto list = [](size_t n) { return FieldRule{.may_lack = true, .most = n}; };
 inline constexpr auto most = [](size_t entries) { return FieldRule{.most = entries}; };
 inline constexpr auto most_keys = [](size_t keys) { return FieldRule{.most_keys = keys}; };

@@ -35,7 +35,7 @@ void Input::refuse(Error error) const {
 void Input::wrong(const char* wanted) const {
   if (failed()) return;
   refuse({.message = fmt::format("expected {}, found {}", wanted, json_.type_name())});
-  if (!outer_) reading_.error->kind = ErrorKind::user;  // as ObjectReader does for a field
+  if (!outer_) reading_.error->kind = ErrorKind::user;  // as ObjectReader does
 }
 
 bool Input::is_object(const FieldRule& rule) const {

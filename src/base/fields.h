@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields: one list of fields a struct, which both reads and writes its JSON form.
+// Fields: one list of fields per struct, which both reads and writes the JSON form.
 //
-// Contract: `void fields(Fields& v, T& x)` in T's namespace names every field once, in the order in
-// which they are written. It gives to_json(x) and read_json<T>(json). While it writes, it must not
-// change x. Every error names a JSON pointer; the first error wins, and nothing is read after it.
-// Unknown fields are refused ("did you mean"), unless ignore_unknown() is called.
+// Contract: `void fields(Fields& v, T& x)` in T's namespace names every field once, in the order of
+// writing. to_json(x) and read_json<T>(json) use it. While writing, it must not change x. Every
+// error names a JSON pointer. Reading stops at the first error. Unknown fields are refused ("did
+// you mean"), unless ignore_unknown() is called.
 //
 // Supported: strings, numbers, booleans, Json, paths, durations (as ns), bytes (as hex),
 // enumerations with names (base/names.h), structs with fields, and lists, maps and optionals of
@@ -41,7 +41,7 @@ class Fields;
 template <class T>
 concept HasFields = requires(Fields& v, T& x) { fields(v, x); };
 
-// How values become JSON and back; not for users of Fields.
+// Converts values to JSON and back; not for users of Fields.
 namespace json_form {
 
 enum class Form { scalar, optional, list, array, map, pairs };
@@ -60,13 +60,13 @@ inline constexpr Form form_of<std::map<std::string, T>> = Form::map;
 template <class T, size_t N>
 inline constexpr Form form_of<std::array<T, N>> = Form::array;
 
-// What all values of one read_json() share.
+// The state that all values of one read_json() share.
 struct Reading {
   std::optional<Error> error;
   ErrorKind refused = ErrorKind::user;  // the kind of error if a value is refused
 };
 
-// A value that is being read, and its place.
+// A value that is read, and its place.
 class Input {
  public:
   Input(const Json& json, std::string_view base, std::string_view key, Reading& reading)
@@ -84,7 +84,7 @@ class Input {
   bool is_object(const FieldRule& rule) const;
   bool is_array(size_t least, size_t most) const;
   bool failed() const { return reading_.error.has_value(); }
-  void wrong(const char* wanted) const;  // its JSON type
+  void wrong(const char* wanted) const;  // `wanted`: the expected JSON type
   void refuse(Error error) const;
 
  private:
@@ -104,7 +104,7 @@ class Input {
   Reading& reading_;
 };
 
-// Values without parts, from JSON and to it.
+// Convert values without parts from JSON and to it.
 void read_scalar(const Input& in, std::string& out, const FieldRule& rule);
 void read_scalar(const Input& in, int64_t& out, const FieldRule& rule);
 void read_scalar(const Input& in, int& out, const FieldRule& rule);
@@ -132,35 +132,35 @@ class Fields {
   Fields(ObjectReader& object, json_form::Reading& reading) : in_(&object), reading_(&reading) {}
 
   bool reading() const { return in_ != nullptr; }
-  // Reading: the object has this field.
+  // While reading: whether the object has this field.
   bool has(const char* key) const { return in_ && in_->has(key); }
 
   template <class T>
   void operator()(const char* key, T& value, const FieldRule& rule = {});
-  // An enumeration of which only these names are valid here.
+  // An enumeration of which only these names are valid.
   template <class E>
   void named(const char* key, E& value, std::type_identity_t<Names<E>> names);
-  // A value that to_string(value) or value.text() writes and from(text) reads.
+  // A value that is text in JSON: to_string(value) or value.text() writes it, from(text) reads it.
   template <class T, class F>
   void by_name(const char* key, T& value, F from);
-  // A struct, or a list of them, in another form than its own.
+  // A struct, or a list of structs, in a form other than its own.
   template <class T, class F>
   void as(const char* key, T& value, F form, const FieldRule& rule = {});
   // An object that to_json(value) writes and from(json) reads.
   template <class T, class F>
   void via(const char* key, T& value, F from, const FieldRule& rule = {});
 
-  // Written for readers of the file, and never read back.
+  // Writes a value for people who read the file; it is never read back.
   void also(const char* key, Json value);
-  // The value has this place in errors, wherever it lies. `refused`: the kind of error for values
-  // out of bounds; `world` if a process wrote them, not a person.
+  // Errors name `place` for this value, wherever it is nested. `refused`: the kind of error for
+  // values out of bounds; `world` if a process wrote them.
   void document(const char* place, ErrorKind refused = ErrorKind::user);
   void schema(const char* expected);
   void ignore_unknown() { strict_ = false; }
-  // Reading: refuses the value of `key` unless `ok`.
+  // While reading: refuses the value of `key` unless `ok`.
   void check(bool ok, const std::string& key, const std::string& message,
              const std::string& remedy = {});
-  // Reading: takes over the error of `result`; without a place, it is at `key`.
+  // While reading: takes over the error of `result` and, if that has no place, sets it to `key`.
   template <class T>
   void check(const Result<T>& result, const std::string& key) {
     if (!result) refuse(result.error(), key);
@@ -182,8 +182,8 @@ class Fields {
   bool strict_ = true;
 };
 
-// For a form that is not the struct's own: `form(Fields&, T&)` lists its fields. A vector of T is
-// an array.
+// For a form other than the struct's own: `form(Fields&, T&)` lists its fields. A vector of T
+// becomes an array.
 template <class T, class F>
 Json to_json_as(const T& value, F form) {
   if constexpr (std::is_invocable_v<F, Fields&, T&>) {
@@ -207,7 +207,7 @@ Result<T> read_json_as(const Json& json, F form, const std::string& where = {}) 
   return out;
 }
 
-// The form of errors that other programs read.
+// The JSON form of errors, for other programs.
 void fields(Fields& v, Error& error);
 
 template <HasFields T>
@@ -215,7 +215,7 @@ Json to_json(const T& value) {
   return to_json_as(value, [](Fields& v, T& x) { fields(v, x); });
 }
 
-// The same for all that a field may be: enumerations, lists, maps, ...
+// The same for all other types of fields: enumerations, lists, maps, ...
 template <class T>
 Json write_json(const T& value) {
   using json_form::Form, json_form::form_of;
@@ -290,7 +290,7 @@ template <class T, class F>
 void Input::read_as(T& out, F form, const FieldRule& rule) const {
   if constexpr (std::is_invocable_v<F, Fields&, T&>) {
     const bool inside = outer_ || !key_.empty();
-    if (inside && !is_object({})) return;  // named by its place here, not as a document
+    if (inside && !is_object({})) return;  // the error names the place of the field
     ObjectReader object(json_, place());
     Fields list(object, reading_);
     form(list, out);

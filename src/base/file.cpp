@@ -116,7 +116,7 @@ Result<fs::path> sister_program(const std::string& name) {
 }
 
 void unshare_offsets() {
-  std::vector<int> inherited;  // the loop itself has the folder open
+  std::vector<int> inherited;  // collect first, because the loop has the folder open
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc/self/fd", error))
     inherited.push_back(std::atoi(entry.path().filename().c_str()));

@@ -37,18 +37,19 @@ class UniqueFd {
 Result<std::string> read_file(const std::filesystem::path& path, size_t limit = size_t{16} << 20);
 Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
 Result<void> private_dir(const std::filesystem::path& path);
-// The folder of the running program (…/bin). cutegen's other programs lie there too.
+// The folder of the running program (…/bin), which also has cutegen's other programs.
 std::filesystem::path program_dir();
-// The folder that holds include/cutegen, python/ and the other files that cutegen reads at run
-// time: $CUTEGEN_SHARE, else the nearest folder above the program that has them.
+// The folder with the files that cutegen reads at run time (include/cutegen, python/, ...):
+// $CUTEGEN_SHARE, else the nearest folder above the program that has them.
 Result<std::filesystem::path> share_dir();
-// Another program of this build ("cutegen-runner"): in $CUTEGEN_BIN, beside this one, or in ../bin.
+// Path of another program of this build ("cutegen-runner"): in $CUTEGEN_BIN, beside this one, or in
+// ../bin.
 Result<std::filesystem::path> sister_program(const std::string& name);
 // An anonymous memory file of `bytes` bytes, close-on-exec, sealed against resizing.
 Result<UniqueFd> make_memfd(const std::string& name, size_t bytes);
-// Opens again every deleted file that a forked process inherited for writing, under its old
-// descriptor. Without this, parent and children share the file's offset, and a write of one lands
-// where another has just sought. Descriptors that cannot be opened again stay as they are.
+// Reopens every deleted file that a forked process inherited for writing, under its old descriptor.
+// Otherwise parent and children share the file offset, and one's write lands where another has just
+// seeked to. Descriptors that cannot be reopened stay unchanged.
 void unshare_offsets();
 
 // A shared mapping of a descriptor, read-write or read-only.

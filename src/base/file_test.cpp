@@ -98,7 +98,8 @@ TEST_F(FileTest, MemoryFilesAreShared) {
   EXPECT_FALSE(Mapping::map(-1, 1, false));
 }
 
-// NVRTC grows its heap file by seeking and writing: concurrent compilations share the descriptor.
+// NVRTC grows its heap file by seeking and writing, and concurrent compilations share the
+// descriptor.
 TEST_F(FileTest, AForkedProcessGetsItsOwnOffset) {
   const std::string path = (dir_ / "heap").string();
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -115,7 +116,7 @@ TEST_F(FileTest, AForkedProcessGetsItsOwnOffset) {
   int status = -1;
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(::lseek(fd.get(), 0, SEEK_CUR), 10);    // the child's seek moved its own offset only
+  EXPECT_EQ(::lseek(fd.get(), 0, SEEK_CUR), 10);    // the child's seek moved only its own offset
   EXPECT_EQ(::lseek(fd.get(), 0, SEEK_END), 1001);  // the file is the same
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Content hashes (SHA-256) for every id that cutegen keeps on disk (program_id, build_id, blobs).
+// Content hashes (SHA-256) for the ids that cutegen keeps on disk (program_id, build_id, blobs).
 //
 // Contract: lower-case hex, 64 characters. Hasher::field prefixes each field with its length, so
 // ("ab","c") and ("a","bc") differ. Example: auto id = Hasher{}.field("plan").field(text).hex();
@@ -18,7 +18,7 @@ namespace cutegen {
 std::string sha256(std::string_view bytes);
 std::string to_hex(std::span<const std::byte> bytes);  // lower case
 std::string to_hex(std::string_view bytes);
-// Nullopt unless the whole text is hex.
+// nullopt unless the whole text is hex.
 std::optional<std::string> from_hex(std::string_view text);
 
 class Hasher {
@@ -27,7 +27,7 @@ class Hasher {
   ~Hasher();
   Hasher(Hasher&&) noexcept;
   Hasher& field(std::string_view bytes);  // length-prefixed
-  std::string hex();                      // ends the hash
+  std::string hex();                      // finishes the hash
 
  private:
   struct State;
@@ -39,7 +39,7 @@ std::string random_id();
 // Fills `out` from the kernel's CSPRNG. Secret seeds come from here.
 void random_bytes(std::span<std::byte> out);
 
-// A seed that nobody can guess.
+// An unpredictable seed.
 uint64_t secret_seed();
 
 }  // namespace cutegen

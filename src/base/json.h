@@ -28,7 +28,7 @@ Result<Json> parse_json(std::string_view text, const std::string& name,
                         size_t limit = size_t{64} << 20);
 // Compact text with sorted keys: equal values give equal text. Ids hash it.
 std::string canonical_json(const Json& value);
-// As dump(), but replaces invalid UTF-8 instead of throwing.
+// Like dump(), but replaces invalid UTF-8 instead of throwing.
 std::string dump_json(const Json& value, int indent = -1);
 
 class ObjectReader {
@@ -52,7 +52,7 @@ class ObjectReader {
   // The value itself, not a copy; null if the key is absent.
   Result<const Json*> value(const std::string& key);
   const Json* value_or_null(const std::string& key);
-  // A null Json if the key is absent.
+  // Json null if the key is absent.
   Result<Json> object_or_null(const std::string& key);
   Result<Json> array_or_empty(const std::string& key);
 
@@ -69,7 +69,7 @@ class ObjectReader {
   std::vector<std::string> seen_;
 };
 
-// The option nearest to `word`, if it is near enough to be a typing error.
+// The option most similar to `word`, if similar enough to be a typing error.
 std::optional<std::string> nearest(const std::string& word,
                                    const std::vector<std::string>& options);
 

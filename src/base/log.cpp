@@ -36,7 +36,7 @@ void set_log_level(LogLevel l) {
 void log_line(LogLevel l, const std::string& text) {
   if (l < level().load()) return;
   static constexpr const char* names[] = {"debug", "info", "warning", "error"};
-  // One write for each line, so that the lines of several processes do not mix.
+  // One write per line, so that lines of several processes do not mix.
   std::string line = std::string("cutegen: ") + names[int(l)] + ": " + text + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }

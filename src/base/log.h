@@ -13,7 +13,7 @@
 namespace cutegen {
 
 enum class LogLevel { debug, info, warning, error };
-// The level of this name; `otherwise` if there is none.
+// The level with this name, or `otherwise`.
 LogLevel log_level_from(std::string_view name, LogLevel otherwise);
 void set_log_level(LogLevel level);
 void log_line(LogLevel level, const std::string& text);

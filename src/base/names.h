@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of enumerations, as they stand in JSON and messages.
+// Names of enumerators, as JSON and messages use them.
 //
 // Contract: `Names<E> enum_names(E)` in E's namespace is the only table of E's names. to_string()
 // and from_name() follow from it. The error for an unknown name suggests a near match or lists the

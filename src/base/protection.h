@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protection: how much of the protection that was asked for a process or a judgement had.
+// Protection: how much of the requested protection was in effect for a process or a judgement.
 //
 // Example: if (grade.label != Protection::full) warn(grade.missing);
 #pragma once

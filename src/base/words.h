@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for lines, tables and CSV files: times, ratios, one line of foreign text; and JSON numbers
+// Text for lines, tables and CSV files: times, ratios, one line of foreign text. Also JSON numbers
 // that may be missing.
 //
 // Contract: one_line() and csv_text() sanitize foreign text. A missing number is "-" in words, an

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AskedAccuracy: the accuracy that a user asks for on the command line.
 //
-// Contract: the task's files decide whatever the user left unset. A value that contradicts the side
+// Contract: the task's files decide what the user leaves unset. A value that contradicts the side
 // file is a user error of the torch worker, which names both places from `sources` ("flag --rtol").
 //
 // Example: AskedAccuracy a; a.math_mode = MathMode::bf16; a.sources["math_mode"] = "my script";
@@ -17,7 +17,8 @@ namespace cutegen {
 
 struct AskedAccuracy {
   std::optional<MathMode> math_mode;
-  std::optional<double> rtol, atol;  // |y - truth| <= atol + rtol |truth|, beside our tolerance
+  // |y - truth| <= atol + rtol |truth|, in addition to cutegen's tolerance.
+  std::optional<double> rtol, atol;
   std::map<std::string, std::string> sources;  // by key: "math_mode", "rtol", "atol"
 
   bool empty() const { return !math_mode && !rtol && !atol; }

@@ -50,7 +50,7 @@ inline constexpr const char* kConstantByAddress = "constant memory by address";
 struct BinaryAudit {
   std::string assembler, disassembler;    // "ptxas 13.0.88"; empty if missing
   std::vector<KernelAudit> kernels;       // sorted by module and name
-  std::vector<GlobalAudit> globals;       // that the code refers to
+  std::vector<GlobalAudit> globals;       // those that the code uses
   std::vector<std::string> device_calls;  // functions of the CUDA runtime: "malloc", "vprintf"
   std::vector<std::string> skipped;       // parts that the audit could not read, with reasons
   // What the code reads besides its arguments and variables: special registers that tell launches

@@ -9,7 +9,7 @@
 namespace cutegen {
 namespace {
 
-constexpr double kMostDrift = 0.05;  // no time is carried over if a control drifts further
+constexpr double kMostDrift = 0.05;  // times are dropped if a control drifts further
 constexpr size_t kMostTimes = 64;
 constexpr Name<Origin> kOrigins[] = {{Origin::measured, "measured"}, {Origin::cached, "cached"}};
 
@@ -147,7 +147,7 @@ void fields(Fields& v, BaselineTime& t) {
     v("samples", t.samples, field::clamped(0, 1'000'000));
     v.named("origin", t.origin, kOrigins);
     v("far", t.far);
-    v.check(t.time_ns > 0, "time_ns", "a baseline that takes no time");
+    v.check(t.time_ns > 0, "time_ns", "a baseline's time must be positive");
   } else if (!v.reading()) {
     v("why", t.why);
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of a task: how long PyTorch and other code that its user runs today take on one GPU.
+// Baselines of a task: the time of PyTorch, or of other code that the user runs today, on one GPU.
 //
 // Contract: each time is for one call at the official shape with a cold L2: the median of a few
-// runs with its 95% interval. A baseline without a time has a reason. A record also keeps what the
-// measuring run learnt about the task, and the times of the control kernels. carried_over() uses
-// these to carry the record's times over to another day. JSON form: schema cutegen.baselines.v1.
+// runs with its 95% interval. A baseline without a time has a reason. A record also keeps the
+// task's data from the measuring run and the times of the control kernels. carried_over() uses the
+// control kernels to rescale the times for a later run. JSON form: schema cutegen.baselines.v1.
 //
 // Example:
 //   if (const BaselineTime* b = best_baseline(record.times, task.math_mode)) use(b->time_ns);
@@ -21,15 +21,15 @@
 
 namespace cutegen {
 
-// Kinds of baselines. A user's own has the kind MODULE:CALLABLE; the torch worker is asked for it
-// as kCallable.
+// Kinds of baselines. The user's own baseline has the kind MODULE:CALLABLE; requests to the torch
+// worker call it kCallable.
 inline constexpr const char *kEager = "eager", *kEagerFp32 = "eager-fp32",
                             *kEagerTf32 = "eager-tf32", *kCompile = "compile",
                             *kCompileMax = "compile-max", *kCallable = "callable";
-// What a baseline rounds its operands to, if it is no name of a math mode.
+// A baseline's precision that is not a math mode.
 inline constexpr const char* kTf32Convolutions = "tf32 convolutions";
 
-// How accurate a baseline is, by the rule that judges candidates.
+// A baseline's accuracy, judged by the rule for candidates.
 struct BaselineAccuracy {
   std::string precision;        // the name of a math mode, or kTf32Convolutions; empty: unknown
   bool coarser = false;         // it rounds more coarsely than the task's math mode permits
@@ -62,7 +62,7 @@ struct TruthMade {
   int64_t bytes = 0;  // GPU memory that the set takes
   std::vector<std::string> notes;
   std::string why;  // why the truth could not be computed
-  // The accuracy of the baselines that it judged; a record keeps these with their times.
+  // The accuracy of the baselines that this truth judged; a record keeps them with their times.
   std::map<std::string, BaselineAccuracy> accuracy = {};
 };
 
@@ -74,7 +74,7 @@ struct BaselineRecord {
   double floor_ns = 0;
   std::string bound_by;
   bool admitted = false;
-  std::string remark;  // admission: why not, or what limits the judgement
+  std::string remark;  // from admission: why the task was refused, or what limits the judgement
   TruthMade truth;
   std::vector<ControlTime> controls;
   std::vector<BaselineTime> times;
@@ -89,7 +89,7 @@ BaselineAccuracy class_of(const std::string& kind, const Task& task);
 bool has_cudnn_tf32(const Task& task);
 
 // Whether candidates compete with this baseline: its precision respects the math mode, or its
-// results are within the candidates' tolerance. A record without a precision (of an older version)
+// results are within the candidates' tolerance. A record from an older version has no precision; it
 // counts, except "eager-tf32" in fp32.
 bool in_math_mode(const std::string& kind, const BaselineAccuracy& accuracy, MathMode mode);
 bool in_math_mode(const BaselineTime& time, MathMode mode);
@@ -98,14 +98,14 @@ void keep_worse(BaselineAccuracy& to, const BaselineAccuracy& from);
 // For a table: "fp32, 0.31 of the accepted error", "tf32 convolutions: fails this task's
 // tolerance".
 std::string accuracy_text(const BaselineAccuracy& accuracy);
-// The fastest baseline in the math mode; null if none has a time.
+// The fastest baseline in the math mode; null if no baseline has a time.
 const BaselineTime* best_baseline(const std::vector<BaselineTime>& times, MathMode mode);
 
-// Cached times, rescaled to what the control kernels take now. If the controls differ too much, or
-// are different programs, there are no times and `why` says so.
+// Cached times, rescaled by the present times of the control kernels. If the controls differ too
+// much or are other programs, there are no times, and `why` says so.
 struct CarriedOver {
   std::vector<BaselineTime> times;
-  double ratio = 1;  // the controls' time now / then
+  double ratio = 1;  // the controls' time now / their time then
   std::string why;
 };
 CarriedOver carried_over(const BaselineRecord& record, const std::vector<ControlTime>& now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which times are carried over to another day, which baseline counts, and the JSON form.
+// Which times are reused on another day, which baseline counts, and the JSON form.
 #include "core/baseline.h"
 
 #include <gmock/gmock.h>
@@ -89,7 +89,7 @@ TEST(BaselineClass, DepthwiseConvolutionsAreInFloat32) {
   EXPECT_TRUE(with(1, 1)) << "some kernels of cuDNN use TF32";
 }
 
-// In fp32 tasks the strict baseline counts. A baseline that passes their gate counts anyway.
+// In fp32 tasks the strict baseline counts. A coarser one counts only if it passes their gate.
 TEST(BaselineClass, CoarserOnesCountOnlyIfTheyPassTheGate) {
   const Task conv = task_with("aten.convolution.default");
   std::vector<BaselineTime> times{took("eager", 10), took("eager-fp32", 40), took("compile", 20)};

@@ -17,8 +17,8 @@
 
 namespace cutegen {
 
-// A rule of algebra (recipes/algebra/rewrites.h) that changed the graph of a recipe's program, or
-// would change it if the user chose it.
+// An algebraic rewrite (recipes/algebra/rewrites.h) that changed the graph of a recipe's program,
+// or would change it if the user chose it.
 struct Rewrite {
   std::string rule;    // "sum-of-product"
   std::string effect;  // one sentence

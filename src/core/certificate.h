@@ -2,10 +2,11 @@
 // Certificate: a program's speedups over its baselines, measured in fresh processes.
 //
 // Contract: holds `measured` figures only, at the official shape. If the task has several weighted
-// shapes, `modes` holds weighted geometric means and `shapes` each shape. The program and the
-// baselines take turns in rounds; each ratio is the median over the rounds of all processes, with
-// its 95% interval. Modes: cold (other data in the L2), warm, graph (as one CUDA graph, cold), call
-// (host time from the call to its end, cold). JSON form: schema cutegen.certificate.v1.
+// shapes, `modes` holds weighted geometric means and `shapes` the figures of each shape. The
+// program and the baselines take turns in rounds; each ratio is the median over the rounds of all
+// processes, with its 95% interval. Modes: cold (other data in the L2), warm, graph (as one CUDA
+// graph, cold), call (host time from the call to its end, cold). JSON form: schema
+// cutegen.certificate.v1.
 //
 // Example: for (const CertifiedMode& m : c.modes) for (const PairedRatio& p : m.against) use(p);
 #pragma once
@@ -21,7 +22,7 @@ struct CertifiedMode {
   std::vector<PairedRatio> against;
 };
 
-// One of several weighted shapes.
+// The figures of one of several weighted shapes.
 struct CertifiedShape {
   std::string shape;
   double weight = 1, floor_ns = 0;
@@ -40,7 +41,7 @@ struct Certificate {
   double floor_ns = 0;
   std::string bound_by;
   int processes = 0;
-  double apart = 0;  // cold: the largest relative difference of a ratio between two processes
+  double apart = 0;  // largest relative difference of a cold ratio between two processes
   std::vector<CertifiedMode> modes;
   std::vector<std::string> missing;  // why a baseline or a mode is missing: "compile-max: ..."
   SandboxGrade sandbox;
@@ -48,7 +49,7 @@ struct Certificate {
   std::vector<CertifiedShape> shapes = {};        // empty: the official shape only
   std::vector<CertifiedBaseline> baselines = {};  // the baselines that could be opened
   std::string cudnn = {};                         // "9.10.2"; empty: unknown
-  // While the program's runs were timed: the median of the blocks' medians, and the lowest.
+  // The SM clock during the program's timed runs: the median and the lowest of the blocks' medians.
   std::optional<double> sm_clock_hz = {}, sm_clock_least_hz = {};
   std::optional<double> memory_clock_hz = {};  // at the end of the last block
 };

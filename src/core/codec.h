@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers of the plan's parser: arrays of objects, places of errors.
+// Helpers for the plan's parser: arrays of objects and the places of errors.
 //
-// Contract: every error names a JSON pointer. Private to core; other values have a list of fields
-// (base/fields.h).
+// Contract: every error names a JSON pointer. Private to core. Other values are parsed by lists of
+// fields (base/fields.h).
 //
 // Example: CG_TRY(auto steps, codec::list<Step>(r, "steps", kMaxSteps, step_from));
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace cutegen::codec {
 
-// Sets `where` of an error that names no place.
+// Sets `where` if the error names no place.
 template <class T>
 Result<T> at(Result<T> result, const std::string& where) {
   if (!result && result.error().where.empty()) result.error().where = where;

@@ -33,7 +33,8 @@ Result<DeviceName> DeviceName::parse(const std::string& text) {
     const char* last = text.data() + text.size();
     auto [end, error] = std::from_chars(first, last, out.index);
     if (first == last || error != std::errc() || end != last || out.index < 0)
-      return user_error("'" + sanitize(text, 60) + "' names no GPU", {}, "say cuda:0 or cuda:1");
+      return user_error("'" + sanitize(text, 60) + "' does not name a GPU", {},
+                        "write cuda:0 or cuda:1");
     out.kind = Kind::gpu;
     out.model.clear();
     return out;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// EventType: what happened, for each line of a run's journal.
+// EventType: the type of each event in a run's journal.
 //
-// Contract: docs/journal.md describes every type and its data. The names are frozen: journals hold
-// them as text. parse_event_type() returns nothing for a name that this version does not know.
+// Contract: docs/journal.md describes every type and its data. The names must not change, because
+// journals hold them as text. parse_event_type() returns nothing for a name that this version does
+// not know.
 //
 // Example: to_string(EventType::tool_called) == "tool_called";
 #pragma once

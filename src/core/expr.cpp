@@ -240,7 +240,8 @@ Result<Expr> Expr::from_json(const Json& json, const std::string& where) {
 }
 
 Json Expr::json() const {
-  bool negative = root_->kind == Kind::integer && root_->value < 0;  // only from a number
+  // Possible only if it was read from a JSON number.
+  bool negative = root_->kind == Kind::integer && root_->value < 0;
   if (root_->kind == Kind::integer && (negative || text_ == std::to_string(root_->value)))
     return root_->value;
   if (root_->kind == Kind::real && text_ == Json(root_->real).dump()) return root_->real;

@@ -46,14 +46,14 @@ class Expr {
   Expr() : Expr(0) {}
   explicit Expr(int64_t constant);
   static Result<Expr> parse(const std::string& text);
-  // From a number or a string; errors mention `where`.
+  // Takes a number or a string; errors mention `where`.
   static Result<Expr> from_json(const Json& json, const std::string& where);
   Json json() const;  // number or text, as written; "7" becomes 7
 
   Result<Number> evaluate(const Scope& scope) const;
   Result<int64_t> integer(const Scope& scope) const;  // error if floating point
-  // The names that it mentions, each once: symbols as they are ("M", "gpu.sms"), and "tensor:x",
-  // "attr:eps", "arg:p", "k:cg_smem", "occupancy:gemm".
+  // The names in the expression, each once: symbols as written ("M", "gpu.sms"), others with a
+  // prefix: "tensor:x", "attr:eps", "arg:p", "k:cg_smem", "occupancy:gemm".
   std::vector<std::string> mentions() const;
   const std::string& text() const { return text_; }
   const Node& root() const { return *root_; }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes an expression of a plan as C++, for generated code.
 //
-// Contract: the text has the expression's value (int64_t or double) wherever the expression has
-// one. It uses the functions over(a, b), rest(a, b), ceil_over(a, b), least(a, b) and most(a, b),
-// which the generated code defines; they give 0 instead of a division by zero. `leaf` gives the C++
-// of a symbol, a size or a scalar, or refuses it.
+// Contract: the text evaluates to the expression's value (int64_t or double) whenever the
+// expression has one. The generated code must define the functions it uses: over(a, b), rest(a, b),
+// ceil_over(a, b), least(a, b) and most(a, b). They return 0 for a division by zero. `leaf` returns
+// the C++ text of a symbol, a size or a scalar, or refuses it.
 //
 // Example: cpp_text(Expr::parse("ceil_div(n,128)").value(), leaf)  // "ceil_over(s_n,
 // INT64_C(128))"
@@ -20,13 +20,13 @@ namespace cutegen {
 struct ExprLeaf {
   enum class Kind { symbol, dim, stride, size, attribute, argument, constant, occupancy };
   Kind kind = Kind::symbol;
-  std::string name;  // of the symbol, tensor, scalar, constant or kernel
+  std::string name;  // the symbol, tensor, scalar, constant or kernel
   int64_t axis = 0;
 };
 using LeafText = std::function<Result<std::string>(const ExprLeaf&)>;
 
 Result<std::string> cpp_text(const Expr& expression, const LeafText& leaf);
-// The leaf that the whole expression is, if it is no more than that.
+// True if the whole expression is one leaf, which goes to `out`.
 bool is_leaf(const Expr& expression, ExprLeaf& out);
 
 }  // namespace cutegen

@@ -276,7 +276,7 @@ class Parser {
                 fmt::format("write {}; a symbol needs another name, because {} are reserved",
                             functions().at(token.text).signature, reserved_names()));
     if (token.text.starts_with("rng."))
-      return at(token.offset, "'" + token.text + "' is reserved, not built yet");
+      return at(token.offset, "'" + token.text + "' is reserved for a later version");
     if (token.text.find('.') != std::string::npos && token.text != "gpu.sms")
       return at(token.offset, "unknown name '" + token.text + "'",
                 "read tensors with dim, size and stride, attributes with attr; of the device only "

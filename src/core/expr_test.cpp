@@ -130,7 +130,7 @@ TEST(Expr, SyntaxErrorsNameTheColumn) {
       {"ceil_dv(1, 2)", "did you mean 'ceil_div'?"},
       {"min", "'min' is a function"},
       {"gpu.smx", "unknown name 'gpu.smx'"},
-      {"rng.seed", "reserved, not built yet"},
+      {"rng.seed", "reserved for a later version"},
       {"1 ? 2", "expected ':'"},
       {"\x01", "unexpected byte 0x01"},
       {"\xff\xff", "unexpected byte 0xff"}};

@@ -102,7 +102,7 @@ std::string floor_text(double floor_ns, double reachable_ns, RooflineBound bound
 std::string roofline_text(double roofline_ns, RooflineBound bound_by) {
   if (roofline_ns <= 0) return {};
   return fmt::format(
-      "{} (bound by {}), an estimate: the operations as written; algebra can pass it",
+      "{} (bound by {}), an estimate for the operations as written; algebraic rewrites can beat it",
       human_ns(roofline_ns), to_string(bound_by));
 }
 

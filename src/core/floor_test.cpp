@@ -69,8 +69,8 @@ TEST(FloorText, SaysWhatIsABoundAndWhatIsAnEstimate) {
   EXPECT_THAT(floor_text(1000, 2100, RooflineBound::launch),
               HasSubstr("1 us (a launch): no kernel is faster"));
   EXPECT_EQ(roofline_text(2.05e6, RooflineBound::compute),
-            "2.05 ms (bound by compute), an estimate: the operations as written; algebra can pass "
-            "it");
+            "2.05 ms (bound by compute), an estimate for the operations as written; algebraic "
+            "rewrites can beat it");
 }
 
 TEST(FloorText, AnOldRunClaimsNoBound) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Golden files pin the JSON forms of core's values byte for byte. CUTEGEN_UPDATE_GOLDEN=1 rewrites
-// the files. A change of a file changes a versioned format.
+// the files. A changed file means that a versioned format changed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

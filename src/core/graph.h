@@ -3,8 +3,8 @@
 //
 // Contract: a value has the name of the node that computes it ("relu", "max_1"; several outputs:
 // "max_1.0"). Placeholders carry the task's tensor names. Arguments are JSON: {"ref": VALUE} for a
-// tensor, plain JSON for constants (null, booleans, numbers, "inf"/"-inf"/"nan" as strings in
-// {"float": s}, dtypes as {"dtype": "f32"}), arrays for lists. Nodes are in execution order.
+// tensor, arrays for lists, and plain JSON for constants. Infinities and NaN are {"float": "inf" |
+// "-inf" | "nan"}, dtypes are {"dtype": "f32"}. Nodes are in execution order.
 //
 // Example: Node{"relu", "aten.relu.default", [{"ref":"x"}], {}, [Value{"relu", f32, {16, 64}}]}
 #pragma once
@@ -23,11 +23,11 @@ struct Value {
   Shape shape;
 };
 
-// A number among the arguments that is a size of one of the task's tensors. The graph holds the
-// official shape's value; another shape has its own.
+// An argument that is a size of one of the task's tensors. The graph holds its value at the
+// official shape; other shapes have other values.
 struct SizeArgument {
   size_t index = 0;          // in Node::args
-  std::string tensor;        // of the task
+  std::string tensor;        // a tensor of the task
   int dim = -1;              // -1: the number of elements
   std::string text() const;  // "dim(x,0)", "size(x)"
 };
@@ -35,7 +35,7 @@ struct SizeArgument {
 struct Node {
   std::string id;
   std::string op;          // "aten.add.Tensor"
-  std::vector<Json> args;  // positional; defaults filled in from the schema
+  std::vector<Json> args;  // positional; the schema fills in defaults
   Json kwargs = Json::object();
   std::vector<Value> outputs;
   double flops = 0;  // floating-point operations of this node
@@ -46,7 +46,7 @@ struct Graph {
   std::vector<Value> placeholders;  // inputs, parameters, buffers that the graph reads
   std::vector<Node> nodes;
   std::vector<std::string> outputs;   // value names, in the order of the task's outputs
-  std::vector<std::string> warnings;  // what tracing could not see
+  std::vector<std::string> warnings;  // what tracing could not capture
 
   const Node* producer(const std::string& value) const;  // null for placeholders
   const Value* find(const std::string& value) const;

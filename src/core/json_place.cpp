@@ -11,7 +11,7 @@
 namespace cutegen {
 namespace {
 
-// Walks text that has been parsed before, so it need not validate.
+// Walks text that was parsed before, so it does not validate.
 class Walker {
  public:
   explicit Walker(std::string_view text) : text_(text) { space(); }
@@ -32,7 +32,7 @@ class Walker {
       space();
       take();  // the colon
       space();
-      if (name == key) found = at_;  // the last duplicate counts, as in the parser
+      if (name == key) found = at_;  // the last duplicate wins, as in the parser
       skip_value();
       if (peek() != ',') break;
       take();

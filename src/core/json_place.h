@@ -3,8 +3,8 @@
 //
 // Contract: place_of returns line and column, from 1, of the value that a JSON pointer names ("" is
 // the whole text). If the last field is missing, it returns the place of the object that lacks it;
-// if the pointer leads nowhere, nullopt. The text should have parsed: for other text the result is
-// some place or nullopt. Never throws, never recurses on the text.
+// if the pointer leads nowhere, nullopt. The text must be valid JSON; otherwise the result is any
+// place or nullopt. Never throws, never recurses on the text.
 //
 // Example: print(with_place(error, text).text());  // "plan.json:12:7: error: ..."
 #pragma once

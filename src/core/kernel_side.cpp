@@ -20,7 +20,7 @@ constexpr int kMostDepth = 8;
 constexpr const char* kStep = "/steps/0";
 constexpr const char* kReference = "a PyTorch module with Model and get_inputs";
 
-// Keys of [kernel], and where their values stand in the plan.
+// Keys of [kernel], and the places of their values in the plan.
 enum class Form { value, arguments, sizes };  // sizes: up to three
 struct Key {
   const char *name, *pointer;
@@ -145,10 +145,10 @@ class SideReader {
       return out;
     }
     if (auto table = node.as_table()) return convert_table(*table, pointer, depth);
-    return user_error("a date is no part of a launch", wrong(node), "write a number or a string");
+    return user_error("a launch cannot contain a date", wrong(node), "write a number or a string");
   }
 
-  // In the order of the file: a symbol may use earlier ones.
+  // Keeps the order of the file, because a symbol may use earlier ones.
   Result<Json> convert_table(const toml::table& table, const std::string& pointer, int depth) {
     std::vector<std::pair<std::string, const toml::node*>> entries;
     for (const auto& [name, node] : table) entries.emplace_back(std::string(name.str()), &node);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // KernelSide: the side file of a task that is a CUDA kernel (NAME.toml beside NAME.cu).
 //
-// Contract: reads the keys `reference` and `[kernel]`; the torch worker reads the others. Gives the
-// file of the PyTorch module, and the launch as plan.json. Errors name a line of the side file.
+// Contract: reads the keys `reference` and `[kernel]`; the torch worker reads the others. Returns
+// the file of the PyTorch module, and the launch as plan.json. Errors name a line of the side file.
 //
 // Example:
 //   CG_TRY(KernelSide side, read_kernel_side("norm.cu")); parse_plan(side.plan.dump());
@@ -19,12 +19,13 @@ namespace cutegen {
 
 struct KernelSide {
   std::filesystem::path file, reference;
-  std::string text;                           // of the side file
+  std::string text;                           // the side file
   Json plan;                                  // plan.json with the one launch of the kernel
   std::map<std::string, std::string> places;  // JSON pointer in the plan -> "line:column"
 
-  std::string kernel() const;  // its name
-  // "norm.toml:7:3" for "/steps/0/grid"; the nearest object if the pointer itself is not there.
+  std::string kernel() const;  // the kernel's name
+  // "norm.toml:7:3" for "/steps/0/grid". If the pointer is missing, the place of the nearest
+  // object.
   std::string place(std::string pointer) const;
   // The error with its place in the plan changed to a line of the side file.
   Error placed(Error error) const;

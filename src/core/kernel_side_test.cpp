@@ -84,7 +84,7 @@ TEST_F(KernelSideTest, ErrorsNameALineAndARemedy) {
   EXPECT_THAT(error("grid =", "grid"), HasSubstr("the side file does not parse"));
   EXPECT_THAT(error("[\"x\", \"out\", { i32 = \"n\" }]", "\"x\""),
               HasSubstr("'args' is not a list"));
-  EXPECT_THAT(error("\"rows\"", "1979-05-27"), HasSubstr("a date is no part of a launch"));
+  EXPECT_THAT(error("\"rows\"", "1979-05-27"), HasSubstr("a launch cannot contain a date"));
 }
 
 TEST_F(KernelSideTest, ATaskNeedsAReference) {

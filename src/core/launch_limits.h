@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device can launch: the limits of a GPU, checked before anything runs.
+// Checks a launch against the limits of its GPU before anything runs.
 //
-// Contract: the first limit that a launch exceeds is a user error that names the limit, the value
-// and the place in the plan. Only the device knows the registers, and checks them before the
-// launch.
+// Contract: a launch that exceeds a limit is a user error that names the limit, the value and the
+// place in the plan. The check omits registers: only the device knows them, and it checks them
+// itself.
 //
 // Example: CG_CHECK(check_launch(launch, entry, device, "plan.json#/steps/0"));
 #pragma once
@@ -14,7 +14,7 @@ namespace cutegen {
 
 Result<void> check_launch(const Launch& launch, const EntryFacts& entry, const DeviceFacts& device,
                           const std::string& where);
-// Blocks of this launch that fit on one multiprocessor at once, by threads and shared memory.
+// Blocks of this launch that fit on one SM at once, by threads and shared memory.
 int64_t resident_blocks(const Launch& launch, const EntryFacts& entry, const DeviceFacts& device);
 
 inline constexpr int64_t kReservedSharedBytes =

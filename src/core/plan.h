@@ -55,7 +55,7 @@ struct Step {
   double fill_value = 0;
 };
 
-// What the sources are written in: with CuTe's headers, or plain CUDA.
+// The dialect of the sources: with CuTe's headers, or plain CUDA.
 enum class Dialect { cute, cuda };
 Names<Dialect> enum_names(Dialect);
 std::optional<Dialect> parse_dialect(std::string_view name);
@@ -77,7 +77,7 @@ Names<ArgSpec::Kind> enum_names(ArgSpec::Kind);
 Result<Plan> parse_plan(const std::string& text, const std::string& name = "plan.json");
 Result<Plan> plan_from_json(const Json& json, const std::string& name = "plan.json");
 Json to_json(const Plan& plan);  // canonical form: fields in order, defaults omitted
-// Every problem of the plan with this task, one line each, with place and remedy; empty if none.
+// All problems of the plan with this task, one line each, with place and remedy.
 std::vector<Error> check_plan(const Plan& plan, const Task& task);
 // Checks for a plain file name that ends in .cu; the error names `where`.
 Result<void> check_source_name(const std::string& name, const std::string& where);

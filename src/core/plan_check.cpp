@@ -15,7 +15,7 @@ constexpr const char* kPrepare = "prepare";  // the list of steps that run once
 constexpr const char* kGpu = "gpu";          // the symbol of the device's facts
 
 constexpr int64_t kMostThreads = 1024;
-constexpr int64_t kMostSharedBytes = 232448;  // 227 KiB, the most of any GPU supported
+constexpr int64_t kMostSharedBytes = 232448;  // 227 KiB, the most that any supported GPU has
 
 // Evaluates expressions without names.
 class NoScope final : public Scope {
@@ -332,7 +332,7 @@ class Checker {
     report(place, "no tensor map '" + name + "'", meant(name, names, "define it in 'tensor_maps'"));
   }
 
-  // prepare runs once for many calls, so it may only use what outlives a call.
+  // prepare runs once for many calls, so it may use only data that outlives a call.
   void check_prepared(const std::string& name, const std::string& place) {
     const TensorInfo* t = task_.find(target(name));
     bool lasting =
@@ -363,7 +363,7 @@ class Checker {
   const Plan& plan_;
   const Task& task_;
   std::vector<Error> errors_;
-  std::vector<std::string> tensors_, symbols_;  // symbols_: those defined so far
+  std::vector<std::string> tensors_, symbols_;  // symbols_: only those defined so far
   std::set<std::string> late_, ids_, used_;
 };
 

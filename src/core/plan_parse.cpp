@@ -22,7 +22,7 @@ Result<void> refuse_reserved(const Json& json, std::initializer_list<const char*
   return {};
 }
 
-// `states` was once reserved. Mutated tensors turned out to need no field.
+// `states` was reserved in the past, but mutated tensors need no field.
 Result<void> refuse_states(const Json& json, const std::string& where) {
   if (!json.is_object() || !json.contains("states")) return {};
   return user_error("'states' is not a field of a plan", where + "/states",

@@ -47,7 +47,7 @@ int64_t number_at(const std::string& text, size_t at) {
   return std::stoll(text.substr(at, end - at));
 }
 
-// Takes NAME = NUMBER in a source as the likely value of k(NAME).
+// Guesses the value of k(NAME) from NAME = NUMBER in a source.
 ModuleFacts guessed_facts(const std::string& raw) {
   ModuleFacts facts;
   const std::string text = without_comments(raw);
@@ -108,7 +108,8 @@ class Walk {
     return value && std::visit([](auto v) { return v != 0; }, *value);
   }
 
-  // Records the divisions and bounds of an expression; returns the divisions its value depends on.
+  // Records the divisions and bounds of an expression; returns the divisions that its value depends
+  // on.
   std::set<size_t> sites(const Expr& e) {
     std::set<size_t> inside;
     visit(e.root(), [&](const Expr::Node& n) {

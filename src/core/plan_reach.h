@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlanReach: into how many blocks, tiles and passes a plan divides the work at one shape.
+// PlanReach: how many blocks, tiles and passes a plan uses at one shape.
 //
-// Contract: plan_reach lists the launches, divisions and bounds of a plan in an order that depends
-// only on the plan, so that callers can compare two shapes entry by entry. An entry that cannot be
+// Contract: plan_reach lists the launches, divisions and bounds of a plan. Their order depends only
+// on the plan, so that callers can compare two shapes entry by entry. An entry that cannot be
 // evaluated at the shape is nullopt. k(name) comes from the sources' text, because no module is
 // compiled yet.
 //
@@ -33,14 +33,15 @@ struct PlanReach {
   std::vector<std::optional<Launch>> launches;
   std::vector<std::optional<Division>> divisions;
   std::vector<std::optional<Bound>> bounds;
-  std::vector<std::vector<size_t>> divisions_of;  // of each launch's grid; into `divisions`
+  // Per launch: the divisions that its grid uses, as indices.
+  std::vector<std::vector<size_t>> divisions_of;
 };
 
 Result<PlanReach> plan_reach(const KernelProgram& program, const Task& task, const ShapeCase& shape,
                              const DeviceFacts& device);
 
-// The whole numbers from `least` to `most` in the sources outside comments, sorted, each once. They
-// are likely tile sizes, thread counts and thresholds.
+// The integers from `least` to `most` that occur in the sources outside comments, sorted, each
+// once. They are likely tile sizes, thread counts and thresholds.
 std::vector<int64_t> whole_numbers(const KernelProgram& program, int64_t least, int64_t most);
 
 }  // namespace cutegen

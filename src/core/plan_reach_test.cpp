@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// A task of one product: x [m, k], y [k, n], out [m, n].
+// A task with one matrix product: x [m, k], y [k, n], out [m, n].
 ShapeCase shape_of(int64_t m, int64_t k, int64_t n) {
   ShapeCase s{.name = "s", .kind = ShapeKind::small};
   s.tensors = {{"x", {m, k}}, {"y", {k, n}}, {"out", {m, n}}};
@@ -45,7 +45,8 @@ TEST(PlanReach, ListsDivisionsBoundsAndLaunches) {
   EXPECT_EQ(r.divisions[0]->step, 128);
   EXPECT_EQ(r.divisions[0]->tiles(), 3);
   EXPECT_TRUE(r.divisions[0]->has_tail());
-  EXPECT_EQ(r.divisions[1]->size, 96);  // the argument's, which comes before the grid's
+  // The division of the argument comes before that of the grid.
+  EXPECT_EQ(r.divisions[1]->size, 96);
   EXPECT_FALSE(r.divisions[1]->has_tail());
   EXPECT_EQ(r.divisions[2]->size, 200);  // (n + 63) / 64 is ceil_div(n, 64)
   EXPECT_EQ(r.divisions[2]->tiles(), 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlanScope: what the names in a plan's expressions mean for one shape on one device.
+// PlanScope: the values of names in a plan's expressions, for one shape on one device.
 //
 // Contract: evaluates symbols once, in order. A symbol that cannot be evaluated (it needs a
 // constant of a module that is not compiled yet) is an error only if an expression uses it. The

@@ -29,7 +29,7 @@ void fields(Fields& v, LineProfile& l) {
   v("counters", l.counters);
 }
 
-// A kernel's figures are modelled by default, so only other origins are written.
+// The default origin is modelled, so only other origins are written.
 void fields(Fields& v, ProfileRemark& m) {
   v("kind", m.kind);
   v("line", m.line);

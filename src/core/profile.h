@@ -33,12 +33,12 @@ struct LineProfile {
   std::map<std::string, double> counters;
 };
 
-// Something that costs time, where it is, and what to do about it.
+// A cause of lost time, its place in the source, and the remedy.
 struct ProfileRemark {
   std::string kind;  // "uncoalesced", "bank_conflicts", "occupancy", ...
   int line = 0;      // 0: the whole kernel
   std::string message;
-  Origin origin = Origin::modelled;  // of the figures behind it
+  Origin origin = Origin::modelled;  // of its figures
 };
 
 // Units of a GPU that limit a kernel, as the time model and the counters name them. The list is
@@ -66,7 +66,7 @@ struct Diagnosis {
   std::vector<Figure> evidence;
 };
 
-// Counters of one kernel launch (or of a sample of its CTAs).
+// The counters of one kernel launch, or of a sample of its CTAs.
 struct KernelProfile {
   std::string kernel;
   Origin origin = Origin::modelled;
@@ -83,13 +83,13 @@ struct KernelProfile {
   std::map<std::string, double> modelled = {};
 };
 
-inline constexpr const char* kSimulator = "simulator";  // sources of a profile
+inline constexpr const char* kSimulator = "simulator";  // a possible `source`
 inline constexpr const char* kResources = "resources";
 
 struct Profile {
   std::vector<KernelProfile> kernels;
   std::string shape;
-  std::string source = {};  // what counted: kSimulator, kResources or "ncu 2025.3.1.0"
+  std::string source = {};  // of the counters: kSimulator, kResources or "ncu 2025.3.1.0"
   std::string note = {};    // why there is no better source, and what helps
 };
 

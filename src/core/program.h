@@ -3,8 +3,8 @@
 //
 // Contract: program_id hashes the canonical sources (line ends normalised) and the canonical plan.
 // build_id hashes a module's source with its defines, the include closure, compiler, flags and
-// arch. resolve_plan turns the plan into numbers for one shape; for k(name) and for checks of
-// arguments it needs the facts of the compiled modules.
+// arch. resolve_plan turns the plan into numbers for one shape; it needs the facts of the compiled
+// modules to evaluate k(name) and to check arguments.
 //
 // Example: CG_TRY(auto p, load_program("out/")); fmt::print("{}", program_id(p));
 #pragma once

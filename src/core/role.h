@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is asked for the next program, and for what: the words of a strategy's questions.
+// The vocabulary of a strategy's questions: who is asked for the next program, and for what.
 //
-// Contract: the names are frozen: journals and prompts hold them. `recipe` asks for an expert
-// kernel, not a model. `tester` proposes tests (core/test_case.h). A Question without a Purpose or
-// Stage has `none`, whose name is empty.
+// Contract: the names must not change, because journals and prompts hold them. `recipe` takes an
+// expert kernel and asks no model. `tester` proposes tests (core/test_case.h). A Question without a
+// Purpose or Stage has `none`, whose name is empty.
 //
 // Example: Ask{Role::coder, {{"purpose", to_string(Purpose::first)}}}
 #pragma once

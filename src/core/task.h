@@ -32,10 +32,10 @@ struct TensorInfo {
   DType dtype = DType::f32;
   Shape shape;           // at the official shape
   bool mutated = false;  // the reference writes it in place
-  // For a floating output: the coarsest rounding on the way to it, if that differs from the task's
-  // math mode.
+  // For a floating-point output: the coarsest rounding that feeds into it, if that differs from the
+  // task's math mode.
   std::optional<MathMode> math_mode = {};
-  // For an output in fp32 of a task with convolutions in TF32: it depends on none of them.
+  // If the task has TF32 convolutions: this fp32 output depends on no convolution.
   bool without_convolution = false;
 };
 
@@ -46,7 +46,7 @@ struct ScalarInfo {
   Scalar value;
 };
 
-// derived: long shapes, and shapes from a program's tiles.
+// `derived` covers long shapes and shapes from a program's tiles.
 enum class ShapeKind { official, small, odd, user, derived };
 
 // One size of the task. `tensors` has every input, parameter, buffer and output.
@@ -57,8 +57,8 @@ struct ShapeCase {
   std::vector<std::pair<std::string, int64_t>> constants;  // overridden module-level constants
   std::map<std::string, Shape> tensors;
   Flops flops;
-  Bytes least_bytes;  // outputs, written once, and what must be read of inputs and parameters
-  // Of a proposed test: the values of some inputs, in place of the input families.
+  Bytes least_bytes;  // written outputs, plus the parts of inputs and parameters that must be read
+  // For a proposed test: values of some inputs, which replace the input families.
   std::map<std::string, ValueRange> values = {};
 };
 
@@ -73,7 +73,7 @@ struct Task {
   std::vector<ScalarInfo> attributes;  // attr(name)
   std::vector<ScalarInfo> arguments;   // arg(name): scalars among get_inputs()
   MathMode math_mode = MathMode::fp32;
-  bool math_mode_asked = false;    // the user named it; else the dtypes decide
+  bool math_mode_asked = false;    // the user named the math mode; else the dtypes decide
   bool tf32_convolutions = false;  // fp32 as PyTorch ships: convolutions round operands to TF32
   bool train_mode = false;
   std::optional<double> tolerance;   // scales the accepted error; from the side file
@@ -82,9 +82,9 @@ struct Task {
   std::vector<ShapeCase> shapes;
   Graph graph;
   std::string workload;            // "matmul", kElementwise, ...; fused: "matmul+elementwise"
-  std::vector<std::string> notes;  // marks: what limits the judgement of this task
+  std::vector<std::string> notes;  // what limits the judgement of this task
   // Tensor names in the order of forward()'s results. Set only if forward() returns a tensor that
-  // it mutates: such a result is no separate output.
+  // it mutates, because such a result is not a separate output.
   std::vector<std::string> returns = {};
 
   const ShapeCase& official() const { return shapes.front(); }
@@ -101,8 +101,8 @@ std::vector<const TensorInfo*> results_of(const Task& task);
 
 // The output's own math mode if it has one, else the task's.
 MathMode mode_of(const Task& task, const TensorInfo& output);
-// The mode whose accuracy the output has: its math mode, or tf32 if it is in fp32 and depends on a
-// convolution that PyTorch computes in TF32.
+// The math mode that sets the output's tolerance: its own, or tf32 if it is in fp32 and depends on
+// a convolution that PyTorch computes in TF32.
 MathMode accuracy_of(const Task& task, const TensorInfo& output);
 // The math mode in words: "fp32, convolutions in tf32 (as PyTorch ships)".
 std::string mode_text(const Task& task);

@@ -34,8 +34,8 @@ Result<void> check_test_range(const std::string& input, const ValueRange& range,
   for (double value : all)
     if (!std::isfinite(value) || std::abs(value) > most)
       return user_error(
-          fmt::format("{:.6g} is no value of '{}' ({})", value, input, to_string(dtype)), where,
-          fmt::format("stay within {:.6g} in magnitude", most));
+          fmt::format("{:.6g} is outside the range of '{}' ({})", value, input, to_string(dtype)),
+          where, fmt::format("stay within {:.6g} in magnitude", most));
   if (range.low > range.high)
     return user_error(fmt::format("the range of '{}' is empty: low {:.6g}, high {:.6g}", input,
                                   range.low, range.high),

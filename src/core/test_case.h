@@ -2,10 +2,10 @@
 // TestCase: a test that a tester proposes for a task: sizes, ranges of input values, edge values.
 //
 // Contract: test cases extend the evaluator's own test shapes; they replace none.
-// check_test_cases() takes untrusted cases and refuses what is not bounded: their number, unknown
-// sizes and inputs, sizes that are not positive, ranges that are empty, not finite or outside the
-// input's type. The error has the place and the remedy. The evaluator skips a case with more work
-// than its other tests, or on whose values the reference does not work.
+// check_test_cases() takes untrusted cases. It refuses too many cases, unknown sizes and inputs,
+// sizes that are not positive, and ranges that are empty, not finite or outside the input's dtype.
+// The error has the place and the remedy. The evaluator skips a case that has more work than its
+// other tests, or values on which the reference fails.
 //
 // Example: {"name": "one row", "sizes": {"tokens": 1},
 //           "values": {"x": {"low": -4, "high": 4, "edges": [0]}}, "why": "a single block"}
@@ -31,8 +31,9 @@ struct ValueRange {
 
 struct TestCase {
   std::string name;
-  std::vector<std::pair<std::string, int64_t>> sizes;  // constants of the task; others: as usual
-  std::map<std::string, ValueRange> values;            // by floating input
+  // Constants of the task; others keep their values.
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  std::map<std::string, ValueRange> values;  // by floating-point input
   std::string why;
   bool operator==(const TestCase&) const = default;
 };

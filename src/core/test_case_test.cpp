@@ -36,7 +36,7 @@ TEST(TestCases, AcceptWhatTheTaskMayBeTestedOn) {
   EXPECT_EQ(refusal({"constant", {}, {{"x", {2, 2, {0}}}}, ""}), "accepted");
 }
 
-// Every hostile value has a refusal that names it, its place and the remedy.
+// Each hostile value is refused with an error that names it, its place and the remedy.
 TEST(TestCases, RefuseWhatIsNotBounded) {
   const auto size = [](int64_t value) { return refusal({"t", {{"tokens", value}}, {}, ""}); };
   for (int64_t value : {int64_t{0}, int64_t{-4}, int64_t{1} << 40, INT64_MAX, INT64_MIN})
@@ -46,8 +46,8 @@ TEST(TestCases, RefuseWhatIsNotBounded) {
   const auto range = [](ValueRange r) { return refusal({"t", {}, {{"x", std::move(r)}}, ""}); };
   EXPECT_THAT(range({1, -1, {}}), HasSubstr("low 1, high -1"));
   EXPECT_THAT(range({0, 1e6, {}}), HasSubstr("stay within 65504"));
-  EXPECT_THAT(range({0, INFINITY, {}}), HasSubstr("inf is no value of 'x' (f16)"));
-  EXPECT_THAT(range({0, 1, {NAN}}), HasSubstr("nan is no value"));
+  EXPECT_THAT(range({0, INFINITY, {}}), HasSubstr("inf is outside the range of 'x' (f16)"));
+  EXPECT_THAT(range({0, 1, {NAN}}), HasSubstr("nan is outside the range"));
   EXPECT_THAT(refusal({"t", {}, {{"index", {0, 1, {}}}}, ""}), HasSubstr("no floating input"));
   EXPECT_THAT(refusal({"t", {}, {{"weight", {0, 1, {}}}}, ""}), HasSubstr("one of x"));
 }

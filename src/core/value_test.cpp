@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of the values beyond their JSON form: names, exit codes, refusals.
+// Rules of core's values beyond their JSON form: names, exit codes, refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -161,7 +161,7 @@ TEST(Event, RefusesStrangeNumbers) {
   EXPECT_FALSE(read_json<Event>(json));
 }
 
-// Journals from before profiles had lines and remarks stay readable.
+// Older journals, whose profiles have no lines and remarks, stay readable.
 TEST(Profile, FieldsThatCameLaterMayBeMissing) {
   auto parsed = parse_json(
       R"({"schema": "cutegen.profile.v1", "shape": "official", "kernels":

@@ -9,7 +9,8 @@ namespace {
 constexpr const char* kSchema = "cutegen.verdict.v1";
 constexpr const char* kForeign = "foreign:";  // id prefix of third-party solutions: never certified
 
-// A third-party solution carries the label "foreign", so that nobody takes it for a program.
+// A third-party solution carries the label "foreign", so that nobody mistakes it for a kernel
+// program.
 void label_field(Fields& v, const Verdict& x) {
   const std::string expected = x.program_id.starts_with(kForeign) ? "foreign" : "";
   std::string label = v.reading() ? "" : expected;

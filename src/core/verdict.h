@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdict: what the evaluator says of a candidate, with the evidence. Feedback: the same for a
-// reader with little room, such as a model.
+// Verdict: the evaluator's judgement of a candidate, with evidence. Feedback: a short form for a
+// model or a person.
 //
-// Contract: five statuses, never mixed. Every figure carries its origin. JSON forms are versioned;
-// golden files pin them.
+// Contract: each verdict has one of five statuses. Every figure carries its origin. JSON forms are
+// versioned; golden files pin them.
 //
 // Example: if (v.status == Status::correct && v.timing) use(v.timing->time_ns);
 #pragma once
@@ -24,7 +24,7 @@ namespace cutegen {
 enum class Status { correct, failed, rejected, unsupported, aborted };
 enum class Rung { lint, compile, audit, load, correctness, timing, profile };
 enum class RungResult { passed, failed, skipped };
-// The limits on an output: each element; the root mean square and the mean of its error; and the
+// The limits on an output's error: per element, its root mean square, its mean (bias), and the
 // user's own (--rtol, --atol).
 enum class Gate { element, rms, bias, user };
 
@@ -55,7 +55,7 @@ struct Feedback {
 
 inline constexpr const char* kIncumbent = "incumbent";  // the best program of the run so far
 
-// This program against another one: alternating runs in random order on one device.
+// This program timed against another one: alternating runs in random order on one device.
 struct PairedRatio {
   std::string against;     // kIncumbent or the kind of a baseline (core/baseline.h)
   std::string program_id;  // if it is a kernel program
@@ -75,8 +75,8 @@ struct ShapeTiming {
   std::vector<PairedRatio> paired = {};
 };
 
-// The times that the runner reports beside the evaluator's own clock, less the overhead of empty
-// runs.
+// The times that the runner reports, and those by the evaluator's own clock, both without the
+// overhead of empty runs.
 struct ClockCheck {
   double claimed_ns = 0, seen_ns = 0;  // over all blocks of timed runs
   bool agrees = true;
@@ -107,23 +107,23 @@ struct SandboxGrade {
   std::map<std::string, bool> held;  // "namespaces", "network", "seccomp", "rlimits", ...
 };
 
-// The looser rule of public benchmarks, over the sets of the task's own inputs. Reported beside the
-// verdict, never part of it.
+// The result under the looser rule of public benchmarks, for the task's own input distribution. It
+// never changes the verdict.
 struct Compat {
   std::string rule;  // "allclose 1e-4"
   int64_t elements = 0, wrong = 0;
 };
 
-// The error of one output over one set as a whole, each element in units of its own scale. Kept for
-// the set that comes nearest to the limit.
+// The aggregate error of one output over one set, each element in units of its own scale. The
+// verdict keeps the set nearest to the limit.
 struct ErrorGate {
   std::string output, family, shape;
   double rms = 0, native_rms = 0, sequential_rms = 0, rms_limit = 0;
   double bias = 0, native_bias = 0, bias_limit = 0;
 };
 
-// How far outputs are from the truth, beside the native reference: floating elements of the test
-// shapes, over the sets of the task's own inputs.
+// The errors of the outputs and of the native reference against the truth. Covers floating-point
+// elements at the test shapes, for the task's own input distribution.
 struct Accuracy {
   int64_t elements = 0;
   double error = 0, native_error = 0;  // the largest |value - truth| of each

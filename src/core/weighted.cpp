@@ -60,7 +60,7 @@ std::optional<double> mean_of(const std::vector<ShapeTimed>& timed,
   return geometric_mean(values);
 }
 
-// The field's lowest value over all shapes; empty if one shape lacks it.
+// The lowest value of the field over all shapes; empty if one shape lacks it.
 std::optional<double> least_of(const std::vector<ShapeTimed>& timed,
                                std::optional<double> Timing::* field) {
   std::optional<double> out;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighted shapes: one headline for a task that its user runs at several sizes.
+// Weighted shapes: one headline figure for a task that its user runs at several sizes.
 //
 // Contract: a program is timed at the official shape and at every shape of the side file with a
-// positive weight. Headlines are weighted geometric means. For intervals, the ends are averaged:
-// the mean interval is as wide as the weighted sum of the widths (in logarithms). That is exact for
-// errors that move together, and an upper bound for independent errors. A headline omits a baseline
-// or mode that some shape lacks.
+// positive weight. Headlines are weighted geometric means. An interval's ends are averaged in the
+// same way. That is exact for fully correlated errors and an upper bound for independent errors. A
+// headline omits a baseline or mode that some shape lacks.
 //
 // Example: Timing t = headline_of({{&task.official(), official_timing}, {&wide, wide_timing}});
 #pragma once
@@ -26,14 +25,14 @@ std::vector<const ShapeCase*> timed_shapes(const Task& task);
 struct Weighted {
   double weight = 1, value = 0;
 };
-// 0 if any value is not positive, or if no weight is.
+// 0 if any value is not positive, or if no weight is positive.
 double geometric_mean(const std::vector<Weighted>& values);
 
 struct ShapeTimed {
   const ShapeCase* shape = nullptr;
   Timing timing;
 };
-// For one shape: its timing. For several: the means, with each shape in `shapes`.
+// The timing of a single shape, or the means of several, with each shape in `shapes`.
 Timing headline_of(const std::vector<ShapeTimed>& timed);
 
 // The modes that all shapes have, each with its means.

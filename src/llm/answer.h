@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AnswerReader: turns what a server sent for one request into a reply or a fault.
+// AnswerReader: turns a server's response to one request into a reply or a fault.
 //
-// Contract: an answer that broke off after it began is a reply with Stop::cut and its cost; a
+// Contract: an answer that broke off in the middle is a reply with Stop::cut and its cost. A
 // refused question is a reply with Stop::refusal. A reply without usage gets an estimate. The key
 // never appears in a reply or a fault. Options and request must outlive the reader.
 //
@@ -21,7 +21,7 @@ struct HttpModelOptions;
 
 struct Attempt {
   std::optional<ChatReply> reply;
-  Fault fault;  // if there is no reply
+  Fault fault;  // set if there is no reply
 };
 
 class AnswerReader {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Anthropic messages API: content in blocks, signed thinking that we send back unchanged, and
-// explicit cache breakpoints.
+// The Anthropic messages API: content in blocks, signed thinking that must be sent back unchanged,
+// and explicit cache breakpoints.
 #include <algorithm>
 
 #include "base/text.h"
@@ -177,8 +177,8 @@ class MessageAssembler final : public Assembler {
   bool ended_ = false;
 };
 
-// Reads a tool call from its block. Makes the block's input an object, as the API requires when we
-// send the block back.
+// Reads a tool call from its block. Makes the block's input an object, because the API requires
+// that when the block is sent back.
 ToolCall read_tool_use(Json& block) {
   const Json& input = at(block, "input");
   ToolCall call = tool_call(text_at(block, "id"), text_at(block, "name"),

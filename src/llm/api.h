@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Api: one wire format. It writes requests and reads answers, whole or streamed.
 //
-// Contract: encode() depends on its arguments alone, so equal beginnings give equal bytes, which
+// Contract: encode() depends only on its arguments, so equal prefixes give equal bytes, which
 // providers cache. An Assembler builds, from the events of a stream, the JSON of the whole answer;
 // decode() reads that JSON. All input is hostile: any field may be missing, or of any type or
 // length.
@@ -21,7 +21,7 @@
 
 namespace cutegen::llm {
 
-// What cutegen knows about a model and its provider when it writes a request.
+// Facts about a model and its provider that a request must respect.
 struct Shape {
   std::string model;
   Provider provider{};

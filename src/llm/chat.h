@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chat: questions to a language model and its answers, independent of the provider.
 //
-// Contract: plain values, and the only ones that clients read and write. Put the constant part
-// first (system, tools, early messages): a prefix that ends in `cache_end` costs the full price
-// once and little later. Return a reply's `message` unchanged as the next assistant message,
-// because `opaque` holds what the provider needs back (its reasoning). Several threads may call
-// chat(). It blocks until the reply is complete, or ends early with its Context. A refusal is a
-// reply (`stop`), not an error. Errors: `user` (key, quota, budget, unknown model) and `world`
-// (after all retries).
+// Contract: plain values. Put the constant part first (system, tools, early messages): a prefix
+// that ends in `cache_end` costs the full price only once. Return a reply's `message` unchanged as
+// the next assistant message, because `opaque` holds data that the provider needs back (its
+// reasoning). Several threads may call chat(). It blocks until the reply is complete, or ends early
+// with its Context. A refusal is a reply (`stop`), not an error. Errors: `user` (key, quota,
+// budget, unknown model) and `world` (after all retries).
 //
 // Example:
 //   CG_TRY(auto model, llm::open_model("anthropic:NAME", config));       // llm/models.h
@@ -32,7 +31,7 @@ struct ToolSpec {
 struct ToolCall {
   std::string id, name;
   Json arguments = Json::object();
-  // The text that came instead of a JSON object. `arguments` is {} then.
+  // The text received instead of a JSON object; `arguments` is then {}.
   std::string malformed;
 };
 
@@ -62,11 +61,12 @@ struct ChatRequest {
   Json output_schema;
   int64_t max_output_tokens = 16384;
   std::optional<double> temperature;  // omitted if the model refuses it
-  std::string effort;                 // of reasoning: "", "low", "medium", "high", "xhigh" or "max"
-  // Who asks, and when: "coder ask 12 try 1". The same question of a run keeps its label after a
-  // resume. For people, relays and recordings; never sent to a model.
+  // Reasoning effort: "", "low", "medium", "high", "xhigh" or "max".
+  std::string effort;
+  // Names the question: "coder ask 12 try 1". It keeps its label when the run is resumed. For
+  // people, relays and recordings; never sent to a model.
   std::string label;
-  // The program in question, as complete files. For relays; never sent to a model or recorded.
+  // The program to change, as complete files. For relays; never sent to a model or recorded.
   std::map<std::string, std::string> files;
 };
 
@@ -82,8 +82,8 @@ struct Usage {
   Usage& operator+=(const Usage& o);
 };
 
-// `cut`: the stream broke after it began, and the received part was charged. MeteredModel asks
-// again; only direct users of a client see this value.
+// `cut`: the stream broke off, and the received part was charged. MeteredModel then asks again, so
+// only direct users of a client see this value.
 enum class Stop { end, tool, length, refusal, cut };
 
 struct ChatReply {
@@ -101,9 +101,11 @@ class ChatModel {
   virtual Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) = 0;
   // "anthropic:NAME", as the user named it.
   virtual const std::string& name() const = 0;
-  // Whether it calls tools without further setup. A relay does; a local server must be configured.
+  // Whether the model can call tools without further setup. A relay can; a local server must be
+  // configured.
   virtual bool has_tools() const = 0;
-  // The highest cost of a call. Empty if there is no known price, zero if it is free.
+  // The highest possible cost of the call. Empty if the price is unknown, zero if the model is
+  // free.
   virtual std::optional<double> most_usd(const ChatRequest& request) const = 0;
 };
 

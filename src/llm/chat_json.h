@@ -31,7 +31,7 @@ struct Difference {
   std::string recorded, now;
 };
 std::optional<Difference> find_difference(const Json& recorded, const Json& now);
-// The same in words; empty if equal.
+// The same as text; empty if equal.
 std::string first_difference(const Json& recorded, const Json& now);
 
 }  // namespace cutegen::llm

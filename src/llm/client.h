@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // HttpModel: a model behind one of the APIs. It handles retries, quirks, prices and limits.
 //
-// Contract: chat() as in llm/chat.h. If the server does not answer, or refuses for a temporary
-// reason, HttpModel sends the request again after a growing wait (or the wait that the server asks
-// for). Once the server refuses a parameter, HttpModel omits it. An answer that broke off after it
-// began is a reply with Stop::cut and its cost. The key never appears in an error or a reply.
+// Contract: chat() as in llm/chat.h. If the server does not answer or refuses temporarily,
+// HttpModel waits and sends the request again. The wait grows, unless the server asks for a certain
+// wait. Once the server refuses a parameter, HttpModel omits it. An answer that broke off in the
+// middle is a reply with Stop::cut and its cost. The key never appears in an error or a reply.
 //
 // Example: HttpModel model(options); CG_TRY(ChatReply r, model.chat(ctx, request));
 #pragma once
@@ -51,8 +51,8 @@ class HttpModel final : public ChatModel {
   Shape shape_;
 };
 
-// The wait before retry `n` (from 0): what the server asks for, or else first_wait doubled n times,
-// less a random share. Empty if the server asks for more than longest_wait.
+// The wait before retry `n` (from 0): the server's demand, or else first_wait doubled n times, less
+// a random share. Empty if the server demands more than longest_wait.
 std::optional<std::chrono::milliseconds> retry_wait(int n,
                                                     std::optional<std::chrono::milliseconds> asked,
                                                     const ModelConfig& config);

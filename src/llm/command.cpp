@@ -21,7 +21,7 @@ namespace {
 constexpr Nanoseconds kCommandPoll = std::chrono::milliseconds(100);
 constexpr Nanoseconds kGrace = std::chrono::milliseconds(500);
 
-// Runs between fork and exec, so it makes system calls only.
+// Runs between fork and exec, so it makes only system calls.
 [[noreturn]] void become(const char* line, int in, int out, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -43,7 +43,8 @@ std::string how(int status) {
 Result<std::unique_ptr<Command>> Command::start(const std::string& line) {
   if (trim(line).empty())
     return user_error("no command is given", "--proposer", "give a command line");
-  // The input is a socket: if the program has ended, send() returns an error instead of a SIGPIPE.
+  // The input is a socket, so that send() returns an error instead of raising SIGPIPE if the
+  // program has ended.
   std::array<int, 2> in{}, out{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0)
     return errno_error("socketpair");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command: a user's own program that answers JSON lines, one object for each object.
+// Command: a user's own program that answers each JSON line with one JSON line.
 //
-// Contract: start() runs the command line with sh, as the user would, and shares stderr with it.
-// call() sends a line and waits for the answering line. It skips blank lines and refuses lines
-// longer than kMaxLine. If the program ends, breaks the protocol, or a call is given up, Command
-// stops it with its process group, and every later call fails. The program does not outlive its
-// parent. One call at a time.
+// Contract: start() runs the command line with sh; the program inherits stderr. call() sends a line
+// and waits for the answer. It skips blank lines and refuses lines longer than kMaxLine. If the
+// program ends or breaks the protocol, or a call is given up, Command stops the program with its
+// process group, and every later call fails. The program does not outlive its parent. One call at a
+// time.
 //
 // Example:
 //   CG_TRY(auto c, Command::start("python3 mine.py"));
@@ -40,7 +40,7 @@ class Command {
   Result<std::string> receive(const Context& ctx);
   Result<void> wait_ready(const Context& ctx, int fd, short events);
   tl::unexpected<Error> ended();
-  int stop();  // returns waitpid's status
+  int stop();  // returns the status from waitpid
 
   std::string line_;
   pid_t pid_;

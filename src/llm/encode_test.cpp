@@ -196,7 +196,7 @@ TEST(Decode, ReadsContentInParts) {
   EXPECT_EQ(reply->message.text, "one twoone two");
 }
 
-// Any answer of a server gives a reply or an error.
+// Any response of a server gives a reply or an error.
 TEST(Decode, SurvivesEveryKindOfNonsense) {
   const std::vector<Json> odd{nullptr,        1,
                               -1e300,         "text",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults: classifies a server's refusal and says what to do about it.
+// Faults: classifies a server's refusal and says how to react.
 //
 // Contract: read_fault takes the status, headers and error body of any API (JSON or not, with
 // status 200 or in the middle of a stream). It caps and sanitises the server's text. The caller
@@ -22,7 +22,7 @@ namespace cutegen::llm {
 enum class FaultKind {
   retry,      // overload, rate limit, a temporary failure
   parameter,  // the server refuses `parameter`; ask again without it
-  // The question is against the provider's rules: a reply, not an error.
+  // The question violates the provider's rules. This becomes a reply, not an error.
   refusal,
   fatal,  // key, quota, unknown model, too long a prompt, ...
 };
@@ -30,8 +30,9 @@ enum class FaultKind {
 struct Fault {
   FaultKind kind = FaultKind::fatal;
   Error error;
-  std::string parameter = {};                          // that the model refuses: see Shape::refused
-  std::optional<std::chrono::milliseconds> wait = {};  // what the server asks for
+  // The parameter that the model refuses: see Shape::refused.
+  std::string parameter = {};
+  std::optional<std::chrono::milliseconds> wait = {};  // the wait that the server asks for
 };
 
 struct Refused {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Http: one POST to a model's server. The answer comes whole or streamed.
+// Http: sends a POST to a model's server. The answer comes whole or streamed.
 //
 // Contract: post() returns what it received, even if the answer broke off; `error` says how it
 // ended. A text/event-stream goes to `on_stream` in pieces; any other body is kept in `body`.
 // on_stream returns true when it has seen the end; post() then waits only a moment for the rest.
-// Limits on header and body sizes, on silence and by the Context bound every call. Http follows no
-// redirects, keeps no cookies and reuses connections. Thread-safe.
+// Every call is limited by header and body sizes, by the longest silence and by the Context. Http
+// follows no redirects, keeps no cookies and reuses connections. Thread-safe.
 //
 // Example: HttpOutcome o = http.post(ctx, {.url = url, .body = text}, {});
 #pragma once
@@ -29,7 +29,7 @@ struct HttpRequest {
   std::string body;
   Nanoseconds idle = std::chrono::minutes(5);    // the longest silence
   Nanoseconds total = std::chrono::minutes(60);  // the longest answer, even if data keeps coming
-  size_t max_bytes = size_t{64} << 20;           // of the answer
+  size_t max_bytes = size_t{64} << 20;           // limit of the answer
 };
 
 using Headers = std::map<std::string, std::string>;  // names in lower case

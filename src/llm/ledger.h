@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ledger: the limits and the spending of a run: dollars, tokens, evaluations, minutes.
+// Ledger: the budget of a run and its spending: dollars, tokens, evaluations, minutes.
 //
 // Contract: the ledger folds the run's events, so a resume gives the same state. open_call()
 // reserves the highest cost of a call before the request is sent, or refuses with a budget error.
-// `call_ended` replaces the reservation by the real cost. A call without an end (a crash) stays
-// charged with its reservation. apply() takes every event of a run. It ignores calls that it knows,
-// so live events may be folded again. Thread-safe.
+// `call_ended` replaces the reservation by the real cost. A call that never ended (a crash) stays
+// charged with its reservation. apply() takes every event of a run. It ignores calls that it
+// already has, so live events may be folded again. Thread-safe.
 //
 // Example:
 //   Ledger ledger({.usd = 2.0}); for (const Event& e : events) ledger.apply(e.type, e.data);
@@ -30,13 +30,14 @@ struct Limits {  // 0: no limit
 };
 
 struct Spent {
-  double usd = 0;       // of ended calls, without the `open_` ones
-  int64_t calls = 0;    // that got a reply
-  Usage usage;          // of those
-  double open_usd = 0;  // reserved for unfinished calls, in doubt after a crash
+  double usd = 0;     // spent by ended calls
+  int64_t calls = 0;  // calls that got a reply
+  Usage usage;        // usage of those calls
+  // Reserved for unfinished calls; after a crash it is unknown whether they cost anything.
+  double open_usd = 0;
   int64_t open_tokens = 0;
   int64_t open_calls = 0;
-  bool unpriced = false;  // some call had no known price, so `usd` is too small
+  bool unpriced = false;  // some call had an unknown price, so `usd` is too small
   int64_t evaluations = 0;
   int64_t clock_ms = 0;
 };
@@ -76,7 +77,7 @@ class Ledger {
 };
 
 Json to_json(const Spent& spent);
-// The end of a budget is a user error; this recognises it.
+// Whether an error is the user error for a spent budget.
 bool is_budget_end(const Error& error);
 Error budget_end(const std::string& why);
 

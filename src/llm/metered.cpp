@@ -7,7 +7,7 @@
 namespace cutegen::llm {
 namespace {
 
-// Whether we gave up a call that the provider may have answered and may charge for.
+// Whether the call was given up although the provider may have answered it and may charge for it.
 bool in_doubt(const Error& error) {
   return error.kind == ErrorKind::cancelled || error.kind == ErrorKind::timeout;
 }

@@ -3,9 +3,9 @@
 //
 // Contract: records `call_started` before it sends a request and `call_ended` after the reply. Both
 // hold the whole exchange, so a run's events are its recording (llm/replay.h). If a call would
-// exceed the budget, MeteredModel does not send it, records `call_refused`, and returns an error
+// exceed the budget, MeteredModel records `call_refused` instead of sending it and returns an error
 // with is_budget_end(). It charges a reply that was cut and asks again, at most kCutRetries times.
-// It sends nothing that it cannot record. As thread-safe as the sink.
+// It sends nothing that it cannot record. It is as thread-safe as the sink.
 //
 // Example: MeteredModel model(*client, ledger, journal_sink); model.chat(ctx, request);
 #pragma once

@@ -7,7 +7,7 @@ namespace cutegen::llm {
 namespace {
 
 constexpr const char* kOpenAiChat = "openai-chat";
-// Servers use different names for the reasoning beside an answer.
+// Servers use different names for the field with the reasoning.
 constexpr const char* kReasoningFields[] = {"reasoning_content", "reasoning", "reasoning_details"};
 
 Json tool_calls_json(const Message& message) {
@@ -82,8 +82,8 @@ Json response_format(const ChatRequest& request, const Shape& shape) {
   return {{"type", "json_schema"}, {"json_schema", schema}};
 }
 
-// If the server refuses one name of the token limit (OpenAI's newer or the common one), uses the
-// other.
+// The token limit has two names, OpenAI's newer one and the common one. Uses the other name if the
+// server refuses one.
 std::string limit_field(const Shape& shape) {
   std::string field = shape.provider.max_tokens_field;
   if (shape.takes("max_tokens_field")) return field;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenAI responses API, without state on the server: we send every output item back unchanged.
+// The OpenAI responses API without state on the server: every output item is sent back unchanged.
 #include "llm/api_json.h"
 
 namespace cutegen::llm {

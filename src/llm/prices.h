@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices: the price of tokens by model, from a dated file, and the parameters that a model refuses.
+// Prices: each model's price of tokens, from a dated file, and the parameters that the model
+// refuses.
 //
 // Contract: entries of the user's file override those of models/prices.toml. A model without a
-// matching entry has no price; nothing is guessed. An entry matches its own name, also with a date
-// or "-latest" behind it. cost() prices actual usage, most() the worst case of a call.
+// matching entry has no price; nothing is guessed. An entry matches its own name, also if a date or
+// "-latest" follows. cost() prices actual usage, most() the worst case of a call.
 //
 // Example: CG_TRY(Prices p, Prices::load("my.toml")); if (auto* e = p.find("openai", "gpt-5")) ...
 #pragma once
@@ -41,7 +42,7 @@ class Prices {
   const PriceEntry* find(const std::string& provider, const std::string& model) const;
 
  private:
-  std::vector<PriceEntry> entries_;  // the user's first
+  std::vector<PriceEntry> entries_;  // the user's entries first
 };
 
 }  // namespace cutegen::llm

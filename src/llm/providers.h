@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Providers: one table of the services and servers of models, their APIs and their differences.
+// Providers: a table of model services and servers, their APIs and their differences.
 //
 // Contract: a row holds everything that the encoders need to know about a provider. No other code
-// names one.
+// names a provider.
 // Example:
 //   const Provider* p = find_provider("ollama"); p->url;  // "http://localhost:11434/v1"
 #pragma once
@@ -26,16 +26,16 @@ struct Provider {
   ApiKind api;
   const char* url;
   const char* key_variable;
-  bool needs_key;                // at its own address
+  bool needs_key;                // required at its default address
   bool is_free;                  // runs on the user's machine, at no cost
   const char* max_tokens_field;  // for openai_chat
   SchemaSupport schema;
   ReasoningBack reasoning_back;  // for openai_chat; the other APIs have fixed rules
   bool cache_key;                // takes prompt_cache_key
-  // Its models call tools. false: only if the server is configured for it.
+  // Whether its models call tools; if false, only with a server configured for it.
   bool tools;
   bool asks_for_cost;     // reports dollars if the request sets usage.include
-  const char* priced_as;  // the provider of its entries in the price table
+  const char* priced_as;  // the provider's name in the price table
 };
 
 const std::vector<Provider>& providers();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // RelayModel: a person or another program acts as the model, through files in a folder.
 //
-// Contract (docs/models.md explains it to users): question N is NNNN.request.md for a reader and
-// NNNN.request.json for a program. NNNN.program holds the files of the program in question, if
-// there is one. The answer is NNNN.answer.md (the reply's text) or NNNN.answer.json ({"text",
-// "calls", "refusal"}). If an answer is unusable, NNNN.problem.txt says why and the relay waits for
-// a better one. A question that is already in the folder under the same label keeps its number, and
-// the relay takes an answer that is there; so runs resume. Files appear complete. Several processes
-// may share a folder.
+// Contract (docs/models.md explains it to users): question N is NNNN.request.md for people and
+// NNNN.request.json for programs. NNNN.program holds the files of the program to change, if there
+// is one. The answer is NNNN.answer.md (the reply's text) or NNNN.answer.json ({"text", "calls",
+// "refusal"}). If an answer is unusable, NNNN.problem.txt says why and the relay waits for a better
+// one. A question that is already in the folder under the same label keeps its number, and an
+// existing answer counts, so runs can resume. Files appear complete. Several processes may share a
+// folder.
 //
 // Example: CG_TRY(auto m, RelayModel::open("relay:q", "q", {})); m->chat(ctx, request);
 #pragma once
@@ -24,7 +24,7 @@
 namespace cutegen::llm {
 
 struct RelaySettings {
-  std::chrono::minutes wait{0};            // for an answer; 0: for ever
+  std::chrono::minutes wait{0};            // for an answer; 0: no limit
   std::chrono::milliseconds poll{200};     // the interval between looks at the folder
   std::chrono::milliseconds settled{400};  // a .md is complete if unchanged for this long
 };
@@ -58,7 +58,7 @@ class RelayModel final : public ChatModel {
 
 // The reply in NNNN.answer.json.
 Result<ChatReply> relay_reply_from_json(const Json& json, const std::string& where);
-// NNNN.request.md: the question for a reader.
+// NNNN.request.md: the question for people.
 std::string relay_page(const ChatRequest& request, const std::string& number);
 
 }  // namespace cutegen::llm

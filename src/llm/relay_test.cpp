@@ -84,7 +84,7 @@ TEST_F(Relay, LaysTheProgramBesideTheQuestionAndSeparatesSpeakersOnly) {
   std::string page = text("0001.request.md");
   EXPECT_THAT(page, HasSubstr("`0001.program/` contains the program"));
   EXPECT_EQ(page.find("## You are asked"), page.rfind("## You are asked"));
-  // The files are not part of the question: it keeps its number without them.
+  // The files are not part of the question, so it keeps its number without them.
   asked.files.clear();
   ASSERT_TRUE(model->chat(soon(), asked));
   EXPECT_FALSE(has("0002.request.md"));
@@ -129,7 +129,7 @@ TEST_F(Relay, ResumesWithTheSameNumbersAndTheAnswersThatAreThere) {
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->message.text, "while you were away");
   EXPECT_FALSE(has("0002.request.json"));
-  // The same words under another label are another question.
+  // The same text under another label is another question.
   write("0002.answer.md", "another");
   std::this_thread::sleep_for(milliseconds(30));
   auto other = model->chat(soon(), question("second"));

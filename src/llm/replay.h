@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay: a model that answers from a recording and reports where a question first differs from it.
+// Replay: a model that answers from a recording and reports the first question that differs from
+// it.
 //
 // Contract: Recording folds a run's events (call_started, call_ended, call_refused) into exchanges,
 // in the order of the questions. A call that never ended, failed or was cut has no reply.
 // ReplayModel answers each question with the first unused answer recorded for it. While answers are
-// left, an unrecorded question is a user error that names the first difference. After that,
-// questions go to `then`, if there is one. In front of a MeteredModel, ReplayModel continues an
-// interrupted dialogue without asking (and paying) again. Behind one, it is the model of a whole
-// run.
+// left, an unrecorded question is a user error that names the first difference. Later questions go
+// to `then`, if there is one. In front of a MeteredModel, ReplayModel continues an interrupted
+// dialogue without asking (and paying) again. Behind a MeteredModel, it serves as the model of a
+// whole run.
 //
 // Example: Recording r; for (auto& e : events) CG_CHECK(r.apply(e.type, e.data));
 //          ReplayModel model("replay:last", r.exchanges());
@@ -48,12 +49,12 @@ class ReplayModel final : public ChatModel {
               std::unique_ptr<ChatModel> then = nullptr);
   Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
   const std::string& name() const override { return name_; }
-  // Without `then`: whether the recorded questions had tools.
+  // If there is no `then`: whether the recorded questions had tools.
   bool has_tools() const override;
   std::optional<double> most_usd(const ChatRequest& request) const override;
-  // Answers not used yet.
+  // The number of unused answers.
   size_t left() const;
-  // The difference of the first question that was not recorded, if there was one.
+  // How the first unrecorded question differs, if there was one.
   std::optional<Difference> difference() const;
 
  private:

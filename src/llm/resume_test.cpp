@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run of many questions to the scripted server, with every kind of fault and a crash at every
-// event. The answers must be those of a run without faults, each dollar counted once, and the cap
-// never exceeded.
+// event. It must get the answers of a run without faults, count each dollar once and never exceed
+// the cap.
 #include <gmock/gmock.h>
 
 #include <random>
@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Killed {};  // thrown in place of the process's death
+struct Killed {};  // thrown to simulate the death of the process
 
 // The journal of a run. Throws Killed after a number of events.
 class DyingJournal final : public CallSink {
@@ -25,7 +25,7 @@ class DyingJournal final : public CallSink {
   RunModel* run = nullptr;
   Result<void> record(EventType type, const Json& data) override {
     if (events.size() >= dies_at) throw Killed{};
-    // Goes through text, as on disk.
+    // Converts to text and back, as on disk.
     events.emplace_back(type, *parse_json(dump_json(data), to_string(type)));
     return run->fold(type, events.back().second);
   }
@@ -34,7 +34,7 @@ class DyingJournal final : public CallSink {
 constexpr int kAsks = 20;
 constexpr int kCalls = 3;  // per ask: a dialogue
 
-// The driver, in place of the engine. Continues after the recorded events.
+// Drives the run like the engine. Continues after the recorded events.
 void drive(DyingJournal& journal, RunModel& run, std::vector<std::string>& answers) {
   journal.run = &run;
   std::vector<std::pair<EventType, Json>> before = journal.events;
@@ -126,7 +126,7 @@ TEST(Resume, EndsTheSameThroughFaultsAndCrashes) {
   }
   EXPECT_GE(lives, 50);
   EXPECT_EQ(rough, calm);
-  // A fresh fold gives the account of the journal. The calls open at a crash are in doubt.
+  // A fresh fold of the journal gives the account. Calls that were open at a crash stay charged.
   RunModel folded(nullptr, limits, journal);
   for (const auto& [type, data] : journal.events) ASSERT_TRUE(folded.fold(type, data));
   EXPECT_NEAR(folded.ledger().spent().usd, paid(journal), 1e-9);

@@ -36,14 +36,14 @@ std::vector<TestCase> proposed_tests() {
   return {{"one row", {{"rows", 1}}, {}, "a single block"}};
 }
 
-// Where a program with wrong values failed.
+// The verdict of a program with wrong values.
 Verdict wrong_values() {
   Verdict v = wrong();
   v.rungs = {{Rung::correctness, RungResult::failed, Nanoseconds(0), ""}};
   return v;
 }
 
-// One question to the world.
+// One question that the strategy asked.
 struct Asked {
   Role role;
   Json context;
@@ -169,7 +169,7 @@ TEST(CutegenAgents, ContinuesFromTheBestAndNeverFromARegression) {
 }
 
 TEST(CutegenAgents, RepairsWithADiagnosisAndGoesBackWhenThatFails) {
-  // c1 is correct. Its change c2 is wrong and stays wrong through three repairs.
+  // c1 is correct. Its change c2 is wrong, and three repairs do not help.
   AgentWorld world{
       .judge = [](int n, const Asked&) { return n >= 2 && n <= 5 ? wrong() : timed(100.0 - n); }};
   Finish end = world.run(
@@ -294,7 +294,7 @@ TEST(CutegenAgents, TenEvaluationsShowAProfileInTime) {
   }
 }
 
-// Ten equal modelled times cost ten evaluations; three near the bound say as much.
+// Three equal times near the bound are enough to stop; more would only use up evaluations.
 TEST(CutegenAgents, TiesNearTheReachableBoundEndTheRun) {
   auto run = [](double reachable_ns, const std::function<double(int)>& ns) {
     AgentWorld world{.judge = [&](int n, const Asked&) { return timed(ns(n)); },
@@ -404,7 +404,7 @@ TEST(Astra, AProgramThatRepairsDoNotMendIsDropped) {
   EXPECT_THAT(parents, ElementsAre("c1", "c2", "c3", "c1", "c5", "c6", "c1"));
 }
 
-// The tests replace nothing: a source kernel that fails only on them is still the first program.
+// Proposed tests only add: a source kernel that fails only on them is still the first program.
 TEST(Astra, TestsThatTheSourceKernelFailsAreDropped) {
   int judged = 0;
   AgentWorld world{.judge = [&](int n, const Asked&) {
@@ -551,7 +551,7 @@ TEST(Drafts, WithoutAVerdictAreEvaluated) {
   ASSERT_TRUE(std::holds_alternative<Evaluate>(todo.at(0)));
 }
 
-// Every strategy goes on from the source kernel, which is its incumbent.
+// Every strategy continues from the source kernel, which is its incumbent.
 TEST(Source, EveryStrategyStartsFromTheSourceKernel) {
   for (const char* name : {"cutegen", "cudaforge", "stark", "astra-single", "best-of-n"}) {
     SCOPED_TRACE(name);
@@ -561,7 +561,7 @@ TEST(Source, EveryStrategyStartsFromTheSourceKernel) {
     Finish end = world.run(name, settings(4, agents));
     EXPECT_EQ(world.roles().at(0), "source first");
     EXPECT_EQ(world.decisions.at(0), "accepted c1");
-    // The first question after it is about this kernel.
+    // The first question after the kernel's verdict is about the kernel.
     const Json& next = world.asked.at(1).context;
     EXPECT_EQ(next.value("parent", ""), "c1");
     EXPECT_EQ(next.value("purpose", ""), "improve");

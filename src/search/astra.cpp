@@ -4,7 +4,7 @@
 namespace cutegen::search {
 namespace {
 
-constexpr int kPublishedRounds = 5;  // of the paper
+constexpr int kPublishedRounds = 5;  // as in the paper
 constexpr int kAstraRounds = 10;
 
 int astra_rounds(const AgentSettings& agents) {

@@ -3,8 +3,8 @@
 // fastest correct one.
 //
 // Contract: every question is the same and shows no other sample. If the task is a CUDA kernel,
-// each sample changes this kernel. Ends with the budget, at the reachable bound or at the floor. It
-// is the baseline that other strategies must beat at an equal budget.
+// each sample changes this kernel. Stops when the budget is used, at the reachable bound or at the
+// floor. Other strategies must beat it at an equal budget.
 //
 // Example: make_strategy("best-of-n", {.budget = {.evaluations = 16}, .agents = AgentSettings{}});
 #pragma once

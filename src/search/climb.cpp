@@ -68,7 +68,7 @@ void ClimbStrategy::decide() {
   open(Ask{Role::coder, context()});
 }
 
-// Collects what a proposer may need. `purpose` names the kind of answer.
+// Collects the facts that a proposer may need. `purpose` names the kind of answer.
 Json ClimbStrategy::context() const {
   Json out;
   out["purpose"] = to_string(incumbent_              ? Purpose::improve

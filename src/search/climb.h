@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `cutegen` over recipes (the model `builtin`): a hill climb from one kernel.
+// The strategy `cutegen` with recipes (the model `builtin`): a hill climb from one kernel.
 //
-// Contract: first makes the program correct, by asking again up to a limit. Then makes one change
-// at a time to the incumbent and accepts it if it gains at least min_gain. Stops at the reachable
-// bound (if memory binds the task) or the floor, on a plateau, at the end of the budget, or when
-// the proposer has nothing left. A candidate whose evaluation stays aborted is set aside; it counts
-// neither towards the plateau nor as a repair.
+// Contract: first asks for repairs, up to a limit, until a program is correct. Then it changes the
+// incumbent one step at a time and accepts a change that gains at least min_gain. It stops at the
+// floor, at the reachable bound if the task is memory-bound, on a plateau, when the budget is used,
+// or when the proposer has nothing left. A candidate whose evaluation stays aborted is set aside;
+// it counts neither towards the plateau nor as a repair.
 //
 // Example:
 //   make_strategy("cutegen", settings);  // more in strategy.h
@@ -40,7 +40,7 @@ class ClimbStrategy final : public Machine {
 
   std::optional<Incumbent> incumbent_;
   Incumbent judged_;    // the candidate of the last verdict
-  bool counts_ = true;  // whether the current rejection counts as a miss
+  bool counts_ = true;  // whether a rejection now counts as a miss
   int misses_ = 0;      // since the last gain, or since the start if nothing was correct yet
 };
 

@@ -77,8 +77,8 @@ void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& 
                   : "correct, but no time is known"});
 }
 
-// Continues with a failing program, to repair it, or with the best one. `published` always
-// continues with the newest, as the papers do.
+// Continues with a failing program to repair it, else with the incumbent. `published` always
+// continues with the newest, as in the papers.
 void CudaforgeStrategy::move_on(const std::string& candidate, bool correct, bool better) {
   repairs_ = correct ? 0 : repairs_ + 1;
   const bool given_up = !correct && best_ && form_.repairs && repairs_ > *form_.repairs;

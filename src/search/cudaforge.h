@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The strategy `cudaforge`: a coder and a judge work on one fault or one bottleneck at a time.
 //
-// Contract: after a first program come rounds. The judge names one fault of a failing program or
-// one bottleneck of a correct one, and sees the profile of that program. The coder acts on it.
+// Contract: after a first program come rounds. The judge sees the program with its profile and
+// names one fault if it fails, or one bottleneck if it is correct. The coder acts on that.
 // `published` reproduces the paper: each round starts from the newest program, even a slower one,
 // and no question shows earlier attempts. Without it, the strategy drops a correct program that
-// gains nothing, and shows the history. Ends after `rounds` rounds (an unusable answer takes one)
-// or with the budget.
+// gains nothing, and questions show the history. Stops after `rounds` rounds (an unusable answer
+// uses one) or when the budget is used.
 //
 // Example: make_strategy("cudaforge", {.agents = AgentSettings{.rounds = 10}});
 #pragma once
@@ -21,11 +21,12 @@ class CudaforgeStrategy : public Machine {
       : CudaforgeStrategy(settings, {settings.agents->rounds, Role::judge, {}}) {}
 
  protected:
-  // How a strategy of this form differs from cudaforge.
+  // Where a strategy built on this class differs from cudaforge.
   struct Form {
     int rounds = 10;
-    std::optional<Role> adviser;  // asked before each change; empty: nobody
-    std::optional<int> repairs;   // in a row, before the best program goes on; empty: no limit
+    std::optional<Role> adviser;  // asked before each change, if set
+    // Most in a row before it returns to the incumbent; empty: no limit.
+    std::optional<int> repairs;
   };
   CudaforgeStrategy(const StrategySettings& settings, Form form)
       : Machine(settings), agents_(*settings.agents), form_(form) {}
@@ -51,7 +52,7 @@ class CudaforgeStrategy : public Machine {
   AgentSettings agents_;
   Form form_;
   std::string current_;   // the program that the next round starts from
-  bool failing_ = false;  // current_ is not correct
+  bool failing_ = false;  // whether current_ is incorrect
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;
   std::string advice_;

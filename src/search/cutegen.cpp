@@ -54,7 +54,7 @@ Kept kept_of(const std::string& id, const std::optional<Candidate>& candidate,
           .profiled = profiled};
 }
 
-// Decides whether the best program of a line is also the best of the run.
+// Decides whether a line's best program becomes the incumbent.
 Action compare(const Kept& now, const std::optional<Kept>& best, size_t line, double min_gain) {
   if (!best) return Accept{now.id, "first correct candidate"};
   if (!now.timing)
@@ -74,7 +74,7 @@ void CutegenStrategy::on_task(const Json& data) {
   begin_lines({});
 }
 
-// The first line goes on from the source kernel; the others write their own first programs.
+// The first line continues from the source kernel; the others write their own first programs.
 void CutegenStrategy::on_source(const Json& task, const Candidate& source, const Verdict& verdict) {
   task_ = facts_of(task);
   lines_.begin(settings_, {}, task_.workload);
@@ -135,7 +135,7 @@ void CutegenStrategy::on_verdict(const std::string& candidate, const Verdict& ve
 }
 
 // This evaluation only adds a profile. It changes neither the program's time nor the decision, and
-// the line keeps its share.
+// it is not charged to the line.
 void CutegenStrategy::on_profiled() {
   charged_ = evaluations_;
   profiled_again_.clear();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `cutegen` with a model: tries several short lines of work, then continues the best.
+// The strategy `cutegen` with a model: tries several short lines of work, then continues the best
+// line.
 //
 // Contract: a planner names one approach for each line. A line starts with a first program, from
-// the coder or a recipe, and repairs it until it is correct. Then the line changes its own best
-// program by one idea at a time: first the structure, then details. A line ends when its share of
-// the evaluations is used, when several changes in a row gain nothing, or when it cannot make a
-// program correct. The fastest line then continues until the budget, a plateau, the reachable bound
-// or the floor. The run accepts only a program that beats the best of all lines. `profiling`
-// decides when questions show profiles (search/profiling.h).
+// the coder or a recipe, and repairs it until it is correct. Then the line applies one idea at a
+// time to its own best program: first to the structure, then to details. A line ends when its share
+// of the evaluations is used, when several changes in a row gain nothing, or when it cannot make a
+// program correct. The fastest line then continues until the budget is used, on a plateau, or at
+// the reachable bound or the floor. The run accepts only a program that beats all lines.
+// `profiling` decides when questions show profiles (search/profiling.h).
 //
 // Example: make_strategy("cutegen", {.agents = AgentSettings{.chains = 3}});
 #pragma once
@@ -17,7 +18,7 @@
 
 namespace cutegen::search {
 
-// What a question asks a model for.
+// What a question asks for.
 enum class Wanted { plan, first, improve, fix, diagnosis };
 
 struct TaskFacts {
@@ -59,14 +60,14 @@ class CutegenStrategy final : public Machine {
 
   AgentSettings agents_;
   TaskFacts task_;
-  bool profile_asked_ = false;  // of the present candidate
+  bool profile_asked_ = false;  // for the current candidate
   Lines lines_;
   std::optional<Kept> best_;
   Wanted wanted_ = Wanted::plan;
-  std::optional<Candidate> proposed_;  // the present candidate
+  std::optional<Candidate> proposed_;  // the current candidate
   std::string failing_, advice_;       // the candidate to repair, and the judge's advice on it
   std::string profiled_again_;         // the candidate under evaluation for its profile only
-  int ties_ = 0;                       // correct candidates in a row as fast as the best
+  int ties_ = 0;                       // correct candidates in a row that tie with the best
   int unusable_ = 0;                   // answers in a row
   int64_t charged_ = 0;                // evaluations already charged to a line
 };

@@ -7,7 +7,8 @@
 namespace cutegen::search {
 namespace {
 
-constexpr double kCuriosity = 0.05;  // weight of the bound's width; gains are shares of a time
+// Scales UCB1's exploration term, because rewards are small shares.
+constexpr double kCuriosity = 0.05;
 
 }  // namespace
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families: which kind of change to ask a planner for, by what each kind has gained so far.
+// Families: chooses the kind of change to ask a planner for, by the gains of each kind so far.
 //
-// Contract: choose() gives each kind once and then the one with the largest upper confidence bound
-// (UCB1). A reward is a share of the time, from 0 to 1. Equal events give equal choices.
+// Contract: choose() returns each kind once, then the kind with the largest upper confidence bound
+// (UCB1). A reward is the share of the time that a change saved, from 0 to 1. Equal rewards give
+// equal choices.
 //
 // Example: Families f; auto kind = f.choose(); f.reward(kind, 0.2);
 #pragma once
@@ -17,7 +18,7 @@ namespace cutegen::search {
 
 enum class Family { memory, tiling, parallelism, instructions, launches, algebra };
 Names<Family> enum_names(Family);
-// What the family changes, for a question.
+// Describes the family's changes in a question.
 std::string describe(Family family);
 
 class Families {

@@ -20,7 +20,7 @@ struct Kept {
   std::string id;
   std::optional<Timing> timing;
   Structure structure;
-  bool profiled = false;  // its evaluation asked for a profile
+  bool profiled = false;  // whether its evaluation included a profile
 };
 
 struct Line {
@@ -29,24 +29,24 @@ struct Line {
   std::optional<Kept> best = {};
   int64_t evaluations = 0;
   int misses = 0;    // steps in a row without gain
-  int fixes = 0;     // repairs in a row of the present candidate
-  int rewrites = 0;  // first programs given up as incorrect
+  int fixes = 0;     // repairs in a row of the current candidate
+  int rewrites = 0;  // first programs given up because they stayed incorrect
 
-  // Takes a correct candidate; returns whether it becomes the line's best program. `of_run`: the
-  // line's best is the run's incumbent, so the candidate was timed against it.
+  // Takes a correct candidate and returns whether it becomes the line's best program. `of_run`: the
+  // line's best is the incumbent, so the candidate was timed against it.
   bool take(const Kept& now, bool of_run, double min_gain);
   void take_failure();
-  // An answer that could not be used.
+  // Counts an unusable answer.
   void take_unusable(bool first_program);
   // Gives up repairs and returns to the line's best, or to a new first program.
   void give_up_candidate();
   bool is_hopeless() const;
-  Stage stage() const;  // of the next improvement
+  Stage stage() const;  // the stage of the next improvement
 };
 
 class Lines {
  public:
-  // Several lines share half of the budget, unless the settings say how much each has.
+  // Several lines share half of the budget, unless the settings give each line its share.
   void begin(const StrategySettings& settings, const std::vector<std::string>& approaches,
              const std::string& workload);
   bool have_begun() const { return !lines_.empty(); }
@@ -54,9 +54,9 @@ class Lines {
   const Line& now() const { return lines_[at_]; }
   size_t number() const { return at_ + 1; }
   bool in_last_phase() const { return last_phase_; }
-  bool is_over() const;  // the present line
-  // Moves to the next line, or to that of the run's best program for the last phase. False if
-  // there is none.
+  bool is_over() const;  // for the current line
+  // Moves to the next line or, for the last phase, to the line with the best program. False if
+  // there is no such line.
   bool next(const std::optional<Kept>& best);
 
  private:

@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kTie = 0.01, kSame = 0.0005;
 constexpr int kMostTies = 3;         // in a row, near the reachable bound
-constexpr double kNearBound = 1.15;  // of the reachable bound
-constexpr int kMostSetAside = 2;     // in a row; then the evaluator is at fault, not the programs
+constexpr double kNearBound = 1.15;  // factor over the reachable bound
+constexpr int kMostSetAside = 2;     // after more in a row, the evaluator is at fault
 
 const PairedRatio* pair_with_incumbent(const Timing& timing) {
   for (const PairedRatio& p : timing.paired)
@@ -29,7 +29,7 @@ double number_at(const Json& data, const char* key) {
   return it != data.end() && it->is_number() ? it->get<double>() : 0;
 }
 
-// Empty if the field is absent or has another form.
+// Empty if the field is absent or has another type.
 template <class T>
 std::vector<T> list_at(const Json& data, const char* key) {
   auto it = data.find(key);
@@ -100,7 +100,8 @@ std::vector<Action> Machine::next() {
   return {*open_};
 }
 
-// Whether the open action is an A. If an A names a candidate, the event must name the same one.
+// Whether the open action has the type A and, if it names a candidate, the event names the same
+// one.
 template <class A>
 bool Machine::awaits(const Event& event) const {
   const A* action = open_ ? std::get_if<A>(&*open_) : nullptr;

@@ -3,12 +3,12 @@
 // evaluations, and watches the budget's evaluations and minutes.
 //
 // Contract: apply() matches an event with the open action and calls the hook. Every hook opens the
-// next action. (After Accept or Reject, on_accepted() or on_rejected() does so.) Machine retries an
-// evaluation that cutegen's own machinery aborted `retries` times, and then sets the candidate
-// aside. If the task is a CUDA kernel, Machine evaluates and accepts this kernel first; a kernel
-// that is not correct ends the run. A strategy may first ask for tests, which then go with every
-// evaluation. A draft that a tool evaluated while a question was open counts
-// towards the budget. If the answer is that draft, its verdict is known.
+// next action. (After Accept or Reject, on_accepted() or on_rejected() does so.) If the evaluator
+// aborts an evaluation, Machine retries it `retries` times and then sets the candidate aside. If
+// the task is a CUDA kernel, Machine evaluates and accepts this kernel first; a kernel that is not
+// correct ends the run. A strategy may first ask for tests, which then go with every evaluation. A
+// draft that a tool evaluated while a question was open counts towards the budget. If the answer is
+// that draft, its verdict is already known.
 //
 // Example:
 //   class Mine final : public Machine {
@@ -32,8 +32,8 @@ class Machine : public Strategy {
   struct Proposed {
     Outcome outcome = Outcome::nothing;  // `nothing` ends the run
     std::string reason;
-    std::string id;                      // of the proposed candidate
-    std::optional<Candidate> candidate;  // if the event holds a readable one
+    std::string id;                      // id of the proposed candidate
+    std::optional<Candidate> candidate;  // empty if the event has no readable one
     std::vector<std::string> advice;
     std::vector<TestCase> tests;
   };
@@ -43,7 +43,7 @@ class Machine : public Strategy {
   void begin(std::vector<TestCase> tests);
 
   virtual void on_task(const Json& data) = 0;
-  // In place of on_task, if the task is a CUDA kernel: the kernel is the run's incumbent.
+  // Replaces on_task if the task is a CUDA kernel; the kernel is then the incumbent.
   virtual void on_source(const Json& task, const Candidate& source, const Verdict& verdict) = 0;
   virtual void on_answer(const Proposed& answer) = 0;
   virtual void on_verdict(const std::string& candidate, const Verdict& verdict) = 0;
@@ -52,14 +52,14 @@ class Machine : public Strategy {
   virtual void on_rejected(const std::string& candidate) = 0;
 
   void open(Action action);
-  // Evaluates a proposed candidate. If a tool has already evaluated it, its verdict comes at once.
+  // Evaluates a proposed candidate. If a tool already evaluated it, the known verdict is used.
   void judge(const Evaluate& wanted);
   // Why the run must end: the budget, nothing left to win over `best_ns`, or a failing evaluator.
   std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 
   StrategySettings settings_;
-  // Why `best_ns` cannot be improved much. Ignores the roofline, which is an estimate for the
-  // operations as written: algebra can beat it.
+  // Why `best_ns` cannot be improved much. Ignores the roofline, because algebra can beat that
+  // estimate for the operations as written.
   std::optional<std::string> nothing_to_win(double best_ns) const;
   // Why more candidates would not help: `ties` in a row at a time close to the reachable bound.
   std::optional<std::string> only_ties(double best_ns, int ties) const;
@@ -69,7 +69,7 @@ class Machine : public Strategy {
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
   int set_aside_ = 0;            // candidates in a row that were set aside
-  Feedback feedback_;            // of the last verdict
+  Feedback feedback_;            // from the last verdict
   std::vector<TestCase> tests_;  // in use
 
  private:
@@ -81,17 +81,17 @@ class Machine : public Strategy {
   void draft_evaluated(const Json& data);
   void aborted(const Evaluate& asked, const std::string& why);
 
-  Json task_;                           // until the first step
-  std::optional<SourceKernel> source_;  // until the strategy goes on from it
+  Json task_;                           // needed until the first step
+  std::optional<SourceKernel> source_;  // until the strategy takes over
   std::optional<Action> open_;          // the action that no event has completed yet
   bool issued_ = false;
   int64_t clock_ms_ = 0;
-  int attempts_ = 0;                       // of the present evaluation
+  int attempts_ = 0;                       // for the current evaluation
   std::map<std::string, Verdict> drafts_;  // evaluated by tools for the open question
 };
 
-// Whether an evaluation profiles at no cost: the simulator counts while it times. On a GPU, a
-// profile is a separate run. `task` is the data of the event `task`.
+// Whether a profile costs nothing. The simulator counts while it times; on a GPU, a profile is a
+// separate run. `task` is the data of the event `task`.
 bool profile_is_free(const Json& task);
 // The text of a field, or "".
 std::string text_at(const Json& data, const char* key);
@@ -106,11 +106,10 @@ std::string fault_text(const Verdict& verdict);
 // Whether `after` beats `before` by at least min_gain. If both have intervals, these must not
 // overlap.
 bool is_gain(const Timing& before, const Timing& after, double min_gain);
-// The same against the incumbent. Decides by runs that alternated with it, if there are any.
+// The same for the incumbent. Alternating runs decide, if there are any.
 bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_gain);
 
-// The incumbent's time to compare with `now`: from the alternating runs, if there are any, which is
-// also what decides.
+// The incumbent's time to show beside `now`: the one from alternating runs, if there are any.
 double incumbent_ns(const Timing& incumbent, const Timing& now);
 
 inline constexpr int kMostUnusable = 3;  // unusable answers in a row that end a run

@@ -9,7 +9,7 @@ namespace cutegen::search {
 
 namespace {
 
-// How many correct programs come before the first profile, by class of workload.
+// Correct programs before the first profile, by class of workload.
 constexpr int kHeavy = 6, kOthers = 5;
 const std::map<std::string, int> kDepths{{"matmul", kHeavy},    {"attention", kHeavy},
                                          {"recurrent", kHeavy}, {"depthwise", kHeavy},

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides when a line's structure has settled, and when its questions may show a profile: the
-// published forms of delayed profiling, and an adaptive one.
+// Decides when a line's structure has settled and when its questions may show a profile. Implements
+// the published forms of delayed profiling and an adaptive one.
 //
-// Contract: the structure has settled if, over the last kWindow correct candidates, no accepted
-// edit changed it (launches, tiling, movement of data), and the best time fell by less than kFlat.
-// `adaptive` opens when the structure settles. It opens at the latest when the line has a correct
-// program and has used a fifth of the run's evaluations, at least two. `delayed` opens when a line
-// has more correct candidates than the fixed depth of the task's class; `from_start` is always
-// open, `never` never. Once open, it stays open for that line.
+// Contract: the structure (launches, tiling, movement of data) has settled if no accepted edit
+// changed it over the last kWindow correct candidates and the best time fell by less than kFlat.
+// "Open" means that questions may show a profile. `adaptive` opens when the structure settles. It
+// opens at the latest after a fifth of the run's evaluations (at least two), if the line has a
+// correct program. `delayed` opens when a line has more correct candidates than the fixed depth of
+// the task's class. `from_start` is always open, `never` never opens. Once open, a line stays open.
 //
 // Example: Profiling p(ProfilingMode::adaptive, "softmax", 40); p.step(true, false, ns);
 //          if (p.open()) show(profile);
@@ -28,11 +28,11 @@ class Profiling {
 
   // `evaluations`: the run's budget.
   Profiling(ProfilingMode mode, const std::string& workload, int64_t evaluations);
-  // Call it after each judged candidate of the line, with whether an accepted edit changed the
-  // structure, and the line's best time.
+  // Call it after each judged candidate of the line. `structure_changed`: an accepted edit changed
+  // the structure; `best_ns`: the line's best time.
   void step(bool correct, bool structure_changed, double best_ns);
   bool open() const { return open_; }
-  // Whether it will be open at the latest after the next candidate, if that is correct.
+  // Whether it is open, or opens after the next candidate if that is correct.
   bool opens_next() const;
   bool settled() const;
 
@@ -42,7 +42,7 @@ class Profiling {
  private:
   ProfilingMode mode_;
   int threshold_ = 0, depth_ = 0;
-  int64_t steps_ = 0, latest_ = 0;  // judged candidates; after how many `adaptive` opens
+  int64_t steps_ = 0, latest_ = 0;  // judged candidates; the number at which `adaptive` opens
   int steady_ = 0;                  // correct candidates since an edit changed the structure
   bool open_ = false;
   std::deque<double> times_;  // the line's best time after each of the last correct candidates

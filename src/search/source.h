@@ -22,7 +22,7 @@ class SourceKernel {
   Action answered(std::optional<Candidate> candidate, const std::string& reason);
   // Without a verdict, the evaluation was aborted.
   Action judged(std::optional<Verdict> verdict, const std::string& why);
-  // After the decision: whether the strategy goes on from the kernel.
+  // After the decision: whether the strategy continues from the kernel.
   bool holds() const { return verdict_ && verdict_->status == Status::correct; }
   Action finish() const;
 
@@ -37,7 +37,7 @@ class SourceKernel {
   std::optional<Verdict> verdict_;
   std::string why_;
   std::vector<TestCase> tests_;
-  std::string dropped_;  // how the kernel failed on tests that are dropped
+  std::string dropped_;  // how the kernel failed on the dropped tests
 };
 
 }  // namespace cutegen::search

@@ -7,10 +7,10 @@
 namespace cutegen::search {
 namespace {
 
-constexpr double kPlanTemperature = 0.8, kCodeTemperature = 0.1;  // of the paper
+constexpr double kPlanTemperature = 0.8, kCodeTemperature = 0.1;  // as in the paper
 constexpr double kPublishedEpsilon = 0.35, kEpsilon = 0.1;
-constexpr double kNear = 0.5;  // a near miss is at least so near
-constexpr int kMostFixes = 2;  // repairs in a row before the draws decide again
+constexpr double kNear = 0.5;  // the least nearness of a near miss
+constexpr int kMostFixes = 2;  // repairs in a row before a draw selects the next node
 
 Json ids_of(const Tree& tree, const std::vector<int>& window) {
   Json out = Json::array();
@@ -34,7 +34,7 @@ double nearness_of(const Verdict& verdict) {
   if (!verdict.feedback.mismatches.empty()) return 1 - std::min(wrong, 1.0);
   auto failed = std::ranges::find(verdict.rungs, RungResult::failed, &RungReport::result);
   if (failed == verdict.rungs.end()) return 0;
-  // A compiler's message names the line; a crash or a race does not.
+  // A compiler error names its line, so it is easier to repair than a crash or a race.
   return failed->rung < Rung::load ? 0.6 : failed->rung == Rung::load ? 0.4 : 0.2;
 }
 
@@ -138,7 +138,7 @@ void StarkStrategy::on_answer(const Proposed& answer) {
   ask_coder();
 }
 
-// An unusable answer costs the step, not the run; kMostUnusable in a row end it.
+// An unusable answer costs only the step; kMostUnusable in a row end the run.
 void StarkStrategy::on_unusable(const std::string& reason) {
   if (++unusable_ >= kMostUnusable)
     return open(Finish{"the model's answers cannot be used: " + reason, best()});
@@ -159,7 +159,7 @@ void StarkStrategy::on_program(const Proposed& answer) {
   judge(Evaluate{answer.id, Rung::timing, stark_.bounds});
 }
 
-// The gain of the present step over its parent, for the bandit.
+// Rewards the bandit with the current step's gain over its parent.
 void StarkStrategy::reward(const Verdict& verdict) {
   if (!family_) return;
   const double before = tree_.at(node_).ns;

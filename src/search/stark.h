@@ -4,13 +4,13 @@
 //
 // Contract: a step selects a node. With probability epsilon it is any selectable leaf, else the
 // fastest selectable node. From the root, a planner names an approach and a coder writes a first
-// program. From a correct program, a planner names spans and one change, and the coder changes
-// only these spans. A failed program goes to the debugger. Each question has the window of its
-// role. Ends with the budget, at the floor or the reachable bound, or when no node is selectable.
-// The draws follow from the settings' seed and stand in the question, so a replay checks them.
-// `published` is the algorithm of the paper. Without it, four changes hold, each with a switch in
-// StarkSettings: near misses are repaired at once, repeated programs cost no evaluation, planners
-// see bounds and profiles, and a bandit chooses the kind of change.
+// program. From a correct program, a planner names spans and one change, and the coder changes only
+// these spans. A failed program goes to the debugger. Each question shows the window of its role.
+// Stops when the budget is used, at the floor or the reachable bound, or when no node is
+// selectable. The draws follow from the settings' seed and are part of the question, so a replay
+// checks them. `published` is the paper's algorithm. Without it, four changes apply, each with a
+// switch in StarkSettings. Near misses are repaired at once. Repeated programs cost no evaluation.
+// Planners see bounds and profiles. A bandit chooses the kind of change.
 //
 // Example: make_strategy("stark", {.agents = AgentSettings{.stark = {.seed = 7}}});
 #pragma once
@@ -22,9 +22,9 @@
 
 namespace cutegen::search {
 
-// The settings in force: `published` turns off every change to the paper's algorithm.
+// The effective settings: `published` turns off every change to the paper's algorithm.
 StarkSettings stark_settings(const AgentSettings& agents);
-// How close a failed program is to a correct one, from 0 to 1: by the rung that it reached, and by
+// How close a failed program is to a correct one, from 0 to 1, by the rung that it reached and by
 // the share of correct elements.
 double nearness_of(const Verdict& verdict);
 
@@ -62,10 +62,10 @@ class StarkStrategy final : public Machine {
   Tree tree_;
   Draws draws_;
   Families families_;
-  Json draw_;         // of the present step, for its first question
-  int node_ = 0;      // the node of the present step
-  std::string plan_;  // of the present step
-  std::string hash_;  // of the present program
+  Json draw_;         // the current step's, for its first question
+  int node_ = 0;      // the current step's node
+  std::string plan_;  // the current step's
+  std::string hash_;  // the current program's
   std::optional<Family> family_;
   Role role_ = Role::planner;  // of the open question
   int fixes_ = 0;              // repairs in a row of near misses

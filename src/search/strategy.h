@@ -2,9 +2,9 @@
 // Strategy: the policy that spends a run's budget. It is a deterministic state machine.
 //
 // Contract: apply(event) folds one journal event. next() returns the actions that follow from the
-// state, each exactly once (again after `resumed`, if no event has completed it). A strategy has no
-// access to a clock, randomness, a model or the evaluator. So the same events always give the same
-// actions, and resume and --replay rely on that. Time enters as `clock_ms` in events.
+// state, each exactly once (and again after `resumed` if no event has completed it). A strategy has
+// no access to a clock, randomness, a model or the evaluator, so the same events always give the
+// same actions. resume and --replay rely on that. Time enters as `clock_ms` in events.
 //
 // Example:
 //   auto s = make_strategy("cutegen", settings); s->apply(opened);
@@ -35,7 +35,7 @@ struct Evaluate {
   std::string candidate;  // id of a proposed candidate
   Rung up_to = Rung::timing;
   bool profile = false;
-  std::vector<TestCase> tests = {};  // proposed ones, beside the evaluator's own
+  std::vector<TestCase> tests = {};  // proposed ones, in addition to the evaluator's own
 };
 struct Accept {
   std::string candidate;
@@ -52,32 +52,32 @@ struct Finish {
 };
 using Action = std::variant<Ask, Evaluate, Accept, Reject, Finish>;
 
-// What became of a question: the data of `answered` names it.
+// The outcome of a question, as the data of `answered` names it.
 enum class Outcome { proposed, advised, unusable, nothing };
 Names<Outcome> enum_names(Outcome);
-// An unknown name is `nothing`.
+// Returns `nothing` for an unknown name.
 Outcome outcome_of(const Json& answered);
 
 struct Budget {
   int64_t evaluations = 40;
   double minutes = 0;  // 0: no limit; events carry the time
 };
-enum class Start { scratch, recipe };  // recipe: an expert kernel comes first
+enum class Start { scratch, recipe };  // recipe: starts from an expert kernel
 // When questions show the figures of a profile (search/profiling.h).
 enum class ProfilingMode { delayed, adaptive, from_start, never };
 Names<Start> enum_names(Start);
 Names<ProfilingMode> enum_names(ProfilingMode);
-// A user error names the flag or the JSON field, `where`, and lists the known names.
+// The user error names `where` (the flag or the JSON field) and lists the known names.
 Result<Dialect> parse_dialect(const std::string& name, const std::string& where);
 Result<Start> parse_start(const std::string& name, const std::string& where);
 Result<ProfilingMode> parse_profiling(const std::string& name, const std::string& where);
 
-// Of the strategy `stark`. The paper names epsilon as 0.3 to 0.4; the limits of children and the
-// number of leaders are our guesses, because it does not give them. Where near misses are repaired
-// at once, failed programs do not depend on exploration, so 0.1 is enough.
+// For the strategy `stark`. The paper gives an epsilon of 0.3 to 0.4. It does not give the limits
+// of children and the number of leaders; these are guesses. If near misses are repaired at once,
+// failed programs do not depend on exploration, so 0.1 is enough.
 struct StarkSettings {
   uint64_t seed = 1;
-  // The probability of a step from any leaf; empty: 0.35 as published, else 0.1.
+  // The probability of a step from a random leaf; empty: 0.35 if `published`, else 0.1.
   std::optional<double> epsilon;
   int root_children = 5, node_children = 3, leaders = 5;
   // The changes to the paper's algorithm; `published` turns all off.
@@ -98,24 +98,24 @@ struct AgentSettings {
   bool planner = true;            // one call that names an approach for each line
   bool judge = true;              // a diagnosis before the second repair
   int fixes = 3;                  // repairs in a row of a change to a correct program
-  int rounds = 10;                // of `cudaforge`
-  // Programs after the first that `astra` proposes; empty: 5 as published, else 10.
+  int rounds = 10;                // rounds of `cudaforge`
+  // Programs after the first that `astra` proposes; empty: 5 if `published`, else 10.
   std::optional<int> astra_rounds = {};
   bool published = false;  // `cudaforge`, `stark` and `astra` as published, defects included
   StarkSettings stark;
 };
 struct StrategySettings {
   Budget budget;
-  int plateau = 8;         // candidates in a row without gain
-  double min_gain = 0.01;  // the share of the time that counts as a gain
-  // A memory-bound search stops within this factor of the reachable bound (a copy of the least
-  // bytes). 0: never.
+  int plateau = 8;         // candidates in a row without a gain that end the search
+  double min_gain = 0.01;  // the smallest share of the time that counts as a gain
+  // The search on a memory-bound task stops within this factor of the reachable bound (a copy of
+  // the least bytes). 0: never.
   double reach_ratio = 1.03;
   // Any search stops within this factor of the floor. Journals of policy 2 and earlier have 1.05
   // and no reach_ratio: their floor is the roofline.
   double floor_ratio = 1;
-  int repairs = 6;                      // further tries while nothing is correct yet
-  int retries = 2;                      // of an evaluation that cutegen's machinery aborted
+  int repairs = 6;                      // further tries while no program is correct
+  int retries = 2;                      // retries of an aborted evaluation
   std::optional<AgentSettings> agents;  // empty: recipes propose, without a model
 };
 
@@ -126,8 +126,8 @@ class Strategy {
   virtual std::vector<Action> next() = 0;
 };
 
-// The tools that fit a strategy. `cudaforge` and `astra` may compile; their rounds are their
-// evaluations. As published, they and `best-of-n` measure a model without tools.
+// The tools that a strategy allows. `cudaforge` and `astra` may only compile, because they count
+// evaluations as rounds. In their published forms, they and `best-of-n` allow no tools.
 enum class ToolScope { none, compile, all };
 ToolScope tool_scope(const std::string& strategy, const StrategySettings& settings);
 Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,

@@ -27,7 +27,7 @@ struct World {
   int candidates = 1000;  // then "nothing left to try"
   std::function<Verdict(int number, int attempt)> judge;
   double floor_ns = 0;
-  Json bounds = Json::object();  // further fields of the `task` event
+  Json bounds = Json::object();  // additional fields of the `task` event
   int64_t ms_per_event = 10;
 
   std::vector<Event> events = {};
@@ -102,7 +102,7 @@ TEST(Cutegen, ClimbsToTheBestAndStopsOnAPlateau) {
   EXPECT_THAT(world.reasons(EventType::rejected)[2], HasSubstr("slower"));
 }
 
-// The ratio of alternating runs decides, whatever the separately measured times say.
+// The ratio of alternating runs decides, even against separately measured times.
 TEST(Cutegen, APairedRatioDecidesOverTimesOfDifferentMoments) {
   World w;
   w.candidates = 3;
@@ -221,7 +221,7 @@ TEST(Cutegen, AnAbortedVerdictIsRetriedAndNotHeldAgainstTheCandidate) {
   EXPECT_EQ(end.best, "c2");
   EXPECT_EQ(world.count(EventType::evaluation_started), 4 + 2);
 
-  // A candidate that stays aborted is set aside. It is no miss towards the plateau.
+  // A candidate that stays aborted is set aside and does not count towards the plateau.
   World stuck{.judge = [](int n, int) {
     if (n == 2) return bad(Status::aborted, "runner died");
     return timed(n == 1 ? 100 : 120);

@@ -85,7 +85,7 @@ TEST(Profiling, ModesOpenWhenTheySay) {
   EXPECT_EQ(opens_after(ProfilingMode::never, flat), -1);
   EXPECT_EQ(opens_after(ProfilingMode::delayed, flat), 3);
   EXPECT_EQ(opens_after(ProfilingMode::adaptive, flat), 4);
-  // A change of structure delays it, and so do gains.
+  // Changes of structure and gains both delay it.
   EXPECT_EQ(
       opens_after(ProfilingMode::adaptive,
                   {{false, 100}, {false, 99}, {true, 98}, {false, 98}, {false, 97}, {false, 97}}),
@@ -118,7 +118,7 @@ TEST(Profiling, FailedStepsDoNotSettleTheStructure) {
   EXPECT_FALSE(p.open());
 }
 
-// Where questions ask for details, they may show the profile: both follow from one rule.
+// One rule decides both: when questions ask for details, they may also show the profile.
 TEST(Profiling, ASettledStructureIsOpen) {
   std::mt19937 random(5);
   for (int run = 0; run < 200; ++run) {

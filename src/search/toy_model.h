@@ -2,11 +2,12 @@
 // ToyModel: a scripted model and evaluator over a known landscape, for tests that compare
 // strategies.
 //
-// Contract: a program is one level of each of six kinds of change. Its time follows from gains for
-// each level, some of them zero (plateaus) or negative, and from pairs of levels that harm each
-// other. Some levels are dead ends: every change of a program that has one fails. A change fails
-// with a fixed probability; a failure is near or far, and repairs of near ones succeed more often.
-// The same seed gives the same landscape, and equal questions in equal order get equal answers.
+// Contract: a program has one level of each of six kinds of change. Its time follows from the gain
+// of each level, which may be zero (a plateau) or negative, and from pairs of levels that harm each
+// other. Some levels are dead ends: every change of a program with such a level fails. Other
+// changes fail with a fixed probability. A failure is near or far; repairs of near ones succeed
+// more often. The same seed gives the same landscape, and equal questions in equal order get equal
+// answers.
 //
 // Example: ToyModel toy(7); ToyRun run = toy_run(toy, "stark", settings);
 #pragma once
@@ -52,13 +53,14 @@ class ToyModel {
 
 struct ToyRun {
   std::vector<Event> events;
-  std::vector<double> best;  // the best time after each evaluation; infinite: none is correct
-  std::string end;           // the reason
-  // The best time after n evaluations, above the optimum by this share of it.
+  // The best time after each evaluation; infinite while no program is correct.
+  std::vector<double> best;
+  std::string end;  // why the run ended
+  // How far the best time after n evaluations is above the optimum, as a share of the optimum.
   double regret(size_t n, double optimum_ns) const;
 };
 
-// A whole run, driven as the engine drives one.
+// Drives a whole run as the engine does.
 ToyRun toy_run(ToyModel toy, const std::string& strategy, const StrategySettings& settings);
 
 }  // namespace cutegen::search

@@ -104,7 +104,7 @@ ToyModel::Program ToyModel::repair(const Program& failed) {
   return maybe_fail(failed, failed.nearness > 0.5 ? 0.3 : 0.85);
 }
 
-// The kind of change that the question asks for; sometimes the model does another.
+// The kind of change that the question asks for, or sometimes another one.
 size_t ToyModel::kind_of(const Ask& ask) {
   const size_t own = draws_.below(kKinds);
   const bool obeys = draws_.uniform() < 0.9;
@@ -128,7 +128,7 @@ Json ToyModel::answer(const Ask& ask) {
   static const Plan kPlan = toy_plan();
   c.program.plan = kPlan;
   for (size_t level : made.levels) c.program.sources["kernel.cu"] += fmt::format("// {}\n", level);
-  // A failed program differs from the correct one with the same levels.
+  // A failed program must differ from the correct one with the same levels.
   if (made.failed) c.program.sources["kernel.cu"] += fmt::format("// {}\n", made.nearness);
   programs_[c.id] = made;
   return {{"outcome", "proposed"}, {"candidate", to_json(c)}};
@@ -215,8 +215,8 @@ double median_regret(const std::string& strategy, const AgentSettings& agents, u
   return (all[kSeeds / 2 - 1] + all[kSeeds / 2]) / 2;
 }
 
-// The defaults of `stark` were chosen with the seeds from 1 and from 100,001 on in sight. This test
-// has others.
+// The defaults of `stark` were tuned on the seeds from 1 and from 100,001 on. This test uses other
+// seeds.
 TEST(ToyModel, TheDefaultOfStarkBeatsThePublishedFormAndBestOfN) {
   const AgentSettings improved;
   AgentSettings as_published;
@@ -228,12 +228,12 @@ TEST(ToyModel, TheDefaultOfStarkBeatsThePublishedFormAndBestOfN) {
   RecordProperty("published", fmt::format("{:.3f}", published));
   RecordProperty("best_of_n", fmt::format("{:.3f}", best_of_n));
   EXPECT_LE(now, 0.8 * published);
-  // The goal is 0.5, which these seeds miss (0.54) and the seeds in sight meet (0.44).
+  // The goal is 0.5. These seeds miss it (0.54); the seeds used for tuning meet it (0.44).
   EXPECT_LE(now, 0.6 * best_of_n);
 }
 
-// The published form has every part off, so a run with one part off differs from the default in
-// that part alone.
+// A run with one part off differs from the default only in that part; the published form turns all
+// parts off.
 TEST(ToyModel, EachPartOfStarkIsSwitchedOffAlone) {
   struct Part {
     const char* name;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tree: the programs of the strategy `stark`, each below the program that it changes.
+// Tree: the programs of the strategy `stark`. A program's parent is the program that it changes.
 //
-// Contract: node 0 is the root, the reference; it has no program. A node never leaves the tree. A
-// node is selectable unless a limit closes it: the root with root_children children, a node whose
-// more than node_children children all failed, and a node of which more than node_children answers
-// repeated a known program. A window lists the nodes that one role sees, each once, the root left
-// out, because every question shows the reference.
+// Contract: node 0 is the root, the reference; it has no program. Nodes never leave the tree. A
+// node is selectable unless a limit closes it. The root closes with root_children children. Another
+// node closes when it has more than node_children children and all failed, or when more than
+// node_children answers for it repeated a known program. A window lists the nodes that one role
+// sees, each once, without the root, because every question shows the reference.
 //
 // Example: Tree tree({.root_children = 5}); int n = tree.add({.id = "c1", .ns = 80}, 0);
 #pragma once
@@ -22,7 +22,7 @@ struct Node {
   std::string id;
   double ns = std::numeric_limits<double>::infinity();  // infinite: failed, or no time is known
   bool failed = false;
-  double nearness = 0;  // of a failed program: from 0 (far from correct) to 1
+  double nearness = 0;  // for a failed program: from 0 (far from correct) to 1
   std::string plan = {}, hash = {};
   int repeats = 0;  // answers that repeated a known program
 };
@@ -44,10 +44,10 @@ class Tree {
   bool is_selectable(int node) const;
   std::vector<int> selectable() const;
   std::vector<int> leaves() const;  // the selectable nodes without children
-  // The fastest of these nodes; the oldest one of equals. `nodes` is not empty.
+  // The fastest of these nodes; the oldest if several are equal. `nodes` must not be empty.
   int fastest(const std::vector<int>& nodes) const;
 
-  // The windows of the roles: the node itself comes first.
+  // The windows of the roles. Each begins with the node itself.
   std::vector<int> plan_window(int node) const;   // children and the fastest programs of the run
   std::vector<int> code_window(int node) const;   // children and the children of siblings
   std::vector<int> debug_window(int node) const;  // siblings

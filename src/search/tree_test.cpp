@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of `stark` against a slow reference, which knows only each node's parent and verdict.
+// Compares the tree of `stark` with a slow reference that knows only each node's parent and
+// verdict.
 #include "search/tree.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +34,7 @@ struct Slow {
     if (at(i).repeats > limits.node_children) return false;
     return i == 0 ? count < limits.root_children : !(count > limits.node_children && all_failed);
   }
-  // The r fastest: those with fewer than r better ones.
+  // The r fastest nodes: those with fewer than r faster ones.
   std::set<int> leaders() const {
     std::set<int> out;
     for (int i = 1; i < size(); ++i) {

@@ -13,7 +13,7 @@
 namespace cutegen::store {
 namespace {
 
-constexpr const char* kWriteAheadLog = "wal";  // SQLite's name for the mode
+constexpr const char* kWriteAheadLog = "wal";  // SQLite's name of this journal mode
 
 constexpr int kApplicationId = 0x43474A31;  // "CGJ1", in the file's header
 constexpr int kFormat = 1;
@@ -24,8 +24,8 @@ int pragma_int(SQLite::Database& sql, const char* name) {
   return sql.execAndGet(std::string("PRAGMA ") + name).getInt();
 }
 
-// SQLite gives its side files the permissions of the main file. So we create that file first, as a
-// private one.
+// SQLite gives its side files the permissions of the main file, so this creates a private main file
+// first.
 Result<void> make_private_file(const std::filesystem::path& file) {
   UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd) return errno_error("cannot open '" + file.string() + "'");
@@ -88,8 +88,8 @@ Result<void> Database::prepare() {
     return user_error("this database belongs to another program", file().string(),
                       "choose another folder with --runs DIR");
   };
-  // Check first, to write nothing to a foreign file. Read both values in one transaction, because
-  // another process may be about to create the tables.
+  // Check before writing, so that another program's file stays untouched. Read both values in one
+  // transaction, because another process may be creating the tables.
   SQLite::Transaction reading(sql_);
   int id = pragma_int(sql_, "application_id");
   bool empty = sql_.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
@@ -123,8 +123,8 @@ Result<std::shared_ptr<Database>> Database::open(const std::filesystem::path& di
         CG_CHECK(database->prepare());
         return database;
       } catch (const SQLite::Exception& e) {
-        // SQLite itself does not wait while another process creates the log or, as the last user,
-        // removes it.
+        // SQLite does not wait while another process creates the log, or removes it as its last
+        // user.
         const bool busy = (e.getErrorCode() & 0xFF) == SQLITE_BUSY;
         if (!busy || Clock::now() - start > std::chrono::milliseconds(kBusyMs)) throw;
       }

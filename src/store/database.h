@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Database: the SQLite file of a store, opened with the guarantees that the journal needs.
 //
-// Contract: open() checks that the file is a cutegen store (application id and format), sets WAL
-// and synchronous=FULL, and creates the tables. guarded() turns SQLite's exceptions into errors
-// that say whether the file is damaged, busy, full, or not a database.
+// Contract: open() checks application id and format of the file, sets WAL and synchronous=FULL, and
+// creates the tables. guarded() turns SQLite's exceptions into errors: the file is damaged, busy,
+// not a database, or the disk is full.
 //
 // Example: guarded(db.file(), [&]() -> Result<void> { db.sql().exec("..."); return {}; });
 #pragma once

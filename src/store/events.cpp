@@ -19,14 +19,14 @@ constexpr Form kTypes[] = {
     {EventType::opened, 1, "first",
      "file: the task file\n"
      "strategy: the policy that spends the budget\n"
-     "model: who proposes kernels\n"
+     "model: the proposer of kernels\n"
      "out: folder of the result\n"
      "evaluator: options of the evaluator: device, python, require_sandbox, use_cache, "
      "runner_threads\n"
      "search: settings of the strategy, with the budget\n"
      "config: each setting with its value and source\n"
      "run: id, task, device, strategy, model and time of creation\n"
-     "asked?: math mode and bounds, if the user asks for them\n"
+     "asked?: math mode and bounds of the error, if the user chose any\n"
      "rewrites?: algebra that recipes may use, if the user chose any\n"
      "baselines?: false, if the run times no baselines\n"
      "profile_best?: true, if the best program gets a profile at the end\n"
@@ -34,32 +34,32 @@ constexpr Form kTypes[] = {
      "certify_minutes?: limit of the certificate, if there will be one\n"
      "model_settings?: address, prices, limits and tools of the model, if one is asked"},
     {EventType::task, 1, "when the task is described",
-     "task: what cutegen describe --json prints of the task\n"
+     "task: the task, as cutegen describe --json prints it\n"
      "admission: whether degenerate solutions fail on the task, and which input families apply\n"
-     "floor_ns: no kernel is faster\n"
+     "floor_ns: the floor; no kernel is faster\n"
      "floor_bound_by: what bounds the roofline: memory, compute or launch\n"
      "toolchain: the compiler and its version\n"
      "torch: the versions of torch and Python\n"
      "device: where programs run\n"
-     "sandbox: which protection is in effect\n"
+     "sandbox: the protection in effect\n"
      "reachable_ns?: the reachable bound, since policy 3\n"
      "roofline_ns?: the roofline, since policy 3\n"
      "gpu?: the model of a real GPU\n"
      "driver?: the driver of a real GPU\n"
-     "product?: what the driver calls the GPU\n"
-     "counters?: who reads the counters of a real GPU, or why nobody does\n"
+     "product?: the driver's name of the GPU\n"
+     "counters?: the tool that reads the counters of a real GPU, or why there is none\n"
      "start?: the program of the source kernel, if the task is a CUDA kernel"},
     {EventType::baselines, 1, "on a GPU, before the first question",
      "times: list of kind, and time_ns with its interval and origin, or why there is no time\n"
      "note: whether kept times were used, or why not"},
     {EventType::asked, 1, "before cutegen asks a proposer",
-     "role: who is asked\n"
+     "role: the role that is asked\n"
      "context: purpose, parent, best time, bounds, bottleneck; for models also line, stage, "
      "approach, advice"},
     {EventType::call_started, 1, "before a request goes to a model",
      "call: its number\n"
      "label: what the call is for\n"
-     "model: who is asked\n"
+     "model: the model that is asked\n"
      "request: the whole request\n"
      "request_hash: its hash\n"
      "reserved_usd?: the highest possible cost, if a price is known\n"
@@ -87,22 +87,23 @@ constexpr Form kTypes[] = {
      "candidate?: the whole candidate, if one was proposed\n"
      "advice?: the advice, if the outcome is advised\n"
      "tests?: the tests, if a tester proposed some\n"
-     "reason?: why there is neither\n"
+     "reason?: why there is no candidate, advice or test\n"
      "reasks?: why cutegen asked a model again"},
     {EventType::evaluation_started, 1, "before an evaluation",
      "candidate: its id\n"
      "up_to: the last rung of the evaluation\n"
      "profile: whether it includes a profile\n"
-     "tests?: the proposed tests that it uses beside the evaluator's own"},
+     "tests?: the proposed tests that it uses, in addition to the evaluator's own"},
     {EventType::evaluated, 1, "with the verdict; a retry follows if it is aborted",
      "candidate: its id\n"
      "verdict: the whole verdict\n"
      "elapsed_ms: the time it took"},
     {EventType::accepted, 1, "when the candidate becomes the incumbent",
      "candidate: its id\n"
-     "reason: why"},
+     "reason: why it was accepted"},
     {EventType::rejected, 1,
-     "when it does not; the reason says 'set aside' if it could not be judged",
+     "when the candidate does not become the incumbent; the reason says 'set aside' if it could "
+     "not be judged",
      "candidate: its id\n"
      "reason: why"},
     {EventType::profiled, 1, "before finished, if the best program has no profile yet",
@@ -112,7 +113,8 @@ constexpr Form kTypes[] = {
     {EventType::certifying, 1, "on a GPU, before cutegen certifies the best program",
      "candidate: id of the best program\n"
      "limit_ms: the time that the certificate may take"},
-    {EventType::certified, 1, "after that; without this event, cutegen resume certifies again",
+    {EventType::certified, 1,
+     "when the certificate is made or has failed; until then, cutegen resume certifies again",
      "candidate: id of the best program\n"
      "certificate?: the certificate, cutegen.certificate.v1\n"
      "why?: why there is no certificate"},

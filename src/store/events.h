@@ -18,9 +18,9 @@
 
 namespace cutegen::store {
 
-// The version in which events of `type` are written now.
+// The current version of events of `type`.
 int event_version(EventType type);
-// The type of a stored event. An unknown name is a user error, since a newer program wrote it.
+// The type of a stored event. An unknown name is a user error, because a newer program wrote it.
 Result<EventType> event_type_of(const std::string& name, int64_t seq);
 
 // (type, version) -> the step that converts its data to version + 1.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses folders on network file systems, on which SQLite's write-ahead log is not safe.
+// Refuses folders on network file systems, because SQLite's write-ahead log is not safe there.
 //
 // Contract: require_local_disk asks the kernel which file system holds an existing folder.
 // Example: CG_CHECK(require_local_disk("runs"));

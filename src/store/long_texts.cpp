@@ -30,7 +30,8 @@ Json take_long_texts(const Json& data,
     return out;
   }
   for (const auto& [key, value] : data.items()) out[key] = take_long_texts(value, put);
-  // Wrap an object that looks like our own mark, so that a reader gets it back unchanged.
+  // Wrap an object that looks like the {"$blob": ...} mark, so that a reader gets it back
+  // unchanged.
   return marked(data) ? Json{{kMark, out}} : out;
 }
 

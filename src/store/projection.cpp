@@ -4,7 +4,7 @@
 namespace cutegen::store {
 namespace {
 
-// Words in events. This module reads them without the types that define them.
+// Names in events. This module does not use the types that define them.
 constexpr const char *kAborted = "aborted", *kAccepted = "accepted";
 
 std::string text_at(const Json& data, const char* key) {
@@ -63,7 +63,7 @@ void fold_run_info(RunInfo& info, const Event& event) {
   } else if (event.type == EventType::accepted) {
     info.best_ns = info.times_ns[text_at(data, "candidate")];
   }
-  if (event.type == EventType::imported) {  // comes after the end and keeps the state
+  if (event.type == EventType::imported) {  // comes after the end and does not change the state
     if (text_at(data, "decision") == kAccepted) info.best_ns = verdict_time(data);
     return;
   }

@@ -18,8 +18,8 @@ std::filesystem::path lock_path(const std::filesystem::path& dir, const std::str
   return dir / "locks" / (run + ".lock");
 }
 
-// A lock belongs to an open file description. So two stores in one process exclude each other, too,
-// and held() can probe without taking the lock.
+// Uses locks of open file descriptions. They exclude two stores of one process, too, and held() can
+// probe without taking the lock.
 struct flock whole_file(short type) {
   struct flock lock{};
   lock.l_type = type;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunLock: allows one writer per run. The kernel drops the lock when the process dies, however it
-// dies.
+// RunLock: allows one writer per run. The kernel releases the lock whenever the process ends, even
+// by a crash.
 //
 // Contract: take() never blocks; if another process holds the lock, the error names its pid. held()
 // only probes. Example: CG_TRY(RunLock lock, RunLock::take(dir, "20261121-k3v9qa"));
@@ -17,7 +17,7 @@ namespace cutegen::store {
 class RunLock {
  public:
   static Result<RunLock> take(const std::filesystem::path& dir, const std::string& run);
-  // Whether any process, this one included, holds the run's lock.
+  // Whether any process (also this one) holds the run's lock.
   static bool held(const std::filesystem::path& dir, const std::string& run);
 
  private:
@@ -25,7 +25,7 @@ class RunLock {
   UniqueFd fd_;
 };
 
-// Run ids name lock files: a date, a dash, and six letters or digits.
+// A run id is a date, a dash, and six letters or digits. It names the lock file, so check it first.
 bool is_run_id(const std::string& text);
 std::string new_run_id();
 std::string utc_now();  // ISO 8601, seconds

@@ -14,7 +14,7 @@
 namespace cutegen::store {
 namespace {
 
-constexpr const char* kLastRun = "last";  // what users type for the newest run
+constexpr const char* kLastRun = "last";  // the user's name for the newest run
 
 using DatabasePtr = std::shared_ptr<Database>;
 
@@ -90,7 +90,7 @@ void rebuild_projection(Database& db) {
   for (const std::string& id : ids) {
     RunInfo info;
     info.id = id;
-    info.state = RunState::unreadable;  // stays if a newer version wrote the events
+    info.state = RunState::unreadable;  // remains if a newer version wrote the events
     if (auto events = select_events(db, id))
       for (const Event& event : *events) fold_run_info(info, event);
     write_run_row(db.sql(), info);
@@ -115,7 +115,7 @@ class SqliteJournal final : public RunJournal {
     return guarded(db_->file(), [&]() -> Result<Event> {
       Json full = data;
       if (type == EventType::opened) full["run"] = to_json(info_);
-      // Return what a reader will see: without invalid UTF-8 and infinities.
+      // Returns what a reader will see: no invalid UTF-8, no infinities.
       CG_TRY(full, parse_json(dump_json(full), to_string(type)));
       Event event{.seq = info_.events + 1,
                   .type = type,
@@ -196,7 +196,7 @@ class SqliteStore final : public Store {
       while (select.executeStep()) {
         CG_TRY(Json row, parse_json(select.getColumn(0).getString(), "runs"));
         CG_TRY(RunInfo info, read_json<RunInfo>(row));
-        // A writer that died could not record the interruption, but its lock is gone.
+        // A writer that died could not record the interruption, but it no longer holds its lock.
         if (info.state == RunState::running && !RunLock::held(db_->dir(), info.id))
           info.state = RunState::interrupted;
         out.push_back(std::move(info));

@@ -35,7 +35,7 @@ struct RunInfo {
   std::string created;  // ISO 8601, UTC
   int64_t events = 0, evaluations = 0;
   std::optional<double> best_ns, floor_ns;
-  std::map<std::string, std::optional<double>> times_ns;  // by candidate (used while folding)
+  std::map<std::string, std::optional<double>> times_ns;  // by candidate; used only while folding
 };
 
 class RunJournal {
@@ -53,7 +53,7 @@ class Store {
   virtual Result<std::unique_ptr<RunJournal>> create(const RunInfo& info) = 0;
   // The full id of a run. `run` is an id, a unique prefix of it (or of its letters), or "last".
   virtual Result<std::string> resolve(const std::string& run) = 0;
-  // Opens a run for writing; error if another process writes it.
+  // Opens a run for writing; an error if another process writes it.
   virtual Result<std::unique_ptr<RunJournal>> resume(const std::string& run) = 0;
   virtual Result<std::vector<Event>> read(const std::string& run) = 0;
   virtual Result<std::vector<RunInfo>> list() = 0;

@@ -17,9 +17,9 @@ namespace {
 
 constexpr auto kTruthLimit = std::chrono::seconds(120), kJudgeLimit = std::chrono::seconds(60);
 constexpr int64_t kWorkerMemory = int64_t{64} << 30;
-constexpr int kCompileThreads = 1;  // the workers already run side by side
+constexpr int kCompileThreads = 1;  // the workers already run in parallel
 
-// Makes truths. This process owns their memory, and a worker writes into it.
+// Computes truths. This process owns their memory; a worker writes into it.
 class Truths {
  public:
   explicit Truths(const BaselineSuiteSettings& settings) : settings_(settings) {}
@@ -95,7 +95,7 @@ class Truths {
   const BaselineSuiteSettings settings_;
   std::unique_ptr<torch::TorchWorker> worker_;
   std::unique_ptr<eval::GpuJudge> judge_;
-  std::string no_kernels_;  // why nothing can be compared
+  std::string no_kernels_;  // why no baseline can be judged
   bool broken_ = false;     // the worker could not close its baselines
 };
 
@@ -114,7 +114,7 @@ Result<BaselineGpu> look_at(const Context& ctx, const DeviceName& device) {
                      .cuda_version = id.cuda_version};
 }
 
-// What the workers of a suite share: the files of the GPU slot that they hold, and tuned times.
+// What the workers of a suite share: the files of the GPU's lock, and tuned times.
 struct Shared {
   std::mutex lock;
   std::vector<UniqueFd> files;

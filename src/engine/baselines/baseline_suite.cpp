@@ -22,8 +22,8 @@ namespace {
 constexpr auto kDescribeLimit = std::chrono::seconds(90);
 constexpr auto kSetLimit = std::chrono::seconds(60);
 constexpr int64_t kGiB = int64_t{1} << 30;
-constexpr int64_t kContext = kGiB;  // of one worker, with the libraries that it loads
-constexpr double kUsable = 0.93;    // of the GPU's memory
+constexpr int64_t kContext = kGiB;  // one worker's GPU memory, with its libraries
+constexpr double kUsable = 0.93;    // share of the GPU's memory
 constexpr auto kLook = std::chrono::milliseconds(50);
 
 double seconds_since(Clock::time_point start) {
@@ -103,7 +103,7 @@ class Describer {
   const BaselineGpu& gpu_;
 };
 
-// Takes the accuracy of each baseline from the worker that made the truth, or says why it is
+// Takes each baseline's accuracy from the worker that computed the truth, or says why it is
 // missing.
 void take_accuracy(BaselineRecord& record) {
   for (BaselineTime& t : record.times) {
@@ -280,7 +280,7 @@ class Suite {
     std::lock_guard hold(lock_);
     report_.torch = version;
   }
-  // Ends the suite with an error that every task would meet.
+  // Ends the suite with an error that would affect every task.
   void end_with(const Error& error) {
     std::lock_guard hold(lock_);
     if (!fatal_ && !ctx_.done()) fatal_ = error;

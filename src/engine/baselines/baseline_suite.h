@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The baselines of many tasks on one GPU, measured side by side and kept in the cache.
+// Measures the baselines of many tasks on one GPU in parallel and keeps them in the cache.
 //
 // Contract: `jobs` torch workers describe and admit the tasks on CPU cores, then open, build and
-// time their baselines; builds go on side by side, what is timed is timed alone (the GPU's slot).
-// One more worker makes the float64 truth of each official shape, and judges on it the baselines
-// that need no build. Work starts when its memory is
-// free: small tasks first, truths from the largest on; what runs out of memory is tried once more
-// with the GPU to itself. A task is a row: measured, known before (`cached`), or with the reason
-// why not; it is kept as soon as it is whole, so that the same call goes on after an interruption.
+// time their baselines. They build in parallel, but time one at a time (under the GPU's lock). One
+// more worker computes the float64 truth of each official shape and judges with it the baselines
+// that need no build. A job starts when the GPU has enough free memory: the smallest build first,
+// the largest truth first. A job that runs out of memory runs again with the GPU to itself. Each
+// task becomes a row: measured, `cached` (measured earlier), or the reason why there are no times.
+// A complete row is saved at once, so the same call continues after an interruption.
 //
 // Example: CG_TRY(auto r, measure_baselines(real_baseline_parts(s), ctx, cache, s, tasks, seen));
 #pragma once
@@ -23,22 +23,22 @@ struct BaselineSuiteSettings {
   DeviceName device = "cuda:0";
   std::string python;
   bool require_sandbox = false;
-  AskedAccuracy asked = {};  // of every task
+  AskedAccuracy asked = {};  // for every task
   std::vector<torch::BaselineWanted> baselines;
   int jobs = 1;
   eval::BaselineLimits limits;
   double minutes = 0;  // 0: no limit
-  bool again = false;  // measure what is known, too
+  bool again = false;  // also measure tasks that the cache has
 };
 
 struct BaselineGpu {
   GpuSpec spec;
   std::string uuid, driver;
   int64_t memory_bytes = 0;
-  int cuda_version = 0;  // that the driver takes
+  int cuda_version = 0;  // the newest that the driver supports
 };
 
-// The outside world, so that tests put toys in its place.
+// What the suite needs from outside; tests replace it with toys.
 struct BaselineParts {
   std::function<Result<BaselineGpu>(const Context&)> gpu;
   std::function<Result<std::unique_ptr<torch::TorchWorker>>(const BaselineGpu&)> worker;
@@ -65,13 +65,13 @@ struct BaselineRow {
     return status == BaselineStatus::measured || status == BaselineStatus::cached;
   }
   BaselineRecord record;
-  double describe_s = 0;  // described and admitted
+  double describe_s = 0;  // time to describe and admit the task
 };
 
 struct BaselineReport {
   std::string gpu, uuid, driver, torch;
   std::vector<ControlTime> controls;
-  std::string trouble;  // with the controls: nothing can be carried over to another day
+  std::string trouble;  // why the controls have no times; later runs cannot scale these baselines
   std::vector<BaselineRow> rows;
   double seconds = 0;
   bool interrupted = false;

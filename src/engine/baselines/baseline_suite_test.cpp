@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A suite of baselines over scripted workers: rows, reasons, the cache, interruptions, the forms.
+// A suite of baselines with scripted workers: rows, reasons, the cache, interruptions, the output.
 #include "engine/baselines/baseline_suite.h"
 
 #include <gmock/gmock.h>
@@ -39,13 +39,13 @@ class BaselineSuiteTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(dir_); }
 
-  // A task of this many bytes. A name that begins with "bad" is not a task.
+  // The file's name decides: "bad..." is not a task, "wide..." and "large..." need much memory.
   static Result<Task> described(const fs::path& file) {
     const std::string name = file.stem();
     if (name.starts_with("bad")) return user_error("no class Model", file.string());
     eval::OpenedTask toy = toy::relu_task();
     toy.task.id = name, toy.task.name = name;
-    if (name.starts_with("wide"))  // its truth takes more than there is
+    if (name.starts_with("wide"))  // its truth needs more memory than the GPU has
       for (auto& [tensor, shape] : toy.task.shapes[0].tensors) shape = {1 << 17, 1 << 16};
     if (name.starts_with("large")) toy.task.shapes[0].least_bytes = Bytes{int64_t{60} << 30};
     return toy.task;
@@ -249,7 +249,7 @@ TEST_F(BaselineSuiteTest, ControlsThatCannotBeTimedAreTold) {
   EXPECT_THAT(baseline_table(r, {"eager"}), HasSubstr("controls: the control kernel 'stream'"));
 }
 
-// The table and the document of a fixed report.
+// The table and the JSON document of a fixed report.
 TEST(BaselineTable, HasItsForms) {
   BaselineReport r;
   r.gpu = "h200", r.uuid = "GPU-1", r.driver = "580", r.torch = "torch 2.11", r.seconds = 42.5;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // MemoryBudget: divides the bytes of a GPU among workers that each need some for a while.
 //
-// Contract: claim() waits until the bytes are free, or the Context ends; more than there is counts
-// as all. While an urgent one waits, no other is let in before it. A Claim gives its bytes back.
+// Contract: claim() waits until the bytes are free or the Context ends. A claim for more than the
+// total claims everything. While an urgent claim waits, later claims wait behind it. A Claim
+// returns its bytes when it is destroyed.
 //
 // Example: CG_TRY(MemoryBudget::Claim held, budget.claim(ctx, bytes)); work();
 #pragma once
@@ -34,7 +35,7 @@ class MemoryBudget {
   };
 
   Result<Claim> claim(const Context& ctx, int64_t bytes, bool urgent = false);
-  // At once, or not at all.
+  // Does not wait; empty if the bytes are not free.
   std::optional<Claim> try_claim(int64_t bytes);
   int64_t total() const { return total_; }
 
@@ -45,7 +46,7 @@ class MemoryBudget {
   std::mutex lock_;
   std::condition_variable wake_;
   int64_t used_ = 0;
-  int urgent_ = 0;  // of those who wait
+  int urgent_ = 0;  // urgent claims that are waiting
 };
 
 }  // namespace cutegen::engine

@@ -48,7 +48,7 @@ TEST(MemoryBudget, NobodyPassesAnUrgentOne) {
   std::optional<MemoryBudget::Claim> urgent;
   std::jthread waits([&] { urgent.emplace(std::move(*budget.claim({}, 90, true))); });
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  EXPECT_FALSE(budget.claim(soon(), 10));  // it would fit
+  EXPECT_FALSE(budget.claim(soon(), 10));  // it would fit, but an urgent claim waits
   held.reset();
   waits.join();
   EXPECT_TRUE(urgent);

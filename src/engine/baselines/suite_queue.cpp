@@ -41,7 +41,7 @@ void SuiteQueue::build_alone(SuiteItem& item, int64_t bytes) {
   alone_.push_back(&item);
 }
 
-// Builds continue meanwhile. A truth that does not fit in memory beside them waits until they end.
+// Builds run at the same time. A truth that does not fit beside them waits until they end.
 std::optional<SuiteTruth> SuiteQueue::next_truth(MemoryBudget& budget) {
   untrue_.sort(
       [](const SuiteItem* a, const SuiteItem* b) { return a->truth_bytes > b->truth_bytes; });

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// SuiteQueue: what is still to be done with the tasks of a baseline suite, and in which order.
+// SuiteQueue: the work left for the tasks of a baseline suite, and its order.
 //
-// Contract: a task is described, then built and timed, and its truth made, the two in any order.
-// Descriptions come first; of the builds, those that need least memory; of the truths, the largest
-// that fits. Not thread-safe: the caller holds its lock. Items must outlive the queue.
+// Contract: each task is described first. Then its baselines are built and timed and its truth is
+// computed, in either order. First come all descriptions, then the builds, least memory first. Of
+// the truths, the largest that fits comes first. Not thread-safe: the caller holds its lock. Items
+// must outlive the queue.
 //
 // Example: queue.add(item); while (auto job = queue.next_job()) perform(*job);
 #pragma once
@@ -22,7 +23,7 @@ struct SuiteItem {
   BaselineRow* row = nullptr;
   Task task;
   int64_t build_bytes = 0, truth_bytes = 0;
-  int left = 2;        // parts that are not done
+  int left = 2;        // parts to do: the builds and the truth
   bool alone = false;  // it ran out of memory beside others
 };
 
@@ -39,19 +40,20 @@ struct SuiteTruth {
 class SuiteQueue {
  public:
   void add(SuiteItem& item) { undescribed_.push_back(&item); }
-  // Removes what is left to do for the task.
+  // Removes the task's remaining work.
   void drop(SuiteItem& item);
 
-  // The job is under way until described() or built(). Without one, others may still bring more.
+  // The job is under way until described() or built(). Empty does not mean the end: jobs under way
+  // may add more.
   std::optional<SuiteJob> next_job();
   bool has_jobs_under_way() const { return describing_ > 0 || building_ > 0; }
-  // `measure`: build it and make its truth.
+  // `measure`: queue the task's builds and its truth.
   void described(SuiteItem& item, bool measure);
   void built() { --building_; }
-  // Once more, after it ran out of memory: when nothing else is left to build.
+  // Queues another attempt after the build ran out of memory; it runs when no other build is left.
   void build_alone(SuiteItem& item, int64_t bytes);
 
-  // The largest task whose memory is free now. Without one, more may come.
+  // The largest truth whose memory is free now. Empty does not mean the end (has_truths_to_come()).
   std::optional<SuiteTruth> next_truth(MemoryBudget& budget);
   bool has_truths_to_come() const {
     return !untrue_.empty() || describing_ > 0 || !undescribed_.empty();

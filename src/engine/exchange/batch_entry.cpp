@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kMostEntries = 10'000, kMostText = size_t{8} << 20;
-constexpr uintmax_t kMostBytes = uintmax_t{1} << 30;  // of all entries
+constexpr uintmax_t kMostBytes = uintmax_t{1} << 30;  // for all entries together
 
 Result<Verdict> verdict_of(const Json& json, const fs::path& file, const std::string& name) {
   ObjectReader r(json, file.string() + "#");

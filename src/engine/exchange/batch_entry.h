@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An entry of a judged batch: the verdict of OUT/NAME.json with the program of IN/NAME.
 //
-// Contract: everything is checked: sizes, schema, that the name is the file's, that the program's
-// text is there and is the one that was judged. Errors say which file.
+// Contract: the reader checks sizes, schema, that the entry's name is the file's name, and that the
+// program in IN is the one that was judged. Errors name the file.
 //
 // Example: CG_TRY(BatchEntry e, read_batch_entry("in", "out", "c3"));
 #pragma once
@@ -17,7 +17,7 @@ namespace cutegen::engine {
 inline constexpr const char* kEntrySchema = "cutegen.entry.v1";
 
 struct BatchEntry {
-  std::string name, sha256;  // of program and verdict together
+  std::string name, sha256;  // sha256: of program and verdict together
   KernelProgram program;
   Verdict verdict;
 };

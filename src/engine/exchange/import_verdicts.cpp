@@ -17,7 +17,7 @@
 namespace cutegen::engine {
 namespace {
 
-// Figures can be compared only if their keys are equal.
+// Figures are comparable only if their keys are equal.
 std::string device_key(const Verdict& v) {
   return one_line(v.gpu.empty() ? v.device : fmt::format("{} (driver {})", v.gpu, v.driver), 120);
 }
@@ -54,8 +54,8 @@ class Importer {
            RunObserver& observer)
       : parts_(parts), ctx_(ctx), journal_(journal), view_(std::move(view)), observer_(observer) {}
 
-  // Adds the best program's own figures first, because the others are compared with them; then by
-  // time.
+  // Adds the incumbent's own figures first, because the others are compared with them. Then adds
+  // the others by time.
   Result<std::vector<ImportRow>> run(std::vector<BatchEntry> entries) {
     const RunStep* best = view_.incumbent();
     const std::string first = best ? program_id(best->candidate.program) : "";
@@ -115,7 +115,7 @@ class Importer {
     return {};
   }
 
-  // Finds this run's own step with the program, if there is one.
+  // This run's own step with the program, if there is one.
   const RunStep* own(const std::string& program) const {
     for (const RunStep& step : view_.steps)
       if (!step.imported && program_id(step.candidate.program) == program) return &step;
@@ -145,7 +145,7 @@ class Importer {
     return step;
   }
 
-  // Why the step cannot be the best one, whatever its time.
+  // Why the step cannot become the incumbent, whatever its time.
   Result<std::optional<std::string>> objection(const RunStep& step, const RunStep* twin) {
     const Verdict& v = *step.verdict;
     if (v.status != Status::correct) return std::optional(search::fault_text(v));
@@ -213,7 +213,7 @@ class Importer {
   store::RunJournal& journal_;
   RunView view_;
   RunObserver& observer_;
-  Opened evaluator_;  // started only to build a program that the run never judged
+  Opened evaluator_;  // started only to build programs that this run never judged
 };
 
 Result<void> check_run(const RunView& view, const std::string& id) {
@@ -286,7 +286,7 @@ Json to_json(const Imported& imported) {
 
 std::string to_text(const Imported& imported) {
   std::string out =
-      fmt::format("{:<20} {:<12} {:<6} {:>10}  {}\n", "entry", "verdict", "is", "time", "");
+      fmt::format("{:<20} {:<12} {:<6} {:>10}  {}\n", "entry", "verdict", "step", "time", "");
   size_t added = 0;
   for (const ImportRow& r : imported.rows) {
     added += r.state == ImportRow::State::added;

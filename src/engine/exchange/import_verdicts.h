@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports verdicts of another machine (`cutegen eval --batch IN --out OUT`) as candidates of a run.
+// Imports verdicts from another machine (`cutegen eval --batch IN --out OUT`) as candidates of a
+// run.
 //
 // Contract: the run must be finished. Each OUT/NAME.json becomes a candidate with the program of
-// IN/NAME. Its figures have the origin `imported` and name their device. Unreadable files, errors
-// instead of verdicts, missing or different programs and verdicts for another task are refused by
-// name; the others are imported. Importing twice adds nothing. An imported program becomes the best
-// one only if its figures come from the run's GPU model, policy and build ids agree, and it gains
-// over the best program's figures of the same GPU model and driver; the best program gets such
-// figures when its own verdict is imported. The result is in the journal, the out folder and the
-// report.
+// IN/NAME. Its figures have the origin `imported` and name their device. An unreadable file, an
+// error instead of a verdict, a missing or different program, or another task: such entries are
+// refused by name, and the others are imported. Importing twice adds nothing. An imported program
+// can become the incumbent if its figures come from the run's GPU model and its policy and build
+// ids agree with this run. It must then beat the incumbent's figures from the same GPU model and
+// driver. The incumbent has such figures once its own verdict is imported. The result is in the
+// journal, the out folder and the report.
 //
 // Example: CG_TRY(auto done, import_verdicts(real_parts(), ctx, *store, "last", {"in", "out"}, o));
 #pragma once
@@ -27,12 +28,12 @@ struct ImportRow {
   std::string entry;
   State state = State::added;
   Status verdict = Status::correct;
-  std::string status() const;  // of the verdict, if the row was added; else "known" or "refused"
+  std::string status() const;  // the verdict's if the row was added; else "known" or "refused"
   std::string candidate;       // its id in the run
   std::string device;
   std::optional<double> time_ns;
-  bool best = false;   // it became the best program
-  std::string detail;  // why it did or did not, or why it was refused
+  bool best = false;   // it became the incumbent
+  std::string detail;  // why it became the incumbent or not, or why it was refused
 };
 
 struct Imported {

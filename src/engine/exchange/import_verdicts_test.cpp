@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs handed out, judged elsewhere, and taken in again: what goes in, what is refused, and
-// what becomes the best one.
+// Programs that are handed out, judged elsewhere and imported: which are added, which are refused,
+// and which becomes the incumbent.
 #include "engine/exchange/import_verdicts.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ class Import : public testing::Test {
     v.build_ids = {"build"};
     return v;
   }
-  // Of an H200, for a program of the run.
+  // A verdict from an H200 for a program of the run.
   static Verdict there(int n, double ns) {
     Verdict v = here(ns);
     v.program_id = program_id(numbered_program(n));

@@ -23,16 +23,16 @@ namespace fs = std::filesystem;
 constexpr const char* kSchema = "cutegen.entry.v1";
 constexpr size_t kMostFolderEntries = 100'000;
 
-// An entry of the folder. A verdict counts again only for an entry with the same `key`.
+// An entry of the folder. A kept verdict counts only for an entry with the same `key`.
 struct Entry {
   std::string name;
   fs::path task;
   KernelProgram program;
-  std::optional<torch::ForeignFile> foreign;  // a third-party solution, instead of a program
+  std::optional<torch::ForeignFile> foreign;  // set for a third-party solution
   Json key;
 };
 
-// Names what the times belong to: a simulator, or the one model of all named GPUs.
+// Names the device that the times belong to: a simulator, or the model that all given GPUs share.
 Result<std::string> device_of(const std::vector<eval::EvaluatorOptions>& evaluators) {
   std::string out;
   for (const eval::EvaluatorOptions& one : evaluators) {
@@ -107,7 +107,7 @@ void put(FolderRow& row, const Verdict& verdict) {
   if (verdict.timing) row.time_ns = verdict.timing->time_ns;
 }
 
-// The entries of one task, in the order of their names.
+// The entries of one task, sorted by name.
 struct Group {
   std::vector<FolderRow*> rows;
   size_t next = 0;
@@ -125,7 +125,7 @@ class Batch {
         device_(std::move(device)),
         observer_(observer) {
     for (std::string& name : names) rows_.push_back({.name = std::move(name)});
-    std::map<std::string, size_t> at;  // by the task's text
+    std::map<std::string, size_t> at;  // key: the task's text
     for (FolderRow& row : rows_) {
       auto text = read_file(task_of(settings_, row.name));
       auto [group, fresh] = at.try_emplace(text ? sha256(*text) : "", groups_.size());
@@ -203,7 +203,7 @@ class Batch {
     }
   }
 
-  // This evaluator does not start. Others go on, but this entry has no verdict, so run() fails.
+  // This evaluator does not start. Others continue, but this entry has no verdict, so run() fails.
   void give_up(FolderRow& row, const Error& error) {
     std::lock_guard hold(lock_);
     trouble_ = error;
@@ -219,7 +219,7 @@ class Batch {
       worker.task_id = opened.task.id;
     }
     auto verdict = entry.foreign ? judge_foreign(worker, entry) : judge_program(worker, entry);
-    if (!verdict) worker.opened = nullptr;  // the evaluator may have started again
+    if (!verdict) worker.opened = nullptr;  // the evaluator may have restarted
     return verdict;
   }
 
@@ -229,8 +229,8 @@ class Batch {
         ctx_, {.program = entry.program, .up_to = settings_.up_to, .task = worker.task_id});
   }
 
-  // Runs alone on its GPU: a third-party solution builds and warms up without the GPU slot, and
-  // correct solutions have faulted side by side.
+  // Runs alone on its GPU, because a third-party solution builds and warms up without the GPU's
+  // lock, and correct solutions have faulted beside others.
   Result<Verdict> judge_foreign(Worker& worker, const Entry& entry) {
     std::unique_lock alone(*worker.gpu);
     return worker.evaluator->judge_foreign(ctx_, {.answer = *entry.foreign,
@@ -251,7 +251,7 @@ class Batch {
     return true;
   }
 
-  // Writes the whole file before it gets its name.
+  // Renames the file into place only when it is complete.
   void note(FolderRow& row, const Json& key, const Result<Verdict>& verdict) {
     Json out{{"schema", kSchema}, {"name", row.name}, {"key", key}};
     if (verdict) {

@@ -125,7 +125,7 @@ TEST_F(JudgeFolder, AnInterruptedBatchGoesOn) {
   EXPECT_THAT(judge(), ElementsAre("p1 correct kept", "p2 failed", "p3 correct"));
 }
 
-// One call at a time: the toy world knows no threads.
+// Allows one call at a time, because the toy world is not thread-safe.
 class LockedEvaluator final : public eval::EvaluatorClient {
  public:
   LockedEvaluator(ToyWorld& world, std::mutex& lock, int& opened, int dies_at = 0)
@@ -171,7 +171,7 @@ TEST_F(JudgeFolder, SeveralEvaluatorsShareTheEntries) {
   ASSERT_TRUE(rows);
   EXPECT_THAT(seen.names, testing::SizeIs(12));
   for (const FolderRow& row : *rows) EXPECT_NE(row.status, RowStatus::pending) << row.name;
-  EXPECT_GE(opened, 4);  // the tasks, each once and once more where the other one helps at the end
+  EXPECT_GE(opened, 4);  // each task once, and again when the other evaluator helps at the end
   EXPECT_LE(opened, 5);
 }
 
@@ -189,7 +189,7 @@ TEST_F(JudgeFolder, AnErrorOfTheEvaluatorIsOfItsEntryAndTheTaskIsOpenedAgain) {
   EXPECT_EQ(opened, 2);
 }
 
-// It judges peers' answers by their text.
+// Judges third-party solutions by their text.
 class ForeignEvaluator final : public eval::EvaluatorClient {
  public:
   explicit ForeignEvaluator(ToyWorld& world) : inner_(world) {}
@@ -216,7 +216,7 @@ class ForeignEvaluator final : public eval::EvaluatorClient {
     return out;
   }
   int pid() const override { return 0; }
-  static inline std::mutex lock;  // of the toy world
+  static inline std::mutex lock;  // guards the toy world
 
  private:
   static inline std::atomic<int> running_{0};

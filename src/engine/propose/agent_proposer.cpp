@@ -16,7 +16,7 @@
 namespace cutegen::engine {
 namespace {
 
-// These functions build a question from the strategy's context and the run's events.
+// The next functions build a question from the strategy's context and the run's events.
 std::string text_of(const Json& context, const char* key) {
   auto it = context.find(key);
   return it != context.end() && it->is_string() ? it->get<std::string>() : std::string();
@@ -32,7 +32,8 @@ bool flag_of(const Json& context, const char* key, bool fallback) {
   return it != context.end() && it->is_boolean() ? it->get<bool>() : fallback;
 }
 
-// Whether the question may show the candidate: a strategy that names a window shows only that.
+// Whether the question may show the candidate. If the strategy names a window, only candidates in
+// it.
 bool in_window(const Json& context, const std::string& id) {
   auto window = context.find("window");
   return window == context.end() || !window->is_array() ||
@@ -43,7 +44,7 @@ std::vector<agent::Attempt> attempts_of(const Json& context, const RunView& run)
   std::vector<agent::Attempt> out;
   for (const RunStep& step : run.steps) {
     if (!in_window(context, step.candidate.id)) continue;
-    // Leave out drafts of the open question, so that a resumed run asks the same question again.
+    // Skip drafts of the open question, so that a resumed run asks the same question again.
     if (!step.verdict || run.is_open_draft(step)) continue;
     agent::Attempt a{.id = step.candidate.id,
                      .parent = step.candidate.parent.value_or(""),
@@ -64,7 +65,7 @@ bool writes(const agent::Question& q) {
 agent::Question question_of(const search::Ask& ask, const RunView& run) {
   agent::Question q;
   q.role = ask.role;
-  // Our strategies write both words. Any other text counts as none.
+  // cutegen's strategies write a known purpose; any other text means none.
   q.purpose = parse_purpose(text_of(ask.context, "purpose"), {}).value_or(Purpose::none);
   q.stage = parse_stage(text_of(ask.context, "stage"), {}).value_or(Stage::none);
   q.approach = text_of(ask.context, "approach");
@@ -92,9 +93,9 @@ agent::Question question_of(const search::Ask& ask, const RunView& run) {
   return q;
 }
 
-// Chooses the program that questions about a candidate show in full: the choice for its parent if
-// the changes since then are few, or else the candidate. The choice depends on the programs alone,
-// so a resumed run asks the same questions.
+// Chooses the program that questions about a candidate show in full: the one chosen for its parent
+// if few lines changed since, else the candidate. Depends only on the programs, so a resumed run
+// asks the same questions.
 class Bases {
  public:
   const Candidate& of(const RunStep& step, const RunView& run) {
@@ -127,7 +128,7 @@ bool calls_tools(const llm::ChatReply& reply, const agent::ToolDesk* desk) {
          reply.stop != llm::Stop::refusal;
 }
 
-// Each tool call must have a result, even a call that was not allowed.
+// APIs demand a result for each tool call, even for one that was not allowed.
 void ask_again(llm::ChatRequest& request, const llm::ChatReply& reply, std::string text) {
   llm::Message again{.text = std::move(text)};
   for (const llm::ToolCall& call : reply.message.calls)
@@ -155,7 +156,7 @@ Result<Answer> recipe_answer(const Context& ctx, const agent::TaskBrief& brief) 
   return answer;
 }
 
-// Finds faults without a compiler. The evaluator's verdict, not this, reports broken policy rules.
+// Finds faults without a compiler. Broken policy rules are left to the evaluator's verdict.
 std::vector<Error> faults_of(const KernelProgram& program, const agent::TaskBrief& brief) {
   std::vector<Error> out = check_plan(program.plan, brief.task);
   for (const eval::LintFinding& finding : eval::lint_program(program))
@@ -178,7 +179,7 @@ std::optional<agent::Reask> tried_before(const KernelProgram& program, const Run
   return std::nullopt;
 }
 
-// Whether a grounded answer changes only the spans of its plan.
+// Checks that a grounded answer changes only the spans of its plan.
 tl::expected<void, agent::Reask> keeps_the_rest(const agent::Question& question,
                                                 const KernelProgram& program) {
   if (!question.grounded || !question.subject) return {};
@@ -204,7 +205,7 @@ class AgentProposer final : public Proposer {
   Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) override {
     if (ask.role == Role::recipe) return recipe_answer(ctx, brief_);
     agent::Question question = question_of(ask, run);
-    // A question without memory shows no other attempt.
+    // A question without memory shows no other attempts.
     const RunStep* subject = question.subject ? run.find(question.subject->id) : nullptr;
     if (subject && flag_of(ask.context, "memory", true)) question.base = &bases_.of(*subject, run);
     std::unique_ptr<agent::ToolHost> host;
@@ -228,7 +229,7 @@ class AgentProposer final : public Proposer {
  private:
   using Read = tl::expected<Answer, agent::Reask>;
 
-  // Leads the dialogue about one question: tool calls, replies that do not apply, the answer.
+  // Leads the dialogue about one question: tool calls, repeated questions, the answer.
   Result<Answer> converse(const Context& ctx, const agent::Question& question, const RunView& run,
                           agent::ToolDesk* desk) {
     llm::ChatRequest request = agent::make_request(brief_, question, limits_);
@@ -265,7 +266,7 @@ class AgentProposer final : public Proposer {
     }
   }
 
-  // Offers what can succeed: a planner and a judge write no program, and before a first program
+  // Offers only tools that can succeed: planners and judges write no program, and without a program
   // there is nothing to compare.
   agent::Offer offer_of(const agent::Question& question) const {
     const bool writer = writes(question), evaluates = writer && settings_.tools == ToolsMode::on;
@@ -359,7 +360,7 @@ class AgentProposer final : public Proposer {
   ModelSettings settings_;
   agent::TaskBrief brief_;
   agent::PromptLimits limits_;
-  std::optional<double> temperature_;  // of the open question; the user's own comes first
+  std::optional<double> temperature_;  // of the open question; the user's setting overrides it
   Bases bases_;
 };
 

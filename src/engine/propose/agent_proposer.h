@@ -2,13 +2,13 @@
 // The proposer that asks a language model: it sends the question, runs tool calls, applies the
 // reply, and asks again if needed.
 //
-// Contract: the question is a function of the run's events and the strategy's ask, so a recorded
-// run gives the same questions. If a reply cannot be applied, the proposer sends the reason, at
-// most `reasks` times. Then the answer is `unusable`, which costs the strategy a step but does not
-// end the run. If the budget forbids a call, the answer is "nothing" with the budget's reason.
-// Programs are checked against task, signatures and device before they are proposed. With tools,
-// the model may call them before it replies (agent/tool_desk.h). The answer is then the best of the
-// reply and the evaluated drafts; a draft keeps its id.
+// Contract: the question is a function of the run's events and the strategy's ask, so replaying a
+// recorded run asks the same questions. If a reply cannot be applied, the proposer tells the model
+// why and asks again, at most `reasks` times. After that the answer is `unusable`, which costs the
+// strategy a step but does not end the run. If the budget forbids a call, the answer is "nothing"
+// with the budget's reason. Programs are checked against task, signatures and device before they
+// are proposed. With tools, the model may call them before it replies (agent/tool_desk.h). The
+// answer is then the best of the reply and the evaluated drafts. A draft keeps its id.
 //
 // Example: CG_TRY(auto p, make_agent_proposer(run_model, run_tools, settings, *view.task));
 #pragma once
@@ -20,7 +20,7 @@
 namespace cutegen::engine {
 
 bool asks_model(const OptimizeSettings& settings);
-// On or off; resolves `automatic` for this model and strategy.
+// Resolves `automatic` to on or off for this model and strategy.
 ToolsMode settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model);
 Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,
                                                       const OptimizeSettings& settings,

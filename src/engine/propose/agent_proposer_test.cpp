@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that ask a model, with a scripted one: edits, asking again, budgets, crashes, replay.
+// Runs that ask a scripted model: edits, repeated questions, budgets, crashes, replay.
 #include "engine/propose/agent_proposer.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ TEST_F(AgentRun, WritesImprovesAndRepairs) {
   EXPECT_EQ(outcome->best->edit.summary, "from 2 to 3");
   EXPECT_THAT(outcome->best->edit.origin, AllOf(StartsWith("relay:/"), HasSubstr("script")));
   EXPECT_EQ(script_.asked[0].label, "coder ask 1 try 1");
-  // Task, program, verdict, history, what is wanted.
+  // The question has task, program, verdict, history and request.
   EXPECT_THAT(script_.asked[1].messages[1].text, HasSubstr("// 1\n"));
   EXPECT_THAT(script_.asked[1].files.at("kernel.cu"), HasSubstr("// 1\n"));
   EXPECT_THAT(script_.asked[1].messages[2].text, HasSubstr("99 ns"));
@@ -163,7 +163,7 @@ TEST_F(AgentRun, AnotherQuestionIsTheDivergenceOfAReEvaluation) {
   EXPECT_THAT(differs->divergence->recorded, HasSubstr("Write a poem."));
 }
 
-// A process that dies while a model answers goes on with the answers that were paid for.
+// After a crash during a model's answer, the run reuses the answers that were paid for.
 TEST_F(AgentRun, ResumeAsksOnlyForWhatWasNotAnswered) {
   script_.answers = {first_program(1), "no", "crash"};
   auto s = store();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model `builtin`: recipes. First the safe choice, then one parameter changed at a time.
+// The model `builtin`: recipes. It proposes the safe choice first, then changes one parameter at a
+// time.
 #include <set>
 
 #include "engine/propose/command_proposer.h"
@@ -11,7 +12,7 @@
 namespace cutegen::engine {
 namespace {
 
-const std::string kRecipe = "recipe:";  // what the origin of a recipe's program begins with
+const std::string kRecipe = "recipe:";  // prefix of a recipe program's origin
 
 std::string value_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : dump_json(value);
@@ -37,7 +38,7 @@ class BuiltinProposer final : public Proposer {
         match_(recipes::match_recipe(rewritten_.task, arch)),
         rewrites_(recipes::find_rewrites(task, chosen)) {
     if (!match_.recipe.empty() || rewritten_.applied.empty()) return;
-    // The graph as written may have a recipe.
+    // Without rewrites, the graph as written may match a recipe.
     rewritten_ = {task, {}, {}};
     match_ = recipes::match_recipe(task, arch);
     std::erase_if(rewrites_, [](const Rewrite& rewrite) { return rewrite.applied; });
@@ -55,7 +56,7 @@ class BuiltinProposer final : public Proposer {
       for (const Json& params : recipes::neighbours(match_, from->candidate.edit.params)) {
         if (tried.params.count(canonical_json(params))) continue;
         auto program = instantiate(params);
-        // Skip a choice that is not legal here or yields a program that was already judged.
+        // Skip a choice that is not legal here, or whose program was already judged.
         if (!program || tried.programs.count(program_id(*program))) continue;
         return changed(*from, params, std::move(*program));
       }
@@ -80,8 +81,8 @@ class BuiltinProposer final : public Proposer {
     return step.candidate.edit.origin.starts_with(kRecipe);
   }
 
-  // An improvement starts from the incumbent; a repair from any choice made so far. A source kernel
-  // is no recipe, so it cannot be changed.
+  // An improvement starts from the incumbent, a repair from any earlier choice. A source kernel
+  // comes from no recipe, so it cannot be changed.
   static std::vector<const RunStep*> sources(const search::Ask& ask, const RunView& run) {
     if (auto it = ask.context.find("parent"); it != ask.context.end() && it->is_string())
       if (const RunStep* parent = run.find(it->get<std::string>()); parent && is_recipe(*parent))
@@ -132,7 +133,7 @@ class BuiltinProposer final : public Proposer {
 
   recipes::Rewritten rewritten_;
   recipes::RecipeMatch match_;
-  std::vector<Rewrite> rewrites_;  // applied, or only possible
+  std::vector<Rewrite> rewrites_;  // applied or possible
 };
 
 }  // namespace
@@ -156,8 +157,8 @@ Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
     return make_command_proposer(model.substr(std::string(kCommandModel).size()), task.task);
   if (kind != ProposerKind::builtin)
     return user_error("'" + model + "' does not propose programs", "--model", "give builtin");
-  // A run on the simulator records the device only: "sim:h200". An unknown GPU gets programs that
-  // run on any.
+  // A run on the simulator records only the device, "sim:h200". An unknown GPU gets programs that
+  // run on any GPU.
   auto gpu = find_gpu(task.gpu.empty() ? task.device.substr(task.device.find(':') + 1) : task.gpu);
   CG_TRY(auto chosen, recipes::parse_rewrites(rewrites, "--rewrites"));
   return std::make_unique<BuiltinProposer>(task.task, gpu ? gpu->arch : "", chosen);

@@ -18,7 +18,7 @@ search::Ask ask(const std::string& purpose, const std::string& parent = {}) {
   return a;
 }
 
-// Asks, and adds the answer to the run as the loop would.
+// Asks the proposer and adds the answer to the run, as the loop does.
 Answer next(Proposer& proposer, RunView& run, const search::Ask& question) {
   auto answer = proposer.answer({}, question, run);
   EXPECT_TRUE(answer) << answer.error().text();

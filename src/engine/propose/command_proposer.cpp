@@ -22,7 +22,7 @@ Json step_json(const RunStep& step) {
   return out;
 }
 
-// A candidate with its sources and its whole verdict.
+// A candidate with its sources and its complete verdict.
 Json full_json(const RunStep& step) {
   Json out = to_json(step.candidate);
   if (step.verdict) out["verdict"] = to_json(*step.verdict);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The proposer of `--proposer CMD`: a user's own program that answers JSON lines.
 //
-// Contract (docs/proposer.md has it for users): one line for each question, with the whole run so
-// far, and one line for each answer. The command starts with the first question and ends with the
-// proposer. If an answer cannot be read, the proposer sends the reason once; a second unreadable
-// answer in a row is an error of the user.
+// Contract (docs/proposer.md documents it for users): each question is one line with the whole run
+// so far, each answer is one line. The command starts with the first question and ends with the
+// proposer. After an unreadable answer the proposer sends the reason and asks again; a second one
+// in a row is a user error.
 //
 // Example: auto p = make_command_proposer("python3 mine.py", task); p->answer(ctx, ask, run);
 #pragma once

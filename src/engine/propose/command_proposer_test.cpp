@@ -18,7 +18,7 @@ using toy::relu_task;
 using toy::scratch_path;
 using toy::ToyWorld;
 
-// A strategy in Python: a new program each time, children of the best, until there are four.
+// A proposer in Python: proposes children of the best program until there are four programs.
 constexpr const char* kScript = R"(import json, sys
 for line in sys.stdin:
     q = json.loads(line)
@@ -66,7 +66,7 @@ TEST(CommandProposer, DrivesAWholeRun) {
   EXPECT_EQ(outcome->best->parent, "c3");
   EXPECT_EQ(outcome->best->edit.summary, "number 4");
   EXPECT_THAT(outcome->reason, HasSubstr("four are enough"));
-  // The same command gives the same answers: the run replays.
+  // The same command gives the same answers, so the run replays.
   auto again = replay_with(parts, {}, *store, "last", recorder);
   EXPECT_TRUE(again) << again.error().text();
   std::filesystem::remove_all(dir);

@@ -48,7 +48,7 @@ class RunTools::Host final : public agent::ToolHost {
     return std::move(judged.verdict);
   }
 
-  // Retries an aborted evaluation as often as the run does. Does not repeat a settled one.
+  // Retries an aborted evaluation as often as the run does. Never repeats a finished one.
   Result<agent::Evaluated> evaluate(const Context& ctx, const Candidate& draft) override {
     CG_TRY(std::string id, drafted(draft));
     for (;;) {
@@ -73,10 +73,10 @@ class RunTools::Host final : public agent::ToolHost {
   }
 
  private:
-  // A simulator counts whenever it times.
+  // A simulator profiles whenever it times.
   bool profile_is_free() const { return !view_.settings.evaluator.device.is_gpu(); }
 
-  // Returns the id of a draft of this question. Records the draft first if it is new.
+  // Returns the id of a draft for this question. Records a new draft first.
   Result<std::string> drafted(const Candidate& draft) {
     const std::string program = program_id(draft.program);
     for (const RunStep& step : view_.steps)
@@ -111,7 +111,8 @@ std::unique_ptr<agent::ToolHost> RunTools::begin_ask(const RunView& view,
   return std::make_unique<Host>(*this, view, question, memory);
 }
 
-// Returns the limits at the time of the question, even if the journal already has calls for it.
+// Returns the limits from when the question was asked, even if the journal already has calls for
+// it.
 agent::ToolLimits RunTools::limits(const RunView& view) const {
   agent::ToolLimits out;
   out.calls = view.settings.model_settings.tool_calls;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunTools: the tool calls of one run: each is done once, recorded and counted.
+// RunTools: executes each tool call of one run once, records it and counts it.
 //
 // Contract: fold() takes every event of the run, recorded or live, before the view does.
 // begin_ask() returns the host for the open question. The host knows the calls recorded since the
 // last `answered` and executes only new ones, so a resumed run neither loses nor repeats an
-// evaluation. The events `drafted` and `evaluated` record a draft's evaluation, `tool_called` a
-// call. Without an evaluator (in a replay) the host knows only the records.
+// evaluation. The events `drafted` and `evaluated` record a draft's evaluation; `tool_called`
+// records a call. Without an evaluator (in a replay) the host answers from the records only.
 //
 // Example: RunTools tools(evaluate, sink); auto host = tools.begin_ask(view, true);
 #pragma once
@@ -19,19 +19,19 @@
 namespace cutegen::engine {
 
 struct Judged {
-  Verdict verdict;  // `aborted` where the evaluator could not answer
+  Verdict verdict;  // `aborted` if the evaluator could not answer
   int64_t elapsed_ms = 0;
 };
 
 class RunTools {
  public:
-  // `label`: the progress text for a waiting user.
+  // `label`: the progress text that a waiting user sees.
   using Judge = std::function<Result<Judged>(
       const Context& ctx, const eval::EvaluateRequest& request, const std::string& label)>;
   RunTools(Judge judge, llm::CallSink& sink) : judge_(std::move(judge)), sink_(sink) {}
 
   Result<void> fold(EventType type, const Json& data);
-  // `memory`: whether the question may know of other candidates. `view` outlives the host.
+  // `memory`: whether the question may show other candidates. `view` outlives the host.
   std::unique_ptr<agent::ToolHost> begin_ask(const RunView& view, const agent::Question& question,
                                              bool memory);
   agent::ToolLimits limits(const RunView& view) const;
@@ -40,8 +40,8 @@ class RunTools {
   class Host;
   Judge judge_;
   llm::CallSink& sink_;
-  std::vector<agent::ToolRecord> open_;  // of the open question
-  int64_t closed_calls_ = 0;             // of all questions before it
+  std::vector<agent::ToolRecord> open_;  // calls of the open question
+  int64_t closed_calls_ = 0;             // calls of all questions before it
 };
 
 }  // namespace cutegen::engine

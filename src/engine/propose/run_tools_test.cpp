@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs whose model calls tools: drafts, budgets, odd calls, a crash after every event, replay.
+// Runs whose model calls tools: drafts, budgets, invalid calls, a crash after every event, replay.
 #include "engine/propose/run_tools.h"
 
 #include <gmock/gmock.h>
@@ -40,11 +40,12 @@ class ToolRun : public AgentRun {
     s.model_settings.tools = ToolsMode::automatic;
     return s;
   }
-  // What the model was told in its n-th question, by the tool that it called last.
+  // The result of the last tool call, as the model's n-th request shows it.
   const llm::ToolResult& told(size_t question) const {
     return script_.asked.at(question).messages.back().results.at(0);
   }
-  // Reads a page, compiles what is broken, mends it, evaluates it, answers with it; then improves.
+  // The model reads a page, compiles a broken draft, repairs and evaluates it, and answers with it;
+  // then it improves it.
   static std::deque<Said> mending() {
     return {calls({call("read_docs", {{"name", "vec"}})}),
             calls({call("compile", whole_files(1))}),
@@ -55,7 +56,7 @@ class ToolRun : public AgentRun {
             next_program(2, 3),
             next_program(9, 10)};
   }
-  // The programs of a run, their times and decisions, whatever happened in between.
+  // A run's programs with times and decisions. Crashes must not change them.
   static std::vector<std::string> steps_of(const RunView& view) {
     std::vector<std::string> out;
     for (const RunStep& s : view.steps)
@@ -92,7 +93,7 @@ TEST_F(ToolRun, ADraftThatProvedBetterThanTheAnswerIsKept) {
   auto outcome = run(*s, wanted(4));
   ASSERT_TRUE(outcome);
   auto view = view_run(*s->read(outcome->run_id));
-  // c2: the draft (9); c3: the answer (3), evaluated beside it; c4: the next one.
+  // c2: the draft (9); c3: the answer (3), also evaluated; c4: the next one.
   EXPECT_EQ(view->steps[1].decision, Decision::accepted);
   EXPECT_THAT(view->steps[1].candidate.edit.rationale, HasSubstr("no better"));
   EXPECT_EQ(view->steps[2].candidate.edit.summary, "from 2 to 3");
@@ -105,8 +106,7 @@ TEST_F(ToolRun, ADraftThatProvedBetterThanTheAnswerIsKept) {
               AllOf(HasSubstr("c3 (from c1): from 2 to 3"), HasSubstr("91 ns, kept")));
 }
 
-// Dies after each event in turn, then goes on: everything comes out the same, nothing happens
-// twice.
+// Crashes after each event in turn and resumes: the result is the same, and nothing happens twice.
 TEST_F(ToolRun, ACrashAfterAnyEventLosesAndRepeatsNothing) {
   script_.answers = mending();
   auto s = store();
@@ -139,7 +139,7 @@ TEST_F(ToolRun, ACrashAfterAnyEventLosesAndRepeatsNothing) {
     EXPECT_NEAR(view->models.usd, before->models.usd, 1e-9);
     EXPECT_EQ(view->models.calls, before->models.calls);
     for (int n : {2, 3, 9}) EXPECT_EQ(world_.evaluations[n], 1) << n;
-    if (after % 5) continue;  // it costs as much as a run
+    if (after % 5) continue;  // each crash costs a whole run
     auto replay = replay_with(parts(), {}, *s, "last", recorder_);
     EXPECT_TRUE(replay) << replay.error().text();
   }
@@ -238,7 +238,7 @@ TEST_F(ToolRun, CallsHaveAnEnd) {
   ASSERT_TRUE(run(*runs, s));
   EXPECT_THAT(script_.asked[1].messages.back().results.at(2).text, HasSubstr("no calls are left"));
   EXPECT_FALSE(script_.asked[1].may_call);
-  // Calls all the same: not done, and the reply beside them is read as the answer.
+  // The model calls tools although none are left: they are not done, and its text is the answer.
   EXPECT_THAT(script_.asked[2].messages.back().results.at(0).text, HasSubstr("not done"));
   EXPECT_THAT(script_.asked[2].messages.back().text, HasSubstr("no block"));
   EXPECT_EQ(view_run(*runs->read("last"))->tool_calls, 2);
@@ -364,7 +364,7 @@ TEST_F(ToolRun, AutoLeavesMeasuresAndModelsWithoutToolsAlone) {
   EXPECT_THAT(script_.asked[2].tools, SizeIs(3)) << "nothing to compare or to profile yet";
 }
 
-// cudaforge's rounds are its evaluations, so a tool may compile, but not evaluate.
+// cudaforge counts evaluations as rounds, so a tool may compile but not evaluate.
 TEST_F(ToolRun, CudaforgeMayCompile) {
   OptimizeSettings s = wanted(1);
   s.strategy = "cudaforge";
@@ -385,7 +385,7 @@ TEST_F(ToolRun, CudaforgeMayCompile) {
   EXPECT_TRUE(script_.asked.back().tools.empty()) << "as published";
 }
 
-// A strategy without memory shows its questions nothing of what came before.
+// Without memory, a strategy's questions show no earlier attempts.
 TEST_F(ToolRun, IndependentSamplesStayIndependent) {
   OptimizeSettings s = wanted(2);
   s.strategy = "best-of-n";

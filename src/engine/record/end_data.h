@@ -2,8 +2,8 @@
 // The data of the events at the end of a run (`profiled`, `certified`) and after it (`imported`),
 // as JSON and back.
 //
-// Contract: store/events.cpp lists the fields. What is read is checked like everything of a
-// journal; an imported step says where its figures come from.
+// Contract: store/events.cpp lists the fields. Reading checks the data like all journal data. An
+// imported step says where its figures come from.
 //
 // Example: journal->append(EventType::certified, to_json(certified));
 #pragma once
@@ -16,7 +16,7 @@ using cutegen::to_json;
 
 void fields(Fields& v, BestProfile& profiled);
 void fields(Fields& v, BestCertificate& certified);
-// Of a step with `imported` and a verdict.
+// The step must have `imported` and a verdict.
 Json imported_data(const RunStep& step);
 Result<RunStep> imported_step_from(const Json& data, const std::string& where);
 

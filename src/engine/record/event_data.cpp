@@ -6,9 +6,9 @@
 namespace cutegen::engine {
 namespace {
 
-constexpr int64_t kMostToolCalls = 64;  // of one question
+constexpr int64_t kMostToolCalls = 64;  // for one question
 
-// The options that concern a run. Journals keep only these.
+// The evaluator options that a journal keeps.
 void evaluator_form(Fields& v, eval::EvaluatorOptions& o) {
   v.ignore_unknown();
   v.by_name("device", o.device, DeviceName::parse);
@@ -23,12 +23,12 @@ void admission_form(Fields& v, eval::Admission& a) {
   fields(v, a);
 }
 
-// The first versions named the memory by its unit.
+// The first versions named the memory bound by the memory unit.
 Result<RooflineBound> bound_from(const std::string& name) {
   return from_name<RooflineBound>(name == gpu_unit::dram ? "memory" : name, "floor_bound_by");
 }
 
-// Journals order the fields differently, and name a simulated GPU only in `device`.
+// Journals have their own order of fields and name a simulated GPU only in `device`.
 void task_form(Fields& v, eval::OpenedTask& o) {
   v.document("task");
   v.ignore_unknown();

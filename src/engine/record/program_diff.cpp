@@ -5,7 +5,7 @@ namespace cutegen::engine {
 namespace {
 
 std::string plan_text(const KernelProgram& program) {
-  if (program.plan.steps.empty()) return {};  // no program at all
+  if (program.plan.steps.empty()) return {};  // there is no program
   return dump_json(to_json(program.plan), 2) + "\n";
 }
 

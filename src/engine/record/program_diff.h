@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Differences of two kernel programs, for people: unified diffs of plan.json and the sources.
+// Shows people how two kernel programs differ: unified diffs of plan.json and the sources.
 //
-// Contract: the differences of line_diff (agent/line_diff.h), file by file.
+// Contract: one diff per file, made by line_diff (agent/line_diff.h).
 //
 // Example: fmt::print("{}", program_diff(parent, child));
 #pragma once
@@ -20,7 +20,7 @@ struct FileDiff {
 };
 std::vector<FileDiff> program_diffs(const KernelProgram& before, const KernelProgram& after);
 std::string program_diff(const KernelProgram& before, const KernelProgram& after);
-// Every file of the program, each under its name.
+// All files of the program, each under its name.
 std::string program_text(const KernelProgram& program);
 
 }  // namespace cutegen::engine

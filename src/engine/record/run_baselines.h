@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The baselines that a run knows, and the gains of its best program over them.
+// The baselines that a run knows, and the speedups of its best program over them.
 //
 // Contract: control kernels scale kept baselines (engine/run/baseline_cache.h) to the present speed
-// of the GPU. Without usable ones, eager is timed once. `note` says which case applies and why.
-// Gains are for a cold call; a baseline without a time gives none. The JSON is the data of the
-// events `baselines` and `compared`.
+// of the GPU. Without usable ones, the run times eager once. `note` says which case applies and
+// why. Gains are speedups of a cold call; a baseline without a time has no gain. The events
+// `baselines` and `compared` hold this JSON.
 //
 // Example: for (const BaselineGain& g : gains(*view.baselines, mode, ns)) use(g.kind, g.speedup);
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace cutegen::engine {
 
-// The kind of a further baseline: the source kernel of a task that is a CUDA kernel.
+// One more kind of baseline: the source kernel of a task that is a CUDA kernel.
 inline constexpr const char* kSource = "source";
 
 BaselineTime source_baseline(const Timing& timing);
@@ -27,10 +27,10 @@ struct BaselineGain {
   std::string kind;
   double time_ns = 0, speedup = 0;
   Origin origin = Origin::measured;
-  bool in_mode = true;  // it keeps to the task's math mode
+  bool in_mode = true;  // the baseline keeps to the task's math mode
 };
 std::vector<BaselineGain> gains(const TaskBaselines& baselines, MathMode mode, double own_ns);
-// Against the fastest one in the task's math mode.
+// The gain over the fastest baseline in the task's math mode.
 std::optional<BaselineGain> hardest_gain(const TaskBaselines& baselines, MathMode mode,
                                          double own_ns);
 

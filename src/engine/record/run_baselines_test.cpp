@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of a run: kept ones carried over, eager timed instead, none; what the journal holds.
+// Baselines of a run: kept and scaled, eager instead, or none; and their data in the journal.
 #include "engine/record/run_baselines.h"
 
 #include <gmock/gmock.h>
@@ -90,7 +90,7 @@ TEST_F(RunBaselines, KeptOnesAreCarriedOverAndGainedOn) {
   EXPECT_THAT(view.baselines->note, HasSubstr("scaled by 1.020"));
   auto gain = view.gain();
   ASSERT_TRUE(gain);
-  EXPECT_EQ(gain->kind, "compile");  // eager-tf32 is faster, in another math mode
+  EXPECT_EQ(gain->kind, "compile");  // eager-tf32 is faster, but in another math mode
   EXPECT_NEAR(gain->speedup, 194 * 1.02 / 97, 1e-9);
   ASSERT_EQ(count(EventType::compared), 1);
   const Event& compared = events_[events_.size() - 2];

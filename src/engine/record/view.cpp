@@ -10,7 +10,8 @@
 namespace cutegen::engine {
 namespace {
 
-// The tests that a tester proposed, or that an evaluation uses; absent: none.
+// Reads the tests that a tester proposed or that an evaluation uses; without the field there are
+// none.
 Result<void> note_tests(ObjectReader& r, std::vector<TestCase>& tests) {
   CG_TRY(Json json, r.array_or_empty("tests"));
   CG_TRY(tests, read_json<std::vector<TestCase>>(json, r.place("tests")));
@@ -36,7 +37,7 @@ std::optional<double> RunStep::time_ns() const {
   return verdict->timing->time_ns;
 }
 
-// If a later evaluation (for a profile) is aborted, the correct verdict stays.
+// If a later evaluation (for a profile) is aborted, the earlier correct verdict stays.
 void RunStep::take(Verdict judged, int64_t took_ms) {
   elapsed_ms += took_ms;
   ++attempts;
@@ -96,7 +97,7 @@ Result<void> RunView::on_drafted(ObjectReader& r) {
   return add_step(r, answers);
 }
 
-// An answer may be one of the drafts with another description, which then replaces the draft's.
+// If an answer is one of the drafts, its description replaces the draft's.
 Result<void> RunView::add_step(ObjectReader& r, std::optional<int64_t> drafted) {
   CG_TRY(Json json, r.object("candidate"));
   CG_TRY(Candidate candidate, read_json<Candidate>(json));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunView: what the events of a run say so far, for the loop, the reports and the command line.
+// RunView: the state of a run, folded from its events, for the loop, the reports and the command
+// line.
 //
 // Contract: apply() folds one event and fails only on data it cannot read. Candidates are in the
-// order in which they were proposed. Nothing is computed that the events do not say.
+// order of their proposal. The view contains only what the events say.
 //
 // Example: CG_TRY(RunView view, view_run(events)); for (const RunStep& s : view.steps) ...
 #pragma once
@@ -26,47 +27,47 @@ struct RunResult {
   std::optional<double> first_ns;  // the first correct candidate's time
   int64_t evaluations = 0;
   bool interrupted = false;
-  // With nothing correct: the status that every verdict had, if they had one in common.
+  // If nothing was correct: the status that all verdicts share, if they share one.
   std::optional<Status> all_verdicts;
 };
 
 enum class Decision { open, accepted, rejected };
 const char* to_string(Decision decision);
 
-// Where a verdict comes from that another machine gave (engine/exchange/import_verdicts.h).
+// Where an imported verdict comes from (engine/exchange/import_verdicts.h).
 struct ImportedFrom {
   std::string entry, entry_sha256;
   std::string device;                // "NVIDIA H200 (cuda:0, driver 580.159.04)"
-  Origin origin = Origin::measured;  // of its figures there
+  Origin origin = Origin::measured;  // of its figures on that machine
 };
 
 struct RunStep {
   Candidate candidate;
-  std::optional<Verdict> verdict;  // the last one; aborted ones are replaced by their retries
+  std::optional<Verdict> verdict;  // the last one; a retry replaces an aborted one
   int attempts = 0;                // evaluations finished for it, aborted ones included
   Decision decision = Decision::open;
   std::string reason;                    // of the decision
   int64_t elapsed_ms = 0;                // spent on its evaluations
   double usd = 0;                        // spent on models since the step before
   int64_t clock_ms = 0;                  // the run's clock at its last event
-  std::optional<int64_t> drafted;        // by a tool: the answers that the run had then
-  std::optional<ImportedFrom> imported;  // its times are those of that device
+  std::optional<int64_t> drafted;        // for a draft: the number of answers when a tool made it
+  std::optional<ImportedFrom> imported;  // if imported: its times come from that device
   std::optional<double> time_ns() const;
-  // Of one more evaluation.
+  // Adds the result of one more evaluation.
   void take(Verdict judged, int64_t took_ms);
 };
 
-// What the models of a run cost.
+// What a run's model calls cost.
 struct ModelCost {
   int64_t calls = 0, input = 0, cached = 0, output = 0;
   double usd = 0;
   bool unpriced = false;  // some call had no known price
   int64_t elapsed_ms = 0;
-  // The data of an event call_ended.
+  // `call_end`: the data of an event call_ended.
   void add(const Json& call_end);
 };
 
-// What the end of a run found of its best program, or why not.
+// The best program's profile, made at the end of a run, or why there is none.
 struct BestProfile {
   std::string candidate, why;
   std::optional<Profile> profile;
@@ -80,19 +81,19 @@ struct RunView {
   OptimizeSettings settings;
   std::optional<eval::OpenedTask> task;
   std::optional<TaskBaselines> baselines;
-  std::deque<RunStep> steps;    // grows without moving what is in it
+  std::deque<RunStep> steps;    // a deque, so that growing moves no step
   std::string best;             // id of the incumbent, or empty
-  std::vector<TestCase> tests;  // proposed ones, in use
+  std::vector<TestCase> tests;  // proposed ones that are in use
   std::optional<BestProfile> profiled;
-  std::string certifying;  // the candidate whose certificate was begun and not finished
+  std::string certifying;  // the candidate whose certificate was started and is not finished
   std::optional<BestCertificate> certified;
   std::optional<double> first_ns;  // time of the first accepted candidate
   int64_t evaluations = 0;         // finished ones, without aborted ones
-  int64_t answers = 0;             // of proposers
+  int64_t answers = 0;             // from proposers
   int64_t reasks = 0;              // how often the engine asked a model again
-  int64_t tool_calls = 0;          // of models
+  int64_t tool_calls = 0;          // by models
   ModelCost models;
-  int64_t clock_ms = 0;  // time spent, pauses between sessions left out
+  int64_t clock_ms = 0;  // time spent, without pauses between sessions
   int resumes = 0;
   std::optional<std::string> finished;  // the reason
   bool interrupted = false;
@@ -100,7 +101,7 @@ struct RunView {
   Result<void> apply(const Event& event);
   const RunStep* find(const std::string& candidate) const;
   const RunStep* incumbent() const { return find(best); }
-  // Of the incumbent, against the fastest baseline in the task's math mode.
+  // The incumbent's speedup over the fastest baseline in the task's math mode.
   std::optional<BaselineGain> gain() const;
   // The speedup over the first correct program, and the ratio to the floor. An imported time is not
   // compared with the run's own times and uses the floor of its own device.
@@ -109,7 +110,7 @@ struct RunView {
   // The incumbent's; null if there is none.
   const Profile* best_profile() const;
   const Certificate* best_certificate() const;
-  // Whether a candidate is a draft of the question that has no answer yet.
+  // Whether the candidate is a draft for the question that is still open.
   bool is_open_draft(const RunStep& step) const { return step.drafted == answers; }
   // The id of the next candidate.
   std::string next_id() const { return "c" + std::to_string(steps.size() + 1); }
@@ -124,7 +125,7 @@ struct RunView {
   Result<void> on_imported(const Json& data, const std::string& where);
   Result<void> apply_end(const Event& event, ObjectReader& r);
 
-  double told_usd_ = 0;  // what the steps so far account for
+  double told_usd_ = 0;  // model cost that is already assigned to steps
 };
 
 // What over_first() compares with: "the first correct program", "the source kernel".

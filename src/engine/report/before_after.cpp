@@ -11,7 +11,7 @@
 namespace cutegen::engine {
 namespace {
 
-constexpr int kMostViews = 64;  // in a row
+constexpr int kMostViews = 64;  // views of views
 
 // Whether an operator such as "aten.view.default" returns a view of its argument's memory.
 bool is_view(const std::string& op) {
@@ -48,7 +48,7 @@ double bytes_of(const Value& value) {
   return count ? double(*count) * double(size_of(value.dtype)) : 0;
 }
 
-// To read a view costs the bytes that it shows, but no more than the memory behind it.
+// Reading a view costs the bytes of its elements, but no more than the memory behind it.
 double bytes_read(const Graph& graph, std::string name) {
   double least = -1;
   for (int depth = 0; depth < kMostViews; ++depth) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the best program saves compared with the module's operators: launches and bytes of memory.
+// Launches and memory traffic that the best program saves compared with the module's operators.
 //
-// Contract: `before` is modelled from the graph: one launch for each operator that is not a view;
-// it reads its tensors and writes its results once. `after` is what the profile of the best program
-// counted; without a profile only its launches are known, from the plan. The least bytes are the
-// task's. There are no figures for an imported program without a profile.
+// Contract: `before` is modelled from the graph. Each operator that is not a view is one launch; it
+// reads its inputs once and writes its results once. `after` comes from the best program's profile;
+// without a profile only the launches are known, from the plan. The least bytes come from the task.
+// There are no figures for an imported program without a profile.
 //
 // Example: if (auto b = before_after(view)) print(to_text(*b));
 #pragma once
@@ -17,10 +17,10 @@ struct BeforeAfter {
   int64_t launches_before = 0, launches_after = 0;
   double bytes_before = 0, bytes_least = 0, flops = 0;
   std::optional<double> bytes_after;
-  Origin after = Origin::modelled;  // of the bytes
+  Origin after = Origin::modelled;  // of bytes_after
 };
 std::optional<BeforeAfter> before_after(const RunView& view);
-// Of the operators of a graph: launches, and bytes that they move.
+// Launches of a graph's operators, and the bytes that they move.
 struct OperatorCost {
   int64_t launches = 0;
   double bytes = 0;

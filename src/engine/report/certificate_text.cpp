@@ -22,8 +22,7 @@ const PairedRatio* find(const CertifiedMode& mode, const std::string& name) {
   return nullptr;
 }
 
-// Lists the baselines of all modes. The first mode that has a baseline orders it: the fastest
-// first.
+// Lists the baselines of all modes, the fastest first, by the first mode that has the baseline.
 std::vector<std::string> names_of(const Certificate& c) {
   std::vector<std::string> out;
   for (const CertifiedMode& mode : c.modes) {
@@ -116,8 +115,8 @@ std::string certificate_head(const Certificate& c) {
 
 std::string call_note(const CertificateTable& table) {
   const bool there = std::find(table.modes.begin(), table.modes.end(), "call") != table.modes.end();
-  return there ? "call: C++ calls this program, Python calls a baseline; the operator of an export "
-                 "adds PyTorch's own call (its bench.py shows it)"
+  return there ? "call: C++ calls this program, Python calls a baseline; an exported operator adds "
+                 "the cost of PyTorch's call (see its bench.py)"
                : "";
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A certificate as a table of cells and as text: each baseline in each mode, how exact it is, and
-// the floor.
+// A certificate as a table of cells and as text: each baseline in each mode, its accuracy, and the
+// floor.
 //
 // Contract: times and ratios have their 95% intervals; a ratio that is missing is "-". Rows: the
 // program itself, the baselines (the fastest one, cold, first), the floor. Foreign text is
@@ -19,20 +19,21 @@ namespace cutegen::engine {
 struct CertificateTable {
   std::string title;                           // "shape official", "weighted mean of 2 shapes"
   std::vector<std::string> modes;              // "cold", "warm", "graph", "call"; "accuracy"
-  std::vector<std::vector<std::string>> rows;  // a name, then a cell for each of these
+  std::vector<std::vector<std::string>> rows;  // a name, then one cell per mode
 };
 CertificateTable certificate_table(const Certificate& certificate);
-// One for each weighted shape; none if the official one is alone.
+// One table per weighted shape; empty if the official shape is the only one.
 std::vector<CertificateTable> shape_tables(const Certificate& certificate);
 // "NVIDIA H200 (driver 580.159.04), torch 2.11.0, cuDNN 9.10.2, 2 fresh processes, 50.6 s; SM clock
 // 1980 MHz (1905 at least), memory 3201 MHz"
 std::string certificate_head(const Certificate& certificate);
 // Says what the mode `call` compares; empty if the table has no such mode.
 std::string call_note(const CertificateTable& table);
-// Why a baseline does not pass the candidates' gate, or why that is not known; one line each.
+// Says for each baseline that fails the candidates' tolerance, or could not be judged, why; one
+// line each.
 std::vector<std::string> accuracy_notes(const Certificate& certificate);
-// Lines that end with a newline: the table, those of the shapes, how far the processes are apart,
-// why a baseline fails the gate, what is missing.
+// The table, the tables of the shapes, how much the processes differ, accuracy_notes(), and what is
+// missing. Each line ends with a newline.
 std::string certificate_text(const Certificate& certificate);
 // "1.220x [1.219,1.222]"
 std::string interval_text(double ratio, double low, double high);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run's models cost, and how much of a program is CuTe, in one line each.
 //
-// Contract: for terminal and report alike. A cost in dollars appears only if a price was known.
+// Contract: terminal and report both use it. Dollars appear only if a price is known.
 //
 // Example: line("model", model_cost_text(view));  // "8 calls, 91000 tokens in (70% cached), ..."
 #pragma once

@@ -17,7 +17,7 @@ std::string shapes_limit(const Task& task) {
   std::vector<std::string> names;
   names.reserve(task.shapes.size());
   for (const ShapeCase& s : task.shapes) names.push_back(clean(s.name, 40));
-  return "shapes " + join(names, ", ") + "; times are of " + names.front();
+  return "shapes " + join(names, ", ") + "; times are for " + names.front();
 }
 
 std::string limits_text(const RunView& view, const RunStep& best) {
@@ -39,7 +39,7 @@ std::string limits_text(const RunView& view, const RunStep& best) {
   for (const std::string& skipped : v.skipped) limits.push_back("skipped: " + clean(skipped));
   if (view.task)
     for (const std::string& note : view.task->task.notes) limits.push_back(clean(note));
-  limits.push_back("fall-back: an export runs the module itself on other shapes, dtypes and GPUs");
+  limits.push_back("on other shapes, dtypes and GPUs an export runs the module itself");
   std::string out;
   for (size_t i = 0; i < limits.size(); ++i) out += line(i ? "" : "limits", limits[i]);
   return out;
@@ -69,8 +69,8 @@ std::string saved_text(const RunView& view) {
 std::string error_text(const RunStep& best) {
   if (!best.verdict->accuracy) return {};
   const Accuracy& a = *best.verdict->accuracy;
-  return line("error", fmt::format("at most {:.3g}, the native reference's {:.3g}; {:.1f}% of what "
-                                   "is accepted",
+  return line("error", fmt::format("at most {:.3g}, the native reference's {:.3g}; {:.1f}% of the "
+                                   "tolerance",
                                    a.error, a.native_error, 100 * a.share));
 }
 
@@ -79,15 +79,15 @@ std::string certified_text(const RunView& view) {
     return line("certified", certificate_head(*c)) + certificate_text(*c);
   std::string why = no_certificate(view.settings);
   if (view.certified && view.certified->candidate != view.best)
-    why = "that is " + view.certified->candidate + ", another program";
+    why = "the certificate is of " + view.certified->candidate + ", another program";
   else if (view.certified)
     why = view.certified->why;
   else if (why.empty())
-    why = view.finished ? "this run made none" : "not finished";
+    why = view.finished ? "this run made no certificate" : "not finished";
   return line("certified", "no: " + clean(why, 600));
 }
 
-// Lists what has spoken against the best program since the run chose it.
+// Lists results against the best program that came after the run chose it.
 std::string doubts_text(const RunView& view, const RunStep& best) {
   std::string out;
   if (view.profiled && view.profiled->candidate == view.best && !view.profiled->why.empty())

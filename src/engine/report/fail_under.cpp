@@ -10,7 +10,8 @@ namespace {
 
 constexpr const char* kColdMode = "cold";  // a mode of a certificate
 
-// The smallest ratio of two medians that their intervals allow; without intervals, their ratio.
+// The smallest ratio within the two medians' intervals; without intervals, the ratio of the
+// medians.
 double least_ratio(double other_ns, double other_low, double own_ns,
                    const std::optional<double>& own_high) {
   return (other_low > 0 ? other_low : other_ns) / (own_high ? *own_high : own_ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report page: fills report.html.mustache with the run's view. The template escapes all values
-// but the charts, whose code escapes names itself.
+// The report page: fills report.html.mustache from the run's view. The template escapes all values
+// except the charts, whose code escapes names itself.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -38,7 +38,7 @@ const Timing* best_timing(const RunView& view) {
   return best && best->verdict && best->verdict->timing ? &*best->verdict->timing : nullptr;
 }
 
-// The origin of the times of this run's own steps, which all come from one device.
+// The origin of all times of this run's own steps, which come from one device.
 Origin origin_of_steps(const RunView& view) {
   for (const RunStep& step : view.steps)
     if (step.time_ns() && !step.imported) return step.verdict->timing->origin;
@@ -93,7 +93,7 @@ std::string shapes_text(const Task& task) {
   return join(parts, ", ");
 }
 
-// What a program can come close to: the reachable bound, or the floor if the run is older.
+// The time to aim for: the reachable bound, or the floor if the run is too old to have one.
 struct Goal {
   double ns = 0;
   std::string name;
@@ -211,7 +211,7 @@ ReportData step_row(const RunView& view, const RunStep& step) {
   row.set("result", result);
   row.set("class", std::string(kept ? "good" : correct ? "soft" : "bad"));
   row.set("change", text(step.candidate.edit.summary));
-  // The template takes a missing key for false, but an empty string for true.
+  // The template treats a missing key as false, but an empty string as true.
   std::string why = step.reason;
   if (!step.candidate.edit.rationale.empty())
     why = step.candidate.edit.rationale + (why.empty() ? "" : " · " + why);

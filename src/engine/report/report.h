@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report page of a run: one self-contained HTML file.
 //
-// Contract: the page escapes all text of models, tasks and programs. An unfinished run has a page,
+// Contract: the page escapes all text from models, tasks and programs. Unfinished runs have a page,
 // too.
 //
 // Example: CG_TRY(std::string page, report_html(info, events));

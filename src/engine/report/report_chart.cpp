@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLeft = 78, kRight = 744, kTop = 14, kBottom = 250;
 
-// Positions of the chart: steps from left to right, times on a logarithmic scale.
+// Positions in the chart: steps from left to right, times on a logarithmic scale.
 struct Scale {
   double low = 0, high = 1;  // log10 of the times at the bottom and the top
   size_t steps = 1;
@@ -31,7 +31,7 @@ Scale scale_of(const RunView& view, const std::vector<double>& times) {
           std::max<size_t>(1, view.steps.size())};
 }
 
-// Returns round values between bottom and top: at even steps over a small range, else per decade.
+// Returns round values between bottom and top: evenly spaced over a small range, else per decade.
 std::vector<double> ticks(const Scale& scale) {
   std::vector<double> out;
   double least = std::pow(10.0, scale.low), most = std::pow(10.0, scale.high);
@@ -64,7 +64,7 @@ std::string grid(const Scale& scale) {
 
 std::string marks(const RunView& view, const Scale& scale) {
   std::string out;
-  size_t every = 1 + view.steps.size() / 20;  // labels that do not overlap
+  size_t every = 1 + view.steps.size() / 20;  // so that labels do not overlap
   for (size_t i = 0; i < view.steps.size(); ++i) {
     const RunStep& step = view.steps[i];
     if (step.imported) continue;  // timed on another device
@@ -89,7 +89,8 @@ std::string marks(const RunView& view, const Scale& scale) {
   return out;
 }
 
-// Draws a line across at one of the task's own times. Its name lies `below` it (above if negative).
+// Draws a horizontal line at one of the task's own times, with its name `below` it (above if
+// negative).
 std::string level(const Scale& scale, const std::string& name, double ns, double right, int below) {
   const double y = scale.y(ns);
   return fmt::format(

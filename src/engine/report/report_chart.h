@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chart of a report: time per step against the floor and the reachable bound, as an inline SVG.
 //
-// Contract: numbers and candidate ids only, so nothing in it needs trust; empty if no step has a
-// time. Example: std::string svg = chart_svg(view);
+// Contract: the SVG has only numbers and candidate ids, so it needs no escaping. It is empty if no
+// step has a time. Example: std::string svg = chart_svg(view);
 #pragma once
 
 #include <string>

@@ -40,7 +40,7 @@ void add_accuracy(Entries& e, const RunStep& best) {
   e.add("error",
         fmt::format("at most {:.3g}, the native reference's {:.3g}, on {} values of up to "
                     "{:.3g} (test shapes, the task's own inputs, against float64); {:.1f}% "
-                    "of what is accepted",
+                    "of the tolerance",
                     a.error, a.native_error, a.elements, a.largest, 100 * a.share));
   if (const auto& c = best.verdict->compat)
     e.add("public rule", fmt::format("{}: {} of {} values differ", c->rule, c->wrong, c->elements));
@@ -92,11 +92,12 @@ ReportData certificate_box(const Certificate& c) {
 
 std::string why_none(const RunView& view) {
   if (view.certified && view.certified->candidate != view.best)
-    return "that of " + view.certified->candidate + " belongs to another program";
+    return "the certificate is of " + view.certified->candidate + ", another program";
   if (view.certified) return view.certified->why;
   std::string why = no_certificate(view.settings);
   if (!why.empty()) return why;
-  return view.certifying.empty() ? "this run made none" : "it was started and is not finished";
+  return view.certifying.empty() ? "this run made no certificate"
+                                 : "it was started but is not finished";
 }
 
 ReportData imported_rows(const RunView& view) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the report says of the gain: before and after, the roofline, the certificate, imports.
+// What the report says about the gain: before and after, the roofline, the certificate, imports.
 #include "engine/report/report_gain.h"
 #include "engine/report/report.h"
 
@@ -38,7 +38,7 @@ Profile profile_of_best(const std::string& word) {
   return Profile{{k}, "official", "ncu", ""};
 }
 
-// One step on a GPU, `word` wherever text is foreign.
+// One step on a GPU; `word` stands for all foreign text.
 Journal gpu_journal(const std::string& word) {
   Journal j;
   OptimizeSettings settings;
@@ -93,7 +93,7 @@ TEST(ReportGain, BeforeAndAfterWithEveryOrigin) {
         "8.19 KB before (modelled: each operator reads and writes its tensors once), 4.1 KB after "
         "(measured), 50% saved; the least is 8.19 KB",
         "at most 3e-07, the native reference&apos;s 2.5e-07, on 1024 values of up to 4.5",
-        "12.5% of what is accepted", "allclose 1e-04: 0 of 1024 values differ",
+        "12.5% of the tolerance", "allclose 1e-04: 0 of 1024 values differ",
         "at least 3.980x over eager (measured, not alternately; median 4.000x)",
         "2.000x [1.980,2.030]", "Mark: plain", "--certify-minutes 3",
         "an export runs the module itself"})
@@ -125,9 +125,9 @@ TEST(ReportGain, TheRooflineHasBothPointsAndSaysWhatTheyAre) {
 
 TEST(ReportGain, TheCertifiedTableOrWhyThereIsNone) {
   Journal j = gpu_journal("plain");
-  EXPECT_THAT(page_of(j), HasSubstr("None: this run made none"));
+  EXPECT_THAT(page_of(j), HasSubstr("None: this run made no certificate"));
   j.add(EventType::certifying, {{"candidate", "c1"}, {"limit_ms", 1}});
-  EXPECT_THAT(page_of(j), HasSubstr("None: it was started and is not finished"));
+  EXPECT_THAT(page_of(j), HasSubstr("None: it was started but is not finished"));
   Journal failed = j;
   failed.add(EventType::certified, to_json(BestCertificate{"c1", "torch has no CUDA", {}}));
   EXPECT_THAT(page_of(failed), HasSubstr("None: torch has no CUDA"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of the report page as the template takes them. Private to the report.
+// Helpers that fill the report's template. Private to the report.
 //
 // Contract: foreign text is sanitized; the template escapes it.
 //

@@ -16,9 +16,9 @@ namespace {
 constexpr double kPlotLeft = 92, kPlotRight = 744, kPlotTop = 14, kPlotBottom = 250;
 
 struct Point {
-  bool before = false;             // the starting point; else the best program
+  bool before = false;             // the point before; else the best program's
   std::string name;                // in the legend
-  double intensity = 0, rate = 0;  // FLOP a byte, FLOP a second
+  double intensity = 0, rate = 0;  // FLOP per byte, FLOP per second
 };
 
 // The GPU that the best program's time belongs to.

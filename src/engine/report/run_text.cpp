@@ -57,7 +57,7 @@ std::string decision_text(const RunStep& step) {
   return to_string(step.verdict->status);
 }
 
-// Names the device that the times belong to, and what counts for profiles.
+// Names the device that the times belong to, and the source of counters for profiles.
 std::string device_text(const RunView& view) {
   const eval::OpenedTask& o = *view.task;
   const std::string name = clean(view.settings.evaluator.device.text());
@@ -70,7 +70,7 @@ std::string device_text(const RunView& view) {
          line("counters", o.counters.empty() ? "not known" : clean(o.counters, 300));
 }
 
-// The ratio of the then incumbent's time to this one, timed alternately.
+// The incumbent's time at that step divided by this one's, timed alternately.
 const PairedRatio* in_turn(const RunStep& step) {
   if (!step.time_ns()) return nullptr;
   for (const PairedRatio& p : step.verdict->timing->paired)
@@ -82,7 +82,7 @@ bool on_gpu(const RunView& view) {
   return view.settings.evaluator.device.is_gpu();
 }
 
-// What a step cost, in time and money.
+// What a step cost in time and money.
 std::string cost_text(const RunStep& step) {
   std::string out = fmt::format("{:.1f} s", double(step.elapsed_ms) / 1e3);
   if (step.usd > 0) out += fmt::format(" ${:.3f}", step.usd);

@@ -15,20 +15,21 @@ namespace cutegen::engine {
 
 // Task, class, machine, floor, baselines, toolchain, sandbox, admission: what there is to win.
 std::string task_text(const RunView& view);
-// What the user has today; empty while that is not known.
+// The baselines of the user's module; empty while they are not known.
 std::string baselines_text(const RunView& view);
-// On a GPU with columns for the runs in turn with the best one of that time, and the SMs' clock.
+// On a GPU it has a column for the speedup over the incumbent of that time, and one for the SM
+// clock.
 std::string step_header(const RunView& view);
-// Id, time, ratios, decision, what its evaluation cost, the run's clock, the change, what was
-// wrong.
+// Id, time, ratios, decision, cost of the evaluation, the run's clock, the change, and the fault if
+// there is one.
 std::string step_line(const RunView& view, const RunStep& step);
-// Why it stopped, best against first, floor and baselines, what is saved, the certified table,
-// cost, limits, what was written where.
+// Why the run stopped; the best program against the first one, the floor and the baselines;
+// savings, certificate, cost, limits and written files.
 std::string end_text(const RunView& view, const std::string& run_id);
 Json step_json(const RunStep& step);
 // schema cutegen.run.v1: what `optimize --json`, `resume --json` and `show --json` print.
 Json run_json(const RunView& view, const std::string& run_id);
-// "interrupted" while no event says that it finished.
+// "interrupted" until an event says that the run finished.
 const char* state_of(const RunView& view);
 
 }  // namespace cutegen::engine

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run prints, by golden files: one on a GPU with its certified table, one on a simulator.
+// Compares what a run prints with golden files: a run on a GPU with a certificate, one on a
+// simulator.
 // After a deliberate change: CUTEGEN_UPDATE_GOLDEN=1 engine_test --gtest_filter='RunText*'
 #include "engine/report/run_text.h"
 
@@ -47,7 +48,7 @@ RunView gpu_view() {
   view.task->counters = "ncu 2025.3.1.0";
   view.baselines = TaskBaselines{{{"eager", 200, 199, 201, 8, Origin::cached, 0, 1, ""},
                                   {"compile", 0, 0, 0, 0, Origin::skipped, 0, 0, "it raises"}},
-                                 "kept of yesterday"};
+                                 "kept from yesterday"};
   Verdict first = timed(100), second = timed(50);
   for (Verdict* v : {&first, &second}) v->timing->origin = Origin::measured;
   second.timing->paired = {{"incumbent", "p", 2, 1.98, 2.03, 100, 16, "precise"}};
@@ -111,7 +112,7 @@ TEST(RunText, AnUnfinishedCertificateIsSaid) {
 TEST(RunText, ACertificateOfAnotherProgramIsNotTheBestOnes) {
   RunView view = gpu_view();
   view.certified->candidate = "c1";
-  EXPECT_THAT(end_text(view, "r"), HasSubstr("no: that is c1, another program"));
+  EXPECT_THAT(end_text(view, "r"), HasSubstr("no: the certificate is of c1, another program"));
   view.certified = BestCertificate{"c2", "torch has no CUDA\n\x1b[31m", {}};
   const std::string text = end_text(view, "r");
   EXPECT_THAT(text, HasSubstr("no: torch has no CUDA"));

@@ -2,8 +2,8 @@
 // BaselineCache: keeps measured baselines for searches, and the last times of the control kernels.
 //
 // Contract: one file for each (task, GPU model, driver, torch) in a private folder, replaced as a
-// whole. A missing or unreadable file, or one of another version, counts as no record. Control
-// timings are reused for kFresh. Safe from several threads and processes.
+// whole. A file that is missing, unreadable or of another version counts as no record. Control
+// timings are reused for kFresh. Several threads and processes may use it at once.
 //
 // Example: BaselineCache cache; if (auto record = cache.find(opened)) use(record->times);
 #pragma once

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kWhy = 600;
 
-// The incumbent, if this run's evaluator found it correct.
+// The incumbent, if this run's own evaluator found it correct.
 const RunStep* own_best(const RunView& view) {
   const RunStep* best = view.incumbent();
   const bool judged = best && !best->imported && best->verdict;

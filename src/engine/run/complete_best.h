@@ -2,9 +2,9 @@
 // Completes the best program before a run ends: a profile, and on a GPU a certificate, each within
 // its time.
 //
-// Contract: wants_*() say what is still missing, so a resumed run makes nothing twice. A failure is
-// not an error of the run: the event then has the reason instead of figures. Callers use
-// profile_of() and certificate_of() only if the Context has not ended.
+// Contract: wants_*() say what is still missing, so a resumed run repeats nothing. A failure does
+// not fail the run: the event has the reason instead of figures. Callers use profile_of() and
+// certificate_of() only if the Context has not ended.
 //
 // Example: if (wants_certificate(view)) record(EventType::certified, to_json(certificate_of(...)));
 #pragma once
@@ -14,20 +14,20 @@
 
 namespace cutegen::engine {
 
-// Where the best program was judged here, and has none yet.
+// True if the best program was judged here and has no profile yet.
 bool wants_profile(const RunView& view);
 bool wants_certificate(const RunView& view);
 
 BestProfile profile_of(const std::string& candidate, Verdict verdict);
 
-// The request for the standard baselines and the task's own. The limit is the settings' limit plus
-// the minutes that the search did not use.
+// The request has the standard baselines and the task's own. Its time limit is the settings' limit
+// plus the minutes that the search did not use.
 eval::CertifyRequest certify_request(const RunView& view);
 Nanoseconds certify_limit(const RunView& view, int64_t clock_ms);
 BestCertificate certificate_of(const Context& ctx, const RunView& view,
                                eval::EvaluatorClient& evaluator, Nanoseconds limit,
                                RunObserver& observer);
-// Why certifying is impossible, if that is known beforehand; else empty.
+// Why certifying is impossible, if that is known in advance; else empty.
 std::string no_certificate(const OptimizeSettings& settings);
 
 }  // namespace cutegen::engine

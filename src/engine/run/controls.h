@@ -2,9 +2,9 @@
 // The control kernels (tasks/control): cutegen's own programs whose times show how fast a GPU is
 // now.
 //
-// Contract: one is bound by memory, one by arithmetic. The evaluator judges and times them like any
-// program; each task is closed again. An evaluator with another open task must be able to hold two.
-// An incorrect control is an error of the environment.
+// Contract: one control is bound by memory, one by arithmetic. The evaluator judges and times them
+// like any program and closes their tasks afterwards. If it already has a task open, it must be
+// able to hold two. An incorrect control is an error of the environment.
 //
 // Example: CG_TRY(auto controls, time_controls(ctx, *evaluator));
 #pragma once

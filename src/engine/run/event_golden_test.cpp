@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of every event type, held by golden files: old journals must stay readable.
+// Golden files hold the JSON of every event type, because old journals must stay readable.
 // After a deliberate change: CUTEGEN_UPDATE_GOLDEN=1 engine_test, and raise the type's version.
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using toy::timed;
 using toy::ToyWorld;
 using toy::untimed;
 
-// One run that has every type of event: a failure, an abort, an interruption.
+// A run that has every type of event, with a failure, an abort and an interruption.
 std::vector<Event> eventful_run() {
   fs::path dir = scratch_path("golden");
   std::vector<Event> events;
@@ -82,7 +82,7 @@ TEST(EventGolden, EveryTypeKeepsItsForm) {
                                           "interrupted", "resumed", "finished"}));
 }
 
-// The end of a run on a GPU, and what is imported after it.
+// The end of a run on a GPU and the imports after it.
 std::vector<Event> ended_run(const fs::path& dir) {
   fs::create_directories(dir);
   auto store = std::move(*store::Store::open(dir / "runs"));
@@ -131,7 +131,7 @@ TEST(EventGolden, TheEndOfARunKeepsItsForm) {
   EXPECT_EQ(read_file(file).value_or("no file"), now);
 }
 
-// As recorded before floors were bounds: no reachable bound, no roofline, another rule for the end.
+// A journal from before reachable bounds: no bound, no roofline, another rule for the end.
 std::vector<Event> old_events() {
   auto journal = parse_json(*read_file(golden_file().parent_path() / "journal_policy2.v1.json"),
                             "journal_policy2");
@@ -146,7 +146,7 @@ std::vector<Event> old_events() {
   return events;
 }
 
-// The strategy may change its mind in a later version; what was recorded must still be readable.
+// A later version's strategy may decide differently; the record must still be readable.
 TEST(EventGolden, AnOldJournalIsStillRead) {
   auto view = view_run(old_events());
   ASSERT_TRUE(view) << view.error().text();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kBuildSeconds = 60;
 
-// Returns the kept baselines. If they do not count now, returns nothing, and `note` says why.
+// Returns the kept baselines. If they are not usable now, returns nothing, and `note` says why.
 std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
                                   eval::EvaluatorClient& evaluator, const eval::OpenedTask& opened,
                                   RunObserver& observer, std::string& note) {
@@ -28,13 +28,13 @@ std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
   else
     now.why = controls.error().message;
   if (!now.why.empty()) {
-    note = fmt::format("the baselines kept of {} are not used: {}", record->measured, now.why);
+    note = fmt::format("the baselines kept from {} are not used: {}", record->measured, now.why);
     return std::nullopt;
   }
   return TaskBaselines{
       std::move(now.times),
       fmt::format(
-          "kept of {}, scaled by {:.3f}: the ratio of the control kernels' times now and then",
+          "kept from {}, scaled by {:.3f}, the ratio of the control kernels' times now and then",
           record->measured, now.ratio)};
 }
 

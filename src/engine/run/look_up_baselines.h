@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The baselines of a run's task: kept ones, scaled to the present speed of the GPU, else eager,
+// The baselines of a run's task: kept ones, scaled to the present speed of the GPU, or else eager,
 // timed once.
 //
-// Contract: returns an error only if the Context ends. Every other failure is a note, because a
-// search does not need baselines.
+// Contract: returns an error only if the Context ends. Every other failure becomes a note, because
+// a search works without baselines.
 //
 // Example: CG_TRY(TaskBaselines b, look_up_baselines(parts, ctx, e, task, o));
 #pragma once

@@ -21,7 +21,8 @@ namespace {
 
 using EvaluatorPtr = std::unique_ptr<eval::EvaluatorClient>;
 
-// The program that a GPU times alternately with a candidate: the incumbent, if it is another one.
+// The program that a GPU times alternately with a candidate: the incumbent, unless it is the
+// candidate.
 std::optional<KernelProgram> rival_of(const std::string& candidate, const RunView& view) {
   const RunStep* best = view.incumbent();
   const bool timed = best && best->verdict && best->verdict->timing &&
@@ -30,7 +31,8 @@ std::optional<KernelProgram> rival_of(const std::string& candidate, const RunVie
   return best->candidate.program;
 }
 
-// If the evaluator cannot answer, the failure is ours. The strategy decides whether to retry.
+// If the evaluator cannot answer, cutegen failed, not the candidate. The strategy decides whether
+// to retry.
 Verdict aborted(const Error& error, const RunView& view) {
   Verdict v;
   v.task_id = view.task->task.id;
@@ -40,9 +42,9 @@ Verdict aborted(const Error& error, const RunView& view) {
   return v;
 }
 
-// Tells the evaluator that the next programs will begin like the best one. That holds if a model or
-// a command edits it; a recipe's programs differ in their first lines. At most a plateau of
-// programs comes before the best one changes or the run ends.
+// Tells the evaluator that the next programs will begin like the incumbent. That holds if a model
+// or a command edits it; a recipe's programs differ from their first lines on. The plateau limits
+// how many programs can follow before the incumbent changes or the run ends.
 void expect_children(const Context& ctx, eval::EvaluatorClient& evaluator, const RunView& view) {
   const RunStep* best = view.incumbent();
   if (!best || view.finished || proposer_kind(view.settings.model) == ProposerKind::builtin) return;
@@ -60,7 +62,7 @@ Result<void> save_best(const RunView& view) {
                          view.best_certificate());
 }
 
-// Returns the data of the event `compared`; empty if there is nothing to compare.
+// The data of the event `compared`; empty if there is nothing to compare.
 std::optional<Json> comparison_of(const RunView& view) {
   auto best = view.gain();
   if (!best) return std::nullopt;
@@ -100,7 +102,7 @@ class RunLoop : private llm::CallSink {
     return {};
   }
 
-  // Commits an event, then lets the strategy and the observer know.
+  // Commits an event, then shows it to the strategy and the observer.
   Result<void> record(EventType type, const Json& given) override {
     Json data = given;
     data["clock_ms"] = clock_ms();
@@ -110,11 +112,12 @@ class RunLoop : private llm::CallSink {
     return {};
   }
 
-  // On a GPU, records the baselines once, before the first step: they say what there is to win.
+  // On a GPU, records the baselines once before the first step, so that the user sees what can be
+  // gained.
   Result<void> say_baselines(eval::EvaluatorClient& evaluator) {
     if (view().baselines || !parts_.find_baselines || !wants_baselines(view().settings)) return {};
     auto found = look_up_baselines(parts_, ctx_, evaluator, *view().task, observer_);
-    if (!found) return {};  // the Context ended: the run is interrupted at its first step
+    if (!found) return {};  // the Context ended; the first step will interrupt the run
     return record(EventType::baselines, to_json(*found));
   }
 
@@ -133,7 +136,7 @@ class RunLoop : private llm::CallSink {
     return outcome_of(view(), journal_->id());
   }
 
-  // The run stays resumable; the reason is for the reader.
+  // The run stays resumable; the reason is for people.
   Result<RunResult> interrupted() {
     CG_CHECK(
         record(EventType::interrupted, {{"reason", ctx_.stopped() ? "stopped" : "out of time"}}));
@@ -160,7 +163,7 @@ class RunLoop : private llm::CallSink {
     return {};
   }
 
-  // True when the context ended during the action, which then stays open.
+  // Returns true if the context ended during the action; the action then stays open.
   Result<bool> perform(const search::Action& action) {
     if (std::holds_alternative<search::Finish>(action)) {
       CG_TRY(bool stopped, complete_best());
@@ -178,7 +181,7 @@ class RunLoop : private llm::CallSink {
     return false;
   }
 
-  // Profiles and certifies the best program. True when the context ended meanwhile.
+  // Profiles and certifies the best program. Returns true if the context ended meanwhile.
   Result<bool> complete_best() {
     if (wants_profile(view())) {
       eval::EvaluateRequest request{view().incumbent()->candidate.program, Rung::profile, true};
@@ -229,7 +232,7 @@ class RunLoop : private llm::CallSink {
   Result<Judged> judge(const Context& ctx, const eval::EvaluateRequest& request,
                        const std::string& label) {
     int64_t before = parts_.now_ms();
-    eval::EvaluateRequest named = request;  // the evaluator may have opened another task since
+    eval::EvaluateRequest named = request;  // the evaluator may have opened another task meanwhile
     named.task = view().task->task.id;
     named.tests = view().tests;
     auto verdict = evaluator_->evaluate(
@@ -241,7 +244,7 @@ class RunLoop : private llm::CallSink {
 
   const Parts& parts_;
   Context ctx_;
-  llm::RunModel model_;  // has no client for runs that ask no model
+  llm::RunModel model_;  // without a client if the run asks no model
   RunTools tools_;
   std::unique_ptr<store::RunJournal> journal_;
   RunObserver& observer_;
@@ -264,7 +267,7 @@ Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeS
   Opened opened;
   observer.on_progress("starting the evaluator");
   eval::EvaluatorOptions options = settings.evaluator;
-  if (wants_baselines(settings)) options.tasks = 2;  // one more for a control kernel's task
+  if (wants_baselines(settings)) options.tasks = 2;  // the second for a control kernel's task
   const bool plain = settings.search.agents && settings.search.agents->dialect == Dialect::cuda;
   options.read_cute_ahead = !(plain && asks_model(settings));
   CG_TRY(opened.evaluator, parts.start_evaluator(ctx, options));
@@ -285,7 +288,7 @@ store::RunInfo info_of(const OptimizeSettings& settings, const Task& task) {
 
 }  // namespace
 
-// Tries one fresh start, because a process may die before it has opened the task (out of memory).
+// Retries once with a fresh process, because one may die while it opens the task (out of memory).
 Result<Opened> open_task(const Parts& parts, const Context& ctx, const OptimizeSettings& settings,
                          RunObserver& observer) {
   auto opened = open_once(parts, ctx, settings, observer);

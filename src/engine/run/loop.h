@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run loop with its environment as parameters, so that tests can replace it with toys.
 //
-// Contract: as engine/run/run.h. Parts provide an evaluator, a proposer or a model, and a clock.
-// The loop uses nothing else of the outside world except the store and the out folder.
+// Contract: the same as engine/run/run.h. Parts provide an evaluator, a proposer or a model, and a
+// clock. Apart from Parts the loop touches only the store and the out folder.
 //
 // Example: Parts parts = real_parts(); optimize_with(parts, ctx, store, settings, observer);
 #pragma once
@@ -24,12 +24,13 @@ struct Parts {
   std::function<Result<std::unique_ptr<Proposer>>(const OptimizeSettings&, const eval::OpenedTask&)>
       make_proposer;
   std::function<int64_t()> now_ms;  // any steady clock
-  // For all others. The store is for the recordings of earlier runs.
+  // For all other proposers. The store holds the recordings of earlier runs.
   std::function<Result<std::unique_ptr<llm::ChatModel>>(const OptimizeSettings&, store::Store&)>
       open_model{};
-  // What is kept of a task's baselines; without it runs know nothing of baselines.
+  // Finds a task's kept baselines; without this function runs have no baselines.
   std::function<std::optional<BaselineRecord>(const eval::OpenedTask&)> find_baselines{};
-  // The control kernels' times of now, if need be by this evaluator, which may hold two tasks.
+  // The present times of the control kernels. Uses this evaluator if they must be measured, so it
+  // must be able to hold two tasks.
   std::function<Result<std::vector<ControlTime>>(const Context&, eval::EvaluatorClient&,
                                                  const eval::OpenedTask&)>
       controls{};
@@ -41,7 +42,7 @@ Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, store::S
 Result<RunResult> resume_with(const Parts& parts, const Context& ctx, store::Store& store,
                               const std::string& run, RunObserver& observer);
 
-// An evaluator with the task of a run in it; a start that fails is tried once more.
+// An evaluator with the run's task open. A start that fails is tried once more.
 struct Opened {
   std::unique_ptr<eval::EvaluatorClient> evaluator;
   eval::OpenedTask task;

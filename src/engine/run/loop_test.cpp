@@ -119,7 +119,7 @@ TEST_F(LoopTest, TheEvaluatorIsToldOfTheChildrenToCome) {
   EXPECT_TRUE(told.empty()) << "a recipe's children begin otherwise";
   given.model = "command:toy";
   ASSERT_TRUE(optimize_with(parts, {}, *s, given, recorder_));
-  // The best of its time, and what the budget or a plateau leaves.
+  // The incumbent of that time, and how many programs the budget or the plateau leaves.
   EXPECT_EQ(told, (std::vector<std::pair<int, int>>{{1, 5}, {2, 4}}));
 }
 
@@ -128,7 +128,7 @@ TEST_F(LoopTest, EventsAreCommittedBeforeTheActionRuns) {
   auto s = store();
   std::vector<std::string> last;
   world.during_evaluation = [&](int) {
-    auto events = store()->read("last");  // another connection sees committed data only
+    auto events = store()->read("last");  // another connection sees only committed data
     last.push_back(to_string(events->back().type));
   };
   ASSERT_TRUE(optimize_with(world.parts(), {}, *s, settings(), recorder_));
@@ -156,7 +156,7 @@ TEST_F(LoopTest, CtrlCLeavesAResumableRun) {
   EXPECT_EQ(s->list()->front().state, store::RunState::finished);
 }
 
-// A journal that ends the process (by an exception that nobody catches) around the k-th commit.
+// A journal that ends the process (by an uncaught exception) before or after the k-th commit.
 struct StoreCrash {};
 class CrashingStore final : public store::Store {
  public:
@@ -228,7 +228,7 @@ TEST_F(LoopTest, ACrashAtEveryEventBoundaryLosesAndRepeatsNothing) {
       CrashingStore crashing(*s, k, after);
       EXPECT_THROW((void)optimize_with(world.parts(), {}, crashing, settings(), recorder_),
                    StoreCrash);
-      if (k == 0 && !after) continue;  // nothing was committed: there is no run
+      if (k == 0 && !after) continue;  // nothing was committed, so there is no run
       auto outcome = resume_with(world.parts(), {}, *s, "last", recorder_);
       ASSERT_TRUE(outcome) << outcome.error().text();
       EXPECT_EQ(outcome->best->id, undisturbed->best->id);
@@ -257,7 +257,7 @@ TEST_F(LoopTest, ReplayGivesTheSameActionsAndFindsEveryChange) {
   EXPECT_EQ(replay->best->id, "c6");
   EXPECT_EQ(world.started, ran) << "replay starts no evaluator";
 
-  // Another proposer: the first answer differs, and the place is named.
+  // With another proposer the first answer differs, and the error names the place.
   ToyWorld other;
   auto parts = other.parts();
   parts.make_proposer = [&](const OptimizeSettings&,

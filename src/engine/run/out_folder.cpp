@@ -12,15 +12,15 @@ namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
-// A folder beside `out`, so that a rename stays on one file system. An old one is cleared.
+// A folder beside `out`, so that the rename stays on one file system. Clears an old one.
 fs::path sibling(const fs::path& out) {
   fs::path dir = out.has_filename() ? out : out.parent_path();
   return dir.parent_path() / ("." + dir.filename().string() + ".new");
 }
 
-// Puts `fresh` in the place of `out`; what was there ends up at `fresh`.
+// Exchanges `fresh` and `out`, so that the old folder ends up at `fresh`.
 Result<void> put_in_place(const fs::path& fresh, const fs::path& out) {
-  if (::rename(fresh.c_str(), out.c_str()) == 0) return {};  // free, or an empty folder
+  if (::rename(fresh.c_str(), out.c_str()) == 0) return {};  // `out` did not exist or was empty
   if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, out.c_str(), RENAME_EXCHANGE) != 0)
     return errno_error("cannot replace '" + out.string() + "'");
   return {};

@@ -48,7 +48,7 @@ class Replay {
   }
 
   const RunView& view() const { return walk_.view(); }
-  // The divergence that made a step fail; empty if it failed for another reason.
+  // The divergence that made the step fail; empty if it failed for another reason.
   std::optional<Divergence> divergence(const Event& event) const {
     if (walk_.divergence()) return walk_.divergence();
     auto question = model_.difference();
@@ -91,7 +91,7 @@ class ReEvaluator {
               RunObserver& observer, ReEvaluation& result)
       : parts_(parts), ctx_(ctx), settings_(settings), observer_(observer), result_(result) {}
 
-  // Runs before the replay's own step. The evaluator must find again what the event says.
+  // Runs before the replay's own step. The evaluator must reproduce what the event says.
   Result<std::optional<Divergence>> check(const Event& event, const RunView& view) {
     event_ = event.seq;
     if (event.type == EventType::task) return open(event, view.settings);
@@ -140,7 +140,7 @@ class ReEvaluator {
     CG_TRY(Json json, r.object("verdict"));
     CG_TRY(Verdict recorded, read_json<Verdict>(json));
     CG_TRY(std::string candidate, r.string("candidate"));
-    if (candidate != request_of_) {  // a draft, which a tool call had judged
+    if (candidate != request_of_) {  // a draft that a tool call evaluated
       request_of_ = candidate;
       request_.up_to = Rung::timing;
       request_.profile = recorded.profile.has_value();

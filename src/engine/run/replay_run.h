@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays a recorded run: its actions and questions, and on request its evaluations.
+// Replays a recorded run: its actions and questions and, on request, its evaluations.
 //
 // Contract: replay_with feeds the recorded effects and fails at the first action, question or
 // answer that differs. It starts no evaluator. re_evaluate_with also judges every recorded
-// candidate again and ends at the first divergence, which is not an error. A time diverges if it
-// differs by more than `tolerance`. Evaluations that the evaluator aborted are skipped. Nothing is
-// recorded.
+// candidate again and stops at the first divergence, which is a result and not an error. A time
+// diverges if it differs by more than `tolerance`. Aborted evaluations are skipped. Neither
+// function records anything.
 //
 // Example: CG_TRY(ReEvaluation r, re_evaluate_with(real_parts(), ctx, store, "last", {},
 // observer));
@@ -21,15 +21,15 @@ Result<RunResult> replay_with(const Parts& parts, const Context& ctx, store::Sto
                               const std::string& run, RunObserver& observer);
 
 struct ReEvaluateSettings {
-  std::filesystem::path file;  // of the task; empty: the recorded path
-  double tolerance = 0.05;     // of a time, as a share of the recorded one
+  std::filesystem::path file;  // the task; empty: the recorded path
+  double tolerance = 0.05;     // for times, as a share of the recorded time
 };
 
 struct ReEvaluation {
   RunResult recorded;
-  int64_t events = 0, evaluations = 0;  // gone through; judged again
-  int64_t left_out = 0;                 // evaluations that had been aborted
-  double largest_change = 0;            // of a time, as a share
+  int64_t events = 0, evaluations = 0;  // events replayed; evaluations repeated
+  int64_t left_out = 0;                 // aborted evaluations, which are skipped
+  double largest_change = 0;            // of a time, as a share of the recorded time
   std::vector<std::string> remarks;     // "toolchain: recorded NVRTC 13.0, now NVRTC 13.1"
   std::optional<Divergence> divergence;
 };

@@ -19,7 +19,7 @@ using toy::untimed;
 
 using Alter = std::function<void(Event&)>;
 
-// A store whose runs were changed behind our back.
+// A store whose recorded runs have been altered.
 class AlteredStore final : public store::Store {
  public:
   AlteredStore(store::Store& real, Alter alter) : real_(real), alter_(std::move(alter)) {}
@@ -44,8 +44,8 @@ class AlteredStore final : public store::Store {
   Alter alter_;
 };
 
-// A change of the data at a JSON pointer in the first event of a type, for candidate `id` if given.
-// Null takes the value away.
+// Changes the data at a JSON pointer in the first event of a type (of candidate `id`, if given).
+// Null removes the value.
 Alter at(EventType type, const std::string& id, const std::string& pointer, Json value) {
   return [=, done = false](Event& event) mutable {
     if (done || event.type != type) return;
@@ -175,7 +175,8 @@ TEST_F(ReEvaluate, EveryAlterationIsNamed) {
 
 TEST_F(ReEvaluate, ATimeWithinTheToleranceIsNoDivergence) {
   auto slower =
-      at(EventType::evaluated, "c4", "/verdict/timing/time_ns", 95.5);  // the decision stays
+      // The decision does not change.
+      at(EventType::evaluated, "c4", "/verdict/timing/time_ns", 95.5);
   auto r = again(slower);
   ASSERT_TRUE(r) << r.error().text();
   ASSERT_TRUE(r->divergence) << "the reason contains the gain";

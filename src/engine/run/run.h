@@ -2,7 +2,7 @@
 // The run loop: connects a strategy to proposers and the evaluator, and writes the journal.
 //
 // Contract: every event is committed before the next action starts. resume() folds the journal and
-// continues. Stopping the Context (Ctrl-C) ends the run after the current event, in the state
+// continues. Stopping the Context (Ctrl-C) ends the run after the current event; the run is then
 // "interrupted".
 //
 // Example: CG_TRY(auto outcome, optimize(ctx, store, {.file = "relu.py"}, observer));
@@ -15,7 +15,7 @@
 
 namespace cutegen::engine {
 
-// What a person sees while a run goes on; called from the run's thread.
+// Shows progress to a person; the run's thread calls it.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

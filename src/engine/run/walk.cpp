@@ -15,14 +15,14 @@ bool records_action(EventType type) {
          type == EventType::accepted || type == EventType::rejected || type == EventType::finished;
 }
 
-// The part of an event's data that replay must reproduce: all but the clock.
+// The part of an event's data that a replay must reproduce: everything except the clock.
 Json timeless(Json data) {
   if (data.is_object()) data.erase("clock_ms");
   return data;
 }
 
-// What an action decides. A rejection's reason is for readers: its words may change between
-// versions.
+// What an action decides. The reason of a rejection is left out, because its words may change
+// between versions.
 Json decision_of(EventType type, Json data) {
   if (type == EventType::rejected) data.erase("reason");
   return data;
@@ -33,7 +33,7 @@ std::string shorten(std::string text) {
   return text;
 }
 
-// What an event is about: the candidate, or the role that was asked.
+// The candidate or the role that an event is about.
 std::string step_of(const Event& event) {
   for (const char* key : {"candidate", "role"})
     if (auto it = event.data.find(key); it != event.data.end() && it->is_string())
@@ -101,7 +101,7 @@ Result<void> Walk::step(const Event& event) {
   if (records_action(event.type)) CG_CHECK(check_action(event));
   if (event.type == EventType::answered) CG_CHECK(check_answer(event));
   if (event.type == EventType::resumed)
-    open_.clear();  // the strategy gives the unfinished action again
+    open_.clear();  // the strategy will repeat the unfinished action
   CG_CHECK(view_.apply(event));
   if (event.type == EventType::opened) {
     CG_TRY(strategy_, search::make_strategy(view_.settings.strategy, view_.settings.search));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walk: moves a run's strategy and view along the events and checks every recorded action.
+// Walk: feeds a run's events to its strategy and view and checks every recorded action.
 //
 // Contract: step() takes each event in order, live or recorded. If an event records an action, the
 // strategy must now choose the same action; otherwise the error names the event and both actions.
@@ -17,10 +17,10 @@
 
 namespace cutegen::engine {
 
-// Where a replay first differs from what was recorded.
+// The first difference between a replay and the record.
 struct Divergence {
   int64_t event = 0;  // its number in the journal
-  std::string step;   // the candidate or the role that it is about
+  std::string step;   // the candidate or the role that the event is about
   // "action", "answer/...", "question/...", "verdict/status", "verdict/time_ns", "task/id", ...
   std::string field;
   std::string recorded, now;
@@ -29,7 +29,7 @@ struct Divergence {
 class Walk {
  public:
   using MakeProposer = std::function<Result<std::unique_ptr<Proposer>>(const RunView&)>;
-  // make_proposer: set it to check answers, too.
+  // Set make_proposer to check answers, too.
   explicit Walk(MakeProposer make_proposer = {}) : make_proposer_(std::move(make_proposer)) {}
 
   Result<void> step(const Event& event);

@@ -55,7 +55,7 @@ class RunWatch final : public RunObserver {
   Clock::time_point asked_;
 };
 
-// Adds what was wrong with the program judged first, unless the reason already says so.
+// Adds the fault of the program judged first, unless the reason already names it.
 void add_headline(RunRow& row, const RunView& view) {
   if (view.steps.empty() || !view.steps.front().verdict) return;
   const std::string& headline = view.steps.front().verdict->feedback.headline;
@@ -142,7 +142,7 @@ class Batch {
   }
 
  private:
-  // Takes the next item; none when all are taken or the batch ends.
+  // Takes the next item; empty if all are taken or the batch ends.
   std::optional<size_t> take() {
     std::lock_guard hold(lock_);
     if (fatal_ || ctx_.stopped() || next_ == items_.size()) return std::nullopt;
@@ -158,8 +158,8 @@ class Batch {
     }
   }
 
-  // Times the controls once for all runs. Starts another evaluator, because the pool's hold the
-  // runs' tasks.
+  // Times the controls once for all runs, on an evaluator of its own, because those of the pool
+  // hold the runs' tasks.
   Result<std::vector<ControlTime>> controls_once(const Context& ctx,
                                                  const eval::OpenedTask& opened) {
     std::lock_guard one_at_a_time(controls_lock_);
@@ -173,7 +173,7 @@ class Batch {
     return *controls_;
   }
 
-  // Ends the batch with a user's error that every item would meet.
+  // Ends the batch with a user error that would affect every item.
   void end_with(const Error& error) {
     std::lock_guard hold(lock_);
     if (!fatal_) fatal_ = error;
@@ -216,8 +216,8 @@ class Batch {
     return resume_with(parts_, ctx, store_, *earlier, watch);
   }
 
-  // Whether an earlier session may have made this run for the item. A finished run has no row if
-  // the process was killed in between.
+  // Whether an earlier session may have started this run for the item. A finished run can lack its
+  // row if the process was killed between the two.
   static bool may_be(const store::RunInfo& info, const BatchItem& item) {
     const bool finished = info.state == store::RunState::finished && !item.since.empty();
     return (finished || info.state == store::RunState::interrupted) && info.created >= item.since &&
@@ -252,7 +252,7 @@ class Batch {
   std::optional<Error> fatal_;
 };
 
-// Holds items back that ran out of GPU memory, and passes everything else on.
+// Holds back items that ran out of GPU memory and passes on everything else.
 class HoldLarge final : public BatchObserver {
  public:
   HoldLarge(const Context& ctx, BatchObserver& to) : ctx_(ctx), to_(to) {}
@@ -273,7 +273,7 @@ class HoldLarge final : public BatchObserver {
   BatchObserver& to_;
 };
 
-// Tells about some items of a batch by their numbers there.
+// Passes on the events of a part of a batch under the whole batch's item numbers.
 class Numbered final : public BatchObserver {
  public:
   Numbered(const std::vector<size_t>& numbers, BatchObserver& to) : numbers_(numbers), to_(to) {}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A batch: many runs of one store, several at a time, over a few shared evaluators.
 //
-// Contract: each item is a run like any other, and a row when it has ended. `jobs` runs go on in
-// parallel; engine/suite/evaluator_pool.h holds their evaluators. An item may continue a run that
-// an earlier session left unfinished, if task file, out folder and strategy are the same. A task
-// that cannot be opened is a row and does not end the batch. Items that ran out of GPU memory
-// beside others run again at the end, one at a time. A user error of the evaluator itself (an
-// unknown device) or an error of the observer ends the batch.
+// Contract: each item is an ordinary run; when it ends, it becomes a row. `jobs` runs are active in
+// parallel and share the evaluators of engine/suite/evaluator_pool.h. An item may continue a run
+// that an earlier session left unfinished, if task file, out folder and strategy are the same. A
+// task that cannot be opened becomes a row and does not end the batch. Items that ran out of GPU
+// memory beside others run again at the end, one at a time. A user error of the evaluator itself
+// (an unknown device) or an error of the observer ends the batch.
 //
 // Example: CG_CHECK(run_batch(real_parts(), ctx, store, {.jobs = 4}, items, observer));
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace cutegen::engine {
 
-// What a run came to.
+// The result of a run.
 struct RunRow {
   RowStatus status = RowStatus::pending;  // error: the task could not be opened
   std::string reason;                     // why it stopped, or why nothing was found
@@ -30,26 +30,26 @@ struct RunRow {
   ModelCost models;
   std::string math_mode;
   std::optional<TaskBaselines> baselines;  // on a GPU
-  std::vector<Rewrite> rewrites;           // of the best program's graph: applied, or only possible
+  std::vector<Rewrite> rewrites;           // of the best program's graph: applied or possible
   std::string diagnosis;  // of the best program's slowest kernel, if it has a profile
   std::vector<std::optional<double>> curve;  // the best time after 1, 2, ... evaluations
   bool modelled() const { return time_origin == to_string(Origin::modelled); }
   bool ended() const { return status != RowStatus::pending && status != RowStatus::interrupted; }
   std::optional<double> floor_ratio() const;  // best time / floor
   std::vector<BaselineGain> gains() const;
-  // Against the fastest baseline in the task's math mode.
+  // The speedup over the fastest baseline in the task's math mode.
   std::optional<BaselineGain> hardest_gain() const;
 };
 
 struct BatchItem {
   OptimizeSettings settings;
-  double minutes = 0;    // 0: no limit. A running evaluation gets the same time again
-  bool goes_on = false;  // an earlier session may have left its run unfinished
+  double minutes = 0;    // 0: no limit. A running evaluation may take as long again
+  bool goes_on = false;  // look for an unfinished run of an earlier session
   std::string since;     // if given, also reuses a finished run that began at this time or later
 };
 
 struct BatchSettings {
-  int jobs = 1, evaluators = 0;  // 0: one for each job, at most one for each core
+  int jobs = 1, evaluators = 0;  // evaluators 0: one per job, at most one per core
   Trace* trace = nullptr;
 };
 int evaluators_of(int jobs, int asked);
@@ -70,6 +70,6 @@ Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& sto
 // share, else kExitFailed.
 int exit_code(const std::vector<const RunRow*>& rows);
 
-inline constexpr size_t kMostState = size_t{256} << 20;  // of bench.json and compare.json
+inline constexpr size_t kMostState = size_t{256} << 20;  // most bytes of bench.json or compare.json
 
 }  // namespace cutegen::engine

@@ -106,7 +106,7 @@ class Bench final : private BatchObserver {
   BenchObserver& observer_;
   BenchReport report_;
   std::vector<BatchItem> items_;
-  std::vector<size_t> rows_;  // of the items
+  std::vector<size_t> rows_;  // row of each item
 };
 
 }  // namespace

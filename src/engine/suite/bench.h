@@ -4,7 +4,7 @@
 // Contract: each task is a run in the store like any other; engine/suite/batch.h runs them. After
 // each task it saves the rows in out/bench.json, bench.csv, summary.csv and bench.html. With
 // `resume` it keeps rows that have ended (unless the task's file has changed) and continues
-// interrupted runs. A task that cannot be opened is a row and does not end the bench.
+// interrupted runs. A task that cannot be opened becomes a row and does not end the bench.
 //
 // Example: CG_TRY(BenchReport r, run_bench(real_parts(), ctx, store, settings, tasks, observer));
 #pragma once
@@ -15,9 +15,9 @@
 namespace cutegen::engine {
 
 struct BenchSettings {
-  OptimizeSettings optimize;     // of every task; file and out are set for each
-  double per_task_minutes = 0;   // 0: no limit. An evaluation under way has as long again
-  int jobs = 1, evaluators = 0;  // 0: as many as jobs, at most one for each core
+  OptimizeSettings optimize;     // for every task; file and out are set per task
+  double per_task_minutes = 0;   // 0: no limit. A running evaluation may take as long again
+  int jobs = 1, evaluators = 0;  // evaluators 0: one per job, at most one per core
   std::filesystem::path out;     // programs/TASK, bench.json, bench.csv
   bool resume = false;
   Trace* trace = nullptr;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accuracy of a bench's baselines: whether candidates could pass with the baselines' errors.
+// The accuracy of a bench's baselines: whether a candidate with their errors would pass.
 //
-// Contract: a baseline counts as measured if its results were judged by the candidates' tolerance.
+// Contract: a baseline is measured if its results were judged with the candidates' tolerance.
 // Otherwise only its precision is known, from the task's operators. Each baseline with a time
-// counts once for each task.
+// counts once per task.
 //
 // Example: for (const AccuracySummary& a : accuracy_summaries(rows)) use(a.kind, a.outside);
 #pragma once

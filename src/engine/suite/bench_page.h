@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bench as one self-contained HTML page: no script, no network, foreign text escaped.
 //
-// Contract: what bench_table and summary_text say, and a row a task. Example: write_file(out /
-// "bench.html", bench_html(settings, report));
+// Contract: the page shows bench_table, summary_text and one row per task.
+// Example: write_file(out / "bench.html", bench_html(settings, report));
 #pragma once
 
 #include "engine/suite/bench.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The speedups of a bench on a GPU over each baseline, as a table that can be published.
+// The speedups of a bench on a GPU over each baseline, as a table for publication.
 //
 // Contract: every task of the bench counts. A task without a correct program, or without a time of
-// the baseline, is not faster than anything. Means are over the tasks that have both times
-// (`compared`). Speedups above kOutlier are listed, and means without them are given, because a few
-// of them dominate a mean. "best" is the fastest baseline of each task in the task's math mode.
+// the baseline, counts as not faster. Means are over the tasks that have both times (`compared`).
+// Speedups above kOutlier are listed, and means without them are given, too, because a few outliers
+// dominate a mean. "best" is the fastest baseline of each task in the task's math mode.
 //
 // Example: for (const SpeedSummary& s : speed_summaries(report.rows)) use(s.against, s.geomean);
 #pragma once
@@ -20,27 +20,27 @@ struct SpeedSummary {
   std::string against;   // a baseline, or kBest
   std::string workload;  // empty: all classes
   int64_t tasks = 0, correct = 0, compared = 0;
-  int64_t faster = 0, twice = 0;  // compared ones above 1 and above 2: fast_1, fast_2
+  int64_t faster = 0, twice = 0;  // compared tasks faster by more than 1x (fast_1) and 2x (fast_2)
   std::optional<double> mean, geomean, median;
-  std::vector<std::string> outliers;  // task and speed-up
+  std::vector<std::string> outliers;  // task and speedup
   std::optional<double> mean_without, geomean_without;
 };
 
-// Distance to the floor of the correct ones.
+// How near correct programs come to the floor.
 struct FloorSummary {
   std::string workload;  // empty: all
   int64_t tasks = 0, timed = 0;
-  int64_t near = 0, half = 0;  // at most 1.1 times the floor, at most twice
+  int64_t near = 0, half = 0;  // time at most 1.1 times the floor; at most twice
   std::optional<double> geomean, worst;
 };
 
-// All baselines that some row has, then kBest; for all classes, then (of kBest) for each. Empty
-// where no row has a baseline.
+// First each baseline of any row and kBest over all classes, then kBest for each class. Empty if no
+// row has a baseline.
 std::vector<SpeedSummary> speed_summaries(const std::vector<BenchRow>& rows);
 std::vector<FloorSummary> floor_summaries(const std::vector<BenchRow>& rows);
 // Correct tasks that are slower than their best baseline, the slowest first.
 std::vector<const BenchRow*> slower_rows(const std::vector<BenchRow>& rows);
-// The speed-up of a row against a baseline or kBest.
+// The speedup of a row over a baseline or kBest.
 std::optional<double> speedup_against(const BenchRow& row, const std::string& against);
 std::vector<std::string> baseline_kinds(const std::vector<BenchRow>& rows);
 

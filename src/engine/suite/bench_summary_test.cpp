@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The summary of a bench against its baselines, and each of its forms by a golden file.
+// The summary of a bench against its baselines; golden files hold each output format.
 // After a deliberate change: CUTEGEN_UPDATE_GOLDEN=1 engine_test, then read the difference.
 #include "engine/suite/bench_summary.h"
 
@@ -109,7 +109,7 @@ TEST(BenchSummary, SaysHowAccurateTheBaselinesAre) {
   EXPECT_EQ(all[0].within, 1);
   EXPECT_EQ(all[0].outside, 1);
   EXPECT_EQ(all[0].not_measured, 3);
-  EXPECT_EQ(all[1].not_measured, 4);  // the fifth has no time
+  EXPECT_EQ(all[1].not_measured, 4);  // the fifth task has no time
   EXPECT_EQ(all[2].kind, "eager-tf32");
   EXPECT_EQ(all[2].coarser, 1);
   EXPECT_EQ(measured_accuracy({}), "not measured");

@@ -14,17 +14,17 @@ namespace cutegen::engine {
 struct BenchClass {
   std::string workload;
   int64_t tasks = 0, correct = 0;
-  std::optional<double> floor_ratio;  // geometric mean over the correct ones
+  std::optional<double> floor_ratio;  // geometric mean over correct programs
 };
 
 std::vector<BenchClass> bench_classes(const std::vector<BenchRow>& rows);
 std::string bench_header();
 std::string bench_line(const BenchRow& row);
-// Header, a line a task, a line a class, the counts.
+// A header, one line per task, one line per class, and the counts.
 std::string bench_table(const std::vector<BenchRow>& rows);
 std::string bench_csv(const std::vector<BenchRow>& rows);
 Json bench_json(const BenchSettings& settings, const BenchReport& report);
-// The settings that must agree when a bench goes on.
+// The settings that must be the same to continue a bench.
 Json bench_settings_json(const BenchSettings& settings);
 Result<std::vector<BenchRow>> bench_rows_from(const Json& document);
 

@@ -24,7 +24,7 @@ using toy::ToyEvaluator;
 using toy::ToyWorld;
 using toy::untimed;
 
-// An evaluator over a toy world that opens some files only. Large tasks need the GPU alone.
+// An evaluator in the toy world that opens only some files. Large tasks need the GPU to themselves.
 class PickyEvaluator final : public eval::EvaluatorClient {
  public:
   explicit PickyEvaluator(ToyWorld& world) : inner_(world) { ++alive; }
@@ -145,14 +145,14 @@ TEST_F(BenchTest, ATaskThatCannotBeOpenedIsARow) {
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_THAT(statuses(*report), ElementsAre("error", "error", "correct"));
   EXPECT_THAT(report->rows[0].reason, HasSubstr("no class Model"));
-  // The second start is the loop's own repetition; the third serves the last task.
+  // The second start is the loop's retry; the third serves the last task.
   EXPECT_EQ(world_.started, 3);
   EXPECT_EQ(report->exit_code(), kExitOk);
 }
 
 TEST_F(BenchTest, TasksThatRanOutOfGpuMemoryBesideOthersRunAgainAlone) {
   put("1_large"), put("2_b"), put("3_c"), put("4_large");
-  auto other = std::make_unique<PickyEvaluator>(world_);  // dies with the first held task
+  auto other = std::make_unique<PickyEvaluator>(world_);  // dies on the first held task
   observer_.on_hold = [&] { other.reset(); };
   settings_.jobs = 4;
   auto report = run();
@@ -267,7 +267,7 @@ TEST_F(BenchTest, JobsShareTheTasks) {
   EXPECT_EQ(store_->list()->size(), 8u);
 }
 
-// The document, with what differs from run to run made equal.
+// The document without the values that differ from run to run.
 Json plain(Json document) {
   document["out"] = "bench";
   for (Json& task : document["tasks"]) {

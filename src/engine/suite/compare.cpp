@@ -26,7 +26,7 @@ struct TaskFile {
   fs::path file;
 };
 
-// Names the tasks after their files. If several folders have a file of one name, adds a number.
+// Names tasks after their files. Adds a number if files in different folders have the same name.
 Result<std::vector<TaskFile>> name_tasks(const std::vector<fs::path>& files) {
   if (files.empty())
     return user_error("no task file given", "cutegen compare",
@@ -140,13 +140,13 @@ class Compare final : private BatchObserver {
     return {};
   }
 
-  // A cell whose environment failed (an unreachable model) is to do, too: its run goes on.
+  // Also true for a cell whose environment failed (an unreachable model): its run continues.
   static bool is_to_do(const CompareCell& cell) {
     return !cell.ended() ||
            (cell.status == RowStatus::error && cell.error_code == kExitEnvironment);
   }
 
-  // Cells in rounds of one repeat each, shuffled within a round.
+  // The cells in rounds, one per repeat, shuffled within each round.
   std::vector<size_t> order() const {
     std::mt19937_64 random(uint64_t(settings_.seed));
     std::vector<size_t> out;
@@ -167,7 +167,7 @@ class Compare final : private BatchObserver {
                    .goes_on = goes_on,
                    .since = result_.began};
     item.settings.file = cell.file;
-    if (auto& agents = item.settings.search.agents)  // repeats draw differently
+    if (auto& agents = item.settings.search.agents)  // each repeat uses its own seed
       agents->stark.seed += uint64_t(cell.repeat - 1);
     item.settings.out = fs::absolute(settings_.out) / "programs" / cell.task /
                         fmt::format("{}-{}", cell.strategy, cell.repeat);
@@ -212,9 +212,9 @@ class Compare final : private BatchObserver {
   const CompareSettings& settings_;
   CompareObserver& observer_;
   Comparison result_;
-  std::vector<bool> known_;  // by cell: an earlier call had it, for the same task
+  std::vector<bool> known_;  // per cell: an earlier call has it, for the same task
   std::vector<BatchItem> items_;
-  std::vector<size_t> cells_;  // of the items
+  std::vector<size_t> cells_;  // cell of each item
 };
 
 }  // namespace

@@ -15,18 +15,18 @@
 
 namespace cutegen::engine {
 
-// What `compare` knows: cutegen, cudaforge, stark, astra, astra-single, best-of-n (with the model)
-// and climb (recipes).
+// The strategies that `compare` accepts: cutegen, cudaforge, stark, astra, astra-single, best-of-n
+// (with the model) and climb (recipes).
 std::vector<std::string> comparable_strategies();
 Result<std::vector<std::string>> parse_strategies(const std::string& text);
 
 struct CompareSettings {
-  OptimizeSettings optimize;            // of every cell; file, out and strategy are set for each
+  OptimizeSettings optimize;            // for every cell; file, out and strategy are set per cell
   std::vector<std::string> strategies;  // in the order of the table
   int repeats = 1;
   int64_t seed = 1;
-  double minutes = 0;            // for each cell; 0: no limit
-  int jobs = 1, evaluators = 0;  // 0: as many as jobs, at most one for each core
+  double minutes = 0;            // per cell; 0: no limit
+  int jobs = 1, evaluators = 0;  // evaluators 0: one per job, at most one per core
   std::filesystem::path out;
   Trace* trace = nullptr;
 };
@@ -40,7 +40,7 @@ struct CompareCell : RunRow {
 };
 
 struct Comparison {
-  std::vector<CompareCell> cells;  // by task, strategy, repeat
+  std::vector<CompareCell> cells;  // sorted by task, strategy, repeat
   std::string began;               // ISO 8601, UTC
   bool interrupted = false;
   int exit_code() const;

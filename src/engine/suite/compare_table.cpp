@@ -74,7 +74,7 @@ std::optional<double> task_ratio(const std::vector<CompareCell>& cells, const st
   return geometric_mean(ratios);
 }
 
-// The mean over the given tasks; none if one of them has no time yet.
+// The mean over the given tasks; empty if one of them has no time yet.
 std::optional<double> mean_ratio(const std::vector<CompareCell>& cells,
                                  const std::vector<std::string>& tasks, const std::string& strategy,
                                  std::optional<int64_t> evaluations) {

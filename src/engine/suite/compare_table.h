@@ -15,8 +15,8 @@ namespace cutegen::engine {
 
 struct StrategySummary {
   std::string strategy;
-  int64_t cells = 0, correct = 0;  // runs; of them with a correct program
-  int64_t tasks = 0, solved = 0;   // tasks; of them solved in some repeat
+  int64_t cells = 0, correct = 0;  // runs; runs with a correct program
+  int64_t tasks = 0, solved = 0;   // tasks; tasks solved in some repeat
   std::optional<double> floor_ratio;
   int64_t evaluations = 0;
   ModelCost models;
@@ -24,7 +24,7 @@ struct StrategySummary {
 };
 struct CurvePoint {
   int64_t evaluations = 0;
-  int64_t correct = 0;                // runs that had a correct program by then
+  int64_t correct = 0;                // runs with a correct program by then
   std::optional<double> floor_ratio;  // over the common tasks, once all of them have a time
 };
 
@@ -39,7 +39,7 @@ std::string cell_line(const CompareCell& cell);
 std::string compare_table(const Comparison& comparison);
 std::string compare_csv(const std::vector<CompareCell>& cells);
 std::string curves_csv(const std::vector<CompareCell>& cells);
-// What must be the same for a comparison to go on.
+// The settings that must be the same to continue a comparison.
 Json compare_settings_json(const CompareSettings& settings);
 Json compare_json(const CompareSettings& settings, const Comparison& comparison);
 Result<Comparison> comparison_from(const Json& document);

@@ -23,7 +23,7 @@ constexpr const char* kPlan = R"json({"cutegen": 1, "dialect": "cuda",
  "steps": [{"id": "k", "kernel": "k", "grid": ["ceil_div(n,256)"], "block": [256],
  "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}]})json";
 
-// Answers every question with the next whole program, which judges and planners may say too.
+// Answers every question with the next complete program; judges and planners accept that, too.
 class CountingModel final : public llm::ChatModel {
  public:
   Result<llm::ChatReply> chat(const Context&, const llm::ChatRequest&) override {
@@ -273,7 +273,7 @@ CompareCell cell(const std::string& task, const std::string& strategy, int repea
   return c;
 }
 
-// Task a: both strategies solve it; task b: only x does.
+// Both strategies solve task a; only x solves task b.
 std::vector<CompareCell> cells() {
   return {cell("a", "x", 1, {{}, 40, 20}), cell("a", "x", 2, {80, 80, 80}),
           cell("b", "x", 1, {30}),         cell("b", "x", 2, {{}, {}}),

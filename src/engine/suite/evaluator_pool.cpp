@@ -19,7 +19,7 @@ class EvaluatorPool::Seat {
   Seat(const Parts& parts, std::string name, Trace* trace)
       : parts_(parts), name_(std::move(name)), trace_(trace) {}
 
-  // Takes the seat for one call. Waits for its turn, but no longer than its Context.
+  // Takes the seat for one call. Waits for its turn until the Context ends.
   class Turn {
    public:
     Turn(Seat& seat, const Context& ctx) : seat_(seat) {
@@ -44,7 +44,7 @@ class EvaluatorPool::Seat {
     bool mine_ = false;
   };
 
-  // Only the call that has the turn may use the members from here on, except leave().
+  // Only the call whose turn it is may use the members below, except leave().
   Result<eval::EvaluatorClient*> client(const Context& ctx, const eval::EvaluatorOptions& options) {
     CG_CHECK(ctx.check("waiting for an evaluator"));
     if (!client_ || broken_) {
@@ -70,7 +70,7 @@ class EvaluatorPool::Seat {
   void use(const std::string& task) { ++users_[task]; }
   Trace::Span span(const std::string& what) { return {trace_, name_, what}; }
 
-  // A lease has ended. Any thread may call this at any time.
+  // Notes that a lease has ended. Any thread may call this at any time.
   void leave(const std::string& task, int64_t generation) {
     std::lock_guard hold(lock_);
     if (!task.empty()) left_.emplace_back(task, generation);
@@ -107,7 +107,7 @@ class EvaluatorPool::Seat {
   int64_t generation_ = 0;  // counts the starts of the evaluator
 };
 
-// The part of a seat that a run sees.
+// A run's view of a seat.
 class EvaluatorPool::Lease final : public eval::EvaluatorClient, public eval::TakesChildrenToCome {
  public:
   Lease(EvaluatorPool& pool, Seat& seat, eval::EvaluatorOptions options)
@@ -118,7 +118,7 @@ class EvaluatorPool::Lease final : public eval::EvaluatorClient, public eval::Ta
     --seat_.leases;
   }
 
-  // Starts the evaluator if none runs, so that the caller meets its errors here.
+  // Starts the evaluator if none runs, so that the caller gets its errors here.
   Result<void> begin(const Context& ctx) {
     Seat::Turn turn(seat_, ctx);
     CG_CHECK(seat_.client(ctx, options_));
@@ -183,7 +183,7 @@ class EvaluatorPool::Lease final : public eval::EvaluatorClient, public eval::Ta
     children_.reset();
   }
 
-  // Opens the task again if the evaluator has started afresh and so knows no task.
+  // Opens the task again if the evaluator was restarted and has no task.
   Result<void> open_again(const Context& ctx, eval::EvaluatorClient& client) {
     if (generation_ == seat_.generation()) return {};
     const std::string before = task_;

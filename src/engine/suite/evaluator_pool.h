@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EvaluatorPool: a few evaluators for many runs at a time.
+// EvaluatorPool: shares a few evaluators among many runs.
 //
 // Contract: a run holds an evaluator only while it opens its task or evaluates. While its model
 // thinks, other runs use the evaluator in order of arrival. A run stays with one evaluator, which
@@ -20,7 +20,7 @@ namespace cutegen::engine {
 
 struct PoolSettings {
   int evaluators = 1;
-  int runs = 1;            // most leases at a time
+  int runs = 1;            // most leases at once
   Trace* trace = nullptr;  // gets a track for each evaluator
 };
 
@@ -28,7 +28,7 @@ class EvaluatorPool {
  public:
   EvaluatorPool(const Parts& parts, PoolSettings settings);
   ~EvaluatorPool();
-  // options: the same for all; the number of open tasks is set here.
+  // options: must be the same for all leases; the pool sets the number of open tasks.
   Result<std::unique_ptr<eval::EvaluatorClient>> lease(const Context& ctx,
                                                        const eval::EvaluatorOptions& options);
 
@@ -37,7 +37,7 @@ class EvaluatorPool {
   class Lease;
   const Parts& parts_;
   PoolSettings settings_;
-  std::mutex lock_;  // of the seats' counts of leases
+  std::mutex lock_;  // guards the seats' counts of leases
   std::vector<std::unique_ptr<Seat>> seats_;
 };
 

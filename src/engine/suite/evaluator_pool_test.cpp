@@ -19,14 +19,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// What all evaluators of a test were asked, and what they do.
+// What a test's evaluators were asked, and what they do.
 struct Script {
   std::mutex lock;
   std::vector<std::string> asked;
   std::function<Result<Verdict>(const eval::EvaluateRequest&)> evaluate =
       [](const eval::EvaluateRequest&) { return toy::timed(50); };
   std::atomic<int> started{0}, open_tasks{0}, inside{0}, most_inside{0};
-  bool changed = false;  // the task file, meanwhile
+  bool changed = false;  // the task file changed meanwhile
 
   void note(const std::string& what) {
     std::lock_guard hold(lock);
@@ -187,7 +187,7 @@ TEST_F(PoolTest, WhoWaitsIsServedInTurnAndNeverTwoAtATime) {
   threads.clear();
   EXPECT_EQ(script_.most_inside, 1);
   EXPECT_EQ(script_.asked.size(), 8U + 24U);
-  // In turn: nobody is served a third time while somebody waits for a first one.
+  // Turns are fair: nobody gets a third call while somebody waits for a first one.
   std::map<std::string, int> served;
   for (size_t i = 8; i < 8 + 16; ++i) ++served[script_.asked[i]];
   for (const auto& [who, times] : served) EXPECT_LE(times, 3) << who;

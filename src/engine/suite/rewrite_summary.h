@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What algebra did for the tasks of a bench, apart from the speed of kernels.
+// How algebraic rewrites affected the tasks of a bench, as opposed to faster kernels.
 //
-// Contract: a task belongs to one group: its result is constant by construction, algebra changed
-// its best program's graph, or the graph is as written. `possible` counts the tasks to which more
-// rewrites would apply.
+// Contract: each task is in one group: its result is constant by construction, rewrites changed its
+// best program's graph, or the graph is as written. `possible` lists tasks to which more rewrites
+// would apply.
 //
 // Example: RewriteSummary s = rewrite_summary(report.rows); s.rewritten.against_best
 #pragma once
@@ -25,7 +25,7 @@ struct RewriteSummary {
 };
 
 RewriteSummary rewrite_summary(const std::vector<BenchRow>& rows);
-// Both are empty if algebra has nothing to do with any task.
+// Empty if no rewrite applies to any task.
 std::string rewrite_summary_text(const std::vector<BenchRow>& rows);
 Json rewrite_summary_json(const std::vector<BenchRow>& rows);
 

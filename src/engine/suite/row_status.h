@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowStatus: how far a row of a suite, of a comparison or of a judged folder came.
+// RowStatus: the status of a row in a bench, a comparison or a judged folder.
 //
-// Contract: the first values are those of a verdict. The names are frozen: tables in JSON and CSV
-// hold them.
+// Contract: the first values are the statuses of a verdict. The names must not change: tables in
+// JSON and CSV hold them.
 //
 // Example: row.status = row_status(verdict.status); fmt::print("{}", to_string(row.status));
 #pragma once

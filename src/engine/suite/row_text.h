@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of runs (engine/suite/batch.h) as JSON and as words, for the tables of `bench` and
-// `compare`.
+// Rows of runs (engine/suite/batch.h) as JSON and as text, for the tables of `bench` and `compare`.
 //
 // Contract: foreign text is sanitized to one line. `models` and `curve` are not among the fields of
 // a row, because they belong to `compare`.

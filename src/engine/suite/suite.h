@@ -28,7 +28,7 @@ using NumberRange = std::pair<int, int>;  // first and last
 
 // "19-32,36" as ranges; `where` names the flag in errors.
 Result<std::vector<NumberRange>> parse_numbers(const std::string& text, const std::string& where);
-// numbers: which tasks of each level; none: all.
+// numbers: the tasks to take from each level; empty: all.
 Result<std::vector<SuiteTask>> find_suite(const std::filesystem::path& dir,
                                           const std::vector<NumberRange>& levels,
                                           const std::vector<NumberRange>& numbers);

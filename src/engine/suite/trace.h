@@ -26,7 +26,7 @@ class Trace {
   Json json() const;
   Result<void> write(const std::filesystem::path& file) const;
 
-  // A span from its making to its end; a null trace takes none.
+  // Records a span from its construction to its destruction; does nothing if the trace is null.
   class Span {
    public:
     Span(Trace* trace, std::string track, std::string name)
@@ -34,7 +34,7 @@ class Trace {
     ~Span() { end(); }
     Span(const Span&) = delete;
     Span& operator=(const Span&) = delete;
-    // Ends this one and begins another on the same track.
+    // Ends this span and begins another on the same track.
     void next(const std::string& name);
     void end();
 

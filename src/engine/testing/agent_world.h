@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of runs that ask a model: a scripted one, numbered programs, a store that is thrown
-// away.
+// For tests of runs that ask a model: a scripted model, numbered programs, a temporary store.
 //
 // Contract: program n has the source "// n", so that the toy evaluator judges it by its number.
 //
@@ -38,7 +37,7 @@ inline std::string next_program(int from, int to) {
 
 struct Crash {};
 
-// One answer: text, calls of tools, or both. "crash" dies before the answer is there.
+// One answer: text, tool calls, or both. "crash" dies before it answers.
 struct Said {
   Said(std::string words) : text(std::move(words)) {}  // NOLINT: scripts are lists of texts
   Said(const char* words) : text(words) {}             // NOLINT
@@ -46,7 +45,7 @@ struct Said {
   std::vector<llm::ToolCall> calls;
 };
 
-// Answers from a list; each costs a cent.
+// The model's answers in order; each costs a cent.
 struct Script {
   std::deque<Said> answers{};
   std::vector<llm::ChatRequest> asked{};

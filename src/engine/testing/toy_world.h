@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Toy parts for the engine's tests: numbered programs, scripted verdicts, a clock that ticks.
 //
-// Contract: program number n has the source "// n"; the verdict of its k-th evaluation is
-// judge(n, k). Counters tell what really ran, across crashes and resumes.
+// Contract: program number n has the source "// n"; the verdict of its k-th evaluation is judge(n,
+// k). Counters tell what ran in fact, across crashes and resumes.
 //
 // Example: ToyWorld w; w.judge = [](int n, int) { return timed(100.0 / n); };
 // optimize_with(w.parts(), ...)
@@ -92,7 +92,8 @@ inline eval::OpenedTask relu_task() {
   return o;
 }
 
-// A fresh path for a test's files; in memory where there is room, since every event is synced.
+// A fresh path for a test's files. In memory if there is room, because every event is synced to
+// disk.
 inline std::filesystem::path scratch_path(const std::string& name) {
   std::filesystem::path shared = "/dev/shm";
   bool usable = ::access(shared.c_str(), W_OK) == 0;
@@ -100,7 +101,7 @@ inline std::filesystem::path scratch_path(const std::string& name) {
          ("cutegen-" + name + "-" + random_id().substr(0, 12));
 }
 
-// Twice as fast as compile in every mode, known to 1%.
+// Twice as fast as compile in every mode, with intervals of 1%.
 inline Certificate toy_certificate(const KernelProgram& program) {
   Certificate c;
   c.program_id = program_id(program);
@@ -128,10 +129,10 @@ struct ToyWorld {
     return timed(100.0 - n);
   };
   int programs = 6;                  // then "nothing left to try"
-  int started = 0;                   // evaluators
-  AskedAccuracy asked{};             // of the task opened last
+  int started = 0;                   // evaluators started
+  AskedAccuracy asked{};             // for the task opened last
   std::map<int, int> evaluations{};  // finished evaluations by program number
-  int compiled = 0;                  // programs that were compiled and no more
+  int compiled = 0;                  // programs that were only compiled
   std::function<Verdict(int number)> compile = [](int) { return untimed(Status::correct, ""); };
   std::function<void(int number)> during_evaluation = [](int) {};
   eval::OpenedTask opened = relu_task();
@@ -140,7 +141,7 @@ struct ToyWorld {
     return world_error("no GPU");
   };
   std::vector<torch::BaselineWanted> baselines_asked{};
-  int certified = 0;  // how often it was begun
+  int certified = 0;  // certificates started
   std::function<Result<Certificate>(const Context&, const eval::CertifyRequest&)> certify =
       [](const Context&, const eval::CertifyRequest& request) -> Result<Certificate> {
     return toy_certificate(request.program);
