@@ -132,7 +132,7 @@ const std::vector<Known>& finding_hints() {
        "you read sums or overwrite operands"},
       {[](const Failure& f) { return f.found({"missing_proxy_fence"}); },
        "writes by threads need fence.proxy.async before TMA or wgmma reads them from shared "
-       "memory"}};
+       "memory, and mbarrier.init needs a fence before a copy signals the mbarrier"}};
   return kKnown;
 }
 

@@ -72,6 +72,27 @@ TEST(BulkLoad, ArrivesAtItsMbarrierInEveryOrder) {
   }
 }
 
+TEST(BulkLoad, SignalsAnMbarrierThatAFenceOfItsWarpMadeVisible) {
+  auto with = [](const std::string& fences) {
+    return "add.u32 %r1, %b, 8;\n@%z mbarrier.init.shared::cta.b64 [%r1], 1;\n" + fences +
+           "bar.sync 0;\n@%z mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 256;\n"
+           "@%z cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%v], [%g+64], "
+           "256, [%r1];\n"
+           "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p, [%r1], 0;\n@!%p bra W;\n" +
+           read;
+  };
+  for (const char* fence : {"fence.mbarrier_init.release.cluster;\n", "fence.proxy.async;\n",
+                            "fence.proxy.async.shared::cta;\n"})
+    EXPECT_EQ(run_bulk(with(fence)).out[0], 1016u);
+  const std::string other_warp = "setp.ge.u32 %q, %i, 32;\n@%q fence.proxy.async;\n";
+  for (const std::string& fence :
+       {std::string(), other_warp, std::string("fence.proxy.async.global;\n")}) {
+    const Finding f = bulk_finding(with(fence), "missing_proxy_fence");
+    EXPECT_EQ(f.address, 8u);
+    EXPECT_EQ(f.thread, 0);
+  }
+}
+
 TEST(BulkLoad, TheSharedCtaSpellingWithAPolicyAndTheExpectationAfterIt) {
   const BulkOutcome o = run_bulk(
       ".reg .b64 %c;\ncreatepolicy.fractional.L2::evict_first.b64 %c, 1.0;\n"

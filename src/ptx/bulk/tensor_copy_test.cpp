@@ -24,7 +24,8 @@ Module loads(const std::string& copy, int rank) {
       "ld.param.u32 %c0, [c0]; ld.param.u32 %c1, [c1]; ld.param.u32 %x, [tx]; mov.u32 %c2, 0;\n"
       "ld.param.u64 %o, [out]; mad.wide.u32 %o, %i, 4, %o; setp.eq.u32 %z, %i, 0;\n"
       "shl.b32 %i, %i, 2; add.u32 %i, %i, %v;\n"
-      "@%z mbarrier.init.shared::cta.b64 [%b], 1;\nbar.sync 0;\n"
+      "@%z mbarrier.init.shared::cta.b64 [%b], 1;\nfence.mbarrier_init.release.cluster;\nbar.sync "
+      "0;\n"
       "@%z mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], %x;\n"
       "@%z cp.async.bulk.tensor." +
       copy + " [%v], [%m, {" + c +

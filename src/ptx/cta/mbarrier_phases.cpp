@@ -56,7 +56,19 @@ bool MbarrierPhases::ready(Warp& w, int lane, const CtaState& owner, uint64_t at
   uint64_t places[32] = {};
   places[lane] = at;
   const uint32_t mask = 1u << lane;
-  return valid_address(w, mask, summarize(places, mask), places) && live(w, lane, owner, at);
+  if (!valid_address(w, mask, summarize(places, mask), places) || !live(w, lane, owner, at))
+    return false;
+  const Mbarrier& b = *owner.mbarriers.find(at);
+  if (b.unfenced < 0 || !owner.hazards || !owner.hazards->clocks.vector()) return true;
+  cta_.report(w, lane,
+              {.kind = "missing_proxy_fence",
+               .message = fmt::format("a copy signals the mbarrier at offset {} of shared memory, "
+                                      "which {} initialised: put fence.mbarrier_init or "
+                                      "fence.proxy.async after mbarrier.init",
+                                      at, cta_.place(b.pc)),
+               .address = at,
+               .buffer = "shared memory"});
+  return false;
 }
 
 bool MbarrierPhases::complete(const Warp& w, int lane, CtaState& owner, uint64_t at,

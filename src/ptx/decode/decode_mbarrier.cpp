@@ -183,6 +183,7 @@ Result<void> decode_fence(Operands& ops, const Statement& s, const Modifiers& m)
   bool known = m.parts.size() <= 4;
   if (what == "mbarrier_init") {
     known = known && kind == "release" && space == "cluster";
+    in.sub = kFenceMbarrierInit;
   } else if (kind == "async") {
     known = known && known_space;
     in.sub = space.empty()       ? kFenceProxy

@@ -233,6 +233,9 @@ bool Interpreter::drain() {
 void Interpreter::fence(Warp& w, const Inst& in, uint32_t mask) {
   if (in.sub == kSleep) scheduler_.sleep(w, in, mask);
   if (cta_.hazards) cta_.hazards->fence(w.index, in.sub);
+  const bool shows_mbarriers =
+      in.sub == kFenceMbarrierInit || in.sub == kFenceProxy || in.sub == kFenceProxyShared;
+  if (shows_mbarriers) cta_.mbarriers.fence(w.index);
   if (in.sub == kDependencyWait) cta_.job.waited.store(true, std::memory_order_relaxed);
 }
 

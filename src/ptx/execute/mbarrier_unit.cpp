@@ -127,7 +127,7 @@ bool MbarrierUnit::init(Warp& w, const Inst& in, int lane, uint64_t at) {
         w, lane, cta_, at,
         "initialised again without mbarrier.inval, first at " + cta_.place(old->pc));
   }
-  cta_.mbarriers.add(at, count, w.current.pc);
+  cta_.mbarriers.add(at, count, w.current.pc, w.index);
   ++cta_.mbarriers.changes;
   cta_.guard.add(SharedGuard::Mark::mbarrier, at, at + kMbarrierBytes);
   if (cta_.hazards && cta_.hazards->clocks.vector()) cta_.hazards->clocks.init_mbarrier(at);

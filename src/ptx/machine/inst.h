@@ -129,7 +129,8 @@ inline constexpr uint8_t kRoundMask = 3, kFtz = 4, kSaturate = 8, kRelu = 16, kN
 // Kinds of Op::fence (Inst::sub).
 inline constexpr uint8_t kNoFence = 0, kFenceGpu = 1, kFenceCta = 2, kDependencyWait = 3,
                          kSleep = 4, kFenceProxy = 5,  // fence.proxy.async
-    kFenceProxyShared = 6, kFenceProxyGlobal = 7;      // for one space
+    kFenceProxyShared = 6, kFenceProxyGlobal = 7,      // for one space
+    kFenceMbarrierInit = 8;                            // fence.mbarrier_init
 
 // Generic addresses. Global memory begins at kGlobalBase; the windows below map the other spaces.
 inline constexpr uint64_t kSharedWindow = 0x0100000000, kLocalWindow = 0x0200000000,

@@ -45,4 +45,9 @@ const Mbarrier* Mbarriers::in(uint64_t from, uint64_t to) const {
   return it != live_.end() && it->first < to ? &it->second : nullptr;
 }
 
+void Mbarriers::fence(int warp) {
+  for (auto& [at, b] : live_)
+    if (b.unfenced == warp) b.unfenced = -1;
+}
+
 }  // namespace cutegen::ptx

@@ -45,7 +45,8 @@ struct Mbarrier {
   uint32_t expected = 0, pending = 0;  // arrivals per phase; arrivals still missing
   int64_t bytes = 0;                   // the tx-count: expected minus completed
   uint64_t phase = 0;
-  int32_t pc = 0;  // of its mbarrier.init
+  int32_t pc = 0;     // of its mbarrier.init
+  int unfenced = -1;  // the warp of its mbarrier.init, until a fence makes it visible to copies
 
   const char* expect(int64_t n);
   const char* complete(int64_t n);
@@ -67,10 +68,12 @@ class Mbarriers {
     return it == live_.end() ? nullptr : &it->second;
   }
   const Mbarrier* find(uint64_t at) const { return const_cast<Mbarriers*>(this)->find(at); }
-  Mbarrier& add(uint64_t at, uint32_t expected, int32_t pc) {
-    return live_[at] = {.expected = expected, .pending = expected, .pc = pc};
+  Mbarrier& add(uint64_t at, uint32_t expected, int32_t pc, int warp) {
+    return live_[at] = {.expected = expected, .pending = expected, .pc = pc, .unfenced = warp};
   }
   void erase(uint64_t at) { live_.erase(at); }
+  // Makes what a warp has initialised visible to the async proxy.
+  void fence(int warp);
   bool any() const { return !live_.empty(); }
   // A live mbarrier that overlaps the bytes [from, to), or nullptr.
   const Mbarrier* in(uint64_t from, uint64_t to) const;
