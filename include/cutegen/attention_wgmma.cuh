@@ -32,7 +32,7 @@ struct AttentionTile {
   int row, first, last;
 };
 
-// Where a tile lies in the tensor maps.
+// The coordinates of a tile in the tensor maps.
 struct AttentionPlace {
   int head, key_head, batch, part_q, part_k, part_v;
 };
@@ -99,7 +99,7 @@ struct AttentionOperand {
       cute::SM90_TMA_LOAD_5D::copy(&map, &full, kHint, to + b * kBlock, b * 64, row, head, batch,
                                    part);
   }
-  // Copies by address with 128 threads. Elements beyond the tensor's edges are zero.
+  // Copies without TMA, with 128 threads. Elements beyond the tensor's edges are zero.
   template <class Tensor>
   static CUTE_DEVICE void load(Tensor const& from, Element* to, int first, int thread) {
     const int rows = cute::size<0>(from), width = cute::size<1>(from);
@@ -208,7 +208,7 @@ struct WgmmaAttention {
     }
   }
 
-  // The same by address: q, k and v are tensors (row, along) of one head.
+  // Loads without TMA: q, k and v are tensors (row, along) of one head.
   template <class Q, class K, class V>
   CUTE_DEVICE void load(Q const& q, K const& k, V const& v, AttentionTile const& tile,
                         Storage& storage) {
@@ -309,7 +309,7 @@ struct WgmmaAttention {
     CUTE_UNROLL
     for (int i = 0; i < kResults; i += V) {
       float c[V];
-      if constexpr (V == 8) {  // i counts half of 4 groups of 8 columns, and half of the rows
+      if constexpr (V == 8) {  // a step covers 32 columns of one of the thread's two rows
         const int first = i / 16 * 16 + i / 8 % 2 * 2;
         gather_columns(results, first, c);
         f(c, row + i / 8 % 2 * 8, first / 16 * 32 + lane % 4 * 8);
@@ -346,7 +346,7 @@ struct WgmmaAttention {
     CUTE_DEVICE void update(Scores& scores) {
       CUTE_UNROLL
       for (int r = 0; r < 2; ++r) {
-        // Two chains each, so that their latencies overlap.
+        // Two chains for the maximum and for the sum, so that their latencies overlap.
         float mosts[2] = {highest[r], -INFINITY}, sums[2] = {0, 0};
         CUTE_UNROLL
         for (int i = 0; i < kScores; i += 4)

@@ -41,7 +41,7 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int classes() const {
     return transposed ? 1 : kernel < period() ? kernel : period();
   }
-  // The first input of a tile's patch, relative to the tile. Transposed: where the least shift() is 0.
+  // The first input of a tile's patch, relative to the tile. Transposed: it makes the least shift() 0.
   CUTE_HOST_DEVICE constexpr int front() const {
     if (!transposed) return -padding;
     const int behind = (kernel - 1) * dilation - padding;

@@ -36,7 +36,7 @@
 //   term of a subnormal number.
 // - reduce<Accumulator, Replaces>(storage, k, channels, place, read, value) is the k-th reduction over the
 //   first `channels` channels, all in this tile. For each position, an Accumulator (reduce.cuh) adds
-//   value(sum, rows, channel, at) of each channel, in a fixed order; `rows` is read(at), called once each.
+//   value(sum, rows, channel, at) of each channel, in a fixed order; `rows` is read(at), once per position.
 //   With Replaces, the values replace the sums. Afterwards row(storage, k, row) returns the result.
 // - each_channel(storage, tile, f) keeps f(channel), a ChannelValues, until `tile` changes, also for channels
 //   beyond the result. channel(storage, channel) returns it.
@@ -455,7 +455,7 @@ struct Conv : ConvShape<G> {
       return call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); },
                   line_place(i / 2, i % 2, thread));
     };
-    sync(consumer);  // all threads have read the results for the tile before
+    sync(consumer);  // all threads have read the results of the previous tile
     Accumulator parts[kPlaces];
     decltype(read(at(0))) rows[kPlaces];
     CUTE_UNROLL
@@ -763,7 +763,7 @@ CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t i
 }
 
 // Returns element `index` of the packed weights. weight(group, channel out, channel in, k0, k1, k2) reads one.
-// Their order: group, tile of channels, stage of the depth, step, term, cell, channel, element of the cell.
+// Packed order: group, tile of channels, stage of the depth, step, term, cell, channel, element of the cell.
 template <class G, class Steps, class F>
 CUTE_DEVICE typename G::Element pack_weights(Steps const& steps, int64_t index, int tiles,
                                              int stages, int channels_out, int channels_in,

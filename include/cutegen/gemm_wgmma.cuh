@@ -6,7 +6,7 @@
 // cores read both memory orders of an operand, so the kernel transposes nothing.
 //
 // run() takes two tensor maps, which describe (along, across, batch): `along` is the contiguous
-// axis. Without maps (Tma false) the producer copies by address: any stride, alignment and type.
+// axis. Without maps (Tma false), the producer copies without TMA: any stride, alignment and type.
 // Elements beyond the edges read as zero. A CTA may compute several tiles, one after the other;
 // the producer loads the next tile while the consumers write.
 //
@@ -84,7 +84,7 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   }
 }
 
-// Copies tiles of an operand by address. A thread moves chunks of 16 bytes of shared memory, in
+// Copies tiles of an operand without TMA. A thread moves chunks of 16 bytes of shared memory, in
 // accesses of Vector elements.
 template <class T, class Element, int Rows, int Vector, bool AlongDepth, class RowStride,
           class DepthStride>
@@ -159,7 +159,7 @@ struct WgmmaGemm {
   static constexpr int kBlocks = TileM / (64 * kConsumers);            // of 64 rows, of a consumer
   static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // of a thread
   // CTAs that an SM holds. If it holds one, the producer is a warpgroup, which gives its registers
-  // to the consumers. They come first: a warpgroup starts at a multiple of four warps.
+  // to the consumers. Consumers come first, because a warpgroup starts at a multiple of four warps.
   static constexpr int kResident = kResults <= 64 && (Tma || kConsumers == 1) ? 2 : 1;
   static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // threads
   static constexpr int kFirstProducer = 128 * kConsumers;
@@ -238,7 +238,7 @@ struct WgmmaGemm {
       for (int i = 0; i < kPart; i += V) {
         const int m = row + block * 64;
         float c[V];
-        if constexpr (V == 8) {  // i counts half of 4 groups of 8 columns, and half of the rows
+        if constexpr (V == 8) {  // a step covers 32 columns of one of the thread's two rows
           const int first = i / 16 * 16 + i / 8 % 2 * 2;
           gather_columns(results[block], first, c);
           f(c, m + i / 8 % 2 * 8, column + first / 16 * 32 + lane % 4 * 8);

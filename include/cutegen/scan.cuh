@@ -50,7 +50,7 @@ CUTEGEN_FN float scan_lanes(float x) {
   return x;
 }
 
-// x[i] becomes `before` combined with x[0] to x[i] (Exclusive: to x[i - 1]).
+// Combines each running result x[i] with `before`. Exclusive: shifts them by one, so x[0] is `before`.
 template <class Op, bool Exclusive, int N>
 CUTEGEN_FN void from_before(float before, float (&x)[N]) {
 #pragma unroll
