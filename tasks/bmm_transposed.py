@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batched products with a transposed factor, scaled: the scores of an attention, without softmax."""
+"""Scaled batched products with a transposed factor: the scores of attention, without softmax."""
 
 import torch
 from torch import nn

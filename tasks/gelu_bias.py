@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chain of pointwise steps with a broadcast bias: what follows a linear layer."""
+"""A chain of pointwise operators with a broadcast bias, as after a linear layer."""
 
 import torch
 import torch.nn.functional as F

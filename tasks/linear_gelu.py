@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A linear layer with an activation and a residual: a matrix product that ends in pointwise work."""
+"""A linear layer with an activation and a residual: a matrix product with pointwise work after it."""
 
 import torch
 import torch.nn.functional as F

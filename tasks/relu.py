@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least there is to do: one activation over a large matrix."""
+"""The simplest task: one activation over a large matrix."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RMS norm with a weight, spelt out as language models do."""
+"""RMS norm with a weight, written out as in language models."""
 
 import torch
 from torch import nn

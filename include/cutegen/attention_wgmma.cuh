@@ -2,16 +2,16 @@
 // Attention on Hopper's tensor cores: out(m, :) = sum over n of softmax(scale * Q(m, :) K(n, :))(n) * V(n, :).
 //
 // Contract: needs sm_90a and 16-bit elements. A CTA computes tiles of kRows rows of one head. The
-// last warpgroup (the producer) loads Q once a tile, and K and V as a ring of tiles of kKeys keys;
+// last warpgroup (the producer) loads Q once per tile, and K and V through a ring of tiles of kKeys keys;
 // each other warpgroup (a consumer) has 64 rows. Scores stay in registers: the softmax keeps a
 // running maximum and sum, and the weights, rounded to Element, are the operand of the second
 // product. While the tensor cores multiply for one consumer, another computes its softmax.
 //
-// attend() walks the key tiles [first, last) of a tile from the last one. Keys from `keys` on do
-// not count, and with Causal none after row + diagonal. mask(row) returns a function (key, a, b)
-// that changes the scaled scores of `key` and of the key after it. NoMask keeps them. `scale` must be
-// positive.
-// A row without any key is 0 if `safe`, else NaN.
+// attend() walks the key tiles [first, last) of a tile backwards. It ignores keys from `keys` on and,
+// with Causal, keys after row + diagonal. mask(row) returns a function (key, a, b) that changes the
+// scaled scores of `key` and of the key after it. NoMask keeps them. `scale` must be positive.
+//
+// A row without any key is 0 if `safe`, otherwise NaN.
 //
 // load() takes tensor maps of (along, row, head, batch, part) with boxes of 64 x rows of a tile, or
 // tensors (row, along) with any strides, if Tma is false.
@@ -32,12 +32,12 @@ struct AttentionTile {
   int row, first, last;
 };
 
-// Where a tile lies in the tensor maps.
+// The coordinates of a tile in the tensor maps.
 struct AttentionPlace {
   int head, key_head, batch, part_q, part_k, part_v;
 };
 
-// The columns of an instruction for `width` columns.
+// The smallest instruction width that covers `width` columns.
 CUTE_HOST_DEVICE constexpr int columns_of_product(int width) {
   for (int columns : {16, 32, 64, 96, 128, 192})
     if (width <= columns) return columns;
@@ -50,7 +50,7 @@ CUTE_DEVICE float power_of_two(float x) {
   return y;
 }
 
-// What a mask says of `key` and of the key after it. Pairs: they lie in one aligned access.
+// The mask's values for `key` and the key after it. Pairs: one aligned access reads both.
 template <bool Pairs, class T>
 CUTE_DEVICE Pack<T, 2> two_of_mask(T const* line, int key, int keys, int64_t along) {
   if constexpr (Pairs) return *reinterpret_cast<Pack<T, 2> const*>(line + key);
@@ -70,8 +70,8 @@ CUTE_DEVICE uint32_t round_pair(float low, float high) {
   return pair;
 }
 
-// Rows x (64 * Blocks) elements in blocks of 64 columns, whose lines of 128 bytes are swizzled. As
-// the tensor cores see it, rows are contiguous along the depth (Q, K) or are the depth (V).
+// Rows x (64 * Blocks) elements in blocks of 64 columns, whose rows of 128 bytes are swizzled. For
+// the tensor cores, the depth of a product runs along the rows (Q, K) or across them (V).
 template <class Element, int Rows, int Blocks>
 struct AttentionOperand {
   static constexpr int kBlock = Rows * 64, kElements = kBlock * Blocks;
@@ -99,7 +99,7 @@ struct AttentionOperand {
       cute::SM90_TMA_LOAD_5D::copy(&map, &full, kHint, to + b * kBlock, b * 64, row, head, batch,
                                    part);
   }
-  // Copies by address with 128 threads. Elements beyond the tensor's edges are zero.
+  // Copies without TMA, with 128 threads. Elements beyond the tensor's edges are zero.
   template <class Tensor>
   static CUTE_DEVICE void load(Tensor const& from, Element* to, int first, int thread) {
     const int rows = cute::size<0>(from), width = cute::size<1>(from);
@@ -155,8 +155,8 @@ struct WgmmaAttention {
     return end <= 0 ? 0 : (end + Keys - 1) / Keys;
   }
 
-  // Must come first, in all threads. Returns true in the producer, which calls only load() from
-  // then on: it has few registers.
+  // All threads must call this first. Returns true in the producer, which may then call only load(),
+  // because it has few registers.
   CUTE_DEVICE bool begin(Storage& storage) {
     if (threadIdx.x == 0) {
       constexpr int kLoads = Tma ? 1 : 128, kReaders = 4 * Consumers;
@@ -180,7 +180,7 @@ struct WgmmaAttention {
     return false;
   }
 
-  // Must come last, in the consumers: takes the turn that nobody needs any more.
+  // Consumers must call this last: it takes the turn that no consumer needs any more.
   CUTE_DEVICE void end() const {
     if (warpgroup() == 0) take_turn();
   }
@@ -208,7 +208,7 @@ struct WgmmaAttention {
     }
   }
 
-  // The same by address: q, k and v are tensors (row, along) of one head.
+  // Loads without TMA: q, k and v are tensors (row, along) of one head.
   template <class Q, class K, class V>
   CUTE_DEVICE void load(Q const& q, K const& k, V const& v, AttentionTile const& tile,
                         Storage& storage) {
@@ -245,7 +245,7 @@ struct WgmmaAttention {
     // The first key that the row, and the row 8 below, cannot see.
     const int ends[2] = {Causal ? cute::min(keys, row + diagonal + 1) : keys,
                          Causal ? cute::min(keys, row + diagonal + 9) : keys};
-    // From this key on, some row of the warpgroup cannot see a key.
+    // From this key on, some rows of the warpgroup cannot see all keys.
     const int edge = Causal ? cute::min(keys, tile.row + 64 * warpgroup() + diagonal + 1) : keys;
     auto change = [&](int n, auto hides) {
       if constexpr (kMasked) apply<hides.value>(scores, mask, n * Keys, row, scale, keys);
@@ -309,7 +309,7 @@ struct WgmmaAttention {
     CUTE_UNROLL
     for (int i = 0; i < kResults; i += V) {
       float c[V];
-      if constexpr (V == 8) {  // i counts half of 4 groups of 8 columns, and half of the rows
+      if constexpr (V == 8) {  // a step covers 32 columns of one of the thread's two rows
         const int first = i / 16 * 16 + i / 8 % 2 * 2;
         gather_columns(results, first, c);
         f(c, row + i / 8 % 2 * 8, first / 16 * 32 + lane % 4 * 8);
@@ -346,7 +346,7 @@ struct WgmmaAttention {
     CUTE_DEVICE void update(Scores& scores) {
       CUTE_UNROLL
       for (int r = 0; r < 2; ++r) {
-        // Two chains each, so that their latencies overlap.
+        // Two chains for the maximum and for the sum, so that their latencies overlap.
         float mosts[2] = {highest[r], -INFINITY}, sums[2] = {0, 0};
         CUTE_UNROLL
         for (int i = 0; i < kScores; i += 4)
@@ -411,7 +411,7 @@ struct WgmmaAttention {
       asm volatile("bar.arrive %0, 256;" ::"r"(1 + (warpgroup() + 1) % Consumers) : "memory");
   }
 
-  // Tells the consumers that this thread's part of a tile is there.
+  // Tells the consumers that this thread's part of a tile has arrived.
   static CUTE_DEVICE void publish(uint64_t& full) {
     cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
     cute::arrive_barrier(full);

@@ -2,20 +2,18 @@
 // The geometry of a convolution whose input lies in shared memory in the layout that wgmma reads.
 //
 // Contract: a tile of results needs a box of inputs, its patch. The patch consists of planes. A plane
-// has one cell of 16 bytes for each place of the box. The cell holds neighbours along the depth:
-// channels, or places of the kernel along the last axis (kAlongX). A place of the kernel is a filter
-// tap. For each of them, eight adjacent results read eight adjacent cells. So a place of the kernel is
-// an offset into the patch, and no window is copied.
+// has one cell of 16 bytes for each position of the box. The cell holds neighbours along the depth:
+// channels, or filter taps along the last axis (kAlongX). For each tap, eight adjacent results read
+// eight adjacent cells. So a tap is an offset into the patch, and the kernel copies no windows.
 //
-// Strides: places of the kernel that read inputs of the same remainder, modulo the stride, form a
-// class. Each class has a box of its own.
-// Transposed convolutions: result t * stride + f belongs to phase f. Each phase has its own places of
-// the kernel.
+// Strides: taps that read inputs of the same remainder, modulo the stride, form a class. Each class
+// has its own box.
+// Transposed convolutions: result t * stride + f belongs to phase f. Each phase has its own taps.
 //
 // Everything here is known at compile time. G describes a convolution: kAlongX; kPlanes, the cells of
 // the depth in a stage; kGroup, the steps in a stage of weights; tile(i) and axis(i) for the axes 0 to 2.
-// Missing axes come first and have size 1. kPlanes must be even, unless each phase has several places
-// of the kernel. conv_steps() pads the steps of each phase to a multiple of kGroup.
+// Missing axes come first and have size 1. kPlanes must be even, unless each phase has several taps.
+// conv_steps() pads the steps of each phase to a multiple of kGroup.
 //
 // Example: constexpr auto steps = cutegen::conv_steps<G>(); steps.first[phase]
 #pragma once
@@ -30,7 +28,7 @@ struct ConvAxis {
   int kernel, stride, padding, dilation;
   bool transposed;
 
-  // The number of places of the kernel after which the remainders repeat.
+  // The number of taps after which the remainders repeat.
   CUTE_HOST_DEVICE constexpr int period() const {
     int a = stride, b = dilation;
     while (b != 0) {
@@ -43,7 +41,7 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int classes() const {
     return transposed ? 1 : kernel < period() ? kernel : period();
   }
-  // The first input of a tile's patch, relative to the tile. Transposed: where the least shift() is 0.
+  // The first input of a tile's patch, relative to the tile. Transposed: it makes the least shift() 0.
   CUTE_HOST_DEVICE constexpr int front() const {
     if (!transposed) return -padding;
     const int behind = (kernel - 1) * dilation - padding;
@@ -53,17 +51,17 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int reach() const {
     return transposed ? (padding + stride - 1) / stride - front() : (kernel - 1) * dilation / stride;
   }
-  // How many inputs after class 0 a class begins.
+  // The distance, in inputs, from the first input of class 0 to that of `cls`.
   CUTE_HOST_DEVICE constexpr int remainder(int cls) const { return cls * dilation % stride; }
   CUTE_HOST_DEVICE constexpr bool belongs(int place, int cls, int phase) const {
     return transposed ? (phase + padding - place * dilation) % stride == 0 : place % period() == cls;
   }
-  // Where in the patch, along this axis, a place of the kernel reads for a tile's first result of a phase.
+  // The position in the patch, along this axis, that a tap reads for a tile's first result of a phase.
   CUTE_HOST_DEVICE constexpr int shift(int place, int phase) const {
     return transposed ? (phase + padding - place * dilation) / stride - front()
                       : place * dilation / stride;
   }
-  // The i-th place of the kernel in the order in which they lie in the patch.
+  // The i-th tap in the order of the patch.
   CUTE_HOST_DEVICE constexpr int ordered(int i) const { return transposed ? kernel - 1 - i : i; }
 };
 
@@ -88,7 +86,7 @@ struct ConvLayout {
 template <int Most, int Phases>
 struct ConvSteps {
   uint32_t input[Most] = {};   // offset of the first cell, and distance from it to the second << 16
-  int cell[2 * Most] = {};     // number of the place of the kernel and its plane; -1: weight zero
+  int cell[2 * Most] = {};     // number of the tap and its plane; -1: weight zero
   int first[Phases + 1] = {};  // the first step of each phase
 
   CUTE_HOST_DEVICE constexpr void add(int i, int offset, int place) {
@@ -96,8 +94,8 @@ struct ConvSteps {
     if (i % 2 == 0) input[i / 2] = uint32_t(offset) | 1u << 16;
     else input[i / 2] += uint32_t(offset - int(input[i / 2] & 0xffff) - 1) << 16;
   }
-  // Completes a step of one cell: the cell before it in the patch gets weight zero. That cell exists and
-  // holds numbers; the one after it might not.
+  // Completes a step of one cell by adding the cell before it in the patch with weight zero. That cell
+  // exists and holds numbers; the cell after it might not.
   CUTE_HOST_DEVICE constexpr void pad(int i) {
     cell[i] = cell[i - 1];
     cell[i - 1] = -1;
@@ -111,7 +109,7 @@ struct ConvSteps {
 };
 
 // Lists the steps, phase by phase, in the order of the patch, so a step's second cell lies after its first.
-// `cell` numbers places as ((plane * kKernel0 + k0) * kKernel1 + k1) * kKernel2 + k2.
+// `cell` numbers taps as ((plane * kKernel0 + k0) * kKernel1 + k1) * kKernel2 + k2.
 template <class G>
 CUTE_HOST_DEVICE constexpr auto conv_steps() {
   using L = ConvLayout<G>;

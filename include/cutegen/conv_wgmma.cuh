@@ -1,50 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution on Hopper's tensor cores without copied windows (no im2col): wgmma multiplies each place
-// of the kernel (filter tap) with the inputs where they lie in shared memory.
+// Convolution on Hopper's tensor cores without copied windows (no im2col): for each filter tap, wgmma
+// reads the inputs directly from the patch in shared memory.
 //
 // Contract: needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2) results (of a phase,
 // if transposed) and G::kTileN output channels. Three warps, the producers, load a patch of the input
 // into shared memory (conv_layout.cuh) and round it to Element. A fourth warp copies the weights, which
-// pack_weights() has ordered by steps. Two warpgroups, the consumers, multiply 64 results at a time: a line
-// of 64, or 8 lines of 8. Sums are floats.
-// Producers read runs of four elements if kAligned is set and neighbours in a line are also neighbours in
-// the patch. Otherwise they read single elements.
+// pack_weights() has ordered by steps. Two warpgroups, the consumers, compute 64 results at a time: a row
+// of 64, or 8 rows of 8. Sums are floats.
+// Producers read four elements at a time if kAligned is set and neighbours in a row are also neighbours
+// in the patch. Otherwise they read single elements.
 //
 // With kProducts = 3 floats keep their precision: each is the sum of two tf32 terms, high and low, and
 // a product is low * high + high * low + high * high. Tensor cores truncate sums instead of rounding
-// them, so each stage of weights starts from zero, and ordinary float additions sum up the stages.
+// them, so each stage of weights starts from zero, and the CUDA cores add up the stages.
 //
 // G has the members that conv_layout.cuh lists, and these:
 //   Input, Element        type in memory; type to multiply: float (as tf32), half_t or bfloat16_t
 //   kProducts             1; for floats 1 or 3
-//   kAligned              lines, channels and images begin at, and lines have, multiples of 4 elements
+//   kAligned              rows, channels and images begin at multiples of 4 elements, and rows have 4n
 //   kTileN, kResident     output channels of a tile; CTAs that an SM holds
 //   kPatches, kWeights    stages of patches and of weights in shared memory
 //   kTogether             channels, 2 to 16, whose epilogues overlap
 //   kSlice                channels that write() moves through shared memory at a time
-//   kRowValues            floats that reduce() keeps for each place, often 0
+//   kRowValues            floats that reduce() keeps for each position, often 0
 //   kChannelValues        floats that each_channel() keeps for each channel, often 0
 //   kKernelX, kDilationX  the kernel's size and dilation along the last axis
 //
-// After consume(), all threads of the consumers call those of these functions that the epilogue needs.
-// Channels count from the tile's first one. `at` is what place(x0, x1, x2, row) returns: x0 to x2 count
+// After consume(), all threads of the consumers call the functions below that the epilogue needs.
+// Channels count from the tile's first one. `at` is the result of place(x0, x1, x2, row): x0 to x2 count
 // from the tile's first result (x2: among the results of all phases), and `row` numbers the consumer's
-// places. Neighbouring threads have neighbouring places. Some places lie beyond the result.
+// positions. Neighbouring threads have neighbouring positions. Some positions lie outside the result.
 // - repair(f) replaces sums that are NaN or tiny by f(channel, x0, x1, x2). Call it first with kAlongX, or if
 //   kGroup does not divide the steps of each phase: zero weights times an infinite input are NaN there. Also
 //   call it with kProducts = 3: the low term of an infinite number is NaN, and the tensor cores drop the low
 //   term of a subnormal number.
 // - reduce<Accumulator, Replaces>(storage, k, channels, place, read, value) is the k-th reduction over the
-//   first `channels` channels, all in this tile. For each place, an Accumulator (reduce.cuh) takes
-//   value(sum, rows, channel, at) of each channel, in a fixed order; `rows` is read(at), called once a place.
+//   first `channels` channels, all in this tile. For each position, an Accumulator (reduce.cuh) adds
+//   value(sum, rows, channel, at) of each channel, in a fixed order; `rows` is read(at), once per position.
 //   With Replaces, the values replace the sums. Afterwards row(storage, k, row) returns the result.
 // - each_channel(storage, tile, f) keeps f(channel), a ChannelValues, until `tile` changes, also for channels
 //   beyond the result. channel(storage, channel) returns it.
 // - write(storage, place, read, value, store) calls store(value(sum, read(channel, at), channel, at),
-//   channel, at). It calls place() once for several channels, so compute there what does not depend on the
-//   channel. It calls read(), then value(), for kTogether channels, also beyond the result, before the first
-//   store(). So their latencies overlap, if read() loads what lies in DRAM, and value() does not branch.
-//   Results pass through shared memory, kSlice channels at a time.
+//   channel, at). It calls place() once for several channels, so compute everything there that does not
+//   depend on the channel. It calls read(), then value(), for kTogether channels, also outside the result,
+//   before the first store(). So latencies overlap if read() does all loads from DRAM and value() does not
+//   branch. Results pass through shared memory, kSlice channels at a time.
 //
 // Example: Conv<G> conv; conv.begin(storage, steps, stages, 1);
 //          if (conv.produces()) for (tile...) conv.produce(input, packed, steps, tile, storage);
@@ -84,9 +84,9 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kBlocks = kBlocksX * kBlocksY * G::tile(0) / kConsumers;  // of a consumer
   static constexpr int kResults = kBlocks * L::kPhases2 * G::kTileN / 2;         // of a thread
   static_assert(kBlocks * kConsumers == kBlocksX * kBlocksY * G::tile(0));
-  static_assert(kBlocks % kBlocksX == 0 || kBlocksX % kBlocks == 0, "a consumer has whole lines");
+  static_assert(kBlocks % kBlocksX == 0 || kBlocksX % kBlocks == 0, "a consumer has whole rows");
   static_assert(kResults <= 128 && G::kTileN % G::kSlice == 0 && G::kSlice % 8 == 0);
-  // The lines of results of a consumer.
+  // The rows of results of a consumer.
   static constexpr int kLineBlocks = kBlocks < kBlocksX ? kBlocks : kBlocksX;
   static constexpr int kLine = kLineBlocks * kAcross * L::kPhases2;
   static constexpr int kLines = kBlocks / kLineBlocks * kDown, kAll = kLine * kLines;
@@ -99,7 +99,7 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kChannelPitch =
       G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
   static constexpr int kKept = kStaged + G::kRowValues * kAll + G::kTileN * kChannelPitch;
-  // The runs of four that a line of a patch touches. The first begins kSkew elements before the line.
+  // The runs of four that cover a row of a patch. The first begins kSkew elements before the row.
   static constexpr ConvAxis kLast = G::axis(2);
   static constexpr bool kRuns = G::kAligned && !G::kAlongX && G::tile(2) % 4 == 0 &&
                                 (kLast.transposed || kLast.stride == 1);
@@ -124,7 +124,7 @@ CUTE_DEVICE Input const* conv_group(ConvInput<Input> const& input, ConvTile cons
          int64_t(tile.group) * input.channels * input.channel_stride;
 }
 
-// Where place x of a class's box lies in the input along axis i.
+// The input coordinate, along axis i, of position x of a class's box.
 template <class G>
 CUTE_DEVICE int conv_input(ConvTile const& tile, int i, int x, int cls) {
   const ConvAxis axis = G::axis(i);
@@ -132,7 +132,7 @@ CUTE_DEVICE int conv_input(ConvTile const& tile, int i, int x, int cls) {
                          : (tile.first[i] + x) * axis.stride + axis.remainder(cls) - axis.padding;
 }
 
-// Loads patches by single elements. All threads of the producers take part, each with its own cells.
+// Loads patches by single elements. Each thread of the producers loads its own cells.
 template <class G>
 class ConvLoader {
   using S = ConvShape<G>;
@@ -242,7 +242,7 @@ class ConvLoader {
   typename S::Storage& storage_;
 };
 
-// Loads patches by runs of four neighbours of a line. A thread loads a run for all channels of a cell, so
+// Loads patches by runs of four neighbours of a row. A thread loads a run for all channels of a cell, so
 // it holds four whole cells. The producers' threads share the runs of all planes.
 template <class G>
 class ConvRuns {
@@ -259,7 +259,7 @@ class ConvRuns {
   CUTE_DEVICE ConvRuns(ConvInput<Input> const& input, ConvTile const& tile, int thread,
                        typename S::Storage& storage)
       : input_(input), from_(conv_group(input, tile)), thread_(thread), storage_(storage) {
-    sync();  // all threads have used the places of the tile before
+    sync();  // all threads have used the positions of the previous tile
     for (int run = thread; run < kRuns; run += S::kProducers) storage.place[run] = place(tile, run);
     sync();
   }
@@ -283,7 +283,7 @@ class ConvRuns {
  private:
   static CUTE_DEVICE void sync() { asm volatile("bar.sync 3, %0;" ::"n"(S::kProducers) : "memory"); }
 
-  // Where a run begins in its channel; -1: outside. No run lies partly outside.
+  // The offset of a run in its channel; -1: outside. No run lies partly outside.
   CUTE_DEVICE int place(ConvTile const& tile, int run) const {
     const int line = run / S::kRunsOfLine, box = line / (L::kSize0 * L::kSize1);
     const int x0 = line / L::kSize1 % L::kSize0, x1 = line % L::kSize1;
@@ -417,7 +417,7 @@ struct Conv : ConvShape<G> {
           next_weights();
         }
       }
-      release(patch);  // if this stage had no steps, the one before is still held
+      release(patch);  // if this stage had no steps, the consumer still holds the previous one
       patch = &storage.patch_empty[patch_];
       next_patch();
     }
@@ -455,7 +455,7 @@ struct Conv : ConvShape<G> {
       return call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); },
                   line_place(i / 2, i % 2, thread));
     };
-    sync(consumer);  // all threads have read the results for the tile before
+    sync(consumer);  // all threads have read the results of the previous tile
     Accumulator parts[kPlaces];
     decltype(read(at(0))) rows[kPlaces];
     CUTE_UNROLL
@@ -483,15 +483,15 @@ struct Conv : ConvShape<G> {
   // The result of the k-th reduction: for read() of later reductions, each_place() and write().
   static CUTE_DEVICE float row(Storage& storage, int k, int row) { return rows_of(storage, k)[row]; }
 
-  // What the epilogue needs of one channel.
+  // The values of one channel that the epilogue needs.
   using ChannelValues = Pack<float, S::kChannelPitch == 0 ? 1 : S::kChannelPitch>;
 
-  // Keeps f(channel) for a tile's channels. Does nothing if `tile` is the number of the call before.
+  // Keeps f(channel) for a tile's channels. Does nothing if `tile` is the same as in the previous call.
   template <class F>
   CUTE_DEVICE void each_channel(Storage& storage, int tile, F&& f) {
     if (tile == kept_tile_) return;
     kept_tile_ = tile;
-    sync(threadIdx.x / 128);  // all threads have read the values of the tile before
+    sync(threadIdx.x / 128);  // all threads have read the values of the previous tile
     for (int c = threadIdx.x % 128; c < G::kTileN; c += 128) channels_of(storage)[c] = f(c);
     sync(threadIdx.x / 128);
   }
@@ -501,7 +501,7 @@ struct Conv : ConvShape<G> {
     return channels_of(storage)[c];
   }
 
-  // Calls f(place(x0, x1, x2, row)) once for each place, after reductions: its channels share one result.
+  // Calls f(place(x0, x1, x2, row)) once per position, for reductions whose channels share one result.
   template <class P, class F>
   CUTE_DEVICE void each_place(P&& place, F&& f) const {
     sync(threadIdx.x / 128);
@@ -551,7 +551,7 @@ struct Conv : ConvShape<G> {
   }
 
  private:
-  // Finishes kTogether channels of one place: first all reads, then all values, then all stores.
+  // Finishes kTogether channels of one position: first all reads, then all values, then all stores.
   template <int kTogether, class T, class C, class A, class R, class V, class F>
   static CUTE_DEVICE void finish(T&& sum, C&& channel, A const& at, R&& read, V&& value, F&& store) {
     decltype(read(0, at)) more[kTogether];
@@ -568,12 +568,12 @@ struct Conv : ConvShape<G> {
     return G::kProducts == 3 ? parts_lost(sum) : sum != sum;
   }
 
-  // Where a thread stages result i, 0 to 3, of eight channels of a sum: by channel, then by place.
+  // The offset at which a thread stages result i (0 to 3) of eight channels: by channel, then by position.
   static CUTE_DEVICE int staged(int sum, int i, int thread) {
     return (thread % 4 * 2 + i % 2) * S::kPitch + line_place(sum, i / 2, thread);
   }
 
-  // The place in the consumer's lines of a thread's results 0 and 1 (half 1: 2 and 3) of each four.
+  // The position, in the consumer's rows, of a thread's results 0 and 1 (half 1: 2 and 3) of each four.
   static CUTE_DEVICE int line_place(int sum, int half, int thread) {
     const int block = sum / L::kPhases2, phase = sum % L::kPhases2, run = thread / 32 * 2 + half;
     const int down = block / S::kLineBlocks * S::kDown + (S::kWide ? 0 : run),
@@ -589,7 +589,7 @@ struct Conv : ConvShape<G> {
     return reinterpret_cast<ChannelValues*>(rows_of(storage, G::kRowValues));
   }
 
-  // Calls f(at, x0, x1, x2) with the coordinates in the tile of place `at` of the consumer's lines.
+  // Calls f(at, x0, x1, x2) with the coordinates in the tile of position `at` of the consumer's rows.
   template <class F>
   static CUTE_DEVICE auto call(F&& f, int at) {
     const int block = int(threadIdx.x) / 128 * S::kBlocks, line = at / S::kLine,
@@ -690,7 +690,7 @@ struct Conv : ConvShape<G> {
     cute::warpgroup_commit_batch();
   }
 
-  // Where a block begins in a box, in cells.
+  // The offset of a block in a box, in cells.
   static CUTE_DEVICE int origin(int block) {
     const int x = block % S::kBlocksX * S::kAcross, y = block / S::kBlocksX % S::kBlocksY * S::kDown,
               z = block / (S::kBlocksX * S::kBlocksY);
@@ -720,7 +720,7 @@ struct Conv : ConvShape<G> {
   bool keeps_weights_ = false, has_weights_ = false;
 };
 
-// Channel c at a place whose channel 0 lies at `offset`. Channels lie `bytes` apart, less than 4 GiB.
+// Channel c at a position whose channel 0 lies at `offset`. Channels lie `bytes` apart, less than 4 GiB.
 template <class T>
 CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t bytes) {
   using Byte = cute::conditional_t<cute::is_const_v<T>, char const, char>;
@@ -728,7 +728,7 @@ CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t bytes) {
                                uint64_t(unsigned(c)) * unsigned(bytes));
 }
 
-// Computes one result in float on the CUDA cores. weight(channel in, k0, k1, k2) returns a weight.
+// Computes one result in float on the CUDA cores. weight(input channel, k0, k1, k2) returns a weight.
 template <class G, class F>
 CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t image, int group,
                             int y0, int y1, int y2, F&& weight) {
@@ -762,8 +762,8 @@ CUTE_DEVICE float conv_once(ConvInput<typename G::Input> const& input, int64_t i
   return sum;
 }
 
-// Returns element `index` of the packed weights, from weight(group, channel out, channel in, k0, k1, k2).
-// Their order: group, tile of channels, stage of the depth, step, term, cell, channel, element of the cell.
+// Returns element `index` of the packed weights. weight(group, channel out, channel in, k0, k1, k2) reads one.
+// Packed order: group, tile of channels, stage of the depth, step, term, cell, channel, element of the cell.
 template <class G, class Steps, class F>
 CUTE_DEVICE typename G::Element pack_weights(Steps const& steps, int64_t index, int tiles,
                                              int stages, int channels_out, int channels_in,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product on the tensor cores (sm_80 atoms): C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: as SimtGemm. The product multiplies Element (tfloat32_t, half_t, bfloat16_t) and sums in
+// Contract: as for SimtGemm. The product multiplies Element (tfloat32_t, half_t, bfloat16_t), sums in
 // float. If both operands already have Element's bits and Stages > 2, asynchronous copies load
 // Stages - 1 tiles ahead. Otherwise registers hold the next tile and convert it. Shared tiles keep
 // the order of the operand in memory; a swizzle avoids bank conflicts in both orders.

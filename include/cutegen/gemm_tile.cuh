@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the matrix products share: the order of tiles, the loader of an operand's tiles into shared
+// Common parts of the matrix products: the order of tiles, the loader of an operand's tiles into shared
 // memory, and the main loops that overlap loading with multiplying.
 //
 // Contract: an operand is a rank-2 tensor (rows, depth) in global memory, of any size. Elements
@@ -190,7 +190,7 @@ CUTE_DEVICE void by_async_copies(LoadA& a, LoadB& b, int first, int last, Multip
   for (int s = 0; s + 1 < Stages; ++s) send(first + s, s);
   for (int step = first, stage = 0; step < last; ++step) {
     cute::cp_async_wait<Stages - 2>();
-    __syncthreads();  // the tile has arrived, and all threads are done with the one before
+    __syncthreads();  // the tile has arrived, and all threads are done with the previous one
     send(step + Stages - 1, stage == 0 ? Stages - 1 : stage - 1);
     multiply(stage);
     stage = stage + 1 == Stages ? 0 : stage + 1;

@@ -3,10 +3,10 @@
 //
 // Contract: needs sm_90a. The product multiplies Element (half_t, bfloat16_t) and sums in float. The
 // last warpgroup or warp (the producer) loads tiles; the others (the consumers) multiply. The tensor
-// cores read both orders of an operand in memory, so nothing is transposed.
+// cores read both memory orders of an operand, so the kernel transposes nothing.
 //
 // run() takes two tensor maps, which describe (along, across, batch): `along` is the contiguous
-// axis. Without maps (Tma false) the producer copies by address: any stride, alignment and type.
+// axis. Without maps (Tma false), the producer copies without TMA: any stride, alignment and type.
 // Elements beyond the edges read as zero. A CTA may compute several tiles, one after the other;
 // the producer loads the next tile while the consumers write.
 //
@@ -34,8 +34,8 @@ CUTE_DEVICE TileIndex cluster_tile(int id, int tiles_m, int tiles_n) {
   return {pair.m * Cluster + id % Cluster, pair.n};
 }
 
-// A tile that wgmma reads: lines of 128 bytes along the contiguous axis, whose eight chunks are
-// swizzled. If rows are contiguous, the tile consists of blocks as wide as a line.
+// A tile that wgmma reads: rows of 128 bytes along the contiguous axis, whose eight chunks are
+// swizzled. If the operand is contiguous across the depth, the tile is split into blocks of one row width.
 template <class Element, int Rows, bool AlongDepth>
 struct LineTile {
   static constexpr int kLine = 128 / sizeof(Element), kDepth = kLine, kChunk = kLine / 8;
@@ -61,7 +61,7 @@ struct LineTile {
         cute::local_tile(whole, cute::Shape<cute::Int<kRows>, cute::Int<kLine / 4>>{},
                          cute::make_coord(0, 0)))};
   }
-  // From one instruction to the next along the depth, in units of 16 bytes.
+  // The distance between instructions along the depth, in units of 16 bytes.
   static constexpr int kStep = AlongDepth ? 2 : kLine / 4 * 128 / 16;
 };
 
@@ -84,7 +84,7 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   }
 }
 
-// Copies tiles of an operand by address. A thread moves chunks of 16 bytes of shared memory, in
+// Copies tiles of an operand without TMA. A thread moves chunks of 16 bytes of shared memory, in
 // accesses of Vector elements.
 template <class T, class Element, int Rows, int Vector, bool AlongDepth, class RowStride,
           class DepthStride>
@@ -159,7 +159,7 @@ struct WgmmaGemm {
   static constexpr int kBlocks = TileM / (64 * kConsumers);            // of 64 rows, of a consumer
   static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // of a thread
   // CTAs that an SM holds. If it holds one, the producer is a warpgroup, which gives its registers
-  // to the consumers. They come first: a warpgroup starts at a multiple of four warps.
+  // to the consumers. Consumers come first, because a warpgroup starts at a multiple of four warps.
   static constexpr int kResident = kResults <= 64 && (Tma || kConsumers == 1) ? 2 : 1;
   static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // threads
   static constexpr int kFirstProducer = 128 * kConsumers;
@@ -184,7 +184,7 @@ struct WgmmaGemm {
 
   float results[kBlocks][kPart];
 
-  // Must come first, in all threads.
+  // All threads must call this first.
   CUTE_DEVICE void begin(Storage& storage) {
     if (threadIdx.x == 0) {
       for (int s = 0; s < Stages; ++s) {
@@ -219,7 +219,7 @@ struct WgmmaGemm {
     return false;
   }
 
-  // Must come last, in all threads: a neighbour may still signal this CTA.
+  // All threads must call this last, because a neighbour may still signal this CTA.
   CUTE_DEVICE void end() {
     if constexpr (kCluster > 1) cute::cluster_sync();
   }
@@ -238,7 +238,7 @@ struct WgmmaGemm {
       for (int i = 0; i < kPart; i += V) {
         const int m = row + block * 64;
         float c[V];
-        if constexpr (V == 8) {  // i counts half of 4 groups of 8 columns, and half of the rows
+        if constexpr (V == 8) {  // a step covers 32 columns of one of the thread's two rows
           const int first = i / 16 * 16 + i / 8 % 2 * 2;
           gather_columns(results[block], first, c);
           f(c, m + i / 8 % 2 * 8, column + first / 16 * 32 + lane % 4 * 8);
@@ -322,7 +322,7 @@ struct WgmmaGemm {
     if (first < last) publish(storage.full[before()]);
   }
 
-  // Tells the consumers that this thread's part of a stage is there.
+  // Tells the consumers that this thread's part of a stage has arrived.
   static CUTE_DEVICE void publish(uint64_t& full) {
     cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
     cute::arrive_barrier(full);
@@ -336,7 +336,7 @@ struct WgmmaGemm {
     for (int step = first; step < last; ++step, advance()) {
       cute::wait_barrier(storage.full[stage_], phase_);
       multiply(atom, storage.a[stage_], storage.b[stage_], sums);
-      if (step > first) {  // the step before is done
+      if (step > first) {  // the previous step is done
         cute::warpgroup_wait<1>();
         release(storage.empty[before()]);
       }
@@ -364,7 +364,7 @@ struct WgmmaGemm {
     const auto from_a =
         TileA::template descriptor<64>(a + consumer * kBlocks * 64 * TileA::kLine);
     const auto from_b = TileB::template descriptor<TileN>(b);
-    constexpr int kBlock = 64 * 128 / 16;  // from one block of A to the next
+    constexpr int kBlock = 64 * 128 / 16;  // distance between blocks of A
     atom.accumulate_ = cute::SM90::GMMA::ScaleOut::One;
     cute::warpgroup_fence_operand(sums);
     cute::warpgroup_arrive();

@@ -3,17 +3,17 @@
 // A(m, k) * B(n, k).
 //
 // Contract: needs sm_90a. Each float is the sum of two tf32 values, x = high + low. The product adds
-// low * high + high * low + high * high by wgmma. Only the product of two low parts is missing,
-// 2^-22 of the result. The tensor cores truncate their sums, so every depth tile starts at zero and
-// is added to the results in float32.
+// low * high + high * low + high * high by wgmma. Only low * low is missing, 2^-22 of the result. The
+// tensor cores truncate their sums, so the sum of each depth tile starts at zero, and the CUDA cores
+// add it to the results in float32.
 //
-// Products 1 instead of 3 multiplies in tf32: both operands are rounded to nearest, and one product
-// is issued. The tensor cores themselves would truncate floats, which biases the results.
+// With Products 1 instead of 3, the kernel multiplies in tf32: it rounds both operands to nearest and
+// issues one product. The tensor cores themselves would truncate floats, which biases the results.
 //
 // Two warpgroups (the producers) load tiles; the others (the consumers) multiply. run() returns false
-// in the producers, which are done then. repair() computes sums again that are NaN or tiny:
-// infinities, the largest floats and subnormal ones have no two parts. Sizes and strides are
-// arbitrary. Elements beyond the edges read as zero. TileM and TileN are 64 or 128, TileK is 32, a CTA has kThreads threads.
+// in the producers, which are then done. repair() recomputes sums that are NaN or tiny, because
+// infinities, the largest floats and subnormal numbers have no two parts. Sizes and strides are arbitrary.
+// Elements beyond the edges read as zero. TileM and TileN are 64 or 128, TileK is 32, a CTA has kThreads threads.
 //
 // Example: Gemm gemm; if (!gemm.run(A, B, tile, 0, tiles, storage)) return;
 //          gemm.repair(A, B, tile, 0, tiles);
@@ -26,7 +26,7 @@
 
 namespace cutegen {
 
-// A tile as it lies in memory. The pitch of its lines spreads a warp's reads of 8 rows x 4 depths
+// A tile in the order of memory. The pitch of its rows spreads a warp's reads of 8 rows x 4 depths
 // over all banks.
 template <int Rows, int Depth, bool AlongDepth>
 struct PitchedTile {
@@ -41,7 +41,7 @@ struct PitchedTile {
   }
 };
 
-// A tile that wgmma reads: K-major in lines of 128 bytes, whose eight chunks are swizzled.
+// A tile that wgmma reads: K-major in rows of 128 bytes, whose eight chunks are swizzled.
 template <int Rows>
 struct WgmmaTile {
   static constexpr int kElements = Rows * 32;
@@ -140,8 +140,8 @@ template <class TA, class TB, int TileM, int TileN, int TileK, int Stages, int V
           bool DepthA, bool DepthB, int Products = 3>
 struct WgmmaFp32Gemm {
   static_assert(Products == 3 || Products == 1);
-  // One operand comes from registers, in any layout. The other, "shared" one is split by the
-  // producers, which is fastest if they read along the depth. Turned: this is A.
+  // One operand comes from registers, in any layout. The producers split the other, "shared" one,
+  // which is fastest if they read along the depth. Turned: A is the shared one.
   static constexpr bool kTurned = DepthA && !DepthB;
   static constexpr int kRows = kTurned ? TileN : TileM, kColumns = kTurned ? TileM : TileN;
   static constexpr int kConsumers = kRows / 64;  // warpgroups
@@ -193,7 +193,7 @@ struct WgmmaFp32Gemm {
     return true;
   }
 
-  // Computes the sums that are NaN, or with three products tiny, once more, in float32 on the CUDA
+  // Recomputes sums that are NaN (with three products, also tiny sums) in float32 on the CUDA
   // cores.
   template <class A, class B>
   CUTE_DEVICE void repair(A const& a, B const& b, TileIndex tile, int first, int last) {
@@ -275,7 +275,7 @@ struct WgmmaFp32Gemm {
     else return nullptr;
   }
 
-  // Tells the consumers that this thread's part of a stage is there.
+  // Tells the consumers that this thread's part of a stage has arrived.
   static CUTE_DEVICE void publish(uint64_t& full) {
     cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
     cute::arrive_barrier(full);

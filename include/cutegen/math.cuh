@@ -18,7 +18,7 @@ CUTEGEN_FN bool is_nan(float x) { return x != x; }
 CUTEGEN_FN bool is_inf(float x) { return fabsf(x) == infinity(); }
 CUTEGEN_FN bool is_finite(float x) { return fabsf(x) < infinity(); }
 
-// fmaxf and fminf drop a NaN; PyTorch's maximum and minimum keep it, and so does one instruction.
+// fmaxf and fminf drop a NaN. PyTorch's maximum and minimum keep it, as this single instruction does.
 CUTEGEN_FN float maximum(float a, float b) {
   float most;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
@@ -52,8 +52,8 @@ CUTEGEN_FN float remainder(float a, float b) {
   return (r != 0.0f && (r < 0.0f) != (b < 0.0f)) ? r + b : r;
 }
 
-// Faster forms for results that are rounded to 16 bits: their relative error is at most 2^-16 where
-// the result is a normal number.
+// Faster forms for results that are rounded to 16 bits: their relative error is at most 2^-16 if the
+// result is a normal number.
 CUTEGEN_FN float fast_exp(float x) { return __expf(x); }  // one multiplication and ex2
 CUTEGEN_FN float fast_reciprocal(float x) {
   float y;
@@ -61,7 +61,7 @@ CUTEGEN_FN float fast_reciprocal(float x) {
   return y;
 }
 // x / by for a divisor that many elements share: one multiplication, within 1.5 ulp. row_reciprocal()
-// is 0 where a product would not do: for NaN and for divisors near the ends of float's range.
+// returns 0 if a multiplication is not accurate: for NaN and for divisors near the ends of float's range.
 CUTEGEN_FN float row_reciprocal(float by) {
   const float size = fabsf(by);
   return size >= 0x1p-100f && size <= 0x1p100f ? 1.0f / by : 0.0f;
@@ -105,7 +105,7 @@ CUTEGEN_FN float softplus(float x, float beta, float limit) {
   float scaled = x * beta;
   return scaled > limit ? x : log1pf(expf(scaled)) / beta;
 }
-// tanh(log(1 + e)) is n / (n + 2) with n = e (e + 2): one exponential, and no difference of near numbers.
+// tanh(log(1 + e)) is n / (n + 2) with n = e (e + 2): one exponential, and no cancellation.
 CUTEGEN_FN float tanh_softplus(float x) {
   const float e = expf(fminf(x, 20.0f)), n = e * (e + 2.0f);
   return x > 20.0f ? 1.0f : __fdividef(n, n + 2.0f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel source may use without an include: fixed-width integers, half types, INFINITY,
+// Names that every kernel source may use without an include: fixed-width integers, half types, INFINITY,
 // NAN. The compile server parses this header once, before any candidate.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <cuda/std/limits>
 #include <cuda/std/type_traits>
 
-// Not libcu++'s cmath: its macros (FP_NAN and others) clash with CUTLASS's enumerators.
+// Does not include libcu++'s cmath, whose macros (FP_NAN and others) clash with CUTLASS's enumerators.
 #ifndef INFINITY
 #define INFINITY _CUDA_VSTD::numeric_limits<float>::infinity()
 #endif

@@ -3,8 +3,8 @@
 //
 // Contract: an accumulator starts at the neutral element. add() takes one value, merge() another
 // accumulator, value() returns the result. Sum carries the rounding error of every addition, so long
-// rows stay accurate; it adds up an array plainly first. PlainSum carries none: it is for short rows
-// and for results that are rounded to 16 bits. ArgMax and ArgMin take a value and its index; the first of
+// rows stay accurate; it first adds up an array without compensation. PlainSum never compensates: use it
+// for short rows and 16-bit results. ArgMax and ArgMin take a value and its index; the first of
 // equal values wins, and a NaN beats all, as in PyTorch. combine_warp combines each aligned group of
 // `Width` lanes of a full warp, combine_row groups of `Width` threads (whole warps), combine_column
 // threads of equal x.
@@ -19,7 +19,7 @@ namespace cutegen {
 #define CUTEGEN_FN __device__ __forceinline__
 
 struct Sum {
-  float total = 0.0f, error = 0.0f;  // error: what the additions so far have rounded away
+  float total = 0.0f, error = 0.0f;  // error: the sum of the rounding errors so far
   CUTEGEN_FN void add(float x) {
     float t = total + x;
     float back = t - total;
@@ -101,7 +101,7 @@ struct ArgMin {
   CUTEGEN_FN int64_t value() const { return negated.value(); }
 };
 
-// max(x) and sum(exp(x - max(x))) in one pass: the sum is scaled down whenever the maximum grows.
+// max(x) and sum(exp(x - max(x))) in one pass: scales the sum down whenever the maximum grows.
 template <class Total, bool Fast>
 struct MaxSumExpOf {
   Max max;
@@ -111,7 +111,7 @@ struct MaxSumExpOf {
     else return expf(x);
   }
   CUTEGEN_FN void rescale(float from, float to) {
-    if (from != to) sum.scale(power(from - to));  // rare: maxima grow seldom
+    if (from != to) sum.scale(power(from - to));  // rare, because maxima seldom grow
   }
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {  // rescales once for V values
@@ -119,7 +119,7 @@ struct MaxSumExpOf {
 #pragma unroll
     for (int v = 0; v < V; ++v) max.add(x[v]);
     rescale(before, max.best);
-    float shift = max.best == -infinity() ? 0.0f : max.best;  // all -inf so far: terms are zero
+    float shift = max.best == -infinity() ? 0.0f : max.best;  // if all are -inf so far, terms are zero
     float terms[V];
 #pragma unroll
     for (int v = 0; v < V; ++v) terms[v] = power(x[v] - shift);
@@ -141,8 +141,8 @@ struct MaxSumExpOf {
 using MaxSumExp = MaxSumExpOf<Sum, false>;
 
 // sum(x) and sum((x - mean(x))^2) in one pass over x - shift. The shift is one element of the row.
-// It may be far from the mean: the squares are summed to twice float's precision, so the result
-// stays exact after cancellation.
+// It may be far from the mean: the sum of squares has twice float's precision, so the result stays
+// accurate after cancellation.
 struct Moments {
   Sum sum, squares;
   CUTEGEN_FN void add(float shifted) {
@@ -179,14 +179,14 @@ CUTEGEN_FN Acc shuffle_xor(Acc const& mine, int mask) {
   return theirs;
 }
 
-// Every lane of an aligned group of Width lanes ends with the group's total.
+// Gives every lane of an aligned group of Width lanes the group's total.
 template <int Width, class Acc>
 CUTEGEN_FN void combine_warp(Acc& acc) {
 #pragma unroll
   for (int mask = Width / 2; mask > 0; mask /= 2) acc.merge(shuffle_xor(acc, mask));
 }
 
-// Every thread of a row of Width threads ends with the row's total. Above 32, Width is a multiple of
+// Gives every thread of a row of Width threads the row's total. Above 32, Width is a multiple of
 // 32. `shared` holds one accumulator for each warp of the CTA.
 template <int Width, class Acc>
 CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
@@ -199,11 +199,11 @@ CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
     __syncthreads();
     acc = scratch[(warp / kWarps) * kWarps + lane % kWarps];
     combine_warp<kWarps>(acc);
-    __syncthreads();  // scratch may be written again
+    __syncthreads();  // now threads may write scratch again
   }
 }
 
-// Sees the CTA as Columns x Rows threads (x, y), x fastest. Threads of equal x end with their total.
+// Treats the CTA as Columns x Rows threads (x, y), x fastest, and gives threads of equal x their total.
 // `shared` holds Columns * Rows accumulators.
 template <int Columns, int Rows, class Acc>
 CUTEGEN_FN void combine_column(Acc& acc, float* shared) {

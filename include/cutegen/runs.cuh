@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands with one value for a run of neighbouring elements: the weights of channels along an image.
+// Operands with one value per run of neighbouring elements, such as the weights of channels of an image.
 //
 // Contract: a Runs of n (at least 1) splits indices below 2^31 into runs of n elements. of(i) is the
 // run of element i; start_of(run) is its first element. load_run reads the values of V neighbouring

@@ -5,9 +5,9 @@
 // thread holds x[Items][V]. scan_row: `Width` threads (a power of two up to 32, or all threads of the
 // CTA) hold a row's next Items * Width * V elements, in the order item, thread, element. scan_column:
 // Rows teams of Columns threads hold the next Rows * Items steps of V columns each, in the order team,
-// item. Both replace x by the results from `carry` on, and move `carry` behind the tile; `Exclusive`
-// results leave out an element's own value. All threads of the CTA must call them; for a Width of at
-// most 32, all threads of the warp. Calls must alternate between two places for `shared`.
+// item. Both replace x by the results, starting from `carry`, and set `carry` to the value after the tile.
+// With `Exclusive`, a result excludes the element itself. All threads of the CTA must call them (with a
+// Width of at most 32, all threads of the warp). Calls must alternate between two buffers for `shared`.
 //
 // Example: float carry = 0; scan_row<Add, 256, false>(x, carry, shared + (tile % 2) * 32);
 #pragma once
@@ -50,7 +50,7 @@ CUTEGEN_FN float scan_lanes(float x) {
   return x;
 }
 
-// x[i] = x[0] ... x[i] (or x[i - 1] and `before` alone for i = 0), each combined with `before`.
+// Combines each running result x[i] with `before`. Exclusive: shifts them by one, so x[0] is `before`.
 template <class Op, bool Exclusive, int N>
 CUTEGEN_FN void from_before(float before, float (&x)[N]) {
 #pragma unroll
@@ -140,8 +140,8 @@ CUTEGEN_FN void scan_column(float (&x)[Items][V], float (&carry)[V], float* shar
   }
 }
 
-// The carry with which a part of a row begins: the totals of the parts before it, `apart` floats
-// from one to the next. Every lane of the warp gets it; lanes take parts in turn.
+// Returns the carry at the start of a part of a row, in every lane of the warp: the combined totals of
+// the parts before it, which lie `apart` floats apart. Lanes take parts in turn.
 template <class Op>
 CUTEGEN_FN float carry_of_warp(float const* totals, int64_t apart, int parts) {
   float carry = Op::neutral();
@@ -153,7 +153,7 @@ CUTEGEN_FN float carry_of_warp(float const* totals, int64_t apart, int parts) {
 }
 
 // The same for V columns of a thread: `totals` points to the first one. The CTA's teams take parts in turn.
-// `shared` is as for scan_column, and not the one of the first tile.
+// `shared` is as for scan_column, but must differ from the buffer of the first tile.
 template <class Op, int Rows, int Columns, int V>
 CUTEGEN_FN void carry_of_columns(float (&carry)[V], float const* totals, int64_t apart, int parts, float* shared) {
   const int team = threadIdx.x / Columns, column = threadIdx.x % Columns;

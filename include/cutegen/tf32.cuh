@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats with the precision of tf32: 10 bits behind the leading one.
+// Floats with the precision of tf32: 10 bits after the leading one.
 //
 // Contract: the tensor cores ignore the 13 low bits of a float. These functions round instead.
 //
@@ -12,7 +12,7 @@
 
 namespace cutegen {
 
-// x without the 13 bits that tf32 lacks, rounded to nearest.
+// x rounded to the nearest float whose 13 low bits, which tf32 lacks, are zero.
 CUTE_DEVICE float tf32_high(float x) {
   return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u);
 }
@@ -25,14 +25,14 @@ CUTE_DEVICE float tf32_nearest(float x) {
 }
 
 // Returns a float that a tensor core, which ignores the low bits, reads as the tf32 value nearest to x.
-// The low bits are not cleared. Keeps every NaN.
+// Does not clear the low bits. Keeps every NaN.
 CUTE_DEVICE float tf32_operand(float x) {
   return x == x ? __uint_as_float(__float_as_uint(x) + 0x1000u) : x;
 }
 
-// Whether a sum of products of two tf32 parts must be computed again in float32. NaN: the parts of an
-// infinite number do not add up to it. Tiny: the low part of a subnormal number lies in the bits that
-// the tensor cores ignore. Sums of ordinary numbers are larger than 2^-64, or zero.
+// Whether to recompute a sum of products of two tf32 parts in float32. NaN: the parts of an infinite
+// number do not add up to it. Tiny: the low part of a subnormal number lies in bits that the tensor
+// cores ignore. Sums of ordinary numbers are larger than 2^-64, or zero.
 CUTE_DEVICE bool parts_lost(float sum) { return !(fabsf(sum) >= 0x1p-64f) && sum != 0; }
 
 }  // namespace cutegen

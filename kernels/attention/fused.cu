@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(Attention::kThreads, Attention::kRe
   const int tiles_m = ceil_div(rows, Attention::kRows), all_heads = heads * batches;
   const int tiles = tiles_m * all_heads * kSplit, rounds = ceil_div(tiles, int(gridDim.x));
   constexpr int kDiagonal = {{diagonal}};
-  // A tile, and where it lies. Tiles come from the longest to the shortest; every other round goes
+  // A tile and its coordinates. The longest tiles come first; every other round goes through them
   // backwards.
   struct Work {
     cutegen::AttentionTile tile;

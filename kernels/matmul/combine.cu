@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a split product adds to kernels/matmul/tiled.cu. The emitted kernel omits this heading.
+// The part that a split product adds to kernels/matmul/tiled.cu. The emitted kernel omits this heading.
 
-// Adds the parts of the depth in a fixed order, then computes what follows the product.
+// Adds the parts of the depth in a fixed order, then does the work after the product.
 extern "C" __global__ void __launch_bounds__(256)
 {{name}}({{params}},
         {{sizes}}) {

@@ -4,7 +4,7 @@
 // out(m, n) = finish(sum over k of {{a}}(m, k) * {{b}}(n, k)). As many CTAs as the GPU holds compute tiles of
 // kTileM x kTileN, one after the other. A producer loads tiles of both operands, kTileK deep, while
 // consumers multiply. Elements beyond an edge read as zero; results beyond an edge are not written.
-// The plan sets USE_TMA: 1 if tensor maps can describe both operands. It sets VECTOR_*: less if a
+// The plan sets USE_TMA: 1 if tensor maps can describe both operands. It sets VECTOR_*: smaller if a
 // size is not a multiple of the vector.
 #include <cute/tensor.hpp>
 #include <cutegen/gemm_wgmma.cuh>

@@ -18,7 +18,7 @@ constexpr int kColumns = {{columns}};
 constexpr int kRows = kThreads / kColumns;
 constexpr int kVector = {{macro}};
 {{constants}}
-// What one step along the reduced axis reads.
+// The values that one step along the reduced axis reads.
 struct Elements {
 {{elements}}
 };

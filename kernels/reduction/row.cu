@@ -18,7 +18,7 @@ constexpr int kWidth = {{width}};
 constexpr int kRows = kThreads / kWidth;
 constexpr int kVector = {{macro}};
 {{constants}}
-// What one step along the row reads.
+// The values that one step along the row reads.
 struct Elements {
 {{elements}}
 };

@@ -19,7 +19,7 @@ constexpr int kRows = kThreads / kColumns;
 constexpr int kItems = {{items}};
 constexpr int kVector = {{macro}};
 
-// What a thread reads of one step.
+// The values that a thread reads in one step.
 struct Elements {
 {{elements}}
 };

@@ -19,7 +19,7 @@ constexpr int kRows = kThreads / kWidth;
 constexpr int kItems = {{items}};
 constexpr int kVector = {{macro}};
 
-// What a thread reads of one vector.
+// The values that a thread reads for one vector.
 struct Elements {
 {{elements}}
 };

@@ -3,8 +3,8 @@
 //
 // A direct convolution in float32. A thread computes kPixels pixels of kChannels output channels in
 // registers. All threads of a CTA share the channels, so their weights pass through shared memory,
-// kChunk places of the depth (input channel, kernel position) at a time. Neighbouring threads read
-// neighbouring pixels. A transposed convolution gathers: a place counts if the stride divides it.
+// kChunk positions of the depth (input channel, filter tap) at a time. Neighbouring threads read
+// neighbouring pixels. A transposed convolution gathers: a tap counts if the stride divides its position.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/vec.cuh>
@@ -18,12 +18,12 @@ constexpr int kChunk = 64;
 constexpr bool kTransposed = {{transposed}};
 {{constants}}
 
-// One place of the depth: where its channel starts in an image, and its shift along each axis.
+// One position of the depth: the offset of its channel in an image, and its shift along each axis.
 struct Place {
   int channel, shift0, shift1, shift2;
 };
 
-// Finds where an axis reads the input: -1 outside.
+// Returns the input coordinate along an axis; -1 outside.
 __device__ __forceinline__ int source(int origin, int shift, int stride, int size) {
   if constexpr (kTransposed) {
     const int at = origin - shift;
@@ -38,7 +38,7 @@ __device__ __forceinline__ int origin_of(int out, int stride, int padding) {
   return kTransposed ? out + padding : out * stride - padding;
 }
 
-// Computes what follows the convolution for one element, in float32.
+// Does the work after the convolution for one element, in float32.
 {{compute}}
 
 extern "C" __global__ void __launch_bounds__(kThreads)

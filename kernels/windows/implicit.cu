@@ -3,7 +3,7 @@
 //
 // A convolution on Hopper's tensor cores, without a copy of its windows: kernel `{{pack}}` orders the
 // weights, then kernel `{{name}}` multiplies patches of the input, which stay in shared memory for
-// all places of the kernel. The CTAs of the GPU compute tiles, one after the other.
+// all filter taps. Each CTA computes tiles, one after the other.
 #include <cute/tensor.hpp>
 #include <cutegen/conv_wgmma.cuh>
 #include <cutegen/math.cuh>
@@ -14,7 +14,7 @@ struct {{geometry}} {
   using Input = {{input_type}};
   using Element = {{element}};
   static constexpr bool kTransposed = {{transposed}}, kAlongX = {{along}};
-  static constexpr int kProducts = {{products}};  // by the tensor cores, for one product
+  static constexpr int kProducts = {{products}};  // of the tensor cores, for one product
   static constexpr bool kAligned = MISALIGNED{{suffix}} == 0;
   static constexpr int kPlanes = {{planes}};    // of a stage
   static constexpr int kTileN = {{tile_n}};     // output channels
@@ -23,10 +23,10 @@ struct {{geometry}} {
   static constexpr int kResident = {{resident}};
   static constexpr int kTogether = {{together}};  // channels whose work after the convolution overlaps
   static constexpr int kSlice = {{slice}};  // channels that pass through shared memory at a time
-  static constexpr int kChannelValues = {{channel_values}};  // that the work after it needs of each channel
-  static constexpr int kRowValues = {{row_values}};  // of each place, from reductions over the channels
+  static constexpr int kChannelValues = {{channel_values}};  // per channel, for the work after it
+  static constexpr int kRowValues = {{row_values}};  // per position, from reductions over the channels
   static constexpr int kKernelX = KERNEL2{{suffix}}, kDilationX = {{dilation2}};
-  // In a cell along the last axis lie kWidth places of the kernel.
+  // A cell along the last axis holds kWidth filter taps.
   static constexpr int kWidth = kAlongX ? 16 / int(sizeof(Element)) : 1;
   static CUTE_HOST_DEVICE constexpr int tile(int axis) {
     return axis == 0 ? {{tile0}} : axis == 1 ? {{tile1}} : {{tile2}};
@@ -42,10 +42,10 @@ using {{engine}} = cutegen::Conv<{{geometry}}>;
 static_assert(sizeof({{engine}}::Storage) <= {{shared}});
 __constant__ const auto {{steps}} = cutegen::conv_steps<{{geometry}}>();
 
-// Computes what follows the convolution for one element, in float32.
+// Does the work after the convolution for one element, in float32.
 {{compute}}
 
-// Orders the weights as the tiles need them, rounded to what the tensor cores multiply.
+// Reorders the weights for the tiles, and rounds them to the type that the tensor cores multiply.
 extern "C" __global__ void __launch_bounds__(256)
 {{pack}}(const {{weight_type}}* __restrict__ {{weight}}, float* __restrict__ packed,
          int64_t groups, int64_t in_of_group, int64_t out_of_group, int64_t weight_o,
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
     const unsigned round = id / gridDim.x;
     const int tile_n = int(id % tiles_n);
     id /= tiles_n;
-    // Phases differ in work: a CTA takes another one in each round.
+    // Phases differ in work, so a CTA takes another phase in each round.
     constexpr unsigned kPhases = L::kPhases0 * L::kPhases1;
     const int phase = int((id + (gridDim.x % (kPhases * tiles_n) == 0 ? round : 0)) % kPhases);
     id /= kPhases;
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
     const int64_t n = tile.image;
     const int group = tile.group, phase = tile.phase;
     const int phase0 = phase / L::kPhases1, phase1 = phase % L::kPhases1;
-    // The place in the result's image.
+    // The offset in the result's image.
     auto y0_of = [&](int x) {
       return G::kTransposed ? (tile.first[0] + x) * {{stride0}} + phase0 : tile.first[0] + x;
     };
@@ -137,10 +137,10 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
                               k2 * weight2];
           });
     });
-    // Where the tile's first channel of a place lies in each tensor.
+    // The offset of a position's first channel in each tensor.
     struct Place {
       bool inside;
-      int row;  // among the places of a consumer
+      int row;  // among the positions of a consumer
       int64_t {{offsets}};
     };
     const int left = int(out_of_group) - tile.channels * G::kTileN;  // channels

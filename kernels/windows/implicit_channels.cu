@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the work after the convolution needs of each channel.
+// The per-channel values for the work after the convolution.
 conv.each_channel(storage, int(group * tiles_n) + tile.channels, [&](int c) {
   const int64_t channel = channel0 + min(c, left - 1);
 {{loads}}

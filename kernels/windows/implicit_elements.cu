@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 {{rows}}
-// What the work after the convolution reads at each place.
+// The values that the work after the convolution reads at each position.
 struct Reads {
 {{members}}
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows the reductions over the channels, once for each place.
+// The work after the reductions over the channels, once per position.
 conv.each_place(place, [&](Place const& at) {
   if (!at.inside) return;
 {{finish}}

@@ -2,7 +2,7 @@
 // {{title}}
 //
 // Pooling as a streaming kernel. A thread computes kItems results; neighbouring threads compute
-// neighbours, so their overlapping windows meet in the L1 cache.
+// neighbours, so the L1 cache serves their overlapping windows.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/vec.cuh>
@@ -13,7 +13,7 @@ constexpr int kThreads = {{threads}};
 constexpr int kItems = {{rows}};
 {{constants}}
 
-// Computes what follows the pooling for one element, in float32.
+// Does the work after the pooling for one element, in float32.
 {{compute}}
 
 extern "C" __global__ void __launch_bounds__(kThreads)

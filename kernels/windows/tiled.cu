@@ -2,8 +2,8 @@
 // {{title}}
 //
 // Windows over tiles: {{what}}. A CTA computes kTall x kColumns results of one
-// image and channel. It keeps the inputs of these in shared memory, one plane at a time. A thread
-// computes kRows results below one another, so that a value it reads serves several windows.
+// image and channel. It keeps their inputs in shared memory, one plane at a time. A thread
+// computes kRows results, one below the other, so that each value it reads serves several windows.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/vec.cuh>
@@ -11,7 +11,7 @@
 using namespace cute;
 
 constexpr int kThreads = {{threads}};
-constexpr int kRows = {{rows}};        // results of a thread, below one another
+constexpr int kRows = {{rows}};        // results of a thread, one below the other
 constexpr int kTall = {{tall}};        // results of a tile, along the axis before the last
 constexpr int kColumns = {{columns}};  // and along the last axis
 {{constants}}
@@ -32,7 +32,7 @@ constexpr int kRounds = (kHeight + kTeams - 1) / kTeams, kSteps = (kWidth + kTea
 constexpr int kTogether = kRounds * kSteps <= 32 ? kRounds : 1;  // rounds in flight
 
 {{collect}}
-// The kernel row by which input row `i` of a thread enters its result `r`; -1 if it does not.
+// The kernel row that multiplies input row `i` of a thread for its result `r`; -1 if none does.
 __device__ constexpr int kernel_row(int i, int r) {
   const int distance = i - r * kStride1;
   return distance >= 0 && distance % kDilation1 == 0 && distance / kDilation1 < kKernel1
@@ -40,7 +40,7 @@ __device__ constexpr int kernel_row(int i, int r) {
              : -1;
 }
 
-// Computes what follows the window for one element, in float32.
+// Does the work after the window for one element, in float32.
 {{compute}}
 
 extern "C" __global__ void __launch_bounds__(kThreads)

@@ -251,7 +251,7 @@ TEST(Prompt, TheBestIsTheRunsBest) {
   q.best = "c1";
   q.best_ns = 19000;
   EXPECT_THAT(question(q),
-              AllOf(HasSubstr("the best of its line of work;\nthe run's best is c1 (19 us)."),
+              AllOf(HasSubstr("the best program of its approach;\nthe run's best is c1 (19 us)."),
                     Not(HasSubstr("best so far"))));
   q.best.clear();  // a question without memory shows no other program
   EXPECT_THAT(question(q), Not(HasSubstr("best")));
@@ -260,13 +260,13 @@ TEST(Prompt, TheBestIsTheRunsBest) {
 TEST(Prompt, AFirstProgramSeesTheCorrectOneOfAnotherLine) {
   State good = correct_state();
   Question q{.role = Role::coder, .purpose = Purpose::first, .approach = "columns"};
-  EXPECT_THAT(question(q), Not(HasSubstr("Another line")));
+  EXPECT_THAT(question(q), Not(HasSubstr("another approach")));
   q.other = &good.candidate;
   q.best = "c3";
   q.best_ns = 21000;
   EXPECT_THAT(question(q),
               AllOf(HasSubstr("# Program c3"), HasSubstr("scale(const float* x"),
-                    HasSubstr("Another line of work made c3 above, which is correct (21 us)")));
+                    HasSubstr("Program c3 above follows another approach and is correct (21 us)")));
   EXPECT_TRUE(make_request(softmax_brief(), q, {}).files.empty()) << "it is no base for edits";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fused_add_rmsnorm, the baseline: one block a row, one half at a time, a tree reduction in shared
+// fused_add_rmsnorm, the baseline: one block per row, one half at a time, a tree reduction in shared
 // memory.
 #include <cuda_fp16.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fused_add_rmsnorm as in production: 16-byte vectors, a reduction by shuffles with one shared word
-// a warp, and the sums of a row kept in shared memory as floats.
+// per warp, and the sums of a row in shared memory as floats.
 #include <cuda_fp16.h>
 
 namespace {
@@ -15,7 +15,7 @@ __device__ __forceinline__ unsigned halves(float2 pair) {
   return reinterpret_cast<const unsigned&>(r);
 }
 
-// Adds two pairs, and their squares to `sum`.
+// Adds two pairs, and adds the squares of the results to `sum`.
 __device__ __forceinline__ float2 add(unsigned a, unsigned b, float& sum) {
   const float2 p = floats(a), q = floats(b);
   const float2 total = make_float2(p.x + q.x, p.y + q.y);
@@ -44,7 +44,7 @@ __device__ __forceinline__ unsigned scaled(float2 total, float scale, unsigned w
 extern "C" __global__ void fused_add_rmsnorm(__half* __restrict__ x, __half* __restrict__ residual,
                                              const __half* __restrict__ weight, int hidden,
                                              float eps) {
-  extern __shared__ float4 totals[];  // of the row; two a vector
+  extern __shared__ float4 totals[];  // of the row; two per vector
   __shared__ float words[32];
   uint4* own = reinterpret_cast<uint4*>(x + static_cast<long long>(blockIdx.x) * hidden);
   uint4* rest = reinterpret_cast<uint4*>(residual + static_cast<long long>(blockIdx.x) * hidden);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge_attn_states_lse, the baseline: one block for a token and a head; each thread computes the
-// weights again for each of its elements.
+// merge_attn_states_lse, the baseline: one block per token and head; each thread recomputes the
+// weights for each of its elements.
 #include <cuda_fp16.h>
 
 extern "C" __global__ void merge_attn_states_lse(__half* __restrict__ v, float* __restrict__ s,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge_attn_states_lse as in production: one thread for 16 bytes of a state, with its weights
-// computed once; blocks of 128 threads over all states.
+// merge_attn_states_lse as in production: each thread merges 16 bytes of a state and computes its
+// weights once; blocks of 128 threads over all states.
 #include <cuda_fp16.h>
 
 namespace {

@@ -24,7 +24,7 @@ extern "C" __global__ void silu_and_mul(__half* __restrict__ out, const __half* 
   const __half* gate = x + static_cast<long long>(blockIdx.x) * 2 * hidden;
   const __half* up = gate + hidden;
   __half* row = out + static_cast<long long>(blockIdx.x) * hidden;
-  const int vectors = hidden % kHalves == 0 ? hidden / kHalves : 0;  // else rows are not aligned
+  const int vectors = hidden % kHalves == 0 ? hidden / kHalves : 0;  // otherwise rows are not aligned
   for (int i = threadIdx.x; i < vectors; i += blockDim.x) {
     const uint4 g = reinterpret_cast<const uint4*>(gate)[i];
     const uint4 u = reinterpret_cast<const uint4*>(up)[i];

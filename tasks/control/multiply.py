@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control of arithmetic: its kernel is timed beside baselines, so that days can be compared."""
+"""The compute-bound control: cutegen times its kernel with the baselines, to compare times of different days."""
 
 import torch
 from torch import nn

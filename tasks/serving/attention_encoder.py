@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of an encoder, whose heads lie side by side in a line of features."""
+"""Attention of an encoder, whose heads lie next to each other along the feature axis."""
 
 import torch
 from torch import nn

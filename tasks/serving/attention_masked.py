@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention with a mask of padding: some keys of each sentence do not count."""
+"""Attention with a padding mask, which hides some keys of each sentence."""
 
 import torch
 from torch import nn

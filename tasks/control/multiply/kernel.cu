@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of 64 x 64, 16 deep; every thread of 256 sums 4 x 4 of them in registers.
+// Tiles of 64 x 64, 16 deep. Each of 256 threads computes 4 x 4 results in registers.
 extern "C" __global__ void multiply(const float* x, const float* y, float* out, int m, int k,
                                     int n) {
   __shared__ float a[16][65], b[16][64];

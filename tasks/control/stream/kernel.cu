@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four elements a thread, 256 apart.
+// Each thread copies four elements, 256 apart.
 extern "C" __global__ void stream(const float* x, float* out, long long n) {
   const long long first = static_cast<long long>(blockIdx.x) * 1024 + threadIdx.x;
   float held[4];
