@@ -40,6 +40,9 @@ struct EvaluatorOptions {
   int tasks = 1;                // kept open at once; the least recently used one is closed first
   int sharing = 1;              // evaluators that share the device and divide its memory
   bool read_cute_ahead = true;  // parse CuTe while the task is described, for the first program
+  // What decides the programs: CuTe is not read ahead if one of them has compiled before. Empty:
+  // unknown.
+  std::string programs = {};
   std::string log_level;
 };
 
