@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=1200 cost=120
+# ctest: timeout=1200 cost=75
 """Hostile and broken programs: each gets its verdict, and nothing is left running.
 
 tests/attacks/NAME holds a program and expected.json: why, the rows of docs/attacks.md that it stands

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=600 cost=90
+# ctest: timeout=600 cost=80
 """cutegen export: what it writes works without cutegen, and says no where it must."""
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=100
+# ctest: timeout=900 cost=50
 """Products of matrices from end to end: on the tensor cores where the math mode allows it, and with
 the depth of a tile shared among CTAs where there are too few tiles.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: cost=40
+# ctest: cost=25
 """The first questions of many tasks: no sentence contradicts the policy or the device, and none is long.
 
 The tasks have the spirit of KernelBench's levels 1 and 2. A commit chooses a quarter of them; with CUTEGEN_ALL_CASES=1 all

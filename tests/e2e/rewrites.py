@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=600 cost=45
+# ctest: timeout=600 cost=30
 """Rewrites by algebra, from a task file to the verdict: each rule changes the program and stays correct on every input
 family, nothing changes unless the user asks, and the summary of a bench keeps rewritten tasks apart.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=50
+# ctest: timeout=900 cost=30
 """Reductions along rows from end to end, each with a correct program.
 
 - Norms behind pointwise work: channels of odd size whose vectors cross from one to the next, values that the first

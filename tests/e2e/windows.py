@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=80
+# ctest: timeout=900 cost=50
 """Convolutions and pooling from end to end: each module gets a correct program, at every shape.
 
 A commit chooses a twelfth of the modules and one of two in strict float32; with CUTEGEN_ALL_CASES=1 all of them are judged.
