@@ -28,6 +28,13 @@ help:  ## list what make can do
 setup:  ## install what is needed: apt packages, .venv with torch, CuTe headers and NVRTC
 	@tools/setup.sh
 
+# The compiler needs no package of Python, so pip runs beside it.
+.PHONY: system-packages python-packages
+system-packages:
+	@tools/setup.sh --system
+python-packages:
+	@tools/setup.sh --python
+
 .PHONY: setup-dev
 setup-dev:  ## the same and what checks, fuzzing and benchmarks need (clang 19, mypy, Sphinx)
 	@tools/setup.sh --dev
@@ -44,8 +51,8 @@ programs: $(CONFIGURED)  ## build the programs without the tests
 	cmake --build --preset $(PRESET) -j $(JOBS) --target programs
 
 .PHONY: demo
-demo: setup  ## set up, build, optimize one task on the simulator and write build/demo
-	@$(MAKE) --no-print-directory programs
+demo: system-packages  ## set up, build, optimize one task on the simulator and write build/demo
+	@$(MAKE) --no-print-directory -j 2 python-packages programs
 	$(BUILD)/bin/cutegen optimize $(DEMO_TASK) --device sim:h200 --model builtin \
 	    --evaluations $(DEMO_EVALUATIONS) --out build/demo
 
@@ -55,8 +62,8 @@ bundle: setup  ## pack build/bundle/cutegen: one folder that runs on any Linux w
 	/usr/bin/env python3 tools/bundle.py --bin $(BUILD)/bin
 
 .PHONY: test
-test: setup  ## set up, build, run every test
-	@$(MAKE) --no-print-directory build
+test: system-packages  ## set up, build, run every test
+	@$(MAKE) --no-print-directory -j 2 python-packages build
 	ctest --test-dir $(BUILD) --output-on-failure --no-label-summary -j $(JOBS)
 
 .PHONY: unit

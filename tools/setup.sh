@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what cutegen needs on Debian 12: apt packages, and a Python environment in .venv.
 #
-# Usage: tools/setup.sh [--dev | --docs]
+# Usage: tools/setup.sh [--dev | --docs | --system | --python]
+# --system installs only the apt packages, --python only .venv: a build needs only the first.
 # --dev also installs the tools for checks, fuzzing and the documentation (clang 19, mypy, Sphinx).
 # --docs installs only the tools that build the documentation: no compiler, no torch.
 # Idempotent: it keeps everything that is already there, so a second run takes a fraction of a
@@ -139,9 +140,11 @@ case "${1:-}" in
     packages=("${DOCS_PACKAGES[@]}")
     requirements=("$DOCS_REQUIREMENTS")
     ;;
-  *) die "unknown argument '$1'" "usage: tools/setup.sh [--dev | --docs]" ;;
+  --system) packages=("${BUILD_PACKAGES[@]}") requirements=() ;;
+  --python) packages=() ;;
+  *) die "unknown argument '$1'" "usage: tools/setup.sh [--dev | --docs | --system | --python]" ;;
 esac
-install_packages "${packages[@]}"
-make_venv
+[ "${#packages[@]}" = 0 ] || install_packages "${packages[@]}"
+[ "${#requirements[@]}" = 0 ] || make_venv
 for file in "${requirements[@]}"; do install_wheels "$file"; done
 say "done"

@@ -197,6 +197,8 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
       source_only || std::ranges::any_of(items, [](const Item& item) {
         return may_use_cute(item.program);  // a third-party solution has no sources
       });
+  for (const Item& item : items)
+    if (!item.foreign) evaluator.programs += program_id(item.program) + " ";
   CG_TRY(auto client, eval::EvaluatorClient::start(g.ctx, evaluator));
   CG_TRY(eval::OpenedTask opened, client->open_task_as(g.ctx, options.task, asked));
   if (source_only) items.push_back({*opened.start, std::nullopt});

@@ -2,10 +2,13 @@
 #include "tensor/compare.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <limits>
+#include <utility>
 
 #include "tensor/half.h"
 
@@ -178,6 +181,35 @@ std::vector<double> errors_nearby(const Expected& e, std::span<const double> val
   return error.empty() ? error : smooth_by_magnitude(e.truth, error, kReach);
 }
 
+struct Ranked {
+  uint64_t bits;  // of a magnitude: they have its order
+  uint32_t index;
+};
+
+// Keeps the order of equal magnitudes. By digits, because sorting many elements by comparisons
+// would take most of the time to prepare a set.
+void sort_by_bits(std::vector<Ranked>& order) {
+  constexpr int kDigitBits = 16, kDigits = 4;
+  constexpr size_t kDigitValues = size_t{1} << kDigitBits;
+  if (order.size() < kDigitValues / 16) {
+    std::ranges::stable_sort(order, {}, &Ranked::bits);
+    return;
+  }
+  std::vector<Ranked> sorted(order.size());
+  std::vector<uint32_t> place(kDigitValues);
+  for (int digit = 0; digit < kDigits; ++digit) {
+    auto value_of = [&](const Ranked& r) {
+      return size_t(r.bits >> (digit * kDigitBits)) & (kDigitValues - 1);
+    };
+    std::ranges::fill(place, 0);
+    for (const Ranked& r : order) ++place[value_of(r)];
+    uint32_t first = 0;
+    for (uint32_t& p : place) first += std::exchange(p, first);
+    for (const Ranked& r : order) sorted[place[value_of(r)]++] = r;
+    order.swap(sorted);
+  }
+}
+
 double narrowed(double tolerance, double truth, const ToleranceRule& rule) {
   if (rule.rtol < 0 && rule.atol < 0) return tolerance;
   const double size = std::isfinite(truth) ? std::abs(truth) : 0;
@@ -201,18 +233,14 @@ ToleranceRule for_dtype(ToleranceRule rule, DType dtype) {
 
 std::vector<double> smooth_by_magnitude(std::span<const double> key, std::span<const double> values,
                                         size_t reach) {
-  struct Ranked {
-    double key;
-    uint32_t index;
-  };
+  std::vector<double> out(values.begin(), values.end());
+  if (std::ranges::adjacent_find(out, std::ranges::not_equal_to()) == out.end()) return out;
   std::vector<Ranked> order;
   order.reserve(key.size());
   for (size_t i = 0; i < key.size(); ++i)
-    if (!std::isnan(key[i])) order.push_back({std::abs(key[i]), uint32_t(i)});
-  std::sort(order.begin(), order.end(), [](const Ranked& a, const Ranked& b) {
-    return a.key != b.key ? a.key < b.key : a.index < b.index;
-  });
-  std::vector<double> out(values.begin(), values.end());
+    if (!std::isnan(key[i]))
+      order.push_back({std::bit_cast<uint64_t>(std::abs(key[i])), uint32_t(i)});
+  sort_by_bits(order);
   std::deque<size_t> window;  // ranks with decreasing values; the front is the maximum
   for (size_t rank = 0, next = 0; rank < order.size(); ++rank) {
     for (; next < order.size() && next <= rank + reach; ++next) {

@@ -169,6 +169,28 @@ TEST(Compare, SmoothingTakesTheLargestNearby) {
   EXPECT_EQ(smooth_by_magnitude(key, values, 1), (std::vector<double>{1, 5, 2, 5, 9}));
 }
 
+TEST(Compare, SmoothingIsTheSameForManyElements) {
+  constexpr size_t kMany = 70'000, kReach = 3;
+  std::vector<double> key(kMany), values(kMany);
+  for (size_t i = 0; i < kMany; ++i) {
+    const double magnitude = std::ldexp(double(i * 7919 % 5003), int(i % 40) - 20);
+    key[i] = i % 1000 == 0 ? kNan : i % 2 ? magnitude : -magnitude;
+    values[i] = double(i * 104'729 % 65'537);
+  }
+  std::vector<size_t> order;
+  for (size_t i = 0; i < kMany; ++i)
+    if (!std::isnan(key[i])) order.push_back(i);
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return std::abs(key[i]); });
+  std::vector<double> wanted = values;
+  for (size_t rank = 0; rank < order.size(); ++rank)
+    for (size_t near = rank - std::min(rank, kReach);
+         near <= std::min(rank + kReach, order.size() - 1); ++near)
+      wanted[order[rank]] = std::max(wanted[order[rank]], values[order[near]]);
+  EXPECT_EQ(smooth_by_magnitude(key, values, kReach), wanted);
+  EXPECT_EQ(smooth_by_magnitude(key, std::vector<double>(kMany, 2), kReach),
+            std::vector<double>(kMany, 2));
+}
+
 TEST(Pattern, Mutants) {
   auto mutant = [](Shape shape, auto hit) {
     World w(shape);

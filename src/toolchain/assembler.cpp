@@ -16,6 +16,7 @@
 #include "toolchain/cache.h"
 #include "toolchain/cubin.h"
 #include "toolchain/tool_run.h"
+#include "toolchain/tool_server.h"
 #include "toolchain/tool_spares.h"
 #include "toolchain/tools.h"
 
@@ -25,6 +26,7 @@ namespace {
 using toolchain::run_tool;
 using toolchain::ToolCall;
 using toolchain::ToolRun;
+using toolchain::ToolServer;
 using toolchain::ToolSpares;
 
 // The version of the code that reads tool output. It is part of the cache keys.
@@ -32,8 +34,7 @@ constexpr const char* kReaderVersion = "3";
 constexpr size_t kMostDigest = 1500;
 constexpr size_t kMostScannedPtx = size_t{8} << 20;
 constexpr size_t kMostKeptCode = size_t{4} << 20;
-// Programs rarely have more modules than that, and one listing covers them all.
-constexpr size_t kSpareAssemblers = 2, kSpareListers = 1;
+constexpr size_t kSpareAssemblers = 2;  // programs rarely have more modules
 // ptxas opens its input once. nvdisasm opens it to identify it, builds its tables, then opens it
 // again.
 const toolchain::Gate kAssemblerGate{.opening = 1, .filler = {}};
@@ -119,7 +120,8 @@ class BinaryTools {
   // The idle processes for one architecture, which never changes.
   struct Warm {
     std::string arch;
-    std::unique_ptr<ToolSpares> assemblers, listers;
+    std::unique_ptr<ToolSpares> assemblers;
+    std::unique_ptr<ToolServer> lister;  // one listing covers all modules of a program
   };
   ToolCall call(const std::filesystem::path& tool, std::vector<std::string> arguments) const;
   ToolCall assembler_call(const std::string& arch) const;
@@ -162,8 +164,9 @@ void BinaryTools::warm_up(const std::string& arch) {
   if (!versions_.assembler.empty())
     warm_->assemblers =
         std::make_unique<ToolSpares>(assembler_call(arch), kAssemblerGate, kSpareAssemblers);
-  if (!versions_.disassembler.empty())
-    warm_->listers = std::make_unique<ToolSpares>(lister_call(arch), kListerGate, kSpareListers);
+  if (versions_.disassembler.empty()) return;
+  warm_->lister = std::make_unique<ToolServer>(lister_call(arch), kListerGate);
+  warm_->lister->start();
 }
 
 const BinaryTools::Warm* BinaryTools::warm(const std::string& arch) {
@@ -183,7 +186,7 @@ Result<ToolRun> BinaryTools::assemble(const Context& ctx, const std::string& ptx
 Result<ToolRun> BinaryTools::list(const Context& ctx, const std::string& code,
                                   const std::string& arch) {
   const Warm* ready = warm(arch);
-  if (ready && ready->listers) return ready->listers->run(ctx, code);
+  if (ready && ready->lister) return ready->lister->run(ctx, code);
   ToolCall fresh = lister_call(arch);
   fresh.input = code;
   return run_tool(ctx, fresh);

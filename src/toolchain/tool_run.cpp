@@ -12,13 +12,6 @@
 namespace cutegen::toolchain {
 namespace {
 
-// A memory file that may grow up to the tool's file size limit.
-Result<UniqueFd> memory_file(const char* name) {
-  UniqueFd fd(::memfd_create(name, MFD_CLOEXEC));
-  if (!fd) return errno_error("creating a memory file");
-  return fd;
-}
-
 Result<void> write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     ssize_t n = ::write(fd, bytes.data(), bytes.size());
@@ -29,13 +22,23 @@ Result<void> write_all(int fd, std::string_view bytes) {
   return {};
 }
 
-Result<std::string> read_all(int fd, int64_t most) {
+}  // namespace
+
+// It may grow up to the tool's file size limit.
+Result<UniqueFd> tool_file(const char* name, std::string_view content) {
+  UniqueFd fd(::memfd_create(name, MFD_CLOEXEC));
+  if (!fd) return errno_error("creating a memory file");
+  CG_CHECK(write_all(fd.get(), content));
+  return fd;
+}
+
+Result<std::string> tool_text(int file, int64_t most) {
   struct stat info{};
-  if (::fstat(fd, &info) != 0) return errno_error("reading a memory file");
+  if (::fstat(file, &info) != 0) return errno_error("reading a memory file");
   std::string out(size_t(std::clamp<int64_t>(info.st_size, 0, most)), '\0');
   size_t done = 0;
   while (done < out.size()) {
-    ssize_t n = ::pread(fd, out.data() + done, out.size() - done, off_t(done));
+    ssize_t n = ::pread(file, out.data() + done, out.size() - done, off_t(done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno_error("reading a memory file");
     if (n == 0) break;
@@ -45,7 +48,14 @@ Result<std::string> read_all(int fd, int64_t most) {
   return out;
 }
 
-}  // namespace
+ToolRun tool_run_of(const sandbox::ExitStatus& status) {
+  ToolRun out;
+  out.exited = status.exited;
+  out.timed_out = !status.exited && status.signal == SIGXCPU;
+  out.died = status.text();
+  out.ok = status.exited && status.code == 0;
+  return out;
+}
 
 Result<void> replace_input(ToolProcess& process, std::string_view input) {
   if (::ftruncate(process.input.get(), 0) != 0 || ::lseek(process.input.get(), 0, SEEK_SET) != 0)
@@ -55,9 +65,8 @@ Result<void> replace_input(ToolProcess& process, std::string_view input) {
 
 Result<ToolProcess> start_tool(const ToolCall& call) {
   ToolProcess out;
-  CG_TRY(out.input, memory_file("input"));
-  CG_TRY(out.output, memory_file("output"));
-  CG_CHECK(replace_input(out, call.input));
+  CG_TRY(out.input, tool_file("input", call.input));
+  CG_TRY(out.output, tool_file("output", {}));
   sandbox::SpawnSpec spec;
   spec.argv = call.argv;
   spec.env = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"};
@@ -72,14 +81,14 @@ Result<ToolProcess> start_tool(const ToolCall& call) {
   spec.limits.cpu_seconds = seconds;
   spec.limits.file_bytes = call.output_bytes;
   spec.limits.open_files = 32;
-  spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true, .deny_fork = true};
+  spec.isolation = {
+      .namespaces = true, .no_network = true, .seccomp = true, .deny_fork = !call.forks};
   CG_TRY(out.child, sandbox::spawn(spec));
   return out;
 }
 
 Result<ToolRun> finish_tool(const Context& ctx, ToolProcess process, const ToolCall& call) {
   ToolRun out;
-  out.grade = process.child.grade();
   auto status = process.child.wait(ctx.with_timeout(call.timeout));
   if (!status) {
     CG_CHECK(ctx.check("reading machine code"));
@@ -87,14 +96,12 @@ Result<ToolRun> finish_tool(const Context& ctx, ToolProcess process, const ToolC
     process.child.kill();
     out.timed_out = true;
   } else {
-    out.exited = status->exited;
-    out.timed_out = !status->exited && status->signal == SIGXCPU;
-    out.died = status->text();
-    out.ok = status->exited && status->code == 0;
+    out = tool_run_of(*status);
   }
+  out.grade = process.child.grade();
   out.log = process.child.error_text();
   if (out.ok) {
-    CG_TRY(out.output, read_all(process.output.get(), call.output_bytes));
+    CG_TRY(out.output, tool_text(process.output.get(), call.output_bytes));
   }
   return out;
 }

@@ -29,6 +29,7 @@ struct ToolCall {
   std::vector<std::string> readable;     // see sandbox::SpawnSpec
   std::vector<std::string> environment;  // in addition to PATH and LC_ALL
   int gate = -1;                         // a descriptor that the tool gets as number 5
+  bool forks = false;                    // it may start processes
   int64_t memory_bytes = 0, output_bytes = 0;
   Nanoseconds timeout{0};
 };
@@ -41,6 +42,13 @@ struct ToolRun {
   bool exited = false;
   sandbox::Grade grade;
 };
+
+// What a tool's end means; `output` and `log` are still to come.
+ToolRun tool_run_of(const sandbox::ExitStatus& status);
+
+// A memory file with this content, and what one has.
+Result<UniqueFd> tool_file(const char* name, std::string_view content);
+Result<std::string> tool_text(int file, int64_t most);
 
 struct ToolProcess {
   sandbox::Child child;

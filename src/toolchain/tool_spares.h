@@ -2,18 +2,17 @@
 // Starts processes of a tool ahead, so that they have finished their start-up work before an input
 // arrives.
 //
-// nvdisasm spends nine tenths of its 0.3 s on tables that do not depend on its input. A spare is
-// the tool with apps/gate loaded into it. The gate stops the tool when it opens its input for the
-// `opening`-th time; earlier openings read `filler`. Sandbox and limits are those of any run.
+// A spare is the tool with apps/gate loaded into it. The gate stops the tool when it opens its
+// input for the `opening`-th time; earlier openings read `filler`. Sandbox and limits are those of
+// any run.
 //
 // Contract: run() gives the input to a waiting spare. If no spare waits within a short time, it
 // starts a new process. The output is the same. A spare serves once, and a thread starts the next
 // one. A tool that never stops at the gate always runs in a new process. Thread-safe.
 //
 // Example:
-//   ToolSpares spares({.argv = {nvdisasm, "-b", "SM90a", kToolInput}, ...},
-//                     {.opening = 2, .filler = ...}, 1);
-//   CG_TRY(ToolRun run, spares.run(ctx, code));
+//   ToolSpares spares({.argv = {ptxas, "-arch", "sm_90a", kToolInput}, ...}, {.opening = 1}, 2);
+//   CG_TRY(ToolRun run, spares.run(ctx, ptx));
 #pragma once
 
 #include <atomic>

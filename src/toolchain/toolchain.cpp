@@ -7,6 +7,7 @@
 #include <list>
 #include <mutex>
 #include <regex>
+#include <utility>
 
 #include "base/fields.h"
 #include "base/hash.h"
@@ -75,7 +76,8 @@ class LocalToolchain final : public Toolchain {
         warm_(options_.warm_memory_bytes) {}
 
   Result<CompileResult> compile(const Context& ctx, const CompileRequest& request) override;
-  Result<void> warm_up(const Context& ctx, const std::string& arch) override;
+  Result<void> warm_up(const Context& ctx, const std::string& arch,
+                       const std::string& programs) override;
   void expect_children(const CompileRequest& request, int children) override;
   void hold_background(bool stop) override { warm_.hold(stop); }
   std::string version() const override { return version_; }
@@ -104,6 +106,7 @@ class LocalToolchain final : public Toolchain {
   }
   ServerSetup setup_for(const Key& key) const;
   void remember(const std::string& key, Nanoseconds cold);
+  void remember_programs();
   Result<CompileResult> judge(const CompileRequest& request, const ServerReply& reply) const;
   std::string request_key(const CompileRequest& request, CuteUse cute) const;
   std::vector<Header> closure(const std::vector<std::string>& prefix, const ServerReply& reply);
@@ -112,9 +115,10 @@ class LocalToolchain final : public Toolchain {
   ToolchainOptions options_;
   std::string version_;
   Cache cache_;
-  std::mutex mutex_;                                     // guards slots_ and cold_
+  std::mutex mutex_;                                     // guards the next three
   std::list<std::shared_ptr<Slot>> slots_;               // most recently used first
   std::list<std::pair<std::string, Nanoseconds>> cold_;  // compile times by request, latest first
+  std::string programs_key_;                             // to store once a program has compiled
   toolchain::WarmParents warm_;
 };
 
@@ -187,8 +191,16 @@ void LocalToolchain::retire(const Key& key, const std::shared_ptr<CompileServer>
   if (place->server == server) place->server.reset();
 }
 
-Result<void> LocalToolchain::warm_up(const Context& ctx, const std::string& arch) {
+Result<void> LocalToolchain::warm_up(const Context& ctx, const std::string& arch,
+                                     const std::string& programs) {
   CG_CHECK(check_arch(arch));
+  if (options_.use_cache && !programs.empty()) {
+    const std::string key =
+        Hasher{}.field("cutegen-programs").field(version_).field(arch).field(programs).hex();
+    if (cache_.find(key)) return {};
+    std::lock_guard lock(mutex_);
+    programs_key_ = key;
+  }
   CG_TRY(auto started, server(ctx, {arch, CuteUse::tensors, !options_.allow_fork}));
   return started->alive() ? Result<void>{} : world_error("the compile server ended at once");
 }
@@ -320,8 +332,10 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
     if (auto hit = cache_.find(key))
       if (auto result = cached_result(hit->result)) {
         result->build_id = hit->build_id;
+        remember_programs();
         return timed(std::move(*result));
       }
+  if (options_.before_compile) options_.before_compile();
   std::vector<std::string> prefix_headers;
   Nanoseconds saved{0};
   auto reply_of = [&]() -> Result<ServerReply> {
@@ -340,9 +354,18 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
   bool certain = reply.died.empty() && !misses_a_file(out.log) &&
                  (reply.ok || reply.status == "NVRTC_ERROR_COMPILATION");
   bool no_memory = out.log.find("out of memory") != std::string::npos || out_of_heap(reply);
-  if (options_.use_cache && certain && !no_memory)
+  if (options_.use_cache && certain && !no_memory) {
     cache_.store(key, out.build_id, headers, to_json_as(out, cache_form));
+    remember_programs();
+  }
   return timed(std::move(out));
+}
+
+void LocalToolchain::remember_programs() {
+  std::unique_lock lock(mutex_);
+  const std::string key = std::exchange(programs_key_, {});
+  lock.unlock();
+  if (!key.empty()) cache_.store(key, key, {}, Json::object());
 }
 
 std::string warm_key(const std::string& arch, CuteUse cute) {

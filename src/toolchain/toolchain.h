@@ -14,6 +14,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -74,7 +75,8 @@ struct ToolchainOptions {
   int64_t warm_memory_bytes = 0;                    // for parsed programs; 0: keep no program
   Nanoseconds compile_timeout = std::chrono::seconds(120);
   bool use_cache = true, allow_fork = true;
-  bool require_sandbox = false;  // full protection or an error
+  bool require_sandbox = false;          // full protection or an error
+  std::function<void()> before_compile;  // called if the cache does not have a program
 };
 
 class Toolchain {
@@ -83,8 +85,10 @@ class Toolchain {
   virtual ~Toolchain() = default;
   virtual Result<CompileResult> compile(const Context& ctx, const CompileRequest& request) = 0;
   // Starts the server for sources that only use CuTe's tensors, so that the first candidate for
-  // `arch` compiles fast.
-  virtual Result<void> warm_up(const Context& ctx, const std::string& arch) = 0;
+  // `arch` compiles fast. `programs` identifies the programs: if one of them has compiled before,
+  // the cache has the first program, and no server starts. Empty: unknown.
+  virtual Result<void> warm_up(const Context& ctx, const std::string& arch,
+                               const std::string& programs = {}) = 0;
   // Announces about `children` programs similar to this one, which has compiled. If it pays, the
   // compile server parses this program in the background, and the children compile from the place
   // where they differ (docs/compiling.md). Returns at once.

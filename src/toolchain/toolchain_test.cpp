@@ -117,6 +117,25 @@ TEST_F(ToolchainTest, SecondTimeComesFromTheCacheAlsoInANewProcess) {
   }
 }
 
+TEST_F(ToolchainTest, NoServerStartsAheadForProgramsThatTheCacheHas) {
+  const size_t others = servers().size();
+  auto servers_ahead = [&](const std::string& programs, const char* source) {
+    int misses = 0;
+    auto own = open({.before_compile = [&] { ++misses; }});
+    EXPECT_TRUE(own->warm_up(Context().with_timeout(seconds(120)), "sm_80", programs));
+    const bool ahead = servers().size() > others;
+    EXPECT_TRUE(compile(*own, source).ok);
+    own.reset();
+    for (int i = 0; i < 500 && servers().size() > others; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return std::pair(ahead, misses);
+  };
+  const std::string source = std::string(kScale) + "// known\n";
+  EXPECT_EQ(servers_ahead("some task", source.c_str()), std::pair(true, 1));
+  EXPECT_EQ(servers_ahead("some task", source.c_str()), std::pair(false, 0));
+  EXPECT_EQ(servers_ahead("another task", source.c_str()), std::pair(true, 0));
+}
+
 TEST_F(ToolchainTest, DefinesAndArchitectureAreInTheIdentity) {
   CompileResult a = compile(*shared_, kScale, "sm_80", {{"FACTOR", "2.0f"}});
   CompileResult b = compile(*shared_, kScale, "sm_80", {{"FACTOR", "3.0f"}});

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=65
+# ctest: timeout=900 cost=55
 """`--strategy astra` with a scripted model: proposed tests, rounds from a CUDA kernel and from a PyTorch module, hostile
 proposals, and runs that are killed and resumed.
 

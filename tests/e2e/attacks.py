@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=1200 cost=120
+# ctest: timeout=1200 cost=75
 """Hostile and broken programs: each gets its verdict, and nothing is left running.
 
 tests/attacks/NAME holds a program and expected.json: why, the rows of docs/attacks.md that it stands
 for, the task (tests/attacks/tasks; task.py where none is named), and what must come out: status,
 the rung that ends the ladder, a pattern of the headline. One evaluator judges them all, so that each
 also shows that the one before did no harm; an honest program is the first and the last. A commit
-chooses a quarter of the programs of task.py and a quarter of the other tasks. CORE is always judged.
+chooses an eighth of the programs of task.py and an eighth of the other tasks. CORE is always judged.
 With CUTEGEN_ALL_CASES=1 all of them are judged.
 
 On a GPU: python3 tests/e2e/attacks.py OnADevice --device cuda:0 [--out FILE.jsonl] [--skip NAME...] [--only NAME...]
@@ -56,8 +56,8 @@ def chosen() -> dict[str, Json]:
     """The commit's part. To open a task takes longer than to judge a program, so a task's programs stay together."""
     everything = expectations()
     by_itself = {name: expected for name, expected in everything.items() if "task" in expected}
-    tasks = harness.in_turn({expected["task"]: None for expected in by_itself.values()}, 4)
-    names = {*CORE, *harness.in_turn({name: None for name in everything if name not in by_itself}, 4)}
+    tasks = harness.in_turn({expected["task"]: None for expected in by_itself.values()}, 8)
+    names = {*CORE, *harness.in_turn({name: None for name in everything if name not in by_itself}, 8)}
     return {name: expected for name, expected in everything.items()
             if name in names or expected.get("task") in tasks}
 

@@ -78,9 +78,10 @@ class Crash(harness.Case):
         self.random = random.Random(self.seed)
         self.task = self.write("softmax.py", harness.SOFTMAX)
         self.hits: collections.Counter[str] = collections.Counter()
+        self.cache: dict[str, str] = {}
 
     def command(self, runs: Path, *arguments: object) -> harness.Process:
-        return self.start(*arguments, "--runs", runs, "--json", env={"CUTEGEN_LOG": "error"})
+        return self.start(*arguments, "--runs", runs, "--json", env={"CUTEGEN_LOG": "error", **self.cache})
 
     def optimize(self, runs: Path) -> harness.Process:
         return self.command(runs, "optimize", self.task, "--evaluations", self.evaluations,
@@ -172,6 +173,8 @@ class Crash(harness.Case):
         for number in range(self.rounds):
             victim = list(VICTIMS)[(harness.turn() + number) % len(VICTIMS)]
             runs = self.folder / f"run{number}"
+            # No compile server runs while the cache has all programs.
+            self.cache = {"XDG_CACHE_HOME": str(self.folder / f"cache{number}")} if victim == "compiler" else {}
             hit = False
             with self.subTest(round=number, victim=victim):
                 result, hit = self.disturbed(runs, victim, length)

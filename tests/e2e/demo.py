@@ -38,6 +38,14 @@ def forms(value: Any, path: str = "") -> set[str]:
     return {f"{path}: {KINDS[type(value)]}"}
 
 
+def without_chance(document: Json) -> Json:
+    """The document without degenerate solutions that pass: at some seeds one does on a small task."""
+    if not document.get("admission", {}).get("passing"):
+        return document
+    assert forms(document["admission"]["passing"]) == {"[]: text"}
+    return {**document, "admission": {**document["admission"], "passing": []}}
+
+
 class Forms(unittest.TestCase):
     def test_forms_merge_items_and_keep_names(self) -> None:
         self.assertEqual(forms({"a": [{"b": 1}, {"b": 2.5, "c": None}], "counters": {"x": 1, "y": 2}}),
@@ -50,7 +58,7 @@ class Demo(harness.Case):
     def assert_golden(self, name: str, document: Json) -> None:
         """Every field of the golden form is there, and no other."""
         path = GOLDEN / f"{name}.txt"
-        found = sorted(forms(document))
+        found = sorted(forms(without_chance(document)))
         if os.environ.get("CUTEGEN_UPDATE_GOLDEN"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("\n".join(found) + "\n", encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=600 cost=60
+# ctest: timeout=600 cost=35
 """cutegen export --to source: nvcc compiles the file, and its launcher queues what the plan says.
 
 Without a GPU, a library stands in for CUDA's runtime and writes down each launch. The tests compare the launches with

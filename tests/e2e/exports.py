@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=600 cost=90
+# ctest: timeout=600 cost=80
 """cutegen export: what it writes works without cutegen, and says no where it must."""
 from __future__ import annotations
 
@@ -239,6 +239,15 @@ assert model.norm.num_batches_tracked == 3
 assert exported.accept(model, model._kernels, (x,), {}) is None, "parameters want gradients"
 print("fine")
 '''
+# The exported test as a program, then a script: torch is imported once for both.
+TEST_FIRST = '''
+import runpy, sys
+sys.argv = sys.argv[1:]
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+except SystemExit as end:
+    assert not end.code, end.code
+'''
 ATTACKS = harness.ROOT / "tests/attacks"
 
 
@@ -253,8 +262,7 @@ class Exports(harness.Case):
             self.assert_code(result, 0)
             for kind in ("torch", "kernelbench"):
                 with self.subTest(f"{program} to {kind}"):
-                    self.assertIn("ok", self.python(f"both/{task}_{kind}", f"test_{task}.py"))
-                    self.assertIn("fine", self.python(f"both/{task}_{kind}", "-c", script))
+                    self.check_export(f"both/{task}_{kind}", f"test_{task}.py", script)
 
     @unittest.skipUnless(shutil.which("g++"), "no g++ here")
     def test_what_forward_mutates_in_cpp(self) -> None:
@@ -269,6 +277,12 @@ class Exports(harness.Case):
     def export(self, folder: Path, kind: str, *more: object, task: Path | None = None) -> harness.Result:
         return self.cutegen("export", folder, "--task", task or folder / "task.py", "--to", kind, *more, "--out", "as_" + kind)
 
+    def check_export(self, folder: str, test: str, script: str) -> str:
+        """Runs an export's own test, then the script."""
+        told = self.python(folder, "-c", TEST_FIRST + script, test)
+        self.assertRegex(told, r"(?s)\bok\b.*\bfine\b")
+        return told
+
     def python(self, folder: str, *arguments: object, env: dict[str, str] | None = None) -> str:
         done = subprocess.run([PYTHON, *map(str, arguments)], cwd=self.folder / folder, capture_output=True, text=True,
                               timeout=200, check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
@@ -280,11 +294,9 @@ class Exports(harness.Case):
         self.assert_code(result, 0)
         self.assertEqual(result.json()["schema"], "cutegen.export.v1")
         self.assertIn("__init__.py", result.json()["exports"][0]["files"])
-        self.assertIn("ok", self.python("as_torch", "test_task.py"))
-        self.assertIn("fine", self.python("as_torch", "-c", IN_PYTHON))
         apart = "import bench; print([bench.apart(m, w, 15, t) for m, w, t in (('cold', 'exported', 10), " \
                 "('call', 'eager', 20), ('call', 'exported', 10), ('cold', 'eager', None))])"
-        self.assertIn("[0.5, -0.25, None, None]", self.python("as_torch", "-c", apart))
+        self.assertIn("[0.5, -0.25, None, None]", self.check_export("as_torch", "test_task.py", IN_PYTHON + apart))
         imported = "import sys; from as_torch import Model, op; print(op, [n for n in sys.modules if 'cutegen' in n])"
         self.assertRegex(self.python(".", "-c", imported), r"exported_task_\w+.run.* \[\]")
         for name in ("README.md", "runtime.py", "launches.json"):
@@ -292,8 +304,7 @@ class Exports(harness.Case):
 
     def test_kernelbench(self) -> None:
         self.assert_code(self.export(NORM, "kernelbench"), 0)
-        self.assertIn("ok", self.python("as_kernelbench", "test_task.py"))
-        self.assertIn("fine", self.python("as_kernelbench", "-c", IN_PYTHON))
+        self.check_export("as_kernelbench", "test_task.py", IN_PYTHON)
         # One file by itself, as KernelBench loads it: into a dictionary, beside the reference.
         text = (self.folder / "as_kernelbench/model_new.py").read_text()
         (self.folder / "alone").mkdir()

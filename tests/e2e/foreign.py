@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=300 cost=80
+# ctest: timeout=300 cost=50
 """Foreign answers: Python files with ModelNew, good and hostile ones side by side, on the processor."""
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=300 cost=60
+# ctest: timeout=300 cost=40
 """cuda: devices from end to end. Without a GPU: a driver that has none (tests/fake_cuda), and drivers
 that fail. With one: a program on it.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=75
+# ctest: timeout=900 cost=45
 """Math modes and bounds from end to end: what the dtypes give, what a user asks for, what a verdict says."""
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=100
+# ctest: timeout=900 cost=50
 """Products of matrices from end to end: on the tensor cores where the math mode allows it, and with
 the depth of a tile shared among CTAs where there are too few tiles.
 
-A commit chooses a quarter of Hopper's products; with CUTEGEN_ALL_CASES=1 all of them are judged.
+A commit chooses an eighth of Hopper's products, and one of each pair of other programs; with CUTEGEN_ALL_CASES=1 all of
+them are judged.
 """
 from __future__ import annotations
 
@@ -117,8 +118,8 @@ class Products(harness.Case):
         return solved
 
     def test_on_hopper(self) -> None:
-        wgmma = harness.in_turn(WGMMA, 4)
-        solved = self.correct({**wgmma, **OTHERS})
+        wgmma = harness.in_turn(WGMMA, 8)
+        solved = self.correct({**wgmma, **harness.in_turn(OTHERS, 2)})
         for name in wgmma:
             with self.subTest(name):
                 row = solved[name]
@@ -126,15 +127,20 @@ class Products(harness.Case):
                 self.assertTrue(any(kind.startswith("HGMMA") for kind in multiplied_by(row)), multiplied_by(row))
                 if "16" in name:
                     self.assertEqual(sorted(row.plan["tensor_maps"]), ["map_a", "map_b"])
-        self.assertEqual(solved["deep"].kernels, ["matmul", "combine"])
-        self.assertEqual(solved["deep"].plan["scratch"][0]["name"], "partial")
-        kinds = sorted(kernel.split("_")[0] for kernel in solved["stages"].kernels)
-        self.assertEqual(kinds, ["elementwise", "matmul", "matmul", "reduction"])
+        if "deep" in solved:
+            self.assertEqual(solved["deep"].kernels, ["matmul", "combine"])
+            self.assertEqual(solved["deep"].plan["scratch"][0]["name"], "partial")
+        if "stages" in solved:
+            kinds = sorted(kernel.split("_")[0] for kernel in solved["stages"].kernels)
+            self.assertEqual(kinds, ["elementwise", "matmul", "matmul", "reduction"])
 
     def test_before_hopper(self) -> None:
-        solved = self.correct(BEFORE_HOPPER, device="sim:a100", evaluations=2)  # the second is on tensor cores
-        self.assertEqual(multiplied_by(solved["tf32"]), {"HMMA.1688.F32.TF32"})
-        self.assertEqual(solved["fp32"].plan["arch"], ["sm_80+"])
+        tasks = harness.in_turn(BEFORE_HOPPER, 2)
+        solved = self.correct(tasks, device="sim:a100", evaluations=2)  # the second is on tensor cores
+        if "tf32" in solved:
+            self.assertEqual(multiplied_by(solved["tf32"]), {"HMMA.1688.F32.TF32"})
+        if "fp32" in solved:
+            self.assertEqual(solved["fp32"].plan["arch"], ["sm_80+"])
 
 
 if __name__ == "__main__":

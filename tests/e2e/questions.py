@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: cost=40
+# ctest: cost=25
 """The first questions of many tasks: no sentence contradicts the policy or the device, and none is long.
 
-The tasks have the spirit of KernelBench's levels 1 and 2. A commit chooses half of them; with CUTEGEN_ALL_CASES=1 all
+The tasks have the spirit of KernelBench's levels 1 and 2. A commit chooses a quarter of them; with CUTEGEN_ALL_CASES=1 all
 of them are asked about. With CUTEGEN_KERNELBENCH=FOLDER, the same checks run on its files.
 """
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Questions(harness.Case):
         return text
 
     def test_no_first_question_is_long_or_contradicts_the_policy(self) -> None:
-        for name, request in self.first_questions(harness.in_turn(TASKS, 2)).items():
+        for name, request in self.first_questions(harness.in_turn(TASKS, 4)).items():
             with self.subTest(task=name):
                 text = self.check(name, request)
                 wanted = ALGEBRA.get(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=90
+# ctest: timeout=900 cost=75
 """A run from beginning to end: optimize, runs, show, report, replay, Ctrl-C and resume."""
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=900 cost=80
+# ctest: timeout=900 cost=50
 """Convolutions and pooling from end to end: each module gets a correct program, at every shape.
 
-A commit chooses a sixth of the modules; with CUTEGEN_ALL_CASES=1 all of them are judged.
+A commit chooses a twelfth of the modules and one of two in strict float32; with CUTEGEN_ALL_CASES=1 all of them are judged.
 """
 from __future__ import annotations
 
@@ -146,10 +146,10 @@ class Windows(harness.Case):
         return {f"generated_{file.stem}": file.read_text() for file in chosen}
 
     def test_on_an_h200(self) -> None:
-        self.check(harness.in_turn({**TASKS, **self.generated()}, 6))
+        self.check(harness.in_turn({**TASKS, **self.generated()}, 12))
 
     def test_in_strict_float32(self) -> None:
-        self.check(STRICT, "--math-mode", "fp32")
+        self.check(harness.in_turn(STRICT, 2), "--math-mode", "fp32")
 
     def test_on_an_a100(self) -> None:
         self.check({"grouped": task("Conv1d(6, 8, 5, groups=2, bias=False)", "2, 6, 33")}, device="sim:a100")

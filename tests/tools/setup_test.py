@@ -124,6 +124,22 @@ class Setup(unittest.TestCase):
         self.assertEqual(self.setup_script().returncode, 0)
         self.assertIn("pip could not install checker==1", self.setup_script("--dev").stderr)
 
+    def test_each_half_leaves_the_other_alone(self) -> None:
+        self.stand_in("dpkg-query", "echo installed")
+        result = self.setup_script("--system")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertFalse((self.root / ".venv").exists())
+        self.stand_in("dpkg-query", "exit 1")
+        self.stand_in("apt-get", "exit 100")
+        fake = self.root / ".venv/bin"
+        fake.mkdir(parents=True)
+        python = fake / "python"
+        python.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+        python.chmod(0o755)
+        result = self.setup_script("--python")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("apt", result.stdout)
+
     def test_docs_need_neither_a_compiler_nor_torch(self) -> None:
         self.stand_in("dpkg-query", "case \"$*\" in *g++*|*clang*) exit 1;; esac; echo installed")
         fake = self.root / ".venv/bin"

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "core/kernel_side.h"
 #include "engine/propose/agent_proposer.h"
@@ -270,6 +272,8 @@ Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeS
   if (wants_baselines(settings)) options.tasks = 2;  // the second for a control kernel's task
   const bool plain = settings.search.agents && settings.search.agents->dialect == Dialect::cuda;
   options.read_cute_ahead = !(plain && asks_model(settings));
+  if (!asks_model(settings))  // recipes give the same programs for the same file
+    if (auto text = read_file(settings.file)) options.programs = Hasher{}.field(*text).hex();
   CG_TRY(opened.evaluator, parts.start_evaluator(ctx, options));
   observer.on_progress("describing " + settings.file.filename().string());
   CG_TRY(opened.task, opened.evaluator->open_task_as(ctx, settings.file, settings.asked));

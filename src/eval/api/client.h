@@ -41,6 +41,9 @@ struct EvaluatorOptions {
   int tasks = 1;                // kept open at once; the least recently used one is closed first
   int sharing = 1;              // evaluators that share the device and divide its memory
   bool read_cute_ahead = true;  // parse CuTe during description, for the first program
+  // Identifies the programs. If one of them has compiled before, CuTe is not parsed ahead. Empty:
+  // unknown.
+  std::string programs = {};
   std::string log_level;
 };
 

@@ -53,6 +53,7 @@ void fields(Fields& v, EvaluatorOptions& o) {
   v("tasks", o.tasks, field::may_lack + field::between(1, protocol::kMostTasks));
   v("sharing", o.sharing, field::may_lack + field::between(1, protocol::kMostSharing));
   v("read_cute_ahead", o.read_cute_ahead, field::may_lack);
+  v("programs", o.programs, field::may_lack);
   v("log_level", o.log_level);
 }
 

@@ -51,6 +51,7 @@ Json all_messages() {
                            .runner_threads = 2,
                            .sharing = 3,
                            .read_cute_ahead = false,
+                           .programs = "0123",
                            .log_level = "info"};
   return Json::array({message("hello", {{"options", to_json(options)}}),
                       message("open_task", {{"opened", to_json(opened())}}),

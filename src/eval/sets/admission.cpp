@@ -29,7 +29,7 @@ Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& 
   std::vector<SetPtr> sets, replayed;
   for (const ShapeCase* shape : test_shapes(task)) {
     for (const std::string& family : stocked_families(*shape)) {
-      CG_TRY(SetPtr set, pool.draw(ctx, *shape, family, "admission"));
+      CG_TRY(SetPtr set, pool.draw(ctx, *shape, family, TruthPool::kAdmission));
       if (!set->as_made) sets.push_back(set);
     }
     if (!replayed.empty()) continue;  // the replayed output needs one shape only

@@ -186,12 +186,21 @@ void restock(TruthPool& pool, const ToyTask& toy, int sets) {
 TEST(TruthPool, StocksOneSetOfEachUntilAProgramHasDrawn) {
   ToyTask toy([](double x) { return x; });
   TruthPool pool(toy.task, toy.source());
-  pool.refill_in_background({{toy.task.shapes[0], "made"}, {toy.task.shapes[0], "heavy"}});
+  const std::vector<std::pair<ShapeCase, std::string>> wanted{{toy.task.shapes[0], "made"},
+                                                              {toy.task.shapes[0], "heavy"}};
+  pool.refill_in_background(wanted);
   restock(pool, toy, 2);
   EXPECT_EQ(toy.made, 2);
-  for (const char* family : {"made", "heavy"})
-    (void)pool.draw(Context(), toy.task.shapes[0], family, "p");
-  EXPECT_EQ(toy.made, 2) << "each key has one set";
+  for (const char* program : {TruthPool::kAdmission, "p"}) {
+    for (const char* family : {"made", "heavy"})
+      (void)pool.draw(Context(), toy.task.shapes[0], family, program);
+    pool.refill_in_background(wanted);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    pool.wait_until_idle();
+    EXPECT_EQ(toy.made, 2) << "each has one";
+    if (program == TruthPool::kAdmission) restock(pool, toy, 2);
+  }
+  EXPECT_EQ(toy.made, 2) << "degenerate solutions are no program";
   restock(pool, toy, 4);
   EXPECT_EQ(toy.made, 4);
   (void)pool.draw(Context(), toy.task.shapes[0], "made", "p");

@@ -47,7 +47,7 @@ Result<SetPtr> TruthPool::draw(const Context& ctx, const ShapeCase& shape,
   Key key{pool_name(shape), family};
   {
     std::lock_guard hold(lock_);
-    drawn_ = true;
+    drawn_ = drawn_ || program_id != kAdmission;
     auto& stock = stock_[key];
     std::vector<size_t> fresh;
     for (size_t i = 0; i < stock.size(); ++i)
@@ -108,13 +108,14 @@ void TruthPool::resume() {
   {
     std::lock_guard hold(lock_);
     refilling_ = true;
+    judged_ = drawn_;
   }
   wake_.notify_all();
 }
 
 const std::pair<ShapeCase, std::string>* TruthPool::short_of() {
   if (bytes() > most_bytes_ / 2) return nullptr;  // programs need room for other families
-  const size_t most = drawn_ ? kStock : 1;
+  const size_t most = judged_ ? kStock : 1;
   for (size_t count = 1; count <= most; ++count)
     for (const auto& want : wanted_)
       if (stock_[{pool_name(want.first), want.second}].size() < count) return &want;

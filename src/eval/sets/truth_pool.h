@@ -4,9 +4,10 @@
 // Contract: draw() returns a random stocked set of (shape, family) on which this program has not
 // been judged, or makes one. It drops a set after kMostUses draws. After refill_in_background(), a
 // thread of the pool stocks one set of each (shape, family), enough for a first program, and kStock
-// of each once a program has drawn. The pool keeps at most kMostBytes, and thus fewer sets of large
-// tensors. After pause(), it finishes its current set and starts no other until resume(), so that
-// it does not disturb a run. Seeds come from the operating system's CSPRNG and are not stored.
+// of each at the first resume() after a program has drawn. The pool keeps at most kMostBytes, and
+// thus fewer sets of large tensors. After pause(), it finishes its current set and starts no other
+// until resume(), so that it does not disturb a run. Seeds come from the operating system's CSPRNG
+// and are not stored.
 //
 // Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
 #pragma once
@@ -32,6 +33,8 @@ class TruthPool {
  public:
   static constexpr int kMostUses = 6;
   static constexpr size_t kStock = 2;  // sets of each (shape, family) kept ready
+  // Draws for degenerate solutions, which are no program: most tasks that open have one program.
+  static constexpr const char* kAdmission = "admission";
   static constexpr size_t kMostBytes = size_t{2} << 30;
 
   TruthPool(Task task, SetSource source, size_t most_bytes = kMostBytes);
@@ -68,7 +71,7 @@ class TruthPool {
   std::map<Key, std::vector<Stocked>> stock_;
   std::vector<std::pair<ShapeCase, std::string>> wanted_;
   bool refilling_ = false, busy_ = false, failed_ = false;
-  bool drawn_ = false;  // a program has drawn
+  bool drawn_ = false, judged_ = false;  // a program has drawn; and is judged
   std::mt19937_64 random_;
   std::stop_source stop_;
   std::thread thread_;

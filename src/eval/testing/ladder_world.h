@@ -37,7 +37,9 @@ class FakeToolchain : public toolchain::Toolchain {
     out.grade = {.held = {{"seccomp", true}}, .label = Protection::full};
     return out;
   }
-  Result<void> warm_up(const Context&, const std::string&) override { return {}; }
+  Result<void> warm_up(const Context&, const std::string&, const std::string&) override {
+    return {};
+  }
   std::string version() const override { return "fake"; }
 
   std::string ptx, digest;
