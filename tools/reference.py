@@ -28,7 +28,7 @@ import sources  # noqa: E402
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = Path("docs/reference")
 # Not for users: cutegen sets it for the process that it starts.
-INTERNAL = {"CUTEGEN_GATE_OPENING"}
+INTERNAL = {"CUTEGEN_GATE_FORKS", "CUTEGEN_GATE_OPENING"}
 
 
 class ReferenceFault(Exception):
