@@ -27,8 +27,8 @@ import sources  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = Path("docs/reference")
-# Not for users: cutegen sets this variable for the process that it starts.
-INTERNAL = {"CUTEGEN_GATE_OPENING"}
+# Not for users: cutegen sets these variables for the processes that it starts.
+INTERNAL = {"CUTEGEN_GATE_FORKS", "CUTEGEN_GATE_OPENING"}
 
 
 class ReferenceFault(Exception):
