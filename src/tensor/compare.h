@@ -10,8 +10,8 @@
 // infinity match by class. If the native reference has another class than the truth (it
 // overflowed), both classes match. Integers must equal the truth or the native result. With
 // nan_is_undefined, elements whose truth is NaN are not judged. A sensitivity of +infinity leaves
-// an element unjudged, because its value depends on the order of evaluation. A sensitivity with the
-// sign bit set accepts NaN too, because some order of evaluation gives NaN.
+// an element (also an integer) unjudged, because its value depends on the order of evaluation. A
+// sensitivity with the sign bit set accepts NaN too, because some order of evaluation gives NaN.
 // The output as a whole must stay within aggregate_limits() (tensor/aggregate.h).
 // docs/evaluation.md gives the reasons.
 //
