@@ -24,6 +24,8 @@ class ScanBody {
   const std::vector<int>& used() const { return used_; }  // instructions
   const std::vector<std::string>& inputs() const { return inputs_; }
   const std::vector<std::string>& outputs() const { return outputs_; }
+  // How the column kernel loads an operand that is the same for a whole column.
+  void load_by(size_t operand, std::string text) { row_loads_[operand] = std::move(text); }
   // The scratch that holds the totals of each scan's parts.
   const std::vector<std::string>& totals() const { return totals_; }
 
@@ -57,6 +59,7 @@ class ScanBody {
   const Nest& nest_;
   Code& code_;
   std::vector<int> used_;
+  std::map<size_t, std::string> row_loads_;
   std::vector<Scanned> scans_;
   std::vector<std::string> totals_, inputs_, outputs_;
 };

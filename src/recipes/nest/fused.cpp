@@ -8,6 +8,7 @@
 #include <set>
 
 #include "recipes/graph/attention.h"
+#include "recipes/graph/gathers.h"
 #include "recipes/graph/line_pools.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
@@ -58,7 +59,7 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
     if (is_window(*node) || is_view(*node) || is_fill(*node) || is_slice(*node) || is_join(*node) ||
         node->op.find("getitem") != std::string::npos)
       continue;
-    if (node->op == kInside) continue;
+    if (node->op == kInside || is_gather(*node)) continue;
     CG_TRY(auto reduction, find_reduction(graph, *node));
     if (reduction) continue;
     CG_TRY(auto pointwise, lower_pointwise(*node));
@@ -116,7 +117,7 @@ Shape without_ones(const Shape& shape) {
 
 // Whether a kernel of its own computes the operator; pointwise work may follow there.
 bool has_own_stage(const Node& node) {
-  return is_window(node) || is_product(node) || is_attention(node);
+  return is_window(node) || is_product(node) || is_attention(node) || is_choice(node);
 }
 
 struct Place {
@@ -180,6 +181,15 @@ int Fused::max_depth() const {
   int depth = 0;
   for (const Inst& inst : insts) depth = std::max(depth, inst.depth);
   return depth;
+}
+
+bool gathers_along(const Fused& fused, const Operand& operand) {
+  return std::any_of(operand.starts.begin(), operand.starts.end(), [&](const Start& start) {
+    if (start.index < 0) return false;
+    const auto& axes = fused.inputs[size_t(start.index)].axes;
+    return std::any_of(axes.begin(), axes.end(),
+                       [&](int axis) { return axis >= 0 && fused.axes[size_t(axis)].reduced; });
+  });
 }
 
 Attempt fuse(const Region& region) {

@@ -14,11 +14,13 @@
 // Example: softmax(x, 1) -> axes {4096, 1024 reduced}, x, max(x), expf(x - max), sum, exp / sum
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "recipes/graph/choices.h"
 #include "recipes/graph/decompose.h"
 #include "recipes/graph/scans.h"
 #include "recipes/graph/windows.h"
@@ -29,7 +31,7 @@ inline constexpr const char* kCount = "count";  // code of the constant "element
 
 enum class Level { row, element };
 enum class InstKind { leaf, constant, position, pointwise, reduction, scan };
-enum class ReduceKind { sum, product, max, min, argmax, argmin };
+enum class ReduceKind { sum, product, max, min, argmax, argmin, total };  // total: of integers
 
 struct Inst {
   InstKind kind = InstKind::leaf;
@@ -57,6 +59,8 @@ struct Start {
   int64_t from_end = 0;    // elements before the tensor's end, if above 0
   bool to_end = false;     // the slice is what the tensor has last
   bool by_number = false;  // the module gives numbers, which need not follow the sizes
+  int index = -1;          // the operand that holds the position along this axis, if there is one
+  bool wraps = false;      // a negative index counts from the end
 };
 
 // A tensor and where its axes lie in the loop nest.
@@ -72,6 +76,9 @@ struct Operand {
   std::vector<Axis> parts;         // what the first axis of a kept value was merged from, if known
   std::vector<Start> starts = {};  // of a slice, for each of its axes; empty: the whole tensor
   bool sliced() const { return !starts.empty(); }
+  bool gathered() const {
+    return std::any_of(starts.begin(), starts.end(), [](const Start& s) { return s.index >= 0; });
+  }
 };
 
 struct FusedOutput {
@@ -98,6 +105,7 @@ struct Fused {
   std::vector<Operand> inputs;
   std::vector<FusedOutput> outputs;
   std::optional<WindowLeaf> window;
+  std::optional<Choice> choice = {};  // the outputs are the values and positions that it chooses
   std::vector<std::string> demands = {};  // of slices, as requirements of the plan
   bool reduces() const;
   bool scans() const;
@@ -140,6 +148,8 @@ Result<Fused> fuse(const Task& task);
 Result<Graph> prepare(const Task& task);
 Result<Fused> fuse_graph(const Task& task, const Graph& graph);
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph);
+// Whether an index chooses the operand's elements that differs along the reduced axes.
+bool gathers_along(const Fused& fused, const Operand& operand);
 // Nodes that the values depend on, in the graph's order. Stops at kept values.
 std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string> values,
                                      const Kept& kept);

@@ -114,7 +114,7 @@ std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
   std::vector<int64_t> widths;
   const auto aligned = [&](int64_t width) {
     const auto fits = [&](const Operand& operand) {
-      return !operand.sliced() ||
+      return !operand.sliced() || operand.starts.back().index >= 0 ||
              (operand.shape.back() % width == 0 && operand.starts.back().at % width == 0);
     };
     return std::all_of(fused.inputs.begin(), fused.inputs.end(), fits) &&
@@ -176,7 +176,7 @@ std::string width_text(const Fused& fused, const std::string& size, int64_t want
       multiples.push_back(expression);
   };
   const auto add_slice = [&](const Operand& operand) {
-    if (!operand.sliced()) return;
+    if (!operand.sliced() || operand.starts.back().index >= 0) return;
     const size_t last = operand.starts.size() - 1;
     add(size_text(fused, operand, last));
     if (operand.starts[last].at > 0) add(start_along(fused, operand, last));
@@ -199,10 +199,11 @@ Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
   int p = loop.axes.empty() ? -1 : position(operand, loop.axes.back());
   if (p < 0) return {Move::none, ""};
   std::string product;
-  bool last = true;
+  bool last = true, hidden = false;  // hidden: an axis that the nest does not have
   for (size_t i = size_t(p) + 1; i < operand.axes.size(); ++i) {
     if (operand.axes[i] < 0) {
-      if (operand.shape[i] != 1) last = false;
+      hidden |= operand.shape[i] != 1;
+      last &= operand.shape[i] == 1;
       continue;
     }
     last = false;
@@ -210,7 +211,7 @@ Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
     product += (product.empty() ? "(" : "*(") + extent + ")";
   }
   if (last) return {Move::next, ""};
-  if (operand.kept && operand.sliced())
+  if (operand.kept && (operand.sliced() || hidden))
     return {Move::stride, stride_text(fused, operand, size_t(p))};
   if (operand.reshaped || operand.kept) return {Move::stride, product};
   return {Move::stride, fmt::format("stride({},{})", fused.names.at(operand.tensor), p)};
