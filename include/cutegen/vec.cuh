@@ -145,4 +145,17 @@ CUTE_DEVICE void store(R const (&r)[V], cute::Tensor<Engine, Layout> const& g) {
   }
 }
 
+// Stores elements at the places that indices choose, as load_taken reads them.
+template <class R, int V, class Engine, class Layout, class... Takes>
+CUTE_DEVICE void store_taken(R const (&r)[V], cute::Tensor<Engine, Layout> const& g,
+                             Takes const&... takes) {
+  using T = typename Engine::value_type;
+  if constexpr ((Takes::kOnce && ...)) {
+    store(r, cute::make_tensor(g.data() + (takes(0) + ...), g.layout()));
+  } else {
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) *(&g(v) + (takes(v) + ...)) = convert<T>(r[v]);
+  }
+}
+
 }  // namespace cutegen

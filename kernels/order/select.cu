@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// The first {{count}} elements of each row in order. kWidth threads share a row. Each finds the first of its own
+// The first elements of each row in order. kWidth threads share a row. Each finds the first of its own
 // elements, and the threads agree on the first of all. The thread that has this one then looks for its next one.
 // The plan sets {{macro}}: 1 if the row is not a multiple of the vector.
 #include <cute/tensor_impl.hpp>
@@ -16,7 +16,6 @@ constexpr int kThreads = {{threads}};
 constexpr int kWidth = {{width}};
 constexpr int kRows = kThreads / kWidth;
 constexpr int kVector = {{macro}};
-constexpr int kCount = {{count}};
 constexpr bool kLargest = {{largest}};
 
 // What one step along the row reads.
@@ -60,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     return first;
   };
   cutegen::Key mine = next({}, false);
-  for (int i = 0; i < kCount; ++i) {
+  for (int i = 0; i < {{count}}; ++i) {
     cutegen::Key first = mine;
     cutegen::combine_row<kWidth>(first, shared);
     if (live && lane == i % kWidth) {

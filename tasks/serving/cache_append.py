@@ -4,9 +4,9 @@
 import torch
 from torch import nn
 
-batch = 64
+batch = 16
 heads = 8
-length = 4096
+length = 2048
 head_dim = 128
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 tokens = 4096
-slots = 65536
+slots = 16384
 heads = 8
 head_dim = 128
 

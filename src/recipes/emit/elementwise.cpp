@@ -187,7 +187,8 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
   }
   for (const Access& a : k.outputs) {
     results += fmt::format("{} {}[kVector];\n", a.type, a.registers);
-    stores += fmt::format("cutegen::store({}, {}(_, j));\n", a.registers, a.tensor);
+    stores += fmt::format("cutegen::{}({}, {}(_, j){});\n",
+                          a.take.empty() ? "store" : "store_taken", a.registers, a.tensor, a.take);
   }
   t["registers"] = indent(registers, depth);
   t["loads"] = indent(loads, depth + 4);

@@ -25,7 +25,8 @@ class OrderKernel {
         label_(label),
         nest_(make_nest(fused)),
         code_(fused),
-        tensors_(fused, nest_, code_) {
+        tensors_(fused, nest_, code_),
+        chosen_(code_.word("chosen")) {
     add_inputs();
     add_outputs();
     source_ = fill(selects() ? "kernels/order/select.cu" : "kernels/order/sort.cu", fields(task));
@@ -48,6 +49,7 @@ class OrderKernel {
   Nest nest_;
   Code code_;
   NestTensors tensors_;
+  std::string chosen_;                // argument: elements that a row gives
   std::map<int, std::string> names_;  // of the tensors that leaves read
   std::vector<StrideArgument> steps_;
   std::string views_, members_, loads_, stores_, source_;
@@ -125,8 +127,8 @@ std::map<std::string, std::string> OrderKernel::fields(const Task& task) const {
                                        {"loads", indent(loads_, 4)},
                                        {"rows", indent(statements(Level::row), 2)},
                                        {"value", code_.use(choice().inst)}};
-  t["sizes"] = join(sizes, ", ") + size_declarations(fused_);
-  t["count"] = choice().count > 0 ? std::to_string(choice().count) : "length";
+  t["sizes"] = join(sizes, ", ") + ", int64_t " + chosen_ + size_declarations(fused_);
+  t["count"] = chosen_;
   t["values"] = indent(statements(Level::element), selects() ? 8 : 6);
   t["stores"] = indent(stores_, selects() ? 6 : 4);
   return t;
@@ -151,6 +153,7 @@ ProgramPart OrderKernel::part() const {
   args.push_back({{"i64", length}});
   for (const auto& [word, expression] : tensors_.strides()) args.push_back({{"i64", expression}});
   for (const auto& [word, expression] : steps_) args.push_back({{"i64", expression}});
+  args.push_back({{"i64", choice().extent}});
   add_sizes(args, fused_);
   part.symbols[label_("vector")] = width_text(fused_, length, int_param(params_, "vector"));
   part.defines[label_("VECTOR")] = label_("vector");
@@ -158,7 +161,7 @@ ProgramPart OrderKernel::part() const {
   part.requirements.push_back(
       fmt::format("{} <= {}", length, selects() ? int64_t{2'000'000'000} : kMostSorted));
   if (choice().count > 0)
-    part.requirements.push_back(fmt::format("{} >= {}", length, choice().count));
+    part.requirements.push_back(fmt::format("{} >= {}", length, choice().extent));
   const int64_t threads = int_param(params_, "threads"),
                 at_once = selects() ? threads / int_param(params_, "width") : 1;
   part.steps.push_back({{"id", name()},

@@ -105,8 +105,7 @@ std::string ScanBody::row_value(int inst) const {
   if (row())
     return fmt::format("const {0} {1} = cutegen::convert<{0}>({2}(0, 0));\n", type, code_.id(inst),
                        name);
-  return fmt::format("{} {}_row[kVector];\n{}", type, name,
-                     row_loads_.at(size_t(at(inst).operand)));
+  return fmt::format("{} {}_row[kVector];\n{}", type, name, row_loads_.at(inst));
 }
 
 // Declares the carries and what is the same for the whole row.

@@ -38,7 +38,7 @@ ScanKernel::ScanKernel(const Task& task, const Fused& fused, const Json& params,
     if (row() && i.level != Level::element) continue;
     views_ += tensors_.indices(fused.inputs[operand]);
     if (i.level != Level::element) {
-      body_.load_by(operand, tensors_.load(fused.inputs[operand], name, "0", name + "_row"));
+      body_.load_by(inst, tensors_.load(fused.inputs[operand], name, "0", name + "_row"));
       continue;
     }
     members += fmt::format("{} {}[kVector];\n", value_type(i), name.substr(2));

@@ -25,7 +25,8 @@ struct Choice {
   int64_t count = 0;
   bool largest = true;
   bool positions_only = false;
-  int inst = -1;  // of the loop nest: the element
+  int inst = -1;            // of the loop nest: the element
+  std::string extent = {};  // of the results along the row, as a plan expression
   // Whether the elements are selected one by one, else the row is sorted.
   bool selects() const { return count > 0 && count <= kMostSelected; }
 };

@@ -25,6 +25,17 @@ Result<const Value*> index_of(const Graph& graph, const Node& node, const Json& 
   return index;
 }
 
+// take_along_dim takes indices modulo the size of the axis, so that negative ones count from the
+// end. Returns the indices before that.
+std::optional<std::string> before_remainder(const Graph& graph, const std::string& index,
+                                            int64_t size) {
+  const Node* node = graph.producer(index);
+  if (!node || base_name(node->op) != "remainder" ||
+      number(argument(*node, 1, "other")) != double(size))
+    return std::nullopt;
+  return reference(argument(*node, 0, "self"));
+}
+
 Result<size_t> axis_of(const Node& node, const Json& dim, size_t rank) {
   const int64_t given = dim.is_number_integer() ? dim.get<int64_t>() : 0;
   const int64_t axis = given < 0 ? given + int64_t(rank) : given;
@@ -79,7 +90,12 @@ Result<std::optional<Gather>> find_gather(const Graph& graph, const Node& node) 
          index_of(graph, node, argument(node, table || last ? 1 : 2, table ? "indices" : "index")));
   if (gather.along && index->shape != node.outputs.front().shape)
     return unsupported_error(node.op + " by an index that broadcasts", node.id);
-  gather.taken.push_back({.axis = axis, .index = index->name});
+  Taken taken{.axis = axis, .index = index->name};
+  if (auto raw = before_remainder(graph, index->name, input->shape[axis])) {
+    taken.index = *raw;
+    taken.wraps = true;
+  }
+  gather.taken.push_back(std::move(taken));
   gather.first = axis;
   gather.rank = index->shape.size();
   return std::optional(std::move(gather));

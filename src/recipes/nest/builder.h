@@ -41,6 +41,8 @@ class Builder {
  public:
   Builder(const Region& region, std::vector<Axis> axes);
   Result<int> value(const std::string& name, const View& view);
+  // Lets an output go to the part of a mutated tensor that it replaces.
+  Result<void> aim(Operand& output, const Write& write);
   Fused& fused() { return fused_; }
   const std::string& cut() const { return cut_; }
 

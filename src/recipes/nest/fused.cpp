@@ -243,6 +243,14 @@ Attempt fuse(const Region& region) {
                       {},
                       {}};
       operand.starts = std::move(starts);
+      if (output.write) {
+        if (place.reshaped ||
+            (!output.write->index.empty() && (fused.reduces() || fused.scans()))) {
+          cut = value->name;
+          return unsupported_error("a write of a value that has to be computed first");
+        }
+        CG_CHECK(builder.aim(operand, *output.write));
+      }
       if (output.part && output.part->start.by_number)
         demand_size(fused, operand, output.part->axis);
       if (output.part && output.part->start.multiple > 0)
@@ -278,11 +286,9 @@ std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string
 }
 
 Result<Graph> prepare(const Task& task) {
-  for (const TensorInfo& tensor : task.tensors)
-    if (tensor.mutated)
-      return unsupported_error("the reference writes " + tensor.name + " in place");
+  CG_TRY(auto writes, find_writes(task));
   auto results = task.with_role(TensorRole::output);
-  if (task.graph.outputs.empty() || results.size() != task.graph.outputs.size())
+  if ((task.graph.outputs.empty() && writes.empty()) || results.size() != task.graph.outputs.size())
     return unsupported_error("the graph's outputs differ from the task's");
   if (task.graph.nodes.size() > kMaxNodes) return unsupported_error("more than 4096 operators");
   CG_TRY(Graph graph, without_in_place(task.graph));
@@ -300,6 +306,12 @@ std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
   list.reserve(results.size());
   for (size_t i = 0; i < results.size(); ++i)
     list.push_back({results[i]->name, graph.outputs[i], results[i]->dtype});
+  if (auto writes = find_writes(task))
+    for (Write& write : *writes) {
+      Region::Output output{write.tensor, write.source, task.find(write.tensor)->dtype};
+      output.write = std::move(write);
+      list.push_back(std::move(output));
+    }
   return list;
 }
 

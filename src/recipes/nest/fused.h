@@ -24,6 +24,7 @@
 #include "recipes/graph/decompose.h"
 #include "recipes/graph/scans.h"
 #include "recipes/graph/windows.h"
+#include "recipes/graph/writes.h"
 
 namespace cutegen::recipes {
 
@@ -125,8 +126,9 @@ struct Region {
   struct Output {
     std::string tensor, value;
     DType dtype = DType::f32;
-    bool kept = false;              // the tensor is scratch, named as the value
-    std::optional<Part> part = {};  // else all of it
+    bool kept = false;                // the tensor is scratch, named as the value
+    std::optional<Part> part = {};    // else all of it
+    std::optional<Write> write = {};  // the tensor is mutated, and the value replaces a part of it
   };
   const Decomposed& source;
   std::map<std::string, std::string> names;  // of the task's tensors and of kept values

@@ -58,6 +58,30 @@ Result<int> Builder::gathered(const Node& node, const Gather& gather, const View
   return value(gather.input, inner);
 }
 
+Result<void> Builder::aim(Operand& output, const Write& write) {
+  const Shape whole = shape_of(write.tensor);
+  const int along = output.axes[write.axis];
+  output.shape = output.original = whole;
+  output.starts.resize(whole.size());
+  Start& start = output.starts[write.axis];
+  if (!write.index.empty()) {
+    CG_TRY(int inst, value(write.index, {{along}, {}}));
+    const Inst& leaf = fused_.insts[size_t(inst)];
+    if (leaf.kind != InstKind::leaf || !leaf.integer) {
+      if (cut_.empty()) cut_ = write.index;
+      return unsupported_error("a write of " + write.tensor + " at computed places");
+    }
+    start.index = leaf.operand;
+    start.wraps = true;  // of index_put; index_copy refuses negative indices in PyTorch
+    output.axes[write.axis] = -1;
+    return {};
+  }
+  const int64_t size = whole[write.axis];
+  start.at = write.start < 0 ? std::max<int64_t>(0, write.start + size) : write.start;
+  if (write.start < 0) start.from_end = size - start.at;
+  return {};
+}
+
 // The broadcast shape of a gather's index tensors.
 Shape Builder::index_shape(const Gather& gather) const {
   Shape whole(gather.rank, 1);

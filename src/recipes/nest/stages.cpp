@@ -113,8 +113,26 @@ bool is_output(const Outputs& outputs, const std::string& value) {
                      [&](const Region::Output& o) { return o.value == value; });
 }
 
+Result<Stage> windowed(const Region& region, const Node& node) {
+  CG_TRY(auto window, find_window(region.source.graph, node));
+  CG_TRY(Fused fused, window_stage(region, *window, node.outputs.front()));
+  return Stage(std::move(fused));
+}
+
+// How many elements a row gives. A number in topk() may follow the sizes of the task; an output of
+// the same shape then shows it.
+std::string count_of(const Task& task, const Region& region, const Choice& choice,
+                     const Axis& row) {
+  if (choice.count == 0) return row.extent;
+  const Shape& shape = region.source.graph.find(region.outputs.front().value)->shape;
+  for (const TensorInfo* output : task.with_role(TensorRole::output))
+    if (output->shape == shape)
+      return fmt::format("dim({},{})", region.names.at(output->name), shape.size() - 1);
+  return std::to_string(choice.count);
+}
+
 // The stage of an operator that orders the elements of rows.
-Attempt choose(Region region, Choice choice) {
+Attempt choose(const Task& task, Region region, Choice choice) {
   region.slices = true;
   std::vector<Axis> axes;
   for (int64_t size : region.source.graph.find(choice.input)->shape)
@@ -126,6 +144,8 @@ Attempt choose(Region region, Choice choice) {
   auto inst = builder.value(choice.input, whole);
   if (!inst) return {fail(inst.error()), builder.cut()};
   Fused& fused = builder.fused();
+  if (fused.reduces() || fused.scans())
+    return {unsupported_error("the order of values that rows decide"), choice.input};
   whole.axes.back() = -1;
   for (const Region::Output& output : region.outputs) {
     const Shape& shape = region.source.graph.find(output.value)->shape;
@@ -139,9 +159,10 @@ Attempt choose(Region region, Choice choice) {
   }
   choice.inst = *inst;
   if (auto found = find_extents(fused); !found) return {fail(found.error()), ""};
+  choice.extent = count_of(task, region, choice, fused.axes.back());
   for (FusedOutput& output : fused.outputs) {
     for (const Axis& axis : fused.axes) output.operand.extents.push_back(axis.extent);
-    if (choice.count > 0) output.operand.extents.back() = std::to_string(choice.count);
+    output.operand.extents.back() = choice.extent;
   }
   fused.choice = std::move(choice);
   return {std::move(fused), ""};
@@ -215,7 +236,7 @@ class Solver {
         if (product) return Stage(std::move(*product));
         continue;
       }
-      bool own = is_output(outputs, a.cut);
+      bool own = is_output(outputs, a.cut) && !outputs.front().write;
       // The output becomes a copy of the kernel's result.
       if (cut && (is_window(*cut) || is_attention(*cut) || is_choice(*cut))) own = false;
       if (a.cut.empty() || own || kept_.count(a.cut)) return fail(a.fused.error());
@@ -259,7 +280,8 @@ class Solver {
     names_[name] = words_.unique(name);
     Outputs outputs{{name, name, value->dtype, true}};
     if (producer && is_window(*producer)) CG_CHECK(keep_operands(*producer));
-    CG_TRY(Stage stage, producer && is_window(*producer) ? windowed(*producer) : solve(outputs));
+    CG_TRY(Stage stage, producer && is_window(*producer) ? windowed(region({}, kept_), *producer)
+                                                         : solve(outputs));
     kept_[name] = outputs_of(stage)[0].operand.extents;
     if (const auto* product = std::get_if<Contraction>(&stage);
         product && value->shape.size() == 3 && value->shape[0] == product->batches())
@@ -278,7 +300,7 @@ class Solver {
       outputs.push_back({value.name, value.name, value.dtype, true});
     }
     for (;;) {
-      Attempt a = choose(region(outputs, kept_), *choice);
+      Attempt a = choose(task_, region(outputs, kept_), *choice);
       if (a.fused) {
         for (const FusedOutput& output : a.fused->outputs)
           kept_[output.operand.tensor] = output.operand.extents;
@@ -305,12 +327,6 @@ class Solver {
       if (a.attention || a.cut.empty() || kept_.count(a.cut)) return std::move(a.attention);
       CG_CHECK(keep(a.cut));
     }
-  }
-
-  Result<Stage> windowed(const Node& node) const {
-    CG_TRY(auto window, find_window(source_.graph, node));
-    CG_TRY(Fused fused, window_stage(region({}, kept_), *window, node.outputs.front()));
-    return Stage(std::move(fused));
   }
 
   // Merges neighbouring stages that fit into one nest, so that they share their reads.
