@@ -89,14 +89,16 @@ CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
 }
 
 // Where an index leads along an axis of `size` elements that lie `stride` apart. Wraps: a negative
-// index counts from the end. As in PyTorch, an index outside the axis stops the kernel.
-template <bool Wraps>
+// index counts from the end. As in PyTorch, an index outside the axis stops the kernel. With 2, any
+// index counts modulo the size.
+template <int Wraps>
 CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
+  if (Wraps == 2) index %= size;
   if (Wraps && index < 0) index += size;
   if (uint64_t(index) >= uint64_t(size)) __trap();
   return index * stride;
 }
-template <bool Wraps, class Indices>
+template <int Wraps, class Indices>
 struct Take {
   Indices indices;  // of the elements of a vector; with stride Int<0>, one for all of them
   int64_t size, stride;
@@ -106,7 +108,7 @@ struct Take {
     return place<Wraps>(int64_t(indices(v)), size, stride);
   }
 };
-template <bool Wraps, class Indices>
+template <int Wraps, class Indices>
 CUTE_DEVICE Take<Wraps, Indices> take(Indices const& indices, int64_t size, int64_t stride) {
   return {indices, size, stride};
 }

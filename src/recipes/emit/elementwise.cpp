@@ -87,7 +87,7 @@ struct Kernel {
                       step = code.word(fmt::format("{}_step{}", a.name, axis));
     strides.emplace_back(size, size_text(fused, *a.operand, axis));
     strides.emplace_back(step, stride_text(fused, *a.operand, axis));
-    a.take += fmt::format(",\n    cutegen::take<{}>({}(_, j), {}, {})", start.wraps,
+    a.take += fmt::format(",\n    cutegen::take<{}>({}(_, j), {}, {})", start.rule(),
                           indices.at(start.index).tensor, size, step);
     a.single = false;
   }

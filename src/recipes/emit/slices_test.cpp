@@ -83,6 +83,14 @@ TEST(Joins, EqualPartsOfAnOutputShareAKernel) {
   EXPECT_EQ(plan_of("join_stack").at("steps").size(), 1U);
 }
 
+// Elements of stacked tensors take turns, and a slice reads every other element.
+TEST(Joins, TurnsOfStackedTensorsShareAKernel) {
+  const Json plan = plan_of("rope_interleaved");
+  ASSERT_EQ(plan.at("steps").size(), 1U);
+  EXPECT_THAT(plan.at("steps")[0].at("args").dump(), HasSubstr("2*(stride(out,2))"));
+  EXPECT_THAT(demands_of("rope_interleaved"), Contains("(dim(out,2)) % 2 == 0"));
+}
+
 TEST(Joins, AProductIsCopiedIntoItsPart) {
   const Json plan = plan_of("join_of_product");
   EXPECT_EQ(plan.at("steps").size(), 3U);

@@ -40,6 +40,13 @@ TEST(Writes, AReducedValueIsKeptFirst) {
   EXPECT_EQ(to_json(writing_program("cache_norm").plan).at("steps").size(), 2U);
 }
 
+// The product's kernel would write the whole tensor.
+TEST(Writes, AProductIsKeptFirst) {
+  const Json plan = to_json(writing_program("cache_product").plan);
+  ASSERT_EQ(plan.at("steps").size(), 2U);
+  EXPECT_EQ(plan.at("steps")[1].at("kernel"), "elementwise_2");
+}
+
 TEST(Writes, ReadingTheChangedTensorIsNotCovered) {
   const RecipeMatch match = match_recipe(golden_task("cache_read_after"), "sm_90a");
   EXPECT_EQ(match.recipe, "");

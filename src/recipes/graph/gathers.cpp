@@ -25,8 +25,7 @@ Result<const Value*> index_of(const Graph& graph, const Node& node, const Json& 
   return index;
 }
 
-// take_along_dim takes indices modulo the size of the axis, so that negative ones count from the
-// end. Returns the indices before that.
+// take_along_dim takes indices modulo the size of the axis. Returns the indices before that.
 std::optional<std::string> before_remainder(const Graph& graph, const std::string& index,
                                             int64_t size) {
   const Node* node = graph.producer(index);
@@ -93,7 +92,7 @@ Result<std::optional<Gather>> find_gather(const Graph& graph, const Node& node) 
   Taken taken{.axis = axis, .index = index->name};
   if (auto raw = before_remainder(graph, index->name, input->shape[axis])) {
     taken.index = *raw;
-    taken.wraps = true;
+    taken.modulo = true;
   }
   gather.taken.push_back(std::move(taken));
   gather.first = axis;

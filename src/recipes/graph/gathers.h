@@ -22,7 +22,8 @@ namespace cutegen::recipes {
 struct Taken {
   size_t axis = 0;  // of the input
   std::string index;
-  bool wraps = false;  // a negative index counts from the end of the axis
+  bool wraps = false;   // a negative index counts from the end of the axis
+  bool modulo = false;  // any index counts modulo the size of the axis
 };
 
 struct Gather {

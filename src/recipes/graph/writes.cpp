@@ -138,6 +138,7 @@ class WriteReader {
         return refused();
       write.axis = size_t(given - index.begin());
       index = Json(*given);
+      write.wraps = true;
     } else {
       CG_TRY(write.axis, axis(argument(node, 1, "dim")));
     }

@@ -21,7 +21,8 @@ namespace cutegen::recipes {
 struct Write {
   std::string tensor, source;
   size_t axis = 0;
-  std::string index;  // empty: a slice
+  std::string index;   // empty: a slice
+  bool wraps = false;  // a negative index counts from the end
   int64_t start = 0;
 };
 

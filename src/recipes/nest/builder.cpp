@@ -103,7 +103,19 @@ struct Part {
   int64_t raw = 0, at = 0;
   bool drops = false;      // the result lacks the axis
   bool by_number = false;  // else one of several equal parts
+  int64_t step = 1;        // above 1: every such element from `at` to the end of the axis
 };
+
+// Every step-th element of an axis that consists of whole steps, from one of the first step on.
+std::optional<Part> every(const Node& node, Part part, const Json& step, int64_t size) {
+  const Json end = argument(node, 3, "end");
+  part.step = step.is_number_integer() ? step.get<int64_t>() : 0;
+  part.at = part.raw;
+  part.by_number = false;
+  const bool whole = end.is_null() || (end.is_number_integer() && end.get<int64_t>() >= size);
+  const bool fits = part.step > 1 && part.raw >= 0 && part.raw < part.step && whole;
+  return fits && size % part.step == 0 ? std::optional(part) : std::nullopt;
+}
 
 std::optional<Part> part_of(const Node& node, size_t output, const Shape& shape) {
   const std::string base = base_name(node.op);
@@ -127,8 +139,9 @@ std::optional<Part> part_of(const Node& node, size_t output, const Shape& shape)
   }
   const Json start = argument(node, 2, base == "select" ? "index" : "start"),
              step = base == "slice" ? argument(node, 4, "step") : Json(1);
-  if (step != 1 || !(start.is_null() || start.is_number_integer())) return std::nullopt;
+  if (!(start.is_null() || start.is_number_integer())) return std::nullopt;
   part.raw = start.is_null() ? 0 : start.get<int64_t>();
+  if (step != 1) return every(node, part, step, shape[part.dim]);
   part.at = std::max<int64_t>(0, part.raw < 0 ? part.raw + shape[part.dim] : part.raw);
   return part.at < std::max<int64_t>(1, shape[part.dim]) ? std::optional(part) : std::nullopt;
 }
@@ -148,6 +161,19 @@ bool is_slice(const Node& node) {
 bool is_join(const Node& node) {
   const std::string base = base_name(node.op);
   return node.op.rfind("aten.", 0) == 0 && (base == "cat" || base == "stack");
+}
+
+size_t stack_of_last(const Graph& graph, const Node& node) {
+  if (!is_join(node) || base_name(node.op) != "stack") return 0;
+  const Json list = argument(node, 0, "tensors");
+  const Json dim = argument(node, 1, "dim");
+  const Value* result = graph.find(node.outputs[0].name);
+  const int64_t rank = int64_t(result->shape.size()),
+                given = dim.is_null() ? 0 : dim.get<int64_t>();
+  const bool last = (given < 0 ? given + rank : given) == rank - 1;
+  const bool tensors = std::all_of(list.begin(), list.end(),
+                                   [](const Json& item) { return reference(item).has_value(); });
+  return last && tensors ? list.size() : 0;
 }
 
 bool is_fill(const Node& node) {
@@ -227,8 +253,8 @@ Result<int> Builder::value(const std::string& name, const View& seen) {
   std::string key = fmt::format("{} {}", name, fmt::join(view.axes, ","));
   if (view.reshaped) key += " as " + to_string(*view.reshaped);
   for (const Start& start : view.starts) {
-    key += fmt::format(" from {}", start.at);
-    if (start.index >= 0) key += fmt::format("+{}{}", start.index, start.wraps ? "w" : "");
+    key += fmt::format(" from {} by {}", start.at, start.step);
+    if (start.index >= 0) key += fmt::format("+{} {}", start.index, start.rule());
   }
   if (auto it = built_.find(key); it != built_.end()) return it->second;
   CG_TRY(int inst, build(name, graph_.producer(name), view));
@@ -465,8 +491,8 @@ Result<int> Builder::joined(const Node& node, const View& view) {
                            node.outputs[0].shape.size());
   if (!list.is_array() || !dim || view.reshaped) return cut_at(node, node.op + " is reshaped");
   const auto axis = size_t(*dim);
-  if (!view.starts.empty() && view.starts[axis].index >= 0)
-    return cut_at(node, node.op + ": an index chooses among its operands");
+  if (!view.starts.empty() && (view.starts[axis].index >= 0 || view.starts[axis].step > 1))
+    return cut_at(node, node.op + ": a part of its elements is read");
   const bool stacks = base_name(node.op) == "stack";
   const int along = view.axes[axis];
   const int64_t length = along < 0 ? 1 : fused_.axes[size_t(along)].size,
@@ -514,9 +540,13 @@ Result<int> Builder::sliced(const Node& node, const std::string& name, const Vie
   }
   const int64_t length = part->drops ? 1 : node.outputs[output_index(node, name)].shape[part->dim];
   Start& start = inner.starts[part->dim];
-  if (start.index >= 0) {
+  if (start.index >= 0 || start.step > 1 || (part->step > 1 && start.at > 0)) {
     if (cut_.empty()) cut_ = name;
-    return unsupported_error(node.op + ": an index chooses among its elements", node.id);
+    return unsupported_error(node.op + ": a part of its elements is read", node.id);
+  }
+  if (part->step > 1) {
+    start = {.at = part->at, .step = part->step};
+    return value(*from, inner);
   }
   if (start.at > 0)
     start = {.at = start.at + part->at};
@@ -526,6 +556,20 @@ Result<int> Builder::sliced(const Node& node, const std::string& name, const Vie
     start = start_of(part->raw, part->at, std::max<int64_t>(1, length), shape[part->dim],
                      part->by_number);
   return value(*from, inner);
+}
+
+// Every n-th element of n tensors that are stacked along a last axis, which a reshape merges: these
+// are the elements of one of them.
+Result<int> Builder::interleaved(const Node& node, const std::string& from, const View& view) {
+  const Node* stack = graph_.producer(from);
+  const size_t count = stack ? stack_of_last(graph_, *stack) : 0;
+  const Start& start = view.starts.back();
+  if (count == 0 || region_.kept.count(from) || start.step != int64_t(count) ||
+      view.starts.size() + 1 != shape_of(from).size())
+    return cut_at(node, "a slice of a reshaped value");
+  View inner = view;
+  inner.starts.back() = {};
+  return value(*reference(argument(*stack, 0, "tensors")[size_t(start.at)]), inner);
 }
 
 // A reshape may add and drop axes of size 1. Any other one must apply to a whole contiguous tensor.
@@ -540,7 +584,7 @@ Result<int> Builder::reshape(const Node& node, const std::string& from, const Vi
     if (to[i] != 1) b.push_back(i);
   bool same = a.size() == b.size();
   for (size_t i = 0; same && i < a.size(); ++i) same = shape[a[i]] == to[b[i]];
-  if (!same && !view.starts.empty()) return cut_at(node, "a slice of a reshaped value");
+  if (!same && !view.starts.empty()) return interleaved(node, from, view);
   if (!same) return value(from, {view.axes, to});
   View inner{std::vector<int>(shape.size(), -1), {}};
   if (!view.starts.empty()) inner.starts.resize(shape.size());

@@ -36,6 +36,8 @@ bool is_fill(const Node& node);
 bool is_slice(const Node& node);
 // Whether the operator joins its operands along an axis (cat) or a new one (stack).
 bool is_join(const Node& node);
+// How many tensors the operator stacks along a new last axis; 0 for other operators.
+size_t stack_of_last(const Graph& graph, const Node& node);
 
 class Builder {
  public:
@@ -59,6 +61,7 @@ class Builder {
   Shape shape_of(const std::string& name) const;
   Result<int> joined(const Node& node, const View& view);
   Result<int> sliced(const Node& node, const std::string& name, const View& view);
+  Result<int> interleaved(const Node& node, const std::string& from, const View& view);
   Result<int> reshape(const Node& node, const std::string& from, const View& view);
   Result<int> inside(const Node& node, const View& view);
   Result<int> reduction(const Node& node, const Reduction& r, const View& view);

@@ -253,7 +253,7 @@ Attempt fuse(const Region& region) {
       }
       if (output.part && output.part->start.by_number)
         demand_size(fused, operand, output.part->axis);
-      if (output.part && output.part->start.multiple > 0)
+      if (output.part && (output.part->start.multiple > 0 || output.part->start.step > 1))
         demand_parts(fused, operand, output.part->axis);
       fused.outputs.push_back({std::move(operand), *inst});
     }

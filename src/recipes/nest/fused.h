@@ -60,8 +60,12 @@ struct Start {
   int64_t from_end = 0;    // elements before the tensor's end, if above 0
   bool to_end = false;     // the slice is what the tensor has last
   bool by_number = false;  // the module gives numbers, which need not follow the sizes
+  int64_t step = 1;        // elements of the tensor from one of the slice to the next
   int index = -1;          // the operand that holds the position along this axis, if there is one
   bool wraps = false;      // a negative index counts from the end
+  bool modulo = false;     // any index counts modulo the size of the axis
+  // As an argument of cutegen::place.
+  const char* rule() const { return modulo ? "2" : wraps ? "true" : "false"; }
 };
 
 // A tensor and where its axes lie in the loop nest.

@@ -48,6 +48,7 @@ Result<int> Builder::gathered(const Node& node, const Gather& gather, const View
       const View seen = gather.along ? indices : broadcast(shape_of(at->index), whole, indices);
       CG_TRY(inner.starts[axis].index, index(node, at->index, seen));
       inner.starts[axis].wraps = at->wraps;
+      inner.starts[axis].modulo = at->modulo;
       out += gather.along ? 1 : 0;
       continue;
     }
@@ -72,7 +73,7 @@ Result<void> Builder::aim(Operand& output, const Write& write) {
       return unsupported_error("a write of " + write.tensor + " at computed places");
     }
     start.index = leaf.operand;
-    start.wraps = true;  // of index_put; index_copy refuses negative indices in PyTorch
+    start.wraps = write.wraps;
     output.axes[write.axis] = -1;
     return {};
   }

@@ -108,9 +108,11 @@ bool keeps_extents(const Task& task, const std::map<std::string, std::string>& n
   return true;
 }
 
+// Whether the value is all of an output, which is therefore not worth keeping before it.
 bool is_output(const Outputs& outputs, const std::string& value) {
-  return std::any_of(outputs.begin(), outputs.end(),
-                     [&](const Region::Output& o) { return o.value == value; });
+  return std::any_of(outputs.begin(), outputs.end(), [&](const Region::Output& output) {
+    return output.value == value && !output.write;
+  });
 }
 
 Result<Stage> windowed(const Region& region, const Node& node) {
@@ -226,7 +228,9 @@ class Solver {
       Attempt a = attempt(outputs, kept_);
       if (a.fused) return Stage(std::move(*a.fused));
       const Node* cut = source_.graph.producer(a.cut);
-      const bool part = outputs.front().part.has_value();
+      // A kernel of its own does not write parts of tensors.
+      const bool part = std::any_of(outputs.begin(), outputs.end(),
+                                    [](const auto& output) { return output.part || output.write; });
       if (cut && !part && is_attention(*cut) && outputs.size() == 1 && outputs[0].value == a.cut) {
         CG_TRY(Attention attention, attended(outputs[0], *cut));
         return Stage(std::move(attention));
@@ -236,7 +240,7 @@ class Solver {
         if (product) return Stage(std::move(*product));
         continue;
       }
-      bool own = is_output(outputs, a.cut) && !outputs.front().write;
+      bool own = is_output(outputs, a.cut);
       // The output becomes a copy of the kernel's result.
       if (cut && (is_window(*cut) || is_attention(*cut) || is_choice(*cut))) own = false;
       if (a.cut.empty() || own || kept_.count(a.cut)) return fail(a.fused.error());
@@ -411,12 +415,39 @@ std::optional<Joined> joined_axis(const Graph& graph, const Node& join) {
   return joined;
 }
 
+// Of an output that takes its elements from stacked tensors by turns, the elements of each of them.
+std::vector<Outputs> by_turns(const Graph& graph, const Region::Output& output) {
+  std::vector<Outputs> groups;
+  const Node* view = graph.producer(output.value);
+  const auto from = view && is_view(*view) ? reference(argument(*view, 0, "self")) : std::nullopt;
+  const Node* stack = from ? graph.producer(*from) : nullptr;
+  const auto count = int64_t(stack ? stack_of_last(graph, *stack) : 0);
+  Shape merged = stack ? stack->outputs[0].shape : Shape{};
+  if (count < 2 || merged.size() < 2) return groups;
+  merged.pop_back();
+  merged.back() *= count;
+  if (graph.find(output.value)->shape != merged) return groups;
+  for (int64_t at = 0; at < count; ++at) {
+    Region::Output part = output;
+    part.part = {.axis = merged.size() - 1,
+                 .length = merged.back() / count,
+                 .start = {.at = at, .step = count}};
+    groups.push_back({part});
+  }
+  return groups;
+}
+
 // The parts of each output that is computed from a joined tensor: one for each operand. Empty if no
 // output is.
 std::vector<Outputs> by_part(const Graph& graph, const Outputs& outputs) {
   std::vector<Outputs> groups;
   bool parts = false;
   for (const Region::Output& output : outputs) {
+    if (auto turns = by_turns(graph, output); !turns.empty()) {
+      groups.insert(groups.end(), turns.begin(), turns.end());
+      parts = true;
+      continue;
+    }
     const Node* join = join_of(graph, output);
     const auto joined = join ? joined_axis(graph, *join) : std::nullopt;
     if (!joined) {

@@ -89,7 +89,7 @@ std::string NestTensors::load(const Operand& operand, const std::string& tensor,
   std::string takes;
   for (size_t axis = 0; axis < operand.starts.size(); ++axis)
     if (const Start& start = operand.starts[axis]; start.index >= 0 && !once(start))
-      takes += fmt::format(",\n    cutegen::take<{}>({}(_, {}), {})", start.wraps,
+      takes += fmt::format(",\n    cutegen::take<{}>({}(_, {}), {})", start.rule(),
                            indices_.at(start.index), step, size_and_stride(operand, axis));
   if (takes.empty()) return fmt::format("cutegen::load({}(_, {}), {});\n", tensor, step, to);
   return fmt::format("cutegen::load_taken({}(_, {}), {}{});\n", tensor, step, to, takes);
@@ -110,7 +110,7 @@ std::string NestTensors::base(const Operand& operand, std::string* element) {
   }
   for (size_t axis = 0; axis < operand.starts.size(); ++axis)
     if (const Start& start = operand.starts[axis]; start.index >= 0 && once(start))
-      from += fmt::format(" +\n    cutegen::place<{}>(*({}), {})", start.wraps,
+      from += fmt::format(" +\n    cutegen::place<{}>(*({}), {})", start.rule(),
                           row_address(fused_.inputs[size_t(start.index)]),
                           size_and_stride(operand, axis));
   return fmt::format("{} + make_layout(across, {})({})", from, across, row() ? "row" : "column");
