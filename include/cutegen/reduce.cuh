@@ -58,6 +58,17 @@ struct PlainSum {
   CUTEGEN_FN float value() const { return total; }
 };
 
+// The sum of integers or truth values, modulo 2^64 as in PyTorch.
+struct Total {
+  unsigned low = 0, high = 0;  // words: accumulators move between lanes word by word
+  CUTEGEN_FN void add(int64_t x) {
+    const uint64_t sum = (uint64_t(high) << 32 | low) + uint64_t(x);
+    low = unsigned(sum), high = unsigned(sum >> 32);
+  }
+  CUTEGEN_FN void merge(Total const& other) { add(other.value()); }
+  CUTEGEN_FN int64_t value() const { return int64_t(uint64_t(high) << 32 | low); }
+};
+
 struct Product {
   float total = 1.0f;
   CUTEGEN_FN void add(float x) { total *= x; }

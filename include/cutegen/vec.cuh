@@ -14,10 +14,25 @@
 
 namespace cutegen {
 
+// Rounds to an 8-bit float as PyTorch does: beyond the largest number, e4m3 has NaN and e5m2 has
+// infinity, while the GPU's conversion gives the largest number.
+CUTE_DEVICE cute::float_e4m3_t to_e4m3(float x) {
+  const cute::float_e4m3_t rounded(x);
+  if (!(fabsf(x) > 464.0f)) return rounded;
+  return cute::float_e4m3_t::bitcast(uint8_t(x < 0.0f ? 0xff : 0x7f));
+}
+CUTE_DEVICE cute::float_e5m2_t to_e5m2(float x) {
+  const cute::float_e5m2_t rounded(x);
+  if (!(fabsf(x) >= 61440.0f)) return rounded;
+  return cute::float_e5m2_t::bitcast(uint8_t(x < 0.0f ? 0xfc : 0x7c));
+}
+
 // Converts an element: integers to integers exactly, all other types through float.
 template <class To, class From>
 CUTE_DEVICE To convert(From value) {
   if constexpr (cute::is_same_v<To, bool>) return value != From(0);
+  else if constexpr (cute::is_same_v<To, cute::float_e4m3_t>) return to_e4m3(float(value));
+  else if constexpr (cute::is_same_v<To, cute::float_e5m2_t>) return to_e5m2(float(value));
   else if constexpr (cute::is_integral<To>::value && cute::is_integral<From>::value)
     return To(value);
   else return To(float(value));
@@ -73,6 +88,44 @@ CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
   }
 }
 
+// Where an index leads along an axis of `size` elements that lie `stride` apart. Wraps: a negative
+// index counts from the end. As in PyTorch, an index outside the axis stops the kernel. With 2, any
+// index counts modulo the size.
+template <int Wraps>
+CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
+  if (Wraps == 2) index %= size;
+  if (Wraps && index < 0) index += size;
+  if (uint64_t(index) >= uint64_t(size)) __trap();
+  return index * stride;
+}
+template <int Wraps, class Indices>
+struct Take {
+  Indices indices;  // of the elements of a vector; with stride Int<0>, one for all of them
+  int64_t size, stride;
+  static constexpr bool kOnce =
+      cute::is_constant<0, decltype(cute::stride<0>(typename Indices::layout_type{}))>::value;
+  CUTE_DEVICE int64_t operator()(int v) const {
+    return place<Wraps>(int64_t(indices(v)), size, stride);
+  }
+};
+template <int Wraps, class Indices>
+CUTE_DEVICE Take<Wraps, Indices> take(Indices const& indices, int64_t size, int64_t stride) {
+  return {indices, size, stride};
+}
+
+// Loads the elements that indices choose: all V at the place of one index, or each at its own.
+template <class R, int V, class Engine, class Layout, class... Takes>
+CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V],
+                            Takes const&... takes) {
+  using T = cute::remove_cv_t<typename Engine::value_type>;
+  if constexpr ((Takes::kOnce && ...)) {
+    load(cute::make_tensor(g.data() + (takes(0) + ...), g.layout()), r);
+  } else {
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) r[v] = convert<R>(T(*(&g(v) + (takes(v) + ...))));
+  }
+}
+
 template <class R, int V, class Engine, class Layout>
 CUTE_DEVICE void store(R const (&r)[V], cute::Tensor<Engine, Layout> const& g) {
   using T = typename Engine::value_type;
@@ -91,6 +144,19 @@ CUTE_DEVICE void store(R const (&r)[V], cute::Tensor<Engine, Layout> const& g) {
   } else {
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) g(v) = convert<T>(r[v]);
+  }
+}
+
+// Stores elements at the places that indices choose, as load_taken reads them.
+template <class R, int V, class Engine, class Layout, class... Takes>
+CUTE_DEVICE void store_taken(R const (&r)[V], cute::Tensor<Engine, Layout> const& g,
+                             Takes const&... takes) {
+  using T = typename Engine::value_type;
+  if constexpr ((Takes::kOnce && ...)) {
+    store(r, cute::make_tensor(g.data() + (takes(0) + ...), g.layout()));
+  } else {
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) *(&g(v) + (takes(v) + ...)) = convert<T>(r[v]);
   }
 }
 

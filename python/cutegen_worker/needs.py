@@ -327,6 +327,22 @@ def picked(asked: Asked) -> list[int]:
     return asked.where_whole(min(least, full(source)))
 
 
+def gathered(asked: Asked) -> list[int]:
+    """One element of each row, which may be the same for all indices of the row. If a softmax made the row, that
+    needs the whole row."""
+    x, index = asked.refs[:2]
+    if not x.shape:
+        return asked.where_whole(1, full(index))
+    dim = asked.args["dim"] % len(x.shape)
+    producer = asked.producers.get(x.place.storage)
+    whole = False
+    if producer is not None and producer.func.overloadpacket.__name__ in ("_softmax", "_log_softmax"):
+        along_dim = normal(producer)[0][1]
+        whole = isinstance(along_dim, int) and along_dim % len(x.shape) == dim
+    rows_read = full(index) // max(index.shape[dim], 1)
+    return asked.where_whole(min(full(x), rows_read * (x.shape[dim] if whole else 1)), full(index))
+
+
 def placed(asked: Asked) -> list[int]:
     """Writes into a copy. Needs the elements that are surely not overwritten. Sources may overwrite each other."""
     source: Any = asked.args.get("src", asked.args.get("source", asked.args.get("values")))
@@ -374,7 +390,7 @@ RULES: dict[str, Rule] = {
     "tril": half, "triu": half, "cat": parts, "stack": parts, "constant_pad_nd": pad,
     "reflection_pad1d": pad, "reflection_pad2d": pad, "reflection_pad3d": pad,
     "replication_pad1d": pad, "replication_pad2d": pad, "replication_pad3d": pad,
-    "embedding": picked, "gather": picked, "index_select": picked, "index": picked, "take": picked,
+    "embedding": picked, "gather": gathered, "index_select": picked, "index": picked, "take": picked,
     "index_put": placed, "scatter": placed, "scatter_add": placed, "index_add": placed,
     "index_copy": placed, "slice_scatter": placed, "select_scatter": placed, "diagonal_scatter": placed,
     "nll_loss_forward": nll, "nll_loss2d_forward": nll, "lstm": recurrent, "gru": recurrent,

@@ -460,6 +460,42 @@ SUMS = {
 }  # fmt: skip
 
 
+class Ties(TorchDispatchMode):
+    """Puts equal elements in the order of their positions (`first`), or each in the next one's place.
+
+    PyTorch promises no order of equal elements for topk, and for sort unless it is stable.
+    """
+
+    def __init__(self, first: bool) -> None:
+        super().__init__()
+        self.first = first
+
+    def sorted(self, x: Tensor, dim: int, falling: bool) -> tuple[Tensor, Tensor]:
+        values, at = torch.sort(x, dim=dim, descending=falling, stable=True)
+        if self.first or not x.dim() or not x.shape[dim]:
+            return values, at
+        row = values.movedim(dim, -1)
+        here = torch.arange(row.shape[-1], device=x.device).expand(row.shape)
+        alike = (row[..., 1:] == row[..., :-1]) | (row[..., 1:] != row[..., 1:]) & (row[..., :-1] != row[..., :-1])
+        edge = torch.zeros_like(alike[..., :1])
+        first = torch.where(torch.cat([edge, alike], -1), 0, here).cummax(-1).values
+        after = torch.where(torch.cat([alike, edge], -1), here + 1, first).movedim(-1, dim)
+        return values.gather(dim, after), at.gather(dim, after)
+
+    def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
+        named = kwargs or {}
+        if func is aten.sort.stable and not named.get("stable") or func is aten.sort.default:
+            rest = args[1:]
+            dim = named.get("dim", rest[0] if rest else -1)
+            return self.sorted(args[0], dim, named.get("descending", rest[1] if len(rest) > 1 else False))
+        if func is aten.topk.default and args[0].dim():
+            x, count, dim, largest = (*args, *(-1, True)[len(args) - 2:])[:4]
+            values, at = self.sorted(x, dim, largest)
+            return values.narrow(dim, 0, count), at.narrow(dim, 0, count)
+        return func(*args, **named)
+
+
 class EndlessSums(TorchDispatchMode):
     """Gives NaN if a sum has an infinite or undefined term, or a product in a sum overflows."""
 

@@ -319,6 +319,31 @@ def put_marks(worst: Sequence[Tensor | None], marks: Iterator[Marks]) -> None:
             s.masked_fill_(any_value, math.inf)
 
 
+def ties(reference: Reference, permitted: Permitted) -> list[Tensor]:
+    """For each output: where it depends on the order of equal elements, in float64 or natively."""
+    marks: list[Tensor] = []
+    for change in ((lambda _, t: t.double(), torch.float64), permitted.change()):
+        with orders.Ties(True):
+            first = reference.run(*change)
+        with orders.Ties(False):
+            last = reference.run(*change)
+        differ = [~torch.isclose(float8.widened(a), float8.widened(b), 0, 0, equal_nan=True)
+                  for a, b in zip(first, last)]  # fmt: skip
+        marks = [a | b for a, b in zip(marks, differ)] if marks else differ
+    return marks
+
+
+def put_ties(worst: list[Tensor | None], marks: list[Tensor]) -> None:
+    """Marks these elements as uncertain, as src/tensor/compare.h reads them."""
+    for k, mark in enumerate(marks):
+        if not bool(mark.any()):
+            continue
+        s = worst[k]
+        if s is None:
+            s = worst[k] = torch.zeros(mark.shape, dtype=torch.float64, device=mark.device)
+        s.masked_fill_(mark, math.inf)
+
+
 def keep_larger(worst: Tensor, moved: Tensor, truth: Tensor, roundings: float) -> None:
     for part in pieces(worst.numel()):
         away = (moved[part].double() - truth[part].double()).abs()
@@ -504,6 +529,8 @@ def truths(packer: Packer, notes: list[str], reference: Reference, generator: Ge
             sensitivity(reference, truth, permitted, generator, moved)
         if order_matters(request) or not all(map(finite, own)):
             put_marks(moved, order_marks(reference, permitted, own))
+        if any(word in request["source"] for word in ("topk", "sort")):
+            put_ties(moved, ties(reference, permitted))
     except WorkerError as error:
         notes.append("float64 does not run: " + first_line(error.message))
         truth = reference.run(lambda _, t: t)

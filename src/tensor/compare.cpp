@@ -264,9 +264,9 @@ Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<d
              .truth = std::move(truth),
              .native = std::move(native),
              .tolerance = {}};
+  note_order(e, sensitivity);
   if (!is_floating(e.spec.dtype)) return e;
   rule = for_dtype(rule, e.spec.dtype);
-  note_order(e, sensitivity);
   size_t n = e.truth.size();
   e.tolerance = errors_nearby(e, e.native);
   const std::vector<double> in_order = errors_nearby(e, sequential);

@@ -9,9 +9,9 @@
 // dtype's half ulp. The user's bound (rtol, atol) can only narrow the tolerance. NaN and infinity
 // match by class. If the native reference has another class than the truth (for example, it
 // overflowed), both classes match. Integers must equal the truth or the native result. With
-// nan_is_undefined, elements whose truth is NaN are not judged. An element with the sensitivity
-// +infinity is not judged, because its value depends on the order of evaluation. If the
-// sensitivity's sign bit is set, NaN passes too, because some order of evaluation gives NaN.
+// nan_is_undefined, elements whose truth is NaN are not judged. An element (also an integer) with
+// the sensitivity +infinity is not judged, because its value depends on the order of evaluation. If
+// the sensitivity's sign bit is set, NaN passes too, because some order of evaluation gives NaN.
 // The output as a whole must stay within aggregate_limits() (tensor/aggregate.h).
 // docs/evaluation.md gives the reasons.
 //

@@ -233,6 +233,21 @@ TEST(Pattern, FirstWrongGivesCoordinates) {
             (std::vector<std::vector<int64_t>>{{0, 1, 0}, {1, 2, 3}}));
 }
 
+// Equal values may stand in any order, so their positions are uncertain.
+TEST(Judge, IntegersOfInfiniteSensitivityAreNotJudged) {
+  const std::vector<double> truth{4, 7, 9};
+  const std::vector<double> uncertain{0, kInf, 0};
+  const Expected e =
+      make_expected({"out", DType::i64, {3}}, truth, truth, uncertain, ToleranceRule{});
+  const auto wrong = [&](std::vector<double> values) {
+    std::vector<std::byte> output(3 * sizeof(int64_t));
+    from_double(DType::i64, values, output);
+    return judge(e, output).wrong;
+  };
+  EXPECT_EQ(wrong({4, 8, 9}), 0);
+  EXPECT_EQ(wrong({4, 7, 8}), 1);
+}
+
 TEST(Judge, UndefinedElementsAreNotJudgedWhereNanIsUndefined) {
   World w({4});
   w.expected.truth = {1.0, kNan, kInf, 2.0};

@@ -54,6 +54,13 @@ TEST(Excerpt, RowsOfASoftmax) {
   EXPECT_TRUE(f.set) << f.set.error().text();
 }
 
+TEST(Excerpt, RowsOfEightBitFloats) {
+  Found f = excerpt_of("(x * y).to(torch.float8_e4m3fn).flatten(1)",
+                       "torch.randn(rows, size), torch.randn(size)");
+  ASSERT_TRUE(f.excerpt) << f.excerpt.error().text();
+  EXPECT_TRUE(f.set) << f.set.error().text();
+}
+
 TEST(Excerpt, RowsAndColumnsOfASquareProduct) {
   Found f = excerpt_of("x @ y", "torch.randn(rows, rows), torch.randn(rows, rows)");
   ASSERT_TRUE(f.excerpt) << f.excerpt.error().text();

@@ -473,6 +473,31 @@ TEST(TorchWorker, TruthIsCloseToNativeAndSensitivityIsOfItsScale) {
   EXPECT_NE(w[0], w[1]);  // the worker redraws constant ones
 }
 
+// PyTorch promises no order of equal values, so each of their positions is uncertain.
+TEST(TorchWorker, PositionsOfEqualValuesAreUncertain) {
+  TaskFile file("ties", std::string(kBody) + R"(
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.sort(torch.round(x), dim=-1)[1]
+def get_inputs():
+    return [torch.randn(8, 16)]
+def get_init_inputs():
+    return []
+)");
+  auto task = test_worker().describe(Context(), file.path(), {.shrink = false});
+  ASSERT_TRUE(task) << task.error().text();
+  auto set = test_worker().make_set(Context(), *task, task->official(), "made", 7);
+  ASSERT_TRUE(set) << set.error().text();
+  auto map = Mapping::map(set->memory.get(), set->bytes, false);
+  ASSERT_TRUE(map);
+  size_t uncertain = 0;
+  for (const TensorSlot& s : set->slots)
+    if (s.part == "sensitivity")
+      for (size_t i = 0; i < s.bytes / sizeof(double); ++i)
+        uncertain += std::isinf(reinterpret_cast<const double*>(map->data() + s.offset)[i]);
+  EXPECT_GT(uncertain, 64U);  // 16 small integers of a row repeat
+}
+
 // Even if a sum of two tensors is close to zero, the effect of rounding each of them must show.
 TEST(TorchWorker, SensitivityOfADifferenceIsThatOfItsParts) {
   TaskFile file("difference", std::string(kBody) + R"(

@@ -8,7 +8,7 @@
   columns, with a first element that is far from all others.
 - Rows that stay in the shared memory of a cluster: softmax, a norm with weights, rows that are no multiple of a
   vector, 16-bit rows, one row that is split instead.
-- Rotary embedding: each half of the result has a kernel.
+- Rotary embedding: one kernel computes both halves of the result side by side.
 - Half of a row times the other half, which no kernel copies.
 - Scans: from the end behind pointwise work, exclusive, along columns, and of one row that CTAs share.
 
@@ -101,7 +101,7 @@ WANTED = {
     "an_exclusive_scan_along_columns": ["scan_column<cutegen::Multiply, kRows, kColumns, true>"],
     "a_scan_of_16_bits": ["constexpr int kWidth = 8;"],
     "halves_of_a_row_where_they_lie": ["x + x_start"],
-    "rotary_embedding_in_parts": [],  # a file for each part
+    "rotary_embedding_in_parts": ["out + out_start"],
     "a_scan_of_one_row_shared_among_ctas": ["totals(", "carry_of_warp"],
 }
 CLUSTERS = {"softmax_of_rows_that_one_cta_cannot_keep": 8, "rows_that_are_no_multiple_of_a_vector": 4,

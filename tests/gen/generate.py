@@ -12,6 +12,8 @@
                or joined
     scan       pointwise work, cumulative sums, products, maxima or minima along one axis, from either
                end or exclusive, sometimes reduced
+    take       rows and elements that an index tensor names, with pointwise work, norms and reductions around
+    serve      rows in order, quantised rows and blocks, counts
 
 The same seed and count give the same files. Sizes are module constants, so that tasks can be
 shrunk. Operators are kept where they are smooth and do not overflow: what a task tests is the
@@ -121,6 +123,26 @@ SLICES = [
 ]  # fmt: skip
 
 
+# By indices `i` along axis {d}, and `j` for each element of the result.
+TAKES = [
+    "{x}.index_select({d}, i)", "{x}[i]", "torch.gather({x}, {d}, j)", "torch.take_along_dim({x}, j, dim={d})",
+    "{x}.index_select({d}, i) * y.index_select({d}, i)", "{x}[i] + torch.relu({x})[i] * {a}",
+    "F.embedding(i, {x}.flatten(1))", "torch.log_softmax({x}, dim=-1)[i]",
+]  # fmt: skip
+AFTER_TAKES = ["torch.softmax({x}, dim=-1)", "F.rms_norm({x}, {x}.shape[-1:])", "F.layer_norm({x}, {x}.shape[-1:])",
+               "torch.sum({x}, dim=0)", "torch.amax({x}, dim=-1)", "torch.cumsum({x}, dim=-1)", "F.silu({x})",
+               "{x} * {a}"]  # fmt: skip
+# Rounding decides integers, so what stands before them must be exact.
+SERVES = [
+    "torch.topk({x}, 7, dim=-1)", "torch.topk({x}, 16, dim=-1, largest=False)", "torch.sort({x}, dim=-1, stable=True)",
+    "torch.softmax(torch.topk({x}, 12, dim=-1)[0], dim=-1)", "torch.argsort({x}, dim=-1, descending=True, stable=True)",
+    "({x} > {s}).sum({d})", "({x} > 2 + {a}).any({d})", "({x} > -3).all({d})",
+    "torch.count_nonzero(torch.relu({x}), {d})",
+    "({x} / ({x}.abs().amax(-1, keepdim=True) / 127)).round().to(torch.int8)",
+    "({x} * (448 / {x}.abs().amax(-1, keepdim=True).clamp(min=1e-4))).clamp(-448, 448).to(torch.float8_e4m3fn)",
+]  # fmt: skip
+
+
 # Products: inputs with their axes, parameters with theirs, the product, axes of the result.
 PRODUCTS = [
     ({"x": "M K", "y": "K N"}, {}, "x @ y", "M N"),
@@ -152,6 +174,7 @@ class Module:
         self.rng = random.Random(f"{seed}:{index}")
         self.index, self.family, self.inputs = index, family, ["x"]
         self.shapes: dict[str, list[str]] = {}  # of inputs, by name
+        self.made: dict[str, str] = {}  # inputs that are no normal numbers
         self.lines: list[str] = []
         self.parameters: list[tuple[str, list[str]]] = []
         self.rank = self.rng.choice([1, 2, 2, 3, 3, 4])
@@ -291,6 +314,29 @@ class Module:
         else:
             self.add(self.rng.choice(SCALAR), x="t")
 
+    def take(self) -> None:
+        self.redraw([2, 2, 3])
+        axis = self.rng.randrange(self.rank)
+        pattern = self.rng.choice(TAKES)
+        if "[i" in pattern or "embedding" in pattern:
+            axis = 0
+        self.pointwise(self.rng.randint(0, 2), binary=False)
+        taken = self.rng.choice([24, 100, 300, 301])
+        self.made["i"] = f"torch.randint(0, {self.axes[axis]}, (taken,))"
+        shape = ", ".join("taken" if k == axis else name for k, name in enumerate(self.axes))
+        self.made["j"] = f"torch.randint(0, {self.axes[axis]}, ({shape}))"
+        self.inputs += [name for name, words in (("y", ("y.",)), ("i", ("i)", "[i]", "(i,")), ("j", ("j)", "j,")))
+                        if any(word in pattern for word in words)]  # fmt: skip
+        self.axes, self.sizes = [*self.axes, "taken"], [*self.sizes, taken]
+        self.shapes = {"x": self.axes[:-1], "y": self.axes[:-1]}
+        self.add(pattern, x="t", d=axis)
+        self.add(self.rng.choice(AFTER_TAKES), x="t")
+
+    def serve(self) -> None:
+        self.redraw([2, 3])
+        self.add(self.rng.choice(EXACT[:2]), x="t")
+        self.add(self.rng.choice(SERVES), x="t", d=self.rng.randrange(self.rank))
+
     def text(self) -> tuple[str, str]:
         family = self.rng.choice(["chain", "reduction"]) if self.family == "all" else self.family
         {"axes": self.axes_family}.get(family, getattr(self, family))()
@@ -302,7 +348,8 @@ class Module:
         out += ["", f"    def forward(self, {', '.join(self.inputs)}):", "        t = x"]
         out += ["        " + line for line in self.lines] + ["        return t", "", ""]
         out += [f"{axis} = {size}" for axis, size in zip(self.axes, self.sizes)]
-        made = ", ".join(f"torch.randn({', '.join(self.shapes.get(n, self.axes))})" for n in self.inputs)
+        made = ", ".join(self.made.get(n, f"torch.randn({', '.join(self.shapes.get(n, self.axes))})")
+                         for n in self.inputs)  # fmt: skip
         out += ["", "", "def get_inputs():", f"    return [{made}]", "", "",
                 "def get_init_inputs():", "    return []", ""]  # fmt: skip
         return family, "\n".join(out)
@@ -313,7 +360,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--family", default="all",
-                        choices=["all", "chain", "reduction", "matmul", "axes", "loss", "slice", "scan"])  # fmt: skip
+                        choices=["all", "chain", "reduction", "matmul", "axes", "loss", "slice", "scan",
+                                 "take", "serve"])  # fmt: skip
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -253,7 +253,8 @@ TEST(DerivedShapes, AProposedTestOutOfBoundsIsRefused) {
   EXPECT_THAT(refusal({{"m", 4096}, {"k", 2048}, {"n", 4096}}),
               testing::HasSubstr("more work than a test may be"));
   w.runs = [](const ShapeCase& s) { return s.tensors.at("x")[0] > 1; };
-  EXPECT_THAT(refusal({{"m", 1}}), testing::HasSubstr("does not run, or is another program, at these sizes"));
+  EXPECT_THAT(refusal({{"m", 1}}),
+              testing::HasSubstr("does not run, or is another program, at these sizes"));
 }
 
 }  // namespace

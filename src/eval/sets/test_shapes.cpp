@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kSmallOfficialBytes = int64_t{2} << 20;
 constexpr double kSmallOfficialFlops = 5e8;  // 2 MiB of tensors may hide a large intermediate value
+constexpr int64_t kMostOfficialElements = int64_t{1} << 22;  // of a cache or a table, mostly unread
 constexpr int64_t kMuchMore = int64_t{1} << 40;
 constexpr double kLightWork = 32;  // FLOPs per element
 constexpr int64_t kMostLightElements = int64_t{3} << 21;
@@ -35,8 +36,9 @@ int64_t elements_of(const ShapeCase& shape) {
 }
 
 bool is_test_shape(const ShapeCase& shape) {
-  return !is_timed(shape) || (shape.least_bytes.value <= kSmallOfficialBytes &&
-                              shape.flops.value <= kSmallOfficialFlops);
+  return !is_timed(shape) ||
+         (shape.least_bytes.value <= kSmallOfficialBytes &&
+          shape.flops.value <= kSmallOfficialFlops && elements_of(shape) <= kMostOfficialElements);
 }
 
 std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<std::string>& all,

@@ -21,6 +21,16 @@ TEST(TestShapes, AnOfficialShapeWithSmallTensorsAndMuchWorkIsNone) {
   EXPECT_TRUE(is_test_shape(shape));
 }
 
+// A program may read a few rows of a large cache, but to draw its values takes long.
+TEST(TestShapes, AnOfficialShapeWithALargeCacheIsNone) {
+  ShapeCase shape{.name = "official", .kind = ShapeKind::official};
+  shape.least_bytes = Bytes{1 << 20};
+  shape.tensors = {{"cache", {1 << 12, 1 << 10}}};
+  EXPECT_TRUE(is_test_shape(shape));
+  shape.tensors = {{"cache", {1 << 13, 1 << 10}}};
+  EXPECT_FALSE(is_test_shape(shape));
+}
+
 ShapeCase square(const std::string& name, ShapeKind kind, int64_t n, double weight = 0) {
   ShapeCase s{.name = name, .kind = kind, .weight = weight};
   s.tensors = {{"x", {n, n}}, {"out", {n, n}}};

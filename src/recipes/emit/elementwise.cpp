@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "base/text.h"
 #include "recipes/nest/extents.h"
@@ -21,6 +22,7 @@ struct Access {
   std::string tensor;  // CuTe tensor in the kernel: "g_x"
   std::string registers;
   std::string start = {};  // argument: where a slice begins
+  std::string take = {};   // functions that read the place of this operand from index tensors
   bool single = false;     // the same element everywhere
   int inst = -1;           // leaf, or the output's instruction
   const char* type = "float";
@@ -35,6 +37,7 @@ struct Kernel {
   Nest nest;
   Code code;
   std::vector<Access> inputs, outputs;
+  std::map<int, Access> indices;  // tensors through which inputs are read, by operand
   std::vector<std::pair<std::string, std::string>> strides;  // argument, expression
 
   Kernel(const Fused& f, const Label& l) : fused(f), label(l), nest(make_nest(f)), code(f) {
@@ -51,7 +54,7 @@ struct Kernel {
   }
 
   Access access(const Operand& operand, int inst) {
-    const char* type = value_type(fused.insts[size_t(inst)]);
+    const char* type = inst < 0 ? "int64_t" : value_type(fused.insts[size_t(inst)]);
     Access a{.operand = &operand,
              .name = fused.names.at(operand.tensor),
              .tensor = "",
@@ -66,7 +69,27 @@ struct Kernel {
     a.tensor = code.word("g_" + a.name);
     a.registers = code.word("r_" + a.name);
     for (const Loop& loop : nest.kept) a.single &= stride(fused, operand, loop).move == Move::none;
+    for (size_t axis = 0; axis < operand.starts.size(); ++axis)
+      if (operand.starts[axis].index >= 0) take(a, axis);
     return a;
+  }
+
+  // Reads the place along an axis of the operand from an index tensor.
+  void take(Access& a, size_t axis) {
+    const Start& start = a.operand->starts[axis];
+    const Operand& index = fused.inputs[size_t(start.index)];
+    if (!indices.count(start.index)) {
+      Access at = access(index, -1);
+      at.tensor = code.word("at_" + at.name);
+      indices.emplace(start.index, std::move(at));
+    }
+    const std::string size = code.word(fmt::format("{}_size{}", a.name, axis)),
+                      step = code.word(fmt::format("{}_step{}", a.name, axis));
+    strides.emplace_back(size, size_text(fused, *a.operand, axis));
+    strides.emplace_back(step, stride_text(fused, *a.operand, axis));
+    a.take += fmt::format(",\n    cutegen::take<{}>({}(_, j), {}, {})", start.rule(),
+                          indices.at(start.index).tensor, size, step);
+    a.single = false;
   }
 };
 
@@ -159,11 +182,13 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
   for (const Access& a : k.inputs) {
     if (a.single) continue;
     registers += fmt::format("{} {}[kItems][kVector];\n", a.type, a.registers);
-    loads += fmt::format("cutegen::load({}(_, j), {}[i]);\n", a.tensor, a.registers);
+    loads += fmt::format("cutegen::{}({}(_, j), {}[i]{});\n",
+                         a.take.empty() ? "load" : "load_taken", a.tensor, a.registers, a.take);
   }
   for (const Access& a : k.outputs) {
     results += fmt::format("{} {}[kVector];\n", a.type, a.registers);
-    stores += fmt::format("cutegen::store({}, {}(_, j));\n", a.registers, a.tensor);
+    stores += fmt::format("cutegen::{}({}, {}(_, j){});\n",
+                          a.take.empty() ? "store" : "store_taken", a.registers, a.tensor, a.take);
   }
   t["registers"] = indent(registers, depth);
   t["loads"] = indent(loads, depth + 4);
@@ -227,6 +252,7 @@ std::string strided_source(const Task& task, Kernel& k, const Json& params, bool
   t["index"] = wide ? "int64_t" : "int";
   t["macro"] = k.label("VECTOR");
   std::string tensors;
+  for (const auto& [operand, index] : k.indices) tensors += strided_tensor(k, index);
   for (const auto* list : {&k.inputs, &k.outputs})
     for (const Access& a : *list)
       if (!a.single || list == &k.outputs) tensors += strided_tensor(k, a);

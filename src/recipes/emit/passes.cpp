@@ -25,6 +25,8 @@ Accumulator accumulator(ReduceKind kind, bool plain_sums = false) {
       return {"Max", "the maximum of", 1};
     case ReduceKind::min:
       return {"Min", "the minimum of", 1};
+    case ReduceKind::total:
+      return {"Total", "the total of", 2};
     case ReduceKind::argmax:
       return {"ArgMax", "the place of the maximum of", 2};
     case ReduceKind::argmin:
@@ -333,9 +335,10 @@ std::string Passes::row_values(int depth) {
     if (!options_.column)
       text += code_.statement(inst);
     else
-      text += fmt::format(
-          "float {}[kVector];\nCUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {} = {};\n",
-          code_.id(inst), code_.use(inst), code_.expression(inst));
+      text +=
+          fmt::format("{} {}[kVector];\nCUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {} = {};\n",
+                      i.boolean ? "bool" : value_type(i), code_.id(inst), code_.use(inst),
+                      code_.expression(inst));
   }
   return text;
 }
@@ -416,9 +419,10 @@ std::string Passes::pass(int depth) {
       ends += fmt::format("\n{}.add({});", name, vector);
       continue;
     }
-    adds += fmt::format("{}{}.add({}{}{});\n", name, options_.column ? "[v]" : "",
-                        code_.use(i.inputs[0]), less,
-                        i.integer ? ", static_cast<unsigned>(" + place() + ")" : "");
+    adds += fmt::format(
+        "{}{}.add({}{}{});\n", name, options_.column ? "[v]" : "", code_.use(i.inputs[0]), less,
+        i.integer && i.reduce != ReduceKind::total ? ", static_cast<unsigned>(" + place() + ")"
+                                                   : "");
   }
   if (targets.empty()) return "";
   if (depth == 1) {
@@ -498,8 +502,10 @@ std::string Passes::rows() {
     const Inst& i = at(inst);
     const std::string& tensor = inputs_[size_t(i.operand)];
     if (options_.column)
-      text += fmt::format("{2} {0}[kVector];\ncutegen::load({1}(_, 0), {0});\n", code_.id(inst),
-                          tensor, value_type(i));
+      text += fmt::format("{} {}[kVector];\n", value_type(i), code_.id(inst)) +
+              (row_loads_.count(inst)
+                   ? row_loads_.at(inst)
+                   : fmt::format("cutegen::load({}(_, 0), {});\n", tensor, code_.id(inst)));
     else
       text += fmt::format("const {2} {0} = cutegen::convert<{2}>({1}(0, 0));\n", code_.id(inst),
                           tensor, value_type(i));

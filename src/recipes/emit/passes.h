@@ -56,10 +56,13 @@ class Passes {
   int depth() const;  // passes, without one that only writes results
   std::vector<Parts> parts() const;
   // Names: register array of an element operand, CuTe tensor of an operand, of an output.
+  const std::string& id(int inst) const { return code_.id(inst); }
   const std::string& input_tensor(size_t operand) const { return inputs_[operand]; }
   const std::string& output_tensor(size_t output) const { return outputs_[output]; }
   // The slots of an operand that stays in shared memory.
   const std::string& slots(size_t operand) const { return slots_[operand]; }
+  // How a column kernel loads a row-level leaf through an index, instead of directly.
+  void load_by(int leaf, std::string text) { row_loads_[leaf] = std::move(text); }
   // Leaves that the kernel reads, by level.
   std::vector<int> leaves(Level level) const;
   // Floats of the largest accumulator, and of all together.
@@ -104,7 +107,7 @@ class Passes {
   KeptValues values_;
   std::string shift_, exact_count_;  // of moments
   // Of reductions: accumulators in registers and in scratch, the vector that one add() takes.
-  std::map<int, std::string> accumulators_, kept_, vectors_;
+  std::map<int, std::string> row_loads_, accumulators_, kept_, vectors_;
 };
 
 }  // namespace cutegen::recipes

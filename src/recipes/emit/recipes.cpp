@@ -8,6 +8,7 @@
 #include "recipes/emit/attention.h"
 #include "recipes/emit/elementwise.h"
 #include "recipes/emit/matmul.h"
+#include "recipes/emit/order.h"
 #include "recipes/emit/reduction.h"
 #include "recipes/emit/scan.h"
 #include "recipes/nest/accuracy.h"
@@ -40,6 +41,7 @@ Json safe_of(const Stage& stage, bool hopper) {
   if (const auto* attention = std::get_if<Attention>(&stage)) return attention_safe(*attention);
   const Fused& fused = std::get<Fused>(stage);
   if (fused.window) return window_safe(fused);
+  if (fused.choice) return order_safe(fused);
   if (fused.scans()) return scan_safe(fused);
   return fused.reduces() ? reduction_safe(fused, hopper) : elementwise_safe(fused);
 }
@@ -58,6 +60,7 @@ bool legal(const Stage& stage, const Json& params, bool hopper) {
     return attention_legal(*attention, params);
   const Fused& fused = std::get<Fused>(stage);
   if (fused.window) return window_legal(fused, params);
+  if (fused.choice) return order_legal(fused, params);
   if (fused.scans()) return scan_legal(fused, params);
   return !fused.reduces() || reduction_legal(fused, params, hopper);
 }
@@ -149,6 +152,10 @@ std::string why_of(const Staged& staged) {
         "one {} and {}", first.window->window.op,
         first.reduces() ? "reductions over its channels" : "pointwise work on its result");
   if (list.size() == 1 && first.scans()) return "scans along one axis and pointwise work";
+  const auto orders = [](const Stage& stage) { return std::get<Fused>(stage).choice.has_value(); };
+  if (std::any_of(list.begin(), list.end(), orders))
+    return fmt::format("elements of rows in order, and the work around it in {} stages",
+                       list.size());
   if (list.size() > 1)
     return fmt::format("pointwise work and reductions in {} stages", list.size());
   if (!first.reduces()) return "a chain of pointwise operators";
@@ -162,6 +169,7 @@ std::vector<RecipeParameter> parameters_of(const Stage& stage, bool hopper) {
     return attention_parameters(*attention);
   const Fused& fused = std::get<Fused>(stage);
   if (fused.window) return window_parameters(fused);
+  if (fused.choice) return order_parameters(fused);
   if (fused.scans()) return scan_parameters(fused);
   return fused.reduces() ? reduction_parameters(fused, hopper) : elementwise_parameters(fused);
 }
@@ -184,17 +192,19 @@ void list_parameters(const Staged& staged, RecipeMatch& match) {
 }
 
 std::string name_of(const Stages& stages) {
-  bool product = false, window = false, scans = false, reduces = false;
+  bool product = false, window = false, scans = false, reduces = false, orders = false;
   for (const Stage& stage : stages.list) {
     if (std::holds_alternative<Attention>(stage)) return "attention";
     const auto* fused = std::get_if<Fused>(&stage);
     product |= !fused;
     window |= fused && fused->window;
+    orders |= fused && fused->choice;
     scans |= fused && fused->scans();
     reduces |= fused && fused->reduces();
   }
   return product   ? "matmul"
          : window  ? "windows"
+         : orders  ? "order"
          : scans   ? "scan"
          : reduces ? "reduction"
                    : "elementwise";
@@ -223,6 +233,7 @@ ProgramPart part_of(const Task& task, const Stage& stage, const Json& params, co
   const Fused& whole = std::get<Fused>(stage);
   const Fused fused = relaxed(needed_accuracy(task, whole), whole);
   if (fused.window) return window_part(task, fused, params, label);
+  if (fused.choice) return order_part(task, fused, params, label);
   if (fused.scans()) return scan_part(task, fused, params, label);
   return fused.reduces() ? reduction_part(task, fused, params, label)
                          : elementwise_part(task, fused, params, label);
@@ -242,11 +253,6 @@ Result<KernelProgram> program(const Task& task, const Staged& staged, const Json
 
 RecipeMatch match_recipe(const Task& task, std::string_view arch) {
   RecipeMatch match;
-  for (const TensorInfo& tensor : task.tensors)
-    if (tensor.mutated) {
-      match.why = "forward() mutates '" + tensor.name + "', and no recipe writes mutated tensors";
-      return match;
-    }
   const bool hopper = arch == kHopperArch;
   auto stages = make_stages(task, hopper);
   // What surrounds the attention may not fit into stages: products and a softmax may.

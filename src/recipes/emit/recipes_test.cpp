@@ -55,7 +55,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "mm_row", "mm_linear_3d", "no_matmul", "sized", "sized_rows", "mm_sized",
                     "lifted", "mm_two_products", "mm_computed_factor", "mm_softmax_after",
                     "mm_repeated_product", "lowest_plus_bias", "mish_by_hand", "attention_causal",
-                    "attention_mask", "attention_by_hand", "gelu_group_norm", "layer_norm_short"));
+                    "attention_mask", "attention_by_hand", "gelu_group_norm", "layer_norm_short",
+                    "take_rows", "take_along", "take_then_norm", "take_and_sum", "take_two",
+                    "take_by_places", "quantize_rows", "counts", "top_k", "sort_rows"));
 
 // tanh(softplus(x)) becomes one function; a softplus with another beta stays.
 TEST(Recipes, KnowsMishWrittenOut) {
@@ -91,7 +93,8 @@ TEST_P(Golden, SafeProgramIsAsRecorded) {
 
 INSTANTIATE_TEST_SUITE_P(Recipes, Golden,
                          testing::Values("frobenius_large", "sum_columns_large", "argmin_last",
-                                         "cross_entropy", "group_norm"));
+                                         "cross_entropy", "group_norm", "take_rows",
+                                         "quantize_rows", "top_k"));
 
 TEST(Match, SizesThatAModuleComputesWithComeFromThePlan) {
   for (const char* name : {"sized", "sized_rows", "mm_sized", "lifted"}) {

@@ -87,9 +87,11 @@ std::string split_range(bool row) {
 }  // namespace
 
 bool stays(const Fused& fused, const Nest& nest, const Operand& operand) {
-  if (!varies(fused, operand) || stride(fused, operand, nest.reduced.back()).move != Move::next)
+  if (!varies(fused, operand) || gathers_along(fused, operand) ||
+      stride(fused, operand, nest.reduced.back()).move != Move::next)
     return false;
-  return std::any_of(nest.kept.begin(), nest.kept.end(),
+  return operand.gathered() ||
+         std::any_of(nest.kept.begin(), nest.kept.end(),
                      [&](const Loop& loop) {
                        return loop.size > 1 && stride(fused, operand, loop).move != Move::none;
                      }) ||
@@ -244,11 +246,12 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
     const std::string& name = passes_.input_tensor(size_t(inst.operand));
     elements += fmt::format("{} {}[kVector];\n", value_type(inst), name.substr(2));
     const Operand& operand = fused_.inputs[size_t(inst.operand)];
+    inputs_ += tensors_.indices(operand);
     const std::string load =
         one_a_run(operand)
             ? fmt::format("cutegen::load_run<kWholeRuns>({}, {}, j * kVector, e.{});\n", name,
                           runs_, name.substr(2))
-            : fmt::format("cutegen::load({}(_, j), e.{});\n", name, name.substr(2));
+            : tensors_.load(operand, name, "j", "e." + name.substr(2));
     loads_ += load;
     if (!stays(fused_, nest_, operand)) {
       reads_ += load;
@@ -267,6 +270,10 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
     for (int leaf : passes_.leaves(level)) {
       auto i = size_t(fused_.insts[size_t(leaf)].operand);
       inputs_ += input(fused_.inputs[i], passes_.input_tensor(i));
+      if (row() || level == Level::element || !fused_.inputs[i].gathered()) continue;
+      inputs_ += tensors_.indices(fused_.inputs[i]);
+      passes_.load_by(
+          leaf, tensors_.load(fused_.inputs[i], passes_.input_tensor(i), "0", passes_.id(leaf)));
     }
   for (size_t i = 0; i < fused_.outputs.size(); ++i)
     outputs_ += tensor(fused_.outputs[i].operand, passes_.output_tensor(i));

@@ -105,7 +105,7 @@ std::string ScanBody::row_value(int inst) const {
   if (row())
     return fmt::format("const {0} {1} = cutegen::convert<{0}>({2}(0, 0));\n", type, code_.id(inst),
                        name);
-  return fmt::format("{0} {1}_row[kVector];\ncutegen::load({1}(_, 0), {1}_row);\n", type, name);
+  return fmt::format("{} {}_row[kVector];\n{}", type, name, row_loads_.at(inst));
 }
 
 // Declares the carries and what is the same for the whole row.

@@ -4,6 +4,7 @@
 // Contract: text() is the loop, for a kernel that declares `along`, `across`, `steps`, `first`,
 // `last`, `read`, `live`, and `row` and `lane` or `column` and `team`. Without `last` it only
 // writes the total of a part. inputs() and outputs() are the names of the tensors, by operand.
+// Before text(), load_by() says how the column kernel loads a leaf that has no scanned axis.
 //
 // Example: ScanBody b(fused, params, nest, code); b.text(true);
 #pragma once
@@ -24,6 +25,7 @@ class ScanBody {
   const std::vector<int>& used() const { return used_; }  // instructions
   const std::vector<std::string>& inputs() const { return inputs_; }
   const std::vector<std::string>& outputs() const { return outputs_; }
+  void load_by(int leaf, std::string text) { row_loads_[leaf] = std::move(text); }
   // The scratch that holds the totals of each scan's parts.
   const std::vector<std::string>& totals() const { return totals_; }
 
@@ -57,6 +59,7 @@ class ScanBody {
   const Nest& nest_;
   Code& code_;
   std::vector<int> used_;
+  std::map<int, std::string> row_loads_;
   std::vector<Scanned> scans_;
   std::vector<std::string> totals_, inputs_, outputs_;
 };

@@ -35,9 +35,14 @@ ScanKernel::ScanKernel(const Task& task, const Fused& fused, const Json& params,
     const auto operand = size_t(i.operand);
     const std::string& name = body_.inputs()[operand];
     views_ += fmt::format("Tensor {} = {};\n", name, tensors_.view(fused.inputs[operand]));
-    if (i.level != Level::element) continue;
+    if (row() && i.level != Level::element) continue;
+    views_ += tensors_.indices(fused.inputs[operand]);
+    if (i.level != Level::element) {
+      body_.load_by(inst, tensors_.load(fused.inputs[operand], name, "0", name + "_row"));
+      continue;
+    }
     members += fmt::format("{} {}[kVector];\n", value_type(i), name.substr(2));
-    loads_ += fmt::format("cutegen::load({}(_, j), e.{});\n", name, name.substr(2));
+    loads_ += tensors_.load(fused.inputs[operand], name, "j", "e." + name.substr(2));
   }
   for (size_t i = 0; i < fused.outputs.size(); ++i)
     results_ += fmt::format("Tensor {} = {};\n", body_.outputs()[i],

@@ -74,13 +74,21 @@ TEST(Slices, OfAReshapedTensorAreNotCovered) {
 }
 
 // Each half of the result reads one half of the joined tensor, so nothing joins it in memory.
-TEST(Joins, EachPartOfAnOutputHasAStage) {
+TEST(Joins, EqualPartsOfAnOutputShareAKernel) {
   const Json plan = plan_of("join_rope");
-  ASSERT_EQ(plan.at("steps").size(), 2U);
-  EXPECT_THAT(plan.at("steps")[1].at("args").dump(), HasSubstr("1*((dim(x,3))/2)*(stride(out,3))"));
+  ASSERT_EQ(plan.at("steps").size(), 1U);
+  EXPECT_THAT(plan.at("steps")[0].at("args").dump(), HasSubstr("1*((dim(x,3))/2)*(stride(out,3))"));
   EXPECT_FALSE(plan.contains("scratch") && !plan.at("scratch").empty());
   EXPECT_THAT(demands_of("join_rope"), Contains("dim(x,3) == 128"));
-  EXPECT_EQ(plan_of("join_stack").at("steps").size(), 2U);
+  EXPECT_EQ(plan_of("join_stack").at("steps").size(), 1U);
+}
+
+// Elements of stacked tensors take turns, and a slice reads every other element.
+TEST(Joins, TurnsOfStackedTensorsShareAKernel) {
+  const Json plan = plan_of("rope_interleaved");
+  ASSERT_EQ(plan.at("steps").size(), 1U);
+  EXPECT_THAT(plan.at("steps")[0].at("args").dump(), HasSubstr("2*(stride(out,2))"));
+  EXPECT_THAT(demands_of("rope_interleaved"), Contains("(dim(out,2)) % 2 == 0"));
 }
 
 TEST(Joins, AProductIsCopiedIntoItsPart) {

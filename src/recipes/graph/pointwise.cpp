@@ -112,7 +112,10 @@ Result<Pointwise> lower_cast(const Node& node) {
   if (to == DType::f32 || to == DType::f64) return Filler(node).fill("{0}");
   if (to == DType::f16) return Filler(node).fill("cutegen::round_to<half_t>({0})");
   if (to == DType::bf16) return Filler(node).fill("cutegen::round_to<bfloat16_t>({0})");
-  if (to == DType::i32 || to == DType::i64) return Filler(node).fill("truncf({0})");
+  if (to == DType::f8e4m3) return Filler(node).fill("cutegen::round_to<float_e4m3_t>({0})");
+  if (to == DType::f8e5m2) return Filler(node).fill("cutegen::round_to<float_e5m2_t>({0})");
+  if (to == DType::i32 || to == DType::i64 || to == DType::i8 || to == DType::u8)
+    return Filler(node).fill("truncf({0})");
   if (to == DType::boolean) {
     CG_TRY(Pointwise p, Filler(node).fill("({0} != 0.0f)"));
     p.boolean = true;
@@ -199,6 +202,10 @@ std::string literal(double value) {
   return std::signbit(f) ? "(" + text + ")" : text;
 }
 
+bool is_integer(DType dtype) {
+  return !is_floating(dtype) && dtype != DType::boolean;
+}
+
 std::string device_type(DType dtype) {
   switch (dtype) {
     case DType::f32:
@@ -213,6 +220,14 @@ std::string device_type(DType dtype) {
       return "int64_t";
     case DType::i32:
       return "int";
+    case DType::i8:
+      return "int8_t";
+    case DType::u8:
+      return "uint8_t";
+    case DType::f8e4m3:
+      return "float_e4m3_t";
+    case DType::f8e5m2:
+      return "float_e5m2_t";
     default:
       return "";
   }

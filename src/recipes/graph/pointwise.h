@@ -40,6 +40,7 @@ std::optional<std::string> reference(const Json& json);
 std::string literal(double value);
 // "half_t"-style name of a dtype in kernels, empty if kernels do not handle it.
 std::string device_type(DType dtype);
+bool is_integer(DType dtype);  // of any width; booleans are none
 
 Result<std::optional<Pointwise>> lower_pointwise(const Node& node);
 

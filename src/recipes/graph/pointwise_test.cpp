@@ -80,8 +80,12 @@ TEST(Pointwise, ComparisonsAreTruthValues) {
 TEST(Pointwise, CastsRoundAsAStoreWould) {
   EXPECT_EQ(code(node("aten._to_copy.default", {ref("x")}, Json::object(), DType::bf16)),
             "cutegen::round_to<bfloat16_t>({0})");
+  EXPECT_EQ(code(node("aten._to_copy.default", {ref("x")}, Json::object(), DType::f8e4m3)),
+            "cutegen::round_to<float_e4m3_t>({0})");
   EXPECT_EQ(code(node("aten._to_copy.default", {ref("x")}, Json::object(), DType::u8)),
-            "error: aten._to_copy.default: a cast to u8");
+            "truncf({0})");
+  EXPECT_EQ(code(node("aten._to_copy.default", {ref("x")}, Json::object(), DType::i16)),
+            "error: aten._to_copy.default: a cast to i16");
 }
 
 TEST(Pointwise, LossesArePointwiseWhereNothingIsReduced) {

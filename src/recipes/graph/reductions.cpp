@@ -28,6 +28,9 @@ const std::map<std::string, Form>& forms() {
       {"max", {1, 2, -1}},
       {"min", {1, 2, -1}},
       {"prod", {1, 2, -1}},
+      {"any", {1, 2, -1}},
+      {"count_nonzero", {1, 2, -1}},  // it has no third argument
+      {"all", {1, 2, -1}},
       {"argmax", {1, 2, -1}},
       {"argmin", {1, 2, -1}},
       {"logsumexp", {1, 2, -1}},

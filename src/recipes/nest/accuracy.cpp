@@ -45,8 +45,18 @@ bool is_softmax_total(const Fused& fused, const Inst& sum) {
          highest.inputs[0] == shifted.inputs[0];
 }
 
+// Whether values are rounded to coarse steps, where the last bit of a quotient decides.
+bool rounds_coarsely(const Fused& fused) {
+  return std::any_of(fused.insts.begin(), fused.insts.end(), [](const Inst& inst) {
+    return inst.code.starts_with("rintf(") || inst.code.starts_with("floorf(") ||
+           inst.code.starts_with("ceilf(") || inst.code.starts_with("truncf(") ||
+           inst.code.find("round_to<float_e") != std::string::npos;
+  });
+}
+
 // A row's divisor is inverted once, not for each element.
 void share_reciprocals(Fused& fused) {
+  if (rounds_coarsely(fused)) return;
   std::map<int, int> inverse;
   for (size_t i = 0; i < fused.insts.size(); ++i) {
     if (fused.insts[i].code != "{0} / {1}" || fused.insts[i].level != Level::element) continue;

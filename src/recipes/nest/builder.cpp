@@ -35,11 +35,6 @@ size_t output_index(const Node& node, const std::string& name) {
   return 0;
 }
 
-Shape shape_of(const Graph& graph, const std::string& name) {
-  const Value* value = graph.find(name);
-  return value ? value->shape : Shape{};
-}
-
 std::optional<int64_t> integer(const Json& json, size_t rank) {
   if (!json.is_number_integer()) return std::nullopt;
   auto axis = json.get<int64_t>();
@@ -87,6 +82,7 @@ bool moves_ones_only(const std::vector<size_t>& order, const Shape& shape) {
 // Whether a slice has all elements of its tensor.
 bool is_whole(const Operand& operand, const std::vector<Axis>& axes) {
   for (size_t i = 0; i < operand.starts.size(); ++i) {
+    if (operand.starts[i].index >= 0) return false;
     const int64_t length = operand.axes[i] < 0 ? 1 : axes[size_t(operand.axes[i])].size;
     if (operand.starts[i].at > 0 || length != operand.shape[i]) return false;
   }
@@ -107,7 +103,19 @@ struct Part {
   int64_t raw = 0, at = 0;
   bool drops = false;      // the result lacks the axis
   bool by_number = false;  // else one of several equal parts
+  int64_t step = 1;        // above 1: every such element from `at` to the end of the axis
 };
+
+// Every step-th element of an axis that consists of whole steps, from one of the first step on.
+std::optional<Part> every(const Node& node, Part part, const Json& step, int64_t size) {
+  const Json end = argument(node, 3, "end");
+  part.step = step.is_number_integer() ? step.get<int64_t>() : 0;
+  part.at = part.raw;
+  part.by_number = false;
+  const bool whole = end.is_null() || (end.is_number_integer() && end.get<int64_t>() >= size);
+  const bool fits = part.step > 1 && part.raw >= 0 && part.raw < part.step && whole;
+  return fits && size % part.step == 0 ? std::optional(part) : std::nullopt;
+}
 
 std::optional<Part> part_of(const Node& node, size_t output, const Shape& shape) {
   const std::string base = base_name(node.op);
@@ -131,8 +139,9 @@ std::optional<Part> part_of(const Node& node, size_t output, const Shape& shape)
   }
   const Json start = argument(node, 2, base == "select" ? "index" : "start"),
              step = base == "slice" ? argument(node, 4, "step") : Json(1);
-  if (step != 1 || !(start.is_null() || start.is_number_integer())) return std::nullopt;
+  if (!(start.is_null() || start.is_number_integer())) return std::nullopt;
   part.raw = start.is_null() ? 0 : start.get<int64_t>();
+  if (step != 1) return every(node, part, step, shape[part.dim]);
   part.at = std::max<int64_t>(0, part.raw < 0 ? part.raw + shape[part.dim] : part.raw);
   return part.at < std::max<int64_t>(1, shape[part.dim]) ? std::optional(part) : std::nullopt;
 }
@@ -154,6 +163,19 @@ bool is_join(const Node& node) {
   return node.op.rfind("aten.", 0) == 0 && (base == "cat" || base == "stack");
 }
 
+size_t stack_of_last(const Graph& graph, const Node& node) {
+  if (!is_join(node) || base_name(node.op) != "stack") return 0;
+  const Json list = argument(node, 0, "tensors");
+  const Json dim = argument(node, 1, "dim");
+  const Value* result = graph.find(node.outputs[0].name);
+  const int64_t rank = int64_t(result->shape.size()),
+                given = dim.is_null() ? 0 : dim.get<int64_t>();
+  const bool last = (given < 0 ? given + rank : given) == rank - 1;
+  const bool tensors = std::all_of(list.begin(), list.end(),
+                                   [](const Json& item) { return reference(item).has_value(); });
+  return last && tensors ? list.size() : 0;
+}
+
 bool is_fill(const Node& node) {
   return contains(kFills, base_name(node.op));
 }
@@ -162,6 +184,11 @@ Builder::Builder(const Region& region, std::vector<Axis> axes)
     : region_(region), graph_(region.source.graph) {
   fused_.axes = std::move(axes);
   fused_.names = region.names;
+}
+
+Shape Builder::shape_of(const std::string& name) const {
+  const Value* value = graph_.find(name);
+  return value ? value->shape : Shape{};
 }
 
 tl::unexpected<Error> Builder::cut_at(const Node& node, const std::string& why) {
@@ -193,7 +220,8 @@ int Builder::reduce(const std::string& name, ReduceKind kind, int input) {
   inst.kind = InstKind::reduction;
   inst.name = name;
   inst.reduce = kind;
-  inst.integer = kind == ReduceKind::argmax || kind == ReduceKind::argmin;
+  inst.integer =
+      kind == ReduceKind::argmax || kind == ReduceKind::argmin || kind == ReduceKind::total;
   inst.depth = fused_.insts[size_t(input)].depth + 1;
   inst.inputs = {input};
   fused_.insts.push_back(std::move(inst));
@@ -221,10 +249,13 @@ int Builder::position() {
 
 Result<int> Builder::value(const std::string& name, const View& seen) {
   View view = seen;
-  if (view.reshaped && *view.reshaped == shape_of(graph_, name)) view.reshaped.reset();
+  if (view.reshaped && *view.reshaped == shape_of(name)) view.reshaped.reset();
   std::string key = fmt::format("{} {}", name, fmt::join(view.axes, ","));
   if (view.reshaped) key += " as " + to_string(*view.reshaped);
-  for (const Start& start : view.starts) key += fmt::format(" from {}", start.at);
+  for (const Start& start : view.starts) {
+    key += fmt::format(" from {} by {}", start.at, start.step);
+    if (start.index >= 0) key += fmt::format("+{} {}", start.index, start.rule());
+  }
   if (auto it = built_.find(key); it != built_.end()) return it->second;
   CG_TRY(int inst, build(name, graph_.producer(name), view));
   return built_[key] = inst;
@@ -241,6 +272,8 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
   }
   if (is_slice(*node)) return sliced(*node, name, view);
   if (is_join(*node)) return joined(*node, view);
+  CG_TRY(auto gather, find_gather(graph_, *node));
+  if (gather) return gathered(*node, *gather, view);
   if (output_index(*node, name) != 0)
     return unsupported_error(fmt::format("output {} of {}", output_index(*node, name), node->op),
                              node->id);
@@ -294,11 +327,12 @@ Result<int> Builder::leaf(const std::string& name, const View& view) {
   inst.name = name;
   inst.operand = int(fused_.inputs.size());
   inst.boolean = value->dtype == DType::boolean;
-  inst.integer = value->dtype == DType::i64 || value->dtype == DType::i32;
+  inst.integer = is_integer(value->dtype);
   for (size_t i = 0; i < operand.axes.size(); ++i) {
     int axis = operand.axes[i];
     if (axis >= 0 && fused_.axes[size_t(axis)].reduced) inst.level = Level::element;
   }
+  if (gathers_along(fused_, operand)) inst.level = Level::element;
   fused_.inputs.push_back(std::move(operand));
   fused_.insts.push_back(std::move(inst));
   return int(fused_.insts.size()) - 1;
@@ -343,7 +377,8 @@ std::optional<View> Builder::broadcast_reshaped(const Shape& from, const Shape& 
 // Converts integers and truth values, which take part in arithmetic as floats.
 std::vector<int> Builder::as_numbers(const Node& node, const Pointwise& p,
                                      std::vector<int> inputs) {
-  bool copies = p.code == "{0}" && is_floating(node.outputs.front().dtype);
+  bool copies = (p.code == "{0}" && is_floating(node.outputs.front().dtype)) ||
+                base_name(node.op) == "_to_copy";
   bool divides = p.code.find('/') != std::string::npos;
   for (int& input : inputs) {
     const Inst& i = fused_.insts[size_t(input)];
@@ -356,11 +391,12 @@ std::vector<int> Builder::as_numbers(const Node& node, const Pointwise& p,
 Result<int> Builder::pointwise(const Node& node, const Pointwise& p, const View& view) {
   const Shape& to = node.outputs.front().shape;
   DType dtype = node.outputs.front().dtype;
-  if (!is_floating(dtype) && dtype != DType::boolean)
+  const bool casts = is_integer(dtype) && base_name(node.op) == "_to_copy";
+  if (!is_floating(dtype) && dtype != DType::boolean && !casts)
     return unsupported_error(fmt::format("{} of dtype {}", node.op, to_string(dtype)), node.id);
   std::vector<int> inputs;
   for (const std::string& operand : p.operands) {
-    Shape from = shape_of(graph_, operand);
+    Shape from = shape_of(operand);
     if (from.size() > to.size())
       return unsupported_error(node.op + ": shapes do not broadcast", node.id);
     View inner = view;
@@ -373,6 +409,12 @@ Result<int> Builder::pointwise(const Node& node, const Pointwise& p, const View&
     }
     CG_TRY(int input, value(operand, inner));
     inputs.push_back(input);
+  }
+  if (casts && fused_.insts[size_t(inputs.front())].integer) {
+    if (dtype != DType::i64)
+      return unsupported_error(fmt::format("{} of integers to {}", node.op, to_string(dtype)),
+                               node.id);
+    return inputs.front();
   }
   inputs = as_numbers(node, p, std::move(inputs));
   if (p.code == "{0}") return inputs.front();
@@ -410,7 +452,7 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
     return std::optional<int>(inst);
   }
   if (!from) return unsupported_error(node.op + ": its input is not a tensor", node.id);
-  Shape shape = shape_of(graph_, *from);
+  Shape shape = shape_of(*from);
   if (shape == to && (keeps || permutation(node, base, to.size()).empty())) {
     CG_TRY(int inst, value(*from, view));
     return std::optional<int>(inst);
@@ -449,6 +491,8 @@ Result<int> Builder::joined(const Node& node, const View& view) {
                            node.outputs[0].shape.size());
   if (!list.is_array() || !dim || view.reshaped) return cut_at(node, node.op + " is reshaped");
   const auto axis = size_t(*dim);
+  if (!view.starts.empty() && (view.starts[axis].index >= 0 || view.starts[axis].step > 1))
+    return cut_at(node, node.op + ": a part of its elements is read");
   const bool stacks = base_name(node.op) == "stack";
   const int along = view.axes[axis];
   const int64_t length = along < 0 ? 1 : fused_.axes[size_t(along)].size,
@@ -457,7 +501,7 @@ Result<int> Builder::joined(const Node& node, const View& view) {
   for (const Json& item : list) {
     const auto name = reference(item);
     if (!name) return unsupported_error(node.op + ": an operand is not a tensor", node.id);
-    const Shape shape = shape_of(graph_, *name);
+    const Shape shape = shape_of(*name);
     if (!stacks && shape.size() <= axis)  // cat accepts an empty tensor of one axis
       return unsupported_error(node.op + ": operands of different ranks", node.id);
     const int64_t size = stacks ? 1 : shape[axis];
@@ -481,7 +525,7 @@ Result<int> Builder::joined(const Node& node, const View& view) {
 Result<int> Builder::sliced(const Node& node, const std::string& name, const View& view) {
   const auto from = reference(argument(node, 0, "self"));
   if (!from) return unsupported_error(node.op + ": its input is not a tensor", node.id);
-  const Shape shape = shape_of(graph_, *from);
+  const Shape shape = shape_of(*from);
   const auto part = part_of(node, output_index(node, name), shape);
   if (!part) return unsupported_error("no recipe covers this use of " + node.op, node.id);
   if (!region_.slices || view.reshaped) {
@@ -496,6 +540,14 @@ Result<int> Builder::sliced(const Node& node, const std::string& name, const Vie
   }
   const int64_t length = part->drops ? 1 : node.outputs[output_index(node, name)].shape[part->dim];
   Start& start = inner.starts[part->dim];
+  if (start.index >= 0 || start.step > 1 || (part->step > 1 && start.at > 0)) {
+    if (cut_.empty()) cut_ = name;
+    return unsupported_error(node.op + ": a part of its elements is read", node.id);
+  }
+  if (part->step > 1) {
+    start = {.at = part->at, .step = part->step};
+    return value(*from, inner);
+  }
   if (start.at > 0)
     start = {.at = start.at + part->at};
   else if (part->drops && part->raw >= 0)
@@ -506,9 +558,23 @@ Result<int> Builder::sliced(const Node& node, const std::string& name, const Vie
   return value(*from, inner);
 }
 
+// Every n-th element of n tensors that are stacked along a last axis, which a reshape merges: these
+// are the elements of one of them.
+Result<int> Builder::interleaved(const Node& node, const std::string& from, const View& view) {
+  const Node* stack = graph_.producer(from);
+  const size_t count = stack ? stack_of_last(graph_, *stack) : 0;
+  const Start& start = view.starts.back();
+  if (count == 0 || region_.kept.count(from) || start.step != int64_t(count) ||
+      view.starts.size() + 1 != shape_of(from).size())
+    return cut_at(node, "a slice of a reshaped value");
+  View inner = view;
+  inner.starts.back() = {};
+  return value(*reference(argument(*stack, 0, "tensors")[size_t(start.at)]), inner);
+}
+
 // A reshape may add and drop axes of size 1. Any other one must apply to a whole contiguous tensor.
 Result<int> Builder::reshape(const Node& node, const std::string& from, const View& view) {
-  Shape shape = shape_of(graph_, from);
+  Shape shape = shape_of(from);
   const Shape& to = node.outputs.front().shape;
   if (view.reshaped) return value(from, view);
   std::vector<size_t> a, b;  // axes that are not of size 1
@@ -518,7 +584,7 @@ Result<int> Builder::reshape(const Node& node, const std::string& from, const Vi
     if (to[i] != 1) b.push_back(i);
   bool same = a.size() == b.size();
   for (size_t i = 0; same && i < a.size(); ++i) same = shape[a[i]] == to[b[i]];
-  if (!same && !view.starts.empty()) return cut_at(node, "a slice of a reshaped value");
+  if (!same && !view.starts.empty()) return interleaved(node, from, view);
   if (!same) return value(from, {view.axes, to});
   View inner{std::vector<int>(shape.size(), -1), {}};
   if (!view.starts.empty()) inner.starts.resize(shape.size());
@@ -527,6 +593,20 @@ Result<int> Builder::reshape(const Node& node, const std::string& from, const Vi
     if (!view.starts.empty()) inner.starts[a[i]] = view.starts[b[i]];
   }
   return value(from, inner);
+}
+
+// Whether indices choose elements of each row from a result that has the reduced axes: the kernel
+// then reads only these elements again.
+bool Builder::takes_elements(const Reduction& r, const View& view) const {
+  if (!r.elementwise || r.scan || view.reshaped || view.starts.empty()) return false;
+  if (r.shape.size() != fused_.axes.size()) return false;
+  for (size_t i = 0; i < view.axes.size(); ++i) {
+    const Start& start = view.starts[i];
+    const bool reduced = std::find(r.axes.begin(), r.axes.end(), int(i)) != r.axes.end();
+    if (start.at > 0 || reduced != (start.index >= 0)) return false;
+    if (!reduced && view.axes[i] != int(i) && r.shape[i] != 1) return false;
+  }
+  return true;
 }
 
 // The reduction must run over the nest's own axes, and its result must lie along the kept ones.
@@ -552,16 +632,21 @@ Result<void> Builder::check_axes(const Node& node, const Reduction& r, const Vie
 
 Result<int> Builder::reduction(const Node& node, const Reduction& r, const View& view) {
   DType in = graph_.find(r.input)->dtype, out = node.outputs.front().dtype;
-  bool whole_numbers = !is_floating(in) && in != DType::boolean;
+  const bool counts =
+      r.base == "sum" || r.base == "count_nonzero" || r.base == "any" || r.base == "all";
+  bool whole_numbers = is_integer(in) && !counts;
   bool place = r.base == "argmax" || r.base == "argmin";
-  if (whole_numbers || (!is_floating(out) && !place))
+  if (whole_numbers || (!is_floating(out) && !place && !counts))
     return unsupported_error(
         fmt::format("{} of dtype {}", node.op, to_string(whole_numbers ? in : out)), node.id);
-  if (auto fits = check_axes(node, r, view); !fits) return cut_at(node, fits.error().message);
+  const bool takes = takes_elements(r, view);
+  if (auto fits = check_axes(node, r, view); !fits && !takes)
+    return cut_at(node, fits.error().message);
   View whole;
   for (size_t i = 0; i < fused_.axes.size(); ++i) whole.axes.push_back(int(i));
   CG_TRY(int x, value(r.input, whole));
   if (r.scan) return scan(node, r, x);
+  if (counts && !is_floating(out)) return counted(node, r, x);
   if (r.index) {  // picks one element: sums all, with the others as zero
     View rows;
     for (size_t i = 0; i < fused_.axes.size(); ++i)
@@ -569,10 +654,27 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
     CG_TRY(int index, value(*r.index, rows));
     x = make("chosen", "({0} == {1} ? {2} : 0.0f)", {position(), index, x});
   }
-  int result = expanded(r, x);
+  int at = x;
+  if (takes) {
+    CG_TRY(at, value(r.input, view));
+  }
+  int result = expanded(r, x, at);
   if (result < 0)
     return unsupported_error(fmt::format("{} of order {}", node.op, r.parameter), node.id);
-  return affine(r, whole, result);
+  return affine(r, takes ? view : whole, result);
+}
+
+// A sum of integers or truth values, whether any or all of a row are true.
+Result<int> Builder::counted(const Node& node, const Reduction& r, int x) {
+  if (r.base == "sum" && node.outputs.front().dtype != DType::i64)
+    return unsupported_error(
+        fmt::format("{} of dtype {}", node.op, to_string(node.outputs.front().dtype)), node.id);
+  if (r.base == "sum") return reduce("total", ReduceKind::total, x);
+  const bool all = r.base == "all";
+  const int hit = make("hit", all ? "({0} == 0)" : "({0} != 0)", {x}, true);
+  if (r.base == "count_nonzero") return reduce("total", ReduceKind::total, hit);
+  return make(r.base, all ? "({0} == 0)" : "({0} != 0)", {reduce("hits", ReduceKind::total, hit)},
+              true);
 }
 
 // One pass computes all scans, so an earlier stage keeps what a scan of a scan reads.
@@ -621,7 +723,7 @@ Result<int> Builder::inside(const Node& node, const View& view) {
 Result<int> Builder::affine(const Reduction& r, const View& view, int normalized) {
   for (size_t i = 0; i < r.affine.size(); ++i) {
     if (!r.affine[i]) continue;
-    CG_TRY(int w, value(*r.affine[i], broadcast(shape_of(graph_, *r.affine[i]), r.shape, view)));
+    CG_TRY(int w, value(*r.affine[i], broadcast(shape_of(*r.affine[i]), r.shape, view)));
     normalized =
         make(i == 0 ? "scaled" : "shifted", i == 0 ? "{0} * {1}" : "{0} + {1}", {normalized, w});
   }

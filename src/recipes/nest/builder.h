@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "recipes/graph/gathers.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/reductions.h"
 #include "recipes/nest/fused.h"
@@ -35,11 +36,15 @@ bool is_fill(const Node& node);
 bool is_slice(const Node& node);
 // Whether the operator joins its operands along an axis (cat) or a new one (stack).
 bool is_join(const Node& node);
+// How many tensors the operator stacks along a new last axis; 0 for other operators.
+size_t stack_of_last(const Graph& graph, const Node& node);
 
 class Builder {
  public:
   Builder(const Region& region, std::vector<Axis> axes);
   Result<int> value(const std::string& name, const View& view);
+  // Lets an output go to the part of a mutated tensor that it replaces.
+  Result<void> aim(Operand& output, const Write& write);
   Fused& fused() { return fused_; }
   const std::string& cut() const { return cut_; }
 
@@ -50,13 +55,20 @@ class Builder {
   Result<int> leaf(const std::string& name, const View& view);
   Result<int> pointwise(const Node& node, const Pointwise& p, const View& view);
   Result<std::optional<int>> through_view(const Node& node, const View& view);
+  Result<int> gathered(const Node& node, const Gather& gather, const View& view);
+  Result<int> index(const Node& node, const std::string& name, const View& view);
+  Shape index_shape(const Gather& gather) const;
+  Shape shape_of(const std::string& name) const;
   Result<int> joined(const Node& node, const View& view);
   Result<int> sliced(const Node& node, const std::string& name, const View& view);
+  Result<int> interleaved(const Node& node, const std::string& from, const View& view);
   Result<int> reshape(const Node& node, const std::string& from, const View& view);
   Result<int> inside(const Node& node, const View& view);
   Result<int> reduction(const Node& node, const Reduction& r, const View& view);
+  Result<int> counted(const Node& node, const Reduction& r, int x);
   Result<int> scan(const Node& node, const Reduction& r, int input);
   Result<int> affine(const Reduction& r, const View& view, int normalized);
+  bool takes_elements(const Reduction& r, const View& view) const;
   Result<void> check_axes(const Node& node, const Reduction& r, const View& view) const;
   View broadcast(const Shape& from, const Shape& to, const View& view) const;
   std::optional<View> broadcast_reshaped(const Shape& from, const Shape& to,
@@ -71,7 +83,7 @@ class Builder {
   int constant(const std::string& code);
   int count() { return constant(kCount); }
   int position();  // where an element stands along the reduced axes
-  int expanded(const Reduction& r, int x);
+  int expanded(const Reduction& r, int x, int at);  // of row `x`, the result for the element `at`
   int norm(double order, int x);
 
   const Region& region_;

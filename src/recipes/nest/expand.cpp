@@ -21,8 +21,9 @@ int Builder::norm(double order, int x) {
               {reduce("powers", ReduceKind::sum, power)});
 }
 
-// Returns the instruction for reduction `r` of `x`; -1 if it does not cover this use.
-int Builder::expanded(const Reduction& r, int x) {
+// Returns the instruction for reduction `r` of `x`; -1 if it does not cover this use. An operator
+// that has a result for each element gives it for the element `at`.
+int Builder::expanded(const Reduction& r, int x, int at) {
   const std::string& op = r.base;
   auto sum = [&](const char* name, int v) { return reduce(name, ReduceKind::sum, v); };
   auto mean = [&](int v) { return make("mean", "{0} / {1}", {sum("total", v), count()}); };
@@ -40,6 +41,10 @@ int Builder::expanded(const Reduction& r, int x) {
     int shifted = make("shifted", "{0} - {1}", {x, highest});
     int weight = make("weight", "expf({0})", {shifted});
     int total = sum("total", weight);
+    if (at != x) {
+      shifted = make("shifted", "{0} - {1}", {at, highest});
+      weight = make("weight", "expf({0})", {shifted});
+    }
     if (op == "_log_softmax" || op == "log_softmax")
       return make("log_softmax", "{0} - {1}", {shifted, make("log_total", "logf({0})", {total})});
     int softmax = make("softmax", "{0} / {1}", {weight, total});
@@ -59,14 +64,16 @@ int Builder::expanded(const Reduction& r, int x) {
   if (op == "_fused_rms_norm" || op == "rms_norm") {
     int squares = mean(make("square", "cutegen::square({0})", {x}));
     int scale = make("scale", "cutegen::rsqrt({0} + " + literal(r.parameter) + ")", {squares});
-    return make("normalized", "{0} * {1}", {x, scale});
+    return make("normalized", "{0} * {1}", {at, scale});
   }
   // Compute the variance in two passes, which avoids cancellation.
-  int centered = make("centered", "{0} - {1}", {x, mean(x)});
+  const int average = mean(x);
+  int centered = make("centered", "{0} - {1}", {x, average});
   int squares = sum("squares", make("square", "cutegen::square({0})", {centered}));
   if (op == "native_layer_norm") {
     int scale = make("scale", "cutegen::rsqrt({0} / {1} + " + literal(r.parameter) + ")",
                      {squares, count()});
+    if (at != x) centered = make("centered", "{0} - {1}", {at, average});
     return make("normalized", "{0} * {1}", {centered, scale});
   }
   int variance =

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "recipes/graph/attention.h"
+#include "recipes/graph/gathers.h"
 #include "recipes/graph/line_pools.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
@@ -58,7 +59,7 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
     if (is_window(*node) || is_view(*node) || is_fill(*node) || is_slice(*node) || is_join(*node) ||
         node->op.find("getitem") != std::string::npos)
       continue;
-    if (node->op == kInside) continue;
+    if (node->op == kInside || is_gather(*node)) continue;
     CG_TRY(auto reduction, find_reduction(graph, *node));
     if (reduction) continue;
     CG_TRY(auto pointwise, lower_pointwise(*node));
@@ -116,7 +117,7 @@ Shape without_ones(const Shape& shape) {
 
 // Whether a kernel of its own computes the operator; pointwise work may follow there.
 bool has_own_stage(const Node& node) {
-  return is_window(node) || is_product(node) || is_attention(node);
+  return is_window(node) || is_product(node) || is_attention(node) || is_choice(node);
 }
 
 struct Place {
@@ -182,6 +183,15 @@ int Fused::max_depth() const {
   return depth;
 }
 
+bool gathers_along(const Fused& fused, const Operand& operand) {
+  return std::any_of(operand.starts.begin(), operand.starts.end(), [&](const Start& start) {
+    if (start.index < 0) return false;
+    const auto& axes = fused.inputs[size_t(start.index)].axes;
+    return std::any_of(axes.begin(), axes.end(),
+                       [&](int axis) { return axis >= 0 && fused.axes[size_t(axis)].reduced; });
+  });
+}
+
 Attempt fuse(const Region& region) {
   const Graph& graph = region.source.graph;
   std::string cut;
@@ -233,9 +243,17 @@ Attempt fuse(const Region& region) {
                       {},
                       {}};
       operand.starts = std::move(starts);
+      if (output.write) {
+        if (place.reshaped ||
+            (!output.write->index.empty() && (fused.reduces() || fused.scans()))) {
+          cut = value->name;
+          return unsupported_error("a write of a value that has to be computed first");
+        }
+        CG_CHECK(builder.aim(operand, *output.write));
+      }
       if (output.part && output.part->start.by_number)
         demand_size(fused, operand, output.part->axis);
-      if (output.part && output.part->start.multiple > 0)
+      if (output.part && (output.part->start.multiple > 0 || output.part->start.step > 1))
         demand_parts(fused, operand, output.part->axis);
       fused.outputs.push_back({std::move(operand), *inst});
     }
@@ -268,11 +286,9 @@ std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string
 }
 
 Result<Graph> prepare(const Task& task) {
-  for (const TensorInfo& tensor : task.tensors)
-    if (tensor.mutated)
-      return unsupported_error("the reference writes " + tensor.name + " in place");
+  CG_TRY(auto writes, find_writes(task));
   auto results = task.with_role(TensorRole::output);
-  if (task.graph.outputs.empty() || results.size() != task.graph.outputs.size())
+  if ((task.graph.outputs.empty() && writes.empty()) || results.size() != task.graph.outputs.size())
     return unsupported_error("the graph's outputs differ from the task's");
   if (task.graph.nodes.size() > kMaxNodes) return unsupported_error("more than 4096 operators");
   CG_TRY(Graph graph, without_in_place(task.graph));
@@ -290,6 +306,12 @@ std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
   list.reserve(results.size());
   for (size_t i = 0; i < results.size(); ++i)
     list.push_back({results[i]->name, graph.outputs[i], results[i]->dtype});
+  if (auto writes = find_writes(task))
+    for (Write& write : *writes) {
+      Region::Output output{write.tensor, write.source, task.find(write.tensor)->dtype};
+      output.write = std::move(write);
+      list.push_back(std::move(output));
+    }
   return list;
 }
 

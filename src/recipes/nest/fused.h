@@ -14,14 +14,17 @@
 // Example: softmax(x, 1) -> axes {4096, 1024 reduced}, x, max(x), expf(x - max), sum, exp / sum
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "recipes/graph/choices.h"
 #include "recipes/graph/decompose.h"
 #include "recipes/graph/scans.h"
 #include "recipes/graph/windows.h"
+#include "recipes/graph/writes.h"
 
 namespace cutegen::recipes {
 
@@ -29,7 +32,7 @@ inline constexpr const char* kCount = "count";  // code of the constant "element
 
 enum class Level { row, element };
 enum class InstKind { leaf, constant, position, pointwise, reduction, scan };
-enum class ReduceKind { sum, product, max, min, argmax, argmin };
+enum class ReduceKind { sum, product, max, min, argmax, argmin, total };  // total: of integers
 
 struct Inst {
   InstKind kind = InstKind::leaf;
@@ -57,6 +60,12 @@ struct Start {
   int64_t from_end = 0;    // elements before the tensor's end, if above 0
   bool to_end = false;     // the slice is what the tensor has last
   bool by_number = false;  // the module gives numbers, which need not follow the sizes
+  int64_t step = 1;        // elements of the tensor from one of the slice to the next
+  int index = -1;          // the operand that holds the position along this axis, if there is one
+  bool wraps = false;      // a negative index counts from the end
+  bool modulo = false;     // any index counts modulo the size of the axis
+  // As an argument of cutegen::place.
+  const char* rule() const { return modulo ? "2" : wraps ? "true" : "false"; }
 };
 
 // A tensor and where its axes lie in the loop nest.
@@ -72,6 +81,9 @@ struct Operand {
   std::vector<Axis> parts;         // what the first axis of a kept value was merged from, if known
   std::vector<Start> starts = {};  // of a slice, for each of its axes; empty: the whole tensor
   bool sliced() const { return !starts.empty(); }
+  bool gathered() const {
+    return std::any_of(starts.begin(), starts.end(), [](const Start& s) { return s.index >= 0; });
+  }
 };
 
 struct FusedOutput {
@@ -98,6 +110,7 @@ struct Fused {
   std::vector<Operand> inputs;
   std::vector<FusedOutput> outputs;
   std::optional<WindowLeaf> window;
+  std::optional<Choice> choice = {};  // the outputs are the values and positions that it chooses
   std::vector<std::string> demands = {};  // of slices, as requirements of the plan
   bool reduces() const;
   bool scans() const;
@@ -117,8 +130,9 @@ struct Region {
   struct Output {
     std::string tensor, value;
     DType dtype = DType::f32;
-    bool kept = false;              // the tensor is scratch, named as the value
-    std::optional<Part> part = {};  // else all of it
+    bool kept = false;                // the tensor is scratch, named as the value
+    std::optional<Part> part = {};    // else all of it
+    std::optional<Write> write = {};  // the tensor is mutated, and the value replaces a part of it
   };
   const Decomposed& source;
   std::map<std::string, std::string> names;  // of the task's tensors and of kept values
@@ -140,6 +154,8 @@ Result<Fused> fuse(const Task& task);
 Result<Graph> prepare(const Task& task);
 Result<Fused> fuse_graph(const Task& task, const Graph& graph);
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph);
+// Whether an index chooses the operand's elements that differs along the reduced axes.
+bool gathers_along(const Fused& fused, const Operand& operand);
 // Nodes that the values depend on, in the graph's order. Stops at kept values.
 std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string> values,
                                      const Kept& kept);

@@ -14,7 +14,10 @@ bool walks_alike(const Fused& fused, const Operand& operand, int axis) {
   if (p < 0) return q < 0;
   const bool whole =
       !operand.sliced() || q < 0 || operand.shape[size_t(q)] == fused.axes[size_t(axis) + 1].size;
-  return q == p + 1 && whole;
+  const auto steps = [&](int place) {
+    return operand.sliced() && place >= 0 && operand.starts[size_t(place)].step > 1;
+  };
+  return q == p + 1 && whole && !steps(p) && !steps(q);
 }
 
 bool mergeable(const Fused& fused, size_t axis) {
@@ -24,6 +27,11 @@ bool mergeable(const Fused& fused, size_t axis) {
   for (const FusedOutput& output : fused.outputs)
     if (!walks_alike(fused, output.operand, int(axis))) return false;
   return true;
+}
+
+// Whether no access moves neighbouring elements of a tensor with such a last axis.
+bool one_by_one(const Start& start) {
+  return start.index >= 0 || start.step > 1;
 }
 
 int64_t total(const std::vector<Loop>& loops) {
@@ -114,7 +122,7 @@ std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
   std::vector<int64_t> widths;
   const auto aligned = [&](int64_t width) {
     const auto fits = [&](const Operand& operand) {
-      return !operand.sliced() ||
+      return !operand.sliced() || one_by_one(operand.starts.back()) ||
              (operand.shape.back() % width == 0 && operand.starts.back().at % width == 0);
     };
     return std::all_of(fused.inputs.begin(), fused.inputs.end(), fits) &&
@@ -176,7 +184,7 @@ std::string width_text(const Fused& fused, const std::string& size, int64_t want
       multiples.push_back(expression);
   };
   const auto add_slice = [&](const Operand& operand) {
-    if (!operand.sliced()) return;
+    if (!operand.sliced() || one_by_one(operand.starts.back())) return;
     const size_t last = operand.starts.size() - 1;
     add(size_text(fused, operand, last));
     if (operand.starts[last].at > 0) add(start_along(fused, operand, last));
@@ -199,18 +207,21 @@ Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
   int p = loop.axes.empty() ? -1 : position(operand, loop.axes.back());
   if (p < 0) return {Move::none, ""};
   std::string product;
-  bool last = true;
+  bool last = true, hidden = false;  // hidden: an axis that the nest does not have
   for (size_t i = size_t(p) + 1; i < operand.axes.size(); ++i) {
     if (operand.axes[i] < 0) {
-      if (operand.shape[i] != 1) last = false;
+      hidden |= operand.shape[i] != 1;
+      last &= operand.shape[i] == 1;
       continue;
     }
     last = false;
     const std::string& extent = fused.axes[size_t(operand.axes[i])].extent;
     product += (product.empty() ? "(" : "*(") + extent + ")";
   }
+  if (const int64_t step = operand.sliced() ? operand.starts[size_t(p)].step : 1; step > 1)
+    return {Move::stride, fmt::format("{}*({})", step, stride_text(fused, operand, size_t(p)))};
   if (last) return {Move::next, ""};
-  if (operand.kept && operand.sliced())
+  if (operand.kept && (operand.sliced() || hidden))
     return {Move::stride, stride_text(fused, operand, size_t(p))};
   if (operand.reshaped || operand.kept) return {Move::stride, product};
   return {Move::stride, fmt::format("stride({},{})", fused.names.at(operand.tensor), p)};

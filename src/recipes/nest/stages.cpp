@@ -5,16 +5,19 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/scales.h"
 #include "recipes/nest/builder.h"
 #include "recipes/nest/ends.h"
+#include "recipes/nest/extents.h"
 #include "recipes/nest/windowed.h"
 
 namespace cutegen::recipes {
 namespace {
 
+constexpr size_t kMostParts = 8;  // of outputs in one kernel
 constexpr size_t kMostKept = 12;  // values; these recipes refuse a graph that needs more
 
 using Outputs = std::vector<Region::Output>;
@@ -27,7 +30,7 @@ struct Made {
 // A stage with one loop nest, and nothing that has a kernel of its own.
 const Fused* plain_nest(const Stage& stage) {
   const auto* fused = std::get_if<Fused>(&stage);
-  return fused && !fused->window ? fused : nullptr;
+  return fused && !fused->window && !fused->choice ? fused : nullptr;
 }
 
 // The task's tensor that a reduction reads, if it reads nothing else.
@@ -60,6 +63,113 @@ void gather_reductions(const Graph& graph, std::vector<Made>& made) {
   }
 }
 
+// The value of a product of sizes such as "dim(x,0)*dim(x,1)" at a shape; nothing for other text.
+std::optional<int64_t> size_at(const ShapeCase& shape,
+                               const std::map<std::string, std::string>& names,
+                               const std::string& text) {
+  int64_t size = 1;
+  for (const std::string& factor : split(text, '*')) {
+    const size_t comma = factor.rfind(',');
+    if (!factor.starts_with("dim(") || comma == std::string::npos) {
+      if (factor.empty() || factor.find_first_not_of("0123456789") != std::string::npos)
+        return std::nullopt;
+      size *= std::stoll(factor);
+      continue;
+    }
+    const std::string word = factor.substr(4, comma - 4);
+    const auto name = std::find_if(names.begin(), names.end(),
+                                   [&](const auto& pair) { return pair.second == word; });
+    const auto tensor = name == names.end() ? shape.tensors.end() : shape.tensors.find(name->first);
+    const size_t axis = std::stoul(factor.substr(comma + 1));
+    if (tensor == shape.tensors.end() || axis >= tensor->second.size()) return std::nullopt;
+    size *= tensor->second[axis];
+  }
+  return size;
+}
+
+// Whether two plan expressions are equal, as text or at all shapes of the task.
+bool same_size(const Task& task, const std::map<std::string, std::string>& names,
+               const std::string& a, const std::string& b) {
+  return a == b || std::all_of(task.shapes.begin(), task.shapes.end(), [&](const auto& shape) {
+           const auto first = size_at(shape, names, a);
+           return first && first == size_at(shape, names, b);
+         });
+}
+
+// Whether the stage's values have the sizes that they had in stages of their own, at every shape:
+// axes of one official size need not be equal at others.
+bool keeps_extents(const Task& task, const std::map<std::string, std::string>& names,
+                   const Kept& kept, const Fused& fused) {
+  for (const FusedOutput& output : fused.outputs) {
+    const auto& before = kept.at(output.operand.tensor);
+    for (size_t i = 0; i < before.size(); ++i)
+      if (!same_size(task, names, before[i], output.operand.extents[i])) return false;
+  }
+  return true;
+}
+
+// Whether the value is all of an output, which is therefore not worth keeping before it.
+bool is_output(const Outputs& outputs, const std::string& value) {
+  return std::any_of(outputs.begin(), outputs.end(), [&](const Region::Output& output) {
+    return output.value == value && !output.write;
+  });
+}
+
+Result<Stage> windowed(const Region& region, const Node& node) {
+  CG_TRY(auto window, find_window(region.source.graph, node));
+  CG_TRY(Fused fused, window_stage(region, *window, node.outputs.front()));
+  return Stage(std::move(fused));
+}
+
+// How many elements a row gives. A number in topk() may follow the sizes of the task; an output of
+// the same shape then shows it.
+std::string count_of(const Task& task, const Region& region, const Choice& choice,
+                     const Axis& row) {
+  if (choice.count == 0) return row.extent;
+  const Shape& shape = region.source.graph.find(region.outputs.front().value)->shape;
+  for (const TensorInfo* output : task.with_role(TensorRole::output))
+    if (output->shape == shape)
+      return fmt::format("dim({},{})", region.names.at(output->name), shape.size() - 1);
+  return std::to_string(choice.count);
+}
+
+// The stage of an operator that orders the elements of rows.
+Attempt choose(const Task& task, Region region, Choice choice) {
+  region.slices = true;
+  std::vector<Axis> axes;
+  for (int64_t size : region.source.graph.find(choice.input)->shape)
+    axes.push_back({.size = size, .reduced = false, .extent = ""});
+  axes.back().reduced = true;
+  View whole;
+  for (size_t i = 0; i < axes.size(); ++i) whole.axes.push_back(int(i));
+  Builder builder(region, std::move(axes));
+  auto inst = builder.value(choice.input, whole);
+  if (!inst) return {fail(inst.error()), builder.cut()};
+  Fused& fused = builder.fused();
+  if (fused.reduces() || fused.scans())
+    return {unsupported_error("the order of values that rows decide"), choice.input};
+  whole.axes.back() = -1;
+  for (const Region::Output& output : region.outputs) {
+    const Shape& shape = region.source.graph.find(output.value)->shape;
+    fused.outputs.push_back({.operand = {.tensor = output.tensor,
+                                         .dtype = output.dtype,
+                                         .shape = shape,
+                                         .axes = whole.axes,
+                                         .original = shape,
+                                         .kept = true},
+                             .inst = *inst});
+  }
+  choice.inst = *inst;
+  if (auto found = find_extents(fused); !found) return {fail(found.error()), ""};
+  choice.extent = count_of(task, region, choice, fused.axes.back());
+  for (FusedOutput& output : fused.outputs) {
+    for (const Axis& axis : fused.axes) output.operand.extents.push_back(axis.extent);
+    output.operand.extents.back() = choice.extent;
+  }
+  fused.choice = std::move(choice);
+  return {std::move(fused), ""};
+}
+
 class Solver {
  public:
   Solver(const Task& task, Decomposed source, Masks masks)
@@ -86,8 +196,9 @@ class Solver {
       stages.list.push_back(std::move(made.stage));
     }
     for (Made& made : last) stages.list.push_back(std::move(made.stage));
-    fuse_after_windows(stages, names_,
-                       [](const Fused& fused) { return !fused.reduces() && !fused.scans(); });
+    fuse_after_windows(stages, names_, [](const Fused& fused) {
+      return !fused.reduces() && !fused.scans() && !fused.choice;
+    });
     for (Stage& stage : stages.list) {
       if (auto* fused = std::get_if<Fused>(&stage)) fused->names = names_;
       if (auto* attention = std::get_if<Attention>(&stage)) attention->loads.names = names_;
@@ -117,7 +228,9 @@ class Solver {
       Attempt a = attempt(outputs, kept_);
       if (a.fused) return Stage(std::move(*a.fused));
       const Node* cut = source_.graph.producer(a.cut);
-      const bool part = outputs.front().part.has_value();
+      // A kernel of its own does not write parts of tensors.
+      const bool part = std::any_of(outputs.begin(), outputs.end(),
+                                    [](const auto& output) { return output.part || output.write; });
       if (cut && !part && is_attention(*cut) && outputs.size() == 1 && outputs[0].value == a.cut) {
         CG_TRY(Attention attention, attended(outputs[0], *cut));
         return Stage(std::move(attention));
@@ -129,15 +242,10 @@ class Solver {
       }
       bool own = is_output(outputs, a.cut);
       // The output becomes a copy of the kernel's result.
-      if (cut && (is_window(*cut) || is_attention(*cut))) own = false;
+      if (cut && (is_window(*cut) || is_attention(*cut) || is_choice(*cut))) own = false;
       if (a.cut.empty() || own || kept_.count(a.cut)) return fail(a.fused.error());
       CG_CHECK(keep(a.cut));
     }
-  }
-
-  static bool is_output(const Outputs& outputs, const std::string& value) {
-    return std::any_of(outputs.begin(), outputs.end(),
-                       [&](const Region::Output& o) { return o.value == value; });
   }
 
   // Returns the product's stage if it writes the outputs. Otherwise keeps a value that it needs, or
@@ -171,11 +279,13 @@ class Solver {
       return unsupported_error(fmt::format("{} of dtype {}", name, to_string(value->dtype)));
     if (++open_ > kMostKept + partial_sums(source_.graph))
       return unsupported_error(fmt::format("more than {} stages", kMostKept));
+    const Node* producer = source_.graph.producer(name);
+    if (producer && is_choice(*producer)) return keep_chosen(*producer);
     names_[name] = words_.unique(name);
     Outputs outputs{{name, name, value->dtype, true}};
-    const Node* producer = source_.graph.producer(name);
     if (producer && is_window(*producer)) CG_CHECK(keep_operands(*producer));
-    CG_TRY(Stage stage, producer && is_window(*producer) ? windowed(*producer) : solve(outputs));
+    CG_TRY(Stage stage, producer && is_window(*producer) ? windowed(region({}, kept_), *producer)
+                                                         : solve(outputs));
     kept_[name] = outputs_of(stage)[0].operand.extents;
     if (const auto* product = std::get_if<Contraction>(&stage);
         product && value->shape.size() == 3 && value->shape[0] == product->batches())
@@ -183,6 +293,27 @@ class Solver {
         parts_[name].push_back(product->loads.axes[size_t(axis)]);
     made_.push_back({std::move(outputs), std::move(stage)});
     return {};
+  }
+
+  // Keeps the values and the positions that an operator chooses of each row.
+  Result<void> keep_chosen(const Node& node) {
+    CG_TRY(auto choice, find_choice(source_.graph, node));
+    Outputs outputs;
+    for (const Value& value : node.outputs) {
+      names_[value.name] = words_.unique(value.name);
+      outputs.push_back({value.name, value.name, value.dtype, true});
+    }
+    for (;;) {
+      Attempt a = choose(task_, region(outputs, kept_), *choice);
+      if (a.fused) {
+        for (const FusedOutput& output : a.fused->outputs)
+          kept_[output.operand.tensor] = output.operand.extents;
+        made_.push_back({std::move(outputs), Stage(std::move(*a.fused))});
+        return {};
+      }
+      if (a.cut.empty() || kept_.count(a.cut)) return fail(a.fused.error());
+      CG_CHECK(keep(a.cut));
+    }
   }
 
   // Windows read tensors: computed operands are kept first.
@@ -202,12 +333,6 @@ class Solver {
     }
   }
 
-  Result<Stage> windowed(const Node& node) const {
-    CG_TRY(auto window, find_window(source_.graph, node));
-    CG_TRY(Fused fused, window_stage(region({}, kept_), *window, node.outputs.front()));
-    return Stage(std::move(fused));
-  }
-
   // Merges neighbouring stages that fit into one nest, so that they share their reads.
   void merge_neighbours() {
     for (size_t i = 0; i + 1 < made_.size();) {
@@ -220,7 +345,7 @@ class Solver {
       Kept others = kept_;
       for (const Region::Output& output : both) others.erase(output.value);
       Attempt a = attempt(both, std::move(others));
-      if (!a.fused) {
+      if (!a.fused || !keeps_extents(task_, names_, kept_, *a.fused)) {
         ++i;
         continue;
       }
@@ -258,42 +383,110 @@ Start part_start(int64_t at, int64_t length, int64_t size, bool equal) {
   return {.at = at, .to_end = at > 0 && at + length == size, .by_number = at + length != size};
 }
 
-// The parts of each output that has the shape of the last joined tensor: one for each operand.
-std::vector<Outputs> by_part(const Graph& graph, const Outputs& outputs) {
-  const auto join = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), is_join);
-  std::vector<Outputs> groups;
-  if (join == graph.nodes.rend()) return groups;
-  const Shape& whole = join->outputs[0].shape;
-  const Json dim = argument(*join, 1, "dim");
+// The joined tensor that the output has the shape of and is computed from; nothing if there is
+// none.
+const Node* join_of(const Graph& graph, const Region::Output& output) {
+  const auto nodes = nodes_above(graph, {output.value}, {});
+  const Shape& shape = graph.find(output.value)->shape;
+  const auto join = std::find_if(nodes.rbegin(), nodes.rend(), [&](const Node* node) {
+    return is_join(*node) && node->outputs[0].shape == shape;
+  });
+  return join == nodes.rend() ? nullptr : *join;
+}
+
+struct Joined {
+  size_t axis = 0;
+  std::vector<int64_t> lengths;  // of the operands along it
+};
+
+std::optional<Joined> joined_axis(const Graph& graph, const Node& join) {
+  const Shape& whole = join.outputs[0].shape;
+  const Json dim = argument(join, 1, "dim");
   const int64_t given = dim.is_number_integer() ? dim.get<int64_t>() : 0;
-  const auto axis = size_t(given < 0 ? given + int64_t(whole.size()) : given);
-  std::vector<int64_t> lengths;
-  for (const Json& item : argument(*join, 0, "tensors")) {
+  Joined joined{.axis = size_t(given < 0 ? given + int64_t(whole.size()) : given), .lengths = {}};
+  const bool stacks = base_name(join.op) == "stack";
+  for (const Json& item : argument(join, 0, "tensors")) {
     const Value* operand = graph.find(reference(item).value_or(""));
-    const bool stacks = base_name(join->op) == "stack";
-    if (!operand || axis >= whole.size() || (!stacks && operand->shape.size() <= axis))
-      return groups;
-    lengths.push_back(stacks ? 1 : operand->shape[axis]);
+    if (!operand || joined.axis >= whole.size() ||
+        (!stacks && operand->shape.size() <= joined.axis))
+      return std::nullopt;
+    joined.lengths.push_back(stacks ? 1 : operand->shape[joined.axis]);
   }
-  const bool equal =
-      std::adjacent_find(lengths.begin(), lengths.end(), std::not_equal_to<>()) == lengths.end();
+  return joined;
+}
+
+// Of an output that takes its elements from stacked tensors by turns, the elements of each of them.
+std::vector<Outputs> by_turns(const Graph& graph, const Region::Output& output) {
+  std::vector<Outputs> groups;
+  const Node* view = graph.producer(output.value);
+  const auto from = view && is_view(*view) ? reference(argument(*view, 0, "self")) : std::nullopt;
+  const Node* stack = from ? graph.producer(*from) : nullptr;
+  const auto count = int64_t(stack ? stack_of_last(graph, *stack) : 0);
+  Shape merged = stack ? stack->outputs[0].shape : Shape{};
+  if (count < 2 || merged.size() < 2) return groups;
+  merged.pop_back();
+  merged.back() *= count;
+  if (graph.find(output.value)->shape != merged) return groups;
+  for (int64_t at = 0; at < count; ++at) {
+    Region::Output part = output;
+    part.part = {.axis = merged.size() - 1,
+                 .length = merged.back() / count,
+                 .start = {.at = at, .step = count}};
+    groups.push_back({part});
+  }
+  return groups;
+}
+
+// The parts of each output that is computed from a joined tensor: one for each operand. Empty if no
+// output is.
+std::vector<Outputs> by_part(const Graph& graph, const Outputs& outputs) {
+  std::vector<Outputs> groups;
+  bool parts = false;
   for (const Region::Output& output : outputs) {
-    if (graph.find(output.value)->shape != whole) {
+    if (auto turns = by_turns(graph, output); !turns.empty()) {
+      groups.insert(groups.end(), turns.begin(), turns.end());
+      parts = true;
+      continue;
+    }
+    const Node* join = join_of(graph, output);
+    const auto joined = join ? joined_axis(graph, *join) : std::nullopt;
+    if (!joined) {
       groups.push_back({output});
       continue;
     }
+    const auto& [axis, lengths] = *joined;
+    const int64_t size = join->outputs[0].shape[axis];
+    const bool equal =
+        std::adjacent_find(lengths.begin(), lengths.end(), std::not_equal_to<>()) == lengths.end();
     int64_t at = 0;
     for (int64_t length : lengths) {
       if (length == 0) continue;
       Region::Output part = output;
-      part.part = {
-          .axis = axis, .length = length, .start = part_start(at, length, whole[axis], equal)};
-      if (at == 0) part.part->start = {};
+      part.part = {.axis = axis,
+                   .length = length,
+                   .start = at == 0 ? Start{} : part_start(at, length, size, equal)};
       groups.push_back({part});
       at += length;
     }
+    parts = true;
   }
-  return groups;
+  return parts ? groups : std::vector<Outputs>{};
+}
+
+// Puts equal parts of outputs of one shape together: one kernel then reads the operands once.
+std::vector<Outputs> side_by_side(const Graph& graph, const std::vector<Outputs>& parts) {
+  std::vector<Outputs> groups;
+  const auto fits = [&](const Region::Output& a, const Region::Output& b) {
+    return a.part && b.part && a.part->axis == b.part->axis && a.part->length == b.part->length &&
+           graph.find(a.value)->shape == graph.find(b.value)->shape;
+  };
+  for (const Outputs& part : parts) {
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Outputs& g) {
+      return g.size() < kMostParts && fits(g.front(), part.front());
+    });
+    group == groups.end() ? groups.push_back(part) : group->push_back(part.front());
+  }
+  return groups.size() < parts.size() ? groups : std::vector<Outputs>{};
 }
 
 Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks) {
@@ -304,8 +497,9 @@ Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks) {
   // One loop nest cannot compute all outputs. Try one for each shape, output or part of an output.
   std::vector<Outputs> single;
   for (const Region::Output& output : outputs) single.push_back({output});
+  const auto parts = by_part(source.graph, outputs);
   for (const auto& groups :
-       {by_shape(source.graph, outputs), single, by_part(source.graph, outputs)}) {
+       {by_shape(source.graph, outputs), single, side_by_side(source.graph, parts), parts}) {
     if (groups.empty() || (groups.size() == 1 && !groups[0][0].part)) continue;
     if (auto apart = Solver(task, source, masks).run(groups)) return apart;
   }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace cutegen::recipes {
 
 std::string shape_text(const std::vector<Loop>& loops, char prefix, bool vectors) {
@@ -50,6 +52,54 @@ std::string NestTensors::strides_over(const Operand& operand, const std::vector<
   return tuple_of("make_stride", list);
 }
 
+bool NestTensors::once(const Start& start) const {
+  const Operand& index = fused_.inputs[size_t(start.index)];
+  const auto fixed = [&](const Loop& loop) {
+    return std::all_of(loop.axes.begin(), loop.axes.end(),
+                       [&](int axis) { return position(index, axis) < 0; });
+  };
+  return std::all_of(nest_.reduced.begin(), nest_.reduced.end(), fixed) &&
+         (row() || fixed(nest_.kept.back()));
+}
+
+// The size of an axis and the stride along it, as arguments of the kernel.
+std::string NestTensors::size_and_stride(const Operand& operand, size_t axis) {
+  const std::string& name = fused_.names.at(operand.tensor);
+  const std::string size = code_.word(fmt::format("{}_size{}", name, axis)),
+                    stride = code_.word(fmt::format("{}_step{}", name, axis));
+  strides_.emplace_back(size, size_text(fused_, operand, axis));
+  strides_.emplace_back(stride, stride_text(fused_, operand, axis));
+  return size + ", " + stride;
+}
+
+std::string NestTensors::indices(const Operand& operand) {
+  std::string text;
+  for (const Start& start : operand.starts) {
+    if (start.index < 0 || once(start) || indices_.count(start.index)) continue;
+    const Operand& index = fused_.inputs[size_t(start.index)];
+    const std::string name = code_.word("at_" + fused_.names.at(index.tensor));
+    indices_[start.index] = name;
+    text += fmt::format("Tensor {} = {};\n", name, view(index));
+  }
+  return text;
+}
+
+std::string NestTensors::load(const Operand& operand, const std::string& tensor,
+                              const std::string& step, const std::string& to) {
+  std::string takes;
+  for (size_t axis = 0; axis < operand.starts.size(); ++axis)
+    if (const Start& start = operand.starts[axis]; start.index >= 0 && !once(start))
+      takes += fmt::format(",\n    cutegen::take<{}>({}(_, {}), {})", start.rule(),
+                           indices_.at(start.index), step, size_and_stride(operand, axis));
+  if (takes.empty()) return fmt::format("cutegen::load({}(_, {}), {});\n", tensor, step, to);
+  return fmt::format("cutegen::load_taken({}(_, {}), {}{});\n", tensor, step, to, takes);
+}
+
+std::string NestTensors::row_address(const Operand& operand) {
+  std::string element;
+  return base(operand, &element);
+}
+
 std::string NestTensors::base(const Operand& operand, std::string* element) {
   const std::string across = strides_over(operand, nest_.kept, 'k', !row(), element);
   std::string from = fused_.names.at(operand.tensor);
@@ -58,6 +108,11 @@ std::string NestTensors::base(const Operand& operand, std::string* element) {
     strides_.emplace_back(word, start);
     from += " + " + word;
   }
+  for (size_t axis = 0; axis < operand.starts.size(); ++axis)
+    if (const Start& start = operand.starts[axis]; start.index >= 0 && once(start))
+      from += fmt::format(" +\n    cutegen::place<{}>(*({}), {})", start.rule(),
+                          row_address(fused_.inputs[size_t(start.index)]),
+                          size_and_stride(operand, axis));
   return fmt::format("{} + make_layout(across, {})({})", from, across, row() ? "row" : "column");
 }
 

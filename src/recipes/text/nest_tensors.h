@@ -4,11 +4,14 @@
 // Contract: view() is the tensor of this thread's row (the innermost loop is reduced or scanned) or
 // columns: (element of a vector of kVector, step along the axis). The kernel declares `along` and
 // `across` with shape_text(), and `row` or `column`. Strides that are not static become arguments
-// of the kernel; strides() has their plan expressions.
+// of the kernel; strides() has their plan expressions. An index that is the same for the whole row
+// or the thread's columns moves the tensor's address; any other one is read for each vector or
+// element.
 //
 // Example: NestTensors t(fused, nest, code); "Tensor g_x = " + t.view(operand) + ";"
 #pragma once
 
+#include <map>
 #include <utility>
 
 #include "recipes/nest/nest.h"
@@ -33,17 +36,27 @@ class NestTensors {
   // vectors, and `element` gets the stride between the elements of a vector.
   std::string strides_over(const Operand& operand, const std::vector<Loop>& loops, char prefix,
                            bool vectors, std::string* element);
+  // Declares the tensors of the indices that choose the elements of `operand` one by one.
+  std::string indices(const Operand& operand);
+  // Loads a vector of an input at `step`, through these indices if there are any.
+  std::string load(const Operand& operand, const std::string& tensor, const std::string& step,
+                   const std::string& to);
   // The address of this thread's row or column.
   std::string base(const Operand& operand, std::string* element);
   const std::vector<StrideArgument>& strides() const { return strides_; }
 
  private:
+  // Whether one index chooses the elements of a whole row, or of a thread's columns.
+  bool once(const Start& start) const;
+  std::string row_address(const Operand& operand);
+  std::string size_and_stride(const Operand& operand, size_t axis);
   bool row() const { return nest_.reduced_inside; }
 
   const Fused& fused_;
   const Nest& nest_;
   Code& code_;
   std::vector<StrideArgument> strides_;
+  std::map<int, std::string> indices_;  // tensors, by operand
 };
 
 }  // namespace cutegen::recipes

@@ -81,6 +81,7 @@ const char* accumulator_of(ReduceKind kind) {
       return "Min";
     case ReduceKind::argmax:
     case ReduceKind::argmin:
+    case ReduceKind::total:
       break;
   }
   CG_ASSERT(false);

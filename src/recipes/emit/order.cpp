@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "recipes/nest/extents.h"
+#include "recipes/text/nest_tensors.h"
+
+namespace cutegen::recipes {
+namespace {
+
+constexpr int64_t kShortRow = 1024;  // elements that a warp takes
+constexpr int64_t kOfThread = 8;     // elements of a long row that a thread should have
+constexpr int64_t kMostThreads = 1024;
+
+// The kernel's text and arguments.
+class OrderKernel {
+ public:
+  OrderKernel(const Task& task, const Fused& fused, const Json& params, const Label& label)
+      : fused_(fused),
+        params_(params),
+        label_(label),
+        nest_(make_nest(fused)),
+        code_(fused),
+        tensors_(fused, nest_, code_),
+        chosen_(code_.word("chosen")) {
+    add_inputs();
+    add_outputs();
+    source_ = fill(selects() ? "kernels/order/select.cu" : "kernels/order/sort.cu", fields(task));
+  }
+  ProgramPart part() const;
+
+ private:
+  const Choice& choice() const { return *fused_.choice; }
+  bool selects() const { return choice().selects(); }
+  const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
+  void add_inputs();
+  void add_outputs();
+  std::string statements(Level level) const;
+  std::map<std::string, std::string> fields(const Task& task) const;
+  std::string name() const { return label_(selects() ? "select" : "sort"); }
+
+  const Fused& fused_;
+  const Json& params_;
+  const Label& label_;
+  Nest nest_;
+  Code code_;
+  NestTensors tensors_;
+  std::string chosen_;                // argument: elements that a row gives
+  std::map<int, std::string> names_;  // of the tensors that leaves read
+  std::vector<StrideArgument> steps_;
+  std::string views_, members_, loads_, stores_, source_;
+};
+
+void OrderKernel::add_inputs() {
+  for (int inst : code_.needed({choice().inst}, [](const Inst&) { return true; })) {
+    const Inst& i = at(inst);
+    if (i.kind != InstKind::leaf) continue;
+    const Operand& operand = fused_.inputs[size_t(i.operand)];
+    const std::string name = code_.word("g_" + fused_.names.at(operand.tensor));
+    names_[inst] = name;
+    views_ += fmt::format("Tensor {} = {};\n", name, tensors_.view(operand));
+    if (i.level != Level::element) continue;
+    views_ += tensors_.indices(operand);
+    members_ += fmt::format("{} {}[kVector];\n", value_type(i), name.substr(2));
+    loads_ += tensors_.load(operand, name, "j", "e." + name.substr(2));
+  }
+}
+
+// Each thread writes single results: the first output holds values, the last one positions.
+void OrderKernel::add_outputs() {
+  for (size_t i = 0; i < fused_.outputs.size(); ++i) {
+    const Operand& operand = fused_.outputs[i].operand;
+    const std::string& tensor = fused_.names.at(operand.tensor);
+    const std::string step = code_.word(tensor + "_step"), to = code_.word("to_" + tensor);
+    steps_.emplace_back(step, stride_text(fused_, operand, operand.shape.size() - 1));
+    std::string element;
+    views_ +=
+        fmt::format("{}* const {} = {};\n", type_of(operand), to, tensors_.base(operand, &element));
+    const bool places = is_integer(operand.dtype);
+    stores_ +=
+        fmt::format("{}[i * {}] = cutegen::from_float<{}>({});\n", to, step, type_of(operand),
+                    places ? "first.position()" : "cutegen::value_of<kLargest>(first)");
+  }
+}
+
+// What the element needs: once a row, or for element v of a vector.
+std::string OrderKernel::statements(Level level) const {
+  std::string text;
+  for (int inst : code_.needed({choice().inst}, [](const Inst&) { return true; })) {
+    const Inst& i = at(inst);
+    if (i.level != level || i.kind == InstKind::constant) continue;
+    if (i.kind == InstKind::leaf)
+      text += level == Level::row
+                  ? fmt::format("const {0} {1} = cutegen::convert<{0}>({2}(0, 0));\n",
+                                value_type(i), code_.id(inst), names_.at(inst))
+                  : fmt::format("const {} {} = e.{}[v];\n", value_type(i), code_.id(inst),
+                                names_.at(inst).substr(2));
+    else
+      text += code_.statement(inst);
+  }
+  return text;
+}
+
+std::map<std::string, std::string> OrderKernel::fields(const Task& task) const {
+  std::vector<std::string> declarations, sizes;
+  for (const Parameter& p : parameters(fused_)) declarations.push_back(p.declaration);
+  for (size_t i = 0; i < nest_.kept.size(); ++i) sizes.push_back(fmt::format("int64_t k{}", i));
+  sizes.emplace_back("int64_t r0");
+  for (const auto& [word, expression] : tensors_.strides()) sizes.push_back("int64_t " + word);
+  for (const auto& [word, expression] : steps_) sizes.push_back("int64_t " + word);
+  std::map<std::string, std::string> t{{"title", title(task, fused_)},
+                                       {"name", name()},
+                                       {"macro", label_("VECTOR")},
+                                       {"threads", params_.at("threads").dump()},
+                                       {"width", params_.at("width").dump()},
+                                       {"capacity", std::to_string(kMostSorted)},
+                                       {"largest", choice().largest ? "true" : "false"},
+                                       {"params", join(declarations, ", ")},
+                                       {"along", shape_text(nest_.reduced, 'r', true)},
+                                       {"across", shape_text(nest_.kept, 'k', false)},
+                                       {"elements", indent(members_, 2)},
+                                       {"tensors", indent(views_, 2)},
+                                       {"loads", indent(loads_, 4)},
+                                       {"rows", indent(statements(Level::row), 2)},
+                                       {"value", code_.use(choice().inst)}};
+  t["sizes"] = join(sizes, ", ") + ", int64_t " + chosen_ + size_declarations(fused_);
+  t["count"] = chosen_;
+  t["values"] = indent(statements(Level::element), selects() ? 8 : 6);
+  t["stores"] = indent(stores_, selects() ? 6 : 4);
+  return t;
+}
+
+ProgramPart OrderKernel::part() const {
+  ProgramPart part;
+  part.file = label_("kernel") + ".cu";
+  part.source = source_;
+  Json args = Json::array();
+  for (const Parameter& p : parameters(fused_)) args.push_back({{"tensor", p.name}});
+  std::string rows;
+  for (size_t i = 0; i < nest_.kept.size(); ++i) {
+    const std::string size = label_(fmt::format("k{}", i));
+    part.symbols[size] = nest_.kept[i].extent;
+    rows += (i ? "*" : "") + size;
+    args.push_back({{"i64", size}});
+  }
+  const std::string length = label_("r0");
+  part.symbols[length] = nest_.reduced[0].extent;
+  part.symbols[label_("rows")] = rows;
+  args.push_back({{"i64", length}});
+  for (const auto& [word, expression] : tensors_.strides()) args.push_back({{"i64", expression}});
+  for (const auto& [word, expression] : steps_) args.push_back({{"i64", expression}});
+  args.push_back({{"i64", choice().extent}});
+  add_sizes(args, fused_);
+  part.symbols[label_("vector")] = width_text(fused_, length, int_param(params_, "vector"));
+  part.defines[label_("VECTOR")] = label_("vector");
+  for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
+  part.requirements.push_back(
+      fmt::format("{} <= {}", length, selects() ? int64_t{2'000'000'000} : kMostSorted));
+  if (choice().count > 0)
+    part.requirements.push_back(fmt::format("{} >= {}", length, choice().extent));
+  const int64_t threads = int_param(params_, "threads"),
+                at_once = selects() ? threads / int_param(params_, "width") : 1;
+  part.steps.push_back({{"id", name()},
+                        {"kernel", name()},
+                        {"when", label_("rows") + " > 0"},
+                        {"grid", {fmt::format("ceil_div({},{})", label_("rows"), at_once), 1, 1}},
+                        {"block", {threads, 1, 1}},
+                        {"args", std::move(args)}});
+  return part;
+}
+
+// Threads for a row: a warp for a short one, else so many that each has a few elements.
+int64_t width_of(const Nest& nest) {
+  if (nest.length() <= kShortRow) return 32;
+  int64_t width = 128;
+  while (width < kMostThreads && width * kOfThread < nest.length()) width *= 2;
+  return width;
+}
+
+}  // namespace
+
+Json order_safe(const Fused& fused) {
+  const Nest nest = make_nest(fused);
+  const int64_t vector = vector_widths(fused, nest.inner()).front();
+  if (!fused.choice->selects()) {
+    int64_t threads = 128;
+    while (threads < kMostThreads && threads * 4 < nest.length()) threads *= 2;
+    return {{"vector", vector}, {"threads", threads}, {"width", threads}};
+  }
+  const int64_t width = width_of(nest);
+  return {{"vector", vector}, {"threads", std::max<int64_t>(128, width)}, {"width", width}};
+}
+
+std::vector<RecipeParameter> order_parameters(const Fused& fused) {
+  return {{.name = "vector",
+           .meaning = "neighbouring elements that a thread reads in one access",
+           .legal = vector_widths(fused, make_nest(fused).inner())},
+          {.name = "threads", .meaning = "threads of a CTA", .legal = {256, 128, 512, 1024}},
+          {.name = "width",
+           .meaning = "threads that share a row: a warp, or all of the CTA",
+           .legal = {32, 256, 128, 512, 1024}}};
+}
+
+bool order_legal(const Fused& fused, const Json& params) {
+  const int64_t threads = int_param(params, "threads"), width = int_param(params, "width");
+  return width == threads || (width == 32 && fused.choice->selects());
+}
+
+ProgramPart order_part(const Task& task, const Fused& fused, const Json& params,
+                       const Label& label) {
+  return OrderKernel(task, fused, params, label).part();
+}
+
+}  // namespace cutegen::recipes

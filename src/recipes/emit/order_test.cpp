@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements of rows in order: topk selects a few one by one, sort orders a row in shared memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "recipes/emit/recipes.h"
+#include "recipes/testing/test_tasks.h"
+
+namespace cutegen::recipes {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+TEST(Order, TopKKeepsValuesAndPositions) {
+  const Task task = golden_task("top_k");
+  const RecipeMatch match = match_recipe(task, "sm_90a");
+  EXPECT_EQ(match.recipe, "order");
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  for (const Error& error : check_plan(program->plan, task)) ADD_FAILURE() << error.text();
+  const Json plan = to_json(program->plan);
+  EXPECT_EQ(plan.at("scratch").size(), 2U);
+  EXPECT_THAT(plan.at("requires"), Contains("r0_1 >= dim(out_0,1)"));
+  EXPECT_EQ(match.safe.at("width"), 32);  // a warp takes a row of 64 elements
+}
+
+TEST(Order, ARowThatFitsACtaIsSorted) {
+  const Task task = golden_task("sort_rows");
+  const RecipeMatch match = match_recipe(task, "sm_90a");
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& source = program->sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("cutegen::sort_keys(keys, padded);"));
+  EXPECT_THAT(source, HasSubstr("constexpr bool kLargest = true;"));
+  EXPECT_THAT(to_json(program->plan).at("requires"), Contains("r0_1 <= 4096"));
+}
+
+TEST(Order, SaysWhatItDoesNotCover) {
+  EXPECT_THAT(match_recipe(golden_task("top_k_first")).why,
+              HasSubstr("aten.topk.default along another axis than the last one"));
+  Task task = golden_task("sort_rows");
+  for (Value& value : task.graph.placeholders) value.shape = {16, 5000};
+  EXPECT_THAT(match_recipe(task).why, HasSubstr("rows of more than 4096 elements"));
+}
+
+}  // namespace
+}  // namespace cutegen::recipes

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathers: kernels read the elements that index tensors name where they lie.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "recipes/emit/recipes.h"
+#include "recipes/testing/test_tasks.h"
+
+namespace cutegen::recipes {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+KernelProgram taking_program(const std::string& name) {
+  const Task task = golden_task(name);
+  const RecipeMatch match = match_recipe(task, "sm_90a");
+  auto made = instantiate(task, match, match.safe);
+  EXPECT_TRUE(made) << name << ": " << match.why;
+  return made ? *made : KernelProgram{};
+}
+
+std::string only_source(const std::string& name) {
+  const KernelProgram program = taking_program(name);
+  EXPECT_EQ(program.sources.size(), 1U) << name;
+  return program.sources.begin()->second;
+}
+
+std::string refusal_of(const Task& task) {
+  const RecipeMatch match = match_recipe(task, "sm_90a");
+  EXPECT_EQ(match.recipe, "");
+  return match.why;
+}
+
+// One index for a vector: the kernel reads a whole vector of the row that it names.
+TEST(Takes, AnEmbeddingIsOneKernelWithVectors) {
+  const KernelProgram program = taking_program("take_rows");
+  const std::string source = program.sources.begin()->second;
+  EXPECT_EQ(program.sources.size(), 1U);
+  EXPECT_THAT(source, HasSubstr("cutegen::take<false>(at_ids(_, j), table_weight_size0"));
+  const Json plan = to_json(program.plan);
+  EXPECT_EQ(plan.at("symbols").at("vector"),
+            "n1 % 4 == 0 ? ((dim(table_weight,1)) % 4 == 0 ? 4 : 1) : 1");
+  EXPECT_THAT(plan.at("steps")[0].at("args").dump(), HasSubstr("dim(table_weight,0)"));
+}
+
+// x[ids] takes negative indices, gather and embedding do not.
+TEST(Takes, NegativeIndicesCountFromTheEndWherePyTorchTakesThem) {
+  EXPECT_THAT(only_source("take_two"), HasSubstr("cutegen::take<true>(at_rows_1(_, j)"));
+  EXPECT_THAT(only_source("take_along"), HasSubstr("cutegen::take<false>(at_at_1(_, j)"));
+  EXPECT_THAT(only_source("take_along_dim"), HasSubstr("cutegen::take<2>(at_at_1(_, j)"));
+}
+
+// The index of a row moves the row's address, so that the row may stay on the SM.
+TEST(Takes, ARowKernelReadsItsIndexOnce) {
+  const std::string source = only_source("take_then_norm");
+  EXPECT_THAT(source,
+              HasSubstr("cutegen::place<true>(*(ids + make_layout(across, Int<1>{})(row))"));
+  EXPECT_THAT(source, Not(HasSubstr("load_taken")));
+}
+
+TEST(Takes, AnIndexMayVaryAlongTheReducedAxis) {
+  EXPECT_THAT(only_source("take_and_sum"), HasSubstr("cutegen::load_taken(g_x(_, j), e.x,\n"));
+}
+
+// Only the chosen element of each row is read again; no log-softmax reaches memory.
+TEST(Takes, AnElementOfALogSoftmaxNeedsNoScratch) {
+  const Json plan = to_json(taking_program("take_of_log_softmax").plan);
+  EXPECT_EQ(plan.at("steps").size(), 1U);
+  EXPECT_FALSE(plan.contains("scratch"));
+}
+
+TEST(Takes, AComputedIndexIsKeptFirst) {
+  const Json plan = to_json(taking_program("take_by_places").plan);
+  EXPECT_EQ(plan.at("steps").size(), 2U);
+  EXPECT_EQ(plan.at("scratch")[0].at("dtype"), "i64");
+}
+
+TEST(Takes, ScansAndOtherKernelsReadThroughIndices) {
+  EXPECT_EQ(taking_program("scan_taken").sources.size(), 1U);
+}
+
+TEST(Takes, AMaskIsNoIndex) {
+  Task task = golden_task("take_then_norm");
+  for (Value& value : task.graph.placeholders)
+    if (value.name == "ids") value.dtype = DType::boolean;
+  EXPECT_THAT(refusal_of(task), HasSubstr("aten.index.Tensor by an index of dtype bool"));
+}
+
+TEST(Quantize, ValuesAndScalesAreOneKernel) {
+  const std::string source = only_source("quantize_rows");
+  EXPECT_THAT(source, HasSubstr("int8_t* __restrict__ out_0"));
+  // The last bit of a quotient decides how it rounds, so the kernel divides as the module does.
+  EXPECT_THAT(source, Not(HasSubstr("quotient")));
+}
+
+TEST(Counts, AreSumsOfIntegers) {
+  EXPECT_THAT(only_source("counts"), HasSubstr("cutegen::Total"));
+  EXPECT_THAT(taking_program("no_integer_sum").sources.begin()->second,
+              HasSubstr("cutegen::Total"));
+}
+
+}  // namespace
+}  // namespace cutegen::recipes

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choices: operators that put elements of a row in order: topk, sort and argsort.
+//
+// Contract: find_choice() returns nothing for other operators, and an error for a use that no
+// recipe covers. Outputs of the node are the values and their positions, or for argsort the
+// positions alone. Of equal values, the first comes first. NaN counts as the largest value, as in
+// PyTorch. `count` is 0 for a whole row.
+//
+// Example: topk(x, 6, -1) with x [4096, 64] -> {"x", count 6, largest true}
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "core/task.h"
+
+namespace cutegen::recipes {
+
+inline constexpr int64_t kMostSelected = 64;  // elements that a row selects one by one
+inline constexpr int64_t kMostSorted = 4096;  // elements that a CTA sorts in shared memory
+
+struct Choice {
+  std::string input;
+  int64_t count = 0;
+  bool largest = true;
+  bool positions_only = false;
+  int inst = -1;            // of the loop nest: the element
+  std::string extent = {};  // of the results along the row, as a plan expression
+  // Whether the elements are selected one by one, else the row is sorted.
+  bool selects() const { return count > 0 && count <= kMostSelected; }
+};
+
+bool is_choice(const Node& node);
+Result<std::optional<Choice>> find_choice(const Graph& graph, const Node& node);
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=900 cost=50
+"""Modules of serving systems from end to end, each with a correct program.
+
+- Rows and elements by index: an embedding before a norm, negative indices, rows that a sum reads, one element of
+  each row of a log-softmax, an index that a kernel computes.
+- Top-k of 16-bit rows with equal values, sorted rows.
+- Quantised rows and blocks, counts of truth values.
+- New rows of a cache by index and at its end.
+
+A commit chooses a third of the tasks; with CUTEGEN_ALL_CASES=1 all of them are judged.
+"""
+from __future__ import annotations
+
+import harness
+
+TASK = '''import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+slots, rows = 300, 50
+
+
+class Model(nn.Module):
+    def forward(self, {arguments}):
+        {body}
+
+
+def get_inputs():
+    return [{inputs}]
+
+
+def get_init_inputs():
+    return []
+'''
+
+
+def task(arguments: str, body: str, *inputs: str) -> str:
+    return TASK.format(arguments=arguments, body=body, inputs=", ".join(inputs))
+
+
+def normal(*shape: int, dtype: str = "float32") -> str:
+    return f"torch.randn({', '.join(map(str, shape))}).to(torch.{dtype})"
+
+
+def index(below: int, *shape: int) -> str:
+    return f"torch.randint(0, {below}, {shape})"
+
+
+QUANTISE = "s = x.abs().amax(-1, keepdim=True).clamp(min=1e-6) / {most}\n        return {values}, s"
+TASKS = {
+    "an_embedding_before_a_norm": task("i, table", "return F.rms_norm(F.embedding(i, table), (1024,))",
+                                       index(3000, 40, 25), normal(3000, 1024, dtype="bfloat16")),
+    "negative_indices": task("x, i", "return x[:, i] * 2", "torch.randn(300, rows, 64)",
+                             "torch.randint(-rows, rows, (70,))"),
+    "rows_that_a_sum_reads": task("x, i, w", "return (x[i] * w.unsqueeze(-1)).sum(1)", normal(600, 264),
+                                  index(600, 100, 6), normal(100, 6)),
+    "an_element_of_a_log_softmax": task("x, i", "return torch.log_softmax(x.float(), -1).gather(-1, i[:, None])",
+                                        normal(300, 5001, dtype="bfloat16"), index(5001, 300)),
+    "a_computed_index": task("x, y", "return y[x.argmax(-1)] + 1", normal(300, 100), normal(100, 72)),
+    "elements_across_rows": task("x, i", "return F.relu(x).gather(0, i)", normal(400, 513), index(400, 30, 513)),
+    "top_k_of_equal_values": task("x", "v, i = torch.topk(x, 6, -1)\n        return v / v.sum(-1, keepdim=True), i",
+                                  normal(500, 64, dtype="bfloat16")),
+    "top_k_of_long_rows": task("x, t", "v, i = torch.topk(x / t, 50, -1)\n        return torch.softmax(v, -1), i",
+                               normal(9, 20001), "torch.rand(1) + 0.5"),
+    "sorted_rows": task("x", "return torch.sort(x * 0.5, -1, descending=True)", normal(60, 1000)),
+    "integers_with_the_scale_of_their_row": task(
+        "x", QUANTISE.format(most=127, values="(x / s).round().to(torch.int8)"), normal(300, 1000)),
+    "blocks_of_8_bit_floats": task(
+        "x", "x = x.float().unflatten(-1, (-1, 128))\n        " +
+        QUANTISE.format(most=448, values="(x / s).to(torch.float8_e4m3fn).flatten(-2)"),
+        normal(300, 1024, dtype="bfloat16")),
+    "counts_of_truth_values": task("x", "m = x > 0.5\n        return m.sum(-1), m.any(-1), m.all(-1)",
+                                   normal(300, 999)),
+    "rows_of_a_cache_by_index": task("k, cache, i", "cache.index_copy_(0, i, k * 2)",
+                                     "torch.randn(rows, 4, 64)", "torch.randn(slots, 4, 64)",
+                                     "torch.randperm(slots)[:rows]"),  # no slot twice, at any shape
+    "the_end_of_a_cache": task("k, cache", "cache[:, -3:] = k", normal(30, 3, 64), normal(30, 100, 64)),
+}  # fmt: skip
+# What the source of the program has to contain.
+WANTED = {"an_embedding_before_a_norm": "cutegen::place<false>(", "negative_indices": "cutegen::take<true>(",
+          "rows_that_a_sum_reads": "cutegen::load_taken(", "rows_of_a_cache_by_index": "cutegen::store_taken(",
+          "sorted_rows": "cutegen::sort_keys(", "counts_of_truth_values": "cutegen::Total"}  # fmt: skip
+
+
+class Serving(harness.Case):
+    def test_on_an_h200(self) -> None:
+        for name, row in self.solve(harness.in_turn(TASKS, 3)).items():
+            with self.subTest(name):
+                self.assertEqual(row.status, "correct", row.reason)
+                source = "".join(file.read_text() for file in sorted(row.folder.glob("*.cu")))
+                self.assertIn(WANTED.get(name, "__global__"), source)
+
+
+if __name__ == "__main__":
+    harness.main()
