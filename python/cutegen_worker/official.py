@@ -143,11 +143,14 @@ def write(places: Places, reference: values.Reference, generator: Generator, req
         truth = [places.put(name, "truth", t.detach().double()) for name, t in zip(names, found)]
         clear(margins)
     for margin, own, t in zip(margins, native, truth):
-        if margin is not None and request["family"] == draw.EXTREMES:
+        if margin is None or not values.floating(own):
+            continue
+        if request["family"] == draw.EXTREMES:
             extremes.settle(own, t)
             extremes.loosen(margin, t)
-        if margin is not None:
-            widen(margin.view(-1), own.view(-1), t.view(-1))
+        widen(margin.view(-1), own.view(-1), t.view(-1))
+    if values.has_ties(request):
+        put_ties(reference, permitted, margins)
     if values.order_matters(request) or not all(map(values.finite, native)):
         mark(reference, permitted, native, margins)
     return notes
@@ -157,6 +160,14 @@ def mark(reference: values.Reference, permitted: values.Permitted, native: list[
     """Marks values whose class depends on the order of evaluation, if memory suffices for that."""
     try:
         values.put_marks(margins, values.order_marks(reference, permitted, native))
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+
+
+def put_ties(reference: values.Reference, permitted: values.Permitted, margins: Margins) -> None:
+    """Marks elements that depend on the order of equal values. Marks none if memory does not suffice."""
+    try:
+        values.put_ties(margins, values.ties(reference, permitted))
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
 

@@ -333,6 +333,11 @@ def ties(reference: Reference, permitted: Permitted) -> list[Tensor]:
     return marks
 
 
+def has_ties(request: Json) -> bool:
+    """Whether the module may order equal values."""
+    return any(word in request["source"] for word in ("topk", "sort"))
+
+
 def put_ties(worst: list[Tensor | None], marks: list[Tensor]) -> None:
     """Marks these elements as uncertain, as src/tensor/compare.h reads them."""
     for k, mark in enumerate(marks):
@@ -529,7 +534,7 @@ def truths(packer: Packer, notes: list[str], reference: Reference, generator: Ge
             sensitivity(reference, truth, permitted, generator, moved)
         if order_matters(request) or not all(map(finite, own)):
             put_marks(moved, order_marks(reference, permitted, own))
-        if any(word in request["source"] for word in ("topk", "sort")):
+        if has_ties(request):
             put_ties(moved, ties(reference, permitted))
     except WorkerError as error:
         notes.append("float64 does not run: " + first_line(error.message))

@@ -51,6 +51,7 @@ Component parse_page(const std::string& path, const std::string& text) {
     if (key == "classes") c.classes = words(value);
     if (key == "arch") c.archs = words(value);
     if (key == "products") c.products = words(value);
+    if (key == "operators") c.operators = words(value);
   }
   c.text = std::string(trim(text.substr(end)));
   c.example = fenced_part(c.text);
@@ -72,7 +73,16 @@ bool runs_on(const std::vector<std::string>& archs, const std::string& device) {
   });
 }
 
+bool has_operator(const Task& task, const std::string& name) {
+  return std::ranges::any_of(task.graph.nodes, [&](const Node& node) {
+    return node.op.starts_with("aten." + name + ".");
+  });
+}
+
 bool serves(const Component& page, const Task& task, const std::string& task_class) {
+  const bool used = std::ranges::any_of(
+      page.operators, [&](const std::string& name) { return has_operator(task, name); });
+  if (!used && !page.operators.empty()) return false;
   return page.products.empty() || holds(page.products, to_string(product_mode(task, task_class)));
 }
 

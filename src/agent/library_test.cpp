@@ -90,6 +90,13 @@ TEST(Library, PagesAreAsAccurateAsTheTaskDemands) {
   EXPECT_THAT(pages_of(conv), AllOf(Contains("tiled_mma"), Contains("three_products")));
 }
 
+TEST(Library, PagesAboutAnOperatorServeOnlyTasksThatHaveIt) {
+  auto brief = brief_of("reduction", MathMode::fp32);
+  EXPECT_THAT(pages_of(brief), Not(Contains("order")));
+  brief.task.graph.nodes.push_back({.op = "aten.topk.default"});
+  EXPECT_THAT(pages_of(brief), Contains("order"));
+}
+
 TEST(Library, PagesRunOnTheDevice) {
   for (const char* gpu : {"a100", "h100", "h200"})
     for (const Component* page : components_for(brief_of("matmul+softmax", MathMode::fp16, gpu)))

@@ -120,7 +120,7 @@ class WithoutAGpu(FakeGpu):
         task = self.write("sevens.py", SEVENS)
         folder = self.program("sevens")
         for how, words in (("no_device", "shows no gpu"), ("old", "too old"), ("memory", "out of memory"),
-                           ("busy", "another program has this gpu"), ("unknown", "no file describes")):
+                           ("busy", "another program uses this GPU"), ("unknown", "no file describes")):
             result = self.cutegen("eval", task, folder, "--device", "cuda:0", env=self.driver(how))
             self.assert_error(result, 6, words)
         nothing = {"CUTEGEN_CUDA_DRIVER": "/no/such/libcuda.so.1"}

@@ -100,7 +100,7 @@ class Maker {
     e.nan_is_undefined = leaves_out_elements(set.family);
     e.native = uint64_t(references_.place(count * int64_t(size_of(info.dtype))));
     e.truth = uint64_t(references_.place(8 * count));
-    if (is_floating(info.dtype)) e.margin = uint64_t(references_.place(8 * count));
+    e.margin = uint64_t(references_.place(8 * count));
     set.outputs.push_back(std::move(e));
   }
 
@@ -115,7 +115,7 @@ class Maker {
       };
       put(torch::part::native, info.dtype, e.native);
       put(torch::part::truth, DType::f64, e.truth);
-      if (is_floating(info.dtype)) put("margin", DType::f64, e.margin);
+      put("margin", DType::f64, e.margin);
     }
     memory.push_back({descriptor, buffer.block().mapped_bytes});
     set.bytes += int64_t(buffer.block().mapped_bytes);

@@ -31,6 +31,10 @@ void end_unsupported(CtaState& cta, const Warp& w, const Inst& in) {
                            program.lines[size_t(w.current.pc)].line);
 }
 
+bool shows_mbarriers(uint8_t fence) {
+  return fence == kFenceMbarrierInit || fence == kFenceProxy || fence == kFenceProxyShared;
+}
+
 // False: an index outside the table.
 bool branch_index(CtaState& cta, Warp& w, const Inst& in, uint32_t mask) {
   const auto& table = cta.job.program.tables[size_t(in.target)];
@@ -233,9 +237,7 @@ bool Interpreter::drain() {
 void Interpreter::fence(Warp& w, const Inst& in, uint32_t mask) {
   if (in.sub == kSleep) scheduler_.sleep(w, in, mask);
   if (cta_.hazards) cta_.hazards->fence(w.index, in.sub);
-  const bool shows_mbarriers =
-      in.sub == kFenceMbarrierInit || in.sub == kFenceProxy || in.sub == kFenceProxyShared;
-  if (shows_mbarriers) cta_.mbarriers.fence(w.index);
+  if (shows_mbarriers(in.sub)) cta_.mbarriers.fence(w.index);
   if (in.sub == kDependencyWait) cta_.job.waited.store(true, std::memory_order_relaxed);
 }
 

@@ -176,6 +176,7 @@ __device__ double off_by(const Rule& r, double value, double truth, double nativ
     }
     return miss(r, value, truth, native, tolerance_of(r, truth, scale), nan_too(m));
   }
+  if (any_value(margin[i])) return 0;
   if (r.dtype == kBool) return (value != 0) == (truth != 0) && value <= 1 ? 0 : 2;
   return value == truth || value == native ? 0 : 2;
 }
