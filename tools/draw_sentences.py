@@ -71,18 +71,20 @@ def document_sentences(text: str, tables: bool) -> Iterator[Sentence]:
 def comment_sentences(text: str) -> Iterator[Sentence]:
     """The sentences of the // comments of C++ text, without examples and the licence line."""
     lines: list[tuple[int, str]] = []
-    last = 0
+    last = (0, 0)  # line and column
     for match in sources.TOKENS.finditer(text):
         if not match.group().startswith("//"):
             continue
         number = text.count("\n", 0, match.start()) + 1
         line = match.group()[2:].strip()
-        trailing = bool(text[text.rfind("\n", 0, match.start()) + 1:match.start()].strip())
-        if trailing or number != last + 1:
+        begin = text.rfind("\n", 0, match.start()) + 1
+        column = match.start() - begin
+        trailing = bool(text[begin:match.start()].strip())
+        if trailing or (number, column) != (last[0] + 1, last[1]):
             lines.append((number, ""))  # another comment begins
         if "SPDX-License-Identifier" not in line:
             lines.append((number, line))
-        last = number
+        last = (number, column)
     for group in paragraphs(lines):
         if not group[0][1].startswith("Example"):
             yield from split_sentences(group)

@@ -33,7 +33,9 @@ HEADER = """// SPDX-License-Identifier: Apache-2.0
 //
 // Example: int three = add(1, 2);
 #pragma once
-int add(int a, int b);  // the sum of both
+int add(int a, int b);  // the sum of both,
+                        // which must fit
+// Subtracts two numbers here.
 const char* kText = "// no comment in here at all";
 """
 
@@ -49,7 +51,8 @@ class Sentences(unittest.TestCase):
 
     def test_comments(self) -> None:
         self.assertEqual(list(draw_sentences.comment_sentences(HEADER)),
-                         [(2, "Adds two numbers without overflow."), (7, "the sum of both")])
+                         [(2, "Adds two numbers without overflow."), (7, "the sum of both, which must fit"),
+                          (9, "Subtracts two numbers here.")])
 
     def test_public_headers(self) -> None:
         for name, public in (("src/base/text.h", True), ("include/cutegen/vec.cuh", True),
