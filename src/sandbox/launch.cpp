@@ -205,8 +205,10 @@ bool drain(int fd, SharedPage& shared) {
   for (;;) {
     uint64_t at = shared.written;
     size_t offset = at % kErrorBytes;
+    shared.draining = 1;
     ssize_t n = ::read(fd, shared.ring + offset, kErrorBytes - offset);
     if (n > 0) shared.written = at + uint64_t(n);
+    shared.draining = 0;
     if (n == 0) return false;
     if (n < 0 && errno != EINTR) return errno == EAGAIN;
   }

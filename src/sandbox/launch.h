@@ -54,6 +54,7 @@ struct SharedPage {
   std::atomic<pid_t> program;  // in the supervisor's pid namespace
   std::atomic<int> errors[kStepCount];
   std::atomic<uint64_t> written;  // bytes of stderr so far; the ring keeps the last kErrorBytes
+  std::atomic<int> draining;      // 1 while the supervisor copies from the pipe to the ring
   char ring[kErrorBytes];
 };
 

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/text.h"
 #include "sandbox/bubblewrap.h"
@@ -25,6 +27,7 @@ namespace cutegen::sandbox {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr auto kErrorsLimit = std::chrono::seconds(2);
 constexpr int kNamespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
 
 struct SharedMemory {
@@ -41,7 +44,7 @@ struct SharedMemory {
 // The parent's handles on a started child.
 struct Started {
   pid_t supervisor = -1;
-  UniqueFd pidfd, lifeline;
+  UniqueFd pidfd, lifeline, errors;  // errors: the pipe that the supervisor drains
   std::unique_ptr<SharedMemory> shared;
 };
 
@@ -215,6 +218,7 @@ Result<Started> start(Plan& plan) {
   if (pid < 0) return errno_error("starting a process");
   out.supervisor = pid;
   out.pidfd = UniqueFd(pidfd);
+  out.errors = std::move(errors.read);
   setup.write.reset();
   char byte;  // the read ends when the program has exec'ed or died
   while (::read(setup.read.get(), &byte, 1) < 0 && errno == EINTR) continue;
@@ -328,6 +332,17 @@ struct Child::State {
     if (bubblewrap) status = unwrapped(status);
   }
 
+  // What the program printed may still be in the pipe, above all on a busy machine.
+  void wait_for_errors() const {
+    if (reaped || !started.errors) return;
+    const auto end = Clock::now() + kErrorsLimit;
+    int left = 0;
+    while (::ioctl(started.errors.get(), FIONREAD, &left) == 0 && Clock::now() < end) {
+      if (left == 0 && started.shared->page->draining == 0) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
   // Waits for the supervisor; true if it ended in time.
   bool wait_for(Nanoseconds time) {
     if (reaped) return true;
@@ -384,6 +399,7 @@ void Child::kill() {
 
 std::string Child::error_text() const {
   if (!state_) return {};
+  state_->wait_for_errors();
   const SharedPage& s = *state_->started.shared->page;
   uint64_t end = s.written, begin = end > kErrorBytes ? end - kErrorBytes : 0;
   std::string text;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "sandbox/test_child.h"
@@ -87,6 +88,36 @@ TEST(Spawn, KeepsTheEndOfALongErrorAndNeverBlocks) {
   EXPECT_EQ(o.status.code, 0);
   EXPECT_EQ(o.text.size(), size_t{64} << 10);
   EXPECT_TRUE(o.text.ends_with("xxxthe end\n"));
+}
+
+pid_t parent_of(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string number, name, state;
+  pid_t parent = -1;
+  stat >> number >> name >> state >> parent;
+  return parent;
+}
+
+TEST(Spawn, ErrorTextWaitsForASlowSupervisor) {
+  int go[2], printed[2];
+  ASSERT_EQ(::pipe(go), 0);
+  ASSERT_EQ(::pipe(printed), 0);
+  SpawnSpec spec = shell("read -u 3; echo words >&2; echo >&4; exec sleep 100");
+  spec.fds = {{go[0], 3}, {printed[1], 4}};
+  auto child = spawn(spec);
+  ASSERT_TRUE(child);
+  const pid_t supervisor = parent_of(child->pid());
+  ASSERT_GT(supervisor, 1);
+  ASSERT_EQ(::kill(supervisor, SIGSTOP), 0);
+  char byte = '\n';
+  ASSERT_EQ(::write(go[1], &byte, 1), 1);
+  ASSERT_EQ(::read(printed[0], &byte, 1), 1);
+  std::jthread wake([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    ::kill(supervisor, SIGCONT);
+  });
+  EXPECT_EQ(child->error_text(), "words\n");
+  for (int fd : {go[0], go[1], printed[0], printed[1]}) ::close(fd);
 }
 
 TEST(Spawn, ErrorTextIsSanitised) {
