@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "recipes/graph/pointwise.h"
+#include "recipes/graph/slices_of_views.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -333,7 +334,8 @@ Result<bool> Rewriter::variance_and_mean(const std::string& base) {
 
 }  // namespace
 
-Result<Decomposed> decompose(const Graph& graph, const Task& task) {
+Result<Decomposed> decompose(const Graph& given, const Task& task) {
+  const Graph graph = slices_before_views(given);
   Decomposed out;
   out.graph.placeholders = graph.placeholders;
   out.graph.outputs = graph.outputs;

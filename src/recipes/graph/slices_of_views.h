@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slices of reshaped tensors: takes the slice first and reshapes the parts.
+//
+// Contract: slices_before_views() returns a graph with the same values under the same names. It
+// changes a slice (slice, narrow, split, split_with_sizes) of a view if the view keeps the sliced
+// axis. A loop nest reads slices of whole tensors, but no slices of reshaped ones.
+//
+// Example: split(view(y, [4, 1000, 3840]), 1280, -1) with y of 4000 x 3840
+//          -> parts of split(y, 1280, 1), each viewed as [4, 1000, 1280]
+#pragma once
+
+#include "core/graph.h"
+
+namespace cutegen::recipes {
+
+Graph slices_before_views(Graph graph);
+
+}  // namespace cutegen::recipes
