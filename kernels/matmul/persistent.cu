@@ -34,9 +34,9 @@ extern "C" __global__ void __launch_bounds__(Gemm::kThreads, Gemm::kResident)
   const int tiles = ceil_div(tiles_m, kCluster) * kCluster * tiles_n;
   Gemm gemm;
   gemm.begin(storage);
-  for (int id = blockIdx.x; id < tiles * batches; id += gridDim.x) {
-    const int batch = id / tiles;
-    const auto tile = cutegen::cluster_tile<kCluster>(id % tiles, tiles_m, tiles_n);
+{{items}}
+    const int batch = at / tiles;
+    const auto tile = cutegen::cluster_tile<kCluster>(at % tiles, tiles_m, tiles_n);
 {{steps}}
 #if {{use_tma}}
     if (!gemm.run(map_a, map_b, {{map_batch_a}}, {{map_batch_b}}, tile, first, last, storage)) continue;
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(Gemm::kThreads, Gemm::kResident)
                                  make_layout(make_shape(n_size, k_size), {{b_stride}}));
     if (!gemm.run(rows, columns, tile, first, last, storage)) continue;
 #endif
-{{tensors}}
+{{part}}{{tensors}}
     gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {
       if (m >= m_size || n >= n_size) return;
 {{finish}}

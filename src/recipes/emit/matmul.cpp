@@ -70,6 +70,11 @@ int64_t wgmma_resident(const Json& params) {
   return results <= 64 * 128 && wgmma_shared(params) + 1024 <= kMostSharedHopper / 2 ? 2 : 1;
 }
 
+// Do several CTAs share the depth of each tile of the last round?
+bool shares_last_round(const Json& params) {
+  return params.contains("tail") && int_param(params, "tail") > 1;
+}
+
 // A consumer thread holds at most 128 results.
 bool wgmma_legal(const Contraction& c, const Json& params) {
   const int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n");
@@ -78,6 +83,9 @@ bool wgmma_legal(const Contraction& c, const Json& params) {
     return false;
   // The halves of a shared tile consist of whole blocks. CTAs that stop early have no neighbours.
   if (int_param(params, "cluster") == 2 && (n < 128 || c.zero_outside)) return false;
+  if (shares_last_round(params) &&
+      (int_param(params, "cluster") > 1 || int_param(params, "split") > 1))
+    return false;
   return wgmma_shared(params) <= kMostSharedHopper;
 }
 
@@ -119,6 +127,8 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
     for (const std::string& tensor : tensors) args.push_back({{"tensor", tensor}});
     for (const char* size : {"m_size", "n_size", "k_size", "batches"})
       args.push_back({{"i32", label(size)}});
+    if (shares_last_round(params))
+      for (const char* size : {"whole", "pieces"}) args.push_back({{"i32", label(size)}});
     for (const auto& [name, expression] : numbers) args.push_back({{"i64", expression}});
     add_sizes(args, c.finish);
     return args;
@@ -142,6 +152,18 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
         fmt::format("{} + ({} == 1 ? {} : 128)", consumers, label("tma"), gives ? 128 : 32), 1, 1};
   }
   Json steps = Json::array({product});
+  if (shares_last_round(params))
+    steps.push_back({{"id", label("combine")},
+                     {"kernel", label("combine")},
+                     {"when", label("parts") + " > 0"},
+                     {"grid",
+                      {fmt::format("{}/{}*{}/{}/256", label("parts"), label("pieces"),
+                                   int_param(params, "tile_m") * int_param(params, "tile_n"),
+                                   label("vector_out")),
+                       1, 1}},
+                     {"block", {256, 1, 1}},
+                     {"pdl", true},
+                     {"args", arguments(k.tensors_combine, k.numbers_combine)}});
   if (int_param(params, "split") > 1)
     steps.push_back(
         {{"id", label("combine")},
@@ -188,9 +210,31 @@ void add_symbols(const Contraction& c, const MatmulKernel& k, const std::string&
     part.requirements.push_back(label(size) + " <= 2000000000");
 }
 
-}  // namespace
-
-namespace {
+// The tiles of all full rounds are whole. Each tile of the last round is multiplied in `pieces`
+// parts, at least 256 deep, if that many CTAs would have nothing to do. A product without a full
+// round is not shared, so that small test shapes reach the code of whole tiles.
+void add_last_round(const Json& params, const Label& label, ProgramPart& part) {
+  const int64_t ctas = kSms * wgmma_resident(params), most = int_param(params, "tail");
+  const std::string all = fmt::format("ceil_div({},{})*ceil_div({},{})*{}", label("m_size"),
+                                      int_param(params, "tile_m"), label("n_size"),
+                                      int_param(params, "tile_n"), label("batches"));
+  part.symbols[label("all_tiles")] = all;
+  part.symbols[label("rest")] = fmt::format("{} % {}", label("all_tiles"), ctas);
+  part.symbols[label("pieces")] =
+      fmt::format("{0} < {1} ? 1 : max(min(min({1}/max({2},1),{3}/256),{4}),1)", label("all_tiles"),
+                  ctas, label("rest"), label("k_size"), most);
+  part.symbols[label("parts")] =
+      fmt::format("{0} == 1 ? 0 : {1}*{0}", label("pieces"), label("rest"));
+  part.symbols[label("whole")] =
+      fmt::format("{0} == 1 ? {1} : {1}-{2}", label("pieces"), label("all_tiles"), label("rest"));
+  part.symbols.erase(label("tiles"));  // a symbol may only use earlier ones
+  part.symbols[label("tiles")] = fmt::format("min({}+{},{})", label("whole"), label("parts"), ctas);
+  part.scratch.push_back({{"name", label("partial")},
+                          {"dtype", "f32"},
+                          {"shape",
+                           {fmt::format("max({},1)", label("parts")), int_param(params, "tile_m"),
+                            int_param(params, "tile_n")}}});
+}
 
 std::vector<int64_t> splits_worth_trying(const Contraction& c) {
   const int64_t wanted = best_tiling(c).split;
@@ -234,12 +278,13 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
       cores ? "1: multiply by wgmma on Hopper's tensor cores, in the task's math mode"
             : "1: multiply on Hopper's tensor cores with float32 accuracy",
       {1, 0}};
-  const RecipeParameter cluster{"cluster", "2: pairs of CTAs share their tiles of B", {1, 2}};
+  const RecipeParameter cluster{"cluster", "2: pairs of CTAs share their tiles of B", {1, 2}},
+      tail{"tail", "most CTAs that share a tile of the last round; 1: none", {8, 1, 4}};
   // The parameters that change the time most come first.
   if (cores && hopper && !halves)
     return {wgmma, tile_m, tile_n, split, stages, vector, cores_on, tile_k, threads};
   if (cores && hopper)
-    return {wgmma, tile_m, tile_n, cluster, stages, split, vector, cores_on, tile_k, threads};
+    return {wgmma, tile_m, tile_n, tail, cluster, stages, split, vector, cores_on, tile_k, threads};
   if (hopper) return {wgmma, tile_m, tile_n, split, stages, tile_k, threads, vector};
   if (!cores) return {tile_m, threads, tile_k, split, stages, tile_n, vector};
   return {cores_on, vector, tile_m, tile_n, stages, tile_k, threads, split};
@@ -258,6 +303,7 @@ Json matmul_safe(const Contraction& c) {
     params.update(
         {{"wgmma", 1},
          {"cluster", 1},
+         {"tail", best.tail},
          {"stages", best.stages},
          {"vector", size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2 ? 8 : 4}});
   } else if (wgmma_applies(c)) {
@@ -296,6 +342,8 @@ ProgramPart matmul_part(const Task& task, const Contraction& c, const Json& para
   part.hopper = on_hopper(engine);
   add_symbols(c, kernel, ctas_text(chosen, engine, label), label, part);
   if (engine == MatmulEngine::wgmma) add_maps(c, label, part);
+  if (engine == MatmulEngine::wgmma && shares_last_round(chosen))
+    add_last_round(chosen, label, part);
   if (int_param(chosen, "split") > 1)
     part.scratch.push_back({{"name", label("partial")},
                             {"dtype", "f32"},

@@ -105,13 +105,31 @@ class Layouts {
   Numbers& numbers_;
 };
 
+// What share of the depth the CTAs that multiply a tile take.
+enum class Shares {
+  all,   // one CTA takes all
+  even,  // kSplit CTAs share every tile
+  tail   // `pieces` CTAs share each tile of the last round
+};
+
+Shares shares_of(const Json& params) {
+  if (params.at("split") > 1) return Shares::even;
+  return params.value("tail", 1) > 1 ? Shares::tail : Shares::all;
+}
+
 // Writes which tiles along k this CTA takes.
-std::string steps(const Contraction& c, bool split) {
+std::string steps(const Contraction& c, Shares shares) {
   std::string text =
       "const int tiles_k = ceil_div(k_size, kTileK);\n"
       "const int first = 0;\n"
       "int last = tiles_k;\n";
-  if (split)
+  if (shares == Shares::tail)
+    text =
+        "const int tiles_k = ceil_div(k_size, kTileK);\n"
+        "const int share = part ? ceil_div(tiles_k, pieces) : tiles_k;\n"
+        "const int first = part ? (id - whole) % pieces * share : 0;\n"
+        "int last = cute::min(first + share, tiles_k);\n";
+  if (shares == Shares::even)
     text =
         "const int tiles_k = ceil_div(k_size, kTileK), share = ceil_div(tiles_k, kSplit);\n"
         "const int first = blockIdx.y * share;\n"
@@ -128,8 +146,9 @@ std::string steps(const Contraction& c, bool split) {
   return text;
 }
 
-std::string sizes(const Numbers& numbers) {
+std::string sizes(const Numbers& numbers, Shares shares) {
   std::string text = "int m_size, int n_size, int k_size, int batches";
+  if (shares == Shares::tail) text += ", int whole, int pieces";
   for (const auto& [name, expression] : numbers) text += ", int64_t " + name;
   return text;
 }
@@ -179,9 +198,42 @@ void tiled_text(MatmulEngine engine, std::map<std::string, std::string>& t) {
   t["run"] = "  gemm.run(rows, columns, tile, first, last, storage);";
 }
 
+// Opens the loop of a persistent CTA over its tiles `at`.
+std::string items_text(Shares shares) {
+  if (shares != Shares::tail)
+    return "  for (int id = blockIdx.x; id < tiles * batches; id += gridDim.x) {\n"
+           "    const int at = id;";
+  return "  asm volatile(\"griddepcontrol.launch_dependents;\");  // the second kernel waits by "
+         "itself\n"
+         "  // Items from `whole` on are parts of a tile: the last round has few tiles, so "
+         "`pieces` CTAs\n"
+         "  // share the depth of each.\n"
+         "  const int items = whole + (tiles * batches - whole) * pieces;\n"
+         "  for (int id = blockIdx.x; id < items; id += gridDim.x) {\n"
+         "    const bool part = id >= whole;\n"
+         "    const int at = part ? whole + (id - whole) / pieces : id;";
+}
+
+// Stores a part of a tile for the second kernel.
+std::string part_text(Shares shares) {
+  if (shares != Shares::tail) return "";
+  return "    if (part) {\n"
+         "      Tensor parts = make_tensor(\n"
+         "          make_gmem_ptr(partial + int64_t(id - whole) * (kTileM * kTileN)),\n"
+         "          make_layout(make_shape(Int<kVector>{}, Int<kTileM>{}, Int<kTileN>{}),\n"
+         "                      make_stride(Int<1>{}, Int<kTileN>{}, Int<1>{})));\n"
+         "      gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {\n"
+         "        cutegen::store(product, parts(_, m - tile.m * kTileM, n - tile.n * kTileN));\n"
+         "      });\n"
+         "      continue;\n"
+         "    }\n";
+}
+
 // The placeholders of kernels/matmul/persistent.cu that only this template has.
 void persistent_text(const Contraction& c, const Json& params, const Label& label,
                      std::map<std::string, std::string>& t) {
+  t["items"] = items_text(shares_of(params));
+  t["part"] = part_text(shares_of(params));
   t["use_tma"] = label("USE_TMA");
   t["cluster"] = params.at("cluster").dump();
   t["constants"] = map_constants(c, params);
@@ -214,7 +266,12 @@ std::string multiple_rule(const std::string& extent, int64_t width) {
 class MatmulWriter {
  public:
   MatmulWriter(const Task& task, const Contraction& c, const Json& params, const Label& label)
-      : task_(task), c_(c), params_(params), label_(label), code_(c.finish) {
+      : task_(task),
+        c_(c),
+        params_(params),
+        label_(label),
+        shares_(shares_of(params)),
+        code_(c.finish) {
     std::vector<int> results;
     results.reserve(c.finish.outputs.size());
     for (const FusedOutput& output : c.finish.outputs) results.push_back(output.inst);
@@ -228,10 +285,9 @@ class MatmulWriter {
   }
 
   MatmulKernel write() {
-    const bool split = number("split") > 1;
     MatmulKernel k;
-    auto t = product_text(k, split);
-    if (split) {
+    auto t = product_text(k);
+    if (shares_ != Shares::all) {
       std::string combine = combine_text(k);
       t["combine"] = combine.substr(combine.find("\n\n"));  // without the template's heading
     }
@@ -333,7 +389,8 @@ class MatmulWriter {
     return list;
   }
 
-  std::map<std::string, std::string> product_text(MatmulKernel& k, bool split) {
+  std::map<std::string, std::string> product_text(MatmulKernel& k) {
+    const bool split = shares_ == Shares::even;
     Layouts layouts(c_, code_, k.numbers);
     const MatmulEngine engine = engine_of(c_, params_);
     std::map<std::string, std::string> t;
@@ -360,7 +417,7 @@ class MatmulWriter {
     t["a_batch"] = layouts.batch_offset(c_.a, "a");
     t["b_batch"] = layouts.batch_offset(c_.b, "b");
     const int deeper = engine == MatmulEngine::wgmma ? 2 : 0;
-    t["steps"] = indent(steps(c_, split), 2 + deeper);
+    t["steps"] = indent(steps(c_, shares_), 2 + deeper);
     std::vector<const Operand*> operands{&c_.a.operand, &c_.b.operand};
     if (!split)
       for (const FactorAccess& a : inputs_) operands.push_back(a.operand);
@@ -380,8 +437,12 @@ class MatmulWriter {
       t["tensors"] = indent(layouts.tensors(inputs_, outputs_), 2 + deeper);
       t["finish"] = indent(finish(), 4 + deeper);
     }
+    if (shares_ == Shares::tail) {
+      k.tensors.push_back(label_("partial"));
+      declarations.push_back("float* __restrict__ partial");
+    }
     t["params"] = join(declarations, ", ");
-    t["sizes"] = sizes(k.numbers) + size_declarations(c_.finish);
+    t["sizes"] = sizes(k.numbers, shares_) + size_declarations(c_.finish);
     t["combine"] = "";
     return t;
   }
@@ -399,14 +460,17 @@ class MatmulWriter {
     t["finish"] = indent(finish(), 2);
     t["name"] = label_("combine");
     t["params"] = join(declarations, ", ");
-    t["sizes"] = sizes(k.numbers_combine) + size_declarations(c_.finish);
-    return fill("kernels/matmul/combine.cu", t);
+    t["sizes"] = sizes(k.numbers_combine, shares_) + size_declarations(c_.finish);
+    return fill(
+        shares_ == Shares::tail ? "kernels/matmul/combine_tail.cu" : "kernels/matmul/combine.cu",
+        t);
   }
 
   const Task& task_;
   const Contraction& c_;
   const Json& params_;
   const Label& label_;
+  Shares shares_;
   Code code_;
   std::vector<FactorAccess> inputs_, outputs_;
 };

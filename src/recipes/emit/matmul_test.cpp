@@ -222,6 +222,33 @@ TEST(Matmul, WgmmaTilesFitAnSm) {
   EXPECT_FALSE(legal({{"tile_m", 128}, {"tile_n", 32}}));
 }
 
+TEST(Matmul, CtasShareTilesOfTheLastRound) {
+  ProductCase c("mm_plain", MathMode::bf16, "sm_90a");
+  const Json shared{{"tail", 8}, {"tile_m", 128}, {"tile_n", 256}, {"split", 1}, {"stages", 4}};
+  const KernelProgram program = c.program(shared);
+  const Json plan = to_json(program.plan);
+  ASSERT_EQ(plan.at("steps").size(), 2U);
+  EXPECT_EQ(plan.at("steps")[1].at("when"), "parts > 0");
+  EXPECT_EQ(plan.at("symbols").at("rest"), "all_tiles % 132");
+  EXPECT_EQ(plan.at("scratch")[0].at("shape"), Json({"max(parts,1)", 128, 256}));
+  EXPECT_THAT(program.sources.at("kernel.cu"), HasSubstr("id < items"));
+  EXPECT_THAT(c.source({{"tail", 1}, {"split", 1}}), Not(HasSubstr("whole")));
+  Json params = c.match.safe;
+  params.update({{"tail", 8}, {"split", 2}});
+  EXPECT_FALSE(instantiate(c.task, c.match, params));
+}
+
+TEST(Matmul, SharesTheLastRoundIfItHasFewTiles) {
+  Contraction c;
+  c.hopper = true;
+  c.math_mode = MathMode::bf16;
+  c.m = 0, c.n = 1, c.k = 2;
+  c.loads.axes = {{2560, false, "M"}, {5120, false, "N"}, {3072, false, "K"}};  // 400 tiles
+  EXPECT_GT(matmul_safe(c).at("tail"), 1);
+  c.loads.axes = {{4096, false, "M"}, {33 * 256, false, "N"}, {3072, false, "K"}};  // 8 full rounds
+  EXPECT_EQ(matmul_safe(c).at("tail"), 1);
+}
+
 // A row-major B is read through registers; its columns become the instruction's rows.
 TEST(Matmul, WgmmaTurnsAPlainProduct) {
   const Json on{{"wgmma", 1}, {"tile_m", 128}, {"tile_n", 64}};

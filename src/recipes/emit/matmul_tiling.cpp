@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/emit/matmul_tiling.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace cutegen::recipes {
@@ -18,8 +19,22 @@ double cost_of_parts(const Contraction& c, const Tiling& t) {
   return parts * 8 * (wgmma ? 60 : 7) / kSms + (wgmma ? 6e6 : 0);
 }
 
+// The same as cost() if several CTAs share each tile of the last round.
+double cost_of_shared_tail(const Contraction& c, const Tiling& t) {
+  const int64_t all = tiles(c, t.tile_m, t.tile_n), rest = all % kSms;
+  const int64_t pieces = std::min({kSms / std::max<int64_t>(rest, 1), c.size(c.k) / 256, t.tail});
+  const double depth = double(c.size(c.k)), tile = double(t.tile_m * t.tile_n);
+  const double whole = double(all / kSms) * tile * (depth + t.start) / t.speed;
+  if (rest == 0) return whole;
+  if (pieces < 2) return whole + tile * (depth + t.start) / t.speed;
+  const double moved = double(rest * pieces) * tile * 8 * 60 / kSms;
+  constexpr double kSecondKernel = 2.4e7;  // 8 us
+  return whole + tile * (depth / double(pieces) + t.start) / t.speed + moved + kSecondKernel;
+}
+
 // Estimates the time of the product, in multiplications of the busiest SM.
 double cost(const Contraction& c, const Tiling& t) {
+  if (t.tail > 1) return cost_of_shared_tail(c, t);
   const int64_t ctas = tiles(c, t.tile_m, t.tile_n) * t.split;
   const int64_t rounds = ceil_div(ctas, kSms * t.resident) * t.resident;
   const double depth = double(ceil_div(c.size(c.k), t.split)) + t.start;
@@ -51,7 +66,7 @@ std::vector<Tiling> float_tilings(const Contraction& c) {
 
 std::vector<Tiling> wgmma_tilings() {
   constexpr MatmulEngine wgmma = MatmulEngine::wgmma;
-  return {{128, 256, 384, 1, 1, 200, wgmma, 4},   {256, 128, 384, 1, 0.97, 200, wgmma, 4},
+  return {{128, 256, 384, 1, 1, 200, wgmma, 4},   {256, 128, 384, 1, 1.03, 200, wgmma, 4},
           {128, 128, 384, 1, 0.8, 200, wgmma, 6}, {128, 64, 384, 1, 0.55, 200, wgmma, 8},
           {64, 128, 256, 1, 0.55, 200, wgmma, 8}, {64, 64, 256, 1, 0.42, 200, wgmma, 12}};
 }
@@ -78,6 +93,11 @@ Tiling best_tiling(const Contraction& c) {
   for (Tiling t : all)
     for (t.split = 1; t.split <= 128 && may_split(c, t.split); t.split *= 2)
       if (cost(c, t) < cost(c, best)) best = t;
+  if (!wgmma) return best;
+  for (Tiling t : all) {
+    t.tail = 8;
+    if (tiles(c, t.tile_m, t.tile_n) > kSms && cost(c, t) < cost(c, best)) best = t;
+  }
   return best;
 }
 
