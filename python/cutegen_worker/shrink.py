@@ -29,7 +29,8 @@ CAPS = [512, 256, 128, 64, 48, 32, 24, 16, 12, 8, 6, 4]
 MOST_FLOPS = 5e7
 FROZEN_ELEMENTS = 1 << 19  # if some size cannot shrink
 MOST_STEPS = 1 << 21  # of a convolution: kernels round its channels up, so few FLOPs may be much work
-FIXED_FLOPS, FIXED_ELEMENTS = 4e8, 3 << 24  # if the module fixes sizes, as in nn.Linear(4096, 4096)
+FIXED_ELEMENTS = 120_000_000  # if the module fixes sizes, as in nn.Linear(8192, 14336)
+FIXED_FLOPS, LOWEST_FIXED_FLOPS = 4e8, 7.2e8  # for the sizes LOW_FIXED, and LOWEST_FIXED
 ONE_ODD_ELEMENTS = 1 << 23  # from here on one odd shape is enough, because the truth takes seconds
 MOST_RUNS = 40
 MOST_SECONDS = 3.0
@@ -174,13 +175,14 @@ class Shrinker:
         After this, only those other sizes vary.
         """
         self.renew()
-        self.most_elements, self.most_flops = FIXED_ELEMENTS, FIXED_FLOPS
+        self.most_elements = FIXED_ELEMENTS
         every = self.sizes
-        for lows in (LOW_FIXED, LOWEST_FIXED):
+        for lows, self.most_flops in ((LOW_FIXED, FIXED_FLOPS), (LOWEST_FIXED, LOWEST_FIXED_FLOPS)):
             constants = self.lowered(every, lows)
             trace = self.attempt(constants) if constants else None
             if trace is not None and self.fits(trace):
                 self.sizes = {n: self.source.constants[n] for n in constants}
+                self.most_flops = max(FIXED_FLOPS, trace.flops)
                 return constants, trace
         return None
 
