@@ -156,7 +156,8 @@ function(module_tests NAME)
   set_tests_properties(${NAME} PROPERTIES LABELS unit COST 30)  # see tests/CMakeLists.txt
 endfunction()
 
-# program(NAME DIR dir DEPS modules...) declares an executable of apps/DIR (floor 7).
+# program(NAME DIR dir DEPS modules... LIBS libraries...) declares an executable of apps/DIR, above all
+# modules. apps/DIR/CMakeLists.txt, if it exists, has the options that only this program needs.
 function(program NAME)
   cmake_parse_arguments(ARG "" "DIR" "DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/apps/${ARG_DIR}/*.cpp)
@@ -173,6 +174,9 @@ function(program NAME)
   endforeach()
   target_link_libraries(${NAME} PRIVATE ${ARG_LIBS})
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/apps/${ARG_DIR}/CMakeLists.txt)
+    add_subdirectory(apps/${ARG_DIR})
+  endif()
 endfunction()
 
 # embed_text(MODULE FUNCTION files...) compiles text files into cg_MODULE as
