@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "exporter/templates.h"
-#include "exporter/test_source.h"
+#include "exporter/testing/test_source.h"
 
 namespace cutegen::exporter {
 namespace {
