@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model `builtin`: recipes. It proposes the safe choice first, then changes one parameter at a
-// time.
+#include "engine/propose/builtin_proposer.h"
+
 #include <set>
 
-#include "engine/propose/command_proposer.h"
-#include "gpu/spec.h"
-#include "llm/models.h"
-#include "recipes/algebra/rewrites.h"
 #include "recipes/emit/recipes.h"
 
 namespace cutegen::engine {
@@ -138,30 +134,9 @@ class BuiltinProposer final : public Proposer {
 
 }  // namespace
 
-ProposerKind proposer_kind(const std::string& model) {
-  if (model == kBuiltinModel) return ProposerKind::builtin;
-  return model.starts_with(kCommandModel) ? ProposerKind::command : ProposerKind::model;
-}
-
-Result<void> check_model(const std::string& model) {
-  if (proposer_kind(model) != ProposerKind::model) return {};
-  CG_CHECK(llm::parse_model(model));
-  return {};
-}
-
-Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
-                                                const eval::OpenedTask& task,
-                                                const std::string& rewrites) {
-  const ProposerKind kind = proposer_kind(model);
-  if (kind == ProposerKind::command)
-    return make_command_proposer(model.substr(std::string(kCommandModel).size()), task.task);
-  if (kind != ProposerKind::builtin)
-    return user_error("'" + model + "' does not propose programs", "--model", "give builtin");
-  // A run on the simulator records only the device, "sim:h200". An unknown GPU gets programs that
-  // run on any GPU.
-  auto gpu = find_gpu(task.gpu.empty() ? task.device.substr(task.device.find(':') + 1) : task.gpu);
-  CG_TRY(auto chosen, recipes::parse_rewrites(rewrites, "--rewrites"));
-  return std::make_unique<BuiltinProposer>(task.task, gpu ? gpu->arch : "", chosen);
+std::unique_ptr<Proposer> make_builtin_proposer(const Task& task, const std::string& arch,
+                                                const recipes::RewriteRules& chosen) {
+  return std::make_unique<BuiltinProposer>(task, arch, chosen);
 }
 
 }  // namespace cutegen::engine
