@@ -8,7 +8,6 @@
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
 #include "engine/propose/command_proposer.h"
-#include "engine/report/run_text.h"
 #include "engine/run/replay_run.h"
 #include "toolchain/compile_memory.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real parts of a suite of baselines: the GPU, its slot, torch workers, the evaluator.
+#include "engine/baselines/baseline_parts.h"
+
 #include <algorithm>
 #include <mutex>
 #include <random>
 
 #include "device/device.h"
-#include "engine/baselines/baseline_suite.h"
 #include "engine/run/controls.h"
 #include "eval/judge/baseline_accuracy.h"
 #include "eval/runner/gpu_slot.h"
