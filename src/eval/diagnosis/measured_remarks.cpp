@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remarks on a kernel from hardware counters. Only the simulator makes remarks on source lines.
+#include "eval/diagnosis/measured_remarks.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-
-#include "eval/diagnosis/bottleneck.h"
 
 namespace cutegen::eval {
 namespace {

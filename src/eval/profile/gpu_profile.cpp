@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "eval/diagnosis/bottleneck.h"
+#include "eval/diagnosis/diagnose.h"
+#include "eval/diagnosis/measured_remarks.h"
 #include "eval/diagnosis/ncu_counters.h"
 #include "eval/profile/hardware_counters.h"
 #include "eval/rungs/official.h"
