@@ -53,8 +53,7 @@ class Truths {
                                                         const eval::OfficialSetPtr& set) {
     std::vector<torch::BaselineWanted> wanted;
     for (const torch::BaselineWanted& w : settings_.baselines)
-      if (w.kind.starts_with("eager") &&
-          (w.kind != kEagerFp32 || eval::same_as_eager(task).empty()))
+      if (is_eager(w.kind) && (w.kind != kEagerFp32 || eval::same_as_eager(task).empty()))
         wanted.push_back(w);
     std::map<std::string, BaselineAccuracy> out;
     if (wanted.empty()) return out;
@@ -128,7 +127,7 @@ Result<std::unique_ptr<torch::TorchWorker>> open_worker(const BaselineSuiteSetti
   torch.python = settings.python, torch.device = settings.device.text();
   torch.require_sandbox = settings.require_sandbox;
   torch.compiles = std::any_of(settings.baselines.begin(), settings.baselines.end(),
-                               [](auto& b) { return !b.kind.starts_with("eager"); });
+                               [](auto& b) { return !is_eager(b.kind); });
   torch.compile_threads = kCompileThreads;
   torch.memory_bytes = kWorkerMemory;
   torch.call_timeout = std::chrono::hours(1);  // every call has its own limit
