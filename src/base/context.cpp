@@ -12,12 +12,6 @@ Context Context::with_timeout(Nanoseconds timeout) const {
   return out;
 }
 
-Context Context::with_span(std::string name) const {
-  Context out = *this;
-  out.span_ = span_.empty() ? std::move(name) : span_ + "/" + name;
-  return out;
-}
-
 Nanoseconds Context::remaining(Nanoseconds most) const {
   if (!deadline_) return most;
   auto left = std::chrono::duration_cast<Nanoseconds>(*deadline_ - Clock::now());
