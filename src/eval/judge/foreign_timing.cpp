@@ -100,7 +100,7 @@ class ForeignTimer {
 
   Result<void> time_baseline(ForeignSeries& series) {
     if (!baseline_) return {};
-    auto ns = baseline_->time_baseline(ctx_, kBaseline, "cold", kBaselineRuns);
+    auto ns = baseline_->time_baseline(ctx_, kBaseline, to_string(TimeMode::cold), kBaselineRuns);
     CG_CHECK(ctx_.check("timing the baseline"));
     if (ns) {
       series.eager.push_back(median_of(*ns).value);
