@@ -166,11 +166,11 @@ void diagnose(KernelProfile& kernel, const GpuSpec& gpu, double measured_ns) {
 }
 
 void diagnose_by_roofline(KernelProfile& kernel, const GpuSpec& gpu, const LeastWork& work) {
-  auto flops = gpu.flops_per_s.find(work.math_mode);
+  auto flops = gpu.flops_per_s.find(to_string(work.math_mode));
   if (work.time_ns <= 0 || gpu.dram_bytes_per_s <= 0 || flops == gpu.flops_per_s.end()) return;
   Uses uses;
   uses.memory = {"dram", 100 * work.bytes / work.time_ns * 1e9 / gpu.dram_bytes_per_s};
-  uses.compute = {work.math_mode, 100 * work.flops / work.time_ns * 1e9 / flops->second};
+  uses.compute = {to_string(work.math_mode), 100 * work.flops / work.time_ns * 1e9 / flops->second};
   put(kernel, uses);
   kernel.diagnosis.summary += "; computed from the task's least work, so extra work does not show";
 }

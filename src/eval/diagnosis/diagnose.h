@@ -18,7 +18,7 @@ namespace cutegen::eval {
 // The least work that a task needs at a shape, and the time of the whole program there.
 struct LeastWork {
   double bytes = 0, flops = 0, time_ns = 0;
-  std::string math_mode = "fp32";
+  MathMode math_mode = MathMode::fp32;
 };
 
 // "memory", "compute", "balanced" or "latency", from shares of what the device can do, in percent.

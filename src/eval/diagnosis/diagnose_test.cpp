@@ -93,11 +93,11 @@ TEST(Diagnose, TheRooflineAloneSaysWhatItDoesNotSee) {
   KernelProfile k;
   k.kernel = "f", k.origin = Origin::measured, k.time_ns = 1e6;
   const GpuSpec gpu = *find_gpu("h200");
-  diagnose_by_roofline(k, gpu, {gpu.dram_bytes_per_s * 0.9e-3, 1e9, 1e6, "fp32"});
+  diagnose_by_roofline(k, gpu, {gpu.dram_bytes_per_s * 0.9e-3, 1e9, 1e6, MathMode::fp32});
   EXPECT_EQ(k.diagnosis.bound, Bound::memory);
   EXPECT_THAT(k.diagnosis.summary, HasSubstr("least work"));
   KernelProfile none;
-  diagnose_by_roofline(none, gpu, {1, 1, 0, "fp32"});
+  diagnose_by_roofline(none, gpu, {1, 1, 0, MathMode::fp32});
   EXPECT_EQ(none.diagnosis.bound, Bound::unknown);
 }
 

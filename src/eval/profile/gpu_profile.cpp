@@ -152,7 +152,7 @@ std::vector<KernelProfile> from_resources(const Services& services, const Task& 
   LeastWork least;
   least.bytes = double(official.shape->least_bytes.value);
   least.flops = official.shape->flops.value;
-  least.math_mode = to_string(task.math_mode);
+  least.math_mode = task.math_mode;
   for (const KernelProfile& k : input.timed) least.time_ns += k.time_ns;
   if (input.timing) least.time_ns = input.timing->time_ns;
   for (const KernelProfile& timed : input.timed) {
