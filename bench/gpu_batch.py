@@ -75,7 +75,8 @@ def main() -> None:
     if "error" in document:
         sys.exit(document["error"]["message"])
     took = sorted(entry["seconds"] for entry in document["entries"])
-    print(f"{options.device}: {document['counts']} in {seconds:.1f} s, {document['judged'] / seconds:.2f} verdicts a second; "
+    print(f"{options.device}: {document['counts']} in {seconds:.1f} s, "
+          f"{document['judged'] / seconds:.2f} verdicts a second; "
           f"an entry took {took[len(took) // 2]:.3f} s (median), {took[0]:.3f} to {took[-1]:.3f}")
     for entry in document["entries"]:
         if entry["status"] != "correct":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=55
-"""`--strategy astra` with a scripted model: proposed tests, rounds from a CUDA kernel and from a PyTorch module, hostile
-proposals, and runs that are killed and resumed.
+"""`--strategy astra` with a scripted model: proposed tests, rounds from a CUDA kernel and from a PyTorch module,
+hostile proposals, and runs that are killed and resumed.
 
 A commit chooses one of the three shipped tasks; CUTEGEN_ALL_CASES=1 takes all of them. CUTEGEN_KILLS=60 kills more
 often than the default does.

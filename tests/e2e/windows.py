@@ -2,7 +2,8 @@
 # ctest: timeout=900 cost=50
 """Convolutions and pooling from end to end: each module gets a correct program, at every shape.
 
-A commit chooses a twelfth of the modules and one of two in strict float32; with CUTEGEN_ALL_CASES=1 all of them are judged.
+A commit chooses a twelfth of the modules and one of two in strict float32; with CUTEGEN_ALL_CASES=1, the test judges
+all of them.
 """
 from __future__ import annotations
 

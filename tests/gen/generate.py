@@ -91,7 +91,8 @@ CHANNELS = ["F.instance_norm({x})", "F.group_norm({x}, 1)", "F.group_norm({x}, 1
 CHAINED = [
     "torch.softmax({x}, dim={d}).sum(dim={o})", "torch.amax({x}, dim={d}).mean()",
     "torch.norm({x}, dim={d}, keepdim=True).amax(dim={o}, keepdim=True) + {x}",
-    "torch.logsumexp({x}, dim={d}).sum()", "torch.sum({x}, dim={d}, keepdim=True) * torch.mean({x}, dim={o}, keepdim=True)",
+    "torch.logsumexp({x}, dim={d}).sum()",
+    "torch.sum({x}, dim={d}, keepdim=True) * torch.mean({x}, dim={o}, keepdim=True)",
 ]  # fmt: skip
 # Positions are compared exactly: what stands before them must not round.
 EXACT = ["{x}", "-{x}", "torch.abs({x})", "torch.relu({x})"]

@@ -94,8 +94,9 @@ class Module:
             more = f", output_padding={tuple(extra)}"
         bias = ", bias=False" if self.rng.random() < 0.3 else ""
         name = f"nn.Conv{'Transpose' if transposed else ''}{self.rank}d"
-        self.init.append(f"self.window = {name}({self.inputs}, {self.results}, {tuple(kernel)}, stride={tuple(stride)}, "
-                         f"padding={tuple(padding)}, dilation={tuple(dilation)}, groups={text}{more}{bias})")  # fmt: skip
+        self.init.append(f"self.window = {name}({self.inputs}, {self.results}, {tuple(kernel)}, "
+                         f"stride={tuple(stride)}, padding={tuple(padding)}, dilation={tuple(dilation)}, "
+                         f"groups={text}{more}{bias})")
         self.channels = results
         self.add("self.window({x})")
 

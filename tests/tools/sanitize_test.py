@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/sanitize.sh: which modules it builds and runs. CMake and CTest are replaced by scripts that say what they get."""
+"""tools/sanitize.sh: which modules it builds and runs.
+
+Scripts replace CMake and CTest and say what they get.
+"""
 from __future__ import annotations
 
 import os
@@ -58,7 +61,8 @@ class Sanitize(unittest.TestCase):
         self.assertEqual(self.run_it("tsan", "--all")[1], "tsan " + " ".join(MODULES))
 
     def test_a_commit_chooses_one_part(self) -> None:
-        commits = subprocess.run(["git", "-C", ROOT, "rev-list", "--max-count=30", "HEAD"], capture_output=True, text=True,
+        commits = subprocess.run(["git", "-C", ROOT, "rev-list", "--max-count=30", "HEAD"], capture_output=True,
+                                 text=True,
                                  check=False).stdout.split()  # fmt: skip
         if not commits:
             self.skipTest("no git here")
