@@ -50,7 +50,7 @@ def domains(family: str, facts: Facts, request: Json) -> Iterable[Domain]:
 
 
 def input_values(made: Tensor, family: str, generator: Generator, domain: Domain = ANY, nan: bool = True,
-                 dtype: torch.dtype | None = None, peaks: bool = True) -> Tensor:  # fmt: skip
+                 dtype: torch.dtype | None = None, peaks: bool = True) -> Tensor:
     """Replaces the values of `made` with values of `family`, but keeps integers and booleans. `dtype`: the
     input's dtype, if `made` has another. `peaks`: whether outliers may be very large."""
     if family == "made" or not made.is_floating_point() or made.numel() == 0:

@@ -151,7 +151,7 @@ class Astra(harness.Case):
                 tests = {"cases": [{"name": "three rows", "sizes": sizes}]}
                 source, plan = kernel_tasks.vectors(name)
                 coder = (f"SUMMARY: vectors\nWHY: for the test\n\n```file kernel.cu\n{source}```\n"
-                         f"```file plan.json\n{json.dumps(plan)}\n```\n")  # fmt: skip
+                         f"```file plan.json\n{json.dumps(plan)}\n```\n")
                 run, journal, asked = self.run_it(TASKS / f"{name}.cu", name, rules([answer(tests)], [coder]),
                                                   "--rounds", 1)
                 verdicts = [data["verdict"] for data in self.data_of(journal, "evaluated")]

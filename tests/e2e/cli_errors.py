@@ -61,7 +61,7 @@ BAD = {
     "exits": bad("import sys; sys.exit(0)\n" + task()),
     "ends_its_process": bad("import os; os._exit(0)\n" + task()),
     "kills_itself": bad("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n" + task()),
-}  # fmt: skip
+}
 
 
 class TaskFiles(harness.Case):

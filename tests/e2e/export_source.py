@@ -107,7 +107,7 @@ PLAN: Json = {
                "args": [{"tensor": "part"}, {"tensor": "seen"}, {"i32": "n"}]},
               {"id": "add", "kernel": "add", "grid": ["min(ceil_div(n, 256*4), gpu.sms)"], "block": [256],
                "shared_bytes": "k(storage_bytes)*8",
-               "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}, {"tensor": "part"}]}]}  # fmt: skip
+               "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}, {"tensor": "part"}]}]}
 
 
 @unittest.skipUnless(NVCC, "no nvcc here")
@@ -142,7 +142,7 @@ class ExportSource(harness.Case):
         done = subprocess.run([PYTHON, "-B", "-c",
                                f"import {name}_op as o, json; o.build(); print(json.dumps(o.SIGNATURE))"],
                               cwd=folder, capture_output=True, text=True, check=False,
-                              env={**os.environ, "NVCC": f"{NVCC} -cudart none"})  # fmt: skip
+                              env={**os.environ, "NVCC": f"{NVCC} -cudart none"})
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-4000:])
         alone = self.place / f"{name}.so"  # a library of one path is loaded once
         shutil.copy(folder / f"{name}.so", alone)
@@ -210,7 +210,7 @@ class ExportSource(harness.Case):
                               "the source kernel is not whole")
                 library, signature, _ = self.check_shapes(folder, name, {"eps": 1e-6})
                 sizes = {"x": [3, 66 if "silu" in name else 33], "out": [3, 33], "residual": [3, 33], "weight": [33],
-                         "v_a": [3, 1, 33]}  # fmt: skip
+                         "v_a": [3, 1, 33]}
                 lines, _ = self.launches(library, signature, sizes, len(signature["args"]), {"eps": 0.5})
                 self.assertEqual(len(lines), 1)
                 self.assertRegex(lines[0], f"launch {name} 3 1 1 ", "at sizes that the program refuses")
@@ -224,7 +224,7 @@ class ExportSource(harness.Case):
         self.write("reference.py",
                    harness.ADD.replace("size = 4096", "size = 4096\nrows = 64").replace("(64,", "(rows,"))
         self.write("add.toml", kernel_tasks.SIDE + '[[shapes]]\nname = "pairs"\nconstants = { size = 4098 }\n'
-                   '[[shapes]]\nname = "little"\nconstants = { rows = 2 }\n')  # fmt: skip
+                   '[[shapes]]\nname = "little"\nconstants = { rows = 2 }\n')
         task = self.write("add.cu", kernel_tasks.KERNEL)
         folder = self.export(self.program(PROGRAM, PLAN), task)
         library, signature, data = self.check_shapes(folder, "add")
@@ -247,7 +247,7 @@ class ExportSource(harness.Case):
         name, program = "silu_and_mul", self.folder / "program"
         plan = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": {"hidden": "dim(out,1)"},
                 "steps": [{"kernel": name, "grid": ["dim(x,0)"], "block": [256],
-                           "args": [{"tensor": "out"}, {"tensor": "x"}, {"i32": "hidden"}]}]}  # fmt: skip
+                           "args": [{"tensor": "out"}, {"tensor": "x"}, {"i32": "hidden"}]}]}
         self.program((TASKS / f"{name}_vectors.cu").read_text(), plan)
         folder = self.export(program, TASKS / f"{name}.cu")
         script = (f"import torch, {name}_op as o\nprint(o.op.default._schema)\n"

@@ -283,7 +283,7 @@ class Case(unittest.TestCase):
         result = self.cutegen("bench", "--kernelbench", suite, "--model", "builtin", "--device", device, "--runs",
                               suite / "runs", "--evaluations", evaluations, "--no-profile", "--out", suite / "out",
                               "--json",
-                              *options, timeout=timeout)  # fmt: skip
+                              *options, timeout=timeout)
         self.assertIn(result.code, (0, 3), str(result))
         rows = [SolvedTask(row, suite / "out") for row in result.json()["tasks"]]
         self.assertEqual(len(rows), len(tasks), str(result))

@@ -54,7 +54,7 @@ OPERATORS = (
              r"\1<248>();"),
     Operator("a descriptor one step ahead", r"k \* (\w+::kStep)", r"(k + 1) * \1"),
     Operator("a descriptor with half the stride", r"(kBlock = 64 \* 128) / 16", r"\1 / 32"),
-)  # fmt: skip
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -53,7 +53,7 @@ RULES = {  # {name: (rule, __init__, the body of forward(), inputs)}
         "torch.randn(48, 72)"),
     "clamps": ("merge-clamps", "pass", "return torch.clamp(torch.relu(x), 0.25, 5)", "torch.randn(48, 72)"),
     "factors": ("fold-scales", "pass", "return torch.tanh(x * 3.0 / 7.0)", "torch.randn(48, 72)"),
-}  # fmt: skip
+}
 
 
 class Rewrites(harness.Case):
@@ -104,7 +104,7 @@ class Rewrites(harness.Case):
         task = self.task("task.py", LINEAR, "return self.fc(x).sum(1)", "torch.rand(48, 72)")
         result = self.cutegen("optimize", task, "--evaluations", 1, "--no-profile", "--rewrites", "all",
                               "--out", "best",
-                              timeout=300)  # fmt: skip
+                              timeout=300)
         self.assert_code(result, 0)
         self.assert_code(self.cutegen("optimize", "--replay", "last"), 0)
 

@@ -18,7 +18,7 @@ CHANGES = {
     "too_few_expected_bytes": ('"r"(32 * 64 * 4)', '"r"(32 * 64 * 4 + 16)', "failed", "deadlock"),
     "a_box_that_tma_does_not_allow": ("{1, 2, 64, 32, 0", "{1, 2, 64, 320, 0", "failed",
                                       r"box\[1\] is 320 \(1 to 256\)"),
-}  # fmt: skip
+}
 
 
 class TensorMaps(harness.Case):

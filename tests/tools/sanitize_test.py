@@ -33,7 +33,7 @@ class Sanitize(unittest.TestCase):
     def run_it(self, *arguments: str, code: int = 0) -> tuple[subprocess.CompletedProcess[str], str]:
         """What the script says, and "asan core" for a build of core_test with that sanitizer."""
         done = subprocess.run([ROOT / "tools/sanitize.sh", *arguments], capture_output=True, text=True, check=False,
-                              env=self.environment)  # fmt: skip
+                              env=self.environment)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         built = re.search(r"cmake --build build/(\w+) .*--target (.*)", done.stdout)
         return done, f"{built[1]} {built[2]}".replace("_test", "") if built else ""
@@ -63,7 +63,7 @@ class Sanitize(unittest.TestCase):
     def test_a_commit_chooses_one_part(self) -> None:
         commits = subprocess.run(["git", "-C", ROOT, "rev-list", "--max-count=30", "HEAD"], capture_output=True,
                                  text=True,
-                                 check=False).stdout.split()  # fmt: skip
+                                 check=False).stdout.split()
         if not commits:
             self.skipTest("no git here")
         chosen = {commit: self.run_it("--part", commit)[1] for commit in commits}
