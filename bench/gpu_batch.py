@@ -5,7 +5,7 @@
 Usage: gpu_batch.py CUTEGEN OUT [--device cuda:0[,cuda:1]] [--programs 64] [--recipes DIR] [--python P]
 
 The programs are the builtin proposer's for light tasks. Each has several versions with different text, so that all are
-compiled, and the cache is empty. The time is that of the whole command: it starts processes, opens tasks, and compiles,
+compiled, and the cache is empty. The time includes the whole command: it starts processes, opens tasks, and compiles,
 checks and times the programs.
 """
 from __future__ import annotations

@@ -35,7 +35,7 @@ FORBIDDEN = [
 ]
 # Phrases that hide who does what.
 HARD = re.compile(r"can be " + r"had|\bso many " + r"of\b|\bis " + r"told\b|\bleft out " + r"of\b|"
-                  r"(?<!here )\bis " + r"(?-i:none)\b", re.IGNORECASE)
+                  r"(?<!here )\bis " + r"(?-i:none)\b|\bthat " + r"of\b|\bof " + r"which\b", re.IGNORECASE)
 # Parts of an f-string that are code.
 F_STRING_CODE = re.compile(r"\{[^{}]*\}")
 MOST_CELL = 120

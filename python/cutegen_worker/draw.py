@@ -32,7 +32,7 @@ FAMILIES = ("made", SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES)
 ANY, POSITIVE, RANGE = "any", "positive", "range"
 DOMAINS = (ANY, POSITIVE, RANGE)
 EDGES = 16  # one in this many elements of a ranged input is an edge value
-FAR_AMONG = 8  # the least number of rows of which one is far below zero
+FAR_AMONG = 8  # the least number of rows among which one is far below zero
 PEAK, PEAK_AMONG = 200.0, 10  # least size of a peak; at most one row in PEAK_AMONG has one
 BLOCK = 64  # one outlier in each row, or in each stretch of this length if rows are shorter
 

@@ -48,7 +48,7 @@ class Promises:
 
     def note(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor],
              outs: list[Tensor], written: list[Tensor]) -> None:
-        """Records the effect of a call on its arguments `tensors`, of which it wrote `written`."""
+        """Records the effect of a call on its arguments `tensors`; it wrote `written`, a subset."""
         drawn = torch.Tag.nondeterministic_seeded in func.tags
         name = func.overloadpacket.__name__
         given = {t.untyped_storage()._cdata for t in tensors}

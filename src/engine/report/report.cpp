@@ -282,7 +282,7 @@ ReportData cost(const RunView& view) {
                                 ? fmt::format(" and {} aborted ones", attempts - view.evaluations)
                                 : ""));
   e.add("programs", std::to_string(view.steps.size()));
-  e.add("time", seconds(view.clock_ms) + ", of which " + seconds(evaluating) + " evaluating");
+  e.add("time", seconds(view.clock_ms) + " (" + seconds(evaluating) + " evaluating)");
   if (view.resumes > 0) e.add("resumed", fmt::format("{} times", view.resumes));
   bool asked = view.settings.search.agents.has_value();
   e.add("model", asked ? model_cost_text(view) : "no model was asked");

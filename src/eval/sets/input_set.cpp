@@ -39,7 +39,7 @@ double growth_in_order(double longest) {
 }
 
 // The same for the RMS error if no sequential reference exists. For 512, 4,096, 32,768 and 262,144
-// uniform products, the error was 3.5, 10.6, 14.7 and 31 times that of cuBLAS.
+// uniform products, the error was 3.5, 10.6, 14.7 and 31 times cuBLAS's error.
 double rms_growth_in_order(double longest) {
   constexpr double kPerRoot = 6, kMost = 31;
   return std::min(1 + std::sqrt(longest) / kPerRoot, kMost);
