@@ -60,7 +60,7 @@ std::string re_evaluation_text(const engine::ReEvaluation& r) {
 Result<int> re_evaluate(const Globals& g, store::Store& store, const OptimizeOptions& options,
                         const std::string& run) {
   ConsoleObserver observer(g);
-  engine::ReEvaluateSettings settings{options.file, options.tolerance / 100};
+  engine::ReEvaluateSettings settings{.file = options.file, .tolerance = options.tolerance / 100};
   CG_TRY(engine::ReEvaluation r,
          engine::re_evaluate_with(engine::real_parts(), g.ctx, store, run, settings, observer));
   const int code = r.divergence ? kExitFailed : kExitOk;

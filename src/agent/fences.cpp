@@ -23,7 +23,7 @@ std::optional<Marks> fence_of(const std::string& line) {
   if (end - at < 3) return std::nullopt;
   std::string info(trim(line.substr(end)));
   if (info.find('`') != std::string::npos) return std::nullopt;  // inline code in a sentence
-  return Marks{line[at], end - at, info};
+  return Marks{.mark = line[at], .count = end - at, .info = info};
 }
 
 bool is_file_name(const std::string& word) {

@@ -78,8 +78,9 @@ Names<PlanOp> enum_names(PlanOp) {
 
 Edited edit_plan(Json& plan, const PlanEdit& edit, int number) {
   auto wrong = [&](const std::string& text) {
-    return tl::unexpected(Reask{"bad_pointer", fmt::format("Plan edit {} (\"{}\"): {}.", number,
-                                                           sanitize(edit.path, 200), text)});
+    return tl::unexpected(Reask{
+        .reason = "bad_pointer",
+        .text = fmt::format("Plan edit {} (\"{}\"): {}.", number, sanitize(edit.path, 200), text)});
   };
   auto tokens = tokens_of(edit.path);
   if (!tokens) return wrong("a path is a JSON pointer such as /steps/0/block/0");

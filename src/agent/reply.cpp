@@ -130,7 +130,7 @@ tl::expected<PlanEdit, Reask> plan_edit_of(const Json& item, const Fence& fence)
 tl::expected<std::vector<Change>, Reask> plan_changes(const Json& json, const Fence& fence) {
   std::vector<Change> out;
   if (json.is_object() && json.contains("steps")) {
-    out.push_back(WholeFile{"plan.json", fence.text + "\n"});
+    out.push_back(WholeFile{.file = "plan.json", .text = fence.text + "\n"});
     return out;
   }
   const Json* list = &json;
@@ -174,19 +174,22 @@ Parsed check_changes(const std::vector<Change>& changes) {
 Reask nothing_found(bool saw_diff, const std::vector<Fence>& plain) {
   if (saw_diff)
     return Reask{
-        "diff",
-        "The reply contains a diff. cutegen does not apply diffs, because their line numbers are "
-        "often wrong. Send ```edit NAME blocks with SEARCH and REPLACE instead."};
+        .reason = "diff",
+        .text =
+            "The reply contains a diff. cutegen does not apply diffs, because their line "
+            "numbers are often wrong. Send ```edit NAME blocks with SEARCH and REPLACE instead."};
   if (!plain.empty())
-    return Reask{
-        "snippet",
-        fmt::format("The code block at line {} of the reply does not say what it is, and it is "
-                    "not a whole file. Begin it with ```function NAME (whole functions), ```edit "
-                    "NAME (SEARCH/REPLACE) or ```file NAME (everything).",
-                    plain.front().line)};
-  return Reask{"no_block",
-               "The reply contains no block to apply. Answer with ```edit, ```function, ```file "
-               "or ```plan blocks as described."};
+    return Reask{.reason = "snippet",
+                 .text = fmt::format(
+                     "The code block at line {} of the reply does not say what it is, and it is "
+                     "not a whole file. Begin it with ```function NAME (whole functions), ```edit "
+                     "NAME (SEARCH/REPLACE) or ```file NAME (everything).",
+                     plain.front().line)};
+  return Reask{
+      .reason = "no_block",
+      .text =
+          "The reply contains no block to apply. Answer with ```edit, ```function, ```file "
+          "or ```plan blocks as described."};
 }
 
 class Parser {
@@ -237,14 +240,14 @@ class Parser {
     if (fence.file.ends_with(".json")) return read_json(fence);
     auto name = only_source(fence, base_);
     if (!name) return tl::unexpected(name.error());
-    add(WholeFile{*name, fence.text + "\n"});
+    add(WholeFile{.file = *name, .text = fence.text + "\n"});
     return {};
   }
 
   Parsed read_function(const Fence& fence) {
     auto name = only_source(fence, base_);
     if (!name) return tl::unexpected(name.error());
-    add(WholeDefinitions{*name, fence.text});
+    add(WholeDefinitions{.file = *name, .text = fence.text});
     return {};
   }
 
@@ -338,7 +341,7 @@ class Parser {
     fence.kind = FenceKind::file;
     fence.text = text;
     if (!code || !is_whole_file(fence, base_)) return;
-    if (auto name = only_source(fence, base_)) add(WholeFile{*name, text + "\n"});
+    if (auto name = only_source(fence, base_)) add(WholeFile{.file = *name, .text = text + "\n"});
   }
 
   // A repeated block counts once, but a repeated plan edit may be intended.

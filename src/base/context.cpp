@@ -19,8 +19,9 @@ Nanoseconds Context::remaining(Nanoseconds most) const {
 }
 
 Result<void> Context::check(const std::string& what) const {
-  if (stopped()) return fail({ErrorKind::cancelled, "interrupted while " + what});
-  if (expired()) return fail({ErrorKind::timeout, "timed out while " + what});
+  if (stopped())
+    return fail({.kind = ErrorKind::cancelled, .message = "interrupted while " + what});
+  if (expired()) return fail({.kind = ErrorKind::timeout, .message = "timed out while " + what});
   return {};
 }
 

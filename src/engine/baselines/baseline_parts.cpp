@@ -84,8 +84,10 @@ class Truths {
     torch.call_timeout = kTruthLimit;
     CG_TRY(worker_, torch::TorchWorker::open(std::move(torch)));
     CG_TRY(judge_, eval::GpuJudge::open(settings_.device));
-    auto ready = eval::prepare_judge(
-        ctx, *judge_, {settings_.python, gpu.cuda_version, settings_.require_sandbox});
+    auto ready = eval::prepare_judge(ctx, *judge_,
+                                     {.python = settings_.python,
+                                      .cuda_version = gpu.cuda_version,
+                                      .require_sandbox = settings_.require_sandbox});
     CG_CHECK(ctx.check("starting the judge"));
     if (!ready) no_kernels_ = ready.error().message;  // truths do not need the judge's kernels
     return {};

@@ -35,7 +35,7 @@ class BuiltinProposer final : public Proposer {
         rewrites_(recipes::find_rewrites(task, chosen)) {
     if (!match_.recipe.empty() || rewritten_.applied.empty()) return;
     // Without rewrites, the graph as written may match a recipe.
-    rewritten_ = {task, {}, {}};
+    rewritten_ = {.task = task, .applied = {}, .requirements = {}};
     match_ = recipes::match_recipe(task, arch);
     std::erase_if(rewrites_, [](const Rewrite& rewrite) { return rewrite.applied; });
   }
@@ -44,7 +44,7 @@ class BuiltinProposer final : public Proposer {
     if (ask.role != Role::coder)
       return unsupported_error("the model 'builtin' has no role '" +
                                std::string(to_string(ask.role)) + "'");
-    if (match_.recipe.empty()) return Answer{{}, "no recipe: " + match_.why};
+    if (match_.recipe.empty()) return Answer{.candidate = {}, .reason = "no recipe: " + match_.why};
     Tried tried = tried_in(run);
     const auto recipes_of = sources(ask, run);
     if (recipes_of.empty()) return first();
@@ -56,7 +56,7 @@ class BuiltinProposer final : public Proposer {
         if (!program || tried.programs.count(program_id(*program))) continue;
         return changed(*from, params, std::move(*program));
       }
-    return Answer{{}, "nothing left to try"};
+    return Answer{.candidate = {}, .reason = "nothing left to try"};
   }
 
  private:
@@ -107,7 +107,7 @@ class BuiltinProposer final : public Proposer {
               .params = match_.safe,
               .rewrites = rewrites_};
     c.program = std::move(program);
-    return Answer{std::move(c), {}};
+    return Answer{.candidate = std::move(c), .reason = {}};
   }
 
   Answer changed(const RunStep& from, const Json& params, KernelProgram program) {
@@ -124,7 +124,7 @@ class BuiltinProposer final : public Proposer {
         c.edit.rationale +=
             (c.edit.rationale.empty() ? "" : "; ") + parameter.name + ": " + parameter.meaning;
     c.program = std::move(program);
-    return Answer{std::move(c), {}};
+    return Answer{.candidate = std::move(c), .reason = {}};
   }
 
   recipes::Rewritten rewritten_;

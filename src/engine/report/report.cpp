@@ -99,8 +99,8 @@ struct Goal {
   std::string name;
 };
 Goal goal_of(const eval::OpenedTask& o) {
-  if (o.reachable_ns > 0) return {o.reachable_ns, "the reachable bound"};
-  return {o.floor_ns, "the floor"};
+  if (o.reachable_ns > 0) return {.ns = o.reachable_ns, .name = "the reachable bound"};
+  return {.ns = o.floor_ns, .name = "the floor"};
 }
 
 // Lists each baseline with its time and the best program's gain, and says why others are missing.

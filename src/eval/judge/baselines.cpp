@@ -211,7 +211,8 @@ Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std
     if (!known && own)
       return user_error("more than one MODULE:CALLABLE given", {}, "name one MODULE:CALLABLE");
     own = own || !known;
-    out.push_back(known ? torch::BaselineWanted{name, {}} : torch::BaselineWanted{kCallable, name});
+    out.push_back(known ? torch::BaselineWanted{.kind = name, .target = {}}
+                        : torch::BaselineWanted{.kind = kCallable, .target = name});
   }
   return out;
 }

@@ -160,7 +160,9 @@ class Certification {
     rounds_.clear();
     fresh_.emplace(ctx_, open_worker_, task_, shape, wanted_);
     for (int p = 0; p < request_.processes; ++p) CG_CHECK(one_process(p));
-    CertifiedShape out{shape.name, shape.weight, floor_of(services_.gpu, task_, shape).floor_ns};
+    CertifiedShape out{.shape = shape.name,
+                       .weight = shape.weight,
+                       .floor_ns = floor_of(services_.gpu, task_, shape).floor_ns};
     for (TimeMode mode : kModes) {
       auto at = rounds_.find(mode);
       if (at != rounds_.end() && !at->second.front().own.empty())

@@ -76,13 +76,13 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   CG_CHECK(know_device(ctx));
   CG_TRY(toolchain::ToolPaths paths,
          toolchain::find_tools({options_.python, services_.identity.cuda_version}));
-  toolchain::ToolchainOptions tools{paths};
+  toolchain::ToolchainOptions tools{.paths = paths};
   tools.use_cache = options_.use_cache;
   tools.require_sandbox = options_.require_sandbox;
   tools.warm_memory_bytes = toolchain::granted_compile_memory();
   // The tools start while the compiler works. What the cache has was audited before.
   tools.before_compile = [this] { assembler_->warm_up(warm_arch(services_.device)); };
-  toolchain::AssemblerOptions assembler{std::move(paths)};
+  toolchain::AssemblerOptions assembler{.paths = std::move(paths)};
   assembler.use_cache = options_.use_cache;
   CG_TRY(assembler_, toolchain::Assembler::open(std::move(assembler)));
   CG_TRY(toolchain_, toolchain::Toolchain::open(std::move(tools)));

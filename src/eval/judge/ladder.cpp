@@ -260,7 +260,7 @@ class Climber {
   }
 
   Result<TimingOutcome> measure(const PreparedShape& shape) {
-    MeasureOptions options{verdict_.program_id};
+    MeasureOptions options{.program_id = verdict_.program_id};
     if (auto set = official_.find(shape.shape->name); set != official_.end())
       options.set = set->second;
     if (request_.against) options.against = &*request_.against;

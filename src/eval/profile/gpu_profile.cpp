@@ -55,7 +55,7 @@ Result<Counted> simulate(const Evaluation& e) {
   auto outcome = [&]() -> Result<TimingOutcome> {
     CG_TRY(LoadOutcome loaded, e.prepared.load_modules(e.ctx, simulated));
     if (!loaded.ok) return fail(loaded.error);
-    return time_official(e.on(simulated), {nullptr, {}, true});
+    return time_official(e.on(simulated), {.coverage = nullptr, .program_id = {}, .lines = true});
   }();
   CG_CHECK(e.ctx.check("simulating for a profile"));
   if (!outcome) return without(outcome.error().message);
@@ -212,7 +212,7 @@ Result<GpuProfile> profile_on_gpu(const Evaluation& e, const GpuProfileInput& in
     if (out.source != kResources) diagnose(k, e.services.gpu);
     remark_on_measured(k);
   }
-  return GpuProfile{std::move(out), hardware.grade};
+  return GpuProfile{.profile = std::move(out), .grade = hardware.grade};
 }
 
 }  // namespace cutegen::eval

@@ -73,9 +73,9 @@ Result<Expected> expected_of(const Task& task, const TensorInfo& info, const Sha
   if (in_order.size() != native->bytes / size_of(native->dtype)) in_order.clear();
   // For an excerpt of the official shape, a sample of blocks writes only some elements.
   const auto keep = at.kind == ShapeKind::official ? KeepReferences::yes : KeepReferences::no;
-  Expected e = make_expected({info.name, info.dtype, shape}, values_of(memory, *truth),
-                             values_of(memory, *native), wiggle, tolerance_rule(task, at, info),
-                             in_order, keep);
+  Expected e = make_expected({.name = info.name, .dtype = info.dtype, .shape = shape},
+                             values_of(memory, *truth), values_of(memory, *native), wiggle,
+                             tolerance_rule(task, at, info), in_order, keep);
   e.nan_is_undefined = leaves_out_elements(set.family);
   return e;
 }
