@@ -34,7 +34,7 @@ def describe(program: str, files: list[str]) -> tuple[float, Json]:
 def cold(program: str, file: str) -> None:
     times = sorted(describe(program, [file])[0] for _ in range(COLD_RUNS))
     print(f"cold, one file ({Path(file).name}): least {times[0]:.2f} s, "
-          f"median {times[COLD_RUNS // 2]:.2f} s of {COLD_RUNS}")  # fmt: skip
+          f"median {times[COLD_RUNS // 2]:.2f} s of {COLD_RUNS}")
 
 
 def folder(program: str, paths: list[str]) -> list[str]:
@@ -46,7 +46,7 @@ def folder(program: str, paths: list[str]) -> list[str]:
     print(f"{' '.join(Path(p).name for p in paths)}: {len(tasks)} described, {len(failed)} failed, "
           f"{seconds:.1f} s in all, median {each[len(each) // 2][0]:.0f} ms, "
           f"slowest {each[-1][0]:.0f} ms ({each[-1][1]}); {with_shapes} with a small and two odd "
-          "shapes")  # fmt: skip
+          "shapes")
     for task in tasks:
         if len(task["shapes"]) < 4:
             print(f"  {task['name']}: {'; '.join(n for n in task['notes'] if 'shape' in n)}")

@@ -5,7 +5,7 @@
 Usage: gpu_batch.py CUTEGEN OUT [--device cuda:0[,cuda:1]] [--programs 64] [--recipes DIR] [--python P]
 
 The programs are the builtin proposer's for light tasks. Each has several versions with different text, so that all are
-compiled, and the cache is empty. The time is that of the whole command: it starts processes, opens tasks, and compiles,
+compiled, and the cache is empty. The time includes the whole command: it starts processes, opens tasks, and compiles,
 checks and times the programs.
 """
 from __future__ import annotations
@@ -75,7 +75,8 @@ def main() -> None:
     if "error" in document:
         sys.exit(document["error"]["message"])
     took = sorted(entry["seconds"] for entry in document["entries"])
-    print(f"{options.device}: {document['counts']} in {seconds:.1f} s, {document['judged'] / seconds:.2f} verdicts a second; "
+    print(f"{options.device}: {document['counts']} in {seconds:.1f} s, "
+          f"{document['judged'] / seconds:.2f} verdicts a second; "
           f"an entry took {took[len(took) // 2]:.3f} s (median), {took[0]:.3f} to {took[-1]:.3f}")
     for entry in document["entries"]:
         if entry["status"] != "correct":

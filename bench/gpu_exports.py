@@ -34,8 +34,10 @@ if TYPE_CHECKING:  # the process without the GPU does not import torch
 
 Json = dict[str, Any]
 SIZES = {
-    "attention": {"heads": 16, "length": 256, "depth": 64}, "conv": {"batch": 16, "inputs": 16, "outputs": 32, "height": 128, "width": 128},
-    "depthwise": {"batch": 16, "channels": 64, "height": 256, "width": 256}, "elementwise": {"rows": 4096, "columns": 4096},
+    "attention": {"heads": 16, "length": 256, "depth": 64},
+    "conv": {"batch": 16, "inputs": 16, "outputs": 32, "height": 128, "width": 128},
+    "depthwise": {"batch": 16, "channels": 64, "height": 256, "width": 256},
+    "elementwise": {"rows": 4096, "columns": 4096},
     "fused": {"batch": 512, "inputs": 1024, "outputs": 1024}, "gemv": {"m": 8192, "k": 4096},
     "loss": {"rows": 1024, "columns": 4096}, "matmul": {"m": 1024, "k": 1024, "n": 1024},
     "norm": {"rows": 8192, "features": 2048}, "pooling": {"batch": 16, "channels": 64, "height": 256, "width": 256},
@@ -320,7 +322,8 @@ def check(programs: list[Program], kind: str, what: str, options: argparse.Names
     def one(part: int) -> None:
         told = programs[0].work / f"{kind}.{what}{part}"
         folders = [p.folder_of(kind) for p in programs[part::jobs]]
-        code, out, err, _ = run_python(__file__, "--check", options.torch_device, what, told, *folders, timeout=left()) if folders else (0, "", "", 0)
+        code, out, err, _ = run_python(__file__, "--check", options.torch_device, what, told, *folders,
+                                       timeout=left()) if folders else (0, "", "", 0)
         if code:
             print(f"{what} {kind}: exit {code}: {(err or out)[-600:]}")
         for line in read_lines(told):
@@ -339,7 +342,8 @@ def kernelbench(programs: list[Program], options: argparse.Namespace, left: Call
 
     def judge(p: Program) -> None:
         model = p.folder_of("kernelbench") / "model_new.py"
-        code, out, err, _ = run_python(side, options.kernelbench, p.task, model, p.work / f"{p.name}.kb", timeout=left(),
+        code, out, err, _ = run_python(side, options.kernelbench, p.task, model, p.work / f"{p.name}.kb",
+                                       timeout=left(),
                                      NVIDIA_TF32_OVERRIDE="0")  # TF32 convolutions exceed its tolerance
         last = (out.strip().splitlines() or [""])[-1]
         found = json.loads(last) if code == 0 and last.startswith("{") else {"trouble": (err or out)[-400:]}
@@ -410,7 +414,8 @@ def bench_some(programs: list[Program], options: argparse.Namespace, left: Calla
 
 def summary(programs: list[Program]) -> None:
     good = 0
-    print(f"{'program':16} {'verdict':8} {'eval us':>10} {'op us':>10} {'apart':>7} {'host us':>8}  tests, checks, KernelBench")
+    print(f"{'program':16} {'verdict':8} {'eval us':>10} {'op us':>10} {'apart':>7} {'host us':>8}  "
+          "tests, checks, KernelBench")
     for p in programs:
         x, op, apart = p.line, p.line.get("torch", {}), p.apart()
         tests = "".join("y" if x.get("test", {}).get(k) == "ok" else "n" for k in KINDS)
@@ -419,12 +424,14 @@ def summary(programs: list[Program]) -> None:
         kb = x.get("their_verdict", {}).get("correct")
         fine = near and tests == "yyy" and not failed and x.get("status") == "correct" and kb is not False
         good += fine
-        print(f"{p.name:16} {x.get('status', '-'):8} {x.get('eval_us', 0):10.1f} {op.get('time_us', 0):10.1f} {apart:+7.1%} "
+        print(f"{p.name:16} {x.get('status', '-'):8} {x.get('eval_us', 0):10.1f} {op.get('time_us', 0):10.1f} "
+              f"{apart:+7.1%} "
               f"{op.get('host_us', 0):8.1f}  {tests} {','.join(failed) or 'ok'} {kb}{'' if fine else '  <--'}")
         rows = x.get("bench")  # or the error
         for row in rows if isinstance(rows, list) else []:
             if row.get("apart") is not None:
-                print(f"    bench {row['mode']:6} {row['way']:10} {row['time_us']:10.1f} certified {row['certified_us']:10.1f} ({row['apart']:+.1%})")
+                print(f"    bench {row['mode']:6} {row['way']:10} {row['time_us']:10.1f} "
+                      f"certified {row['certified_us']:10.1f} ({row['apart']:+.1%})")
         for kind in KINDS:
             for name, why in x.get(kind, {}).get("failed", {}).items():
                 print(f"    {kind} {name}: " + why.replace("\n", " ")[:240])

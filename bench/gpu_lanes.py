@@ -73,24 +73,28 @@ class Job:
 
     def search(self) -> list[object]:
         return [self.cutegen, "bench", "--kernelbench", self.kernelbench / "KernelBench", "--levels", self.level(),
-                "--device", "cuda:0", "--python", self.python, "--model", "builtin", "--evaluations", "5", "--jobs", "1",
+                "--device", "cuda:0", "--python", self.python, "--model", "builtin", "--evaluations", "5",
+                "--jobs", "1",
                 "--runs", self.data(".runs"), "--out", self.data(""), *(["--resume"] if self.data("").exists() else [])]
 
     def honest(self) -> list[object]:
-        return self.bench("gpu_drill.py", "honest", self.data(".jsonl"), "--times", "1000", "--limit-s", self.seconds - 25,
+        return self.bench("gpu_drill.py", "honest", self.data(".jsonl"), "--times", "1000",
+                          "--limit-s", self.seconds - 25,
                           "--seed", *(self.numbers("honest") or ["1"]))
 
     def faults(self) -> list[object]:
         return self.bench("gpu_drill.py", "faults", self.data(".jsonl"), "--limit-s", self.seconds - 15)
 
     def attacks(self) -> list[object]:
-        return [self.python, TREE / "tests/e2e/attacks.py", "OnADevice", "--device", "cuda:0", "--out", self.data(".jsonl")]
+        return [self.python, TREE / "tests/e2e/attacks.py", "OnADevice", "--device", "cuda:0",
+                "--out", self.data(".jsonl")]
 
     def foreign(self) -> list[object]:
         return self.bench("gpu_foreign.py", self.cutegen, self.data(""), "--python", self.python)
 
     def batch(self) -> list[object]:
-        return self.bench("gpu_batch.py", self.cutegen, self.data(""), "--recipes", self.recipes, "--python", self.python)
+        return self.bench("gpu_batch.py", self.cutegen, self.data(""), "--recipes", self.recipes,
+                          "--python", self.python)
 
     def exports(self) -> list[object]:
         recipes = [f"recipe_{r}" for r in gpu_exports.RECIPES]
@@ -101,9 +105,11 @@ class Job:
                           "--certify", "--limit-s", self.seconds - 10, "--only", ",".join(map(str, names)))
 
     def profiles(self) -> list[object]:
-        return self.bench("gpu_profiles.py", self.bin, self.data(".jsonl"), "--jobs", "2", "--limit-s", self.seconds - 20,
+        without = () if self.name == "profiles" else ("--without", TREE / "docs/measurements/h200_profiles.jsonl")
+        return self.bench("gpu_profiles.py", self.bin, self.data(".jsonl"), "--jobs", "2",
+                          "--limit-s", self.seconds - 20,
                           "--python", self.python, "--recipes", self.recipes,
-                          *(("--without", TREE / "docs/measurements/h200_profiles.jsonl") if self.name != "profiles" else ()),
+                          *without,
                           "--more", *(self.task(f"level1/{stem}") for stem in PROFILED))
 
     def turnaround(self) -> list[object]:
@@ -112,7 +118,8 @@ class Job:
 
     def optimize(self) -> list[object]:
         return self.bench("gpu_optimize.py", self.cutegen, self.data(".jsonl"), "--python", self.python, "--limit-s",
-                          self.seconds - 10, *(TREE / f"tasks/{t}.py" for t in OPTIMIZED), *map(self.task, OPTIMIZED_OF_KB))
+                          self.seconds - 10, *(TREE / f"tasks/{t}.py" for t in OPTIMIZED),
+                          *map(self.task, OPTIMIZED_OF_KB))
 
     def older(self) -> list[object]:
         return self.bench("gpu_optimize.py", self.cutegen, self.data(".jsonl"), "--python", self.python, "--limit-s",
@@ -120,11 +127,13 @@ class Job:
 
     def warm(self) -> list[object]:
         library = self.bin.parent / "lib"
-        return [library / "ld-linux-x86-64.so.2", "--library-path", library, self.warm_bench, "3", *self.numbers("warm")]
+        return [library / "ld-linux-x86-64.so.2", "--library-path", library, self.warm_bench, "3",
+                *self.numbers("warm")]
 
 
 # For a job with this name, also if a number (a level, a seed, a kernel) follows it.
-JOBS = {"smoke": Job.smoke, "suite": Job.suite, "search": Job.search, "honest": Job.honest, "faults": Job.faults, "attacks": Job.attacks,
+JOBS = {"smoke": Job.smoke, "suite": Job.suite, "search": Job.search, "honest": Job.honest, "faults": Job.faults,
+        "attacks": Job.attacks,
         "foreign": Job.foreign, "batch": Job.batch, "exports": Job.exports, "profiles": Job.profiles,
         "turnaround": Job.turnaround, "optimize": Job.optimize, "older": Job.older, "warm": Job.warm}
 
@@ -160,8 +169,10 @@ def run(job: Job, lane: int, cores: list[int], environment: dict[str, str]) -> N
 def run_lane(number: int, lane: str, options: argparse.Namespace) -> None:
     home = options.out / f"home{number}"
     home.mkdir(exist_ok=True)
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": str(number), "HOME": str(home), "CUTEGEN_PYTHON": sys.executable,
-                   "CUTEGEN_BIN": str(options.bundle / "bin"), "CUTEGEN_LOG": "info", "XDG_CACHE_HOME": str(home / "cache")}
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": str(number), "HOME": str(home),
+                   "CUTEGEN_PYTHON": sys.executable,
+                   "CUTEGEN_BIN": str(options.bundle / "bin"), "CUTEGEN_LOG": "info",
+                   "XDG_CACHE_HOME": str(home / "cache")}
     every = sorted(os.sched_getaffinity(0))
     each = len(every) // options.gpus
     cores = every[number * each:(number + 1) * each]
@@ -174,11 +185,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("lanes", nargs="+", help="JOB[:SECONDS],... for each GPU; '-' for none. Jobs: " + ", ".join(JOBS))
+    parser.add_argument("lanes", nargs="+",
+                        help="JOB[:SECONDS],... for each GPU; '-' for none. Jobs: " + ", ".join(JOBS))
     parser.add_argument("--kernelbench", type=Path, required=True)
     parser.add_argument("--warm-bench", type=Path, help="the program of bench/warm.cpp, for the job warm")
     parser.add_argument("--older-nvrtc", type=Path, help="libnvrtc.so.12 below an nvidia/ folder, for the job older")
-    parser.add_argument("--gpus", type=int, default=0, help="number of GPUs of the host; each lane gets its share of the cores")
+    parser.add_argument("--gpus", type=int, default=0,
+                        help="number of GPUs of the host; each lane gets its share of the cores")
     options = parser.parse_args()
     options.gpus = max(options.gpus, len(options.lanes))
     for folder in ("bundle", "out", "kernelbench"):

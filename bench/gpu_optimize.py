@@ -63,7 +63,8 @@ def main() -> None:
         with open(options.out, "a", encoding="utf-8") as out:
             out.write(json.dumps(line) + "\n")
         made = line.get("certificate")
-        told = f"certificate in {made['elapsed_ns'] / 1e9:.1f} s" if made else "not certified: " + " | ".join(line["said"][-3:])
+        told = (f"certificate in {made['elapsed_ns'] / 1e9:.1f} s" if made
+                else "not certified: " + " | ".join(line["said"][-3:]))
         print(f"{line['task']:40} {line['seconds']:7.1f} s  exit {line['exit']}  {told[-300:]}", flush=True)
 
 

@@ -6,10 +6,10 @@ Usage: gpu_profiles.py BIN OUT.jsonl [--device cuda:0] [--recipes DIR] [--jobs N
                        [--without FILE.jsonl] [--more TASK.py...]
 
 The programs: for each shipped task a recipe's, a plain one and, for some tasks, one that is slow on purpose; the
-recipes of more task files; and the correct programs of tests/honest, which are small. Each is judged and profiled once. Writes
-one line of JSON per program: its bottleneck by the hardware's counters, by the simulator's counters alone, and by ncu's
-rule "SOLBottleneck". Then prints the share that agrees and the programs that do not. The slowest kernel of a program
-counts.
+recipes of more task files; and the correct programs of tests/honest, which are small. Each is judged and profiled once.
+Writes one line of JSON per program: its bottleneck by the hardware's counters, by the simulator's counters alone, and
+by ncu's rule "SOLBottleneck". Then prints the share that agrees and the programs that do not. The slowest kernel of a
+program counts.
 """
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def bound_by_rule(text: str) -> str | None:
     if "utilizing greater than" in text:
         return "memory" if "Memory Workload Analysis" in text else "compute"
     for words, bound in (("Compute is more heavily utilized", "compute"), ("Memory is more heavily utilized", "memory"),
-                         ("well-balanced", "balanced"), ("latency issues", "latency"), ("too small to fill", "latency")):
+                         ("well-balanced", "balanced"), ("latency issues", "latency"),
+                         ("too small to fill", "latency")):
         if words in text:
             return bound
     return None

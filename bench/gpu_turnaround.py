@@ -89,7 +89,8 @@ def make_recipes(binaries: Path, tasks: Iterable[Path], folder: Path, jobs: int)
     def make(path: Path) -> tuple[str, Json]:
         out = folder / path.stem
         if not (out / "plan.json").exists():
-            subprocess.run([str(binaries / "cutegen"), "optimize", str(path), "--model", "builtin", "--evaluations", "1",
+            subprocess.run([str(binaries / "cutegen"), "optimize", str(path), "--model", "builtin",
+                            "--evaluations", "1",
                             "--quiet", "--out", str(out), "--runs", str(folder / f"{path.stem}.runs")],
                            check=True, timeout=600, stdout=subprocess.DEVNULL)
         return path.stem, programs.recipe(out)
@@ -107,7 +108,8 @@ def line_of(entry: Json, verdict: Json, wall: float) -> Json:
     return {"name": entry["name"], "task": Path(entry["task"]).stem, "kind": entry["kind"], "status": verdict["status"],
             "as_expected": as_expected, "headline": verdict["feedback"]["headline"][:300],
             "elapsed_ms": round(verdict["elapsed_ns"] / 1e6, 2), "wall_ms": round(1e3 * wall, 2), "rungs_ms": rungs,
-            "time_us": timing.get("time_ns", 0) / 1e3, "paired": timing.get("paired", []), "modules": len(verdict["build_ids"]),
+            "time_us": timing.get("time_ns", 0) / 1e3, "paired": timing.get("paired", []),
+            "modules": len(verdict["build_ids"]),
             "skipped": verdict["skipped"], "sandbox": verdict["sandbox"]["label"], "gpu": verdict.get("gpu"),
             "driver": verdict.get("driver"), "at": round(time.time(), 3)}
 
@@ -117,7 +119,8 @@ def median(values: Sequence[float]) -> float:
 
 
 def summary(lines: list[Json]) -> None:
-    print(f"{'kind':8} {'n':>3} {'total':>8} {'range':>15}  " + " ".join(f"{r:>11}" for r in RUNGS) + "  wrong verdicts")
+    rungs = " ".join(f"{r:>11}" for r in RUNGS)
+    print(f"{'kind':8} {'n':>3} {'total':>8} {'range':>15}  {rungs}  wrong verdicts")
     for kind in ("plain", "light", "product", "wrong", "loser"):
         rows = [x for x in lines if x["kind"] == kind]
         if not rows:
@@ -131,7 +134,8 @@ def summary(lines: list[Json]) -> None:
         print(f"wrong programs after compile: median {median(after):.1f} ms, {after[0]:.1f} to {after[-1]:.1f}")
     for x in lines:
         for pair in x["paired"]:
-            print(f"{x['name']}: {pair['speedup']:.3f}x as fast, {pair['pairs']} pairs, timing {x['rungs_ms']['timing']:.1f} ms")
+            print(f"{x['name']}: {pair['speedup']:.3f}x as fast, {pair['pairs']} pairs, "
+                  f"timing {x['rungs_ms']['timing']:.1f} ms")
     good = [x for x in lines if x["status"] == "correct"]
     for rung in RUNGS:
         share = sum(x["rungs_ms"].get(rung, 0) for x in good) / max(sum(x["wall_ms"] for x in good), 1e-9)

@@ -16,6 +16,7 @@ import importlib
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -86,7 +87,8 @@ def model_new(program: Json, task: Json) -> str:
     """The ModelNew file of a program for a described task."""
     plan = program["plan"]
     # nvcc makes no device copies of host constants (NVRTC's -default-device does).
-    source = re.sub(r"^constexpr int (kTile\w) = (\d+);", r"#define \1 \2", program["sources"]["kernel.cu"], flags=re.MULTILINE)
+    source = re.sub(r"^constexpr int (kTile\w) = (\d+);", r"#define \1 \2", program["sources"]["kernel.cu"],
+                    flags=re.MULTILINE)
     official = next(s for s in task["shapes"] if s["kind"] == "official")
     tensors = {t["name"]: t for t in task["tensors"]}
     bound = {alias: name for alias, name in plan.get("bind", {}).items()}
@@ -114,7 +116,8 @@ def model_new(program: Json, task: Json) -> str:
         pointers[name] = pointers[name].replace(f"SCRATCH_{name}", declared[1] + "*")
     lines = [f"  auto out = torch::empty({{{', '.join(map(str, shapes[output]))}}}, t0.options());"]
     for name, s in scratch.items():
-        lines.append(f"  auto s_{name} = torch::empty({{{', '.join(str(numbers.of(e)) for e in s['shape'])}}}, t0.options());")
+        sizes = ", ".join(str(numbers.of(e)) for e in s["shape"])
+        lines.append(f"  auto s_{name} = torch::empty({{{sizes}}}, t0.options());")
     lines += list(launch_lines(plan, numbers, pointers))
     signature = "torch::Tensor run(" + ", ".join(f"torch::Tensor {p}" for p in parameters.values()) + ")"
     host = signature + " {\n" + "\n".join(lines) + "\n  return out;\n}\n"
@@ -128,9 +131,10 @@ SOURCE = r"""
 {defines}{source}
 {host}"""
 DECLARED = "{signature};"
-module = load_inline(name="pair_{abs(hash(source)) % 10 ** 9}", cpp_sources=DECLARED, cuda_sources=SOURCE, functions=["run"],
-                     extra_include_paths=os.environ["PAIR_INCLUDES"].split(":"), extra_cuda_cflags=["-O3", "-std=c++17"],
-                     extra_cflags=["-O3"], build_directory=os.environ["PAIR_BUILD"])
+module = load_inline(name="pair_{abs(hash(source)) % 10 ** 9}", cpp_sources=DECLARED, cuda_sources=SOURCE,
+                     functions=["run"], extra_include_paths=os.environ["PAIR_INCLUDES"].split(":"),
+                     extra_cuda_cflags=["-O3", "-std=c++17"], extra_cflags=["-O3"],
+                     build_directory=os.environ["PAIR_BUILD"])
 
 
 class ModelNew(Model):
@@ -191,7 +195,8 @@ def judge_one(kernelbench: str, task: str, model: str, build: str) -> None:
     seconds = time.monotonic() - began
     print(json.dumps({"seconds": seconds, "compiled": result.compiled, "correct": result.correctness,
                       "time_us": 1e3 * result.runtime, "reference_us": 1e3 * result.ref_runtime,
-                      "trouble": {k: errors_of(str(v)) for k, v in result.metadata.items() if "error" in k or "issue" in k}}))
+                      "trouble": {k: errors_of(str(v)) for k, v in result.metadata.items()
+                                  if "error" in k or "issue" in k}}))
 
 
 def judge_all(pairs: list[Json], tasks: dict[str, Json], kernelbench: Path, sources: Path, jobs: int) -> list[Json]:
@@ -208,7 +213,8 @@ def judge_all(pairs: list[Json], tasks: dict[str, Json], kernelbench: Path, sour
                                   str(Path(work) / f"build{number}")], capture_output=True, text=True, timeout=400,
                                  check=False, env=environment)
             last = (run.stdout.strip().splitlines() or [""])[-1]
-            out = json.loads(last) if last.startswith("{") else {"trouble": {"process": (run.stderr or run.stdout)[-1500:]}}
+            out = (json.loads(last) if last.startswith("{")
+                   else {"trouble": {"process": (run.stderr or run.stdout)[-1500:]}})
             return {"name": entry["name"], "kind": "kernelbench", "alone": alone, **out}
 
         first = [judge((0, pairs[0], True))] if len(pairs) > 2 else []
@@ -227,12 +233,12 @@ def summary(ours: list[Json], theirs: list[Json]) -> None:
             continue
         ratio = 1e3 * seconds[mine["name"]] / mine["wall_ms"]
         ratios.append(ratio)
-        print(f"{mine['name']:12} ours {mine['wall_ms']:8.1f} ms  theirs {seconds[mine['name']]:7.1f} s  {ratio:7.1f}x  "
+        print(f"{mine['name']:12} ours {mine['wall_ms']:8.1f} ms  theirs {seconds[mine['name']]:7.1f} s  "
+              f"{ratio:7.1f}x  "
               f"kernel: ours {mine['time_us']:.1f} us, theirs {other['time_us']:.1f} us")
     if ratios:
         ratios.sort()
-        print(f"ratio: median {ratios[len(ratios) // 2] if len(ratios) % 2 else sum(ratios[len(ratios) // 2 - 1:][:2]) / 2:.1f}, "
-              f"least {ratios[0]:.1f}")
+        print(f"ratio: median {statistics.median(ratios):.1f}, least {ratios[0]:.1f}")
     for alone in (x for x in theirs if x["alone"] and x.get("seconds") and x["name"] in seconds):
         print(f"{alone['name']} alone: {alone['seconds']:.1f} s, among others {seconds[alone['name']]:.1f} s")
 

@@ -43,7 +43,7 @@ class Attribute(ctypes.Structure):
 
 class Launch(ctypes.Structure):
     _fields_ = [("grid", ctypes.c_uint32 * 3), ("block", ctypes.c_uint32 * 3), ("shared", ctypes.c_uint32),
-                ("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint32)]  # fmt: skip
+                ("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint32)]
 
 
 def check(code: int, what: str) -> None:
@@ -93,7 +93,7 @@ class Program:
             cluster.value[:3] = step["cluster"]
             launch = Launch((ctypes.c_uint32 * 3)(*step["grid"]), (ctypes.c_uint32 * 3)(*step["block"]),
                             step["shared_bytes"], stream, ctypes.addressof(cluster),
-                            int(math.prod(step["cluster"]) > 1))  # fmt: skip
+                            int(math.prod(step["cluster"]) > 1))
             check(cuda.cuLaunchKernelEx(ctypes.byref(launch), function, pointers, None), step["kernel"])
 
 
@@ -106,7 +106,7 @@ def tensor_map(address: int, fields: Json) -> tuple[ctypes.Array[ctypes.c_char],
     check(cuda.cuTensorMapEncodeTiled(
         ctypes.c_void_p(place), fields["type"], rank, ctypes.c_void_p(address), wide(*fields["sizes"]),
         wide(*fields["pitches"], 0), narrow(*fields["box"]), narrow(*[1] * rank), 0, fields["swizzle"],
-        PROMOTE_TO_128_BYTES, 0), "a tensor map")  # fmt: skip
+        PROMOTE_TO_128_BYTES, 0), "a tensor map")
     return memory, place
 
 

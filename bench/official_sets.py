@@ -89,7 +89,7 @@ def make(task: Json, family: str) -> Json:
     line["set_gb"] = round(count / 1e9, 3)
     request = {**{k: task[k] for k in ("source", "file", "constants", "train_mode", "math_mode", "outputs",
                                        "dtypes")}, "family": family, "seed": 1, "shape": "official",
-               "slots": slots}  # fmt: skip
+               "slots": slots}
     began = time.monotonic()
     memory: list[Any] = []  # Memory, where the worker has memory.Mapped
     try:

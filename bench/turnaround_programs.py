@@ -207,7 +207,8 @@ def edited(base: Json, edit: int) -> Json:
     """A recipe's program with a small edit, which makes its machine code new."""
     source = base["sources"]["kernel.cu"]
     if edit:
-        source = re.sub(r"constexpr int (kItems|kUnroll) = (\d+);", lambda m: f"constexpr int {m[1]} = {2 * int(m[2])};",
+        source = re.sub(r"constexpr int (kItems|kUnroll) = (\d+);",
+                        lambda m: f"constexpr int {m[1]} = {2 * int(m[2])};",
                         source)
     if edit and source == base["sources"]["kernel.cu"]:
         source += 'extern "C" __global__ void another(int* p) { *p = 7; }\n'
@@ -232,9 +233,11 @@ def wrong(tasks: Path, recipes: dict[str, Json]) -> list[Json]:
         ("wrong_values", "gelu_bias", (gelu[0].replace("0.70710678f", "0.7f"), gelu[1]), ""),
         ("wrong_values_rows", "rmsnorm", (norm[0].replace("i < m", "i < m - 1", 1), norm[1]), ""),
         ("outside", "relu", (relu[0].replace("out[i] = ", OUTSIDE + " out[i] = "), relu[1]), "out"),
-        ("outside_rows", "softmax", (soft[0].replace("expf(row[i] - top) / sum", "row[i + (1ll << 40)]"), soft[1]), "out"),
+        ("outside_rows", "softmax", (soft[0].replace("expf(row[i] - top) / sum", "row[i + (1ll << 40)]"), soft[1]),
+         "out"),
         ("never_written", "gelu_bias", (gelu[0].replace("i < n;", "i < n - 1;"), gelu[1]), ""),
-        ("never_written_rows", "softmax", (soft[0].replace("m + i] = ", "m + i] = i == m - 1 ? out[blockIdx.x * m + i] : "),
+        ("never_written_rows", "softmax",
+         (soft[0].replace("m + i] = ", "m + i] = i == m - 1 ? out[blockIdx.x * m + i] : "),
                                           soft[1]), ""),
     ]
     return [{"name": name, "task": tasks / f"{task}.py", "kind": "wrong", "expect": ("failed", word),

@@ -37,8 +37,8 @@ class Config(NamedTuple):
     persistent: bool = True
 
     def name(self) -> str:
-        return f"{self.layout} {self.m}x{self.n}" + ("" if self.cluster == 1 else "x2") + ("" if self.tma else " address") + \
-            f" {self.stages} stages" + ("" if self.persistent else " once")
+        return (f"{self.layout} {self.m}x{self.n}" + ("" if self.cluster == 1 else "x2")
+                + ("" if self.tma else " address") + f" {self.stages} stages" + ("" if self.persistent else " once"))
 
 
 CONFIGS = (

@@ -58,7 +58,7 @@ function(module NAME)
   cmake_parse_arguments(ARG "SMALL;CHECKED;SINGLE" "FLOOR" "DEPS;LIBS;TEST_LIBS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/${NAME})
   string(REPLACE "/" "_" target cg_${NAME})
-  if(NAME MATCHES "/" OR EXISTS ${dir}/testing)
+  if(NAME MATCHES "/")
     file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
   else()
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
@@ -106,7 +106,7 @@ function(module NAME)
     target_link_libraries(${target} INTERFACE ${dep_targets} ${ARG_LIBS})
   endif()
   set_target_properties(${target} PROPERTIES CUTEGEN_FLOOR ${ARG_FLOOR})
-  if(NOT NAME MATCHES "/" AND NOT EXISTS ${dir}/testing)
+  if(NOT NAME MATCHES "/")
     module_tests(${NAME} ${ARG_TEST_LIBS})
   elseif(NAME MATCHES "^([a-z]+)/")
     set_property(GLOBAL APPEND PROPERTY CUTEGEN_${CMAKE_MATCH_1} ${target})
@@ -156,7 +156,8 @@ function(module_tests NAME)
   set_tests_properties(${NAME} PROPERTIES LABELS unit COST 30)  # see tests/CMakeLists.txt
 endfunction()
 
-# program(NAME DIR dir DEPS modules...) declares an executable of apps/DIR (floor 7).
+# program(NAME DIR dir DEPS modules... LIBS libraries...) declares an executable of apps/DIR, above all
+# modules. apps/DIR/CMakeLists.txt, if it exists, has the options that only this program needs.
 function(program NAME)
   cmake_parse_arguments(ARG "" "DIR" "DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/apps/${ARG_DIR}/*.cpp)
@@ -173,6 +174,9 @@ function(program NAME)
   endforeach()
   target_link_libraries(${NAME} PRIVATE ${ARG_LIBS})
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/apps/${ARG_DIR}/CMakeLists.txt)
+    add_subdirectory(apps/${ARG_DIR})
+  endif()
 endfunction()
 
 # embed_text(MODULE FUNCTION files...) compiles text files into cg_MODULE as

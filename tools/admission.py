@@ -82,7 +82,7 @@ def main() -> int:
             evaluator.close()
     print(f"\n{tally['yes']} tasks admitted ({tally['answers']} degenerate solutions judged on them, none "
           f"passes everywhere), {tally['no']} not admitted, {tally['not judged']} not judged; "
-          f"{time.monotonic() - began:.0f} s.")  # fmt: skip
+          f"{time.monotonic() - began:.0f} s.")
     return os.EX_OK
 
 

@@ -4,10 +4,10 @@
 
 Usage: check_floors.py [ROOT]
 A module or sub-module (such as eval/sets) may include itself and its declared DEPS, which are on lower floors. A test
-or a fixture in MODULE/testing/ may include all of MODULE and its dependencies. A program of apps/ may include its DEPS
-and their dependencies. Nothing in src/ may include apps/. Only MODULE may include MODULE/internal/. Includes of
-headers must not form a cycle. A sub-module has at most 32 files. Prints "file:line: error: ..." for each violation
-and then exits with 1.
+or a fixture in a folder testing/ may include all of MODULE and its dependencies; only tests and fixtures may include
+fixtures. A program of apps/ may include its DEPS and their dependencies. Nothing in src/ may include apps/. Only
+MODULE may include MODULE/internal/. Includes of headers must not form a cycle. A sub-module has at most 32 files.
+Prints "file:line: error: ..." for each violation and then exits with 1.
 """
 from __future__ import annotations
 
@@ -140,6 +140,9 @@ class Tree:
         own_app, to_app = path.parts[0] == "apps", found.parts[0] == "apps"
         own = path.parts[1] if own_app else self.module_of(path) or path.parts[1]
         other = found.parts[1] if to_app else self.module_of(found) or found.parts[1]
+        for_tests = path.stem.endswith("_test") or "testing" in path.parts
+        if "testing" in found.parts and not for_tests:
+            return f'"{target}" is a fixture: only tests include it'
         if (own_app, own) == (to_app, other):
             return None
         if "internal" in found.parts[2:-1]:
@@ -148,7 +151,7 @@ class Tree:
             return f'"{target}" belongs to a program; only apps/{other} may include it'
         if own_app:
             return self.judge_program(own, other)
-        if path.stem.endswith("_test") or "testing" in path.parts:
+        if for_tests:
             return self.judge_test(own, other)
         return self.judge_module(own, other)
 

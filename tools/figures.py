@@ -4,9 +4,9 @@
 
 Usage: figures.py [--build DIR] [ROOT]
 The figures are lengths of files and functions in src/ and apps/ (tests separately), include cycles and, from DIR's
-.ninja_log, the units that were slow to compile. It fails if a file has more than 800 lines, if the median of headers
-is over 100 lines or that of sources over 200, if the p99 of functions is over 80 lines or that of classes over 200
-(longer ones are listed), or if includes form a cycle.
+.ninja_log, the units that were slow to compile. It fails if a file has more than 800 lines, if the medians are over
+100 lines for headers or 200 for sources, if the p99 is over 80 lines for functions or 200 for classes (longer ones are
+listed), or if includes form a cycle.
 
 The length of a class is the length of its definition plus the lengths of its member functions that are defined
 elsewhere, so a class with many small methods in several files counts as large. A nested class also counts in the

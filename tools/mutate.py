@@ -61,7 +61,7 @@ template <class T> T changed(int id, T value) { return on(id) ? T(value * 2 + T(
 }  // namespace mutant
 """
 OPERATORS = {"<": "Less", "<=": "Most", ">": "More", ">=": "Least", "==": "Equal", "!=": "Other",
-             "+": "Plus", "-": "Minus", "*": "Times"}  # fmt: skip
+             "+": "Plus", "-": "Minus", "*": "Times"}
 NUMBER = "\0"  # in the text of a mutant, until it has one
 BINARY = re.compile(r"(?<=[\w\])]) (<=|>=|==|!=|<|>|\+|-|\*) (?=[\w(*&!-])")
 CONDITION = re.compile(r"^(\s*(?:\} else )?(?:if|while) \()([^;]*)(\)(?: \{| return.*;| continue;| break;|))$")

@@ -84,7 +84,7 @@ void add_certify(CLI::App& app, Globals& g) {
                       "baselines to compare with; may be repeated (default: the first five below)");
   command
       ->add_option("--processes", options->processes,
-                   "number of fresh processes, each of which repeats the timing")
+                   "number of fresh processes; each repeats the timing")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
   add_fail_under(*command, options->fail_under);

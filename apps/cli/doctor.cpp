@@ -44,10 +44,15 @@ Finding check_headers(const toolchain::ToolPaths& paths) {
     std::error_code error;
     for (const auto& dir : paths.includes) found |= std::filesystem::exists(dir / header, error);
     if (!found)
-      return {"CUDA headers", State::missing, fmt::format("no {} in the include folders", header),
-              kSetup};
+      return {.name = "CUDA headers",
+              .state = State::missing,
+              .detail = fmt::format("no {} in the include folders", header),
+              .mend = kSetup};
   }
-  return {"CUDA headers", State::ok, fmt::format("{} folders", paths.includes.size()), {}};
+  return {.name = "CUDA headers",
+          .state = State::ok,
+          .detail = fmt::format("{} folders", paths.includes.size()),
+          .mend = {}};
 }
 
 // Without these tools cutegen skips the audit of machine code; everything else works.
@@ -57,9 +62,12 @@ Finding check_audit(const toolchain::ToolPaths& paths) {
   if (paths.nvdisasm.empty())
     missing +=
         std::string(missing.empty() ? "" : ", ") + "no nvdisasm (wheel nvidia-cuda-nvdisasm)";
-  if (!missing.empty()) return {"binary audit", State::warning, missing, kSetup};
-  return {
-      "binary audit", State::ok, "ptxas and nvdisasm at " + paths.ptxas.parent_path().string(), {}};
+  if (!missing.empty())
+    return {.name = "binary audit", .state = State::warning, .detail = missing, .mend = kSetup};
+  return {.name = "binary audit",
+          .state = State::ok,
+          .detail = "ptxas and nvdisasm at " + paths.ptxas.parent_path().string(),
+          .mend = {}};
 }
 
 // If no NVRTC fits the driver, simulators still use the newest one.
@@ -84,19 +92,33 @@ void check_toolchain(std::vector<Finding>& out, int cuda_version) {
 // On the GPU, torch provides baselines, certificates and values at large shapes.
 Finding check_torch(const Context& ctx, bool gpu) {
   if (auto over = ctx.check("looking for PyTorch"); !over)
-    return {"Python and PyTorch", State::missing, over.error().message, {}};
+    return {.name = "Python and PyTorch",
+            .state = State::missing,
+            .detail = over.error().message,
+            .mend = {}};
   auto worker = torch::TorchWorker::open({});
   if (worker && gpu && (*worker)->version().find("+cpu") != std::string::npos)
-    return {"Python and PyTorch", State::warning,
+    return {
+        .name = "Python and PyTorch",
+        .state = State::warning,
+        .detail =
             (*worker)->version() +
-                " has no CUDA: on cuda: devices cutegen cannot time baselines, certify or compare "
-                "large outputs",
+            " has no CUDA: on cuda: devices cutegen cannot time baselines, certify or compare "
+            "large outputs",
+        .mend =
             "install a torch with CUDA (pip) and name its interpreter: --python PATH, or export "
             "CUTEGEN_PYTHON=PATH"};
-  if (worker) return {"Python and PyTorch", State::ok, (*worker)->version(), {}};
+  if (worker)
+    return {.name = "Python and PyTorch",
+            .state = State::ok,
+            .detail = (*worker)->version(),
+            .mend = {}};
   const Error& e = worker.error();
-  return {"Python and PyTorch", State::missing, e.message,
-          e.remedy.empty() ? std::string(kSetup) + ", or name an interpreter: --python" : e.remedy};
+  return {.name = "Python and PyTorch",
+          .state = State::missing,
+          .detail = e.message,
+          .mend = e.remedy.empty() ? std::string(kSetup) + ", or name an interpreter: --python"
+                                   : e.remedy};
 }
 
 Finding check_disk() {
@@ -104,11 +126,16 @@ Finding check_disk() {
   auto here = std::filesystem::current_path(error);
   struct statvfs info{};
   if (error || ::statvfs(here.c_str(), &info) != 0)
-    return {"disk", State::warning, "cannot read the free disk space", "run in another folder"};
+    return {.name = "disk",
+            .state = State::warning,
+            .detail = "cannot read the free disk space",
+            .mend = "run in another folder"};
   auto free = int64_t(info.f_bavail * info.f_frsize);
   bool enough = free >= kLeastDisk;
-  return {"disk", enough ? State::ok : State::warning, human(Bytes{free}) + " free here",
-          enough ? "" : "free at least " + human(Bytes{kLeastDisk})};
+  return {.name = "disk",
+          .state = enough ? State::ok : State::warning,
+          .detail = human(Bytes{free}) + " free here",
+          .mend = enough ? "" : "free at least " + human(Bytes{kLeastDisk})};
 }
 
 // The providers whose keys the advice names.
@@ -121,13 +148,17 @@ Finding check_models() {
     if (p.key_present) with.push_back(p.provider + " (" + p.key_variable + ")");
     if (kWellKnown.contains(p.provider)) variables.push_back(p.key_variable);
   }
-  if (!with.empty()) return {"models", State::ok, "keys for " + join(with, ", "), {}};
-  return {"models",
-          State::ok,
+  if (!with.empty())
+    return {
+        .name = "models", .state = State::ok, .detail = "keys for " + join(with, ", "), .mend = {}};
+  return {
+      .name = "models",
+      .state = State::ok,
+      .detail =
           "no keys; --model builtin, relay:DIR and your own servers need none (variables for the "
           "others: " +
-              join(variables, ", ") + ")",
-          {}};
+          join(variables, ", ") + ")",
+      .mend = {}};
 }
 
 // MemAvailable of /proc/meminfo, which includes reclaimable caches; 0 if unknown.
@@ -145,10 +176,11 @@ int64_t memory_available() {
 Finding check_machine() {
   int64_t memory = memory_available();
   bool enough = memory >= kLeastMemory;
-  return {"cores and memory", enough ? State::ok : State::warning,
-          fmt::format("{} cores, {} of memory available", std::thread::hardware_concurrency(),
-                      human(Bytes{memory})),
-          enough ? "" : "close other programs: tasks may run out of memory"};
+  return {.name = "cores and memory",
+          .state = enough ? State::ok : State::warning,
+          .detail = fmt::format("{} cores, {} of memory available",
+                                std::thread::hardware_concurrency(), human(Bytes{memory})),
+          .mend = enough ? "" : "close other programs: tasks may run out of memory"};
 }
 
 std::string as_text(const std::vector<Finding>& findings, bool usable) {

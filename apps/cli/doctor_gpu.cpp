@@ -48,8 +48,10 @@ Finding check_driver(GpusSeen& gpus) {
   auto found = device::cuda::list_devices();
   gpus = {};
   if (!found)
-    return {name, State::warning, found.error().message,
-            "not needed for sim: devices; for cuda: " + found.error().remedy};
+    return {.name = name,
+            .state = State::warning,
+            .detail = found.error().message,
+            .mend = "not needed for sim: devices; for cuda: " + found.error().remedy};
   std::vector<std::string> shown;
   for (const device::cuda::Found& g : *found) {
     gpus.cuda_version = g.identity.cuda_version;
@@ -58,11 +60,11 @@ Finding check_driver(GpusSeen& gpus) {
                                 human(Bytes{g.identity.memory_bytes})));
   }
   const std::string version = device::cuda::Watch(gpus.uuids.front()).driver_version();
-  return {name,
-          State::ok,
-          fmt::format("{}CUDA {}: {}", version.empty() ? "" : version + ", ",
-                      cuda_text(gpus.cuda_version), join(shown, "; ")),
-          {}};
+  return {.name = name,
+          .state = State::ok,
+          .detail = fmt::format("{}CUDA {}: {}", version.empty() ? "" : version + ", ",
+                                cuda_text(gpus.cuda_version), join(shown, "; ")),
+          .mend = {}};
 }
 
 Finding check_nvrtc(const toolchain::ToolPaths& paths, int cuda_version) {
@@ -70,19 +72,26 @@ Finding check_nvrtc(const toolchain::ToolPaths& paths, int cuda_version) {
   auto* version = nvrtc.find<int(int*, int*)>("nvrtcVersion");
   int major = 0, minor = 0;
   if (!version || version(&major, &minor) != 0)
-    return {"NVRTC", State::missing, "cannot load " + paths.nvrtc.string(), "make setup"};
+    return {.name = "NVRTC",
+            .state = State::missing,
+            .detail = "cannot load " + paths.nvrtc.string(),
+            .mend = "make setup"};
   const std::string detail = fmt::format("{}.{} at {}", major, minor, paths.nvrtc.string());
-  if (cuda_version == 0) return {"NVRTC", State::ok, detail, {}};
+  if (cuda_version == 0) return {.name = "NVRTC", .state = State::ok, .detail = detail, .mend = {}};
   const std::string driver = "the driver's CUDA " + cuda_text(cuda_version);
   if (major * 1000 + minor * 10 <= cuda_version)
-    return {"NVRTC", State::ok, detail + ", not newer than " + driver, {}};
+    return {.name = "NVRTC",
+            .state = State::ok,
+            .detail = detail + ", not newer than " + driver,
+            .mend = {}};
   const int release = cuda_version / 1000;
   const std::string wheel = release < 13 ? fmt::format("-cu{}", release) : "";
-  return {"NVRTC", State::warning,
-          detail + " is newer than " + driver + ", so cuda: devices cannot use it",
-          fmt::format("update the driver (R580 or later), or: pip install "
-                      "'nvidia-cuda-nvrtc{0}<={1}.999' 'nvidia-cuda-runtime{0}<={1}.999'",
-                      wheel, cuda_text(cuda_version))};
+  return {.name = "NVRTC",
+          .state = State::warning,
+          .detail = detail + " is newer than " + driver + ", so cuda: devices cannot use it",
+          .mend = fmt::format("update the driver (R580 or later), or: pip install "
+                              "'nvidia-cuda-nvrtc{0}<={1}.999' 'nvidia-cuda-runtime{0}<={1}.999'",
+                              wheel, cuda_text(cuda_version))};
 }
 
 void check_sandbox(std::vector<Finding>& out) {
@@ -108,19 +117,36 @@ void check_sandbox(std::vector<Finding>& out) {
 Finding check_counters(const Context& ctx, const GpusSeen& gpus) {
   auto tool = toolchain::find_ncu(ctx);
   if (!tool)
-    return {kCounters, State::warning, tool.error().message, kSimulated + tool.error().remedy};
+    return {.name = kCounters,
+            .state = State::warning,
+            .detail = tool.error().message,
+            .mend = kSimulated + tool.error().remedy};
   const std::string ncu = fmt::format("ncu {} at {}", tool->version, tool->path.string());
-  if (gpus.uuids.empty()) return {kCounters, State::ok, ncu + "; not tried: no GPU", {}};
+  if (gpus.uuids.empty())
+    return {
+        .name = kCounters, .state = State::ok, .detail = ncu + "; not tried: no GPU", .mend = {}};
   auto slot = eval::GpuSlot::acquire(ctx.with_timeout(kSlotLimit), gpus.uuids.front());
   if (!slot)
-    return {kCounters, State::warning, ncu + "; not tried: " + slot.error().message,
-            "run cutegen doctor again when the GPU is free"};
+    return {.name = kCounters,
+            .state = State::warning,
+            .detail = ncu + "; not tried: " + slot.error().message,
+            .mend = "run cutegen doctor again when the GPU is free"};
   eval::HardwareCounters counters("cuda:0", false);
   auto answer = counters.probe(ctx);
-  if (!answer) return {kCounters, State::warning, ncu + "; " + answer.error().message, {}};
+  if (!answer)
+    return {.name = kCounters,
+            .state = State::warning,
+            .detail = ncu + "; " + answer.error().message,
+            .mend = {}};
   if (answer->kernels.empty())
-    return {kCounters, State::warning, ncu + ": " + answer->problem, kSimulated + answer->remedy};
-  return {kCounters, State::ok, ncu + " reads the counters of cuda:0", {}};
+    return {.name = kCounters,
+            .state = State::warning,
+            .detail = ncu + ": " + answer->problem,
+            .mend = kSimulated + answer->remedy};
+  return {.name = kCounters,
+          .state = State::ok,
+          .detail = ncu + " reads the counters of cuda:0",
+          .mend = {}};
 }
 
 }  // namespace cutegen::cli

@@ -146,8 +146,11 @@ Result<Verdict> judge(const Globals& g, eval::EvaluatorClient& client,
   };
   request.program = item.program;
   auto verdict =
-      item.foreign ? client.judge_foreign(g.ctx, {*item.foreign, request.up_to, seconds}, progress)
-                   : client.evaluate(g.ctx, request, progress);
+      item.foreign
+          ? client.judge_foreign(
+                g.ctx, {.answer = *item.foreign, .up_to = request.up_to, .seconds = seconds},
+                progress)
+          : client.evaluate(g.ctx, request, progress);
   if (live) fmt::print(stderr, "\r\033[K");
   return verdict;
 }

@@ -80,7 +80,7 @@ Result<void> run(const Globals& g, const ExportOptions& options, const Settings&
   std::vector<Written> all;
   for (const std::string& name : options.to) {
     CG_TRY(exporter::ExportKind kind, exporter::export_kind_from(name));
-    Written w{name, folder_for(options, name, source.task), {}};
+    Written w{.kind = name, .folder = folder_for(options, name, source.task), .files = {}};
     CG_TRY(w.files, exporter::export_files(source, kind));
     all.push_back(std::move(w));
   }

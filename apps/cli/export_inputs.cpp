@@ -27,7 +27,7 @@ Result<void> set_target(const std::string& name, ExportInputs& in) {
   const std::string judged = in.verdict ? in.verdict->gpu : "";
   if (!device.is_gpu()) {
     CG_TRY(GpuSpec gpu, device::simulated_gpu(device));
-    in.target = {device::sim_facts(name, gpu), gpu.name};
+    in.target = {.facts = device::sim_facts(name, gpu), .gpu = gpu.name};
     return {};
   }
   CG_TRY(const device::cuda::Driver* driver, [&]() -> Result<const device::cuda::Driver*> {
@@ -37,14 +37,14 @@ Result<void> set_target(const std::string& name, ExportInputs& in) {
   if (driver) {
     auto found = device::cuda::find_device(*driver, device);
     if (found && (judged.empty() || found->identity.gpu == judged)) {
-      in.target = {found->facts, found->identity.gpu};
+      in.target = {.facts = found->facts, .gpu = found->identity.gpu};
       in.cuda_version = found->identity.cuda_version;
       return {};
     }
     if (judged.empty()) return fail(found.error());
   }
   CG_TRY(GpuSpec gpu, gpu_of_product(judged));
-  in.target = {device::sim_facts(name, gpu), judged};
+  in.target = {.facts = device::sim_facts(name, gpu), .gpu = judged};
   return {};
 }
 

@@ -8,7 +8,6 @@
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
 #include "engine/propose/command_proposer.h"
-#include "engine/report/run_text.h"
 #include "engine/run/replay_run.h"
 #include "toolchain/compile_memory.h"
 
@@ -61,7 +60,7 @@ std::string re_evaluation_text(const engine::ReEvaluation& r) {
 Result<int> re_evaluate(const Globals& g, store::Store& store, const OptimizeOptions& options,
                         const std::string& run) {
   ConsoleObserver observer(g);
-  engine::ReEvaluateSettings settings{options.file, options.tolerance / 100};
+  engine::ReEvaluateSettings settings{.file = options.file, .tolerance = options.tolerance / 100};
   CG_TRY(engine::ReEvaluation r,
          engine::re_evaluate_with(engine::real_parts(), g.ctx, store, run, settings, observer));
   const int code = r.divergence ? kExitFailed : kExitOk;

@@ -7,7 +7,6 @@
 #include "cli/run_observer.h"
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
-#include "engine/report/run_text.h"
 #include "toolchain/compile_memory.h"
 
 namespace cutegen::cli {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_observer.h"
+#include "engine/report/end_text.h"
 #include "engine/report/fail_under.h"
+#include "engine/report/run_json.h"
 #include "engine/report/run_text.h"
 
 #include <fmt/format.h>

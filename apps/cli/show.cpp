@@ -9,6 +9,8 @@
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
 #include "engine/record/program_diff.h"
+#include "engine/report/end_text.h"
+#include "engine/report/run_json.h"
 #include "engine/report/run_text.h"
 
 namespace cutegen::cli {

@@ -29,7 +29,7 @@ int pause_fd = -1;
 void on_pause(int) {
   const int before = errno;
   char c = 0;
-  for (pollfd ready{pause_fd, POLLIN, 0}; ::poll(&ready, 1, 0) == 1;) {
+  for (pollfd ready{.fd = pause_fd, .events = POLLIN, .revents = 0}; ::poll(&ready, 1, 0) == 1;) {
     if (::read(pause_fd, &c, 1) != 1) break;
     while (c == 'p') {
       const ssize_t n = ::read(pause_fd, &c, 1);

@@ -123,7 +123,8 @@ void harden(Request& request) {
 void report_death(Job& job, const siginfo_t& info) {
   bool exited = info.si_code == CLD_EXITED;
   if (exited && info.si_status == 0) return;  // the child has sent its own reply
-  sandbox::ExitStatus status{exited, exited ? info.si_status : 0, exited ? 0 : info.si_status};
+  sandbox::ExitStatus status{
+      .exited = exited, .code = exited ? info.si_status : 0, .signal = exited ? 0 : info.si_status};
   // Sending fails if the client is gone; then nobody needs the report.
   (void)job.reply.send(short_while(), Json{{"died", status.text()}, {"timed_out", job.timed_out}});
 }

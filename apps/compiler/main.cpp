@@ -96,7 +96,8 @@ class Server {
   }
 
   Files::Rules rules(std::function<FILE*(size_t)> open_candidate) const {
-    Files::Rules out{{}, work_, std::move(open_candidate)};
+    Files::Rules out{
+        .include_dirs = {}, .work_dir = work_, .open_candidate = std::move(open_candidate)};
     for (const std::string& dir : options_.includes) {
       char resolved[PATH_MAX];
       if (::realpath(dir.c_str(), resolved)) out.include_dirs.emplace_back(resolved);

@@ -45,7 +45,7 @@ struct Request {  // no initialisers: its only object is static
 
 // False if the other end has closed, or sends anything else than a request.
 bool receive(Request& request) {
-  iovec part{request.filter, sizeof request.filter};
+  iovec part{.iov_base = request.filter, .iov_len = sizeof request.filter};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof request.files)];
   msghdr message{};
   message.msg_iov = &part, message.msg_iovlen = 1;
@@ -68,7 +68,8 @@ void take_input(Request& request) {
     if (dup2(request.files[i], places[i]) < 0) _exit(3);
   if (dup2(places[1], STDOUT_FILENO) < 0) _exit(3);
   for (int file : request.files) close(file);
-  sock_fprog program{static_cast<unsigned short>(request.instructions), request.filter};
+  sock_fprog program{.len = static_cast<unsigned short>(request.instructions),
+                     .filter = request.filter};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) _exit(3);
 }
 

@@ -51,7 +51,7 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int reach() const {
     return transposed ? (padding + stride - 1) / stride - front() : (kernel - 1) * dilation / stride;
   }
-  // The distance, in inputs, from the first input of class 0 to that of `cls`.
+  // The distance, in inputs, from the first input of class 0 to the first input of `cls`.
   CUTE_HOST_DEVICE constexpr int remainder(int cls) const { return cls * dilation % stride; }
   CUTE_HOST_DEVICE constexpr bool belongs(int place, int cls, int phase) const {
     return transposed ? (phase + padding - place * dilation) % stride == 0 : place % period() == cls;

@@ -30,7 +30,7 @@ class Asked:
             names = " and ".join(self.bounds)
             raise WorkerError(f"{names} = 0: this bound accepts no rounding at all",
                               self.place(next(iter(self.bounds))),
-                              "give a number above 0, or omit it: cutegen's own tolerance applies anyway")  # fmt: skip
+                              "give a number above 0, or omit it: cutegen's own tolerance applies anyway")
 
     def one(self, key: str, of_side: Any) -> Any:
         if key not in self.flags:
@@ -38,7 +38,7 @@ class Asked:
         value, source = self.flags[key]["value"], self.flags[key]["source"]
         if of_side is not None and of_side != value:
             raise WorkerError(f"{source} asks for {key} {value}, the side file for {of_side}",
-                              self.side.place(key), "remove one of them, or give both the same value")  # fmt: skip
+                              self.side.place(key), "remove one of them, or give both the same value")
         return value
 
     def place(self, key: str) -> str:

@@ -104,7 +104,7 @@ class Opened:
         self.paces: dict[tuple[str, str], Pace] = {}
         self.started: set[tuple[str, str]] = set()
         self.flush = torch.empty(max(LEAST_FLUSH, 3 * l2_bytes(self.device)), dtype=torch.uint8,
-                                 device=self.device)  # fmt: skip
+                                 device=self.device)
         self.hertz = torch.cuda.get_device_properties(self.device).clock_rate * 1e3
 
     def take(self, model: torch.nn.Module, inputs: Inputs) -> None:
@@ -156,7 +156,7 @@ class Opened:
         torch.cuda.synchronize(self.device)
         if len(wanted) != len(got):
             raise WorkerError(f"the baseline {kind} returns {len(got)} tensors, not {len(wanted)}",
-                              self.file, "return what forward() returns")  # fmt: skip
+                              self.file, "return what forward() returns")
         found = [(distance(w, g), farthest(w.dtype)) for w, g in zip(wanted, got)]
         return max([far for far, _ in found], default=0.0), all(far <= most for far, most in found)
 
@@ -184,13 +184,13 @@ class Opened:
             found = self.results(*self.ways[kind])
         if len(found) != len(outputs):
             raise WorkerError(f"the baseline {kind} returns {len(found)} tensors, not {len(outputs)}",
-                              self.file, "return what forward() returns")  # fmt: skip
+                              self.file, "return what forward() returns")
         for name, t in zip(outputs, found):
             part = "value" if name in self.initial else "output"
             view = places.view(name, part)
             if view is None or view.dtype != t.dtype:
                 raise WorkerError(f"the baseline {kind} returns {t.dtype} for '{name}', not the "
-                                  "described dtype", self.file, "return what forward() returns")  # fmt: skip
+                                  "described dtype", self.file, "return what forward() returns")
             places.put(name, part, t.detach())
 
     def time(self, kind: str, mode: str, samples: int) -> list[float]:
@@ -273,7 +273,7 @@ def load(target: str, folder: str) -> Way:
         call = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise WorkerError(f"the baseline '{target}' cannot be imported: {first_line(error)}", "",
-                          "put its module beside the task file") from None  # fmt: skip
+                          "put its module beside the task file") from None
     if not callable(call):
         raise WorkerError(f"'{target}' is not a callable", "", "write MODULE:CALLABLE")
     return call
@@ -288,7 +288,7 @@ def distance(wanted: Tensor, got: Tensor) -> float:
     """The largest difference, relative to the largest value."""
     if wanted.shape != got.shape:
         raise WorkerError(f"a baseline returns a tensor of {tuple(got.shape)}, not "
-                          f"{tuple(wanted.shape)}", "", "return what forward() returns")  # fmt: skip
+                          f"{tuple(wanted.shape)}", "", "return what forward() returns")
     if not wanted.numel():
         return 0.0
     if not wanted.is_floating_point():
@@ -338,7 +338,7 @@ def add_way(opened: Opened, wanted: Json) -> Json:
 
 def no_memory(doing: str, error: BaseException) -> WorkerError:
     return WorkerError(f"{doing}: out of memory: " + first_line(error).split(" GPU ")[0], "",
-                       "free memory of the GPU, or use smaller sizes", "unsupported")  # fmt: skip
+                       "free memory of the GPU, or use smaller sizes", "unsupported")
 
 
 def add_baseline(request: Json, worker: Worker) -> Answer:

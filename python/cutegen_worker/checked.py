@@ -24,17 +24,17 @@ def check(func: Any, args: tuple[Any, ...]) -> None:
 def check_convolution(
     x: Tensor, weight: Tensor, bias: Tensor | None, stride: list[int], padding: list[int],
     dilation: list[int], transposed: bool, output_padding: list[int], groups: int,
-) -> None:  # fmt: skip
+) -> None:
     rank = weight.dim() - 2
     shape = list(weight.shape)
     if groups < 1 or shape[0] % groups:
         raise RuntimeError(f"expected weight of size {shape} to be divisible by the number of groups, {groups}, "
-                           "at dimension 0")  # fmt: skip
+                           "at dimension 0")
     wanted = shape[0] if transposed else shape[1] * groups
     got = x.shape[-rank - 1]
     if got != wanted:
         raise RuntimeError(f"expected input {list(x.shape)} to have {wanted} channels, because the weight has size "
-                           f"{shape}; it has {got}")  # fmt: skip
+                           f"{shape}; it has {got}")
     results = shape[1] * groups if transposed else shape[0]
     if bias is not None and list(bias.shape) != [results]:
         raise RuntimeError(f"expected bias to have {results} elements; it has size {list(bias.shape)}")

@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from .record import Call, Ref
 
 ORDER = ["attention", "recurrent", "transposed conv", "depthwise", "conv", "matmul", "gemv", "loss",
-         "scan", "softmax", "norm", "pooling", "reduction", "elementwise"]  # fmt: skip
+         "scan", "softmax", "norm", "pooling", "reduction", "elementwise"]
 MATMUL = {"mm", "addmm", "bmm", "baddbmm", "matmul", "linear", "addbmm"}
 GEMV = {"mv", "addmv", "dot", "vdot"}
 SCAN = {"cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "_cummax_helper", "_cummin_helper"}
 SOFTMAX = {"_softmax", "_log_softmax", "softmax", "log_softmax", "_safe_softmax"}
 NORM = {"native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit",
         "_native_batch_norm_legit_no_training", "cudnn_batch_norm", "_fused_rms_norm",
-        "batch_norm", "layer_norm", "_batch_norm_with_update", "_batch_norm_no_update"}  # fmt: skip
+        "batch_norm", "layer_norm", "_batch_norm_with_update", "_batch_norm_no_update"}
 REDUCTION = {"sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "var", "std", "norm",
-             "linalg_vector_norm", "logsumexp", "any", "all", "var_mean", "aminmax"}  # fmt: skip
+             "linalg_vector_norm", "logsumexp", "any", "all", "var_mean", "aminmax"}
 LOSS = {"nll_loss_forward", "nll_loss2d_forward", "mse_loss", "huber_loss", "smooth_l1_loss",
-        "binary_cross_entropy", "soft_margin_loss", "xlogy"}  # fmt: skip
+        "binary_cross_entropy", "soft_margin_loss", "xlogy"}
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu", "mkldnn_rnn_layer", "_thnn_fused_lstm_cell"}
 
 
@@ -40,7 +40,7 @@ def kind(call: Call) -> str | None:
         m, n = call.outs[0][0][-2:] if len(call.outs[0][0]) > 1 else (1, 1)
         return "gemv" if 1 in (m, n) else "matmul"
     for names, result in ((GEMV, "gemv"), (SCAN, "scan"), (SOFTMAX, "softmax"), (NORM, "norm"),
-                          (LOSS, "loss"), (REDUCTION, "reduction"), (RECURRENT, "recurrent")):  # fmt: skip
+                          (LOSS, "loss"), (REDUCTION, "reduction"), (RECURRENT, "recurrent")):
         if name in names:
             return result
     if "scaled_dot_product" in name:
@@ -81,7 +81,7 @@ def hand_written(calls: list[Call], kinds: list[str | None]) -> dict[int, str]:
                 if prod(call.outs[0][0]) < prod(shape):
                     exp = any(c.func.overloadpacket.__name__ == "exp" for c in calls[:i])
                     sum_ = call.func.overloadpacket.__name__ in ("sum", "mean", "linalg_vector_norm",
-                                                                 "norm", "var", "std")  # fmt: skip
+                                                                 "norm", "var", "std")
                     if sum_:
                         found[i] = "softmax" if exp and name == "div" else "norm"
                     break

@@ -71,7 +71,7 @@ def refuse_empty(official: Trace) -> None:
     """Refuses a module that has nothing to compute at the official shape."""
     if official.outputs and not official.mutated and all(t.numel() == 0 for _, t in official.outputs):
         raise WorkerError("forward() returns only empty tensors", official.file,
-                          "use sizes above 0 in get_inputs() and get_init_inputs()")  # fmt: skip
+                          "use sizes above 0 in get_inputs() and get_init_inputs()")
 
 
 class Described(NamedTuple):
@@ -124,7 +124,7 @@ def asked(request: Json, source: Source, side: Side) -> Iterator[tuple[Json, Tra
             trace = Trace(source, constants, side.train)
         except WorkerError as error:
             raise WorkerError(f"shape '{name}': {error.message}", error.where,
-                              error.remedy) from None  # fmt: skip
+                              error.remedy) from None
         yield trace.case(name, "user", constants, weight), trace
 
 
@@ -132,6 +132,6 @@ def declare_mutated(side: Side, official: Trace, notes: list[str]) -> None:
     for name in side.mutated:
         if name not in official.tensors:
             side.wrong(f"`mutated` does not name a tensor: '{name}'", "mutated",
-                       "one of " + ", ".join(official.tensors))  # fmt: skip
+                       "one of " + ", ".join(official.tensors))
         if name not in official.mutated:
             notes.append(f"the side file says that '{name}' is mutated, but forward() does not change it")

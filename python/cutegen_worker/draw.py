@@ -32,7 +32,7 @@ FAMILIES = ("made", SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES)
 ANY, POSITIVE, RANGE = "any", "positive", "range"
 DOMAINS = (ANY, POSITIVE, RANGE)
 EDGES = 16  # one in this many elements of a ranged input is an edge value
-FAR_AMONG = 8  # the least number of rows of which one is far below zero
+FAR_AMONG = 8  # the least number of rows among which one is far below zero
 PEAK, PEAK_AMONG = 200.0, 10  # least size of a peak; at most one row in PEAK_AMONG has one
 BLOCK = 64  # one outlier in each row, or in each stretch of this length if rows are shorter
 
@@ -50,7 +50,7 @@ def domains(family: str, facts: Facts, request: Json) -> Iterable[Domain]:
 
 
 def input_values(made: Tensor, family: str, generator: Generator, domain: Domain = ANY, nan: bool = True,
-                 dtype: torch.dtype | None = None, peaks: bool = True) -> Tensor:  # fmt: skip
+                 dtype: torch.dtype | None = None, peaks: bool = True) -> Tensor:
     """Replaces the values of `made` with values of `family`, but keeps integers and booleans. `dtype`: the
     input's dtype, if `made` has another. `peaks`: whether outliers may be very large."""
     if family == "made" or not made.is_floating_point() or made.numel() == 0:

@@ -91,7 +91,7 @@ class Planner:
             return
         what = "its smallest excerpt" if self.axes else "no axis of its output can be cut: it"
         raise WorkerError(f"{what} has {self.now.elements()} elements and {self.now.flops:.2g} FLOPs",
-                          self.source.file, "", "unsupported")  # fmt: skip
+                          self.source.file, "", "unsupported")
 
     def cut(self, axis: int) -> None:
         """Reduces one axis of every output to fewer indices, if possible."""
@@ -123,7 +123,7 @@ class Planner:
         if self.official.elements() > MOST_DRAWN:
             return
         held = [(n, d) for n, (_, t) in self.now.tensors.items() for d in range(t.dim())
-                if t.shape[d] == of][:MOST_PLACES]  # fmt: skip
+                if t.shape[d] == of][:MOST_PLACES]
         leading = [(n, d) for n, d in held if d == 0]
         for places in [[place] for place in held] + ([leading] if len(leading) > 1 else []):
             yield functools.partial(self.with_cuts, places)
@@ -241,7 +241,7 @@ def exact_results(reference: values.Reference, request: Json, generator: Generat
     taken = time.process_time() - start
     if taken > MOST_SECONDS:
         raise WorkerError(f"a float64 run of its smallest excerpt takes {taken:.1f} s of processor "
-                          "time", reference.file, "", "unsupported")  # fmt: skip
+                          "time", reference.file, "", "unsupported")
     for axis in request["axes"]:
         count, dims = axis["count"], axis["dims"]
         order = torch.randperm(count, generator=generator)
@@ -274,7 +274,7 @@ def rows_differ(whole: list[Tensor], request: Json) -> bool:
 
 def dependent(file: str) -> WorkerError:
     return WorkerError("no part of its output depends on a part of its inputs alone", file, "",
-                       "unsupported")  # fmt: skip
+                       "unsupported")
 
 
 def same(a: Tensor, b: Tensor) -> bool:

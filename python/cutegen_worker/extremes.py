@@ -47,7 +47,7 @@ class Extent:
     """The range of values that one attempt draws."""
 
     def __init__(self, most: float, positive: bool = False, zeros: str | int = NONE, across: bool = False,
-                 ties: bool = True, limit: float = math.inf) -> None:  # fmt: skip
+                 ties: bool = True, limit: float = math.inf) -> None:
         self.most, self.positive, self.zeros = min(most, limit), positive, zeros
         self.wide, self.across, self.ties = most, across, ties
         self.probabilities = self.numbers = 0  # inputs that were drawn
@@ -120,7 +120,7 @@ def cut(shape: Sequence[int], extent: Extent, generator: Generator) -> tuple[Ten
 
 
 def kinds(count: int, extent: Extent, generator: Generator, dtype: torch.dtype,
-          wide: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+          wide: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The kind of each of `count` lines and, by kind: the magnitude, the sign (0 for both), and whether
     magnitudes are mixed."""
     on = generator.device
@@ -135,7 +135,7 @@ def kinds(count: int, extent: Extent, generator: Generator, dtype: torch.dtype,
     subnormal = 0.3 * tiny if extent.wide >= WIDEST or tiny * extent.wide >= 1 else small[0]
     table = {SOME: (deep[0], -1), DEEPEST: (deep[-1], -1), HIGH: (pick(deep), 1),
              TINY: (subnormal, 0), SMALL: (pick(small), 0), MIXED: (1, 0), HUGE: (most, 0),
-             USUAL: (1, 0)}  # fmt: skip
+             USUAL: (1, 0)}
     others = [OTHERS[i] for i in torch.randperm(len(OTHERS), generator=generator, device=on).tolist()]
     order = torch.tensor([SOME, *others] if count > 1 else others[:1], device=on)
     which = torch.empty(count, dtype=torch.int64, device=on)

@@ -24,9 +24,9 @@ from .wire import Json
 # Operators whose result holds values of their first argument, unchanged.
 SAME_VALUES = {"view", "_unsafe_view", "reshape", "expand", "permute", "transpose", "t", "unsqueeze",
                "squeeze", "slice", "select", "narrow", "clone", "_to_copy", "detach", "alias", "flatten",
-               "lift_fresh", "contiguous", "split", "unbind", "copy", "as_strided"}  # fmt: skip
+               "lift_fresh", "contiguous", "split", "unbind", "copy", "as_strided"}
 ALONG_DIM = {"gather", "index_select", "scatter", "scatter_add", "scatter_reduce", "index_add",
-             "index_copy", "index_fill", "index_reduce"}  # fmt: skip
+             "index_copy", "index_fill", "index_reduce"}
 EVERYWHERE = {"take", "put"}
 BY_PLACE = {"index", "index_put", "_unsafe_index", "_index_put_impl"}
 LOSSES = {"nll_loss_forward": 4, "nll_loss2d_forward": 4, "multi_margin_loss": None}  # ignore_index
@@ -34,9 +34,9 @@ BAGS = {"_embedding_bag", "_embedding_bag_forward_only", "embedding_bag"}
 SQUARES = {"native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit",
            "_fused_rms_norm", "batch_norm", "instance_norm", "var", "std", "var_mean", "std_mean",
            "linalg_vector_norm", "norm", "_cdist_forward", "cdist", "_weight_norm_interface",
-           "renorm"}  # fmt: skip
+           "renorm"}
 MULTIPLY = {"mul", "mm", "bmm", "matmul", "addmm", "baddbmm", "addbmm", "addcmul", "dot", "mv",
-            "convolution", "_scaled_mm", "bilinear", "_trilinear"}  # fmt: skip
+            "convolution", "_scaled_mm", "bilinear", "_trilinear"}
 PRODUCTS = {"prod", "cumprod", "linalg_det", "_linalg_det"}
 UNORDERED = {"topk", "sort", "argsort", "kthvalue", "median", "nanmedian", "mode", "msort"}
 MASKS = (torch.bool, torch.uint8)  # as an index, a mask stands for as many dimensions as it has
@@ -44,7 +44,7 @@ MOST_KNOWN = 64
 SUMS = MULTIPLY | {"sum", "mean", "cumsum", "avg_pool1d", "avg_pool2d", "avg_pool3d"}
 # A rounding error in a large sum can decide the results of these.
 CHOOSE = {"exp", "exp2", "expm1", "_softmax", "_safe_softmax", "softmax", "_log_softmax", "log_softmax",
-          "logsumexp", "argmax", "argmin", "max", "min", "topk", "sort"}  # fmt: skip
+          "logsumexp", "argmax", "argmin", "max", "min", "topk", "sort"}
 WIDEST, SQUARED, COUNTED, CHOSEN, MULTIPLIED = 1e30, 1e15, 1e4, 1e2, 1.0
 
 
@@ -74,7 +74,7 @@ class Facts:
         self.most, self.tells_ties, self.casts = WIDEST, True, False
         self.sums = False  # whether a call has summed values
         roots = {name: {name} for name, (role, t) in trace.tensors.items()
-                 if role == "input" and is_index(t.dtype)}  # fmt: skip
+                 if role == "input" and is_index(t.dtype)}
         # Tensors that do not grow with the inputs: parameters, buffers and their views.
         fixed = {name for name, (role, _) in trace.tensors.items() if role != "input"}
         ranges = {}  # results of arange: one_hot compares an index with such a range

@@ -20,9 +20,9 @@ FREE = {
     "masked_fill", "im2col", "col2im", "pixel_shuffle", "linspace", "scalar_tensor", "diagonal",
     "replication_pad2d", "channel_shuffle", "native_channel_shuffle", "select_scatter",
     "slice_scatter", "diag_embed", "expand_as", "view_as", "movedim", "narrow", "bernoulli",
-}  # fmt: skip
+}
 PER_OUTPUT = {"addcmul": 3, "addcdiv": 3, "lerp": 3, "sigmoid": 4, "silu": 5, "gelu": 8, "mish": 8, "softplus": 3,
-              "tanh": 5, "elu": 3, "hardswish": 4, "hardsigmoid": 3, "celu": 3, "selu": 3}  # fmt: skip
+              "tanh": 5, "elu": 3, "hardswish": 4, "hardsigmoid": 3, "celu": 3, "selu": 3}
 PER_INPUT = {
     "sum": 1, "mean": 1, "prod": 1, "amax": 1, "amin": 1, "max": 1, "min": 1, "argmax": 1,
     "argmin": 1, "any": 1, "all": 1, "var": 4, "std": 4, "var_mean": 4, "std_mean": 4, "norm": 2,
@@ -32,7 +32,7 @@ PER_INPUT = {
     "_native_batch_norm_legit_no_training": 4, "cudnn_batch_norm": 8, "nll_loss_forward": 1,
     "nll_loss2d_forward": 1, "aminmax": 2,
     "mse_loss": 3, "smooth_l1_loss": 4, "huber_loss": 4,
-}  # fmt: skip
+}
 
 
 def pooled(name: str, refs: list[Ref], args: list[Any], outs: list[Out]) -> float | None:

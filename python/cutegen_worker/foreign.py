@@ -66,7 +66,7 @@ class Task:
     def inputs(self) -> Inputs:
         forward = types.MethodType(self.module.Model.forward, object())
         return Inputs(self.module.get_inputs(), types.SimpleNamespace(forward=forward),
-                      self.source.file)  # fmt: skip
+                      self.source.file)
 
 
 class Answer:
@@ -91,7 +91,7 @@ class Answer:
 
             gpu.start(request["device"])
             self.device = Gpu(request["device"], request["tf32"],
-                              request.get("tf32_convolutions", False))  # fmt: skip
+                              request.get("tf32_convolutions", False))
             missing = gpu.lock(bytes.fromhex(request["filter"]))
         torch.set_grad_enabled(False)
         version = ".".join(map(str, sys.version_info[:3]))
@@ -149,7 +149,7 @@ class Answer:
             t.data.copy_(before[name])
         inputs.args, inputs.kwargs = inputs.map(lambda _, t: t.to("meta"))
         inputs.leaves = [(n, t.to("meta") if isinstance(t, torch.Tensor) else t)
-                         for n, t in inputs.leaves]  # fmt: skip
+                         for n, t in inputs.leaves]
         self.inputs = inputs  # keeps only their structure
         return {"kept": kept[:16], "host_ns": host}
 
@@ -228,7 +228,7 @@ class Answer:
     def wrong_form(self, t: Tensor, view: Tensor) -> str:
         if type(t) not in PLAIN:
             raise Failed(f"forward() returns a {type(t).__name__}, a subclass of torch.Tensor: values "
-                         "have to be there when it ends", self.file, "rule")  # fmt: skip
+                         "have to be there when it ends", self.file, "rule")
         if t.shape != view.shape:
             return f"shape {list(t.shape)}, not {list(view.shape)}"
         if t.dtype != view.dtype:
@@ -281,7 +281,7 @@ class Answer:
 
 
 HANDLERS = {"hello": Answer.hello, "load": Answer.load,
-            "make_model": Answer.make_model, "run": Answer.run}  # fmt: skip
+            "make_model": Answer.make_model, "run": Answer.run}
 
 
 def copy_in(model: torch.nn.Module, state: dict[str, Tensor]) -> tuple[list[str], dict[str, str]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PLACES = [(torch._C._nn, "scaled_dot_product_attention"),
           (torch.nn.functional, "scaled_dot_product_attention"),
-          (torch.nn.functional, "rms_norm"), (torch, "rms_norm")]  # fmt: skip
+          (torch.nn.functional, "rms_norm"), (torch, "rms_norm")]
 
 
 def noting(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -24,7 +24,7 @@ def start(device: str) -> None:
     if not torch.backends.cuda.is_built():
         raise WorkerError(f"torch {torch.__version__} is built without CUDA", "",
                           "install a torch for CUDA, or name another interpreter: --python",
-                          "world")  # fmt: skip
+                          "world")
     # The mode fp32 means products of full float32 operands.
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
@@ -33,7 +33,7 @@ def start(device: str) -> None:
         torch.zeros(1, device=device).add_(1).item()
     except (RuntimeError, AssertionError) as error:
         raise WorkerError(f"torch cannot start {device}: {first_line(error)}", "",
-                          "see `cutegen doctor`", "world") from None  # fmt: skip
+                          "see `cutegen doctor`", "world") from None
 
 
 def cudnn_version() -> str:

@@ -102,7 +102,7 @@ def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[st
     (calls, {name: shape}). Ignores shapes with other calls."""
     calls, shapes = official
     alike = [(c, s) for c, s in others
-             if len(c) == len(calls) and all(a.func == b.func for a, b in zip(c, calls))]  # fmt: skip
+             if len(c) == len(calls) and all(a.func == b.func for a, b in zip(c, calls))]
     found: dict[str, list[Json]] = {}
     for i, call in enumerate(calls):
         for j, a in enumerate(call.func._schema.arguments[:len(call.args)]):

@@ -32,7 +32,7 @@ class KeepDouble(TorchDispatchMode):
         self.casts: dict[int, tuple[Tensor, Tensor]] = {}  # id of a float8 tensor -> (it, its unrounded values)
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
-                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
+                           kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
         if func is TO_COPY:
             return self.cast(args[0], kwargs)
@@ -56,7 +56,7 @@ class KeepDouble(TorchDispatchMode):
 
 def scaled_product(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None,
                    scale_result: Tensor | None = None, out_dtype: torch.dtype | None = None,
-                   use_fast_accum: bool = False) -> Tensor:  # fmt: skip
+                   use_fast_accum: bool = False) -> Tensor:
     """torch._scaled_mm in float64. Ignores arguments that only change the rounding."""
     product = (a.double() @ b.double()) * scale_a.double() * scale_b.double()
     return product if bias is None else product + bias.double()

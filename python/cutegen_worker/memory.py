@@ -29,7 +29,7 @@ class Bytes:
     def __init__(self, address: int, count: int) -> None:
         self.__cuda_array_interface__ = {
             "shape": (count,), "typestr": "|u1", "data": (address, False), "version": 3,
-        }  # fmt: skip
+        }
 
 
 class Mapped:
@@ -45,10 +45,10 @@ class Mapped:
         self.is_mapped = False
         handle, address = ctypes.c_uint64(), ctypes.c_uint64()
         self.call("cuMemImportFromShareableHandle", ctypes.byref(handle),
-                  ctypes.c_void_p(descriptor), DESCRIPTOR)  # fmt: skip
+                  ctypes.c_void_p(descriptor), DESCRIPTOR)
         self.handle = handle
         self.call("cuMemAddressReserve", ctypes.byref(address), self.size(), ctypes.c_size_t(0),
-                  ctypes.c_uint64(0), ctypes.c_uint64(0))  # fmt: skip
+                  ctypes.c_uint64(0), ctypes.c_uint64(0))
         self.address = address
         self.call("cuMemMap", address, self.size(), ctypes.c_size_t(0), handle, ctypes.c_uint64(0))
         self.is_mapped = True

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 BITS = {torch.float64: 52, torch.float32: 23, torch.float16: 10, torch.bfloat16: 7,
-        torch.float8_e4m3fn: 3, torch.float8_e5m2: 2}  # fmt: skip
+        torch.float8_e4m3fn: 3, torch.float8_e5m2: 2}
 MODE_BITS = {"fp32": 23, "tf32": 10, "fp16": 10, "bf16": 7}
 COMPUTED_IN: dict[torch.dtype | None, str] = {
     torch.float16: "fp16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "bf16",
     torch.float8_e5m2: "bf16",
-}  # fmt: skip
+}
 # These return integers or values of their inputs, so they do not round.
 EXACT = {
     "relu", "abs", "neg", "sign", "floor", "ceil", "round", "trunc", "maximum", "minimum", "fmax",
@@ -35,7 +35,7 @@ EXACT = {
     "threshold", "sort", "topk", "kthvalue", "median", "mode", "_cummax_helper", "_cummin_helper",
     "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d",
     "adaptive_max_pool3d", "nan_to_num", "index_fill", "masked_scatter", "take",
-}  # fmt: skip
+}
 EIGHT = (torch.float8_e4m3fn, torch.float8_e5m2)
 CONVOLUTIONS = ("convolution", "conv1d", "conv2d", "conv3d", "conv_transpose", "slow_conv", "thnn_conv")
 
@@ -147,4 +147,4 @@ class Modes:
         self.tf32_convolutions = any(single.values())
         self.without_convolution = {n for n, tf32 in single.items() if self.tf32_convolutions and not tf32}
         self.notes = [f"'{n}' depends on values that forward() rounds to eight bits: cutegen judges it "
-                      "in bf16, the coarsest math mode" for n, w in ways if w.rounding() in EIGHT]  # fmt: skip
+                      "in bf16, the coarsest math mode" for n, w in ways if w.rounding() in EIGHT]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # These change every element. Other calls may keep some: a ReLU need not write positive elements.
 CHANGE_ALL = {"add", "sub", "mul", "div", "lerp", "addcmul", "addcdiv", "addmm", "baddbmm", "exp", "neg",
-              "sigmoid", "tanh", "cumsum", "fill", "zero", "normal", "uniform"}  # fmt: skip
+              "sigmoid", "tanh", "cumsum", "fill", "zero", "normal", "uniform"}
 MOST_UNSURE = 8  # tensors whose reads are counted separately
 COPIES = {"_to_copy", "clone", "detach", "alias", "lift_fresh"}
 
@@ -42,7 +42,7 @@ def find(recorder: Recorder, tensors: Tensors, replaced: Iterable[str]) -> set[s
 
 
 def replaced(recorder: Recorder, model: torch.nn.Module, tensors: Tensors,
-             inputs: Collection[str]) -> tuple[dict[str, Tensor], list[str]]:  # fmt: skip
+             inputs: Collection[str]) -> tuple[dict[str, Tensor], list[str]]:
     """Returns {name: tensor that replaced a parameter, buffer or attribute}, and the names whose new tensor has another
     shape or dtype."""
     found: dict[str, Tensor] = {}
@@ -83,7 +83,7 @@ def state_of(model: torch.nn.Module, inputs: Collection[str]) -> dict[str, Tenso
 
 def same_memory(a: Tensor, b: Tensor) -> bool:
     return (a.untyped_storage()._cdata == b.untyped_storage()._cdata and a.shape == b.shape
-            and a.stride() == b.stride() and a.storage_offset() == b.storage_offset())  # fmt: skip
+            and a.stride() == b.stride() and a.storage_offset() == b.storage_offset())
 
 
 def results(out: Any, request: Json, final: dict[str, Tensor]) -> list[Tensor]:
@@ -103,7 +103,7 @@ class Changes:
     """
 
     def __init__(self, recorder: Recorder, tensors: Tensors, final: dict[str, Tensor],
-                 outputs: list[tuple[str, Tensor]]) -> None:  # fmt: skip
+                 outputs: list[tuple[str, Tensor]]) -> None:
         self.calls, self.final = recorder.calls, final
         self.tensors = {n: t for n, (_, t) in tensors.items()}
         self.outputs = [place_of(t) for _, t in outputs]
@@ -169,7 +169,7 @@ class Changes:
         """Returns {name: bytes}. If several calls write parts of a tensor, only the largest part counts, because parts
         may overlap."""
         return {n: min(count, self.tensors[n].numel()) * self.tensors[n].element_size()
-                for n, count in self.sure.items()}  # fmt: skip
+                for n, count in self.sure.items()}
 
     def reads(self) -> dict[str, int]:
         """Returns {name: elements} that the outputs or the written tensors need of each tensor of the task."""
@@ -184,9 +184,9 @@ class Changes:
         places = {n: place_of(t) for n, t in self.tensors.items()}
         wanted = dict.fromkeys(p for found in ends.values() for p in found)
         return reads.elements(self.calls, places, [*self.outputs, *wanted],
-                              {places[n].storage for n in kept})  # fmt: skip
+                              {places[n].storage for n in kept})
 
 
 def writes_to(call: Call, storage: int) -> bool:
     return any(p.storage == storage for p in call.written) or (
-        not reads.is_view(call) and any(p.storage == storage for p in call.places))  # fmt: skip
+        not reads.is_view(call) and any(p.storage == storage for p in call.places))

@@ -36,10 +36,10 @@ def dtype_name(tensor: Tensor, what: str, file: str) -> str:
     name = DTYPES.get(tensor.dtype)
     if name is None:
         raise WorkerError(f"{what} has dtype {tensor.dtype}, which is not supported", file,
-                          "use a floating, integer or boolean dtype")  # fmt: skip
+                          "use a floating, integer or boolean dtype")
     if tensor.layout is not torch.strided:
         raise WorkerError(f"{what} is {tensor.layout}, not a dense tensor", file,
-                          "sparse tensors are not supported: use .to_dense()")  # fmt: skip
+                          "sparse tensors are not supported: use .to_dense()")
     return name
 
 
@@ -73,7 +73,7 @@ class Inputs:
     def __init__(self, value: Any, model: Any, file: str) -> None:
         if isinstance(value, torch.Tensor) or not isinstance(value, (list, tuple, dict)):
             raise WorkerError(f"get_inputs() returns {type(value).__name__}, not a list", file,
-                              "return the arguments of forward in a list: [x]")  # fmt: skip
+                              "return the arguments of forward in a list: [x]")
         self.keyword = isinstance(value, dict)
         self.args: list[Any] = [] if self.keyword else list(value)
         self.kwargs: dict[str, Any] = dict(value) if self.keyword else {}
@@ -85,10 +85,10 @@ class Inputs:
             if not isinstance(leaf, (torch.Tensor, bool, int, float, str, type(None))):
                 raise WorkerError(
                     f"input '{name}' is {type(leaf).__name__}, not a tensor or a scalar", file,
-                    "get_inputs() returns tensors, numbers, booleans or strings")  # fmt: skip
+                    "get_inputs() returns tensors, numbers, booleans or strings")
         if not any(isinstance(leaf, torch.Tensor) for _, leaf in self.leaves):
             raise WorkerError("get_inputs() returns no tensor", file,
-                              "return at least one torch.Tensor in the list")  # fmt: skip
+                              "return at least one torch.Tensor in the list")
 
     def tensors(self) -> list[tuple[str, Tensor]]:
         return [(n, v) for n, v in self.leaves if isinstance(v, torch.Tensor)]

@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 COPIES = {"_to_copy", "clone", "contiguous", "flip", "roll", "pixel_shuffle", "pixel_unshuffle", "repeat",
           "channel_shuffle", "native_channel_shuffle", "permute_copy", "view_copy", "expand_copy",
           "_reshape_copy", "prelu", "_prelu_kernel", "hardswish", "log_sigmoid_forward", "cumsum", "cumprod",
-          "logcumsumexp", "cummax", "cummin"}  # fmt: skip
+          "logcumsumexp", "cummax", "cummin"}
 REDUCTIONS = {"sum", "mean", "prod", "amax", "amin", "max", "min", "argmax", "argmin", "any", "all", "var",
               "std", "var_mean", "std_mean", "norm", "linalg_vector_norm", "logsumexp", "aminmax", "mse_loss",
               "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "soft_margin_loss", "nansum", "glu",
-              "binary_cross_entropy_with_logits", "median", "nanmedian", "_cdist_forward"}  # fmt: skip
+              "binary_cross_entropy_with_logits", "median", "nanmedian", "_cdist_forward"}
 PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "mv": (0, 1), "dot": (0, 1), "vdot": (0, 1), "matmul": (0, 1),
-            "linear": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "addmv": (1, 2)}  # fmt: skip
+            "linear": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "addmv": (1, 2)}
 WHOLE = {"_fft_r2c", "_fft_c2c", "_trilinear", "bilinear", "addr", "adaptive_avg_pool2d", "_adaptive_avg_pool2d",
          "_adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d", "adaptive_max_pool1d",
-         "adaptive_avg_pool1d"}  # fmt: skip
+         "adaptive_avg_pool1d"}
 FACTORS = {"mul": ("other",), "pow": ("exponent",), "add": ("alpha",), "sub": ("alpha",), "rsub": ("alpha",),
            "addcmul": ("value",), "addcdiv": ("value",), "lerp": ("weight",), "addmm": ("alpha",),
-           "baddbmm": ("alpha",), "addmv": ("alpha",)}  # fmt: skip
+           "baddbmm": ("alpha",), "addmv": ("alpha",)}
 KEPT_BY = {"add": (("other", 0), ("alpha", 0)), "sub": (("other", 0), ("alpha", 0)), "mul": (("other", 1),),
            "div": (("other", 1),), "pow": (("exponent", 1),), "lerp": (("weight", 0),),
-           "addcmul": (("value", 0),), "addcdiv": (("value", 0),)}  # fmt: skip
+           "addcmul": (("value", 0),), "addcdiv": (("value", 0),)}
 KEEPING = {"index_put", "scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_fill",
-           "masked_fill", "masked_scatter", "put", "tril", "triu", "fill_diagonal"}  # fmt: skip
+           "masked_fill", "masked_scatter", "put", "tril", "triu", "fill_diagonal"}
 MOST_STEPS = 300_000
 
 
@@ -52,7 +52,7 @@ class Asked:
     """A call, and how many elements of each of its results later calls need."""
 
     def __init__(self, call: Call, made: list[Place], counts: list[int], uses: list[dict[Place, int]], live: set[int],
-                 producers: dict[int, Call]) -> None:  # fmt: skip
+                 producers: dict[int, Call]) -> None:
         self.call, self.counts, self.uses, self.live, self.producers = call, counts, uses, live, producers
         self.refs = call.refs
         self.sizes = [prod(p.shape) for p in made]
@@ -183,7 +183,7 @@ def batch_norm(asked: Asked) -> list[int]:
     channels = x.shape[1] if len(x.shape) > 1 else 1
     counts = rows(asked, channels)
     return counts[:1] + [updated.get(r.place.storage, 0) if any(r is s for s in running) else n
-                         for r, n in zip(others, counts[1:])]  # fmt: skip
+                         for r, n in zip(others, counts[1:])]
 
 
 def product(asked: Asked) -> list[int]:
@@ -204,7 +204,7 @@ def every_column(asked: Asked) -> bool:
     """Whether whole rows of a product's result are needed, as in `product(x)[:, -1]`."""
     columns = asked.shapes[0][-1]
     return any(n == prod(p.shape) and (1, columns) in zip(p.strides, p.shape)
-               for p, n in asked.uses[0].items())  # fmt: skip
+               for p, n in asked.uses[0].items())
 
 
 def hits(inputs: int, outputs: int, taps: int, stride: int, padding: int, dilation: int) -> tuple[int, int]:
@@ -227,11 +227,11 @@ def axes(value: int | Sequence[int], count: int) -> list[int]:
 
 
 def windows(inputs: Sequence[int], outputs: Sequence[int], taps: Sequence[int], stride: int | Sequence[int],
-            padding: int | Sequence[int], dilation: int | Sequence[int]) -> tuple[int, int]:  # fmt: skip
+            padding: int | Sequence[int], dilation: int | Sequence[int]) -> tuple[int, int]:
     """Returns (covered inputs, taps that meet an input) over all axes."""
     count = len(taps)
     found = [hits(*v) for v in zip(inputs, outputs, taps, axes(stride, count), axes(padding, count),
-                                   axes(dilation, count))]  # fmt: skip
+                                   axes(dilation, count))]
     return prod(f[0] for f in found), prod(f[1] for f in found)
 
 
@@ -254,7 +254,7 @@ def pool(asked: Asked) -> list[int]:
     taps = axes(taps, count)
     covered, _ = windows(x.shape[-count:], asked.shapes[0][-count:], taps,
                          asked.args.get("stride") or taps, asked.args.get("padding", 0),
-                         asked.args.get("dilation", 1))  # fmt: skip
+                         asked.args.get("dilation", 1))
     return asked.where_whole(prod(x.shape[:-count]) * covered)
 
 
@@ -270,7 +270,7 @@ def attention(asked: Asked) -> list[int]:
         deciding = 0
     scores = seen if deciding else 0
     return asked.where_whole(share(full(q), deciding, queries), share(full(k), scores, keys),
-                             share(full(v), seen, keys))  # fmt: skip
+                             share(full(v), seen, keys))
 
 
 def recurrent(asked: Asked) -> list[int]:
@@ -283,7 +283,7 @@ def recurrent(asked: Asked) -> list[int]:
     last = (shape[steps_axis] - 1) * strides[steps_axis]
     step = prod(shape) // shape[steps_axis]
     at_last = not asked.args.get("bidirectional") and any(
-        p.offset == last and n == step for p, n in asked.uses[0].items())  # fmt: skip
+        p.offset == last and n == step for p, n in asked.uses[0].items())
     return [full(r) for r in asked.refs] if asked.whole or at_last else [0] * len(asked.refs)
 
 
@@ -395,14 +395,14 @@ RULES: dict[str, Rule] = {
     "index_copy": placed, "slice_scatter": placed, "select_scatter": placed, "diagonal_scatter": placed,
     "nll_loss_forward": nll, "nll_loss2d_forward": nll, "lstm": recurrent, "gru": recurrent,
     "rnn_tanh": recurrent, "rnn_relu": recurrent,
-}  # fmt: skip
+}
 
 
 def keeps_some(asked: Asked) -> bool:
     """Whether an in-place call may keep elements without reading them."""
     constant = any(r.known is not None and asked.constant(r) for r in asked.refs) or any(
         type(asked.args.get(k)) in (int, float) and asked.args[k] == same
-        for k, same in KEPT_BY.get(asked.name, ()))  # fmt: skip
+        for k, same in KEPT_BY.get(asked.name, ()))
     return asked.name in KEEPING or constant
 
 

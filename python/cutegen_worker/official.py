@@ -76,7 +76,7 @@ def too_large(text: str) -> WorkerError:
     text = text.split(" GPU ")[0]  # drops details on the allocator
     return WorkerError(f"its float64 truth needs more than {used / 2**30:.1f} GiB in addition to the inputs, "
                        f"and {free / 2**30:.1f} of {total / 2**30:.1f} GiB were free: {text}",
-                       "", "", "unsupported")  # fmt: skip
+                       "", "", "unsupported")
 
 
 def make(request: Json, device: torch.device, memory: list[Mapped]) -> list[str]:
@@ -112,12 +112,12 @@ class Places:
             raise WorkerError(f"'{name}' was not described", "", "describe the task again")
         if view.shape != tensor.shape:
             raise WorkerError(f"'{name}' has shape {list(tensor.shape)}; {list(view.shape)} was "
-                              "described", "", "make sizes depend on constants only")  # fmt: skip
+                              "described", "", "make sizes depend on constants only")
         return view.copy_(tensor)
 
 
 def write(places: Places, reference: values.Reference, generator: Generator, request: Json,
-          plain: list[Tensor]) -> list[str]:  # fmt: skip
+          plain: list[Tensor]) -> list[str]:
     permitted, names = values.Permitted(request), request["outputs"]
     notes: list[str] = []
     taken = {name for name, _ in reference.inputs.tensors()}
@@ -127,7 +127,7 @@ def write(places: Places, reference: values.Reference, generator: Generator, req
         places.put("self." + name if name in taken else name, "value", t.detach())
     if len(names) != len(plain):
         raise WorkerError(f"forward() gave {len(plain)} results; {len(names)} were described",
-                          request["file"], "make the number of outputs constant")  # fmt: skip
+                          request["file"], "make the number of outputs constant")
     if not permitted.as_shipped():
         plain = values.native(reference, permitted)
     native = [places.put(name, "native", t.detach()) for name, t in zip(names, plain)]
@@ -173,7 +173,7 @@ def put_ties(reference: values.Reference, permitted: values.Permitted, margins: 
 
 
 def truths(places: Places, reference: values.Reference, names: list[str], native: list[Tensor],
-           notes: list[str]) -> list[Tensor]:  # fmt: skip
+           notes: list[str]) -> list[Tensor]:
     """Writes the float64 results to their places."""
     with values.truthfully():
         found = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, native)
@@ -190,7 +190,7 @@ def clear(margins: Margins) -> None:
 
 
 def moved(reference: values.Reference, truth: list[Tensor], permitted: values.Permitted, generator: Generator,
-          margins: Margins) -> None:  # fmt: skip
+          margins: Margins) -> None:
     """Writes the sensitivity of every output into its margin."""
     clear(margins)
     of = [permitted.of(k) for k in range(len(truth))]
@@ -200,7 +200,7 @@ def moved(reference: values.Reference, truth: list[Tensor], permitted: values.Pe
                 margin = margins[k]
                 if margin is not None and values.floating(t) and of[k] == mode:
                     values.keep_larger(margin.view(-1), t.detach().reshape(-1),
-                                       truth[k].view(-1), roundings)  # fmt: skip
+                                       truth[k].view(-1), roundings)
                 del t
     with values.orders.RoundedAnew(generator) as anew:
         again = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, truth)
@@ -208,7 +208,7 @@ def moved(reference: values.Reference, truth: list[Tensor], permitted: values.Pe
         margin = margins[k]
         if margin is not None and values.floating(t):
             values.keep_larger(margin.view(-1), t.detach().reshape(-1), truth[k].view(-1),
-                               1 / values.UNSURE)  # fmt: skip
+                               1 / values.UNSURE)
     del again
     for mode in dict.fromkeys(of) if anew.multiplied else ():
         for shift, roundings in values.shifts(mode, generator):
@@ -222,7 +222,7 @@ def moved(reference: values.Reference, truth: list[Tensor], permitted: values.Pe
 
 
 def in_one_or_more(reference: values.Reference, change: values.Change, dtype: torch.dtype,
-                   like: list[Tensor]) -> list[Tensor]:  # fmt: skip
+                   like: list[Tensor]) -> list[Tensor]:
     """The outputs of one run or, if it does not fit, of runs on parts of the batch.
 
     Parts are possible only if every output has as many leading rows as the batch, and if the results agree
@@ -253,7 +253,7 @@ def batch_of(reference: values.Reference, like: list[Tensor]) -> int:
 
 
 def in_parts(reference: values.Reference, change: values.Change, dtype: torch.dtype, like: list[Tensor], rows: int,
-             count: int) -> list[Tensor]:  # fmt: skip
+             count: int) -> list[Tensor]:
     whole = [torch.empty(t.shape, dtype=dtype if values.floating(t) else t.dtype) for t in like]
     step = -(-rows // count)
     for at in range(0, rows, step):

@@ -130,7 +130,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     if batch * rows * depth * columns <= MOST_PRODUCTS:
         return chain(a.unsqueeze(-2) * b.mT.unsqueeze(-3))
     out = torch.zeros(*torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns,
-                      device=a.device)  # fmt: skip
+                      device=a.device)
     for k in range(depth):
         out.addcmul_(a[..., k : k + 1], b[..., k : k + 1, :])
     return out
@@ -138,11 +138,11 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 
 def convolution(x: Tensor, w: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[int],
                 dilation: Sequence[int], transposed: bool, output_padding: Sequence[int],
-                groups: int) -> Tensor:  # fmt: skip
+                groups: int) -> Tensor:
     """Any convolution, summed over input channels and kernel positions in order."""
     x, w, spatial = x.float(), w.float(), w.dim() - 2
     shape = aten.convolution(x.to("meta"), w.to("meta"), None, stride, padding, dilation, transposed,
-                             output_padding, groups).shape  # fmt: skip
+                             output_padding, groups).shape
     lists = [list(v) * spatial if len(v) == 1 else list(v) for v in (stride, padding, dilation)]
     work = math.prod(shape) * math.prod(w.shape[2:]) * x.shape[1] // groups
     if work > MOST_WORK:
@@ -153,7 +153,7 @@ def convolution(x: Tensor, w: Tensor, bias: Tensor | None, stride: Sequence[int]
 
 
 def gathered(x: Tensor, w: Tensor, shape: Sequence[int], stride: Sequence[int], padding: Sequence[int],
-             dilation: Sequence[int], groups: int) -> Tensor:  # fmt: skip
+             dilation: Sequence[int], groups: int) -> Tensor:
     pad = [p for side in reversed(padding) for p in (side, side)]
     x = torch.nn.functional.pad(x, pad)
     x = x.view(x.shape[0], groups, -1, *x.shape[2:])
@@ -161,32 +161,32 @@ def gathered(x: Tensor, w: Tensor, shape: Sequence[int], stride: Sequence[int], 
     out = torch.zeros(shape[0], groups, shape[1] // groups, *shape[2:], device=x.device)
     for at in itertools.product(*[range(k) for k in w.shape[3:]]):
         window = tuple(slice(a * d, a * d + (o - 1) * s + 1, s)
-                       for a, d, o, s in zip(at, dilation, shape[2:], stride))  # fmt: skip
+                       for a, d, o, s in zip(at, dilation, shape[2:], stride))
         for c in range(x.shape[2]):
             weight_at: tuple[Any, ...] = (slice(None), slice(None), c, *at)
             input_at: tuple[Any, ...] = (slice(None), slice(None), slice(c, c + 1), *window)
             weight = w[weight_at]
             out.addcmul_(x[input_at],
-                         weight.view(1, *weight.shape, *[1] * len(window)))  # fmt: skip
+                         weight.view(1, *weight.shape, *[1] * len(window)))
     return out.view(shape)
 
 
 def scattered(x: Tensor, w: Tensor, shape: Sequence[int], stride: Sequence[int], padding: Sequence[int],
-              dilation: Sequence[int], groups: int) -> Tensor:  # fmt: skip
+              dilation: Sequence[int], groups: int) -> Tensor:
     x = x.view(x.shape[0], groups, -1, *x.shape[2:])
     w = w.view(groups, -1, *w.shape[1:])
     sizes = [max(o + 2 * p, (i - 1) * s + (k - 1) * d + 1) for o, p, i, s, k, d in
-             zip(shape[2:], padding, x.shape[3:], stride, w.shape[3:], dilation)]  # fmt: skip
+             zip(shape[2:], padding, x.shape[3:], stride, w.shape[3:], dilation)]
     out = torch.zeros(shape[0], groups, shape[1] // groups, *sizes, device=x.device)
     for at in itertools.product(*[range(k) for k in w.shape[3:]]):
         window = tuple(slice(a * d, a * d + (i - 1) * s + 1, s)
-                       for a, d, i, s in zip(at, dilation, x.shape[3:], stride))  # fmt: skip
+                       for a, d, i, s in zip(at, dilation, x.shape[3:], stride))
         for c in range(x.shape[2]):
             weight_at: tuple[Any, ...] = (slice(None), c, slice(None), *at)
             output_at: tuple[Any, ...] = (slice(None), slice(None), slice(None), *window)
             weight = w[weight_at]
             out[output_at].addcmul_(
-                x[:, :, c : c + 1], weight.view(1, *weight.shape, *[1] * len(window)))  # fmt: skip
+                x[:, :, c : c + 1], weight.view(1, *weight.shape, *[1] * len(window)))
     window = tuple(slice(p, p + o) for p, o in zip(padding, shape[2:]))
     inside: tuple[Any, ...] = (slice(None), slice(None), slice(None), *window)
     return out[inside].reshape(shape)
@@ -211,7 +211,7 @@ class Sequential(TorchDispatchMode):
         self.whole, self.tf32 = True, tf32
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
-                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
+                           kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
         if self.tf32:
             args = round_operands(func, args)
@@ -228,7 +228,7 @@ class Sequential(TorchDispatchMode):
 
 class TF32Convolutions(TorchDispatchMode):
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
-                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
+                           kwargs: dict[str, Any] | None = None) -> Any:
         return func(*round_operands(func, args), **(kwargs or {}))
 
 
@@ -298,7 +298,7 @@ def std(t: Tensor, dims: Dims = None, **more: Any) -> Tensor:
 
 
 def var_mean(t: Tensor, dims: Dims = None, *, correction: float | None = None,
-             keepdim: bool = False) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+             keepdim: bool = False) -> tuple[Tensor, Tensor | None]:
     return (var(t, dims, correction=correction, keepdim=keepdim), mean_of(t, dims, keepdim))
 
 
@@ -308,7 +308,7 @@ def scaled(out: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
 
 
 def layer_norm(x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
-               eps: float) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+               eps: float) -> tuple[Tensor, Tensor, Tensor]:
     dims = list(range(x.dim() - len(shape), x.dim()))
     mean, away, squares = moments(x, dims)
     scale = torch.rsqrt(squares / max(count_of(x, dims), 1) + eps)
@@ -316,19 +316,19 @@ def layer_norm(x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Ten
 
 
 def group_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, n: int, channels: int, inner: int, groups: int,
-               eps: float) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+               eps: float) -> tuple[Tensor, Tensor, Tensor]:
     each = x.reshape(n, groups, -1)
     mean, away, squares = moments(each, [2])
     scale = torch.rsqrt(squares / max(each.shape[2], 1) + eps)
     by_channel = [1, channels] + [1] * (x.dim() - 2)
     out = scaled((away * scale).view(x.shape),
-                 *[t if t is None else t.view(by_channel) for t in (weight, bias)])  # fmt: skip
+                 *[t if t is None else t.view(by_channel) for t in (weight, bias)])
     return in_dtype_of(x, out), mean.view(n, groups), scale.view(n, groups)
 
 
 def batch_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
                running_var: Tensor | None, training: bool, momentum: float,
-               eps: float) -> tuple[Tensor, Tensor, Tensor] | None:  # fmt: skip
+               eps: float) -> tuple[Tensor, Tensor, Tensor] | None:
     if not training:
         return None
     known = aten.native_batch_norm(x, weight, bias, running_mean, running_var, True, momentum, eps)
@@ -370,7 +370,7 @@ def logsumexp(x: Tensor, dims: int | list[int], keepdim: bool = False) -> Tensor
 
 
 def vector_norm(x: Tensor, order: float = 2, dims: Dims = None, keepdim: bool = False, *,
-                dtype: torch.dtype | None = None) -> Tensor | None:  # fmt: skip
+                dtype: torch.dtype | None = None) -> Tensor | None:
     if dtype not in (None, x.dtype) or order not in (1, 2):
         return None
     terms = x.float().abs() if order == 1 else x.float() * x.float()
@@ -400,7 +400,7 @@ def smooth_l1(x: Tensor, y: Tensor, beta: float = 1.0) -> Tensor:
 
 def attention(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0, causal: bool = False, *,
               attn_mask: Tensor | None = None,
-              scale: float | None = None) -> tuple[Tensor, Tensor] | None:  # fmt: skip
+              scale: float | None = None) -> tuple[Tensor, Tensor] | None:
     """The flash operator's first result. Only a backward pass uses the second."""
     if dropout:
         return None
@@ -457,7 +457,7 @@ SUMS = {
         (("_scaled_dot_product_flash_attention_for_cpu",), attention),
     )
     for func in overloads(*names)
-}  # fmt: skip
+}
 
 
 class Ties(TorchDispatchMode):
@@ -483,7 +483,7 @@ class Ties(TorchDispatchMode):
         return values.gather(dim, after), at.gather(dim, after)
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
-                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
+                           kwargs: dict[str, Any] | None = None) -> Any:
         named = kwargs or {}
         if func is aten.sort.stable and not named.get("stable") or func is aten.sort.default:
             rest = args[1:]
@@ -500,7 +500,7 @@ class EndlessSums(TorchDispatchMode):
     """Gives NaN if a sum has an infinite or undefined term, or a product in a sum overflows."""
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
-                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
+                           kwargs: dict[str, Any] | None = None) -> Any:
         out = func(*args, **(kwargs or {}))
         way = ENDLESS.get(func)
         if way is None or not floats(args):
@@ -521,7 +521,7 @@ def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
 
 class Accurate(TorchDispatchMode):
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
-                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
+                           kwargs: dict[str, Any] | None = None) -> Any:
         if func is aten.gelu.default and args[0].dtype == torch.float64:
             return gelu(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
@@ -536,7 +536,7 @@ class RoundedAnew(TorchDispatchMode):
         self.generator, self.multiplied = generator, False
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
-                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
+                           kwargs: dict[str, Any] | None = None) -> Any:
         out = func(*args, **(kwargs or {}))
         self.multiplied |= func in SQUARES
         new = isinstance(out, torch.Tensor) and out.dtype == torch.float64 and not func.is_view
@@ -560,7 +560,7 @@ class Shifted(TorchDispatchMode):
         self.generator, self.size = generator, size
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
-                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
+                           kwargs: dict[str, Any] | None = None) -> Any:
         out = func(*args, **(kwargs or {}))
         squares = SQUARES.get(func)
         if squares is None or out.dtype != torch.float64:
@@ -591,7 +591,7 @@ SQUARES: dict[OpOverload, Callable[..., Tensor]] = {
         (("convolution",), squares_of_convolution),
     )
     for func in overloads(*names)
-}  # fmt: skip
+}
 
 
 def endless(t: Tensor) -> Tensor:
@@ -614,11 +614,11 @@ def endless_sum(out: Tensor, t: Tensor, dims: Any = None, *rest: Any, **more: An
 
 def endless_convolution(out: Tensor, x: Tensor, w: Tensor, bias: Tensor | None, stride: Sequence[int],
                         padding: Sequence[int], dilation: Sequence[int], transposed: bool, outer: Sequence[int],
-                        groups: int) -> Tensor:  # fmt: skip
+                        groups: int) -> Tensor:
     spatial = w.dim() - 2
     bad = endless(x).any(1, True).float()
     pool = {1: torch.nn.functional.max_pool1d, 2: torch.nn.functional.max_pool2d,
-            3: torch.nn.functional.max_pool3d}[spatial]  # fmt: skip
+            3: torch.nn.functional.max_pool3d}[spatial]
     bad = pool(bad, 2 * WINOGRAD + 1, 1, WINOGRAD)
     ones = torch.ones(1, 1, *w.shape[2:], device=x.device)
     near = aten.convolution(bad, ones, None, stride, padding, dilation, transposed, outer, 1) > 0
@@ -652,7 +652,7 @@ ENDLESS = {
         (("_softmax", "_safe_softmax", "_log_softmax"), endless_rows),
     )
     for func in overloads(*names)
-}  # fmt: skip
+}
 
 
 class ProductRange(TorchDispatchMode):
@@ -664,7 +664,7 @@ class ProductRange(TorchDispatchMode):
         self.seen = False
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
-                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
+                           kwargs: dict[str, Any] | None = None) -> Any:
         out = func(*args, **(kwargs or {}))
         if func not in PRODUCTS or not floats(args):
             return out

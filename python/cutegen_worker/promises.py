@@ -47,8 +47,8 @@ class Promises:
         return self.unknown.get(tensor.untyped_storage()._cdata, (0, frozenset()))
 
     def note(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor],
-             outs: list[Tensor], written: list[Tensor]) -> None:  # fmt: skip
-        """Records the effect of a call on its arguments `tensors`, of which it wrote `written`."""
+             outs: list[Tensor], written: list[Tensor]) -> None:
+        """Records the effect of a call on its arguments `tensors`; it wrote `written`, a subset."""
         drawn = torch.Tag.nondeterministic_seeded in func.tags
         name = func.overloadpacket.__name__
         given = {t.untyped_storage()._cdata for t in tensors}
@@ -72,7 +72,7 @@ class Promises:
         self.unknown[storage] = count, roots.union(*(r for _, r in sources))
 
     def made(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor],
-             out: Tensor) -> Known:  # fmt: skip
+             out: Tensor) -> Known:
         live = [t for t in tensors if self.of(t)[0]]
         if not live or any(not self.of(t)[0] and t.numel() > 1 for t in tensors) and name.rstrip("_") in MASKS:
             return 0, frozenset()

@@ -22,7 +22,7 @@ RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 PROBABILITY = ("dropout_p", "p", "dropout")  # if such an argument is zero, the call draws nothing
 TRAINS = ("train", "training")
 EVAL = ("remove `mode = \"train\"` from the side file, so that the module runs in eval mode, "
-        "or pass the random tensor as an input")  # fmt: skip
+        "or pass the random tensor as an input")
 PASSED = "pass the random tensor (a mask, noise, indices) as an input of forward()"
 
 
@@ -52,7 +52,7 @@ def refuse(trace: Trace, train: bool) -> None:
         owner = path_of(trace.model, module)
         what = f"{owner} draws random numbers" if owner else "forward() draws random numbers"
         raise WorkerError(f"{what} (aten.{name}), so two runs differ and there is no truth", where,
-                          EVAL if train and owner else PASSED)  # fmt: skip
+                          EVAL if train and owner else PASSED)
 
 
 def path_of(model: torch.nn.Module, module: torch.nn.Module | None) -> str | None:

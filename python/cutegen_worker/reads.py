@@ -122,7 +122,7 @@ def depends(calls: list[Call], storages: Iterable[int]) -> set[int]:
 
 
 def elements(calls: list[Call], tensors: dict[str, Place], ends: Iterable[Place],
-             stays: Collection[int] = ()) -> dict[str, int]:  # fmt: skip
+             stays: Collection[int] = ()) -> dict[str, int]:
     """Counts the elements of each of `tensors` ({name: place}) that a program must read to compute `ends`, the places
     of the results after all `calls`. Tensors that share a storage count once. `stays`: storages that the task
     writes in place; a program need not read elements that keep their values there."""

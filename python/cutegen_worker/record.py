@@ -35,7 +35,7 @@ MOST_REAL = 1 << 16
 SIZES = {"full": 1, "scalar_tensor": 0}  # the number of a factory's arguments before its value
 NORMS = {"native_batch_norm", "_native_batch_norm_legit"}
 REAL_FACTORIES = {"arange", "linspace", "logspace", "zeros", "ones", "full", "eye",
-                  "scalar_tensor", "tril_indices", "triu_indices"}  # fmt: skip
+                  "scalar_tensor", "tril_indices", "triu_indices"}
 
 
 class Place(NamedTuple):
@@ -51,12 +51,12 @@ class Place(NamedTuple):
 def place_of(tensor: Tensor) -> Place:
     storage = tensor.untyped_storage()
     return Place(storage._cdata, int(tensor.storage_offset()), tuple(tensor.shape), tensor.stride(),
-                 storage.nbytes() // tensor.dtype.itemsize)  # fmt: skip
+                 storage.nbytes() // tensor.dtype.itemsize)
 
 
 class Call:
     __slots__ = ("func", "args", "kwargs", "outs", "out_names", "id", "writes", "places", "written",
-                 "site")  # fmt: skip
+                 "site")
     id: str
     outs: list[Out]
     out_names: list[str]
@@ -178,14 +178,14 @@ class Recorder(TorchDispatchMode):
             written = [
                 (i, a.name) for i, a in enumerate(schema.arguments)
                 if a.alias_info is not None and a.alias_info.is_write
-            ]  # fmt: skip
+            ]
             device = any(a.name == "device" for a in schema.arguments)
             got = func.overloadpacket.__name__, written, device
             self.about[func] = got
         return got
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
-                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
+                           kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = dict(kwargs) if kwargs else {}
         name, written, device = self.facts(func)
         tensors: list[Tensor] = []
@@ -229,7 +229,7 @@ class Recorder(TorchDispatchMode):
             if id(t) in self.stale:
                 self.hidden_write = True
         call = Call(func, tuple(self.ref(a) for a in args),
-                    {k: self.ref(v) for k, v in kwargs.items()})  # fmt: skip
+                    {k: self.ref(v) for k, v in kwargs.items()})
         if SEEDED in func.tags:
             call.site = site(self.file)
         return call
@@ -249,7 +249,7 @@ class Recorder(TorchDispatchMode):
         return value
 
     def finish(self, call: Call, name: str, written: list[tuple[int, str]],
-               original: tuple[tuple[Any, ...], dict[str, Any]], out: Any) -> None:  # fmt: skip
+               original: tuple[tuple[Any, ...], dict[str, Any]], out: Any) -> None:
         args, kwargs = original
         outs = [t for t in (out if isinstance(out, (list, tuple)) else (out,))]
         outs = [t for t in outs if isinstance(t, torch.Tensor)]

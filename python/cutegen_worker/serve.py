@@ -120,7 +120,7 @@ HANDLERS: dict[str, Callable[[Json, Worker], Answer]] = {
     "open_baselines": open_baselines, "add_baseline": add_baseline,
     "run_baseline": run_baseline, "time_baseline": time_baseline,
     "close_baselines": close_baselines,
-}  # fmt: skip
+}
 
 
 def answer(request: Json, descriptors: list[int], worker: Worker) -> Answer:
@@ -138,7 +138,7 @@ def as_json(error: BaseException) -> Json:
         return error.json()
     if isinstance(error, ImportError):
         return {"kind": "world", "message": f"this Python cannot import torch: {error}",
-                "where": "", "remedy": "install torch, or name another interpreter: --python"}  # fmt: skip
+                "where": "", "remedy": "install torch, or name another interpreter: --python"}
     traceback.print_exc()
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return {
@@ -168,7 +168,7 @@ def main() -> None:
             channel.send(reply, [memory] if memory is not None else [])
         except ValueError as error:
             channel.send({"error": {"kind": "user", "message": str(error), "where": "",
-                                    "remedy": "the module has too many operations"}})  # fmt: skip
+                                    "remedy": "the module has too many operations"}})
         finally:
             if memory is not None:
                 os.close(memory)

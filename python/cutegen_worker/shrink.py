@@ -40,7 +40,7 @@ BATCH = re.compile(r"batch|^(bs|n|b)$", re.IGNORECASE)
 FIXED = re.compile(r"kernel|strid|pad|dilat|axis|(?<![a-z])eps|seed|num_layers", re.IGNORECASE)
 GROUPS = re.compile(r"(?<![a-z])groups?(?![a-z])", re.IGNORECASE)
 PRIMES = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 61, 67, 71, 79, 89, 97, 101, 113,
-          127, 131, 149, 167, 191, 211, 251, 257, 293, 331, 383, 449, 509, 521]  # fmt: skip
+          127, 131, 149, 167, 191, 211, 251, 257, 293, 331, 383, 449, 509, 521]
 MULTIPLES = [6, 12, 24, 48]
 LOW_FIXED, LOWEST_FIXED = [2, 8, 12, 32], [2, 3]
 
@@ -110,7 +110,7 @@ class Shrinker:
 
     def fits(self, trace: Trace) -> bool:
         return (trace.elements() <= self.most_elements and trace.flops <= self.most_flops
-                and trace.steps() <= MOST_STEPS)  # fmt: skip
+                and trace.steps() <= MOST_STEPS)
 
     def guess(self, constants: Constants) -> int:
         """The expected number of elements over all tensors, if each size follows its constant."""
@@ -349,7 +349,7 @@ class Shrinker:
 
 
 def shapes(source: Source, official: Trace, train: bool,
-           most_elements: int) -> tuple[list[Json], list[Trace], str | None]:  # fmt: skip
+           most_elements: int) -> tuple[list[Json], list[Trace], str | None]:
     """Returns (cases, traces, note): small, odd and long shapes, and why some are missing."""
     shrinker = Shrinker(source, official, train, most_elements)
     small = shrinker.keeping_groups()

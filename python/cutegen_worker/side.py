@@ -42,14 +42,14 @@ class Side:
         self.values = self.parse(text) if text else {}
         if "strides" in self.values:
             self.wrong("'strides' is reserved: cutegen supports only contiguous tensors", "strides",
-                       "remove it and pass contiguous tensors")  # fmt: skip
+                       "remove it and pass contiguous tensors")
         self.check(self.values, KEYS)
         self.math_mode = self.choice("math_mode", MODES, None)
         self.train = self.choice("mode", ("eval", "train"), "eval") == "train"
         self.tolerance = self.values.get("tolerance")
         if self.tolerance is not None and not 0 < self.tolerance <= 1e6:
             self.wrong(f"tolerance is {short(self.tolerance)}: it scales the accepted error",
-                       "tolerance", "give a number above 0, at most 1e6 (default 1)")  # fmt: skip
+                       "tolerance", "give a number above 0, at most 1e6 (default 1)")
         self.bounds = {k: self.bound(k) for k in BOUNDS if k in self.values}
         self.baseline = self.values.get("baseline")
         self.mutated = self.values.get("mutated", [])
@@ -57,25 +57,25 @@ class Side:
         self.official_weight = self.take_official()
         if sum(weight > 0 for _, weight, _ in self.shapes) > MOST_TIMED:
             self.wrong(f"more than {MOST_TIMED} shapes have a weight", "shapes",
-                       "give weight = 0 to test a shape without timing it")  # fmt: skip
+                       "give weight = 0 to test a shape without timing it")
 
     def parse(self, text: str) -> Json:
         try:
             import tomllib
         except ImportError:
             raise WorkerError("side files need Python 3.11 or newer", self.file,
-                              "name another interpreter with --python") from None  # fmt: skip
+                              "name another interpreter with --python") from None
         try:
             return tomllib.loads(text)
         except (ValueError, RecursionError) as error:  # ValueError: a number may have too many digits
             line = re.search(r"line (\d+)", str(error))
             where = f"{self.file}:{line.group(1)}" if line else self.file
             raise WorkerError(f"the side file does not parse: {error}", where,
-                              "correct the TOML syntax") from None  # fmt: skip
+                              "correct the TOML syntax") from None
 
     def place(self, key: str) -> str:
         line = next((i for i, text in enumerate(self.lines, 1)
-                     if re.match(rf"\s*\[*\s*\"?{re.escape(key)}\b", text)), 1)  # fmt: skip
+                     if re.match(rf"\s*\[*\s*\"?{re.escape(key)}\b", text)), 1)
         return f"{self.file}:{line}"
 
     def wrong(self, message: str, key: str, remedy: str) -> NoReturn:
@@ -86,7 +86,7 @@ class Side:
             if key not in keys:
                 near = difflib.get_close_matches(key, keys, 1)
                 self.wrong(f"unknown key '{key}'", key,
-                           f"did you mean '{near[0]}'?" if near else "one of " + ", ".join(keys))  # fmt: skip
+                           f"did you mean '{near[0]}'?" if near else "one of " + ", ".join(keys))
             if not isinstance(value, keys[key]) or isinstance(value, bool):
                 self.wrong(f"'{key}' has the wrong type", key, "see docs/tasks.md")
 
@@ -94,7 +94,7 @@ class Side:
         value = self.values[key]
         if not 0 <= value <= MOST_BOUND:
             self.wrong(f"{key} is {short(value)}: it must bound the error", key,
-                       "give a finite number, not negative")  # fmt: skip
+                       "give a finite number, not negative")
         return float(value)
 
     def choice(self, key: str, values: tuple[str, ...], default: str | None) -> str | None:
@@ -114,7 +114,7 @@ class Side:
         weight = table.get("weight", 1)
         if not 0 <= weight <= MOST_WEIGHT:
             self.wrong(f"weight must be from 0 to {MOST_WEIGHT:.0f}", "weight",
-                       "the default is 1; with 0 the shape is tested but not timed")  # fmt: skip
+                       "the default is 1; with 0 the shape is tested but not timed")
         return table.get("name", f"user{index + 1}"), float(weight), constants
 
     def take_official(self) -> float:
@@ -123,11 +123,11 @@ class Side:
         for name, given, constants in [s for s in self.shapes if s[0] == OFFICIAL]:
             if constants:
                 self.wrong("the shape 'official' has the constants of the task file", "shapes",
-                           "give only its weight, or another name")  # fmt: skip
+                           "give only its weight, or another name")
             if not given:
                 self.wrong("the official shape needs a weight above 0", "weight",
                            "floor, profile and headline are about this shape: put the sizes that "
-                           "matter into the task file")  # fmt: skip
+                           "matter into the task file")
             weight = given
         if sum(name == OFFICIAL for name, _, _ in self.shapes) > 1:
             self.wrong("two shapes have the name 'official'", "shapes", "remove one")

@@ -109,7 +109,7 @@ def leading(function: ast.FunctionDef) -> Iterator[Place]:
             continue
         shapes = [a.elts for a in call.args if isinstance(a, (ast.Tuple, ast.List)) and a.elts]
         shapes += [k.value.elts for k in call.keywords
-                   if k.arg == "size" and isinstance(k.value, (ast.Tuple, ast.List)) and k.value.elts]  # fmt: skip
+                   if k.arg == "size" and isinstance(k.value, (ast.Tuple, ast.List)) and k.value.elts]
         if not shapes and len(call.args) > 1 and call.func.attr != "randint":
             shapes = [call.args]
         found += [(dims[0], dims) for dims in shapes if isinstance(dims[0], ast.Constant)]

@@ -28,7 +28,7 @@ lazy.install()
 REDRAWN = ("running_mean", "running_var")  # buffers that draw.redraw() redraws
 SIZES = "check the sizes in get_inputs() and get_init_inputs()"
 VALUES = ("cannot be called on meta tensors", "Cannot copy out of meta tensor",
-          "Tensor.item()", "data-dependent", "on meta tensors")  # fmt: skip
+          "Tensor.item()", "data-dependent", "on meta tensors")
 
 
 def build(module: types.ModuleType, file: str) -> tuple[torch.nn.Module, Inputs]:
@@ -38,7 +38,7 @@ def build(module: types.ModuleType, file: str) -> tuple[torch.nn.Module, Inputs]
         arguments = make()
     if not isinstance(arguments, (list, tuple, dict)):
         raise WorkerError(f"get_init_inputs() returns {type(arguments).__name__}, not a list", file,
-                          "return the arguments of Model in a list")  # fmt: skip
+                          "return the arguments of Model in a list")
     with blame(file, "Model()", "check __init__ and get_init_inputs()"):
         model = module.Model(**arguments) if isinstance(arguments, dict) else module.Model(*arguments)
     with blame(file, "get_inputs()", SIZES):
@@ -74,7 +74,7 @@ class Trace:
         self.recorder.recording = True
         try:
             with (blame(source.file, "forward()", SIZES), as_single_calls(self.recorder),
-                  fused.noted(self.recorder, module)):  # fmt: skip
+                  fused.noted(self.recorder, module)):
                 out = call(*args, **kwargs)
         except WorkerError as error:
             if any(v in error.message for v in VALUES):
@@ -98,10 +98,10 @@ class Trace:
         self.final = {n: new.get(n, self.tensors[n][1]) for n in self.mutated}
         for name in changed:
             self.notes.append(f"forward() replaces '{name}' by a tensor of another shape or dtype; cutegen "
-                              "does not check its new value")  # fmt: skip
+                              "does not check its new value")
         leaves = [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
         self.aliases = [next((n for n in sorted(self.final) if mutated.same_memory(t, self.final[n])), None)
-                        for t in leaves]  # fmt: skip
+                        for t in leaves]
         stale = self.recorder.stale
         if any(id(t) in stale for t in [*self.final.values(), *leaves]):
             self.recorder.hidden_write = True
@@ -171,7 +171,7 @@ class Trace:
         self.calls = graph.alive(self.recorder.calls, [v for v, _, _ in self.results()])
         self.scalars = scalars(model)
         self.arguments = [(n, v) for n, v in inputs.leaves
-                          if isinstance(v, (bool, int, float, str))]  # fmt: skip
+                          if isinstance(v, (bool, int, float, str))]
         self.types = {type(m).__name__ for m in model.modules()}
 
     def results(self) -> list[tuple[str, str, Tensor]]:
@@ -200,9 +200,9 @@ class Trace:
             written += changes.writes().values()
         else:
             needed = reads.elements(self.calls, {n: place_of(t) for n, (_, t) in self.tensors.items()},
-                                    [place_of(t) for _, t in self.outputs])  # fmt: skip
+                                    [place_of(t) for _, t in self.outputs])
         read = sum(min(count, self.unknown(n)) * self.tensors[n][1].dtype.itemsize
-                   for n, count in needed.items())  # fmt: skip
+                   for n, count in needed.items())
         return read + sum(written)
 
     def unknown(self, name: str) -> int:
@@ -226,7 +226,7 @@ class Trace:
         """The most steps of any convolution: results per channel (batch times image) times kernel positions."""
         calls = (call for call in self.calls if call.func is CONVOLUTION)
         return max((call.outs[0][0].numel() // max(1, call.outs[0][0][1]) * math.prod(call.args[1].shape[2:])
-                    for call in calls), default=0)  # fmt: skip
+                    for call in calls), default=0)
 
     def hollow(self) -> bool:
         """Whether some call returns an empty tensor, for example pooling with a window larger than its input."""
@@ -242,7 +242,7 @@ class Trace:
     def alike(self, other: Trace) -> bool:
         """Whether `other` is the same program at other sizes."""
         return self.signature() == other.signature() and graph.broadcast_alike(
-            graph.broadcasts(self.calls), graph.broadcasts(other.calls))  # fmt: skip
+            graph.broadcasts(self.calls), graph.broadcasts(other.calls))
 
     def case(self, name: str, kind: str, constants: dict[str, int], weight: float = 1) -> Json:
         return {
@@ -272,7 +272,7 @@ class Trace:
         """`others`: traces of the module at other shapes, which distinguish sizes from constants."""
         used = {r.name for c in self.calls for r in c.refs} | set(self.output_values)
         holders = [graph.value(n, t.shape, t.dtype) for n, (_, t) in self.tensors.items()
-                   if n in used]  # fmt: skip
+                   if n in used]
         for name, t in self.recorder.constants:
             if name in used:
                 holders.append(graph.value(name, t.shape, t.dtype))
@@ -300,9 +300,9 @@ class Trace:
         moody = sorted(t for t in self.types if t.startswith(("BatchNorm", "Dropout")))
         if moody:
             notes.append(f"{', '.join(moody)}: eval and train mode differ; "
-                         "the side file's `mode` decides")  # fmt: skip
+                         "the side file's `mode` decides")
         return notes
 
     def attributes(self, drop: Collection[str] = ()) -> list[Json]:
         return [{"name": n, "value": scalar_json(v)} for n, v in self.scalars.items()
-                if n not in drop]  # fmt: skip
+                if n not in drop]

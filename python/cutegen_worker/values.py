@@ -73,7 +73,7 @@ class Reference:
     """
 
     def __init__(self, model: torch.nn.Module, inputs: Inputs, file: str, seed: int, request: Json | None = None,
-                 casts: bool = False) -> None:  # fmt: skip
+                 casts: bool = False) -> None:
         self.model, self.inputs, self.file, self.seed = model, inputs, file, seed
         self.request = request or {}
         self.as_made = False  # the family did not change the task file's inputs
@@ -96,7 +96,7 @@ class Reference:
             args, kwargs = self.inputs.map(fresh)
             seed_all(self.seed)
             with default_dtype(default), keeping_double(double and self.casts) as kept, \
-                    blame(self.file, "forward()", SIZES):  # fmt: skip
+                    blame(self.file, "forward()", SIZES):
                 out = model(*args, **kwargs)
             names = self.request.get("mutated", ())
             final = {**state_of(model, given), **given} if names else {}
@@ -248,7 +248,7 @@ def shifts(mode: str, generator: Generator) -> Iterator[tuple[orders.Shifted, fl
 
 
 def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted, generator: Generator,
-                worst: Sequence[Tensor | None]) -> None:  # fmt: skip
+                worst: Sequence[Tensor | None]) -> None:
     """Writes each output's largest change for one rounding of its inputs into `worst` (initially zeros; None for
     outputs that are not floating)."""
     of = [permitted.of(k) for k in range(len(truth))]
@@ -258,7 +258,7 @@ def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted,
                 into = worst[k]
                 if into is not None and of[k] == mode:
                     keep_larger(into.view(-1), moved.reshape(-1), truth[k].reshape(-1),
-                                roundings)  # fmt: skip
+                                roundings)
     with orders.RoundedAnew(generator) as anew:
         again = reference.run(lambda _, t: t.double(), torch.float64)
     for k, t in enumerate(again):
@@ -305,7 +305,7 @@ def order_marks(reference: Reference, permitted: Permitted, outputs: list[Tensor
             continue
         known = ~torch.isnan(own)
         yield (torch.isnan(with_nan) & known if endless else None,
-               torch.isnan(undefined) & known if products.seen else None)  # fmt: skip
+               torch.isnan(undefined) & known if products.seen else None)
 
 
 def put_marks(worst: Sequence[Tensor | None], marks: Iterator[Marks]) -> None:
@@ -328,7 +328,7 @@ def ties(reference: Reference, permitted: Permitted) -> list[Tensor]:
         with orders.Ties(False):
             last = reference.run(*change)
         differ = [~torch.isclose(float8.widened(a), float8.widened(b), 0, 0, equal_nan=True)
-                  for a, b in zip(first, last)]  # fmt: skip
+                  for a, b in zip(first, last)]
         marks = [a | b for a, b in zip(marks, differ)] if marks else differ
     return marks
 
@@ -370,7 +370,7 @@ class Packer:
         self.slots.append({
             "name": name, "part": part, "dtype": DTYPES[tensor.dtype],
             "shape": list(tensor.shape), "offset": self.size, "bytes": count,
-        })  # fmt: skip
+        })
         self.tensors.append(tensor)
         self.size = (self.size + count + ALIGN - 1) // ALIGN * ALIGN
 
@@ -382,7 +382,7 @@ class Packer:
             for slot, t in zip(self.slots, self.tensors):
                 if slot["bytes"]:
                     target = torch.frombuffer(window, dtype=torch.uint8, count=slot["bytes"],
-                                              offset=slot["offset"])  # fmt: skip
+                                              offset=slot["offset"])
                     target.copy_(t.reshape(-1).view(torch.uint8))
                     del target
         return fd, size
@@ -401,7 +401,7 @@ def threads_for(reference: Reference) -> Iterator[None]:
 
 
 def prepare(source: Source, request: Json, seed: int, domain: draw.Domain,
-            device: torch.device | None = None) -> tuple[Reference, Generator]:  # fmt: skip
+            device: torch.device | None = None) -> tuple[Reference, Generator]:
     """Makes the reference for a set, with fresh parameters and inputs of the family."""
     seed_all(seed_of(seed, "model"))
     model, inputs = build(source.run(request["constants"]), source.file)
@@ -421,7 +421,7 @@ def prepare(source: Source, request: Json, seed: int, domain: draw.Domain,
             inputs = type(inputs)(module.get_inputs(), model, source.file)
     nan = all(d.startswith(("f", "bf")) for d in request["dtypes"])  # indices of NaN are undefined
     made = {n: draw.initial(t, generator) if n in written else t.detach()
-            for n, t in on_device(inputs, device)}  # fmt: skip
+            for n, t in on_device(inputs, device)}
     peaks = facts_of(request).most > CHOSEN
     if family == draw.RANGED:
         wanted = request["values"]
@@ -448,7 +448,7 @@ def make_set(request: Json) -> Answer:
     """Returns (reply, memory file) for {source, file, constants, train_mode, math_mode, family, ...}."""
     if request["family"] not in (*draw.FAMILIES, draw.RANGED):
         raise WorkerError(f"unknown input family '{request['family']}'", "",
-                          "one of " + ", ".join(draw.FAMILIES))  # fmt: skip
+                          "one of " + ", ".join(draw.FAMILIES))
     seed = seed_of(request["seed"], request["family"], request["shape"])
     source = Source(request["source"], request["file"])
     with clean_state(source.file), warnings.catch_warnings():
@@ -462,7 +462,7 @@ def make_set(request: Json) -> Answer:
                     return reply | ({"as_made": True} if reference.as_made else {}), fd
     if request["family"] == draw.RANGED:
         raise WorkerError("the reference does not work on the values of the proposed test", request["shape"],
-                          "propose values on which its results are finite")  # fmt: skip
+                          "propose values on which its results are finite")
     raise AssertionError("in_domain() accepts or refuses the last domain")
 
 
@@ -496,7 +496,7 @@ def pack(reference: Reference, generator: Generator, request: Json, plain: list[
     names, dtypes = request["outputs"], request["dtypes"]
     if len(names) != len(plain):
         raise WorkerError(f"forward() gave {len(plain)} results; {len(names)} were described",
-                          request["file"], "make the number of outputs constant")  # fmt: skip
+                          request["file"], "make the number of outputs constant")
     own = plain if permitted.as_shipped() else native(reference, permitted)
     for name, dtype, t in zip(names, dtypes, own):
         wanted = next(d for d, n in DTYPES.items() if n == dtype)
@@ -524,13 +524,13 @@ def truthfully() -> Iterator[None]:
 
 
 def truths(packer: Packer, notes: list[str], reference: Reference, generator: Generator, request: Json,
-           permitted: Permitted, own: list[Tensor]) -> None:  # fmt: skip
+           permitted: Permitted, own: list[Tensor]) -> None:
     names = request["outputs"]
     try:
         with truthfully():
             truth = reference.run(lambda _, t: t.double(), torch.float64)
             moved = [torch.zeros_like(t, dtype=torch.float64, memory_format=torch.contiguous_format)
-                     if floating(t) else None for t in truth]  # fmt: skip
+                     if floating(t) else None for t in truth]
             sensitivity(reference, truth, permitted, generator, moved)
         if order_matters(request) or not all(map(finite, own)):
             put_marks(moved, order_marks(reference, permitted, own))

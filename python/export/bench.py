@@ -164,7 +164,7 @@ def rows(ways: list[Way], modes: list[str]) -> Iterator[dict[str, Any]]:
             middle = statistics.median(times)
             yield {"mode": mode, "way": way.name, "time_us": middle, "rounds": len(times),
                    "speedup": statistics.median(t / o for t, o in zip(times, own)),
-                   "certified_us": told, "apart": apart(mode, way.name, middle, told)}  # fmt: skip
+                   "certified_us": told, "apart": apart(mode, way.name, middle, told)}
 
 
 def apart(mode: str, way: str, time: float, told: float | None) -> float | None:
@@ -209,7 +209,7 @@ def main() -> None:
         told += "" if row["apart"] is None else f" ({row['apart']:+.1%})"
         told += " from C++" if told and row["apart"] is None else ""
         print(f"{row['mode']:6} {row['way']:11} {row['time_us']:10.1f} us  {row['speedup']:6.2f}x  "
-              f"{row['rounds']} rounds{told}")  # fmt: skip
+              f"{row['rounds']} rounds{told}")
 
 
 if __name__ == "__main__":

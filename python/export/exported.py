@@ -118,9 +118,9 @@ class Exported:
         self.given = data["inputs"] + data["state"]
         self.written = [name for name, _ in self.given if name in data.get("mutated", [])]
         self.cases = [[(torch.Size(shape["tensors"][name]), _dtype(dtype)) for name, dtype in self.given]
-                      for shape in data["shapes"]]  # fmt: skip
+                      for shape in data["shapes"]]
         self.made = [[(torch.Size(shape["tensors"][name]), _dtype(dtype)) for name, dtype in data["outputs"]]
-                     for shape in data["shapes"]]  # fmt: skip
+                     for shape in data["shapes"]]
         self.arguments = data["arguments"]
         self.outputs = [name for name, _ in data["outputs"]]
         self.returns = data.get("returns", self.outputs)  # includes mutated tensors that forward() returns
@@ -144,7 +144,7 @@ class Exported:
         if self.current is not self:
             return self.current.op
         arguments = ", ".join(f"Tensor(a{i}!) t{i}" if name in self.written else f"Tensor t{i}"
-                              for i, (name, _) in enumerate(self.given))  # fmt: skip
+                              for i, (name, _) in enumerate(self.given))
         results = ", ".join("Tensor" for _ in self.outputs)
         self.library = torch.library.Library(space, "FRAGMENT")
         tags = [torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order]
@@ -292,7 +292,7 @@ class Exported:
         return value == wanted or (value != value and wanted != wanted)
 
     def accept(self, module: torch.nn.Module, when: int, args: Sequence[Any],
-               kwargs: dict[str, Any]) -> Optional[tuple[int, list[Tensor]]]:  # fmt: skip
+               kwargs: dict[str, Any]) -> Optional[tuple[int, list[Tensor]]]:
         """(case, the operator's tensors) if the kernels can serve this call of forward(), else None."""
         if when != _ALWAYS and (when == _NEVER or module.training != self.data["train_mode"]):
             return None

@@ -29,7 +29,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuDevicePrimaryCtxRetain": (_ADDRESS, _WORD),
     "cuCtxSetCurrent": (_ADDRESS,),
     "cuGetErrorName": (_WORD, _ADDRESS),
-}  # fmt: skip
+}
 _NO_CONTEXT = 201  # this thread has not used a GPU yet
 _SHARED, _ANY_CLUSTER = 8, 14  # attributes of a function
 _COOPERATIVE, _CLUSTER, _OVERLAP = 2, 4, 6  # attributes of a launch
@@ -44,7 +44,7 @@ class _Attribute(ctypes.Structure):
 
 class _Settings(ctypes.Structure):
     _fields_ = [("grid", _U32 * 3), ("block", _U32 * 3), ("shared", _U32), ("stream", _ADDRESS),
-                ("attributes", _ADDRESS), ("count", _U32)]  # fmt: skip
+                ("attributes", _ADDRESS), ("count", _U32)]
 
 
 class Driver:
@@ -85,7 +85,7 @@ class _Map:
         self.place = (ctypes.addressof(self.memory) + 63) // 64 * 64
         rank = len(fields["sizes"])
         self.arrays = ((_U64 * rank)(*fields["sizes"]), (_U64 * rank)(*fields["pitches"], 0),
-                       (_U32 * rank)(*fields["box"]), (_U32 * rank)(*[1] * rank))  # fmt: skip
+                       (_U32 * rank)(*fields["box"]), (_U32 * rank)(*[1] * rank))
         self.type, self.rank, self.swizzle = fields["type"], rank, fields["swizzle"]
 
     def encode(self, address: int) -> None:
@@ -93,7 +93,7 @@ class _Map:
             return
         status = self.driver.cuTensorMapEncodeTiled(
             self.place, self.type, self.rank, address, *self.arrays, 0, self.swizzle,
-            _PROMOTE_TO_128_BYTES, 0)  # fmt: skip
+            _PROMOTE_TO_128_BYTES, 0)
         self.driver.check(status, "making a tensor map")
         self.address = address
 
@@ -127,7 +127,7 @@ class _Call:
         arguments = (_ADDRESS * max(1, len(places)))(*places)
         attributes = (_Attribute * 3)()
         settings = _Settings((_U32 * 3)(*step["grid"]), (_U32 * 3)(*step["block"]), step["shared"], None,
-                             ctypes.addressof(attributes), 0)  # fmt: skip
+                             ctypes.addressof(attributes), 0)
         wanted = []
         if max(step["cluster"]) > 1:
             wanted.append((_CLUSTER, step["cluster"]))
@@ -243,4 +243,4 @@ def gpu_trouble(data: dict[str, Any], device: int) -> Optional[str]:
     if [have.major, have.minor] == wanted["capability"] and have.multi_processor_count == wanted["sms"]:
         return None
     return (f"it was made for {wanted['name']} (compute capability {wanted['capability'][0]}."
-            f"{wanted['capability'][1]}, {wanted['sms']} multiprocessors), this is {have.name}")  # fmt: skip
+            f"{wanted['capability'][1]}, {wanted['sms']} multiprocessors), this is {have.name}")

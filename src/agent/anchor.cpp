@@ -109,7 +109,7 @@ Reask missing(const std::string& text, const SearchReplace& edit,
     out += fmt::format("The most similar lines of {} are\n{}", edit.file,
                        numbered_lines(text, *near - 2, *near + 2));
   out += "Copy the SEARCH text from the current file, or send the whole function.";
-  return {"anchor_missing", out};
+  return {.reason = "anchor_missing", .text = out};
 }
 
 Reask repeated(const SearchReplace& edit, const std::vector<int>& lines) {
@@ -117,10 +117,11 @@ Reask repeated(const SearchReplace& edit, const std::vector<int>& lines) {
   for (size_t i = 0; i < std::min(lines.size(), kMostPlaces); ++i)
     shown.push_back(std::to_string(lines[i]));
   if (lines.size() > kMostPlaces) shown.emplace_back("...");
-  return {"anchor_repeated",
-          fmt::format("Edit {}: its SEARCH text occurs in {} {} times (lines {}). Add neighbouring "
-                      "lines to SEARCH and REPLACE, so that it matches once.",
-                      edit.number, edit.file, lines.size(), join(shown, ", "))};
+  return {.reason = "anchor_repeated",
+          .text = fmt::format(
+              "Edit {}: its SEARCH text occurs in {} {} times (lines {}). Add neighbouring "
+              "lines to SEARCH and REPLACE, so that it matches once.",
+              edit.number, edit.file, lines.size(), join(shown, ", "))};
 }
 
 }  // namespace
@@ -136,11 +137,12 @@ std::string numbered_lines(const std::string& text, int first, int last) {
 tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchReplace& edit) {
   if (trim(edit.search).empty())
     return tl::unexpected(
-        Reask{"anchor_empty", fmt::format("Edit {}: its SEARCH text is empty. Repeat the lines "
-                                          "that the edit replaces, or send {} as a whole file.",
-                                          edit.number, edit.file)});
+        Reask{.reason = "anchor_empty",
+              .text = fmt::format("Edit {}: its SEARCH text is empty. Repeat the lines "
+                                  "that the edit replaces, or send {} as a whole file.",
+                                  edit.number, edit.file)});
   if (auto places = exact_places(text, edit.search); places.size() == 1)
-    return Place{places[0], edit.search.size(), false};
+    return Place{.begin = places[0], .size = edit.search.size(), .whole_lines = false};
   else if (places.size() > 1) {
     std::vector<int> lines;
     for (size_t at : places) lines.push_back(line_at(text, at));
@@ -156,7 +158,7 @@ tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchRepl
     return tl::unexpected(repeated(edit, lines));
   }
   size_t begin = file[found[0]].begin, end = file[found[0] + anchor.size() - 1].end;
-  return Place{begin, end - begin, true};
+  return Place{.begin = begin, .size = end - begin, .whole_lines = true};
 }
 
 }  // namespace cutegen::agent

@@ -145,7 +145,7 @@ class SourceChanges {
     if (begin == end || trim(a_[begin]).empty() || trim(a_[end - 1]).empty()) return false;
     std::string search = text_of(a_, begin, end);
     search.pop_back();
-    return find_anchor(before_, {name_, search, {}}).has_value();
+    return find_anchor(before_, {.file = name_, .search = search, .replace = {}}).has_value();
   }
 
   std::string name_;

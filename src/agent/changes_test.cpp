@@ -11,7 +11,7 @@
 #include "agent/edit.h"
 #include "agent/line_diff.h"
 #include "agent/plan_edit.h"
-#include "agent/test_program.h"
+#include "agent/testing/test_program.h"
 #include "base/text.h"
 #include "llm/tokens.h"
 

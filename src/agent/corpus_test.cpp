@@ -9,7 +9,7 @@
 #include "agent/edit.h"
 #include "agent/plan_edit.h"
 #include "agent/source_map.h"
-#include "agent/test_program.h"
+#include "agent/testing/test_program.h"
 #include "base/text.h"
 
 namespace cutegen::agent {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "agent/test_program.h"
+#include "agent/testing/test_program.h"
 
 namespace cutegen::agent {
 namespace {

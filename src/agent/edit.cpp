@@ -259,7 +259,7 @@ class Applier {
         fmt::format("{} changes do not apply:\n\n{}", faults_.size(), join(texts, "\n\n"));
     if (faults_.size() > texts.size())
       out += fmt::format("\n\nand {} more", faults_.size() - texts.size());
-    return {faults_.front().reason, out};
+    return {.reason = faults_.front().reason, .text = out};
   }
 
   Done no_such_file(const std::string& file) const {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/plan_edit.h"
-#include "agent/test_program.h"
+#include "agent/testing/test_program.h"
 #include "base/text.h"
 
 namespace cutegen::agent {

@@ -23,7 +23,7 @@ std::optional<Marks> fence_of(const std::string& line) {
   if (end - at < 3) return std::nullopt;
   std::string info(trim(line.substr(end)));
   if (info.find('`') != std::string::npos) return std::nullopt;  // inline code in a sentence
-  return Marks{line[at], end - at, info};
+  return Marks{.mark = line[at], .count = end - at, .info = info};
 }
 
 bool is_file_name(const std::string& word) {
@@ -46,26 +46,26 @@ std::vector<std::string> words_of(const std::string& info) {
   return out;
 }
 
-const std::map<std::string, std::string>& kinds() {
-  static const std::map<std::string, std::string> kKinds{{"file", "file"},
-                                                         {"edit", "edit"},
-                                                         {"search", "edit"},
-                                                         {"function", "function"},
-                                                         {"definition", "function"},
-                                                         {"plan", "plan"},
-                                                         {"cuda", "code"},
-                                                         {"cu", "code"},
-                                                         {"cpp", "code"},
-                                                         {"c++", "code"},
-                                                         {"c", "code"},
-                                                         {"cxx", "code"},
-                                                         {"cc", "code"},
-                                                         {"json", "json"},
-                                                         {"jsonc", "json"},
-                                                         {"json5", "json"},
-                                                         {"diff", "diff"},
-                                                         {"patch", "diff"},
-                                                         {"udiff", "diff"}};
+const std::map<std::string, FenceKind>& kinds() {
+  static const std::map<std::string, FenceKind> kKinds{{"file", FenceKind::file},
+                                                       {"edit", FenceKind::edit},
+                                                       {"search", FenceKind::edit},
+                                                       {"function", FenceKind::function},
+                                                       {"definition", FenceKind::function},
+                                                       {"plan", FenceKind::plan},
+                                                       {"cuda", FenceKind::code},
+                                                       {"cu", FenceKind::code},
+                                                       {"cpp", FenceKind::code},
+                                                       {"c++", FenceKind::code},
+                                                       {"c", FenceKind::code},
+                                                       {"cxx", FenceKind::code},
+                                                       {"cc", FenceKind::code},
+                                                       {"json", FenceKind::json},
+                                                       {"jsonc", FenceKind::json},
+                                                       {"json5", FenceKind::json},
+                                                       {"diff", FenceKind::diff},
+                                                       {"patch", FenceKind::diff},
+                                                       {"udiff", FenceKind::diff}};
   return kKinds;
 }
 
@@ -74,23 +74,32 @@ void read_info(const std::string& info, Fence& fence) {
   for (const std::string& word : words)
     if (is_file_name(word)) fence.file = word;
   if (words.empty()) {
-    fence.kind = "code";
+    fence.kind = FenceKind::code;
     return;
   }
   auto it = kinds().find(lower(words[0]));
   if (it != kinds().end())
     fence.kind = it->second;
   else if (fence.file.empty())
-    fence.kind = "other";
+    fence.kind = FenceKind::other;
   else
-    fence.kind = fence.file.ends_with(".json") ? "json" : "code";
+    fence.kind = fence.file.ends_with(".json") ? FenceKind::json : FenceKind::code;
 }
 
-bool is_command(const std::string& kind) {
-  return kind == "file" || kind == "edit" || kind == "function" || kind == "plan";
+bool is_command(FenceKind kind) {
+  return kind == FenceKind::file || kind == FenceKind::edit || kind == FenceKind::function ||
+         kind == FenceKind::plan;
 }
 
 }  // namespace
+
+Names<FenceKind> enum_names(FenceKind) {
+  static constexpr Name<FenceKind> names[] = {
+      {FenceKind::file, "file"}, {FenceKind::edit, "edit"},  {FenceKind::function, "function"},
+      {FenceKind::plan, "plan"}, {FenceKind::code, "code"},  {FenceKind::json, "json"},
+      {FenceKind::diff, "diff"}, {FenceKind::other, "other"}};
+  return names;
+}
 
 // Reads the file name from a title such as "**kernel.cu**:". A sentence is not a title.
 std::string title_above(const std::vector<std::string>& lines) {
@@ -147,7 +156,8 @@ Fences read_fences(const std::string& given) {
   }
   bool empty =
       std::all_of(lines.begin(), lines.end(), [](const std::string& l) { return trim(l).empty(); });
-  if (open && !(empty && fence.kind == "code" && !out.blocks.empty())) out.open_line = fence.line;
+  if (open && !(empty && fence.kind == FenceKind::code && !out.blocks.empty()))
+    out.open_line = fence.line;
   return out;
 }
 

@@ -13,10 +13,15 @@
 #include <string>
 #include <vector>
 
+#include "base/names.h"
+
 namespace cutegen::agent {
 
+enum class FenceKind { file, edit, function, plan, code, json, diff, other };
+Names<FenceKind> enum_names(FenceKind);
+
 struct Fence {
-  std::string kind;  // "file", "edit", "function", "plan", "code", "json", "diff", "other"
+  FenceKind kind = FenceKind::other;
   std::string file;  // named in the first line, or empty
   std::string title;
   std::string text;  // lines joined by '\n', without a last one

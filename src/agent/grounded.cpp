@@ -15,7 +15,7 @@ constexpr size_t kShown = 120;  // bytes of a line in a message
 constexpr const char* kPlan = "plan.json";
 
 tl::unexpected<Reask> refuse(const std::string& reason, const std::string& text) {
-  return tl::unexpected(Reask{reason, text});
+  return tl::unexpected(Reask{.reason = reason, .text = text});
 }
 
 struct LineRange {

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "agent/test_program.h"
+#include "agent/testing/test_program.h"
 
 namespace cutegen::agent {
 namespace {

@@ -59,117 +59,144 @@ struct Known {
 // values.
 const std::vector<Known>& compiler_hints() {
   static const std::vector<Known> kKnown{
-      {[](const Failure& f) { return f.error({"no operator \"[]\""}) && f.cute; },
-       "CuTe shapes, strides and coordinates are tuples: get<0>(s) or size<0>(t), not s[0]"},
-      {[](const Failure& f) { return f.error({"Stride<"}) && f.uses({"Stride<int"}); },
-       "a parameter of type Stride<int, int> does not accept a stride with static entries: use "
-       "auto or a template parameter for the layout"},
-      {[](const Failure& f) { return f.error({"CopyPolicy"}); },
-       "copy() needs Copy_Atom<OPERATION, T>{} or a TiledCopy, not the bare operation"},
-      {[](const Failure& f) { return f.error({"CopyAtom", "Copy_Atom", "copy_unpack"}); },
-       "an atom copies contiguous, aligned vectors of its own width: partition both tensors with "
-       "the same TiledCopy and let the value layout cover the vector"},
-      {[](const Failure& f) { return f.error({"make_tensor"}); },
-       "registers are make_tensor<T>(static shape) or make_fragment_like(t); pointers go through "
-       "make_gmem_ptr or make_smem_ptr"},
-      {[](const Failure& f) {
-         return f.error({"must be a constant", "not constant", "non-constant",
-                         "constant expression"}) &&
-                f.cute;
-       },
-       "layouts of registers and shared memory need static integers: Int<N>{} or _8{}, not int"},
-      {[](const Failure& f) { return f.error({"CUDART_INF"}); },
-       "write INFINITY, or include math_constants.h"},
-      {[](const Failure& f) {
-         return f.error({"is undefined", "not declared", "undeclared"}) && !f.error({"CUDART_INF"});
-       },
-       "the file uses a name that it no longer declares: check whether the last edit removed the "
-       "declaration, or whether a header or 'using namespace cute' is missing"},
-      {[](const Failure& f) {
-         return f.error({"already been defined", "redefinition", "already been declared"});
-       },
-       "a definition occurs twice: the last edit added what it should have replaced"},
-      {[](const Failure& f) {
-         return f.error({"expected a \"", "expected an ", "expected a decl"});
-       },
-       "the text near this place is broken: send the whole function again"},
-      {[](const Failure& f) { return f.error({"uses too much shared data", "0xc000 max"}); },
-       "static shared memory ends at 48 KB: use extern __shared__ with shared_bytes in the step, "
-       "or smaller tiles or fewer stages"}};
+      {.answers = [](const Failure& f) { return f.error({"no operator \"[]\""}) && f.cute; },
+       .advice =
+           "CuTe shapes, strides and coordinates are tuples: get<0>(s) or size<0>(t), not s[0]"},
+      {.answers = [](const Failure& f) { return f.error({"Stride<"}) && f.uses({"Stride<int"}); },
+       .advice =
+           "a parameter of type Stride<int, int> does not accept a stride with static entries: use "
+           "auto or a template parameter for the layout"},
+      {.answers = [](const Failure& f) { return f.error({"CopyPolicy"}); },
+       .advice = "copy() needs Copy_Atom<OPERATION, T>{} or a TiledCopy, not the bare operation"},
+      {.answers =
+           [](const Failure& f) { return f.error({"CopyAtom", "Copy_Atom", "copy_unpack"}); },
+       .advice = "an atom copies contiguous, aligned vectors of its own width: partition both "
+                 "tensors with the same TiledCopy and let the value layout cover the vector"},
+      {.answers = [](const Failure& f) { return f.error({"make_tensor"}); },
+       .advice = "registers are make_tensor<T>(static shape) or make_fragment_like(t); pointers go "
+                 "through make_gmem_ptr or make_smem_ptr"},
+      {.answers =
+           [](const Failure& f) {
+             return f.error({"must be a constant", "not constant", "non-constant",
+                             "constant expression"}) &&
+                    f.cute;
+           },
+       .advice = "layouts of registers and shared memory need static integers: Int<N>{} or _8{}, "
+                 "not int"},
+      {.answers = [](const Failure& f) { return f.error({"CUDART_INF"}); },
+       .advice = "write INFINITY, or include math_constants.h"},
+      {.answers =
+           [](const Failure& f) {
+             return f.error({"is undefined", "not declared", "undeclared"}) &&
+                    !f.error({"CUDART_INF"});
+           },
+       .advice =
+           "the file uses a name that it no longer declares: check whether the last edit "
+           "removed the declaration, or whether a header or 'using namespace cute' is missing"},
+      {.answers =
+           [](const Failure& f) {
+             return f.error({"already been defined", "redefinition", "already been declared"});
+           },
+       .advice = "a definition occurs twice: the last edit added what it should have replaced"},
+      {.answers =
+           [](const Failure& f) {
+             return f.error({"expected a \"", "expected an ", "expected a decl"});
+           },
+       .advice = "the text near this place is broken: send the whole function again"},
+      {.answers =
+           [](const Failure& f) { return f.error({"uses too much shared data", "0xc000 max"}); },
+       .advice = "static shared memory ends at 48 KB: use extern __shared__ with shared_bytes in "
+                 "the step, or smaller tiles or fewer stages"}};
   return kKnown;
 }
 
 const std::vector<Known>& finding_hints() {
   static const std::vector<Known> kKnown{
-      {[](const Failure& f) { return f.found({"misaligned"}); },
-       "a vector access needs an address that is a multiple of its size: choose the width by a "
-       "define from the row length, and keep a scalar path"},
-      {[](const Failure& f) { return f.found({"out_of_bounds"}); },
-       "guard every load and store by the sizes of this call; check the tile's edge, the tail of "
-       "vectors, and 32-bit overflow of offsets"},
-      {[](const Failure& f) { return f.found({"shared_race"}); },
-       "all threads of the block must pass __syncthreads() between writing and reading shared "
-       "memory, and before the next write"},
-      {[](const Failure& f) { return f.found({"global_race"}); },
-       "blocks of one launch run in any order: let one block own each result, use atomics, or pass "
-       "values to a second step"},
-      {[](const Failure& f) { return f.found({"async_copy_pending"}); },
-       "wait for the copy before its bytes are read: cp_async_wait<N> leaves the newest N groups "
-       "unfinished, every stage needs its own fence, and __syncthreads() follows the wait"},
-      {[](const Failure& f) {
-         return f.found({"bad_barrier", "exited_before_barrier", "divergent_collective"});
-       },
-       "all threads that a barrier or a shuffle names must reach it: no early return and no branch "
-       "around it"},
-      {[](const Failure& f) { return f.found({"uninitialised"}); },
-       "memory is read before anything writes it: start accumulators, clear fragments, and fill "
-       "the "
-       "part of a tile that lies outside of the tensor"},
-      {[](const Failure& f) {
-         return f.found({"missing_wgmma_fence", "wgmma_pending", "wgmma_operand_overwritten"});
-       },
-       "fence registers before wgmma (warpgroup_arrive), commit the batch, and wait for it before "
-       "you read sums or overwrite operands"},
-      {[](const Failure& f) { return f.found({"missing_proxy_fence"}); },
-       "writes by threads need fence.proxy.async before TMA or wgmma reads them from shared "
-       "memory, and mbarrier.init needs a fence before a copy signals the mbarrier"}};
+      {.answers = [](const Failure& f) { return f.found({"misaligned"}); },
+       .advice =
+           "a vector access needs an address that is a multiple of its size: choose the width by a "
+           "define from the row length, and keep a scalar path"},
+      {.answers = [](const Failure& f) { return f.found({"out_of_bounds"}); },
+       .advice = "guard every load and store by the sizes of this call; check the tile's edge, the "
+                 "tail of vectors, and 32-bit overflow of offsets"},
+      {.answers = [](const Failure& f) { return f.found({"shared_race"}); },
+       .advice =
+           "all threads of the block must pass __syncthreads() between writing and reading shared "
+           "memory, and before the next write"},
+      {.answers = [](const Failure& f) { return f.found({"global_race"}); },
+       .advice = "blocks of one launch run in any order: let one block own each result, use "
+                 "atomics, or pass values to a second step"},
+      {.answers = [](const Failure& f) { return f.found({"async_copy_pending"}); },
+       .advice =
+           "wait for the copy before its bytes are read: cp_async_wait<N> leaves the newest N "
+           "groups unfinished, every stage needs its own fence, and __syncthreads() follows the "
+           "wait"},
+      {.answers =
+           [](const Failure& f) {
+             return f.found({"bad_barrier", "exited_before_barrier", "divergent_collective"});
+           },
+       .advice = "all threads that a barrier or a shuffle names must reach it: no early return and "
+                 "no branch around it"},
+      {.answers = [](const Failure& f) { return f.found({"uninitialised"}); },
+       .advice = "memory is read before anything writes it: start accumulators, clear "
+                 "fragments, and fill the part of a tile that lies outside of the tensor"},
+      {.answers =
+           [](const Failure& f) {
+             return f.found({"missing_wgmma_fence", "wgmma_pending", "wgmma_operand_overwritten"});
+           },
+       .advice = "fence registers before wgmma (warpgroup_arrive), commit the batch, and wait for "
+                 "it before you read sums or overwrite operands"},
+      {.answers = [](const Failure& f) { return f.found({"missing_proxy_fence"}); },
+       .advice =
+           "writes by threads need fence.proxy.async before TMA or wgmma reads them from shared "
+           "memory, and mbarrier.init needs a fence before a copy signals the mbarrier"}};
   return kKnown;
 }
 
 const std::vector<Known>& value_hints() {
   static const std::vector<Known> kKnown{
-      {[](const Failure& f) {
-         return f.some(all_nan) && f.uses({"expf(", "exp2f(", "exp("}) && f.uses({"fmax", "max("});
-       },
-       "exp of (-inf) - (-inf) and 0/0 give NaN: start a maximum at -INFINITY and guard rows "
-       "without finite values"},
-      {[](const Failure& f) {
-         return f.some([](const Mismatch& m) { return all_nan(m) && m.family == kSpecial; });
-       },
-       "the inputs 'special' hold infinities, zeros and NaN: look for inf - inf and 0 * inf that "
-       "the "
-       "reference does not compute (operands split in parts, partial products, masks by zero)"},
-      {[](const Failure& f) { return f.some([](const Mismatch& m) { return m.unwritten > 0; }); },
-       "some outputs are never written: compare the grid with the sizes, and look at early "
-       "returns"},
-      {[](const Failure& f) { return f.some(at_an_edge); },
-       "right in the interior and wrong at an edge: check the predicates of the tail, and sizes "
-       "that "
-       "are assumed to be multiples"},
-      {[](const Failure& f) {
-         return f.uses({"gemm("}) && f.some([](const Mismatch& m) {
-           return m.gate == Gate::element && m.nan == 0 && m.wrong > m.elements / 2;
-         });
-       },
-       "in CuTe's convention B is (N,K): check that B's tensor is indexed (n,k) with the strides "
-       "that its memory really has"},
-      {[](const Failure& f) {
-         return f.some(
-             [](const Mismatch& m) { return m.gate == Gate::rms || m.gate == Gate::bias; });
-       },
-       "every element is nearly right, but the errors add up: keep sums in float, promote the sums "
-       "of "
-       "tensor cores every K tile, and split operands in two for float32"}};
+      {.answers =
+           [](const Failure& f) {
+             return f.some(all_nan) && f.uses({"expf(", "exp2f(", "exp("}) &&
+                    f.uses({"fmax", "max("});
+           },
+       .advice =
+           "exp of (-inf) - (-inf) and 0/0 give NaN: start a maximum at -INFINITY and guard rows "
+           "without finite values"},
+      {.answers =
+           [](const Failure& f) {
+             return f.some([](const Mismatch& m) { return all_nan(m) && m.family == kSpecial; });
+           },
+       .advice =
+           "the inputs 'special' hold infinities, zeros and NaN: look for inf - inf and 0 * inf "
+           "that the reference does not compute (operands split in parts, partial products, "
+           "masks by zero)"},
+      {.answers =
+           [](const Failure& f) {
+             return f.some([](const Mismatch& m) { return m.unwritten > 0; });
+           },
+       .advice =
+           "some outputs are never written: compare the grid with the sizes, and look at early "
+           "returns"},
+      {.answers = [](const Failure& f) { return f.some(at_an_edge); },
+       .advice = "right in the interior and wrong at an edge: check the predicates of the tail, "
+                 "and sizes that are assumed to be multiples"},
+      {.answers =
+           [](const Failure& f) {
+             return f.uses({"gemm("}) && f.some([](const Mismatch& m) {
+               return m.gate == Gate::element && m.nan == 0 && m.wrong > m.elements / 2;
+             });
+           },
+       .advice = "in CuTe's convention B is (N,K): check that B's tensor is indexed (n,k) with the "
+                 "strides that its memory really has"},
+      {.answers =
+           [](const Failure& f) {
+             return f.some(
+                 [](const Mismatch& m) { return m.gate == Gate::rms || m.gate == Gate::bias; });
+           },
+       .advice = "every element is nearly right, but the errors add up: keep sums in float, "
+                 "promote the sums of tensor cores every K tile, and split operands in two for "
+                 "float32"}};
   return kKnown;
 }
 

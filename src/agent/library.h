@@ -22,7 +22,7 @@ struct Component {
   std::vector<std::string> symbols, classes, archs;
   // Math modes of the matrix products that it covers; empty: all.
   std::vector<std::string> products;
-  // ATen operators of which the task must have one ("topk"); empty: any task.
+  // The task must have one of these ATen operators ("topk"); empty: any task.
   std::vector<std::string> operators;
   std::string text;     // the text with the example in its fence
   std::string example;  // only the kernel

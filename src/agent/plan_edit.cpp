@@ -68,10 +68,19 @@ bool insert(Json& parent, const std::string& token, const Json& value) {
 
 }  // namespace
 
+Names<PlanOp> enum_names(PlanOp) {
+  static constexpr Name<PlanOp> names[] = {{PlanOp::set, "set"},
+                                           {PlanOp::replace, "replace"},
+                                           {PlanOp::add, "add"},
+                                           {PlanOp::remove, "remove"}};
+  return names;
+}
+
 Edited edit_plan(Json& plan, const PlanEdit& edit, int number) {
   auto wrong = [&](const std::string& text) {
-    return tl::unexpected(Reask{"bad_pointer", fmt::format("Plan edit {} (\"{}\"): {}.", number,
-                                                           sanitize(edit.path, 200), text)});
+    return tl::unexpected(Reask{
+        .reason = "bad_pointer",
+        .text = fmt::format("Plan edit {} (\"{}\"): {}.", number, sanitize(edit.path, 200), text)});
   };
   auto tokens = tokens_of(edit.path);
   if (!tokens) return wrong("a path is a JSON pointer such as /steps/0/block/0");
@@ -88,13 +97,13 @@ Edited edit_plan(Json& plan, const PlanEdit& edit, int number) {
   }
   const std::string& last = tokens->back();
   Json* present = child(*parent, last);
-  if (!present && (edit.op == "replace" || edit.op == "remove"))
+  if (!present && (edit.op == PlanOp::replace || edit.op == PlanOp::remove))
     return wrong(fmt::format("\"{}\" is not there: {} {}", last,
                              so_far.empty() ? "the plan has" : so_far + " has",
                              what_is_there(*parent)));
-  if (edit.op == "remove") {
+  if (edit.op == PlanOp::remove) {
     erase(*parent, last);
-  } else if (present && (edit.op != "add" || parent->is_object())) {
+  } else if (present && (edit.op != PlanOp::add || parent->is_object())) {
     *present = edit.value;
   } else if (!insert(*parent, last, edit.value)) {
     return wrong(fmt::format("cannot add anything at \"{}\": {} {}", last,

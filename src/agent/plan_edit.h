@@ -5,7 +5,7 @@
 // object. `replace` and `remove` need an existing value. `add` inserts; in an array before the
 // index, or at the end with "-". If a pointer names nothing, the Reask lists what exists there.
 //
-// Example: auto r = edit_plan(json, {"set", "/steps/0/block/0", 256}, 1);
+// Example: auto r = edit_plan(json, {.path = "/steps/0/block/0", .value = 256}, 1);
 #pragma once
 
 #include "agent/reply.h"

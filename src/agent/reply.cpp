@@ -90,7 +90,7 @@ tl::expected<std::string, Reask> only_source(const Fence& fence, const KernelPro
   return reask("no_file",
                fmt::format("The block at line {} of the reply does not name its file. Name it in "
                            "the first line: ```{} NAME, NAME being one of {}.",
-                           fence.line, fence.kind, join(names, ", ")));
+                           fence.line, to_string(fence.kind), join(names, ", ")));
 }
 
 // Whether a block is a whole file: it defines a kernel, and has includes if the current file has
@@ -110,11 +110,11 @@ tl::expected<PlanEdit, Reask> plan_edit_of(const Json& item, const Fence& fence)
   bool good = item.is_object() && item.contains("path") && item["path"].is_string();
   if (good) {
     edit.path = item["path"].get<std::string>();
-    edit.op = item.contains("op") && item["op"].is_string() ? item["op"].get<std::string>()
-                                                            : std::string("set");
-    static const std::vector<std::string> kOps{"set", "replace", "add", "remove"};
-    good = std::find(kOps.begin(), kOps.end(), edit.op) != kOps.end() &&
-           (edit.op == "remove" || item.contains("value"));
+    const bool named = item.contains("op") && item["op"].is_string();
+    const auto op =
+        from_name<PlanOp>(named ? item["op"].get<std::string>() : to_string(PlanOp::set), "op");
+    good = op && (*op == PlanOp::remove || item.contains("value"));
+    if (op) edit.op = *op;
   }
   if (!good)
     return reask("bad_plan_edit",
@@ -122,7 +122,7 @@ tl::expected<PlanEdit, Reask> plan_edit_of(const Json& item, const Fence& fence)
                              "\"/steps/0/block/0\", \"value\": 256}} (\"op\": \"set\", "
                              "\"replace\", \"add\" or \"remove\"); this one is not: {}",
                              fence.line, sanitize(dump_json(item), 200)));
-  if (edit.op != "remove") edit.value = item["value"];
+  if (edit.op != PlanOp::remove) edit.value = item["value"];
   return edit;
 }
 
@@ -130,7 +130,7 @@ tl::expected<PlanEdit, Reask> plan_edit_of(const Json& item, const Fence& fence)
 tl::expected<std::vector<Change>, Reask> plan_changes(const Json& json, const Fence& fence) {
   std::vector<Change> out;
   if (json.is_object() && json.contains("steps")) {
-    out.push_back(WholeFile{"plan.json", fence.text + "\n"});
+    out.push_back(WholeFile{.file = "plan.json", .text = fence.text + "\n"});
     return out;
   }
   const Json* list = &json;
@@ -174,19 +174,22 @@ Parsed check_changes(const std::vector<Change>& changes) {
 Reask nothing_found(bool saw_diff, const std::vector<Fence>& plain) {
   if (saw_diff)
     return Reask{
-        "diff",
-        "The reply contains a diff. cutegen does not apply diffs, because their line numbers are "
-        "often wrong. Send ```edit NAME blocks with SEARCH and REPLACE instead."};
+        .reason = "diff",
+        .text =
+            "The reply contains a diff. cutegen does not apply diffs, because their line "
+            "numbers are often wrong. Send ```edit NAME blocks with SEARCH and REPLACE instead."};
   if (!plain.empty())
-    return Reask{
-        "snippet",
-        fmt::format("The code block at line {} of the reply does not say what it is, and it is "
-                    "not a whole file. Begin it with ```function NAME (whole functions), ```edit "
-                    "NAME (SEARCH/REPLACE) or ```file NAME (everything).",
-                    plain.front().line)};
-  return Reask{"no_block",
-               "The reply contains no block to apply. Answer with ```edit, ```function, ```file "
-               "or ```plan blocks as described."};
+    return Reask{.reason = "snippet",
+                 .text = fmt::format(
+                     "The code block at line {} of the reply does not say what it is, and it is "
+                     "not a whole file. Begin it with ```function NAME (whole functions), ```edit "
+                     "NAME (SEARCH/REPLACE) or ```file NAME (everything).",
+                     plain.front().line)};
+  return Reask{
+      .reason = "no_block",
+      .text =
+          "The reply contains no block to apply. Answer with ```edit, ```function, ```file "
+          "or ```plan blocks as described."};
 }
 
 class Parser {
@@ -217,14 +220,14 @@ class Parser {
 
  private:
   Parsed read(const Fence& fence) {
-    if (fence.kind == "file") return read_file_block(fence);
-    if (fence.kind == "edit") return read_edits(fence);
-    if (fence.kind == "function") return read_function(fence);
-    if (fence.kind == "plan" || fence.kind == "json") return read_json(fence);
-    if (fence.kind == "diff") {
+    if (fence.kind == FenceKind::file) return read_file_block(fence);
+    if (fence.kind == FenceKind::edit) return read_edits(fence);
+    if (fence.kind == FenceKind::function) return read_function(fence);
+    if (fence.kind == FenceKind::plan || fence.kind == FenceKind::json) return read_json(fence);
+    if (fence.kind == FenceKind::diff) {
       if (!read_search_blocks(fence.text).blocks.empty()) return read_edits(fence);
       saw_diff_ = true;
-    } else if (fence.kind == "code") {
+    } else if (fence.kind == FenceKind::code) {
       if (fence.text.find("SEARCH") != std::string::npos &&
           fence.text.find("<<<<<") != std::string::npos)
         return read_edits(fence);
@@ -237,14 +240,14 @@ class Parser {
     if (fence.file.ends_with(".json")) return read_json(fence);
     auto name = only_source(fence, base_);
     if (!name) return tl::unexpected(name.error());
-    add(WholeFile{*name, fence.text + "\n"});
+    add(WholeFile{.file = *name, .text = fence.text + "\n"});
     return {};
   }
 
   Parsed read_function(const Fence& fence) {
     auto name = only_source(fence, base_);
     if (!name) return tl::unexpected(name.error());
-    add(WholeDefinitions{*name, fence.text});
+    add(WholeDefinitions{.file = *name, .text = fence.text});
     return {};
   }
 
@@ -271,7 +274,7 @@ class Parser {
   // Reads SEARCH/REPLACE blocks outside fences.
   Parsed loose_edits(const std::vector<std::string>& prose) {
     Fence fence;
-    fence.kind = "edit";
+    fence.kind = FenceKind::edit;
     fence.text = join(prose, "\n");
     SearchBlocks found = read_search_blocks(fence.text);
     if (found.blocks.empty() && found.fault.empty()) return {};
@@ -283,7 +286,8 @@ class Parser {
   }
 
   Parsed read_json(const Fence& fence) {
-    bool ours = fence.kind == "plan" || fence.file == "plan.json" || fence.title == "plan.json";
+    bool ours =
+        fence.kind == FenceKind::plan || fence.file == "plan.json" || fence.title == "plan.json";
     if (!read_search_blocks(fence.text).blocks.empty()) {
       Fence edit = fence;
       edit.file = "plan.json";
@@ -334,10 +338,10 @@ class Parser {
                                                   "extern",   "template", "__global__"};
     bool code = starts_with_any(text, kStarts) && (text.ends_with('}') || text.ends_with(';'));
     Fence fence;
-    fence.kind = "file";
+    fence.kind = FenceKind::file;
     fence.text = text;
     if (!code || !is_whole_file(fence, base_)) return;
-    if (auto name = only_source(fence, base_)) add(WholeFile{*name, text + "\n"});
+    if (auto name = only_source(fence, base_)) add(WholeFile{.file = *name, .text = text + "\n"});
   }
 
   // A repeated block counts once, but a repeated plan edit may be intended.

@@ -45,8 +45,10 @@ struct WholeDefinitions {
   std::string file, text;
   bool operator==(const WholeDefinitions&) const = default;
 };
+enum class PlanOp { set, replace, add, remove };
+Names<PlanOp> enum_names(PlanOp);
 struct PlanEdit {
-  std::string op;  // "replace", "add", "remove", "set"
+  PlanOp op = PlanOp::set;
   std::string path;
   Json value;
   bool operator==(const PlanEdit&) const = default;

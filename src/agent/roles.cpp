@@ -241,9 +241,9 @@ struct Prefix {
 };
 
 Prefix make_prefix(const TaskBrief& brief, const Detail& detail, const PromptLimits& limits) {
-  return {std::string(trim(render("system.md", system_data(brief, detail)))) + "\n" +
-              tools_text(brief, detail, limits),
-          std::string(trim(render("task.md", task_data(brief, detail)))) + "\n"};
+  return {.system = std::string(trim(render("system.md", system_data(brief, detail)))) + "\n" +
+                    tools_text(brief, detail, limits),
+          .task = std::string(trim(render("task.md", task_data(brief, detail)))) + "\n"};
 }
 
 // Returns the messages after the task. The ones that change least often come first, for the cache.
@@ -280,7 +280,8 @@ std::map<std::string, std::string> files_of(const KernelProgram& program) {
 }
 
 Reask empty_advice() {
-  return {"no_advice", "The answer contains no usable text. Answer in the given form."};
+  return {.reason = "no_advice",
+          .text = "The answer contains no usable text. Answer in the given form."};
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "agent/describe.h"
 #include "agent/hints.h"
 #include "agent/library.h"
-#include "agent/test_program.h"
+#include "agent/testing/test_program.h"
 #include "agent/tools.h"
 #include "base/file.h"
 #include "base/text.h"

@@ -227,11 +227,13 @@ Head classify(std::string_view code) {
   bool parens = head.find('(') != std::string_view::npos;
   if (words[0] == "namespace" ||
       (words[0] == "inline" && words.size() > 1 && words[1] == "namespace"))
-    return {Head::Kind::scope, {}};
-  if (words[0] == "extern" && words.size() == 1) return {Head::Kind::scope, {}};  // extern "C" {
+    return {.kind = Head::Kind::scope, .name = {}};
+  if (words[0] == "extern" && words.size() == 1)
+    return {.kind = Head::Kind::scope, .name = {}};  // extern "C" {
   if (std::string name = parens ? function_name(head) : std::string(); !name.empty())
-    return {Head::Kind::function, name};
-  if (std::string name = type_name(head); !name.empty()) return {Head::Kind::type, name};
+    return {.kind = Head::Kind::function, .name = name};
+  if (std::string name = type_name(head); !name.empty())
+    return {.kind = Head::Kind::type, .name = name};
   return {};
 }
 
@@ -319,8 +321,9 @@ class BracketReader {
       if (wrong) return wrong;
     }
     if (!branches_.empty())
-      return Imbalance{branches_.back().line,
-                       "#if of line " + std::to_string(branches_.back().line) + " has no #endif"};
+      return Imbalance{
+          .line = branches_.back().line,
+          .message = "#if of line " + std::to_string(branches_.back().line) + " has no #endif"};
     if (!open_.empty()) return never_closed(open_.back());
     return std::nullopt;
   }
@@ -331,18 +334,21 @@ class BracketReader {
     int line;
   };
   static Imbalance never_closed(const Open& open) {
-    return {open.line, "'" + std::string(1, open.bracket) + "' of line " +
-                           std::to_string(open.line) + " is never closed"};
+    return {.line = open.line,
+            .message = "'" + std::string(1, open.bracket) + "' of line " +
+                       std::to_string(open.line) + " is never closed"};
   }
   std::optional<Imbalance> bracket(char c) {
     if (c == '(' || c == '[' || c == '{') {
       open_.push_back({c, line_});
     } else if (c == ')' || c == ']' || c == '}') {
       if (open_.empty())
-        return Imbalance{line_, "'" + std::string(1, c) + "' of line " + std::to_string(line_) +
+        return Imbalance{.line = line_,
+                         .message = "'" + std::string(1, c) + "' of line " + std::to_string(line_) +
                                     " closes nothing"};
       if (partner(open_.back().bracket) != c)
-        return Imbalance{line_, "'" + std::string(1, c) + "' of line " + std::to_string(line_) +
+        return Imbalance{.line = line_,
+                         .message = "'" + std::string(1, c) + "' of line " + std::to_string(line_) +
                                     " does not fit '" + std::string(1, open_.back().bracket) +
                                     "' of line " + std::to_string(open_.back().line)};
       open_.pop_back();
@@ -363,7 +369,8 @@ class BracketReader {
     return std::nullopt;
   }
   std::optional<Imbalance> lonely(const std::string& word) const {
-    return Imbalance{line_, "#" + word + " of line " + std::to_string(line_) + " has no #if"};
+    return Imbalance{.line = line_,
+                     .message = "#" + word + " of line " + std::to_string(line_) + " has no #if"};
   }
 
   std::string_view text_;

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/test_program.h"
+#include "agent/testing/test_program.h"
 
 namespace cutegen::agent {
 namespace {

@@ -61,13 +61,13 @@ Result<std::vector<llm::ToolResult>> ToolDesk::answer(const Context& ctx,
 
 Result<llm::ToolResult> ToolDesk::answer_one(const Context& ctx, const llm::ToolCall& call) {
   CG_CHECK(ctx.check("calling a tool"));
-  ToolRecord record{sanitize(call.name, 80),
-                    sha256(canonical_json(call.arguments) + call.malformed)};
+  ToolRecord record{.tool = sanitize(call.name, 80),
+                    .arguments_hash = sha256(canonical_json(call.arguments) + call.malformed)};
   CG_TRY(auto past, host_.recorded(record));
   ++calls_;
   CG_TRY(Said said, perform(ctx, call, past));
   if (past) {
-    said = {past->text, past->is_error};
+    said = {.text = past->text, .is_error = past->is_error};
   } else {
     record.text = sanitize(trim(said.text), kMostResult) +
                   fmt::format("\n({} more call{} for this question)", calls_left(),
@@ -76,7 +76,7 @@ Result<llm::ToolResult> ToolDesk::answer_one(const Context& ctx, const llm::Tool
     CG_CHECK(host_.record(record));
     said.text = record.text;
   }
-  return llm::ToolResult{call.id, said.text, said.is_error};
+  return llm::ToolResult{.call_id = call.id, .text = said.text, .is_error = said.is_error};
 }
 
 ToolDesk::Told ToolDesk::perform(const Context& ctx, const llm::ToolCall& call,
@@ -84,22 +84,24 @@ ToolDesk::Told ToolDesk::perform(const Context& ctx, const llm::ToolCall& call,
   auto use = read_tool_call(call);
   if (!use) {
     const Error& e = use.error();
-    return Said{"Not done: " + e.message + (e.remedy.empty() ? "" : "; " + e.remedy), true};
+    return Said{.text = "Not done: " + e.message + (e.remedy.empty() ? "" : "; " + e.remedy),
+                .is_error = true};
   }
   if (!set_.offer.has(use->tool))
-    return Said{fmt::format("This question does not offer '{}'.", to_string(use->tool)), true};
+    return Said{.text = fmt::format("This question does not offer '{}'.", to_string(use->tool)),
+                .is_error = true};
   if (use->tool == Tool::read_docs) {
-    if (use->page.empty()) return Said{page_list()};
-    if (const Component* c = find_component(use->page)) return Said{page_text(*c)};
+    if (use->page.empty()) return Said{.text = page_list()};
+    if (const Component* c = find_component(use->page)) return Said{.text = page_text(*c)};
     auto near = nearest(use->page, component_names());
-    return Said{"No page about '" + sanitize(use->page, 80) + "'" +
-                    (near ? "; did you mean '" + *near + "'?" : "") + "\n" + page_list(),
-                true};
+    return Said{.text = "No page about '" + sanitize(use->page, 80) + "'" +
+                        (near ? "; did you mean '" + *near + "'?" : "") + "\n" + page_list(),
+                .is_error = true};
   }
   if (use->tool == Tool::profile) return profile(*use);
   if (use->tool == Tool::diff_best) return diff_best(*use);
   auto draft = draft_of(*use);
-  if (!draft) return Said{draft.error().text, true};
+  if (!draft) return Said{.text = draft.error().text, .is_error = true};
   if (use->tool == Tool::compile) return compile(ctx, **draft, past.has_value());
   return evaluate(ctx, **draft);
 }
@@ -108,7 +110,7 @@ ToolDesk::Told ToolDesk::perform(const Context& ctx, const llm::ToolCall& call,
 tl::expected<Draft*, Reask> ToolDesk::draft_of(const ToolUse& use) {
   Draft* from = drafts_.find(use.draft);
   if (!use.draft.empty() && !from)
-    return tl::unexpected(Reask{"no_draft", drafts_.missing_text(use.draft)});
+    return tl::unexpected(Reask{.reason = "no_draft", .text = drafts_.missing_text(use.draft)});
   if (!use.changes()) return from;
   const KernelProgram* base = from                    ? &from->candidate.program
                               : set_.question.subject ? &set_.question.subject->program
@@ -125,13 +127,13 @@ ToolDesk::Told ToolDesk::compile(const Context& ctx, Draft& draft, bool known) {
   if (known) return Said{};
   const KernelProgram& program = draft.candidate.program;
   CG_TRY(Verdict v, host_.compile(ctx, program));
-  if (v.status == Status::aborted) return Said{aborted_text(v), true};
+  if (v.status == Status::aborted) return Said{.text = aborted_text(v), .is_error = true};
   if (v.status == Status::correct)
-    return Said{
-        fmt::format("Draft {} compiles and loads.{}{}\n", draft.name,
+    return Said{.text = fmt::format(
+                    "Draft {} compiles and loads.{}{}\n", draft.name,
                     v.feedback.resources.empty() ? "" : "\nResources: ", v.feedback.resources)};
-  return Said{"Draft " + draft.name + " does not compile or load.\n" +
-              describe_verdict(v, set_.floor_ns, false, 2) + hint_list(program, v)};
+  return Said{.text = "Draft " + draft.name + " does not compile or load.\n" +
+                      describe_verdict(v, set_.floor_ns, false, 2) + hint_list(program, v)};
 }
 
 // Gets the draft's verdict, which counts as an evaluation unless the evaluator aborted it.
@@ -145,42 +147,52 @@ Result<void> ToolDesk::judge(const Context& ctx, Draft& draft) {
 
 ToolDesk::Told ToolDesk::evaluate(const Context& ctx, Draft& draft) {
   if (!draft.verdict || draft.verdict->status == Status::aborted) {
-    if (auto why = set_.tried(draft.candidate.program)) return Said{why->text, true};
+    if (auto why = set_.tried(draft.candidate.program))
+      return Said{.text = why->text, .is_error = true};
     if (evaluations_ >= set_.limits.evaluations)
-      return Said{fmt::format("This question has had its {} evaluations; answer now, or compile.",
+      return Said{
+          .text = fmt::format("This question has had its {} evaluations; answer now, or compile.",
                               set_.limits.evaluations),
-                  true};
+          .is_error = true};
     if (evaluations_ >= set_.limits.run_evaluations)
-      return Said{"The run's budget of evaluations is used up; answer now.", true};
+      return Said{.text = "The run's budget of evaluations is used up; answer now.",
+                  .is_error = true};
     CG_CHECK(judge(ctx, draft));
   }
-  if (draft.verdict->status == Status::aborted) return Said{aborted_text(*draft.verdict), true};
-  return Said{fmt::format("Draft {} is kept as {}.\n", draft.name, draft.candidate.id) +
-              describe_verdict(*draft.verdict, set_.floor_ns, set_.question.profile, 2) +
-              hint_list(draft.candidate.program, *draft.verdict)};
+  if (draft.verdict->status == Status::aborted)
+    return Said{.text = aborted_text(*draft.verdict), .is_error = true};
+  return Said{.text = fmt::format("Draft {} is kept as {}.\n", draft.name, draft.candidate.id) +
+                      describe_verdict(*draft.verdict, set_.floor_ns, set_.question.profile, 2) +
+                      hint_list(draft.candidate.program, *draft.verdict)};
 }
 
 ToolDesk::Said ToolDesk::profile(const ToolUse& use) const {
   const Draft* draft = drafts_.find(use.draft);
-  if (!use.draft.empty() && !draft) return {drafts_.missing_text(use.draft), true};
+  if (!use.draft.empty() && !draft)
+    return {.text = drafts_.missing_text(use.draft), .is_error = true};
   const Verdict* verdict = set_.question.verdict;
   if (draft) verdict = draft->verdict ? &*draft->verdict : nullptr;
   if (!verdict || !verdict->profile)
-    return {"No profile of it is known: only a program that was evaluated and is correct has one.",
-            true};
-  return {describe_profile(*verdict), false};
+    return {
+        .text =
+            "No profile of it is known: only a program that was evaluated and is correct has one.",
+        .is_error = true};
+  return {.text = describe_profile(*verdict), .is_error = false};
 }
 
 ToolDesk::Said ToolDesk::diff_best(const ToolUse& use) const {
   const Draft* draft = use.draft.empty() ? drafts_.last() : drafts_.find(use.draft);
-  if (!use.draft.empty() && !draft) return {drafts_.missing_text(use.draft), true};
+  if (!use.draft.empty() && !draft)
+    return {.text = drafts_.missing_text(use.draft), .is_error = true};
   const Candidate* subject = set_.question.subject;
-  if (!draft && !subject) return {"There is no draft and no program in question to compare.", true};
+  if (!draft && !subject)
+    return {.text = "There is no draft and no program in question to compare.", .is_error = true};
   const std::string name = draft ? draft->name : subject->id;
   std::string diff = host_.diff_best(draft ? draft->candidate.program : subject->program);
   if (diff.empty())
-    return {name + " is the best program, or the run has no best program yet.", false};
-  return {"From the best program to " + name + ":\n" + diff, false};
+    return {.text = name + " is the best program, or the run has no best program yet.",
+            .is_error = false};
+  return {.text = "From the best program to " + name + ":\n" + diff, .is_error = false};
 }
 
 Result<std::optional<Candidate>> ToolDesk::choose(const Context& ctx,

@@ -20,21 +20,28 @@ struct Declared {
 };
 
 constexpr std::array<Declared, 5> kTools{{
-    {Tool::read_docs, "read_docs",
-     "Returns the page about a device component: what it does, and a kernel that compiles. Without "
-     "a name it returns the list of pages."},
-    {Tool::compile, "compile",
-     "Checks a draft (plan against task and signatures, source), compiles and loads it. Returns "
-     "the compiler's first errors, or registers and spills. Costs no evaluation."},
-    {Tool::evaluate, "evaluate",
-     "Evaluates a draft like an answer: compiles it, compares it with the truth on all shapes, and "
-     "times it. Costs one evaluation of the run's budget."},
-    {Tool::profile, "profile",
-     "Returns the profile of an evaluated program: what limits it, hot lines, and what to do about "
-     "it. Without a draft it profiles the program in question."},
-    {Tool::diff_best, "diff_best",
-     "Returns the unified diff from the best program so far to a draft, or to the program in "
-     "question."},
+    {.tool = Tool::read_docs,
+     .name = "read_docs",
+     .description = "Returns the page about a device component: what it does, and a kernel that "
+                    "compiles. Without a name it returns the list of pages."},
+    {.tool = Tool::compile,
+     .name = "compile",
+     .description =
+         "Checks a draft (plan against task and signatures, source), compiles and loads "
+         "it. Returns the compiler's first errors, or registers and spills. Costs no evaluation."},
+    {.tool = Tool::evaluate,
+     .name = "evaluate",
+     .description = "Evaluates a draft like an answer: compiles it, compares it with the truth on "
+                    "all shapes, and times it. Costs one evaluation of the run's budget."},
+    {.tool = Tool::profile,
+     .name = "profile",
+     .description = "Returns the profile of an evaluated program: what limits it, hot lines, and "
+                    "what to do about it. Without a draft it profiles the program in question."},
+    {.tool = Tool::diff_best,
+     .name = "diff_best",
+     .description =
+         "Returns the unified diff from the best program so far to a draft, or to the program in "
+         "question."},
 }};
 
 Json text_field(const char* description) {
@@ -173,7 +180,8 @@ tl::expected<Reply, Reask> changes_of(const ToolUse& use, const KernelProgram* b
   }
   auto add = [&](const std::string& file, const std::string& text) {
     if (!text.empty())
-      reply.changes.push_back(WholeFile{file, text.ends_with('\n') ? text : text + "\n"});
+      reply.changes.push_back(
+          WholeFile{.file = file, .text = text.ends_with('\n') ? text : text + "\n"});
   };
   add(base && base->sources.size() == 1 ? base->sources.begin()->first : "kernel.cu", use.kernel);
   add("plan.json", use.plan);

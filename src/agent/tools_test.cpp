@@ -8,7 +8,7 @@
 #include <random>
 
 #include "agent/library.h"
-#include "agent/test_program.h"
+#include "agent/testing/test_program.h"
 #include "agent/tool_desk.h"
 
 namespace cutegen::agent {

@@ -72,7 +72,6 @@ TEST(Context, DeadlinesOnlyShrink) {
   EXPECT_LE(later.remaining(std::chrono::hours(2)), std::chrono::seconds(1));
   EXPECT_EQ(Context().remaining(std::chrono::seconds(9)), std::chrono::seconds(9));
   EXPECT_EQ(soon.remaining(Nanoseconds(5)), Nanoseconds(5));
-  EXPECT_EQ(Context().with_span("a").with_span("b").span(), "a/b");
 }
 
 TEST(Text, SanitizeStripsEscapesAndControls) {

@@ -12,12 +12,6 @@ Context Context::with_timeout(Nanoseconds timeout) const {
   return out;
 }
 
-Context Context::with_span(std::string name) const {
-  Context out = *this;
-  out.span_ = span_.empty() ? std::move(name) : span_ + "/" + name;
-  return out;
-}
-
 Nanoseconds Context::remaining(Nanoseconds most) const {
   if (!deadline_) return most;
   auto left = std::chrono::duration_cast<Nanoseconds>(*deadline_ - Clock::now());
@@ -25,8 +19,9 @@ Nanoseconds Context::remaining(Nanoseconds most) const {
 }
 
 Result<void> Context::check(const std::string& what) const {
-  if (stopped()) return fail({ErrorKind::cancelled, "interrupted while " + what});
-  if (expired()) return fail({ErrorKind::timeout, "timed out while " + what});
+  if (stopped())
+    return fail({.kind = ErrorKind::cancelled, .message = "interrupted while " + what});
+  if (expired()) return fail({.kind = ErrorKind::timeout, .message = "timed out while " + what});
   return {};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context: lets a caller stop, time out and trace a blocking call.
+// Context: lets a caller stop and time out a blocking call.
 //
 // Contract: a blocking call polls done() or waits at most remaining(). When the context has ended,
 // the call returns check()'s error. A Context is cheap to copy. with_timeout can only shorten the
@@ -28,7 +28,6 @@ class Context {
   explicit Context(std::stop_token stop) : stop_(std::move(stop)) {}
 
   Context with_timeout(Nanoseconds timeout) const;
-  Context with_span(std::string name) const;  // names nested work in traces
 
   bool stopped() const { return stop_.stop_requested(); }
   bool expired() const { return deadline_ && Clock::now() >= *deadline_; }
@@ -39,12 +38,10 @@ class Context {
   Result<void> check(const std::string& what) const;
 
   const std::stop_token& stop() const { return stop_; }
-  const std::string& span() const { return span_; }
 
  private:
   std::stop_token stop_;
   std::optional<Clock::time_point> deadline_;
-  std::string span_;
 };
 
 }  // namespace cutegen

@@ -137,7 +137,7 @@ class Fields {
 
   template <class T>
   void operator()(const char* key, T& value, const FieldRule& rule = {});
-  // An enumeration of which only these names are valid.
+  // An enumeration that may only have these names.
   template <class E>
   void named(const char* key, E& value, std::type_identity_t<Names<E>> names);
   // A value that is text in JSON: to_string(value) or value.text() writes it, from(text) reads it.

@@ -50,6 +50,10 @@ bool has_cudnn_tf32(const Task& task) {
   });
 }
 
+bool is_eager(const std::string& kind) {
+  return kind == kEager || kind == kEagerFp32 || kind == kEagerTf32;
+}
+
 BaselineAccuracy class_of(const std::string& kind, const Task& task) {
   BaselineAccuracy out;
   if (kind.find(':') != std::string::npos || kind == kCallable) return out;

@@ -81,6 +81,8 @@ struct BaselineRecord {
   bool cut = false;  // a build timed out early, because the total time was nearly up
 };
 
+// Whether PyTorch runs the baseline without a compiler.
+bool is_eager(const std::string& kind);
 // The precision to which PyTorch rounds the task's operands in a baseline of this kind, and whether
 // the math mode permits it. Unknown for the user's own callable.
 BaselineAccuracy class_of(const std::string& kind, const Task& task);

@@ -12,12 +12,13 @@
 #pragma once
 
 #include "core/baseline.h"
+#include "core/time_mode.h"
 #include "core/verdict.h"
 
 namespace cutegen {
 
 struct CertifiedMode {
-  std::string mode;  // "cold", "warm", "graph", "call"
+  TimeMode mode = TimeMode::cold;
   double time_ns = 0, low_ns = 0, high_ns = 0;
   std::vector<PairedRatio> against;
 };

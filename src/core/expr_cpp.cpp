@@ -16,21 +16,21 @@ std::optional<ExprLeaf> leaf_of(const Expr::Node& n) {
   using Leaf = ExprLeaf::Kind;
   switch (n.kind) {
     case NodeKind::symbol:
-      return ExprLeaf{Leaf::symbol, n.name};
+      return ExprLeaf{.kind = Leaf::symbol, .name = n.name};
     case NodeKind::dim:
-      return ExprLeaf{Leaf::dim, n.name, n.value};
+      return ExprLeaf{.kind = Leaf::dim, .name = n.name, .axis = n.value};
     case NodeKind::stride:
-      return ExprLeaf{Leaf::stride, n.name, n.value};
+      return ExprLeaf{.kind = Leaf::stride, .name = n.name, .axis = n.value};
     case NodeKind::size:
-      return ExprLeaf{Leaf::size, n.name};
+      return ExprLeaf{.kind = Leaf::size, .name = n.name};
     case NodeKind::attribute:
-      return ExprLeaf{Leaf::attribute, n.name};
+      return ExprLeaf{.kind = Leaf::attribute, .name = n.name};
     case NodeKind::argument:
-      return ExprLeaf{Leaf::argument, n.name};
+      return ExprLeaf{.kind = Leaf::argument, .name = n.name};
     case NodeKind::constant:
-      return ExprLeaf{Leaf::constant, n.name};
+      return ExprLeaf{.kind = Leaf::constant, .name = n.name};
     case NodeKind::occupancy:
-      return ExprLeaf{Leaf::occupancy, n.name};
+      return ExprLeaf{.kind = Leaf::occupancy, .name = n.name};
     default:
       return std::nullopt;
   }

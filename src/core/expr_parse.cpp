@@ -138,16 +138,16 @@ struct Function {
 
 const std::map<std::string, Function>& functions() {
   static const std::map<std::string, Function> table{
-      {"ceil_div", {Kind::ceil_div, "ceil_div(a, b)"}},
-      {"min", {Kind::min, "min(a, b)"}},
-      {"max", {Kind::max, "max(a, b)"}},
-      {"dim", {Kind::dim, "dim(tensor, axis)"}},
-      {"stride", {Kind::stride, "stride(tensor, axis)"}},
-      {"size", {Kind::size, "size(tensor)"}},
-      {"attr", {Kind::attribute, "attr(name)"}},
-      {"arg", {Kind::argument, "arg(name)"}},
-      {"k", {Kind::constant, "k(name)"}},
-      {"occupancy", {Kind::occupancy, "occupancy(kernel)"}}};
+      {"ceil_div", {.kind = Kind::ceil_div, .signature = "ceil_div(a, b)"}},
+      {"min", {.kind = Kind::min, .signature = "min(a, b)"}},
+      {"max", {.kind = Kind::max, .signature = "max(a, b)"}},
+      {"dim", {.kind = Kind::dim, .signature = "dim(tensor, axis)"}},
+      {"stride", {.kind = Kind::stride, .signature = "stride(tensor, axis)"}},
+      {"size", {.kind = Kind::size, .signature = "size(tensor)"}},
+      {"attr", {.kind = Kind::attribute, .signature = "attr(name)"}},
+      {"arg", {.kind = Kind::argument, .signature = "arg(name)"}},
+      {"k", {.kind = Kind::constant, .signature = "k(name)"}},
+      {"occupancy", {.kind = Kind::occupancy, .signature = "occupancy(kernel)"}}};
   return table;
 }
 

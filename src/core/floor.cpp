@@ -65,7 +65,7 @@ Work work_of(const Task& task, const ShapeCase& shape) {
   if (task.graph.nodes.empty()) w.products = shape.flops;
   w.least = shape.least_bytes;
   w.written = written_bytes(task, shape);
-  w.math_mode = to_string(task.math_mode);
+  w.math_mode = task.math_mode;
   w.tf32_convolutions = task.tf32_convolutions;
   return w;
 }

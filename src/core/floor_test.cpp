@@ -45,7 +45,7 @@ TEST(Work, SplitsTheOperationsByTheUnitThatServesThem) {
   EXPECT_EQ(w.convolutions.value, 30);
   EXPECT_EQ(w.other.value, 11'100);
   EXPECT_EQ(w.least.value, 4096);
-  EXPECT_EQ(w.math_mode, "fp16");
+  EXPECT_EQ(w.math_mode, MathMode::fp16);
   EXPECT_TRUE(w.tf32_convolutions);
 }
 

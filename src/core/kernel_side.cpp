@@ -27,19 +27,20 @@ struct Key {
   bool needed = false;
   Form form = Form::value;
 };
-constexpr Key kKeys[] = {{"name", "/steps/0/kernel", true},
-                         {"args", "/steps/0/args", true, Form::arguments},
-                         {"grid", "/steps/0/grid", true, Form::sizes},
-                         {"block", "/steps/0/block", true, Form::sizes},
-                         {"cluster", "/steps/0/cluster", false, Form::sizes},
-                         {"shared_bytes", "/steps/0/shared_bytes"},
-                         {"cooperative", "/steps/0/cooperative"},
-                         {"dialect", "/dialect"},
-                         {"arch", "/arch"},
-                         {"bind", "/bind"},
-                         {"symbols", "/symbols"},
-                         {"defines", "/defines"},
-                         {"requires", "/requires"}};
+constexpr Key kKeys[] = {
+    {.name = "name", .pointer = "/steps/0/kernel", .needed = true},
+    {.name = "args", .pointer = "/steps/0/args", .needed = true, .form = Form::arguments},
+    {.name = "grid", .pointer = "/steps/0/grid", .needed = true, .form = Form::sizes},
+    {.name = "block", .pointer = "/steps/0/block", .needed = true, .form = Form::sizes},
+    {.name = "cluster", .pointer = "/steps/0/cluster", .needed = false, .form = Form::sizes},
+    {.name = "shared_bytes", .pointer = "/steps/0/shared_bytes"},
+    {.name = "cooperative", .pointer = "/steps/0/cooperative"},
+    {.name = "dialect", .pointer = "/dialect"},
+    {.name = "arch", .pointer = "/arch"},
+    {.name = "bind", .pointer = "/bind"},
+    {.name = "symbols", .pointer = "/symbols"},
+    {.name = "defines", .pointer = "/defines"},
+    {.name = "requires", .pointer = "/requires"}};
 
 std::string place_text(const toml::node& node) {
   return fmt::format("{}:{}", node.source().begin.line, node.source().begin.column);

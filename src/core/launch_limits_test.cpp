@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/test_task.h"
+#include "core/testing/test_task.h"
 
 namespace cutegen {
 namespace {

@@ -132,14 +132,14 @@ class Walk {
     const Expr::Node& top = *n.children[0];
     if (n.kind == Kind::binary && top.kind == Kind::binary && (top.name == "+" || top.name == "-"))
       size = std::max<int64_t>(0, *size - (*step - 1));
-    return PlanReach::Division{*size, *step};
+    return PlanReach::Division{.size = *size, .step = *step};
   }
 
   std::optional<PlanReach::Bound> bound(const Expr::Node& n, const Expr& e) const {
     auto a = integer_of(evaluate_node(*n.children[0], e, scope_));
     auto b = integer_of(evaluate_node(*n.children[1], e, scope_));
     if (!a || !b) return {};
-    return PlanReach::Bound{*a, *b};
+    return PlanReach::Bound{.a = *a, .b = *b};
   }
 
   const Plan& plan_;

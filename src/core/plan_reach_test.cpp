@@ -45,7 +45,7 @@ TEST(PlanReach, ListsDivisionsBoundsAndLaunches) {
   EXPECT_EQ(r.divisions[0]->step, 128);
   EXPECT_EQ(r.divisions[0]->tiles(), 3);
   EXPECT_TRUE(r.divisions[0]->has_tail());
-  // The division of the argument comes before that of the grid.
+  // The argument's division comes before the grid's.
   EXPECT_EQ(r.divisions[1]->size, 96);
   EXPECT_FALSE(r.divisions[1]->has_tail());
   EXPECT_EQ(r.divisions[2]->size, 200);  // (n + 63) / 64 is ceil_div(n, 64)

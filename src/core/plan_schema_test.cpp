@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "core/plan.h"
-#include "core/test_task.h"
+#include "core/testing/test_task.h"
 
 namespace cutegen {
 namespace {

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "core/json_place.h"
-#include "core/test_task.h"
+#include "core/testing/test_task.h"
 
 namespace cutegen {
 namespace {

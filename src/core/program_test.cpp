@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "base/file.h"
-#include "core/test_task.h"
+#include "core/testing/test_task.h"
 
 namespace cutegen {
 namespace {

@@ -153,7 +153,7 @@ class Arguments {
     switch (a.kind) {
       case ArgSpec::Kind::tensor:
         CG_CHECK(check_buffer(context_, scope_, a.name, where));
-        return LaunchArg{scope_.task_name(a.name), {}};
+        return LaunchArg{.buffer = scope_.task_name(a.name), .bytes = {}};
       case ArgSpec::Kind::map:
         return tensor_map(a.name);
       case ArgSpec::Kind::i32:
@@ -220,7 +220,7 @@ class Arguments {
       words.push_back(n);
     }
     words.insert(words.end(), spec.begin(), spec.end());
-    LaunchArg out{scope_.task_name(m.tensor), {}};
+    LaunchArg out{.buffer = scope_.task_name(m.tensor), .bytes = {}};
     out.bytes.resize(words.size() * sizeof(int64_t));
     std::memcpy(out.bytes.data(), words.data(), out.bytes.size());
     return out;

@@ -76,14 +76,6 @@ Json scalar_json(const Scalar& scalar) {
   return std::visit([](const auto& v) { return Json(v); }, scalar);
 }
 
-Names<MathMode> enum_names(MathMode) {
-  static constexpr Name<MathMode> names[] = {{MathMode::fp32, "fp32"},
-                                             {MathMode::tf32, "tf32"},
-                                             {MathMode::fp16, "fp16"},
-                                             {MathMode::bf16, "bf16"}};
-  return names;
-}
-
 Names<TensorRole> enum_names(TensorRole) {
   static constexpr Name<TensorRole> names[] = {{TensorRole::input, "input"},
                                                {TensorRole::parameter, "parameter"},

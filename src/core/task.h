@@ -20,10 +20,10 @@
 #include "base/units.h"
 #include "core/graph.h"
 #include "core/test_case.h"
+#include "gpu/math_mode.h"
 
 namespace cutegen {
 
-enum class MathMode { fp32, tf32, fp16, bf16 };
 enum class TensorRole { input, parameter, buffer, output };
 
 struct TensorInfo {
@@ -107,7 +107,6 @@ MathMode accuracy_of(const Task& task, const TensorInfo& output);
 // The math mode in words: "fp32, convolutions in tf32 (as PyTorch ships)".
 std::string mode_text(const Task& task);
 
-Names<MathMode> enum_names(MathMode);
 Names<TensorRole> enum_names(TensorRole);
 Names<ShapeKind> enum_names(ShapeKind);
 Result<MathMode> math_mode_from(const std::string& name);

@@ -89,7 +89,7 @@ std::vector<PairedRatio> paired_of(const std::vector<ShapeTimed>& timed) {
   return mean_ratios(all);
 }
 
-const CertifiedMode* find(const CertifiedShape& shape, const std::string& mode) {
+const CertifiedMode* find(const CertifiedShape& shape, TimeMode mode) {
   for (const CertifiedMode& m : shape.modes)
     if (m.mode == mode) return &m;
   return nullptr;

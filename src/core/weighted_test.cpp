@@ -97,18 +97,18 @@ TEST(Headline, HasNoRatioThatAShapeLacks) {
 TEST(HeadlineModes, AreThoseThatAllShapesHave) {
   CertifiedShape official{"official", 1, 5, {}}, wide{"wide", 1, 5, {}};
   official.modes = {
-      {"cold",
+      {TimeMode::cold,
        10,
        9,
        11,
        {{"eager", "", 4, 3, 5, 40, 8, "precise"}, {"compile", "", 2, 1, 3, 20, 8, "precise"}}},
-      {"call", 20, 19, 21, {}}};
-  wide.modes = {{"cold", 40, 36, 44, {{"eager", "", 1, 0.75, 1.25, 40, 8, "enough"}}}};
+      {TimeMode::call, 20, 19, 21, {}}};
+  wide.modes = {{TimeMode::cold, 40, 36, 44, {{"eager", "", 1, 0.75, 1.25, 40, 8, "enough"}}}};
   const auto modes = headline_modes({official, wide});
   ASSERT_THAT(modes, SizeIs(1));
   EXPECT_THAT(modes[0].time_ns, DoubleNear(20, 1e-9));
   EXPECT_THAT(modes[0].low_ns, DoubleNear(18, 1e-9));
-  ASSERT_THAT(modes[0].against, SizeIs(1)) << "compile could not be had at the other shape";
+  ASSERT_THAT(modes[0].against, SizeIs(1)) << "compile has no time at the other shape";
   EXPECT_THAT(modes[0].against[0].speedup, DoubleNear(2, 1e-9));
   EXPECT_THAT(modes[0].against[0].low, DoubleNear(1.5, 1e-9));
   EXPECT_EQ(modes[0].against[0].stopped, "enough");

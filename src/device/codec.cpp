@@ -148,14 +148,6 @@ Names<RunOrder> enum_names(RunOrder) {
   return names;
 }
 
-Names<TimeMode> enum_names(TimeMode) {
-  static constexpr Name<TimeMode> names[] = {{TimeMode::cold, "cold"},
-                                             {TimeMode::warm, "warm"},
-                                             {TimeMode::graph, "graph"},
-                                             {TimeMode::call, "call"}};
-  return names;
-}
-
 Names<RunReport::Status> enum_names(RunReport::Status) {
   using Status = RunReport::Status;
   static constexpr Name<Status> names[] = {{Status::ok, "ok"},

@@ -24,6 +24,7 @@
 #include "base/context.h"
 #include "core/device_name.h"
 #include "core/program.h"
+#include "core/time_mode.h"
 #include "core/verdict.h"
 
 namespace cutegen::device {
@@ -80,11 +81,6 @@ struct RunSettings {
   RunOrder order = RunOrder::in_order;  // other orders give no counters and no time
   uint64_t order_seed = 1;
 };
-
-// cold: the L2 holds unrelated data, and all launches are queued before the first begins. warm: the
-// same steps ran just before. graph: like cold, but one launch of a CUDA graph. call: cold L2, and
-// the host's clock measures from the first launch to the end of the last.
-enum class TimeMode { cold, warm, graph, call };
 
 // Timed runs on a GPU, on the bound buffers. Each run executes all steps of one program. `paired`
 // alternates the program with a second one, in random order within each pair. Before each run, the

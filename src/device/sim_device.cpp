@@ -114,7 +114,9 @@ Result<void> SimDevice::bind(const std::vector<BufferBinding>& buffers) {
     const auto content = b.content == BufferContent::data     ? ptx::Content::given
                          : b.content == BufferContent::output ? ptx::Content::output
                                                               : ptx::Content::scratch;
-    Bound entry{memory.add(b.name, b.bytes, access, content), b.bytes, b.read_only};
+    Bound entry{.address = memory.add(b.name, b.bytes, access, content),
+                .bytes = b.bytes,
+                .read_only = b.read_only};
     if (!bound.emplace(b.name, entry).second) {
       return user_error("buffer " + sanitize(b.name, 80) + " is bound twice", {},
                         "bind each name once");
@@ -204,7 +206,7 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step, bool 
          ptx::launch(ctx, memory_, module, step.kernel, config, params, options));
   if (r.status == ptx::LaunchStatus::cancelled) {
     CG_CHECK(ctx.check("simulating " + sanitize(step.kernel, 80)));
-    return fail({ErrorKind::cancelled, r.reason, where});
+    return fail({.kind = ErrorKind::cancelled, .message = r.reason, .where = where});
   }
   if (r.communicates) report.state["communicates"] = 1;
   const std::string prefix = step.kernel + ": ";

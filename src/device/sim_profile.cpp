@@ -88,7 +88,7 @@ std::vector<LineProfile> lines_of(const ptx::LaunchReport& report) {
   order.resize(std::min(order.size(), kMostLines));
   std::vector<LineProfile> out;
   for (const ptx::LineCounters* l : order) {
-    LineProfile line{l->source_line, {}, counters_of(l->counters)};
+    LineProfile line{.line = l->source_line, .text = {}, .counters = counters_of(l->counters)};
     std::erase_if(line.counters, [](const auto& entry) { return entry.second == 0; });
     out.push_back(std::move(line));
   }

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "exporter/templates.h"
-#include "exporter/test_source.h"
+#include "exporter/testing/test_source.h"
 
 namespace cutegen::exporter {
 namespace {
@@ -65,7 +65,8 @@ TEST(Exporter, ThePageNamesTheLimits) {
   source.verdict = v;
   Certificate c;
   c.gpu = v.gpu, c.driver = "580.1", c.torch = "torch 2.13.0", c.processes = 2;
-  c.modes = {{"cold", 1e5, 9e4, 1.1e5, {{"eager", "", 2.5, 2.4, 2.6, 2.5e5, 20, "precise"}}}};
+  c.modes = {
+      {TimeMode::cold, 1e5, 9e4, 1.1e5, {{"eager", "", 2.5, 2.4, 2.6, 2.5e5, 20, "precise"}}}};
   source.certificate = c;
   expect_golden("README.md", readme(source, ExportKind::torch));
   EXPECT_NE(readme(source, ExportKind::kernelbench), readme(source, ExportKind::cpp));

@@ -153,7 +153,7 @@ std::string certified(const Certificate& c) {
       c.shapes.empty() ? "" : fmt::format(", weighted means of {} shapes", c.shapes.size()));
   for (const CertifiedMode& m : c.modes)
     for (const PairedRatio& p : m.against)
-      out += fmt::format("| {} | {} | {} | {} | {:.3f}x ({:.3f}-{:.3f}) |\n", m.mode,
+      out += fmt::format("| {} | {} | {} | {} | {:.3f}x ({:.3f}-{:.3f}) |\n", to_string(m.mode),
                          human_ns(m.time_ns), line_of(p.against), human_ns(p.other_ns), p.speedup,
                          p.low, p.high);
   if (!c.baselines.empty()) out += "\n";

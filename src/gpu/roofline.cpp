@@ -7,24 +7,23 @@
 namespace cutegen {
 namespace {
 
-constexpr const char *kFp32 = "fp32", *kTf32 = "tf32", *kFp16 = "fp16", *kBf16 = "bf16";
 constexpr double kProductsOfFp32 = 3;  // tf32 products that emulate one fp32 product
 
-double peak(const GpuSpec& gpu, const std::string& mode) {
-  auto at = gpu.flops_per_s.find(mode);
+double peak(const GpuSpec& gpu, MathMode mode) {
+  auto at = gpu.flops_per_s.find(to_string(mode));
   CG_ASSERT(at != gpu.flops_per_s.end());
   return at->second;
 }
 
-double products_per_s(const GpuSpec& gpu, const std::string& mode) {
-  if (mode != kFp32) return peak(gpu, mode);
-  return std::max(peak(gpu, kFp32), peak(gpu, kTf32) / kProductsOfFp32);
+double products_per_s(const GpuSpec& gpu, MathMode mode) {
+  if (mode != MathMode::fp32) return peak(gpu, mode);
+  return std::max(peak(gpu, MathMode::fp32), peak(gpu, MathMode::tf32) / kProductsOfFp32);
 }
 
 // FLOP/s without matrix units. Each half-precision lane computes two values at once.
-double other_per_s(const GpuSpec& gpu, const std::string& mode) {
-  const double fp32 = peak(gpu, kFp32);
-  if (mode != kFp16 && mode != kBf16) return fp32;
+double other_per_s(const GpuSpec& gpu, MathMode mode) {
+  const double fp32 = peak(gpu, MathMode::fp32);
+  if (mode != MathMode::fp16 && mode != MathMode::bf16) return fp32;
   return std::max(fp32, 4 * gpu.rates.half_lanes * gpu.sms * gpu.clock_hz);
 }
 
@@ -38,8 +37,8 @@ Names<RooflineBound> enum_names(RooflineBound) {
 }
 
 Roofline roofline(const GpuSpec& gpu, const Work& work) {
-  const std::string convolutions =
-      work.tf32_convolutions && work.math_mode == kFp32 ? kTf32 : work.math_mode;
+  const MathMode convolutions =
+      work.tf32_convolutions && work.math_mode == MathMode::fp32 ? MathMode::tf32 : work.math_mode;
   const double products_s = work.products.value / products_per_s(gpu, work.math_mode) +
                             work.convolutions.value / products_per_s(gpu, convolutions);
   const double other_s = work.other.value / other_per_s(gpu, work.math_mode);

@@ -17,6 +17,7 @@
 #include "base/names.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "gpu/math_mode.h"
 
 namespace cutegen {
 
@@ -57,7 +58,7 @@ struct Work {
   Flops products, convolutions, other;
   Bytes least;    // bytes that must cross the memory bus: outputs, and needed inputs once
   Bytes written;  // the outputs among them, which may stay in the L2 to the end
-  std::string math_mode = "fp32";  // "fp32", "tf32", "fp16" or "bf16"
+  MathMode math_mode = MathMode::fp32;
   bool tf32_convolutions = false;  // fp32 with PyTorch's defaults
 };
 

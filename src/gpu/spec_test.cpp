@@ -140,17 +140,19 @@ TEST(Roofline, TakesTheFastestUnitThatIsAccurateEnough) {
   const double tf32 = g.flops_per_s.at("tf32");
   auto compute = [&](Work work) { return roofline(g, work).compute_ns / 1e9; };
   EXPECT_DOUBLE_EQ(compute({.products = Flops{1e15}}), 1e15 / (tf32 / 3)) << "three tf32 products";
-  EXPECT_DOUBLE_EQ(compute({.products = Flops{1e15}, .math_mode = "tf32"}), 1e15 / tf32);
-  EXPECT_DOUBLE_EQ(compute({.products = Flops{1e15}, .math_mode = "bf16"}),
+  EXPECT_DOUBLE_EQ(compute({.products = Flops{1e15}, .math_mode = MathMode::tf32}), 1e15 / tf32);
+  EXPECT_DOUBLE_EQ(compute({.products = Flops{1e15}, .math_mode = MathMode::bf16}),
                    1e15 / g.flops_per_s.at("bf16"));
   EXPECT_DOUBLE_EQ(compute({.other = Flops{1e15}}), 1e15 / g.flops_per_s.at("fp32"));
-  EXPECT_LT(compute({.other = Flops{1e15}, .math_mode = "bf16"}), compute({.other = Flops{1e15}}));
+  EXPECT_LT(compute({.other = Flops{1e15}, .math_mode = MathMode::bf16}),
+            compute({.other = Flops{1e15}}));
   EXPECT_DOUBLE_EQ(compute({.convolutions = Flops{1e15}}), 1e15 / (tf32 / 3));
   EXPECT_DOUBLE_EQ(compute({.convolutions = Flops{1e15}, .tf32_convolutions = true}), 1e15 / tf32);
   EXPECT_DOUBLE_EQ(compute({.products = Flops{1e15}, .tf32_convolutions = true}),
                    1e15 / (tf32 / 3));
   EXPECT_DOUBLE_EQ(
-      compute({.convolutions = Flops{1e15}, .math_mode = "bf16", .tf32_convolutions = true}),
+      compute(
+          {.convolutions = Flops{1e15}, .math_mode = MathMode::bf16, .tf32_convolutions = true}),
       1e15 / g.flops_per_s.at("bf16"));
   GpuSpec slow = g;  // without fast matrix units the plain rate is higher
   slow.flops_per_s["tf32"] = g.flops_per_s.at("fp32");

@@ -88,7 +88,7 @@ int64_t thinking_budget(const std::string& effort, int64_t limit) {
 // Returns true if the model will think. A model that thinks accepts no temperature.
 bool put_thinking(Json& out, const ChatRequest& request, const Shape& shape, int64_t limit) {
   if (request.effort.empty() || !shape.takes("thinking")) return false;
-  if (shape.thinking != "budget") {
+  if (shape.thinking != Thinking::budget) {
     out["thinking"] = {{"type", "adaptive"}};
     return true;
   }
@@ -216,7 +216,7 @@ class Anthropic final : public Api {
     if (request.temperature && shape.temperature && shape.takes("temperature") && !thinks)
       out["temperature"] = *request.temperature;
     Json config = Json::object();
-    if (thinks && shape.thinking != "budget" && shape.takes("effort"))
+    if (thinks && shape.thinking != Thinking::budget && shape.takes("effort"))
       config["effort"] = request.effort;
     if (!request.output_schema.is_null() && shape.takes("schema"))
       config["format"] = {{"type", "json_schema"}, {"schema", request.output_schema}};

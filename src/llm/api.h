@@ -26,7 +26,7 @@ struct Shape {
   std::string model;
   Provider provider{};
   bool temperature = true;
-  std::string thinking;  // "adaptive", "budget" or ""
+  Thinking thinking = Thinking::unknown;
   std::optional<int64_t> max_output_tokens;
   // The parameters that the server has refused: temperature, effort, thinking, schema,
   // stream_options, max_tokens_field, prompt_cache_key, cache_control, include, tool_choice.

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "llm/chat_json.h"
-#include "llm/test_server.h"
+#include "llm/testing/test_server.h"
 
 namespace cutegen::llm {
 namespace {

@@ -102,7 +102,7 @@ TEST(Encode, AnthropicThinksAsTheModelCan) {
   EXPECT_EQ(adaptive["thinking"], (Json{{"type", "adaptive"}}));
   EXPECT_EQ(adaptive["output_config"]["effort"], "medium");
   EXPECT_FALSE(adaptive.contains("temperature")) << "thinking takes none";
-  shape.thinking = "budget";
+  shape.thinking = Thinking::budget;
   Json budget = anthropic_api().encode(request, shape);
   EXPECT_EQ(budget["thinking"]["budget_tokens"], 8192);
   EXPECT_FALSE(budget.contains("output_config"));

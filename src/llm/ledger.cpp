@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "core/verdict.h"
 #include "llm/chat_json.h"
 #include "llm/tokens.h"
 
@@ -94,7 +95,7 @@ void Ledger::apply(EventType type, const Json& data) {
   if (type == EventType::evaluated) {
     auto verdict = data.find("verdict");
     bool aborted = verdict != data.end() && verdict->is_object() &&
-                   verdict->value("status", std::string()) == "aborted";
+                   verdict->value("status", std::string()) == to_string(Status::aborted);
     if (!aborted) ++spent_.evaluations;
   } else if (type == EventType::call_started && call > last_call_) {
     reserve(call, {number(data, "reserved_usd"), integer(data, "reserved_tokens")});

@@ -96,6 +96,13 @@ class EntryReader {
   std::vector<std::string> seen_;
 };
 
+Result<Thinking> thinking_of(const std::string& text, const std::string& where) {
+  if (text.empty()) return Thinking::unknown;
+  if (text == "adaptive") return Thinking::adaptive;
+  if (text == "budget") return Thinking::budget;
+  return user_error("thinking must be \"adaptive\" or \"budget\"", where);
+}
+
 Result<PriceEntry> read_entry(EntryReader reader, const std::string& as_of) {
   PriceEntry entry;
   entry.as_of = as_of;
@@ -112,9 +119,8 @@ Result<PriceEntry> read_entry(EntryReader reader, const std::string& as_of) {
   entry.long_from_tokens = long_from.value_or(0);
   entry.long_rates = long_rates.value_or(*rates);
   CG_TRY(entry.temperature, reader.flag("temperature", true));
-  CG_TRY(entry.thinking, reader.text("thinking", false));
-  if (!entry.thinking.empty() && entry.thinking != "adaptive" && entry.thinking != "budget")
-    return user_error("thinking must be \"adaptive\" or \"budget\"", reader.where());
+  CG_TRY(std::string thinking, reader.text("thinking", false));
+  CG_TRY(entry.thinking, thinking_of(thinking, reader.where()));
   CG_TRY(entry.max_output_tokens, reader.count("max_output_tokens"));
   CG_CHECK(reader.finish());
   return entry;

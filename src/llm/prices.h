@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "llm/chat.h"
+#include "llm/providers.h"
 
 namespace cutegen::llm {
 
@@ -28,7 +29,7 @@ struct PriceEntry {
   // The input size from which long_rates apply. 0: never.
   int64_t long_from_tokens = 0;
   bool temperature = true;  // whether the model takes the parameter
-  std::string thinking;     // "adaptive", "budget" or "": unknown
+  Thinking thinking = Thinking::unknown;
   std::optional<int64_t> max_output_tokens;
 
   double cost(const Usage& usage) const;

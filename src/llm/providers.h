@@ -21,6 +21,10 @@ enum class SchemaSupport { full, any_object };
 // user's last message, as some vendors require.
 enum class ReasoningBack { never, in_tool_loop, always };
 
+// How a request asks for reasoning: the model decides how much, or the request has a budget of
+// tokens.
+enum class Thinking { unknown, adaptive, budget };
+
 struct Provider {
   const char* name;
   ApiKind api;

@@ -8,7 +8,7 @@
 
 #include "llm/chat_json.h"
 #include "llm/run_model.h"
-#include "llm/test_server.h"
+#include "llm/testing/test_server.h"
 
 namespace cutegen::llm {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "sandbox/bubblewrap.h"
 #include "sandbox/cgroup.h"
-#include "sandbox/test_child.h"
+#include "sandbox/testing/test_child.h"
 
 namespace cutegen::sandbox {
 namespace {

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <thread>
 
-#include "sandbox/test_child.h"
+#include "sandbox/testing/test_child.h"
 
 namespace cutegen::sandbox {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "search/strategy.h"
-#include "search/test_verdict.h"
+#include "search/testing/test_verdict.h"
 
 namespace cutegen::search {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the strategy in toy worlds: a landscape of times, failures, and a flaky evaluator.
 #include "search/strategy.h"
-#include "search/test_verdict.h"
+#include "search/testing/test_verdict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

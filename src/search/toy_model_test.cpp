@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The toy model, and a comparison of the strategies on it.
-#include "search/toy_model.h"
+#include "search/testing/toy_model.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

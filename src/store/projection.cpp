@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/projection.h"
 
+#include "core/verdict.h"
+
 namespace cutegen::store {
 namespace {
 
-// Names in events. This module does not use the types that define them.
-constexpr const char *kAborted = "aborted", *kAccepted = "accepted";
+constexpr const char* kAccepted = "accepted";  // a decision; engine/record/view.h has the type
 
 std::string text_at(const Json& data, const char* key) {
   auto it = data.find(key);
@@ -57,7 +58,8 @@ void fold_run_info(RunInfo& info, const Event& event) {
     info.floor_ns = number_at(data, "floor_ns");
   } else if (event.type == EventType::evaluated) {
     // An aborted attempt is an infrastructure failure and does not count as an evaluation.
-    if (data.contains("verdict") && text_at(data["verdict"], "status") != kAborted)
+    if (data.contains("verdict") &&
+        text_at(data["verdict"], "status") != to_string(Status::aborted))
       ++info.evaluations;
     info.times_ns[text_at(data, "candidate")] = verdict_time(data);
   } else if (event.type == EventType::accepted) {

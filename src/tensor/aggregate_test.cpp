@@ -10,7 +10,7 @@
 
 #include "tensor/compare.h"
 #include "tensor/half.h"
-#include "tensor/test_errors.h"
+#include "tensor/testing/test_errors.h"
 
 namespace cutegen {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "tensor/test_errors.h"
+#include "tensor/testing/test_errors.h"
 
 namespace cutegen {
 namespace {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=55
-"""`--strategy astra` with a scripted model: proposed tests, rounds from a CUDA kernel and from a PyTorch module, hostile
-proposals, and runs that are killed and resumed.
+"""`--strategy astra` with a scripted model: proposed tests, rounds from a CUDA kernel and from a PyTorch module,
+hostile proposals, and runs that are killed and resumed.
 
 A commit chooses one of the three shipped tasks; CUTEGEN_ALL_CASES=1 takes all of them. CUTEGEN_KILLS=60 kills more
 often than the default does.
@@ -151,7 +151,7 @@ class Astra(harness.Case):
                 tests = {"cases": [{"name": "three rows", "sizes": sizes}]}
                 source, plan = kernel_tasks.vectors(name)
                 coder = (f"SUMMARY: vectors\nWHY: for the test\n\n```file kernel.cu\n{source}```\n"
-                         f"```file plan.json\n{json.dumps(plan)}\n```\n")  # fmt: skip
+                         f"```file plan.json\n{json.dumps(plan)}\n```\n")
                 run, journal, asked = self.run_it(TASKS / f"{name}.cu", name, rules([answer(tests)], [coder]),
                                                   "--rounds", 1)
                 verdicts = [data["verdict"] for data in self.data_of(journal, "evaluated")]

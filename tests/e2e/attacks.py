@@ -36,7 +36,8 @@ ATTACKS = harness.ROOT / "tests/attacks"
 CORRECT, ENVIRONMENT = 0, 6
 ROWS = 80  # of the catalogue
 # A program for each rung that can end the ladder; all are quick.
-CORE = ("control", "reads_file", "counts_calls", "compile_error", "state_in_assembler", "assembler_breaks_out", "overflows",
+CORE = ("control", "reads_file", "counts_calls", "compile_error", "state_in_assembler", "assembler_breaks_out",
+        "overflows",
         "out_of_bounds_write", "copies_input", "nan_everywhere", "public_seed", "keeps_state")
 
 

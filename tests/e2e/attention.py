@@ -89,7 +89,7 @@ def masks() -> tuple[str, ...]:
              "torch.rand(batch, heads, 1, length) > 0.9", SIZES.replace("150", "151")),
         task("F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=0.3)",
              "torch.randn(length, length, dtype=torch.bfloat16)"),
-        most=3)  # fmt: skip
+        most=3)
 
 
 UPPER = "torch.ones(length, length).triu(1) == 1"
@@ -108,10 +108,10 @@ FUSED = {
     "heads_in_lines": in_lines(),
     "packed_heads": packed(),
     "work_around_it": task("torch.relu(F.scaled_dot_product_attention(q, k * 2, v)) + 1"),
-}  # fmt: skip
+}
 STEPS = {"heads_in_lines": 1, "packed_heads": 1, "work_around_it": 2, "float32": 3}  # views are no copies
 APART = {"float32": task(CAUSAL, dtype="float32"),
-         "float32_masked": task(MASKED, "torch.rand(length, length) > 0.95", dtype="float32")}  # fmt: skip
+         "float32_masked": task(MASKED, "torch.rand(length, length) > 0.95", dtype="float32")}
 
 
 class Attention(harness.Case):

@@ -188,7 +188,7 @@ print(json.dumps(told))
 class Baseline(unittest.TestCase):
     def run_inside(self, script: str) -> Any:
         done = subprocess.run([PYTHON, "-B", "-c", script], text=True, check=True, capture_output=True,
-                              env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})  # fmt: skip
+                              env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
         return json.loads(done.stdout)
 
     def test_kernels_are_tried_behind_the_lock(self) -> None:

@@ -61,7 +61,7 @@ BAD = {
     "exits": bad("import sys; sys.exit(0)\n" + task()),
     "ends_its_process": bad("import os; os._exit(0)\n" + task()),
     "kills_itself": bad("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n" + task()),
-}  # fmt: skip
+}
 
 
 class TaskFiles(harness.Case):
@@ -217,7 +217,8 @@ class Programs(harness.Case):
         self.assert_error(self.cutegen("check", self.folder / "nothing"), 2, "nothing")
 
     def test_a_file(self) -> None:
-        self.assert_error(self.cutegen("eval", self.task, self.write("kernel.cu", "x")), 2, "the folder of a program, found a file")
+        self.assert_error(self.cutegen("eval", self.task, self.write("kernel.cu", "x")), 2,
+                          "the folder of a program, found a file")
 
     def test_an_empty_folder(self) -> None:
         (self.folder / "hollow").mkdir()

@@ -23,7 +23,7 @@ class EvalBatch(harness.Case):
 
     def batch(self, *more: object, **settings: Any) -> harness.Result:
         return self.cutegen("eval", "--batch", self.proposed, "--out", "verdicts", "--json", *more,
-                            **settings)  # fmt: skip
+                            **settings)
 
     def test_broken_entries_do_not_stop_the_others(self) -> None:
         result = self.batch("--up-to", "correctness")

@@ -78,7 +78,11 @@ int cudaLaunchKernelExC(const Config* c, const void* f, void** args) {
   strcat(told, "\n");
   return 0;
 }
-const char* tell(int arguments) { static char out[1 << 16]; strcpy(out, told), told[0] = 0, wanted = arguments; return out; }
+const char* tell(int arguments) {
+  static char out[1 << 16];
+  strcpy(out, told), told[0] = 0, wanted = arguments;
+  return out;
+}
 """
 # A vector width by a define, a constant of the module, scratch, a fill, a step that seldom runs.
 PROGRAM = """#include <cutegen/math.cuh>
@@ -103,7 +107,7 @@ PLAN: Json = {
                "args": [{"tensor": "part"}, {"tensor": "seen"}, {"i32": "n"}]},
               {"id": "add", "kernel": "add", "grid": ["min(ceil_div(n, 256*4), gpu.sms)"], "block": [256],
                "shared_bytes": "k(storage_bytes)*8",
-               "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}, {"tensor": "part"}]}]}  # fmt: skip
+               "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}, {"tensor": "part"}]}]}
 
 
 @unittest.skipUnless(NVCC, "no nvcc here")
@@ -127,16 +131,18 @@ class ExportSource(harness.Case):
         return self.folder / "program"
 
     def export(self, program: Path, task: str | Path, *more: object) -> Path:
-        result = self.cutegen("export", program, "--task", task, "--to", "source", "--device", "sim:h200", "--out", "drop",
+        result = self.cutegen("export", program, "--task", task, "--to", "source", "--device", "sim:h200",
+                              "--out", "drop",
                               *more, timeout=200)
         self.assert_code(result, 0)
         return self.folder / "drop"
 
     def build(self, folder: Path, name: str) -> tuple[ctypes.CDLL, Json]:
         """The library, over a runtime that writes launches down; and its signature."""
-        done = subprocess.run([PYTHON, "-B", "-c", f"import {name}_op as o, json; o.build(); print(json.dumps(o.SIGNATURE))"],
+        done = subprocess.run([PYTHON, "-B", "-c",
+                               f"import {name}_op as o, json; o.build(); print(json.dumps(o.SIGNATURE))"],
                               cwd=folder, capture_output=True, text=True, check=False,
-                              env={**os.environ, "NVCC": f"{NVCC} -cudart none"})  # fmt: skip
+                              env={**os.environ, "NVCC": f"{NVCC} -cudart none"})
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-4000:])
         alone = self.place / f"{name}.so"  # a library of one path is loaded once
         shutil.copy(folder / f"{name}.so", alone)
@@ -200,10 +206,11 @@ class ExportSource(harness.Case):
                 program = self.program(*kernel_tasks.vectors(name))
                 folder = self.export(program, TASKS / f"{name}.cu")
                 text = (folder / f"{name}.cu").read_text()
-                self.assertIn((TASKS / f"{name}.cu").read_text().split("\n", 1)[1], text, "the source kernel is not whole")
+                self.assertIn((TASKS / f"{name}.cu").read_text().split("\n", 1)[1], text,
+                              "the source kernel is not whole")
                 library, signature, _ = self.check_shapes(folder, name, {"eps": 1e-6})
                 sizes = {"x": [3, 66 if "silu" in name else 33], "out": [3, 33], "residual": [3, 33], "weight": [33],
-                         "v_a": [3, 1, 33]}  # fmt: skip
+                         "v_a": [3, 1, 33]}
                 lines, _ = self.launches(library, signature, sizes, len(signature["args"]), {"eps": 0.5})
                 self.assertEqual(len(lines), 1)
                 self.assertRegex(lines[0], f"launch {name} 3 1 1 ", "at sizes that the program refuses")
@@ -214,9 +221,10 @@ class ExportSource(harness.Case):
                 self.assertRegex(lines[0], f"launch {name} 3 1 1 ", "at addresses that the program was not judged at")
 
     def test_every_field_of_a_plan(self) -> None:
-        self.write("reference.py", harness.ADD.replace("size = 4096", "size = 4096\nrows = 64").replace("(64,", "(rows,"))
+        self.write("reference.py",
+                   harness.ADD.replace("size = 4096", "size = 4096\nrows = 64").replace("(64,", "(rows,"))
         self.write("add.toml", kernel_tasks.SIDE + '[[shapes]]\nname = "pairs"\nconstants = { size = 4098 }\n'
-                   '[[shapes]]\nname = "little"\nconstants = { rows = 2 }\n')  # fmt: skip
+                   '[[shapes]]\nname = "little"\nconstants = { rows = 2 }\n')
         task = self.write("add.cu", kernel_tasks.KERNEL)
         folder = self.export(self.program(PROGRAM, PLAN), task)
         library, signature, data = self.check_shapes(folder, "add")
@@ -239,7 +247,7 @@ class ExportSource(harness.Case):
         name, program = "silu_and_mul", self.folder / "program"
         plan = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": {"hidden": "dim(out,1)"},
                 "steps": [{"kernel": name, "grid": ["dim(x,0)"], "block": [256],
-                           "args": [{"tensor": "out"}, {"tensor": "x"}, {"i32": "hidden"}]}]}  # fmt: skip
+                           "args": [{"tensor": "out"}, {"tensor": "x"}, {"i32": "hidden"}]}]}
         self.program((TASKS / f"{name}_vectors.cu").read_text(), plan)
         folder = self.export(program, TASKS / f"{name}.cu")
         script = (f"import torch, {name}_op as o\nprint(o.op.default._schema)\n"
@@ -248,7 +256,7 @@ class ExportSource(harness.Case):
                   "    assert o.op(*t) is None\n"
                   "for bad in (t[0].float(), t[1][:, ::2], t[0][0]):\n"
                   "    try:\n        o._check({'out': bad})\n        raise SystemExit('taken')\n"
-                  "    except ValueError as error:\n        assert \"'out' must be\" in str(error), error\n")  # fmt: skip
+                  "    except ValueError as error:\n        assert \"'out' must be\" in str(error), error\n")
         for arguments in (["-c", script], [f"test_{name}.py"]):
             done = subprocess.run([PYTHON, "-B", *arguments], cwd=folder, capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr[-3000:])
@@ -265,7 +273,8 @@ class ExportSource(harness.Case):
         self.write("add.toml", kernel_tasks.SIDE)
         task = self.write("add.cu", kernel_tasks.KERNEL)
         plan["steps"] = [{**PLAN["steps"][2], "grid": ["gpu.sms*occupancy(add)"]}]
-        result = self.cutegen("export", self.program(PROGRAM, plan), "--task", task, "--to", "source", "--device", "sim:h200")
+        result = self.cutegen("export", self.program(PROGRAM, plan), "--task", task, "--to", "source",
+                              "--device", "sim:h200")
         self.assert_error(result, 5, r"occupancy\(add\)", "--to torch and cpp do")
 
 

@@ -270,12 +270,14 @@ class Exports(harness.Case):
         header = (self.folder / "as_cpp/cache.h").read_text()
         self.assertIn("  float* k_cache; /* mutated input", header)
         self.assertIn("  const float* q; /* input", header)
-        subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-o", "main", "main.cpp", "cache.cpp", "-ldl"],
+        subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-o", "main", "main.cpp", "cache.cpp",
+                        "-ldl"],
                        cwd=self.folder / "as_cpp", check=True)
         self.assertIn("ok", self.python("as_cpp", "test_cache.py"))
 
     def export(self, folder: Path, kind: str, *more: object, task: Path | None = None) -> harness.Result:
-        return self.cutegen("export", folder, "--task", task or folder / "task.py", "--to", kind, *more, "--out", "as_" + kind)
+        return self.cutegen("export", folder, "--task", task or folder / "task.py", "--to", kind, *more,
+                            "--out", "as_" + kind)
 
     def check_export(self, folder: str, test: str, script: str) -> str:
         """Runs an export's own test, then the script."""
@@ -285,7 +287,8 @@ class Exports(harness.Case):
 
     def python(self, folder: str, *arguments: object, env: dict[str, str] | None = None) -> str:
         done = subprocess.run([PYTHON, *map(str, arguments)], cwd=self.folder / folder, capture_output=True, text=True,
-                              timeout=200, check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
+                              timeout=200, check=False,
+                              env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
         self.assertEqual(done.returncode, 0, done.stdout[-1500:] + done.stderr[-3000:])
         return done.stdout
 
@@ -391,7 +394,8 @@ print("same")
         self.assert_error(again, 2, "relu_torch' already exists", "--force")
         self.assert_code(self.cutegen("export", "last", "--to", "torch", "--force", *runs), 0)
         self.assert_error(self.cutegen("export", "20990101", "--to", "torch", *runs), 2, "20990101")
-        self.assert_error(self.cutegen("export", "last", "--to", "torch", "--task", "x.py", *runs), 2, "the folder does not exist|task")
+        self.assert_error(self.cutegen("export", "last", "--to", "torch", "--task", "x.py", *runs), 2,
+                          "the folder does not exist|task")
 
 
 class Refusals(harness.Case):
@@ -411,7 +415,8 @@ class Refusals(harness.Case):
         self.assert_error(self.export("last", "--to", "jax"), 2, "jax", "torch, kernelbench, cpp")
         self.assert_error(self.export("./none", "--to", "torch"), 2, "the folder does not exist")
         self.assert_error(self.export(NORM, "--to", "torch"), 2, "--task")
-        self.assert_error(self.export(*self.folder_of()[:4], "no/such/out", "--to", "cpp"), 2, "the folder does not exist:", "no/such")
+        self.assert_error(self.export(*self.folder_of()[:4], "no/such/out", "--to", "cpp"), 2,
+                          "the folder does not exist:", "no/such")
         (self.folder / "mine").mkdir()
         (self.folder / "mine/notes.txt").write_text("x")
         refused = self.export("p", "--task", "p/task.py", "--to", "torch", "--out", "mine", "--force")
@@ -455,8 +460,10 @@ class Refusals(harness.Case):
         self.assertIn("imports 'helpers'", refused.err)
 
     def test_a_plan_that_forgets_what_forward_mutates(self) -> None:
-        text = (NORM / "task.py").read_text().replace("return self.norm(x)", "self.count += 1\n        return self.norm(x)")
-        text = text.replace("super().__init__()\n", "super().__init__()\n        self.register_buffer('count', torch.zeros(1))\n")
+        text = (NORM / "task.py").read_text().replace("return self.norm(x)",
+                                                      "self.count += 1\n        return self.norm(x)")
+        text = text.replace("super().__init__()\n",
+                            "super().__init__()\n        self.register_buffer('count', torch.zeros(1))\n")
         self.assert_error(self.export(*self.folder_of(task=text)), 2, "no step gets the mutated tensor 'count'")
 
     def test_a_certificate_of_another_program(self) -> None:

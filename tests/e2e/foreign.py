@@ -153,7 +153,7 @@ class Foreign(harness.Case):
             "same": answer(), "other_names": OTHER_NAMES,
             "wild": answer(DELETES.format(files=repr(keep), folder=repr(str(harness.ROOT))) + FORKS),
             "narrow": answer(first=NARROW),
-        }, code=0)  # fmt: skip
+        }, code=0)
         for name, verdict in told.items():
             self.assert_verdict(verdict, "correct", "correct on \\d+ sets, foreign")
             self.assertNotIn("timing", verdict)
@@ -177,7 +177,7 @@ class Foreign(harness.Case):
             "writes": answer(result="y + 0 * x.zero_().sum()"),
             "memory": answer("torch.zeros(1 << 40)"),
             "last": answer(),
-        }, "--seconds", "3", code=3)  # fmt: skip
+        }, "--seconds", "3", code=3)
         wanted = {
             "hangs": ("does not end: still running after 3",),
             "exits": ("its process ends \\(exit code 3\\)",),
@@ -198,7 +198,7 @@ class Foreign(harness.Case):
         self.write("in/two/a.py", answer())
         self.write("in/two/b.py", answer())
         result = self.cutegen("eval", self.task, "--batch", "in", "--out", "out", "--up-to", "correctness",
-                              "--json")  # fmt: skip
+                              "--json")
         self.assert_code(result, 2)
         self.assertEqual([(e["name"], e["status"], e.get("label")) for e in result.json()["entries"]],
                          [("ours", "correct", None), ("theirs", "correct", "foreign"), ("two", "error", None)])
@@ -337,7 +337,7 @@ class Inside(harness.Case):
         environment = {**os.environ, "PYTHONPATH": str(harness.ROOT / "python"),
                        "CUTEGEN_ANSWER": str(self.folder / "answer"), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run([PYTHON, "-B", "-c", script], input=text, text=True, capture_output=True,
-                              env=environment, cwd=self.folder, check=False)  # fmt: skip
+                              env=environment, cwd=self.folder, check=False)
         self.assertEqual(done.returncode, 0, done.stderr[-3000:])
         return json.loads(done.stdout.splitlines()[-1])
 

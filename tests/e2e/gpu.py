@@ -138,7 +138,7 @@ class WithoutAGpu(FakeGpu):
         program = {"plan": plan("sevens"), "sources": {"kernel.cu": SOURCE.format("sevens")}}
         self.write("propose.py", PROPOSER.format(program=program))
         command = ("optimize", task, "--device", "cuda:0", "--proposer", f"{sys.executable} propose.py",
-                   "--out", "best", "--runs", "runs", "--no-profile")  # fmt: skip
+                   "--out", "best", "--runs", "runs", "--no-profile")
         environment = {**self.driver("good"), "CUTEGEN_NCU": "/no/such/ncu"}
         result = self.cutegen(*command, env=environment, timeout=240)
         self.assert_code(result, 0)
@@ -147,10 +147,10 @@ class WithoutAGpu(FakeGpu):
                      r"vs best so far +SM clock", r"c1 +500 us +- +\S+( GHz)? +1\.00x .*better +\d+\.\d s +0:\d\d",
                      r"stopped +that is all", r"best +c1, 500 us measured", r"saved +launches \d+ -> 1",
                      r"certified +no: \S", r"shapes official", r"on other shapes, dtypes and GPUs",
-                     r"written .*best: plan.json, kernel.cu, verdict.json\n"):  # fmt: skip
+                     r"written .*best: plan.json, kernel.cu, verdict.json\n"):
             self.assertRegex(result.out, part)
         below = self.cutegen(*command, "--fail-under", "1.05", "--certify-minutes", "0", "--json",
-                             env=environment, timeout=240)  # fmt: skip
+                             env=environment, timeout=240)
         self.assert_code(below, 7)
         document = below.json()
         self.assertEqual(document["fail_under"], {"wanted": 1.05, "reached": False})

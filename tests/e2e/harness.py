@@ -281,8 +281,9 @@ class Case(unittest.TestCase):
             if side:
                 file.with_suffix(".toml").write_text(side)
         result = self.cutegen("bench", "--kernelbench", suite, "--model", "builtin", "--device", device, "--runs",
-                              suite / "runs", "--evaluations", evaluations, "--no-profile", "--out", suite / "out", "--json",
-                              *options, timeout=timeout)  # fmt: skip
+                              suite / "runs", "--evaluations", evaluations, "--no-profile", "--out", suite / "out",
+                              "--json",
+                              *options, timeout=timeout)
         self.assertIn(result.code, (0, 3), str(result))
         rows = [SolvedTask(row, suite / "out") for row in result.json()["tasks"]]
         self.assertEqual(len(rows), len(tasks), str(result))

@@ -7,7 +7,8 @@ import unittest
 
 import harness
 
-COMMANDS = ("describe", "optimize", "bench", "baselines", "compare", "resume", "runs", "show", "report", "handout", "import", "export", "eval", "certify", "check", "new",
+COMMANDS = ("describe", "optimize", "bench", "baselines", "compare", "resume", "runs", "show", "report", "handout",
+            "import", "export", "eval", "certify", "check", "new",
             "docs", "doctor")
 
 

@@ -33,7 +33,7 @@ class Importing(gpu.FakeGpu):
         told = self.ok("handout", "last", "proposed").out
         self.assertIn("cutegen import last proposed verdicts", told)
         self.ok("eval", "proposed/sevens.py", "--batch", "proposed", "--out", "verdicts", "--device", "cuda:0",
-                runs=False, env=self.driver("good"))  # fmt: skip
+                runs=False, env=self.driver("good"))
 
     def test_there_and_back(self) -> None:
         self.there_and_back()

@@ -38,7 +38,7 @@ VECTORS: dict[str, Json] = {
                               "block": [128], "grid": ["ceil_div(states*dim(v_a,2)/8, 128)"],
                               "args": [*({"tensor": t} for t in ("out.0", "out.1", "v_a", "s_a", "v_b", "s_b")),
                                        {"i32": "dim(v_a,2)"}, {"i32": "states"}]},
-}  # fmt: skip
+}
 
 
 def vectors(name: str) -> tuple[str, Json]:
@@ -46,7 +46,7 @@ def vectors(name: str) -> tuple[str, Json]:
     launch = VECTORS[name]
     step = {key: launch[key] for key in ("grid", "block", "args", "shared_bytes") if key in launch}
     plan: Json = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": launch["symbols"],
-            "requires": launch["requires"], "steps": [{"kernel": name, **step}]}  # fmt: skip
+            "requires": launch["requires"], "steps": [{"kernel": name, **step}]}
     return (TASKS / f"{name}_vectors.cu").read_text(), plan
 
 
@@ -82,7 +82,7 @@ class KernelTasks(harness.Case):
             (KERNEL, SIDE.replace("i32", "f32"), "f32, the kernel's parameter is i32", "add.toml:5:21"),
             (KERNEL.replace("__global__", "template <class T> __global__"), SIDE, "'add' is a template", "add.cu:3:"),
             (KERNEL.replace("cuda_fp16.h", "torch/extension.h"), SIDE, "is not allowed", "copy what the kernel uses"),
-        ):  # fmt: skip
+        ):
             with self.subTest(words[0]):
                 self.assert_error(self.cutegen("describe", self.task(kernel, side)), 2, *words)
 

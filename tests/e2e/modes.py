@@ -48,7 +48,7 @@ class Modes(harness.Case):
     def test_bf16_tasks_are_solved_in_bf16(self) -> None:
         tasks = {"softmax": ("F.softmax(x, -1)", "nn.Identity()"),
                  "linear": ("self.layer(x)", "nn.Linear(256, 128).bfloat16()"),
-                 "norm": ("self.layer(x)", "nn.LayerNorm(256).bfloat16()")}  # fmt: skip
+                 "norm": ("self.layer(x)", "nn.LayerNorm(256).bfloat16()")}
         texts = {name: TASK.format(result=result, layer=layer, dtype="bfloat16", shape="rows, 256")
                  for name, (result, layer) in tasks.items()}
         for name, row in self.solve(texts).items():

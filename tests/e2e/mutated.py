@@ -81,7 +81,7 @@ class Mutated(harness.Case):
     def test_no_recipe_forgets_it(self) -> None:
         runs = ("--runs", self.folder / "runs")
         made = self.cutegen("optimize", TASKS / "relu_in_place.py", "--evaluations", 1, "--model", "builtin", *runs,
-                            timeout=240)  # fmt: skip
+                            timeout=240)
         self.assert_code(made, 3)
         self.assertIn("forward() mutates 'x'", made.out + made.err)
 
@@ -100,7 +100,7 @@ class Mutated(harness.Case):
             "train_norm": {"own_names": (OWN_NORM.format(body="self.count += 1", statistics=norm[3:]), ""),
                            "forgets": (OWN_NORM.format(body="self.count += 1", statistics="None, None"),
                                        "norm.running_mean: .*never written")},
-        }  # fmt: skip
+        }
         for task, solutions in harness.in_turn(told, 2).items():
             files = [self.write(f"{task}/{name}.py", text) for name, (text, _) in solutions.items()]
             result = self.cutegen("eval", TASKS / f"{task}.py", *files, "--json", timeout=300)

@@ -38,9 +38,11 @@ OPERATORS = (
     Operator("no wgmma.fence", r"cute::warpgroup_arrive\(\);", ";"),
     Operator("no wgmma.commit_group", r"cute::warpgroup_commit_batch\(\);", ";"),
     Operator("no wgmma.wait_group", r"cute::warpgroup_wait<\d>\(\);", ";"),
-    Operator("wgmma.wait_group leaves one more", r"cute::warpgroup_wait<(\d)>\(\);", r"cute::warpgroup_wait<\1 + 1>();"),
+    Operator("wgmma.wait_group leaves one more", r"cute::warpgroup_wait<(\d)>\(\);",
+             r"cute::warpgroup_wait<\1 + 1>();"),
     Operator("no cp.async.commit_group", r"cute::cp_async_fence\(\);|(?<!void )\bend_group\(\);", ";"),
-    Operator("cp.async.wait_group leaves one more", r"cute::cp_async_wait<(\d)>\(\);", r"cute::cp_async_wait<\1 + 1>();"),
+    Operator("cp.async.wait_group leaves one more", r"cute::cp_async_wait<(\d)>\(\);",
+             r"cute::cp_async_wait<\1 + 1>();"),
     Operator("no cp.async.wait_group", r"cute::cp_async_wait<\d>\(\);", ";"),
     Operator("too few bytes expected", r"(set_barrier_transaction_bytes\([^;]*)\);", r"\1 - 16);"),
     Operator("too many bytes expected", r"(set_barrier_transaction_bytes\([^;]*)\);", r"\1 + 16);"),
@@ -48,10 +50,11 @@ OPERATORS = (
     Operator("a ring one stage shorter", r"(\+\+\w+ == )([\w:]+)\)", r"\1\2 - 1)"),
     Operator("no change of phase", r", (\w+(\.\w+)?) \^= 1;", ", 0;"),
     Operator("no setmaxnreg.dec", r"cutlass::arch::warpgroup_reg_dealloc<[^;]*>\(\);", ";"),
-    Operator("setmaxnreg.inc beyond the register file", r"(cutlass::arch::warpgroup_reg_alloc)<[^;]*>\(\);", r"\1<248>();"),
+    Operator("setmaxnreg.inc beyond the register file", r"(cutlass::arch::warpgroup_reg_alloc)<[^;]*>\(\);",
+             r"\1<248>();"),
     Operator("a descriptor one step ahead", r"k \* (\w+::kStep)", r"(k + 1) * \1"),
     Operator("a descriptor with half the stride", r"(kBlock = 64 \* 128) / 16", r"\1 / 32"),
-)  # fmt: skip
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -57,7 +57,7 @@ CASES = {
                     "torch.randn(256, 512, dtype=torch.bfloat16), torch.randn(512, 384, dtype=torch.bfloat16)",
                     ((r"kStages = \d+", "kStages = 3"),)),
     "softmax": Case("resident.cuh", "x", "torch.softmax(x, 1)", "torch.randn(16, 131072)"),
-}  # fmt: skip
+}
 
 
 class Planted(harness.Case):

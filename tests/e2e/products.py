@@ -98,13 +98,13 @@ WGMMA: dict[str, harness.TaskText] = {
     **{f"{kind['mode']}_{layout}": product(SHORT, layout, **kind) for layout, kind in harness.some(
         ("kn", BF16), ("mn", FP16), ("kk", FP16), ("mk", BF16), most=2)},
     "subnormal": SUBNORMAL,
-}  # fmt: skip
+}
 # 153 tiles for 132 CTAs: several CTAs share the depth of each of the last 21 tiles.
 LAST_ROUND = product({"rows": 2112, "columns": 2112, "depth": 2048}, "kk", **BF16)
 # A deep product is split and its parts combined; products, computed factors and reductions are stages of one program.
 OTHERS: dict[str, harness.TaskText] = {"deep": product({"rows": 64, "columns": 96, "depth": 4096}), "stages": STAGES}
 BEFORE_HOPPER = {"tf32": product({"rows": 256, "columns": 192, "depth": 512}, mode="tf32"),
-                 "fp32": product({"rows": 512, "columns": 512, "depth": 512})}  # fmt: skip
+                 "fp32": product({"rows": 512, "columns": 512, "depth": 512})}
 
 
 def multiplied_by(row: harness.SolvedTask) -> set[str]:

@@ -2,8 +2,8 @@
 # ctest: cost=25
 """The first questions of many tasks: no sentence contradicts the policy or the device, and none is long.
 
-The tasks have the spirit of KernelBench's levels 1 and 2. A commit chooses a quarter of them; with CUTEGEN_ALL_CASES=1 all
-of them are asked about. With CUTEGEN_KERNELBENCH=FOLDER, the same checks run on its files.
+The tasks have the spirit of KernelBench's levels 1 and 2. A commit chooses a quarter of them; with
+CUTEGEN_ALL_CASES=1, the test takes all of them. With CUTEGEN_KERNELBENCH=FOLDER, the same checks run on its files.
 """
 from __future__ import annotations
 
@@ -123,7 +123,8 @@ class Questions(harness.Case):
         for number, (name, source) in enumerate(sources.items(), 1):
             (suite / "level1" / f"{number}_{name}.py").write_text(source)
         questions = suite / "questions"
-        process = self.start("bench", "--kernelbench", suite, "--device", device, "--model", f"relay:{questions}", "--jobs",
+        process = self.start("bench", "--kernelbench", suite, "--device", device, "--model", f"relay:{questions}",
+                             "--jobs",
                              len(sources), "--evaluators", 1, "--runs", suite / "runs", "--out", suite / "out", *more)
         end = time.monotonic() + 500
         while process.poll() is None and time.monotonic() < end:

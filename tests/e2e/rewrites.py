@@ -38,7 +38,8 @@ RULES = {  # {name: (rule, __init__, the body of forward(), inputs)}
     "sum_of_a_product": ("sum-of-product", LINEAR, "return (self.fc(x) / 2).sum(1, keepdim=True) * 1.5",
                          "torch.rand(48, 72)"),
     "mean_of_a_half_precision_product": (
-        "sum-of-product", "self.w = nn.Parameter(torch.randn(72, 40, dtype=torch.float16))", "return (x @ self.w).mean(1)",
+        "sum-of-product", "self.w = nn.Parameter(torch.randn(72, 40, dtype=torch.float16))",
+        "return (x @ self.w).mean(1)",
         "torch.randn(48, 72).half()"),
     "mean_of_a_transposed_convolution_with_padding_on_both_sides": (
         "mean-of-convolution", "self.conv = nn.ConvTranspose2d(5, 7, 3, stride=2, padding=1)",
@@ -52,7 +53,7 @@ RULES = {  # {name: (rule, __init__, the body of forward(), inputs)}
         "torch.randn(48, 72)"),
     "clamps": ("merge-clamps", "pass", "return torch.clamp(torch.relu(x), 0.25, 5)", "torch.randn(48, 72)"),
     "factors": ("fold-scales", "pass", "return torch.tanh(x * 3.0 / 7.0)", "torch.randn(48, 72)"),
-}  # fmt: skip
+}
 
 
 class Rewrites(harness.Case):
@@ -101,8 +102,9 @@ class Rewrites(harness.Case):
 
     def test_a_run_with_rewrites_replays(self) -> None:
         task = self.task("task.py", LINEAR, "return self.fc(x).sum(1)", "torch.rand(48, 72)")
-        result = self.cutegen("optimize", task, "--evaluations", 1, "--no-profile", "--rewrites", "all", "--out", "best",
-                              timeout=300)  # fmt: skip
+        result = self.cutegen("optimize", task, "--evaluations", 1, "--no-profile", "--rewrites", "all",
+                              "--out", "best",
+                              timeout=300)
         self.assert_code(result, 0)
         self.assert_code(self.cutegen("optimize", "--replay", "last"), 0)
 

@@ -60,7 +60,7 @@ def get_init_inputs():
 
 
 EXCLUSIVE = ("(lambda t: torch.cat((torch.ones_like(t.select(0, 0).unsqueeze(0)), "
-             "torch.cumprod(t.narrow(0, 0, t.size(0) - 1), 0)), 0))(torch.sigmoid(x) + 0.5)")  # fmt: skip
+             "torch.cumprod(t.narrow(0, 0, t.size(0) - 1), 0)), 0))(torch.sigmoid(x) + 0.5)")
 
 
 def task(result: str, shape: str, init: str = "pass", dtype: str = "torch.float32") -> str:
@@ -86,7 +86,7 @@ TASKS = {
                                            dtype="torch.bfloat16"),
     "rotary_embedding_in_parts": task("x * 0.5 + torch.cat((-x[..., 64:], x[..., :64]), -1) * 2", "33, 4, 128"),
     "a_scan_of_one_row_shared_among_ctas": task("torch.cumsum(x, 0)", "300004"),
-}  # fmt: skip
+}
 # What the source of the program has to contain, and what it must not.
 WANTED = {
     "groups_of_channels_of_odd_size": ["load_run", "store_slot"],
@@ -105,7 +105,7 @@ WANTED = {
     "a_scan_of_one_row_shared_among_ctas": ["totals(", "carry_of_warp"],
 }
 CLUSTERS = {"softmax_of_rows_that_one_cta_cannot_keep": 8, "rows_that_are_no_multiple_of_a_vector": 4,
-            "a_norm_with_weights_in_16_bits": 2}  # fmt: skip
+            "a_norm_with_weights_in_16_bits": 2}
 
 
 class Rows(harness.Case):

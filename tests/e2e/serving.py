@@ -76,11 +76,11 @@ TASKS = {
                                      "torch.randn(rows, 4, 64)", "torch.randn(slots, 4, 64)",
                                      "torch.randperm(slots)[:rows]"),  # no slot twice, at any shape
     "the_end_of_a_cache": task("k, cache", "cache[:, -3:] = k", normal(30, 3, 64), normal(30, 100, 64)),
-}  # fmt: skip
+}
 # What the source of the program has to contain.
 WANTED = {"an_embedding_before_a_norm": "cutegen::place<false>(", "negative_indices": "cutegen::take<true>(",
           "rows_that_a_sum_reads": "cutegen::load_taken(", "rows_of_a_cache_by_index": "cutegen::store_taken(",
-          "sorted_rows": "cutegen::sort_keys(", "counts_of_truth_values": "cutegen::Total"}  # fmt: skip
+          "sorted_rows": "cutegen::sort_keys(", "counts_of_truth_values": "cutegen::Total"}
 
 
 class Serving(harness.Case):

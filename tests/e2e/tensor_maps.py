@@ -16,8 +16,9 @@ CHANGES = {
     "as_it_is": ("", "", "correct", "correct on"),
     "a_read_before_the_mbarrier": ("while (!done)", "if (false)", "failed", "async_copy_pending"),
     "too_few_expected_bytes": ('"r"(32 * 64 * 4)', '"r"(32 * 64 * 4 + 16)', "failed", "deadlock"),
-    "a_box_that_tma_does_not_allow": ("{1, 2, 64, 32, 0", "{1, 2, 64, 320, 0", "failed", r"box\[1\] is 320 \(1 to 256\)"),
-}  # fmt: skip
+    "a_box_that_tma_does_not_allow": ("{1, 2, 64, 32, 0", "{1, 2, 64, 320, 0", "failed",
+                                      r"box\[1\] is 320 \(1 to 256\)"),
+}
 
 
 class TensorMaps(harness.Case):

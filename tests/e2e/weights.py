@@ -17,7 +17,7 @@ KERNEL = '''extern "C" __global__ void f(const float* x, float* out, int n) {
 '''
 PLAN = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"],
         "steps": [{"kernel": "f", "grid": ["ceil_div(size(x),256)", 1, 1], "block": [256, 1, 1],
-                   "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "size(x)"}]}]}  # fmt: skip
+                   "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "size(x)"}]}]}
 SIDE = '''[[shapes]]
 name = "wide"
 weight = 3
@@ -50,7 +50,7 @@ class Weights(harness.Case):
         self.assertAlmostEqual(timing["time_ns"], math.exp((math.log(official) + 3 * math.log(wide)) / 4), delta=1)
         floors = [s["floor_ns"] for s in timing["shapes"]]
         self.assertAlmostEqual(timing["floor_ns"], math.exp((math.log(floors[0]) + 3 * math.log(floors[1])) / 4),
-                               delta=1)  # fmt: skip
+                               delta=1)
         self.assertIn("weighted geometric mean of 2 shapes", verdict["feedback"]["headline"])
 
     def test_without_weights_nothing_changes(self) -> None:
@@ -79,7 +79,7 @@ class Weights(harness.Case):
         self.write("add.toml", SIDE + '[[shapes]]\nname = "official"\nweight = 0\n')
         result = self.cutegen("describe", "add.py")
         self.assert_error(result, 2, "the official shape needs a weight above 0", "add.toml:",
-                          "into the task file")  # fmt: skip
+                          "into the task file")
 
 
 if __name__ == "__main__":

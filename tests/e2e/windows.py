@@ -2,7 +2,8 @@
 # ctest: timeout=900 cost=50
 """Convolutions and pooling from end to end: each module gets a correct program, at every shape.
 
-A commit chooses a twelfth of the modules and one of two in strict float32; with CUTEGEN_ALL_CASES=1 all of them are judged.
+A commit chooses a twelfth of the modules and one of two in strict float32; with CUTEGEN_ALL_CASES=1, the test judges
+all of them.
 """
 from __future__ import annotations
 
@@ -108,13 +109,13 @@ TASKS = {
     **{f"weight_named_{name}": named(name) for name in harness.some("weight", "tile", "sums")},
     **dict(harness.some(("fp16_convolution", task("Conv2d(4, 8, 3).half()", "2, 4, 9, 11",
                                                   "torch.relu(self.window(x.half()))")), most=0)),
-}  # fmt: skip
+}
 # Lines of 36 are aligned, so producers read runs; then single elements along the kernel.
 STRICT = {"runs": task("Conv2d(12, 20, 3, padding=1)", "1, 12, 10, 36"),
-          "single_elements": task("Conv1d(3, 8, 5, stride=2)", "2, 3, 301")}  # fmt: skip
+          "single_elements": task("Conv1d(3, 8, 5, stride=2)", "2, 3, 301")}
 KERNELS = {"tensor_cores": ["pack", "window"], "runs": ["pack", "window"],
            "reductions_over_the_channels": ["pack_1", "window_1", "pack_2", "window_2"],
-           "stages": ["pack_1", "window_1", "reduction_2"]}  # fmt: skip
+           "stages": ["pack_1", "window_1", "reduction_2"]}
 GENERATED = (2, 10, 14)
 
 
@@ -137,7 +138,7 @@ class Windows(harness.Case):
         """Modules of the generator, which gives the same ones again."""
         for folder in ("made", "again"):
             subprocess.run([sys.executable, harness.ROOT / "tests/gen/windows.py", "--count", "14", "--out",
-                            self.folder / folder], check=True)  # fmt: skip
+                            self.folder / folder], check=True)
         files = sorted((self.folder / "made/level1").iterdir())
         self.assertEqual(len(files), 14)
         for file in files:

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "core/candidate.h"
 #include "core/task.h"
-#include "core/test_task.h"
+#include "core/testing/test_task.h"
 #include "core/verdict.h"
 #include "device/codec.h"
 #include "torch/protocol.h"

@@ -8,7 +8,8 @@
 #include <string_view>
 
 #include "core/verdict.h"
-#include "eval/diagnosis/bottleneck.h"
+#include "eval/diagnosis/diagnose.h"
+#include "eval/diagnosis/measured_remarks.h"
 #include "eval/diagnosis/ncu_counters.h"
 #include "toolchain/ncu_report.h"
 

@@ -7,7 +7,7 @@
 
 #include "agent/edit.h"
 #include "agent/source_map.h"
-#include "agent/test_program.h"
+#include "agent/testing/test_program.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cutegen;

@@ -40,13 +40,13 @@ UNARY = [
     "torch.sin({x})", "torch.cos({x})", "torch.reciprocal(torch.abs({x}) + {a})",
     "torch.clamp({x}, -{a}, {a})", "torch.clamp_min({x}, -{s})", "torch.clamp({x}, max={a})",
     "torch.where({x} > 0, {x}, {s} * {x})", "{x} * torch.sigmoid({a} * {x})",
-]  # fmt: skip
+]
 SCALAR = ["{x} + {a}", "{x} * {a}", "{x} - {s}", "{a} - {x}", "{x} / {a}", "{s} * {x} + {a}"]
 BINARY = [
     "{x} + {y}", "{x} * {y}", "{x} - {y}", "torch.add({x}, {y}, alpha={a})", "{x} / (torch.abs({y}) + {a})",
     "torch.maximum({x}, {y})", "torch.minimum({x}, {y})", "torch.where({x} > {y}, {x}, {y})",
     "torch.lerp({x}, {y}, {s})",
-]  # fmt: skip
+]
 # Results of the input's shape, along `dim`.
 NORMAL = [
     "torch.softmax({x}, dim={d})", "torch.log_softmax({x}, dim={d})", "F.softmin({x}, dim={d})",
@@ -55,14 +55,14 @@ NORMAL = [
     "{x} / (torch.sum(torch.abs({x}), dim={d}, keepdim=True) + {a})",
     "{x} - torch.mean({x}, dim={d}, keepdim=True)", "{x} - torch.amax({x}, dim={d}, keepdim=True)",
     "F.normalize({x}, p=2, dim={d})",
-]  # fmt: skip
+]
 # Results without the axis, or with it as 1.
 REDUCE = [
     "torch.sum({x}, dim={d}, keepdim={k})", "torch.mean({x}, dim={d}, keepdim={k})",
     "torch.max({x}, dim={d}, keepdim={k})[0]", "torch.amax({x}, dim={d}, keepdim={k})",
     "torch.amin({x}, dim={d}, keepdim={k})", "torch.logsumexp({x}, dim={d}, keepdim={k})",
     "torch.norm({x}, p=2, dim={d}, keepdim={k})", "torch.norm({x}, p=1, dim={d}, keepdim={k})",
-]  # fmt: skip
+]
 # Sizes by rank, so that a task has about a million elements or a few.
 SIZES = {
     1: [1 << 20, 1000003, 3 << 20],
@@ -81,22 +81,23 @@ SEVERAL = [
     "torch.std({x}, dim={ds}, correction=0)", "torch.norm({x})", "torch.sum({x})", "torch.mean({x})",
     "torch.linalg.vector_norm({x}, ord=float('inf'), dim={ds}, keepdim={k})",
     "torch.prod(torch.sigmoid({x}) + 0.5, dim={d})",
-]  # fmt: skip
+]
 SHAPED = [
     "{x} / torch.norm({x}, p='fro')", "F.layer_norm({x}, {x}.shape[1:])",
     "F.layer_norm({x}, {x}.shape[-1:], eps=1e-3)", "{x} - torch.mean({x}, dim={ds}, keepdim=True)",
     "F.normalize({x}, p=2, dim={d})", "torch.softmax({x}, dim={d})",
-]  # fmt: skip
+]
 CHANNELS = ["F.instance_norm({x})", "F.group_norm({x}, 1)", "F.group_norm({x}, 1, eps=1e-3)"]
 CHAINED = [
     "torch.softmax({x}, dim={d}).sum(dim={o})", "torch.amax({x}, dim={d}).mean()",
     "torch.norm({x}, dim={d}, keepdim=True).amax(dim={o}, keepdim=True) + {x}",
-    "torch.logsumexp({x}, dim={d}).sum()", "torch.sum({x}, dim={d}, keepdim=True) * torch.mean({x}, dim={o}, keepdim=True)",
-]  # fmt: skip
+    "torch.logsumexp({x}, dim={d}).sum()",
+    "torch.sum({x}, dim={d}, keepdim=True) * torch.mean({x}, dim={o}, keepdim=True)",
+]
 # Positions are compared exactly: what stands before them must not round.
 EXACT = ["{x}", "-{x}", "torch.abs({x})", "torch.relu({x})"]
 PLACES = ["torch.argmax({x}, dim={d}, keepdim={k})", "torch.argmin({x}, dim={d}, keepdim={k})",
-          "torch.max({x}, dim={d}, keepdim={k})[1]", "torch.argmax({x})"]  # fmt: skip
+          "torch.max({x}, dim={d}, keepdim={k})[1]", "torch.argmax({x})"]
 LOSSES = [
     "F.mse_loss({x}, y)", "F.mse_loss({x}, y, reduction='sum')", "F.smooth_l1_loss({x}, y, beta={a})",
     "F.huber_loss({x}, y, delta={a})", "F.l1_loss({x}, y)", "F.soft_margin_loss({x}, torch.sign(y))",
@@ -105,14 +106,14 @@ LOSSES = [
     "F.binary_cross_entropy(torch.sigmoid({x}), torch.sigmoid(y))",
     "F.triplet_margin_loss({x}, y, z, margin={a})", "torch.mean(torch.sum(({x} - y) ** 2, dim=-1))",
     "F.nll_loss(F.log_softmax({x}, dim=1), torch.argmax(y, dim=1))",
-]  # fmt: skip
+]
 SCANS = [
     "torch.cumsum({x}, dim={d})", "torch.cumsum({x}.flip({d}), dim={d}).flip({d})",
     "torch.cumprod(1 + 0.01 * torch.tanh({x}), dim={d})", "torch.cummax({x}, dim={d})[0]",
     "torch.cummin({x}, dim={d})[0]", "torch.cumsum({x}, dim={d}) - {x}", "torch.cumsum({x} * (y > 0), dim={d})",
     "torch.cat((torch.zeros_like({x}.select({d}, 0).unsqueeze({d})), "
     "torch.cumsum({x}.narrow({d}, 0, {x}.shape[{d}] - 1), dim={d})), dim={d})",
-]  # fmt: skip
+]
 SLICES = [
     "F.silu({x}.chunk(2, dim={d})[0]) * {x}.chunk(2, dim={d})[1]", "F.glu({x}, dim={d})",
     "{x}.narrow({d}, 1, {x}.shape[{d}] - 1) - {x}.narrow({d}, 0, {x}.shape[{d}] - 1)",
@@ -120,7 +121,7 @@ SLICES = [
     "torch.cat([-{x}.chunk(2, dim={d})[1], {x}.chunk(2, dim={d})[0]], dim={d}) * {a} + {x}",
     "torch.cat([torch.relu({x}), {x}.narrow({d}, 0, 3)], dim={d})", "torch.stack([{x}, {x} * {s}], dim={d})",
     "{x}.select({d}, 0) + {x}.select({d}, -1)", "torch.maximum({x}.unbind({d})[1], {x}.select({d}, 2))",
-]  # fmt: skip
+]
 
 
 # By indices `i` along axis {d}, and `j` for each element of the result.
@@ -128,10 +129,10 @@ TAKES = [
     "{x}.index_select({d}, i)", "{x}[i]", "torch.gather({x}, {d}, j)", "torch.take_along_dim({x}, j, dim={d})",
     "{x}.index_select({d}, i) * y.index_select({d}, i)", "{x}[i] + torch.relu({x})[i] * {a}",
     "F.embedding(i, {x}.flatten(1))", "torch.log_softmax({x}, dim=-1)[i]",
-]  # fmt: skip
+]
 AFTER_TAKES = ["torch.softmax({x}, dim=-1)", "F.rms_norm({x}, {x}.shape[-1:])", "F.layer_norm({x}, {x}.shape[-1:])",
                "torch.sum({x}, dim=0)", "torch.amax({x}, dim=-1)", "torch.cumsum({x}, dim=-1)", "F.silu({x})",
-               "{x} * {a}"]  # fmt: skip
+               "{x} * {a}"]
 # Rounding decides integers, so what stands before them must be exact.
 SERVES = [
     "torch.topk({x}, 7, dim=-1)", "torch.topk({x}, 16, dim=-1, largest=False)", "torch.sort({x}, dim=-1, stable=True)",
@@ -140,7 +141,7 @@ SERVES = [
     "torch.count_nonzero(torch.relu({x}), {d})",
     "({x} / ({x}.abs().amax(-1, keepdim=True) / 127)).round().to(torch.int8)",
     "({x} * (448 / {x}.abs().amax(-1, keepdim=True).clamp(min=1e-4))).clamp(-448, 448).to(torch.float8_e4m3fn)",
-]  # fmt: skip
+]
 
 
 # Products: inputs with their axes, parameters with theirs, the product, axes of the result.
@@ -164,9 +165,9 @@ PRODUCTS = [
     ({"x": "M M", "y": "M M"}, {}, "torch.tril(x @ y, -1)", "M M"),
     ({"x": "M", "y": "M N"}, {}, "torch.diag(x) @ y", "M N"),
     ({"x": "M K", "y": "K"}, {}, "x @ y", "M"),
-]  # fmt: skip
+]
 EXTENTS = {"batch": [4, 16, 12], "heads": [8, 6], "M": [512, 1024, 1000, 2047], "N": [768, 1024, 999],
-           "K": [512, 1024, 2048, 1023, 64]}  # fmt: skip
+           "K": [512, 1024, 2048, 1023, 64]}
 
 
 class Module:
@@ -184,7 +185,7 @@ class Module:
     def number(self) -> dict[str, float]:
         """A scalar of about one, and a small one."""
         return {"a": self.rng.choice([0.5, 0.75, 1.25, 1.5, 2.0]),
-                "s": self.rng.choice([0.01, 0.1, 0.2, 0.25, 0.3])}  # fmt: skip
+                "s": self.rng.choice([0.01, 0.1, 0.2, 0.25, 0.3])}
 
     def add(self, pattern: str, **names: object) -> None:
         self.lines.append("t = " + pattern.format(**names, **self.number()))
@@ -201,7 +202,7 @@ class Module:
             return name
         axis = self.rng.randrange(self.rank)
         shape = {"last": self.axes[-1:], "scalar": ["1"], "inner": self.axes[axis:],
-                 "axis": [self.axes[axis]] + ["1"] * (self.rank - axis - 1)}[kind]  # fmt: skip
+                 "axis": [self.axes[axis]] + ["1"] * (self.rank - axis - 1)}[kind]
         name = f"w{len(self.parameters)}"
         self.parameters.append((name, shape))
         return f"self.{name}"
@@ -269,7 +270,7 @@ class Module:
         d, o = self.rng.sample(range(self.rank), 2)
         ds = tuple(sorted(self.rng.sample(range(self.rank), self.rng.randint(1, self.rank))))
         return {"x": "t", "d": d, "o": min(o, self.rank - 2), "ds": ds,
-                "k": self.rng.choice([True, False])}  # fmt: skip
+                "k": self.rng.choice([True, False])}
 
     def axes_family(self) -> None:
         self.redraw([2, 3, 3, 4])
@@ -279,7 +280,7 @@ class Module:
             return self.add(self.rng.choice(PLACES), **self.several())
         self.pointwise(self.rng.randint(0, 2))
         choices = {"several": SEVERAL, "shaped": SHAPED, "chained": CHAINED,
-                   "channels": CHANNELS if self.rank > 2 else SHAPED}[kind]  # fmt: skip
+                   "channels": CHANNELS if self.rank > 2 else SHAPED}[kind]
         self.add(self.rng.choice(choices), **self.several())
         self.pointwise(self.rng.randint(0, 2), binary=kind in ("shaped", "channels"))
 
@@ -326,7 +327,7 @@ class Module:
         shape = ", ".join("taken" if k == axis else name for k, name in enumerate(self.axes))
         self.made["j"] = f"torch.randint(0, {self.axes[axis]}, ({shape}))"
         self.inputs += [name for name, words in (("y", ("y.",)), ("i", ("i)", "[i]", "(i,")), ("j", ("j)", "j,")))
-                        if any(word in pattern for word in words)]  # fmt: skip
+                        if any(word in pattern for word in words)]
         self.axes, self.sizes = [*self.axes, "taken"], [*self.sizes, taken]
         self.shapes = {"x": self.axes[:-1], "y": self.axes[:-1]}
         self.add(pattern, x="t", d=axis)
@@ -342,16 +343,16 @@ class Module:
         {"axes": self.axes_family}.get(family, getattr(self, family))()
         out = [f'"""Generated task {self.index}: {family}, rank {self.rank}."""', "",
                "import torch", "import torch.nn as nn", "import torch.nn.functional as F", "",
-               "", "class Model(nn.Module):", "    def __init__(self):", "        super().__init__()"]  # fmt: skip
+               "", "class Model(nn.Module):", "    def __init__(self):", "        super().__init__()"]
         for name, shape in self.parameters:
             out.append(f"        self.{name} = nn.Parameter(torch.randn({', '.join(shape)}))")
         out += ["", f"    def forward(self, {', '.join(self.inputs)}):", "        t = x"]
         out += ["        " + line for line in self.lines] + ["        return t", "", ""]
         out += [f"{axis} = {size}" for axis, size in zip(self.axes, self.sizes)]
         made = ", ".join(self.made.get(n, f"torch.randn({', '.join(self.shapes.get(n, self.axes))})")
-                         for n in self.inputs)  # fmt: skip
+                         for n in self.inputs)
         out += ["", "", "def get_inputs():", f"    return [{made}]", "", "",
-                "def get_init_inputs():", "    return []", ""]  # fmt: skip
+                "def get_init_inputs():", "    return []", ""]
         return family, "\n".join(out)
 
 
@@ -361,7 +362,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--family", default="all",
                         choices=["all", "chain", "reduction", "matmul", "axes", "loss", "slice", "scan",
-                                 "take", "serve"])  # fmt: skip
+                                 "take", "serve"])
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

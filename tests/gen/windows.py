@@ -18,23 +18,23 @@ ACTIVATIONS = [
     "torch.relu({x})", "torch.sigmoid({x})", "torch.tanh({x})", "F.gelu({x})", "F.silu({x})", "F.mish({x})",
     "F.hardswish({x})", "F.leaky_relu({x}, negative_slope=0.2)", "F.softplus({x})", "F.elu({x})",
     "torch.clamp({x}, -0.5, 0.75)", "F.hardtanh({x}, -1.0, 1.0)",
-]  # fmt: skip
+]
 ALONE = ["{x} * 0.5 + 0.25", "{x} / 2.0", "{x} - 0.1", "torch.abs({x})"]
 # Results with one channel.
 OVER_CHANNELS = [
     "torch.amax({x}, dim=1, keepdim=True)", "torch.min({x}, dim=1, keepdim=True)[0]",
     "torch.logsumexp({x}, dim=1, keepdim=True)", "torch.sum({x}, dim=1, keepdim=True)",
     "torch.mean({x}, dim=1, keepdim=True)",
-]  # fmt: skip
+]
 ALONG_CHANNELS = ["torch.softmax({x}, dim=1)", "torch.log_softmax({x}, dim=1)", "F.normalize({x}, dim=1)"]
 # Results with one element an image.
 OVER_SPACE = ["torch.mean({x}, dim={space}, keepdim=True)", "F.adaptive_avg_pool{rank}d({x}, 1)",
-              "torch.amax({x}, dim={space}, keepdim=True)"]  # fmt: skip
+              "torch.amax({x}, dim={space}, keepdim=True)"]
 NORMS = ["batch", "group", "instance", "layer"]
 SIZES = {1: [33, 64, 97, 128], 2: [12, 16, 21, 32], 3: [6, 8, 9, 12]}  # of one axis
 CHANNELS = [3, 4, 6, 8, 12, 16, 20, 24, 32]
 TAILS = ["activation", "activation", "alone", "parameter", "norm", "pool", "over channels", "along channels",
-         "over space"]  # fmt: skip
+         "over space"]
 
 
 class Module:
@@ -94,13 +94,14 @@ class Module:
             more = f", output_padding={tuple(extra)}"
         bias = ", bias=False" if self.rng.random() < 0.3 else ""
         name = f"nn.Conv{'Transpose' if transposed else ''}{self.rank}d"
-        self.init.append(f"self.window = {name}({self.inputs}, {self.results}, {tuple(kernel)}, stride={tuple(stride)}, "
-                         f"padding={tuple(padding)}, dilation={tuple(dilation)}, groups={text}{more}{bias})")  # fmt: skip
+        self.init.append(f"self.window = {name}({self.inputs}, {self.results}, {tuple(kernel)}, "
+                         f"stride={tuple(stride)}, padding={tuple(padding)}, dilation={tuple(dilation)}, "
+                         f"groups={text}{more}{bias})")
         self.channels = results
         self.add("self.window({x})")
 
     def space_behind(self, transposed: bool, kernel: list[int], stride: list[int], padding: list[int],
-                     dilation: list[int]) -> None:  # fmt: skip
+                     dilation: list[int]) -> None:
         """The sizes of the result. Makes the input larger if a window does not fit."""
         self.first = list(self.space)
         for i, (k, s, p, d) in enumerate(zip(kernel, stride, padding, dilation)):
@@ -124,9 +125,9 @@ class Module:
             self.first = list(before)
         # Floor mode; ceil mode only makes the result larger.
         self.space = [(n + 2 * p - d * (k - 1) - 1) // s + 1
-                      for n, k, s, p, d in zip(before, kernel, stride, padding, dilation)]  # fmt: skip
+                      for n, k, s, p, d in zip(before, kernel, stride, padding, dilation)]
         self.add(f"F.{'max' if most else 'avg'}_pool{self.rank}d({{x}}, {tuple(kernel)}, stride={tuple(stride)}, "
-                 f"padding={tuple(padding)}{more})")  # fmt: skip
+                 f"padding={tuple(padding)}{more})")
 
     def norm(self) -> None:
         kind = self.rng.choice(NORMS)
@@ -155,7 +156,7 @@ class Module:
             self.init.append(f"self.{word} = nn.Parameter(torch.randn({channels}{', 1' * self.rank}))")
             return self.add(f"{{x}} {'+' if word.startswith('b') else '*'} self.{word}")
         choices = {"activation": ACTIVATIONS, "alone": ALONE, "pool": ALONE, "over channels": OVER_CHANNELS,
-                   "along channels": ALONG_CHANNELS, "over space": OVER_SPACE}[kind]  # fmt: skip
+                   "along channels": ALONG_CHANNELS, "over space": OVER_SPACE}[kind]
         if "channels" in kind and self.channels == 1:
             choices = ACTIVATIONS
         if kind == "over space" and max(self.space) == 1:
@@ -178,7 +179,7 @@ class Module:
         names = list(self.constants)
         out = [f'"""Generated module: {self.kind} over {self.rank} axes."""', "", "import torch",
                "import torch.nn as nn", "import torch.nn.functional as F", "", "", "class Model(nn.Module):",
-               f"    def __init__(self{''.join(', ' + n for n in names)}):", "        super().__init__()"]  # fmt: skip
+               f"    def __init__(self{''.join(', ' + n for n in names)}):", "        super().__init__()"]
         out += ["        " + line for line in self.init] + ([f"        self{cast}"] if cast else [])
         out += ["", "    def forward(self, x):", f"        t = x{cast}"]
         out += ["        " + line for line in self.lines] + ["        return t", "", ""]
@@ -187,7 +188,7 @@ class Module:
         out += [f"{axis} = {size}" for axis, size in zip(axes, self.first)]
         out += ["", "", "def get_inputs():",
                 f"    return [torch.rand(batch_size, {self.inputs}, {', '.join(axes)})]", "", "",
-                "def get_init_inputs():", f"    return [{', '.join(names)}]", ""]  # fmt: skip
+                "def get_init_inputs():", f"    return [{', '.join(names)}]", ""]
         return "\n".join(out)
 
 

@@ -139,6 +139,13 @@ class SubModules(CheckFloors):
                    + "module(big/testing FLOOR 3 DEPS low)\n")
         self.assertEqual(self.check()[0], 0, self.check()[1])
 
+    def test_a_fixture_is_for_tests_only(self) -> None:
+        self.write("src/low/testing/t.h", "")
+        self.write("src/low/a_test.cpp", '#include "low/testing/t.h"\n')
+        self.assertEqual(self.check()[0], 0, self.check()[1])
+        self.write("src/low/a.h", '#pragma once\n#include "low/testing/t.h"\n')
+        self.refused('src/low/a.h:2: error: "low/testing/t.h" is a fixture: only tests include it')
+
     def test_a_test_may_not_include_what_its_module_does_not_depend_on(self) -> None:
         self.write("src/big/inner/i_test.cpp", '#include "top/c.h"\n')
         self.write("src/top/c.h", "")

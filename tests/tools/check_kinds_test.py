@@ -40,7 +40,8 @@ class CheckKinds(unittest.TestCase):
 
     def test_values_paths_and_comments_are_no_kinds(self) -> None:
         self.assertEqual(self.found(src__engine__a='if (x == "") f();\nif (x == "A b") f();\n// x == "done"\n'
-                                                   'if (path.extension() == ".cu" || path.filename() == "bin") f();'), [])
+                                                   'if (path.extension() == ".cu" || path.filename() == "bin") f();'),
+                                                   [])
 
     def test_parsers_and_tests_may_compare(self) -> None:
         text = 'if (word == "done") f();'

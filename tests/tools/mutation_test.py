@@ -32,7 +32,7 @@ extern "C" __global__ void f(float const* x, float* out, int n) {
 }
 """
 PLAN = {"symbols": {"v": "n % 4 == 0 ? 4 : 1"},
-        "steps": [{"grid": ["ceil_div(n,256)", 1, 1], "args": [{"i32": "n"}]}]}  # fmt: skip
+        "steps": [{"grid": ["ceil_div(n,256)", 1, 1], "args": [{"i32": "n"}]}]}
 
 
 class Mutation(unittest.TestCase):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/sanitize.sh: which modules it builds and runs. CMake and CTest are replaced by scripts that say what they get."""
+"""tools/sanitize.sh: which modules it builds and runs.
+
+Scripts replace CMake and CTest and say what they get.
+"""
 from __future__ import annotations
 
 import os
@@ -30,7 +33,7 @@ class Sanitize(unittest.TestCase):
     def run_it(self, *arguments: str, code: int = 0) -> tuple[subprocess.CompletedProcess[str], str]:
         """What the script says, and "asan core" for a build of core_test with that sanitizer."""
         done = subprocess.run([ROOT / "tools/sanitize.sh", *arguments], capture_output=True, text=True, check=False,
-                              env=self.environment)  # fmt: skip
+                              env=self.environment)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         built = re.search(r"cmake --build build/(\w+) .*--target (.*)", done.stdout)
         return done, f"{built[1]} {built[2]}".replace("_test", "") if built else ""
@@ -58,8 +61,9 @@ class Sanitize(unittest.TestCase):
         self.assertEqual(self.run_it("tsan", "--all")[1], "tsan " + " ".join(MODULES))
 
     def test_a_commit_chooses_one_part(self) -> None:
-        commits = subprocess.run(["git", "-C", ROOT, "rev-list", "--max-count=30", "HEAD"], capture_output=True, text=True,
-                                 check=False).stdout.split()  # fmt: skip
+        commits = subprocess.run(["git", "-C", ROOT, "rev-list", "--max-count=30", "HEAD"], capture_output=True,
+                                 text=True,
+                                 check=False).stdout.split()
         if not commits:
             self.skipTest("no git here")
         chosen = {commit: self.run_it("--part", commit)[1] for commit in commits}

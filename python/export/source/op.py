@@ -23,7 +23,7 @@ import torch
 _HERE = Path(__file__).resolve().parent
 SIGNATURE: dict[str, Any] = json.loads("""@SIGNATURE@""")
 _NUMBERS = {"i32": ctypes.c_int32, "u32": ctypes.c_uint32, "i64": ctypes.c_int64,
-            "f32": ctypes.c_float, "f64": ctypes.c_double}  # fmt: skip
+            "f32": ctypes.c_float, "f64": ctypes.c_double}
 _ADDRESS = 256  # bytes; for other addresses the launcher uses the source kernel
 
 
@@ -32,7 +32,7 @@ def build() -> Path:
     source, library = _HERE / "@FILE@.cu", _HERE / "@FILE@.so"
     if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
         command = [*shlex.split(os.environ.get("NVCC", "nvcc")), "-O3", "-std=c++17", "-arch=@ARCH@", "-shared",
-                   "-Xcompiler", "-fPIC", "-I", str(_HERE)]  # fmt: skip
+                   "-Xcompiler", "-fPIC", "-I", str(_HERE)]
         if folder := os.environ.get("CUTLASS_INCLUDE"):
             command += ["--expt-relaxed-constexpr", "-I", folder]
         subprocess.run([*command, "-o", str(library), str(source)], check=True)
@@ -47,7 +47,7 @@ class Launcher:
         self.call.restype = ctypes.c_int
 
     def run(self, addresses: dict[str, int], sizes: dict[str, list[int]], scalars: dict[str, Any],
-            stream: int) -> None:  # fmt: skip
+            stream: int) -> None:
         given: list[Any] = []
         for arg in SIGNATURE["args"]:
             if "tensor" in arg:
@@ -86,7 +86,7 @@ def _run(*values: Any, **scalars: Any) -> None:
     _check(given)
     with torch.cuda.device(next(iter(given.values())).device):
         launcher().run({n: t.data_ptr() for n, t in given.items()}, {n: list(t.shape) for n, t in given.items()},
-                       numbers, torch.cuda.current_stream().cuda_stream)  # fmt: skip
+                       numbers, torch.cuda.current_stream().cuda_stream)
 
 
 _library = torch.library.Library("@NAMESPACE@", "DEF")

@@ -106,7 +106,8 @@ Opened open_library(const std::string& name) {
     for (const char* folder : kFolders) places.push_back(std::string(folder) + "/" + name);
   }
   for (const std::string& path : places)
-    if (void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return {library, path};
+    if (void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
+      return {.library = library, .path = path};
   return {};
 }
 

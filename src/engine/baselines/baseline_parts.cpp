@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real parts of a suite of baselines: the GPU, its slot, torch workers, the evaluator.
+#include "engine/baselines/baseline_parts.h"
+
 #include <algorithm>
 #include <mutex>
 #include <random>
 
 #include "device/device.h"
-#include "engine/baselines/baseline_suite.h"
 #include "engine/run/controls.h"
 #include "eval/judge/baseline_accuracy.h"
 #include "eval/runner/gpu_slot.h"
@@ -53,8 +53,7 @@ class Truths {
                                                         const eval::OfficialSetPtr& set) {
     std::vector<torch::BaselineWanted> wanted;
     for (const torch::BaselineWanted& w : settings_.baselines)
-      if (w.kind.starts_with("eager") &&
-          (w.kind != kEagerFp32 || eval::same_as_eager(task).empty()))
+      if (is_eager(w.kind) && (w.kind != kEagerFp32 || eval::same_as_eager(task).empty()))
         wanted.push_back(w);
     std::map<std::string, BaselineAccuracy> out;
     if (wanted.empty()) return out;
@@ -85,8 +84,10 @@ class Truths {
     torch.call_timeout = kTruthLimit;
     CG_TRY(worker_, torch::TorchWorker::open(std::move(torch)));
     CG_TRY(judge_, eval::GpuJudge::open(settings_.device));
-    auto ready = eval::prepare_judge(
-        ctx, *judge_, {settings_.python, gpu.cuda_version, settings_.require_sandbox});
+    auto ready = eval::prepare_judge(ctx, *judge_,
+                                     {.python = settings_.python,
+                                      .cuda_version = gpu.cuda_version,
+                                      .require_sandbox = settings_.require_sandbox});
     CG_CHECK(ctx.check("starting the judge"));
     if (!ready) no_kernels_ = ready.error().message;  // truths do not need the judge's kernels
     return {};
@@ -128,7 +129,7 @@ Result<std::unique_ptr<torch::TorchWorker>> open_worker(const BaselineSuiteSetti
   torch.python = settings.python, torch.device = settings.device.text();
   torch.require_sandbox = settings.require_sandbox;
   torch.compiles = std::any_of(settings.baselines.begin(), settings.baselines.end(),
-                               [](auto& b) { return !b.kind.starts_with("eager"); });
+                               [](auto& b) { return !is_eager(b.kind); });
   torch.compile_threads = kCompileThreads;
   torch.memory_bytes = kWorkerMemory;
   torch.call_timeout = std::chrono::hours(1);  // every call has its own limit

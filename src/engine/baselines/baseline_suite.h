@@ -12,41 +12,11 @@
 // Example: CG_TRY(auto r, measure_baselines(real_baseline_parts(s), ctx, cache, s, tasks, seen));
 #pragma once
 
+#include "engine/baselines/baseline_parts.h"
 #include "engine/run/baseline_cache.h"
 #include "engine/suite/suite.h"
-#include "eval/judge/baselines.h"
-#include "gpu/spec.h"
 
 namespace cutegen::engine {
-
-struct BaselineSuiteSettings {
-  DeviceName device = "cuda:0";
-  std::string python;
-  bool require_sandbox = false;
-  AskedAccuracy asked = {};  // for every task
-  std::vector<torch::BaselineWanted> baselines;
-  int jobs = 1;
-  eval::BaselineLimits limits;
-  double minutes = 0;  // 0: no limit
-  bool again = false;  // also measure tasks that the cache has
-};
-
-struct BaselineGpu {
-  GpuSpec spec;
-  std::string uuid, driver;
-  int64_t memory_bytes = 0;
-  int cuda_version = 0;  // the newest that the driver supports
-};
-
-// What the suite needs from outside; tests replace it with toys.
-struct BaselineParts {
-  std::function<Result<BaselineGpu>(const Context&)> gpu;
-  std::function<Result<std::unique_ptr<torch::TorchWorker>>(const BaselineGpu&)> worker;
-  std::function<Result<std::vector<ControlTime>>(const Context&)> controls;
-  // Called by one thread.
-  std::function<Result<TruthMade>(const Context&, const BaselineGpu&, const Task&)> truth;
-};
-BaselineParts real_baseline_parts(const BaselineSuiteSettings& settings);
 
 enum class BaselineStatus {
   measured,

@@ -14,7 +14,7 @@ std::optional<SuiteJob> SuiteQueue::next_job() {
     SuiteItem* item = undescribed_.front();
     undescribed_.pop_front();
     ++describing_;
-    return SuiteJob{item, true};
+    return SuiteJob{.item = item, .describe = true};
   }
   for (auto* from : {&unbuilt_, &alone_}) {
     auto at = std::min_element(
@@ -24,7 +24,7 @@ std::optional<SuiteJob> SuiteQueue::next_job() {
     SuiteItem* item = *at;
     from->erase(at);
     ++building_;
-    return SuiteJob{item, false};
+    return SuiteJob{.item = item, .describe = false};
   }
   return std::nullopt;
 }
@@ -50,7 +50,7 @@ std::optional<SuiteTruth> SuiteQueue::next_truth(MemoryBudget& budget) {
     if (!held) continue;
     SuiteItem* item = *at;
     untrue_.erase(at);
-    return SuiteTruth{item, std::move(*held)};
+    return SuiteTruth{.item = item, .held = std::move(*held)};
   }
   return std::nullopt;
 }

@@ -6,7 +6,7 @@
 namespace cutegen::engine {
 namespace {
 
-// Two described tasks, the first of which needs more memory.
+// Two described tasks. The first one needs more memory.
 class SuiteQueueTest : public testing::Test {
  protected:
   SuiteQueueTest() {

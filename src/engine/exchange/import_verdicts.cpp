@@ -175,7 +175,7 @@ class Importer {
     }
     if (evaluator_.task.task.id != step.verdict->task_id)
       return user_error("the task file has changed since the run began");
-    eval::EvaluateRequest request{step.candidate.program, Rung::compile};
+    eval::EvaluateRequest request{.program = step.candidate.program, .up_to = Rung::compile};
     CG_TRY(Verdict built, evaluator_.evaluator->evaluate(ctx_, request));
     if (built.status != Status::correct) return user_error(search::fault_text(built));
     return ids_of(built);
@@ -245,7 +245,7 @@ Result<Imported> import_verdicts(const Parts& parts, const Context& ctx, store::
   CG_CHECK(check_run(view, journal->id()));
   if (!view.settings.out.empty()) CG_CHECK(check_out_folder(view.settings.out));
   CG_TRY(auto names, batch_entries(settings.verdicts));
-  Imported out{journal->id(), view.best, {}};
+  Imported out{.run = journal->id(), .best = view.best, .rows = {}};
   std::vector<BatchEntry> entries;
   for (const std::string& name : names) {
     auto entry = read_batch_entry(settings.programs, settings.verdicts, name);

@@ -174,8 +174,9 @@ std::optional<agent::Reask> tried_before(const KernelProgram& program, const Run
   std::string id = program_id(program);
   for (const RunStep& step : run.steps)
     if (!run.is_open_draft(step) && program_id(step.candidate.program) == id)
-      return agent::Reask{"repeated", "This program is the same as " + step.candidate.id +
-                                          ", which the run tried before. Make another change."};
+      return agent::Reask{.reason = "repeated",
+                          .text = "This program is the same as " + step.candidate.id +
+                                  ", which the run tried before. Make another change."};
   return std::nullopt;
 }
 
@@ -295,8 +296,8 @@ class AgentProposer final : public Proposer {
   Read read_reply(const llm::ChatReply& reply, const agent::Question& question, const RunView& run,
                   const agent::ToolDesk* desk) const {
     if (reply.stop == llm::Stop::refusal)
-      return tl::unexpected(
-          agent::Reask{"refusal", "the model declined: " + sanitize(reply.detail, 200)});
+      return tl::unexpected(agent::Reask{
+          .reason = "refusal", .text = "the model declined: " + sanitize(reply.detail, 200)});
     if (question.role == Role::tester) {
       auto tests = agent::parse_test_cases(reply.message.text, brief_.task);
       if (!tests) return tl::unexpected(tests.error());
@@ -324,8 +325,9 @@ class AgentProposer final : public Proposer {
       const agent::Draft* draft = desk ? desk->drafts().find(name) : nullptr;
       if (!draft)
         return tl::unexpected(
-            agent::Reask{"no_draft", fmt::format("There is no draft '{}'; there are: {}.", name,
-                                                 desk ? desk->drafts().names() : "none")});
+            agent::Reask{.reason = "no_draft",
+                         .text = fmt::format("There is no draft '{}'; there are: {}.", name,
+                                             desk ? desk->drafts().names() : "none")});
       base = &draft->candidate.program;
     }
     auto parsed = agent::parse_reply(reply.message.text, base, reply.stop == llm::Stop::length);

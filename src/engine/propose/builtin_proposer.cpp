@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model `builtin`: recipes. It proposes the safe choice first, then changes one parameter at a
-// time.
+#include "engine/propose/builtin_proposer.h"
+
 #include <set>
 
-#include "engine/propose/command_proposer.h"
-#include "gpu/spec.h"
-#include "llm/models.h"
-#include "recipes/algebra/rewrites.h"
 #include "recipes/emit/recipes.h"
 
 namespace cutegen::engine {
@@ -39,7 +35,7 @@ class BuiltinProposer final : public Proposer {
         rewrites_(recipes::find_rewrites(task, chosen)) {
     if (!match_.recipe.empty() || rewritten_.applied.empty()) return;
     // Without rewrites, the graph as written may match a recipe.
-    rewritten_ = {task, {}, {}};
+    rewritten_ = {.task = task, .applied = {}, .requirements = {}};
     match_ = recipes::match_recipe(task, arch);
     std::erase_if(rewrites_, [](const Rewrite& rewrite) { return rewrite.applied; });
   }
@@ -48,7 +44,7 @@ class BuiltinProposer final : public Proposer {
     if (ask.role != Role::coder)
       return unsupported_error("the model 'builtin' has no role '" +
                                std::string(to_string(ask.role)) + "'");
-    if (match_.recipe.empty()) return Answer{{}, "no recipe: " + match_.why};
+    if (match_.recipe.empty()) return Answer{.candidate = {}, .reason = "no recipe: " + match_.why};
     Tried tried = tried_in(run);
     const auto recipes_of = sources(ask, run);
     if (recipes_of.empty()) return first();
@@ -60,7 +56,7 @@ class BuiltinProposer final : public Proposer {
         if (!program || tried.programs.count(program_id(*program))) continue;
         return changed(*from, params, std::move(*program));
       }
-    return Answer{{}, "nothing left to try"};
+    return Answer{.candidate = {}, .reason = "nothing left to try"};
   }
 
  private:
@@ -111,7 +107,7 @@ class BuiltinProposer final : public Proposer {
               .params = match_.safe,
               .rewrites = rewrites_};
     c.program = std::move(program);
-    return Answer{std::move(c), {}};
+    return Answer{.candidate = std::move(c), .reason = {}};
   }
 
   Answer changed(const RunStep& from, const Json& params, KernelProgram program) {
@@ -128,7 +124,7 @@ class BuiltinProposer final : public Proposer {
         c.edit.rationale +=
             (c.edit.rationale.empty() ? "" : "; ") + parameter.name + ": " + parameter.meaning;
     c.program = std::move(program);
-    return Answer{std::move(c), {}};
+    return Answer{.candidate = std::move(c), .reason = {}};
   }
 
   recipes::Rewritten rewritten_;
@@ -138,30 +134,9 @@ class BuiltinProposer final : public Proposer {
 
 }  // namespace
 
-ProposerKind proposer_kind(const std::string& model) {
-  if (model == kBuiltinModel) return ProposerKind::builtin;
-  return model.starts_with(kCommandModel) ? ProposerKind::command : ProposerKind::model;
-}
-
-Result<void> check_model(const std::string& model) {
-  if (proposer_kind(model) != ProposerKind::model) return {};
-  CG_CHECK(llm::parse_model(model));
-  return {};
-}
-
-Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
-                                                const eval::OpenedTask& task,
-                                                const std::string& rewrites) {
-  const ProposerKind kind = proposer_kind(model);
-  if (kind == ProposerKind::command)
-    return make_command_proposer(model.substr(std::string(kCommandModel).size()), task.task);
-  if (kind != ProposerKind::builtin)
-    return user_error("'" + model + "' does not propose programs", "--model", "give builtin");
-  // A run on the simulator records only the device, "sim:h200". An unknown GPU gets programs that
-  // run on any GPU.
-  auto gpu = find_gpu(task.gpu.empty() ? task.device.substr(task.device.find(':') + 1) : task.gpu);
-  CG_TRY(auto chosen, recipes::parse_rewrites(rewrites, "--rewrites"));
-  return std::make_unique<BuiltinProposer>(task.task, gpu ? gpu->arch : "", chosen);
+std::unique_ptr<Proposer> make_builtin_proposer(const Task& task, const std::string& arch,
+                                                const recipes::RewriteRules& chosen) {
+  return std::make_unique<BuiltinProposer>(task, arch, chosen);
 }
 
 }  // namespace cutegen::engine

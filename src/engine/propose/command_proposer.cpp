@@ -93,7 +93,7 @@ Result<Answer> answer_from_json(const Json& json, const RunView& run) {
   if (type == "nothing") {
     CG_TRY(std::string reason, r.string_or("reason", "the command has nothing to propose"));
     CG_CHECK(r.finish());
-    return Answer{{}, sanitize(reason, kMaxSummary)};
+    return Answer{.candidate = {}, .reason = sanitize(reason, kMaxSummary)};
   }
   if (type != "candidate")
     return user_error("unknown type '" + sanitize(type, 40) + "'", r.place("type"),
@@ -112,8 +112,10 @@ Result<Answer> answer_from_json(const Json& json, const RunView& run) {
                         r.place("parent"), "give one of `candidates`, or none");
     c.parent = parent;
   }
-  c.edit = {sanitize(summary, kMaxSummary), sanitize(rationale, kMaxRationale), "command"};
-  return Answer{std::move(c), {}};
+  c.edit = {.summary = sanitize(summary, kMaxSummary),
+            .rationale = sanitize(rationale, kMaxRationale),
+            .origin = "command"};
+  return Answer{.candidate = std::move(c), .reason = {}};
 }
 
 std::unique_ptr<Proposer> make_command_proposer(const std::string& line, const Task& task) {

@@ -13,13 +13,6 @@
 
 namespace cutegen::engine {
 
-inline constexpr const char* kCommandModel = "command:";  // the model's name before the command
-inline constexpr const char* kBuiltinModel = "builtin";
-
-// Who proposes: recipes, a command of the user, or a language model.
-enum class ProposerKind { builtin, command, model };
-ProposerKind proposer_kind(const std::string& model);
-
 std::unique_ptr<Proposer> make_command_proposer(const std::string& line, const Task& task);
 Json proposer_question(const search::Ask& ask, const RunView& run);
 Result<Answer> answer_from_json(const Json& json, const RunView& run);

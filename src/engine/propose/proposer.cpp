@@ -1,7 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/propose/proposer.h"
 
+#include "core/device_name.h"
+#include "engine/propose/builtin_proposer.h"
+#include "engine/propose/command_proposer.h"
+#include "gpu/spec.h"
+#include "llm/models.h"
+
 namespace cutegen::engine {
+
+ProposerKind proposer_kind(const std::string& model) {
+  if (model == kBuiltinModel) return ProposerKind::builtin;
+  return model.starts_with(kCommandModel) ? ProposerKind::command : ProposerKind::model;
+}
+
+Result<void> check_model(const std::string& model) {
+  if (proposer_kind(model) != ProposerKind::model) return {};
+  CG_CHECK(llm::parse_model(model));
+  return {};
+}
+
+Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
+                                                const eval::OpenedTask& task,
+                                                const std::string& rewrites) {
+  const ProposerKind kind = proposer_kind(model);
+  if (kind == ProposerKind::command)
+    return make_command_proposer(model.substr(std::string(kCommandModel).size()), task.task);
+  if (kind != ProposerKind::builtin)
+    return user_error("'" + model + "' does not propose programs", "--model", "give builtin");
+  // A run on the simulator records only the device, "sim:h200". An unknown GPU gets programs that
+  // run on any GPU.
+  const auto device = DeviceName::parse(task.device);
+  const bool modelled = task.gpu.empty() && device && !device->is_gpu();
+  auto gpu = find_gpu(modelled ? device->model : task.gpu);
+  CG_TRY(auto chosen, recipes::parse_rewrites(rewrites, "--rewrites"));
+  return make_builtin_proposer(task.task, gpu ? gpu->arch : "", chosen);
+}
 
 Json answer_data(const Answer& answer) {
   Json out;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proposer: answers a strategy's questions. `builtin` answers with cutegen's recipes.
+// Proposer: answers a strategy's questions. Who answers follows from the model's name:
+// builtin_proposer.h, command_proposer.h, agent_proposer.h.
 //
 // Contract: an answer depends only on the question and the run so far, so that a deterministic
 // proposer can be replayed. Its candidate has no id yet; the loop numbers candidates.
@@ -31,6 +32,13 @@ class Proposer {
   virtual ~Proposer() = default;
   virtual Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) = 0;
 };
+
+inline constexpr const char* kCommandModel = "command:";  // the model's name before the command
+inline constexpr const char* kBuiltinModel = "builtin";
+
+// Who proposes: recipes, a command of the user, or a language model.
+enum class ProposerKind { builtin, command, model };
+ProposerKind proposer_kind(const std::string& model);
 
 // `rewrites`: the algebra that recipes may use (recipes/algebra/rewrites.h).
 Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,

@@ -56,8 +56,10 @@ class RunTools::Host final : public agent::ToolHost {
       CG_ASSERT(step);
       bool settled = step->verdict && (step->verdict->status != Status::aborted ||
                                        step->attempts > view_.settings.search.retries);
-      if (settled) return agent::Evaluated{id, *step->verdict};
-      eval::EvaluateRequest request{draft.program, Rung::timing, profile_ || profile_is_free()};
+      if (settled) return agent::Evaluated{.candidate = id, .verdict = *step->verdict};
+      eval::EvaluateRequest request{.program = draft.program,
+                                    .up_to = Rung::timing,
+                                    .profile = profile_ || profile_is_free()};
       CG_TRY(Judged judged, run_.judge_(ctx, request, id + " " + draft.edit.summary + ": "));
       CG_CHECK(run_.sink_.record(EventType::evaluated, {{"candidate", id},
                                                         {"verdict", to_json(judged.verdict)},

@@ -72,7 +72,7 @@ CertificateTable certificate_table(const Certificate& c) {
                                : fmt::format("weighted mean of {} shapes", c.shapes.size());
   std::vector<std::string> own{"this program"}, floor{"floor " + human_ns(c.floor_ns)};
   for (const CertifiedMode& m : c.modes) {
-    out.modes.push_back(one_line(m.mode, 20));
+    out.modes.push_back(to_string(m.mode));
     own.push_back(times_cell(m));
     floor.push_back(c.floor_ns > 0 ? fmt::format("{:.2f}x above", m.time_ns / c.floor_ns) : "-");
   }

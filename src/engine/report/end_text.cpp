@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a run as text (engine/report/run_text.h).
+#include "engine/report/end_text.h"
+
 #include "base/units.h"
 #include "engine/report/before_after.h"
 #include "engine/report/certificate_text.h"
 #include "engine/report/cost_text.h"
 #include "engine/report/rewrite_text.h"
-#include "engine/report/run_text.h"
 #include "engine/report/text_lines.h"
 #include "engine/run/complete_best.h"
 

@@ -8,8 +8,6 @@
 namespace cutegen::engine {
 namespace {
 
-constexpr const char* kColdMode = "cold";  // a mode of a certificate
-
 // The smallest ratio within the two medians' intervals; without intervals, the ratio of the
 // medians.
 double least_ratio(double other_ns, double other_low, double own_ns,
@@ -54,7 +52,7 @@ Names<GainFrom> enum_names(GainFrom) {
 
 std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode mode) {
   for (CertifiedMode cold : certificate.modes) {
-    if (cold.mode != kColdMode) continue;
+    if (cold.mode != TimeMode::cold) continue;
     std::erase_if(cold.against, [&](auto& p) {
       const BaselineAccuracy* known = accuracy_of(certificate, p.against);
       return !in_math_mode(p.against, known ? *known : BaselineAccuracy{}, mode);

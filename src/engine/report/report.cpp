@@ -99,8 +99,8 @@ struct Goal {
   std::string name;
 };
 Goal goal_of(const eval::OpenedTask& o) {
-  if (o.reachable_ns > 0) return {o.reachable_ns, "the reachable bound"};
-  return {o.floor_ns, "the floor"};
+  if (o.reachable_ns > 0) return {.ns = o.reachable_ns, .name = "the reachable bound"};
+  return {.ns = o.floor_ns, .name = "the floor"};
 }
 
 // Lists each baseline with its time and the best program's gain, and says why others are missing.
@@ -282,7 +282,7 @@ ReportData cost(const RunView& view) {
                                 ? fmt::format(" and {} aborted ones", attempts - view.evaluations)
                                 : ""));
   e.add("programs", std::to_string(view.steps.size()));
-  e.add("time", seconds(view.clock_ms) + ", of which " + seconds(evaluating) + " evaluating");
+  e.add("time", seconds(view.clock_ms) + " (" + seconds(evaluating) + " evaluating)");
   if (view.resumes > 0) e.add("resumed", fmt::format("{} times", view.resumes));
   bool asked = view.settings.search.agents.has_value();
   e.add("model", asked ? model_cost_text(view) : "no model was asked");

@@ -27,8 +27,9 @@ Scale scale_of(const RunView& view, const std::vector<double>& times) {
   auto [least, most] = std::minmax_element(times.begin(), times.end());
   double bottom = *least, floor = view.task ? view.task->floor_ns : 0;
   if (floor > 0) bottom = std::min(bottom, floor);
-  return {std::log10(bottom * 0.85), std::log10(*most * 1.15),
-          std::max<size_t>(1, view.steps.size())};
+  return {.low = std::log10(bottom * 0.85),
+          .high = std::log10(*most * 1.15),
+          .steps = std::max<size_t>(1, view.steps.size())};
 }
 
 // Returns round values between bottom and top: evenly spaced over a small range, else per decade.

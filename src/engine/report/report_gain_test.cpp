@@ -156,7 +156,7 @@ TEST(ReportGain, HostileTextStaysText) {
   j.add(EventType::profiled, to_json(BestProfile{"c1", evil, {}}));
   Certificate c = toy_certificate(numbered_program(1));
   c.gpu = c.driver = c.torch = c.shape = c.bound_by = evil, c.missing = {evil};
-  c.modes[0].mode = evil, c.modes[0].against[0].against = evil;
+  c.modes[0].against[0].against = evil;
   j.add(EventType::certified, to_json(BestCertificate{"c1", {}, c}));
   j.add(EventType::imported, imported_data(imported_step(evil)));
   const std::string page = page_of(j);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs and steps as JSON (engine/report/run_text.h).
+#include "engine/report/run_json.h"
+
 #include "base/words.h"
 #include "engine/record/end_data.h"
 #include "engine/report/before_after.h"

@@ -11,6 +11,8 @@
 
 #include "base/file.h"
 #include "engine/report/certificate_text.h"
+#include "engine/report/end_text.h"
+#include "engine/report/run_json.h"
 #include "engine/testing/toy_world.h"
 
 namespace cutegen::engine {

@@ -34,7 +34,7 @@ bool wants_certificate(const RunView& view) {
 }
 
 BestProfile profile_of(const std::string& candidate, Verdict verdict) {
-  BestProfile out{candidate, {}, std::move(verdict.profile)};
+  BestProfile out{.candidate = candidate, .why = {}, .profile = std::move(verdict.profile)};
   if (verdict.status != Status::correct) {
     out.profile.reset();
     out.why = fmt::format("a second evaluation gave {}: {}", to_string(verdict.status),
@@ -64,7 +64,7 @@ Nanoseconds certify_limit(const RunView& view, int64_t clock_ms) {
 BestCertificate certificate_of(const Context& ctx, const RunView& view,
                                eval::EvaluatorClient& evaluator, Nanoseconds limit,
                                RunObserver& observer) {
-  BestCertificate out{view.best, {}, {}};
+  BestCertificate out{.candidate = view.best, .why = {}, .certificate = {}};
   const Context limited = ctx.with_timeout(limit);
   auto made = evaluator.certify(limited, certify_request(view), [&](const std::string& line) {
     observer.on_progress("certifying " + view.best + ": " + line);

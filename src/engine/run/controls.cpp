@@ -15,7 +15,7 @@ Result<ControlTime> time_one(const Context& ctx, eval::EvaluatorClient& evaluato
   const auto folder = share / "tasks" / "control";
   CG_TRY(KernelProgram program, load_program(folder / name));
   CG_TRY(eval::OpenedTask opened, evaluator.open_task(ctx, folder / (name + ".py")));
-  ControlTime out{name, program_id(program), 0};
+  ControlTime out{.name = name, .program_id = program_id(program)};
   eval::EvaluateRequest request{.program = std::move(program)};
   request.task = opened.task.id;
   auto verdict = evaluator.evaluate(ctx, request);

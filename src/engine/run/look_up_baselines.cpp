@@ -32,8 +32,8 @@ std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
     return std::nullopt;
   }
   return TaskBaselines{
-      std::move(now.times),
-      fmt::format(
+      .times = std::move(now.times),
+      .note = fmt::format(
           "kept from {}, scaled by {:.3f}, the ratio of the control kernels' times now and then",
           record->measured, now.ratio)};
 }

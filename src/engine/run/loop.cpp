@@ -54,7 +54,9 @@ void expect_children(const Context& ctx, eval::EvaluatorClient& evaluator, const
   const int64_t left = search.budget.evaluations - view.evaluations;
   const auto count = int(std::min<int64_t>(left, search.plateau));
   if (count > 0)
-    eval::expect_children(evaluator, ctx, {best->candidate.program, count, view.task->task.id});
+    eval::expect_children(
+        evaluator, ctx,
+        {.parent = best->candidate.program, .count = count, .task = view.task->task.id});
 }
 
 Result<void> save_best(const RunView& view) {
@@ -186,7 +188,9 @@ class RunLoop : private llm::CallSink {
   // Profiles and certifies the best program. Returns true if the context ended meanwhile.
   Result<bool> complete_best() {
     if (wants_profile(view())) {
-      eval::EvaluateRequest request{view().incumbent()->candidate.program, Rung::profile, true};
+      eval::EvaluateRequest request{.program = view().incumbent()->candidate.program,
+                                    .up_to = Rung::profile,
+                                    .profile = true};
       auto judged = judge(ctx_, request, view().best + " profile: ");
       if (!judged) return true;
       CG_CHECK(record(EventType::profiled,
@@ -219,7 +223,8 @@ class RunLoop : private llm::CallSink {
   Result<bool> perform_evaluate(const search::Evaluate& action) {
     const RunStep* step = view().find(action.candidate);
     CG_ASSERT(step);
-    eval::EvaluateRequest request{step->candidate.program, action.up_to, action.profile};
+    eval::EvaluateRequest request{
+        .program = step->candidate.program, .up_to = action.up_to, .profile = action.profile};
     request.against = rival_of(action.candidate, view());
     auto judged =
         judge(ctx_, request, action.candidate + " " + step->candidate.edit.summary + ": ");
@@ -241,7 +246,7 @@ class RunLoop : private llm::CallSink {
         ctx, named, [&](const std::string& line) { observer_.on_progress(label + line); });
     if (!verdict && ctx.done()) return fail(verdict.error());
     if (!verdict) verdict = aborted(verdict.error(), view());
-    return Judged{std::move(*verdict), parts_.now_ms() - before};
+    return Judged{.verdict = std::move(*verdict), .elapsed_ms = parts_.now_ms() - before};
   }
 
   const Parts& parts_;

@@ -117,8 +117,9 @@ class Batch {
         settings_(settings),
         items_(items),
         observer_(observer),
-        pool_(given_,
-              {evaluators_of(settings.jobs, settings.evaluators), settings.jobs, settings.trace}) {
+        pool_(given_, {.evaluators = evaluators_of(settings.jobs, settings.evaluators),
+                       .runs = settings.jobs,
+                       .trace = settings.trace}) {
     parts_.start_evaluator = [this](const Context& c, const eval::EvaluatorOptions& o) {
       auto lease = pool_.lease(c, o);
       if (!lease && lease.error().kind == ErrorKind::user) end_with(lease.error());

@@ -171,7 +171,8 @@ std::vector<CurvePoint> curve_of(const std::vector<CompareCell>& cells,
   for (const CompareCell& c : cells) longest = std::max(longest, c.curve.size());
   std::vector<CurvePoint> out;
   for (int64_t k = 1; k <= int64_t(longest); ++k) {
-    CurvePoint point{k, 0, mean_ratio(cells, common, strategy, k)};
+    CurvePoint point{
+        .evaluations = k, .correct = 0, .floor_ratio = mean_ratio(cells, common, strategy, k)};
     for (const CompareCell& c : cells)
       point.correct += c.strategy == strategy && ratio_after(c, k).has_value();
     out.push_back(point);

@@ -110,7 +110,7 @@ inline Certificate toy_certificate(const KernelProgram& program) {
   c.gpu = "NVIDIA H200", c.uuid = "GPU-1", c.driver = "580.159.04", c.torch = "2.11.0";
   c.floor_ns = 10, c.bound_by = "memory";
   c.processes = 2, c.apart = 0.001;
-  for (const char* mode : {"cold", "warm", "graph", "call"}) {
+  for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
     CertifiedMode m{mode, 50, 49.5, 50.5, {}};
     m.against.push_back({"eager", "", 4, 3.96, 4.04, 200, 16, "precise"});
     m.against.push_back({"compile", "", 2, 1.98, 2.02, 100, 16, "precise"});

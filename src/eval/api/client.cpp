@@ -29,7 +29,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
 
   Result<OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
                                   const AskedAccuracy& asked) override {
-    const TaskFile opened{std::filesystem::absolute(file), asked};
+    const TaskFile opened{.path = std::filesystem::absolute(file), .asked = asked};
     return repeat<OpenedTask>(ctx, [&] { return open_once(ctx, opened); });
   }
 

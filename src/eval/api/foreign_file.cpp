@@ -20,7 +20,7 @@ Result<torch::ForeignFile> read_answer(const fs::path& path) {
   auto text = read_file(path, kMostSource);
   if (!text) return user_error(text.error().message, path.string(), kRemedy);
   if (!is_utf8_text(*text)) return user_error("the file is not UTF-8 text", path.string(), kRemedy);
-  return torch::ForeignFile{path.filename().string(), std::move(*text)};
+  return torch::ForeignFile{.name = path.filename().string(), .source = std::move(*text)};
 }
 
 }  // namespace

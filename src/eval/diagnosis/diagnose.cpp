@@ -4,176 +4,175 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "base/text.h"
+#include <cmath>
+#include <optional>
+#include <set>
 
 namespace cutegen::eval {
 namespace {
 
-constexpr size_t kMostLines = 24, kMostRemarks = 16;
-constexpr double kHot = 0.05;  // a line with this share of a resource gets a remark
+constexpr double kBusy = 80, kWaits = 60, kLead = 10;  // percent; the thresholds of ncu's rule
 
-double at(const std::map<std::string, double>& counters, const std::string& name) {
-  auto it = counters.find(name);
-  return it == counters.end() ? 0 : it->second;
+using CounterMap = std::map<std::string, double>;
+
+std::optional<double> find(const CounterMap& counters, const std::string& name) {
+  auto at = counters.find(name);
+  return at == counters.end() ? std::nullopt : std::optional(at->second);
 }
 
-double share(double part, double whole) {
-  return whole > 0 ? part / whole : 0;
-}
-
-double sectors_of(const std::map<std::string, double>& c) {
-  return at(c, "global_load_sectors") + at(c, "global_store_sectors") +
-         at(c, "global_atomic_sectors") + at(c, "local_sectors");
-}
-
-// A line's weight: its share of the resource that bounds the kernel, then its other shares.
-double heat(const LineProfile& line, const std::string& bound_by) {
-  const double issue = at(line.counters, "issue_share"), memory = at(line.counters, "memory_share"),
-               shared = at(line.counters, "shared_share");
-  const bool by_memory = bound_by == gpu_unit::dram || bound_by == gpu_unit::l2 ||
-                         bound_by == gpu_unit::l1 || bound_by == gpu_unit::latency ||
-                         bound_by == gpu_unit::launch;
-  if (by_memory) return memory + 0.01 * issue;
-  if (bound_by == gpu_unit::shared) return shared + 0.01 * issue;
-  return issue + 0.01 * (memory + shared);
-}
-
-class Remarks {
- public:
-  explicit Remarks(KernelProfile& kernel) : k_(kernel), c_(kernel.counters) {}
-
-  void make() {
-    for (const LineProfile& line : k_.lines) {
-      coalescing(line, "load", "global_load");
-      coalescing(line, "store", "global_store");
-      bank_conflicts(line);
-      divergence(line);
-      local_memory(line);
-    }
-    occupancy();
-    in_flight();
-    special_functions();
-    grid();
-    if (k_.remarks.size() > kMostRemarks) k_.remarks.resize(kMostRemarks);
-  }
-
- private:
-  void add(const char* kind, int line, std::string message) {
-    k_.remarks.push_back({kind, line, std::move(message)});
-  }
-  double term(const char* name) const { return at(c_, std::string("modelled_ns.") + name); }
-
-  void coalescing(const LineProfile& line, const char* what, const std::string& prefix) {
-    const double requests = at(line.counters, prefix + "_requests"),
-                 sectors = at(line.counters, prefix + "_sectors"),
-                 ideal = at(line.counters, prefix + "_bytes") / 32;
-    if (requests <= 0 || ideal <= 0 || sectors < 1.5 * ideal) return;
-    if (share(sectors, sectors_of(c_)) < kHot) return;
-    add("uncoalesced", line.line,
-        fmt::format(
-            "{}s touch {:.1f} sectors per request; {:.1f} would suffice ({:.1f}x the bytes moved): "
-            "let neighbouring threads access neighbouring addresses, and align rows to 32 bytes",
-            what, sectors / requests, ideal / requests, sectors / ideal));
-  }
-
-  void bank_conflicts(const LineProfile& line) {
-    const double requests = at(line.counters, "shared_requests"),
-                 wavefronts = at(line.counters, "shared_wavefronts"),
-                 conflicts = at(line.counters, "shared_conflicts");
-    if (conflicts < 0.2 * wavefronts || at(line.counters, "shared_share") < kHot) return;
-    add("bank_conflicts", line.line,
-        fmt::format("shared memory takes {:.1f} wavefronts per request; {:.1f} would suffice: pad "
-                    "rows by one element, or swizzle the layout",
-                    wavefronts / requests, (wavefronts - conflicts) / requests));
-  }
-
-  void divergence(const LineProfile& line) {
-    const double lanes =
-        share(at(line.counters, "thread_instructions"), at(line.counters, "warp_instructions"));
-    if (lanes >= 24 || at(line.counters, "issue_share") < kHot) return;
-    add("divergence", line.line,
-        fmt::format("{:.1f} of 32 lanes are active: let whole warps take a branch together, or "
-                    "give idle lanes work",
-                    lanes));
-  }
-
-  void local_memory(const LineProfile& line) {
-    const double sectors = at(line.counters, "local_sectors");
-    if (sectors <= 0 || share(sectors, sectors_of(c_)) < 0.01) return;
-    add("local_memory", line.line,
-        fmt::format("{:.3g} sectors of local memory: the code indexes an array by a value that the "
-                    "compiler does not know; unroll the loop, or keep the array in shared memory",
-                    sectors));
-  }
-
-  void occupancy() {
-    const double occupancy = at(c_, "occupancy");
-    const bool waits = k_.bound_by == gpu_unit::latency || k_.bound_by == gpu_unit::dram ||
-                       k_.bound_by == gpu_unit::l2;
-    if (occupancy <= 0 || occupancy >= 0.4 || !waits) return;
-    std::string advice =
-        k_.limited_by == cta_limit::registers
-            ? fmt::format("use fewer than {:.0f} registers per thread, or smaller blocks",
-                          at(c_, "registers"))
-        : k_.limited_by == cta_limit::shared_memory ? "use smaller tiles or fewer stages"
-        : k_.limited_by == cta_limit::grid          ? "launch more CTAs: split the work further"
-        : k_.limited_by == cta_limit::blocks        ? "larger blocks"
-                                             : "use smaller blocks, so that more of them fit";
-    add("occupancy", 0,
-        fmt::format("{:.0f}% of the SM's warps are in use, limited by {}: {}", 100 * occupancy,
-                    k_.limited_by, advice));
-  }
-
-  void in_flight() {
-    const double have = at(c_, "bytes_in_flight"), need = at(c_, "bytes_to_saturate");
-    const bool waits = k_.bound_by == gpu_unit::dram || k_.bound_by == gpu_unit::latency;
-    if (have <= 0 || have >= need || !waits) return;
-    add("bytes_in_flight", 0,
-        fmt::format("{:.0f} KB are in flight from DRAM at a time, {:.0f} KB would keep it busy: "
-                    "use wider loads, several loads before the first use, or more warps",
-                    have / 1e3, need / 1e3));
-  }
-
-  void special_functions() {
-    const double xu = term("xu"), largest = term(k_.bound_by.c_str());
-    if (xu <= 0 || xu < 0.7 * largest) return;
-    add("special_functions", 0,
-        "the special-function units (16 lanes per SM) are close to their limit: use fewer "
-        "divisions, exponentials and square roots, or polynomials on the FMA pipe");
-  }
-
-  void grid() {
-    const double waves = at(c_, "waves"), last = at(c_, "last_wave");
-    if (waves < 2 || waves > 5 || last > 0.5) return;
-    add("tail", 0,
-        fmt::format("{:.0f} waves of CTAs, the last one {:.0f}% full: choose tiles so that the "
-                    "grid is near a whole number of waves",
-                    waves, 100 * last));
-  }
-
-  KernelProfile& k_;
-  const std::map<std::string, double>& c_;
+struct Use {
+  std::string unit;
+  double pct = 0;
 };
+
+// Utilization of the device's compute and memory, and the busiest unit of each.
+struct Uses {
+  Use compute, memory;
+};
+
+void take_larger(Use& use, const std::string& unit, std::optional<double> pct) {
+  if (pct && (use.unit.empty() || *pct > use.pct)) use = {unit, *pct};
+}
+
+// Takes the unit nearest to ncu's aggregate. A unit that the aggregate does not count may exceed
+// it.
+void take_nearest(Use& use, double sum, const std::string& unit, std::optional<double> pct) {
+  if (pct && (use.unit.empty() || std::abs(*pct - sum) < std::abs(use.pct - sum)))
+    use = {unit, *pct};
+}
+
+// Takes ncu's aggregates for compute and memory. The units only explain the aggregates.
+std::optional<Uses> measured_uses(const CounterMap& c) {
+  auto compute = find(c, "compute_pct"), memory = find(c, "memory_pct");
+  if (!compute || !memory) return std::nullopt;
+  Uses out;
+  take_nearest(out.compute, *compute, "issue", find(c, "issue_pct"));
+  const std::string prefix = "pipe_pct.";
+  for (const auto& [name, pct] : c)
+    if (name.starts_with(prefix))
+      take_nearest(out.compute, *compute, name.substr(prefix.size()), pct);
+  take_nearest(out.memory, *memory, "dram", find(c, "dram_pct"));
+  take_nearest(out.memory, *memory, "l2", find(c, "l2_pct"));
+  take_nearest(out.memory, *memory, "l1", find(c, "l1_pct"));
+  if (out.compute.unit.empty()) out.compute.unit = "compute";
+  if (out.memory.unit.empty()) out.memory.unit = "memory";
+  out.compute.pct = *compute, out.memory.pct = *memory;
+  return out;
+}
+
+// Divides each term of the time model by the measured or modelled time without the launch. Like the
+// hardware counter, DRAM is relative to the bandwidth of the data sheet.
+std::optional<Uses> modelled_uses(const KernelProfile& k, const GpuSpec& gpu, double measured_ns) {
+  const CounterMap& c = k.counters;
+  const double launch = find(c, "modelled_ns.launch").value_or(0),
+               whole = measured_ns > 0 ? measured_ns : k.time_ns;
+  const double busy_ns = std::max(whole - launch, 0.05 * whole);
+  if (busy_ns <= 0) return std::nullopt;
+  auto pct = [&](const char* term) -> std::optional<double> {
+    auto ns = find(c, std::string("modelled_ns.") + term);
+    return ns ? std::optional(std::min(100.0, 100 * *ns / busy_ns)) : std::nullopt;
+  };
+  Uses out;
+  for (const char* term : {"issue", "fma", "half", "alu", "xu", "convert", "fp64", "tensor"})
+    take_larger(out.compute, term, pct(term));
+  // ncu counts loads and stores in both aggregates, with slightly more weight in memory.
+  for (const char* term : {"l2", "l1", "shared", "lsu"}) take_larger(out.memory, term, pct(term));
+  auto read = find(c, "dram_read_bytes"), written = find(c, "dram_write_bytes");
+  if (read && written && gpu.dram_bytes_per_s > 0)
+    take_larger(out.memory, "dram",
+                std::min(100.0, 100 * (*read + *written) / busy_ns * 1e9 / gpu.dram_bytes_per_s));
+  if (out.compute.unit.empty() || out.memory.unit.empty()) return std::nullopt;
+  return out;
+}
+
+std::string of_peak(const Use& use) {
+  return fmt::format("{} at {:.0f}% of its peak", use.unit, use.pct);
+}
+
+// States in which a warp does not wait.
+const std::set<std::string> kNoStalls{"selected", "not_selected"};
+
+// Names the most frequent stall of a latency-bound kernel.
+std::string waits_for(const KernelProfile& k) {
+  const std::string prefix = "stall_pct.";
+  std::string most;
+  double share = 0;
+  for (const auto& [name, pct] : k.counters) {
+    if (!name.starts_with(prefix) || pct <= share) continue;
+    const std::string stall = name.substr(prefix.size());
+    if (!kNoStalls.contains(stall)) most = stall, share = pct;
+  }
+  if (most.empty()) return {};
+  return fmt::format("; warps wait for {} {:.0f}% of the time", most, share);
+}
+
+void put(KernelProfile& k, const Uses& uses) {
+  Diagnosis& d = k.diagnosis;
+  d.origin = k.origin;
+  d.bound = bound_of(uses.compute.pct, uses.memory.pct);
+  const bool by_compute =
+      d.bound == Bound::compute || (d.bound != Bound::memory && uses.compute.pct > uses.memory.pct);
+  const Use &first = by_compute ? uses.compute : uses.memory,
+            &second = by_compute ? uses.memory : uses.compute;
+  d.unit = first.unit;
+  d.evidence = {{"compute_pct", uses.compute.pct, "%"}, {"memory_pct", uses.memory.pct, "%"}};
+  const auto waves = find(k.counters, "waves");
+  if (d.bound == Bound::latency && waves && *waves < 1)
+    d.summary = fmt::format("latency bound: the grid fills {:.2f} of a wave; {}, {}", *waves,
+                            of_peak(first), of_peak(second));
+  else if (d.bound == Bound::latency)
+    d.summary = fmt::format("latency bound: nothing is busy: {}, {}{}", of_peak(first),
+                            of_peak(second), waits_for(k));
+  else if (d.bound == Bound::balanced)
+    d.summary =
+        fmt::format("compute and memory are balanced: {}, {}", of_peak(first), of_peak(second));
+  else
+    d.summary =
+        fmt::format("{} bound: {}, {}", to_string(d.bound), of_peak(first), of_peak(second));
+  constexpr std::pair<const char*, const char*> kMore[] = {{"dram_pct", "%"},
+                                                           {"l2_pct", "%"},
+                                                           {"l1_pct", "%"},
+                                                           {"issue_pct", "%"},
+                                                           {"occupancy", "of 1"},
+                                                           {"occupancy_achieved", "of 1"},
+                                                           {"waves", "waves"},
+                                                           {"last_wave", "of 1"},
+                                                           {"registers", "of a thread"},
+                                                           {"shared_conflicts", "wavefronts"},
+                                                           {"local_sectors", "sectors"}};
+  for (const auto& [name, unit] : kMore)
+    if (auto value = find(k.counters, name)) d.evidence.push_back({name, *value, unit});
+  if (k.bound_by.empty()) k.bound_by = d.bound == Bound::latency ? gpu_unit::latency : d.unit;
+}
 
 }  // namespace
 
-void explain(KernelProfile& kernel, const std::string& source) {
-  const std::vector<std::string> text = split(source, '\n');
-  const double issue = at(kernel.counters, "issue_slots"), sectors = sectors_of(kernel.counters),
-               wavefronts = at(kernel.counters, "shared_wavefronts");
-  for (LineProfile& line : kernel.lines) {
-    line.counters["issue_share"] = share(at(line.counters, "issue_slots"), issue);
-    line.counters["memory_share"] = share(sectors_of(line.counters), sectors);
-    line.counters["shared_share"] = share(at(line.counters, "shared_wavefronts"), wavefronts);
-    if (line.line > 0 && size_t(line.line) <= text.size())
-      line.text = sanitize(trim(text[size_t(line.line) - 1]), 120);
-  }
-  std::stable_sort(kernel.lines.begin(), kernel.lines.end(), [&](auto& a, auto& b) {
-    return heat(a, kernel.bound_by) > heat(b, kernel.bound_by);
-  });
-  if (kernel.lines.size() > kMostLines) kernel.lines.resize(kMostLines);
-  Remarks(kernel).make();
+Bound bound_of(double compute_pct, double memory_pct) {
+  const double most = std::max(compute_pct, memory_pct);
+  const Bound larger = compute_pct >= memory_pct ? Bound::compute : Bound::memory;
+  if (most >= kBusy) return larger;
+  if (most < kWaits) return Bound::latency;
+  const bool apart = std::max(compute_pct - memory_pct, memory_pct - compute_pct) >= kLead;
+  return apart ? larger : Bound::balanced;
+}
+
+void diagnose(KernelProfile& kernel, const GpuSpec& gpu, double measured_ns) {
+  auto uses = kernel.origin == Origin::measured ? measured_uses(kernel.counters)
+                                                : modelled_uses(kernel, gpu, measured_ns);
+  if (!uses) return;
+  put(kernel, *uses);
+  if (kernel.origin != Origin::measured && measured_ns > 0)
+    kernel.diagnosis.evidence.push_back({"measured_ns", measured_ns, "ns"});
+}
+
+void diagnose_by_roofline(KernelProfile& kernel, const GpuSpec& gpu, const LeastWork& work) {
+  auto flops = gpu.flops_per_s.find(to_string(work.math_mode));
+  if (work.time_ns <= 0 || gpu.dram_bytes_per_s <= 0 || flops == gpu.flops_per_s.end()) return;
+  Uses uses;
+  uses.memory = {"dram", 100 * work.bytes / work.time_ns * 1e9 / gpu.dram_bytes_per_s};
+  uses.compute = {to_string(work.math_mode), 100 * work.flops / work.time_ns * 1e9 / flops->second};
+  put(kernel, uses);
+  kernel.diagnosis.summary += "; computed from the task's least work, so extra work does not show";
 }
 
 }  // namespace cutegen::eval

@@ -1,20 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explains a profile: the hot lines with their source text, and remarks with rules of thumb.
+// The diagnosis of a kernel: what limits it, with the figures that show it.
 //
-// Contract: adds to a profile and changes none of its counters. Each line gets its shares of the
-// kernel's issue slots, memory sectors and shared wavefronts. Lines are sorted by their share of
-// the limiting resource. A remark names the cost, its figures, and what usually helps.
-// docs/profile.md explains the remarks.
+// Contract: uses ncu's classes and thresholds, so that both classify the same figures alike. A unit
+// that is busy at least 80% of the time is the limit. Between 60% and 80%, the unit that leads by
+// 10 points is the limit; without such a lead, memory and compute are balanced. Below 60%, latency
+// is the limit. The figures come from a GPU's counters, from the simulator's counters, or from a
+// time and the task's least work. Remarks give details, the most costly first.
 //
-// Example: explain(kernel, source_text); for (auto& r : kernel.remarks) print(r.message);
+// Example: diagnose(kernel, gpu); print(kernel.diagnosis.bound, kernel.diagnosis.summary);
 #pragma once
 
-#include <string>
-
 #include "core/profile.h"
+#include "gpu/spec.h"
 
 namespace cutegen::eval {
 
-void explain(KernelProfile& kernel, const std::string& source);
+// The least work that a task needs at a shape, and the time of the whole program there.
+struct LeastWork {
+  double bytes = 0, flops = 0, time_ns = 0;
+  MathMode math_mode = MathMode::fp32;
+};
+
+// "memory", "compute", "balanced" or "latency", from shares of what the device can do, in percent.
+Bound bound_of(double compute_pct, double memory_pct);
+
+// Diagnoses from the kernel's counters, measured or modelled. measured_ns: the kernel's time on a
+// GPU, if only the counters come from the simulator; 0: unknown.
+void diagnose(KernelProfile& kernel, const GpuSpec& gpu, double measured_ns = 0);
+// Without counters: computes how busy the least work alone would keep the device.
+void diagnose_by_roofline(KernelProfile& kernel, const GpuSpec& gpu, const LeastWork& work);
 
 }  // namespace cutegen::eval

@@ -71,7 +71,7 @@ std::string details_of(const Mismatch& m) {
   return out;
 }
 
-std::string bottleneck_of(const std::vector<KernelProfile>& kernels, double floor_ns) {
+std::string bottleneck_text(const std::vector<KernelProfile>& kernels, double floor_ns) {
   auto slowest = std::max_element(kernels.begin(), kernels.end(),
                                   [](auto& a, auto& b) { return a.time_ns < b.time_ns; });
   if (slowest == kernels.end()) return {};

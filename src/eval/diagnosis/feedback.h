@@ -17,6 +17,6 @@ Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
 std::string text_of(const Mismatch& mismatch);     // one line
 std::string details_of(const Mismatch& mismatch);  // a few lines
 // What limits the slowest kernel, with the figures that show it; empty without kernels.
-std::string bottleneck_of(const std::vector<KernelProfile>& kernels, double floor_ns);
+std::string bottleneck_text(const std::vector<KernelProfile>& kernels, double floor_ns);
 
 }  // namespace cutegen::eval

@@ -83,12 +83,12 @@ KernelProfile kernel(const char* name, double ns, const char* bound) {
 }
 
 TEST(Feedback, TheSlowestKernelBinds) {
-  EXPECT_EQ(bottleneck_of({}, 100), "");
-  EXPECT_EQ(bottleneck_of({kernel("a", 3000, "dram")}, 1500),
+  EXPECT_EQ(bottleneck_text({}, 100), "");
+  EXPECT_EQ(bottleneck_text({kernel("a", 3000, "dram")}, 1500),
             "a is bound by dram (3 us); 2.00x the floor of 1.5 us");
-  EXPECT_EQ(bottleneck_of({kernel("a", 1000, "dram"), kernel("b", 3000, "issue")}, 2000),
+  EXPECT_EQ(bottleneck_text({kernel("a", 1000, "dram"), kernel("b", 3000, "issue")}, 2000),
             "b is bound by issue (3 us, 75% of the time); 2.00x the floor of 2 us");
-  EXPECT_EQ(bottleneck_of({kernel("a", 1000, "")}, 0), "a takes 1 us");
+  EXPECT_EQ(bottleneck_text({kernel("a", 1000, "")}, 0), "a takes 1 us");
 }
 
 }  // namespace

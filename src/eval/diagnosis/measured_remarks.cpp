@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remarks on a kernel from hardware counters. Only the simulator makes remarks on source lines.
+#include "eval/diagnosis/measured_remarks.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-
-#include "eval/diagnosis/bottleneck.h"
 
 namespace cutegen::eval {
 namespace {
@@ -19,31 +18,50 @@ struct Stall {
   const char* helps;
 };
 constexpr Stall kStalls[] = {
-    {"long_scoreboard", "data of global or local memory",
-     "issue several loads before the first use, or use wider loads, asynchronous copies or more "
-     "warps"},
-    {"short_scoreboard", "shared memory or the special-function units",
-     "use fewer bank conflicts, wider shared loads or fewer special functions"},
-    {"barrier", "other warps at a barrier",
-     "use fewer barriers, smaller blocks, or equal work between barriers"},
-    {"mio_throttle", "the queue of shared memory and special functions",
-     "use fewer and wider shared accesses, or shuffles instead"},
-    {"lg_throttle", "the queue of global and local memory", "use fewer and wider global accesses"},
-    {"math_pipe_throttle", "a busy pipe", "use other pipes, tensor cores, or less arithmetic"},
-    {"wait", "the fixed latency of the instruction before",
-     "give a thread more independent work, or use more warps"},
-    {"imc_miss", "constants that are not in their cache",
-     "use fewer different constants and arguments"},
-    {"no_instruction", "instructions that are not in their cache",
-     "make the loop body smaller, or unroll less"},
-    {"gmma", "matrix instructions of its warpgroup",
-     "issue more of them before the wait, or use larger tiles or two warpgroups that alternate"},
-    {"membar", "a memory barrier", "use fewer fences, or a smaller scope"},
-    {"branch_resolving", "a branch", "use fewer branches in the inner loop"},
-    {"drain", "stores to end", "use wider stores, aligned to 32 bytes"},
-    {"tex_throttle", "the texture queue", "plain loads"},
-    {"dispatch_stall", "the dispatcher", "use another mix of instructions"},
-    {"sleeping", "nanosleep", "shorter sleeps"},
+    {.name = "long_scoreboard",
+     .words = "data of global or local memory",
+     .helps = "issue several loads before the first use, or use wider loads, asynchronous copies "
+              "or more warps"},
+    {.name = "short_scoreboard",
+     .words = "shared memory or the special-function units",
+     .helps = "use fewer bank conflicts, wider shared loads or fewer special functions"},
+    {.name = "barrier",
+     .words = "other warps at a barrier",
+     .helps = "use fewer barriers, smaller blocks, or equal work between barriers"},
+    {.name = "mio_throttle",
+     .words = "the queue of shared memory and special functions",
+     .helps = "use fewer and wider shared accesses, or shuffles instead"},
+    {.name = "lg_throttle",
+     .words = "the queue of global and local memory",
+     .helps = "use fewer and wider global accesses"},
+    {.name = "math_pipe_throttle",
+     .words = "a busy pipe",
+     .helps = "use other pipes, tensor cores, or less arithmetic"},
+    {.name = "wait",
+     .words = "the fixed latency of the instruction before",
+     .helps = "give a thread more independent work, or use more warps"},
+    {.name = "imc_miss",
+     .words = "constants that are not in their cache",
+     .helps = "use fewer different constants and arguments"},
+    {.name = "no_instruction",
+     .words = "instructions that are not in their cache",
+     .helps = "make the loop body smaller, or unroll less"},
+    {.name = "gmma",
+     .words = "matrix instructions of its warpgroup",
+     .helps = "issue more of them before the wait, or use larger tiles or two warpgroups that "
+              "alternate"},
+    {.name = "membar",
+     .words = "a memory barrier",
+     .helps = "use fewer fences, or a smaller scope"},
+    {.name = "branch_resolving",
+     .words = "a branch",
+     .helps = "use fewer branches in the inner loop"},
+    {.name = "drain", .words = "stores to end", .helps = "use wider stores, aligned to 32 bytes"},
+    {.name = "tex_throttle", .words = "the texture queue", .helps = "plain loads"},
+    {.name = "dispatch_stall",
+     .words = "the dispatcher",
+     .helps = "use another mix of instructions"},
+    {.name = "sleeping", .words = "nanosleep", .helps = "shorter sleeps"},
 };
 
 class MeasuredRemarks {

@@ -9,7 +9,8 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "eval/diagnosis/bottleneck.h"
+#include "eval/diagnosis/diagnose.h"
+#include "eval/diagnosis/measured_remarks.h"
 
 namespace cutegen::eval {
 namespace {

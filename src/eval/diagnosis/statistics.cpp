@@ -46,7 +46,7 @@ Median speedup_of(const std::vector<double>& own, const std::vector<double>& oth
   std::vector<double> logs;
   for (size_t i = 0; i < own.size(); ++i) logs.push_back(std::log(other[i] / own[i]));
   Median m = median_of(std::move(logs), level);
-  return {std::exp(m.value), std::exp(m.low), std::exp(m.high)};
+  return {.value = std::exp(m.value), .low = std::exp(m.low), .high = std::exp(m.high)};
 }
 
 std::optional<std::string> enough_pairs(const PairRule& rule, const std::vector<double>& own,

@@ -15,7 +15,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr const char* kMode = "cold";
+constexpr TimeMode kMode = TimeMode::cold;
 constexpr int kFirst = 4, kLeast = 8, kMost = 40;  // runs
 constexpr double kWanted = 0.15e9;                 // ns of runs to aim at, within these counts
 constexpr double kWide = 0.05;  // half the relative interval above which more runs follow
@@ -135,8 +135,8 @@ class Timer {
   }
 
   Result<std::vector<double>> some(const std::string& kind, int count) {
-    return worker_.time_baseline(limited("its runs had not finished", kTimeLimit), kind, kMode,
-                                 count);
+    return worker_.time_baseline(limited("its runs had not finished", kTimeLimit), kind,
+                                 to_string(kMode), count);
   }
   Result<void> add(std::vector<double>& samples, const std::string& kind, int count) {
     CG_TRY(auto more, some(kind, count));
@@ -211,7 +211,8 @@ Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std
     if (!known && own)
       return user_error("more than one MODULE:CALLABLE given", {}, "name one MODULE:CALLABLE");
     own = own || !known;
-    out.push_back(known ? torch::BaselineWanted{name, {}} : torch::BaselineWanted{kCallable, name});
+    out.push_back(known ? torch::BaselineWanted{.kind = name, .target = {}}
+                        : torch::BaselineWanted{.kind = kCallable, .target = name});
   }
   return out;
 }

@@ -21,8 +21,7 @@ namespace {
 
 // The share of GPU memory that modules of concurrent processes may use.
 constexpr double kTogether = 0.3;
-constexpr device::TimeMode kModes[] = {device::TimeMode::cold, device::TimeMode::warm,
-                                       device::TimeMode::graph, device::TimeMode::call};
+constexpr TimeMode kModes[] = {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call};
 
 // A new process and what it reported about its baselines.
 struct Fresh {
@@ -161,11 +160,13 @@ class Certification {
     rounds_.clear();
     fresh_.emplace(ctx_, open_worker_, task_, shape, wanted_);
     for (int p = 0; p < request_.processes; ++p) CG_CHECK(one_process(p));
-    CertifiedShape out{shape.name, shape.weight, floor_of(services_.gpu, task_, shape).floor_ns};
-    for (device::TimeMode mode : kModes) {
+    CertifiedShape out{.shape = shape.name,
+                       .weight = shape.weight,
+                       .floor_ns = floor_of(services_.gpu, task_, shape).floor_ns};
+    for (TimeMode mode : kModes) {
       auto at = rounds_.find(mode);
       if (at != rounds_.end() && !at->second.front().own.empty())
-        out.modes.push_back(pooled(name_of(mode), at->second, request_.precise, out_.apart));
+        out.modes.push_back(pooled(mode, at->second, request_.precise, out_.apart));
     }
     out_.shapes.push_back(std::move(out));
     return {};
@@ -188,9 +189,9 @@ class Certification {
     if (end) return world_error("the program does not run again: " + end->end.headline);
     CG_TRY(end, runs_->control(ctx_, Turns::kBlock));
     if (end) return world_error("the program does not run again: " + end->end.headline);
-    for (device::TimeMode mode : kModes) {
+    for (TimeMode mode : kModes) {
       progress_(fmt::format("{}process {} of {}: {}", at_shape(task_, *shape_), number + 1,
-                            request_.processes, name_of(mode)));
+                            request_.processes, to_string(mode)));
       CG_CHECK(one_mode(mode, number));
     }
     CG_CHECK(note_memory_clock());
@@ -262,7 +263,7 @@ class Certification {
       out_.missing.push_back(std::move(what));
   }
 
-  Result<void> one_mode(device::TimeMode mode, int number) {
+  Result<void> one_mode(TimeMode mode, int number) {
     Turns turns(ctx_, *runs_, *worker_, mode, open_, clocks_);
     CG_CHECK(turns.run(request_.precise));
     for (const std::string& why : turns.notes()) note(why);
@@ -288,12 +289,12 @@ class Certification {
   std::optional<FreshProcesses> fresh_;
   std::optional<OfficialRuns> runs_;
   std::vector<torch::BaselineWanted> open_;
-  std::map<device::TimeMode, std::vector<Rounds>> rounds_;
+  std::map<TimeMode, std::vector<Rounds>> rounds_;
 };
 
 }  // namespace
 
-CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& processes, double precise,
+CertifiedMode pooled(TimeMode mode, const std::vector<Rounds>& processes, double precise,
                      double& apart) {
   CertifiedMode out;
   out.mode = mode;
@@ -324,7 +325,7 @@ CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& process
                            median_of(theirs).value,
                            int(mine.size()),
                            known ? "precise" : "enough"});
-    if (mode == name_of(device::TimeMode::cold)) apart = std::max(apart, highest / lowest - 1);
+    if (mode == TimeMode::cold) apart = std::max(apart, highest / lowest - 1);
   }
   return out;
 }

@@ -27,7 +27,7 @@ Result<Certificate> certify(const Context& ctx, const Services& services, const 
 struct Rounds;  // turns.h
 // Pools the rounds of all processes. In the mode cold, `apart` grows to the largest difference
 // between two processes.
-CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& processes, double precise,
+CertifiedMode pooled(TimeMode mode, const std::vector<Rounds>& processes, double precise,
                      double& apart);
 
 }  // namespace cutegen::eval

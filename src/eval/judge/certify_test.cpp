@@ -28,10 +28,10 @@ Rounds rounds(std::vector<double> own, std::vector<double> eager) {
 
 TEST(Certify, RoundsOfAllProcessesCountAndTheirDifferenceIsTold) {
   double apart = 0;
-  CertifiedMode m =
-      pooled("cold", {rounds({10, 10, 10}, {20, 20, 20}), rounds({10, 10, 10}, {22, 22, 22})},
-             0.002, apart);
-  EXPECT_EQ(m.mode, "cold");
+  CertifiedMode m = pooled(TimeMode::cold,
+                           {rounds({10, 10, 10}, {20, 20, 20}), rounds({10, 10, 10}, {22, 22, 22})},
+                           0.002, apart);
+  EXPECT_EQ(m.mode, TimeMode::cold);
   EXPECT_DOUBLE_EQ(m.time_ns, 10);
   ASSERT_EQ(m.against.size(), 1U);
   EXPECT_EQ(m.against[0].against, "eager");
@@ -41,14 +41,15 @@ TEST(Certify, RoundsOfAllProcessesCountAndTheirDifferenceIsTold) {
   EXPECT_EQ(m.against[0].stopped, "enough");
   EXPECT_NEAR(apart, 0.1, 1e-9);
   EXPECT_EQ(hardest(m), &m.against[0]);
-  EXPECT_EQ(pooled("call", {rounds({1}, {2}), rounds({1}, {9})}, 0.002, apart).mode, "call");
+  EXPECT_EQ(pooled(TimeMode::call, {rounds({1}, {2}), rounds({1}, {9})}, 0.002, apart).mode,
+            TimeMode::call);
   EXPECT_NEAR(apart, 0.1, 1e-9);  // differences in the mode call do not count
 }
 
 TEST(Certify, ABaselineThatStoppedHalfWayIsNotCompared) {
   double apart = 0;
   Rounds half = rounds({10, 10}, {20});
-  CertifiedMode m = pooled("cold", {half}, 0.002, apart);
+  CertifiedMode m = pooled(TimeMode::cold, {half}, 0.002, apart);
   EXPECT_TRUE(m.against.empty());
   EXPECT_EQ(hardest(m), nullptr);
   EXPECT_FALSE(precise_enough(half, 0.002));
@@ -129,7 +130,7 @@ TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
     EXPECT_EQ(c->shapes[1].shape, "wide");
     EXPECT_EQ(c->shapes[1].weight, 3);
     ASSERT_FALSE(c->modes.empty());
-    EXPECT_EQ(c->modes[0].mode, "cold");
+    EXPECT_EQ(c->modes[0].mode, TimeMode::cold);
     EXPECT_NEAR(c->modes[0].time_ns, 5e5, 1e-3);
     ASSERT_EQ(c->modes[0].against.size(), 2U);
     for (const PairedRatio& p : c->modes[0].against)
@@ -150,14 +151,14 @@ TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
 
 void expect_all_modes(const Result<Certificate>& c) {
   ASSERT_TRUE(c) << c.error().text();
-  std::vector<std::string> modes;
+  std::vector<TimeMode> modes;
   for (const CertifiedMode& m : c->modes) {
     modes.push_back(m.mode);
-    EXPECT_GT(m.time_ns, 0) << m.mode;
-    ASSERT_EQ(m.against.size(), 1U) << m.mode;
+    EXPECT_GT(m.time_ns, 0) << to_string(m.mode);
+    ASSERT_EQ(m.against.size(), 1U) << to_string(m.mode);
     EXPECT_EQ(m.against[0].against, "eager");
   }
-  EXPECT_THAT(modes, ElementsAre("cold", "warm", "graph", "call"));
+  EXPECT_THAT(modes, ElementsAre(TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call));
 }
 
 TEST(Certification, OfAnOutputInFloat8) {
@@ -205,7 +206,7 @@ TEST(Certificate, HoldsItsFormThroughJson) {
   c.program_id = "p", c.task_id = "t", c.shape = "official", c.gpu = "NVIDIA H200";
   c.uuid = "GPU-1", c.driver = "580", c.torch = "torch 2.11", c.floor_ns = 5, c.bound_by = "memory";
   c.processes = 2, c.apart = 0.001, c.missing = {"compile: no"}, c.elapsed = Nanoseconds(7);
-  c.modes = {{"cold", 10, 9, 11, {{"eager", "", 2, 1.9, 2.1, 20, 48, "precise"}}}};
+  c.modes = {{TimeMode::cold, 10, 9, 11, {{"eager", "", 2, 1.9, 2.1, 20, 48, "precise"}}}};
   Json json = to_json(c);
   auto back = read_json<Certificate>(json);
   ASSERT_TRUE(back) << back.error().text();

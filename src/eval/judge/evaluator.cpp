@@ -76,13 +76,13 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   CG_CHECK(know_device(ctx));
   CG_TRY(toolchain::ToolPaths paths,
          toolchain::find_tools({options_.python, services_.identity.cuda_version}));
-  toolchain::ToolchainOptions tools{paths};
+  toolchain::ToolchainOptions tools{.paths = paths};
   tools.use_cache = options_.use_cache;
   tools.require_sandbox = options_.require_sandbox;
   tools.warm_memory_bytes = toolchain::granted_compile_memory();
   // The tools start while the compiler works. What the cache has was audited before.
   tools.before_compile = [this] { assembler_->warm_up(warm_arch(services_.device)); };
-  toolchain::AssemblerOptions assembler{std::move(paths)};
+  toolchain::AssemblerOptions assembler{.paths = std::move(paths)};
   assembler.use_cache = options_.use_cache;
   CG_TRY(assembler_, toolchain::Assembler::open(std::move(assembler)));
   CG_TRY(toolchain_, toolchain::Toolchain::open(std::move(tools)));
@@ -131,7 +131,7 @@ Result<void> Evaluator::know_device(const Context& ctx) {
   return {};
 }
 
-void Evaluator::warm_up(const Context&) {
+void Evaluator::warm_up() {
   if (warm_.valid() || !options_.read_cute_ahead) return;
   warm_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {
     // After a failure, the first candidate meets it again and reports it.
@@ -143,7 +143,7 @@ void Evaluator::warm_up(const Context&) {
 
 Result<OpenedTask> Evaluator::open_task(const Context& ctx, const std::string& file,
                                         const AskedAccuracy& asked) {
-  warm_up(ctx);
+  warm_up();
   Quiet quiet(*toolchain_);
   for (auto& open : open_) open->pause();
   auto opened = open_file(ctx, file, asked);
@@ -274,8 +274,7 @@ void Evaluator::expect_children(const KernelProgram& program, int children,
     toolchain_->expect_children(request, children);
 }
 
-// Also pauses the restocking of all other tasks, so that they do not disturb this one.
-Services Evaluator::services_of(const Open& open) {
+Services Evaluator::services_of(const Open& open) const {
   Services out = services_;
   out.pool = open.pool.get();
   out.derived = open.derived.get();
@@ -283,9 +282,12 @@ Services Evaluator::services_of(const Open& open) {
   out.sample_seed = open.sample_seed;
   out.precision_tells = open.precision_tells;
   out.families = open.families;
+  return out;
+}
+
+void Evaluator::pause_others(const Open& open) {
   for (auto& other : open_)
     if (other.get() != &open) other->pause();
-  return out;
 }
 
 Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest& request,
@@ -295,14 +297,14 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
                              " does not measure: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
+  pause_others(*open);
   const Services services = services_of(*open);
   baselines_.reset();  // frees the GPU memory of a search's baselines
   torch::TorchWorkerOptions torch;
   torch.python = options_.python;
   torch.device = options_.device.text();
-  torch.compiles =
-      std::any_of(request.baselines.begin(), request.baselines.end(),
-                  [](const torch::BaselineWanted& b) { return !b.kind.starts_with("eager"); });
+  torch.compiles = std::any_of(request.baselines.begin(), request.baselines.end(),
+                               [](const torch::BaselineWanted& b) { return !is_eager(b.kind); });
   torch.require_sandbox = options_.require_sandbox;
   torch.call_timeout = kBaselineLimit;
   torch.memory_bytes = kBaselineMemory;
@@ -334,6 +336,7 @@ Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
                              " is not one: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
+  pause_others(*open);
   const Services services = services_of(*open);
   if (!baselines_) {
     CG_TRY(slot_, GpuSlot::file(services_.identity.uuid));
@@ -365,6 +368,7 @@ Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& r
   CG_TRY(Open * open, find(request.task));
   if (!request.tests.empty()) CG_CHECK(check_test_cases(request.tests, open->task));
   Quiet quiet(*toolchain_);
+  pause_others(*open);
   Services services = services_of(*open);
   services.proposed = request.tests;
   auto verdict = climb(ctx, services, open->task, request, progress);
@@ -386,6 +390,7 @@ Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignReques
                                          const Progress& progress) {
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
+  pause_others(*open);
   const Services services = services_of(*open);
   const bool on_gpu = options_.device.is_gpu();
   ForeignOpeners openers;

@@ -68,12 +68,14 @@ class Evaluator {
                                const AskedAccuracy& asked);
   Result<void> open_new(const Context& ctx, Task task);
   void open_excerpts(const Context& ctx, Open& open);
-  Services services_of(const Open& open);
+  Services services_of(const Open& open) const;
+  // Pauses the restocking of all other tasks, so that it does not disturb this one.
+  void pause_others(const Open& open);
   Result<Open*> find(const std::string& id);
   void mark(const Open& open, Verdict& verdict) const;
   void make_room();
   void close(std::unique_ptr<Open>& open);
-  void warm_up(const Context& ctx);
+  void warm_up();
 
   EvaluatorOptions options_;
   std::unique_ptr<torch::TorchWorker> worker_;

@@ -286,7 +286,9 @@ class ForeignJudge {
   void count_compat(int64_t elements, int64_t wrong) {
     if (!verdict_.compat)
       verdict_.compat =
-          Compat{fmt::format("allclose {:.0e}", compat_tolerance(task_.math_mode)), 0, 0};
+          Compat{.rule = fmt::format("allclose {:.0e}", compat_tolerance(task_.math_mode)),
+                 .elements = 0,
+                 .wrong = 0};
     verdict_.compat->elements += elements;
     verdict_.compat->wrong += wrong;
   }
@@ -324,7 +326,7 @@ class ForeignJudge {
   // Call it only after official->missing() returned nothing, because the judge starts in the
   // background.
   ForeignPlace place() {
-    return {services_.official->gpu(), [this](const std::string& family) {
+    return {.gpu = services_.official->gpu(), .fresh = [this](const std::string& family) {
               return services_.official->fresh(ctx_, task_, task_.official(), family);
             }};
   }

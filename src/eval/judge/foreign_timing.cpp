@@ -73,7 +73,8 @@ class ForeignTimer {
  private:
   Result<void> open(const BesideSource& open_baseline) {
     auto worker = open_baseline();
-    auto told = worker ? (*worker)->open_baselines(ctx_, task_, task_.official(), {{kBaseline, ""}})
+    auto told = worker ? (*worker)->open_baselines(ctx_, task_, task_.official(),
+                                                   {{.kind = kBaseline, .target = ""}})
                        : fail(worker.error());
     CG_CHECK(ctx_.check("opening the baseline"));
     if (told && told->front().why.empty())
@@ -100,7 +101,7 @@ class ForeignTimer {
 
   Result<void> time_baseline(ForeignSeries& series) {
     if (!baseline_) return {};
-    auto ns = baseline_->time_baseline(ctx_, kBaseline, "cold", kBaselineRuns);
+    auto ns = baseline_->time_baseline(ctx_, kBaseline, to_string(TimeMode::cold), kBaselineRuns);
     CG_CHECK(ctx_.check("timing the baseline"));
     if (ns) {
       series.eager.push_back(median_of(*ns).value);
@@ -274,7 +275,8 @@ Result<ForeignOfficial::Shown> ForeignOfficial::show(const std::string& family, 
   const Call call = [&](bool control, bool open) {  // the solution sees the inputs only in the call
     auto given = control ? tensors(memory.buffers(), {TensorRole::output})
                          : tensors(memory.buffers(), {TensorRole::input, TensorRole::output});
-    return worker_.run(ctx_, {std::move(given), control, open ? 0 : sleep_ns});
+    return worker_.run(
+        ctx_, {.tensors = std::move(given), .control = control, .sleep_ns = open ? 0 : sleep_ns});
   };
   if (around) {
     CG_TRY(out.run, around(call));
@@ -309,7 +311,8 @@ torch::ForeignFile control_file(const Task& task) {
     outputs +=
         fmt::format("([{}], \"{}\"), ", fmt::join(task.official().tensors.at(out->name), ", "),
                     to_string(out->dtype));
-  return {"control.py", fmt::format(R"py(import torch
+  return {.name = "control.py",
+          .source = fmt::format(R"py(import torch
 from cutegen_worker.names import TORCH
 
 OUTPUTS = [{}]
@@ -323,7 +326,7 @@ class ModelNew(torch.nn.Module):
     def forward(self, *_, **__):
         return [torch.zeros(shape, dtype=TORCH[dtype], device=DEVICE) for shape, dtype in OUTPUTS]
 )py",
-                                    outputs)};
+                                outputs)};
 }
 
 Result<std::vector<double>> control_calls(const Context& ctx, const Services& services,

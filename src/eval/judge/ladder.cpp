@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "eval/diagnosis/bottleneck.h"
+#include "eval/diagnosis/diagnose.h"
 #include "eval/diagnosis/feedback.h"
 #include "eval/judge/time_shapes.h"
 #include "eval/profile/gpu_profile.h"
@@ -79,7 +79,7 @@ void note_correctness(const CorrectnessRecord& record, bool passed, Verdict& ver
 
 RungEnd note_profile(double floor_ns, Verdict& verdict) {
   const Profile& p = *verdict.profile;
-  verdict.feedback.bottleneck = bottleneck_of(p.kernels, floor_ns);
+  verdict.feedback.bottleneck = bottleneck_text(p.kernels, floor_ns);
   double error = 0;
   for (const KernelProfile& k : p.kernels) error = std::max(error, k.sample_error);
   std::string detail = fmt::format("{} kernel{}, counters of the {}", p.kernels.size(),
@@ -255,12 +255,12 @@ class Climber {
     verdict_.official_not_compared = outcome.official_not_compared;
     kernels_ = std::move(outcome.kernels);
     if (outcome.timing && !measured)
-      verdict_.feedback.bottleneck = bottleneck_of(kernels_, official_timing_->floor_ns);
+      verdict_.feedback.bottleneck = bottleneck_text(kernels_, official_timing_->floor_ns);
     return outcome.end;
   }
 
   Result<TimingOutcome> measure(const PreparedShape& shape) {
-    MeasureOptions options{verdict_.program_id};
+    MeasureOptions options{.program_id = verdict_.program_id};
     if (auto set = official_.find(shape.shape->name); set != official_.end())
       options.set = set->second;
     if (request_.against) options.against = &*request_.against;

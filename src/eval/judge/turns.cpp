@@ -12,7 +12,6 @@ namespace {
 
 constexpr size_t kLeastRounds = 8, kMostRounds = 24;
 constexpr auto kMostTime = std::chrono::seconds(8);  // for one mode in one process
-constexpr const char* kModeNames[] = {"cold", "warm", "graph", "call"};
 
 void note_least(const std::map<std::string, double>& state, const std::string& key,
                 std::optional<double>& least) {
@@ -21,10 +20,6 @@ void note_least(const std::map<std::string, double>& state, const std::string& k
 }
 
 }  // namespace
-
-const char* name_of(device::TimeMode mode) {
-  return kModeNames[size_t(mode)];
-}
 
 std::string name_of(const torch::BaselineWanted& wanted) {
   return wanted.target.empty() ? wanted.kind : wanted.target;
@@ -94,7 +89,7 @@ Result<std::optional<double>> Turns::own_block() {
   if (!end && ctx_.done()) return fail(end.error());
   if (!end || *end) {
     notes_.push_back(
-        fmt::format("{}: {}", name_of(mode_), !end ? end.error().message : (*end)->end.headline));
+        fmt::format("{}: {}", to_string(mode_), !end ? end.error().message : (*end)->end.headline));
     return std::optional<double>();
   }
   clocks_.note_sms(runs_.last().state);
@@ -102,11 +97,11 @@ Result<std::optional<double>> Turns::own_block() {
 }
 
 Result<std::optional<double>> Turns::block_of(const torch::BaselineWanted& baseline) {
-  auto times = worker_.time_baseline(ctx_, baseline.kind, name_of(mode_), kBlock);
+  auto times = worker_.time_baseline(ctx_, baseline.kind, to_string(mode_), kBlock);
   if (!times && ctx_.done()) return fail(times.error());
   if (times) return std::optional<double>(median_of(*times).value);
   notes_.push_back(
-      fmt::format("{}, {}: {}", name_of(baseline), name_of(mode_), times.error().message));
+      fmt::format("{}, {}: {}", name_of(baseline), to_string(mode_), times.error().message));
   return std::optional<double>();
 }
 

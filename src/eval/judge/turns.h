@@ -6,7 +6,7 @@
 // used up. A baseline that raises leaves the turns, and notes() says why. The turns end if the
 // program itself cannot run.
 //
-// Example: Turns turns(ctx, runs, worker, device::TimeMode::cold, baselines, clocks);
+// Example: Turns turns(ctx, runs, worker, TimeMode::cold, baselines, clocks);
 //   CG_CHECK(turns.run(0.002)); use(turns.rounds());
 #pragma once
 
@@ -21,7 +21,6 @@
 
 namespace cutegen::eval {
 
-const char* name_of(device::TimeMode mode);
 std::string name_of(const torch::BaselineWanted& wanted);
 
 // The times of one mode. Element i of each vector is from round i.
@@ -48,7 +47,7 @@ class Turns {
  public:
   static constexpr int kBlock = 5;  // runs of one participant in a round
 
-  Turns(const Context& ctx, OfficialRuns& runs, torch::TorchWorker& worker, device::TimeMode mode,
+  Turns(const Context& ctx, OfficialRuns& runs, torch::TorchWorker& worker, TimeMode mode,
         std::vector<torch::BaselineWanted> baselines, Clocks& clocks)
       : ctx_(ctx),
         runs_(runs),
@@ -70,7 +69,7 @@ class Turns {
   const Context& ctx_;
   OfficialRuns& runs_;
   torch::TorchWorker& worker_;
-  device::TimeMode mode_;
+  TimeMode mode_;
   std::vector<torch::BaselineWanted> baselines_;
   Clocks& clocks_;
   Rounds rounds_;

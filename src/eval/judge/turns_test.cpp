@@ -34,7 +34,6 @@ TEST(Clocks, AreUnknownIfTheGpuReportsNone) {
 TEST(Names, OfABaselineAreItsTargetIfItHasOne) {
   EXPECT_EQ(name_of(torch::BaselineWanted{"eager", ""}), "eager");
   EXPECT_EQ(name_of(torch::BaselineWanted{"user", "mine.py:fast"}), "mine.py:fast");
-  EXPECT_STREQ(name_of(device::TimeMode::call), "call");
 }
 
 }  // namespace

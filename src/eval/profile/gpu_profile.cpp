@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "eval/diagnosis/bottleneck.h"
+#include "eval/diagnosis/diagnose.h"
+#include "eval/diagnosis/measured_remarks.h"
 #include "eval/diagnosis/ncu_counters.h"
 #include "eval/profile/hardware_counters.h"
 #include "eval/rungs/official.h"
@@ -54,7 +55,7 @@ Result<Counted> simulate(const Evaluation& e) {
   auto outcome = [&]() -> Result<TimingOutcome> {
     CG_TRY(LoadOutcome loaded, e.prepared.load_modules(e.ctx, simulated));
     if (!loaded.ok) return fail(loaded.error);
-    return time_official(e.on(simulated), {nullptr, {}, true});
+    return time_official(e.on(simulated), {.coverage = nullptr, .program_id = {}, .lines = true});
   }();
   CG_CHECK(e.ctx.check("simulating for a profile"));
   if (!outcome) return without(outcome.error().message);
@@ -151,7 +152,7 @@ std::vector<KernelProfile> from_resources(const Services& services, const Task& 
   LeastWork least;
   least.bytes = double(official.shape->least_bytes.value);
   least.flops = official.shape->flops.value;
-  least.math_mode = to_string(task.math_mode);
+  least.math_mode = task.math_mode;
   for (const KernelProfile& k : input.timed) least.time_ns += k.time_ns;
   if (input.timing) least.time_ns = input.timing->time_ns;
   for (const KernelProfile& timed : input.timed) {
@@ -211,7 +212,7 @@ Result<GpuProfile> profile_on_gpu(const Evaluation& e, const GpuProfileInput& in
     if (out.source != kResources) diagnose(k, e.services.gpu);
     remark_on_measured(k);
   }
-  return GpuProfile{std::move(out), hardware.grade};
+  return GpuProfile{.profile = std::move(out), .grade = hardware.grade};
 }
 
 }  // namespace cutegen::eval

@@ -64,7 +64,7 @@ struct Permitted {
 };
 
 Permitted permitted_by(const Task& task) {
-  Permitted p{0, 52, mode_text(task)};
+  Permitted p{.finest = 0, .coarsest = 52, .mode = mode_text(task)};
   for (const TensorInfo* out : results_of(task))
     if (is_floating(out->dtype)) {
       p.finest = std::max(p.finest, mode_bits(task, *out));
@@ -144,7 +144,9 @@ AuditOutcome judge(BinaryAudit audit, const Permitted& permitted, bool proven) {
 }  // namespace
 
 AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven) {
-  return judge(std::move(audit), {mode_bits(mode), mode_bits(mode), to_string(mode)}, proven);
+  return judge(std::move(audit),
+               {.finest = mode_bits(mode), .coarsest = mode_bits(mode), .mode = to_string(mode)},
+               proven);
 }
 
 AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven) {

@@ -160,7 +160,9 @@ class Checker {
 
   void count_compat(const Expected& e, std::span<const std::byte> bytes) {
     double tolerance = compat_tolerance(e_.task.math_mode);
-    if (!record_.compat) record_.compat = Compat{fmt::format("allclose {:.0e}", tolerance), 0, 0};
+    if (!record_.compat)
+      record_.compat =
+          Compat{.rule = fmt::format("allclose {:.0e}", tolerance), .elements = 0, .wrong = 0};
     record_.compat->elements += int64_t(e.truth.size());
     record_.compat->wrong += count_not_close(e, bytes, tolerance);
   }

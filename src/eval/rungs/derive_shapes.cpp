@@ -129,7 +129,7 @@ class DerivedShapes::Search {
       if (found) take(found, wishes);
     }
     std::erase_if(impossible, [&](const ShapeWish& w) { return is_met(w, false); });
-    return Found{chosen_, left_out(impossible, wishes, official_, limit_)};
+    return Found{.shapes = chosen_, .left_out = left_out(impossible, wishes, official_, limit_)};
   }
 
  private:
@@ -141,7 +141,7 @@ class DerivedShapes::Search {
   std::optional<ReachedShape> reached(const ShapeCase& shape) const {
     auto reach = plan_reach(program_, owner_.task_, shape, device_);
     if (!reach) return std::nullopt;
-    return ReachedShape{&shape, std::move(*reach)};
+    return ReachedShape{.shape = &shape, .reach = std::move(*reach)};
   }
 
   void note(const ShapeCase& shape) {

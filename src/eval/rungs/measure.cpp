@@ -120,7 +120,7 @@ class Measurement {
   }
 
   Result<End> block(int samples) {
-    CG_TRY(End end, runs_.block(e_.ctx, device::TimeMode::cold, samples));
+    CG_TRY(End end, runs_.block(e_.ctx, TimeMode::cold, samples));
     if (end) return end;
     own_.insert(own_.end(), runs_.last().own.begin(), runs_.last().own.end());
     other_ns_.insert(other_ns_.end(), runs_.last().other.begin(), runs_.last().other.end());

@@ -84,7 +84,9 @@ class OfficialChecker {
   void count_compat(const OfficialFindings& found) {
     if (!record_.compat)
       record_.compat =
-          Compat{fmt::format("allclose {:.0e}", compat_tolerance(e_.task.math_mode)), 0, 0};
+          Compat{.rule = fmt::format("allclose {:.0e}", compat_tolerance(e_.task.math_mode)),
+                 .elements = 0,
+                 .wrong = 0};
     record_.compat->elements += found.elements;
     record_.compat->wrong += found.not_close;
   }
@@ -235,7 +237,7 @@ Result<RungEnd> check_large(const Evaluation& e, const PreparedShape& shape,
     record.official.emplace(shape.shape->name, *set);
     CG_TRY(RungEnd end, checker.run(*set, options));
     if (!end.passed) return end;
-    options = {PoisonKind::plausible, !options.at_the_end};
+    options = {.poison = PoisonKind::plausible, .at_the_end = !options.at_the_end};
   }
   log_info("{} shape: judged in {}", shape.shape->name,
            human_ns(double((Clock::now() - begin).count())));

@@ -53,7 +53,8 @@ Flow flow_to(const std::string& output, const Task& task, const device::PlanStep
   auto last = std::find_if(all.rbegin(), all.rend(), [&](const Ran& r) {
     return written_by(*r.launch, task).contains(output);
   });
-  if (last == all.rend()) return {"no launch writes " + output, true, {}};
+  if (last == all.rend())
+    return {.why_not = "no launch writes " + output, .complete = true, .launches = {}};
   Buffers needed;
   for (auto at = last; at != all.rend(); ++at) {
     const Buffers written = written_by(*at->launch, task);

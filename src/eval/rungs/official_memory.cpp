@@ -63,7 +63,7 @@ Result<void> OfficialMemory::place_values(const Task& task, const ShapeCase& off
     const Shape& full = official.tensors.at(info.name);
     if (cut.size() != full.size()) return world_error("an excerpt has another rank");
     CG_TRY(Repeated r, Repeated::place(info.dtype, full, cut, output));
-    Place place{info.name, r, take(r.held_bytes)};
+    Place place{.name = info.name, .repeated = r, .offset = take(r.held_bytes)};
     if (total_ > kMostHeld) return unsupported_error("it would need more than 768 MiB");
     RunBuffer b{.name = info.name, .bytes = r.bytes, .offset = place.offset, .read_only = !output};
     if (output) b.content = device::BufferContent::output;

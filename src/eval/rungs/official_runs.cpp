@@ -249,7 +249,7 @@ Result<void> OfficialRuns::share_memory(const Context& ctx, RunRequest& request)
   return {};
 }
 
-device::TimeRequest OfficialRuns::request(device::TimeMode mode, int samples) const {
+device::TimeRequest OfficialRuns::request(TimeMode mode, int samples) const {
   device::TimeRequest out;
   out.mode = mode;
   out.steps = official_.all_steps();
@@ -264,7 +264,7 @@ device::TimeRequest OfficialRuns::request(device::TimeMode mode, int samples) co
 // Times empty runs: once as a warm-up, then for the result.
 Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples) {
   for (int runs : {1, samples}) {
-    device::TimeRequest nothing = request(device::TimeMode::cold, runs);
+    device::TimeRequest nothing = request(TimeMode::cold, runs);
     nothing.control = true;
     CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kOfficialRunLimit));
     if (auto end = noted(outcome)) return end;
@@ -274,14 +274,13 @@ Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples)
 }
 
 Result<std::map<std::string, double>> OfficialRuns::watch(const Context& ctx) {
-  device::TimeRequest nothing = request(device::TimeMode::cold, 0);
+  device::TimeRequest nothing = request(TimeMode::cold, 0);
   nothing.control = nothing.watch = true;
   CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kOfficialRunLimit));
   return std::move(outcome.report.state);
 }
 
-Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, device::TimeMode mode,
-                                              int samples) {
+Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, TimeMode mode, int samples) {
   CG_CHECK(ctx.check("measuring"));
   if (sets_.mapped()) CG_CHECK(sets_.next(ctx));
   CG_TRY(RunnerOutcome outcome,
@@ -290,7 +289,7 @@ Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, device::TimeMo
   last_ = times_of(std::move(outcome));
   CG_CHECK(check_times(last_, size_t(samples), paired()));
   last_.claimed_ns -= control_.claimed_ns, last_.seen_ns -= control_.seen_ns;
-  const int copies = std::min(mode == device::TimeMode::graph ? 1 : samples, buffers_.copies());
+  const int copies = std::min(mode == TimeMode::graph ? 1 : samples, buffers_.copies());
   CG_TRY(RungEnd outputs, sets_.mapped() ? sets_.compare(ctx, copies)
                                          : look_at_outputs(ctx, *services_.runner, task_,
                                                            *official_.shape, buffers_, copies));

@@ -56,7 +56,7 @@ class OfficialRuns {
   Result<End> begin(const Context& ctx);
   // Times blocks without steps: the overhead of timing.
   Result<End> control(const Context& ctx, int samples);
-  Result<End> block(const Context& ctx, device::TimeMode mode, int samples);
+  Result<End> block(const Context& ctx, TimeMode mode, int samples);
 
   // What NVML reports of the GPU now: temperature, power, what limits the clocks.
   Result<std::map<std::string, double>> watch(const Context& ctx);
@@ -75,7 +75,7 @@ class OfficialRuns {
   Result<void> add_buffers(const Context& ctx);
   Result<void> fit();
   Result<void> share_memory(const Context& ctx, RunRequest& request);
-  device::TimeRequest request(device::TimeMode mode, int samples) const;
+  device::TimeRequest request(TimeMode mode, int samples) const;
   End noted(const RunnerOutcome& outcome);
 
   const Services& services_;

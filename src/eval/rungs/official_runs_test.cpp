@@ -76,14 +76,13 @@ TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
     end = runs.control(Context(), 4);
     ASSERT_TRUE(end) << end.error().text();
     EXPECT_FALSE(*end);
-    for (device::TimeMode mode : {device::TimeMode::cold, device::TimeMode::warm,
-                                  device::TimeMode::graph, device::TimeMode::call}) {
+    for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
       end = runs.block(Context(), mode, 12);  // more runs than copies
       ASSERT_TRUE(end) << end.error().text();
       EXPECT_FALSE(*end);
       EXPECT_THAT(runs.last().own, SizeIs(12));
       EXPECT_THAT(runs.last().other, SizeIs(12));
-      if (mode != device::TimeMode::call) {
+      if (mode != TimeMode::call) {
         EXPECT_THAT(runs.last().own, Each(5e5));
       }
     }
@@ -102,7 +101,7 @@ TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
     ASSERT_TRUE(ready) << ready.error().text();
     auto end = runs.begin(Context());
     ASSERT_TRUE(end && !*end);
-    end = runs.block(Context(), device::TimeMode::cold, 4);
+    end = runs.block(Context(), TimeMode::cold, 4);
     ASSERT_TRUE(end) << end.error().text();
     ASSERT_TRUE(*end);
     EXPECT_THAT((*end)->end.headline, HasSubstr("is not written"));

@@ -190,7 +190,7 @@ void Prepared::add(const ShapeCase& shape, std::vector<ModuleBuild> builds,
       return skip(shape, unsupported_error("it would need a further compilation").value());
     extra_builds_ += size_t(fresh);
   }
-  PreparedShape prepared{&shape, {}, {}};
+  PreparedShape prepared{.shape = &shape, .images = {}, .plan = {}};
   for (ModuleBuild& b : builds) {
     auto at = find(b);
     prepared.images.push_back(size_t(at - images_.begin()));

@@ -28,10 +28,12 @@ bool enough(const std::optional<PlanReach::Division>& at,
 ShapeGoal goal_of_division(size_t d, const ReachedShape& official) {
   const int64_t step = official.reach.divisions[d]->step;
   const int64_t size = official.reach.divisions[d]->size;
-  return {[d](const ReachedShape& at) {
-            return at.reach.divisions[d] ? at.reach.divisions[d]->size : 0;
-          },
-          std::min(size, kTiles * step + ShapeGoal::kTail), step};
+  return {.measure =
+              [d](const ReachedShape& at) {
+                return at.reach.divisions[d] ? at.reach.divisions[d]->size : 0;
+              },
+          .target = std::min(size, kTiles * step + ShapeGoal::kTail),
+          .step = step};
 }
 
 }  // namespace
@@ -154,26 +156,30 @@ std::vector<ShapeGoal> goals_of(const ShapeWish& wish, const ReachedShape& offic
       const size_t i = wish.at;
       const bool first = official.reach.bounds[i]->a > official.reach.bounds[i]->b;
       const int64_t most = first ? official.reach.bounds[i]->b : official.reach.bounds[i]->a;
-      return {{[i, first](const ReachedShape& at) {
-                 if (!at.reach.bounds[i]) return int64_t{0};
-                 return first ? at.reach.bounds[i]->a : at.reach.bounds[i]->b;
-               },
-               2 * most + 1}};
+      return {{.measure =
+                   [i, first](const ReachedShape& at) {
+                     if (!at.reach.bounds[i]) return int64_t{0};
+                     return first ? at.reach.bounds[i]->a : at.reach.bounds[i]->b;
+                   },
+               .target = 2 * most + 1}};
     }
     case Kind::blocks:
-      return {{[wish](const ReachedShape& at) {
-                 const auto& launch = at.reach.launches[wish.at];
-                 return launch ? launch->grid[wish.axis] : 0;
-               },
-               wish.least}};
+      return {{.measure =
+                   [wish](const ReachedShape& at) {
+                     const auto& launch = at.reach.launches[wish.at];
+                     return launch ? launch->grid[wish.axis] : 0;
+                   },
+               .target = wish.least}};
     case Kind::once_round:
-      return {{[](const ReachedShape& at) { return largest_tensor(*at.shape); }, wish.least}};
+      return {{.measure = [](const ReachedShape& at) { return largest_tensor(*at.shape); },
+               .target = wish.least}};
     case Kind::length: {
       const std::string name = wish.name;
-      return {{[name, sizes](const ReachedShape& at) {
-                 return value_of(at.shape->constants, name, value_of(sizes, name, 0));
-               },
-               wish.least + ShapeGoal::kTail}};
+      return {{.measure =
+                   [name, sizes](const ReachedShape& at) {
+                     return value_of(at.shape->constants, name, value_of(sizes, name, 0));
+                   },
+               .target = wish.least + ShapeGoal::kTail}};
     }
   }
   return {};

@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "core/weighted.h"
-#include "eval/diagnosis/diagnose.h"
+#include "eval/diagnosis/explain.h"
 #include "eval/rungs/official_check.h"
 #include "eval/rungs/official_memory.h"
 #include "eval/rungs/timed_buffers.h"

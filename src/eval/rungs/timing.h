@@ -4,7 +4,7 @@
 // Contract: the time is the sum of the modelled kernel times (prepare included); its origin is
 // `modelled`, and its interval is the sampling error. A secret seed draws the sample, so a program
 // cannot do less work in the counted CTAs. With `lines`, the rung adds counters by source line and
-// remarks (eval/diagnosis/diagnose.h). It compares what the blocks write with the truth, if
+// remarks (eval/diagnosis/explain.h). It compares what the blocks write with the truth, if
 // possible (eval/rungs/official_check.h). If a run exceeds its budget, it gives a reason instead of
 // a time; a block that takes far longer than the task's work needs has `failed`. A modelled time
 // below the roofline, or even below the floor, is reported as it is, unless the program omits most

@@ -26,14 +26,14 @@ Excerpts::Excerpts(const Task& task, Result<torch::Excerpt> planned, Source sour
 }
 
 Result<Excerpts::Drawn> Excerpts::draw(const Context& ctx, const std::string& program_id) {
-  if (!pool_) return Drawn{nullptr, nullptr, why_not_};
+  if (!pool_) return Drawn{.excerpt = nullptr, .set = nullptr, .why_not = why_not_};
   auto set = pool_->draw(ctx, excerpt_.shape, kFamilies[random_() % kFamilies.size()], program_id);
-  if (set) return Drawn{&excerpt_, *set, {}};
+  if (set) return Drawn{.excerpt = &excerpt_, .set = *set, .why_not = {}};
   const Error& why = set.error();
   if (why.kind != ErrorKind::unsupported && why.kind != ErrorKind::user) return fail(why);
   why_not_ = why.message;
   pool_.reset();
-  return Drawn{nullptr, nullptr, why_not_};
+  return Drawn{.excerpt = nullptr, .set = nullptr, .why_not = why_not_};
 }
 
 void Excerpts::pause() {

@@ -39,7 +39,7 @@ double growth_in_order(double longest) {
 }
 
 // The same for the RMS error if no sequential reference exists. For 512, 4,096, 32,768 and 262,144
-// uniform products, the error was 3.5, 10.6, 14.7 and 31 times that of cuBLAS.
+// uniform products, the error was 3.5, 10.6, 14.7 and 31 times cuBLAS's error.
 double rms_growth_in_order(double longest) {
   constexpr double kPerRoot = 6, kMost = 31;
   return std::min(1 + std::sqrt(longest) / kPerRoot, kMost);
@@ -73,9 +73,9 @@ Result<Expected> expected_of(const Task& task, const TensorInfo& info, const Sha
   if (in_order.size() != native->bytes / size_of(native->dtype)) in_order.clear();
   // For an excerpt of the official shape, a sample of blocks writes only some elements.
   const auto keep = at.kind == ShapeKind::official ? KeepReferences::yes : KeepReferences::no;
-  Expected e = make_expected({info.name, info.dtype, shape}, values_of(memory, *truth),
-                             values_of(memory, *native), wiggle, tolerance_rule(task, at, info),
-                             in_order, keep);
+  Expected e = make_expected({.name = info.name, .dtype = info.dtype, .shape = shape},
+                             values_of(memory, *truth), values_of(memory, *native), wiggle,
+                             tolerance_rule(task, at, info), in_order, keep);
   e.nan_is_undefined = leaves_out_elements(set.family);
   return e;
 }

@@ -5,7 +5,7 @@ namespace cutegen::eval {
 
 Result<void> prepare_judge(const Context& ctx, GpuJudge& judge, const JudgeKernels& options) {
   CG_TRY(toolchain::ToolPaths paths, toolchain::find_tools({options.python, options.cuda_version}));
-  toolchain::ToolchainOptions tools{std::move(paths)};
+  toolchain::ToolchainOptions tools{.paths = std::move(paths)};
   tools.require_sandbox = options.require_sandbox;
   CG_TRY(auto toolchain, toolchain::Toolchain::open(std::move(tools)));
   return judge.prepare(ctx, *toolchain);

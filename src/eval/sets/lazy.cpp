@@ -206,11 +206,13 @@ std::vector<size_t> tried_on(const LazyAnswer& answer, const InputSet& set) {
 Trial try_answer(const LazyAnswer& answer, const InputSet& set, const InputSet* replayed) {
   Trial trial;
   const std::vector<size_t> results = tried_on(answer, set);
-  if (results.empty() && !answer.state.empty()) return {false, false, false};
+  if (results.empty() && !answer.state.empty())
+    return {.formed = false, .passes = false, .exact = false};
   for (size_t o : results) {
     const Expected& e = set.outputs[o];
     LazyValues values = answer.values(set, o, replayed);
-    if (!values || values->size() != e.truth.size()) return {false, false, false};
+    if (!values || values->size() != e.truth.size())
+      return {.formed = false, .passes = false, .exact = false};
     std::vector<std::byte> bytes(values->size() * size_of(e.spec.dtype));
     from_double(e.spec.dtype, *values, bytes);
     trial.passes = trial.passes && judge(e, bytes).passes();
@@ -289,30 +291,55 @@ std::vector<LazyAnswer> lazy_answers(const Task& task) {
   using Other = const InputSet*;
   const std::vector<std::string> nothing;
   std::vector<LazyAnswer> out{
-      {"zeros", [](Set s, size_t o, Other) { return constant(s, o, 0); }, false, nothing},
-      {"ones", [](Set s, size_t o, Other) { return constant(s, o, 1); }, false, nothing},
-      {"the mean everywhere",
-       [](Set s, size_t o, Other) -> LazyValues {
+      {.name = "zeros",
+       .values = [](Set s, size_t o, Other) { return constant(s, o, 0); },
+       .exact_is_fine = false,
+       .reads = nothing},
+      {.name = "ones",
+       .values = [](Set s, size_t o, Other) { return constant(s, o, 1); },
+       .exact_is_fine = false,
+       .reads = nothing},
+      {.name = "the mean everywhere",
+       .values = [](Set s, size_t o, Other) -> LazyValues {
          if (s.outputs[o].truth.size() < 4) return std::nullopt;
          return constant(s, o, mean_of(s.outputs[o].truth));
        },
-       false, nothing},
-      {"the mean of each channel", [](Set s, size_t o, Other) { return axis_means(s, o, 1); },
-       false, nothing},
-      {"the mean of each column", [](Set s, size_t o, Other) { return axis_means(s, o, -1); },
-       false, nothing},
-      {"the mean of each row", [](Set s, size_t o, Other) { return row_means(s, o); }, false,
-       nothing},
-      {"the first answer replayed", replay, false, nothing},
-      {"only the first 99%", [](Set s, size_t o, Other) { return unfinished(s, o, 0.99); }, true},
-      {"all but the last row", [](Set s, size_t o, Other) { return last_row_missing(s, o); }, true},
-      {"all but the last column", [](Set s, size_t o, Other) { return last_column_missing(s, o); },
-       true},
-      {"the halves of rows swapped", [](Set s, size_t o, Other) { return halves_swapped(s, o); },
-       true},
-      {"results without signs", [](Set s, size_t o, Other) { return without_signs(s, o); }, true},
-      {"random values of the same moments",
-       [](Set s, size_t o, Other) { return same_moments(s, o); }, true}};
+       .exact_is_fine = false,
+       .reads = nothing},
+      {.name = "the mean of each channel",
+       .values = [](Set s, size_t o, Other) { return axis_means(s, o, 1); },
+       .exact_is_fine = false,
+       .reads = nothing},
+      {.name = "the mean of each column",
+       .values = [](Set s, size_t o, Other) { return axis_means(s, o, -1); },
+       .exact_is_fine = false,
+       .reads = nothing},
+      {.name = "the mean of each row",
+       .values = [](Set s, size_t o, Other) { return row_means(s, o); },
+       .exact_is_fine = false,
+       .reads = nothing},
+      {.name = "the first answer replayed",
+       .values = replay,
+       .exact_is_fine = false,
+       .reads = nothing},
+      {.name = "only the first 99%",
+       .values = [](Set s, size_t o, Other) { return unfinished(s, o, 0.99); },
+       .exact_is_fine = true},
+      {.name = "all but the last row",
+       .values = [](Set s, size_t o, Other) { return last_row_missing(s, o); },
+       .exact_is_fine = true},
+      {.name = "all but the last column",
+       .values = [](Set s, size_t o, Other) { return last_column_missing(s, o); },
+       .exact_is_fine = true},
+      {.name = "the halves of rows swapped",
+       .values = [](Set s, size_t o, Other) { return halves_swapped(s, o); },
+       .exact_is_fine = true},
+      {.name = "results without signs",
+       .values = [](Set s, size_t o, Other) { return without_signs(s, o); },
+       .exact_is_fine = true},
+      {.name = "random values of the same moments",
+       .values = [](Set s, size_t o, Other) { return same_moments(s, o); },
+       .exact_is_fine = true}};
   const bool outputs = !task.with_role(TensorRole::output).empty();
   for (const TensorInfo& t : task.tensors) {
     if (t.role == TensorRole::output) continue;

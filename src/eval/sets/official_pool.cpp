@@ -32,7 +32,7 @@ OfficialSetPtr OfficialPool::in_stock(const OfficialKey& key, const std::string&
 
 Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
                                           const ShapeCase& shape, const std::string& family) {
-  const OfficialKey key{task.id, shape.name, family};
+  const OfficialKey key{.task_id = task.id, .shape = shape.name, .family = family};
   {
     std::lock_guard hold(lock_);
     auto at = refused_.find(key);
@@ -53,7 +53,7 @@ Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
 Result<OfficialSetPtr> OfficialPool::draw(const Context& ctx, const Task& task,
                                           const ShapeCase& shape, const std::string& family,
                                           const std::string& program_id) {
-  const OfficialKey key{task.id, shape.name, family};
+  const OfficialKey key{.task_id = task.id, .shape = shape.name, .family = family};
   if (OfficialSetPtr set = in_stock(key, program_id)) return set;
   std::lock_guard one_at_a_time(source_lock_);
   if (OfficialSetPtr set = in_stock(key, program_id)) return set;  // another thread has made one
@@ -64,7 +64,7 @@ Result<OfficialSetPtr> OfficialPool::draw(const Context& ctx, const Task& task,
 
 OfficialSetPtr OfficialPool::ready(const std::string& task_id, const std::string& shape,
                                    const std::string& family, const std::string& program_id) {
-  return in_stock({task_id, shape, family}, program_id);
+  return in_stock({.task_id = task_id, .shape = shape, .family = family}, program_id);
 }
 
 Result<OfficialSetPtr> OfficialPool::fresh(const Context& ctx, const Task& task,
@@ -139,7 +139,7 @@ int64_t OfficialPool::allowed() {
 const OfficialPool::Wanted* OfficialPool::missing() {
   std::map<OfficialKey, int64_t> wanted;  // number of wanted sets
   for (const Wanted& want : wanted_) {
-    const OfficialKey key{want.task.id, want.shape.name, want.family};
+    const OfficialKey key{.task_id = want.task.id, .shape = want.shape.name, .family = want.family};
     if (refused_.contains(key)) continue;
     auto needs = official_needs(want.task, want.shape);
     if (++wanted[key] > stock_.count(key) && needs && stock_.has_room(needs->set_bytes))

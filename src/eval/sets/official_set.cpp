@@ -93,7 +93,7 @@ class Maker {
   // Stores offsets; add_references() adds the address of their memory.
   void add_output(OfficialSet& set, const TensorInfo& info, const Shape& dims, int64_t count) {
     GpuExpected e;
-    e.spec = {info.name, info.dtype, dims};
+    e.spec = {.name = info.name, .dtype = info.dtype, .shape = dims};
     e.elements = count;
     e.rule = tolerance_rule(task_, shape_, info);
     e.close = compat_tolerance(task_.math_mode);

@@ -7,7 +7,7 @@ namespace cutegen::eval {
 namespace {
 
 OfficialKey key_of(const OfficialSet& set) {
-  return {set.task_id, set.shape, set.family};
+  return {.task_id = set.task_id, .shape = set.shape, .family = set.family};
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ void OfficialStock::keep(const OfficialSetPtr& set, const std::string& program_i
     return !program_id.empty() && key_of(*s.set) == key_of(*set);
   });
   make_room(set->bytes);
-  Stocked stocked{set, 0, {}};
+  Stocked stocked{.set = set, .uses = 0, .met = {}};
   if (!program_id.empty()) {
     stocked.uses = 1;
     stocked.met.insert(program_id);

@@ -53,7 +53,7 @@ uint64_t SharedRaces::labelled(bool is_atomic, int other) const {
          uint64_t(other + clocks_.first());
 }
 
-// The number is relative to this CTA, like that of a warp.
+// The number is relative to this CTA, like a warp's number.
 int SharedRaces::writer_of(uint64_t cell) const {
   return int(cell & kNumber) - clocks_.first();
 }

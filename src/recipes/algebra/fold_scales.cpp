@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x * a / b is one multiplication by a / b.
 //
-// Numerical condition: both factors lie within 2^16 of one, so no result leaves float32's range
+// Numerical condition: both factors lie between 2^-16 and 2^16, so no result leaves float32's range
 // that stayed in it before. The folded factor is rounded once, as one of the two products was.
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 //
 // Contract: of() returns the sum or mean of a value over `axes`, which keep size 1, as nodes that
 // the editor has added. It returns nothing if the value is not linear in a product or convolution,
-// or if another node reads a value on the way. Constant factors must lie within 2^16 of one: they
-// go to the pre-summed operand, so that no intermediate value is larger than the graph's own.
+// or if another node reads a value on the way. Constant factors must lie between 2^-16 and 2^16:
+// they go to the pre-summed operand, so that no intermediate value is larger than the graph's own.
 //
 // Example: sum(x @ w / 2 + b, 1) -> x . (sum(w, 1) / 2) + sum(b)
 #pragma once

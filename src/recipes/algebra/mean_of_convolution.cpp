@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mean(conv(x, w)) over all places = sums of x times sums of w: each place r of the kernel meets
-// the same range of inputs for every output channel. Places with the same range form a class.
+// mean(conv(x, w)) over all positions = products of sums of x and sums of w: each filter tap meets
+// the same range of inputs for every output channel. Taps with the same range form a class.
 //
 // Numerical condition: float32 sums that carry their rounding errors are at least as accurate as
 // the convolution's. An infinite input makes an infinite or undefined mean, as it does there.
@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kMostClasses = 9;  // each is two sums of one kernel
 
-// Along one axis: how many inputs the places of the kernel miss at both ends, and those places.
+// Along one axis: how many inputs the class's taps do not read at both ends, and these taps.
 struct Range {
   int64_t low = 0, high = 0;
   int64_t first = 0, last = 0;
@@ -64,7 +64,7 @@ std::vector<Class> classes_of(const Window& w) {
   return classes;
 }
 
-// A tensor with zeros outside the class's inputs, or outside its places of the kernel.
+// A tensor with zeros outside the class's inputs, or outside its filter taps.
 std::string inside(Editor& edit, const std::string& tensor, const std::vector<int64_t>& low,
                    const std::vector<int64_t>& high) {
   auto none = [](const std::vector<int64_t>& list) {
@@ -131,7 +131,7 @@ std::string means_of(Editor& edit, const Window& w, const Class& places) {
   return seen(edit, means, shape);
 }
 
-// The sums of the weights of one class's places, with one element for the batch.
+// The sums of the weights of one class's taps, with one element for the batch.
 std::string weights_of(const LinearSum& sum, const Window& w, const Class& places,
                        const Factors& factors) {
   Editor& edit = sum.edit();
@@ -227,7 +227,7 @@ Effect mean_of_convolution(Editor& edit) {
     for (int axis : reduction.axes) results *= reduction.shape[size_t(axis)];
     edit.replace(node.id, *found);
     return fmt::format(
-        "the mean over {} places of a convolution becomes means of its input times sums of its "
+        "the mean over {} positions of a convolution becomes means of its input times sums of its "
         "weights",
         results);
   }

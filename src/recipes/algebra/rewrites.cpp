@@ -28,7 +28,7 @@ constexpr std::array kRules = {
     Rule{RewriteRule::sum_of_product, sum_of_product,
          "a sum or mean over the results of a matrix product is a product with a vector"},
     Rule{RewriteRule::mean_of_convolution, mean_of_convolution,
-         "a mean over all places of a convolution is a product of means and summed weights"},
+         "a mean over all positions of a convolution is a product of means and summed weights"},
     Rule{RewriteRule::merge_clamps, merge_clamps, "two clamps in a row are one"},
     Rule{RewriteRule::fold_scales, fold_scales, "two constant factors in a row are one"},
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The attention recipe: one kernel for scores, softmax and weighted sum, on Hopper.
 //
-// Contract: attention_part() writes kernels/attention/fused.cu for one stage. Sizes of heads are
-// constants of a compilation, which the plan sets; all other sizes are arguments.
+// Contract: attention_part() writes kernels/attention/fused.cu for one stage. The plan sets
+// the sizes of heads as constants of the compilation; all other sizes are arguments.
 //
 // Example: attention_part(task, attention, attention_safe(attention), label)
 #pragma once

@@ -22,7 +22,7 @@ struct Access {
   std::string tensor;  // CuTe tensor in the kernel: "g_x"
   std::string registers;
   std::string start = {};  // argument: where a slice begins
-  std::string take = {};   // functions that read the place of this operand from index tensors
+  std::string take = {};   // functions that read this operand's position from index tensors
   bool single = false;     // the same element everywhere
   int inst = -1;           // leaf, or the output's instruction
   const char* type = "float";
@@ -74,7 +74,7 @@ struct Kernel {
     return a;
   }
 
-  // Reads the place along an axis of the operand from an index tensor.
+  // Reads the position along an axis of the operand from an index tensor.
   void take(Access& a, size_t axis) {
     const Start& start = a.operand->starts[axis];
     const Operand& index = fused.inputs[size_t(start.index)];
@@ -148,7 +148,7 @@ std::string register_name(const Access& a, bool output) {
   return a.registers + (output ? "[v]" : "[i][v]");
 }
 
-// Writes the code for the last elements, which fill no vector. The first CTA computes them.
+// Writes the code for the last elements, too few for a vector. The first CTA computes them.
 std::string tail(const Kernel& k) {
   std::string results, stores;
   for (const Access& output : k.outputs) {
@@ -328,7 +328,7 @@ std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
   std::vector<int64_t> vectors = widths_of(fused);
   std::vector<RecipeParameter> list{
       {"vector", "neighbouring elements that a thread moves in one access", vectors},
-      {"items", "vectors a thread has in flight", {2, 4, 1, 8}},
+      {"items", "vectors that a thread loads together", {2, 4, 1, 8}},
       {"threads", "threads of a CTA", {256, 512, 128}}};
   if (is_flat(fused))
     list.push_back({"waves", "CTAs per SM of a grid-stride loop; 0: one tile a CTA", {0, 8, 16}});

@@ -81,7 +81,7 @@ bool wgmma_legal(const Contraction& c, const Json& params) {
   if (!wgmma_applies(c) || m % 64 || n % 64 || int_param(params, "stages") < 2 ||
       m * n > 128 * 128 * wgmma_consumers(params))
     return false;
-  // The halves of a shared tile consist of whole blocks. CTAs that stop early have no neighbours.
+  // Each CTA of a cluster loads whole blocks. CTAs that skip tiles cannot share any.
   if (int_param(params, "cluster") == 2 && (n < 128 || c.zero_outside)) return false;
   if (shares_last_round(params) &&
       (int_param(params, "cluster") > 1 || int_param(params, "split") > 1))
@@ -89,7 +89,7 @@ bool wgmma_legal(const Contraction& c, const Json& params) {
   return wgmma_shared(params) <= kMostSharedHopper;
 }
 
-// The engine itself decides these.
+// Sets the parameters that follow from the engine.
 Json with_wgmma_shape(const Contraction& c, Json params) {
   if (engine_of(c, params) == MatmulEngine::wgmma_fp32) {
     params["threads"] = 256 + 2 * int_param(params, turned(c) ? "tile_n" : "tile_m");
@@ -264,7 +264,7 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
              cores && !(hopper && halves) ? Values{128, 64} : Values{256, 128, 64}},
       tile_n{"tile_n", "columns of the result that a CTA computes",
              halves && hopper ? Values{256, 128, 64, 32} : Values{128, 64, 32}},
-      stages{"stages", "tiles of the depth in shared memory at once",
+      stages{"stages", "pipeline stages: tiles along the depth in shared memory at once",
              !cores   ? Values{3, 2, 4, 1}
              : hopper ? Values{4, 6, 3, 8, 12, 2, 1}
                       : Values{3, 4, 2, 1}},

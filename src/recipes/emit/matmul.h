@@ -18,7 +18,7 @@ namespace cutegen::recipes {
 
 std::vector<RecipeParameter> matmul_parameters(const Contraction& c);
 Json matmul_safe(const Contraction& c);
-// Tiles that the threads can share, and that shared memory and registers hold.
+// Whether the threads can divide the tile, and shared memory and registers can hold it.
 bool matmul_legal(const Contraction& c, const Json& params);
 ProgramPart matmul_part(const Task& task, const Contraction& c, const Json& params,
                         const Label& label);

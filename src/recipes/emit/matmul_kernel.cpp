@@ -241,7 +241,7 @@ void persistent_text(const Contraction& c, const Json& params, const Label& labe
   t["map_batch_b"] = map_batch(c, c.b);
 }
 
-// Neighbouring results of a thread, as far as they are stored together.
+// How many neighbouring results a thread stores together.
 int64_t out_vector(const Contraction& c, const Json& params) {
   const auto vector = params.at("vector").get<int64_t>();
   switch (engine_of(c, params)) {

@@ -27,7 +27,7 @@ enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32 };
 MatmulEngine engine_of(const Contraction& c, const Json& params);
 // wgmma_fp32: tf32 products for each product of floats.
 int products_of(const Contraction& c);
-// wgmma_fp32: A lies in shared memory, split in two parts, and B comes from registers.
+// Whether wgmma_fp32 reads A from shared memory, split in two parts, and B from registers.
 bool turned(const Contraction& c);
 // What is multiplied: "float", "tfloat32_t", "half_t", "bfloat16_t".
 std::string element_type(const Contraction& c, const Json& params);

@@ -18,7 +18,7 @@ const Stride& across(const Factor& factor) {
   return along_depth(factor) ? factor.row : factor.depth;
 }
 
-// Is there a map at all, whatever the sizes?
+// Whether the operand can have a map, whatever its sizes.
 bool has_map(const Contraction& c, const Factor& factor) {
   const Stride& along = along_depth(factor) ? factor.depth : factor.row;
   return c.batch_axes.size() <= 1 && along.move == Move::next &&

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tensor maps of a product's operands: in the plan, and as constants of the kernel.
 //
-// Contract: a map's axes are (contiguous axis, other axis, batch). TMA needs strides of whole 16
-// bytes; where an operand has others, the plan's symbol `tma` is 0, the maps describe one element,
-// and the kernel copies by address.
+// Contract: a map's axes are (contiguous axis, other axis, batch). TMA needs strides that are
+// multiples of 16 bytes. If an operand has other strides, the plan's symbol `tma` is 0, the maps
+// describe one element, and the kernel copies without TMA.
 //
 // Example: add_maps(c, label, part); add_map_arguments(label, step); source += map_constants(c,
 // params);

@@ -102,7 +102,7 @@ TEST(Matmul, TensorCoresNeedTheTasksLeave) {
               HasSubstr("MmaGemm<half_t"));
 }
 
-// The factors of a product serve every output of the task.
+// All outputs share the product's factors, so all of them must allow the tensor cores.
 TEST(Matmul, TensorCoresNeedTheLeaveOfEveryOutput) {
   Task task = golden_task("mm_plain");
   task.math_mode = MathMode::bf16;
@@ -133,8 +133,7 @@ TEST(Matmul, SafeTilesFillTheGpu) {
   EXPECT_EQ(matmul_safe(c).at("tile_m"), 64);
 }
 
-// A depth that is shared may have large tiles, and is shared where tiles leave multiprocessors
-// idle.
+// CTAs share the depth if the tiles leave SMs idle. Such products may have large tiles.
 TEST(Matmul, SafeSplitsFillTheGpu) {
   Contraction c;
   c.loads.axes = {{256, false, "M"}, {256, false, "N"}, {524288, false, "K"}};

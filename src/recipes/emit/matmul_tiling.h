@@ -16,8 +16,7 @@ namespace cutegen::recipes {
 
 // Tiles of a product. `resident`: CTAs that an SM holds. `speed`: of the inner loop on an H200,
 // relative to one tile of the same math mode. `start`: what prologue and epilogue of a CTA cost, in
-// steps along k; they cost more if no other CTA on the SM hides them. It is a guess for the CUDA
-// cores.
+// steps along k; they cost more if no other CTA on the SM hides them. For CUDA cores it is a guess.
 struct Tiling {
   int64_t tile_m, tile_n, threads, resident;
   double speed, start;
@@ -28,7 +27,7 @@ struct Tiling {
 
 int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n);
 bool may_split(const Contraction& c, int64_t split);
-// Can an engine for Hopper multiply this?
+// Whether wgmma can compute this product.
 bool wgmma_applies(const Contraction& c);
 Tiling best_tiling(const Contraction& c);
 

@@ -173,7 +173,7 @@ ProgramPart OrderKernel::part() const {
   return part;
 }
 
-// Threads for a row: a warp for a short one, else so many that each has a few elements.
+// Threads for a row: a warp for a short row, otherwise enough that each has few elements.
 int64_t width_of(const Nest& nest) {
   if (nest.length() <= kShortRow) return 32;
   int64_t width = 128;

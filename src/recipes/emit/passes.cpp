@@ -129,7 +129,7 @@ Passes::Passes(const Fused& fused, Code& code, PassOptions options)
   values_ = kept_values(fused, later_targets(), options.room);
 }
 
-// What the passes after the first one compute of each element.
+// The values of each element that the passes after the first one compute.
 std::vector<int> Passes::later_targets() const {
   std::vector<int> list;
   for (int d = 2; d <= depth(); ++d)
@@ -513,7 +513,8 @@ std::string Passes::rows() {
   return text + row_values(0) + (moments() ? shift() : "");
 }
 
-// Moments are about the row's first element, or about 0 if it is not finite and would spoil all.
+// Moments are about the row's first element, or about 0 if that element is not finite: subtracting
+// it would make every value NaN or infinite.
 std::string Passes::shift() {
   const int x = at(joint_->first).inputs[0];
   const bool column = options_.column;

@@ -28,7 +28,7 @@ namespace cutegen::recipes {
 struct PassOptions {
   bool column = false, cached = false, online = false, split = false;
   bool resident = false;  // elements stay in shared memory, of one CTA or of a cluster
-  bool turns = false;     // and results make room for the elements of the next row
+  bool turns = false;     // and the next row's elements arrive while results are written
   Accuracy accuracy = {};
   std::vector<size_t> room = {};  // operands whose kept elements a computed value may replace
 };
@@ -41,7 +41,7 @@ struct Joint {
 };
 std::optional<Joint> find_joint(const Fused& fused);
 
-// Accumulators that a pass leaves in scratch: the tensor's name, their type, floats of each.
+// Accumulators that a pass writes to scratch: the tensor's name, their type and size in floats.
 struct Parts {
   std::string name, type;
   int words = 1, depth = 1;
@@ -53,9 +53,9 @@ class Passes {
   std::string text();
   std::string partial(int depth);
   std::string finish();
-  int depth() const;  // passes, without one that only writes results
+  int depth() const;  // the number of passes that reduce
   std::vector<Parts> parts() const;
-  // Names: register array of an element operand, CuTe tensor of an operand, of an output.
+  // Names in the kernel: of a value, of the CuTe tensor of an operand, of an output.
   const std::string& id(int inst) const { return code_.id(inst); }
   const std::string& input_tensor(size_t operand) const { return inputs_[operand]; }
   const std::string& output_tensor(size_t output) const { return outputs_[output]; }

@@ -76,7 +76,7 @@ Result<void> check_params(const RecipeMatch& match, const Json& params) {
   if (!params.is_object()) return user_error("recipe parameters are not a JSON object");
   for (const auto& [name, safe] : match.safe.items()) {
     if (!params.contains(name) || !params.at(name).is_number_integer())
-      return user_error(fmt::format("recipe parameter {} is missing or no integer", name));
+      return user_error(fmt::format("recipe parameter {} is missing or not an integer", name));
     const Json& value = params.at(name);
     auto it = std::find_if(match.parameters.begin(), match.parameters.end(),
                            [&, key = name](const RecipeParameter& p) { return p.name == key; });

@@ -211,7 +211,7 @@ TEST(Instantiate, RefusesParametersThatAreMissingWrongOrUnknown) {
   EXPECT_THAT(message(Json::object()), HasSubstr("vector is missing"));
   Json params = match.safe;
   params["threads"] = "many";
-  EXPECT_THAT(message(params), HasSubstr("no integer"));
+  EXPECT_THAT(message(params), HasSubstr("not an integer"));
   params["threads"] = 100000;
   EXPECT_THAT(message(params), HasSubstr("cannot be 100000"));
 }

@@ -62,7 +62,7 @@ class Planner {
     return text;
   }
 
-  // Adds the requirements that the kernels take for granted.
+  // Adds the requirements that the kernels rely on.
   void limits() {
     std::string length = label_("length");
     if (get("cached") == 1)

@@ -43,7 +43,7 @@ class ReductionKernel {
   bool split() const { return parts_ > 1; }
   bool resident() const { return get("cached") == 2; }
   bool turns() const { return turns_of(params_) > 1; }
-  bool wide() const;  // 32 bits do not count the elements of a row
+  bool wide() const;  // a row has too many elements for 32-bit indices
   bool in_runs() const { return nest_.in_runs && !wide(); }
   bool has_runs() const;  // an operand has one element for each run
   std::vector<Parts> parts() const { return passes_.parts(); }

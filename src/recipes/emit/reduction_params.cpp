@@ -23,7 +23,7 @@ constexpr int64_t kFewCtas = 128;           // fewer leave SMs idle
 constexpr int64_t kTurns = 4;               // rows that a cluster takes one after another
 constexpr int64_t kWorthSplitting = 32768;  // elements of a row, if rows are few
 constexpr int64_t kLeastResident = 8192;    // elements of a row; registers keep a shorter one
-constexpr int64_t kMostCluster = 16;        // CTAs; more than 8 need an opt-in, which cutegen takes
+constexpr int64_t kMostCluster = 16;        // CTAs; more than 8 need an opt-in, which cutegen sets
 constexpr int64_t kLittleShared = int64_t{8} << 10;  // bytes of a row that are worth a CTA
 constexpr int64_t kHalfShared = int64_t{96}
                                 << 10;  // fits twice into an SM of sm_90, once of any other
@@ -143,7 +143,7 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hoppe
     list.push_back(
         {"columns", "threads side by side on neighbouring columns", {32, 64, 128, 256, 16}});
   }
-  list.push_back({"unroll", "steps of a pass that are in flight", {4, 2, 8, 1}});
+  list.push_back({"unroll", "loop steps whose loads are in flight together", {4, 2, 8, 1}});
   list.push_back({"threads", "threads of a CTA", {256, 512, 128, 1024}});
   return list;
 }
@@ -172,7 +172,7 @@ Json reduction_safe(const Fused& fused, bool hopper) {
     if (params["width"] < 32 && several_passes(fused) && reduction_legal(fused, kept, hopper))
       return kept;
   }
-  // Few rows below one another fit the registers of a thread, so that DRAM delivers them once.
+  // A short column fits the registers of a thread, so that DRAM delivers it once.
   if (!nest.reduced_inside && several_passes(fused) && params["parts"] == 1) {
     Json kept = params;
     kept["vector"] = std::min<int64_t>(2, params["vector"].get<int64_t>());
@@ -182,7 +182,7 @@ Json reduction_safe(const Fused& fused, bool hopper) {
   // On an H200, rows of 65535 take 7.9 ms with 1024 threads each and 14 ms with 32: fewer rows are
   // in flight, and more of them are still in L2 for the second pass.
   bool long_row = nest.length() > kLongRow && nest.length() <= 65536;
-  // Registers cannot keep such a row. To take both moments in one pass saves one of three reads.
+  // Registers cannot keep such a row. Both moments in one pass save one of three reads.
   auto joint = find_joint(fused);
   if (joint && joint->moments && nest.length() > kLongRow) params["online"] = 1;
   if (nest.reduced_inside && long_row && params["parts"] == 1)

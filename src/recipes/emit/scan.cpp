@@ -15,8 +15,8 @@ constexpr int64_t kWarpRow = 4096;       // elements that one warp takes, if row
 constexpr int64_t kManyRows = 4096;      // warps that fill a large GPU
 constexpr int64_t kFullGrid = 8 * kSms;  // CTAs that fill it
 constexpr int64_t kLeastShare = 8192;    // elements of a row that are worth a CTA
-constexpr int64_t kLeastSteps = 64;      // steps of a column that are
-constexpr int64_t kWideVector = 8;       // elements of a vector, from which two items suffice
+constexpr int64_t kLeastSteps = 64;      // steps of a column that are worth a CTA
+constexpr int64_t kWideVector = 8;       // elements of a vector; such vectors need only two items
 
 // Adds a stage to the plan: its sizes as symbols, its scratch and its launches.
 class ScanPlanner {
@@ -144,7 +144,7 @@ std::vector<RecipeParameter> scan_parameters(const Fused& fused) {
       {.name = "vector",
        .meaning = "neighbouring elements that a thread moves in one access",
        .legal = vector_widths(fused, nest.inner())},
-      {.name = "items", .meaning = "vectors of a tile that a thread has", .legal = {4, 2, 8, 1}},
+      {.name = "items", .meaning = "vectors of a tile that a thread holds", .legal = {4, 2, 8, 1}},
       {.name = "threads", .meaning = "threads of a CTA", .legal = {256, 512, 128, 1024}}};
   if (nest.reduced_inside)
     list.push_back({.name = "width",
@@ -155,9 +155,10 @@ std::vector<RecipeParameter> scan_parameters(const Fused& fused) {
                     .meaning = "threads side by side; the teams of a CTA share the scanned axis",
                     .legal = {32, 64, 128, 16}});
   if (auto parts = parts_worth_trying(nest, scan_safe(fused)); !parts.empty())
-    list.push_back({.name = "parts",
-                    .meaning = "CTAs that share a row; a kernel before it adds up their parts",
-                    .legal = std::move(parts)});
+    list.push_back(
+        {.name = "parts",
+         .meaning = "CTAs that share a row; a first kernel computes the totals of their parts",
+         .legal = std::move(parts)});
   return list;
 }
 

@@ -69,7 +69,7 @@ std::string ScanBody::shared() const {
                      scans_.size(), row() ? "32" : "kThreads * kVector");
 }
 
-// Writes what `targets` need of one element. Scans are known, if any is needed.
+// Writes the statements that compute `targets` for one element from the results of the scans.
 std::string ScanBody::elements(const std::vector<int>& targets) const {
   const auto wanted = [&](const Inst& i) {
     const bool row_leaf = i.kind == InstKind::leaf && i.level == Level::row && row();
@@ -108,7 +108,7 @@ std::string ScanBody::row_value(int inst) const {
   return fmt::format("{} {}_row[kVector];\n{}", type, name, row_loads_.at(inst));
 }
 
-// Declares the carries and what is the same for the whole row.
+// Declares the carries and the values that a whole row shares.
 std::string ScanBody::begin(bool last) const {
   std::string text;
   for (int inst : used_)
@@ -139,7 +139,7 @@ std::string ScanBody::begin(bool last) const {
   return text;
 }
 
-// Reads a tile and computes what the scans add up.
+// Reads a tile and computes the operands of the scans.
 std::string ScanBody::gather() const {
   std::string neutral, values;
   std::vector<int> targets;
@@ -175,7 +175,7 @@ std::string ScanBody::write() const {
          stores;
 }
 
-// The loop over the tiles. Without `last`, only the total of the part is wanted.
+// The loop over the tiles. Without `last`, it computes only the total of the part.
 std::string ScanBody::text(bool last) const {
   const std::string number = row() ? "start + i * kWidth + lane" : "start + team * kItems + i";
   const std::string step = row() ? "kWidth * kItems" : "kRows * kItems";

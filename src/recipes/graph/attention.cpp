@@ -37,7 +37,7 @@ struct Factor {
   AttentionSlice slice = {};
 };
 
-// The constant, as a number or as a tensor of one.
+// The value of a number, or of a tensor that holds one constant.
 std::optional<double> constant_of(const Graph& graph, const Json& json) {
   if (auto name = reference(json))
     if (const Node* node = graph.producer(*name); node && base_of(*node) == "scalar_tensor")
@@ -56,7 +56,7 @@ struct GraphWalk {
   bool is_constant(const Json& json, double wanted) const {
     return constant_of(graph, json) == wanted;
   }
-  // What makes the value, behind views and copies.
+  // The node that computes the value. Skips views and copies.
   const Node* maker_of(const std::string& name) const {
     const Node* node = producer(name);
     while (node && keeps_elements(*node)) {
@@ -208,7 +208,7 @@ class ScoreReader {
     if (base == "where" && from && other && is_lowest(argument(*node, 2, "other")))
       return scores(*other, whole) && add_condition(*from, false, whole);
     if (auto factor = constant_factor(*node)) {
-      // A mask that is added before cannot be told from the scores: scaling applies to both.
+      // A scale after an added mask would scale the mask, too.
       if (!scores(*from, whole) || adds_) return false;
       found_.scale *= *factor;
       return true;
@@ -239,7 +239,7 @@ class ScoreReader {
     return true;
   }
 
-  // A condition under which a key counts, or is hidden.
+  // Reads a boolean mask, which is true for the keys to use or, if it `hides`, to ignore.
   bool add_condition(const std::string& name, bool hides, const Shape& whole) {
     std::string inner = name;
     bool inverted = hides;
@@ -247,7 +247,7 @@ class ScoreReader {
       const std::string base = base_of(*node);
       auto from = reference(argument(*node, 0, "self"));
       const Shape& shape = node->outputs.front().shape;
-      // A triangle with fewer rows than the scores is the same for all of them.
+      // A triangle that lacks leading axes of the scores is the same along these.
       if ((base == "tril" || base == "triu") && from && is_ones(*from) && same_end(shape, whole)) {
         const auto d = diagonal_of(*node);
         if (!d) break;

@@ -3,7 +3,7 @@
 //
 // Contract: fuse_attention() replaces each such part by one node cutegen.attention(q, k, v, mask),
 // if q, k and v have one 16-bit type, nothing else reads a value in between, and the scale is
-// positive. read_attention() gives the node's meaning. All other parts of the graph stay.
+// positive. read_attention() returns what the node computes. The rest of the graph does not change.
 //
 // Example: softmax(q @ k.mT * 0.125, -1) @ v -> cutegen.attention(q, k, v, null)
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace cutegen::recipes {
 
-// A factor that is one slice of a tensor: it lies at `index` of an axis more.
+// Says that a factor is one slice of a tensor with one more axis: the slice at `index` of `axis`.
 struct AttentionSlice {
   int axis = -1;  // -1: the factor is the whole tensor
   int64_t index = 0;
@@ -29,13 +29,13 @@ struct AttentionNode {
   AttentionSlice slice_q, slice_k, slice_v;
   double scale = 1;
   bool safe = false;     // rows without keys are zero, not NaN
-  bool turned = false;   // k has the depth before the keys
+  bool turned = false;   // k is transposed: depth comes before keys
   bool grouped = false;  // several heads of q share one of k and v
   bool causal = false;   // a row sees keys up to row + diagonal
   int64_t diagonal = 0;
-  bool hides = false;      // a boolean mask is true where a key does not count
+  bool hides = false;      // a boolean mask is true for keys to ignore
   bool heads = false;      // q, k and v have an axis of heads
-  std::vector<int> order;  // of the result in memory: 0 batch, 1 head, 2 row, 3 width
+  std::vector<int> order;  // the result's axes in memory: 0 batch, 1 head, 2 row, 3 width
 };
 
 Graph fuse_attention(Graph graph);

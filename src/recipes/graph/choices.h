@@ -17,15 +17,15 @@
 
 namespace cutegen::recipes {
 
-inline constexpr int64_t kMostSelected = 64;  // elements that a row selects one by one
-inline constexpr int64_t kMostSorted = 4096;  // elements that a CTA sorts in shared memory
+inline constexpr int64_t kMostSelected = 64;  // elements to select one by one from a row
+inline constexpr int64_t kMostSorted = 4096;  // elements of a row that a CTA sorts in shared memory
 
 struct Choice {
   std::string input;
   int64_t count = 0;
   bool largest = true;
   bool positions_only = false;
-  int inst = -1;            // of the loop nest: the element
+  int inst = -1;            // the instruction that computes an element of the row
   std::string extent = {};  // of the results along the row, as a plan expression
   // Whether the elements are selected one by one, else the row is sorted.
   bool selects() const { return count > 0 && count <= kMostSelected; }

@@ -5,10 +5,13 @@
 // Contract: decompose() returns a graph with the same values under the same names, in which those
 // operators are pointwise operators, reductions and views. A use that it does not cover is an
 // unsupported error. `extents` has plan expressions, by value and axis, for sizes that no tensor
-// has (the number of groups of a group norm). Ops named "cutegen.*" exist only here:
-// (Algebra adds cutegen.inside(x, low, high): x without the first `low` and last `high` elements
-// along the axes behind the first two, with zeros in their place.)
-// cutegen.pick(x, t, d) is the element of x at position t along axis d.
+// has (the number of groups of a group norm).
+//
+// The graph may have operators that PyTorch does not have:
+// - cutegen.pick(x, t, d): the element of x at position t along axis d
+// - cutegen.part(x, dim, k): the k-th of equal parts along an axis
+// - cutegen.inside(x, low, high), added by algebra: x with zeros for the first `low` and the last
+//   `high` elements along each axis after the first two
 //
 // Example: mse_loss(a, b, mean) -> square(a - b), mean of that
 #pragma once
@@ -20,7 +23,6 @@
 
 namespace cutegen::recipes {
 
-// cutegen.part(x, dim, k): the k-th of equal parts along an axis.
 inline constexpr const char* kPart = "cutegen.part";
 inline constexpr const char* kInside = "cutegen.inside";
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers: operators whose result has the elements of a tensor that index tensors name: embedding,
-// index_select, x[ids] and gather.
+// Gathers: operators that read the elements of a tensor at the positions in index tensors:
+// embedding, index_select, x[ids] and gather.
 //
 // Contract: find_gather() returns nothing for other operators, and an error for a use that no
-// recipe covers. `taken` lists the axes of the input that index tensors replace. Their broadcast
-// shape takes the axes from `first` on of the result; the input's other axes keep their order. With
-// `along`, the index tensor has all axes of the result instead (gather, take_along_dim).
+// recipe covers. `taken` lists the input's axes that index tensors replace. The axes of the
+// indices' broadcast shape begin at axis `first` of the result; the input's other axes keep their
+// order. With `along`, the index tensor has the result's shape instead (gather, take_along_dim).
 //
 // Example: table[ids] with ids [8, 512] -> {"table", {{0, "ids", true}}, first 0, rank 2}
 #pragma once
@@ -23,7 +23,7 @@ struct Taken {
   size_t axis = 0;  // of the input
   std::string index;
   bool wraps = false;   // a negative index counts from the end of the axis
-  bool modulo = false;  // any index counts modulo the size of the axis
+  bool modulo = false;  // every index is taken modulo the size of the axis
 };
 
 struct Gather {

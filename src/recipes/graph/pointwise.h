@@ -16,8 +16,8 @@
 
 namespace cutegen::recipes {
 
-// Begins an operand that is a size, with the axis and the tensor: "size of 0 x", "size of -1 x"
-// (the number of its elements). It is another number for each shape.
+// The prefix of an operand that is a size; axis and tensor follow: "size of 0 x". Axis -1 stands
+// for the number of elements. The size differs from shape to shape.
 inline const std::string kSize = "size of ";
 
 struct Pointwise {
@@ -40,7 +40,7 @@ std::optional<std::string> reference(const Json& json);
 std::string literal(double value);
 // "half_t"-style name of a dtype in kernels, empty if kernels do not handle it.
 std::string device_type(DType dtype);
-bool is_integer(DType dtype);  // of any width; booleans are none
+bool is_integer(DType dtype);  // of any width, but not bool
 
 Result<std::optional<Pointwise>> lower_pointwise(const Node& node);
 

@@ -3,8 +3,8 @@
 //
 // Contract: lower_products() returns an equal graph in which every product is mm, bmm or mv. addmm
 // and its relatives become a product and pointwise work. A product with a diagonal matrix becomes a
-// scaled copy. triu and tril become where() over a mask, a placeholder outside the task's tensors.
-// as_reduction() turns a product with one row or one column into mul and sum.
+// scaled copy. triu and tril become where() over a mask, a placeholder that is no tensor of the
+// task. as_reduction() turns a product with one row or one column into mul and sum.
 //
 // Example: addmm(bias, x, w) -> add(mm(x, w), bias)
 #pragma once
@@ -30,7 +30,7 @@ struct Lowered {
 
 bool is_product(const Node& node);  // mm, bmm, mv
 Result<Lowered> lower_products(Graph graph);
-// Which factor is the vector: its size along the result's missing axis is 1 at every size.
+// Which factor is a vector: a matrix with one row or one column at every shape of the task.
 enum class Vector { first, second };
 Result<Graph> as_reduction(Graph graph, const std::string& product, Vector vector);
 

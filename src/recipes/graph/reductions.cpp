@@ -134,7 +134,8 @@ Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& 
     r.keepdim = number(argument(node, size_t(f.keepdim), "keepdim")).value_or(0) != 0;
   if (f.parameter >= 0) {
     Json p = argument(node, size_t(f.parameter), f.parameter_keyword);
-    if (!p.is_null() && !number(p)) return unsupported_error(node.op + ": a named order", node.id);
+    if (!p.is_null() && !number(p))
+      return unsupported_error(node.op + ": its order is not a number", node.id);
     r.parameter = number(p).value_or(f.parameter_default);
   }
   return std::optional<Reduction>(std::move(r));

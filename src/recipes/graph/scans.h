@@ -2,9 +2,9 @@
 // Scans: cumulative sums, products, maxima and minima along one axis, in one form.
 //
 // Contract: normalize_scans() replaces each by a node cutegen.scan(x, axis, kind, reversed,
-// exclusive). flip(scan(flip(x))) becomes a scan from the end. A fill with the neutral element, put
-// before the scan of all elements but the last, becomes an exclusive scan. A scan that also gives
-// positions, or converts its result, stays as it is. find_scan() reads such a node.
+// exclusive). flip(scan(flip(x))) becomes a scan from the end. cat of the neutral element and the
+// scan of all elements but the last becomes an exclusive scan. A scan that also returns positions,
+// or converts its result, stays as it is. find_scan() reads such a node.
 //
 // Example: aten.cumsum(x, 1) -> cutegen.scan(x, 1, "sum", false, false)
 #pragma once
@@ -28,7 +28,7 @@ struct Scan {
 };
 
 Graph normalize_scans(Graph graph);
-// Nothing if the node is no cutegen.scan.
+// Nothing if the node is not a cutegen.scan.
 std::optional<Scan> find_scan(const Node& node);
 
 }  // namespace cutegen::recipes

@@ -2,8 +2,8 @@
 // Windows: convolutions and pooling in one form: each result reads a window of an operand.
 //
 // Contract: find_window() reads aten.convolution and max and average pooling over one to three axes
-// behind the batch and the channels. It returns nothing for other operators, and an unsupported
-// error if it does not cover this use. The bias is not part of it: decompose() adds it.
+// after the batch and the channels. It returns nothing for other operators, and an unsupported
+// error if it does not cover this use. A Window has no bias: decompose() adds it.
 //
 // Example: aten.convolution(x, w, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1) -> stride {2, 2}
 #pragma once
@@ -22,7 +22,7 @@ struct Window {
   WindowKind kind = WindowKind::convolution;
   std::string op, input, weight;  // values; pooling has no weight
   Shape kernel, stride, padding, dilation, output_padding;
-  int64_t groups = 1, divisor = 0;  // 0: average over the elements of the window
+  int64_t groups = 1, divisor = 0;  // divisor 0: the number of elements in the window
   bool ceil = false, include_pad = true;
 
   bool pools() const { return kind == WindowKind::max || kind == WindowKind::average; }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes: how forward() changes tensors that it mutates, if it only replaces some of their elements
-// by new ones, as a cache of keys and values is written.
+// Writes: which elements forward() replaces in the tensors that it mutates, such as a KV cache.
 //
-// Contract: find_writes() gives one Write for each mutated tensor, or an error that names a tensor
-// which forward() changes in another way or reads besides. `source` is the value with the new
-// elements, with the tensor's rank. Along `axis`, they replace the elements that the index tensor
-// names, or neighbours from `start` on; a negative start counts from the end.
+// Contract: find_writes() returns one Write for each mutated tensor, or an error that names a
+// tensor that forward() also reads or changes in another way. `source` is the value with the new
+// elements; it has the tensor's rank. Along `axis`, the new elements go to the positions in the
+// index tensor, or to consecutive positions from `start` on; a negative start counts from the end.
 //
 // Example: cache.index_copy_(0, slots, k) -> {"cache", "k", axis 0, "slots"}
 #pragma once

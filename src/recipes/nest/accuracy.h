@@ -4,7 +4,7 @@
 // Contract: needed_accuracy() asks for compensated sums unless every result is stored in 16 bits
 // and rows are short: then a tree of float32 additions is far more accurate than the result's
 // dtype. relaxed() replaces functions by cheaper ones if the task's math mode also rounds to 16
-// bits. In every mode it replaces a division by a value of the row by a multiplication.
+// bits. In every mode it multiplies by the reciprocal of a row's divisor instead of dividing.
 //
 // Example: needed_accuracy(task, fused).plain_sums  // true: bf16 layer norm of rows of 8192
 #pragma once
@@ -20,7 +20,7 @@ struct Accuracy {
 };
 Accuracy needed_accuracy(const Task& task, const Fused& fused);
 
-// The same work with cheaper functions where `accuracy` allows them.
+// Returns the same work with cheaper functions, as far as `accuracy` allows them.
 Fused relaxed(const Accuracy& accuracy, Fused fused);
 
 // Whether the instruction is exp(x), exact or fast.

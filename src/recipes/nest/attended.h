@@ -27,7 +27,7 @@ struct Attended {
 
 struct Attention {
   AttentionNode node;
-  Fused loads;  // its axes: as AxisOf
+  Fused loads;  // its axes are those of AxisOf
   Attended q, k, v, out;
   std::optional<Attended> mask;  // row: of a query; along: of a key
   std::vector<FusedOutput> outputs;
@@ -44,7 +44,7 @@ struct AttentionAttempt {
   std::string cut;
 };
 
-// `output`: what the stage writes; its value is the node's.
+// `output` is what the stage writes: the node's value.
 AttentionAttempt attention_stage(const Region& region, const Node& node,
                                  const Region::Output& output);
 

@@ -89,15 +89,15 @@ bool is_whole(const Operand& operand, const std::vector<Axis>& axes) {
   return true;
 }
 
-// Where a slice of length `length` begins that begins at `at` of `size`; `raw`: the graph's number,
-// which counts from the end if it is negative.
+// Describes where a slice of `length` of `size` elements begins: at `at`. `raw` is the number in
+// the graph, which counts from the end if it is negative.
 Start start_of(int64_t raw, int64_t at, int64_t length, int64_t size, bool by_number) {
   if (raw < 0) return {.at = at, .from_end = size - at, .by_number = true};
   return {
       .at = at, .multiple = at > 0 && at % length == 0 ? at / length : 0, .by_number = by_number};
 }
 
-// The elements along one axis that a slice takes of its input.
+// The elements that a slice takes along one axis of its input.
 struct Part {
   size_t dim = 0;
   int64_t raw = 0, at = 0;
@@ -106,7 +106,7 @@ struct Part {
   int64_t step = 1;        // above 1: every such element from `at` to the end of the axis
 };
 
-// Every step-th element of an axis that consists of whole steps, from one of the first step on.
+// Every step-th element, from an element of the first step on. The step must divide the axis.
 std::optional<Part> every(const Node& node, Part part, const Json& step, int64_t size) {
   const Json end = argument(node, 3, "end");
   part.step = step.is_number_integer() ? step.get<int64_t>() : 0;
@@ -484,7 +484,7 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
   return std::optional<int>(inst);
 }
 
-// A part of a joined tensor is a part of one operand.
+// Reads a part of a joined tensor from the operand that it comes from.
 Result<int> Builder::joined(const Node& node, const View& view) {
   const Json list = argument(node, 0, "tensors");
   const auto dim = integer(argument(node, 1, "dim").is_null() ? Json(0) : argument(node, 1, "dim"),
@@ -558,8 +558,8 @@ Result<int> Builder::sliced(const Node& node, const std::string& name, const Vie
   return value(*from, inner);
 }
 
-// Every n-th element of n tensors that are stacked along a last axis, which a reshape merges: these
-// are the elements of one of them.
+// If n tensors are stacked along a new last axis, which a reshape then merges, every n-th element
+// comes from the same tensor.
 Result<int> Builder::interleaved(const Node& node, const std::string& from, const View& view) {
   const Node* stack = graph_.producer(from);
   const size_t count = stack ? stack_of_last(graph_, *stack) : 0;
@@ -572,7 +572,7 @@ Result<int> Builder::interleaved(const Node& node, const std::string& from, cons
   return value(*reference(argument(*stack, 0, "tensors")[size_t(start.at)]), inner);
 }
 
-// A reshape may add and drop axes of size 1. Any other one must apply to a whole contiguous tensor.
+// A reshape may add and drop axes of size 1. Other reshapes need a whole contiguous tensor.
 Result<int> Builder::reshape(const Node& node, const std::string& from, const View& view) {
   Shape shape = shape_of(from);
   const Shape& to = node.outputs.front().shape;
@@ -595,8 +595,8 @@ Result<int> Builder::reshape(const Node& node, const std::string& from, const Vi
   return value(from, inner);
 }
 
-// Whether indices choose elements of each row from a result that has the reduced axes: the kernel
-// then reads only these elements again.
+// Whether indices choose elements of each row from a result that varies along the reduced axes. The
+// kernel then reads only these elements again.
 bool Builder::takes_elements(const Reduction& r, const View& view) const {
   if (!r.elementwise || r.scan || view.reshaped || view.starts.empty()) return false;
   if (r.shape.size() != fused_.axes.size()) return false;
@@ -664,7 +664,7 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
   return affine(r, takes ? view : whole, result);
 }
 
-// A sum of integers or truth values, whether any or all of a row are true.
+// A sum of integers or truth values, or whether any or all values of a row are true.
 Result<int> Builder::counted(const Node& node, const Reduction& r, int x) {
   if (r.base == "sum" && node.outputs.front().dtype != DType::i64)
     return unsupported_error(

@@ -43,7 +43,7 @@ class Builder {
  public:
   Builder(const Region& region, std::vector<Axis> axes);
   Result<int> value(const std::string& name, const View& view);
-  // Lets an output go to the part of a mutated tensor that it replaces.
+  // Redirects an output to the part of a mutated tensor that it replaces.
   Result<void> aim(Operand& output, const Write& write);
   Fused& fused() { return fused_; }
   const std::string& cut() const { return cut_; }
@@ -82,8 +82,8 @@ class Builder {
   int reduce(const std::string& name, ReduceKind kind, int input);
   int constant(const std::string& code);
   int count() { return constant(kCount); }
-  int position();  // where an element stands along the reduced axes
-  int expanded(const Reduction& r, int x, int at);  // of row `x`, the result for the element `at`
+  int position();  // the index of an element along the reduced axes
+  int expanded(const Reduction& r, int x, int at);  // the result for the element `at`
   int norm(double order, int x);
 
   const Region& region_;

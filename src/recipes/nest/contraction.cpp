@@ -79,7 +79,7 @@ Result<Operand> load_factor(Builder& builder, const Region& region, const std::s
   return builder.fused().inputs[size_t(leaf.operand)];
 }
 
-// If no tensor has an axis of size 1 itself, the graph added the axis, and its size is always 1.
+// An axis of size 1 that no tensor has was added by the graph, so its size is always 1.
 void one_where_unseen(Fused& loads) {
   for (size_t i = 0; i < loads.axes.size(); ++i) {
     auto has = [&](const Operand& operand) {
@@ -300,7 +300,7 @@ Result<void> place_masks(Contraction& c) {
       mask = {!mask.upper, -mask.diagonal};  // swap rows and columns
     else if (!is_single(c.loops_m, row) || !is_single(c.loops_n, column))
       return unsupported_error("a triangle over other axes than the product's");
-    // Outside the mask, the product counts only if where(mask, product, 0) is not its only use.
+    // If where(mask, product, 0) is its only use, results outside the mask need not be computed.
     int uses = 0;
     bool masked = false;
     for (const Inst& i : c.finish.insts) {

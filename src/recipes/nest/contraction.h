@@ -3,10 +3,10 @@
 //
 // Contract: contract() takes a region whose graph has gone through lower_products(). Factors are
 // views of the task's tensors or of kept values; the axes of `loads` are the batches, m, n and k.
-// `finish` holds what follows the product up to the region's outputs: a Fused over their axes,
-// grouped by the product's own axes, with the product as a leaf. n is the dimension along which the
-// first output is contiguous, if there is one. After an error, `cut` names a value that the product
-// needs and that an earlier stage would have to keep, if any.
+// `finish` is the work from the product to the region's outputs: a Fused over the outputs' axes,
+// grouped by the product's axes, in which the product is a leaf. n is the axis along which the
+// first output is contiguous, if there is such an axis. After an error, `cut` names the value that
+// an earlier stage would have to keep, if that helps.
 //
 // Example: relu(x @ w.T + bias): a = x, b = w (both along k), finish: relu(product + bias)
 #pragma once
@@ -37,10 +37,10 @@ struct Contraction {
   std::vector<int> batch_axes;  // of `loads`, outermost first
   int m = -1, n = -1, k = -1;   // axes of `loads`; -1: 1
   Factor a, b;
-  int product = -1;                                 // leaf of `finish`
-  std::map<int, Mask> masks;                        // leaves of `finish` that are triangles
-  bool turned = false;                              // m runs along the product's last axis
-  std::optional<Mask> zero_outside;                 // the product counts inside this triangle only
+  int product = -1;                  // leaf of `finish`
+  std::map<int, Mask> masks;         // leaves of `finish` that are triangles
+  bool turned = false;               // the factors are swapped: m is the product's last axis
+  std::optional<Mask> zero_outside;  // only this triangle of the product is used
   std::vector<Loop> loops_m, loops_n, loops_batch;  // of `finish`, outermost first
 
   int64_t size(int axis) const;        // official

@@ -255,7 +255,7 @@ Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutpu
   for (const AxisGroup& group : *groups) {
     if (group.from.size() != 1)
       return unsupported_error("the sizes of " + operand.tensor +
-                               " cannot be seen through a reshape");
+                               " cannot be derived: a reshape hides them");
     std::string total;
     for (size_t to : group.to) total = times(total, extent(to));
     list[group.from[0]] = total.empty() ? "1" : total;

@@ -13,17 +13,15 @@
 namespace cutegen::recipes {
 
 Result<void> find_extents(Fused& fused);
-// What sizes that the module fixes (groups of a norm, slices) demand of the tensors: "dim(x,1) %
-// (8)
-// == 0".
+// The conditions on the tensors' sizes that follow from sizes that the module fixes (groups of a
+// norm, slices): "(dim(x,1)) % max(1,8) == 0".
 std::vector<std::string> fixed_sizes(const Fused& fused);
-// Demands that an axis of an operand has its official size: a slice of half of it by a number may
-// be another part at other sizes.
+// Requires an operand's axis to have its official size: a slice with constant bounds that is half
+// of the axis may be another part of it at other sizes.
 void demand_size(Fused& fused, const Operand& operand, size_t axis);
-// Demands that an axis divides into parts of one size: of an odd size, chunk() makes unequal
-// halves.
+// Requires the axis to divide into equal parts: chunk() divides an odd size into unequal halves.
 void demand_parts(Fused& fused, const Operand& operand, size_t axis);
-// The sizes of an output's own axes; an error where a reshape hides one.
+// The sizes of an output's own axes; an error if a reshape hides one.
 Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutput& output);
 
 }  // namespace cutegen::recipes

@@ -115,7 +115,7 @@ Shape without_ones(const Shape& shape) {
   return rest;
 }
 
-// Whether a kernel of its own computes the operator; pointwise work may follow there.
+// Whether the operator has its own kernel, which may also do the pointwise work after it.
 bool has_own_stage(const Node& node) {
   return is_window(node) || is_product(node) || is_attention(node) || is_choice(node);
 }
@@ -226,13 +226,13 @@ Attempt fuse(const Region& region) {
       CG_TRY(Place place, place_output(shape, fused.axes));
       auto inst = builder.value(value->name, {place.axes, place.reshaped, starts});
       if (!inst) {
-        // An output that does not lie in this nest: keeping it does not help, the reduction may.
+        // If the output itself does not fit this nest, keep the reduction's result instead.
         if (std::find(wanted.begin(), wanted.end(), builder.cut()) == wanted.end())
           cut = builder.cut();
         return fail(inst.error());
       }
       if (fused.scans() && std::none_of(place.axes.begin(), place.axes.end(), scanned))
-        return unsupported_error("an output without the scanned axis beside a scan");
+        return unsupported_error("an output that lacks the scanned axis");
       Operand operand{output.tensor,
                       output.dtype,
                       place.reshaped.value_or(value->shape),
@@ -247,7 +247,7 @@ Attempt fuse(const Region& region) {
         if (place.reshaped ||
             (!output.write->index.empty() && (fused.reduces() || fused.scans()))) {
           cut = value->name;
-          return unsupported_error("a write of a value that has to be computed first");
+          return unsupported_error("a mutated tensor whose new value must be computed first");
         }
         CG_CHECK(builder.aim(operand, *output.write));
       }

@@ -56,14 +56,14 @@ struct Axis {
 // Where a slice begins along an axis of a tensor.
 struct Start {
   int64_t at = 0;          // official
-  int64_t multiple = 0;    // of the slice's own length, if above 0: the second half of an axis
-  int64_t from_end = 0;    // elements before the tensor's end, if above 0
-  bool to_end = false;     // the slice is what the tensor has last
-  bool by_number = false;  // the module gives numbers, which need not follow the sizes
-  int64_t step = 1;        // elements of the tensor from one of the slice to the next
-  int index = -1;          // the operand that holds the position along this axis, if there is one
+  int64_t multiple = 0;    // if above 0, `at` is this multiple of the slice's length
+  int64_t from_end = 0;    // if above 0, it begins this many elements before the end
+  bool to_end = false;     // the slice reaches to the tensor's end
+  bool by_number = false;  // from constants of the module, which may not follow the sizes
+  int64_t step = 1;        // between elements of the slice, in elements of the tensor
+  int index = -1;          // the operand that holds the position along this axis, or -1
   bool wraps = false;      // a negative index counts from the end
-  bool modulo = false;     // any index counts modulo the size of the axis
+  bool modulo = false;     // every index is taken modulo the size of the axis
   // As an argument of cutegen::place.
   const char* rule() const { return modulo ? "2" : wraps ? "true" : "false"; }
 };
@@ -78,7 +78,7 @@ struct Operand {
   Shape original;         // the tensor's own shape
   bool kept = false;      // a value in scratch: `extents` has its sizes, not dim()
   std::vector<std::string> extents;
-  std::vector<Axis> parts;         // what the first axis of a kept value was merged from, if known
+  std::vector<Axis> parts;         // axes merged into the first axis of a kept value, if known
   std::vector<Start> starts = {};  // of a slice, for each of its axes; empty: the whole tensor
   bool sliced() const { return !starts.empty(); }
   bool gathered() const {
@@ -99,7 +99,7 @@ struct WindowLeaf {
   Window window;
   int inst = -1;
   Operand input, weight;
-  int wgmma = 0;  // how many products by Hopper's tensor cores make one; 0: they may not compute it
+  int wgmma = 0;  // products of Hopper's tensor cores for one product; 0: do not use them
 };
 
 struct Fused {
@@ -111,7 +111,7 @@ struct Fused {
   std::vector<FusedOutput> outputs;
   std::optional<WindowLeaf> window;
   std::optional<Choice> choice = {};  // the outputs are the values and positions that it chooses
-  std::vector<std::string> demands = {};  // of slices, as requirements of the plan
+  std::vector<std::string> demands = {};  // requirements of the plan, from slices
   bool reduces() const;
   bool scans() const;
   int max_depth() const;
@@ -138,7 +138,7 @@ struct Region {
   std::map<std::string, std::string> names;  // of the task's tensors and of kept values
   Kept kept;
   std::vector<Output> outputs;
-  std::map<std::string, std::vector<Axis>> parts = {};  // of the first axis of kept values
+  std::map<std::string, std::vector<Axis>> parts = {};  // merged into the first axis of kept values
   bool slices = false;  // operands may be slices of tensors; else an earlier stage copies slices
 };
 struct Attempt {
@@ -150,11 +150,11 @@ Attempt fuse(const Region& region);
 // The whole task as one Fused, or why that is not possible.
 Result<Fused> fuse(const Task& task);
 // The same in steps: the task's graph without in-place operators, and that graph fused.
-// Placeholders that are no tensors of the task become leaves without a name in `names`.
+// Placeholders that are not tensors of the task become leaves without a name in `names`.
 Result<Graph> prepare(const Task& task);
 Result<Fused> fuse_graph(const Task& task, const Graph& graph);
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph);
-// Whether an index chooses the operand's elements that differs along the reduced axes.
+// Whether an index that differs along the reduced axes chooses the operand's elements.
 bool gathers_along(const Fused& fused, const Operand& operand);
 // Nodes that the values depend on, in the graph's order. Stops at kept values.
 std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string> values,

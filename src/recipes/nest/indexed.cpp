@@ -18,7 +18,7 @@ Result<int> Builder::index(const Node& node, const std::string& name, const View
   }
   const auto& starts = fused_.inputs[size_t(leaf.operand)].starts;
   if (std::any_of(starts.begin(), starts.end(), [](const Start& s) { return s.index >= 0; }))
-    return cut_at(node, node.op + " by an index that an index chooses");
+    return cut_at(node, node.op + " by an index that another gather reads");
   return leaf.operand;
 }
 
@@ -70,7 +70,7 @@ Result<void> Builder::aim(Operand& output, const Write& write) {
     const Inst& leaf = fused_.insts[size_t(inst)];
     if (leaf.kind != InstKind::leaf || !leaf.integer) {
       if (cut_.empty()) cut_ = write.index;
-      return unsupported_error("a write of " + write.tensor + " at computed places");
+      return unsupported_error("a write to " + write.tensor + " at computed positions");
     }
     start.index = leaf.operand;
     start.wraps = write.wraps;

@@ -8,7 +8,8 @@
 namespace cutegen::recipes {
 namespace {
 
-// Whether the operand has neither axis, or has both side by side and all of the inner one.
+// Whether the operand has neither `axis` nor the next one, or both side by side, the inner one
+// whole.
 bool walks_alike(const Fused& fused, const Operand& operand, int axis) {
   int p = position(operand, axis), q = position(operand, axis + 1);
   if (p < 0) return q < 0;
@@ -29,7 +30,7 @@ bool mergeable(const Fused& fused, size_t axis) {
   return true;
 }
 
-// Whether no access moves neighbouring elements of a tensor with such a last axis.
+// Whether a kernel must access the elements along such a last axis one by one.
 bool one_by_one(const Start& start) {
   return start.index >= 0 || start.step > 1;
 }
@@ -111,7 +112,7 @@ Nest make_nest(const Fused& fused) {
 }
 
 std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
-  size_t widest = 1, narrowest = 8;  // bytes; masks of one byte set no width
+  size_t widest = 1, narrowest = 8;  // bytes, without one-byte masks
   auto add = [&](DType dtype) {
     widest = std::max(widest, size_of(dtype));
     if (size_of(dtype) > 1) narrowest = std::min(narrowest, size_of(dtype));

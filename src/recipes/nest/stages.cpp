@@ -40,7 +40,7 @@ const Operand* only_tensor(const Stage& stage) {
   return one && !fused->inputs[0].kept ? &fused->inputs[0] : nullptr;
 }
 
-// Values that algebra sums in part. Stages that compute several of them merge at the end.
+// Counts the partial sums that algebra has added. The stages that compute them merge at the end.
 size_t partial_sums(const Graph& graph) {
   return size_t(std::count_if(graph.nodes.begin(), graph.nodes.end(),
                               [](const Node& node) { return node.op == kInside; }));
@@ -108,7 +108,7 @@ bool keeps_extents(const Task& task, const std::map<std::string, std::string>& n
   return true;
 }
 
-// Whether the value is all of an output, which is therefore not worth keeping before it.
+// Whether the value is a whole output. Then it is not worth keeping in an earlier stage.
 bool is_output(const Outputs& outputs, const std::string& value) {
   return std::any_of(outputs.begin(), outputs.end(), [&](const Region::Output& output) {
     return output.value == value && !output.write;
@@ -121,8 +121,8 @@ Result<Stage> windowed(const Region& region, const Node& node) {
   return Stage(std::move(fused));
 }
 
-// How many elements a row gives. A number in topk() may follow the sizes of the task; an output of
-// the same shape then shows it.
+// The number of elements chosen from a row, as a plan expression. The k of topk() may depend on the
+// task's sizes; an output of the same shape then has the expression.
 std::string count_of(const Task& task, const Region& region, const Choice& choice,
                      const Axis& row) {
   if (choice.count == 0) return row.extent;
@@ -147,7 +147,8 @@ Attempt choose(const Task& task, Region region, Choice choice) {
   if (!inst) return {fail(inst.error()), builder.cut()};
   Fused& fused = builder.fused();
   if (fused.reduces() || fused.scans())
-    return {unsupported_error("the order of values that rows decide"), choice.input};
+    return {unsupported_error("an order of values that depend on a reduction or a scan"),
+            choice.input};
   whole.axes.back() = -1;
   for (const Region::Output& output : region.outputs) {
     const Shape& shape = region.source.graph.find(output.value)->shape;
@@ -180,7 +181,7 @@ class Solver {
     for (const auto& [tensor, name] : names_) (void)words_.unique(name);
   }
 
-  // Outputs of one group have one stage; several groups, several stages at the end.
+  // Each group of outputs has one stage at the end.
   Result<Stages> run(const std::vector<Outputs>& groups) {
     std::vector<Made> last;
     for (const Outputs& outputs : groups) {
@@ -218,7 +219,7 @@ class Solver {
     if (!a.fused) return a;
     for (const Operand& operand : a.fused->inputs)
       if (masks_.count(operand.tensor))
-        return {unsupported_error("a triangle of a value that is no product"), ""};
+        return {unsupported_error("triu or tril of a value that is not a matrix product"), ""};
     return a;
   }
 
@@ -228,7 +229,7 @@ class Solver {
       Attempt a = attempt(outputs, kept_);
       if (a.fused) return Stage(std::move(*a.fused));
       const Node* cut = source_.graph.producer(a.cut);
-      // A kernel of its own does not write parts of tensors.
+      // Operators with their own kernel cannot write parts of tensors.
       const bool part = std::any_of(outputs.begin(), outputs.end(),
                                     [](const auto& output) { return output.part || output.write; });
       if (cut && !part && is_attention(*cut) && outputs.size() == 1 && outputs[0].value == a.cut) {
@@ -377,13 +378,13 @@ std::vector<Outputs> by_shape(const Graph& graph, const Outputs& outputs) {
   return groups;
 }
 
-// Where an output's part begins that takes `length` of `size` elements.
+// Describes where a part of an output begins that has `length` of `size` elements.
 Start part_start(int64_t at, int64_t length, int64_t size, bool equal) {
   if (equal) return {.at = at, .multiple = at / length};
   return {.at = at, .to_end = at > 0 && at + length == size, .by_number = at + length != size};
 }
 
-// The joined tensor that the output has the shape of and is computed from; nothing if there is
+// The joined tensor with the output's shape from which the output is computed; null if there is
 // none.
 const Node* join_of(const Graph& graph, const Region::Output& output) {
   const auto nodes = nodes_above(graph, {output.value}, {});
@@ -415,7 +416,7 @@ std::optional<Joined> joined_axis(const Graph& graph, const Node& join) {
   return joined;
 }
 
-// Of an output that takes its elements from stacked tensors by turns, the elements of each of them.
+// If an output takes its elements from stacked tensors in turn, returns the part of each tensor.
 std::vector<Outputs> by_turns(const Graph& graph, const Region::Output& output) {
   std::vector<Outputs> groups;
   const Node* view = graph.producer(output.value);

@@ -87,7 +87,7 @@ Fused* only_reader(Stages& stages, const std::string& tensor) {
   return fused && accepts(*fused, tensor) ? fused : nullptr;
 }
 
-// The reader with the window as a leaf of its own.
+// The reader, which now computes the window itself as a leaf.
 Fused joined(const Fused& window, Fused reader, const std::string& tensor) {
   WindowLeaf leaf = *window.window;
   for (size_t k = 0; k < reader.insts.size(); ++k) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windowed stages: a convolution or pooling as a stage, and pointwise work fused behind it.
 //
-// Contract: window_stage() makes a Fused whose only leaf is the window's result, and which keeps
-// it. fuse_after_windows() moves a window into the stage that reads its result if that stage alone
+// Contract: window_stage() makes a Fused that keeps the window's result, its only leaf.
+// fuse_after_windows() moves a window into the stage that reads its result if that stage alone
 // reads it, once, element by element, and if the joined stage `fits`; the result then needs no
 // scratch. The stage may reduce over the channels, and nothing else.
 //

@@ -33,17 +33,17 @@ class Code {
   explicit Code(const Fused& fused);
 
   const std::string& id(int inst) const { return ids_[size_t(inst)]; }
-  // A word for a kernel's own variable that clashes with nothing.
+  // A unique name for a variable of the kernel itself.
   std::string word(const std::string& wanted) { return names_.unique(wanted); }
-  // How an instruction is read; row values of a column kernel are arrays: "mean[v]".
+  // The text that reads a value. Row values of a column kernel are arrays: "mean[v]".
   std::string use(int inst) const;
   void index_rows(bool on) { index_rows_ = on; }
   // The right side of an instruction.
   std::string expression(int inst) const;
   // "const float t = ...;"
   std::string statement(int inst) const;
-  // Instructions that `targets` need and `wanted` accepts, in evaluation order. What only a `known`
-  // one needs is not among them.
+  // Instructions that `targets` need and `wanted` accepts, in evaluation order, without those that
+  // only a `known` instruction needs.
   std::vector<int> needed(const std::vector<int>& targets,
                           const std::function<bool(const Inst&)>& wanted,
                           const std::set<int>& known = {}) const;
@@ -63,7 +63,7 @@ std::vector<Parameter> parameters(const Fused& fused);
 // ", int64_t NAME" for each size that the kernel computes with, and their arguments.
 std::string size_declarations(const Fused& fused);
 void add_sizes(Json& args, const Fused& fused);
-// "int64_t" or "float": what a value is while it is worked on.
+// "int64_t" or "float": the type in which a kernel computes the value.
 const char* value_type(const Inst& inst);
 // Whether an operand has an axis that is reduced.
 bool varies(const Fused& fused, const Operand& operand);

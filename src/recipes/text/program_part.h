@@ -27,7 +27,7 @@ struct Label {
 
 struct ProgramPart {
   std::string file, source;
-  bool hopper = false;  // needs what only Hopper has
+  bool hopper = false;  // needs features that only Hopper has
   Json symbols = Json::object(), defines = Json::object(), tensor_maps = Json::object();
   Json requirements = Json::array(), scratch = Json::array(), steps = Json::array();
 };

@@ -13,11 +13,11 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kUnrolled = 32;         // positions of a pooling window that a kernel spells out
+constexpr int64_t kUnrolled = 32;         // positions of a pooling window that a kernel unrolls
 constexpr int64_t kSmallKernel = 8;       // test shapes leave smaller kernels as they are
-constexpr int64_t kLongLine = 256;        // inputs of a tile's line
-constexpr int64_t kLongest = 2048;        // where a tile has one line
-constexpr int64_t kMostReads = 256;       // of a thread from a tile
+constexpr int64_t kLongLine = 256;        // inputs in a row of a tile
+constexpr int64_t kLongest = 2048;        // the same, if a tile has one row
+constexpr int64_t kMostReads = 256;       // inputs that a thread reads of a tile
 constexpr int64_t kTileBytes = 24 << 10;  // so that several CTAs fit an SM
 constexpr int64_t kMostBytes = 40 << 10;  // of static shared memory
 
@@ -27,7 +27,7 @@ bool is_depthwise(const WindowLeaf& leaf) {
          std::all_of(w.kernel.begin(), w.kernel.end(), [](int64_t k) { return k < kSmallKernel; });
 }
 
-// Whether the stage's windows read only their own channel, with a kernel of constant size.
+// Whether each window reads only its own channel, with a kernel of constant size.
 bool may_tile(const Fused& fused) {
   return fused.window->window.pools() || is_depthwise(*fused.window);
 }
@@ -63,7 +63,7 @@ std::string constants(const Window& window, bool kernel) {
   return text;
 }
 
-// Writes what only pooling has: how a window starts, collects and divides.
+// Writes the text that only pooling has: how a window starts, collects and divides.
 void pool_text(const Window& window, std::map<std::string, std::string>& t) {
   const bool average = window.kind == WindowKind::average;
   int64_t positions = 1;
@@ -217,7 +217,7 @@ class WindowWriter {
     return grid + fmt::format("*ceil_div({},{})", extent(rank + 1), params_.at("columns").dump());
   }
 
-  // A kernel that is spelt out holds for its own size only.
+  // Unrolled code holds for this kernel size only.
   void require_kernel(ProgramPart& part) const {
     for (size_t i = 0; i < window_.rank(); ++i)
       part.requirements.push_back(
@@ -242,7 +242,7 @@ class WindowWriter {
     const auto threads = params_.at("threads").get<int64_t>();
     const int64_t items = params_.value(may_tile(fused_) ? "rows" : "pixels", int64_t{1});
     std::string grid = tiled() ? tiles() : fmt::format("ceil_div({},{})", n, threads * items);
-    // Places inside an image are 32-bit numbers.
+    // Offsets inside an image have 32 bits.
     part.requirements.push_back(image + " <= 2000000000");
     part.requirements.push_back(last_of_image(fused_) + " <= 2000000000");
     if (tiled() && !window_.pools()) require_kernel(part);
@@ -316,7 +316,7 @@ std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
   return {{"columns",
            "results of a tile along the last axis; 0: no tile, each thread reads its own windows",
            columns},
-          {"rows", "results of a thread, below one another", {16, 8, 4, 2, 1}},
+          {"rows", "results that a thread computes, one below the other", {16, 8, 4, 2, 1}},
           {"threads", "threads of a CTA", {128, 256}}};
 }
 
@@ -340,7 +340,7 @@ std::vector<RecipeParameter> window_parameters(const Fused& fused) {
     if (out_of_group(fused) > c / 2) channels.insert(channels.begin(), c);
   list.insert(list.begin(), {"channels", "output channels of a thread", channels});
   if (fused.window->wgmma == 0) return list;
-  // What the tensor cores take comes first.
+  // The parameters of the tensor cores come first.
   std::vector<RecipeParameter> all = implicit_parameters(fused);
   all.push_back({"wgmma", "1: multiply on Hopper's tensor cores, in the task's math mode", {1, 0}});
   all.insert(all.end(), list.begin(), list.end());

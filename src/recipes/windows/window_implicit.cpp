@@ -24,11 +24,11 @@ constexpr int64_t kMostSharedImplicit = int64_t{227} << 10;
 constexpr int64_t kMostOfTwoImplicit = int64_t{113} << 10;  // if an SM holds two CTAs
 constexpr int64_t kMostResults = 128;                       // of a thread, in registers
 constexpr int64_t kMostCells = 16000;      // of a patch: wgmma counts them in 14 bits
-constexpr int64_t kMostPlaces = 2048;      // of the kernel, in all planes of a stage
+constexpr int64_t kMostPlaces = 2048;      // filter taps, in all planes of a stage
 constexpr int64_t kMostPhases = 8;         // along the last axis
-constexpr int64_t kMostOfWriting = 300;    // products of a result that writing outlasts
+constexpr int64_t kMostOfWriting = 300;    // products per result; below, writing takes longer
 constexpr int64_t kMostStages = 16;        // of weights, if they stay
-constexpr int64_t kMostStaged = 4608;      // results of a consumer on their way, in floats
+constexpr int64_t kMostStaged = 4608;      // floats that a consumer stages at a time
 constexpr int64_t kWeightBytes = 8 << 10;  // of a stage of weights, for each term
 
 // The geometry of conv_layout.cuh, for the official shape.
@@ -45,9 +45,9 @@ class Layout {
         tile_{int_param(params, "deep"), int_param(params, "tall"), int_param(params, "wide")},
         params_(params) {}
 
-  int64_t width() const { return width_; }  // elements of a cell
-  int64_t terms() const { return terms_; }  // of a number
-  int64_t rows() const { return rows_; }    // values of a place, from reductions over the channels
+  int64_t width() const { return width_; }  // elements per cell
+  int64_t terms() const { return terms_; }  // terms per number
+  int64_t rows() const { return rows_; }  // values per position, from reductions over the channels
   int64_t channels() const { return channels_; }
   int64_t tile(size_t axis) const { return tile_[axis]; }
   int64_t stride(size_t axis) const { return padded(window_.stride, axis, 1); }
@@ -71,13 +71,13 @@ class Layout {
   }
   int64_t across() const { return tile_[2] % 64 == 0 ? 64 : 8; }
   int64_t blocks() const { return tile_[0] * tile_[1] * tile_[2] / 64; }
-  // A consumer has whole blocks, in whole lines.
+  // Whether each consumer gets whole blocks, in whole rows.
   bool divides() const {
     if (tile_[2] % 8 || tile_[1] % (64 / across()) || blocks() % kConsumers) return false;
     const int64_t mine = blocks() / kConsumers, line = tile_[2] / across();
     return mine % line == 0 || line % mine == 0;
   }
-  // Sums of a thread; numbers of two terms need partial sums besides.
+  // Sums that a thread holds; with two terms per number also partial sums.
   int64_t results() const {
     return blocks() / kConsumers * (phases(2) + terms_ - 1) * int_param(params_, "tile_n") / 2;
   }
@@ -91,25 +91,25 @@ class Layout {
                           4 * rounded + (along_ ? rounded : 4) + 16 * (patches + stages) + 64;
     return ceil_div(bytes, 128) * 128;
   }
-  // Floats of a slice of so many channels.
+  // Floats that a slice of `channels` channels takes.
   int64_t staged(int64_t channels) const {
     return channels * (blocks() / kConsumers * 64 * phases(2) + 4);
   }
-  // Floats of a consumer: results on their way, values of rows and of channels.
+  // Floats of a consumer in shared memory: staged results, values of rows and of channels.
   int64_t kept(int64_t line) const {
     const int64_t pitch = channels_ <= 2 ? channels_ : ceil_div(channels_, 4) * 4;
     return int_param(params_, "slice") * (line + 4) + rows_ * line +
            int_param(params_, "tile_n") * pitch;
   }
-  // Stages of weights that all tiles share; 0 if they do not.
+  // Stages of weights if all tiles share their weights; otherwise 0.
   int64_t shared_weights() const {
     const int64_t channels = fused_.window->input.shape[1] / window_.groups,
                   tiles = ceil_div(out_of_group(fused_), int_param(params_, "tile_n"));
     if (window_.groups * tiles * phases(0) * phases(1) > 1) return 0;
     return ceil_div(channels, depth()) * padded_steps(group()) / group();
   }
-  // Steps of a stage of weights. Steps may be added that multiply by zero only where sums are
-  // repaired, since the input may hold infinities: along the last axis, and with two terms.
+  // Steps of a stage of weights. Padding steps multiply by zero, which gives NaN for an infinite
+  // input. So only kernels that repair such sums have them: with `along`, and with two terms.
   int64_t group() const {
     const int64_t most =
         std::clamp<int64_t>(kWeightBytes / (32 * int_param(params_, "tile_n")), 1, 8);
@@ -123,14 +123,14 @@ class Layout {
   int64_t dilation(size_t axis) const {
     return padded(window_.dilation, axis, 1) * (axis == 2 && along_ ? width_ : 1);
   }
-  // Places of the kernel along an axis that belong to a phase.
+  // Filter taps along an axis that belong to a phase.
   int64_t places_of(size_t axis, int64_t phase) const {
     int64_t count = 0;
     for (int64_t k = 0; k < kernel(axis); ++k)
       count += !transposed() || (phase + padding(axis) - k * dilation(axis)) % stride(axis) == 0;
     return count;
   }
-  // Steps of all phases, where each phase has a multiple of `group`.
+  // Steps of all phases, each padded to a multiple of `group`.
   int64_t padded_steps(int64_t group) const {
     int64_t sum = 0;
     for (int64_t f0 = 0; f0 < phases(0); ++f0)
@@ -163,7 +163,7 @@ class Layout {
   const Json& params_;
 };
 
-// Results of a phase along one of three axes, about.
+// About how many results of a phase lie along one of the three axes.
 int64_t results_along(const Fused& fused, size_t axis) {
   const Window& window = fused.window->window;
   const size_t skipped = 3 - window.rank();
@@ -177,26 +177,26 @@ int64_t channels_in(const Fused& fused) {
   return leaf.input.shape[1] / leaf.window.groups;
 }
 
-// Whether cells hold places of the kernel: few channels would leave cells half empty.
+// Whether cells may hold filter taps: few channels would leave cells half empty.
 bool may_go_along(const Fused& fused) {
   const Window& window = fused.window->window;
   return window.kind == WindowKind::convolution && window.kernel.back() > 1;
 }
 
-// Planes of a stage: an even number, few that are empty.
+// Planes of a stage: an even number, with few empty ones.
 int64_t planes_of(const Fused& fused, bool along) {
   if (along) return channels_in(fused);
   const int64_t width = 16 / int64_t(size_of(fused.window->input.dtype));
   return ceil_div(channels_in(fused), width) <= 2 ? 2 : 4;
 }
 
-// Whether tiles should have lines of 64 results rather than blocks of 8 x 8.
+// Whether tiles should have rows of 64 results rather than blocks of 8 x 8.
 bool likes_lines(const Fused& fused) {
   const int64_t x = results_along(fused, 2), y = results_along(fused, 1);
   return y < 4 || x % 64 == 0 || x % 64 > 40 || x > 320;
 }
 
-// Whether a convolution writes its results, and multiplies little for each of them.
+// Whether writing the results limits the speed: few multiplications per result, no reductions.
 bool bound_by_writing(const Fused& fused) {
   const Window& window = fused.window->window;
   int64_t depth = channels_in(fused) * product(window.kernel);
@@ -204,7 +204,7 @@ bool bound_by_writing(const Fused& fused) {
   return depth <= kMostOfWriting && !fused.reduces();
 }
 
-// Tiles of `blocks` blocks of 64 results: lines of 64, or blocks of 8 x 8.
+// Tiles of `blocks` blocks of 64 results: rows of 64, or blocks of 8 x 8.
 void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
   const int64_t x = results_along(fused, 2), y = results_along(fused, 1),
                 z = results_along(fused, 0);
@@ -212,7 +212,7 @@ void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
   blocks /= deep;
   params["deep"] = deep;
   if (wide) {
-    // Longer lines are written faster, and need larger patches. They leave no more of a tile empty.
+    // Longer rows are written faster but need larger patches. They leave no more of a tile empty.
     const bool pairs =
         blocks >= 4 && bound_by_writing(fused) && ceil_div(x, 128) * 2 <= ceil_div(x, 64);
     const int64_t tall = y == 1 ? 1 : pairs ? blocks / 2 : blocks;
@@ -263,7 +263,7 @@ class ImplicitWriter {
     return part;
   }
 
-  // What follows the convolution: of each element, or of each place behind reductions.
+  // The epilogue: of each element, or after reductions of each position.
   static std::string write_text(Tail& tail) {
     std::map<std::string, std::string> t;
     t["finish"] = indent(tail.finish(), 2), t["stores"] = indent(tail.stores(), 2);
@@ -373,7 +373,7 @@ class ImplicitWriter {
     part.scratch.push_back({{"name", label_("packed")},
                             {"dtype", "f32"},
                             {"shape", Json::array({label_("packed_size")})}});
-    // Places inside an image are 32-bit numbers.
+    // Offsets inside an image have 32 bits.
     for (const std::string& size : {label_("image"), last_of_image(fused_), label_("all_tiles")})
       part.requirements.push_back(size + " <= 2000000000");
     Json pack = Json::array(
@@ -431,7 +431,7 @@ std::optional<Json> with_stages(const Fused& fused, Json params) {
   return std::nullopt;
 }
 
-// The parameters with weights that stay, and large slices, where shared memory is left.
+// Spends the rest of shared memory: on weights that stay, then on large slices.
 Json with_rest(const Fused& fused, Json params) {
   auto offer = [&](const char* name, int64_t value) {
     Json more = params;
@@ -452,7 +452,7 @@ int implicit_products(const Task& task, const Fused& fused) {
   const Window& w = leaf.window;
   if (w.pools() || leaf.input.dtype != leaf.weight.dtype) return 0;
   if (w.kind == WindowKind::transposed && w.stride.back() > kMostPhases) return 0;
-  if (leaf.input.shape[1] == w.groups) return 0;  // each channel for itself
+  if (leaf.input.shape[1] == w.groups) return 0;  // each channel has its own filter
   if (leaf.input.dtype == DType::f16 || leaf.input.dtype == DType::bf16) return 1;
   if (leaf.input.dtype != DType::f32) return 0;
   return task.tf32_convolutions || task.math_mode == MathMode::tf32 ? 1 : 3;
@@ -522,11 +522,11 @@ std::vector<RecipeParameter> implicit_parameters(const Fused& fused) {
       {"tall", "results of a tile along the axis before", {tall, tall * 2, 1, 2, 4, 8, 16}},
       {"deep", "results of a tile along the axis before that", {1, 2, 4}},
       {"resident", "CTAs that an SM holds", {1, 2}},
-      {"planes", "cells of 16 bytes of the depth in a stage", {planes, 4, 2, 8}},
-      {"patches", "stages of patches of the input", {3, 2}},
-      {"stages", "stages of weights", {4, 3, 6}},
+      {"planes", "16-byte cells along the depth in a stage", {planes, 4, 2, 8}},
+      {"patches", "pipeline stages for patches of the input", {3, 2}},
+      {"stages", "pipeline stages for weights", {4, 3, 6}},
       {"slice", "output channels that pass through shared memory at a time", {slice, 8, 16, 32}},
-      {"along", "1: a cell holds places of the kernel along the last axis, not channels", {0, 1}}};
+      {"along", "1: a cell holds filter taps along the last axis, not channels", {0, 1}}};
 }
 
 ProgramPart implicit_part(const Task& task, const Fused& fused, const Json& params,

@@ -3,8 +3,8 @@
 //
 // Contract: implicit_products() returns how many products by wgmma replace one product of a stage:
 // 1 in float16, in bfloat16, and if float32 convolutions are in tf32, as PyTorch ships; 3 in strict
-// float32; 0 if the stage cannot use wgmma. A tile consists of lines of 64 results or 8 x 8 blocks.
-// implicit_legal() says whether parameters fit shared memory and registers.
+// float32; 0 if the stage cannot use wgmma. A tile consists of rows of 64 results or blocks of 8
+// x 8. implicit_legal() says whether parameters fit shared memory and registers.
 // fuse_channel_reductions() moves a convolution into the stage that reduces over its channels, if a
 // tile can hold all of them. The other functions need the window's `wgmma` set.
 //

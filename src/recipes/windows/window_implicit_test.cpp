@@ -62,7 +62,8 @@ TEST(Implicit, PartialSumsLeaveRoomForSmallerTiles) {
   EXPECT_FALSE(ImplicitCase("conv_plain", false).program(large));
 }
 
-// 72 products a result leave the time to writing, and longer lines are written faster; 576 do not.
+// With 72 products per result, writing limits the speed, and longer rows are written faster. With
+// 576 products it does not.
 TEST(Implicit, LinesAreLongWhereWritingIsTheBottleneck) {
   const Json thin = ImplicitCase("conv_thin").match.safe,
              deep = ImplicitCase("conv_deep").match.safe;
@@ -159,7 +160,7 @@ TEST(Implicit, ASoftmaxReducesTwiceAndWritesAllChannels) {
   EXPECT_LT(sum, write);
   EXPECT_THAT(source, HasSubstr("kRowValues = 2;"));
   EXPECT_THAT(source, Not(HasSubstr("conv.each_place(")));
-  // The total is inverted once a place, and no exponential is computed twice.
+  // The total is inverted once per position, and no exponential is computed twice.
   EXPECT_THAT(source, HasSubstr("rows_of_compute(conv.row(storage, 1, at.row), rows.inverse)"));
   EXPECT_THAT(source, HasSubstr("compute(window, at.rows.total, at.rows.inverse, "));
   EXPECT_EQ(source.find("expf("), source.rfind("expf("));

@@ -69,7 +69,7 @@ TEST(Windows, RowsNeedAnAxisBeforeTheLast) {
   EXPECT_THAT(refused.error().message, HasSubstr("cannot be combined"));
 }
 
-// Places inside an image are 32-bit numbers.
+// Offsets inside an image have 32 bits.
 TEST(Windows, ImagesBeyondThirtyTwoBitsAreRefusedByName) {
   for (bool hopper : {false, true}) {
     Task task = golden_task("conv_plain");

@@ -98,8 +98,8 @@ int64_t out_of_group(const Fused& fused) {
   return fused.axes[1].size / std::max<int64_t>(1, fused.window->window.groups);
 }
 
-// The groups as a size: modules whose groups are their channels have others at other shapes. The
-// groups of a transposed convolution decide its output channels, so they stay constant.
+// The number of groups as a size: if it equals the number of channels, it differs from shape to
+// shape. The groups of a transposed convolution decide its output channels, so they stay constant.
 std::string groups_text(const Fused& fused) {
   const WindowLeaf& leaf = *fused.window;
   if (leaf.window.groups == 1 || leaf.window.kind == WindowKind::transposed)
@@ -154,7 +154,7 @@ std::vector<int> row_reductions(const Fused& fused) {
 
 Pieces::Pieces(const Fused& fused, Code& code, std::vector<int> channels)
     : fused_(fused), leaf_(*fused.window), code_(code), reductions_(row_reductions(fused)) {
-  // Without the values that it gives, this piece computes them.
+  // This piece computes the values of a channel, so it does not receive them.
   if (!channels.empty()) of_channel_ = piece(code_.word("of_channel"), channels, leaf_.inst, false);
   of_channel_.source = -1;
   channels_ = std::move(channels);
@@ -179,27 +179,28 @@ bool Pieces::by_row() const {
          });
 }
 
-// Whether a kernel computes the instruction once for all channels of a place.
+// Whether a kernel computes the instruction once for all channels of a position.
 bool Pieces::hoisted(const Inst& inst) const {
   return fused_.reduces() && inst.kind == InstKind::pointwise && inst.level == Level::row &&
          !inst.boolean && !inst.integer;
 }
 
-// Whether a piece takes the value, rather than compute it.
+// Whether a piece receives the value as a parameter instead of computing it.
 bool Pieces::given(int inst, bool hoists) const {
   return at(inst).kind == InstKind::reduction || (hoists && hoisted(at(inst))) ||
          std::find(channels_.begin(), channels_.end(), inst) != channels_.end();
 }
 
-// Instructions that the targets need, from `source` and results of reductions on; if it `hoists`,
-// from other values of the row on.
+// Instructions between the targets and what is given: `source`, results of reductions and, if it
+// `hoists`, other values of the row.
 std::vector<int> Pieces::beneath(const std::vector<int>& targets, int source, bool hoists) const {
   return code_.needed(targets, [&](const Inst& inst) {
     return !given(int(&inst - fused_.insts.data()), hoists) && &inst != &at(source);
   });
 }
 
-// Whether what reduction `index` takes may replace `source`: nothing later needs more of it.
+// Whether the operand of reduction `index` may replace `source`: nothing later needs `source`
+// itself.
 bool Pieces::replaces(size_t index, int taken, int source) const {
   const Inst& inst = at(taken);
   if (taken == source || inst.level != Level::element || inst.boolean || inst.integer) return false;
@@ -244,7 +245,7 @@ Piece Pieces::piece(const std::string& name, const std::vector<int>& targets, in
   return piece;
 }
 
-// The code for values of a row that a piece needs and that no reduction gives.
+// The piece that computes the values of a row that `piece` needs and no reduction gives.
 Piece Pieces::rows_piece(const Piece& piece) {
   std::vector<int> targets;
   for (int inst : piece.rows)
@@ -288,7 +289,7 @@ std::string Pieces::call(const Piece& piece, const std::vector<std::string>& lea
   return fmt::format("{}({});\n", piece.name, join(values, ", "));
 }
 
-// The result of a reduction at the current place.
+// The result of a reduction at the current position.
 std::string Pieces::row_text(int reduction) const {
   const auto found = std::find(reductions_.begin(), reductions_.end(), reduction);
   return fmt::format("conv.row(storage, {}, at.row)", found - reductions_.begin());
@@ -319,12 +320,12 @@ bool differs(const Operand& o) {
   return false;
 }
 
-// The element of an operand at the current place of the nest.
+// The element of an operand at the current position of the nest.
 std::string Addresses::element(const Operand& o, const std::string& word, const char* channel_of) {
   return by_place_ ? element_by_place(o, word, channel_of) : element_here(o, word);
 }
 
-// By the indices of the place, or of the channel alone.
+// Finds the element by the position's indices, or by the channel alone.
 std::string Addresses::element_here(const Operand& o, const std::string& word) {
   std::vector<std::string> terms;
   for (size_t i = 0; i < o.axes.size(); ++i) {
@@ -336,7 +337,7 @@ std::string Addresses::element_here(const Operand& o, const std::string& word) {
   return fmt::format("{}[{}]", fused_.names.at(o.tensor), terms.empty() ? "0" : join(terms, " + "));
 }
 
-// The same, where a Place knows where the tile's first channel lies.
+// The same, relative to the tile's first channel, whose offset a Place has.
 std::string Addresses::element_by_place(const Operand& o, const std::string& word,
                                         const char* channel_of) {
   if (!found_.count(&o)) {
@@ -367,7 +368,7 @@ std::string Addresses::element_by_place(const Operand& o, const std::string& wor
                      address.offset, channel_of, address.channel);
 }
 
-// Where the current place lies along an axis of the nest.
+// The current position along an axis of the nest.
 std::string Addresses::axis_text(int axis, const char* channel) const {
   if (axis == 0) return "n";
   if (axis == 1) return channel;
@@ -398,7 +399,7 @@ Tail::Tail(const Fused& fused, By by)
     if (inst != leaf_.inst && at(inst).kind == InstKind::leaf) leaves_.push_back(inst);
 }
 
-// Loads an operand for a piece at the current place.
+// Loads an operand for a piece at the current position.
 std::string Tail::load(int inst, const std::string& word, const char* channel_of) {
   const Operand& o = operand(inst);
   return fmt::format("const {0} {1} = {2}cutegen::convert<{0}>({3}){4};\n", value_type(at(inst)),
@@ -408,7 +409,7 @@ std::string Tail::load(int inst, const std::string& word, const char* channel_of
 }
 
 // Writes the struct `type` with the values of the row that piece `index` takes, and the function
-// `rows_at` that reads or computes them at a place.
+// `rows_at` that reads or computes them at a position.
 std::string Tail::rows_text(size_t index, const std::string& type, const std::string& rows_at) {
   const Piece &piece = pieces_.piece(index), &hoisted = pieces_.rows(index);
   std::string members, body;
@@ -430,7 +431,7 @@ std::string Tail::rows_text(size_t index, const std::string& type, const std::st
       type, members, rows_at, body);
 }
 
-// Reads what a piece takes of its channel.
+// Reads the values of the channel that a piece needs.
 std::string Tail::kept(const Piece& piece) const {
   return piece.channels.empty() ? "" : "const auto kept = conv.channel(storage, c);\n";
 }
@@ -531,7 +532,7 @@ std::string Tail::finish() {
   return computed;
 }
 
-// Writes what computes one value of a place; stores() has the statements that store it.
+// Writes the statements that compute one value of a position; stores() has those that store it.
 std::string Tail::finish_row() {
   std::string loads;
   std::vector<std::string> leaves, results;

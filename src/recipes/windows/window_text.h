@@ -4,24 +4,24 @@
 //
 // Contract: geometry() lists the sizes and strides of the input, the result and the weights for
 // three axes. Missing axes come first and have size 1. Tail writes the epilogue: the device
-// function `compute` for one element, and the statements that call it at the place (n, channel, p0,
-// p1, p2) with the window's result, `window`. Tail::By::place is for kernels that finish many
-// channels of a place together. There `at`, a Place, says where the place lies in each tensor, and
-// the statements read channel `c` from there on. Such a stage may reduce over the channels:
-// passes() then comes before finish(). If by_row(), finish() computes one value for all channels of
-// a place.
+// function `compute` for one element, and the statements that call it at the position (n, channel,
+// p0, p1, p2) with the window's result, `window`. Tail::By::place is for kernels that compute the
+// epilogue of many channels of a position together. There `at`, a Place, has the position's offset
+// in each tensor, and the statements read channel `c` relative to it. Such a stage may reduce over
+// the channels: then passes() comes before finish(). If by_row(), finish() computes one value for
+// all channels of a position.
 //
 // Pieces are the device functions of the epilogue: one before each reduction over the channels, and
-// one before the outputs. They take as parameters the values of the row (results of reductions, and
-// what depends only on them), which the kernel computes once a place by Pieces::rows(), and the
-// values of a channel, which it computes once a tile by Pieces::of_channel(). If all later work
-// needs only what a reduction takes, that value replaces the window's result: softmax(conv(x) + b)
-// keeps v = conv(x) + b, then exp(v - highest).
+// one before the outputs. They have two kinds of parameters. The values of a row (results of
+// reductions, and values that depend only on these) are computed once per position, by
+// Pieces::rows(). The values of a channel are computed once per tile, by Pieces::of_channel(). If
+// later work needs the window's result only through the operand of a reduction, that operand
+// replaces it: softmax(conv(x) + b) keeps v = conv(x) + b, then exp(v - highest).
 //
-// Addresses writes the text that reads operands. If by_place, `at` says where channel0 lies, and
-// the text reads channel `channel_of` from there on. For the texts so far, numbers() lists the
-// strides that they use, offsets() the members of Place with their values, and requirements() the
-// conditions on strides that the plan must state.
+// Addresses writes the text that reads operands. With by_place, `at` has the offset of channel0,
+// and the text reads channel `channel_of` relative to it. Three functions cover all texts written
+// so far: numbers() lists the strides that they use, offsets() the members of Place with their
+// values, and requirements() the conditions on strides that the plan must state.
 //
 // Example: Tail tail(fused); tail.compute(); tail.finish(); tail.numbers()
 #pragma once
@@ -57,14 +57,14 @@ std::string add_numbers(Json& args, const Numbers& numbers);
 // Fills a template that is part of a kernel's file, and drops its licence line.
 std::string fragment(const std::string& path, const std::map<std::string, std::string>& values);
 
-// The stage's reductions, all over the channels of one place, in the order of their passes.
+// The stage's reductions, all over the channels of one position, in the order of their passes.
 std::vector<int> row_reductions(const Fused& fused);
 
 // A device function that computes values of one element.
 struct Piece {
   std::string name;
   std::vector<int> targets = {}, leaves = {}, body = {};
-  std::vector<int> rows = {}, channels = {};  // parameters computed once a place, once a channel
+  std::vector<int> rows = {}, channels = {};  // parameters, per position and per channel
   int source = -1;        // the window's result, or the value that replaced it; -1: not needed
   bool counts = false;    // takes the number of channels
   bool replaces = false;  // later pieces take its result instead of the window's
@@ -82,7 +82,7 @@ class Pieces {
   const Piece& rows(size_t index) const { return rows_[index]; }
   // Computes the values of a channel. Without such values it has no targets.
   const Piece& of_channel() const { return of_channel_; }
-  // Whether the outputs have one value for all channels of a place.
+  // Whether the outputs have one value for all channels of a position.
   bool by_row() const;
   // Writes the functions of all pieces.
   std::string functions();
@@ -90,7 +90,7 @@ class Pieces {
   // value; if it is empty, the statement reads the values where reduce() keeps them.
   std::string call(const Piece& piece, const std::vector<std::string>& leaves,
                    const std::string& rows, const std::vector<std::string>& results) const;
-  // The result of a reduction at the current place.
+  // The result of a reduction at the current position.
   std::string row_text(int reduction) const;
 
  private:
@@ -112,8 +112,8 @@ class Pieces {
   Piece of_channel_;
 };
 
-// Whether an operand differs from place to place. One that does not, such as a bias, stays in the
-// L1 cache. Reading it ahead would only take registers.
+// Whether an operand differs from position to position. If not, as a bias, it stays in the L1
+// cache, and reading it ahead would only take registers.
 bool differs(const Operand& o);
 
 // The text that reads the kernel's operands.
@@ -161,20 +161,20 @@ class Tail {
   std::string placed();
   // Writes the statement that computes and keeps the values of each channel.
   std::string channels();
-  // Whether the outputs have one value for all channels of a place.
+  // Whether the outputs have one value for all channels of a position.
   bool by_row() const { return pieces_.by_row(); }
   std::string finish();
   // By place, after passes() and finish(): the members of Place, and their values for channel0.
   const Numbers& offsets() const { return addresses_.offsets(); }
-  // By place, finish() only computes. Besides: the members of Reads and the statements that read
-  // them, the members of Results and the statements that store them.
+  // By place, finish() only computes. These are the members of Reads, the statements that read
+  // them, the members of Results, and the statements that store them.
   const std::string& members() const { return members_; }
   const std::string& reads() const { return reads_; }
   const std::string& results() const { return results_of_place_; }
   const std::string& stores() const { return stores_; }
   // How many results to compute together. Each of them keeps its operands in registers.
   int together() const;
-  // What the plan must require of the operands' strides.
+  // The conditions on the operands' strides that the plan must state.
   const std::vector<std::string>& requirements() const { return addresses_.requirements(); }
   // Declares every tensor once: the window's operands, other inputs, outputs.
   std::string declare(Json& args) const;

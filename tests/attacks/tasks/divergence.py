@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probabilities, of which some may be zero."""
+"""Probabilities; some may be zero."""
 
 import torch
 from torch import nn

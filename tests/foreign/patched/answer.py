@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Right, and replaces every clock that it can name: its time has to be that of `plain`."""
+"""Right, and replaces every clock that it can name: it must take as long as `plain`."""
 import time
 
 import torch

@@ -13,7 +13,7 @@ extern "C" __global__ void go(const float* q, const float* k, const float* v, fl
     most = fmaxf(most, dot);
   }
   for (int j = 0; j < length; ++j) {
-    // A row of which nothing is left has no weights, as in the reference.
+    // A row that is masked completely has no weights, as in the reference.
     float e = most == -INFINITY ? 0.0f : expf(weight[(long long)row * length + j] - most);
     weight[(long long)row * length + j] = e;
     sum += e;

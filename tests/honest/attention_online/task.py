@@ -16,7 +16,8 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(1, heads, length, width), torch.randn(1, heads, length, width), torch.randn(1, heads, length, width)]
+    return [torch.randn(1, heads, length, width), torch.randn(1, heads, length, width),
+            torch.randn(1, heads, length, width)]
 
 
 def get_init_inputs():

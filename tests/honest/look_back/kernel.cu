@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block scans 256 elements of a row and looks back: state 1 tells the block's own sum, 2 that of all so far.
+// A block scans 256 elements of a row and looks back: state 1 has the block's own sum, state 2 the sum of all so far.
 extern "C" __global__ void go(const float* x, float* out, unsigned long long* states, unsigned* ticket,
                               int n, int tiles) {
   __shared__ float sums[256];

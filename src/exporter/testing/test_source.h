@@ -5,7 +5,7 @@
 //   ExportSource s = test_source().value();
 #pragma once
 
-#include "core/test_task.h"
+#include "core/testing/test_task.h"
 #include "exporter/exporter.h"
 
 namespace cutegen::exporter {

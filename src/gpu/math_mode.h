@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// MathMode: the type to which products may round their operands.
+//
+// Contract: the modes are listed from the most to the least accurate.
+//
+// Example: CG_TRY(MathMode mode, from_name<MathMode>("tf32", "math mode"));
+#pragma once
+
+#include "base/names.h"
+
+namespace cutegen {
+
+enum class MathMode { fp32, tf32, fp16, bf16 };
+Names<MathMode> enum_names(MathMode);
+
+}  // namespace cutegen
