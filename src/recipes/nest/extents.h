@@ -20,6 +20,8 @@ std::vector<std::string> fixed_sizes(const Fused& fused);
 // Demands that an axis of an operand has its official size: a slice of half of it by a number may
 // be another part at other sizes.
 void demand_size(Fused& fused, const Operand& operand, size_t axis);
+// Demands that an axis has an element that any index may read.
+void demand_elements(Fused& fused, const Operand& operand, size_t axis);
 // Demands that an axis divides into parts of one size: of an odd size, chunk() makes unequal
 // halves.
 void demand_parts(Fused& fused, const Operand& operand, size_t axis);
