@@ -29,8 +29,13 @@ CUTEGEN_FN float minimum(float a, float b) {
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
   return least;
 }
-CUTEGEN_FN float clamp_min(float x, float low) { return x < low ? low : x; }
-CUTEGEN_FN float clamp_max(float x, float high) { return x > high ? high : x; }
+// A limit of zero must not change the sign of a zero, as maximum() may.
+CUTEGEN_FN float clamp_min(float x, float low) {
+  return low != 0.0f ? maximum(x, low) : (x < low ? low : x);
+}
+CUTEGEN_FN float clamp_max(float x, float high) {
+  return high != 0.0f ? minimum(x, high) : (x > high ? high : x);
+}
 CUTEGEN_FN float clamp(float x, float low, float high) {
   return clamp_max(clamp_min(x, low), high);
 }
@@ -54,10 +59,14 @@ CUTEGEN_FN float remainder(float a, float b) {
 
 // Faster forms for results that are rounded to 16 bits: their relative error is at most 2^-16 if the
 // result is a normal number.
-CUTEGEN_FN float fast_exp(float x) { return __expf(x); }  // one multiplication and ex2
+CUTEGEN_FN float fast_exp(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.4426950408889634f));
+  return y;
+}
 CUTEGEN_FN float fast_reciprocal(float x) {
   float y;
-  asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 // x / by for a divisor that many elements share: one multiplication, within 1.5 ulp. row_reciprocal()
@@ -68,6 +77,18 @@ CUTEGEN_FN float row_reciprocal(float by) {
 }
 CUTEGEN_FN float quotient(float x, float by, float inverse) {
   return inverse != 0.0f ? x * inverse : x / by;
+}
+// The same with the rounding of a division, for quotients whose last bit decides: one step of Newton's
+// method, exact to 46 bits before it rounds. `scale` brings extreme divisors nearer to one.
+CUTEGEN_FN float divisor_scale(float by) {
+  const float size = fabsf(by);
+  return size < 0x1p-64f ? 0x1p64f : size > 0x1p64f ? 0x1p-64f : 1.0f;
+}
+CUTEGEN_FN float divisor_inverse(float by, float scale) { return 1.0f / (by * scale); }
+CUTEGEN_FN float rounded_quotient(float x, float by, float scale, float inverse) {
+  const float scaled = x * scale, rough = scaled * inverse;
+  const float better = fmaf(fmaf(-rough, by * scale, scaled), inverse, rough);
+  return is_finite(better) ? better : rough;
 }
 CUTEGEN_FN float fast_sigmoid(float x) { return fast_reciprocal(1.0f + fast_exp(-x)); }
 CUTEGEN_FN float fast_silu(float x) { return x * fast_sigmoid(x); }

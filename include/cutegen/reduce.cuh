@@ -112,17 +112,14 @@ struct ArgMin {
   CUTEGEN_FN int64_t value() const { return negated.value(); }
 };
 
-// max(x) and sum(exp(x - max(x))) in one pass: scales the sum down whenever the maximum grows.
-template <class Total, bool Fast>
+// max(x) and sum(exp(x - max(x))) in one pass: scales the sum down whenever the maximum grows. fast_exp
+// is accurate near zero, and its error grows more slowly than the terms shrink.
+template <class Total>
 struct MaxSumExpOf {
   Max max;
   Total sum;
-  static CUTEGEN_FN float power(float x) {
-    if constexpr (Fast) return fast_exp(x);
-    else return expf(x);
-  }
   CUTEGEN_FN void rescale(float from, float to) {
-    if (from != to) sum.scale(power(from - to));  // rare, because maxima seldom grow
+    if (from != to) sum.scale(fast_exp(from - to));  // rare, because maxima seldom grow
   }
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {  // rescales once for V values
@@ -133,7 +130,7 @@ struct MaxSumExpOf {
     float shift = max.best == -infinity() ? 0.0f : max.best;  // if all are -inf so far, terms are zero
     float terms[V];
 #pragma unroll
-    for (int v = 0; v < V; ++v) terms[v] = power(x[v] - shift);
+    for (int v = 0; v < V; ++v) terms[v] = fast_exp(x[v] - shift);
     sum.add(terms);
   }
   CUTEGEN_FN void add(float x) {
@@ -149,7 +146,7 @@ struct MaxSumExpOf {
   }
 };
 
-using MaxSumExp = MaxSumExpOf<Sum, false>;
+using MaxSumExp = MaxSumExpOf<Sum>;
 
 // sum(x) and sum((x - mean(x))^2) in one pass over x - shift. The shift is one element of the row.
 // It may be far from the mean: the sum of squares has twice float's precision, so the result stays
@@ -197,6 +194,9 @@ CUTEGEN_FN void combine_warp(Acc& acc) {
   for (int mask = Width / 2; mask > 0; mask /= 2) acc.merge(shuffle_xor(acc, mask));
 }
 
+// The smallest power of 2 that is at least n.
+constexpr int next_power(int n) { return n <= 1 ? 1 : 2 * next_power((n + 1) / 2); }
+
 // Gives every thread of a row of Width threads the row's total. Above 32, Width is a multiple of
 // 32. `shared` holds one accumulator for each warp of the CTA.
 template <int Width, class Acc>
@@ -208,8 +208,10 @@ CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     if (lane == 0) scratch[warp] = acc;
     __syncthreads();
-    acc = scratch[(warp / kWarps) * kWarps + lane % kWarps];
-    combine_warp<kWarps>(acc);
+    constexpr int kLanes = next_power(kWarps);
+    const int theirs = lane % kLanes;
+    acc = kLanes == kWarps || theirs < kWarps ? scratch[(warp / kWarps) * kWarps + theirs] : Acc{};
+    combine_warp<kLanes>(acc);
     __syncthreads();  // now threads may write scratch again
   }
 }

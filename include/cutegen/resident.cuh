@@ -46,8 +46,7 @@ CUTE_DEVICE void wait_groups(int pending) {
 template <class T, int V, class R>
 CUTE_DEVICE void load_slot(Pack<T, V> const& slot, R (&r)[V]) {
   const Pack<T, V> pack = slot;
-  CUTE_UNROLL
-  for (int v = 0; v < V; ++v) r[v] = convert<R>(pack.element[v]);
+  convert_all(pack.element, r);
 }
 
 // Replaces the elements of a slot.

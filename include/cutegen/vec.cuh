@@ -31,6 +31,7 @@ CUTE_DEVICE cute::float_e5m2_t to_e5m2(float x) {
 template <class To, class From>
 CUTE_DEVICE To convert(From value) {
   if constexpr (cute::is_same_v<To, bool>) return value != From(0);
+  else if constexpr (cute::is_same_v<From, bool>) return value ? To(1) : To(0);
   else if constexpr (cute::is_same_v<To, cute::float_e4m3_t>) return to_e4m3(float(value));
   else if constexpr (cute::is_same_v<To, cute::float_e5m2_t>) return to_e5m2(float(value));
   else if constexpr (cute::is_integral<To>::value && cute::is_integral<From>::value)
@@ -61,6 +62,10 @@ template <class T>
 inline constexpr bool is_half_v =
     cute::is_same_v<T, cute::half_t> || cute::is_same_v<T, cute::bfloat16_t>;
 
+template <class T>
+inline constexpr bool is_float8_v =
+    cute::is_same_v<T, cute::float_e4m3_t> || cute::is_same_v<T, cute::float_e5m2_t>;
+
 CUTE_DEVICE void pack_pair(float a, float b, cute::half_t* to) {
   const __half2 pair = __floats2half2_rn(a, b);
   memcpy(to, &pair, sizeof(pair));
@@ -70,14 +75,96 @@ CUTE_DEVICE void pack_pair(float a, float b, cute::bfloat16_t* to) {
   memcpy(to, &pair, sizeof(pair));
 }
 
+// Stores a pack in accesses of 16, 8 or 4 bytes. The compiler splits some stores of structs.
+template <class T, int V>
+CUTE_DEVICE void write_pack(Pack<T, V> const& pack, T* to) {
+  constexpr int kBytes = sizeof(Pack<T, V>), kWords = kBytes / 4;
+  if constexpr (kBytes % 4 != 0) {
+    *reinterpret_cast<Pack<T, V>*>(to) = pack;
+  } else {
+    uint32_t w[kWords];
+    memcpy(w, &pack, kBytes);
+    const size_t at = __cvta_generic_to_global(to);
+    if constexpr (kWords % 4 == 0) {
+      CUTE_UNROLL
+      for (int i = 0; i < kWords; i += 4)
+        asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(at + 4 * i), "r"(w[i]),
+                     "r"(w[i + 1]), "r"(w[i + 2]), "r"(w[i + 3])
+                     : "memory");
+    } else if constexpr (kWords == 2) {
+      asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(at), "r"(w[0]), "r"(w[1]) : "memory");
+    } else {
+      CUTE_UNROLL
+      for (int i = 0; i < kWords; ++i)
+        asm volatile("st.global.b32 [%0], %1;" ::"l"(at + 4 * i), "r"(w[i]) : "memory");
+    }
+  }
+}
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+#define CUTEGEN_FLOAT8_PAIRS 1
+#endif
+
+// Converts elements in registers, two at a time where one instruction does so.
+template <class To, class From, int V>
+CUTE_DEVICE void convert_all(From const (&from)[V], To (&to)[V]) {
+#ifdef CUTEGEN_FLOAT8_PAIRS
+  if constexpr (cute::is_same_v<To, float> && is_float8_v<From> && V % 2 == 0) {
+    CUTE_UNROLL
+    for (int v = 0; v < V; v += 2) {
+      uint16_t pair;
+      uint32_t halves;
+      memcpy(&pair, &from[v], sizeof(pair));
+      if constexpr (cute::is_same_v<From, cute::float_e4m3_t>)
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+      else
+        asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(pair));
+      __half2 both;
+      memcpy(&both, &halves, sizeof(both));
+      const float2 floats = __half22float2(both);
+      to[v] = floats.x, to[v + 1] = floats.y;
+    }
+    return;
+  }
+  if constexpr (cute::is_same_v<From, float> && is_float8_v<To> && V % 2 == 0) {
+    constexpr bool kE4m3 = cute::is_same_v<To, cute::float_e4m3_t>;
+    float most = 0.0f;
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) most = fmaxf(most, fabsf(from[v]));
+    if (kE4m3 ? most <= 464.0f : most < 61440.0f) {  // no number is beyond the largest one
+      CUTE_UNROLL
+      for (int v = 0; v < V; v += 2) {
+        uint16_t pair;
+        if constexpr (kE4m3)
+          asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;"
+              : "=h"(pair)
+              : "f"(from[v + 1]), "f"(from[v]));
+        else
+          asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;"
+              : "=h"(pair)
+              : "f"(from[v + 1]), "f"(from[v]));
+        memcpy(&to[v], &pair, sizeof(pair));
+      }
+      return;
+    }
+  }
+#endif
+  if constexpr (cute::is_same_v<From, float> && is_half_v<To> && V % 2 == 0) {
+    CUTE_UNROLL
+    for (int v = 0; v < V; v += 2) pack_pair(from[v], from[v + 1], &to[v]);
+  } else {
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) to[v] = convert<To>(from[v]);
+  }
+}
+
 template <class R, int V, class Engine, class Layout>
 CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
   using T = cute::remove_cv_t<typename Engine::value_type>;
   using Step = decltype(cute::stride<0>(Layout{}));
   if constexpr (cute::is_constant<1, Step>::value) {
     auto pack = *reinterpret_cast<Pack<T, V> const*>(&g(0));
-    CUTE_UNROLL
-    for (int v = 0; v < V; ++v) r[v] = convert<R>(pack.element[v]);
+    convert_all(pack.element, r);
   } else if constexpr (cute::is_constant<0, Step>::value) {
     R value = convert<R>(T(g(0)));
     CUTE_UNROLL
@@ -90,9 +177,10 @@ CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
 
 // Where an index leads along an axis of `size` elements that lie `stride` apart. Wraps: a negative
 // index counts from the end. As in PyTorch, an index outside the axis stops the kernel. With 2, any
-// index counts modulo the size.
+// index counts modulo the size; with 3, one outside the axis leads to the nearest element.
 template <int Wraps>
 CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
+  if (Wraps == 3) return (index < 0 ? 0 : index < size ? index : size - 1) * stride;
   if (Wraps == 2) index %= size;
   if (Wraps && index < 0) index += size;
   if (uint64_t(index) >= uint64_t(size)) __trap();
@@ -132,15 +220,8 @@ CUTE_DEVICE void store(R const (&r)[V], cute::Tensor<Engine, Layout> const& g) {
   using Step = decltype(cute::stride<0>(Layout{}));
   if constexpr (cute::is_constant<1, Step>::value) {
     Pack<T, V> pack;
-    if constexpr (cute::is_same_v<R, float> && V % 2 == 0 && is_half_v<T>) {
-      // One instruction converts two floats.
-      CUTE_UNROLL
-      for (int v = 0; v < V; v += 2) pack_pair(r[v], r[v + 1], &pack.element[v]);
-    } else {
-      CUTE_UNROLL
-      for (int v = 0; v < V; ++v) pack.element[v] = convert<T>(r[v]);
-    }
-    *reinterpret_cast<Pack<T, V>*>(&g(0)) = pack;
+    convert_all(r, pack.element);
+    write_pack(pack, &g(0));
   } else {
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) g(v) = convert<T>(r[v]);

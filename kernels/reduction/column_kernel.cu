@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   __shared__ float shared[kThreads * {{words}}];
 
   const int team = threadIdx.x / kColumns;
-  int64_t column = int64_t({{block}}) * kColumns + threadIdx.x % kColumns;
+  Row column = Row({{block}}) * kColumns + threadIdx.x % kColumns;
   const bool live = column < size(across);
   if (!live) column = 0;  // read something valid, write nothing
 {{tensors}}

@@ -13,6 +13,7 @@
 using namespace cute;
 
 using Index = {{index}};
+using Row = {{row_index}};  // counts rows
 constexpr int kThreads = {{threads}};
 constexpr int kWidth = {{width}};
 constexpr int kRows = kThreads / kWidth;

@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   __shared__ float shared[kThreads / 32 * {{words}}];
 
   const int lane = threadIdx.x % kWidth;
-  int64_t row = int64_t({{block}}) * kRows + threadIdx.x / kWidth;
+  Row row = Row({{block}}) * kRows + threadIdx.x / kWidth;
   const bool live = row < size(across);
   if (!live) row = 0;  // read something valid, write nothing
 {{tensors}}

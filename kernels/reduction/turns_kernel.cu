@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   __shared__ float shared[kThreads / 32 * {{words}}];
 
   const int lane = threadIdx.x % kWidth;
-  const int64_t clusters = gridDim.x / kCluster;  // distance between the rows of a cluster
+  const Row clusters = gridDim.x / kCluster;  // distance between the rows of a cluster
   const Index steps = size(along);
   const float count = float(int64_t(steps) * kVector);  // elements of a row
 {{range}}
@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
   constexpr bool live = true;
   int turn = 0;
-  for (int64_t row = {{block}}; row < size(across); row += clusters, ++turn) {
+  for (Row row = {{block}}; row < size(across); row += clusters, ++turn) {
     // A CTA may still read what the previous turn wrote.
     float* const in_cluster = in_clusters + turn % 2 * {{all_words}};
 {{tensors}}

@@ -176,12 +176,10 @@ int Passes::slot(int inst) const {
 }
 
 std::string Passes::type(int inst) const {
-  const auto& [plain_sums, fast_functions] = options_.accuracy;
+  const bool plain_sums = options_.accuracy.plain_sums;
   if (!is_joint(inst)) return accumulator(at(inst).reduce, plain_sums).type;
   if (joint_->moments) return "Moments";
-  if (!plain_sums && !fast_functions) return "MaxSumExp";
-  return fmt::format("MaxSumExpOf<cutegen::{}, {}>", plain_sums ? "PlainSum" : "Sum",
-                     fast_functions);
+  return plain_sums ? "MaxSumExpOf<cutegen::PlainSum>" : "MaxSumExp";
 }
 
 // The reductions that pass `depth` accumulates. A joint counts once, as its first reduction.
@@ -229,8 +227,9 @@ int Passes::depth_of(int inst) const {
   return depth;
 }
 
-// Writes the loop over this thread's steps along the reduced axis.
-std::string Passes::loop(const std::string& body, bool first) const {
+// Writes the loop over this thread's steps along the reduced axis. `late` loads what registers do
+// not keep.
+std::string Passes::loop(const std::string& body, const std::string& late, bool first) const {
   if (options_.resident) return resident_loop(body, first);
   const char* start = options_.column ? "team" : "lane";
   const char* step = options_.column ? "kRows" : "kWidth";
@@ -241,7 +240,8 @@ std::string Passes::loop(const std::string& body, bool first) const {
         "  const Index j = {} + i * {};\n"
         "  if (j < steps) {{\n"
         "    {}Elements& e = cache[i];\n{}\n  }}\n}}\n",
-        start, step, first && !values_.empty() ? "" : "const ", indent(body, 4));
+        start, step, (first && !values_.empty()) || !late.empty() ? "" : "const ",
+        indent(late + body, 4));
   return fmt::format(
       "#pragma unroll kUnroll\n"
       "for (Index j = {}; j < steps; j += {}) {{\n"
@@ -269,8 +269,8 @@ std::string Passes::resident_loop(const std::string& body, bool first) const {
 }
 
 // Writes the loop that computes results: each slot then takes its elements of the next row.
-std::string Passes::last_loop(const std::string& body) const {
-  if (!options_.turns) return loop(body);
+std::string Passes::last_loop(const std::string& body, const std::string& late) const {
+  if (!options_.turns) return loop(body, late);
   return fmt::format(
       "for (int group = 0; group < kGroups; ++group) {{\n"
       "  for (Index i = group * share; i < (group + 1) * share && i < slots; ++i) {{\n"
@@ -303,13 +303,35 @@ std::string Passes::keep_slots() const {
   return text;
 }
 
+// The element values that a later pass reads instead of computing them again.
+std::set<int> Passes::known(bool later) const {
+  std::set<int> list;
+  if (later)
+    for (const auto& [inst, operand] : values_) list.insert(inst);
+  return list;
+}
+
+// Writes the loads of the operands of `targets` that registers do not keep.
+std::string Passes::late_loads(const std::vector<int>& targets, bool later) const {
+  if (!options_.cached) return "";
+  std::string text;
+  std::set<size_t> loaded;
+  const auto needed =
+      code_.needed(targets, [](const Inst& i) { return i.level == Level::element; }, known(later));
+  for (int inst : needed) {
+    const Inst& i = at(inst);
+    const auto late =
+        i.kind == InstKind::leaf ? late_loads_.find(size_t(i.operand)) : late_loads_.end();
+    if (late != late_loads_.end() && loaded.insert(late->first).second) text += late->second;
+  }
+  return text;
+}
+
 // Writes the element values that `targets` need, at element v of the vector. A later pass reads
 // the values that the first one has kept.
 std::string Passes::elements(const std::vector<int>& targets, bool later) {
   std::string text;
-  std::set<int> known;
-  if (later)
-    for (const auto& [inst, operand] : values_) known.insert(inst);
+  const std::set<int> known = this->known(later);
   for (int inst :
        code_.needed(targets, [](const Inst& i) { return i.level == Level::element; }, known)) {
     const Inst& i = at(inst);
@@ -431,7 +453,8 @@ std::string Passes::pass(int depth) {
   }
   std::string body = vectors + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
                      indent(elements(targets, depth > 1) + adds, 2) + "\n}" + ends;
-  return fmt::format("\n// Pass {}: {}.\n", depth, comment) + declarations + loop(body, depth == 1);
+  return fmt::format("\n// Pass {}: {}.\n", depth, comment) + declarations +
+         loop(body, late_loads(targets, depth > 1), depth == 1);
 }
 
 // Merges what the CTAs of this row wrote in pass `depth`, always in the same order.
@@ -492,7 +515,8 @@ std::string Passes::outputs() {
   if (targets.empty()) return text;
   std::string body = results + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
                      indent(elements(targets, true) + loops, 2) + "\n}\n" + stores;
-  return text + "\n// Computes the results along the row.\n" + last_loop(body);
+  return text + "\n// Computes the results along the row.\n" +
+         last_loop(body, late_loads(targets, true));
 }
 
 // Reads the values that a row needs once, and computes what depends only on them.

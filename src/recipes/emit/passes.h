@@ -15,6 +15,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,8 @@ class Passes {
   const std::string& slots(size_t operand) const { return slots_[operand]; }
   // How a column kernel loads a row-level leaf through an index, instead of directly.
   void load_by(int leaf, std::string text) { row_loads_[leaf] = std::move(text); }
+  // How a pass loads an element operand that registers do not keep between passes.
+  void load_late(size_t operand, std::string text) { late_loads_[operand] = std::move(text); }
   // Leaves that the kernel reads, by level.
   std::vector<int> leaves(Level level) const;
   // Floats of the largest accumulator, and of all together.
@@ -78,10 +81,12 @@ class Passes {
   std::string keep(int inst);
   std::string outputs();
   std::string row_output(size_t output, const std::string& registers);
-  std::string loop(const std::string& body, bool first = false) const;
+  std::string loop(const std::string& body, const std::string& late, bool first = false) const;
   std::string resident_loop(const std::string& body, bool first) const;
-  std::string last_loop(const std::string& body) const;
+  std::string last_loop(const std::string& body, const std::string& late) const;
   std::string elements(const std::vector<int>& targets, bool later);
+  std::string late_loads(const std::vector<int>& targets, bool later) const;
+  std::set<int> known(bool later) const;
   std::string array(size_t operand) const { return "e." + inputs_[operand].substr(2); }
   std::vector<int> later_targets() const;
   std::string keep_values() const;
@@ -107,6 +112,7 @@ class Passes {
   KeptValues values_;
   std::string shift_, exact_count_;  // of moments
   // Of reductions: accumulators in registers and in scratch, the vector that one add() takes.
+  std::map<size_t, std::string> late_loads_;
   std::map<int, std::string> row_loads_, accumulators_, kept_, vectors_;
 };
 

@@ -272,6 +272,21 @@ Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, co
   return program(task, state_of(match), params);
 }
 
+namespace {
+
+// Gives a CTA as many threads as share a row if the row's threads do not fit it otherwise.
+Json with_threads_for(const std::string& name, Json params) {
+  constexpr std::string_view kWidth = "width";
+  if (!name.ends_with(kWidth)) return params;
+  const std::string threads = name.substr(0, name.size() - kWidth.size()) + "threads";
+  if (!params.contains(threads)) return params;
+  const auto width = params[name].get<int64_t>(), have = params[threads].get<int64_t>();
+  if (have % width != 0) params[threads] = width;
+  return params;
+}
+
+}  // namespace
+
 std::vector<Json> neighbours(const RecipeMatch& match, const Json& params) {
   std::vector<Json> list;
   size_t longest = 0;
@@ -283,6 +298,7 @@ std::vector<Json> neighbours(const RecipeMatch& match, const Json& params) {
       if (params.at(p.name) == p.legal[rank]) continue;
       Json next = params;
       next[p.name] = p.legal[rank];
+      next = with_threads_for(p.name, std::move(next));
       if (check_params(match, next)) list.push_back(std::move(next));
     }
   return list;

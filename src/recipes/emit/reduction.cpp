@@ -66,13 +66,16 @@ class Planner {
   void limits() {
     std::string length = label_("length");
     if (get("cached") == 1)
-      part_.requirements.push_back(fmt::format("ceil_div({},{}{}) <= {}", length, side(),
-                                               kernel_.row() ? "*" + label_("vector") : "",
-                                               steps_of_thread(kernel_.nest(), params_)));
+      part_.requirements.push_back(
+          kernel_.row() ? fmt::format("{} <= {}", length,
+                                      side() * elements_of_thread(kernel_.nest(), params_))
+                        : fmt::format("ceil_div({},{}) <= {}", length, side(),
+                                      steps_of_thread(kernel_.nest(), params_)));
     for (const std::string& demand : fixed_sizes(fused_)) part_.requirements.push_back(demand);
     bool places = std::any_of(fused_.insts.begin(), fused_.insts.end(), [](const Inst& i) {
       return i.kind == InstKind::reduction && i.integer;
     });
+    if (!kernel_.many_rows()) part_.requirements.push_back(label_("rows") + " <= 2000000000");
     if (!kernel_.wide())
       part_.requirements.push_back(length + " <= 2000000000");
     else if (places)

@@ -10,7 +10,7 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kNarrow = 2'000'000'000;  // elements of a row that 32-bit indices can count
+constexpr int64_t kNarrow = 2'000'000'000;  // elements of a row, or rows, that 32 bits count
 
 // Operands whose elements stay between passes, in places that hold a float each.
 std::vector<size_t> room_for_values(const Fused& fused, const Nest& nest, bool resident) {
@@ -19,7 +19,8 @@ std::vector<size_t> room_for_values(const Fused& fused, const Nest& nest, bool r
     if (i.kind != InstKind::leaf || i.level != Level::element || i.integer) continue;
     const auto operand = size_t(i.operand);
     const Operand& o = fused.inputs[operand];
-    const bool fits = !resident || (stays(fused, nest, o) && o.dtype == DType::f32);
+    const bool fits =
+        resident ? stays(fused, nest, o) && o.dtype == DType::f32 : in_registers(fused, nest, o);
     if (fits && std::find(list.begin(), list.end(), operand) == list.end()) list.push_back(operand);
   }
   return list;
@@ -84,18 +85,27 @@ std::string split_range(bool row) {
       row ? "kWidth" : "kRows", row ? "lane" : "team");
 }
 
-}  // namespace
-
-bool stays(const Fused& fused, const Nest& nest, const Operand& operand) {
-  if (!varies(fused, operand) || gathers_along(fused, operand) ||
-      stride(fused, operand, nest.reduced.back()).move != Move::next)
-    return false;
+// Whether rows differ in the operand, or there is only one.
+bool differs_by_row(const Fused& fused, const Nest& nest, const Operand& operand) {
   return operand.gathered() ||
          std::any_of(nest.kept.begin(), nest.kept.end(),
                      [&](const Loop& loop) {
                        return loop.size > 1 && stride(fused, operand, loop).move != Move::none;
                      }) ||
          nest.rows() == 1;
+}
+
+}  // namespace
+
+bool stays(const Fused& fused, const Nest& nest, const Operand& operand) {
+  return varies(fused, operand) && !gathers_along(fused, operand) &&
+         stride(fused, operand, nest.reduced.back()).move == Move::next &&
+         differs_by_row(fused, nest, operand);
+}
+
+bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand) {
+  return (varies(fused, operand) || gathers_along(fused, operand)) &&
+         !(nest.in_runs && one_a_run(fused, nest, operand)) && differs_by_row(fused, nest, operand);
 }
 
 int64_t element_bytes(const Fused& fused, const Nest& nest) {
@@ -105,17 +115,27 @@ int64_t element_bytes(const Fused& fused, const Nest& nest) {
   return bytes;
 }
 
+namespace {
+
+// Elements of a row in one step.
+int64_t elements_of_step(const Nest& nest, const Json& params) {
+  const auto vector = params.at("vector").get<int64_t>();
+  if (!nest.reduced_inside || nest.inner() % vector != 0) return 1;
+  return nest.in_runs && nest.reduced.back().size < vector ? 1 : vector;
+}
+
+}  // namespace
+
 int64_t steps_of_thread(const Nest& nest, const Json& params) {
   auto get = [&](const char* name) { return params.at(name).get<int64_t>(); };
-  int64_t vector = get("vector");
-  if (nest.reduced_inside) {
-    if (nest.inner() % vector != 0 || (nest.in_runs && nest.reduced.back().size < vector))
-      vector = 1;
-    int64_t per_step = get("width") * get("cluster") * vector;
-    return (nest.length() + per_step - 1) / per_step;
-  }
-  int64_t teams = std::max<int64_t>(1, get("threads") / get("columns"));
-  return (nest.length() + teams - 1) / teams;
+  const int64_t per_step = nest.reduced_inside
+                               ? get("width") * get("cluster") * elements_of_step(nest, params)
+                               : std::max<int64_t>(1, get("threads") / get("columns"));
+  return (nest.length() + per_step - 1) / per_step;
+}
+
+int64_t elements_of_thread(const Nest& nest, const Json& params) {
+  return steps_of_thread(nest, params) * elements_of_step(nest, params);
 }
 
 int64_t turns_of(const Json& params) {
@@ -153,6 +173,19 @@ bool ReductionKernel::wide() const {
   return nest_.length() > kNarrow;
 }
 
+bool ReductionKernel::many_rows() const {
+  return nest_.rows() > kNarrow;
+}
+
+// The shape of the rows, or of the vectors of columns.
+std::string ReductionKernel::across() const {
+  std::vector<std::string> list;
+  for (size_t i = nest_.kept.size(); i-- > 0;)
+    list.push_back(
+        fmt::format("Row(k{}{})", i, !row() && i + 1 == nest_.kept.size() ? " / kVector" : ""));
+  return tuple_of("make_shape", list);
+}
+
 // Declares the tensor of this thread's row or columns.
 std::string ReductionKernel::tensor(const Operand& operand, const std::string& name) {
   return fmt::format("Tensor {} = {};\n", name, view(operand));
@@ -164,7 +197,7 @@ std::string ReductionKernel::input(const Operand& operand, const std::string& na
   if (!turns() || !stays(fused_, nest_, operand)) return tensor(operand, name);
   const std::string& word = fused_.names.at(operand.tensor);
   const std::string of_row = code_.word("row_of_" + word), next = code_.word("next_" + word);
-  rows_ += fmt::format("auto {} = [&](int64_t row) {{\n{}\n}};\n", of_row,
+  rows_ += fmt::format("auto {} = [&](Row row) {{\n{}\n}};\n", of_row,
                        indent("return " + view(operand) + ";", 2));
   next_ += fmt::format("Tensor {} = {}(next_row);\n", next, of_row);
   fetches_ = replace_all(fetches_, "&" + name + "(", "&" + next + "(");
@@ -206,12 +239,21 @@ std::string ReductionKernel::along() const {
   return fmt::format("Index({} / kVector)", join(sizes, " * "));
 }
 
+// Vectors of a row that a thread keeps, for any width of a vector.
+std::string ReductionKernel::items() const {
+  const int64_t elements = elements_of_thread(nest_, params_);
+  if (!row()) return std::to_string(elements);
+  return elements % get("vector") == 0 ? fmt::format("{} / kVector", elements)
+                                       : fmt::format("({} + kVector - 1) / kVector", elements);
+}
+
 // Fills the fields that occur once in the file, and those that all kernels share.
 std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
   std::map<std::string, std::string> t;
   t["title"] = title(task, fused_);
   t["macro"] = label_("VECTOR");
   t["index"] = wide() ? "int64_t" : "int";
+  t["row_index"] = many_rows() ? "int64_t" : "int";
   t["note"] =
       split()
           ? "// Several CTAs share a row: the kernel of each pass writes the accumulators of each "
@@ -219,10 +261,10 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
           : "";
   t["threads"] = params_.at("threads").dump();
   t[row() ? "width" : "columns"] = params_.at(row() ? "width" : "columns").dump();
-  t["constants"] = get("cached") == 1
-                       ? fmt::format("constexpr int kItems = {};  // vectors kept in registers\n",
-                                     steps_of_thread(nest_, params_))
-                       : fmt::format("constexpr int kUnroll = {};\n", get("unroll"));
+  t["constants"] =
+      get("cached") == 1
+          ? fmt::format("constexpr int kItems = {};  // vectors kept in registers\n", items())
+          : fmt::format("constexpr int kUnroll = {};\n", get("unroll"));
   if (resident())
     t["constants"] += fmt::format(
         "constexpr int kCluster = {};  // CTAs that share a row\n"
@@ -252,7 +294,10 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
             ? fmt::format("cutegen::load_run<kWholeRuns>({}, {}, j * kVector, e.{});\n", name,
                           runs_, name.substr(2))
             : tensors_.load(operand, name, "j", "e." + name.substr(2));
-    loads_ += load;
+    if (get("cached") == 1 && !in_registers(fused_, nest_, operand))
+      passes_.load_late(size_t(inst.operand), load);
+    else
+      loads_ += load;
     if (!stays(fused_, nest_, operand)) {
       reads_ += load;
       continue;
@@ -304,7 +349,7 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   t["params"] = join(declarations, ", ");
   t["sizes"] = join(sizes, ", ") + size_declarations(fused_);
   t["along"] = along();
-  t["across"] = shape_text(nest_.kept, 'k', !row());
+  t["across"] = across();
   t["words"] = std::to_string(passes_.words());
   t["tensors"] = indent(inputs_ + (last ? outputs_ : ""), 2);
   // The CTAs of a row have neighbouring numbers and interleave their steps. CTAs that run at the
@@ -338,18 +383,18 @@ void ReductionKernel::take_turns(std::map<std::string, std::string>& t,
                                  const std::string& body) const {
   const std::string fetch =
       next_ + "auto fetch = [&](Index i, Index j) {\n" + indent(fetches_, 2) + "\n};\n";
-  t["fetch"] = indent(declare_slots(slots_) + rows_ + "{\n" +
-                          indent("const int64_t next_row = " + t["block"] + ";\n" + fetch +
-                                     copy_row("fetch(i, j);"),
-                                 2) +
-                          "\n}\n",
-                      2);
+  t["fetch"] = indent(
+      declare_slots(slots_) + rows_ + "{\n" +
+          indent("const Row next_row = " + t["block"] + ";\n" + fetch + copy_row("fetch(i, j);"),
+                 2) +
+          "\n}\n",
+      2);
   t["all_words"] = std::to_string(passes_.all_words());
   t["tensors"] = indent(t["tensors"], 2);
   t["loads"] = indent(t["loads"], 2);
   t["body"] = indent(
       "const bool more = row + clusters < size(across);\n"
-      "const int64_t next_row = more ? row + clusters : row;\n" +
+      "const Row next_row = more ? row + clusters : row;\n" +
           fetch + read_slots(reads_) + body,
       4);
 }

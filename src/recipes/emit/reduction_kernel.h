@@ -16,12 +16,17 @@ namespace cutegen::recipes {
 // Whether an element operand stays in shared memory in a resident kernel: it differs between rows
 // and lies along the row without gaps.
 bool stays(const Fused& fused, const Nest& nest, const Operand& operand);
+// Whether a thread keeps its elements of the operand in registers if the kernel keeps any: they
+// differ between rows. Each pass loads the others (weights), which come from L1 or L2.
+bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand);
 // Bytes of shared memory that one element of the row takes in a resident kernel.
 int64_t element_bytes(const Fused& fused, const Nest& nest);
 // Bytes of shared memory of a CTA of a resident kernel, at the official shape.
 int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params);
-// Steps that a thread takes along the reduced axis, at the official shape.
+// Steps that a thread takes along the reduced axis, and elements of a row in them, at the official
+// shape.
 int64_t steps_of_thread(const Nest& nest, const Json& params);
+int64_t elements_of_thread(const Nest& nest, const Json& params);
 
 // Rows that a cluster of a resident kernel takes one after another.
 int64_t turns_of(const Json& params);
@@ -43,7 +48,8 @@ class ReductionKernel {
   bool split() const { return parts_ > 1; }
   bool resident() const { return get("cached") == 2; }
   bool turns() const { return turns_of(params_) > 1; }
-  bool wide() const;  // a row has too many elements for 32-bit indices
+  bool wide() const;       // a row has too many elements for 32-bit indices
+  bool many_rows() const;  // there are too many rows for 32-bit indices
   bool in_runs() const { return nest_.in_runs && !wide(); }
   bool has_runs() const;  // an operand has one element for each run
   std::vector<Parts> parts() const { return passes_.parts(); }
@@ -58,6 +64,8 @@ class ReductionKernel {
   std::string view_of_runs(const Operand& operand);
   void take_turns(std::map<std::string, std::string>& t, const std::string& body) const;
   std::string along() const;
+  std::string across() const;
+  std::string items() const;
   bool one_a_run(const Operand& operand) const;
   int64_t get(const char* name) const { return params_.at(name).get<int64_t>(); }
 

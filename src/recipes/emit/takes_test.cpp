@@ -90,8 +90,19 @@ TEST(Takes, AMaskIsNoIndex) {
 TEST(Quantize, ValuesAndScalesAreOneKernel) {
   const std::string source = only_source("quantize_rows");
   EXPECT_THAT(source, HasSubstr("int8_t* __restrict__ out_0"));
-  // The last bit of a quotient decides how it rounds, so the kernel divides as the module does.
-  EXPECT_THAT(source, Not(HasSubstr("quotient")));
+  // The last bit of a quotient decides how it rounds, so it has the rounding of a division.
+  EXPECT_THAT(source, HasSubstr("= cutegen::rounded_quotient("));
+  EXPECT_THAT(source, Not(HasSubstr("= cutegen::quotient(")));
+  // The store truncates to integers anyway.
+  EXPECT_THAT(source, Not(HasSubstr("truncf(")));
+}
+
+TEST(Picks, ReadOneElementOfTheRowAgain) {
+  const KernelProgram program = taking_program("cross_entropy");
+  const std::string source = program.sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("cutegen::place<3>("));
+  EXPECT_THAT(source, Not(HasSubstr("position")));
+  EXPECT_THAT(to_json(program.plan).dump(), HasSubstr("dim(x,1) >= 1"));
 }
 
 TEST(Counts, AreSumsOfIntegers) {

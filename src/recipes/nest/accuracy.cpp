@@ -28,6 +28,10 @@ bool is_half(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16;
 }
 
+bool is_float8(DType dtype) {
+  return dtype == DType::f8e4m3 || dtype == DType::f8e5m2;
+}
+
 const Inst& input(const Fused& fused, const Inst& inst, size_t i) {
   return fused.insts[size_t(inst.inputs[i])];
 }
@@ -54,10 +58,22 @@ bool rounds_coarsely(const Fused& fused) {
   });
 }
 
+int add_row_value(Fused& fused, const char* name, const char* code, std::vector<int> inputs) {
+  int depth = 0;
+  for (int input : inputs) depth = std::max(depth, fused.insts[size_t(input)].depth);
+  fused.insts.push_back({.kind = InstKind::pointwise,
+                         .level = Level::row,
+                         .depth = depth,
+                         .name = name,
+                         .code = code,
+                         .inputs = std::move(inputs)});
+  return int(fused.insts.size()) - 1;
+}
+
 // A row's divisor is inverted once, not for each element.
 void share_reciprocals(Fused& fused) {
-  if (rounds_coarsely(fused)) return;
-  std::map<int, int> inverse;
+  const bool rounded = rounds_coarsely(fused);
+  std::map<int, std::vector<int>> inverse;
   for (size_t i = 0; i < fused.insts.size(); ++i) {
     if (fused.insts[i].code != "{0} / {1}" || fused.insts[i].level != Level::element) continue;
     const int by = fused.insts[i].inputs[1];
@@ -65,29 +81,31 @@ void share_reciprocals(Fused& fused) {
     if (divisor.level != Level::row || divisor.kind == InstKind::constant || divisor.integer ||
         divisor.boolean)
       continue;
-    if (!inverse.count(by)) {
-      inverse[by] = int(fused.insts.size());
-      fused.insts.push_back({.kind = InstKind::pointwise,
-                             .level = Level::row,
-                             .depth = divisor.depth,
-                             .name = "inverse",
-                             .code = "cutegen::row_reciprocal({0})",
-                             .inputs = {by}});
+    if (!inverse.count(by) && rounded) {
+      const int scale = add_row_value(fused, "scale", "cutegen::divisor_scale({0})", {by});
+      inverse[by] = {scale, add_row_value(fused, "inverse", "cutegen::divisor_inverse({0}, {1})",
+                                          {by, scale})};
+    } else if (!inverse.count(by)) {
+      inverse[by] = {add_row_value(fused, "inverse", "cutegen::row_reciprocal({0})", {by})};
     }
-    fused.insts[i].code = "cutegen::quotient({0}, {1}, {2})";
-    fused.insts[i].inputs.push_back(inverse[by]);
+    Inst& quotient = fused.insts[i];
+    quotient.code = rounded ? "cutegen::rounded_quotient({0}, {1}, {2}, {3})"
+                            : "cutegen::quotient({0}, {1}, {2})";
+    for (int factor : inverse[by]) quotient.inputs.push_back(factor);
   }
 }
 
 }  // namespace
 
 Accuracy needed_accuracy(const Task& task, const Fused& fused) {
-  const bool halves =
-      std::all_of(fused.outputs.begin(), fused.outputs.end(),
-                  [](const FusedOutput& output) { return is_half(output.operand.dtype); });
+  const auto all = [&](bool (*of)(DType)) {
+    return std::all_of(fused.outputs.begin(), fused.outputs.end(),
+                       [&](const FusedOutput& output) { return of(output.operand.dtype); });
+  };
+  const bool halves = all(is_half), eighths = all(is_float8);
   const bool rounds = task.math_mode == MathMode::bf16 || task.math_mode == MathMode::fp16;
-  return {.plain_sums = halves && make_nest(fused).length() <= kShortRow,
-          .fast_functions = halves && rounds};
+  return {.plain_sums = (halves || eighths) && make_nest(fused).length() <= kShortRow,
+          .fast_functions = (halves && rounds) || eighths};
 }
 
 Fused relaxed(const Accuracy& accuracy, Fused fused) {

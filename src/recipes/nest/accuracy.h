@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How accurate the arithmetic of a kernel has to be.
 //
-// Contract: needed_accuracy() asks for compensated sums unless every result is stored in 16 bits
-// and rows are short: then a tree of float32 additions is far more accurate than the result's
+// Contract: needed_accuracy() asks for compensated sums unless every result is stored in 16 or 8
+// bits and rows are short: then a tree of float32 additions is far more accurate than the result's
 // dtype. relaxed() replaces functions by cheaper ones if the task's math mode also rounds to 16
-// bits. In every mode it multiplies by the reciprocal of a row's divisor instead of dividing.
+// bits, or if every result has 8. In every mode it replaces a division by a value of the row by a
+// multiplication; if a quotient is rounded to integers or 8 bits, that has a division's rounding.
 //
 // Example: needed_accuracy(task, fused).plain_sums  // true: bf16 layer norm of rows of 8192
 #pragma once

@@ -198,6 +198,9 @@ tl::unexpected<Error> Builder::cut_at(const Node& node, const std::string& why) 
 
 int Builder::make(const std::string& name, const std::string& code, std::vector<int> inputs,
                   bool boolean) {
+  const std::string key =
+      fmt::format("make {} {} {}", code, fmt::join(inputs, ","), boolean ? "boolean" : "");
+  if (auto it = built_.find(key); it != built_.end()) return it->second;
   Inst inst;
   inst.kind = InstKind::pointwise;
   inst.name = name;
@@ -210,7 +213,7 @@ int Builder::make(const std::string& name, const std::string& code, std::vector<
   }
   inst.inputs = std::move(inputs);
   fused_.insts.push_back(std::move(inst));
-  return int(fused_.insts.size()) - 1;
+  return built_[key] = int(fused_.insts.size()) - 1;
 }
 
 int Builder::reduce(const std::string& name, ReduceKind kind, int input) {
@@ -322,6 +325,8 @@ Result<int> Builder::leaf(const std::string& name, const View& view) {
     if (operand.starts[i].multiple > 0)
       operand.starts[i].by_number ? demand_size(fused_, operand, i)
                                   : demand_parts(fused_, operand, i);
+  for (size_t i = 0; i < operand.starts.size(); ++i)
+    if (operand.starts[i].nearest && fused_.names.count(name)) demand_elements(fused_, operand, i);
   Inst inst;
   inst.kind = InstKind::leaf;
   inst.name = name;
@@ -647,11 +652,10 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
   CG_TRY(int x, value(r.input, whole));
   if (r.scan) return scan(node, r, x);
   if (counts && !is_floating(out)) return counted(node, r, x);
-  if (r.index) {  // picks one element: sums all, with the others as zero
-    View rows;
-    for (size_t i = 0; i < fused_.axes.size(); ++i)
-      if (!fused_.axes[i].reduced) rows.axes.push_back(int(i));
-    CG_TRY(int index, value(*r.index, rows));
+  if (r.index) {
+    CG_TRY(int index, value(*r.index, rows_view()));
+    if (const int element = picked(r, index); element >= 0) return element;
+    // Sums all elements, with the others as zero.
     x = make("chosen", "({0} == {1} ? {2} : 0.0f)", {position(), index, x});
   }
   int at = x;
@@ -662,6 +666,36 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
   if (result < 0)
     return unsupported_error(fmt::format("{} of order {}", node.op, r.parameter), node.id);
   return affine(r, takes ? view : whole, result);
+}
+
+// The view of a value with one element for each row.
+View Builder::rows_view() const {
+  View rows;
+  for (size_t i = 0; i < fused_.axes.size(); ++i)
+    if (!fused_.axes[i].reduced) rows.axes.push_back(int(i));
+  return rows;
+}
+
+// The element of the row at the place that an index tensor holds, read once more; zero for a place
+// outside the row. -1 if the kernel cannot read it there.
+int Builder::picked(const Reduction& r, int index) {
+  const Inst& leaf = fused_.insts[size_t(index)];
+  if (!region_.slices || r.axes.size() != 1 || leaf.kind != InstKind::leaf || !leaf.integer ||
+      fused_.inputs[size_t(leaf.operand)].sliced())
+    return -1;
+  View at;
+  for (size_t i = 0; i < fused_.axes.size(); ++i)
+    at.axes.push_back(fused_.axes[i].reduced ? -1 : int(i));
+  at.starts.resize(at.axes.size());
+  at.starts[size_t(r.axes[0])].index = leaf.operand;
+  at.starts[size_t(r.axes[0])].nearest = true;
+  const std::string before = cut_;
+  auto element = value(r.input, at);
+  cut_ = before;
+  if (!element || fused_.insts[size_t(*element)].level != Level::row ||
+      fused_.insts[size_t(*element)].depth == 0)
+    return -1;
+  return make("picked", "({1} >= 0 && {1} < {2} ? {0} : 0.0f)", {*element, index, count()});
 }
 
 // A sum of integers or truth values, or whether any or all values of a row are true.

@@ -65,6 +65,8 @@ class Builder {
   Result<int> reshape(const Node& node, const std::string& from, const View& view);
   Result<int> inside(const Node& node, const View& view);
   Result<int> reduction(const Node& node, const Reduction& r, const View& view);
+  int picked(const Reduction& r, int index);
+  View rows_view() const;
   Result<int> counted(const Node& node, const Reduction& r, int x);
   Result<int> scan(const Node& node, const Reduction& r, int input);
   Result<int> affine(const Reduction& r, const View& view, int normalized);

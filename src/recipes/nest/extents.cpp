@@ -228,6 +228,10 @@ void demand_size(Fused& fused, const Operand& operand, size_t axis) {
   demand(fused, fmt::format("{} == {}", size_of_axis(fused, operand, axis), operand.shape[axis]));
 }
 
+void demand_elements(Fused& fused, const Operand& operand, size_t axis) {
+  demand(fused, size_of_axis(fused, operand, axis) + " >= 1");
+}
+
 void demand_parts(Fused& fused, const Operand& operand, size_t axis) {
   const int along = operand.axes[axis];
   const int64_t length = along < 0 ? 1 : fused.axes[size_t(along)].size;

@@ -19,6 +19,8 @@ std::vector<std::string> fixed_sizes(const Fused& fused);
 // Requires an operand's axis to have its official size: a slice with constant bounds that is half
 // of the axis may be another part of it at other sizes.
 void demand_size(Fused& fused, const Operand& operand, size_t axis);
+// Requires the axis to have an element that any index may read.
+void demand_elements(Fused& fused, const Operand& operand, size_t axis);
 // Requires the axis to divide into equal parts: chunk() divides an odd size into unequal halves.
 void demand_parts(Fused& fused, const Operand& operand, size_t axis);
 // The sizes of an output's own axes; an error if a reshape hides one.

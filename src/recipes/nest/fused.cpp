@@ -69,9 +69,10 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
 }
 
 // Finds the axes of the loop nest: of the reductions' common input, or of the outputs. `cut` gets
-// the value to keep if reductions differ or if outputs lie along other axes.
+// the value to keep if reductions differ or if outputs lie along other axes. Without reductions,
+// `seen` may replace the outputs' shape.
 Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<const Node*>& nodes,
-                                    std::string& cut) {
+                                    const std::optional<Shape>& seen, std::string& cut) {
   const Graph& graph = region.source.graph;
   std::vector<Reducing> found;
   for (const Node* node : nodes) {
@@ -82,7 +83,7 @@ Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<cons
   if (found.empty()) {
     const Value* output = graph.find(region.outputs.front().value);
     if (!output) return unsupported_error("an output that no node computes");
-    for (int64_t size : output->shape) axes.push_back({size, false, ""});
+    for (int64_t size : seen.value_or(output->shape)) axes.push_back({size, false, ""});
     if (const auto& part = region.outputs.front().part) axes[part->axis].size = part->length;
     return axes;
   }
@@ -192,7 +193,34 @@ bool gathers_along(const Fused& fused, const Operand& operand) {
   });
 }
 
-Attempt fuse(const Region& region) {
+namespace {
+
+// The shape that the outputs had before the graph reshaped the value `cut`, if it did.
+std::optional<Shape> shape_before_reshape(const Region& region, const std::string& cut) {
+  const Graph& graph = region.source.graph;
+  const Value* value = cut.empty() ? nullptr : graph.find(cut);
+  if (!value) return std::nullopt;
+  for (const Region::Output& output : region.outputs) {
+    const Value* result = graph.find(output.value);
+    if (!result || output.part || output.write || result->shape == value->shape ||
+        !group_axes(result->shape, value->shape))
+      return std::nullopt;
+  }
+  return value->shape;
+}
+
+// The instruction before a cast that the store of the output repeats.
+int before_cast(const Fused& fused, int inst, DType dtype) {
+  const Inst& i = fused.insts[size_t(inst)];
+  const bool rounds = i.code == fmt::format("cutegen::round_to<{}>({{0}})", device_type(dtype)) ||
+                      (i.code == "truncf({0})" && is_integer(dtype));
+  if (i.kind != InstKind::pointwise || !rounds) return inst;
+  const Inst& from = fused.insts[size_t(i.inputs[0])];
+  return from.boolean || from.integer ? inst : i.inputs[0];
+}
+
+// fuse() along the axes of `seen`, if given, instead of the outputs' own.
+Attempt fuse_along(const Region& region, const std::optional<Shape>& seen) {
   const Graph& graph = region.source.graph;
   std::string cut;
   auto run = [&]() -> Result<Fused> {
@@ -206,7 +234,7 @@ Attempt fuse(const Region& region) {
         return unsupported_error("no recipe fuses " + (*node)->op + " here", (*node)->id);
       }
     CG_CHECK(check_operators(graph, nodes));
-    CG_TRY(std::vector<Axis> axes, find_axes(region, nodes, cut));
+    CG_TRY(std::vector<Axis> axes, find_axes(region, nodes, seen, cut));
     Builder builder(region, std::move(axes));
     Fused& fused = builder.fused();
     const auto scanned = [&](int axis) { return axis >= 0 && fused.axes[size_t(axis)].reduced; };
@@ -255,7 +283,8 @@ Attempt fuse(const Region& region) {
         demand_size(fused, operand, output.part->axis);
       if (output.part && (output.part->start.multiple > 0 || output.part->start.step > 1))
         demand_parts(fused, operand, output.part->axis);
-      fused.outputs.push_back({std::move(operand), *inst});
+      const int result = before_cast(fused, *inst, operand.dtype);
+      fused.outputs.push_back({std::move(operand), result});
     }
     cut.clear();
     CG_CHECK(find_extents(fused));
@@ -267,6 +296,19 @@ Attempt fuse(const Region& region) {
   };
   Result<Fused> fused = run();
   return {std::move(fused), cut};
+}
+
+}  // namespace
+
+Attempt fuse(const Region& region) {
+  Attempt attempt = fuse_along(region, {});
+  if (attempt.fused) return attempt;
+  // A broadcast or transposed value that is reshaped: the outputs follow its axes, too.
+  if (auto shape = shape_before_reshape(region, attempt.cut)) {
+    Attempt before = fuse_along(region, shape);
+    if (before.fused && !before.fused->reduces() && !before.fused->scans()) return before;
+  }
+  return attempt;
 }
 
 std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string> work,

@@ -64,8 +64,9 @@ struct Start {
   int index = -1;          // the operand that holds the position along this axis, or -1
   bool wraps = false;      // a negative index counts from the end
   bool modulo = false;     // every index is taken modulo the size of the axis
+  bool nearest = false;    // an index outside the axis reads the nearest element
   // As an argument of cutegen::place.
-  const char* rule() const { return modulo ? "2" : wraps ? "true" : "false"; }
+  const char* rule() const { return nearest ? "3" : modulo ? "2" : wraps ? "true" : "false"; }
 };
 
 // A tensor and where its axes lie in the loop nest.

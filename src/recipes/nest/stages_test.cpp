@@ -68,11 +68,14 @@ TEST(Stages, SmallValuesAreKeptAndLargeOnesComputedAgain) {
   EXPECT_EQ(stages("two_axes").scratch.size(), 1u);
 }
 
-TEST(Stages, KeepWhatIsReshapedAfterATransposition) {
+TEST(Stages, PointwiseWorkFollowsTheAxesBeforeAReshape) {
   Stages s = stages("merged_views");
-  ASSERT_EQ(s.list.size(), 2u);
-  EXPECT_FALSE(nest(s, 0).reduces());
-  EXPECT_EQ(s.scratch[0].extents, (std::vector<std::string>{"dim(x,0)", "dim(x,2)", "dim(x,1)"}));
+  ASSERT_EQ(s.list.size(), 1u);
+  Fused f = nest(s, 0);
+  ASSERT_EQ(f.axes.size(), 3u);
+  EXPECT_EQ(f.axes[1].extent, "dim(x,2)");
+  EXPECT_EQ(f.axes[2].extent, "dim(x,1)");
+  EXPECT_TRUE(f.outputs[0].operand.reshaped);
 }
 
 // [6, 10] is reduced to [6, 1], which broadcasts to [1, 8, 6, 1]: no axis of the result is the
