@@ -40,13 +40,14 @@ __device__ __forceinline__ float value_of(Key const& key) {
   return __uint_as_float(rising >> 31 ? rising & 0x7fffffffu : ~rising);
 }
 
-// A bitonic sort: in each step, every thread compares pairs of keys that lie `apart`.
+// A bitonic sort: in each step, every thread compares pairs of keys that lie `apart`. The 64 keys of a
+// warp's pairs stay with the warp while `apart` is at most 32.
 __device__ __forceinline__ void sort_keys(Key* keys, int padded) {
+  __syncthreads();
   for (int size = 2; size <= padded; size *= 2)
     for (int apart = size / 2; apart > 0; apart /= 2) {
-      __syncthreads();
       for (int pair = threadIdx.x; pair < padded / 2; pair += blockDim.x) {
-        const int a = pair / apart * 2 * apart + pair % apart, b = a + apart;
+        const int a = 2 * pair - (pair & (apart - 1)), b = a + apart;
         const bool falling = (a & size) == 0;  // the greater key first
         if (keys[falling ? b : a].before(keys[falling ? a : b])) {
           const Key other = keys[a];
@@ -54,6 +55,8 @@ __device__ __forceinline__ void sort_keys(Key* keys, int padded) {
           keys[b] = other;
         }
       }
+      if (apart > 32 || (apart == 1 && size >= 64)) __syncthreads();
+      else __syncwarp();
     }
   __syncthreads();
 }

@@ -195,10 +195,43 @@ struct Take {
   CUTE_DEVICE int64_t operator()(int v) const {
     return place<Wraps>(int64_t(indices(v)), size, stride);
   }
+  // Adds where index `v` leads to `at`. Returns whether the index is outside the axis.
+  CUTE_DEVICE bool move(int v, int64_t& at) const {
+    int64_t index = int64_t(indices(v));
+    if (Wraps == 2) index %= size;
+    if (Wraps && index < 0) index += size;
+    at += index * stride;
+    return uint64_t(index) >= uint64_t(size);
+  }
 };
 template <int Wraps, class Indices>
 CUTE_DEVICE Take<Wraps, Indices> take(Indices const& indices, int64_t size, int64_t stride) {
   return {indices, size, stride};
+}
+
+// Finds where indices lead, for all V elements of a vector (N is 1) or for each. Returns whether an
+// index is outside its axis: the caller stops the kernel before it reads.
+template <int N, class... Takes>
+CUTE_DEVICE bool find_places(int64_t (&at)[N], Takes const&... takes) {
+  bool outside = false;
+  CUTE_UNROLL
+  for (int n = 0; n < N; ++n) {
+    at[n] = 0;
+    ((outside |= takes.move(n, at[n])), ...);
+  }
+  return outside;
+}
+template <class R, int V, int N, class Engine, class Layout>
+CUTE_DEVICE void load_at(cute::Tensor<Engine, Layout> const& g, int64_t const (&at)[N],
+                         R (&r)[V]) {
+  static_assert(N == 1 || N == V);
+  using T = cute::remove_cv_t<typename Engine::value_type>;
+  if constexpr (N == 1) {
+    load(cute::make_tensor(g.data() + at[0], g.layout()), r);
+  } else {
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) r[v] = convert<R>(T(*(&g(v) + at[v])));
+  }
 }
 
 // Loads the elements that indices choose: all V at the place of one index, or each at its own.
@@ -228,17 +261,40 @@ CUTE_DEVICE void store(R const (&r)[V], cute::Tensor<Engine, Layout> const& g) {
   }
 }
 
-// Stores elements at the places that indices choose, as load_taken reads them.
-template <class R, int V, class Engine, class Layout, class... Takes>
-CUTE_DEVICE void store_taken(R const (&r)[V], cute::Tensor<Engine, Layout> const& g,
-                             Takes const&... takes) {
+// Stores elements at the places that indices choose, as load_at reads them.
+template <class R, int V, int N, class Engine, class Layout>
+CUTE_DEVICE void store_at(R const (&r)[V], cute::Tensor<Engine, Layout> const& g,
+                          int64_t const (&at)[N]) {
+  static_assert(N == 1 || N == V);
   using T = typename Engine::value_type;
-  if constexpr ((Takes::kOnce && ...)) {
-    store(r, cute::make_tensor(g.data() + (takes(0) + ...), g.layout()));
+  if constexpr (N == 1) {
+    store(r, cute::make_tensor(g.data() + at[0], g.layout()));
   } else {
     CUTE_UNROLL
-    for (int v = 0; v < V; ++v) *(&g(v) + (takes(v) + ...)) = convert<T>(r[v]);
+    for (int v = 0; v < V; ++v) *(&g(v) + at[v]) = convert<T>(r[v]);
   }
+}
+
+// Loads V elements for each of S lists that take turns: element v of list s is element v * S + s.
+template <class R, int S, int V, class Engine, class Layout>
+CUTE_DEVICE void load_turns(cute::Tensor<Engine, Layout> const& g, R (&r)[S][V]) {
+  R all[S * V];
+  load(g, all);
+  CUTE_UNROLL
+  for (int s = 0; s < S; ++s) {
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) r[s][v] = all[v * S + s];
+  }
+}
+template <class R, int S, int V, class Engine, class Layout>
+CUTE_DEVICE void store_turns(R const (&r)[S][V], cute::Tensor<Engine, Layout> const& g) {
+  R all[S * V];
+  CUTE_UNROLL
+  for (int s = 0; s < S; ++s) {
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) all[v * S + s] = r[s][v];
+  }
+  store(all, g);
 }
 
 }  // namespace cutegen

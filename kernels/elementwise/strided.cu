@@ -35,6 +35,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 {{loads}}
     }
   }
+{{taken}}
   CUTE_UNROLL
   for (int i = 0; i < kItems; ++i) {
     const Index j = first + i * kThreads;

@@ -14,6 +14,7 @@ import torch.fx.experimental.symbolic_shapes  # imported early: meta kernels nee
 from torch import Tensor
 
 from . import fused, graph, lazy, mutated, reads
+from .agree import disagreement
 from .checked import CONVOLUTION
 from .classify import workload
 from .errors import WorkerError, blame
@@ -83,12 +84,19 @@ class Trace:
             raise
         finally:
             self.recorder.recording = False
+        self.check_sizes()
         if not functional:
             self.note_mutated(model, inputs, out)
         self.model = model
         self.collect(model, inputs, out)
         if not functional:
             self.as_written = self.recorder, self.tensors, self.final, self.outputs
+
+    def check_sizes(self) -> None:
+        """Raises what a call raises when it runs, if its meta kernel accepts sizes that must agree."""
+        for call in self.recorder.calls:
+            if (why := disagreement(call)) is not None:
+                raise WorkerError(f"forward() cannot run: {why}", self.file, SIZES)
 
     def note_mutated(self, model: torch.nn.Module, inputs: Inputs, out: Any) -> None:
         """Records which tensors forward() writes or replaces, and which of its results are such tensors."""

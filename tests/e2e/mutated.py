@@ -32,6 +32,24 @@ class ModelNew(torch.nn.Module):
         {body}
         return torch.nn.functional.batch_norm(x, {statistics}, self.scale, self.shift, True)
 '''
+ROWS = """
+import torch
+
+tokens, slots, width = 4096, 16384, 128
+
+
+class Model(torch.nn.Module):
+    def forward(self, new, cache, ids):
+        {statement}
+
+
+def get_inputs():
+    return [torch.randn(tokens, width), torch.randn(slots, width), torch.randperm(slots)[:tokens]]
+
+
+def get_init_inputs():
+    return []
+"""
 
 
 def solution(task: str, *changes: tuple[str, str]) -> str:
@@ -57,6 +75,16 @@ class Mutated(harness.Case):
         text = self.cutegen("describe", TASKS / "relu_in_place.py").out
         self.assertIn("(mutated)", text)
         self.assertRegex(text, r"returns +x\n")
+
+    def test_shapes_have_an_index_for_each_row(self) -> None:
+        """Meta kernels of index_put and index_reduce accept other numbers; forward() raises when it runs."""
+        for statement in ("cache[ids] = new", 'cache.index_reduce_(0, ids, new, "amax")', "cache.index_copy_(0, ids, new)"):
+            task = self.write("rows.py", ROWS.format(statement=statement))
+            result = self.cutegen("describe", task, "--json")
+            self.assert_code(result, 0)
+            shapes = [s["tensors"] for s in result.json()["tasks"][0]["shapes"]]
+            self.assertGreater(len(shapes), 3)
+            self.assertEqual([s["new"][0] for s in shapes], [s["ids"][0] for s in shapes], statement)
 
     def test_programs_from_the_command_line(self) -> None:
         """attacks.py judges the other programs of these tasks."""

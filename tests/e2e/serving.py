@@ -79,7 +79,7 @@ TASKS = {
 }
 # What the source of the program has to contain.
 WANTED = {"an_embedding_before_a_norm": "cutegen::place<false>(", "negative_indices": "cutegen::take<true>(",
-          "rows_that_a_sum_reads": "cutegen::load_taken(", "rows_of_a_cache_by_index": "cutegen::store_taken(",
+          "rows_that_a_sum_reads": "cutegen::load_taken(", "rows_of_a_cache_by_index": "cutegen::store_at(",
           "sorted_rows": "cutegen::sort_keys(", "counts_of_truth_values": "cutegen::Total"}
 
 

@@ -21,10 +21,14 @@ struct Access {
   std::string name;    // identifier of the tensor
   std::string tensor;  // CuTe tensor in the kernel: "g_x"
   std::string registers;
-  std::string start = {};  // argument: where a slice begins
-  std::string take = {};   // functions that read this operand's position from index tensors
-  bool single = false;     // the same element everywhere
-  int inst = -1;           // leaf, or the output's instruction
+  std::string start = {};       // argument: where a slice begins
+  std::string places = {};      // where index tensors lead: an array for each item
+  std::string take = {};        // functions that find these places
+  bool place_each = false;      // each element of a vector has its own
+  int64_t turns = 1, turn = 0;  // one of so many lists whose elements take turns in the tensor
+  bool follows = false;         // another list of the same tensor is loaded or stored with it
+  bool single = false;          // the same element everywhere
+  int inst = -1;                // leaf, or the output's instruction
   const char* type = "float";
 
   std::string first() const { return fmt::format("{}[{}]", name, start.empty() ? "0" : start); }
@@ -51,6 +55,10 @@ struct Kernel {
     }
     for (const FusedOutput& output : f.outputs)
       outputs.push_back(access(output.operand, output.inst));
+    take_turns(inputs, false);
+    take_turns(outputs, true);
+    for (auto* list : {&inputs, &outputs})
+      for (Access& a : *list) find(a);
   }
 
   Access access(const Operand& operand, int inst) {
@@ -62,25 +70,51 @@ struct Kernel {
              .single = true,
              .inst = inst,
              .type = type};
-    if (const std::string from = start_text(fused, operand); from != "0") {
-      a.start = code.word(a.name + "_start");
-      strides.emplace_back(a.start, from);
-    }
     a.tensor = code.word("g_" + a.name);
     a.registers = code.word("r_" + a.name);
     for (const Loop& loop : nest.kept) a.single &= stride(fused, operand, loop).move == Move::none;
-    for (size_t axis = 0; axis < operand.starts.size(); ++axis)
-      if (operand.starts[axis].index >= 0) take(a, axis);
     return a;
   }
 
-  // Reads the position along an axis of the operand from an index tensor.
+  // Finds lists of a tensor whose elements take turns, so that one access moves all of them.
+  void take_turns(std::vector<Access>& list, bool all) {
+    for (Access& first : list) {
+      const int64_t step = turns_in(nest, *first.operand);
+      if (step == 1 || first.operand->starts.back().at != 0 || first.turns > 1) continue;
+      std::vector<Access*> lists;
+      for (Access& other : list)
+        if (turns_together(*first.operand, *other.operand)) lists.push_back(&other);
+      if (all && int64_t(lists.size()) != step) continue;
+      for (Access* other : lists) {
+        other->turns = step;
+        other->turn = other->operand->starts.back().at;
+        other->registers = first.registers;
+        other->follows = other != &first;
+      }
+    }
+  }
+
+  // Declares where the operand's slice begins, and finds where index tensors lead.
+  void find(Access& a) {
+    if (a.follows) return;
+    if (const std::string from = start_text(fused, *a.operand); from != "0") {
+      a.start = code.word(a.name + "_start");
+      strides.emplace_back(a.start, from);
+    }
+    for (size_t axis = 0; axis < a.operand->starts.size(); ++axis)
+      if (a.operand->starts[axis].index >= 0) take(a, axis);
+  }
+
+  // Reads the place along an axis of the operand from an index tensor.
   void take(Access& a, size_t axis) {
     const Start& start = a.operand->starts[axis];
     const Operand& index = fused.inputs[size_t(start.index)];
+    if (a.places.empty()) a.places = code.word("to_" + a.name);
+    a.place_each |= stride(fused, index, nest.kept.back()).move != Move::none;
     if (!indices.count(start.index)) {
       Access at = access(index, -1);
       at.tensor = code.word("at_" + at.name);
+      find(at);
       indices.emplace(start.index, std::move(at));
     }
     const std::string size = code.word(fmt::format("{}_size{}", a.name, axis)),
@@ -92,6 +126,11 @@ struct Kernel {
     a.single = false;
   }
 };
+
+// The registers of an access, as an array for each item or each vector.
+std::string array_of(const Access& a) {
+  return a.turns > 1 ? fmt::format("[{}][kVector]", a.turns) : "[kVector]";
+}
 
 bool is_flat(const Fused& fused) {
   Nest nest = make_nest(fused);
@@ -145,7 +184,8 @@ std::string call(const Kernel& k, const std::function<std::string(const Access&,
 
 std::string register_name(const Access& a, bool output) {
   if (a.single && !output) return a.registers;
-  return a.registers + (output ? "[v]" : "[i][v]");
+  const std::string list = a.turns > 1 ? fmt::format("[{}]", a.turn) : "";
+  return a.registers + (output ? "" : "[i]") + list + "[v]";
 }
 
 // Writes the code for the last elements, too few for a vector. The first CTA computes them.
@@ -167,6 +207,17 @@ std::string tail(const Kernel& k) {
       results, text, stores);
 }
 
+// Stops the kernel if an index is outside its axis. Then loads what the indices lead to.
+std::string taken_loads(const std::string& outside, const std::string& loads) {
+  std::string text = fmt::format("  if ({}) __trap();\n", outside);
+  if (loads.empty()) return text;
+  return text + fmt::format(
+                    "  CUTE_UNROLL\n  for (int i = 0; i < kItems; ++i) {{\n"
+                    "    const Index j = first + i * kThreads;\n    if (j < vectors) {{\n{}\n"
+                    "    }}\n  }}\n",
+                    indent(loads, 6));
+}
+
 // Fills the fields that both kernel templates share.
 std::map<std::string, std::string> common(const Task& task, Kernel& k, const Json& params,
                                           int depth) {
@@ -178,18 +229,39 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
   std::vector<std::string> declarations;
   for (const Parameter& p : parameters(k.fused)) declarations.push_back(p.declaration);
   t["params"] = join(declarations, ", ");
-  std::string registers, loads, results, stores;
+  std::string registers, finds, loads, taken, results, stores;
+  const std::string outside = k.code.word("outside");
+  const auto find = [&](const Access& a) {
+    registers += fmt::format("int64_t {}[kItems][{}];\n", a.places, a.place_each ? "kVector" : "1");
+    finds += fmt::format("{} |= cutegen::find_places({}[i]{});\n", outside, a.places, a.take);
+  };
   for (const Access& a : k.inputs) {
-    if (a.single) continue;
-    registers += fmt::format("{} {}[kItems][kVector];\n", a.type, a.registers);
-    loads += fmt::format("cutegen::{}({}(_, j), {}[i]{});\n",
-                         a.take.empty() ? "load" : "load_taken", a.tensor, a.registers, a.take);
+    if (a.single || a.follows) continue;
+    registers += fmt::format("{} {}[kItems]{};\n", a.type, a.registers, array_of(a));
+    if (a.places.empty()) {
+      loads += fmt::format("cutegen::{}({}(_, j), {}[i]);\n", a.turns > 1 ? "load_turns" : "load",
+                           a.tensor, a.registers);
+      continue;
+    }
+    find(a);
+    taken +=
+        fmt::format("cutegen::load_at({}(_, j), {}[i], {}[i]);\n", a.tensor, a.places, a.registers);
   }
   for (const Access& a : k.outputs) {
-    results += fmt::format("{} {}[kVector];\n", a.type, a.registers);
-    stores += fmt::format("cutegen::{}({}, {}(_, j){});\n",
-                          a.take.empty() ? "store" : "store_taken", a.registers, a.tensor, a.take);
+    if (a.follows) continue;
+    results += fmt::format("{} {}{};\n", a.type, a.registers, array_of(a));
+    if (a.places.empty()) {
+      stores += fmt::format("cutegen::{}({}, {}(_, j));\n", a.turns > 1 ? "store_turns" : "store",
+                            a.registers, a.tensor);
+      continue;
+    }
+    find(a);
+    stores +=
+        fmt::format("cutegen::store_at({}, {}(_, j), {}[i]);\n", a.registers, a.tensor, a.places);
   }
+  if (!finds.empty()) registers += fmt::format("bool {} = false;\n", outside);
+  t["taken"] = finds.empty() ? "" : indent(taken_loads(outside, taken), depth - 2);
+  loads = finds + loads;
   t["registers"] = indent(registers, depth);
   t["loads"] = indent(loads, depth + 4);
   t["results"] = indent(results, depth + 4);
@@ -230,6 +302,11 @@ std::string strided_tensor(Kernel& k, const Access& a) {
   for (size_t i = k.nest.kept.size(); i-- > 0;) {
     bool last = i + 1 == k.nest.kept.size();
     Stride s = stride(k.fused, *a.operand, k.nest.kept[i]);
+    if (last && a.turns > 1) {  // the elements of all lists, one after another
+      inner = "Int<1>{}";
+      outer.push_back(fmt::format("Int<kVector * {}>{{}}", a.turns));
+      continue;
+    }
     std::string text = s.move == Move::none ? "Int<0>{}" : "Int<1>{}";
     if (s.move == Move::stride) {
       text = k.code.word(fmt::format("{}_s{}", a.name, i));
@@ -243,8 +320,9 @@ std::string strided_tensor(Kernel& k, const Access& a) {
   }
   return fmt::format(
       "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
-      "    make_layout(make_shape(Int<kVector>{{}}, shape), make_stride({}, {})));\n",
-      a.tensor, a.from(), inner, tuple_of("make_stride", outer));
+      "    make_layout(make_shape(Int<kVector{}>{{}}, shape), make_stride({}, {})));\n",
+      a.tensor, a.from(), a.turns > 1 ? fmt::format(" * {}", a.turns) : "", inner,
+      tuple_of("make_stride", outer));
 }
 
 std::string strided_source(const Task& task, Kernel& k, const Json& params, bool wide) {
@@ -255,7 +333,7 @@ std::string strided_source(const Task& task, Kernel& k, const Json& params, bool
   for (const auto& [operand, index] : k.indices) tensors += strided_tensor(k, index);
   for (const auto* list : {&k.inputs, &k.outputs})
     for (const Access& a : *list)
-      if (!a.single || list == &k.outputs) tensors += strided_tensor(k, a);
+      if (!a.follows && (!a.single || list == &k.outputs)) tensors += strided_tensor(k, a);
   t["tensors"] = indent(tensors + single_values(k), 2);
   std::vector<std::string> shape, sizes;
   for (size_t i = k.nest.kept.size(); i-- > 0;)

@@ -29,13 +29,19 @@ class OrderKernel {
         chosen_(code_.word("chosen")) {
     add_inputs();
     add_outputs();
-    source_ = fill(selects() ? "kernels/order/select.cu" : "kernels/order/sort.cu", fields(task));
+    source_ = fill(template_of(), fields(task));
   }
   ProgramPart part() const;
 
  private:
   const Choice& choice() const { return *fused_.choice; }
   bool selects() const { return choice().selects(); }
+  // Whether all threads of a CTA share a row.
+  bool whole_cta() const { return int_param(params_, "width") == int_param(params_, "threads"); }
+  const char* template_of() const {
+    if (!selects()) return "kernels/order/sort.cu";
+    return whole_cta() ? "kernels/order/threshold.cu" : "kernels/order/select.cu";
+  }
   const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
   void add_inputs();
   void add_outputs();

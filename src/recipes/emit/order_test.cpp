@@ -25,6 +25,19 @@ TEST(Order, TopKKeepsValuesAndPositions) {
   EXPECT_EQ(match.safe.at("width"), 32);  // a warp takes a row of 64 elements
 }
 
+// Threads of a CTA sort only what is not behind the last wanted one of their own first elements.
+TEST(Order, ALongRowBoundsWhatItSorts) {
+  const Task task = golden_task("top_k_long");
+  const RecipeMatch match = match_recipe(task, "sm_90a");
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& source = program->sources.begin()->second;
+  EXPECT_THAT(source, HasSubstr("const cutegen::Key last = keys[wanted - 1];"));
+  EXPECT_EQ(match.safe.at("width"), match.safe.at("threads"));
+  // The positions of 64 bits are single stores, so they do not limit the width of a load.
+  EXPECT_EQ(match.safe.at("vector"), 8);
+}
+
 TEST(Order, ARowThatFitsACtaIsSorted) {
   const Task task = golden_task("sort_rows");
   const RecipeMatch match = match_recipe(task, "sm_90a");

@@ -24,6 +24,8 @@ const Words kSlices{"slice", "narrow", "select", "split", "split_with_sizes", "u
 const Words kFills{"full",      "ones",       "zeros",        "full_like",
                    "ones_like", "zeros_like", "scalar_tensor"};
 
+constexpr int64_t kMostPieces = 8;  // more are rather a size of the task than a number of parts
+
 bool contains(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -144,6 +146,41 @@ std::optional<Part> part_of(const Node& node, size_t output, const Shape& shape)
   if (step != 1) return every(node, part, step, shape[part.dim]);
   part.at = std::max<int64_t>(0, part.raw < 0 ? part.raw + shape[part.dim] : part.raw);
   return part.at < std::max<int64_t>(1, shape[part.dim]) ? std::optional(part) : std::nullopt;
+}
+
+// How a reshape of one of several equal parts sees the tensor of `shape` that they are parts of:
+// the number of the part is an axis of its own. Nothing if the reshape merges the part's axis with
+// what lies before it.
+std::optional<View> before_slice(const Part& part, int64_t length, const Shape& shape,
+                                 const View& view) {
+  const int64_t size = shape[part.dim];
+  if (part.by_number || part.step > 1 || length < 1 || size % length != 0 || part.at % length != 0)
+    return std::nullopt;
+  const int64_t before = product(Shape(shape.begin(), shape.begin() + long(part.dim)));
+  size_t axis = 0;
+  for (int64_t seen = 1; seen != before || before == 0; ++axis) {
+    if (axis == view.reshaped->size() || before % std::max<int64_t>(1, seen) != 0)
+      return std::nullopt;
+    seen *= (*view.reshaped)[axis];
+  }
+  View whole = view;
+  whole.starts.resize(view.axes.size());
+  whole.axes.insert(whole.axes.begin() + long(axis), -1);
+  whole.reshaped->insert(whole.reshaped->begin() + long(axis), size / length);
+  whole.starts.insert(whole.starts.begin() + long(axis), Start{.at = part.at / length});
+  return whole;
+}
+
+// Whether a slice takes one part along some axes of `shape` and all elements along the others. The
+// number of parts is the module's, so the plan may demand it.
+bool takes_parts(const Fused& fused, const View& view, const Shape& shape) {
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const Start& start = view.starts[i];
+    const int64_t length = view.axes[i] < 0 ? 1 : fused.axes[size_t(view.axes[i])].size;
+    if (start.index >= 0 || start.step > 1) return false;
+    if (length != shape[i] && (length > 1 || shape[i] > kMostPieces)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -374,6 +411,7 @@ std::optional<View> Builder::broadcast_reshaped(const Shape& from, const Shape& 
     for (size_t j : group.to) {
       inner.axes[j] = -1;
       (*inner.reshaped)[j] = 1;
+      if (!inner.starts.empty()) inner.starts[j] = {};
     }
   }
   return inner;
@@ -533,6 +571,9 @@ Result<int> Builder::sliced(const Node& node, const std::string& name, const Vie
   const Shape shape = shape_of(*from);
   const auto part = part_of(node, output_index(node, name), shape);
   if (!part) return unsupported_error("no recipe covers this use of " + node.op, node.id);
+  const int64_t length = part->drops ? 1 : node.outputs[output_index(node, name)].shape[part->dim];
+  auto whole = view.reshaped ? before_slice(*part, length, shape, view) : std::nullopt;
+  if (whole && region_.slices) return value(*from, *whole);
   if (!region_.slices || view.reshaped) {
     if (cut_.empty()) cut_ = name;
     return unsupported_error(node.op + ": a slice that has to be copied first", node.id);
@@ -543,7 +584,6 @@ Result<int> Builder::sliced(const Node& node, const std::string& name, const Vie
     inner.axes.insert(inner.axes.begin() + long(part->dim), -1);
     inner.starts.insert(inner.starts.begin() + long(part->dim), Start{});
   }
-  const int64_t length = part->drops ? 1 : node.outputs[output_index(node, name)].shape[part->dim];
   Start& start = inner.starts[part->dim];
   if (start.index >= 0 || start.step > 1 || (part->step > 1 && start.at > 0)) {
     if (cut_.empty()) cut_ = name;
@@ -589,6 +629,8 @@ Result<int> Builder::reshape(const Node& node, const std::string& from, const Vi
     if (to[i] != 1) b.push_back(i);
   bool same = a.size() == b.size();
   for (size_t i = 0; same && i < a.size(); ++i) same = shape[a[i]] == to[b[i]];
+  if (!same && !view.starts.empty() && takes_parts(fused_, view, to))
+    return value(from, {view.axes, to, view.starts});
   if (!same && !view.starts.empty()) return interleaved(node, from, view);
   if (!same) return value(from, {view.axes, to});
   View inner{std::vector<int>(shape.size(), -1), {}};

@@ -85,7 +85,10 @@ void from_reshape(Fused& fused, const Operand& operand) {
     std::string known;
     std::vector<Axis*> missing;
     for (size_t to : group.to) {
-      if (operand.axes[to] < 0) continue;
+      if (operand.axes[to] < 0) {  // of a slice: one of so many parts
+        if (operand.shape[to] != 1) known = times(known, std::to_string(operand.shape[to]));
+        continue;
+      }
       Axis& axis = fused.axes[size_t(operand.axes[to])];
       if (axis.extent.empty() && axis.size == 1 && group.to.size() > 1) axis.extent = "1";
       if (axis.extent.empty())
@@ -169,6 +172,19 @@ const Operand* twin_of(const Fused& fused, const Operand& output) {
   return nullptr;
 }
 
+// Demands that a slice is one of so many equal parts of what a reshape converts; empty without one.
+std::string parts_of_group(const Fused& fused, const Operand& operand, const AxisGroup& group) {
+  std::string parts, rest;
+  for (size_t to : group.to) {
+    if (operand.axes[to] >= 0)
+      rest += "*(" + fused.axes[size_t(operand.axes[to])].extent + ")";
+    else if (operand.shape[to] != 1)
+      parts = times(parts, std::to_string(operand.shape[to]));
+  }
+  return parts.empty() ? ""
+                       : fmt::format("{} == {}{}", total_of(fused, operand, group), parts, rest);
+}
+
 }  // namespace
 
 Result<void> find_extents(Fused& fused) {
@@ -188,7 +204,8 @@ Result<void> find_extents(Fused& fused) {
   for (const Operand* operand : operands)
     if (operand->reshaped) from_reshape(fused, *operand);
   for (const Operand& operand : fused.inputs)
-    if (operand.sliced() && fused.names.count(operand.tensor)) from_slice(fused, operand);
+    if (operand.sliced() && !operand.reshaped && fused.names.count(operand.tensor))
+      from_slice(fused, operand);
   for (const FusedOutput& output : fused.outputs)
     if (output.operand.sliced())  // a part of a joined tensor that no input shows: a constant
       for (Axis& axis : fused.axes)
@@ -209,17 +226,23 @@ Result<void> find_extents(Fused& fused) {
 
 std::vector<std::string> fixed_sizes(const Fused& fused) {
   std::vector<std::string> list = fused.demands;
+  const auto add = [&](const std::string& text) {
+    if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end())
+      list.push_back(text);
+  };
   for (const Operand& operand : fused.inputs) {
     if (!operand.reshaped) continue;
-    for (const AxisGroup& group : group_axes(operand.original, operand.shape).value_or(NoGroups{}))
+    for (const AxisGroup& group :
+         group_axes(operand.original, operand.shape).value_or(NoGroups{})) {
+      add(parts_of_group(fused, operand, group));
       for (size_t to : group.to) {
         if (operand.axes[to] < 0 || group.to.size() < 2) continue;
         const Axis& axis = fused.axes[size_t(operand.axes[to])];
         bool fixed = axis.extent.find("dim(") == std::string::npos && axis.size > 1;
-        std::string text =
-            fmt::format("({}) % max(1,{}) == 0", total_of(fused, operand, group), axis.extent);
-        if (fixed && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+        if (fixed)
+          add(fmt::format("({}) % max(1,{}) == 0", total_of(fused, operand, group), axis.extent));
       }
+    }
   }
   return list;
 }

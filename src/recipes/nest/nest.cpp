@@ -91,6 +91,25 @@ int64_t Nest::inner() const {
   return in_runs ? length() : reduced.back().size;
 }
 
+int64_t turns_in(const Nest& nest, const Operand& operand) {
+  if (nest.reduced_inside || operand.starts.empty() || operand.gathered() || operand.reshaped)
+    return 1;
+  const int64_t step = operand.starts.back().step;
+  const auto& along = nest.kept.back().axes;
+  const bool inner = !along.empty() && operand.axes.back() == along.back();
+  return inner && (step == 2 || step == 4) ? step : 1;
+}
+
+bool turns_together(const Operand& a, const Operand& b) {
+  if (a.tensor != b.tensor || a.axes != b.axes || a.reshaped || b.reshaped) return false;
+  if (a.starts.size() != b.starts.size() || a.gathered() || b.gathered()) return false;
+  for (size_t i = 0; i < a.starts.size(); ++i)
+    if (a.starts[i].step != b.starts[i].step ||
+        (a.starts[i].at != b.starts[i].at && i + 1 < a.starts.size()))
+      return false;
+  return a.starts.back().at < a.starts.back().step && b.starts.back().at < b.starts.back().step;
+}
+
 Nest make_nest(const Fused& fused) {
   Nest nest;
   for (size_t i = 0; i < fused.axes.size(); ++i) {
@@ -117,10 +136,23 @@ std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
     widest = std::max(widest, size_of(dtype));
     if (size_of(dtype) > 1) narrowest = std::min(narrowest, size_of(dtype));
   };
-  for (const FusedOutput& output : fused.outputs) add(output.operand.dtype);
-  for (const Operand& operand : fused.inputs) add(operand.dtype);
+  // What has one element for a whole vector, such as an index that chooses a row, sets no width.
+  const Nest nest = make_nest(fused);
+  const Loop& inner = nest.reduced_inside ? nest.reduced.back() : nest.kept.back();
+  const auto add_moving = [&](const Operand& operand) {
+    if (inner.axes.empty() || stride(fused, operand, inner).move != Move::none) add(operand.dtype);
+  };
+  for (const FusedOutput& output : fused.outputs) add_moving(output.operand);
+  for (const Operand& operand : fused.inputs) add_moving(operand);
   if (widest == 1) narrowest = 2;
   std::vector<int64_t> widths;
+  // One access moves the elements of all lists that take turns.
+  const auto add_turns = [&](const Operand& operand) {
+    if (const int64_t turns = turns_in(nest, operand); turns > 1)
+      widest = std::max(widest, size_of(operand.dtype) * size_t(turns));
+  };
+  for (const Operand& operand : fused.inputs) add_turns(operand);
+  for (const FusedOutput& output : fused.outputs) add_turns(output.operand);
   const auto aligned = [&](int64_t width) {
     const auto fits = [&](const Operand& operand) {
       return !operand.sliced() || one_by_one(operand.starts.back()) ||
@@ -137,12 +169,24 @@ std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
   return widths;
 }
 
+std::string seen_size(const Fused& fused, const Operand& operand, size_t axis) {
+  const int along = operand.axes[axis];
+  return along < 0 ? std::to_string(operand.shape[axis]) : fused.axes[size_t(along)].extent;
+}
+
 std::string size_text(const Fused& fused, const Operand& operand, size_t axis) {
+  if (operand.reshaped) return seen_size(fused, operand, axis);
   if (operand.kept) return operand.extents[axis];
   return fmt::format("dim({},{})", fused.names.at(operand.tensor), axis);
 }
 
 std::string stride_text(const Fused& fused, const Operand& operand, size_t axis) {
+  if (operand.reshaped) {
+    std::string product = "1";
+    for (size_t i = axis + 1; i < operand.axes.size(); ++i)
+      product += "*(" + seen_size(fused, operand, i) + ")";
+    return product;
+  }
   if (!operand.kept) return fmt::format("stride({},{})", fused.names.at(operand.tensor), axis);
   std::string product = "1";
   for (size_t i = axis + 1; i < operand.extents.size(); ++i)
@@ -213,11 +257,10 @@ Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
     if (operand.axes[i] < 0) {
       hidden |= operand.shape[i] != 1;
       last &= operand.shape[i] == 1;
-      continue;
+      if (operand.shape[i] == 1) continue;
     }
     last = false;
-    const std::string& extent = fused.axes[size_t(operand.axes[i])].extent;
-    product += (product.empty() ? "(" : "*(") + extent + ")";
+    product += (product.empty() ? "(" : "*(") + seen_size(fused, operand, i) + ")";
   }
   if (const int64_t step = operand.sliced() ? operand.starts[size_t(p)].step : 1; step > 1)
     return {Move::stride, fmt::format("{}*({})", step, stride_text(fused, operand, size_t(p)))};

@@ -44,11 +44,17 @@ struct Stride {
 // most for the widest element of the operands.
 std::vector<int64_t> vector_widths(const Fused& fused, int64_t size);
 Nest make_nest(const Fused& fused);
+// The size of an operand's axis as the nest sees it: of an axis that it does not follow, a number.
+std::string seen_size(const Fused& fused, const Operand& operand, size_t axis);
 // Size and stride of an operand's own axis, and where its slice begins ("0": the whole tensor), in
 // elements, as plan expressions.
 std::string size_text(const Fused& fused, const Operand& operand, size_t axis);
 std::string stride_text(const Fused& fused, const Operand& operand, size_t axis);
 std::string start_text(const Fused& fused, const Operand& operand);
+// How many lists of elements take turns in the operand's tensor, of which it is one; 1: no lists.
+int64_t turns_in(const Nest& nest, const Operand& operand);
+// Whether two operands are lists of the same elements of a tensor, or the same list.
+bool turns_together(const Operand& a, const Operand& b);
 // The plan expression of the vector's width: `wanted` if the innermost size, a plan expression, is
 // a multiple of it, and every slice keeps vectors aligned; else 1.
 std::string width_text(const Fused& fused, const std::string& size, int64_t wanted);
