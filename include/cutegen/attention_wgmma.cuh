@@ -3,7 +3,7 @@
 //
 // Contract: needs sm_90a and 16-bit elements. A CTA computes tiles of kRows rows of one head. The
 // last warpgroup (the producer) loads Q once per tile, and K and V through a ring of tiles of kKeys keys;
-// each other warpgroup (a consumer) has 64 rows. Scores stay in registers: the softmax keeps a
+// each other warpgroup (a consumer) has 64 rows. If two tiles of Q fit, the next tile's Q arrives early. Scores stay in registers: the softmax keeps a
 // running maximum and sum, and the weights, rounded to Element, are the operand of the second
 // product. While the tensor cores multiply for one consumer, another computes its softmax.
 //
@@ -138,13 +138,18 @@ struct WgmmaAttention {
                          Element, Element, float,
                          cute::Shape<cute::_64, cute::Int<kWidth>, cute::_16>,
                          cute::SM90::GMMA::Major::K, cute::SM90::GMMA::Major::MN>());
-  struct alignas(1024) Storage {
-    Element q[Queries::kElements];
+  template <int Tiles>  // of queries
+  struct alignas(1024) StorageOf {
+    Element q[Tiles][Queries::kElements];
     Element k[Stages][KeyTile::kElements], v[Stages][ValueTile::kElements];
-    uint64_t q_full, q_empty, k_full[Stages], k_empty[Stages], v_full[Stages], v_empty[Stages];
+    uint64_t q_full[Tiles], q_empty[Tiles];
+    uint64_t k_full[Stages], k_empty[Stages], v_full[Stages], v_empty[Stages];
   };
-  // CTAs that an SM holds.
-  static constexpr int kResident = Consumers == 1 && sizeof(Storage) <= 112 * 1024 ? 2 : 1;
+  // CTAs that an SM holds, and the shared memory that one of them may take.
+  static constexpr int kResident = Consumers == 1 && sizeof(StorageOf<1>) <= 113 * 1024 ? 2 : 1;
+  static constexpr int kMost = (kResident == 2 ? 113 : 227) * 1024;
+  static constexpr int kQueries = sizeof(StorageOf<2>) <= kMost ? 2 : 1;
+  using Storage = StorageOf<kQueries>;
 
   float results[kResults];
   float exponent[2];  // of the row and the row 8 below: log2 of the sum of exponentials
@@ -160,8 +165,10 @@ struct WgmmaAttention {
   CUTE_DEVICE bool begin(Storage& storage) {
     if (threadIdx.x == 0) {
       constexpr int kLoads = Tma ? 1 : 128, kReaders = 4 * Consumers;
-      cute::initialize_barrier(storage.q_full, kLoads);
-      cute::initialize_barrier(storage.q_empty, kReaders);
+      for (int s = 0; s < kQueries; ++s) {
+        cute::initialize_barrier(storage.q_full[s], kLoads);
+        cute::initialize_barrier(storage.q_empty[s], kReaders);
+      }
       for (int s = 0; s < Stages; ++s) {
         cute::initialize_barrier(storage.k_full[s], kLoads);
         cute::initialize_barrier(storage.v_full[s], kLoads);
@@ -192,10 +199,11 @@ struct WgmmaAttention {
     static_assert(Tma);
     if (threadIdx.x != kFirstProducer || tile.first >= tile.last) return;
     constexpr int kBytes = sizeof(Element);
-    cute::wait_barrier(storage.q_empty, phase_q_ ^ 1);
-    cute::set_barrier_transaction_bytes(storage.q_full, kBytes * Queries::kElements);
-    Queries::load(q, storage.q_full, storage.q, tile.row, at.head, at.batch, at.part_q);
-    phase_q_ ^= 1;
+    const int slot = queries_.stage;
+    cute::wait_barrier(storage.q_empty[slot], queries_.phase ^ 1);
+    cute::set_barrier_transaction_bytes(storage.q_full[slot], kBytes * Queries::kElements);
+    Queries::load(q, storage.q_full[slot], storage.q[slot], tile.row, at.head, at.batch, at.part_q);
+    queries_.advance();
     for (int n = tile.last - 1; n >= tile.first; --n, keys_.advance()) {
       const int s = keys_.stage;
       cute::wait_barrier(storage.k_empty[s], keys_.phase ^ 1);
@@ -214,11 +222,11 @@ struct WgmmaAttention {
                         Storage& storage) {
     static_assert(!Tma);
     if (tile.first >= tile.last) return;
-    const int thread = threadIdx.x - kFirstProducer;
-    cute::wait_barrier(storage.q_empty, phase_q_ ^ 1);
-    Queries::load(q, storage.q, tile.row, thread);
-    publish(storage.q_full);
-    phase_q_ ^= 1;
+    const int thread = threadIdx.x - kFirstProducer, slot = queries_.stage;
+    cute::wait_barrier(storage.q_empty[slot], queries_.phase ^ 1);
+    Queries::load(q, storage.q[slot], tile.row, thread);
+    publish(storage.q_full[slot]);
+    queries_.advance();
     for (int n = tile.last - 1; n >= tile.first; --n, keys_.advance()) {
       const int s = keys_.stage;
       cute::wait_barrier(storage.k_empty[s], keys_.phase ^ 1);
@@ -251,10 +259,11 @@ struct WgmmaAttention {
       if constexpr (kMasked) apply<hides.value>(scores, mask, n * Keys, row, scale, keys);
       if constexpr (hides.value) hide(scores, n * Keys, ends);
     };
+    Element const* q = storage.q[queries_.stage];
     auto step = [&](int n, auto hides) {
       cute::wait_barrier(storage.k_full[keys_.stage], keys_.phase);
       take_turn();
-      score(storage.q, storage.k[keys_.stage], scores);
+      score(q, storage.k[keys_.stage], scores);
       cute::wait_barrier(storage.v_full[values_.stage], values_.phase);
       weigh(weights, storage.v[values_.stage], sums);
       pass_turn();
@@ -273,10 +282,9 @@ struct WgmmaAttention {
     };
     if (tile.first < tile.last) {
       int n = tile.last - 1;
-      cute::wait_barrier(storage.q_full, phase_q_);
-      phase_q_ ^= 1;
+      cute::wait_barrier(storage.q_full[queries_.stage], queries_.phase);
       cute::wait_barrier(storage.k_full[keys_.stage], keys_.phase);
-      score(storage.q, storage.k[keys_.stage], scores);
+      score(q, storage.k[keys_.stage], scores);
       cute::warpgroup_wait<0>();
       cute::warpgroup_fence_operand(scores);
       release(storage.k_empty[keys_.stage]);
@@ -286,7 +294,8 @@ struct WgmmaAttention {
       round(scores, weights);
       for (--n; n >= tile.first && (n + 1) * Keys > edge; --n) step(n, cute::true_type{});
       for (; n >= tile.first; --n) step(n, cute::false_type{});
-      release(storage.q_empty);
+      release(storage.q_empty[queries_.stage]);
+      queries_.advance();
       cute::wait_barrier(storage.v_full[values_.stage], values_.phase);
       weigh(weights, storage.v[values_.stage], sums);
       cute::warpgroup_wait<0>();
@@ -329,10 +338,11 @@ struct WgmmaAttention {
   }
 
  private:
+  template <int Size>
   struct Ring {
     int stage = 0, phase = 0;
     CUTE_DEVICE void advance() {
-      if (++stage == Stages) stage = 0, phase ^= 1;
+      if (++stage == Size) stage = 0, phase ^= 1;
     }
   };
 
@@ -490,8 +500,8 @@ struct WgmmaAttention {
     }
   }
 
-  int phase_q_ = 0;
-  Ring keys_, values_;  // of this thread
+  Ring<kQueries> queries_;  // of this thread, as the others
+  Ring<Stages> keys_, values_;
 };
 
 }  // namespace cutegen

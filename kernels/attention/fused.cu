@@ -30,18 +30,25 @@ extern "C" __global__ void __launch_bounds__(Attention::kThreads, Attention::kRe
   extern __shared__ __align__(1024) uint4 shared[];
   auto& storage = *reinterpret_cast<typename Attention::Storage*>(shared);
   const int tiles_m = ceil_div(rows, Attention::kRows), all_heads = heads * batches;
-  const int tiles = tiles_m * all_heads * kSplit, rounds = ceil_div(tiles, int(gridDim.x));
+  const int tiles = tiles_m * all_heads * kSplit;
+  // Rounds of a section, or of all tiles if they have the same length.
+  const int turns = ceil_div(kCausal ? tiles_m * section * kSplit : tiles, int(gridDim.x));
+  const int rounds = kCausal ? turns * ceil_div(all_heads, section) : turns;
   constexpr int kDiagonal = {{diagonal}};
-  // A tile and its coordinates. The longest tiles come first; every other round goes through them
-  // backwards.
+  // A tile and its coordinates. In a section, the longest tiles come first. Every other round goes
+  // through the CTAs backwards, and every other section, too, so that all get about the same work.
   struct Work {
     cutegen::AttentionTile tile;
     int part, index, head, batch;
   };
   auto work_of = [&](int round) -> Work {
-    const bool backwards = kCausal && round % 2 == 1;
-    int id = round * gridDim.x + (backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
-    if (id >= tiles) return Work{cutegen::AttentionTile{0, 0, 0}, -1, 0, 0, 0};
+    const int in_section = kCausal ? round % turns : round, number = round / turns;
+    const bool backwards = kCausal && (in_section + number) % 2 == 1;
+    const int place = in_section * gridDim.x + (backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
+    const int first_tile = kCausal ? number * section * tiles_m * kSplit : 0;
+    const int last_tile = kCausal ? min(first_tile + section * tiles_m * kSplit, tiles) : tiles;
+    int id = first_tile + place;
+    if (id >= last_tile) return Work{cutegen::AttentionTile{0, 0, 0}, -1, 0, 0, 0};
     const int part = id % kSplit;
     id /= kSplit;
     const int first_head = id / (tiles_m * section) * section, within = id - first_head * tiles_m;

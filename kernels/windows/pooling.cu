@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
           {{accumulate}}
           ++count;
         }
-{{divide}}
-{{finish}}
+    (void)count;
+{{divide}}{{finish}}
   }
 }

@@ -117,8 +117,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
       const int64_t p1 = first1 + work / kColumns * kRows + r;
       if (p1 >= out1) continue;
       float window = sums[t][r];
-{{divide}}
-{{finish}}
+{{divide}}{{finish}}
     }
   }
 }

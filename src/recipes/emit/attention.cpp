@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "base/text.h"
@@ -17,7 +18,7 @@ namespace cutegen::recipes {
 namespace {
 
 constexpr int64_t kMostSharedAttention = int64_t{227} << 10;
-constexpr int64_t kMostOfTwo = int64_t{112} << 10;  // bytes of a CTA if an SM holds two
+constexpr int64_t kMostOfTwo = int64_t{113} << 10;  // bytes of a CTA if an SM holds two
 constexpr int64_t kCached = int64_t{32} << 20;      // bytes of keys and values that stay in the L2
 constexpr int64_t kFewRows = 64;
 constexpr int64_t kMostSplit = 64;
@@ -41,24 +42,24 @@ int64_t stage_bytes(int64_t keys, int64_t depth, int64_t width) {
   return keys * 128 * (ceil_div(depth, 64) + ceil_div(width, 64));
 }
 
-// The size of Storage in attention_wgmma.cuh.
-int64_t attention_shared(const Attention& a, const Json& params) {
+// The size of StorageOf<queries> in attention_wgmma.cuh.
+int64_t attention_storage(const Attention& a, const Json& params, int64_t queries) {
   const int64_t stages = int_param(params, "stages"), depth = a.size(Attention::kDepth);
   const int64_t bytes =
-      int_param(params, "consumers") * 64 * 128 * ceil_div(depth, 64) +
+      queries * int_param(params, "consumers") * 64 * 128 * ceil_div(depth, 64) +
       stages * stage_bytes(int_param(params, "keys"), depth, a.size(Attention::kWidth)) +
-      16 * (1 + 2 * stages);
+      16 * (queries + 2 * stages);
   return ceil_div(bytes, 1024) * 1024;
 }
 
 // The same as a plan expression.
-std::string shared_text(const Json& params, const Label& label) {
+std::string storage_text(const Json& params, const Label& label, int64_t queries) {
   const int64_t stages = int_param(params, "stages"), keys = int_param(params, "keys");
   const std::string depth = fmt::format("ceil_div({},64)", label("head_dim")),
                     width = fmt::format("ceil_div({},64)", label("value_dim"));
   return fmt::format("ceil_div({0}*{1}+{2}*({1}+{3})+{4},1024)*1024",
-                     int_param(params, "consumers") * 64 * 128, depth, stages * keys * 128, width,
-                     16 * (1 + 2 * stages));
+                     queries * int_param(params, "consumers") * 64 * 128, depth,
+                     stages * keys * 128, width, 16 * (queries + 2 * stages));
 }
 
 int64_t columns_of_product(int64_t width) {
@@ -69,7 +70,18 @@ int64_t columns_of_product(int64_t width) {
 
 // CTAs that an SM holds.
 int64_t attention_resident(const Attention& a, const Json& params) {
-  return int_param(params, "consumers") == 1 && attention_shared(a, params) <= kMostOfTwo ? 2 : 1;
+  const bool two =
+      int_param(params, "consumers") == 1 && attention_storage(a, params, 1) <= kMostOfTwo;
+  return two ? 2 : 1;
+}
+
+// The size of Storage, which holds two tiles of queries if they fit.
+std::string shared_text(const Json& params, const Label& label) {
+  const std::string one = storage_text(params, label, 1), two = storage_text(params, label, 2);
+  std::string most = std::to_string(kMostSharedAttention);
+  if (int_param(params, "consumers") == 1)
+    most = fmt::format("({} <= {} ? {} : {})", one, kMostOfTwo, kMostOfTwo, most);
+  return fmt::format("{} <= {} ? {} : {}", two, most, two, one);
 }
 
 // What the plan and the kernel's text share: names and strides.
@@ -174,10 +186,12 @@ class AttentionPlan : AttentionParts {
     s[label_("lines")] =
         fmt::format("{}*{}*{}", label_("rows"), label_("heads"), label_("batches"));
     s[label_("elements")] = label_("lines") + "*" + label_("value_dim");
-    // Heads whose keys and values fit the L2 together.
-    s[label_("section")] = fmt::format(
-        "max(1,min({0}*{1},{2}/max(1,2*{3}*({4}+{5}))*{6}))", label_("heads"), label_("batches"),
-        kCached, label_("keys"), label_("head_dim"), label_("value_dim"), label_("shared_by"));
+    // Heads whose keys and values fit the L2 together, then about as many in each section.
+    s[label_("cached")] = fmt::format("max(1,{}/max(1,2*{}*({}+{}))*{})", kCached, label_("keys"),
+                                      label_("head_dim"), label_("value_dim"), label_("shared_by"));
+    const std::string all_heads = fmt::format("max(1,{}*{})", label_("heads"), label_("batches"));
+    s[label_("section")] =
+        fmt::format("ceil_div({0},ceil_div({0},{1}))", all_heads, label_("cached"));
     s[label_("tma")] = tma_rule();
     s[label_("vector_out")] = vector_rule();
     part.defines = {{label_("USE_TMA"), label_("tma")},
@@ -411,7 +425,7 @@ bool attention_legal(const Attention& a, const Json& params) {
   // Scores, rounded weights and sums of a thread, in registers.
   const int64_t registers = keys / 2 + keys / 4 + width / 2;
   const int64_t most = consumers == 3 ? 128 : attention_resident(a, params) == 2 ? 176 : 192;
-  return registers <= most && attention_shared(a, params) <= kMostSharedAttention &&
+  return registers <= most && attention_storage(a, params, 1) <= kMostSharedAttention &&
          int_param(params, "stages") >= 2;
 }
 
@@ -431,6 +445,19 @@ std::vector<RecipeParameter> attention_parameters(const Attention& a) {
           {"split", "CTAs that share the keys of one tile", splits}};
 }
 
+namespace {
+
+// The time of all tiles, relative to that of one tile of two consumers. With three, a consumer
+// waits less for the tensor cores, so 1.5 times the rows take 1.3 times as long on an H100.
+double attention_cost(const Attention& a, int64_t consumers) {
+  const double tiles = double(ceil_div(a.size(Attention::kRow), 64 * consumers)) *
+                       double(heads_of(a)) / double(kSms);
+  const double rounds = a.node.causal ? std::max(1.0, tiles) : std::ceil(tiles);
+  return rounds * (consumers == 3 ? 1.3 : 1.0);
+}
+
+}  // namespace
+
 Json attention_safe(const Attention& a) {
   const bool few = rows_of(a) <= kFewRows;
   Json params{{"consumers", few ? 1 : 2}, {"keys", 128}, {"stages", 2}, {"split", 1}};
@@ -442,7 +469,12 @@ Json attention_safe(const Attention& a) {
       more["stages"] = stages;
       if (attention_legal(a, more) && attention_resident(a, more) == 2) params = more;
     }
-  if (!few) return params;
+  if (!few) {
+    Json three = params;
+    three["consumers"] = 3;
+    const bool legal = attention_legal(a, three);
+    return legal && attention_cost(a, 3) < attention_cost(a, 2) ? three : params;
+  }
   const int64_t tiles = heads_of(a), wanted = 2 * kSms;
   int64_t split = 1;
   while (split * 2 <= kMostSplit && split * tiles * 2 <= 2 * wanted &&

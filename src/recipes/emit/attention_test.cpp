@@ -146,6 +146,21 @@ TEST(AttentionRecipe, OneKernelReadsThroughTensorMaps) {
   EXPECT_EQ(plan.at("steps")[0].at("block")[0], 384);
 }
 
+TEST(AttentionRecipe, HeadsFormSectionsOfTheSameSizeThatFitTheL2) {
+  const Json plan = Fused16("attention_causal").plan();
+  EXPECT_EQ(plan.at("symbols").at("section"),
+            "ceil_div(max(1,heads*batches),ceil_div(max(1,heads*batches),cached))");
+}
+
+// 2 * 24 KiB of queries and 2 * 32 KiB of keys and values.
+TEST(AttentionRecipe, SharedMemoryHoldsTheNextQueriesIfTheyFit) {
+  const Fused16 c("attention_causal");
+  const Json plan = c.plan({{"consumers", 3}});
+  const std::string bytes = plan.at("steps")[0].at("shared_bytes");
+  EXPECT_THAT(bytes, HasSubstr("ceil_div(49152*ceil_div(head_dim,64)+"));
+  EXPECT_THAT(bytes, HasSubstr(" <= 232448 ? "));
+}
+
 TEST(AttentionRecipe, EveryParameterGivesASoundPlan) {
   for (const char* name :
        {"attention_causal", "attention_grouped", "attention_lines", "attention_by_hand"}) {

@@ -20,6 +20,10 @@ constexpr int64_t kLongest = 2048;        // the same, if a tile has one row
 constexpr int64_t kMostReads = 256;       // inputs that a thread reads of a tile
 constexpr int64_t kTileBytes = 24 << 10;  // so that several CTAs fit an SM
 constexpr int64_t kMostBytes = 40 << 10;  // of static shared memory
+constexpr int64_t kMostSums = 64;         // that a thread collects before it moves along the lines
+constexpr int64_t kMostRows = 64;         // input rows for which a kernel of lines has own code
+constexpr int64_t kLineSums = 4096;       // of a team in shared memory, by default
+constexpr int64_t kMostTeam = 256;
 
 bool is_depthwise(const WindowLeaf& leaf) {
   const Window& w = leaf.window;
@@ -50,6 +54,60 @@ int64_t tall_of(const Fused& fused, int64_t columns, int64_t rows, int64_t threa
   return bytes(teams * rows) <= kMostBytes ? teams * rows : 0;
 }
 
+// Elements that a thread of a kernel of lines loads at once.
+int64_t line_vector(const Fused& fused) {
+  return 16 / int64_t(size_of(fused.window->input.dtype));
+}
+
+// The elements of a line in shared memory for `columns` results.
+int64_t line_length(const Fused& fused, int64_t columns) {
+  const int64_t vector = line_vector(fused);
+  return (reach(fused.window->window, 2, columns) + 2 * vector - 2) / vector * vector;
+}
+
+// Threads that share the lines of a kernel of lines; 0: another kernel.
+int64_t team_of(const Json& params) {
+  return params.value("team", int64_t{0});
+}
+
+bool lines_legal(const Fused& fused, const Json& params) {
+  const Window& window = fused.window->window;
+  const int64_t team = team_of(params), columns = int_param(params, "columns"),
+                rows = int_param(params, "rows"), threads = int_param(params, "threads");
+  if (!window.pools() || columns < 1 || threads % team != 0) return false;
+  if (rows > 1 && (window.rank() == 1 || reach(window, 1, rows) > kMostRows)) return false;
+  return rows * line_vector(fused) <= kMostSums &&
+         4 * threads / team * rows * line_length(fused, columns) <= kMostBytes;
+}
+
+// The default: enough loads in flight, and lines as long as the image or as shared memory allows.
+Json lines_safe(const Fused& fused) {
+  const Window& w = fused.window->window;
+  const int64_t vector = line_vector(fused), out2 = fused.axes.back().size,
+                out1 = w.rank() == 1 ? 1 : fused.axes[w.rank()].size,
+                in2 = fused.window->input.shape.back();
+  int64_t rows = 1;
+  // Windows that share rows read them once for several results. Small windows apart from each other
+  // need several rows for enough loads in flight.
+  const int64_t reads = padded(w.kernel, 0, 1) * padded(w.kernel, 1, 1);
+  const bool shares = reach(w, 1, 1) > padded(w.stride, 1, 1);
+  auto fits = [&](int64_t more) {
+    return w.rank() > 1 && more * vector <= kMostSums / 2 && reach(w, 1, more) <= kMostRows &&
+           more < 2 * out1;
+  };
+  while (fits(2 * rows) && (shares || rows * reads < 8)) rows *= 2;
+  int64_t parts = 1, columns = out2;
+  while (columns > 1 && rows * line_length(fused, columns) > kLineSums)
+    columns = ceil_div(out2, ++parts);
+  const int64_t vectors = ceil_div(std::min(line_length(fused, columns), in2), vector);
+  int64_t team = 8;
+  while (team < kMostTeam && 4 * team < 3 * vectors) team *= 2;
+  int64_t threads = std::max<int64_t>(team, 128);
+  while (threads > team && 4 * threads / team * rows * line_length(fused, columns) > kTileBytes)
+    threads /= 2;
+  return {{"team", team}, {"columns", columns}, {"rows", rows}, {"threads", threads}};
+}
+
 std::string constants(const Window& window, bool kernel) {
   std::string text;
   for (size_t i = 0; i < 3; ++i) {
@@ -63,7 +121,14 @@ std::string constants(const Window& window, bool kernel) {
   return text;
 }
 
-// Writes the text that only pooling has: how a window starts, collects and divides.
+// Whether an average divides by the same number everywhere.
+bool has_whole_windows(const Window& window) {
+  const bool unpadded = std::all_of(window.padding.begin(), window.padding.end(),
+                                    [](int64_t padding) { return padding == 0; });
+  return !window.ceil && (window.include_pad || unpadded);
+}
+
+// Writes what only pooling has: how a window starts, collects and divides.
 void pool_text(const Window& window, std::map<std::string, std::string>& t) {
   const bool average = window.kind == WindowKind::average;
   int64_t positions = 1;
@@ -73,11 +138,13 @@ void pool_text(const Window& window, std::map<std::string, std::string>& t) {
   t["initial"] = average ? "0.0f" : "-INFINITY";
   t["accumulate"] = average ? "window += value;" : "window = cutegen::maximum(value, window);";
   if (!average)
-    t["divide"] = "    (void)count;";
+    t["divide"] = "";
   else if (window.divisor != 0)
-    t["divide"] = fmt::format("    window /= {}.0f;\n    (void)count;", window.divisor);
+    t["divide"] = fmt::format("    window /= {}.0f;\n", window.divisor);
+  else if (has_whole_windows(window))
+    t["divide"] = "    window *= 1.0f / (kKernel0 * kKernel1 * kKernel2);\n";
   else if (!window.include_pad)
-    t["divide"] = "    window /= float(count);";
+    t["divide"] = "    window /= float(count);\n";
   else
     t["divide"] =
         "    // The padding counts, but not what a window has beyond it.\n"
@@ -85,8 +152,7 @@ void pool_text(const Window& window, std::map<std::string, std::string>& t) {
         "                          min(int64_t(kKernel1), in1 + kPadding1 - start1) *\n"
         "                          min(int64_t(kKernel2), in2 + kPadding2 - start2);\n"
         "    constexpr int kWhole = kKernel0 * kKernel1 * kKernel2;\n"
-        "    window = whole == kWhole ? window * (1.0f / kWhole) : window / float(whole);\n"
-        "    (void)count;";
+        "    window = whole == kWhole ? window * (1.0f / kWhole) : window / float(whole);\n";
 }
 
 class WindowWriter {
@@ -111,7 +177,7 @@ class WindowWriter {
     t["rows"] = params_.value("rows", Json(1)).dump();
     t["constants"] = constants(window_, window_.pools() || tiled());
     t["compute"] = tail.compute();
-    t["finish"] = indent(tail.finish(), window_.pools() && !tiled() ? 4 : 6);
+    t["finish"] = indent(tail.finish(), window_.pools() && !tiled() && !by_lines() ? 4 : 6);
     t["input"] = fused_.names.at(leaf_.input.tensor);
     t["input_type"] = type_of(leaf_.input);
     t["params"] = tail.declare(args_);
@@ -122,8 +188,10 @@ class WindowWriter {
     add_sizes(args_, fused_);
     if (window_.pools()) pool_text(window_, t);
     if (tiled()) tile_text(t);
+    if (by_lines()) lines_text(t, part);
     if (!window_.pools() && !tiled()) convolution_text(t);
-    part.source = fill(tiled()           ? "kernels/windows/tiled.cu"
+    part.source = fill(by_lines()        ? "kernels/windows/lines.cu"
+                       : tiled()         ? "kernels/windows/tiled.cu"
                        : window_.pools() ? "kernels/windows/pooling.cu"
                                          : "kernels/windows/convolution.cu",
                        t);
@@ -132,7 +200,10 @@ class WindowWriter {
   }
 
  private:
-  bool tiled() const { return may_tile(fused_) && params_.at("columns").get<int64_t>() > 0; }
+  bool by_lines() const { return team_of(params_) > 0; }
+  bool tiled() const {
+    return may_tile(fused_) && !by_lines() && params_.at("columns").get<int64_t>() > 0;
+  }
 
   int64_t tall() const {
     return tall_of(fused_, params_.at("columns").get<int64_t>(), params_.at("rows").get<int64_t>(),
@@ -163,19 +234,53 @@ class WindowWriter {
                    "        CUTE_UNROLL\n"
                    "        for (int r = 0; r < kRows; ++r)\n"
                    "          if (kernel_row(i, r) >= 0) collect(sums[t][r], part);";
-    // Windows begin and end at an edge of the input; what lies outside is not counted.
+    t["divide"] = divide_text(t["divide"]);
+  }
+
+  // Windows begin and end at an edge of the input; what lies outside is not counted.
+  std::string divide_text(const std::string& divide) const {
+    if (window_.kind != WindowKind::average) return "";
+    if (window_.divisor != 0 || has_whole_windows(window_)) return indent(divide, 2) + "\n";
+    std::string starts =
+        "      const int start1 = int(p1) * kStride1 - kPadding1,\n"
+        "                start2 = int(p2) * kStride2 - kPadding2;\n";
+    if (window_.include_pad) return starts + indent(divide, 2) + "\n";
     std::string counts;
     for (int i = 0; i < 3; ++i)
       counts += fmt::format("{1}(min(start{0} + kKernel{0}, int(in{0})) - max(start{0}, 0))", i,
                             i ? " * " : "");
-    if (window_.kind == WindowKind::average)
-      t["divide"] =
-          "      const int start1 = int(p1) * kStride1 - kPadding1,\n"
-          "                start2 = int(p2) * kStride2 - kPadding2;\n"
-          "      const int count = " +
-          counts + ";\n      (void)count;\n" + indent(t["divide"], 2);
-    else
-      t["divide"] = "";
+    return starts + "      const int count = " + counts + ";\n" + indent(divide, 2) + "\n";
+  }
+
+  void lines_text(std::map<std::string, std::string>& t, ProgramPart& part) const {
+    t["team"] = params_.at("team").dump();
+    t["columns"] = params_.at("columns").dump();
+    t["macro"] = label_("VECTOR");
+    t["divide"] = divide_text(t["divide"]);
+    part.symbols[label_("vector")] = vector_rule();
+    part.defines[label_("VECTOR")] = label_("vector");
+  }
+
+  // The width of a load: whole vectors if all lines of the input consist of aligned ones.
+  std::string vector_rule() const {
+    const Operand& in = leaf_.input;
+    const size_t last = window_.rank() + 1;
+    const int64_t vector = line_vector(fused_);
+    std::string rest = fmt::format("({})%{}", size_text(fused_, in, last), vector);
+    if (const std::string step = stride_text(fused_, in, last); step != "1")
+      rest += fmt::format("+(({}) == 1 ? 0 : 1)", step);
+    for (size_t i = 0; i < last; ++i)
+      rest += fmt::format("+({})%{}", stride_text(fused_, in, i), vector);
+    return fmt::format("{} == 0 ? {} : 1", rest, vector);
+  }
+
+  // Teams of all results.
+  std::string teams() const {
+    const size_t rank = window_.rank();
+    std::string count = extent(0) + "*" + extent(1);
+    if (rank == 3) count += "*" + extent(2);
+    if (rank > 1) count += fmt::format("*ceil_div({},{})", extent(rank), params_.at("rows").dump());
+    return count + fmt::format("*ceil_div({},{})", extent(rank + 1), params_.at("columns").dump());
   }
 
   void tile_channels(std::map<std::string, std::string>& t) const {
@@ -242,7 +347,12 @@ class WindowWriter {
     const auto threads = params_.at("threads").get<int64_t>();
     const int64_t items = params_.value(may_tile(fused_) ? "rows" : "pixels", int64_t{1});
     std::string grid = tiled() ? tiles() : fmt::format("ceil_div({},{})", n, threads * items);
-    // Offsets inside an image have 32 bits.
+    if (by_lines()) {
+      part.symbols[label_("teams")] = teams();
+      part.requirements.push_back(label_("teams") + " <= 2000000000");
+      grid = fmt::format("ceil_div({},{})", label_("teams"), threads / team_of(params_));
+    }
+    // Places inside an image are 32-bit numbers.
     part.requirements.push_back(image + " <= 2000000000");
     part.requirements.push_back(last_of_image(fused_) + " <= 2000000000");
     if (tiled() && !window_.pools()) require_kernel(part);
@@ -284,6 +394,8 @@ int64_t columns_of(const Fused& fused) {
 Json tile_safe(const Fused& fused) {
   constexpr int64_t kThreads = 128;
   const Window& w = fused.window->window;
+  if (w.pools())
+    if (Json params = lines_safe(fused); lines_legal(fused, params)) return params;
   bool apart = w.pools();
   int64_t places = 1;
   for (size_t i = 0; i < w.rank(); ++i)
@@ -310,14 +422,24 @@ bool multiplies(const Json& params) {
 }
 
 std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
-  const auto best = tile_safe(fused).at("columns").get<int64_t>();
+  const Json safe = tile_safe(fused);
+  const auto best = safe.at("columns").get<int64_t>();
   std::vector<int64_t> columns{0, 64, 128};
-  if (best > 0) columns = {best, best * 2, best / 2, 0};
-  return {{"columns",
-           "results of a tile along the last axis; 0: no tile, each thread reads its own windows",
-           columns},
-          {"rows", "results that a thread computes, one below the other", {16, 8, 4, 2, 1}},
-          {"threads", "threads of a CTA", {128, 256}}};
+  if (best > 1) columns = {best, best * 2, ceil_div(best, 2), 0};
+  std::vector<RecipeParameter> list{
+      {"columns",
+       "results of a tile along the last axis; 0: no tile, each thread reads its own windows",
+       columns},
+      {"rows", "results of a thread, below one another", {16, 8, 4, 2, 1}},
+      {"threads", "threads of a CTA", {128, 256}}};
+  if (const int64_t team = team_of(safe)) {
+    std::vector<int64_t> teams{team};
+    for (int64_t other : {2 * team, team / 2})
+      if (other >= 8 && other <= kMostTeam) teams.push_back(other);
+    teams.push_back(0);
+    list.push_back({"team", "threads that share lines of the input; 0: another kernel", teams});
+  }
+  return list;
 }
 
 }  // namespace
@@ -325,6 +447,7 @@ std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
 bool window_legal(const Fused& fused, const Json& params) {
   if (multiplies(params)) return fused.window->wgmma > 0 && implicit_legal(fused, params);
   if (!may_tile(fused)) return true;
+  if (team_of(params) > 0) return lines_legal(fused, params);
   const auto columns = params.at("columns").get<int64_t>();
   return columns == 0 || tall_of(fused, columns, params.at("rows").get<int64_t>(),
                                  params.at("threads").get<int64_t>()) > 0;

@@ -36,19 +36,34 @@ struct WindowCase {
 
 TEST(Windows, PoolingAlongOneAxisIsOneKernelWithoutCopies) {
   const WindowCase line("pool_line");
-  EXPECT_EQ(line.match.safe.at("columns"), 2048);
+  EXPECT_EQ(line.match.safe.at("columns"), 3001);
   EXPECT_EQ(line.match.safe.at("rows"), 1);
   const std::string source = line.source();
-  EXPECT_THAT(source, HasSubstr("constexpr int kTall = 1;"));
+  EXPECT_THAT(source, HasSubstr("kTeam = 256,"));
   EXPECT_THAT(source, HasSubstr("kKernel1 = 1;"));
   EXPECT_THAT(source, HasSubstr("kKernel2 = 4;"));
 }
 
-TEST(Windows, WindowsThatDoNotOverlapNeedNoTile) {
+TEST(Windows, LinesAreReadInWholeVectors) {
+  auto program = WindowCase("pool_apart").program();
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string rule = to_json(program->plan).at("symbols").at("vector");
+  EXPECT_THAT(rule, HasSubstr("(dim(x,3))%4"));
+  EXPECT_THAT(rule, HasSubstr("((stride(x,3)) == 1 ? 0 : 1)"));
+  EXPECT_THAT(rule, HasSubstr("(stride(x,2))%4"));
+}
+
+// Enough loads in flight: a thread of small windows apart from each other computes several results.
+TEST(Windows, SmallWindowsApartFromEachOtherShareAThread) {
   const WindowCase apart("pool_apart");
-  EXPECT_EQ(apart.match.safe.at("columns"), 0);
-  EXPECT_THAT(apart.source(), Not(HasSubstr("__shared__")));
-  EXPECT_THAT(apart.source({{"columns", 64}}), HasSubstr("__shared__ float tile"));
+  EXPECT_EQ(apart.match.safe.at("rows"), 4);
+  EXPECT_EQ(apart.match.safe.at("team"), 32);
+}
+
+TEST(Windows, OtherKernelsRemainAChoice) {
+  const WindowCase apart("pool_apart");
+  EXPECT_THAT(apart.source({{"team", 0}, {"columns", 0}}), Not(HasSubstr("__shared__")));
+  EXPECT_THAT(apart.source({{"team", 0}}), HasSubstr("__shared__ float tile"));
 }
 
 TEST(Windows, ATileOfADepthwiseConvolutionRequiresItsKernel) {
