@@ -100,6 +100,16 @@ class KernelInstance {
             t_[i].is("__cluster_dims__") || t_[i].is("__block_size__"));
   }
 
+  // The name that `typename T`, `int N` or `T (*F)(T)` declares; "" if it has none.
+  std::string template_name(TokenRange range) const {
+    if (range.first >= range.second) return "";
+    if (t_[range.second - 1].kind == Token::Kind::word) return t_[range.second - 1].text;
+    for (size_t i = range.first; i + 2 < range.second; ++i)
+      if (t_[i].mark('*') && t_[i + 1].kind == Token::Kind::word && t_[i + 2].mark(')'))
+        return t_[i + 1].text;
+    return "";
+  }
+
   // The template's parameters, each with its argument.
   Result<std::map<std::string, std::string>> template_values(const SourceFunction& f) const {
     std::map<std::string, std::string> out;
@@ -113,9 +123,8 @@ class KernelInstance {
       if (!ends) continue;
       size_t equals = begin;
       while (equals < i && !t_[equals].mark('=')) ++equals;
-      if (equals == begin || t_[equals - 1].kind != Token::Kind::word)
-        return error(t_[begin], "cutegen cannot read this template parameter");
-      const std::string& name = t_[equals - 1].text;
+      const std::string name = template_name({begin, equals});
+      if (name.empty()) return error(t_[begin], "cutegen cannot read this template parameter");
       if (index < launch_.template_arguments.size())
         out[name] = launch_.template_arguments[index];
       else if (equals < i)

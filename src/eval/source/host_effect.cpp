@@ -54,6 +54,7 @@ class HostEffect {
       part = &variable.sizes[which];
       at += 2;
     }
+    if (member && variable.kind == Kind::unreadable) return {};  // it stays unreadable
     const std::string op = at < range.second ? s_.t[at].text : std::string();
     const bool step = is_mark(s_.t[range.first], "++") || is_mark(s_.t[range.first], "--") ||
                       (at + 1 == range.second && (op == "++" || op == "--"));

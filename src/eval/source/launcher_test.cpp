@@ -229,6 +229,67 @@ TEST_F(Launcher, ArgumentsMayHaveTheNamesOfTheTask) {
                         "are: args = [...] in [kernel])"));
 }
 
+// A macro with the whole launcher, and a function as template argument.
+TEST_F(Launcher, ReadsTheFormOfVllm) {
+  auto program = read(R"(#include <torch/all.h>
+#include <c10/cuda/CUDAGuard.h>
+namespace vllm {
+template <typename T>
+__device__ __forceinline__ T silu_kernel(const T& x) { return (T)((float)x / (1.0f + expf((float)-x))); }
+template <typename scalar_t, scalar_t (*ACT_FN)(const scalar_t&), bool act_first>
+__global__ void act_and_mul_kernel(scalar_t* __restrict__ out, const scalar_t* __restrict__ input,
+                                   const int d) {}
+}
+#define LAUNCH(KERNEL, ACT_FIRST)                                       \
+  int d = input.size(-1) / 2;                                           \
+  int64_t num_tokens = input.numel() / input.size(-1);                  \
+  dim3 grid(num_tokens);                                                \
+  dim3 block(std::min(d, 1024));                                        \
+  if (num_tokens == 0) {                                                \
+    return;                                                             \
+  }                                                                     \
+  const at::cuda::OptionalCUDAGuard device_guard(device_of(input));     \
+  const cudaStream_t stream = at::cuda::getCurrentCUDAStream();         \
+  VLLM_DISPATCH_FLOATING_TYPES(                                         \
+      input.scalar_type(), "act_and_mul_kernel", [&] {                  \
+        vllm::act_and_mul_kernel<scalar_t, KERNEL<scalar_t>, ACT_FIRST> \
+            <<<grid, block, 0, stream>>>(out.data_ptr<scalar_t>(),      \
+                                         input.data_ptr<scalar_t>(), d); \
+      });
+void silu_and_mul(torch::Tensor& out, torch::Tensor& input) { LAUNCH(vllm::silu_kernel, true); }
+)");
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_EQ(program->plan.steps[0].block[0].text(), "min(dim(x,-1)/2, 1024)");
+  EXPECT_THAT(
+      program->sources.at("k.cu"),
+      HasSubstr("act_and_mul_kernel<__half, vllm::silu_kernel<__half>, true>(out, input, d)"));
+}
+
+// The type has another name than scalar_t, and the block depends on its size.
+TEST_F(Launcher, ReadsTheFormOfFlashInfer) {
+  auto program = read(R"(#include <torch/all.h>
+template <typename T, float (*F)(const float&)>
+__global__ void act_kernel(T* out, const T* input, const int d) {}
+__device__ float silu(const float& x) { return x; }
+void silu_and_mul(at::Tensor& out, at::Tensor& input) {
+  int d = input.size(-1) / 2;
+  dim3 grid(input.numel() / input.size(-1));
+  cudaLaunchConfig_t config;
+  config.gridDim = 3;
+  DISPATCH_PYTORCH_DTYPE_TO_CTYPE_FLOAT_FP16(input.scalar_type(), c_type, [&] {
+    uint32_t vec_size = 16 / sizeof(c_type);
+    dim3 block(std::min(d / vec_size, 1024U));
+    act_kernel<c_type, silu><<<grid, block, 0, at::cuda::getCurrentCUDAStream()>>>(
+        static_cast<c_type*>(out.data_ptr()), (const c_type*)input.data_ptr(), d);
+    return true;
+  });
+}
+)");
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_EQ(program->plan.steps[0].block[0].text(), "min(dim(x,-1)/2/8, 1024)");
+  EXPECT_THAT(program->sources.at("k.cu"), HasSubstr("act_kernel<__half, silu>(out, input, d)"));
+}
+
 TEST_F(Launcher, ReadsArithmetic) {
   EXPECT_EQ(launch({}), "(size(x) + 255)/256,1,1 | 256,1,1 | 0");
   EXPECT_EQ(grid({.grid = "(unsigned)n"}), "size(x)");
