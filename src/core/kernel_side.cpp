@@ -18,10 +18,11 @@ namespace fs = std::filesystem;
 constexpr size_t kMostSide = size_t{1} << 20;
 constexpr int kMostDepth = 8;
 constexpr const char* kStep = "/steps/0";
+constexpr const char* kLauncher = "/launcher";  // no part of the plan
 constexpr const char* kReference = "a PyTorch module with Model and get_inputs";
 
 // Keys of [kernel], and the places of their values in the plan.
-enum class Form { value, arguments, sizes };  // sizes: up to three
+enum class Form { value, name, arguments, sizes };  // sizes: up to three
 struct Key {
   const char *name, *pointer;
   bool needed = false;
@@ -29,6 +30,7 @@ struct Key {
 };
 constexpr Key kKeys[] = {
     {.name = "name", .pointer = "/steps/0/kernel", .needed = true},
+    {.name = "launcher", .pointer = kLauncher, .form = Form::name},
     {.name = "args", .pointer = "/steps/0/args", .needed = true, .form = Form::arguments},
     {.name = "grid", .pointer = "/steps/0/grid", .needed = true, .form = Form::sizes},
     {.name = "block", .pointer = "/steps/0/block", .needed = true, .form = Form::sizes},
@@ -62,10 +64,16 @@ class SideReader {
                  {"sources", Json::array({kernel_.filename().string()})},
                  {"steps", Json::array({Json::object()})}};
     for (const auto& [name, node] : *table) CG_CHECK(read_key(std::string(name.str()), node));
+    if (!out_.launcher.empty()) {
+      Json& step = out_.plan["steps"][0];
+      if (step.contains("args")) out_.launcher_args = step["args"];
+      step.erase("args");
+      return {};
+    }
     for (const Key& key : kKeys)
       if (key.needed && !table->contains(key.name))
         return user_error(fmt::format("[kernel] has no '{}'", key.name), out_.place(""),
-                          "name, args, grid and block are needed");
+                          "name, args, grid and block are needed, or the launcher");
     return {};
   }
 
@@ -107,6 +115,13 @@ class SideReader {
                         near ? "did you mean '" + *near + "'?" : "one of " + join(known, ", "));
     }
     CG_TRY(Json value, convert(node, key->pointer, 0));
+    if (key->form == Form::name) {
+      if (!value.is_string() || value.get<std::string>().empty())
+        return user_error("'launcher' is not the name of a function", wrong(node),
+                          "name the host function of the source that launches the kernel");
+      out_.launcher = value.get<std::string>();
+      return {};
+    }
     if (key->form == Form::arguments) CG_CHECK(arguments(value, node));
     if (key->form == Form::sizes) value = three(std::move(value));
     out_.plan[Json::json_pointer(key->pointer)] = std::move(value);
@@ -176,14 +191,16 @@ std::string KernelSide::kernel() const {
 }
 
 std::string KernelSide::place(std::string pointer) const {
-  while (!places.contains(pointer)) {
+  for (;;) {
+    if (const auto at = source_places.find(pointer); at != source_places.end()) return at->second;
+    if (const auto at = places.find(pointer); at != places.end())
+      return file.string() + ":" + at->second;
     const size_t cut = pointer.rfind('/');
     if (cut == std::string::npos) return file.string();
     pointer = pointer.starts_with(kStep) && cut < std::string_view(kStep).size()
                   ? std::string()
                   : pointer.substr(0, cut);
   }
-  return file.string() + ":" + places.at(pointer);
 }
 
 Error KernelSide::placed(Error error) const {

@@ -22,6 +22,12 @@ struct KernelSide {
   std::string text;                           // the side file
   Json plan;                                  // plan.json with the one launch of the kernel
   std::map<std::string, std::string> places;  // JSON pointer in the plan -> "line:column"
+  // The host function that launches the kernel, or empty. Then `args` are its arguments (null: as
+  // its parameters are named), and the plan lacks what the function says.
+  std::string launcher;
+  Json launcher_args;
+  // JSON pointer in the plan -> "norm.cu:7:3", for what the launcher says.
+  std::map<std::string, std::string> source_places;
 
   std::string kernel() const;  // the kernel's name
   // "norm.toml:7:3" for "/steps/0/grid". If the pointer is missing, the place of the nearest

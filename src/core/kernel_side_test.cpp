@@ -87,6 +87,29 @@ TEST_F(KernelSideTest, ErrorsNameALineAndARemedy) {
   EXPECT_THAT(error("\"rows\"", "1979-05-27"), HasSubstr("a launch cannot contain a date"));
 }
 
+TEST_F(KernelSideTest, ALauncherReplacesTheLaunch) {
+  auto side = read(R"toml(reference = "norm_reference.py"
+[kernel]
+launcher = "launch_norm"
+args = ["x", { i32 = "rows" }]
+block = 128
+symbols = { rows = "dim(x,0)" }
+)toml");
+  ASSERT_TRUE(side) << side.error().text();
+  EXPECT_EQ(side->launcher, "launch_norm");
+  EXPECT_EQ(side->launcher_args.dump(), R"([{"tensor":"x"},{"i32":"rows"}])");
+  const Json& step = side->plan["steps"][0];
+  EXPECT_EQ(step.dump(), R"({"block":[128,1,1]})");
+  EXPECT_FALSE(side->plan.contains("launcher"));
+  EXPECT_EQ(side->place("/steps/0/args/1"), side->file.string() + ":4:14");
+  // The launcher's lines have priority.
+  side->source_places["/steps/0/grid"] = "norm.cu:9:3";
+  EXPECT_EQ(side->place("/steps/0/grid/1"), "norm.cu:9:3");
+  EXPECT_TRUE(read("reference = \"norm_reference.py\"\n[kernel]\nlauncher = \"f\"\n"));
+  EXPECT_THAT(error("name = \"norm\"", "launcher = \"\""),
+              HasSubstr("norm.toml:6:12: error: 'launcher' is not the name of a function"));
+}
+
 TEST_F(KernelSideTest, ATaskNeedsAReference) {
   EXPECT_THAT(error("reference = \"norm_reference.py\"", ""),
               HasSubstr("the kernel has no reference, so nothing says what is correct"));

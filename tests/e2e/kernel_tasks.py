@@ -25,6 +25,38 @@ args = ["x", "out", { i32 = "size(x)" }]
 grid = "min(ceil_div(size(x), 256), 8)"
 block = 256
 """
+# The same as an extension of PyTorch: a template and the function that launches it.
+EXTENSION = """#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+
+#define CHECK_INPUT(x) TORCH_CHECK(x.is_cuda(), #x " must be on the GPU")
+
+template <typename scalar_t, int THREADS>
+__global__ void __launch_bounds__(THREADS) add_kernel(scalar_t* out, const scalar_t* x, int n) {
+  for (int i = blockIdx.x * THREADS + threadIdx.x; i < n; i += gridDim.x * THREADS)
+    out[i] = fmaxf(x[i], 0.0f) + 1.0f;
+}
+
+torch::Tensor add(torch::Tensor x) {
+  CHECK_INPUT(x);
+  auto out = torch::empty_like(x);
+  constexpr int kThreads = 256;
+  const int n = x.numel();
+  dim3 grid(std::min((n + kThreads - 1) / kThreads, 8));
+  const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "add", [&] {
+    add_kernel<scalar_t, kThreads><<<grid, kThreads, 0, stream>>>(out.data_ptr<scalar_t>(), x.data_ptr<scalar_t>(), n);
+  });
+  return out;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("add", &add); }
+"""
+LAUNCHER = """reference = "reference.py"
+
+[kernel]
+launcher = "add"
+"""
 # How tasks/astra/NAME_vectors.cu is launched.
 VECTORS: dict[str, Json] = {
     "silu_and_mul": {"symbols": {"hidden": "dim(out,1)"}, "grid": ["dim(x,0)"], "requires": ["hidden % 8 == 0"],
@@ -83,6 +115,35 @@ class KernelTasks(harness.Case):
             (KERNEL.replace("__global__", "template <class T> __global__"), SIDE, "'add' is a template", "add.cu:3:"),
             (KERNEL.replace("cuda_fp16.h", "torch/extension.h"), SIDE, "is not allowed", "copy what the kernel uses"),
         ):
+            with self.subTest(words[0]):
+                self.assert_error(self.cutegen("describe", self.task(kernel, side)), 2, *words)
+
+    def test_a_launcher_gives_the_launch(self) -> None:
+        file = self.task(EXTENSION, LAUNCHER)
+        described = self.cutegen("describe", file)
+        self.assert_code(described, 0)
+        self.assertIn("add.cu: add_kernel(out, x, size(x)), grid [min((size(x) + 256 - 1)/256, 8), 1, 1], "
+                      "block [256, 1, 1]", described.out)  # fmt: skip
+        result = self.cutegen("optimize", file, "--evaluations", 2, "--out", "best", "--runs", "runs")
+        self.assert_code(result, 0)
+        self.assertRegex(result.out, r"\nc1 .* better .* the source kernel 'add_kernel'\n")
+        exported = self.cutegen("export", "last", "--runs", "runs", "--to", "source", "--out", "drop")
+        self.assert_code(exported, 0)
+        self.assertIn("add_kernel<float, 256>(out, x, n)", (self.folder / "drop/add.cu").read_text())
+
+    def test_launchers_that_are_refused(self) -> None:
+        replace = r"write the launch into \[kernel\] of the side file instead: name, args, grid, block"
+        for kernel, side, *words in (
+            (EXTENSION, LAUNCHER.replace('"add"', '"ad"'), "has no host function 'ad'", "add.toml:4:12"),
+            (EXTENSION.replace("  dim3", "  for (int i = 0; i < 3; ++i) {}\n  dim3"), LAUNCHER,
+             "cutegen does not run host code such as 'for'", "add.cu:17:3", replace),
+            (EXTENSION.replace("std::min(", "blocks_for("), LAUNCHER, "cutegen cannot see what 'blocks_for' returns",
+             "add.cu:17:13", r'write grid = "..." into \[kernel\] of the side file'),
+            (EXTENSION.replace("<scalar_t, kThreads>", "<scalar_t, n>"), LAUNCHER,
+             "the template argument 'n' is no constant", "add.cu:20:"),
+            (EXTENSION.replace("torch::Tensor x)", "torch::Tensor y)"), LAUNCHER, "cutegen does not know the value"),
+            (EXTENSION, LAUNCHER + 'args = ["x", "out"]\n', "has 1 parameter, the side file gives 2", "add.toml:5:8"),
+        ):  # fmt: skip
             with self.subTest(words[0]):
                 self.assert_error(self.cutegen("describe", self.task(kernel, side)), 2, *words)
 

@@ -23,6 +23,7 @@ class Scanner {
     bool line_start = true;
     while (skip_blank(line_start)) {
       Token t{.kind = Token::Kind::punctuation, .text = {}, .line = line_, .column = column_};
+      t.begin = at_;
       if (line_start && (peek() == '#' || (peek() == '%' && peek(1) == ':'))) {
         read_directive(t);
       } else if (peek() == '"') {
@@ -37,6 +38,7 @@ class Scanner {
         t.text = take();
       }
       line_start = false;
+      t.end = at_;
       out_.push_back(std::move(t));
     }
     return std::move(out_);

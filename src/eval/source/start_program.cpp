@@ -9,6 +9,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "core/kernel_side.h"
+#include "eval/source/kernel_parameter.h"
+#include "eval/source/launched_kernel.h"
 #include "eval/source/lint.h"
 
 namespace cutegen::eval {
@@ -18,93 +20,19 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostSource = 1 << 20;
 
-// A parameter of a kernel: `const half* __restrict__ x`.
-struct Parameter {
-  std::string type;  // "half"; an unknown type or a template keeps its spelling
-  int pointers = 0;
-  bool constant = false;
-};
-
-constexpr std::pair<const char*, DType> kTypes[] = {{"double", DType::f64},
-                                                    {"float", DType::f32},
-                                                    {"half", DType::f16},
-                                                    {"__half", DType::f16},
-                                                    {"nv_bfloat16", DType::bf16},
-                                                    {"__nv_bfloat16", DType::bf16},
-                                                    {"__nv_fp8_e4m3", DType::f8e4m3},
-                                                    {"__nv_fp8_e5m2", DType::f8e5m2},
-                                                    {"int", DType::i32},
-                                                    {"int32_t", DType::i32},
-                                                    {"unsigned", DType::u32},
-                                                    {"unsigned int", DType::u32},
-                                                    {"uint32_t", DType::u32},
-                                                    {"long", DType::i64},
-                                                    {"long int", DType::i64},
-                                                    {"long long", DType::i64},
-                                                    {"long long int", DType::i64},
-                                                    {"int64_t", DType::i64},
-                                                    {"size_t", DType::i64},
-                                                    {"int8_t", DType::i8},
-                                                    {"signed char", DType::i8},
-                                                    {"uint8_t", DType::u8},
-                                                    {"unsigned char", DType::u8}};
-
-std::optional<DType> dtype_of(const std::string& type) {
-  for (const auto& [name, dtype] : kTypes)
-    if (type == name) return dtype;
-  return std::nullopt;
-}
-
-// The dtype of a scalar argument; nullopt for tensors.
-std::optional<DType> scalar_dtype(ArgSpec::Kind kind) {
-  switch (kind) {
-    case ArgSpec::Kind::i32:
-      return DType::i32;
-    case ArgSpec::Kind::u32:
-      return DType::u32;
-    case ArgSpec::Kind::i64:
-      return DType::i64;
-    case ArgSpec::Kind::f32:
-      return DType::f32;
-    case ArgSpec::Kind::f64:
-      return DType::f64;
-    case ArgSpec::Kind::map:
-    case ArgSpec::Kind::tensor:
-      break;
-  }
-  return std::nullopt;
-}
-
-Parameter parameter_of(const std::string& text) {
-  Parameter out;
-  std::vector<std::string> words;
-  for (const std::string& word : split(text, ' ')) {
-    const bool qualifier = word == "__restrict__" || word == "__restrict" || word == "restrict" ||
-                           word == "volatile" || word == "struct" || word == "__grid_constant__";
-    if (word == "const" && out.pointers == 0) out.constant = true;
-    if (word.empty() || word == "const" || qualifier) continue;
-    if (word == "*") {
-      ++out.pointers;
-    } else if (out.pointers == 0) {
-      words.push_back(word);
-    }
-  }
-  // The last word is the name, unless it is the only word or belongs to the type.
-  if (out.pointers == 0 && words.size() > 1 && !dtype_of(join(words, " "))) words.pop_back();
-  out.type = join(words, " ");
-  return out;
-}
-
 class Reader {
  public:
   Reader(fs::path kernel, KernelSide side, const Task& task)
       : kernel_(std::move(kernel)), side_(std::move(side)), task_(task) {}
 
   Result<KernelProgram> read() {
+    CG_TRY(text_, read_file(kernel_, kMostSource));
+    if (!side_.launcher.empty()) {
+      CG_TRY(text_, read_launched_kernel(side_, task_, kernel_, text_));
+    }
     auto plan = plan_from_json(side_.plan, "side");
     if (!plan) return fail(side_.placed(plan.error()));
     plan_ = std::move(*plan);
-    CG_TRY(text_, read_file(kernel_, kMostSource));
     CG_TRY(Signature kernel, find());
     CG_CHECK(check_parameters(kernel));
     if (auto wrong = check_plan(plan_, task_); !wrong.empty())
@@ -171,7 +99,7 @@ class Reader {
   // Why an argument does not fit its parameter. A type that cutegen does not know, such as uint4,
   // fits any tensor.
   std::string mismatch(const ArgSpec& arg, const std::string& text) const {
-    const Parameter p = parameter_of(text);
+    const KernelParameter p = parameter_of(text);
     const auto known = dtype_of(p.type);
     if (const auto scalar = scalar_dtype(arg.kind)) {
       if (p.pointers > 0)
@@ -221,8 +149,10 @@ class Reader {
     if (error.where.find('#') != std::string::npos) return fail(side_.placed(std::move(error)));
     error.where = (kernel_.parent_path() / error.where).string();
     const bool header = error.message.find("header") != std::string::npos;
-    error.remedy += header ? "; copy what the kernel uses of others into this file"
-                           : "; leave host code out of this file: the side file has the launch";
+    error.remedy +=
+        header ? "; copy what the kernel uses of others into this file"
+               : "; leave host code out of this file, or name the function that launches the "
+                 "kernel: launcher = \"NAME\" in the side file";
     return fail(std::move(error));
   }
 

@@ -136,7 +136,9 @@ TEST_F(StartProgram, SaysWhatIsNotOfferedAndWhatToDo) {
   const std::string host =
       of_source("__global__", "void launch() { scale<<<1, 1>>>(0, 0, 0, 0); }\n__global__");
   EXPECT_THAT(host, HasSubstr("scale.cu:4:"));
-  EXPECT_THAT(host, HasSubstr("leave host code out of this file: the side file has the launch"));
+  EXPECT_THAT(
+      host,
+      HasSubstr("leave host code out of this file, or name the function that launches the kernel"));
 }
 
 }  // namespace

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of a kernel, and the dtypes that they take.
+//
+// Contract: an unknown type, such as uint4 or a template, keeps its spelling and has no dtype.
+//
+// Example: parameter_of("const half * __restrict__ x")  // type "half", one pointer, constant
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/plan.h"
+
+namespace cutegen::eval {
+
+struct KernelParameter {
+  std::string type;
+  int pointers = 0;
+  bool constant = false;
+};
+
+KernelParameter parameter_of(const std::string& text);
+std::optional<DType> dtype_of(const std::string& type);
+// The dtype of a scalar argument; nullopt for tensors.
+std::optional<DType> scalar_dtype(ArgSpec::Kind kind);
+
+}  // namespace cutegen::eval
