@@ -59,7 +59,7 @@ export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:allocator_may_return_null=1:
 export UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
 export TSAN_OPTIONS=halt_on_error=1:suppressions=$PWD/tools/tsan_suppressions.txt:${TSAN_OPTIONS:-}
 # The release runner cannot load a test driver that was built with a sanitizer.
-export GTEST_FILTER='-GpuProfile.*:HardwareCounters.*:OfficialRun.*:OfficialRuns.*'
+export GTEST_FILTER='-GpuProfile.*:HardwareCounters.*:OfficialRun.*:PairedRuns.*'
 pattern=$(IFS='|'; echo "${wanted[*]}")
 "${runner[@]}" ctest --test-dir "$build" --output-on-failure --no-label-summary --timeout 300 \
   -j "$(nproc)" -L unit -R "^($pattern)\$"

@@ -287,7 +287,7 @@ class Certification {
   std::vector<torch::BaselineWanted> wanted_;  // without those that equal another one
   std::unique_ptr<torch::TorchWorker> worker_;
   std::optional<FreshProcesses> fresh_;
-  std::optional<OfficialRuns> runs_;
+  std::optional<PairedRuns> runs_;
   std::vector<torch::BaselineWanted> open_;
   std::map<TimeMode, std::vector<Rounds>> rounds_;
 };

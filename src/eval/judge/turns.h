@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/certificate.h"
-#include "eval/rungs/official_runs.h"
+#include "eval/rungs/paired_runs.h"
 
 namespace cutegen::eval {
 
@@ -47,7 +47,7 @@ class Turns {
  public:
   static constexpr int kBlock = 5;  // runs of one participant in a round
 
-  Turns(const Context& ctx, OfficialRuns& runs, torch::TorchWorker& worker, TimeMode mode,
+  Turns(const Context& ctx, PairedRuns& runs, torch::TorchWorker& worker, TimeMode mode,
         std::vector<torch::BaselineWanted> baselines, Clocks& clocks)
       : ctx_(ctx),
         runs_(runs),
@@ -67,7 +67,7 @@ class Turns {
   Result<std::optional<double>> block_of(const torch::BaselineWanted& baseline);
 
   const Context& ctx_;
-  OfficialRuns& runs_;
+  PairedRuns& runs_;
   torch::TorchWorker& worker_;
   TimeMode mode_;
   std::vector<torch::BaselineWanted> baselines_;

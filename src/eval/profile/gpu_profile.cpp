@@ -11,7 +11,7 @@
 #include "eval/diagnosis/ncu_counters.h"
 #include "eval/profile/hardware_counters.h"
 #include "eval/rungs/official.h"
-#include "eval/rungs/official_runs.h"
+#include "eval/rungs/paired_runs.h"
 #include "eval/rungs/timing.h"
 #include "eval/runner/gpu_slot.h"
 

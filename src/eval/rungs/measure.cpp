@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "eval/diagnosis/statistics.h"
-#include "eval/rungs/official_runs.h"
+#include "eval/rungs/paired_runs.h"
 
 namespace cutegen::eval {
 namespace {
@@ -47,7 +47,7 @@ std::string throttle_text(double reasons) {
 
 class Measurement {
  public:
-  using End = OfficialRuns::End;
+  using End = PairedRuns::End;
   Measurement(const Evaluation& e, const PreparedShape& shape)
       : e_(e), shape_(*shape.shape), runs_(e.services, e.task, e.prepared, shape) {}
 
@@ -204,7 +204,7 @@ class Measurement {
 
   const Evaluation e_;
   const ShapeCase& shape_;
-  OfficialRuns runs_;
+  PairedRuns runs_;
   std::vector<double> own_, other_ns_;
   std::vector<TimedBlock> blocks_;
   std::vector<double> clocks_hz_;  // SM clocks, a median for each block

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/rungs/official_runs.h"
+#include "eval/rungs/paired_runs.h"
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ constexpr auto kOfficialRunLimit = std::chrono::seconds(120);
 constexpr int64_t kSpare = int64_t{2} << 30;  // GPU memory for everything else
 
 // The outcome if a run failed, or nothing.
-OfficialRuns::End trouble_of(const RunnerOutcome& outcome, const std::string& shape) {
+PairedRuns::End trouble_of(const RunnerOutcome& outcome, const std::string& shape) {
   RungEnd end = end_of(outcome, shape, true);
   if (end.passed) return std::nullopt;
   return failed(std::move(end));
@@ -143,8 +143,8 @@ Result<SetPtr> small_set(const Context& ctx, const Services& services, const Pre
   return services.pool->draw(ctx, *best, services.families.front(), program_id);
 }
 
-Result<void> OfficialRuns::prepare(const Context& ctx, const std::string& program_id,
-                                   OfficialSetPtr set, const KernelProgram* against) {
+Result<void> PairedRuns::prepare(const Context& ctx, const std::string& program_id,
+                                 OfficialSetPtr set, const KernelProgram* against) {
   sets_.use(std::move(set), program_id);
   program_id_ = program_id;
   if (against) {
@@ -158,7 +158,7 @@ Result<void> OfficialRuns::prepare(const Context& ctx, const std::string& progra
   return add_buffers(ctx);
 }
 
-Result<void> OfficialRuns::add_buffers(const Context& ctx) {
+Result<void> PairedRuns::add_buffers(const Context& ctx) {
   buffers_ = TimedBuffers();
   SetPtr small;
   if (sets_.set()) {
@@ -172,7 +172,7 @@ Result<void> OfficialRuns::add_buffers(const Context& ctx) {
 }
 
 // Computes how many copies of the outputs fit in the free GPU memory (without a set: in all of it).
-Result<void> OfficialRuns::fit() {
+Result<void> PairedRuns::fit() {
   int64_t room = services_.identity.memory_bytes - kSpare;
   const OfficialSet* set = sets_.set();
   if (set) {
@@ -190,7 +190,7 @@ Result<void> OfficialRuns::fit() {
   return {};
 }
 
-Result<void> OfficialRuns::prepare_other(const Context& ctx, const KernelProgram& against) {
+Result<void> PairedRuns::prepare_other(const Context& ctx, const KernelProgram& against) {
   other_.emplace(against, task_);
   other_id_ = program_id(against);
   CG_TRY(const RungEnd end, prepare_program(ctx, services_, against, task_, *other_));
@@ -200,21 +200,21 @@ Result<void> OfficialRuns::prepare_other(const Context& ctx, const KernelProgram
   return {};
 }
 
-const PreparedShape& OfficialRuns::others_shape() const {
+const PreparedShape& PairedRuns::others_shape() const {
   return *shape_of(*other_, official_.shape->name);
 }
 
-OfficialRuns::End OfficialRuns::too_large() const {
+PairedRuns::End PairedRuns::too_large() const {
   if (fits_) return std::nullopt;
   return does_not_fit(*official_.shape, buffers_.total(), services_.identity);
 }
 
-OfficialRuns::End OfficialRuns::noted(const RunnerOutcome& outcome) {
+PairedRuns::End PairedRuns::noted(const RunnerOutcome& outcome) {
   died_ = outcome.kind == RunnerOutcome::Kind::died;
   return trouble_of(outcome, official_.shape->name);
 }
 
-Result<OfficialRuns::End> OfficialRuns::begin(const Context& ctx) {
+Result<PairedRuns::End> PairedRuns::begin(const Context& ctx) {
   if (!slot_) {
     CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, services_.identity.uuid));
     slot_.emplace(std::move(slot));
@@ -232,7 +232,7 @@ Result<OfficialRuns::End> OfficialRuns::begin(const Context& ctx) {
 }
 
 // Maps the evaluator's memory for the run. If that fails, outputs are not compared.
-Result<void> OfficialRuns::share_memory(const Context& ctx, RunRequest& request) {
+Result<void> PairedRuns::share_memory(const Context& ctx, RunRequest& request) {
   sets_.unmap();
   if (!sets_.set()) return {};
   auto mapped = sets_.map(
@@ -249,7 +249,7 @@ Result<void> OfficialRuns::share_memory(const Context& ctx, RunRequest& request)
   return {};
 }
 
-device::TimeRequest OfficialRuns::request(TimeMode mode, int samples) const {
+device::TimeRequest PairedRuns::request(TimeMode mode, int samples) const {
   device::TimeRequest out;
   out.mode = mode;
   out.steps = official_.all_steps();
@@ -262,7 +262,7 @@ device::TimeRequest OfficialRuns::request(TimeMode mode, int samples) const {
 }
 
 // Times empty runs: once as a warm-up, then for the result.
-Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples) {
+Result<PairedRuns::End> PairedRuns::control(const Context& ctx, int samples) {
   for (int runs : {1, samples}) {
     device::TimeRequest nothing = request(TimeMode::cold, runs);
     nothing.control = true;
@@ -273,14 +273,14 @@ Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples)
   return End();
 }
 
-Result<std::map<std::string, double>> OfficialRuns::watch(const Context& ctx) {
+Result<std::map<std::string, double>> PairedRuns::watch(const Context& ctx) {
   device::TimeRequest nothing = request(TimeMode::cold, 0);
   nothing.control = nothing.watch = true;
   CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kOfficialRunLimit));
   return std::move(outcome.report.state);
 }
 
-Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, TimeMode mode, int samples) {
+Result<PairedRuns::End> PairedRuns::block(const Context& ctx, TimeMode mode, int samples) {
   CG_CHECK(ctx.check("measuring"));
   if (sets_.mapped()) CG_CHECK(sets_.next(ctx));
   CG_TRY(RunnerOutcome outcome,

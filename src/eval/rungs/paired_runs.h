@@ -34,13 +34,13 @@ struct BlockTimes {
   double claimed_ns = 0, seen_ns = 0;   // total by the runner's and this process's clock
 };
 
-class OfficialRuns {
+class PairedRuns {
  public:
   using End = std::optional<TimingOutcome>;
 
   // shape: one of the prepared timed shapes.
-  OfficialRuns(const Services& services, const Task& task, const Prepared& prepared,
-               const PreparedShape& shape)
+  PairedRuns(const Services& services, const Task& task, const Prepared& prepared,
+             const PreparedShape& shape)
       : services_(services),
         task_(task),
         prepared_(prepared),

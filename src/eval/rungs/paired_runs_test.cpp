@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timed runs with a driver without a GPU: the real runner, memory by handles, the incumbent.
-#include "eval/rungs/official_runs.h"
+#include "eval/rungs/paired_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,11 +62,11 @@ struct OfficialStage {
   std::optional<Prepared> prepared;
 };
 
-TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
+TEST(PairedRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
   device::cuda::with_driver("good", [] {
     OfficialStage stage;
-    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
-                      *official_of(*stage.prepared));
+    PairedRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
+                    *official_of(*stage.prepared));
     ASSERT_TRUE(runs.prepare(Context(), "p", stage.set(), &stage.world.program));
     EXPECT_TRUE(runs.paired()) << runs.note();
     EXPECT_FALSE(runs.too_large());
@@ -90,13 +90,13 @@ TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
 }
 
 // The fake kernel writes nothing. Without the truth, only the output's pattern shows that.
-TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
+TEST(PairedRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
   device::cuda::with_driver("good", [] {
     OfficialStage stage;
     stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
     stage.world.services.pool = &*stage.world.pool;
-    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
-                      *official_of(*stage.prepared));
+    PairedRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
+                    *official_of(*stage.prepared));
     auto ready = runs.prepare(Context(), "p", nullptr, nullptr);
     ASSERT_TRUE(ready) << ready.error().text();
     auto end = runs.begin(Context());
@@ -109,7 +109,7 @@ TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
   });
 }
 
-TEST(OfficialRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
+TEST(PairedRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
   device::cuda::with_driver("small", [] {
     OfficialStage stage;
     stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
@@ -119,7 +119,7 @@ TEST(OfficialRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
     for (auto& [name, dims] : huge.tensors) dims[0] = 1 << 25;  // 4 GiB each
     PreparedShape shape = *official_of(*stage.prepared);
     shape.shape = &huge;
-    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared, shape);
+    PairedRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared, shape);
     auto ready = runs.prepare(Context(), "p", nullptr, nullptr);
     ASSERT_TRUE(ready) << ready.error().text();
     auto end = runs.too_large();
@@ -133,7 +133,7 @@ TEST(OfficialRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
 }
 
 // Times two shapes of a program and the incumbent through the whole rung.
-TEST(OfficialRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
+TEST(PairedRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
   device::cuda::with_driver("good", [] {
     OfficialStage stage;
     stage.world.services.device_name = "cuda:0", stage.world.services.device.name = "cuda:0";
@@ -167,7 +167,7 @@ TEST(OfficialRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
   });
 }
 
-TEST(OfficialRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
+TEST(PairedRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
   device::cuda::with_driver("no_scrub", [] {
     OfficialStage stage;
     auto out = measure_official({Context(), stage.world.services, stage.world.toy.task,
@@ -180,7 +180,7 @@ TEST(OfficialRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
   });
 }
 
-TEST(OfficialRuns, AClockThatFellIsTold) {
+TEST(PairedRuns, AClockThatFellIsTold) {
   device::cuda::with_driver("slow_clock", [] {
     OfficialStage stage;
     auto out = measure_official({Context(), stage.world.services, stage.world.toy.task,
