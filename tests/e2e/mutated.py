@@ -78,7 +78,8 @@ class Mutated(harness.Case):
 
     def test_shapes_have_an_index_for_each_row(self) -> None:
         """Meta kernels of index_put and index_reduce accept other numbers; forward() raises when it runs."""
-        for statement in ("cache[ids] = new", 'cache.index_reduce_(0, ids, new, "amax")', "cache.index_copy_(0, ids, new)"):
+        for statement in ("cache[ids] = new", 'cache.index_reduce_(0, ids, new, "amax")',
+                          "cache.index_copy_(0, ids, new)"):
             task = self.write("rows.py", ROWS.format(statement=statement))
             result = self.cutegen("describe", task, "--json")
             self.assert_code(result, 0)

@@ -447,7 +447,7 @@ std::vector<RecipeParameter> attention_parameters(const Attention& a) {
 
 namespace {
 
-// The time of all tiles, relative to that of one tile of two consumers. With three, a consumer
+// The time of all tiles, relative to one tile of two consumers. With three, a consumer
 // waits less for the tensor cores, so 1.5 times the rows take 1.3 times as long on an H100.
 double attention_cost(const Attention& a, int64_t consumers) {
   const double tiles = double(ceil_div(a.size(Attention::kRow), 64 * consumers)) *

@@ -115,7 +115,7 @@ TEST(Joins, TurnsOfStackedTensorsShareAKernel) {
   const Json plan = plan_of("rope_interleaved");
   ASSERT_EQ(plan.at("steps").size(), 1U);
   EXPECT_THAT(demands_of("rope_interleaved"), Contains("(dim(out,2)) % 2 == 0"));
-  // One access moves neighbours, of which the lists have one each.
+  // One access moves neighbours. Each of the lists has one of them.
   const std::string source = sliced_program("rope_interleaved").sources.begin()->second;
   EXPECT_THAT(source, HasSubstr("make_shape(Int<kVector * 2>{}, shape), make_stride(Int<1>{}, "));
   EXPECT_THAT(source, HasSubstr("cutegen::load_turns(g_x(_, j), r_x[i]);"));
