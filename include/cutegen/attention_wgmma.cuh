@@ -9,7 +9,8 @@
 //
 // attend() walks the key tiles [first, last) of a tile backwards. It ignores keys from `keys` on and,
 // with Causal, keys after row + diagonal. mask(row) returns a function (key, a, b) that changes the
-// scaled scores of `key` and of the key after it. NoMask keeps them. `scale` must be positive.
+// scaled scores of `key` and of the key after it. NoMask keeps them. HidingMask{mask} only sets scores
+// to -INFINITY, so it takes them unscaled, which is faster. `scale` must be positive.
 //
 // A row without any key is 0 if `safe`, otherwise NaN.
 //
@@ -26,6 +27,22 @@
 namespace cutegen {
 
 struct NoMask {};
+
+template <class Mask>
+struct HidingMask {
+  Mask mask;
+  CUTE_DEVICE auto operator()(int row) const { return mask(row); }
+};
+template <class Mask>
+HidingMask(Mask) -> HidingMask<Mask>;
+
+// Whether a mask adds to scaled scores.
+template <class Mask>
+inline constexpr bool mask_adds_v = true;
+template <>
+inline constexpr bool mask_adds_v<NoMask> = false;
+template <class Mask>
+inline constexpr bool mask_adds_v<HidingMask<Mask>> = false;
 
 // Rows from `row` on, and the key tiles [first, last).
 struct AttentionTile {
@@ -146,8 +163,8 @@ struct WgmmaAttention {
     uint64_t k_full[Stages], k_empty[Stages], v_full[Stages], v_empty[Stages];
   };
   // CTAs that an SM holds, and the shared memory that one of them may take.
-  static constexpr int kResident = Consumers == 1 && sizeof(StorageOf<1>) <= 113 * 1024 ? 2 : 1;
-  static constexpr int kMost = (kResident == 2 ? 113 : 227) * 1024;
+  static constexpr int kResident = Consumers == 1 && sizeof(StorageOf<1>) <= 112 * 1024 ? 2 : 1;
+  static constexpr int kMost = (kResident == 2 ? 112 : 227) * 1024;
   static constexpr int kQueries = sizeof(StorageOf<2>) <= kMost ? 2 : 1;
   using Storage = StorageOf<kQueries>;
 
@@ -248,7 +265,7 @@ struct WgmmaAttention {
     auto sums = cute::make_tensor<float>(cute::Shape<cute::Int<kResults>>{});
     auto weights = cute::make_tensor<Element>(cute::Shape<cute::_8, cute::Int<Keys / 16>>{});
     cute::clear(sums);
-    Softmax softmax{kMasked ? kLog2e : scale * kLog2e};
+    Softmax softmax{mask_adds_v<Mask> ? kLog2e : scale * kLog2e};
     const int row = tile.row + row_of_thread();
     // The first key that the row, and the row 8 below, cannot see.
     const int ends[2] = {Causal ? cute::min(keys, row + diagonal + 1) : keys,
@@ -491,7 +508,7 @@ struct WgmmaAttention {
     CUTE_UNROLL
     for (int i = 0; i < kScores; i += 2) {
       const int at = first + i / 4 * 8;
-      scores(i) *= scale, scores(i + 1) *= scale;
+      if constexpr (mask_adds_v<Mask>) scores(i) *= scale, scores(i + 1) *= scale;
       if (Last && at >= keys) continue;
       if (i % 4 == 0)
         upper(at, scores(i), scores(i + 1));

@@ -18,10 +18,12 @@ namespace cutegen::recipes {
 namespace {
 
 constexpr int64_t kMostSharedAttention = int64_t{227} << 10;
-constexpr int64_t kMostOfTwo = int64_t{113} << 10;  // bytes of a CTA if an SM holds two
+constexpr int64_t kMostOfTwo = int64_t{112} << 10;  // bytes of a CTA if an SM holds two
 constexpr int64_t kCached = int64_t{32} << 20;      // bytes of keys and values that stay in the L2
 constexpr int64_t kFewRows = 64;
 constexpr int64_t kMostSplit = 64;
+constexpr int64_t kPartsInARun = 8, kKeysOfPart = 1024;
+constexpr int64_t kSmallResults = 50;  // times the results' elements that keys and values must have
 
 // Attention of few rows, in which heads that share keys are the rows of one tile.
 bool stacks_heads(const Attention& a) {
@@ -350,7 +352,7 @@ class AttentionText : AttentionParts {
     const bool rows = a_.mask->row.move != Move::none;
     return fmt::format(
         "    const auto* mask_head_from = {} + batch * mask_batch + head * mask_head;\n"
-        "    auto mask = [&](int{}) {{\n"
+        "    {}[&](int{}) {{\n"
         "      const auto* line = mask_head_from{};\n"
         "      return [=](int key, float& a, float& b) {{\n"
         "        const auto pair =\n"
@@ -358,9 +360,12 @@ class AttentionText : AttentionParts {
         "        {}\n"
         "        {}\n"
         "      }};\n"
-        "    }};",
-        name_of(*a_.mask), rows ? " row" : "", rows ? " + min(row, rows - 1) * mask_row" : "",
-        label_.number.empty() ? "" : "_" + label_.number, change("a", 0), change("b", 1));
+        "    }}{};",
+        name_of(*a_.mask),
+        boolean ? "const cutegen::HidingMask mask{" : "auto mask = ", rows ? " row" : "",
+        rows ? " + min(row, rows - 1) * mask_row" : "",
+        label_.number.empty() ? "" : "_" + label_.number, change("a", 0), change("b", 1),
+        boolean ? "}" : "");
   }
 
   std::map<std::string, std::string> texts() const {
@@ -475,11 +480,18 @@ Json attention_safe(const Attention& a) {
     const bool legal = attention_legal(a, three);
     return legal && attention_cost(a, 3) < attention_cost(a, 2) ? three : params;
   }
-  const int64_t tiles = heads_of(a), wanted = 2 * kSms;
+  const int64_t tiles = heads_of(a), wanted = 2 * kSms, keys = a.size(Attention::kKey);
   int64_t split = 1;
-  while (split * 2 <= kMostSplit && split * tiles * 2 <= 2 * wanted &&
-         split * 2 * 256 <= a.size(Attention::kKey))
+  while (split * 2 <= kMostSplit && split * tiles * 2 <= 2 * wanted && split * 2 * 256 <= keys)
     split *= 2;
+  // DRAM serves a few long runs of keys better than one run for each of many heads, as long as the
+  // parts' results are small beside the keys and values.
+  auto worth = [&](int64_t parts) {
+    const int64_t of_part = keys / parts * (a.size(Attention::kDepth) + a.size(Attention::kWidth));
+    return parts <= kPartsInARun && keys / parts >= kKeysOfPart &&
+           rows_of(a) * a.size(Attention::kWidth) * 4 * kSmallResults <= of_part;
+  };
+  while (worth(2 * split)) split *= 2;
   params["split"] = split;
   return params;
 }

@@ -184,6 +184,11 @@ TEST(AttentionRecipe, OneQueryStacksTheHeadsThatShareKeys) {
   EXPECT_EQ(plan.at("steps")[0].at("block")[0], 256);
 }
 
+TEST(AttentionRecipe, ALongCacheIsReadInParts) {
+  EXPECT_EQ(Fused16("attention_decode").match.safe.at("split"), 8);
+  EXPECT_EQ(Fused16("attention_grouped").match.safe.at("split"), 2);
+}
+
 TEST(AttentionRecipe, SplitKeysAreCombinedInAKernelOfTheirOwn) {
   const Fused16 c("attention_grouped");
   const Json plan = c.plan({{"split", 2}});

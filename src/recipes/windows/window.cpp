@@ -22,8 +22,9 @@ constexpr int64_t kTileBytes = 24 << 10;  // so that several CTAs fit an SM
 constexpr int64_t kMostBytes = 40 << 10;  // of static shared memory
 constexpr int64_t kMostSums = 64;         // that a thread collects before it moves along the lines
 constexpr int64_t kMostRows = 64;         // input rows for which a kernel of lines has own code
-constexpr int64_t kLineSums = 4096;       // of a team in shared memory, by default
+constexpr int64_t kLineSums = 5120;       // of a team in shared memory, by default
 constexpr int64_t kMostTeam = 256;
+constexpr int64_t kManyThreads = int64_t{1} << 20;  // several times those that a GPU holds
 
 bool is_depthwise(const WindowLeaf& leaf) {
   const Window& w = leaf.window;
@@ -60,9 +61,25 @@ int64_t line_vector(const Fused& fused) {
 }
 
 // The elements of a line in shared memory for `columns` results.
-int64_t line_length(const Fused& fused, int64_t columns) {
-  const int64_t vector = line_vector(fused);
-  return (reach(fused.window->window, 2, columns) + 2 * vector - 2) / vector * vector;
+int64_t line_length(const Fused& fused, int64_t columns, int64_t team = 1) {
+  const int64_t vector = line_vector(fused), all = ceil_div(columns, team) * team;
+  const int64_t results = 8 * all <= 9 * columns ? all : columns;
+  return (reach(fused.window->window, 2, results) + 2 * vector - 2) / vector * vector;
+}
+
+// Whether a window ends at the plane where another begins.
+bool shares_planes(const Window& window) {
+  if (window.rank() < 3 || window.kernel[0] < 2) return false;
+  return (window.kernel[0] - 1) * window.dilation[0] % window.stride[0] == 0;
+}
+
+// The distance of two such windows.
+int64_t planes_apart(const Window& window) {
+  return (window.kernel[0] - 1) * window.dilation[0] / window.stride[0];
+}
+
+int64_t planes_of(const Json& params) {
+  return params.value("planes", int64_t{1});
 }
 
 // Threads that share the lines of a kernel of lines; 0: another kernel.
@@ -75,9 +92,12 @@ bool lines_legal(const Fused& fused, const Json& params) {
   const int64_t team = team_of(params), columns = int_param(params, "columns"),
                 rows = int_param(params, "rows"), threads = int_param(params, "threads");
   if (!window.pools() || columns < 1 || threads % team != 0) return false;
+  if (planes_of(params) > 1 &&
+      (!shares_planes(window) || 2 * rows * line_vector(fused) > kMostSums))
+    return false;
   if (rows > 1 && (window.rank() == 1 || reach(window, 1, rows) > kMostRows)) return false;
   return rows * line_vector(fused) <= kMostSums &&
-         4 * threads / team * rows * line_length(fused, columns) <= kMostBytes;
+         4 * threads / team * rows * line_length(fused, columns, team) <= kMostBytes;
 }
 
 // The default: enough loads in flight, and lines as long as the image or as shared memory allows.
@@ -92,8 +112,8 @@ Json lines_safe(const Fused& fused) {
   const int64_t reads = padded(w.kernel, 0, 1) * padded(w.kernel, 1, 1);
   const bool shares = reach(w, 1, 1) > padded(w.stride, 1, 1);
   auto fits = [&](int64_t more) {
-    return w.rank() > 1 && more * vector <= kMostSums / 2 && reach(w, 1, more) <= kMostRows &&
-           more < 2 * out1;
+    return w.rank() > 1 && more * vector <= kMostSums / (shares_planes(w) ? 4 : 2) &&
+           reach(w, 1, more) <= kMostRows && more < 2 * out1;
   };
   while (fits(2 * rows) && (shares || rows * reads < 8)) rows *= 2;
   int64_t parts = 1, columns = out2;
@@ -102,10 +122,26 @@ Json lines_safe(const Fused& fused) {
   const int64_t vectors = ceil_div(std::min(line_length(fused, columns), in2), vector);
   int64_t team = 8;
   while (team < kMostTeam && 4 * team < 3 * vectors) team *= 2;
+  if (parts > 1 && columns > team) columns = columns / team * team;  // whole turns of the team
   int64_t threads = std::max<int64_t>(team, 128);
-  while (threads > team && 4 * threads / team * rows * line_length(fused, columns) > kTileBytes)
+  while (threads > team &&
+         4 * threads / team * rows * line_length(fused, columns, team) > kTileBytes)
     threads /= 2;
-  return {{"team", team}, {"columns", columns}, {"rows", rows}, {"threads", threads}};
+  // More results that share planes read them less often, as long as enough teams remain.
+  int64_t planes = 1;
+  if (shares_planes(w)) {
+    const int64_t apart = planes_apart(w), out0 = fused.axes[2].size;
+    const int64_t lines =
+        fused.axes[0].size * fused.axes[1].size * ceil_div(out1, rows) * parts * team;
+    while (planes < 8 && apart * planes < out0 &&
+           lines * apart * ceil_div(out0, apart * 2 * planes) >= kManyThreads)
+      planes *= 2;
+  }
+  return {{"team", team},
+          {"columns", columns},
+          {"rows", rows},
+          {"planes", planes},
+          {"threads", threads}};
 }
 
 std::string constants(const Window& window, bool kernel) {
@@ -177,7 +213,7 @@ class WindowWriter {
     t["rows"] = params_.value("rows", Json(1)).dump();
     t["constants"] = constants(window_, window_.pools() || tiled());
     t["compute"] = tail.compute();
-    t["finish"] = indent(tail.finish(), window_.pools() && !tiled() && !by_lines() ? 4 : 6);
+    t["finish"] = indent(tail.finish(), by_lines() ? 10 : window_.pools() && !tiled() ? 4 : 6);
     t["input"] = fused_.names.at(leaf_.input.tensor);
     t["input_type"] = type_of(leaf_.input);
     t["params"] = tail.declare(args_);
@@ -234,31 +270,40 @@ class WindowWriter {
                    "        CUTE_UNROLL\n"
                    "        for (int r = 0; r < kRows; ++r)\n"
                    "          if (kernel_row(i, r) >= 0) collect(sums[t][r], part);";
-    t["divide"] = divide_text(t["divide"]);
+    t["divide"] = divide_text(t["divide"], 6);
   }
 
   // Windows begin and end at an edge of the input; what lies outside is not counted.
-  std::string divide_text(const std::string& divide) const {
+  std::string divide_text(const std::string& divide, int depth) const {
     if (window_.kind != WindowKind::average) return "";
-    if (window_.divisor != 0 || has_whole_windows(window_)) return indent(divide, 2) + "\n";
-    std::string starts =
-        "      const int start1 = int(p1) * kStride1 - kPadding1,\n"
-        "                start2 = int(p2) * kStride2 - kPadding2;\n";
-    if (window_.include_pad) return starts + indent(divide, 2) + "\n";
-    std::string counts;
-    for (int i = 0; i < 3; ++i)
-      counts += fmt::format("{1}(min(start{0} + kKernel{0}, int(in{0})) - max(start{0}, 0))", i,
-                            i ? " * " : "");
-    return starts + "      const int count = " + counts + ";\n" + indent(divide, 2) + "\n";
+    std::string text = divide;
+    const std::string starts =
+        "    const int start1 = int(p1) * kStride1 - kPadding1,\n"
+        "              start2 = int(p2) * kStride2 - kPadding2;\n";
+    if (window_.divisor == 0 && !has_whole_windows(window_)) {
+      std::string counts;
+      for (int i = 0; i < 3 && !window_.include_pad; ++i)
+        counts += fmt::format("{1}(min(start{0} + kKernel{0}, int(in{0})) - max(start{0}, 0))", i,
+                              i ? " * " : "    const int count = ");
+      text = starts + counts + (counts.empty() ? "" : ";\n") + divide;
+    }
+    return indent(text, depth - 4) + "\n";
   }
 
   void lines_text(std::map<std::string, std::string>& t, ProgramPart& part) const {
     t["team"] = params_.at("team").dump();
+    t["planes"] = std::to_string(planes_of(params_));
     t["columns"] = params_.at("columns").dump();
     t["macro"] = label_("VECTOR");
-    t["divide"] = divide_text(t["divide"]);
+    t["steps"] = label_("STEPS");
+    t["divide"] = divide_text(t["divide"], 10);
     part.symbols[label_("vector")] = vector_rule();
+    part.symbols[label_("steps")] = fmt::format(
+        "ceil_div(max(1,min({},{})),{}*{})",
+        line_length(fused_, int_param(params_, "columns"), team_of(params_)),
+        size_text(fused_, leaf_.input, window_.rank() + 1), team_of(params_), label_("vector"));
     part.defines[label_("VECTOR")] = label_("vector");
+    part.defines[label_("STEPS")] = label_("steps");
   }
 
   // The width of a load: whole vectors if all lines of the input consist of aligned ones.
@@ -278,7 +323,10 @@ class WindowWriter {
   std::string teams() const {
     const size_t rank = window_.rank();
     std::string count = extent(0) + "*" + extent(1);
-    if (rank == 3) count += "*" + extent(2);
+    if (rank == 3) {
+      const int64_t planes = planes_of(params_), apart = planes > 1 ? planes_apart(window_) : 1;
+      count += fmt::format("*{}*ceil_div({},{})", apart, extent(2), apart * planes);
+    }
     if (rank > 1) count += fmt::format("*ceil_div({},{})", extent(rank), params_.at("rows").dump());
     return count + fmt::format("*ceil_div({},{})", extent(rank + 1), params_.at("columns").dump());
   }
@@ -437,6 +485,8 @@ std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
     for (int64_t other : {2 * team, team / 2})
       if (other >= 8 && other <= kMostTeam) teams.push_back(other);
     teams.push_back(0);
+    if (shares_planes(fused.window->window))
+      list.push_back({"planes", "results of a team along the first of three axes", {8, 4, 2, 1}});
     list.push_back({"team", "threads that share lines of the input; 0: another kernel", teams});
   }
   return list;

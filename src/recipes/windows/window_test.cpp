@@ -11,6 +11,7 @@
 namespace cutegen::recipes {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -58,6 +59,22 @@ TEST(Windows, SmallWindowsApartFromEachOtherShareAThread) {
   const WindowCase apart("pool_apart");
   EXPECT_EQ(apart.match.safe.at("rows"), 4);
   EXPECT_EQ(apart.match.safe.at("team"), 32);
+}
+
+// Result p ends at plane 2 * p + 5 of the input, where result p + 3 begins.
+TEST(Windows, ATeamKeepsThePlaneThatItsNextResultNeeds) {
+  const WindowCase volume("pool_volume");
+  EXPECT_EQ(volume.match.safe.at("planes"), 8);
+  auto program = volume.program();
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_THAT(to_json(program->plan).at("symbols").at("teams").get<std::string>(),
+              AllOf(HasSubstr("*3*ceil_div("), HasSubstr(",24)")));
+  EXPECT_FALSE(volume.program({{"rows", 16}}));
+  EXPECT_TRUE(volume.program({{"rows", 8}, {"planes", 1}}));
+}
+
+TEST(Windows, PlanesNeedAFirstOfThreeAxes) {
+  EXPECT_FALSE(WindowCase("pool_apart").program({{"planes", 2}}));
 }
 
 TEST(Windows, OtherKernelsRemainAChoice) {
