@@ -9,7 +9,7 @@
 namespace cutegen {
 namespace {
 
-constexpr std::string_view kSimulatorWord = "sim:", kGpu = "cuda:";
+constexpr std::string_view kSimulatorWord = "sim:", kGpuWord = "cuda:";
 
 }  // namespace
 
@@ -28,8 +28,8 @@ DeviceName DeviceName::simulator_of(const std::string& model) {
 Result<DeviceName> DeviceName::parse(const std::string& text) {
   if (text.starts_with(kSimulatorWord)) return simulator_of(text.substr(kSimulatorWord.size()));
   DeviceName out;
-  if (text.starts_with(kGpu)) {
-    const char* first = text.data() + kGpu.size();
+  if (text.starts_with(kGpuWord)) {
+    const char* first = text.data() + kGpuWord.size();
     const char* last = text.data() + text.size();
     auto [end, error] = std::from_chars(first, last, out.index);
     if (first == last || error != std::errc() || end != last || out.index < 0)
@@ -46,7 +46,8 @@ Result<DeviceName> DeviceName::parse(const std::string& text) {
 }
 
 std::string DeviceName::text() const {
-  return is_gpu() ? std::string(kGpu) + std::to_string(index) : std::string(kSimulatorWord) + model;
+  return is_gpu() ? std::string(kGpuWord) + std::to_string(index)
+                  : std::string(kSimulatorWord) + model;
 }
 
 }  // namespace cutegen

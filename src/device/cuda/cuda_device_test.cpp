@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "device/cuda/driver_process.h"
 #include "device/cuda/tensor_map.h"
+#include "device/testing/driver_process.h"
 
 namespace cutegen::device::cuda {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "device/cuda/cuda_device.h"
-#include "device/cuda/driver_process.h"
 #include "device/cuda/session.h"
+#include "device/testing/driver_process.h"
 
 namespace cutegen::device::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "device/cuda/driver_process.h"
+#include "device/testing/driver_process.h"
 #include "eval/sets/gpu_judge.h"
 #include "eval/testing/empty_judge.h"
 #include "eval/testing/toy_task.h"

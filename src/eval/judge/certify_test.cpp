@@ -9,7 +9,7 @@
 #include <bit>
 #include <cmath>
 
-#include "device/cuda/driver_process.h"
+#include "device/testing/driver_process.h"
 #include "eval/judge/turns.h"
 #include "eval/testing/ladder_world.h"
 #include "eval/testing/toy_worker.h"

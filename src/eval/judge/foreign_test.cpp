@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "device/cuda/driver_process.h"
 #include "device/device.h"
+#include "device/testing/driver_process.h"
 #include "eval/api/foreign_file.h"
 #include "eval/judge/foreign_timing.h"
 #include "eval/testing/empty_judge.h"

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "device/cuda/buffers.h"
-#include "device/cuda/driver_process.h"
+#include "device/testing/driver_process.h"
 #include "eval/rungs/official.h"
 #include "eval/testing/empty_judge.h"
 

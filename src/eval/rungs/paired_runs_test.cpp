@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "device/cuda/driver_process.h"
+#include "device/testing/driver_process.h"
 #include "eval/judge/time_shapes.h"
 #include "eval/rungs/measure.h"
 #include "eval/testing/empty_judge.h"

@@ -9,7 +9,7 @@
 
 #include <filesystem>
 
-#include "device/cuda/driver_process.h"
+#include "device/testing/driver_process.h"
 
 namespace cutegen::eval {
 
