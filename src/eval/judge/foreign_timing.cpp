@@ -254,9 +254,9 @@ Result<ForeignOfficial::Shown> ForeignOfficial::show(const std::string& family, 
   const ShapeCase& shape = task_.official();
   LetGo let_go(place_.gpu);  // destroyed last
   CG_TRY(OfficialSetPtr set, place_.fresh(family));
-  OfficialRunOptions options;
+  JudgedBufferOptions options;
   options.at_the_end = std::random_device()() % 2 != 0;
-  CG_TRY(OfficialRun memory, OfficialRun::make(ctx_, place_.gpu, set, PreparedShape{}, options));
+  CG_TRY(JudgedBuffers memory, JudgedBuffers::make(ctx_, place_.gpu, set, {}, options));
   Shown out;
   out.notes = set->notes;
   {
