@@ -49,7 +49,7 @@ class AccuracyJudge {
       : ctx_(ctx), sets_(sets), worker_(worker), task_(task), shape_(shape) {}
 
   // Judges one set. Returns false if the baseline raised, because other sets would add nothing.
-  Result<bool> one(const OfficialSetPtr& set, const std::string& kind, BaselineAccuracy& out) {
+  Result<bool> one(const OfficialSetPtr& set, BaselineKind kind, BaselineAccuracy& out) {
     auto found = run(set, kind);
     CG_CHECK(ctx_.check("judging baselines"));
     if (!found) {
