@@ -155,8 +155,8 @@ ReportData what_holds_back(const RunView& view) {
   if (!known) return Entries().list();
   const Profile& profile = *known;
   Entries e;
-  if (!profile.source.empty())
-    e.add("counters of", profile.source + (profile.note.empty() ? "" : "; " + profile.note));
+  if (const std::string source = profile.source.text(); !source.empty())
+    e.add("counters of", source + (profile.note.empty() ? "" : "; " + profile.note));
   for (size_t i = 0; i < std::min(profile.kernels.size(), kKernels); ++i) {
     const KernelProfile& k = profile.kernels[i];
     if (k.diagnosis.bound == Bound::unknown) continue;
