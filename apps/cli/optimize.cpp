@@ -87,7 +87,7 @@ Result<std::string> run_to_replay(const OptimizeOptions& options, const Config& 
 // The model, or the user's own command that replaces it.
 Result<std::string> model_of(const OptimizeOptions& options, const Config& config) {
   if (options.proposer.empty()) return config.text("model");
-  if (config.setting("model").source.starts_with("flag"))
+  if (config.setting("model").is_flag())
     return user_error("--proposer and --model both name a proposer", "--proposer",
                       "give one of them");
   return engine::kCommandModel + options.proposer;
@@ -120,7 +120,7 @@ Result<int> optimize_file(const Globals& g, const OptimizeOptions& options) {
   engine::OptimizeSettings s;
   s.file = options.file;
   s.out = options.out;
-  s.strategy = config.text("strategy");
+  CG_TRY(s.strategy, search::strategy_from(config.text("strategy")));
   CG_TRY(s.model, model_of(options, config));
   CG_TRY(s.asked, asked_accuracy(config));
   CG_TRY(s.rewrites, rewrites_of(config));

@@ -142,9 +142,10 @@ std::string counters_text(const KernelProfile& k) {
 
 std::string profile_text(const Profile& profile) {
   std::string out;
-  if (!profile.source.empty())
-    out += "profile from " +
-           (profile.source == kSimulator ? "the simulator" : sanitize(profile.source, 80)) + "\n";
+  if (profile.source.kind == CounterSource::Kind::simulator)
+    out += "profile from the simulator\n";
+  else if (profile.source.kind != CounterSource::Kind::unknown)
+    out += "profile from " + sanitize(profile.source.text(), 80) + "\n";
   if (!profile.note.empty()) out += "  " + sanitize(profile.note, 1500) + "\n";
   for (const KernelProfile& k : profile.kernels)
     out += head_text(k) + lines_text(k) + remarks_text(k) + counters_text(k);

@@ -41,6 +41,25 @@ bool is_depthwise(const Graph& graph, const Node& node) {
 
 }  // namespace
 
+Names<BaselineKind> enum_names(BaselineKind) {
+  static constexpr Name<BaselineKind> names[] = {{BaselineKind::eager, "eager"},
+                                                 {BaselineKind::eager_fp32, "eager-fp32"},
+                                                 {BaselineKind::eager_tf32, "eager-tf32"},
+                                                 {BaselineKind::compile, "compile"},
+                                                 {BaselineKind::compile_max, "compile-max"},
+                                                 {BaselineKind::callable, "callable"}};
+  return names;
+}
+
+BaselineKind baseline_kind(const std::string& name) {
+  return from_name<BaselineKind>(name, "baseline").value_or(BaselineKind::callable);
+}
+
+bool is_eager(BaselineKind kind) {
+  return kind == BaselineKind::eager || kind == BaselineKind::eager_fp32 ||
+         kind == BaselineKind::eager_tf32;
+}
+
 bool has_cudnn_tf32(const Task& task) {
   return std::any_of(task.graph.nodes.begin(), task.graph.nodes.end(), [&](const Node& node) {
     if (is_depthwise(task.graph, node)) return false;
@@ -50,34 +69,30 @@ bool has_cudnn_tf32(const Task& task) {
   });
 }
 
-bool is_eager(const std::string& kind) {
-  return kind == kEager || kind == kEagerFp32 || kind == kEagerTf32;
-}
-
-BaselineAccuracy class_of(const std::string& kind, const Task& task) {
+BaselineAccuracy class_of(BaselineKind kind, const Task& task) {
   BaselineAccuracy out;
-  if (kind.find(':') != std::string::npos || kind == kCallable) return out;
-  const bool f32 = has_f32(task);
-  if (kind == kEagerTf32)
+  if (kind == BaselineKind::callable) return out;
+  const bool f32 = has_f32(task), tf32 = kind == BaselineKind::eager_tf32,
+             convolutions = !tf32 && kind != BaselineKind::eager_fp32 && has_cudnn_tf32(task);
+  if (tf32)
     out.precision = to_string(MathMode::tf32);
-  else if (kind != kEagerFp32 && has_cudnn_tf32(task))
+  else if (convolutions)
     out.precision = kTf32Convolutions;
   else
-    out.precision = f32 ? to_string(MathMode::fp32) : to_string(task.math_mode);
-  if (task.math_mode != MathMode::fp32 || !f32) return out;
-  out.coarser = out.precision == to_string(MathMode::tf32) ||
-                (out.precision == kTf32Convolutions && !task.tf32_convolutions);
+    out.precision = to_string(f32 ? MathMode::fp32 : task.math_mode);
+  if (task.math_mode == MathMode::fp32 && f32)
+    out.coarser = tf32 || (convolutions && !task.tf32_convolutions);
   return out;
 }
 
-bool in_math_mode(const std::string& kind, const BaselineAccuracy& accuracy, MathMode mode) {
+bool in_math_mode(BaselineKind kind, const BaselineAccuracy& accuracy, MathMode mode) {
   if (accuracy.passes.value_or(false)) return true;
-  if (accuracy.precision.empty()) return mode != MathMode::fp32 || kind != kEagerTf32;
+  if (accuracy.precision.empty()) return mode != MathMode::fp32 || kind != BaselineKind::eager_tf32;
   return !accuracy.coarser;
 }
 
 bool in_math_mode(const BaselineTime& time, MathMode mode) {
-  return in_math_mode(time.kind, time.accuracy, mode);
+  return in_math_mode(baseline_kind(time.kind), time.accuracy, mode);
 }
 
 void keep_worse(BaselineAccuracy& to, const BaselineAccuracy& from) {

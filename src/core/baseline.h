@@ -21,11 +21,15 @@
 
 namespace cutegen {
 
-// Kinds of baselines. The user's own baseline has the kind MODULE:CALLABLE; requests to the torch
-// worker call it kCallable.
-inline constexpr const char *kEager = "eager", *kEagerFp32 = "eager-fp32",
-                            *kEagerTf32 = "eager-tf32", *kCompile = "compile",
-                            *kCompileMax = "compile-max", *kCallable = "callable";
+// How a baseline runs the task: PyTorch's defaults, without TF32, with TF32 everywhere,
+// torch.compile, the same with max-autotune, or the user's own code, MODULE:CALLABLE.
+enum class BaselineKind { eager, eager_fp32, eager_tf32, compile, compile_max, callable };
+Names<BaselineKind> enum_names(BaselineKind);
+// The kind of the baseline with this name: "eager", ..., or MODULE:CALLABLE.
+BaselineKind baseline_kind(const std::string& name);
+// Whether it runs without torch.compile and without the user's own code.
+bool is_eager(BaselineKind kind);
+
 // A baseline's precision that is not a math mode.
 inline constexpr const char* kTf32Convolutions = "tf32 convolutions";
 
@@ -39,7 +43,7 @@ struct BaselineAccuracy {
 };
 
 struct BaselineTime {
-  std::string kind;  // kEager, ..., or MODULE:CALLABLE
+  std::string kind;  // its name: "eager", ..., or MODULE:CALLABLE
   double time_ns = 0, low_ns = 0, high_ns = 0;
   int samples = 0;
   Origin origin = Origin::measured;
@@ -63,7 +67,7 @@ struct TruthMade {
   std::vector<std::string> notes;
   std::string why;  // why the truth could not be computed
   // The accuracy of the baselines that this truth judged; a record keeps them with their times.
-  std::map<std::string, BaselineAccuracy> accuracy = {};
+  std::map<BaselineKind, BaselineAccuracy> accuracy = {};
 };
 
 struct BaselineRecord {
@@ -81,11 +85,9 @@ struct BaselineRecord {
   bool cut = false;  // a build timed out early, because the total time was nearly up
 };
 
-// Whether PyTorch runs the baseline without a compiler.
-bool is_eager(const std::string& kind);
 // The precision to which PyTorch rounds the task's operands in a baseline of this kind, and whether
 // the math mode permits it. Unknown for the user's own callable.
-BaselineAccuracy class_of(const std::string& kind, const Task& task);
+BaselineAccuracy class_of(BaselineKind kind, const Task& task);
 // Whether cuDNN may round the task's operands to TF32, which it does for float32 convolutions and
 // recurrent layers. If not, "eager-fp32" equals "eager".
 bool has_cudnn_tf32(const Task& task);
@@ -93,7 +95,7 @@ bool has_cudnn_tf32(const Task& task);
 // Whether candidates compete with this baseline: its precision respects the math mode, or its
 // results are within the candidates' tolerance. A record from an older version has no precision; it
 // counts, except "eager-tf32" in fp32.
-bool in_math_mode(const std::string& kind, const BaselineAccuracy& accuracy, MathMode mode);
+bool in_math_mode(BaselineKind kind, const BaselineAccuracy& accuracy, MathMode mode);
 bool in_math_mode(const BaselineTime& time, MathMode mode);
 // Merges the result of another shape: a failure outranks an unknown result, which outranks a pass.
 void keep_worse(BaselineAccuracy& to, const BaselineAccuracy& from);

@@ -51,26 +51,28 @@ Task task_with(const std::string& op, MathMode mode = MathMode::fp32, DType dtyp
 TEST(BaselineClass, IsWhatPyTorchRoundsOperandsTo) {
   Task conv = task_with("aten.convolution.default");
   EXPECT_TRUE(has_cudnn_tf32(conv));
-  EXPECT_EQ(class_of("eager", conv).precision, "tf32 convolutions");
-  EXPECT_TRUE(class_of("eager", conv).coarser) << "the task is held to fp32";
-  EXPECT_TRUE(class_of("compile-max", conv).coarser);
-  EXPECT_EQ(class_of("eager-fp32", conv).precision, "fp32");
-  EXPECT_FALSE(class_of("eager-fp32", conv).coarser);
-  EXPECT_EQ(class_of("eager-tf32", conv).precision, "tf32");
-  EXPECT_TRUE(class_of("eager-tf32", conv).coarser);
-  EXPECT_EQ(class_of("mine:fast", conv).precision, "");
+  EXPECT_EQ(class_of(BaselineKind::eager, conv).precision, "tf32 convolutions");
+  EXPECT_TRUE(class_of(BaselineKind::eager, conv).coarser) << "the task is held to fp32";
+  EXPECT_TRUE(class_of(BaselineKind::compile_max, conv).coarser);
+  EXPECT_EQ(class_of(BaselineKind::eager_fp32, conv).precision, "fp32");
+  EXPECT_FALSE(class_of(BaselineKind::eager_fp32, conv).coarser);
+  EXPECT_EQ(class_of(BaselineKind::eager_tf32, conv).precision, "tf32");
+  EXPECT_TRUE(class_of(BaselineKind::eager_tf32, conv).coarser);
+  EXPECT_EQ(class_of(baseline_kind("mine:fast"), conv).precision, "");
   conv.tf32_convolutions = true;
-  EXPECT_FALSE(class_of("eager", conv).coarser) << "as PyTorch ships";
-  EXPECT_TRUE(class_of("eager-tf32", conv).coarser);
+  EXPECT_FALSE(class_of(BaselineKind::eager, conv).coarser) << "as PyTorch ships";
+  EXPECT_TRUE(class_of(BaselineKind::eager_tf32, conv).coarser);
   const Task product = task_with("aten.mm.default");
   EXPECT_FALSE(has_cudnn_tf32(product));
-  EXPECT_EQ(class_of("eager", product).precision, "fp32");
-  EXPECT_EQ(class_of("eager", task_with("aten.lstm.input")).precision, "tf32 convolutions");
+  EXPECT_EQ(class_of(BaselineKind::eager, product).precision, "fp32");
+  EXPECT_EQ(class_of(BaselineKind::eager, task_with("aten.lstm.input")).precision,
+            "tf32 convolutions");
   const Task half = task_with("aten.convolution.default", MathMode::bf16, DType::bf16);
   EXPECT_FALSE(has_cudnn_tf32(half));
-  EXPECT_EQ(class_of("eager", half).precision, "bf16");
-  EXPECT_FALSE(class_of("eager-tf32", half).coarser);
-  EXPECT_FALSE(class_of("eager-tf32", task_with("aten.mm.default", MathMode::tf32)).coarser);
+  EXPECT_EQ(class_of(BaselineKind::eager, half).precision, "bf16");
+  EXPECT_FALSE(class_of(BaselineKind::eager_tf32, half).coarser);
+  EXPECT_FALSE(
+      class_of(BaselineKind::eager_tf32, task_with("aten.mm.default", MathMode::tf32)).coarser);
 }
 
 TEST(BaselineClass, DepthwiseConvolutionsAreInFloat32) {
@@ -93,7 +95,7 @@ TEST(BaselineClass, DepthwiseConvolutionsAreInFloat32) {
 TEST(BaselineClass, CoarserOnesCountOnlyIfTheyPassTheGate) {
   const Task conv = task_with("aten.convolution.default");
   std::vector<BaselineTime> times{took("eager", 10), took("eager-fp32", 40), took("compile", 20)};
-  for (BaselineTime& t : times) t.accuracy = class_of(t.kind, conv);
+  for (BaselineTime& t : times) t.accuracy = class_of(baseline_kind(t.kind), conv);
   EXPECT_EQ(best_baseline(times, MathMode::fp32)->kind, "eager-fp32");
   times[2].accuracy.passes = true;
   EXPECT_EQ(best_baseline(times, MathMode::fp32)->kind, "compile");

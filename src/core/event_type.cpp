@@ -17,6 +17,12 @@ constexpr std::array<const char*, kEventTypes> kNames{
 
 }  // namespace
 
+Names<Decision> enum_names(Decision) {
+  static constexpr Name<Decision> names[] = {
+      {Decision::open, "open"}, {Decision::accepted, "accepted"}, {Decision::rejected, "rejected"}};
+  return names;
+}
+
 const char* to_string(EventType type) {
   return kNames[size_t(type)];
 }

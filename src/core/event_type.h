@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/names.h"
+
 namespace cutegen {
 
 enum class EventType {
@@ -40,6 +42,10 @@ enum class EventType {
   imported,
 };
 inline constexpr size_t kEventTypes = 22;
+
+// What the run decided about a candidate.
+enum class Decision { open, accepted, rejected };
+Names<Decision> enum_names(Decision);
 
 const char* to_string(EventType type);
 std::optional<EventType> parse_event_type(std::string_view name);

@@ -23,6 +23,25 @@ Names<Bound> enum_names(Bound) {
   return names;
 }
 
+Names<CounterSource::Kind> enum_names(CounterSource::Kind) {
+  using Kind = CounterSource::Kind;
+  static constexpr Name<Kind> names[] = {{Kind::unknown, ""},
+                                         {Kind::simulator, "simulator"},
+                                         {Kind::resources, "resources"},
+                                         {Kind::tool, "tool"}};
+  return names;
+}
+
+std::string CounterSource::text() const {
+  return kind == Kind::tool ? tool : to_string(kind);
+}
+
+CounterSource CounterSource::from(const std::string& text) {
+  for (Kind kind : {Kind::unknown, Kind::simulator, Kind::resources})
+    if (text == to_string(kind)) return {kind};
+  return {Kind::tool, text};
+}
+
 void fields(Fields& v, LineProfile& l) {
   v("line", l.line);
   v("text", l.text);
@@ -70,7 +89,9 @@ void fields(Fields& v, Profile& p) {
   v.document("profile#");
   v.schema("cutegen.profile.v1");
   v("shape", p.shape);
-  v("source", p.source, field::if_set);
+  std::string source = p.source.text();
+  v("source", source, field::if_set);
+  if (v.reading()) p.source = CounterSource::from(source);
   v("note", p.note, field::if_set);
   v("kernels", p.kernels, field::list(4096));
 }

@@ -83,14 +83,24 @@ struct KernelProfile {
   std::map<std::string, double> modelled = {};
 };
 
-inline constexpr const char* kSimulator = "simulator";  // a possible `source`
-inline constexpr const char* kResources = "resources";
+// Where a profile's counters come from. resources: only the assembler's counts of registers and
+// memory. tool: a profiler of the GPU's vendor.
+struct CounterSource {
+  enum class Kind { unknown, simulator, resources, tool };
+  Kind kind = Kind::unknown;
+  std::string tool = {};  // "ncu 2025.3.1.0"
+
+  // "simulator", "resources", the tool's name, or empty.
+  std::string text() const;
+  static CounterSource from(const std::string& text);
+};
+Names<CounterSource::Kind> enum_names(CounterSource::Kind);
 
 struct Profile {
   std::vector<KernelProfile> kernels;
   std::string shape;
-  std::string source = {};  // of the counters: kSimulator, kResources or "ncu 2025.3.1.0"
-  std::string note = {};    // why there is no better source, and what helps
+  CounterSource source = {};
+  std::string note = {};  // why there is no better source, and what helps
 };
 
 }  // namespace cutegen

@@ -179,6 +179,13 @@ void fields(Fields& v, SandboxGrade& g) {
   v("held", g.held);
 }
 
+std::optional<Status> status_in(const Json& verdict) {
+  auto status = verdict.is_object() ? verdict.find("status") : verdict.end();
+  if (status == verdict.end() || !status->is_string()) return std::nullopt;
+  auto known = from_name<Status>(status->get<std::string>(), "status");
+  return known ? std::optional(*known) : std::nullopt;
+}
+
 void fields(Fields& v, Verdict& x) {
   v.document("verdict#");
   v.schema(kSchema);

@@ -163,6 +163,8 @@ Names<Gate> enum_names(Gate);
 Result<Rung> rung_from(const std::string& name);
 int exit_code(Status status);
 void fields(Fields& v, Verdict& verdict);
+// The status in the JSON form of a verdict; empty if it has none.
+std::optional<Status> status_in(const Json& verdict);
 void fields(Fields& v, Profile& profile);
 void fields(Fields& v, PairedRatio& pair);
 void fields(Fields& v, SandboxGrade& grade);

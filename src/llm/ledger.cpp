@@ -94,9 +94,7 @@ void Ledger::apply(EventType type, const Json& data) {
   int64_t call = integer(data, "call");
   if (type == EventType::evaluated) {
     auto verdict = data.find("verdict");
-    bool aborted = verdict != data.end() && verdict->is_object() &&
-                   verdict->value("status", std::string()) == to_string(Status::aborted);
-    if (!aborted) ++spent_.evaluations;
+    if (verdict == data.end() || status_in(*verdict) != Status::aborted) ++spent_.evaluations;
   } else if (type == EventType::call_started && call > last_call_) {
     reserve(call, {number(data, "reserved_usd"), integer(data, "reserved_tokens")});
   } else if (type == EventType::call_ended && open_.count(call)) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/projection.h"
 
+#include "core/event_type.h"
 #include "core/verdict.h"
 
 namespace cutegen::store {
 namespace {
-
-constexpr const char* kAccepted = "accepted";  // a decision; engine/record/view.h has the type
 
 std::string text_at(const Json& data, const char* key) {
   auto it = data.find(key);
@@ -58,15 +57,15 @@ void fold_run_info(RunInfo& info, const Event& event) {
     info.floor_ns = number_at(data, "floor_ns");
   } else if (event.type == EventType::evaluated) {
     // An aborted attempt is an infrastructure failure and does not count as an evaluation.
-    if (data.contains("verdict") &&
-        text_at(data["verdict"], "status") != to_string(Status::aborted))
+    if (data.contains("verdict") && status_in(data["verdict"]) != Status::aborted)
       ++info.evaluations;
     info.times_ns[text_at(data, "candidate")] = verdict_time(data);
   } else if (event.type == EventType::accepted) {
     info.best_ns = info.times_ns[text_at(data, "candidate")];
   }
   if (event.type == EventType::imported) {  // comes after the end and does not change the state
-    if (text_at(data, "decision") == kAccepted) info.best_ns = verdict_time(data);
+    auto decision = from_name<Decision>(text_at(data, "decision"), "decision");
+    if (decision && *decision == Decision::accepted) info.best_ns = verdict_time(data);
     return;
   }
   if (event.type == EventType::finished)

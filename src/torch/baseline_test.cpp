@@ -2,7 +2,7 @@
 // When two results count as the same function (python/cutegen_worker/baseline.py).
 #include <gtest/gtest.h>
 
-#include "torch/test_script.h"
+#include "torch/testing/test_script.h"
 
 namespace cutegen::torch {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "torch/test_worker.h"
+#include "torch/testing/test_worker.h"
 
 namespace cutegen::torch {
 namespace {

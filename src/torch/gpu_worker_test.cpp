@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "sandbox/filter.h"
-#include "torch/test_worker.h"
+#include "torch/testing/test_worker.h"
 
 namespace cutegen::torch {
 namespace {

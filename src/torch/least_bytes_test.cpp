@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/floor.h"
-#include "torch/test_worker.h"
+#include "torch/testing/test_worker.h"
 
 namespace cutegen::torch {
 namespace {

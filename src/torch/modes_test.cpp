@@ -2,7 +2,7 @@
 // The math mode of a task: from its dtypes, its side file, or the user's flag.
 #include <gmock/gmock.h>
 
-#include "torch/test_worker.h"
+#include "torch/testing/test_worker.h"
 
 namespace cutegen::torch {
 namespace {

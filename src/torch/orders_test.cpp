@@ -3,7 +3,7 @@
 // loops.
 #include <gmock/gmock.h>
 
-#include "torch/test_script.h"
+#include "torch/testing/test_script.h"
 
 namespace cutegen::torch {
 namespace {

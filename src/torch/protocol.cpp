@@ -310,13 +310,13 @@ Json fill_request(const Task& task, const ShapeCase& shape, const std::string& f
   return out;
 }
 
-Json run_baseline_request(const Task& task, const std::string& kind,
+Json run_baseline_request(const Task& task, BaselineKind kind,
                           const std::vector<GpuTensor>& slots) {
   Json outputs = Json::array();
   for (const TensorInfo* out : results_of(task)) outputs.push_back(out->name);
   return {{"schema", kTorchSchema},
           {"type", "run_baseline"},
-          {"kind", kind},
+          {"kind", to_string(kind)},
           {"outputs", std::move(outputs)},
           {"slots", write_json(slots)}};
 }

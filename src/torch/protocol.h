@@ -41,8 +41,7 @@ Json excerpt_request(const Task& task, const Excerpt& excerpt, const std::string
                      uint64_t seed);
 Json fill_request(const Task& task, const ShapeCase& shape, const std::string& family,
                   uint64_t seed, const std::vector<GpuTensor>& slots);
-Json run_baseline_request(const Task& task, const std::string& kind,
-                          const std::vector<GpuTensor>& slots);
+Json run_baseline_request(const Task& task, BaselineKind kind, const std::vector<GpuTensor>& slots);
 Json baselines_request(const Task& task, const ShapeCase& shape, const std::string& device,
                        const std::vector<BaselineWanted>& wanted);
 Result<std::vector<BaselineOpened>> baselines_from_json(const Json& reply, size_t count);

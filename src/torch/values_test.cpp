@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "tensor/half.h"
-#include "torch/test_worker.h"
+#include "torch/testing/test_worker.h"
 
 namespace cutegen::torch {
 namespace {

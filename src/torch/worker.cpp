@@ -64,9 +64,9 @@ class ProcessWorker final : public TorchWorker {
   Result<BaselineOpened> add_baseline(const Context& ctx, const BaselineWanted& wanted) override {
     Json request{{"schema", kTorchSchema},
                  {"type", "add_baseline"},
-                 {"kind", wanted.kind},
+                 {"kind", to_string(wanted.kind)},
                  {"target", wanted.target}};
-    const bool tunes = options_.tuned && wanted.kind == kCompileMax;
+    const bool tunes = options_.tuned && wanted.kind == BaselineKind::compile_max;
     if (tunes) request["tuned"] = options_.tuned->all();
     CG_TRY(wire::Frame reply, call(ctx, request, "the task file", 1));
     if (auto found = reply.body.find("tuned"); tunes && found != reply.body.end())
@@ -81,17 +81,17 @@ class ProcessWorker final : public TorchWorker {
     (void)reply;
     return {};
   }
-  Result<std::vector<double>> time_baseline(const Context& ctx, const std::string& kind,
-                                            const std::string& mode, int samples) override {
+  Result<std::vector<double>> time_baseline(const Context& ctx, BaselineKind kind, TimeMode mode,
+                                            int samples) override {
     Json request{{"schema", kTorchSchema},
                  {"type", "time_baseline"},
-                 {"kind", kind},
-                 {"mode", mode},
+                 {"kind", to_string(kind)},
+                 {"mode", to_string(mode)},
                  {"samples", samples}};
     CG_TRY(wire::Frame reply, call(ctx, request, "the task file", 1));
     return samples_from_json(reply.body, samples);
   }
-  Result<void> run_baseline(const Context& ctx, const Task& task, const std::string& kind,
+  Result<void> run_baseline(const Context& ctx, const Task& task, BaselineKind kind,
                             const std::vector<GpuMemory>& memory,
                             const std::vector<GpuTensor>& slots) override {
     CG_CHECK(hand_over(ctx, task, memory));

@@ -22,7 +22,9 @@
 #include "base/context.h"
 #include "base/file.h"
 #include "core/asked_accuracy.h"
+#include "core/baseline.h"
 #include "core/task.h"
+#include "core/time_mode.h"
 #include "sandbox/sandbox.h"
 #include "torch/tuned.h"
 
@@ -43,11 +45,12 @@ struct TorchWorkerOptions {
   std::shared_ptr<TunedTimes> tuned;  // shares compile-max's measured times between workers
 };
 
-// How to run the task's module on a GPU: "eager" (PyTorch's defaults), "eager-fp32" (no TF32),
-// "eager-tf32" (TF32 everywhere), "compile", "compile-max" (torch.compile, max-autotune), or
-// "callable" (target: MODULE:CALLABLE with the same inputs).
+// How to run the task's module on a GPU. `target` of a callable: MODULE:CALLABLE, which takes the
+// same inputs.
 struct BaselineWanted {
-  std::string kind, target;
+  BaselineKind kind = BaselineKind::eager;
+  std::string target = {};
+  std::string name() const { return target.empty() ? to_string(kind) : target; }
 };
 void fields(Fields& v, BaselineWanted& wanted);
 struct BaselineOpened {
@@ -169,15 +172,14 @@ class TorchWorker {
   // parameters and buffers by the task's names), and writes its outputs there (part "output"). The
   // module keeps these values.
   virtual Result<void> run_baseline(const Context& /*ctx*/, const Task& /*task*/,
-                                    const std::string& /*kind*/,
-                                    const std::vector<GpuMemory>& /*memory*/,
+                                    BaselineKind /*kind*/, const std::vector<GpuMemory>& /*memory*/,
                                     const std::vector<GpuTensor>& /*slots*/) {
     return unsupported_error("this worker does not run baselines on given values");
   }
   // Returns the times of `samples` runs in ns. mode: "cold", "warm", "graph", "call"
   // (device/device.h).
-  virtual Result<std::vector<double>> time_baseline(const Context& ctx, const std::string& kind,
-                                                    const std::string& mode, int samples) = 0;
+  virtual Result<std::vector<double>> time_baseline(const Context& ctx, BaselineKind kind,
+                                                    TimeMode mode, int samples) = 0;
   virtual std::string version() const = 0;          // "torch 2.13.0, Python 3.11"
   virtual std::string cudnn() const { return {}; }  // "9.10.2"; empty without a GPU
   virtual sandbox::Grade grade() const = 0;

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "base/hash.h"
-#include "torch/test_worker.h"
+#include "torch/testing/test_worker.h"
 
 namespace cutegen::torch {
 namespace {

@@ -49,13 +49,14 @@ class Truths {
 
  private:
   // Judges only eager baselines, because this worker may not start a compiler.
-  Result<std::map<std::string, BaselineAccuracy>> judge(const Context& ctx, const Task& task,
-                                                        const eval::OfficialSetPtr& set) {
+  Result<std::map<BaselineKind, BaselineAccuracy>> judge(const Context& ctx, const Task& task,
+                                                         const eval::OfficialSetPtr& set) {
     std::vector<torch::BaselineWanted> wanted;
     for (const torch::BaselineWanted& w : settings_.baselines)
-      if (is_eager(w.kind) && (w.kind != kEagerFp32 || eval::same_as_eager(task).empty()))
+      if (is_eager(w.kind) &&
+          (w.kind != BaselineKind::eager_fp32 || eval::same_as_eager(task).empty()))
         wanted.push_back(w);
-    std::map<std::string, BaselineAccuracy> out;
+    std::map<BaselineKind, BaselineAccuracy> out;
     if (wanted.empty()) return out;
     eval::BaselineSets sets;
     sets.missing = no_kernels_;

@@ -89,9 +89,8 @@ class Describer {
     auto found = cache_.find(task.id, gpu_.spec.id, gpu_.driver, torch);
     if (!found || found->cut) return false;
     for (const torch::BaselineWanted& w : settings_.baselines)
-      if (std::none_of(found->times.begin(), found->times.end(), [&](const BaselineTime& t) {
-            return t.kind == (w.target.empty() ? w.kind : w.target);
-          }))
+      if (std::none_of(found->times.begin(), found->times.end(),
+                       [&](const BaselineTime& t) { return t.kind == w.name(); }))
         return false;
     record = std::move(*found);
     return true;
@@ -107,7 +106,7 @@ class Describer {
 // missing.
 void take_accuracy(BaselineRecord& record) {
   for (BaselineTime& t : record.times) {
-    auto judged = record.truth.accuracy.find(t.kind);
+    auto judged = record.truth.accuracy.find(baseline_kind(t.kind));
     if (judged != record.truth.accuracy.end())
       t.accuracy = judged->second;
     else if (t.known() && t.accuracy.why.empty())

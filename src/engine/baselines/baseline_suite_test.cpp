@@ -94,7 +94,7 @@ class BaselineSuiteTest : public testing::Test {
   BaselineSuiteSettings settings_;
   SeenBaselines seen_;
   std::map<std::string, eval::ToyWay> ways_;
-  std::map<std::string, BaselineAccuracy> accuracy_;
+  std::map<BaselineKind, BaselineAccuracy> accuracy_;
   std::vector<std::string> truths_;
   std::string module_why_, controls_why_;
   bool no_gpu_ = false, no_cuda_ = false, close_fails_ = false;
@@ -120,7 +120,7 @@ TEST_F(BaselineSuiteTest, MeasuresEveryTaskAndKeepsIt) {
 }
 
 TEST_F(BaselineSuiteTest, WhatWasJudgedOnTheTruthIsKeptWithTheTimes) {
-  accuracy_["eager"] = {"fp32", false, 0.25, true, ""};
+  accuracy_[BaselineKind::eager] = {"fp32", false, 0.25, true, ""};
   BaselineReport r = run({"a"});
   const auto& times = r.rows[0].record.times;
   ASSERT_EQ(times.size(), 2U);
@@ -133,7 +133,7 @@ TEST_F(BaselineSuiteTest, WhatWasJudgedOnTheTruthIsKeptWithTheTimes) {
   ASSERT_TRUE(kept);
   EXPECT_EQ(kept->times[0].accuracy.share, 0.25);
   settings_.again = true;
-  accuracy_["eager"] = {"tf32 convolutions", true, 30, false, "every element"};
+  accuracy_[BaselineKind::eager] = {"tf32 convolutions", true, 30, false, "every element"};
   r = run({"a"});
   EXPECT_EQ(best_baseline(r.rows[0].record.times, MathMode::fp32)->kind, "compile");
   EXPECT_THAT(baseline_table(r, {"eager", "compile"}),

@@ -17,7 +17,8 @@ void imported_form(Fields& v, RunStep& step) {
   v("decision", decision);
   v("reason", step.reason);
   if (!v.reading()) return;
-  const bool accepted = decision == to_string(Decision::accepted);
+  auto known = from_name<Decision>(decision, "decision");
+  const bool accepted = known && *known == Decision::accepted;
   step.decision = accepted ? Decision::accepted : Decision::rejected;
 }
 

@@ -132,13 +132,13 @@ TEST_F(RunBaselines, ATaskHeldToFp32InItsConvolutionsHasTheStrictRowToo) {
   task.graph.nodes.push_back(conv);
   world_.baselines = [&task]() -> Result<std::vector<BaselineTime>> {
     std::vector<BaselineTime> out{took("eager", 100), took("eager-fp32", 200)};
-    for (BaselineTime& t : out) t.accuracy = class_of(t.kind, task);
+    for (BaselineTime& t : out) t.accuracy = class_of(baseline_kind(t.kind), task);
     out[0].accuracy.passes = false, out[0].accuracy.why = "every element";
     return out;
   };
   RunView view = run();
   ASSERT_EQ(world_.baselines_asked.size(), 2U);
-  EXPECT_EQ(world_.baselines_asked[1].kind, "eager-fp32");
+  EXPECT_EQ(world_.baselines_asked[1].kind, BaselineKind::eager_fp32);
   ASSERT_TRUE(view.gain());
   EXPECT_EQ(view.gain()->kind, "eager-fp32") << "eager is faster, and fails the programs' gate";
   EXPECT_THAT(baselines_text(view),

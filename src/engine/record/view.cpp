@@ -20,18 +20,6 @@ Result<void> note_tests(ObjectReader& r, std::vector<TestCase>& tests) {
 
 }  // namespace
 
-const char* to_string(Decision decision) {
-  switch (decision) {
-    case Decision::open:
-      return "open";
-    case Decision::accepted:
-      return "accepted";
-    case Decision::rejected:
-      return "rejected";
-  }
-  return "open";
-}
-
 std::optional<double> RunStep::time_ns() const {
   if (!verdict || verdict->status != Status::correct || !verdict->timing) return std::nullopt;
   return verdict->timing->time_ns;

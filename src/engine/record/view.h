@@ -31,9 +31,6 @@ struct RunResult {
   std::optional<Status> all_verdicts;
 };
 
-enum class Decision { open, accepted, rejected };
-const char* to_string(Decision decision);
-
 // Where an imported verdict comes from (engine/exchange/import_verdicts.h).
 struct ImportedFrom {
   std::string entry, entry_sha256;

@@ -50,7 +50,8 @@ TEST(BeforeAfter, OfARunThePlanOrTheProfileCounts) {
   KernelProfile k;
   k.kernel = "k", k.origin = Origin::measured;
   k.counters = {{"dram_read_bytes", 4096}, {"dram_write_bytes", 5000}};
-  view.profiled = BestProfile{"c1", {}, Profile{{k, k}, "official", "ncu", ""}};
+  view.profiled =
+      BestProfile{"c1", {}, Profile{{k, k}, "official", CounterSource::from("ncu"), ""}};
   saved = before_after(view);
   EXPECT_EQ(saved->launches_after, 2);
   EXPECT_EQ(saved->bytes_after, 2 * 9096);

@@ -55,7 +55,7 @@ std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode 
     if (cold.mode != TimeMode::cold) continue;
     std::erase_if(cold.against, [&](auto& p) {
       const BaselineAccuracy* known = accuracy_of(certificate, p.against);
-      return !in_math_mode(p.against, known ? *known : BaselineAccuracy{}, mode);
+      return !in_math_mode(baseline_kind(p.against), known ? *known : BaselineAccuracy{}, mode);
     });
     if (const PairedRatio* p = hardest(cold))
       return BestGain{

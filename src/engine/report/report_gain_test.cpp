@@ -35,7 +35,7 @@ Profile profile_of_best(const std::string& word) {
   KernelProfile k;
   k.kernel = word, k.origin = Origin::measured;
   k.counters = {{"dram_read_bytes", 2048}, {"dram_write_bytes", 2048}};
-  return Profile{{k}, "official", "ncu", ""};
+  return Profile{{k}, "official", CounterSource::from("ncu"), ""};
 }
 
 // One step on a GPU; `word` stands for all foreign text.

@@ -51,7 +51,7 @@ std::vector<Event> run_events(const std::string& word) {
     k.kernel = word, k.time_ns = 50, k.diagnosis.bound = Bound::memory,
     k.diagnosis.summary = "memory bound " + word;
     k.remarks = {{"tail", 0, "few waves " + word}};
-    v.profile = Profile{{k}, "official", "simulator", "not read " + word};
+    v.profile = Profile{{k}, "official", CounterSource::from("simulator"), "not read " + word};
     add(EventType::evaluated, {{"candidate", c.id}, {"verdict", to_json(v)}, {"elapsed_ms", 1500}});
     add(n < 3 ? EventType::accepted : EventType::rejected, {{"candidate", c.id}, {"reason", word}});
   }

@@ -179,14 +179,14 @@ TEST_F(EndOfRun, TheBestProgramGetsAProfileOnce) {
   auto plain = world_.judge;
   world_.judge = [&](int n, int attempt) {
     Verdict v = plain(n, attempt);
-    if (attempt == 1) v.profile = Profile{{}, "official", "ncu", ""};
+    if (attempt == 1) v.profile = Profile{{}, "official", CounterSource::from("ncu"), ""};
     return v;
   };
   RunView view = run();
   EXPECT_EQ(world_.evaluations[3], 2);
   EXPECT_EQ(world_.evaluations[2], 1);
   ASSERT_TRUE(view.best_profile());
-  EXPECT_EQ(view.best_profile()->source, "ncu");
+  EXPECT_EQ(view.best_profile()->source.text(), "ncu");
   EXPECT_EQ(view.evaluations, 3) << "it is no step of the search";
   EXPECT_FALSE(wants_profile(view));
   world_.judge = [&](int n, int attempt) {

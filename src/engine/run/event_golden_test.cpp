@@ -90,7 +90,9 @@ std::vector<Event> ended_run(const fs::path& dir) {
                      [](int, int attempt) {
                        Verdict v = timed(97);
                        v.build_ids = {"build"};
-                       if (attempt == 1) v.profile = Profile{{}, "official", "simulator", "no ncu"};
+                       if (attempt == 1)
+                         v.profile =
+                             Profile{{}, "official", CounterSource::from("simulator"), "no ncu"};
                        return v;
                      },
                  .programs = 1};

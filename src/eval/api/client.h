@@ -90,8 +90,11 @@ struct EvaluateRequest {
 // Times a program against its baselines in fresh processes; see eval/judge/certify.h.
 struct CertifyRequest {
   KernelProgram program;
-  std::vector<torch::BaselineWanted> baselines = {
-      {kEager, ""}, {kEagerFp32, ""}, {kEagerTf32, ""}, {kCompile, ""}, {kCompileMax, ""}};
+  std::vector<torch::BaselineWanted> baselines = {{BaselineKind::eager},
+                                                  {BaselineKind::eager_fp32},
+                                                  {BaselineKind::eager_tf32},
+                                                  {BaselineKind::compile},
+                                                  {BaselineKind::compile_max}};
   int processes = 2;
   double precise = 0.002;
   std::string task = {};
@@ -100,7 +103,7 @@ struct CertifyRequest {
 // Times the baselines of an open task one after the other, without a program; see
 // eval/judge/baselines.h.
 struct BaselinesRequest {
-  std::vector<torch::BaselineWanted> baselines = {{kEager, ""}};
+  std::vector<torch::BaselineWanted> baselines = {{BaselineKind::eager}};
   double build_seconds = 60;  // limit for opening one
   std::string task = {};
 };

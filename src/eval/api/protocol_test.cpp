@@ -90,12 +90,13 @@ TEST(Protocol, RoundTrips) {
   auto q = read_json<EvaluateRequest>(query);
   ASSERT_TRUE(q) << q.error().text();
   EXPECT_EQ(to_json(*q), query);
-  CertifyRequest certify{.program = request().program, .baselines = {{"callable", "m:f"}}};
+  CertifyRequest certify{.program = request().program,
+                         .baselines = {{BaselineKind::callable, "m:f"}}};
   Json asked = to_json(certify);
   EXPECT_EQ(to_json(*read_json<CertifyRequest>(asked)), asked);
   Json foreign = to_json(ForeignRequest{{"a.py", "text"}, Rung::load, 7});
   EXPECT_EQ(to_json(*read_json<ForeignRequest>(foreign)), foreign);
-  BaselinesRequest baselines{.baselines = {{"eager", ""}, {"callable", "m:f"}}};
+  BaselinesRequest baselines{.baselines = {{BaselineKind::eager}, {BaselineKind::callable, "m:f"}}};
   Json wanted = to_json(baselines);
   EXPECT_EQ(to_json(*read_json<BaselinesRequest>(wanted)), wanted);
   EvaluateRequest against = request();

@@ -9,6 +9,7 @@
 #include "eval/diagnosis/feedback.h"
 #include "eval/rungs/official.h"
 #include "eval/runner/gpu_slot.h"
+#include "eval/sets/judged_buffers.h"
 
 namespace cutegen::eval {
 namespace {
@@ -22,7 +23,7 @@ struct Given {
   std::vector<torch::GpuTensor> slots;
 };
 
-Given given_of(const OfficialRun& run, const Task& task, const ShapeCase& shape) {
+Given given_of(const JudgedBuffers& run, const Task& task, const ShapeCase& shape) {
   Given out;
   for (const SharedBuffer& b : run.buffers()) {
     const TensorInfo* info = task.find(b.name);
@@ -48,7 +49,7 @@ class AccuracyJudge {
       : ctx_(ctx), sets_(sets), worker_(worker), task_(task), shape_(shape) {}
 
   // Judges one set. Returns false if the baseline raised, because other sets would add nothing.
-  Result<bool> one(const OfficialSetPtr& set, const std::string& kind, BaselineAccuracy& out) {
+  Result<bool> one(const OfficialSetPtr& set, BaselineKind kind, BaselineAccuracy& out) {
     auto found = run(set, kind);
     CG_CHECK(ctx_.check("judging baselines"));
     if (!found) {
@@ -66,9 +67,9 @@ class AccuracyJudge {
  private:
   // Releases this process's lock on the GPU during the run, because the worker takes the lock
   // itself.
-  Result<OfficialFindings> run(const OfficialSetPtr& set, const std::string& kind) {
+  Result<OfficialFindings> run(const OfficialSetPtr& set, BaselineKind kind) {
     CG_TRY(auto slot, share());
-    CG_TRY(OfficialRun memory, OfficialRun::make(ctx_, *sets_.gpu, set, PreparedShape{}, {}));
+    CG_TRY(JudgedBuffers memory, JudgedBuffers::make(ctx_, *sets_.gpu, set, {}, {}));
     slot.reset();
     const Given given = given_of(memory, task_, shape_);
     CG_CHECK(

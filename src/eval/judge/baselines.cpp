@@ -63,9 +63,9 @@ class Timer {
 
   Result<BaselineTime> one(const torch::BaselineWanted& wanted) {
     BaselineTime time;
-    time.kind = name_of(wanted);
+    time.kind = wanted.name();
     time.accuracy = class_of(wanted.kind, task_);
-    if (wanted.kind == kEagerFp32) time.why = same_as_eager(task_);
+    if (wanted.kind == BaselineKind::eager_fp32) time.why = same_as_eager(task_);
     if (!time.why.empty()) return time;
     const auto start = Clock::now();
     auto done = open_and_time(wanted, time);
@@ -119,7 +119,7 @@ class Timer {
     return measure(wanted.kind, time);
   }
 
-  Result<void> measure(const std::string& kind, BaselineTime& time) {
+  Result<void> measure(BaselineKind kind, BaselineTime& time) {
     CG_TRY(auto samples, some(kind, kFirst));
     const double each = median_of(samples).value;
     const int more = std::clamp(int(std::ceil(kWanted / each)), kLeast, kMost);
@@ -134,11 +134,11 @@ class Timer {
     return {};
   }
 
-  Result<std::vector<double>> some(const std::string& kind, int count) {
-    return worker_.time_baseline(limited("its runs had not finished", kTimeLimit), kind,
-                                 to_string(kMode), count);
+  Result<std::vector<double>> some(BaselineKind kind, int count) {
+    return worker_.time_baseline(limited("its runs had not finished", kTimeLimit), kind, kMode,
+                                 count);
   }
-  Result<void> add(std::vector<double>& samples, const std::string& kind, int count) {
+  Result<void> add(std::vector<double>& samples, BaselineKind kind, int count) {
     CG_TRY(auto more, some(kind, count));
     samples.insert(samples.end(), more.begin(), more.end());
     return {};
@@ -202,8 +202,8 @@ Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std
   std::vector<torch::BaselineWanted> out;
   bool own = false;
   for (const std::string& name : names) {
-    const bool known =
-        std::find(kBaselineKinds.begin(), kBaselineKinds.end(), name) != kBaselineKinds.end();
+    const BaselineKind kind = baseline_kind(name);
+    const bool known = kind != BaselineKind::callable;
     if (!known && name.find(':') == std::string::npos)
       return user_error(
           "unknown baseline '" + sanitize(name, 60) + "'", {},
@@ -211,8 +211,7 @@ Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std
     if (!known && own)
       return user_error("more than one MODULE:CALLABLE given", {}, "name one MODULE:CALLABLE");
     own = own || !known;
-    out.push_back(known ? torch::BaselineWanted{.kind = name, .target = {}}
-                        : torch::BaselineWanted{.kind = kCallable, .target = name});
+    out.push_back({.kind = kind, .target = known ? std::string() : name});
   }
   return out;
 }

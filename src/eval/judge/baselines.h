@@ -37,8 +37,10 @@ struct BaselinesTimed {
   bool cut = false;            // a build ended early, because the Context's time was nearly over
 };
 
-inline const std::vector<std::string> kBaselineKinds{kEager, kEagerFp32, kEagerTf32, kCompile,
-                                                     kCompileMax};
+inline const std::vector<std::string> kBaselineKinds{
+    to_string(BaselineKind::eager), to_string(BaselineKind::eager_fp32),
+    to_string(BaselineKind::eager_tf32), to_string(BaselineKind::compile),
+    to_string(BaselineKind::compile_max)};
 
 // Why "eager-fp32" is not timed beside "eager"; empty if it computes something else.
 std::string same_as_eager(const Task& task);

@@ -119,7 +119,7 @@ TEST(Baselines, TheEndOfTheContextIsAnError) {
   ToyWorker worker;
   worker.ways["eager"].never_ends = true;
   const Context ctx = Context().with_timeout(std::chrono::milliseconds(10));
-  auto t = time_baselines(ctx, worker, toy_task(), {{"eager", ""}}, {});
+  auto t = time_baselines(ctx, worker, toy_task(), {{BaselineKind::eager}}, {});
   ASSERT_FALSE(t);
   EXPECT_EQ(t.error().kind, ErrorKind::timeout);
 }
@@ -138,7 +138,8 @@ TEST(Baselines, OfSeveralWeightedShapesTheirMeanCounts) {
   worker.ways["eager"].samples = {1e9};
   std::vector<std::string> told;
   auto out = time_baselines(
-      Context(), worker, task, {{"eager", ""}, {"compile", ""}}, {}, [&](const std::string& text) {
+      Context(), worker, task, {{BaselineKind::eager}, {BaselineKind::compile}}, {},
+      [&](const std::string& text) {
         told.push_back(text);
         if (text == "shape wide: opening the module")
           worker.ways["eager"].samples = {16e9}, worker.ways["compile"].why = "it raises";
@@ -161,7 +162,8 @@ TEST(Baselines, TheStrictRowIsTimedOnlyBesideAConvolution) {
   conv.op = "aten.convolution.default", conv.outputs = {{"y", DType::f32, {4}}};
   task.graph.nodes = {conv};
   task.tensors = {{"x", TensorRole::input, DType::f32}};
-  auto out = time_baselines(Context(), worker, task, {{"eager", ""}, {"eager-fp32", ""}}, {});
+  auto out = time_baselines(Context(), worker, task,
+                            {{BaselineKind::eager}, {BaselineKind::eager_fp32}}, {});
   ASSERT_TRUE(out) << out.error().text();
   EXPECT_TRUE(out->times[1].known());
   EXPECT_EQ(out->times[0].accuracy.precision, "tf32 convolutions");
@@ -174,7 +176,8 @@ TEST(Baselines, WhoseAccuracyCannotBeKnownSaysWhy) {
   BaselineSets none;
   none.missing = "torch is built without CUDA";
   worker.ways["compile"].why = "it raises";
-  auto out = time_baselines(Context(), worker, toy_task(), {{"eager", ""}, {"compile", ""}}, {}, {},
+  auto out = time_baselines(Context(), worker, toy_task(),
+                            {{BaselineKind::eager}, {BaselineKind::compile}}, {}, {},
                             [&](const ShapeCase&) { return none; });
   ASSERT_TRUE(out) << out.error().text();
   EXPECT_FALSE(out->times[0].accuracy.passes);
@@ -186,7 +189,7 @@ TEST(Baselines, WhoseAccuracyCannotBeKnownSaysWhy) {
 TEST(Baselines, NamesAreChecked) {
   auto own = baselines_named({"eager", "mine:fast"});
   ASSERT_TRUE(own);
-  EXPECT_EQ((*own)[1].kind, "callable");
+  EXPECT_EQ((*own)[1].kind, BaselineKind::callable);
   EXPECT_EQ((*own)[1].target, "mine:fast");
   EXPECT_FALSE(baselines_named({"egaer"}));
   EXPECT_FALSE(baselines_named({"a:b", "c:d"}));

@@ -143,8 +143,8 @@ class Certification {
   void choose_baselines() {
     wanted_ = request_.baselines;
     if (const std::string same = same_as_eager(task_); !same.empty())
-      if (std::erase_if(wanted_, [](auto& w) { return w.kind == kEagerFp32; }))
-        out_.missing.push_back(std::string(kEagerFp32) + ": " + same);
+      if (std::erase_if(wanted_, [](auto& w) { return w.kind == BaselineKind::eager_fp32; }))
+        out_.missing.push_back(to_string(BaselineKind::eager_fp32) + (": " + same));
   }
 
   Result<void> prepare() {
@@ -237,7 +237,7 @@ class Certification {
       if (fresh.told[i].why.empty())
         open_.push_back(wanted_[i]);
       else
-        note(name_of(wanted_[i]) + ": " + fresh.told[i].why);
+        note(wanted_[i].name() + ": " + fresh.told[i].why);
     }
     return judge_open();
   }
@@ -252,7 +252,7 @@ class Certification {
     for (size_t i = 0; i < open_.size(); ++i) {
       if (!found[i].passes || !*found[i].passes)
         found[i].why = at_shape(task_, *shape_) + found[i].why;
-      merge(name_of(open_[i]), std::move(found[i]), out_.baselines);
+      merge(open_[i].name(), std::move(found[i]), out_.baselines);
     }
     return {};
   }

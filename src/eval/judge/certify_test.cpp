@@ -124,7 +124,8 @@ TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
     ShapeCase wide = task.shapes[0];
     wide.name = "wide", wide.kind = ShapeKind::user, wide.weight = 3;
     task.shapes.push_back(wide);
-    auto c = gpu.certificate({{"eager", ""}, {"eager-fp32", ""}, {"compile", ""}});
+    auto c = gpu.certificate(
+        {{BaselineKind::eager}, {BaselineKind::eager_fp32}, {BaselineKind::compile}});
     ASSERT_TRUE(c) << c.error().text();
     ASSERT_EQ(c->shapes.size(), 2U);
     EXPECT_EQ(c->shapes[1].shape, "wide");
@@ -165,7 +166,7 @@ TEST(Certification, OfAnOutputInFloat8) {
   device::cuda::with_driver("good", [] {
     Gpu gpu([](double) { return 1.0; }, {{"ones", "out"}});
     gpu.w.toy.output_in(DType::f8e4m3);
-    expect_all_modes(gpu.certificate({{"eager", ""}}));
+    expect_all_modes(gpu.certificate({{BaselineKind::eager}}));
   });
 }
 
@@ -173,7 +174,7 @@ TEST(Certification, OfAnOutputInFloat8ThatIsWrong) {
   device::cuda::with_driver("good", [] {
     Gpu gpu([](double) { return 1.125; }, {{"ones", "out"}});
     gpu.w.toy.output_in(DType::f8e4m3);
-    auto c = gpu.certificate({{"eager", ""}});
+    auto c = gpu.certificate({{BaselineKind::eager}});
     ASSERT_FALSE(c);
     EXPECT_THAT(c.error().message, testing::HasSubstr("this program is not correct (failed)"));
   });
@@ -186,7 +187,7 @@ TEST(Certification, OfAMutatedTensorRestoresItBeforeEveryRun) {
             {{"sevens", "out"}, {"once", "x"}});
     gpu.w.toy.mutate([](double x) { return x + 1000; });
     gpu.w.services.families = {"made"};
-    expect_all_modes(gpu.certificate({{"eager", ""}}));
+    expect_all_modes(gpu.certificate({{BaselineKind::eager}}));
   });
 }
 
@@ -195,7 +196,7 @@ TEST(Certification, OfAProgramThatForgetsTheMutatedTensorIsRefused) {
     Gpu gpu([](double) { return double{std::bit_cast<float>(7)}; }, {{"sevens", "out"}});
     gpu.w.toy.mutate([](double x) { return x + 1000; });
     gpu.w.services.families = {"made"};
-    auto c = gpu.certificate({{"eager", ""}});
+    auto c = gpu.certificate({{BaselineKind::eager}});
     ASSERT_FALSE(c);
     EXPECT_THAT(c.error().message, testing::HasSubstr("this program is not correct"));
   });

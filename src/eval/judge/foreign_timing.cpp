@@ -16,7 +16,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr const char* kBaseline = kEager;
+constexpr BaselineKind kBaseline = BaselineKind::eager;
 constexpr int kWarmUp = 3, kBaselineRuns = 2, kControls = 9;
 constexpr size_t kLeastForeignRounds = 9, kMostForeignRounds = 30, kEveryOpen = 3;
 constexpr auto kEnoughTime = std::chrono::seconds(20);
@@ -73,9 +73,9 @@ class ForeignTimer {
  private:
   Result<void> open(const BesideSource& open_baseline) {
     auto worker = open_baseline();
-    auto told = worker ? (*worker)->open_baselines(ctx_, task_, task_.official(),
-                                                   {{.kind = kBaseline, .target = ""}})
-                       : fail(worker.error());
+    auto told =
+        worker ? (*worker)->open_baselines(ctx_, task_, task_.official(), {{.kind = kBaseline}})
+               : fail(worker.error());
     CG_CHECK(ctx_.check("opening the baseline"));
     if (told && told->front().why.empty())
       baseline_ = *worker;
@@ -101,7 +101,7 @@ class ForeignTimer {
 
   Result<void> time_baseline(ForeignSeries& series) {
     if (!baseline_) return {};
-    auto ns = baseline_->time_baseline(ctx_, kBaseline, to_string(TimeMode::cold), kBaselineRuns);
+    auto ns = baseline_->time_baseline(ctx_, kBaseline, TimeMode::cold, kBaselineRuns);
     CG_CHECK(ctx_.check("timing the baseline"));
     if (ns) {
       series.eager.push_back(median_of(*ns).value);
@@ -192,8 +192,8 @@ class ForeignTimer {
     t.clock = clock;
     if (told.paired()) {
       const Median r = speedup_of(told.own, told.eager);
-      t.paired.push_back({kBaseline, "", r.value, r.low, r.high, median(told.eager), t.samples,
-                          precise(told) ? "precise" : "enough"});
+      t.paired.push_back({to_string(kBaseline), "", r.value, r.low, r.high, median(told.eager),
+                          t.samples, precise(told) ? "precise" : "enough"});
     }
     return t;
   }
@@ -254,9 +254,9 @@ Result<ForeignOfficial::Shown> ForeignOfficial::show(const std::string& family, 
   const ShapeCase& shape = task_.official();
   LetGo let_go(place_.gpu);  // destroyed last
   CG_TRY(OfficialSetPtr set, place_.fresh(family));
-  OfficialRunOptions options;
+  JudgedBufferOptions options;
   options.at_the_end = std::random_device()() % 2 != 0;
-  CG_TRY(OfficialRun memory, OfficialRun::make(ctx_, place_.gpu, set, PreparedShape{}, options));
+  CG_TRY(JudgedBuffers memory, JudgedBuffers::make(ctx_, place_.gpu, set, {}, options));
   Shown out;
   out.notes = set->notes;
   {

@@ -20,6 +20,7 @@
 
 #include "eval/rungs/official.h"
 #include "eval/rungs/timing.h"
+#include "eval/sets/judged_buffers.h"
 #include "torch/foreign_worker.h"
 
 namespace cutegen::eval {

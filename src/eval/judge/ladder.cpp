@@ -83,8 +83,9 @@ RungEnd note_profile(double floor_ns, Verdict& verdict) {
   double error = 0;
   for (const KernelProfile& k : p.kernels) error = std::max(error, k.sample_error);
   std::string detail = fmt::format("{} kernel{}, counters of the {}", p.kernels.size(),
-                                   p.kernels.size() == 1 ? "" : "s", p.source);
-  if (p.source == kSimulator) detail += fmt::format(" +-{:.1f}%", 100 * error);
+                                   p.kernels.size() == 1 ? "" : "s", p.source.text());
+  if (p.source.kind == CounterSource::Kind::simulator)
+    detail += fmt::format(" +-{:.1f}%", 100 * error);
   if (!p.note.empty()) {
     verdict.skipped.push_back("profile: " + p.note);
     detail += "; " + p.note;
@@ -284,8 +285,9 @@ class Climber {
       verdict_.profile = std::move(made.profile);
       profiler_ = std::move(made.grade);
     } else {
-      verdict_.profile =
-          Profile{.kernels = kernels_, .shape = task_.official().name, .source = kSimulator};
+      verdict_.profile = Profile{.kernels = kernels_,
+                                 .shape = task_.official().name,
+                                 .source = {CounterSource::Kind::simulator}};
       for (KernelProfile& k : verdict_.profile->kernels) diagnose(k, services_.gpu);
     }
     return note_profile(official_timing_ ? official_timing_->floor_ns : 0, verdict_);

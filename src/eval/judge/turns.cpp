@@ -21,10 +21,6 @@ void note_least(const std::map<std::string, double>& state, const std::string& k
 
 }  // namespace
 
-std::string name_of(const torch::BaselineWanted& wanted) {
-  return wanted.target.empty() ? wanted.kind : wanted.target;
-}
-
 bool precise_enough(const Rounds& rounds, double precise) {
   return std::all_of(rounds.others.begin(), rounds.others.end(), [&](const auto& other) {
     if (other.second.size() != rounds.own.size()) return false;
@@ -75,9 +71,9 @@ Result<bool> Turns::round() {
     if (program)
       own = *median;
     else if (median)
-      medians[name_of(baselines_[who])] = *median;
+      medians[baselines_[who].name()] = *median;
   }
-  std::erase_if(baselines_, [&](auto& b) { return !medians.contains(name_of(b)); });
+  std::erase_if(baselines_, [&](auto& b) { return !medians.contains(b.name()); });
   std::erase_if(rounds_.others, [&](auto& o) { return !medians.contains(o.first); });
   rounds_.own.push_back(own);
   for (const auto& [name, ns] : medians) rounds_.others[name].push_back(ns);
@@ -97,11 +93,11 @@ Result<std::optional<double>> Turns::own_block() {
 }
 
 Result<std::optional<double>> Turns::block_of(const torch::BaselineWanted& baseline) {
-  auto times = worker_.time_baseline(ctx_, baseline.kind, to_string(mode_), kBlock);
+  auto times = worker_.time_baseline(ctx_, baseline.kind, mode_, kBlock);
   if (!times && ctx_.done()) return fail(times.error());
   if (times) return std::optional<double>(median_of(*times).value);
   notes_.push_back(
-      fmt::format("{}, {}: {}", name_of(baseline), to_string(mode_), times.error().message));
+      fmt::format("{}, {}: {}", baseline.name(), to_string(mode_), times.error().message));
   return std::optional<double>();
 }
 

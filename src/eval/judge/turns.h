@@ -21,8 +21,6 @@
 
 namespace cutegen::eval {
 
-std::string name_of(const torch::BaselineWanted& wanted);
-
 // The times of one mode. Element i of each vector is from round i.
 struct Rounds {
   std::vector<double> own;

@@ -32,8 +32,8 @@ TEST(Clocks, AreUnknownIfTheGpuReportsNone) {
 }
 
 TEST(Names, OfABaselineAreItsTargetIfItHasOne) {
-  EXPECT_EQ(name_of(torch::BaselineWanted{"eager", ""}), "eager");
-  EXPECT_EQ(name_of(torch::BaselineWanted{"user", "mine.py:fast"}), "mine.py:fast");
+  EXPECT_EQ(torch::BaselineWanted{BaselineKind::eager}.name(), "eager");
+  EXPECT_EQ((torch::BaselineWanted{BaselineKind::callable, "mine.py:fast"}.name()), "mine.py:fast");
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ constexpr const char* kFill = "fill ";  // a device's name for a fill step begin
 // The kernels with their counters, or why there are no counters.
 struct Counted {
   std::vector<KernelProfile> kernels;
-  std::string source, problem, remedy;
+  CounterSource source = {};
+  std::string problem, remedy;
   std::optional<sandbox::Grade> grade = std::nullopt;
 };
 
@@ -62,7 +63,7 @@ Result<Counted> simulate(const Evaluation& e) {
   if (outcome->kernels.empty())
     return without(outcome->end.headline.empty() ? outcome->end.detail : outcome->end.headline);
   Counted out;
-  out.source = kSimulator;
+  out.source = {CounterSource::Kind::simulator};
   out.kernels = std::move(outcome->kernels);
   std::erase_if(out.kernels, [](const KernelProfile& k) { return k.kernel.starts_with(kFill); });
   return out;
@@ -102,7 +103,7 @@ Result<Counted> count(const Evaluation& e, const PreparedShape& official,
   Counted out = without(answer.problem, answer.remedy);
   if (!answer.grade.held.empty()) out.grade = answer.grade;
   if (answer.kernels.empty()) return out;
-  out.source = answer.tool;
+  out.source = {CounterSource::Kind::tool, answer.tool};
   for (const auto& kernel : answer.kernels) out.kernels.push_back(measured_profile(kernel));
   const std::vector<std::string> names = launched(official);
   const bool same =
@@ -125,7 +126,8 @@ void put_beside(std::vector<KernelProfile>& kernels, std::vector<KernelProfile> 
     k.modelled["time_ns"] = m.time_ns;
     k.lines = std::move(m.lines);
     k.sampled_share = m.sampled_share, k.sample_error = m.sample_error;
-    if (!m.diagnosis.summary.empty()) k.remarks.push_back({kSimulator, 0, m.diagnosis.summary});
+    if (!m.diagnosis.summary.empty())
+      k.remarks.push_back({to_string(CounterSource::Kind::simulator), 0, m.diagnosis.summary});
     for (ProfileRemark& remark : m.remarks)  // hardware counters describe the whole kernel better
       if (remark.line > 0) k.remarks.push_back(std::move(remark));
   }
@@ -204,12 +206,12 @@ Result<GpuProfile> profile_on_gpu(const Evaluation& e, const GpuProfileInput& in
     out.source = modelled.source;
     out.kernels = std::move(modelled.kernels);
   } else {
-    out.source = kResources;
+    out.source = {CounterSource::Kind::resources};
     out.kernels = from_resources(e.services, e.task, *official, input);
   }
   for (KernelProfile& k : out.kernels) {
     if (k.origin != Origin::measured) continue;
-    if (out.source != kResources) diagnose(k, e.services.gpu);
+    if (out.source.kind != CounterSource::Kind::resources) diagnose(k, e.services.gpu);
     remark_on_measured(k);
   }
   return GpuProfile{.profile = std::move(out), .grade = hardware.grade};

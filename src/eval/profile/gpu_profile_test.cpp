@@ -69,7 +69,7 @@ TEST(GpuProfile, HardwareCountersHaveTheSimulatorsBesideThem) {
   with_fakes("works.f", [] {
     ProfileStage stage(kDouble);
     auto made = stage.profile();
-    EXPECT_EQ(made.profile.source, "ncu 2025.3.1.0") << made.profile.note;
+    EXPECT_EQ(made.profile.source.text(), "ncu 2025.3.1.0") << made.profile.note;
     EXPECT_THAT(made.profile.note, IsEmpty());
     ASSERT_THAT(made.profile.kernels, SizeIs(1));
     const KernelProfile& k = made.profile.kernels[0];
@@ -88,7 +88,7 @@ TEST(GpuProfile, WithoutThemTheSimulatorServesAndTheNoteSaysWhy) {
   with_fakes("refused", [] {
     ProfileStage stage(kDouble);
     auto made = stage.profile();
-    EXPECT_EQ(made.profile.source, "simulator");
+    EXPECT_EQ(made.profile.source.text(), "simulator");
     EXPECT_THAT(made.profile.note, HasSubstr("ERR_NVGPUCTRPERM"));
     ASSERT_THAT(made.profile.kernels, SizeIs(1));
     EXPECT_EQ(made.profile.kernels[0].origin, Origin::modelled);
@@ -100,7 +100,7 @@ TEST(GpuProfile, LaunchesThatAreNotThePlansAreNotTaken) {
   with_fakes("another_kernel", [] {
     ProfileStage stage(kDouble);
     auto made = stage.profile();
-    EXPECT_EQ(made.profile.source, "simulator");
+    EXPECT_EQ(made.profile.source.text(), "simulator");
     EXPECT_THAT(made.profile.note, HasSubstr("differ from the 1 of the plan"));
   });
 }
@@ -109,7 +109,7 @@ TEST(GpuProfile, WithNeitherTheRooflineAndTheAssemblerSpeak) {
   with_fakes("refused", [] {
     ProfileStage stage(kStrange);
     auto made = stage.profile();
-    EXPECT_EQ(made.profile.source, "resources");
+    EXPECT_EQ(made.profile.source.text(), "resources");
     EXPECT_THAT(made.profile.note, HasSubstr("no counters of the simulator"));
     ASSERT_THAT(made.profile.kernels, SizeIs(1)) << "a fill launches nothing";
     const KernelProfile& k = made.profile.kernels[0];

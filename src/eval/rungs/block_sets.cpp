@@ -18,11 +18,12 @@ OfficialSetPtr BlockSets::ready() const {
   return services_.official->ready(task_, set_->shape, set_->family, program_id_);
 }
 
-Result<std::vector<SharedBuffer>> BlockSets::map(const Context& ctx, OfficialRunOptions options) {
+Result<std::vector<SharedBuffer>> BlockSets::map(const Context& ctx, JudgedBufferOptions options) {
   first_block_ = true;
   if (!next_) next_ = ready();
   options.own_inputs = own_inputs_ = next_ && options.own_inputs;
-  CG_TRY(OfficialRun run, OfficialRun::make(ctx, services_.official->gpu(), set_, shape_, options));
+  CG_TRY(JudgedBuffers run,
+         JudgedBuffers::make(ctx, services_.official->gpu(), set_, shape_.plan.scratch, options));
   run_.emplace(std::move(run));
   return run_->buffers();
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "eval/rungs/official.h"
+#include "eval/sets/judged_buffers.h"
 
 namespace cutegen::eval {
 
@@ -26,7 +27,7 @@ class BlockSets {
   const OfficialSet* set() const { return set_.get(); }
 
   // options.own_inputs: whether the GPU has room for a copy of the inputs.
-  Result<std::vector<SharedBuffer>> map(const Context& ctx, OfficialRunOptions options);
+  Result<std::vector<SharedBuffer>> map(const Context& ctx, JudgedBufferOptions options);
   void unmap() { run_.reset(); }
   bool mapped() const { return run_.has_value(); }
   Result<void> next(const Context& ctx);
@@ -41,7 +42,7 @@ class BlockSets {
   const PreparedShape& shape_;
   std::string program_id_;
   OfficialSetPtr set_, next_;  // next_: for the following block
-  std::optional<OfficialRun> run_;
+  std::optional<JudgedBuffers> run_;
   bool first_block_ = true, own_inputs_ = false;
 };
 

@@ -42,9 +42,9 @@ class OfficialChecker {
   OfficialChecker(const Evaluation& e, const PreparedShape& shape, CorrectnessRecord& record)
       : e_(e), shape_(shape), record_(record) {}
 
-  Result<RungEnd> run(const OfficialSetPtr& set, const OfficialRunOptions& options) {
+  Result<RungEnd> run(const OfficialSetPtr& set, const JudgedBufferOptions& options) {
     CG_TRY(GpuSlot slot, GpuSlot::share(e_.ctx, e_.services.identity.uuid));
-    OfficialRun memory;
+    JudgedBuffers memory;
     CG_TRY(RunnerOutcome outcome, run_in(memory, set, options));
     if (outcome.kind != RunnerOutcome::Kind::reported) {
       CG_TRY(outcome, run_in(memory, set, options));  // tries once more in a new runner
@@ -69,10 +69,11 @@ class OfficialChecker {
   }
 
  private:
-  Result<RunnerOutcome> run_in(OfficialRun& memory, const OfficialSetPtr& set,
-                               const OfficialRunOptions& options) {
+  Result<RunnerOutcome> run_in(JudgedBuffers& memory, const OfficialSetPtr& set,
+                               const JudgedBufferOptions& options) {
     if (e_.prepared.has_globals()) CG_CHECK(reload(e_.ctx, e_.services, e_.prepared));
-    CG_TRY(memory, OfficialRun::make(e_.ctx, e_.services.official->gpu(), set, shape_, options));
+    CG_TRY(memory, JudgedBuffers::make(e_.ctx, e_.services.official->gpu(), set,
+                                       shape_.plan.scratch, options));
     RunRequest request;
     request.shared = memory.buffers();
     request.steps = shape_.all_steps();
@@ -222,7 +223,7 @@ Result<RungEnd> check_large(const Evaluation& e, const PreparedShape& shape,
   }
   const auto begin = Clock::now();
   OfficialChecker checker(e, shape, record);
-  OfficialRunOptions options;
+  JudgedBufferOptions options;
   options.at_the_end = std::random_device()() % 2 != 0;
   for (const std::string& family :
        official_families(e.services.families, e.services.official->sets_kept(e.task, *shape.shape),

@@ -56,8 +56,9 @@ class ToyWorker final : public torch::TorchWorker {
   }
   Result<torch::BaselineOpened> add_baseline(const Context& ctx,
                                              const torch::BaselineWanted& wanted) override {
-    const ToyWay& way = ways[wanted.kind];
-    added.push_back(wanted.kind);
+    const std::string kind = to_string(wanted.kind);
+    const ToyWay& way = ways[kind];
+    added.push_back(kind);
     if (!open_) return user_error("no module is open");
     if (way.hangs || way.dies) open_ = false;
     if (way.hangs) {
@@ -69,11 +70,11 @@ class ToyWorker final : public torch::TorchWorker {
     if (way.dies) return user_error("the task file ends the worker process (killed by SIGSEGV)");
     return torch::BaselineOpened{way.why, way.why.empty() ? 1e-6 : 0};
   }
-  Result<void> run_baseline(const Context& ctx, const Task& task, const std::string& kind,
+  Result<void> run_baseline(const Context& ctx, const Task& task, BaselineKind kind,
                             const std::vector<torch::GpuMemory>& memory,
                             const std::vector<torch::GpuTensor>& slots) override {
     if (!run) return torch::TorchWorker::run_baseline(ctx, task, kind, memory, slots);
-    return run(kind, slots);
+    return run(to_string(kind), slots);
   }
   Result<void> close_baselines(const Context&) override {
     open_ = false;
@@ -81,13 +82,14 @@ class ToyWorker final : public torch::TorchWorker {
     if (close_fails) return world_error("CUDA error");
     return {};
   }
-  Result<std::vector<double>> time_baseline(const Context& ctx, const std::string& kind,
-                                            const std::string&, int samples) override {
+  Result<std::vector<double>> time_baseline(const Context& ctx, BaselineKind kind, TimeMode,
+                                            int samples) override {
     std::vector<double> out;
-    while (ways[kind].never_ends && !ctx.done()) {
+    const ToyWay& way = ways[to_string(kind)];
+    while (way.never_ends && !ctx.done()) {
     }
-    if (ways[kind].never_ends) CG_CHECK(ctx.check("timing"));
-    const auto& from = ways[kind].samples;
+    if (way.never_ends) CG_CHECK(ctx.check("timing"));
+    const auto& from = way.samples;
     for (int i = 0; i < samples; ++i) out.push_back(from[at_++ % from.size()]);
     return out;
   }

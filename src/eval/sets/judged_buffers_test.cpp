@@ -8,6 +8,7 @@
 #include "device/cuda/buffers.h"
 #include "device/testing/driver_process.h"
 #include "eval/rungs/official.h"
+#include "eval/sets/judged_buffers.h"
 #include "eval/testing/empty_judge.h"
 
 namespace cutegen::eval {
@@ -30,7 +31,7 @@ struct GuardStage {
       made->outputs.push_back(e);
     }
     set = made;
-    shape.plan.scratch.push_back({.name = "s", .bytes = 100});
+    scratch.push_back({.name = "s", .bytes = 100});
   }
   // Writes where a runner would have mapped `buffer`, `at` bytes from its beginning.
   static void write(const SharedBuffer& buffer, int64_t at) {
@@ -59,22 +60,23 @@ struct GuardStage {
 
   std::unique_ptr<GpuJudge> judge;
   OfficialSetPtr set;
-  PreparedShape shape;
+  std::vector<ScratchBuffer> scratch;
 };
 
-std::vector<std::string> names_of(const OfficialRun& run) {
+std::vector<std::string> names_of(const JudgedBuffers& run) {
   std::vector<std::string> out;
   for (const SharedBuffer& b : run.buffers()) out.push_back(b.name);
   return out;
 }
 
-TEST(OfficialRun, HasInputsScratchAndEveryCopyOfTheOutputs) {
+TEST(JudgedBuffers, HasInputsScratchAndEveryCopyOfTheOutputs) {
   device::cuda::with_driver("good", [] {
     GuardStage stage;
-    auto one = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {});
+    auto one = JudgedBuffers::make(Context(), *stage.judge, stage.set, stage.scratch, {});
     ASSERT_TRUE(one) << one.error().text();
     EXPECT_THAT(names_of(*one), testing::ElementsAre("x", "s", "y", "z"));
-    auto many = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
+    auto many =
+        JudgedBuffers::make(Context(), *stage.judge, stage.set, stage.scratch, {.copies = 2});
     ASSERT_TRUE(many) << many.error().text();
     EXPECT_THAT(names_of(*many), testing::ElementsAre("x", "s", "y", "z", "y#1", "z#1"));
     for (const SharedBuffer& b : many->buffers()) EXPECT_EQ(b.read_only, b.name == "x");
@@ -82,7 +84,7 @@ TEST(OfficialRun, HasInputsScratchAndEveryCopyOfTheOutputs) {
   });
 }
 
-TEST(OfficialRun, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
+TEST(JudgedBuffers, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
   device::cuda::with_driver("good", [] {
     GuardStage stage;
     auto made = std::make_shared<OfficialSet>(std::move(const_cast<OfficialSet&>(*stage.set)));
@@ -93,8 +95,8 @@ TEST(OfficialRun, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
     ASSERT_NE(made->initial("x"), nullptr);
     EXPECT_EQ(made->initial("y"), nullptr);
     GuardStage::write(made->inputs[0], 0);  // byte 1 of x is now 1
-    OfficialRunOptions options{.copies = 2, .against = true};
-    auto run = OfficialRun::make(Context(), *stage.judge, made, stage.shape, options);
+    JudgedBufferOptions options{.copies = 2, .against = true};
+    auto run = JudgedBuffers::make(Context(), *stage.judge, made, stage.scratch, options);
     ASSERT_TRUE(run) << run.error().text();
     EXPECT_THAT(names_of(*run), testing::ElementsAre("initial/x", "s", "y", "z", "x", "y#1", "z#1",
                                                      "x#1", "against/x"));
@@ -128,12 +130,12 @@ OfficialSetPtr set_with(GuardStage& stage, int8_t value) {
   return out;
 }
 
-TEST(OfficialRun, ItsOwnInputsTakeTheValuesOfOneSetAfterAnother) {
+TEST(JudgedBuffers, ItsOwnInputsTakeTheValuesOfOneSetAfterAnother) {
   device::cuda::with_driver("good", [] {
     GuardStage stage;
     OfficialSetPtr first = set_with(stage, 8), second = set_with(stage, 16);
-    auto run = OfficialRun::make(Context(), *stage.judge, first, stage.shape,
-                                 {.copies = 2, .own_inputs = true});
+    auto run = JudgedBuffers::make(Context(), *stage.judge, first, stage.scratch,
+                                   {.copies = 2, .own_inputs = true});
     ASSERT_TRUE(run) << run.error().text();
     const std::vector<SharedBuffer> buffers = run->buffers();
     EXPECT_EQ(buffers[0].name, "x");
@@ -148,7 +150,7 @@ TEST(OfficialRun, ItsOwnInputsTakeTheValuesOfOneSetAfterAnother) {
   });
 }
 
-TEST(OfficialRun, TheInitialValuesOfAMutatedTensorAreThoseOfTheNewSet) {
+TEST(JudgedBuffers, TheInitialValuesOfAMutatedTensorAreThoseOfTheNewSet) {
   device::cuda::with_driver("good", [] {
     GuardStage stage;
     auto with_state = [&](int8_t value) {
@@ -161,8 +163,8 @@ TEST(OfficialRun, TheInitialValuesOfAMutatedTensorAreThoseOfTheNewSet) {
       return set;
     };
     auto first = with_state(8), second = with_state(16);
-    auto run = OfficialRun::make(Context(), *stage.judge, first, stage.shape,
-                                 {.own_inputs = true, .against = true});
+    auto run = JudgedBuffers::make(Context(), *stage.judge, first, stage.scratch,
+                                   {.own_inputs = true, .against = true});
     ASSERT_TRUE(run) << run.error().text();
     EXPECT_THAT(names_of(*run), testing::ElementsAre("initial/x", "s", "y", "z", "x", "against/x"));
     const std::vector<SharedBuffer> buffers = run->buffers();
@@ -175,7 +177,7 @@ TEST(OfficialRun, TheInitialValuesOfAMutatedTensorAreThoseOfTheNewSet) {
   });
 }
 
-TEST(OfficialRun, FewWrongElementsOfExtremesMayBeChance) {
+TEST(JudgedBuffers, FewWrongElementsOfExtremesMayBeChance) {
   const Judgement one{.elements = 540'000'000, .wrong = 1, .worst_ratio = 512};
   EXPECT_TRUE(differs_by_chance(one, "extremes"));
   EXPECT_FALSE(differs_by_chance(one, "made"));
@@ -202,13 +204,13 @@ TEST(OfficialFamilies, AreAllOnesWhereTheGpuKeepsASetOfEach) {
   EXPECT_THAT(official_families({"made"}, 0, 5), testing::ElementsAre("made"));
 }
 
-TEST(OfficialRun, SaysWhatWasWrittenOutside) {
+TEST(JudgedBuffers, SaysWhatWasWrittenOutside) {
   device::cuda::with_driver("good", [] {
     GuardStage stage;
     for (bool at_the_end : {false, true})
       for (const char* name : {"s", "y", "z#1"}) {
-        OfficialRunOptions options{PoisonKind::nan, at_the_end, 2};
-        auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, options);
+        JudgedBufferOptions options{PoisonKind::nan, at_the_end, 2};
+        auto run = JudgedBuffers::make(Context(), *stage.judge, stage.set, stage.scratch, options);
         ASSERT_TRUE(run) << run.error().text();
         EXPECT_EQ(run->damage().value(), "");
         for (const SharedBuffer& b : run->buffers())
@@ -220,10 +222,11 @@ TEST(OfficialRun, SaysWhatWasWrittenOutside) {
   });
 }
 
-TEST(OfficialRun, ARunnerUsesTheCopyThatItIsTold) {
+TEST(JudgedBuffers, ARunnerUsesTheCopyThatItIsTold) {
   device::cuda::with_driver("good", [] {
     GuardStage stage;
-    auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
+    auto run =
+        JudgedBuffers::make(Context(), *stage.judge, stage.set, stage.scratch, {.copies = 2});
     ASSERT_TRUE(run);
     auto driver = device::cuda::load_driver();
     ASSERT_TRUE(driver);
@@ -255,12 +258,13 @@ constexpr const char* kSevens = R"(.version 8.0
 .visible .entry sevens(.param .u64 sevens_p) { ret; }
 )";
 
-TEST(OfficialRun, ARunnerProcessWritesTheMemoryThatItWasHanded) {
+TEST(JudgedBuffers, ARunnerProcessWritesTheMemoryThatItWasHanded) {
   device::cuda::with_driver("good", [] {
     GuardStage stage;
     for (int i = 0; i < 20; ++i)  // more than fit into one message
-      stage.shape.plan.scratch.push_back({.name = "s" + std::to_string(i), .bytes = 8});
-    auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
+      stage.scratch.push_back({.name = "s" + std::to_string(i), .bytes = 8});
+    auto run =
+        JudgedBuffers::make(Context(), *stage.judge, stage.set, stage.scratch, {.copies = 2});
     ASSERT_TRUE(run) << run.error().text();
     Runner runner({.device = "cuda:0"});
     auto loaded = runner.load(Context(), {kSevens});

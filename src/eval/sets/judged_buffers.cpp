@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of one run at the official shape.
+#include "eval/sets/judged_buffers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "eval/diagnosis/feedback.h"
-#include "eval/rungs/official.h"
 #include "eval/sets/family.h"
 
 namespace cutegen::eval {
@@ -69,9 +69,9 @@ bool differs_by_chance(const Judgement& j, const std::string& family) {
          j.wrong <= 1 + j.elements / kOneIn && !j.rms_is_wrong() && !j.bias_is_wrong();
 }
 
-Result<void> OfficialRun::add(const Context& ctx, const std::string& name, int64_t bytes,
-                              const Poison& poison, bool at_the_end, int copies,
-                              std::vector<GpuBuffer>& to) {
+Result<void> JudgedBuffers::add(const Context& ctx, const std::string& name, int64_t bytes,
+                                const Poison& poison, bool at_the_end, int copies,
+                                std::vector<GpuBuffer>& to) {
   CG_TRY(GpuBuffer buffer, judge_->take(name, bytes, at_the_end));
   CG_CHECK(judge_->poison(ctx, buffer, poison));
   CG_TRY(SharedBuffer shared, buffer.share(false));
@@ -81,9 +81,9 @@ Result<void> OfficialRun::add(const Context& ctx, const std::string& name, int64
   return {};
 }
 
-Result<void> OfficialRun::add_result(const Context& ctx, const GpuExpected& e,
-                                     const std::string& name, bool at_the_end, int copies,
-                                     std::vector<GpuBuffer>& to) {
+Result<void> JudgedBuffers::add_result(const Context& ctx, const GpuExpected& e,
+                                       const std::string& name, bool at_the_end, int copies,
+                                       std::vector<GpuBuffer>& to) {
   const int64_t bytes = e.elements * int64_t(size_of(e.spec.dtype));
   CG_CHECK(add(ctx, name, bytes, poison_, at_the_end, copies, to));
   const GpuBuffer* initial = set_->initial(e.spec.name);
@@ -92,9 +92,10 @@ Result<void> OfficialRun::add_result(const Context& ctx, const GpuExpected& e,
   return judge_->copy(ctx, to.back(), *initial);
 }
 
-Result<OfficialRun> OfficialRun::make(const Context& ctx, GpuJudge& judge, OfficialSetPtr set,
-                                      const PreparedShape& shape, OfficialRunOptions options) {
-  OfficialRun run;
+Result<JudgedBuffers> JudgedBuffers::make(const Context& ctx, GpuJudge& judge, OfficialSetPtr set,
+                                          const std::vector<ScratchBuffer>& scratch,
+                                          JudgedBufferOptions options) {
+  JudgedBuffers run;
   run.judge_ = &judge;
   run.set_ = std::move(set);
   run.poison_ = draw_poison(options.poison);
@@ -107,7 +108,7 @@ Result<OfficialRun> OfficialRun::make(const Context& ctx, GpuJudge& judge, Offic
     if (std::any_of(results.begin(), results.end(),
                     [&](const GpuExpected& e) { return e.spec.name == input.name; }))
       input.name = initial_name(input.name);
-  for (const ScratchBuffer& s : shape.plan.scratch)
+  for (const ScratchBuffer& s : scratch)
     CG_CHECK(run.add(ctx, s.name, s.bytes, s.zero ? Poison{} : run.poison_, options.at_the_end, 1,
                      run.scratch_));
   for (int copy = 0; copy < options.copies; ++copy)
@@ -122,7 +123,7 @@ Result<OfficialRun> OfficialRun::make(const Context& ctx, GpuJudge& judge, Offic
 }
 
 // The first buffers of a set are its inputs.
-Result<void> OfficialRun::copy_inputs(const Context& ctx) {
+Result<void> JudgedBuffers::copy_inputs(const Context& ctx) {
   const size_t count = set_->inputs.size();
   if (set_->memory.size() < count || (!inputs_.empty() && inputs_.size() != count))
     return world_error("a set of the official shape has other inputs than the one before");
@@ -140,13 +141,13 @@ Result<void> OfficialRun::copy_inputs(const Context& ctx) {
   return {};
 }
 
-Result<void> OfficialRun::renew(const Context& ctx, OfficialSetPtr set) {
+Result<void> JudgedBuffers::renew(const Context& ctx, OfficialSetPtr set) {
   CG_ASSERT(!inputs_.empty());
   set_ = std::move(set);
   return copy_inputs(ctx);
 }
 
-Result<void> OfficialRun::poison_again(const Context& ctx) {
+Result<void> JudgedBuffers::poison_again(const Context& ctx) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     CG_CHECK(judge_->poison(ctx, outputs_[i], poison_));
     const GpuExpected& e = set_->outputs[i % set_->outputs.size()];
@@ -156,7 +157,7 @@ Result<void> OfficialRun::poison_again(const Context& ctx) {
   return {};
 }
 
-Result<OfficialFindings> OfficialRun::judge(const Context& ctx, int copy) const {
+Result<OfficialFindings> JudgedBuffers::judge(const Context& ctx, int copy) const {
   const size_t count = set_->outputs.size(), from = size_t(copy) * count;
   CG_ASSERT(from + count <= outputs_.size());
   OfficialFindings out;
@@ -174,7 +175,7 @@ Result<OfficialFindings> OfficialRun::judge(const Context& ctx, int copy) const 
   return out;
 }
 
-Result<std::string> OfficialRun::damage() const {
+Result<std::string> JudgedBuffers::damage() const {
   for (const auto* list : {&scratch_, &outputs_, &against_})
     for (const GpuBuffer& buffer : *list) {
       CG_TRY(std::string text, judge_->damage(buffer));

@@ -11,7 +11,7 @@
 
 #include <array>
 
-#include "torch/test_worker.h"
+#include "torch/testing/test_worker.h"
 
 namespace cutegen::torch {
 
