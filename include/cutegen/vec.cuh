@@ -175,6 +175,28 @@ CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
   }
 }
 
+// The coordinates of element `at` of a shape with the axes (size, more...), innermost first. Each
+// axis but the last has its `inverse`, 2^62 / size + 1: the high word of a product is a quotient,
+// exactly, for fewer than 2^31 elements.
+CUTE_DEVICE unsigned quotient_by(unsigned at, int64_t inverse) {
+  return unsigned(__umul64hi(uint64_t(at) * 4, uint64_t(inverse)));
+}
+template <int Axis, class Shape>
+CUTE_DEVICE auto coordinates_from(unsigned at, Shape const&) {
+  return cute::make_tuple(int(at));
+}
+template <int Axis, class Shape, class... Inverses>
+CUTE_DEVICE auto coordinates_from(unsigned at, Shape const& shape, int64_t inverse,
+                                  Inverses... inverses) {
+  const unsigned next = quotient_by(at, inverse), size = unsigned(cute::get<Axis>(shape));
+  return cute::tuple_cat(cute::make_tuple(int(at - next * size)),
+                         coordinates_from<Axis + 1>(next, shape, inverses...));
+}
+template <class Shape, class... Inverses>
+CUTE_DEVICE auto coordinates(int at, Shape const& shape, Inverses... inverses) {
+  return coordinates_from<0>(unsigned(at), shape, inverses...);
+}
+
 // Where an index leads along an axis of `size` elements that lie `stride` apart. Wraps: a negative
 // index counts from the end. As in PyTorch, an index outside the axis stops the kernel. With 2, any
 // index counts modulo the size; with 3, one outside the axis leads to the nearest element.
