@@ -27,11 +27,20 @@ CUTE_DEVICE cute::float_e5m2_t to_e5m2(float x) {
   return cute::float_e5m2_t::bitcast(uint8_t(x < 0.0f ? 0xfc : 0x7c));
 }
 
+// The conversion of two floats runs on a faster pipe than the one of a single float.
+CUTE_DEVICE cute::bfloat16_t to_bfloat16(float x) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(x, 0.0f);
+  cute::bfloat16_t rounded;
+  memcpy(&rounded, &pair, sizeof(rounded));
+  return rounded;
+}
+
 // Converts an element: integers to integers exactly, all other types through float.
 template <class To, class From>
 CUTE_DEVICE To convert(From value) {
   if constexpr (cute::is_same_v<To, bool>) return value != From(0);
   else if constexpr (cute::is_same_v<From, bool>) return value ? To(1) : To(0);
+  else if constexpr (cute::is_same_v<To, cute::bfloat16_t>) return to_bfloat16(float(value));
   else if constexpr (cute::is_same_v<To, cute::float_e4m3_t>) return to_e4m3(float(value));
   else if constexpr (cute::is_same_v<To, cute::float_e5m2_t>) return to_e5m2(float(value));
   else if constexpr (cute::is_integral<To>::value && cute::is_integral<From>::value)
