@@ -195,7 +195,7 @@ CUTEGEN_FN void combine_warp(Acc& acc) {
 }
 
 // The smallest power of 2 that is at least n.
-constexpr int next_power(int n) { return n <= 1 ? 1 : 2 * next_power((n + 1) / 2); }
+CUTEGEN_FN constexpr int next_power(int n) { return n <= 1 ? 1 : 2 * next_power((n + 1) / 2); }
 
 // Gives every thread of a row of Width threads the row's total. Above 32, Width is a multiple of
 // 32. `shared` holds one accumulator for each warp of the CTA.

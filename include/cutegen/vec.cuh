@@ -27,11 +27,20 @@ CUTE_DEVICE cute::float_e5m2_t to_e5m2(float x) {
   return cute::float_e5m2_t::bitcast(uint8_t(x < 0.0f ? 0xfc : 0x7c));
 }
 
+// The conversion of two floats runs on a faster pipe than the one of a single float.
+CUTE_DEVICE cute::bfloat16_t to_bfloat16(float x) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(x, 0.0f);
+  cute::bfloat16_t rounded;
+  memcpy(&rounded, &pair, sizeof(rounded));
+  return rounded;
+}
+
 // Converts an element: integers to integers exactly, all other types through float.
 template <class To, class From>
 CUTE_DEVICE To convert(From value) {
   if constexpr (cute::is_same_v<To, bool>) return value != From(0);
   else if constexpr (cute::is_same_v<From, bool>) return value ? To(1) : To(0);
+  else if constexpr (cute::is_same_v<To, cute::bfloat16_t>) return to_bfloat16(float(value));
   else if constexpr (cute::is_same_v<To, cute::float_e4m3_t>) return to_e4m3(float(value));
   else if constexpr (cute::is_same_v<To, cute::float_e5m2_t>) return to_e5m2(float(value));
   else if constexpr (cute::is_integral<To>::value && cute::is_integral<From>::value)
@@ -173,6 +182,28 @@ CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) r[v] = convert<R>(T(g(v)));
   }
+}
+
+// The coordinates of element `at` of a shape with the axes (size, more...), innermost first. Each
+// axis but the last has its `inverse`, 2^62 / size + 1: the high word of a product is a quotient,
+// exactly, for fewer than 2^31 elements.
+CUTE_DEVICE unsigned quotient_by(unsigned at, int64_t inverse) {
+  return unsigned(__umul64hi(uint64_t(at) * 4, uint64_t(inverse)));
+}
+template <int Axis, class Shape>
+CUTE_DEVICE auto coordinates_from(unsigned at, Shape const&) {
+  return cute::make_tuple(int(at));
+}
+template <int Axis, class Shape, class... Inverses>
+CUTE_DEVICE auto coordinates_from(unsigned at, Shape const& shape, int64_t inverse,
+                                  Inverses... inverses) {
+  const unsigned next = quotient_by(at, inverse), size = unsigned(cute::get<Axis>(shape));
+  return cute::tuple_cat(cute::make_tuple(int(at - next * size)),
+                         coordinates_from<Axis + 1>(next, shape, inverses...));
+}
+template <class Shape, class... Inverses>
+CUTE_DEVICE auto coordinates(int at, Shape const& shape, Inverses... inverses) {
+  return coordinates_from<0>(unsigned(at), shape, inverses...);
 }
 
 // Where an index leads along an axis of `size` elements that lie `stride` apart. Wraps: a negative

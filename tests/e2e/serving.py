@@ -5,7 +5,7 @@
 - Rows and elements by index: an embedding before a norm, negative indices, rows that a sum reads, one element of
   each row of a log-softmax, an index that a kernel computes.
 - Top-k of 16-bit rows with equal values, sorted rows.
-- Quantised rows and blocks, counts of truth values.
+- Quantised rows and blocks, floats from such blocks, counts of truth values, a loss with labels.
 - New rows of a cache by index and at its end.
 
 A commit chooses a third of the tasks; with CUTEGEN_ALL_CASES=1 all of them are judged.
@@ -70,6 +70,14 @@ TASKS = {
         "x", "x = x.float().unflatten(-1, (-1, 128))\n        " +
         QUANTISE.format(most=448, values="(x / s).to(torch.float8_e4m3fn).flatten(-2)"),
         normal(300, 1024, dtype="bfloat16")),
+    "floats_from_blocks_of_8_bits": task(
+        "x, s", "x = x.float().unflatten(0, (-1, 64)).unflatten(2, (-1, 64))\n        " +
+        "return (x * s[:, None, :, None]).flatten(2).flatten(0, 1).to(torch.bfloat16)",
+        normal(512, 640, dtype="float8_e5m2"), normal(8, 10)),
+    "a_loss_with_labels": task("x, y", "return F.cross_entropy(x.float(), y, ignore_index=5, label_smoothing=0.1)",
+                               normal(300, 5003, dtype="bfloat16"), index(5003, 300)),
+    "a_norm_of_three_quarters_of_a_block": task("x, w", "return F.gelu(F.rms_norm(x, (3072,), w))",
+                                                normal(2000, 3072, dtype="float16"), normal(3072, dtype="float16")),
     "counts_of_truth_values": task("x", "m = x > 0.5\n        return m.sum(-1), m.any(-1), m.all(-1)",
                                    normal(300, 999)),
     "rows_of_a_cache_by_index": task("k, cache, i", "cache.index_copy_(0, i, k * 2)",
@@ -80,6 +88,7 @@ TASKS = {
 # What the source of the program has to contain.
 WANTED = {"an_embedding_before_a_norm": "cutegen::place<false>(", "negative_indices": "cutegen::take<true>(",
           "rows_that_a_sum_reads": "cutegen::load_taken(", "rows_of_a_cache_by_index": "cutegen::store_at(",
+          "a_loss_with_labels": "cutegen::place<3>(", "floats_from_blocks_of_8_bits": "place(j)",
           "sorted_rows": "cutegen::sort_keys(", "counts_of_truth_values": "cutegen::Total"}
 
 

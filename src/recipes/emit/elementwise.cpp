@@ -325,6 +325,15 @@ std::string strided_tensor(Kernel& k, const Access& a) {
       tuple_of("make_stride", outer));
 }
 
+// Arguments by which the kernel finds coordinates: one for each axis but the outermost, innermost
+// first. Empty if CuTe divides instead.
+std::vector<std::string> inverses_of(const Kernel& k, const Json& params, bool wide) {
+  std::vector<std::string> list;
+  if (wide || params.value("shared", 0) != 0) return list;
+  for (size_t i = k.nest.kept.size() - 1; i > 0; --i) list.push_back(fmt::format("inverse{}", i));
+  return list;
+}
+
 std::string strided_source(const Task& task, Kernel& k, const Json& params, bool wide) {
   auto t = common(task, k, params, 2);
   t["index"] = wide ? "int64_t" : "int";
@@ -342,8 +351,16 @@ std::string strided_source(const Task& task, Kernel& k, const Json& params, bool
   for (size_t i = 0; i < k.nest.kept.size(); ++i) sizes.push_back(fmt::format("int64_t n{}", i));
   for (const auto& [name, expression] : k.strides) sizes.push_back("int64_t " + name);
   t["shape"] = tuple_of("make_shape", shape);
+  const std::vector<std::string> inverses = inverses_of(k, params, wide);
+  for (const std::string& inverse : inverses) sizes.push_back("int64_t " + inverse);
+  if (!inverses.empty())
+    t["tensors"] += fmt::format(
+        "\n  // The coordinates of a vector, by multiplications instead of divisions.\n"
+        "  auto place = [&](Index at) {{ return cutegen::coordinates(at, shape, {}); }};",
+        join(inverses, ", "));
   t["sizes"] = join(sizes, ", ") + size_declarations(k.fused);
-  return fill("kernels/elementwise/strided.cu", t);
+  const std::string text = fill("kernels/elementwise/strided.cu", t);
+  return inverses.empty() ? text : replace_all(text, "(_, j)", "(_, place(j))");
 }
 
 Json tensor_arguments(const Fused& fused) {
@@ -387,6 +404,12 @@ void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& p
   part.symbols[n] = product;
   part.symbols[width] = width_text(k.fused, last, vector);
   for (const auto& [name, expression] : k.strides) args.push_back({{"i64", expression}});
+  for (size_t i = k.nest.kept.size() - 1, left = inverses_of(k, params, wide).size(); left > 0;
+       --i, --left) {
+    const std::string by = i + 1 == k.nest.kept.size() ? "/" + width : "";
+    args.push_back({{"i64", fmt::format("4611686018427387904/max(1,{})+1",
+                                        k.label(fmt::format("n{}", i)) + by)}});
+  }
   add_sizes(args, k.fused);
   part.defines[k.label("VECTOR")] = width;
   if (!wide) part.requirements.push_back(n + " <= 2000000000");

@@ -75,6 +75,27 @@ TEST(Resident, ShortRowsStayInRegisters) {
   }
 }
 
+TEST(Registers, KeepRowsThatFitAFewThreads) {
+  const ResidentCase c("softmax_bf16", kHopperArch);  // 512 rows of 4096
+  EXPECT_EQ(c.match.safe.at("cached"), 1);
+  EXPECT_EQ(c.match.safe.at("width"), 256);
+  EXPECT_THAT(c.source(), HasSubstr("constexpr int kItems = 16 / kVector;"));
+  EXPECT_THAT(to_json(c.program().plan).at("requires").dump(), HasSubstr("length <= 4096"));
+  // A wider row takes more threads of the CTA, too.
+  const auto next = neighbours(c.match, c.match.safe);
+  EXPECT_TRUE(std::any_of(next.begin(), next.end(), [](const Json& params) {
+    return params.at("width") == 512 && params.at("threads") == 512;
+  }));
+}
+
+TEST(Registers, DoNotKeepWhatAllRowsShare) {
+  const std::string source = ResidentCase("layer_norm", kHopperArch).source({{"cached", 1}});
+  const size_t weight = source.find("cutegen::load(g_n_weight(_, j), e.n_weight)");
+  EXPECT_GT(weight, source.find("// Computes the results along the row."));
+  EXPECT_NE(weight, std::string::npos);
+  EXPECT_LT(source.find("cutegen::load(g_x(_, j), e.x)"), source.find("// Pass 1"));
+}
+
 // The second pass and the results read what the first pass has stored.
 TEST(Resident, LaterPassesReadWhatTheFirstHasComputed) {
   const ResidentCase c("gelu_group_norm", kHopperArch);
@@ -171,6 +192,20 @@ TEST(NeededAccuracy, QuotientsOfAnythingElseStayExact) {
   fused.insts.push_back({.kind = InstKind::pointwise, .code = "{0} / {1}", .inputs = {0, 1}});
   const Fused out = relaxed({.plain_sums = true, .fast_functions = true}, fused);
   EXPECT_EQ(out.insts[2].code, "{0} / {1}");
+}
+
+TEST(NeededAccuracy, FastFunctionsReplaceExactOnes) {
+  Fused fused;
+  fused.insts.push_back({.kind = InstKind::leaf, .name = "a"});
+  fused.insts.push_back({.kind = InstKind::pointwise, .code = "cutegen::gelu({0})", .inputs = {0}});
+  EXPECT_EQ(relaxed({}, fused).insts[1].code, "cutegen::gelu({0})");
+  EXPECT_EQ(relaxed({.fast_functions = true}, fused).insts[1].code, "cutegen::fast_gelu({0})");
+  const auto accuracy_of = [&](DType dtype) {
+    fused.outputs = {{Operand{.tensor = "out", .dtype = dtype}, 1}};
+    return needed_accuracy(golden_task("softmax_last"), fused);
+  };
+  EXPECT_TRUE(accuracy_of(DType::f8e4m3).fast_functions);  // 3 bits of mantissa
+  EXPECT_FALSE(accuracy_of(DType::bf16).fast_functions);   // in mode fp32
 }
 
 TEST(NeededAccuracy, ARowsDivisorIsInvertedOnce) {

@@ -37,7 +37,7 @@ TEST(Takes, AnEmbeddingIsOneKernelWithVectors) {
   const KernelProgram program = taking_program("take_rows");
   const std::string source = program.sources.begin()->second;
   EXPECT_EQ(program.sources.size(), 1U);
-  EXPECT_THAT(source, HasSubstr("cutegen::take<false>(at_ids(_, j), table_weight_size0"));
+  EXPECT_THAT(source, HasSubstr("cutegen::take<false>(at_ids(_, place(j)), table_weight_size0"));
   const Json plan = to_json(program.plan);
   EXPECT_EQ(plan.at("symbols").at("vector"),
             "n1 % 4 == 0 ? ((dim(table_weight,1)) % 4 == 0 ? 4 : 1) : 1");
@@ -46,9 +46,9 @@ TEST(Takes, AnEmbeddingIsOneKernelWithVectors) {
 
 // x[ids] takes negative indices, gather and embedding do not.
 TEST(Takes, NegativeIndicesCountFromTheEndWherePyTorchTakesThem) {
-  EXPECT_THAT(only_source("take_two"), HasSubstr("cutegen::take<true>(at_rows_1(_, j)"));
-  EXPECT_THAT(only_source("take_along"), HasSubstr("cutegen::take<false>(at_at_1(_, j)"));
-  EXPECT_THAT(only_source("take_along_dim"), HasSubstr("cutegen::take<2>(at_at_1(_, j)"));
+  EXPECT_THAT(only_source("take_two"), HasSubstr("cutegen::take<true>(at_rows_1(_, place(j))"));
+  EXPECT_THAT(only_source("take_along"), HasSubstr("cutegen::take<false>(at_at_1(_, place(j))"));
+  EXPECT_THAT(only_source("take_along_dim"), HasSubstr("cutegen::take<2>(at_at_1(_, place(j))"));
 }
 
 // The index of a row moves the row's address, so that the row may stay on the SM.

@@ -21,6 +21,7 @@ constexpr std::array kCheaper{
     Cheaper{.exact = kExp, .fast = kFastExp},
     Cheaper{.exact = "cutegen::sigmoid({0})", .fast = "cutegen::fast_sigmoid({0})"},
     Cheaper{.exact = "cutegen::silu({0})", .fast = "cutegen::fast_silu({0})"},
+    Cheaper{.exact = "cutegen::gelu({0})", .fast = "cutegen::fast_gelu({0})"},
     Cheaper{.exact = "cutegen::gelu_tanh({0})", .fast = "cutegen::fast_gelu_tanh({0})"},
 };
 
