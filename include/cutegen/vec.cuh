@@ -265,6 +265,20 @@ CUTE_DEVICE void load_at(cute::Tensor<Engine, Layout> const& g, int64_t const (&
   }
 }
 
+// The same as load_taken, but the caller stops the kernel before it ends if `outside` becomes true:
+// loads do not wait for the check of an earlier index. An index outside its axis reads no element.
+template <class R, int V, class Engine, class Layout, class... Takes>
+CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V], bool& outside,
+                            Takes const&... takes) {
+  constexpr int kPlaces = (Takes::kOnce && ...) ? 1 : V;
+  int64_t at[kPlaces];
+  const bool wrong = find_places(at, takes...);
+  outside |= wrong;
+  CUTE_UNROLL
+  for (int n = 0; n < kPlaces; ++n) at[n] = wrong ? 0 : at[n];
+  load_at(g, at, r);
+}
+
 // Loads the elements that indices choose: all V at the place of one index, or each at its own.
 template <class R, int V, class Engine, class Layout, class... Takes>
 CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V],

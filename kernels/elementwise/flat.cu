@@ -6,7 +6,7 @@
 // that neighbouring threads access neighbouring vectors.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
-#include <cutegen/vec.cuh>
+{{includes}}#include <cutegen/vec.cuh>
 
 using namespace cute;
 
@@ -19,7 +19,7 @@ constexpr int kItems = {{items}};
 
 extern "C" __global__ void __launch_bounds__(kThreads)
 {{name}}({{params}}, {{sizes}}) {
-  const int64_t vectors = n / kVector;
+{{begin}}  const int64_t vectors = n / kVector;
   auto flat = make_layout(make_shape(Int<kVector>{}, vectors), make_stride(Int<1>{}, Int<kVector>{}));
 {{tensors}}
 
@@ -47,4 +47,4 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
   }
 {{tail}}
-}
+{{end}}}

@@ -7,7 +7,7 @@
 // The plan sets {{macro}}: 1 if the innermost axis is not a multiple of the vector.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
-#include <cutegen/vec.cuh>
+{{includes}}#include <cutegen/vec.cuh>
 
 using namespace cute;
 
@@ -22,23 +22,22 @@ constexpr int kItems = {{items}};
 extern "C" __global__ void __launch_bounds__(kThreads)
 {{name}}({{params}},
             {{sizes}}) {
-  auto shape = {{shape}};
+{{begin}}  auto shape = {{shape}};
 {{tensors}}
 
   const Index vectors = size(shape);
-  const Index first = Index(blockIdx.x) * (kThreads * kItems) + threadIdx.x;
+  const Index first = Index(blockIdx.x) * {{tile}} + threadIdx.x;
 {{registers}}
-  CUTE_UNROLL
+{{shared}}  CUTE_UNROLL
   for (int i = 0; i < kItems; ++i) {
-    const Index j = first + i * kThreads;
+    const Index j = {{number}};
     if (j < vectors) {
 {{loads}}
     }
   }
-{{taken}}
-  CUTE_UNROLL
+{{taken}}  CUTE_UNROLL
   for (int i = 0; i < kItems; ++i) {
-    const Index j = first + i * kThreads;
+    const Index j = {{number}};
     if (j < vectors) {
 {{results}}
       CUTE_UNROLL
@@ -46,4 +45,4 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 {{stores}}
     }
   }
-}
+{{end}}}

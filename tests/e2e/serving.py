@@ -4,7 +4,8 @@
 
 - Rows and elements by index: an embedding before a norm, negative indices, rows that a sum reads, one element of
   each row of a log-softmax, an index that a kernel computes.
-- Top-k of 16-bit rows with equal values, sorted rows.
+- Top-k of 16-bit rows with equal values, of long rows whose first elements few threads have; sorted rows.
+- Parts of a packed projection that become heads, pairs of neighbours that are rotated.
 - Quantised rows and blocks, floats from such blocks, counts of truth values, a loss with labels.
 - New rows of a cache by index and at its end.
 
@@ -83,12 +84,29 @@ TASKS = {
     "rows_of_a_cache_by_index": task("k, cache, i", "cache.index_copy_(0, i, k * 2)",
                                      "torch.randn(rows, 4, 64)", "torch.randn(slots, 4, 64)",
                                      "torch.randperm(slots)[:rows]"),  # no slot twice, at any shape
+    "heads_of_a_packed_projection": task(
+        "x, b", "parts = (x + b).chunk(3, -1)\n        "
+        "return tuple(p.unflatten(-1, (4, -1)).transpose(1, 2) for p in parts)",
+        normal(3, 50, 384, dtype="bfloat16"), normal(384, dtype="bfloat16")),
+    "norms_of_packed_heads": task(
+        "x", "q, k, v = x.view(x.shape[0], 3, 4, 72).unbind(1)\n        "
+        "return F.rms_norm(q, (72,)), F.rms_norm(k, (72,)), v * 2", normal(60, 864)),
+    "pairs_of_neighbours": task(
+        "x, c, s", "a, b = x[..., ::2], x[..., 1::2]\n        "
+        "return torch.stack([a * c - b * s, b * c + a * s], -1).flatten(-2)",
+        normal(40, 6, 96, dtype="bfloat16"), normal(40, 1, 48, dtype="bfloat16"), normal(40, 1, 48, dtype="bfloat16")),
+    "first_of_four_by_turns": task("x", "return x[..., ::4] * 2 + x[..., 3::4]", normal(60, 264)),
+    "turns_that_end_early": task("x", "return x[..., ::4] * 2 + x[..., 2::4]", normal(60, 264)),
+    "two_hundred_of_a_long_row": task("x", "return torch.topk(x, 200, -1)", normal(7, 9001)),
+    "a_few_threads_have_the_top_k": task("x", "return torch.topk(x, 60, -1)",
+                                         "torch.randn(3, 50000) + 100 * (torch.arange(50000) // 4 % 1024 < 60)"),
     "the_end_of_a_cache": task("k, cache", "cache[:, -3:] = k", normal(30, 3, 64), normal(30, 100, 64)),
 }
 # What the source of the program has to contain.
 WANTED = {"an_embedding_before_a_norm": "cutegen::place<false>(", "negative_indices": "cutegen::take<true>(",
           "rows_that_a_sum_reads": "cutegen::load_taken(", "rows_of_a_cache_by_index": "cutegen::store_at(",
           "a_loss_with_labels": "cutegen::place<3>(", "floats_from_blocks_of_8_bits": "place(j)",
+          "pairs_of_neighbours": "cutegen::store_turns(", "first_of_four_by_turns": "cutegen::load_turns(",
           "sorted_rows": "cutegen::sort_keys(", "counts_of_truth_values": "cutegen::Total"}
 
 

@@ -17,6 +17,6 @@ namespace cutegen::recipes {
 std::vector<RecipeParameter> elementwise_parameters(const Fused& fused);
 Json elementwise_safe(const Fused& fused);
 ProgramPart elementwise_part(const Task& task, const Fused& fused, const Json& params,
-                             const Label& label);
+                             const Label& label, const Overlap& overlap = {});
 
 }  // namespace cutegen::recipes

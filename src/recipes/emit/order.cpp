@@ -213,7 +213,10 @@ std::vector<RecipeParameter> order_parameters(const Fused& fused) {
 
 bool order_legal(const Fused& fused, const Json& params) {
   const int64_t threads = int_param(params, "threads"), width = int_param(params, "width");
-  return width == threads || (width == 32 && fused.choice->selects());
+  const Choice& choice = *fused.choice;
+  if (choice.selects() && choice.count > kMostSelected)  // one by one would take too long
+    return width == threads && threads >= choice.count;
+  return width == threads || (width == 32 && choice.selects());
 }
 
 ProgramPart order_part(const Task& task, const Fused& fused, const Json& params,

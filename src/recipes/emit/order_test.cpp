@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "recipes/emit/recipes.h"
+#include "recipes/graph/pointwise.h"
 #include "recipes/testing/test_tasks.h"
 
 namespace cutegen::recipes {
@@ -38,6 +39,20 @@ TEST(Order, ALongRowBoundsWhatItSorts) {
   EXPECT_EQ(match.safe.at("vector"), 8);
 }
 
+// Each step waits on the SMs for the results of the one before it.
+TEST(Order, StepsOfOneProgramAreChained) {
+  const Task task = golden_task("top_k_long");
+  const RecipeMatch match = match_recipe(task, "sm_90a");
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_EQ(to_json(program->plan).at("steps")[1].at("pdl"), true);
+  EXPECT_THAT(program->sources.at("kernel_1.cu"),
+              HasSubstr(") {\n  cutegen::allow_next_step();\n"));
+  EXPECT_THAT(program->sources.at("kernel_2.cu"),
+              HasSubstr(") {\n  cutegen::await_previous_step();\n"));
+  EXPECT_THAT(program->sources.at("kernel_2.cu"), HasSubstr("#include <cutegen/steps.cuh>\n"));
+}
+
 TEST(Order, ARowThatFitsACtaIsSorted) {
   const Task task = golden_task("sort_rows");
   const RecipeMatch match = match_recipe(task, "sm_90a");
@@ -47,6 +62,23 @@ TEST(Order, ARowThatFitsACtaIsSorted) {
   EXPECT_THAT(source, HasSubstr("cutegen::sort_keys(keys, padded);"));
   EXPECT_THAT(source, HasSubstr("constexpr bool kLargest = true;"));
   EXPECT_THAT(to_json(program->plan).at("requires"), Contains("r0_1 <= 4096"));
+}
+
+// More than 64 elements are not selected one by one: threads of a CTA are at least as many.
+TEST(Order, ALongRowSelectsUpTo256) {
+  Task task = golden_task("top_k_long");
+  const auto select = [&](int64_t count) {
+    for (Node& node : task.graph.nodes)
+      if (base_name(node.op) == "topk") node.args[1] = count;
+    return match_recipe(task, "sm_90a");
+  };
+  const RecipeMatch match = select(256);
+  EXPECT_EQ(match.recipe, "order");
+  for (const Json& near : neighbours(match, match.safe)) {
+    EXPECT_GE(near.at("threads").get<int64_t>(), 256);
+    EXPECT_EQ(near.at("threads"), near.at("width"));
+  }
+  EXPECT_THAT(select(257).why, HasSubstr("of more than 256 elements from rows of more than 4096"));
 }
 
 TEST(Order, SaysWhatItDoesNotCover) {

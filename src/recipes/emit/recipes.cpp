@@ -225,7 +225,47 @@ Staged offer(const Task& task, RecipeMatch& match, Stages stages, bool hopper) {
   return staged;
 }
 
-ProgramPart part_of(const Task& task, const Stage& stage, const Json& params, const Label& label) {
+// A stage of pointwise work alone, whose kernel may overlap with others.
+const Fused* pointwise_stage(const Stage& stage) {
+  const auto* fused = std::get_if<Fused>(&stage);
+  const bool alone = fused && !fused->window && !fused->choice && !fused->scans();
+  return alone && !fused->reduces() ? fused : nullptr;
+}
+
+// A stage whose kernels are loop nests.
+bool is_nest(const Stage& stage) {
+  const auto* fused = std::get_if<Fused>(&stage);
+  return fused && !fused->window;
+}
+
+// Whether the stage reads nothing that `before` writes.
+bool is_independent(const Fused& stage, const Fused& before) {
+  return std::none_of(stage.inputs.begin(), stage.inputs.end(), [&](const Operand& input) {
+    return std::any_of(
+        before.outputs.begin(), before.outputs.end(),
+        [&](const FusedOutput& output) { return output.operand.tensor == input.tensor; });
+  });
+}
+
+// How each stage overlaps: runs of stages that do not read one another's results.
+std::vector<Overlap> overlaps_of(const Staged& staged) {
+  const auto& list = staged.stages.list;
+  std::vector<Overlap> overlaps(list.size());
+  for (size_t i = 1, first = 0; staged.hopper && i < list.size(); ++i) {
+    const Fused* stage = pointwise_stage(list[i]);
+    bool free = stage != nullptr;
+    for (size_t j = first; free && j < i; ++j) {
+      const Fused* before = pointwise_stage(list[j]);
+      free = before && is_independent(*stage, *before) && is_independent(*before, *stage);
+    }
+    if (!free) first = i;
+    if (free) overlaps[i - 1].next = overlaps[i].previous = true;
+  }
+  return overlaps;
+}
+
+ProgramPart part_of(const Task& task, const Stage& stage, const Json& params, const Label& label,
+                    const Overlap& overlap) {
   if (const auto* product = std::get_if<Contraction>(&stage))
     return matmul_part(task, *product, params, label);
   if (const auto* attention = std::get_if<Attention>(&stage))
@@ -236,16 +276,18 @@ ProgramPart part_of(const Task& task, const Stage& stage, const Json& params, co
   if (fused.choice) return order_part(task, fused, params, label);
   if (fused.scans()) return scan_part(task, fused, params, label);
   return fused.reduces() ? reduction_part(task, fused, params, label)
-                         : elementwise_part(task, fused, params, label);
+                         : elementwise_part(task, fused, params, label, overlap);
 }
 
 Result<KernelProgram> program(const Task& task, const Staged& staged, const Json& params) {
   const auto& list = staged.stages.list;
   std::vector<ProgramPart> parts;
+  const std::vector<Overlap> overlaps = overlaps_of(staged);
   for (size_t i = 0; i < list.size(); ++i) {
     const Label label{list.size() == 1 ? "" : std::to_string(i + 1)};
-    parts.push_back(part_of(task, list[i], params_of(staged, i, params), label));
+    parts.push_back(part_of(task, list[i], params_of(staged, i, params), label, overlaps[i]));
   }
+  if (staged.hopper && std::all_of(list.begin(), list.end(), is_nest)) chain_steps(parts);
   return assemble(task, staged.stages, parts);
 }
 

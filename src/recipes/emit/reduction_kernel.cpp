@@ -157,6 +157,7 @@ ReductionKernel::ReductionKernel(const Task& task, const Fused& fused, const Jso
       code_(fused),
       tensors_(fused, nest_, code_),
       passes_(fused, code_, options(task, fused, nest_, params)) {
+  if (!row()) tensors_.defer_checks(code_.word("outside"));
   auto text = common(task);
   if (!split()) {
     add_kernel(label_("reduction"), passes_.text(), 0, true);
@@ -367,7 +368,8 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   const std::string keep =
       resident() ? declare_slots(slots_) + copy_row(fetches_) + read_slots(reads_) : "";
   const std::string leave = resident() ? "\ncutegen::leave_cluster<kCluster>();\n" : "";
-  t["body"] = indent(keep + body + leave, 2);
+  const std::string check = tensors_.checks_later() ? tensors_.check() : "";
+  t["body"] = indent(keep + body + check + leave, 2);
   if (turns()) take_turns(t, body);
   if (!kernels_.empty()) kernels_ += "\n";
   std::string text = fill(!row()    ? "kernels/reduction/column_kernel.cu"

@@ -123,6 +123,42 @@ TEST(Joins, TurnsOfStackedTensorsShareAKernel) {
   EXPECT_THAT(source, HasSubstr("cutegen::store_turns(r_out, g_out(_, j));"));
 }
 
+// Stages that do not read one another's results: the second begins while the first one ends.
+TEST(Joins, PartsOfTwoOutputsOverlap) {
+  const Task task = golden_task("rotated_pairs");
+  const RecipeMatch match = match_recipe(task, "sm_90a");
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << match.why;
+  const Json plan = to_json(program->plan);
+  ASSERT_EQ(plan.at("steps").size(), 2U);
+  EXPECT_FALSE(plan.at("steps")[0].contains("pdl"));
+  EXPECT_EQ(plan.at("steps")[1].at("pdl"), true);
+  EXPECT_EQ(plan.at("arch")[0], "sm_90a");
+  EXPECT_THAT(program->sources.at("kernel_1.cu"), HasSubstr("{\n  cutegen::allow_next_step();\n"));
+  EXPECT_THAT(program->sources.at("kernel_2.cu"),
+              HasSubstr("  cutegen::await_previous_step();\n}"));
+  EXPECT_FALSE(to_json(sliced_program("rotated_pairs").plan).at("steps")[1].contains("pdl"));
+}
+
+// Vectors of one thread differ along the heads, so it reads the angles once.
+TEST(Joins, VectorsOfAThreadShareWhatDoesNotDiffer) {
+  const Task task = golden_task("rotated_pairs");
+  const RecipeMatch match = match_recipe(task, "sm_80");
+  Json params = match.safe;
+  params["shared"] = 1, params["items"] = 4;
+  auto program = instantiate(task, match, params);
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& source = program->sources.at("kernel_1.cu");
+  EXPECT_THAT(source, HasSubstr("constexpr int kItems = ITEMS_1;"));
+  EXPECT_THAT(source, HasSubstr("    cutegen::load(g_cos_1(_, 0, j), r_cos_1);"));
+  EXPECT_THAT(source, HasSubstr("      cutegen::load_turns(g_q(_, i, j), r_q[i]);"));
+  EXPECT_THAT(source, HasSubstr("Index(n1) / kItems"));
+  const Json plan = to_json(program->plan);
+  EXPECT_EQ(plan.at("symbols").at("items_1"), "n1_1 % 4 == 0 ? 4 : 1");
+  EXPECT_EQ(plan.at("defines").at("ITEMS_1"), "items_1");
+  EXPECT_EQ(plan.at("steps")[0].at("grid")[0], "ceil_div(n_1/(vector_1*items_1),256)");
+}
+
 TEST(Joins, AProductIsCopiedIntoItsPart) {
   const Json plan = plan_of("join_of_product");
   EXPECT_EQ(plan.at("steps").size(), 3U);

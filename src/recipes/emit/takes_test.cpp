@@ -60,7 +60,9 @@ TEST(Takes, ARowKernelReadsItsIndexOnce) {
 }
 
 TEST(Takes, AnIndexMayVaryAlongTheReducedAxis) {
-  EXPECT_THAT(only_source("take_and_sum"), HasSubstr("cutegen::load_taken(g_x(_, j), e.x,\n"));
+  EXPECT_THAT(only_source("take_and_sum"),
+              HasSubstr("cutegen::load_taken(g_x(_, j), e.x, outside,\n"));
+  EXPECT_THAT(only_source("take_and_sum"), HasSubstr("if (outside) __trap();"));
 }
 
 // Only the chosen element of each row is read again; no log-softmax reaches memory.

@@ -38,12 +38,13 @@ Result<std::optional<Choice>> find_choice(const Graph& graph, const Node& node) 
     return unsupported_error(node.op + " along another axis than the last one", node.id);
   Choice choice{.input = input->name,
                 .largest = order.is_null() ? top : number(order).value_or(0) != 0,
-                .positions_only = base == "argsort"};
+                .positions_only = base == "argsort",
+                .long_row = input->shape.back() > kMostSorted};
   if (top) choice.count = int64_t(number(argument(node, 1, "k")).value_or(0));
-  if (!choice.selects() && input->shape.back() > kMostSorted)
+  if (!choice.selects() && choice.long_row)
     return unsupported_error(
         top ? fmt::format("{} of more than {} elements from rows of more than {}", node.op,
-                          kMostSelected, kMostSorted)
+                          kMostBounded, kMostSorted)
             : fmt::format("{} of rows of more than {} elements", node.op, kMostSorted),
         node.id);
   return std::optional(std::move(choice));

@@ -18,6 +18,7 @@
 namespace cutegen::recipes {
 
 inline constexpr int64_t kMostSelected = 64;  // elements to select one by one from a row
+inline constexpr int64_t kMostBounded = 256;  // elements to select from a long row
 inline constexpr int64_t kMostSorted = 4096;  // elements of a row that a CTA sorts in shared memory
 
 struct Choice {
@@ -25,10 +26,11 @@ struct Choice {
   int64_t count = 0;
   bool largest = true;
   bool positions_only = false;
+  bool long_row = false;    // a CTA could not sort the row
   int inst = -1;            // the instruction that computes an element of the row
   std::string extent = {};  // of the results along the row, as a plan expression
-  // Whether the elements are selected one by one, else the row is sorted.
-  bool selects() const { return count > 0 && count <= kMostSelected; }
+  // Whether the kernel selects the first elements; else it sorts the row.
+  bool selects() const { return count > 0 && count <= (long_row ? kMostBounded : kMostSelected); }
 };
 
 bool is_choice(const Node& node);

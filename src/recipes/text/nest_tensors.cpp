@@ -81,7 +81,10 @@ std::string NestTensors::indices(const Operand& operand) {
     indices_[start.index] = name;
     text += fmt::format("Tensor {} = {};\n", name, view(index));
   }
-  return text;
+  if (text.empty() || outside_.empty() || checks_later_) return text;
+  checks_later_ = true;
+  return fmt::format("bool {} = false;  // whether an index is outside its axis\n", outside_) +
+         text;
 }
 
 std::string NestTensors::load(const Operand& operand, const std::string& tensor,
@@ -92,7 +95,8 @@ std::string NestTensors::load(const Operand& operand, const std::string& tensor,
       takes += fmt::format(",\n    cutegen::take<{}>({}(_, {}), {})", start.rule(),
                            indices_.at(start.index), step, size_and_stride(operand, axis));
   if (takes.empty()) return fmt::format("cutegen::load({}(_, {}), {});\n", tensor, step, to);
-  return fmt::format("cutegen::load_taken({}(_, {}), {}{});\n", tensor, step, to, takes);
+  const std::string outside = outside_.empty() ? "" : ", " + outside_;
+  return fmt::format("cutegen::load_taken({}(_, {}), {}{}{});\n", tensor, step, to, outside, takes);
 }
 
 std::string NestTensors::row_address(const Operand& operand) {

@@ -36,6 +36,11 @@ class NestTensors {
   // vectors, and `element` gets the stride between the elements of a vector.
   std::string strides_over(const Operand& operand, const std::vector<Loop>& loops, char prefix,
                            bool vectors, std::string* element);
+  // Lets loads only note in the variable `outside` that an index is outside its axis. The kernel
+  // stops at its end if checks_later().
+  void defer_checks(std::string outside) { outside_ = std::move(outside); }
+  bool checks_later() const { return checks_later_; }
+  std::string check() const { return "if (" + outside_ + ") __trap();\n"; }
   // Declares the tensors of the indices that choose the elements of `operand` one by one.
   std::string indices(const Operand& operand);
   // Loads a vector of an input at `step`, through these indices if there are any.
@@ -57,6 +62,8 @@ class NestTensors {
   Code& code_;
   std::vector<StrideArgument> strides_;
   std::map<int, std::string> indices_;  // tensors, by operand
+  std::string outside_;
+  bool checks_later_ = false;
 };
 
 }  // namespace cutegen::recipes

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/text/program_part.h"
 
+#include <optional>
+#include <set>
+
 #include "base/text.h"
 #include "recipes/graph/names.h"
 
@@ -11,7 +14,47 @@ void append(Json& list, const Json& more) {
   for (const Json& item : more) list.push_back(item);
 }
 
+// Where the body of a kernel begins; nothing if the source lacks it.
+std::optional<size_t> body_of(const std::string& source, const std::string& kernel) {
+  const size_t name = source.find("\n" + kernel + "(");
+  const size_t open = name == std::string::npos ? name : source.find(") {\n", name);
+  if (open == std::string::npos) return std::nullopt;
+  return open + 4;
+}
+
 }  // namespace
+
+void chain_steps(std::vector<ProgramPart>& parts) {
+  struct Place {
+    ProgramPart* part;
+    Json* step;
+  };
+  std::vector<Place> places;
+  std::set<std::string> names;
+  for (ProgramPart& part : parts)
+    for (Json& step : part.steps) {
+      const std::string name = step.value("kernel", "");
+      if (!body_of(part.source, name) || !names.insert(name).second ||
+          step.value("cooperative", false))
+        return;
+      places.push_back({&part, &step});
+    }
+  for (size_t i = 0; places.size() > 1 && i < places.size(); ++i) {
+    auto& [part, step] = places[i];
+    const size_t at = *body_of(part->source, step->at("kernel"));
+    const std::string allow = "  cutegen::allow_next_step();\n";
+    const bool allows = part->source.compare(at, allow.size(), allow) == 0;
+    std::string begin =
+        i > 0 && !step->contains("pdl") ? "  cutegen::await_previous_step();\n" : "";
+    if (i + 1 < places.size() && !allows) begin += allow;
+    part->source.insert(at, begin);
+    const std::string include = "#include <cutegen/steps.cuh>\n";
+    if (part->source.find(include) == std::string::npos)
+      part->source.insert(part->source.find("#include"), include);
+    if (i > 0) (*step)["pdl"] = true;
+    part->hopper = true;
+  }
+}
 
 Result<KernelProgram> assemble(const Task& task, const Stages& stages,
                                const std::vector<ProgramPart>& parts) {

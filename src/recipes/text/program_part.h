@@ -25,6 +25,12 @@ struct Label {
   }
 };
 
+// How a stage overlaps with the stages beside it, if neither reads what the other one writes.
+struct Overlap {
+  bool next = false;      // the next step may begin before this one ends
+  bool previous = false;  // this step may begin before the previous one ends
+};
+
 struct ProgramPart {
   std::string file, source;
   bool hopper = false;  // needs features that only Hopper has
@@ -32,6 +38,9 @@ struct ProgramPart {
   Json requirements = Json::array(), scratch = Json::array(), steps = Json::array();
 };
 
+// Lets each step of a program for sm_90a begin while the previous one ends, if all steps are
+// kernels of their own: its CTAs wait on the SMs, and the launch takes no time.
+void chain_steps(std::vector<ProgramPart>& parts);
 Result<KernelProgram> assemble(const Task& task, const Stages& stages,
                                const std::vector<ProgramPart>& parts);
 
