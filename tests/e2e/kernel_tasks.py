@@ -112,6 +112,8 @@ class KernelTasks(harness.Case):
     def test_what_is_refused(self) -> None:
         for kernel, side, *words in (
             (KERNEL, SIDE.replace("reference.py", "none.py"), "there is no reference", "add.toml:1:13"),
+            (KERNEL, SIDE.replace('reference = "reference.py"', ""), "the kernel has no reference", "add.toml",
+             'add reference = "FILE.py", a PyTorch module'),
             (KERNEL, SIDE.replace('"add"', '"ad"'), "add.cu has no kernel 'ad'", "did you mean 'add'?"),
             (KERNEL, SIDE.replace("i32", "f32"), "f32, the kernel's parameter is i32", "add.toml:5:21"),
             (KERNEL.replace("__global__", "template <class T> __global__"), SIDE, "'add' is a template", "add.cu:3:"),
