@@ -93,7 +93,9 @@ class SideReader {
     if (!fs::is_regular_file(path, error))
       return user_error(
           given ? fmt::format("there is no reference {}", path.string())
-                : "the kernel has no reference, so nothing says what is correct",
+                : "the kernel has no reference: truth, inputs and tolerances come from a PyTorch "
+                  "module, "
+                  "not from the kernel",
           given ? wrong(*given) : out_.file.string(),
           fmt::format("{} reference = \"FILE.py\", {}", given ? "correct" : "add", kReference));
     out_.reference = path.lexically_normal();

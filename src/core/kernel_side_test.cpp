@@ -112,7 +112,9 @@ symbols = { rows = "dim(x,0)" }
 
 TEST_F(KernelSideTest, ATaskNeedsAReference) {
   EXPECT_THAT(error("reference = \"norm_reference.py\"", ""),
-              HasSubstr("the kernel has no reference, so nothing says what is correct"));
+              HasSubstr("norm.toml: error: the kernel has no reference: truth, inputs and "
+                        "tolerances come from a PyTorch module, not from the kernel (add "
+                        "reference = \"FILE.py\", a PyTorch module with Model and get_inputs)"));
   EXPECT_THAT(error("norm_reference.py", "other.py"),
               HasSubstr("norm.toml:1:13: error: there is no"));
   EXPECT_THAT(error("\"norm_reference.py\"", "7"),

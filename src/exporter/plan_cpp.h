@@ -32,7 +32,12 @@ struct SourceModule {
   ModuleBuild build;
   ModuleFacts facts;
   std::string space;  // its namespace; empty: global, so that kernels keep their names
-  std::string kernel(const std::string& name) const { return space + "::" + name; }
+  // The source's own namespaces of its kernels, such as "::ours".
+  std::map<std::string, std::string> scopes = {};
+  std::string kernel(const std::string& name) const {
+    const auto scope = scopes.find(name);
+    return space + (scope == scopes.end() ? "" : scope->second) + "::" + name;
+  }
 };
 
 // Writes expressions of a plan as C++ and records what they use.

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "device/module_facts.h"
+#include "eval/source/outline.h"
 #include "eval/source/source_scan.h"
 #include "exporter/plan_cpp.h"
 #include "exporter/templates.h"
@@ -153,6 +154,14 @@ class LauncherParameters {
   std::vector<LauncherParameter> all_;
 };
 
+// The namespaces in which a source defines its kernels.
+std::map<std::string, std::string> kernel_scopes(const std::string& source) {
+  std::map<std::string, std::string> out;
+  for (const eval::SourceFunction& f : eval::outline_of(source).functions)
+    if (f.global && f.body != 0) out[f.name] = f.scope;
+  return out;
+}
+
 class SourceFile {
  public:
   SourceFile(const ExportSource& source, const Json& launches)
@@ -188,10 +197,12 @@ class SourceFile {
       CG_TRY(ModuleFacts facts, device::declared_facts(m.ptx));
       modules_.push_back({m.build, std::move(facts),
                           fmt::format("{}_program{}", plain_name(task_.name), modules_.size())});
+      modules_.back().scopes = kernel_scopes(source_.program.sources.at(m.build.source));
     }
     SourceModule first;
     first.build.source = start_.sources.begin()->first;
     first.facts.entries.push_back({.name = step().kernel});
+    first.scopes = kernel_scopes(kernel_source());
     first_modules_ = {std::move(first)};
     if (!start_.plan.defines.empty())
       return user_error("the side file has defines, which one source file cannot hold", {},

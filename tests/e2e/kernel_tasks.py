@@ -31,11 +31,13 @@ EXTENSION = """#include <torch/extension.h>
 
 #define CHECK_INPUT(x) TORCH_CHECK(x.is_cuda(), #x " must be on the GPU")
 
+namespace ours {
 template <typename scalar_t, int THREADS>
 __global__ void __launch_bounds__(THREADS) add_kernel(scalar_t* out, const scalar_t* x, int n) {
   for (int i = blockIdx.x * THREADS + threadIdx.x; i < n; i += gridDim.x * THREADS)
     out[i] = fmaxf(x[i], 0.0f) + 1.0f;
 }
+}  // namespace ours
 
 torch::Tensor add(torch::Tensor x) {
   CHECK_INPUT(x);
@@ -45,7 +47,7 @@ torch::Tensor add(torch::Tensor x) {
   dim3 grid(std::min((n + kThreads - 1) / kThreads, 8));
   const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "add", [&] {
-    add_kernel<scalar_t, kThreads><<<grid, kThreads, 0, stream>>>(out.data_ptr<scalar_t>(), x.data_ptr<scalar_t>(), n);
+    ours::add_kernel<scalar_t, kThreads><<<grid, kThreads, 0, stream>>>(out.data_ptr<scalar_t>(), x.data_ptr<scalar_t>(), n);
   });
   return out;
 }
@@ -110,6 +112,8 @@ class KernelTasks(harness.Case):
     def test_what_is_refused(self) -> None:
         for kernel, side, *words in (
             (KERNEL, SIDE.replace("reference.py", "none.py"), "there is no reference", "add.toml:1:13"),
+            (KERNEL, SIDE.replace('reference = "reference.py"', ""), "the kernel has no reference", "add.toml",
+             'add reference = "FILE.py", a PyTorch module'),
             (KERNEL, SIDE.replace('"add"', '"ad"'), "add.cu has no kernel 'ad'", "did you mean 'add'?"),
             (KERNEL, SIDE.replace("i32", "f32"), "f32, the kernel's parameter is i32", "add.toml:5:21"),
             (KERNEL.replace("__global__", "template <class T> __global__"), SIDE, "'add' is a template", "add.cu:3:"),
@@ -129,18 +133,20 @@ class KernelTasks(harness.Case):
         self.assertRegex(result.out, r"\nc1 .* better .* the source kernel 'add_kernel'\n")
         exported = self.cutegen("export", "last", "--runs", "runs", "--to", "source", "--out", "drop")
         self.assert_code(exported, 0)
-        self.assertIn("add_kernel<float, 256>(out, x, n)", (self.folder / "drop/add.cu").read_text())
+        written = (self.folder / "drop/add.cu").read_text()
+        self.assertIn("add_kernel_body<float, 256>(out, x, n)", written)
+        self.assertIn("&::ours::add_kernel)", written)
 
     def test_launchers_that_are_refused(self) -> None:
         replace = r"write the launch into \[kernel\] of the side file instead: name, args, grid, block"
         for kernel, side, *words in (
             (EXTENSION, LAUNCHER.replace('"add"', '"ad"'), "has no host function 'ad'", "add.toml:4:12"),
             (EXTENSION.replace("  dim3", "  for (int i = 0; i < 3; ++i) {}\n  dim3"), LAUNCHER,
-             "cutegen does not run host code such as 'for'", "add.cu:17:3", replace),
+             "cutegen does not run host code such as 'for'", "add.cu:19:3", replace),
             (EXTENSION.replace("std::min(", "blocks_for("), LAUNCHER, "cutegen cannot see what 'blocks_for' returns",
-             "add.cu:17:13", r'write grid = "..." into \[kernel\] of the side file'),
+             "add.cu:19:13", r'write grid = "..." into \[kernel\] of the side file'),
             (EXTENSION.replace("<scalar_t, kThreads>", "<scalar_t, n>"), LAUNCHER,
-             "the template argument 'n' is no constant", "add.cu:20:"),
+             "the template argument 'n' is no constant", "add.cu:22:"),
             (EXTENSION.replace("torch::Tensor x)", "torch::Tensor y)"), LAUNCHER, "cutegen does not know the value"),
             (EXTENSION, LAUNCHER + 'args = ["x", "out"]\n', "has 1 parameter, the side file gives 2", "add.toml:5:8"),
         ):  # fmt: skip

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "base/text.h"
 
@@ -92,6 +94,14 @@ class KernelInstance {
         edits_.push_back({t_[i].begin, t_[i].end, "__device__ __forceinline__"});
       if (is_launch_attribute(i, f.open)) blank({i, closing(t_, i + 1, f.open) + 1});
     }
+    edits_.push_back({t_[f.open - 1].begin, t_[f.open - 1].end, body_name(f.name)});
+  }
+
+  // The template needs another name, so that the kernel's name has one meaning.
+  std::string body_name(std::string name) const {
+    do name += "_body";
+    while (std::ranges::find(t_, name, &Token::text) != t_.end());
+    return name;
   }
 
   bool is_launch_attribute(size_t i, size_t end) const {
@@ -166,10 +176,10 @@ class KernelInstance {
       if (is_launch_attribute(i, f.open))
         attributes += spelled({i, closing(t_, i + 1, f.open) + 1}, values) + " ";
     const size_t end = t_[f.end - 1].end;
-    edits_.push_back(
-        {end, end,
-         fmt::format(" extern \"C\" __global__ void {}{}({}) {{ {}<{}>({}); }}", attributes, f.name,
-                     parameters, f.name, join(launch_.template_arguments, ", "), names)});
+    edits_.push_back({end, end,
+                      fmt::format(" extern \"C\" __global__ void {}{}({}) {{ {}<{}>({}); }}",
+                                  attributes, f.name, parameters, body_name(f.name),
+                                  join(launch_.template_arguments, ", "), names)});
     return {};
   }
 

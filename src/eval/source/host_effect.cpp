@@ -47,7 +47,8 @@ class HostEffect {
     size_t at = name + 1;
     HostValue* part = &variable;
     const bool member = at + 1 < range.second && s_.t[at].mark('.');
-    if (member && variable.kind == Kind::sizes) {
+    const bool is_size = member && variable.kind == Kind::sizes;
+    if (is_size) {
       const Token& axis = s_.t[at + 1];
       const size_t which = axis.is("x") ? 0 : axis.is("y") ? 1 : axis.is("z") ? 2 : 3;
       if (which == 3) return s_.context.error(axis, "a dim3 has x, y and z");
@@ -70,6 +71,7 @@ class HostEffect {
           fmt::format("cutegen cannot read what happens to '{}'", s_.t[name].text));
     HostValue right = s_.value_or_reason({at + 1, range.second});
     if (right.kind == Kind::unreadable) s_.forget({at + 1, range.second}, right.why);
+    if (is_size && variable.kind != Kind::sizes) return {};  // forgotten as a whole
     if (op != "=")
       return keep(*part, binary(op.substr(0, op.size() - 1), *part, right), s_.t[name]);
     if (part->kind == Kind::sizes && right.kind == Kind::integer) right = host_sizes({right});

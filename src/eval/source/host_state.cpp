@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/source/host_state.h"
 
+#include <algorithm>
+
 namespace cutegen::eval {
+namespace {
+
+using Kind = HostValue::Kind;
+
+}  // namespace
 
 Result<HostValue> HostState::value(TokenRange range) {
   if (range.first >= range.second)

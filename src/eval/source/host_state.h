@@ -7,7 +7,11 @@
 // Example: HostState s{.context = context, .t = body}; s.value({from, to})
 #pragma once
 
+#include <functional>
+#include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "eval/source/launcher.h"
 

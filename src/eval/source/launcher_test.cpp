@@ -176,7 +176,7 @@ TEST_F(Launcher, TheProgramHasOnlyTheDeviceCode) {
   EXPECT_THAT(text, HasSubstr("__device__ __forceinline__ void"));
   EXPECT_THAT(text, HasSubstr("extern \"C\" __global__ void __launch_bounds__ ( kMost ) act_kernel("
                               "__half * __restrict__ out, const __half * __restrict__ input, int d)"
-                              " { act_kernel<__half, 8>(out, input, d); }"));
+                              " { act_kernel_body<__half, 8>(out, input, d); }"));
   // Every line of the device code keeps its number.
   const std::string source = kLauncherSource;
   EXPECT_EQ(std::ranges::count(text, '\n'), std::ranges::count(source, '\n'));
@@ -185,7 +185,7 @@ TEST_F(Launcher, TheProgramHasOnlyTheDeviceCode) {
 TEST_F(Launcher, TheTaskSaysTheDtype) {
   auto program = read(kLauncherSource, kLauncherSide, DType::bf16);
   ASSERT_TRUE(program) << program.error().text();
-  EXPECT_THAT(program->sources.at("k.cu"), HasSubstr("act_kernel<__nv_bfloat16, 8>"));
+  EXPECT_THAT(program->sources.at("k.cu"), HasSubstr("act_kernel_body<__nv_bfloat16, 8>"));
   EXPECT_THAT(program->sources.at("k.cu"), HasSubstr("#include <cuda_bf16.h>"));
   const std::string branches = changed(
       changed(kLauncherSource,
@@ -195,7 +195,7 @@ TEST_F(Launcher, TheTaskSaysTheDtype) {
       "d);\n  });", "d);\n  } else { TORCH_CHECK(false, \"no\"); }");
   auto half = read(branches);
   ASSERT_TRUE(half) << half.error().text();
-  EXPECT_THAT(half->sources.at("k.cu"), HasSubstr("act_kernel<__half, 8>"));
+  EXPECT_THAT(half->sources.at("k.cu"), HasSubstr("act_kernel_body<__half, 8>"));
   EXPECT_THAT(error(branches, kLauncherSide, DType::f32),
               HasSubstr("the launcher refuses this task here"));
 }
@@ -262,7 +262,7 @@ void silu_and_mul(torch::Tensor& out, torch::Tensor& input) { LAUNCH(vllm::silu_
   EXPECT_EQ(program->plan.steps[0].block[0].text(), "min(dim(x,-1)/2, 1024)");
   EXPECT_THAT(
       program->sources.at("k.cu"),
-      HasSubstr("act_and_mul_kernel<__half, vllm::silu_kernel<__half>, true>(out, input, d)"));
+      HasSubstr("act_and_mul_kernel_body<__half, vllm::silu_kernel<__half>, true>(out, input, d)"));
 }
 
 // The type has another name than scalar_t, and the block depends on its size.
@@ -287,7 +287,8 @@ void silu_and_mul(at::Tensor& out, at::Tensor& input) {
 )");
   ASSERT_TRUE(program) << program.error().text();
   EXPECT_EQ(program->plan.steps[0].block[0].text(), "min(dim(x,-1)/2/8, 1024)");
-  EXPECT_THAT(program->sources.at("k.cu"), HasSubstr("act_kernel<__half, silu>(out, input, d)"));
+  EXPECT_THAT(program->sources.at("k.cu"),
+              HasSubstr("act_kernel_body<__half, silu>(out, input, d)"));
 }
 
 TEST_F(Launcher, ReadsArithmetic) {
@@ -362,6 +363,13 @@ TEST_F(Launcher, WhatItCannotReadIsAnErrorOnlyIfTheLaunchNeedsIt) {
   EXPECT_THAT(plain_error({.body = "int g = 4; int ok = blocks(&g);", .grid = "g"}),
               HasSubstr("cutegen cannot see what 'blocks' returns"));
   EXPECT_EQ(grid({.body = "const int g = 4; int ok = blocks(g);", .grid = "g"}), "4");
+}
+
+TEST_F(Launcher, AnUnreadableAssignmentChangesAllThatItMentions) {
+  const std::string needed = plain_error({.body = "dim3 g(rows); g.x = n, g.y = 2;", .grid = "g"});
+  EXPECT_THAT(needed, HasSubstr("k.cu:8:24: error: unexpected ','"));
+  EXPECT_EQ(grid({.body = "const int c = 3; dim3 g(rows), h; h.x = c, h.y = 2;", .grid = "g"}),
+            "dim(x,0)");
 }
 
 TEST_F(Launcher, TheSideFileHasPriority) {

@@ -73,6 +73,7 @@ class Outliner {
       if (t()[i].kind == Token::Kind::directive) add_macro(t()[i]);
       const bool skipped =
           t()[i].kind == Token::Kind::directive || t()[i].mark('}') || t()[i].mark(';');
+      if (t()[i].mark('}') && !scopes_.empty()) scopes_.pop_back();
       if (skipped)
         ++i;
       else if (const size_t inside = opened_scope(i))
@@ -99,16 +100,21 @@ class Outliner {
   }
 
   // The first token inside a namespace or an extern "C" block that begins here; 0 if none does.
-  size_t opened_scope(size_t i) const {
+  size_t opened_scope(size_t i) {
     const size_t n = t().size();
     if (i + 2 < n && t()[i].is("extern") && t()[i + 1].kind == Token::Kind::string &&
-        t()[i + 2].mark('{'))
+        t()[i + 2].mark('{')) {
+      scopes_.emplace_back();
       return i + 3;
+    }
     if (i < n && t()[i].is("inline")) ++i;
     if (i >= n || !t()[i].is("namespace")) return 0;
-    while (++i < n && (t()[i].kind == Token::Kind::word || is_mark(t()[i], "::"))) {
-    }
-    return i < n && t()[i].mark('{') ? i + 1 : 0;
+    std::string name;
+    while (++i < n && (t()[i].kind == Token::Kind::word || is_mark(t()[i], "::")))
+      name += t()[i].kind == Token::Kind::word ? "::" + t()[i].text : "";
+    if (i >= n || !t()[i].mark('{')) return 0;
+    scopes_.push_back(std::move(name));
+    return i + 1;
   }
 
   size_t after_template(size_t i) const {
@@ -127,6 +133,7 @@ class Outliner {
   size_t declaration(size_t begin) {
     SourceFunction f;
     f.begin = begin;
+    for (const std::string& scope : scopes_) f.scope += scope;
     f.templated = t()[begin].is("template");
     bool fixed = false;
     size_t equals = 0, i = after_template(begin);
@@ -165,6 +172,7 @@ class Outliner {
   }
 
   SourceOutline out_;
+  std::vector<std::string> scopes_;  // open namespaces; an anonymous one is ""
 };
 
 class MacroExpander {

@@ -21,7 +21,7 @@ namespace cutegen::eval {
 using TokenRange = std::pair<size_t, size_t>;  // [first, second) of a list of tokens
 
 struct SourceFunction {
-  std::string name;
+  std::string name, scope;     // scope: its namespaces, such as "::ours"
   size_t begin = 0, end = 0;   // its tokens
   size_t open = 0, close = 0;  // the parentheses of its parameters
   size_t body = 0;             // the opening brace; 0 if it is only declared

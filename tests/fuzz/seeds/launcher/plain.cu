@@ -6,7 +6,7 @@ static const int kT = 2 * 128;
 void launch(float* out, const float* x, int n, int rows, double by, cudaStream_t stream) {
   auto k = &scale;
   dim3 g(rows), b;
-  b.x = std::max<int>({n, rows, 3}), b.y *= 2;
+  b.x = std::max<int>({n, rows, 3}); b.y *= 2;
   if (n > 64 && !(rows & 31)) { g.x = up(n, kT) << 3; } else g.x = n > 4 ? UP(n, 0x10) : sizeof(float4);
   if (rows == 0) return;
   auto half = [](int a) { return a / 2; };
