@@ -229,6 +229,7 @@ struct Take {
   // Adds where index `v` leads to `at`. Returns whether the index is outside the axis.
   CUTE_DEVICE bool move(int v, int64_t& at) const {
     int64_t index = int64_t(indices(v));
+    if (Wraps == 3) index = index < 0 ? 0 : index < size ? index : size - 1;
     if (Wraps == 2) index %= size;
     if (Wraps && index < 0) index += size;
     at += index * stride;

@@ -47,7 +47,8 @@ torch::Tensor add(torch::Tensor x) {
   dim3 grid(std::min((n + kThreads - 1) / kThreads, 8));
   const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "add", [&] {
-    ours::add_kernel<scalar_t, kThreads><<<grid, kThreads, 0, stream>>>(out.data_ptr<scalar_t>(), x.data_ptr<scalar_t>(), n);
+    ours::add_kernel<scalar_t, kThreads><<<grid, kThreads, 0, stream>>>(
+        out.data_ptr<scalar_t>(), x.data_ptr<scalar_t>(), n);
   });
   return out;
 }
