@@ -101,7 +101,7 @@ class LauncherParameters {
 
   const std::vector<LauncherParameter>& all() const { return all_; }
 
-  const LauncherParameter* given_by(auto matches) const {
+  const LauncherParameter* given_by(const auto& matches) const {
     const auto at = std::ranges::find_if(all_, matches);
     return at == all_.end() ? nullptr : &*at;
   }

@@ -110,7 +110,7 @@ class Outliner {
     if (i < n && t()[i].is("inline")) ++i;
     if (i >= n || !t()[i].is("namespace")) return 0;
     std::string name;
-    while (++i < n && (t()[i].kind == Token::Kind::word || is_mark(t()[i], "::")))
+    for (++i; i < n && (t()[i].kind == Token::Kind::word || is_mark(t()[i], "::")); ++i)
       name += t()[i].kind == Token::Kind::word ? "::" + t()[i].text : "";
     if (i >= n || !t()[i].mark('{')) return 0;
     scopes_.push_back(std::move(name));
