@@ -159,6 +159,13 @@ TEST(Joins, VectorsOfAThreadShareWhatDoesNotDiffer) {
   EXPECT_EQ(plan.at("steps")[0].at("grid")[0], "ceil_div(n_1/(vector_1*items_1),256)");
 }
 
+// Heads lie between rows: when the next head reads the same angles, they have left the L1. Heads
+// that lie inside rows find them there.
+TEST(Joins, SharingIsTheFirstChoiceWhereL1DoesNotHelp) {
+  EXPECT_EQ(match_recipe(golden_task("join_rope"), "sm_90a").safe.at("shared"), 1);
+  EXPECT_EQ(match_recipe(golden_task("rotated_pairs"), "sm_90a").safe.at("shared"), 0);
+}
+
 TEST(Joins, AProductIsCopiedIntoItsPart) {
   const Json plan = plan_of("join_of_product");
   EXPECT_EQ(plan.at("steps").size(), 3U);
