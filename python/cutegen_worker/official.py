@@ -137,6 +137,7 @@ def write(places: Places, reference: values.Reference, generator: Generator, req
         truth = truths(places, reference, names, native, notes)
         with values.truthfully():
             moved(reference, truth, permitted, generator, margins)
+            put_steps(reference, native, generator, margins)
     except WorkerError as error:
         notes.append("float64 does not run: " + first_line(error.message))
         found = reference.run(lambda _, t: t)
@@ -160,6 +161,14 @@ def mark(reference: values.Reference, permitted: values.Permitted, native: list[
     """Marks values whose class depends on the order of evaluation, if memory suffices for that."""
     try:
         values.put_marks(margins, values.order_marks(reference, permitted, native))
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+
+
+def put_steps(reference: values.Reference, native: list[Tensor], generator: Generator, margins: Margins) -> None:
+    """Marks integers that a rounding decides. Marks none if memory does not suffice."""
+    try:
+        values.put_steps(margins, values.steps(reference, native, generator))
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
 

@@ -333,6 +333,35 @@ def ties(reference: Reference, permitted: Permitted) -> list[Tensor]:
     return marks
 
 
+def steps(reference: Reference, outputs: Sequence[Tensor], generator: Generator) -> Iterator[tuple[int, Tensor]]:
+    """Yields (k, the places in output k where a few float32 roundings of the inputs move an 8-bit integer by one).
+
+    Quantisation rounds a quotient to an integer. If the quotient lies halfway between two integers, x / (amax / 127)
+    and x * (127 / amax) may differ by one.
+    """
+    chosen = [k for k, t in enumerate(outputs) if t.dtype in (torch.int8, torch.uint8)]
+    if not chosen:
+        return
+    truth = reference.run(lambda _, t: t.double(), torch.float64)
+    for _ in range(2):
+        state = generator.get_state()
+        for size in (NEAR, -NEAR):
+            generator.set_state(state)  # the same fractions
+            moved = reference.run(lambda _, t: t.double() * (1 + size * ULP["fp32"] * fractions(t.shape, generator)),
+                                  torch.float64)
+            for k in chosen:
+                yield k, (moved[k].double() - truth[k].double()).abs() == 1
+
+
+def put_steps(worst: list[Tensor | None], places: Iterator[tuple[int, Tensor]]) -> None:
+    """Marks these integers in the form of src/tensor/compare.h: with the sensitivity 1."""
+    for k, near in places:
+        s = worst[k]
+        if s is None:
+            s = worst[k] = torch.zeros(near.shape, dtype=torch.float64, device=near.device)
+        s.masked_fill_(near, 1)
+
+
 def has_ties(request: Json) -> bool:
     """Whether the module may order equal values."""
     return any(word in request["source"] for word in ("topk", "sort"))
@@ -532,6 +561,7 @@ def truths(packer: Packer, notes: list[str], reference: Reference, generator: Ge
             moved = [torch.zeros_like(t, dtype=torch.float64, memory_format=torch.contiguous_format)
                      if floating(t) else None for t in truth]
             sensitivity(reference, truth, permitted, generator, moved)
+            put_steps(moved, steps(reference, own, generator))
         if order_matters(request) or not all(map(finite, own)):
             put_marks(moved, order_marks(reference, permitted, own))
         if has_ties(request):

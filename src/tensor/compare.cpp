@@ -162,9 +162,10 @@ AggregateLimits limits_of(const Expected& e, const ReferenceErrors& references, 
 void note_order(Expected& e, std::span<const double> sensitivity) {
   for (size_t i = 0; i < sensitivity.size(); ++i) {
     const double s = sensitivity[i];
-    const uint8_t flags = std::isinf(s)                       ? kAnyValue
-                          : std::signbit(s) && !std::isnan(s) ? kNanToo
-                                                              : 0;
+    const uint8_t flags = std::isinf(s)                          ? kAnyValue
+                          : std::signbit(s) && !std::isnan(s)    ? kNanToo
+                          : s >= 1 && !is_floating(e.spec.dtype) ? kOneStep
+                                                                 : 0;
     if (flags == 0) continue;
     if (e.order.empty()) e.order.assign(sensitivity.size(), 0);
     e.order[i] = flags;
@@ -322,7 +323,8 @@ Judgement judge(const Expected& e, std::span<const std::byte> output, const Pois
     } else if (dtype == DType::boolean) {
       ratio = (value != 0) == (e.truth[i] != 0) && value <= 1 ? 0 : 2;
     } else {
-      ratio = value == e.truth[i] || value == e.native[i] ? 0 : 2;
+      const bool near = has(e, i, kOneStep) && std::abs(value - e.truth[i]) <= 1;
+      ratio = near || value == e.truth[i] || value == e.native[i] ? 0 : 2;
     }
     if (ratio == 0) continue;
     mark(j, i);

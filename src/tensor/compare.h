@@ -8,7 +8,8 @@
 // window, because PyTorch may sum in double and an honest kernel cannot. eps is at least the
 // dtype's half ulp. The user's bound (rtol, atol) can only narrow the tolerance. NaN and infinity
 // match by class. If the native reference has another class than the truth (for example, it
-// overflowed), both classes match. Integers must equal the truth or the native result. With
+// overflowed), both classes match. Integers must equal the truth or the native result; if their
+// sensitivity is at least 1, they may be one away from the truth, because a rounding decides. With
 // nan_is_undefined, elements whose truth is NaN are not judged. An element (also an integer) with
 // the sensitivity +infinity is not judged, because its value depends on the order of evaluation. If
 // the sensitivity's sign bit is set, NaN passes too, because some order of evaluation gives NaN.
@@ -72,8 +73,9 @@ struct Expected {
 };
 
 // kAnyValue, kNanToo: these values pass, because the order of evaluation decides the element.
+// kOneStep: a rounding decides between two integers.
 // kOutsideWhole: the element is judged, but does not count towards the whole (worst_slices).
-enum OrderFlag : uint8_t { kAnyValue = 1, kNanToo = 2, kOutsideWhole = 4 };
+enum OrderFlag : uint8_t { kAnyValue = 1, kNanToo = 2, kOutsideWhole = 4, kOneStep = 8 };
 
 enum class KeepReferences : bool { no, yes };
 

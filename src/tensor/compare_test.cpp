@@ -248,6 +248,17 @@ TEST(Judge, IntegersOfInfiniteSensitivityAreNotJudged) {
   EXPECT_EQ(wrong({4, 7, 8}), 1);
 }
 
+TEST(Judge, AnIntegerThatARoundingDecidesMayBeOneAway) {
+  const std::vector<double> truth{3, 3, 3}, sensitivity{1, 1, 0};
+  const Expected e = make_expected({"y", DType::i8, {3}}, truth, truth, sensitivity, {});
+  auto wrong = [&](std::array<int8_t, 3> output) {
+    return judge(e, std::as_bytes(std::span(output)), nullptr).wrong;
+  };
+  EXPECT_EQ(wrong({2, 4, 3}), 0);
+  EXPECT_EQ(wrong({1, 5, 3}), 2);
+  EXPECT_EQ(wrong({3, 3, 4}), 1);
+}
+
 TEST(Judge, UndefinedElementsAreNotJudgedWhereNanIsUndefined) {
   World w({4});
   w.expected.truth = {1.0, kNan, kInf, 2.0};
