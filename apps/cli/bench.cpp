@@ -47,7 +47,7 @@ Result<engine::BenchSettings> bench_settings(const BenchOptions& options, const 
   s.resume = options.resume;
   engine::OptimizeSettings& o = s.optimize;
   CG_TRY(o.asked, asked_accuracy(config));
-  o.strategy = config.text("strategy");
+  CG_TRY(o.strategy, search::strategy_from(config.text("strategy")));
   o.baselines = options.baseline == kAuto;
   o.profile_slower = o.baselines && !options.no_profile;
   CG_CHECK(options.model.apply_to_many(config, s.evaluators, o));

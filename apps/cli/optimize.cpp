@@ -120,7 +120,7 @@ Result<int> optimize_file(const Globals& g, const OptimizeOptions& options) {
   engine::OptimizeSettings s;
   s.file = options.file;
   s.out = options.out;
-  s.strategy = config.text("strategy");
+  CG_TRY(s.strategy, search::strategy_from(config.text("strategy")));
   CG_TRY(s.model, model_of(options, config));
   CG_TRY(s.asked, asked_accuracy(config));
   CG_TRY(s.rewrites, rewrites_of(config));

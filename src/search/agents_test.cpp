@@ -94,7 +94,7 @@ struct AgentWorld {
   }
 
   Finish run(const std::string& name, const StrategySettings& settings) {
-    auto made = make_strategy(name, settings);
+    auto made = make_strategy(*strategy_from(name), settings);
     EXPECT_TRUE(made) << made.error().text();
     Strategy& s = **made;
     feed(s, EventType::opened, Json::object());
@@ -466,7 +466,7 @@ TEST(Agents, EveryPrefixOfARunLeadsToTheSameNextAction) {
     StrategySettings s = settings(18, {.chains = 2});
     world.run(name, s);
     for (size_t k = 2; k + 1 < world.events.size(); ++k) {
-      auto strategy = std::move(*make_strategy(name, s));
+      auto strategy = std::move(*make_strategy(*strategy_from(name), s));
       for (size_t i = 0; i < k; ++i) {
         (void)strategy->next();
         strategy->apply(world.events[i]);
@@ -495,10 +495,11 @@ TEST(Agents, SettingsRoundTripAndAreChecked) {
               HasSubstr("one of delayed, adaptive, from-start, never"));
   s.agents->profiling = ProfilingMode::never;
   s.agents->chains = 0;
-  EXPECT_FALSE(make_strategy("cutegen", s));
+  EXPECT_FALSE(make_strategy(StrategyKind::cutegen, s));
   s.agents = AgentSettings{.dialect = Dialect::cuda, .start = Start::recipe};
-  EXPECT_THAT(make_strategy("cutegen", s).error().text(), HasSubstr("--start scratch"));
-  EXPECT_THAT(make_strategy("cudaforge", {}).error().text(), HasSubstr("needs a model"));
+  EXPECT_THAT(make_strategy(StrategyKind::cutegen, s).error().text(), HasSubstr("--start scratch"));
+  EXPECT_THAT(make_strategy(StrategyKind::cudaforge, {}).error().text(),
+              HasSubstr("needs a model"));
 }
 
 // A draft that a tool evaluated while the question was open counts, and is not evaluated again.
@@ -508,7 +509,7 @@ TEST(Drafts, AreChargedAndKnownWhenTheyAreTheAnswer) {
   for (const char* name : {"cutegen", "cudaforge", "best-of-n"}) {
     SCOPED_TRACE(name);
     AgentWorld world;
-    auto s = std::move(*make_strategy(name, settings));
+    auto s = std::move(*make_strategy(*strategy_from(name), settings));
     world.feed(*s, EventType::opened, Json::object());
     world.feed(*s, EventType::task, {{"floor_ns", 0}, {"task", {{"workload", "softmax"}}}});
     world.feed(*s, EventType::asked, event_data(s->next().at(0)));
@@ -538,8 +539,8 @@ TEST(Drafts, AreChargedAndKnownWhenTheyAreTheAnswer) {
 // The evaluator failed for the tool, so the strategy evaluates the candidate itself.
 TEST(Drafts, WithoutAVerdictAreEvaluated) {
   AgentWorld world;
-  auto s = std::move(
-      *make_strategy("cutegen", {.agents = AgentSettings{.chains = 1, .planner = false}}));
+  auto s = std::move(*make_strategy(StrategyKind::cutegen,
+                                    {.agents = AgentSettings{.chains = 1, .planner = false}}));
   world.feed(*s, EventType::opened, Json::object());
   world.feed(*s, EventType::task, {{"floor_ns", 0}, {"task", {{"workload", "softmax"}}}});
   world.feed(*s, EventType::asked, event_data(s->next().at(0)));

@@ -11,14 +11,12 @@
 // dropped, and questions show the history. `astra-single` has no tester and no planner; the coder
 // sees verdict and profile itself.
 //
-// Example: make_strategy("astra", {.agents = AgentSettings{.published = true}});
+// Example: make_strategy(StrategyKind::astra, {.agents = AgentSettings{.published = true}});
 #pragma once
 
 #include "search/cudaforge.h"
 
 namespace cutegen::search {
-
-inline constexpr const char *kAstra = "astra", *kAstraSingle = "astra-single";
 
 class AstraStrategy : public CudaforgeStrategy {
  public:

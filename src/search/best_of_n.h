@@ -6,7 +6,7 @@
 // each sample changes this kernel. Stops when the budget is used, at the reachable bound or at the
 // floor. Other strategies must beat it at an equal budget.
 //
-// Example: make_strategy("best-of-n", {.budget = {.evaluations = 16}, .agents = AgentSettings{}});
+// Example: make_strategy(StrategyKind::best_of_n, {.agents = AgentSettings{}});
 #pragma once
 
 #include "search/machine.h"

@@ -8,7 +8,7 @@
 // it counts neither towards the plateau nor as a repair.
 //
 // Example:
-//   make_strategy("cutegen", settings);  // more in strategy.h
+//   make_strategy(StrategyKind::cutegen, settings);  // more in strategy.h
 #pragma once
 
 #include "search/machine.h"

@@ -8,7 +8,7 @@
 // gains nothing, and questions show the history. Stops after `rounds` rounds (an unusable answer
 // uses one) or when the budget is used.
 //
-// Example: make_strategy("cudaforge", {.agents = AgentSettings{.rounds = 10}});
+// Example: make_strategy(StrategyKind::cudaforge, {.agents = AgentSettings{.rounds = 10}});
 #pragma once
 
 #include "search/machine.h"

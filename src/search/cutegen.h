@@ -10,7 +10,7 @@
 // the reachable bound or the floor. The run accepts only a program that beats all lines.
 // `profiling` decides when questions show profiles (search/profiling.h).
 //
-// Example: make_strategy("cutegen", {.agents = AgentSettings{.chains = 3}});
+// Example: make_strategy(StrategyKind::cutegen, {.agents = AgentSettings{.chains = 3}});
 #pragma once
 
 #include "search/lines.h"

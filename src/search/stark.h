@@ -12,7 +12,7 @@
 // switch in StarkSettings. Near misses are repaired at once. Repeated programs cost no evaluation.
 // Planners see bounds and profiles. A bandit chooses the kind of change.
 //
-// Example: make_strategy("stark", {.agents = AgentSettings{.stark = {.seed = 7}}});
+// Example: make_strategy(StrategyKind::stark, {.agents = AgentSettings{.stark = {.seed = 7}}});
 #pragma once
 
 #include "search/draws.h"

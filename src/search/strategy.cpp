@@ -24,19 +24,28 @@ Result<E> one_of(const std::string& value, const std::string& where) {
   return user_error(where + " '" + value + "' is unknown", where, "one of " + join(known, ", "));
 }
 
-constexpr const char *kCutegen = "cutegen", *kCudaforge = "cudaforge", *kStark = "stark";
 using Maker = std::unique_ptr<Strategy> (*)(const StrategySettings&);
 template <class S>
 std::unique_ptr<Strategy> made(const StrategySettings& settings) {
   return std::make_unique<S>(settings);
 }
-constexpr std::array<std::pair<std::string_view, Maker>, 6> kStrategies{
-    {{kCutegen, made<CutegenStrategy>},
-     {kCudaforge, made<CudaforgeStrategy>},
-     {kStark, made<StarkStrategy>},
-     {kAstra, made<AstraStrategy>},
-     {kAstraSingle, made<AstraSingleStrategy>},
-     {"best-of-n", made<BestOfN>}}};
+Maker maker_of(StrategyKind kind) {
+  switch (kind) {
+    case StrategyKind::cutegen:
+      return made<CutegenStrategy>;
+    case StrategyKind::cudaforge:
+      return made<CudaforgeStrategy>;
+    case StrategyKind::stark:
+      return made<StarkStrategy>;
+    case StrategyKind::astra:
+      return made<AstraStrategy>;
+    case StrategyKind::astra_single:
+      return made<AstraSingleStrategy>;
+    case StrategyKind::best_of_n:
+      break;
+  }
+  return made<BestOfN>;
+}
 
 Result<void> check_agents(const AgentSettings& a) {
   if (a.chains < 1 || a.chains > 8) return user_error("--chains is not from 1 to 8", "--chains");
@@ -53,6 +62,22 @@ Result<void> check_agents(const AgentSettings& a) {
 }
 
 }  // namespace
+
+Names<StrategyKind> enum_names(StrategyKind) {
+  static constexpr Name<StrategyKind> names[] = {{StrategyKind::cutegen, "cutegen"},
+                                                 {StrategyKind::cudaforge, "cudaforge"},
+                                                 {StrategyKind::stark, "stark"},
+                                                 {StrategyKind::astra, "astra"},
+                                                 {StrategyKind::astra_single, "astra-single"},
+                                                 {StrategyKind::best_of_n, "best-of-n"}};
+  return names;
+}
+
+Result<StrategyKind> strategy_from(const std::string& name) {
+  if (auto kind = from_name<StrategyKind>(name, "strategy")) return *kind;
+  return user_error("unknown strategy '" + name + "'", {},
+                    "choose cutegen, cudaforge, stark, astra, astra-single or best-of-n");
+}
 
 Names<Start> enum_names(Start) {
   static constexpr Name<Start> names[] = {{Start::scratch, "scratch"}, {Start::recipe, "recipe"}};
@@ -77,30 +102,28 @@ Result<ProfilingMode> parse_profiling(const std::string& name, const std::string
   return one_of<ProfilingMode>(name, where);
 }
 
-ToolScope tool_scope(const std::string& strategy, const StrategySettings& settings) {
-  if (strategy == kCutegen) return ToolScope::all;
+ToolScope tool_scope(StrategyKind strategy, const StrategySettings& settings) {
+  if (strategy == StrategyKind::cutegen) return ToolScope::all;
   const bool published = settings.agents && settings.agents->published;
-  const bool compiles = strategy == kCudaforge || strategy == kAstra || strategy == kAstraSingle;
+  const bool compiles = strategy == StrategyKind::cudaforge || strategy == StrategyKind::astra ||
+                        strategy == StrategyKind::astra_single;
   return compiles && !published ? ToolScope::compile : ToolScope::none;
 }
 
-Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
+Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind,
                                                 const StrategySettings& settings) {
   if (settings.budget.evaluations < 1)
     return user_error("a run needs at least one evaluation", {}, "raise --evaluations");
   if (settings.budget.minutes < 0)
     return user_error("the budget of minutes is negative", {}, "give --minutes 0 for no limit");
-  auto strategy = std::ranges::find(kStrategies, name, [](const auto& s) { return s.first; });
-  if (strategy == kStrategies.end())
-    return user_error("unknown strategy '" + name + "'", {},
-                      "choose cutegen, cudaforge, stark, astra, astra-single or best-of-n");
   if (!settings.agents) {
-    if (name == kCutegen) return std::make_unique<ClimbStrategy>(settings);
-    return user_error("the strategy '" + name + "' needs a model", "--strategy",
+    if (kind == StrategyKind::cutegen) return std::make_unique<ClimbStrategy>(settings);
+    return user_error(std::string("the strategy '") + to_string(kind) + "' needs a model",
+                      "--strategy",
                       "name a model with --model; for 'builtin' use the strategy cutegen");
   }
   CG_CHECK(check_agents(*settings.agents));
-  return strategy->second(settings);
+  return maker_of(kind)(settings);
 }
 
 }  // namespace cutegen::search

@@ -7,7 +7,7 @@
 // same actions. resume and --replay rely on that. Time enters as `clock_ms` in events.
 //
 // Example:
-//   auto s = make_strategy("cutegen", settings); s->apply(opened);
+//   auto s = make_strategy(StrategyKind::cutegen, settings); s->apply(opened);
 //   for (auto& a : s->next()) run(a);
 #pragma once
 
@@ -57,6 +57,10 @@ enum class Outcome { proposed, advised, unusable, nothing };
 Names<Outcome> enum_names(Outcome);
 // Returns `nothing` for an unknown name.
 Outcome outcome_of(const Json& answered);
+
+enum class StrategyKind { cutegen, cudaforge, stark, astra, astra_single, best_of_n };
+Names<StrategyKind> enum_names(StrategyKind);
+Result<StrategyKind> strategy_from(const std::string& name);
 
 struct Budget {
   int64_t evaluations = 40;
@@ -129,8 +133,8 @@ class Strategy {
 // The tools that a strategy allows. `cudaforge` and `astra` may only compile, because they count
 // evaluations as rounds. In their published forms, they and `best-of-n` allow no tools.
 enum class ToolScope { none, compile, all };
-ToolScope tool_scope(const std::string& strategy, const StrategySettings& settings);
-Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
+ToolScope tool_scope(StrategyKind strategy, const StrategySettings& settings);
+Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind,
                                                 const StrategySettings& settings);
 // The event that records an action ("asked", "evaluation_started", "accepted", "rejected",
 // "finished"): its type and its data. describe() gives the action as one line for messages.

@@ -43,7 +43,7 @@ struct World {
 
   // Runs to the end and returns the Finish.
   Finish run(const StrategySettings& settings) {
-    auto s = std::move(*make_strategy("cutegen", settings));
+    auto s = std::move(*make_strategy(StrategyKind::cutegen, settings));
     int proposed = 0, attempt = 0;
     feed(*s, EventType::opened, Json::object());
     Json task = bounds;
@@ -288,7 +288,7 @@ TEST(Cutegen, EveryPrefixOfARunLeadsToTheSameNextAction) {
               }};
   world.run({.budget = {.evaluations = 7}});
   for (size_t k = 2; k < world.events.size(); ++k) {
-    auto s = std::move(*make_strategy("cutegen", {.budget = {.evaluations = 7}}));
+    auto s = std::move(*make_strategy(StrategyKind::cutegen, {.budget = {.evaluations = 7}}));
     for (size_t i = 0; i < k; ++i) {
       (void)s->next();
       s->apply(world.events[i]);
@@ -310,7 +310,7 @@ TEST(Cutegen, EveryPrefixOfARunLeadsToTheSameNextAction) {
 }
 
 TEST(Cutegen, EventsThatDoNotFitAreIgnored) {
-  auto s = std::move(*make_strategy("cutegen", {}));
+  auto s = std::move(*make_strategy(StrategyKind::cutegen, {}));
   EXPECT_TRUE(s->next().empty());
   s->apply({1, EventType::evaluated, 1, {{"candidate", "c9"}}});
   s->apply({2, EventType::task, 1, Json::array()});
@@ -352,10 +352,10 @@ TEST(Settings, RoundTripAndErrors) {
   Json broken = to_json(s);
   broken["retries"] = -1;
   EXPECT_FALSE(read_json<search::StrategySettings>(broken));
-  EXPECT_THAT(make_strategy("magic", {}).error().text(),
+  EXPECT_THAT(strategy_from("magic").error().text(),
               HasSubstr("choose cutegen, cudaforge, stark, astra, astra-single or best-of-n"));
-  EXPECT_FALSE(make_strategy("cutegen", {.budget = {.evaluations = 0}}));
-  EXPECT_FALSE(make_strategy("cutegen", {.budget = {.minutes = -1}}));
+  EXPECT_FALSE(make_strategy(StrategyKind::cutegen, {.budget = {.evaluations = 0}}));
+  EXPECT_FALSE(make_strategy(StrategyKind::cutegen, {.budget = {.minutes = -1}}));
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ double ToyRun::regret(size_t n, double optimum_ns) const {
 
 ToyRun toy_run(ToyModel toy, const std::string& name, const StrategySettings& settings) {
   ToyRun run;
-  auto made = make_strategy(name, settings);
+  auto made = make_strategy(*strategy_from(name), settings);
   if (!made) {
     run.end = made.error().text();
     ADD_FAILURE() << run.end;

@@ -349,13 +349,13 @@ TEST_F(ToolRun, PlannersReadAndDoNotEvaluate) {
 TEST_F(ToolRun, AutoLeavesMeasuresAndModelsWithoutToolsAlone) {
   OptimizeSettings s = wanted(1);
   script_.answers = {first_program(2)};
-  s.strategy = "best-of-n";
+  s.strategy = search::StrategyKind::best_of_n;
   auto runs = store();
   ASSERT_TRUE(run(*runs, s));
   EXPECT_TRUE(script_.asked[0].tools.empty());
   script_.tools = false;
   script_.answers = {first_program(2)};
-  s.strategy = "cutegen";
+  s.strategy = search::StrategyKind::cutegen;
   ASSERT_TRUE(run(*runs, s));
   EXPECT_TRUE(script_.asked[1].tools.empty());
   s.model_settings.tools = ToolsMode::on;
@@ -367,7 +367,7 @@ TEST_F(ToolRun, AutoLeavesMeasuresAndModelsWithoutToolsAlone) {
 // cudaforge counts evaluations as rounds, so a tool may compile but not evaluate.
 TEST_F(ToolRun, CudaforgeMayCompile) {
   OptimizeSettings s = wanted(1);
-  s.strategy = "cudaforge";
+  s.strategy = search::StrategyKind::cudaforge;
   script_.tools = true;
   s.model_settings.tools = ToolsMode::automatic;
   script_.answers = {calls({call("evaluate", whole_files(2)), call("compile", whole_files(2))}),
@@ -388,7 +388,7 @@ TEST_F(ToolRun, CudaforgeMayCompile) {
 // Without memory, a strategy's questions show no earlier attempts.
 TEST_F(ToolRun, IndependentSamplesStayIndependent) {
   OptimizeSettings s = wanted(2);
-  s.strategy = "best-of-n";
+  s.strategy = search::StrategyKind::best_of_n;
   s.model_settings.tools = ToolsMode::on;
   script_.answers = {first_program(2),
                      calls({call("evaluate", whole_files(3)), call("diff_best"), call("profile")}),

@@ -84,7 +84,7 @@ void fields(Fields& v, OptimizeSettings& s) {
   v.document("opened");
   v.ignore_unknown();
   v("file", s.file);
-  v("strategy", s.strategy);
+  v.by_name("strategy", s.strategy, search::strategy_from);
   v("model", s.model);
   v("out", s.out);
   v.as("evaluator", s.evaluator, evaluator_form);

@@ -42,7 +42,8 @@ struct ModelSettings {
 
 struct OptimizeSettings {
   std::filesystem::path file;
-  std::string strategy = "cutegen", model = "builtin";
+  search::StrategyKind strategy = search::StrategyKind::cutegen;
+  std::string model = "builtin";
   eval::EvaluatorOptions evaluator;
   AskedAccuracy asked;  // the user's demands on the task's accuracy, in addition to its side file
   std::string rewrites = "none";  // "all", "none" or names (recipes/algebra/rewrites.h)

@@ -338,8 +338,8 @@ std::string commands(const store::RunInfo& info, const RunView& view) {
   std::string file = quoted(s.file.string());
   return "# the same search\ncutegen optimize " + file + " --device " +
          quoted(s.evaluator.device.text()) + " --model " + quoted(s.model) + " --strategy " +
-         quoted(s.strategy) + " --evaluations " + std::to_string(s.search.budget.evaluations) +
-         minutes_flags(s) + accuracy_flags(s.asked) +
+         quoted(to_string(s.strategy)) + " --evaluations " +
+         std::to_string(s.search.budget.evaluations) + minutes_flags(s) + accuracy_flags(s.asked) +
          "\n# judge the best program again\ncutegen eval " + file + " " + quoted(s.out.string()) +
          accuracy_flags(s.asked) +
          "\n# check that the journal leads to the same actions\ncutegen optimize --replay " +

@@ -290,7 +290,7 @@ store::RunInfo info_of(const OptimizeSettings& settings, const Task& task) {
   info.task_name = task.name;
   info.task_file = settings.file.string();
   info.device = settings.evaluator.device.text();
-  info.strategy = settings.strategy;
+  info.strategy = to_string(settings.strategy);
   info.model = settings.model;
   return info;
 }

@@ -222,7 +222,7 @@ class Batch {
   static bool may_be(const store::RunInfo& info, const BatchItem& item) {
     const bool finished = info.state == store::RunState::finished && !item.since.empty();
     return (finished || info.state == store::RunState::interrupted) && info.created >= item.since &&
-           info.strategy == item.settings.strategy &&
+           info.strategy == to_string(item.settings.strategy) &&
            info.task_file == fs::absolute(item.settings.file).string();
   }
 

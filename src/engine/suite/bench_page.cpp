@@ -179,7 +179,7 @@ std::string bench_html(const BenchSettings& settings, const BenchReport& report)
   const auto speeds = speed_summaries(rows);
   data page(Kind::object);
   page.set("device", text(settings.optimize.evaluator.device.text()));
-  page.set("strategy", text(settings.optimize.strategy));
+  page.set("strategy", text(to_string(settings.optimize.strategy)));
   page.set("model", text(settings.optimize.model));
   page.set("evaluations", std::to_string(settings.optimize.search.budget.evaluations));
   page.set("state", std::string(report.interrupted ? "interrupted" : "finished"));

@@ -135,7 +135,7 @@ std::string bench_csv(const std::vector<BenchRow>& rows) {
 Json bench_settings_json(const BenchSettings& s) {
   Json out{{"device", s.optimize.evaluator.device.text()},
            {"model", s.optimize.model},
-           {"strategy", s.optimize.strategy},
+           {"strategy", to_string(s.optimize.strategy)},
            {"evaluations", s.optimize.search.budget.evaluations},
            {"per_task_minutes", s.per_task_minutes}};
   if (s.optimize.rewrites != OptimizeSettings().rewrites) out["rewrites"] = s.optimize.rewrites;

@@ -50,12 +50,18 @@ Result<std::vector<TaskFile>> name_tasks(const std::vector<fs::path>& files) {
   return out;
 }
 
-// The settings of one cell. `climb` runs the strategy cutegen over the recipes, without a model.
-OptimizeSettings settings_for(const OptimizeSettings& given, const std::string& strategy) {
+// Empty for `climb`, which is the strategy cutegen over the recipes, without a model.
+std::optional<search::StrategyKind> strategy_of(const std::string& name) {
+  auto kind = from_name<search::StrategyKind>(name, "strategy");
+  return kind ? std::optional(*kind) : std::nullopt;
+}
+
+// The settings of one cell.
+OptimizeSettings settings_for(const OptimizeSettings& given, const std::string& name) {
   OptimizeSettings out = given;
-  out.strategy = strategy;
-  if (strategy != kClimb) return out;
-  out.strategy = "cutegen";
+  const auto strategy = strategy_of(name);
+  out.strategy = strategy.value_or(search::StrategyKind::cutegen);
+  if (strategy) return out;
   out.model = "builtin";
   out.search.agents.reset();
   return out;
@@ -65,7 +71,7 @@ Result<void> check_settings(const CompareSettings& s) {
   if (s.strategies.empty()) return user_error("no strategy given", "--strategies");
   if (s.repeats < 1) return user_error("--repeats must be at least 1", "--repeats");
   for (const std::string& name : s.strategies) {
-    if (name != kClimb && !asks_model(s.optimize))
+    if (strategy_of(name) && !asks_model(s.optimize))
       return user_error("the strategy '" + name + "' needs a model", "--strategies",
                         "name a model with --model, or compare only climb");
     OptimizeSettings cell = settings_for(s.optimize, name);
@@ -220,7 +226,10 @@ class Compare final : private BatchObserver {
 }  // namespace
 
 std::vector<std::string> comparable_strategies() {
-  return {"cutegen", "cudaforge", "stark", "astra", "astra-single", "best-of-n", kClimb};
+  std::vector<std::string> out;
+  for (const auto& [kind, name] : enum_names(search::StrategyKind{})) out.emplace_back(name);
+  out.emplace_back(kClimb);
+  return out;
 }
 
 Result<std::vector<std::string>> parse_strategies(const std::string& text) {
