@@ -4,7 +4,8 @@
 
 Usage: check_kinds.py [ROOT]
 A status, role, event type or other kind is an enumeration, or a named constant if the list is open. Only parsers turn
-text into a kind; PARSERS names their files. No other file of src/ and apps/, except tests, may have `x == "word"`.
+text into a kind; PARSERS names their files. No other file of src/ and apps/, except tests, may have `x == "word"` or
+`kind.starts_with("word")`. Each pattern of PARSERS must match a file that has such a comparison.
 """
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import sources  # noqa: E402
 
+HOME = Path(__file__).resolve().parent.parent
 # The parsers, each with the language that it reads.
 PARSERS = {
     "src/ptx/text/*": "PTX",
@@ -57,16 +59,15 @@ PARSERS = {
     "apps/runner/main.cpp": "messages of the evaluator",
 }
 WORD = r'"[a-z][a-z0-9_-]*"'
-COMPARED = re.compile(rf"[=!]=\s*{WORD}|{WORD}\s*[=!]=")
+KIND = r"\b(?:kind|mode|outcome|role|source|status|strategy|type)_?(?:\(\))?"
+COMPARED = re.compile(rf"[=!]=\s*{WORD}|{WORD}\s*[=!]=|{KIND}\.(?:starts|ends)_with\({WORD}\)")
 COMMENT = re.compile(r"//.*")
 PATH = re.compile(r"\b(?:filename|extension|stem)\(\)\s*[=!]=")  # a part of a path is not a kind
 
 
 def is_checked(path: Path) -> bool:
-    name = str(path)
     return (path.parts[0] in ("src", "apps") and path.suffix in (".h", ".cpp")
-            and not path.stem.endswith("_test") and "testing" not in path.parts
-            and not any(fnmatch.fnmatch(name, pattern) for pattern in PARSERS))
+            and not path.stem.endswith("_test") and "testing" not in path.parts)
 
 
 def compared(text: str) -> Iterator[tuple[int, str]]:
@@ -79,15 +80,22 @@ def compared(text: str) -> Iterator[tuple[int, str]]:
 
 
 def main(arguments: list[str]) -> int:
-    root = Path(arguments[0] if arguments else Path(__file__).resolve().parent.parent)
-    count = 0
+    root = Path(arguments[0] if arguments else HOME)
+    count, used = 0, set()
     for path in filter(is_checked, sources.tracked(root)):
+        parsers = {pattern for pattern in PARSERS if fnmatch.fnmatch(str(path), pattern)}
         for number, comparison in compared((root / path).read_text(encoding="utf-8")):
+            used |= parsers
+            if parsers:
+                continue
             print(f"{path}:{number}: compares a kind by its text ({comparison}); use an enumeration or a named "
                   "constant, or add the parser to PARSERS in tools/check_kinds.py")
             count += 1
+    unused = sorted(set(PARSERS) - used) if root.samefile(HOME) else []
+    for pattern in unused:
+        print(f"tools/check_kinds.py: no file of PARSERS' {pattern} compares a kind by its text; delete the line")
     print(f"{count} comparisons of kinds with string literals")
-    return 1 if count else 0
+    return 1 if count or unused else 0
 
 
 if __name__ == "__main__":

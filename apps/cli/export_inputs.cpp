@@ -129,7 +129,7 @@ Result<ExportInputs> from_run(const ExportWords& words, const Config& config) {
   in.origin = "run " + run.info.id + ", candidate " + best->candidate.id;
   if (const Certificate* c = run.view.best_certificate()) in.certificate = *c;
   if (!words.certificate.empty()) CG_CHECK(add_certificate(words.certificate, true, in));
-  const bool chosen = config.setting("device").source.starts_with("flag");
+  const bool chosen = config.setting("device").is_flag();
   CG_CHECK(set_target(chosen ? config.text("device") : best->verdict->device, in));
   return in;
 }

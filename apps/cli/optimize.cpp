@@ -87,7 +87,7 @@ Result<std::string> run_to_replay(const OptimizeOptions& options, const Config& 
 // The model, or the user's own command that replaces it.
 Result<std::string> model_of(const OptimizeOptions& options, const Config& config) {
   if (options.proposer.empty()) return config.text("model");
-  if (config.setting("model").source.starts_with("flag"))
+  if (config.setting("model").is_flag())
     return user_error("--proposer and --model both name a proposer", "--proposer",
                       "give one of them");
   return engine::kCommandModel + options.proposer;

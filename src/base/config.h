@@ -35,6 +35,7 @@ class Config {
     std::string key, value, source, meaning;
     bool is_switch() const { return value == "true" || value == "false"; }
     bool is_default() const { return source == "default"; }
+    bool is_flag() const { return source.starts_with("flag"); }
   };
   static Result<Config> load(const ConfigSources& sources);
 

@@ -38,10 +38,14 @@ class CheckKinds(unittest.TestCase):
         self.assertIn("src/engine/a.cpp:2:", lines[0])
         self.assertEqual(len(self.found(apps__cli__b='if ("full" != label) g();')), 2)
 
+    def test_a_kind_by_its_prefix_is_refused(self) -> None:
+        self.assertEqual(len(self.found(src__engine__a='if (b.kind.starts_with("eager")) f();')), 1)
+        self.assertEqual(self.found(src__engine__a='if (name.starts_with("lib")) f();'), [])
+
     def test_values_paths_and_comments_are_no_kinds(self) -> None:
         self.assertEqual(self.found(src__engine__a='if (x == "") f();\nif (x == "A b") f();\n// x == "done"\n'
                                                    'if (path.extension() == ".cu" || path.filename() == "bin") f();'),
-                                                   [])
+                         [])
 
     def test_parsers_and_tests_may_compare(self) -> None:
         text = 'if (word == "done") f();'
