@@ -4,8 +4,8 @@
 # NAME may be a sub-module such as eval/sets; its sources are the files of its own folder. SMALL
 # optimizes for size: the code runs at most a few times a second, so the size of the bundle and the
 # time to compile matter more than speed. A module may depend only on modules of a lower floor
-# (ARCHITECTURE.md, "Floors"); otherwise the configure step fails. tools/check_floors.py checks the
-# real includes against these lines.
+# (ARCHITECTURE.md, "Floors"); otherwise the configure step fails. check_includes() compares the
+# real includes with these lines.
 #
 # module_group(NAME [DEPS modules...]) declares cg_NAME, which combines all sub-modules of src/NAME,
 # and their tests. A module without sub-modules is its own group. Every src/NAME/**/*_test.cpp goes
@@ -176,6 +176,22 @@ function(program NAME)
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
   if(EXISTS ${CMAKE_SOURCE_DIR}/apps/${ARG_DIR}/CMakeLists.txt)
     add_subdirectory(apps/${ARG_DIR})
+  endif()
+endfunction()
+
+# check_includes() refuses what tools/check_floors.py refuses, such as an include of a file on a
+# higher floor.
+function(check_includes)
+  find_program(CUTEGEN_CHECK_PYTHON python3)
+  if(NOT CUTEGEN_CHECK_PYTHON)
+    message(WARNING "python3 is not installed, so the includes are not compared with the floors")
+    return()
+  endif()
+  set(script ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../tools/check_floors.py)
+  execute_process(COMMAND ${CUTEGEN_CHECK_PYTHON} -B ${script} ${CMAKE_SOURCE_DIR}
+                  OUTPUT_VARIABLE found ERROR_VARIABLE found RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${found}")
   endif()
 endfunction()
 

@@ -158,16 +158,18 @@ class SubModules(CheckFloors):
 
 
 class Configure(unittest.TestCase):
-    """cmake/module.cmake refuses an upward dependency when the build is configured."""
+    """cmake/module.cmake refuses an upward dependency or include when the build is configured."""
 
-    def configure(self, lines: str, *modules: str) -> subprocess.CompletedProcess[str]:
+    def configure(self, lines: str, *modules: str, text: str = "") -> subprocess.CompletedProcess[str]:
         with tempfile.TemporaryDirectory() as folder:
             for module in modules:
                 Path(folder, "src", module).mkdir(parents=True)
                 Path(folder, "src", module, "a.cpp").touch()
-            text = ("cmake_minimum_required(VERSION 3.25)\nproject(t CXX)\n"
+            if modules:
+                Path(folder, "src", modules[0], "a.cpp").write_text(text, encoding="utf-8")
+            lists = ("cmake_minimum_required(VERSION 3.25)\nproject(t CXX)\n"
                     f"include({ROOT}/cmake/module.cmake)\n{lines}")
-            Path(folder, "CMakeLists.txt").write_text(text, encoding="utf-8")
+            Path(folder, "CMakeLists.txt").write_text(lists, encoding="utf-8")
             command = [os.environ.get("CUTEGEN_CMAKE", "cmake"), "-S", folder, "-B", f"{folder}/build",
                        "-DBUILD_TESTING=OFF"]
             return subprocess.run(command, capture_output=True, text=True, check=False)
@@ -180,6 +182,13 @@ class Configure(unittest.TestCase):
         result = self.configure("module(high FLOOR 1)\nmodule(low FLOOR 0 DEPS high)\n", "low", "high")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("must not depend on high", " ".join(result.stderr.split()))
+
+    def test_an_upward_include_fails(self) -> None:
+        lines = "module(low FLOOR 0)\nmodule(high FLOOR 1 DEPS low)\ncheck_includes()\n"
+        self.assertEqual(self.configure(lines, "low", "high").returncode, 0)
+        result = self.configure(lines, "low", "high", text='#include "high/a.cpp"\n')
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("low (floor 0) must not include high (floor 1)", " ".join(result.stderr.split()))
 
     def test_same_floor_fails(self) -> None:
         result = self.configure("module(a FLOOR 1)\nmodule(b FLOOR 1 DEPS a)\n", "a", "b")
