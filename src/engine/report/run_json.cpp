@@ -63,7 +63,7 @@ Json run_json(const RunView& view, const std::string& run_id) {
   Json out{{"schema", "cutegen.run.v1"}, {"run", run_id}, {"state", state_of(view)}};
   out["reason"] = view.finished ? Json(*view.finished) : Json(nullptr);
   out["file"] = view.settings.file.string();
-  out["strategy"] = view.settings.strategy;
+  out["strategy"] = to_string(view.settings.strategy);
   out["model"] = view.settings.model;
   out["device"] = view.settings.evaluator.device.text();
   out["config"] = view.settings.resolved_config;
