@@ -506,8 +506,8 @@ int64_t safe_vector(const Fused& fused) {
   return 1;
 }
 
-// Whether L2 delivers operands many times of which a thread could read most once: rows lie between
-// two uses of an element, so that it has left the L1 by then.
+// Whether L2 delivers the same elements many times although a thread could keep most of them: rows
+// lie between two uses of an element, so the element has left the L1 by then.
 bool reads_again_from_l2(const Fused& fused) {
   const Nest nest = make_nest(fused);
   const int loop = shared_loop(fused, nest);

@@ -118,9 +118,9 @@ TEST(Joins, TurnsOfStackedTensorsShareAKernel) {
   // One access moves neighbours. Each of the lists has one of them.
   const std::string source = sliced_program("rope_interleaved").sources.begin()->second;
   EXPECT_THAT(source, HasSubstr("make_shape(Int<kVector * 2>{}, shape), make_stride(Int<1>{}, "));
-  EXPECT_THAT(source, HasSubstr("cutegen::load_turns(g_x(_, j), r_x[i]);"));
+  EXPECT_THAT(source, HasSubstr("cutegen::load_turns(g_x(_, place(j)), r_x[i]);"));
   EXPECT_THAT(source, HasSubstr("r_x[i][0][v], "));
-  EXPECT_THAT(source, HasSubstr("cutegen::store_turns(r_out, g_out(_, j));"));
+  EXPECT_THAT(source, HasSubstr("cutegen::store_turns(r_out, g_out(_, place(j)));"));
 }
 
 // Stages that do not read one another's results: the second begins while the first one ends.

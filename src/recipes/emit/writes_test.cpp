@@ -26,7 +26,8 @@ TEST(Writes, AnIndexSaysWhereRowsGo) {
   ASSERT_EQ(program.sources.size(), 1U);
   const std::string& source = program.sources.begin()->second;
   EXPECT_THAT(source, HasSubstr("float* __restrict__ cache_1"));
-  EXPECT_THAT(source, HasSubstr("cutegen::store_at(r_cache_1, g_cache_1(_, j), to_cache_1[i]);"));
+  EXPECT_THAT(source,
+              HasSubstr("cutegen::store_at(r_cache_1, g_cache_1(_, place(j)), to_cache_1[i]);"));
 }
 
 TEST(Writes, ASliceCountsFromTheEnd) {
