@@ -263,6 +263,23 @@ std::string multiple_rule(const std::string& extent, int64_t width) {
   return width == 1 ? "1" : fmt::format("({0}) % {1} == 0 ? {1} : 1", extent, width);
 }
 
+// Vectors run along the contiguous axis, if there is one. All other strides are multiples of its
+// size, so the size alone decides whether vectors are aligned.
+std::string vector_rule(const Contraction& c, const Json& params, const Factor& factor, int row) {
+  const auto vector = params.at("vector").get<int64_t>();
+  bool depth = along_depth(factor);
+  if (vector == 1 || (!depth && factor.row.move != Move::next)) return "1";
+  std::string extent = c.extent(depth ? c.k : row);
+  if (engine_of(c, params) == MatmulEngine::wgmma && vector == 8)
+    return fmt::format("({0}) % 8 == 0 ? 8 : ({0}) % 2 == 0 ? 2 : 1", extent);
+  return multiple_rule(extent, vector);
+}
+
+std::string output_rule(const Contraction& c, const Json& params) {
+  if (params.at("vector") == 1 || c.loops_n.empty()) return "1";
+  return multiple_rule(c.loops_n.back().extent, out_vector(c, params));
+}
+
 class MatmulWriter {
  public:
   MatmulWriter(const Task& task, const Contraction& c, const Json& params, const Label& label)
@@ -295,9 +312,9 @@ class MatmulWriter {
                                                                   : "kernels/matmul/tiled.cu",
                     t);
     while (k.source.size() > 1 && k.source[k.source.size() - 2] == '\n') k.source.pop_back();
-    k.vector_a = vector_rule(c_.a, c_.m);
-    k.vector_b = vector_rule(c_.b, c_.n);
-    k.vector_out = output_rule();
+    k.vector_a = vector_rule(c_, params_, c_.a, c_.m);
+    k.vector_b = vector_rule(c_, params_, c_.b, c_.n);
+    k.vector_out = output_rule(c_, params_);
     return k;
   }
 
@@ -311,22 +328,6 @@ class MatmulWriter {
 
   const std::string& name_of(const Factor& factor) const {
     return c_.loads.names.at(factor.operand.tensor);
-  }
-
-  // Vectors run along the contiguous axis, if there is one. All other strides are multiples of its
-  // size, so the size alone decides whether vectors are aligned.
-  std::string vector_rule(const Factor& factor, int row) const {
-    bool depth = along_depth(factor);
-    if (number("vector") == 1 || (!depth && factor.row.move != Move::next)) return "1";
-    std::string extent = c_.extent(depth ? c_.k : row);
-    if (engine_of(c_, params_) == MatmulEngine::wgmma && number("vector") == 8)
-      return fmt::format("({0}) % 8 == 0 ? 8 : ({0}) % 2 == 0 ? 2 : 1", extent);
-    return multiple_rule(extent, number("vector"));
-  }
-
-  std::string output_rule() const {
-    if (number("vector") == 1 || c_.loops_n.empty()) return "1";
-    return multiple_rule(c_.loops_n.back().extent, out_vector(c_, params_));
   }
 
   // Writes the device function for one element: from the product and other values to the results.

@@ -96,4 +96,34 @@ Shape Builder::index_shape(const Gather& gather) const {
   return whole;
 }
 
+// The view of a value with one element for each row.
+View Builder::rows_view() const {
+  View rows;
+  for (size_t i = 0; i < fused_.axes.size(); ++i)
+    if (!fused_.axes[i].reduced) rows.axes.push_back(int(i));
+  return rows;
+}
+
+// The element of the row at the place that an index tensor holds, read once more; zero for a place
+// outside the row. -1 if the kernel cannot read it there.
+int Builder::picked(const Reduction& r, int index) {
+  const Inst& leaf = fused_.insts[size_t(index)];
+  if (!region_.slices || r.axes.size() != 1 || leaf.kind != InstKind::leaf || !leaf.integer ||
+      fused_.inputs[size_t(leaf.operand)].sliced())
+    return -1;
+  View at;
+  for (size_t i = 0; i < fused_.axes.size(); ++i)
+    at.axes.push_back(fused_.axes[i].reduced ? -1 : int(i));
+  at.starts.resize(at.axes.size());
+  at.starts[size_t(r.axes[0])].index = leaf.operand;
+  at.starts[size_t(r.axes[0])].nearest = true;
+  const std::string before = cut_;
+  auto element = value(r.input, at);
+  cut_ = before;
+  if (!element || fused_.insts[size_t(*element)].level != Level::row ||
+      fused_.insts[size_t(*element)].depth == 0)
+    return -1;
+  return make("picked", "({1} >= 0 && {1} < {2} ? {0} : 0.0f)", {*element, index, count()});
+}
+
 }  // namespace cutegen::recipes

@@ -191,6 +191,71 @@ void pool_text(const Window& window, std::map<std::string, std::string>& t) {
         "    window = whole == kWhole ? window * (1.0f / kWhole) : window / float(whole);\n";
 }
 
+// Windows begin and end at an edge of the input; what lies outside is not counted.
+std::string divide_text(const Window& window, const std::string& divide, int depth) {
+  if (window.kind != WindowKind::average) return "";
+  std::string text = divide;
+  const std::string starts =
+      "    const int start1 = int(p1) * kStride1 - kPadding1,\n"
+      "              start2 = int(p2) * kStride2 - kPadding2;\n";
+  if (window.divisor == 0 && !has_whole_windows(window)) {
+    std::string counts;
+    for (int i = 0; i < 3 && !window.include_pad; ++i)
+      counts += fmt::format("{1}(min(start{0} + kKernel{0}, int(in{0})) - max(start{0}, 0))", i,
+                            i ? " * " : "    const int count = ");
+    text = starts + counts + (counts.empty() ? "" : ";\n") + divide;
+  }
+  return indent(text, depth - 4) + "\n";
+}
+
+void tile_pools(const Window& window, std::map<std::string, std::string>& t) {
+  t["what"] = "pooling";
+  t["channels"] = "channels";
+  t["input_channel"] = "channel";
+  t["channel_loop"] = t["load_taps"] = "";
+  t["collect"] = "__device__ __forceinline__ void collect(float& window, float value) {\n  " +
+                 t["accumulate"] + "\n}\n";
+  t["use_row"] = "        float part = " + t["initial"] +
+                 ";\n"
+                 "        CUTE_UNROLL\n"
+                 "        for (int k2 = 0; k2 < kKernel2; ++k2)\n"
+                 "          collect(part, from[i * kWidth + k2 * kDilation2]);\n"
+                 "        CUTE_UNROLL\n"
+                 "        for (int r = 0; r < kRows; ++r)\n"
+                 "          if (kernel_row(i, r) >= 0) collect(sums[t][r], part);";
+  t["divide"] = divide_text(window, t["divide"], 6);
+}
+
+void tile_channels(const std::string& weight, std::map<std::string, std::string>& t) {
+  t["what"] = "a convolution of few channels";
+  t["channels"] = "(groups * out_of_group)";
+  t["initial"] = "0.0f";
+  t["collect"] = t["divide"] = "";
+  t["channel_loop"] = "  for (int c = 0; c < int(in_of_group); ++c)";
+  t["input_channel"] = "(channel / out_of_group * in_of_group + c)";
+  t["load_taps"] = fmt::format(
+      "    float taps[kKernel1][kKernel2];\n"
+      "    CUTE_UNROLL\n"
+      "    for (int k1 = 0; k1 < kKernel1; ++k1)\n"
+      "      CUTE_UNROLL\n"
+      "      for (int k2 = 0; k2 < kKernel2; ++k2)\n"
+      "        taps[k1][k2] = cutegen::convert<float>(\n"
+      "            {}[channel * weight_o + c * weight_i + k0 * weight0 + k1 * weight1 +\n"
+      "              k2 * weight2]);",
+      weight);
+  t["use_row"] =
+      "        float values[kKernel2];\n"
+      "        CUTE_UNROLL\n"
+      "        for (int k2 = 0; k2 < kKernel2; ++k2)\n"
+      "          values[k2] = from[i * kWidth + k2 * kDilation2];\n"
+      "        CUTE_UNROLL\n"
+      "        for (int r = 0; r < kRows; ++r)\n"
+      "          if (kernel_row(i, r) >= 0)\n"
+      "            CUTE_UNROLL\n"
+      "            for (int k2 = 0; k2 < kKernel2; ++k2)\n"
+      "              sums[t][r] += taps[kernel_row(i, r)][k2] * values[k2];";
+}
+
 class WindowWriter {
  public:
   WindowWriter(const Task& task, const Fused& fused, const Json& params, const Label& label)
@@ -250,44 +315,9 @@ class WindowWriter {
     t["columns"] = params_.at("columns").dump();
     t["tall"] = std::to_string(tall());
     if (window_.pools())
-      tile_pools(t);
+      tile_pools(window_, t);
     else
-      tile_channels(t);
-  }
-
-  void tile_pools(std::map<std::string, std::string>& t) const {
-    t["what"] = "pooling";
-    t["channels"] = "channels";
-    t["input_channel"] = "channel";
-    t["channel_loop"] = t["load_taps"] = "";
-    t["collect"] = "__device__ __forceinline__ void collect(float& window, float value) {\n  " +
-                   t["accumulate"] + "\n}\n";
-    t["use_row"] = "        float part = " + t["initial"] +
-                   ";\n"
-                   "        CUTE_UNROLL\n"
-                   "        for (int k2 = 0; k2 < kKernel2; ++k2)\n"
-                   "          collect(part, from[i * kWidth + k2 * kDilation2]);\n"
-                   "        CUTE_UNROLL\n"
-                   "        for (int r = 0; r < kRows; ++r)\n"
-                   "          if (kernel_row(i, r) >= 0) collect(sums[t][r], part);";
-    t["divide"] = divide_text(t["divide"], 6);
-  }
-
-  // Windows begin and end at an edge of the input; what lies outside is not counted.
-  std::string divide_text(const std::string& divide, int depth) const {
-    if (window_.kind != WindowKind::average) return "";
-    std::string text = divide;
-    const std::string starts =
-        "    const int start1 = int(p1) * kStride1 - kPadding1,\n"
-        "              start2 = int(p2) * kStride2 - kPadding2;\n";
-    if (window_.divisor == 0 && !has_whole_windows(window_)) {
-      std::string counts;
-      for (int i = 0; i < 3 && !window_.include_pad; ++i)
-        counts += fmt::format("{1}(min(start{0} + kKernel{0}, int(in{0})) - max(start{0}, 0))", i,
-                              i ? " * " : "    const int count = ");
-      text = starts + counts + (counts.empty() ? "" : ";\n") + divide;
-    }
-    return indent(text, depth - 4) + "\n";
+      tile_channels(fused_.names.at(leaf_.weight.tensor), t);
   }
 
   void lines_text(std::map<std::string, std::string>& t, ProgramPart& part) const {
@@ -296,7 +326,7 @@ class WindowWriter {
     t["columns"] = params_.at("columns").dump();
     t["macro"] = label_("VECTOR");
     t["steps"] = label_("STEPS");
-    t["divide"] = divide_text(t["divide"], 10);
+    t["divide"] = divide_text(window_, t["divide"], 10);
     part.symbols[label_("vector")] = vector_rule();
     part.symbols[label_("steps")] = fmt::format(
         "ceil_div(max(1,min({},{})),{}*{})",
@@ -329,36 +359,6 @@ class WindowWriter {
     }
     if (rank > 1) count += fmt::format("*ceil_div({},{})", extent(rank), params_.at("rows").dump());
     return count + fmt::format("*ceil_div({},{})", extent(rank + 1), params_.at("columns").dump());
-  }
-
-  void tile_channels(std::map<std::string, std::string>& t) const {
-    t["what"] = "a convolution of few channels";
-    t["channels"] = "(groups * out_of_group)";
-    t["initial"] = "0.0f";
-    t["collect"] = t["divide"] = "";
-    t["channel_loop"] = "  for (int c = 0; c < int(in_of_group); ++c)";
-    t["input_channel"] = "(channel / out_of_group * in_of_group + c)";
-    t["load_taps"] = fmt::format(
-        "    float taps[kKernel1][kKernel2];\n"
-        "    CUTE_UNROLL\n"
-        "    for (int k1 = 0; k1 < kKernel1; ++k1)\n"
-        "      CUTE_UNROLL\n"
-        "      for (int k2 = 0; k2 < kKernel2; ++k2)\n"
-        "        taps[k1][k2] = cutegen::convert<float>(\n"
-        "            {}[channel * weight_o + c * weight_i + k0 * weight0 + k1 * weight1 +\n"
-        "              k2 * weight2]);",
-        fused_.names.at(leaf_.weight.tensor));
-    t["use_row"] =
-        "        float values[kKernel2];\n"
-        "        CUTE_UNROLL\n"
-        "        for (int k2 = 0; k2 < kKernel2; ++k2)\n"
-        "          values[k2] = from[i * kWidth + k2 * kDilation2];\n"
-        "        CUTE_UNROLL\n"
-        "        for (int r = 0; r < kRows; ++r)\n"
-        "          if (kernel_row(i, r) >= 0)\n"
-        "            CUTE_UNROLL\n"
-        "            for (int k2 = 0; k2 < kKernel2; ++k2)\n"
-        "              sums[t][r] += taps[kernel_row(i, r)][k2] * values[k2];";
   }
 
   // One CTA for each tile of each image, channel and plane.
