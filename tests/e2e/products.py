@@ -100,7 +100,7 @@ WGMMA: dict[str, harness.TaskText] = {
     "subnormal": SUBNORMAL,
 }
 # 153 tiles for 132 CTAs: several CTAs share the depth of each of the last 21 tiles.
-LAST_ROUND = product({"rows": 2112, "columns": 2112, "depth": 2048}, "kk", **BF16)
+LAST_ROUND = product({"rows": 2112, "columns": 2112, "depth": 4096}, "kk", **BF16)
 # A deep product is split and its parts combined; products, computed factors and reductions are stages of one program.
 OTHERS: dict[str, harness.TaskText] = {"deep": product({"rows": 64, "columns": 96, "depth": 4096}), "stages": STAGES}
 BEFORE_HOPPER = {"tf32": product({"rows": 256, "columns": 192, "depth": 512}, mode="tf32"),

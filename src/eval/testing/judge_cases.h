@@ -63,6 +63,7 @@ inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, i
     sensitivity[i] = 1e-6 * std::abs(normal(random));
     if (random() % 50 == 0) sensitivity[i] = -sensitivity[i];  // permits NaN, too
     if (random() % 100 == 0) sensitivity[i] = std::numeric_limits<double>::infinity();
+    if (!floats && random() % 20 == 0) sensitivity[i] = 1;  // a rounding decides the integer
     double value = random() % 2 ? truth[i] : native[i];
     if (random() % uint64_t(wrong_in) == 0)
       value = floats ? (random() % 2 ? odd_value(dtype, random) : value + normal(random) * 1e-5)
@@ -75,7 +76,7 @@ inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, i
   }
   std::vector<double> error(count, 0);
   for (size_t i = 0; i < count; ++i)
-    if (double d = std::abs(native[i] - truth[i]); std::isfinite(d)) error[i] = d;
+    if (double d = std::abs(native[i] - truth[i]); floats && std::isfinite(d)) error[i] = d;
   c.margin = smooth_by_magnitude(truth, error, 32);
   for (size_t i = 0; i < count; ++i)
     c.margin[i] = std::copysign(std::max(c.margin[i], std::abs(sensitivity[i])), sensitivity[i]);
