@@ -8,7 +8,6 @@ them are judged.
 """
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -99,8 +98,6 @@ WGMMA: dict[str, harness.TaskText] = {
         ("kn", BF16), ("mn", FP16), ("kk", FP16), ("mk", BF16), most=2)},
     "subnormal": SUBNORMAL,
 }
-# 153 tiles for 132 CTAs: several CTAs share the depth of each of the last 21 tiles.
-LAST_ROUND = product({"rows": 2112, "columns": 2112, "depth": 4096}, "kk", **BF16)
 # A deep product is split and its parts combined; products, computed factors and reductions are stages of one program.
 OTHERS: dict[str, harness.TaskText] = {"deep": product({"rows": 64, "columns": 96, "depth": 4096}), "stages": STAGES}
 BEFORE_HOPPER = {"tf32": product({"rows": 256, "columns": 192, "depth": 512}, mode="tf32"),
@@ -136,23 +133,6 @@ class Products(harness.Case):
         if "stages" in solved:
             kinds = sorted(kernel.split("_")[0] for kernel in solved["stages"].kernels)
             self.assertEqual(kinds, ["elementwise", "matmul", "matmul", "reduction"])
-
-    def test_ctas_share_the_last_round(self) -> None:
-        """Test shapes have too few tiles and too little depth, so the plan pretends that the GPU has three SMs."""
-        text, side = LAST_ROUND
-        task = self.write("last.py", text)  # four tiles: one is left for the three SMs
-        self.write("last.toml", side + "[[shapes]]\nconstants = { rows = 392, columns = 200, depth = 200 }\n")
-        row = self.correct({"last": LAST_ROUND})["last"]
-        self.assertEqual(row.kernels, ["matmul", "combine"])
-        program = self.folder / "three"
-        shutil.copytree(row.folder, program)
-        plan = (program / "plan.json").read_text()
-        for official, small in (("132", "3"), ("k_size/256", "k_size/32")):
-            self.assertIn(official, plan)
-            plan = plan.replace(official, small)
-        (program / "plan.json").write_text(plan)
-        result = self.cutegen("eval", task, program, "--up-to", "correctness", "--json", timeout=300)
-        self.assert_code(result, 0)
 
     def test_before_hopper(self) -> None:
         tasks = harness.in_turn(BEFORE_HOPPER, 2)

@@ -456,6 +456,7 @@ void check_step(const Step& step, const std::string& where,
   auto found = kernels.find(step.kernel);
   if (found == kernels.end()) {
     std::vector<std::string> names;
+    names.reserve(kernels.size());
     for (const auto& [name, unused] : kernels) names.push_back(name);
     auto near = nearest(step.kernel, names);
     out.push_back(plan_finding(

@@ -279,7 +279,7 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
             : "1: multiply on Hopper's tensor cores with float32 accuracy",
       {1, 0}};
   const RecipeParameter cluster{"cluster", "2: pairs of CTAs share their tiles of B", {1, 2}},
-      tail{"tail", "most CTAs that share a tile of the last round; 1: none", {8, 1, 4}};
+      tail{"tail", "most CTAs that share a tile of the last round; 1: none", {1, 8, 4}};
   // The parameters that change the time most come first.
   if (cores && hopper && !halves)
     return {wgmma, tile_m, tile_n, split, stages, vector, cores_on, tile_k, threads};
@@ -303,7 +303,7 @@ Json matmul_safe(const Contraction& c) {
     params.update(
         {{"wgmma", 1},
          {"cluster", 1},
-         {"tail", best.tail},
+         {"tail", 1},
          {"stages", best.stages},
          {"vector", size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2 ? 8 : 4}});
   } else if (wgmma_applies(c)) {

@@ -237,17 +237,6 @@ TEST(Matmul, CtasShareTilesOfTheLastRound) {
   EXPECT_FALSE(instantiate(c.task, c.match, params));
 }
 
-TEST(Matmul, SharesTheLastRoundIfItHasFewTiles) {
-  Contraction c;
-  c.hopper = true;
-  c.math_mode = MathMode::bf16;
-  c.m = 0, c.n = 1, c.k = 2;
-  c.loads.axes = {{2560, false, "M"}, {5120, false, "N"}, {3072, false, "K"}};  // 400 tiles
-  EXPECT_GT(matmul_safe(c).at("tail"), 1);
-  c.loads.axes = {{4096, false, "M"}, {33 * 256, false, "N"}, {3072, false, "K"}};  // 8 full rounds
-  EXPECT_EQ(matmul_safe(c).at("tail"), 1);
-}
-
 // A row-major B is read through registers; its columns become the instruction's rows.
 TEST(Matmul, WgmmaTurnsAPlainProduct) {
   const Json on{{"wgmma", 1}, {"tile_m", 128}, {"tile_n", 64}};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/emit/matmul_tiling.h"
 
-#include <algorithm>
 #include <vector>
 
 namespace cutegen::recipes {
@@ -19,25 +18,8 @@ double cost_of_parts(const Contraction& c, const Tiling& t) {
   return parts * 8 * (wgmma ? 60 : 7) / kSms + (wgmma ? 6e6 : 0);
 }
 
-// The same as cost() if several CTAs share each tile of the last round.
-double cost_of_shared_tail(const Contraction& c, const Tiling& t) {
-  const int64_t all = tiles(c, t.tile_m, t.tile_n), rest = all % kSms;
-  const int64_t pieces = std::min({kSms / std::max<int64_t>(rest, 1), c.size(c.k) / 256, t.tail});
-  const double depth = double(c.size(c.k)), tile = double(t.tile_m * t.tile_n);
-  const double whole = double(all / kSms) * tile * (depth + t.start) / t.speed;
-  if (rest == 0) return whole;
-  if (pieces < 2) return whole + tile * (depth + t.start) / t.speed;
-  const double moved = double(rest * pieces) * tile * 8 * 60 / kSms;
-  // 23 us: on an H100, sharing saved 6 us of a product of 2560 x 3072 x 5120 (4 of 400 tiles), and
-  // lost 4 us of one of 1920 x 2816 x 2432 (18 of 150). A last round of few tiles is faster than
-  // others.
-  constexpr double kSecondKernel = 7e7;
-  return whole + tile * (depth / double(pieces) + t.start) / t.speed + moved + kSecondKernel;
-}
-
 // Estimates the time of the product, in multiplications of the busiest SM.
 double cost(const Contraction& c, const Tiling& t) {
-  if (t.tail > 1) return cost_of_shared_tail(c, t);
   const int64_t ctas = tiles(c, t.tile_m, t.tile_n) * t.split;
   const int64_t rounds = ceil_div(ctas, kSms * t.resident) * t.resident;
   const double depth = double(ceil_div(c.size(c.k), t.split)) + t.start;
@@ -96,11 +78,6 @@ Tiling best_tiling(const Contraction& c) {
   for (Tiling t : all)
     for (t.split = 1; t.split <= 128 && may_split(c, t.split); t.split *= 2)
       if (cost(c, t) < cost(c, best)) best = t;
-  if (!wgmma) return best;
-  for (Tiling t : all) {
-    t.tail = 8;
-    if (tiles(c, t.tile_m, t.tile_n) > kSms && cost(c, t) < cost(c, best)) best = t;
-  }
   return best;
 }
 

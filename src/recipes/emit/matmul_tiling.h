@@ -22,7 +22,6 @@ struct Tiling {
   double speed, start;
   MatmulEngine engine = MatmulEngine::simt;
   int64_t stages = 3, split = 1;
-  int64_t tail = 1;  // most CTAs that share a tile of the last round
 };
 
 int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n);

@@ -100,7 +100,7 @@ std::optional<Joint> find_joint(const Fused& fused) {
   return std::nullopt;
 }
 
-Passes::Passes(const Fused& fused, Code& code, PassOptions options)
+Passes::Passes(const Fused& fused, Code& code, const PassOptions& options)
     : fused_(fused), code_(code), options_(options) {
   if (options.online) joint_ = find_joint(fused);
   code_.index_rows(options.column);

@@ -50,7 +50,7 @@ struct Parts {
 
 class Passes {
  public:
-  Passes(const Fused& fused, Code& code, PassOptions options);
+  Passes(const Fused& fused, Code& code, const PassOptions& options);
   std::string text();
   std::string partial(int depth);
   std::string finish();
