@@ -84,7 +84,8 @@ CUTE_DEVICE void pack_pair(float a, float b, cute::bfloat16_t* to) {
   memcpy(to, &pair, sizeof(pair));
 }
 
-// Stores a pack in accesses of 16, 8 or 4 bytes. The compiler splits some stores of structs.
+// Stores a pack to global memory in accesses of 16, 8 or 4 bytes. The compiler splits some stores of
+// structs.
 template <class T, int V>
 CUTE_DEVICE void write_pack(Pack<T, V> const& pack, T* to) {
   constexpr int kBytes = sizeof(Pack<T, V>), kWords = kBytes / 4;
@@ -300,7 +301,10 @@ CUTE_DEVICE void store(R const (&r)[V], cute::Tensor<Engine, Layout> const& g) {
   if constexpr (cute::is_constant<1, Step>::value) {
     Pack<T, V> pack;
     convert_all(r, pack.element);
-    write_pack(pack, &g(0));
+    if constexpr (cute::is_gmem<typename Engine::iterator>::value)
+      write_pack(pack, &g(0));
+    else
+      *reinterpret_cast<Pack<T, V>*>(&g(0)) = pack;
   } else {
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) g(v) = convert<T>(r[v]);
