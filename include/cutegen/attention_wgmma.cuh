@@ -3,9 +3,9 @@
 //
 // Contract: needs sm_90a and 16-bit elements. A CTA computes tiles of kRows rows of one head. The
 // last warpgroup (the producer) loads Q once per tile, and K and V through a ring of tiles of kKeys keys;
-// each other warpgroup (a consumer) has 64 rows. If two tiles of Q fit, the next tile's Q arrives early. Scores stay in registers: the softmax keeps a
-// running maximum and sum, and the weights, rounded to Element, are the operand of the second
-// product. While the tensor cores multiply for one consumer, another computes its softmax.
+// each other warpgroup (a consumer) has 64 rows. If two tiles of Q fit, the producer loads the next
+// tile's Q early. Scores stay in registers: the softmax keeps a running maximum and sum, and the
+// weights, rounded to Element, are the operand of the second product. While the tensor cores multiply for one consumer, another computes its softmax.
 //
 // attend() walks the key tiles [first, last) of a tile backwards. It ignores keys from `keys` on and,
 // with Causal, keys after row + diagonal. mask(row) returns a function (key, a, b) that changes the

@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
               start2 = p2 * kStride2 - kPadding2;
     const {{input_type}}* plane = {{input}} + n * in_n + channel * in_c;
     float window = {{initial}};
-    int count = 0;
+    [[maybe_unused]] int count = 0;
     CUTE_UNROLL
     for (int k0 = 0; k0 < kKernel0; ++k0)
       CUTE_UNROLL
@@ -47,7 +47,6 @@ extern "C" __global__ void __launch_bounds__(kThreads)
           {{accumulate}}
           ++count;
         }
-    (void)count;
 {{divide}}{{finish}}
   }
 }

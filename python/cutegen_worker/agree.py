@@ -46,7 +46,7 @@ def places_of(name: str, tensor: Ref, indices: Any, values: Ref) -> str | None:
     if any(isinstance(i, Ref) and i.dtype in MASKS for i in indices):
         return None  # the values of the mask decide the size
     given = [torch.empty(i.shape, dtype=torch.int64, device=META) if isinstance(i, Ref) else slice(None)
-             for i in indices]  # fmt: skip
+             for i in indices]
     wanted = torch.empty(tensor.shape, device=META)[tuple(given)].shape
     try:
         fits = torch.broadcast_shapes(wanted, values.shape) == wanted

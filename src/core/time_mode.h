@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TimeMode: how runs on a GPU are timed.
 //
-// Contract: the names are those of enum_names(), in JSON and for people.
+// Contract: JSON and texts for people use the names that enum_names() gives.
 //
 // Example: TimeRequest request{.mode = TimeMode::cold, .steps = steps};
 #pragma once

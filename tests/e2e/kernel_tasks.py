@@ -128,7 +128,7 @@ class KernelTasks(harness.Case):
         described = self.cutegen("describe", file)
         self.assert_code(described, 0)
         self.assertIn("add.cu: add_kernel(out, x, size(x)), grid [min((size(x) + 256 - 1)/256, 8), 1, 1], "
-                      "block [256, 1, 1]", described.out)  # fmt: skip
+                      "block [256, 1, 1]", described.out)
         result = self.cutegen("optimize", file, "--evaluations", 2, "--out", "best", "--runs", "runs")
         self.assert_code(result, 0)
         self.assertRegex(result.out, r"\nc1 .* better .* the source kernel 'add_kernel'\n")
@@ -150,7 +150,7 @@ class KernelTasks(harness.Case):
              "the template argument 'n' is no constant", "add.cu:22:"),
             (EXTENSION.replace("torch::Tensor x)", "torch::Tensor y)"), LAUNCHER, "cutegen does not know the value"),
             (EXTENSION, LAUNCHER + 'args = ["x", "out"]\n', "has 1 parameter, the side file gives 2", "add.toml:5:8"),
-        ):  # fmt: skip
+        ):
             with self.subTest(words[0]):
                 self.assert_error(self.cutegen("describe", self.task(kernel, side)), 2, *words)
 

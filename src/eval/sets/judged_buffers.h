@@ -56,7 +56,7 @@ class JudgedBuffers {
   // Prepares the next block of runs: every output gets its poison, every mutated tensor its initial
   // values, and their guards a new byte.
   Result<void> poison_again(const Context& ctx);
-  // The first write outside a buffer that left a trace; empty if there is none.
+  // The first write outside a buffer that left a trace; empty if no write did.
   Result<std::string> damage() const;
 
  private:

@@ -26,7 +26,7 @@ struct Access {
   std::string places = {};      // where index tensors lead: an array for each item
   std::string take = {};        // functions that find these places
   bool place_each = false;      // each element of a vector has its own
-  int64_t turns = 1, turn = 0;  // one of so many lists whose elements take turns in the tensor
+  int64_t turns = 1, turn = 0;  // it is list `turn` of `turns` lists whose elements take turns
   bool follows = false;         // another list of the same tensor is loaded or stored with it
   bool single = false;          // the same element everywhere
   bool shared = false;          // the same vector for all items
@@ -38,7 +38,7 @@ struct Access {
 };
 
 // The loop along which a thread best takes its items: operands that do not move along it are read
-// once for all of them. -1 if there is none.
+// once for all of them. Returns -1 if no loop is better.
 int shared_loop(const Fused& fused, const Nest& nest) {
   int best = -1;
   size_t most = 0;

@@ -27,7 +27,7 @@ struct Attended {
 
 struct Attention {
   AttentionNode node;
-  Fused loads;  // its axes are those of AxisOf
+  Fused loads;  // its axes have the numbers of AxisOf
   Attended q, k, v, out;
   std::optional<Attended> mask;  // row: of a query; along: of a key
   std::vector<FusedOutput> outputs;
