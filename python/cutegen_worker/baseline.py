@@ -14,6 +14,7 @@ import gc
 import importlib
 import math
 import os
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -38,6 +39,10 @@ Way = Callable[..., Any]
 LEAST_FLUSH = 128 << 20
 WARM_UP = 3
 MOST_SLEEP_NS = 2e9
+LEARNING_S, SLOWER = 0.2, 1.05
+BUSY_S = 4.0  # the longest wait for other work on the GPU to end, for all runs of a module
+AHEAD_S = 1e-4
+FEW = 5  # coolings that decide whether the GPU is quiet
 LATE = 4  # consecutive calls that the GPU began before the host had queued them completely
 FAR = 0.02  # share of the largest value; a baseline further from eager computes another function
 FAR_STEPS = 2  # or this many steps of a coarse output's dtype: float8 has steps of an eighth
@@ -79,11 +84,38 @@ class Pace:
             self.host_ns, self.late = host_ns, self.late + 1 if begun else 0
 
 
+class QuietMemory:
+    """Tells from the times to cool the L2, which is always the same work, whether other work uses the GPU's memory.
+
+    The least time ever is the time on a quiet GPU. It is known after LEARNING_S, because a process that ends leaves
+    memory that the driver overwrites for a tenth of a second or more.
+    """
+
+    def __init__(self) -> None:
+        self.least, self.first = math.inf, 0.0
+        self.times: list[float] = []  # ms, since start()
+
+    def start(self) -> None:
+        self.times = []
+
+    def saw(self, ms: float) -> None:
+        self.first = self.first or time.monotonic()
+        self.least = min(self.least, ms)
+        self.times.append(ms)
+
+    def is_known(self) -> bool:
+        return self.first > 0 and time.monotonic() - self.first >= LEARNING_S
+
+    def is_quiet(self) -> bool:
+        return not self.times or statistics.median(self.times) <= SLOWER * self.least
+
+
 class Opened:
     """The module and its inputs on the GPU, and the baselines that run it."""
 
     initial: dict[str, Tensor] = {}  # initial values of the tensors that forward() mutates
     returns: Sequence[str] = ()  # as in core/task.h
+    waited_s = 0.0
 
     def __init__(self, request: Json, slot: Slot) -> None:
         self.slot = slot
@@ -103,6 +135,7 @@ class Opened:
         self.graphs: dict[str, tuple[torch.cuda.CUDAGraph, Any]] = {}
         self.paces: dict[tuple[str, str], Pace] = {}
         self.started: set[tuple[str, str]] = set()
+        self.memory = QuietMemory()
         self.flush = torch.empty(max(LEAST_FLUSH, 3 * l2_bytes(self.device)), dtype=torch.uint8,
                                  device=self.device)
         self.hertz = torch.cuda.get_device_properties(self.device).clock_rate * 1e3
@@ -200,16 +233,43 @@ class Opened:
             if (kind, mode) not in self.started:  # drops the first run, which has one-time costs
                 self.started.add((kind, mode))
                 self.time(kind, mode, 1)
-            if mode == "call":
-                return [self.by_the_clock(kind) for _ in range(samples)]
             call = self.graph(kind).replay if mode == "graph" else lambda: self.run(kind)
-            return [self.by_events(kind, call, mode) for _ in range(samples)]
+            while True:
+                self.wait_for_quiet()
+                self.memory.start()
+                out = [self.by_the_clock(kind) if mode == "call" else self.by_events(kind, call, mode)
+                       for _ in range(samples)]
+                if self.memory.is_quiet() or self.waited_s > BUSY_S:
+                    return out
 
-    def cool(self) -> None:
+    def wait_for_quiet(self) -> None:
+        """Waits until no other work slows the GPU's memory down: the driver overwrites memory that a process frees."""
+        start = time.monotonic()
+        while self.waited_s <= BUSY_S:
+            self.memory.start()
+            for _ in range(FEW):
+                self.cool()()
+            if self.memory.is_known() and self.memory.is_quiet():
+                return
+            now = time.monotonic()
+            self.waited_s, start = self.waited_s + now - start, now
+
+    def cool(self) -> Callable[[], None]:
+        """Cools the L2. Call the result later: it waits for the GPU and notes how long that took."""
         self.restore()
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         half = self.flush.numel() // 2
+        torch.cuda._sleep(int(AHEAD_S * self.hertz))  # so that the host's work does not count
+        begin.record()
         self.flush[:half].fill_(len(self.ways))
         self.flush[half:].copy_(self.flush[:half])
+        end.record()
+
+        def note() -> None:
+            end.synchronize()
+            self.memory.saw(begin.elapsed_time(end))
+
+        return note
 
     def by_events(self, kind: str, call: Callable[[], Any], mode: str) -> float:
         """Queues the launches while a kernel keeps the GPU waiting, so that the time excludes the host."""
@@ -217,8 +277,9 @@ class Opened:
         if mode == "warm":
             self.run(kind)
             self.restore()
+            note = None
         else:
-            self.cool()
+            note = self.cool()
         pace = self.paces.setdefault((kind, mode), Pace())
         if wait := pace.wait_ns():
             torch.cuda._sleep(int(wait * 1e-9 * self.hertz))
@@ -228,10 +289,12 @@ class Opened:
         pace.saw(time.perf_counter_ns() - start, begin.query())
         end.record()
         end.synchronize()
+        if note:
+            note()
         return begin.elapsed_time(end) * 1e6
 
     def by_the_clock(self, kind: str) -> float:
-        self.cool()
+        self.cool()()
         torch.cuda.synchronize(self.device)
         start = time.perf_counter_ns()
         self.run(kind)

@@ -85,6 +85,30 @@ for call in (lambda: None, lambda: Event.synchronize(None), lambda: time.sleep(n
         opened.by_events("eager", call, "cold")
 print(json.dumps(waits))
 """
+# A GPU whose memory other work slows down for a while: runs in that time do not count. Prints whether all times are
+# those of a quiet GPU, and the times on a GPU that stays busy.
+BUSY = """import json, time
+from cutegen_worker import baseline
+from cutegen_worker.baseline import Opened, QuietMemory
+from cutegen_worker.slot import Slot
+baseline.BUSY_S = 1.0
+start = time.monotonic()
+def timed(busy):
+    opened = Opened.__new__(Opened)
+    opened.ways, opened.started, opened.slot, opened.file = {"eager": None}, {("eager", "cold")}, Slot(), "t.py"
+    opened.memory = QuietMemory()
+    def work(ns):
+        time.sleep(0.002)
+        opened.memory.saw(1.2 if busy() else 1.0)
+        return 2 * ns if busy() else ns
+    opened.cool = lambda: lambda: work(0)
+    opened.by_events = lambda *_: work(5.0)
+    return [opened.time("eager", "cold", 20) for _ in range(8)]
+told = [all(t == [5.0] * 20 for t in timed(lambda: 0.25 < time.monotonic() - start < 0.6))]
+then = time.monotonic()
+told.append(timed(lambda: time.monotonic() - then > 0.25)[-1])
+print(json.dumps(told))
+"""
 # A module that mutates its input and replaces its buffer, called twice: each call starts with the initial values.
 RESTORED = """import json, torch
 from cutegen_worker.baseline import Flags, Opened
@@ -202,6 +226,11 @@ class Baseline(unittest.TestCase):
         self.assertEqual(len(waiting), 4)  # and each would be half as long again as the one before
         self.assertEqual(len(slower), 8)
         self.assertGreater(min(slower[4:]), 4000)
+
+    def test_runs_beside_other_work_on_the_memory_are_repeated(self) -> None:
+        quiet, busy = self.run_inside(BUSY)
+        self.assertTrue(quiet)
+        self.assertEqual(busy, [10.0] * 20)  # it gives up waiting in the end
 
     def test_a_call_starts_with_the_initial_values(self) -> None:
         told = self.run_inside(RESTORED)

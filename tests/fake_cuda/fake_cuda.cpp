@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -26,7 +27,10 @@ constexpr int kInvalidValue = 1, kOutOfMemory = 2, kBusy = 46, kNoDevice = 100, 
               kUnsupportedPtx = 222, kNotReady = 600, kIllegalAddress = 700;
 constexpr size_t kPage = 65536;
 constexpr size_t kCooling = size_t{64} << 20;  // writes of so much cool an L2, which is not here
+constexpr int kBusyCoolings = 60;              // in the mode busy_memory
 int sticky = 0;                                // of the context, once a kernel has failed
+int coolings = 0;
+bool cooling = false;  // since the last event
 
 std::map<std::string, int> counts, dynamic_shared;
 using Graph = std::vector<std::function<void()>>;
@@ -250,6 +254,7 @@ EXPORT cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void*) {
 }
 EXPORT cuMemsetD8Async(uint64_t at, unsigned char value, size_t count, void*) {
   if (count < kCooling) std::memset(reinterpret_cast<void*>(at), value, count);
+  if (count >= kCooling) ++coolings, cooling = true;
   return sticky;
 }
 EXPORT cuMemsetD16Async(uint64_t at, unsigned short value, size_t count, void*) {
@@ -301,18 +306,24 @@ EXPORT cuGraphExecDestroy(void*) {
 EXPORT cuGraphDestroy(void*) {
   return 0;
 }
+// An event remembers which cooling it ends, or 0.
 EXPORT cuEventCreate(void** event, unsigned) {
-  *event = &sticky;
+  *event = new int(0);
   return 0;
 }
-EXPORT cuEventRecord(void*, void*) {
+EXPORT cuEventRecord(void* event, void*) {
+  *static_cast<int*>(event) = std::exchange(cooling, false) ? coolings : 0;
   return 0;
 }
-EXPORT cuEventElapsedTime(float* ms, void*, void*) {
-  *ms = 0.5F;
+EXPORT cuEventElapsedTime(float* ms, void*, void* end) {
+  const int which = *static_cast<int*>(end);
+  const bool busy =
+      is("always_busy_memory") ? which % 7 != 1 : is("busy_memory") && which <= kBusyCoolings;
+  *ms = which > 0 && busy ? 0.6F : 0.5F;
   return 0;
 }
-EXPORT cuEventDestroy_v2(void*) {
+EXPORT cuEventDestroy_v2(void* event) {
+  delete static_cast<int*>(event);
   return 0;
 }
 // A module is its text; a function is the name of its kernel.

@@ -40,7 +40,7 @@ struct Timed {
   const PlanSteps steps;
   const std::set<std::string> buffers;
   Handle graph = nullptr, executable = nullptr;
-  std::vector<double> samples_ns, clocks_hz;
+  std::vector<double> samples_ns, clocks_hz, coolings_ns;
 };
 
 // The timed runs of one request.
@@ -131,6 +131,8 @@ Result<double> TimedRuns::by_events(Timed& timed, RunReport& report) {
   if (report.status != RunReport::Status::ok) return 0.0;
   CG_CHECK(ticking);
   if (auto hz = own_.clock_hz()) timed.clocks_hz.push_back(*hz);
+  if (auto ns = own_.cooling_ns(); ns && request_.mode != TimeMode::warm)
+    timed.coolings_ns.push_back(*ns);
   float ms = 0;
   CG_CHECK(driver_.check(queue_.elapsed(&ms), "reading the time"));
   return double(ms) * 1e6;
@@ -197,6 +199,13 @@ Result<RunReport> CudaDevice::time(const Context& ctx, const TimeRequest& reques
     std::sort(clocks.begin(), clocks.end());
     report.state["sm_clock_hz"] = clocks[clocks.size() / 2];
     report.state["sm_clock_least_hz"] = clocks.front();
+  }
+  auto coolings = std::move(runs.program.coolings_ns);
+  coolings.insert(coolings.end(), runs.against.coolings_ns.begin(), runs.against.coolings_ns.end());
+  if (!coolings.empty()) {
+    std::sort(coolings.begin(), coolings.end());
+    report.state["cooling_ns"] = coolings[coolings.size() / 2];
+    report.state["cooling_least_ns"] = coolings.front();
   }
   CG_CHECK(copy_back(report));
   return report;

@@ -30,6 +30,9 @@ class OwnKernels {
   Result<void> tick(Handle stream);
   std::optional<double> clock_hz() const;
   Result<void> cool_l2(Handle stream);
+  // How long the last cool_l2() took, once the stream is empty. Longer than usual means that other
+  // work uses the GPU's memory.
+  std::optional<double> cooling_ns() const;
   Result<void> soil_shared(Handle stream);
   // A value that differs from run to run.
   uint32_t mark() const { return gates_ * 2654435761U; }
@@ -48,6 +51,7 @@ class OwnKernels {
   size_t flush_bytes_ = 0;
   unsigned sms_ = 0, shared_bytes_ = 0;
   uint32_t gates_ = 0;
+  Handle cooling_ = nullptr, cooled_ = nullptr;  // events around cool_l2()
   Handle module_ = nullptr, gate_ = nullptr, tick_ = nullptr, soil_ = nullptr;
 };
 

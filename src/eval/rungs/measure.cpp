@@ -194,6 +194,10 @@ class Measurement {
     for (KernelProfile& k : out.kernels) k.origin = Origin::measured;
     if (!runs_.note().empty()) out.marks.push_back(runs_.note());
     if (!slow_.empty()) out.marks.push_back(slow_);
+    if (const int busy = runs_.busy_blocks(); busy > 0)
+      out.marks.push_back(fmt::format(
+          "other work slowed the GPU's memory down during {} of {} blocks of timed runs", busy,
+          blocks_.size()));
     if (!not_scrubbed_.empty())
       out.marks.push_back(
           fmt::format("not overwritten between runs, because the driver refuses: {}",

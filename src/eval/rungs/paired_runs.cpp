@@ -18,7 +18,8 @@ namespace {
 constexpr int kMostOutputCopies = 8;                    // copies of the outputs
 constexpr auto kStepsLimit = std::chrono::seconds(10);  // for one run of all steps
 constexpr auto kOfficialRunLimit = std::chrono::seconds(120);
-constexpr int64_t kSpare = int64_t{2} << 30;  // GPU memory for everything else
+constexpr auto kLongestWait = std::chrono::seconds(4);  // for other work on the GPU, in all
+constexpr int64_t kSpare = int64_t{2} << 30;            // GPU memory for everything else
 
 // The outcome if a run failed, or nothing.
 PairedRuns::End trouble_of(const RunnerOutcome& outcome, const std::string& shape) {
@@ -261,16 +262,29 @@ device::TimeRequest PairedRuns::request(TimeMode mode, int samples) const {
   return out;
 }
 
-// Times empty runs: once as a warm-up, then for the result.
-Result<PairedRuns::End> PairedRuns::control(const Context& ctx, int samples) {
-  for (int runs : {1, samples}) {
-    device::TimeRequest nothing = request(TimeMode::cold, runs);
-    nothing.control = true;
-    CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kOfficialRunLimit));
-    if (auto end = noted(outcome)) return end;
-    control_ = times_of(std::move(outcome));
-  }
+Result<PairedRuns::End> PairedRuns::empty_runs(const Context& ctx, int samples) {
+  device::TimeRequest nothing = request(TimeMode::cold, samples);
+  nothing.control = true;
+  CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kOfficialRunLimit));
+  if (auto end = noted(outcome)) return end;
+  control_ = times_of(std::move(outcome));
   return End();
+}
+
+// The first runs are a warm-up. Memory that a process has just freed is one cause of a busy GPU:
+// the driver overwrites it.
+Result<PairedRuns::End> PairedRuns::control(const Context& ctx, int samples) {
+  CG_TRY(End end, empty_runs(ctx, 1));
+  const QuietMemory& memory = services_.runner->memory();
+  for (const auto start = Clock::now(); !end;) {
+    CG_TRY(end, empty_runs(ctx, samples));
+    if (memory.is_known() && memory.is_quiet()) break;
+    if (waited_ + (Clock::now() - start) > kLongestWait) {
+      waited_ = kLongestWait;
+      break;
+    }
+  }
+  return end;
 }
 
 Result<std::map<std::string, double>> PairedRuns::watch(const Context& ctx) {
@@ -281,6 +295,20 @@ Result<std::map<std::string, double>> PairedRuns::watch(const Context& ctx) {
 }
 
 Result<PairedRuns::End> PairedRuns::block(const Context& ctx, TimeMode mode, int samples) {
+  for (;;) {
+    CG_TRY(End end, timed_runs(ctx, mode, samples));
+    if (end || services_.runner->memory().is_quiet()) return end;
+    if (waited_ >= kLongestWait) break;
+    const auto start = Clock::now();
+    CG_TRY(end, control(ctx, samples));
+    if (end) return end;
+    waited_ += Clock::now() - start;
+  }
+  ++busy_blocks_;
+  return End();
+}
+
+Result<PairedRuns::End> PairedRuns::timed_runs(const Context& ctx, TimeMode mode, int samples) {
   CG_CHECK(ctx.check("measuring"));
   if (sets_.mapped()) CG_CHECK(sets_.next(ctx));
   CG_TRY(RunnerOutcome outcome,

@@ -10,7 +10,8 @@
 // of the inputs. If the set does not fit in GPU memory (note() says so), inputs repeat a smaller
 // set and outputs are only spot-checked. A fault of the candidate gives the outcome that ends the
 // rung; cutegen's own failures are errors. From begin() on, no other process of cutegen uses the
-// GPU.
+// GPU. If other work slows the GPU's memory down, control() and block() wait for its end and repeat
+// the runs, for a few seconds at most; busy_blocks() counts the blocks that it slowed all the same.
 //
 // Example: CG_CHECK(runs.prepare(ctx, id, set, nullptr)); CG_TRY(auto end, runs.begin(ctx));
 //   if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.last().own); }
@@ -54,7 +55,7 @@ class PairedRuns {
   End too_large() const;
   // Holds the GPU until this object ends, binds the buffers and runs once.
   Result<End> begin(const Context& ctx);
-  // Times blocks without steps: the overhead of timing.
+  // Times blocks without steps: the overhead of timing. Waits until the GPU's memory is quiet.
   Result<End> control(const Context& ctx, int samples);
   Result<End> block(const Context& ctx, TimeMode mode, int samples);
 
@@ -62,6 +63,7 @@ class PairedRuns {
   Result<std::map<std::string, double>> watch(const Context& ctx);
 
   bool paired() const { return other_.has_value(); }
+  int busy_blocks() const { return busy_blocks_; }
   bool died() const { return died_; }  // the runner died in the last request
   const std::string& note() const { return note_; }
   const std::string& other_id() const { return other_id_; }
@@ -76,6 +78,8 @@ class PairedRuns {
   Result<void> fit();
   Result<void> share_memory(const Context& ctx, RunRequest& request);
   device::TimeRequest request(TimeMode mode, int samples) const;
+  Result<End> empty_runs(const Context& ctx, int samples);
+  Result<End> timed_runs(const Context& ctx, TimeMode mode, int samples);
   End noted(const RunnerOutcome& outcome);
 
   const Services& services_;
@@ -90,6 +94,8 @@ class PairedRuns {
   std::optional<GpuSlot> slot_;
   std::vector<KernelProfile> kernels_;
   BlockTimes control_, last_;
+  Nanoseconds waited_{0};  // for other work to end
+  int busy_blocks_ = 0;
   bool room_for_inputs_ = false, died_ = false;
 };
 

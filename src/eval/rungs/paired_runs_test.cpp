@@ -193,5 +193,40 @@ TEST(PairedRuns, AClockThatFellIsTold) {
   });
 }
 
+// The driver reports slow coolings at first, as if it overwrote freed memory.
+TEST(PairedRuns, RunsAreRepeatedUntilTheMemoryIsQuiet) {
+  device::cuda::with_driver("busy_memory", [] {
+    OfficialStage stage;
+    PairedRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
+                    *official_of(*stage.prepared));
+    ASSERT_TRUE(runs.prepare(Context(), "p", stage.set(), nullptr));
+    ASSERT_TRUE(runs.begin(Context()));
+    auto end = runs.control(Context(), 8);
+    ASSERT_TRUE(end) << end.error().text();
+    EXPECT_TRUE(stage.runner.memory().is_known());
+    EXPECT_TRUE(stage.runner.memory().is_quiet());
+    end = runs.block(Context(), TimeMode::cold, 8);
+    ASSERT_TRUE(end) << end.error().text();
+    EXPECT_EQ(runs.last().state.at("cooling_ns"), 5e5);
+    EXPECT_EQ(runs.busy_blocks(), 0);
+  });
+}
+
+TEST(PairedRuns, AMemoryThatStaysBusyIsAMark) {
+  device::cuda::with_driver("always_busy_memory", [] {
+    OfficialStage stage;
+    const auto start = Clock::now();
+    auto out = measure_official({Context(), stage.world.services, stage.world.toy.task,
+                                 *stage.prepared, [](const std::string&) {}},
+                                {"p", stage.set()});
+    ASSERT_TRUE(out) << out.error().text();
+    EXPECT_TRUE(out->timing);
+    EXPECT_THAT(out->marks,
+                Contains("other work slowed the GPU's memory down during 4 of 4 blocks of timed "
+                         "runs"));
+    EXPECT_LT(Clock::now() - start, std::chrono::seconds(60));
+  });
+}
+
 }  // namespace
 }  // namespace cutegen::eval

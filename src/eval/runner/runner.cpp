@@ -319,7 +319,9 @@ Result<RunnerOutcome> Runner::time(const Context& ctx, const device::TimeRequest
   gone.text = "it ended between two requests";
   if (!process_.channel || !process_.child.running()) return gone;
   Json body{{"schema", kSchema}, {"type", "time"}, {"request", device::to_json(request)}};
-  return ask_to_run(ctx, body, {}, limit);
+  CG_TRY(RunnerOutcome outcome, ask_to_run(ctx, body, {}, limit));
+  memory_.note(outcome.report.state, Clock::now());
+  return outcome;
 }
 
 Result<void> Runner::read(const Context& ctx, const std::vector<Probe>& probes) {

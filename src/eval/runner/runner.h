@@ -23,6 +23,7 @@
 
 #include "device/buffers.h"
 #include "device/codec.h"
+#include "eval/runner/quiet_memory.h"
 #include "sandbox/sandbox.h"
 #include "wire/channel.h"
 
@@ -80,6 +81,8 @@ class Runner {
   Result<RunnerOutcome> time(const Context& ctx, const device::TimeRequest& request,
                              Nanoseconds limit);
   Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
+  // Whether other work slowed the last timed runs down. Its knowledge outlives the process.
+  const QuietMemory& memory() const { return memory_; }
   // Frees what the last run kept, so that the next program's sets have the GPU's memory.
   void release();
   const sandbox::Grade& grade() const { return process_.grade; }
@@ -131,6 +134,7 @@ class Runner {
   void put_around(sandbox::SpawnSpec& spec) const;
 
   RunnerOptions options_;
+  QuietMemory memory_;
   int64_t large_bytes_ = 0;
   Process process_;
   std::stop_source stop_spare_;
