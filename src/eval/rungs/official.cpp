@@ -202,6 +202,13 @@ void OfficialJudge::make_room(const Task& task) {
   }
 }
 
+Result<std::optional<int64_t>> OfficialJudge::room_for(const Task& task) {
+  make_room(task);
+  if (!gpu_) return std::nullopt;
+  CG_TRY(int64_t free, gpu_->free_bytes());
+  return free;
+}
+
 std::vector<std::string> official_families(const std::vector<std::string>& all, int64_t kept,
                                            uint64_t chance) {
   if (kept >= int64_t(all.size())) return all;

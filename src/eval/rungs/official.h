@@ -54,6 +54,8 @@ class OfficialJudge {
   void resume();
   // Drops sets until a run of the task fits into the free memory, if that is possible.
   void make_room(const Task& task);
+  // The free GPU memory after that, or nothing if no GPU is open.
+  Result<std::optional<int64_t>> room_for(const Task& task);
 
  private:
   Result<void> start();

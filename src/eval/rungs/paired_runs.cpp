@@ -172,22 +172,24 @@ Result<void> PairedRuns::add_buffers(const Context& ctx) {
   return fit();
 }
 
-// Computes how many copies of the outputs fit in the free GPU memory (without a set: in all of it).
+// Computes how many copies of the outputs fit in the free GPU memory. Without a set, one copy may
+// need memory that other processes hold now: the runner then reports that it is out of memory.
 Result<void> PairedRuns::fit() {
-  int64_t room = services_.identity.memory_bytes - kSpare;
+  const int64_t most = services_.identity.memory_bytes - kSpare;
+  int64_t room = most;
   const OfficialSet* set = sets_.set();
-  if (set) {
-    services_.official->make_room(task_);
-    CG_TRY(int64_t free, services_.official->gpu().free_bytes());
-    room = free - kSpare;
-    reserve_outputs(*set, paired(), buffers_);
+  if (services_.official) {
+    CG_TRY(auto free, services_.official->room_for(task_));
+    if (free) room = std::min(most, *free - kSpare);
   }
+  if (set) reserve_outputs(*set, paired(), buffers_);
   int64_t inputs = 0;
   if (set)
     for (const SharedBuffer& b : set->inputs) inputs += b.mapped_bytes;
   // A second copy of the outputs takes precedence over a copy of the inputs.
   room_for_inputs_ = buffers_.fit(room - inputs, kMostOutputCopies) && buffers_.copies() > 1;
-  fits_ = room_for_inputs_ || buffers_.fit(room, kMostOutputCopies);
+  fits_ =
+      room_for_inputs_ || buffers_.fit(room, kMostOutputCopies) || (!set && buffers_.fit(most, 1));
   return {};
 }
 

@@ -63,6 +63,7 @@ class PairedRuns {
   Result<std::map<std::string, double>> watch(const Context& ctx);
 
   bool paired() const { return other_.has_value(); }
+  int copies() const { return buffers_.copies(); }  // of the outputs
   int busy_blocks() const { return busy_blocks_; }
   bool died() const { return died_; }  // the runner died in the last request
   const std::string& note() const { return note_; }

@@ -132,6 +132,26 @@ TEST(PairedRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
   });
 }
 
+TEST(PairedRuns, MemoryOfOtherProcessesIsLeftToThem) {
+  for (const auto& [how, bytes_each, copies] :
+       {std::tuple("good", int64_t{4} << 30, 8), std::tuple("taken", int64_t{4} << 30, 2),
+        std::tuple("taken", int64_t{16} << 30, 1)}) {
+    device::cuda::with_driver(how, [&, bytes = bytes_each, most = copies] {
+      OfficialStage stage;
+      stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
+      stage.world.services.pool = &*stage.world.pool;
+      ShapeCase large = stage.world.toy.task.official();
+      for (auto& [name, dims] : large.tensors) dims[0] = bytes / 128;
+      PreparedShape shape = *official_of(*stage.prepared);
+      shape.shape = &large;
+      PairedRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared, shape);
+      ASSERT_TRUE(runs.prepare(Context(), "p", nullptr, nullptr));
+      EXPECT_FALSE(runs.too_large());
+      EXPECT_EQ(runs.copies(), most) << bytes;
+    });
+  }
+}
+
 // Times two shapes of a program and the incumbent through the whole rung.
 TEST(PairedRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
   device::cuda::with_driver("good", [] {
