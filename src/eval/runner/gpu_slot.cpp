@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <thread>
 
 namespace cutegen::eval {
@@ -33,6 +35,39 @@ Result<UniqueFd> open_file(const std::string& uuid) {
 
 }  // namespace
 
+// A thread that waited for itself would wait for ever, so share() asks whether the thread holds the
+// GPU already.
+class GpuSlot::Holder {
+ public:
+  explicit Holder(std::string uuid) : key_(std::move(uuid), std::this_thread::get_id()) {
+    std::scoped_lock lock(mutex());
+    ++counts()[key_];
+  }
+  ~Holder() {
+    std::scoped_lock lock(mutex());
+    if (--counts()[key_] == 0) counts().erase(key_);
+  }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+
+  static bool is_this_thread(const std::string& uuid) {
+    std::scoped_lock lock(mutex());
+    return counts().contains({uuid, std::this_thread::get_id()});
+  }
+
+ private:
+  using Key = std::pair<std::string, std::thread::id>;
+  static std::mutex& mutex() {
+    static std::mutex out;
+    return out;
+  }
+  static std::map<Key, int>& counts() {
+    static std::map<Key, int> out;
+    return out;
+  }
+  const Key key_;
+};
+
 Result<UniqueFd> GpuSlot::file(const std::string& uuid) {
   return open_file(uuid);
 }
@@ -43,6 +78,7 @@ Result<GpuSlot> GpuSlot::acquire(const Context& ctx, const std::string& uuid,
 }
 
 Result<GpuSlot> GpuSlot::share(const Context& ctx, const std::string& uuid) {
+  if (Holder::is_this_thread(uuid)) return GpuSlot(UniqueFd(), nullptr);
   return take(ctx, uuid, LOCK_SH, {});
 }
 
@@ -61,7 +97,7 @@ Result<GpuSlot> GpuSlot::take(const Context& ctx, const std::string& uuid, int h
       std::this_thread::sleep_for(kAskAgain);
     }
   }
-  return GpuSlot(std::move(lock));
+  return GpuSlot(std::move(lock), std::make_shared<Holder>(uuid));
 }
 
 }  // namespace cutegen::eval

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <thread>
 
@@ -18,6 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
+
+// Whether another thread can share the GPU within `limit`.
+bool can_share(milliseconds limit) {
+  return std::async(
+             std::launch::async,
+             [limit] { return GpuSlot::share(Context().with_timeout(limit), "GPU-1").has_value(); })
+      .get();
+}
 
 class GpuSlotTest : public testing::Test {
  protected:
@@ -59,12 +68,31 @@ TEST_F(GpuSlotTest, WorkGoesOnBesideWorkButNotBesideAMeasurement) {
   {
     auto work = GpuSlot::share(soon, "GPU-1");
     ASSERT_TRUE(work) << work.error().text();
-    EXPECT_TRUE(GpuSlot::share(soon, "GPU-1"));
+    EXPECT_TRUE(can_share(milliseconds(30)));
     EXPECT_FALSE(GpuSlot::acquire(soon, "GPU-1"));
   }
   auto measuring = GpuSlot::acquire(Context().with_timeout(milliseconds(30)), "GPU-1");
   ASSERT_TRUE(measuring);
-  EXPECT_FALSE(GpuSlot::share(Context().with_timeout(milliseconds(30)), "GPU-1"));
+  EXPECT_FALSE(can_share(milliseconds(30)));
+}
+
+TEST_F(GpuSlotTest, AThreadThatHoldsTheGpuMayShareItAgain) {
+  {
+    auto measuring = GpuSlot::acquire(Context(), "GPU-1");
+    ASSERT_TRUE(measuring);
+    EXPECT_TRUE(GpuSlot::share(Context().with_timeout(milliseconds(30)), "GPU-1"));
+    EXPECT_FALSE(can_share(milliseconds(30)));  // the inner slot's end freed nothing
+    EXPECT_TRUE(GpuSlot::share(Context().with_timeout(milliseconds(30)), "GPU-2"));
+  }
+  auto work = GpuSlot::share(Context(), "GPU-1");
+  ASSERT_TRUE(work);
+  std::atomic<bool> waits = false;
+  std::jthread measuring([&] {
+    EXPECT_FALSE(
+        GpuSlot::acquire(Context().with_timeout(milliseconds(60)), "GPU-1", [&] { waits = true; }));
+  });
+  while (!waits) std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_TRUE(GpuSlot::share(Context().with_timeout(milliseconds(10)), "GPU-1"));
 }
 
 TEST_F(GpuSlotTest, AMeasurementThatWaitsComesBeforeLaterWork) {
@@ -80,7 +108,7 @@ TEST_F(GpuSlotTest, AMeasurementThatWaitsComesBeforeLaterWork) {
   });
   while (!waits) std::this_thread::sleep_for(milliseconds(1));
   std::jthread later([&] { first.reset(); });
-  EXPECT_TRUE(GpuSlot::share(Context().with_timeout(std::chrono::seconds(5)), "GPU-1"));
+  EXPECT_TRUE(can_share(std::chrono::seconds(5)));
   EXPECT_TRUE(measured);
 }
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "eval/runner/gpu_slot.h"
 
 namespace cutegen::eval {
 namespace {
@@ -222,8 +223,13 @@ Result<Runner::Answer> Runner::ask(const Context& ctx, const Json& body, std::ve
   return answer;
 }
 
+// Even such short work would interrupt a kernel that another process times, for a millisecond.
 Result<LoadOutcome> Runner::load_once(const Context& ctx) {
   CG_CHECK(ready(ctx));
+  std::optional<GpuSlot> slot;
+  if (options_.device.is_gpu()) {
+    CG_TRY(slot, GpuSlot::share(ctx, identity().uuid));
+  }
   size_t total = 0;
   Json sizes = Json::array();
   Json code_sizes = Json::array();
