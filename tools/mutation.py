@@ -63,15 +63,16 @@ def inline_components(source: str, include: Path, done: set[str] | None = None) 
 
 
 BLOCK = re.compile(r"^(?:template <[^;{}]*>\n)?(?:(?:struct|class) (?:alignas\([^\n]*\) )?(?P<type>\w+)"
-                   r"|(?:CUTEGEN_FN|CUTE_DEVICE) [\w ]+?"
-                   r"(?P<function>\w+)\()[^;{}]*\{.*?^\}", re.MULTILINE | re.DOTALL)
+                   r"|(?:CUTEGEN_FN|CUTE_DEVICE) [\w<>,:&* ]+?"
+                   r"(?P<function>operator[^\w\s]+|\w+)\()[^;{}]*\{.*?^\}"
+                   r"|^using (?P<alias>\w+) = [^;{}]*;", re.MULTILINE | re.DOTALL)
 
 
 def used_components(source: str, include: Path) -> str:
     """The source preceded by the device components that it uses; mutants of unused ones would mean nothing."""
     text = inline_components(source, include)
     start = text.rfind("using namespace cute;")
-    blocks = [(m["type"] or m["function"], m) for m in BLOCK.finditer(text[:start])]
+    blocks = [(m["type"] or m["function"] or m["alias"], m) for m in BLOCK.finditer(text[:start])]
     seen, todo = set(), {text[start:]}
     while todo:
         words = set(re.findall(r"\w+", todo.pop()))

@@ -53,6 +53,33 @@ class Mutation(unittest.TestCase):
         for name in ("struct Sum", "struct ArgMax", "void combine_row", "#include <cutegen/reduce.cuh>"):
             self.assertNotIn(name, text)
 
+    def test_definitions_are_told_apart(self) -> None:
+        folder = Path(self.folder.name) / "include"
+        (folder / "cutegen").mkdir(parents=True)
+        (folder / "cutegen/pair.cuh").write_text("""#pragma once
+namespace cutegen {
+template <int N, class T>
+struct Pair {
+  T first, second;
+};
+using Two = Pair<2, int>;
+template <class T>
+CUTE_DEVICE bool operator==(Pair<2, T> a, Pair<2, T> b) {
+  return a.first == b.first;
+}
+template <class T>
+CUTE_DEVICE Pair<2, T> both(T value) {
+  return {value, value};
+}
+}
+""", encoding="utf-8")
+        source = "#include <cutegen/pair.cuh>\nusing namespace cute;\n"
+        unused = mutation.used_components(source + "int x;\n", folder)
+        for name in ("struct Pair", "using Two", "operator==", "both("):
+            self.assertNotIn(name, unused)
+        for use in ("Two x;", "auto x = both(1);"):
+            self.assertIn("struct Pair", mutation.used_components(source + use, folder))
+
     def test_operators_find_their_places(self) -> None:
         self.assertEqual(self.changes("drop a barrier"), [("__syncthreads();", ";")])
         self.assertIn(("x[j] - out[0]", "out[0] - x[j]"), self.changes("swap operands"))
