@@ -139,7 +139,7 @@ struct Verdict {
   std::vector<std::string> build_ids;
   // 2: sensitivity looks beyond kinks. 3: sound floors, aggregate gates, math modes from dtypes.
   // 5: a mode for each output, sampled outputs as a whole, coverage by place and opcode.
-  int policy_version = 6;
+  int policy_version = 7;
   std::string math_mode;  // the permitted rounding, in words (mode_text)
   std::vector<RungReport> rungs;
   Feedback feedback;

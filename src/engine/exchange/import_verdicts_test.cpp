@@ -3,6 +3,7 @@
 // and which becomes the incumbent.
 #include "engine/exchange/import_verdicts.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -158,7 +159,7 @@ TEST_F(Import, FiguresOfAnotherGpuModelDecideNothing) {
 
 TEST_F(Import, PolicyAndBuildHaveToAgree) {
   Verdict old = there(3, 5);
-  old.policy_version = 7;
+  old.policy_version = Verdict().policy_version + 1;
   entry("policy", 3, old);
   Verdict other = there(3, 5);
   other.build_ids = {"another"};
@@ -173,7 +174,8 @@ TEST_F(Import, PolicyAndBuildHaveToAgree) {
   ASSERT_EQ(done.rows.size(), 3U);
   EXPECT_EQ(done.refused(), 0U);
   EXPECT_THAT(done.rows[0].detail, HasSubstr("the build ids differ"));
-  EXPECT_THAT(done.rows[1].detail, HasSubstr("rules of version 7"));
+  EXPECT_THAT(done.rows[1].detail,
+              HasSubstr(fmt::format("rules of version {}", Verdict().policy_version + 1)));
   EXPECT_THAT(done.rows[2].detail, HasSubstr("2 values are wrong there"));
   EXPECT_EQ(view().best, "c3");
   EXPECT_EQ(view().steps.size(), 6U);

@@ -62,6 +62,12 @@ int64_t longest_step(const KernelProgram& program, const Task& task, const Reach
   return int64_t(std::bit_ceil(uint64_t(most)));
 }
 
+bool is_for_sm_90a(const KernelProgram& program) {
+  const auto& arch = program.plan.arch;
+  return !arch.empty() &&
+         std::all_of(arch.begin(), arch.end(), [](auto& a) { return a == "sm_90a"; });
+}
+
 // The two known shapes with the fewest FLOPs.
 std::vector<const ReachedShape*> cheapest(const std::vector<ReachedShape>& known) {
   std::vector<const ReachedShape*> out;
@@ -106,7 +112,7 @@ class DerivedShapes::Search {
         program_(program),
         device_(device),
         sizes_(*owner.sizes_),
-        limit_(owner.task_) {}
+        limit_(owner.task_, is_for_sm_90a(program)) {}
 
   Result<Found> run() {
     auto full = reached(owner_.task_.official());

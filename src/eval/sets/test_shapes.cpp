@@ -21,6 +21,8 @@ constexpr int64_t kMostLightElements = int64_t{3} << 21;
 // their sizes (shrink.py).
 constexpr double kMostFixedFlops = 4e8;
 constexpr int64_t kMostFixedElements = int64_t{3} << 24;
+constexpr double kMostFlopsOfSm90a = 1.5e9;
+constexpr int64_t kMostElementsOfSm90a = int64_t{3} << 20;
 
 bool is_own(const ShapeCase& shape) {
   return shape.kind != ShapeKind::user && is_test_shape(shape);
@@ -57,8 +59,10 @@ std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<
   return out;
 }
 
-WorkLimit::WorkLimit(const Task& task)
-    : flops_(kMostTestFlops), elements_(kMostTestElements), light_elements_(kMostLightElements) {
+WorkLimit::WorkLimit(const Task& task, bool sm_90a)
+    : flops_(sm_90a ? kMostFlopsOfSm90a : kMostTestFlops),
+      elements_(sm_90a ? kMostElementsOfSm90a : kMostTestElements),
+      light_elements_(kMostLightElements) {
   bool any = false;
   for (const ShapeCase& s : task.shapes) {
     if (!is_own(s)) continue;

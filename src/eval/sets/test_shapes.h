@@ -28,10 +28,11 @@ std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<
                                       uint64_t salt);
 
 // Limits the work of a test shape on a simulator. The limit is fixed, or the work of the shapes
-// that cutegen found for the module, if they need more.
+// that cutegen found for the module, if they need more. A program for sm_90a may do more
+// FLOPs, because the simulator computes wgmma in blocks, and tiles of wgmma are large.
 class WorkLimit {
  public:
-  explicit WorkLimit(const Task& task);
+  explicit WorkLimit(const Task& task, bool sm_90a = false);
   bool permits(const ShapeCase& shape) const;
   std::string text() const;  // "100 MFLOP and 1.57 million elements"
 

@@ -65,6 +65,16 @@ TEST(TestShapes, TheLimitIsTheWorkOfTheModulesOwnShapes) {
   EXPECT_EQ(task.shapes.back().name, "user");
 }
 
+TEST(TestShapes, AProgramForSm90aMayDoMoreWork) {
+  Task task;
+  task.shapes = {square("official", ShapeKind::official, 4096, 1),
+                 square("small", ShapeKind::small, 64)};
+  const ShapeCase three_tiles = square("three tiles", ShapeKind::derived, 776);  // 0.93 GFLOP
+  EXPECT_FALSE(WorkLimit(task).permits(three_tiles));
+  EXPECT_TRUE(WorkLimit(task, true).permits(three_tiles));
+  EXPECT_FALSE(WorkLimit(task, true).permits(square("more", ShapeKind::derived, 1024)));
+}
+
 // For example nn.Linear(6000, 6000), whose only shapes are the user's.
 TEST(TestShapes, WithoutOwnShapesTheLimitIsWider) {
   Task task;
