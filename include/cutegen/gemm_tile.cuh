@@ -32,6 +32,17 @@ CUTE_DEVICE TileIndex tile_index(int id, int tiles_m, int tiles_n) {
   return {first + within % height, within / height};
 }
 
+// Which of several products side by side a tile belongs to; they have tiles[] columns of tiles each.
+// The tile's column then counts from that product's first one.
+template <int Parts>
+CUTE_DEVICE int part_of(TileIndex& tile, const int (&tiles)[Parts]) {
+  int part = 0;
+  CUTE_UNROLL
+  for (int p = 0; p + 1 < Parts; ++p)
+    if (part == p && tile.n >= tiles[p]) tile.n -= tiles[p], ++part;
+  return part;
+}
+
 // How threads cover a tile: neighbouring threads hold neighbouring vectors. For single elements, at
 // most 16 threads lie along the depth (two sectors of float): more cause bank conflicts in a
 // transposed tile.

@@ -13,6 +13,9 @@
 // Cluster 2: two CTAs, neighbours in m, share the tiles of B. Each loads half and sends it to both.
 // Then cluster_tile() gives the tile of a CTA, and the grid has kCluster CTAs for each pair.
 //
+// Groups: a tile holds TileN / Groups columns of each of several products of the same A. Then each()
+// passes c[group][v]: the results of all products at the same place.
+//
 // Example: Gemm gemm; gemm.begin(storage);
 //          for (int id = blockIdx.x; id < tiles; id += gridDim.x)
 //            if (gemm.run(map_a, map_b, 0, 0, tile_of(id), 0, tiles_k, storage))
@@ -84,47 +87,68 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   }
 }
 
+// The maps of B, one for each group: the group's columns are rows of the map, from `first` on.
+template <int Groups>
+struct ColumnMaps {
+  cute::TmaDescriptor const* map[Groups];
+  int batch[Groups], first[Groups];
+};
+
 // Copies tiles of an operand without TMA. A thread moves chunks of 16 bytes of shared memory, in
-// accesses of Vector elements.
+// accesses of Vector elements. A tile has Rows / Groups rows of each of several tensors.
 template <class T, class Element, int Rows, int Vector, bool AlongDepth, class RowStride,
-          class DepthStride>
+          class DepthStride, int Groups = 1>
 class ChunkLoader {
   using Tile = LineTile<Element, Rows, AlongDepth>;
+  static constexpr int kGroupRows = Rows / Groups;
   static constexpr int kChunk = Tile::kChunk, kDepth = Tile::kDepth;
-  static constexpr int kAlong = (AlongDepth ? kDepth : Rows) / kChunk;  // chunks in a line
+  static constexpr int kAlong = kDepth / kChunk;  // chunks in a line of a block
   static constexpr int kLines = AlongDepth ? Rows : kDepth, kLineStep = 128 / kAlong;
+  static constexpr int kBlocks = AlongDepth ? 1 : Rows / kDepth;
   static constexpr int kBytes = Vector * sizeof(T);
   static constexpr bool kAsync = cute::is_same_v<T, Element> && kBytes >= 4;
 
  public:
   template <class Global>
-  CUTE_DEVICE ChunkLoader(Global const& global, int tile, int first, int thread)
-      : thread_(thread),
-        from_(&global(tile * Rows, first * kDepth)),
-        row_stride_(cute::stride<0>(global)),
-        depth_stride_(cute::stride<1>(global)),
-        rows_(cute::size<0>(global) - tile * Rows),
-        depth_(cute::size<1>(global) - first * kDepth) {}
+  CUTE_DEVICE ChunkLoader(Global const (&globals)[Groups], int tile, int first, int thread)
+      : thread_(thread), depth_(cute::size<1>(globals[0]) - first * kDepth) {
+    CUTE_UNROLL
+    for (int g = 0; g < Groups; ++g) {
+      from_[g] = &globals[g](tile * kGroupRows, first * kDepth);
+      row_stride_[g] = cute::stride<0>(globals[g]);
+      depth_stride_[g] = cute::stride<1>(globals[g]);
+      rows_[g] = cute::size<0>(globals[g]) - tile * kGroupRows;
+    }
+  }
 
   // Copies the next tile. The copies may still be in flight.
   CUTE_DEVICE void send(Element* to) {
-    const int along = thread_ % kAlong * kChunk;
     CUTE_UNROLL
-    for (int i = 0; i < kLines / kLineStep; ++i) {
-      const int across = thread_ / kAlong + i * kLineStep;
-      move(along, across, to + Tile::at(along, across));
+    for (int block = 0; block < kBlocks; ++block) {
+      const int along = thread_ % kAlong * kChunk + block * kDepth;
+      CUTE_UNROLL
+      for (int i = 0; i < kLines / kLineStep; ++i) {
+        const int across = thread_ / kAlong + i * kLineStep;
+        const int group = (AlongDepth ? i * kLineStep : block * kDepth) / kGroupRows;
+        move(along, across, group, to + Tile::at(along, across));
+      }
     }
-    from_ += kDepth * depth_stride_;
+    CUTE_UNROLL
+    for (int g = 0; g < Groups; ++g) from_[g] += kDepth * depth_stride_[g];
     depth_ -= kDepth;
   }
 
  private:
-  CUTE_DEVICE void move(int along, int across, Element* to) const {
-    const int row = AlongDepth ? across : along, depth = AlongDepth ? along : across;
-    const int left = across < (AlongDepth ? rows_ : depth_) ? (AlongDepth ? depth_ : rows_) - along
-                                                             : 0;
-    T const* from = from_ + row * int64_t(row_stride_) + depth * int64_t(depth_stride_);
-    const int64_t step = AlongDepth ? int64_t(depth_stride_) : int64_t(row_stride_);
+  static_assert(kGroupRows % (AlongDepth ? kLineStep : kDepth) == 0);
+
+  CUTE_DEVICE void move(int along, int across, int group, Element* to) const {
+    const int row = (AlongDepth ? across : along) % kGroupRows, depth = AlongDepth ? along : across;
+    const int rows = rows_[group] - row, depths = depth_ - depth;  // left
+    const int left = (AlongDepth ? rows : depths) > 0 ? (AlongDepth ? depths : rows) : 0;
+    T const* from = from_[group] + row * int64_t(row_stride_[group]) +
+                    depth * int64_t(depth_stride_[group]);
+    const int64_t step =
+        AlongDepth ? int64_t(depth_stride_[group]) : int64_t(row_stride_[group]);
     Pack<Element, kChunk> chunk;
     CUTE_UNROLL
     for (int v = 0; v < kChunk; v += Vector) {
@@ -146,21 +170,23 @@ class ChunkLoader {
   }
 
   int thread_;  // of the producer
-  T const* from_;
-  RowStride row_stride_;
-  DepthStride depth_stride_;
-  int rows_, depth_;  // of the operand, from the tile on
+  T const* from_[Groups];
+  RowStride row_stride_[Groups];
+  DepthStride depth_stride_[Groups];
+  int rows_[Groups], depth_;  // of the operand, from the tile on
 };
 
 template <class Element, class TA, class TB, int TileM, int TileN, int Stages, int VectorA,
-          int VectorB, bool DepthA, bool DepthB, bool Tma, int Cluster>
+          int VectorB, bool DepthA, bool DepthB, bool Tma, int Cluster, int Groups = 1>
 struct WgmmaGemm {
-  static constexpr int kConsumers = TileM >= 128 ? 2 : 1;              // warpgroups
-  static constexpr int kBlocks = TileM / (64 * kConsumers);            // of 64 rows, of a consumer
+  static constexpr int kConsumers = TileM == 192 ? 3 : TileM >= 128 ? 2 : 1;  // warpgroups
+  static constexpr int kBlocks = TileM / (64 * kConsumers);  // of 64 rows, of a consumer
+  static constexpr int kGroupN = TileN / Groups;             // columns of a group
   static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // of a thread
   // CTAs that an SM holds. If it holds one, the producer is a warpgroup, which gives its registers
   // to the consumers. Consumers come first, because a warpgroup starts at a multiple of four warps.
-  static constexpr int kResident = kResults <= 64 && (Tma || kConsumers == 1) ? 2 : 1;
+  static constexpr int kResident =
+      kResults <= 64 && kConsumers < 3 && (Tma || kConsumers == 1) ? 2 : 1;
   static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // threads
   static constexpr int kFirstProducer = 128 * kConsumers;
   static constexpr int kThreads = kFirstProducer + kProducers;
@@ -170,7 +196,8 @@ struct WgmmaGemm {
   using TileA = LineTile<Element, TileM, DepthA>;
   using TileB = LineTile<Element, TileN, DepthB>;
   static constexpr int kTileK = TileA::kDepth;
-  static_assert(TileM % 64 == 0 && TileN % 64 == 0 && kResults <= 128 && Stages > 1);
+  static_assert(TileM % (64 * kConsumers) == 0 && TileN <= 256 && Stages > 1);
+  static_assert(kResults <= (kConsumers == 3 ? 96 : 128) && kGroupN % (DepthB ? 32 : 64) == 0);
   static_assert(sizeof(Element) == 2, "wgmma transposes 16-bit types only");
 
   using Op = decltype(cute::SM90::GMMA::ss_op_selector<
@@ -203,15 +230,24 @@ struct WgmmaGemm {
   // run ahead into the next tile. batch_a, batch_b: coordinates along the third axis of the maps.
   CUTE_DEVICE bool run(cute::TmaDescriptor const& a, cute::TmaDescriptor const& b, int batch_a,
                        int batch_b, TileIndex tile, int first, int last, Storage& storage) {
+    return run(a, ColumnMaps<1>{{&b}, {batch_b}, {0}}, batch_a, tile, first, last, storage);
+  }
+  CUTE_DEVICE bool run(cute::TmaDescriptor const& a, ColumnMaps<Groups> const& b, int batch_a,
+                       TileIndex tile, int first, int last, Storage& storage) {
     static_assert(Tma);
     if (threadIdx.x < kFirstProducer) return consume(first, last, storage);
-    if (threadIdx.x == kFirstProducer)
-      load_by_map(a, b, batch_a, batch_b, tile, first, last, storage);
+    if (threadIdx.x == kFirstProducer) load_by_map(a, b, batch_a, tile, first, last, storage);
     return false;
   }
 
   template <class A, class B>
   CUTE_DEVICE bool run(A const& a, B const& b, TileIndex tile, int first, int last,
+                       Storage& storage) {
+    const B columns[1] = {b};
+    return run(a, columns, tile, first, last, storage);
+  }
+  template <class A, class B>
+  CUTE_DEVICE bool run(A const& a, B const (&b)[Groups], TileIndex tile, int first, int last,
                        Storage& storage) {
     static_assert(!Tma);
     if (threadIdx.x < kFirstProducer) return consume(first, last, storage);
@@ -231,21 +267,26 @@ struct WgmmaGemm {
     static_assert(V == 1 || V == 2 || V == 8);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int row = tile.m * TileM + warp / 4 * 64 * kBlocks + warp % 4 * 16 + lane / 4;
-    const int column = tile.n * TileN;
+    const int column = tile.n * kGroupN;
     CUTE_UNROLL
     for (int block = 0; block < kBlocks; ++block) {
       CUTE_UNROLL
-      for (int i = 0; i < kPart; i += V) {
+      for (int i = 0; i < kGroupPart; i += V) {
         const int m = row + block * 64;
-        float c[V];
+        float c[Groups][V];
         if constexpr (V == 8) {  // a step covers 32 columns of one of the thread's two rows
           const int first = i / 16 * 16 + i / 8 % 2 * 2;
-          gather_columns(results[block], first, c);
-          f(c, m + i / 8 % 2 * 8, column + first / 16 * 32 + lane % 4 * 8);
+          CUTE_UNROLL
+          for (int g = 0; g < Groups; ++g)
+            gather_columns(results[block], first + g * kGroupPart, c[g]);
+          pass(f, c, m + i / 8 % 2 * 8, column + first / 16 * 32 + lane % 4 * 8);
         } else {
           CUTE_UNROLL
-          for (int v = 0; v < V; ++v) c[v] = results[block][i + v];
-          f(c, m + i / 2 % 2 * 8, column + i / 4 * 8 + lane % 4 * 2 + i % 2);
+          for (int g = 0; g < Groups; ++g) {
+            CUTE_UNROLL
+            for (int v = 0; v < V; ++v) c[g][v] = results[block][g * kGroupPart + i + v];
+          }
+          pass(f, c, m + i / 2 % 2 * 8, column + i / 4 * 8 + lane % 4 * 2 + i % 2);
         }
       }
     }
@@ -253,41 +294,54 @@ struct WgmmaGemm {
 
  private:
   static constexpr int kTileBytes = int(sizeof(Element)) * (TileA::kElements + TileB::kElements);
+  static constexpr int kGroupPart = kPart / Groups;  // of a block's results of a thread
 
-  // A thread has 168 registers at launch.
-  static constexpr bool kGives = kConsumers == 2 && kResident == 1;
+  template <class F, int V>
+  static CUTE_DEVICE void pass(F&& f, float const (&c)[Groups][V], int m, int n) {
+    if constexpr (Groups == 1) f(c[0], m, n);
+    else f(c, m, n);
+  }
+
+  // A thread has 168 registers at launch, with three consumers 128.
+  static constexpr bool kGives = kConsumers >= 2 && kResident == 1;
+  static constexpr int kKept = kConsumers == 3 ? (Tma ? 32 : 56) : (Tma ? 40 : 56);
+  static constexpr int kTaken = kConsumers == 3 ? (Tma ? 160 : 152) : (Tma ? 232 : 224);
   static CUTE_DEVICE void release_registers() {
-    if constexpr (kGives) cutlass::arch::warpgroup_reg_dealloc<Tma ? 40 : 56>();
+    if constexpr (kGives) cutlass::arch::warpgroup_reg_dealloc<kKept>();
   }
   static CUTE_DEVICE void take_registers() {
-    if constexpr (kGives) cutlass::arch::warpgroup_reg_alloc<Tma ? 232 : 224>();
+    if constexpr (kGives) cutlass::arch::warpgroup_reg_alloc<kTaken>();
   }
 
-  CUTE_DEVICE void load_by_map(cute::TmaDescriptor const& a, cute::TmaDescriptor const& b,
-                               int batch_a, int batch_b, TileIndex tile, int first, int last,
+  CUTE_DEVICE void load_by_map(cute::TmaDescriptor const& a, ColumnMaps<Groups> const& b,
+                               int batch_a, TileIndex tile, int first, int last,
                                Storage& storage) {
     const int rank = kCluster > 1 ? int(cute::block_rank_in_cluster()) : 0;
     for (int step = first; step < last; ++step, advance()) {
       const int stage = stage_;
       cute::wait_barrier(storage.empty[stage], phase_ ^ 1);
       cute::set_barrier_transaction_bytes(storage.full[stage], kTileBytes);
-      load<TileA, TileM, 1, DepthA>(a, storage.a[stage], storage.full[stage], 0, step, tile.m,
-                                    batch_a);
-      load<TileB, TileN, kCluster, DepthB>(b, storage.b[stage], storage.full[stage], rank, step,
-                                           tile.n, batch_b);
+      load<TileA, TileM, 1, DepthA>(a, storage.a[stage], storage.full[stage], 0, step,
+                                    tile.m * TileM, batch_a);
+      CUTE_UNROLL
+      for (int g = 0; g < Groups; ++g)
+        load<TileB, kGroupN, kCluster, DepthB>(
+            *b.map[g], storage.b[stage] + g * kGroupN * TileB::kLine, storage.full[stage], rank,
+            step, b.first[g] + tile.n * kGroupN, b.batch[g]);
     }
   }
 
-  // Loads part `part` of a tile, and sends it to all CTAs of the cluster if there are Parts.
+  // Loads part `part` of the rows from `top` on, and sends it to all CTAs of the cluster if there are
+  // Parts.
   template <class Tile, int Rows, int Parts, bool AlongDepth>
   static CUTE_DEVICE void load(cute::TmaDescriptor const& map, Element* to, uint64_t& full,
-                               int part, int step, int tile, int batch) {
+                               int part, int step, int top, int batch) {
     constexpr int kRows = Rows / Parts, kWidth = AlongDepth ? kRows : Tile::kLine;
     static_assert(kRows % kWidth == 0, "a part consists of whole blocks");
     const int depth = step * Tile::kDepth;
     CUTE_UNROLL
     for (int i = 0; i < kRows; i += kWidth) {
-      const int within = part * kRows + i, row = tile * Rows + within;
+      const int within = part * kRows + i, row = top + within;
       const int along = AlongDepth ? depth : row, across = AlongDepth ? row : depth;
       Element* target = to + within * Tile::kLine;
       const auto hint = uint64_t(cute::TMA::CacheHintSm90::EVICT_NORMAL);
@@ -300,13 +354,14 @@ struct WgmmaGemm {
   }
 
   template <class A, class B>
-  CUTE_DEVICE void load_by_address(A const& a, B const& b, TileIndex tile, int first, int last,
-                                   Storage& storage) {
+  CUTE_DEVICE void load_by_address(A const& a, B const (&b)[Groups], TileIndex tile, int first,
+                                   int last, Storage& storage) {
+    const A rows[1] = {a};
     ChunkLoader<TA, Element, TileM, VectorA, DepthA, decltype(cute::stride<0>(a)),
                 decltype(cute::stride<1>(a))>
-        load_a(a, tile.m, first, threadIdx.x - kFirstProducer);
-    ChunkLoader<TB, Element, TileN, VectorB, DepthB, decltype(cute::stride<0>(b)),
-                decltype(cute::stride<1>(b))>
+        load_a(rows, tile.m, first, threadIdx.x - kFirstProducer);
+    ChunkLoader<TB, Element, TileN, VectorB, DepthB, decltype(cute::stride<0>(b[0])),
+                decltype(cute::stride<1>(b[0])), Groups>
         load_b(b, tile.n, first, threadIdx.x - kFirstProducer);
     for (int step = first; step < last; ++step, advance()) {
       cute::wait_barrier(storage.empty[stage_], phase_ ^ 1);

@@ -25,33 +25,28 @@ using Gemm = {{gemm}};
 {{compute}}
 
 extern "C" __global__ void __launch_bounds__(Gemm::kThreads, Gemm::kResident)
-{{name}}(const __grid_constant__ TmaDescriptor map_a, const __grid_constant__ TmaDescriptor map_b,
+{{name}}({{map_params}},
        {{params}},
        {{sizes}}) {
   extern __shared__ __align__(1024) uint4 shared[];
   auto& storage = *reinterpret_cast<typename Gemm::Storage*>(shared);
-  const int tiles_m = ceil_div(m_size, kTileM), tiles_n = ceil_div(n_size, kTileN);
+  const int tiles_m = ceil_div(m_size, kTileM), {{tiles_n}}
   const int tiles = ceil_div(tiles_m, kCluster) * kCluster * tiles_n;
   Gemm gemm;
   gemm.begin(storage);
 {{items}}
     const int batch = at / tiles;
-    const auto tile = cutegen::cluster_tile<kCluster>(at % tiles, tiles_m, tiles_n);
+{{tile}}
 {{steps}}
 #if {{use_tma}}
-    if (!gemm.run(map_a, map_b, {{map_batch_a}}, {{map_batch_b}}, tile, first, last, storage)) continue;
+    if (!{{run_maps}}) continue;
 #else
     Tensor rows = make_tensor(make_gmem_ptr({{a}}{{a_batch}}),
                               make_layout(make_shape(m_size, k_size), {{a_stride}}));
-    Tensor columns = make_tensor(make_gmem_ptr({{b}}{{b_batch}}),
-                                 make_layout(make_shape(n_size, k_size), {{b_stride}}));
+{{columns}}
     if (!gemm.run(rows, columns, tile, first, last, storage)) continue;
 #endif
-{{part}}{{tensors}}
-    gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {
-      if (m >= m_size || n >= n_size) return;
-{{finish}}
-    });
+{{part}}{{results}}
   }
   gemm.end();
 }

@@ -29,21 +29,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, kResident)
        {{sizes}}) {
   extern __shared__ {{align}}uint4 shared[];
   auto& storage = *reinterpret_cast<typename Gemm::Storage*>(shared);
-  const int tiles_m = ceil_div(m_size, kTileM), tiles_n = ceil_div(n_size, kTileN);
-  const auto tile = cutegen::tile_index(blockIdx.x, tiles_m, tiles_n);
+  const int tiles_m = ceil_div(m_size, kTileM), {{tiles_n}}
+{{tile}}
   const int batch = blockIdx.z;
 {{steps}}
   Tensor rows = make_tensor(make_gmem_ptr({{a}}{{a_batch}}),
                             make_layout(make_shape(m_size, k_size), {{a_stride}}));
-  Tensor columns = make_tensor(make_gmem_ptr({{b}}{{b_batch}}),
-                               make_layout(make_shape(n_size, k_size), {{b_stride}}));
+{{columns}}
   Gemm gemm;
 {{run}}
 
-{{tensors}}
-  gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {
-    if (m >= m_size || n >= n_size) return;
-{{finish}}
-  });
+{{results}}
 }
 {{combine}}

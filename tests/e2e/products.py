@@ -77,6 +77,34 @@ def get_init_inputs():
 '''
 
 
+JOINED = '''import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {layers}
+
+    def forward(self, x):
+        {result}
+
+
+def get_inputs():
+    return [torch.randn(2, 150, {depth}, dtype={dtype})]
+
+
+def get_init_inputs():
+    return []
+'''
+
+
+def joined(layers: str, result: str, depth: int, dtype: str) -> str:
+    """A task whose outputs need several products of one tensor."""
+    return JOINED.format(layers=layers.replace("LINEAR", f"nn.Linear({depth}"), result=result, depth=depth, dtype=dtype)
+
+
 def product(sizes: dict[str, int], layout: str = "kn", mode: str = "fp32",
             dtype: str = "torch.float32") -> tuple[str, str]:
     """A task and its side file. A layout names the contiguous axis of each factor."""
@@ -97,6 +125,16 @@ WGMMA: dict[str, harness.TaskText] = {
     **{f"{kind['mode']}_{layout}": product(SHORT, layout, **kind) for layout, kind in harness.some(
         ("kn", BF16), ("mn", FP16), ("kk", FP16), ("mk", BF16), most=2)},
     "subnormal": SUBNORMAL,
+}
+# One kernel for several products: parts with outputs of their own, and partners in a tile. Odd sizes cannot use TMA.
+JOINED_TASKS: dict[str, harness.TaskText] = {
+    "parts": joined("self.l = LINEAR, 384, dtype=torch.bfloat16)", "return self.l(x).chunk(3, -1)", 128,
+                    "torch.bfloat16"),
+    "heads": joined("self.l = LINEAR, 320)", "q, k, v = self.l(x).split([192, 64, 64], -1)\n"
+                    "        return q.view(2, -1, 6, 32).transpose(1, 2), k, torch.relu(v)", 128, "torch.float32"),
+    "gate": joined("self.g, self.u = LINEAR, 77, dtype=torch.bfloat16), LINEAR, 77, dtype=torch.bfloat16)",
+                   "return F.silu(self.g(x)) * self.u(x)", 131, "torch.bfloat16"),
+    "packed": joined("self.l = LINEAR, 272, dtype=torch.float16)", "return F.glu(self.l(x), -1)", 136, "torch.float16"),
 }
 # A deep product is split and its parts combined; products, computed factors and reductions are stages of one program.
 OTHERS: dict[str, harness.TaskText] = {"deep": product({"rows": 64, "columns": 96, "depth": 4096}), "stages": STAGES}
@@ -133,6 +171,12 @@ class Products(harness.Case):
         if "stages" in solved:
             kinds = sorted(kernel.split("_")[0] for kernel in solved["stages"].kernels)
             self.assertEqual(kinds, ["elementwise", "matmul", "matmul", "reduction"])
+
+    def test_joined(self) -> None:
+        for name, row in self.correct(harness.in_turn(JOINED_TASKS, 2)).items():
+            with self.subTest(name):
+                self.assertEqual(row.kernels, ["matmul"])
+                self.assertEqual(row.plan.get("scratch", []), [])
 
     def test_before_hopper(self) -> None:
         tasks = harness.in_turn(BEFORE_HOPPER, 2)

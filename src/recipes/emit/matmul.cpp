@@ -8,6 +8,7 @@
 #include "recipes/emit/matmul_kernel.h"
 #include "recipes/emit/matmul_maps.h"
 #include "recipes/emit/matmul_tiling.h"
+#include "recipes/nest/extents.h"
 #include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
@@ -60,14 +61,17 @@ bool wgmma_fp32_legal(const Contraction& c, const Json& params) {
 }
 
 int64_t wgmma_consumers(const Json& params) {
-  return int_param(params, "tile_m") >= 128 ? 2 : 1;
+  return int_param(params, "tile_m") == 192 ? 3 : int_param(params, "tile_m") >= 128 ? 2 : 1;
 }
 
 // CTAs that an SM holds, if tensor maps load.
 int64_t wgmma_resident(const Json& params) {
   const int64_t results =
       int_param(params, "tile_m") * int_param(params, "tile_n") / wgmma_consumers(params);
-  return results <= 64 * 128 && wgmma_shared(params) + 1024 <= kMostSharedHopper / 2 ? 2 : 1;
+  return results <= 64 * 128 && wgmma_consumers(params) < 3 &&
+                 wgmma_shared(params) + 1024 <= kMostSharedHopper / 2
+             ? 2
+             : 1;
 }
 
 // Do several CTAs share the depth of each tile of the last round?
@@ -78,9 +82,10 @@ bool shares_last_round(const Json& params) {
 // A consumer thread holds at most 128 results.
 bool wgmma_legal(const Contraction& c, const Json& params) {
   const int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n");
-  if (!wgmma_applies(c) || m % 64 || n % 64 || int_param(params, "stages") < 2 ||
-      m * n > 128 * 128 * wgmma_consumers(params))
+  if (!wgmma_applies(c) || m % 64 || int_param(params, "stages") < 2 ||
+      m * n > (m == 192 ? 64 * 192 : 128 * 128) * wgmma_consumers(params))
     return false;
+  if (!holds_groups(c, n) || (c.groups() > 1 && int_param(params, "cluster") == 2)) return false;
   // Each CTA of a cluster loads whole blocks. CTAs that skip tiles cannot share any.
   if (int_param(params, "cluster") == 2 && (n < 128 || c.zero_outside)) return false;
   if (shares_last_round(params) &&
@@ -120,17 +125,24 @@ int64_t shared_bytes(const Contraction& c, const Json& params) {
          int_param(params, "stages");
 }
 
+// The sizes that the kernel takes.
+std::vector<std::string> sizes_of(const Contraction& c) {
+  std::vector<std::string> sizes{"m_size", "n_size"};
+  for (size_t i = 0; i < c.parts.size(); ++i) sizes.push_back(fmt::format("part{}_size", i + 1));
+  sizes.insert(sizes.end(), {"k_size", "batches"});
+  return sizes;
+}
+
 Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
                 const Label& label) {
   auto arguments = [&](const std::vector<std::string>& tensors, const auto& numbers) {
     Json args = Json::array();
     for (const std::string& tensor : tensors) args.push_back({{"tensor", tensor}});
-    for (const char* size : {"m_size", "n_size", "k_size", "batches"})
-      args.push_back({{"i32", label(size)}});
+    for (const std::string& size : sizes_of(c)) args.push_back({{"i32", label(size)}});
     if (shares_last_round(params))
       for (const char* size : {"whole", "pieces"}) args.push_back({{"i32", label(size)}});
     for (const auto& [name, expression] : numbers) args.push_back({{"i64", expression}});
-    add_sizes(args, c.finish);
+    for (const Contraction* own : parts_of(c)) add_sizes(args, own->finish);
     return args;
   };
   const std::string when = label("elements") + " > 0";
@@ -142,12 +154,13 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
                {"args", arguments(k.tensors, k.numbers)},
                {"shared_bytes", shared_bytes(c, params)}};
   if (engine_of(c, params) == MatmulEngine::wgmma) {
-    add_map_arguments(label, product);
+    add_map_arguments(c, label, product);
     product["cluster"] = {int_param(params, "cluster"), 1, 1};
     product["grid"] = {label("tiles"), params.at("split"), 1};
     // A producer that gives registers away is a warpgroup, as is one that copies by address.
     const int64_t consumers = int_param(params, "threads");
-    const bool gives = int_param(params, "tile_m") * int_param(params, "tile_n") > 64 * consumers;
+    const bool gives = consumers > 256 ||
+                       int_param(params, "tile_m") * int_param(params, "tile_n") > 64 * consumers;
     product["block"] = {
         fmt::format("{} + ({} == 1 ? {} : 128)", consumers, label("tma"), gives ? 128 : 32), 1, 1};
   }
@@ -178,11 +191,17 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
 
 // CTAs along x. A persistent kernel has at most as many as the GPU holds, for all batches; clusters
 // are full, even at an edge. All other kernels have one for each tile of a batch.
-std::string ctas_text(const Json& params, MatmulEngine engine, const Label& label) {
-  auto across = [&](const char* size, const char* tile) {
-    return fmt::format("ceil_div({},{})", label(size), params.at(tile).dump());
+std::string ctas_text(const Contraction& c, const Json& params, MatmulEngine engine,
+                      const Label& label) {
+  auto across = [&](const std::string& size, int64_t tile) {
+    return fmt::format("ceil_div({},{})", label(size), tile);
   };
-  const std::string m = across("m_size", "tile_m"), n = across("n_size", "tile_n");
+  const int64_t width = int_param(params, "tile_n") / c.groups();
+  const std::string m = across("m_size", int_param(params, "tile_m"));
+  std::string n = across("n_size", width);
+  for (size_t i = 0; i < c.parts.size(); ++i)
+    n += "+" + across(fmt::format("part{}_size", i + 1), width);
+  if (!c.parts.empty()) n = "(" + n + ")";
   if (engine != MatmulEngine::wgmma) return m + "*" + n;
   const int64_t cluster = int_param(params, "cluster"),
                 most = kSms * wgmma_resident(params) / int_param(params, "split") / cluster;
@@ -190,24 +209,46 @@ std::string ctas_text(const Json& params, MatmulEngine engine, const Label& labe
                      std::max<int64_t>(1, most));
 }
 
+// The columns of all second factors have 32-bit numbers, and slices are the parts that they should
+// be.
+void add_joined_requirements(const Contraction& c, ProgramPart& part) {
+  const auto add = [&](const std::string& requirement) {
+    Json& list = part.requirements;
+    if (std::find(list.begin(), list.end(), Json(requirement)) == list.end())
+      list.push_back(requirement);
+  };
+  for (const JoinedFactor& of : factors_of(c)) add(of.columns + " <= 2000000000");
+  for (const Contraction* own : parts_of(c))
+    for (const std::string& demand : fixed_sizes(own->finish)) add(demand);
+}
+
 void add_symbols(const Contraction& c, const MatmulKernel& k, const std::string& ctas,
                  const Label& label, ProgramPart& part) {
   std::string batches = "1";
   for (int axis : c.batch_axes)
     batches = batches == "1" ? c.extent(axis) : fmt::format("{}*{}", batches, c.extent(axis));
-  const std::string elements =
-      fmt::format("{}*{}*{}", label("m_size"), label("n_size"), label("batches"));
-  part.symbols = {{label("m_size"), c.extent(c.m)},   {label("n_size"), c.extent(c.n)},
-                  {label("k_size"), c.extent(c.k)},   {label("batches"), batches},
-                  {label("elements"), elements},      {label("tiles"), ctas},
-                  {label("vector_a"), k.vector_a},    {label("vector_b"), k.vector_b},
-                  {label("vector_out"), k.vector_out}};
+  std::string columns = label("n_size");
+  for (size_t i = 0; i < c.parts.size(); ++i)
+    columns += "+" + label(fmt::format("part{}_size", i + 1));
+  if (!c.parts.empty()) columns = "(" + columns + ")";
+  const std::string elements = fmt::format("{}*{}*{}", label("m_size"), columns, label("batches"));
+  part.symbols = {{label("m_size"), c.extent(c.m)}, {label("n_size"), c.extent(c.n)}};
+  for (size_t i = 0; i < c.parts.size(); ++i)
+    part.symbols[label(fmt::format("part{}_size", i + 1))] = c.parts[i].extent(c.parts[i].n);
+  part.symbols.update({{label("k_size"), c.extent(c.k)},
+                       {label("batches"), batches},
+                       {label("elements"), elements},
+                       {label("tiles"), ctas},
+                       {label("vector_a"), k.vector_a},
+                       {label("vector_b"), k.vector_b},
+                       {label("vector_out"), k.vector_out}});
   part.defines = {{label("VECTOR_A"), label("vector_a")},
                   {label("VECTOR_B"), label("vector_b")},
                   {label("VECTOR_OUT"), label("vector_out")}};
   part.requirements.push_back(label("batches") + " <= 65535");
   for (const char* size : {"m_size", "n_size", "k_size"})
     part.requirements.push_back(label(size) + " <= 2000000000");
+  if (c.joined()) add_joined_requirements(c, part);
 }
 
 // The tiles of all full rounds are whole. Each tile of the last round is multiplied in `pieces`
@@ -240,7 +281,9 @@ std::vector<int64_t> splits_worth_trying(const Contraction& c) {
   const int64_t wanted = best_tiling(c).split;
   std::vector<int64_t> splits;
   for (int64_t split : {1, 2, 4, 8, 16, 32, 64, 128})
-    if (split == wanted || (may_split(c, split) && tiles(c, 128, 128) * split <= 8 * kSms))
+    if (c.joined() && split > 1)
+      continue;  // one kernel writes all results
+    else if (split == wanted || (may_split(c, split) && tiles(c, 128, 128) * split <= 8 * kSms))
       splits.push_back(split);
   std::stable_sort(splits.begin(), splits.end(), [&](int64_t a, int64_t b) {
     auto far = [&](int64_t s) { return std::max(s, wanted) / std::min(s, wanted); };
@@ -261,9 +304,11 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
   const RecipeParameter vector{"vector", "neighbouring elements that a thread moves in one access",
                                vectors},
       tile_m{"tile_m", "rows of the result that a CTA computes",
-             cores && !(hopper && halves) ? Values{128, 64} : Values{256, 128, 64}},
+             hopper && halves ? Values{256, 192, 128, 64}
+             : cores          ? Values{128, 64}
+                              : Values{256, 128, 64}},
       tile_n{"tile_n", "columns of the result that a CTA computes",
-             halves && hopper ? Values{256, 128, 64, 32} : Values{128, 64, 32}},
+             halves && hopper ? Values{256, 192, 128, 160, 64, 32} : Values{128, 64, 32}},
       stages{"stages", "pipeline stages: tiles along the depth in shared memory at once",
              !cores   ? Values{3, 2, 4, 1}
              : hopper ? Values{4, 6, 3, 8, 12, 2, 1}
@@ -279,7 +324,8 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
             : "1: multiply on Hopper's tensor cores with float32 accuracy",
       {1, 0}};
   const RecipeParameter cluster{"cluster", "2: pairs of CTAs share their tiles of B", {1, 2}},
-      tail{"tail", "most CTAs that share a tile of the last round; 1: none", {1, 8, 4}};
+      tail{"tail", "most CTAs that share a tile of the last round; 1: none",
+           c.joined() ? Values{1} : Values{1, 8, 4}};
   // The parameters that change the time most come first.
   if (cores && hopper && !halves)
     return {wgmma, tile_m, tile_n, split, stages, vector, cores_on, tile_k, threads};
@@ -319,6 +365,8 @@ Json matmul_safe(const Contraction& c) {
 
 bool matmul_legal(const Contraction& c, const Json& params) {
   const MatmulEngine engine = engine_of(c, params);
+  if (c.joined() && (int_param(params, "split") > 1 || shares_last_round(params))) return false;
+  if (c.groups() > 1 && engine != MatmulEngine::wgmma) return false;
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_legal(c, params);
   if (engine == MatmulEngine::wgmma) return wgmma_legal(c, params);
   int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n"),
@@ -340,7 +388,7 @@ ProgramPart matmul_part(const Task& task, const Contraction& c, const Json& para
   part.file = label("kernel") + ".cu";
   part.source = kernel.source;
   part.hopper = on_hopper(engine);
-  add_symbols(c, kernel, ctas_text(chosen, engine, label), label, part);
+  add_symbols(c, kernel, ctas_text(c, chosen, engine, label), label, part);
   if (engine == MatmulEngine::wgmma) add_maps(c, label, part);
   if (engine == MatmulEngine::wgmma && shares_last_round(chosen))
     add_last_round(chosen, label, part);

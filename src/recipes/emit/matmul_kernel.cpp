@@ -4,106 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <deque>
+#include <functional>
 
 #include "base/text.h"
+#include "recipes/emit/matmul_finish.h"
 #include "recipes/emit/matmul_maps.h"
 #include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
 namespace {
-
-// An operand of the operators after the product, as a kernel reads or writes it.
-struct FactorAccess {
-  const Operand* operand;
-  int inst;
-  std::string name, tensor, registers;
-};
-
-// Arguments of a kernel: a name and its plan expression.
-using Numbers = std::vector<std::pair<std::string, std::string>>;
-
-std::string innermost(const std::string& stride) {
-  const std::string maker = "make_stride(";
-  if (stride.rfind(maker, 0) != 0) return stride;
-  return stride.substr(maker.size(), stride.find(", ") - maker.size());
-}
-
-// The layouts of one kernel's operands. A size or stride that is not static becomes an argument.
-class Layouts {
- public:
-  Layouts(const Contraction& c, Code& code, Numbers& numbers)
-      : c_(c), code_(code), numbers_(numbers) {}
-
-  // Writes a stride: static if it is 0 or 1, else a new argument of the kernel.
-  std::string stride_text(const Stride& s, const std::string& wanted) {
-    if (s.move == Move::none) return "Int<0>{}";
-    if (s.move == Move::next) return "Int<1>{}";
-    numbers_.emplace_back(code_.word(wanted), s.expression);
-    return numbers_.back().first;
-  }
-
-  // Writes " + offset" for the batch of this CTA.
-  std::string batch_offset(const Factor& factor, const std::string& prefix) {
-    std::vector<std::string> sizes, strides;
-    for (size_t i = c_.batch_axes.size(); i-- > 0;) {
-      std::string stride = stride_text(factor.batch[i], fmt::format("{}_batch{}", prefix, i));
-      bool moves = factor.batch[i].move != Move::none;
-      if (c_.batch_axes.size() == 1)
-        return moves ? fmt::format(" + batch * int64_t({})", stride) : "";
-      sizes.push_back(size(fmt::format("batch_size{}", i), c_.extent(c_.batch_axes[i])));
-      strides.push_back(stride);
-    }
-    if (sizes.empty()) return "";
-    return fmt::format(" + make_layout(make_shape({}), make_stride({}))(batch)", join(sizes, ", "),
-                       join(strides, ", "));
-  }
-
-  // Declares the operands of `finish` as tensors (element of the vector, m, n, batch).
-  std::string tensors(const std::vector<FactorAccess>& inputs,
-                      const std::vector<FactorAccess>& outputs) {
-    std::string text;
-    for (const auto* list : {&inputs, &outputs})
-      for (const FactorAccess& a : *list) text += tensor(a);
-    return text;
-  }
-
- private:
-  std::string tensor(const FactorAccess& a) {
-    auto m = mode(a, c_.loops_m, "m", "m_size"), n = mode(a, c_.loops_n, "n", "n_size"),
-         batch = mode(a, c_.loops_batch, "b", "batches");
-    std::string step = c_.loops_n.empty() ? "Int<0>{}" : innermost(n.second);
-    return fmt::format(
-        "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
-        "    make_layout(make_shape(Int<kVector>{{}}, {}, {}, {}),\n"
-        "                make_stride({}, {}, {}, {})));\n",
-        a.tensor, a.name, m.first, n.first, batch.first, step, m.second, n.second, batch.second);
-  }
-
-  std::string size(const std::string& name, const std::string& extent) {
-    auto same = [&](const auto& number) { return number.first == name; };
-    if (std::none_of(numbers_.begin(), numbers_.end(), same)) numbers_.emplace_back(name, extent);
-    return fmt::format("int({})", name);
-  }
-
-  // Returns shape and stride of one mode of an operand of `finish`, innermost loop first.
-  std::pair<std::string, std::string> mode(const FactorAccess& a, const std::vector<Loop>& loops,
-                                           const std::string& letter, const std::string& whole) {
-    std::vector<std::string> sizes, strides;
-    for (size_t i = loops.size(); i-- > 0;) {
-      strides.push_back(stride_text(stride(c_.finish, *a.operand, loops[i]),
-                                    fmt::format("{}_{}{}", a.name, letter, i)));
-      if (loops.size() == 1) return {whole, strides[0]};
-      sizes.push_back(size(fmt::format("{}_size{}", letter, i), loops[i].extent));
-    }
-    if (sizes.empty()) return {whole, "Int<0>{}"};
-    return {tuple_of("make_shape", sizes), tuple_of("make_stride", strides)};
-  }
-
-  const Contraction& c_;
-  Code& code_;
-  Numbers& numbers_;
-};
 
 // What share of the depth the CTAs that multiply a tile take.
 enum class Shares {
@@ -167,8 +77,9 @@ std::string gemm_type(const Contraction& c, const Json& params, const Label& lab
   if (engine == MatmulEngine::wgmma)
     return fmt::format(
         "cutegen::WgmmaGemm<{}, {}, kTileM, kTileN, kStages,\n"
-        "                                {}, {}, kCluster>",
-        element_type(c, params), factors, order, label("USE_TMA"));
+        "                                {}, {}, kCluster{}>",
+        element_type(c, params), factors, order, label("USE_TMA"),
+        c.groups() == 1 ? "" : fmt::format(", {}", c.groups()));
   const bool cores = engine == MatmulEngine::mma;
   return fmt::format(
       "cutegen::{}<{}{}, kTileM, kTileN, kTileK, kThreads, kStages,\n"
@@ -237,8 +148,7 @@ void persistent_text(const Contraction& c, const Json& params, const Label& labe
   t["use_tma"] = label("USE_TMA");
   t["cluster"] = params.at("cluster").dump();
   t["constants"] = map_constants(c, params);
-  t["map_batch_a"] = map_batch(c, c.a);
-  t["map_batch_b"] = map_batch(c, c.b);
+  t["map_params"] = map_parameters(c);
 }
 
 // How many neighbouring results a thread stores together.
@@ -277,28 +187,181 @@ std::string vector_rule(const Contraction& c, const Json& params, const Factor& 
 
 std::string output_rule(const Contraction& c, const Json& params) {
   if (params.at("vector") == 1 || c.loops_n.empty()) return "1";
-  return multiple_rule(c.loops_n.back().extent, out_vector(c, params));
+  if (!c.joined()) return multiple_rule(c.loops_n.back().extent, out_vector(c, params));
+  std::string rule;  // of the part with the smallest vector
+  for (const Contraction* part : parts_of(c)) {
+    const std::string own =
+        width_text(part->finish, part->loops_n.back().extent, out_vector(c, params));
+    rule = rule.empty() ? own : fmt::format("min({}, {})", rule, own);
+  }
+  return rule;
 }
+
+// The same for the second factors of joined products. Along their rows, each run of columns must
+// begin and end at a multiple of the vector.
+std::string joined_vector_rule(const Contraction& c, const Json& params) {
+  if (along_depth(c.b) || c.b.row.move != Move::next) return vector_rule(c, params, c.b, c.n);
+  const auto width = params.at("vector").get<int64_t>();
+  std::string remainders;
+  std::vector<std::string> sizes;
+  for (const Contraction* part : parts_of(c)) sizes.push_back(part->columns->extent);
+  for (const JoinedFactor& of : factors_of(c)) sizes.insert(sizes.end(), {of.start, of.columns});
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (std::find(sizes.begin(), sizes.begin() + long(i), sizes[i]) == sizes.begin() + long(i) &&
+        sizes[i] != "0")
+      remainders += fmt::format("{}({}) % {}", remainders.empty() ? "" : " + ", sizes[i], width);
+  return width == 1 ? "1" : fmt::format("{} == 0 ? {} : 1", remainders, width);
+}
+
+// Chooses one of the texts, which belong to the joined products in order.
+std::string choose(const std::vector<std::string>& texts) {
+  const bool same =
+      std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) == texts.end();
+  if (same) return texts.front();
+  std::string text;
+  for (size_t i = 0; i + 1 < texts.size(); ++i)
+    text += fmt::format("which == {} ? {} : ", i, texts[i]);
+  return text + texts.back();
+}
+
+bool apart(const Contraction& c) {
+  return !c.parts.empty();
+}
+
+// The kernel's parameters for the number of columns of each joined product.
+std::vector<std::string> part_sizes(const Contraction& c) {
+  std::vector<std::string> sizes;
+  for (size_t i = 0; i <= c.parts.size(); ++i) sizes.push_back(fmt::format("part{}_size", i));
+  return sizes;
+}
+
+// The text that differs if a kernel computes joined products: tiles and second factors.
+class JoinedText {
+ public:
+  JoinedText(const Contraction& c, std::deque<MatmulFinish>& finishes, Numbers& numbers)
+      : c_(c), finishes_(finishes), numbers_(numbers) {}
+
+  // The tile of this CTA, and the joined product that it belongs to.
+  std::string tile_text(const std::string& tile) const {
+    if (!apart(c_)) return "const auto tile = " + tile;
+    return fmt::format(
+        "auto tile = {}\n"
+        "const int which = cutegen::part_of(tile, part_tiles);  // of the joined products\n"
+        "const int n_size = {};",
+        tile, choose(sizes()));
+  }
+
+  // The number of tiles along n.
+  std::string tiles_text() const {
+    const std::string width = c_.groups() == 1 ? "kTileN" : fmt::format("kTileN / {}", c_.groups());
+    if (!apart(c_)) return fmt::format("tiles_n = ceil_div(n_size, {});", width);
+    std::vector<std::string> tiles, all;
+    for (const std::string& size : sizes()) {
+      all.push_back(fmt::format("part_tiles[{}]", tiles.size()));
+      tiles.push_back(fmt::format("ceil_div({}, {})", size, width));
+    }
+    return fmt::format("part_tiles[{}] = {{{}}};\n  const int tiles_n = {};", tiles.size(),
+                       join(tiles, ", "), join(all, " + "));
+  }
+
+  // The second factor as a tensor (row, depth), or one for each product in a tile.
+  std::string columns_text() {
+    const auto factors = factors_of(c_);
+    std::vector<std::string> columns;
+    for (size_t g = 0; g < size_t(c_.groups()); ++g) {
+      std::vector<std::string> from, row, depth;
+      for (size_t p = 0; p < finishes_.size(); ++p) {
+        const JoinedFactor& of = factors[p * size_t(c_.groups()) + g];
+        Layouts layouts = finishes_[p].layouts(numbers_);
+        const std::string name = g == 0 ? "b" : fmt::format("b{}", g);
+        row.push_back(once(layouts, of.factor->row, name + "_row"));
+        depth.push_back(once(layouts, of.factor->depth, name + "_depth"));
+        std::string text = name_of(c_, *of.factor) + layouts.batch_offset(*of.factor, name);
+        if (of.start != "0")
+          text += fmt::format(" + {} * int64_t({})", start_of(layouts, of, name), row.back());
+        from.push_back(text);
+      }
+      columns.push_back(fmt::format("{}, {}, {}", choose(from), choose(row), choose(depth)));
+    }
+    if (!c_.joined()) {
+      const size_t comma = columns[0].rfind(", ", columns[0].rfind(", ") - 1);
+      return fmt::format(
+          "Tensor columns = make_tensor(make_gmem_ptr({}),\n"
+          "                             make_layout(make_shape(n_size, k_size), "
+          "make_stride({})));",
+          columns[0].substr(0, comma), columns[0].substr(comma + 2));
+    }
+    std::string text = fmt::format(
+        "auto columns_of = [&]({} const* from, auto row, auto depth) {{\n"
+        "  return make_tensor(make_gmem_ptr(from),\n"
+        "                     make_layout(make_shape(n_size, k_size), "
+        "make_stride(row, depth)));\n}};\n",
+        type_of(c_.b.operand));
+    if (columns.size() == 1)
+      return text + fmt::format("Tensor columns = columns_of({});", columns[0]);
+    text += fmt::format(
+        "const auto first_columns = columns_of({});\n"
+        "const decltype(columns_of({})) columns[{}] = {{first_columns",
+        columns[0], columns[0], columns.size());
+    for (size_t g = 1; g < columns.size(); ++g) text += ", columns_of(" + columns[g] + ")";
+    return text + "};";
+  }
+
+  // How a persistent kernel loads by tensor maps.
+  std::string run_text() {
+    if (!c_.joined())
+      return fmt::format("gemm.run(map_a, map_b, {}, {}, tile, first, last, storage)",
+                         map_batch(c_, c_.a), map_batch(c_, c_.b));
+    const auto factors = factors_of(c_);
+    std::vector<std::string> maps, batches, starts;
+    for (size_t g = 0; g < size_t(c_.groups()); ++g) {
+      std::vector<std::string> map, batch, start;
+      for (size_t p = 0; p < finishes_.size(); ++p) {
+        const JoinedFactor& of = factors[p * size_t(c_.groups()) + g];
+        map.push_back("&" + of.map);
+        batch.push_back(map_batch(c_, *of.factor));
+        Layouts layouts = finishes_[p].layouts(numbers_);
+        const std::string at = start_of(layouts, of, fmt::format("b{}", g));
+        start.push_back(at == "0" ? at : fmt::format("int({})", at));
+      }
+      maps.push_back(choose(map));
+      batches.push_back(choose(batch));
+      starts.push_back(choose(start));
+    }
+    return fmt::format(
+        "gemm.run(map_a, cutegen::ColumnMaps<{}>{{{{{}}}, {{{}}}, {{{}}}}}, {}, tile, first, last, "
+        "storage)",
+        c_.groups(), join(maps, ", "), join(batches, ", "), join(starts, ", "),
+        map_batch(c_, c_.a));
+  }
+
+ private:
+  std::vector<std::string> sizes() const { return part_sizes(c_); }
+
+  // An argument of the kernel, shared by the products that have the same stride.
+  std::string once(Layouts& layouts, const Stride& s, const std::string& wanted) {
+    if (s.move != Move::stride) return layouts.stride_text(s, wanted);
+    auto [known, fresh] = known_.try_emplace(s.expression);
+    if (fresh) known->second = layouts.stride_text(s, wanted);
+    return known->second;
+  }
+
+  std::string start_of(Layouts& layouts, const JoinedFactor& of, const std::string& name) {
+    if (of.start == "0") return "0";
+    return once(layouts, {Move::stride, of.start}, name + "_start");
+  }
+
+  const Contraction& c_;
+  std::deque<MatmulFinish>& finishes_;
+  Numbers& numbers_;
+  std::map<std::string, std::string> known_;  // arguments for the second factors, by expression
+};
 
 class MatmulWriter {
  public:
   MatmulWriter(const Task& task, const Contraction& c, const Json& params, const Label& label)
-      : task_(task),
-        c_(c),
-        params_(params),
-        label_(label),
-        shares_(shares_of(params)),
-        code_(c.finish) {
-    std::vector<int> results;
-    results.reserve(c.finish.outputs.size());
-    for (const FusedOutput& output : c.finish.outputs) results.push_back(output.inst);
-    for (int inst : code_.needed(results, [](const Inst&) { return true; })) {
-      const Inst& i = c.finish.insts[size_t(inst)];
-      if (i.kind == InstKind::leaf && inst != c.product && !c.masks.count(inst))
-        inputs_.push_back(access(c.finish.inputs[size_t(i.operand)], inst));
-    }
-    for (const FusedOutput& output : c.finish.outputs)
-      outputs_.push_back(access(output.operand, output.inst));
+      : task_(task), c_(c), params_(params), label_(label), shares_(shares_of(params)) {
+    for (const Contraction* part : parts_of(c)) finishes_.emplace_back(*part, finishes_.size());
   }
 
   MatmulKernel write() {
@@ -313,155 +376,144 @@ class MatmulWriter {
                     t);
     while (k.source.size() > 1 && k.source[k.source.size() - 2] == '\n') k.source.pop_back();
     k.vector_a = vector_rule(c_, params_, c_.a, c_.m);
-    k.vector_b = vector_rule(c_, params_, c_.b, c_.n);
+    k.vector_b =
+        c_.joined() ? joined_vector_rule(c_, params_) : vector_rule(c_, params_, c_.b, c_.n);
     k.vector_out = output_rule(c_, params_);
     return k;
   }
 
  private:
   int64_t number(const char* name) const { return params_.at(name).get<int64_t>(); }
-
-  FactorAccess access(const Operand& operand, int inst) {
-    const std::string& name = c_.finish.names.at(operand.tensor);
-    return {&operand, inst, name, code_.word("g_" + name), code_.word("r_" + name)};
-  }
-
-  const std::string& name_of(const Factor& factor) const {
-    return c_.loads.names.at(factor.operand.tensor);
-  }
-
-  // Writes the device function for one element: from the product and other values to the results.
-  std::string compute() {
-    std::vector<std::string> params{"float " + code_.id(c_.product)};
-    for (const auto& [inst, mask] : c_.masks) params.push_back("bool " + code_.id(inst));
-    for (const FactorAccess& a : inputs_) params.push_back("float " + code_.id(a.inst));
-    for (const auto& [word, expression] : c_.finish.sizes) params.push_back("int64_t " + word);
-    std::vector<int> results;
-    std::string body, ends;
-    for (const FactorAccess& a : outputs_) {
-      results.push_back(a.inst);
-      std::string result = code_.word("result_" + a.name);
-      params.push_back("float& " + result);
-      ends += fmt::format("  {} = {};\n", result, code_.use(a.inst));
-    }
-    for (int inst :
-         code_.needed(results, [](const Inst& i) { return i.kind == InstKind::pointwise; }))
-      body += "  " + code_.statement(inst);
-    return fmt::format(
-        "// Computes what follows the product for one element, in float32.\n"
-        "__device__ __forceinline__ void compute({}) {{\n{}{}}}",
-        join(params, ", "), body, ends);
-  }
-
-  // Writes loads, arithmetic and stores for the kVector results at (m, n, batch).
-  std::string finish() {
-    std::string text, stores;
-    std::vector<std::string> values{"product[v]"};
-    for (const auto& [inst, mask] : c_.masks)
-      values.push_back(fmt::format("n + v - m {} {}", mask.upper ? ">=" : "<=", mask.diagonal));
-    for (const FactorAccess& a : inputs_) {
-      text += fmt::format("float {}[kVector];\ncutegen::load({}(_, m, n, batch), {});\n",
-                          a.registers, a.tensor, a.registers);
-      values.push_back(a.registers + "[v]");
-    }
-    for (const auto& [word, expression] : c_.finish.sizes) values.push_back(word);
-    for (const FactorAccess& a : outputs_) {
-      text += fmt::format("float {}[kVector];\n", a.registers);
-      values.push_back(a.registers + "[v]");
-      stores += fmt::format("cutegen::store({}, {}(_, m, n, batch));\n", a.registers, a.tensor);
-    }
-    return text + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v)\n  compute(" +
-           join(values, ", ") + ");\n" + stores;
-  }
-
   // Declares each tensor of `operands` once as a kernel parameter, inputs before outputs.
   std::vector<std::string> declare(const std::vector<const Operand*>& operands, bool to_outputs,
                                    std::vector<std::string>& tensors) const {
     std::vector<std::string> list;
-    auto add = [&](const Operand& operand, const char* constness) {
-      const std::string& name = c_.finish.names.at(operand.tensor);
+    auto add = [&](const Operand& operand, const std::string& name, const char* constness) {
       if (std::find(tensors.begin(), tensors.end(), name) != tensors.end()) return;
       tensors.push_back(name);
       list.push_back(fmt::format("{}{}* __restrict__ {}", type_of(operand), constness, name));
     };
-    for (const Operand* operand : operands) add(*operand, " const");
-    if (to_outputs)
-      for (const FactorAccess& a : outputs_) add(*a.operand, "");
+    for (const Operand* operand : operands)
+      add(*operand, c_.finish.names.at(operand->tensor), " const");
+    for (const MatmulFinish& finish : finishes_)
+      for (const FactorAccess& a : finish.outputs())
+        if (to_outputs) add(*a.operand, a.name, "");
     return list;
+  }
+
+  // The work after the product, or after each of the joined products.
+  std::string results_text(MatmulKernel& k) {
+    if (!apart(c_)) return finishes_.front().results(k.numbers);
+    std::string text;
+    for (size_t p = 0; p < finishes_.size(); ++p)
+      text += fmt::format("{}if (which == {}) {{\n{}\n}}", p == 0 ? "" : " else ", p,
+                          indent(finishes_[p].results(k.numbers), 2));
+    return text;
+  }
+
+  std::string compute_text() {
+    std::vector<std::string> functions;
+    for (MatmulFinish& finish : finishes_) functions.push_back(finish.compute());
+    return join(functions, "\n\n");
+  }
+
+  std::string size_parameters(const Numbers& numbers) const {
+    std::string text = sizes(numbers, shares_);
+    if (apart(c_)) {
+      std::string columns;
+      for (const std::string& size : part_sizes(c_))
+        columns += fmt::format("{}int {}", columns.empty() ? "" : ", ", size);
+      text = replace_all(text, "int n_size", columns);
+    }
+    for (const Contraction* part : parts_of(c_)) text += size_declarations(part->finish);
+    return text;
+  }
+
+  // Everything that depends on what multiplies.
+  void engine_text(MatmulEngine engine, JoinedText& joined, std::map<std::string, std::string>& t) {
+    if (engine == MatmulEngine::wgmma)
+      persistent_text(c_, params_, label_, t);
+    else
+      tiled_text(engine, t);
+    const bool persistent = engine == MatmulEngine::wgmma;
+    t["tile"] =
+        indent(joined.tile_text(persistent ? "cutegen::cluster_tile<kCluster>(at % tiles, tiles_m, "
+                                             "tiles_n);"
+                                           : "cutegen::tile_index(blockIdx.x, tiles_m, tiles_n);"),
+               persistent ? 4 : 2);
+    if (persistent) t["run_maps"] = joined.run_text();
   }
 
   std::map<std::string, std::string> product_text(MatmulKernel& k) {
     const bool split = shares_ == Shares::even;
-    Layouts layouts(c_, code_, k.numbers);
+    Layouts layouts = finishes_.front().layouts(k.numbers);
     const MatmulEngine engine = engine_of(c_, params_);
     std::map<std::string, std::string> t;
     t["title"] = title(task_, c_.finish);
     t["name"] = label_("matmul");
     t["vector_out"] = label_("VECTOR_OUT");
-    if (engine == MatmulEngine::wgmma)
-      persistent_text(c_, params_, label_, t);
-    else
-      tiled_text(engine, t);
     for (const char* name : {"tile_m", "tile_n", "tile_k", "threads", "stages"})
       t[name] = params_.at(name).dump();
     t["gemm"] = gemm_type(c_, params_, label_);
-    t["compute"] =
-        (split ? fmt::format("constexpr int kSplit = {};\n\n", number("split")) : "") + compute();
-    t["a"] = name_of(c_.a);
-    t["b"] = name_of(c_.b);
+    t["compute"] = (split ? fmt::format("constexpr int kSplit = {};\n\n", number("split")) : "") +
+                   compute_text();
+    t["a"] = name_of(c_, c_.a);
+    t["b"] = name_of(c_, c_.b);
     std::string a_row = layouts.stride_text(c_.a.row, "a_row"),
                 a_depth = layouts.stride_text(c_.a.depth, "a_depth");
-    std::string b_row = layouts.stride_text(c_.b.row, "b_row"),
-                b_depth = layouts.stride_text(c_.b.depth, "b_depth");
     t["a_stride"] = fmt::format("make_stride({}, {})", a_row, a_depth);
-    t["b_stride"] = fmt::format("make_stride({}, {})", b_row, b_depth);
-    t["a_batch"] = layouts.batch_offset(c_.a, "a");
-    t["b_batch"] = layouts.batch_offset(c_.b, "b");
     const int deeper = engine == MatmulEngine::wgmma ? 2 : 0;
+    JoinedText joined(c_, finishes_, k.numbers);
+    t["columns"] = indent(joined.columns_text(), 2 + deeper);
+    t["a_batch"] = layouts.batch_offset(c_.a, "a");
+    t["tiles_n"] = joined.tiles_text();
+    engine_text(engine, joined, t);
     t["steps"] = indent(steps(c_, shares_), 2 + deeper);
-    std::vector<const Operand*> operands{&c_.a.operand, &c_.b.operand};
-    if (!split)
-      for (const FactorAccess& a : inputs_) operands.push_back(a.operand);
+    std::vector<const Operand*> operands{&c_.a.operand};
+    for (const JoinedFactor& of : factors_of(c_)) operands.push_back(&of.factor->operand);
+    for (const MatmulFinish& finish : finishes_)
+      for (const FactorAccess& a : finish.inputs())
+        if (!split) operands.push_back(a.operand);
     auto declarations = declare(operands, !split, k.tensors);
     if (split) {
       k.tensors.push_back(label_("partial"));
       declarations.push_back("float* __restrict__ partial");
-      t["tensors"] = indent(
+      t["results"] = indent(
           "Tensor parts = make_tensor(\n"
           "    make_gmem_ptr(partial + (int64_t(blockIdx.y) * batches + batch) * m_size * "
           "n_size),\n"
           "    make_layout(make_shape(Int<kVector>{}, m_size, n_size),\n"
-          "                make_stride(Int<1>{}, int64_t(n_size), Int<1>{})));",
+          "                make_stride(Int<1>{}, int64_t(n_size), Int<1>{})));\n" +
+              each_text(1, "cutegen::store(product, parts(_, m, n));\n"),
           2 + deeper);
-      t["finish"] = indent("cutegen::store(product, parts(_, m, n));\n", 4 + deeper);
     } else {
-      t["tensors"] = indent(layouts.tensors(inputs_, outputs_), 2 + deeper);
-      t["finish"] = indent(finish(), 4 + deeper);
+      t["results"] = indent(results_text(k), 2 + deeper);
     }
     if (shares_ == Shares::tail) {
       k.tensors.push_back(label_("partial"));
       declarations.push_back("float* __restrict__ partial");
     }
     t["params"] = join(declarations, ", ");
-    t["sizes"] = sizes(k.numbers, shares_) + size_declarations(c_.finish);
+    t["sizes"] = size_parameters(k.numbers);
     t["combine"] = "";
     return t;
   }
 
   std::string combine_text(MatmulKernel& k) {
-    Layouts layouts(c_, code_, k.numbers_combine);
+    MatmulFinish& finish = finishes_.front();
     std::map<std::string, std::string> t;
     std::vector<const Operand*> operands;
-    operands.reserve(inputs_.size());
-    for (const FactorAccess& a : inputs_) operands.push_back(a.operand);
+    operands.reserve(finish.inputs().size());
+    for (const FactorAccess& a : finish.inputs()) operands.push_back(a.operand);
     auto declarations = declare(operands, true, k.tensors_combine);
     k.tensors_combine.insert(k.tensors_combine.begin(), label_("partial"));
     declarations.insert(declarations.begin(), "float const* __restrict__ partial");
-    t["tensors"] = indent(layouts.tensors(inputs_, outputs_), 2);
-    t["finish"] = indent(finish(), 2);
+    t["tensors"] =
+        indent(finish.layouts(k.numbers_combine).tensors(finish.inputs(), finish.outputs()), 2);
+    t["finish"] = indent(finish.work(), 2);
     t["name"] = label_("combine");
     t["params"] = join(declarations, ", ");
-    t["sizes"] = sizes(k.numbers_combine, shares_) + size_declarations(c_.finish);
+    t["sizes"] = size_parameters(k.numbers_combine);
     return fill(
         shares_ == Shares::tail ? "kernels/matmul/combine_tail.cu" : "kernels/matmul/combine.cu",
         t);
@@ -472,8 +524,8 @@ class MatmulWriter {
   const Json& params_;
   const Label& label_;
   Shares shares_;
-  Code code_;
-  std::vector<FactorAccess> inputs_, outputs_;
+  std::deque<MatmulFinish> finishes_;         // of the joined products, or of the only one
+  std::map<std::string, std::string> known_;  // arguments for the second factors, by expression
 };
 
 }  // namespace
@@ -486,6 +538,19 @@ MatmulEngine engine_of(const Contraction& c, const Json& params) {
 
 int products_of(const Contraction& c) {
   return c.math_mode == MathMode::fp32 ? 3 : 1;
+}
+
+std::vector<const Contraction*> parts_of(const Contraction& c) {
+  std::vector<const Contraction*> parts{&c};
+  for (const Contraction& part : c.parts) parts.push_back(&part);
+  return parts;
+}
+
+std::string name_of(const Contraction& c, const Factor& factor) {
+  for (const Contraction* part : parts_of(c))
+    if (auto name = part->loads.names.find(factor.operand.tensor); name != part->loads.names.end())
+      return name->second;
+  return factor.operand.tensor;
 }
 
 bool turned(const Contraction& c) {

@@ -27,6 +27,10 @@ enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32 };
 MatmulEngine engine_of(const Contraction& c, const Json& params);
 // wgmma_fp32: tf32 products for each product of floats.
 int products_of(const Contraction& c);
+// The joined products in order; one product has one part.
+std::vector<const Contraction*> parts_of(const Contraction& c);
+// The identifier of a factor's tensor.
+std::string name_of(const Contraction& c, const Factor& factor);
 // Whether wgmma_fp32 reads A from shared memory, split in two parts, and B from registers.
 bool turned(const Contraction& c);
 // What is multiplied: "float", "tfloat32_t", "half_t", "bfloat16_t".

@@ -14,10 +14,20 @@
 
 namespace cutegen::recipes {
 
-// Adds the symbol, the define USE_TMA and the maps map_a and map_b.
+// A second factor of joined products: where the wanted columns begin among its rows, how many rows
+// it has, and the name of its map. Equal factors share a map.
+struct JoinedFactor {
+  const Factor* factor;
+  std::string start, columns, map;
+};
+// Those of all parts in order, groups() for each.
+std::vector<JoinedFactor> factors_of(const Contraction& c);
+// Adds the symbol, the define USE_TMA and the maps map_a, map_b, ...
 void add_maps(const Contraction& c, const Label& label, ProgramPart& part);
 // Puts the maps in front of a step's arguments.
-void add_map_arguments(const Label& label, Json& step);
+void add_map_arguments(const Contraction& c, const Label& label, Json& step);
+// The maps as parameters of the kernel.
+std::string map_parameters(const Contraction& c);
 std::string map_constants(const Contraction& c, const Json& params);
 // The coordinate of a CTA's batch along the map's third axis.
 std::string map_batch(const Contraction& c, const Factor& factor);

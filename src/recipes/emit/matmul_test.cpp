@@ -237,6 +237,44 @@ TEST(Matmul, CtasShareTilesOfTheLastRound) {
   EXPECT_FALSE(instantiate(c.task, c.match, params));
 }
 
+// Each part of the product goes to its own output, from its own tiles.
+TEST(Matmul, PartsOfAProductShareAKernel) {
+  ProductCase c("joined_qkv", MathMode::bf16, "sm_90a");
+  const KernelProgram program = c.program();
+  const Json plan = to_json(program.plan);
+  ASSERT_EQ(plan.at("steps").size(), 1U);
+  EXPECT_EQ(plan.at("tensor_maps").size(), 2U);  // all parts read one weight
+  EXPECT_TRUE(plan.at("symbols").contains("part2_size"));
+  const std::string& source = program.sources.at("kernel.cu");
+  EXPECT_THAT(source, HasSubstr("cutegen::part_of(tile, part_tiles)"));
+  EXPECT_THAT(source, HasSubstr("ColumnMaps<1>{{&map_b}"));
+  EXPECT_THAT(source, HasSubstr("compute_part2("));
+  for (const Json& engine : {Json{{"wgmma", 0}, {"tensor_cores", 1}}, Json{{"wgmma", 0}}}) {
+    Json simple{{"tile_m", 64}, {"tile_n", 64}, {"stages", 1}, {"vector", 1}};
+    simple.update(engine);
+    EXPECT_THAT(c.source(simple), HasSubstr("if (which == 2)"));
+  }
+}
+
+TEST(Matmul, PartnersShareATile) {
+  ProductCase c("joined_packed", MathMode::bf16, "sm_90a");
+  const KernelProgram program = c.program({{"tile_m", 192}, {"tile_n", 192}, {"stages", 4}});
+  const std::string& source = program.sources.at("kernel.cu");
+  EXPECT_THAT(source, HasSubstr("ceil_div(n_size, kTileN / 2)"));
+  EXPECT_THAT(source, HasSubstr("ColumnMaps<2>{{&map_b, &map_b}"));
+  EXPECT_THAT(source, HasSubstr("product[0][v], product[1][v]"));
+  EXPECT_THAT(source, HasSubstr("{1, 3, 64, 96, 1, "));  // a box has the columns of one product
+  EXPECT_THAT(source, HasSubstr("fast_gelu("));          // 16 bits need no more
+  const Json plan = to_json(program.plan);
+  EXPECT_EQ(plan.at("steps")[0].at("block")[0], "384 + (tma == 1 ? 128 : 128)");
+  EXPECT_THAT(plan.at("requires").dump(), HasSubstr("(dim(l_weight,0)) % 2 == 0"));
+  for (const char* name : {"wgmma", "split", "tile_n"}) {
+    Json params = c.match.safe;
+    params[name] = std::string(name) == "wgmma" ? 0 : std::string(name) == "split" ? 2 : 32;
+    EXPECT_FALSE(instantiate(c.task, c.match, params)) << name;
+  }
+}
+
 // A row-major B is read through registers; its columns become the instruction's rows.
 TEST(Matmul, WgmmaTurnsAPlainProduct) {
   const Json on{{"wgmma", 1}, {"tile_m", 128}, {"tile_n", 64}};

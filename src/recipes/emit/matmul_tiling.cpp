@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "recipes/emit/matmul_maps.h"
+
 namespace cutegen::recipes {
 namespace {
 
@@ -51,19 +53,27 @@ std::vector<Tiling> float_tilings(const Contraction& c) {
 
 std::vector<Tiling> wgmma_tilings() {
   constexpr MatmulEngine wgmma = MatmulEngine::wgmma;
-  return {{128, 256, 384, 1, 1, 200, wgmma, 4},   {256, 128, 384, 1, 1.03, 200, wgmma, 4},
-          {128, 128, 384, 1, 0.8, 200, wgmma, 6}, {128, 64, 384, 1, 0.55, 200, wgmma, 8},
-          {64, 128, 256, 1, 0.55, 200, wgmma, 8}, {64, 64, 256, 1, 0.42, 200, wgmma, 12}};
+  return {{128, 256, 384, 1, 1, 200, wgmma, 4},    {256, 128, 384, 1, 1.03, 200, wgmma, 4},
+          {192, 192, 512, 1, 1.03, 200, wgmma, 4}, {128, 192, 384, 1, 0.97, 200, wgmma, 5},
+          {128, 128, 384, 1, 0.8, 200, wgmma, 6},  {128, 64, 384, 1, 0.55, 200, wgmma, 8},
+          {64, 128, 256, 1, 0.55, 200, wgmma, 8},  {64, 64, 256, 1, 0.42, 200, wgmma, 12}};
 }
 
 }  // namespace
 
 int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n) {
-  return ceil_div(c.size(c.m), tile_m) * ceil_div(c.size(c.n), tile_n) * c.batches();
+  int64_t across = 0;
+  for (const Contraction* part : parts_of(c))
+    across += ceil_div(part->size(part->n), tile_n / c.groups());
+  return ceil_div(c.size(c.m), tile_m) * across * c.batches();
+}
+
+bool holds_groups(const Contraction& c, int64_t tile_n) {
+  return tile_n % c.groups() == 0 && tile_n / c.groups() % (along_depth(c.b) ? 32 : 64) == 0;
 }
 
 bool may_split(const Contraction& c, int64_t split) {
-  return split == 1 || (c.size(c.k) / split >= 256 &&
+  return split == 1 || (!c.joined() && c.size(c.k) / split >= 256 &&
                         c.size(c.m) * c.size(c.n) * c.batches() * split <= kMostParts);
 }
 
@@ -73,12 +83,19 @@ bool wgmma_applies(const Contraction& c) {
 
 Tiling best_tiling(const Contraction& c) {
   const bool wgmma = wgmma_applies(c) && bytes_of_element(c) == 2;
-  const std::vector<Tiling> all = wgmma ? wgmma_tilings() : float_tilings(c);
+  std::vector<Tiling> all = wgmma ? wgmma_tilings() : float_tilings(c);
+  std::erase_if(all, [&](const Tiling& t) { return !holds_groups(c, t.tile_n); });
   Tiling best = all[0];
   for (Tiling t : all)
     for (t.split = 1; t.split <= 128 && may_split(c, t.split); t.split *= 2)
       if (cost(c, t) < cost(c, best)) best = t;
   return best;
+}
+
+double seconds_of(const Contraction& c) {
+  // Multiplications of an SM in a second at speed 1.
+  const bool wgmma = wgmma_applies(c) && bytes_of_element(c) == 2;
+  return cost(c, best_tiling(c)) / (wgmma ? 3e12 : 4e11);
 }
 
 }  // namespace cutegen::recipes

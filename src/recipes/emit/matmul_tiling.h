@@ -25,9 +25,13 @@ struct Tiling {
 };
 
 int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n);
+// Whether a tile of 16-bit wgmma can hold columns of all products of the same place.
+bool holds_groups(const Contraction& c, int64_t tile_n);
 bool may_split(const Contraction& c, int64_t split);
 // Whether wgmma can compute this product.
 bool wgmma_applies(const Contraction& c);
 Tiling best_tiling(const Contraction& c);
+// The model's time of the best tiling, without the launch.
+double seconds_of(const Contraction& c);
 
 }  // namespace cutegen::recipes

@@ -8,6 +8,8 @@
 #include "recipes/emit/attention.h"
 #include "recipes/emit/elementwise.h"
 #include "recipes/emit/matmul.h"
+#include "recipes/emit/matmul_kernel.h"
+#include "recipes/emit/matmul_tiling.h"
 #include "recipes/emit/order.h"
 #include "recipes/emit/reduction.h"
 #include "recipes/emit/scan.h"
@@ -95,8 +97,9 @@ Result<void> check_params(const RecipeMatch& match, const Json& params) {
 // moves one element.
 int64_t elements(const Stage& stage) {
   if (const auto* product = std::get_if<Contraction>(&stage)) {
-    const int64_t m = product->size(product->m), n = product->size(product->n),
-                  k = product->size(product->k);
+    const int64_t m = product->size(product->m), k = product->size(product->k);
+    int64_t n = 0;
+    for (const Contraction* part : parts_of(*product)) n += part->size(part->n) * part->groups();
     return product->batches() * (m * n + m * k + n * k + m * n / kPerElement * k);
   }
   if (const auto* attention = std::get_if<Attention>(&stage)) {
@@ -108,6 +111,22 @@ int64_t elements(const Stage& stage) {
   }
   Nest nest = make_nest(std::get<Fused>(stage));
   return std::max<int64_t>(1, nest.rows()) * std::max<int64_t>(1, nest.length());
+}
+
+// A rough time of all stages, to compare ways to compute the same task.
+double seconds_of_all(const Stages& stages) {
+  constexpr double kLaunch = 2e-6, kElementsPerSecond = 6e11;
+  double seconds = 0;
+  for (const Stage& stage : stages.list) {
+    const auto* product = std::get_if<Contraction>(&stage);
+    seconds += kLaunch + (product ? seconds_of(*product) : elements(stage) / kElementsPerSecond);
+  }
+  return seconds;
+}
+
+void set_hopper(Contraction& c, bool hopper) {
+  c.hopper = hopper;
+  for (Contraction& part : c.parts) part.hopper = hopper;
 }
 
 // Chooses the stages to tune and the prefixes of their parameters.
@@ -214,7 +233,7 @@ Staged offer(const Task& task, RecipeMatch& match, Stages stages, bool hopper) {
   if (hopper) fuse_channel_reductions(task, stages);
   Staged staged{.stages = std::move(stages), .hopper = hopper};
   for (Stage& stage : staged.stages.list) {
-    if (auto* product = std::get_if<Contraction>(&stage)) product->hopper = hopper;
+    if (auto* product = std::get_if<Contraction>(&stage)) set_hopper(*product, hopper);
     if (auto* fused = std::get_if<Fused>(&stage); fused && fused->window)
       fused->window->wgmma = hopper ? implicit_products(task, *fused) : 0;
   }
@@ -264,10 +283,17 @@ std::vector<Overlap> overlaps_of(const Staged& staged) {
   return overlaps;
 }
 
+// The product with functions as accurate as its results need.
+Contraction relaxed(const Task& task, Contraction c) {
+  c.finish = relaxed(needed_accuracy(task, c.finish), std::move(c.finish));
+  for (Contraction& part : c.parts) part = relaxed(task, std::move(part));
+  return c;
+}
+
 ProgramPart part_of(const Task& task, const Stage& stage, const Json& params, const Label& label,
                     const Overlap& overlap) {
   if (const auto* product = std::get_if<Contraction>(&stage))
-    return matmul_part(task, *product, params, label);
+    return matmul_part(task, relaxed(task, *product), params, label);
   if (const auto* attention = std::get_if<Attention>(&stage))
     return attention_part(task, *attention, params, label);
   const Fused& whole = std::get<Fused>(stage);
@@ -293,12 +319,34 @@ Result<KernelProgram> program(const Task& task, const Staged& staged, const Json
 
 }  // namespace
 
+namespace {
+
+// The stages with or without joined products, whichever takes less time.
+Result<Stages> best_stages(const Task& task, bool hopper) {
+  auto stages = make_stages(task, {.hopper = hopper, .join = true});
+  // What surrounds the attention may not fit into stages: products and a softmax may.
+  if (!stages && hopper) stages = make_stages(task);
+  const auto joins = [](const Stage& stage) {
+    const auto* product = std::get_if<Contraction>(&stage);
+    return product && product->joined();
+  };
+  if (!stages || std::none_of(stages->list.begin(), stages->list.end(), joins)) return stages;
+  auto apart = make_stages(task, {.hopper = hopper});
+  if (!apart) return stages;
+  const auto seconds = [&](Stages all) {
+    for (Stage& stage : all.list)
+      if (auto* product = std::get_if<Contraction>(&stage)) set_hopper(*product, hopper);
+    return seconds_of_all(all);
+  };
+  return seconds(*apart) < seconds(*stages) ? std::move(apart) : std::move(stages);
+}
+
+}  // namespace
+
 RecipeMatch match_recipe(const Task& task, std::string_view arch) {
   RecipeMatch match;
   const bool hopper = arch == kHopperArch;
-  auto stages = make_stages(task, hopper);
-  // What surrounds the attention may not fit into stages: products and a softmax may.
-  if (!stages && hopper) stages = make_stages(task);
+  auto stages = best_stages(task, hopper);
   if (!stages) {
     match.why = stages.error().message;
     if (!stages.error().where.empty()) match.why += " (node " + stages.error().where + ")";

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "recipes/graph/pointwise.h"
+#include "recipes/graph/reshape.h"
 #include "recipes/nest/builder.h"
 #include "recipes/nest/extents.h"
 #include "recipes/nest/nest.h"
@@ -150,6 +151,8 @@ Result<Contraction> load_factors(const Task& task, const Region& region, const N
   return c;
 }
 
+}  // namespace
+
 // The same with the batch axis split as a view of a factor merged it, if that is possible.
 Result<Contraction> load_factors(const Task& task, const Region& region, const Node& node,
                                  std::string& cut) {
@@ -166,6 +169,8 @@ Result<Contraction> load_factors(const Task& task, const Region& region, const N
   }
   return c;
 }
+
+namespace {
 
 // Finds the axes of `viewed` that make up each axis of `whole`; nothing if they do not line up.
 std::optional<std::vector<std::vector<size_t>>> split_axes(const Shape& viewed,
@@ -212,7 +217,8 @@ std::vector<Loop> merge(const Fused& fused, const std::vector<int>& axes) {
   return loops;
 }
 
-// Groups the output's axes by the product's axes: batch, m, n.
+}  // namespace
+
 Result<void> group_axes_of_output(Contraction& c, const Shape& whole, bool has_n) {
   const Operand& leaf = c.finish.inputs[size_t(c.finish.insts[size_t(c.product)].operand)];
   auto groups = split_axes(leaf.shape, whole);
@@ -234,7 +240,25 @@ Result<void> group_axes_of_output(Contraction& c, const Shape& whole, bool has_n
   return {};
 }
 
-// The sizes of the product's own axes.
+std::vector<Axis> parts_of_result(const Contraction& c) {
+  std::vector<Axis> parts;
+  for (int axis : c.batch_axes) parts.push_back(c.loads.axes[size_t(axis)]);
+  const Operand& rows = c.a.operand;
+  const int place = c.m < 0 ? -1 : position(rows, c.m);
+  if (!parts.empty() || place < 0) return parts;
+  if (!rows.reshaped) return place == 0 ? rows.parts : parts;
+  const auto groups = group_axes(rows.original, rows.shape);
+  if (!groups) return parts;
+  for (const AxisGroup& group : *groups)
+    if (group.to == std::vector<size_t>{size_t(place)} && group.from.size() > 1)
+      for (size_t from : group.from)
+        parts.push_back({rows.original[from], false,
+                         rows.kept
+                             ? rows.extents[from]
+                             : fmt::format("dim({},{})", c.loads.names.at(rows.tensor), from)});
+  return parts;
+}
+
 std::vector<std::string> extents_of_product(const Contraction& c, const Value& result) {
   std::vector<std::string> extents{c.extent(c.m), c.extent(c.n)};
   if (result.shape.size() == 1) extents.pop_back();
@@ -245,6 +269,8 @@ std::vector<std::string> extents_of_product(const Contraction& c, const Value& r
   extents.insert(extents.begin(), batches);
   return extents;
 }
+
+namespace {
 
 bool depends_on(const Graph& graph, const std::string& value, const std::string& on) {
   for (const Node* node : nodes_above(graph, {value}, {}))
@@ -259,7 +285,7 @@ Result<void> fuse_rest(const Region& region, const Masks& masks, const Node& nod
   const Value& result = node.outputs.front();
   Region rest = region;
   rest.kept[result.name] = extents_of_product(c, result);
-  for (int axis : c.batch_axes) rest.parts[result.name].push_back(c.loads.axes[size_t(axis)]);
+  rest.parts[result.name] = parts_of_result(c);
   rest.names.emplace(result.name, "product");  // unless it is an output itself
   Attempt attempt = fuse(rest);
   if (!attempt.fused) {
@@ -328,10 +354,12 @@ void turn(Contraction& c) {
 }  // namespace
 
 int64_t Contraction::size(int axis) const {
+  if (axis >= 0 && axis == n && columns) return columns->size;
   return axis < 0 ? 1 : loads.axes[size_t(axis)].size;
 }
 
 std::string Contraction::extent(int axis) const {
+  if (axis >= 0 && axis == n && columns) return columns->extent;
   return axis < 0 ? "1" : loads.axes[size_t(axis)].extent;
 }
 

@@ -43,6 +43,21 @@ struct Contraction {
   std::optional<Mask> zero_outside;  // only this triangle of the product is used
   std::vector<Loop> loops_m, loops_n, loops_batch;  // of `finish`, outermost first
 
+  // Joined products (joined.h). A partner is a further product of A that `finish` reads at the same
+  // place. A part is a further product of A with work of its own.
+  struct Partner {
+    Factor b;
+    std::string start;    // of the columns that `finish` reads, among the rows of b
+    std::string columns;  // all rows of b
+    int product = -1;     // leaf of `finish`
+  };
+  std::optional<Axis> columns;  // the run of columns of b that `finish` reads; else all
+  std::string start = "0";      // where it begins
+  std::vector<Partner> partners;
+  std::vector<Contraction> parts;
+  bool joined() const { return columns.has_value(); }
+  int64_t groups() const { return 1 + int64_t(partners.size()); }  // products in a tile
+
   int64_t size(int axis) const;        // official
   std::string extent(int axis) const;  // plan expression
   int64_t batches() const;
@@ -55,6 +70,14 @@ struct ContractionAttempt {
 
 ContractionAttempt contract(const Task& task, const Region& region, const Masks& masks,
                             const Node& product);
+// Steps of contract(): the factors of a product; the sizes of its result; the output's axes grouped
+// by the product's axes: batch, m, n.
+Result<Contraction> load_factors(const Task& task, const Region& region, const Node& node,
+                                 std::string& cut);
+std::vector<std::string> extents_of_product(const Contraction& c, const Value& result);
+// The axes that a reshape merged into the first axis of the result, if they are known.
+std::vector<Axis> parts_of_result(const Contraction& c);
+Result<void> group_axes_of_output(Contraction& c, const Shape& whole, bool has_n);
 // The factor that is a vector at every size of the task, if there is one.
 std::optional<Vector> vector_factor(const Task& task, const Region& region, const Node& product);
 

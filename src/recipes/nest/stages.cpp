@@ -12,13 +12,15 @@
 #include "recipes/nest/builder.h"
 #include "recipes/nest/ends.h"
 #include "recipes/nest/extents.h"
+#include "recipes/nest/joined.h"
 #include "recipes/nest/windowed.h"
 
 namespace cutegen::recipes {
 namespace {
 
-constexpr size_t kMostParts = 8;  // of outputs in one kernel
-constexpr size_t kMostKept = 12;  // values; these recipes refuse a graph that needs more
+constexpr size_t kMostParts = 8;    // of outputs in one kernel
+constexpr int64_t kMostGroups = 4;  // products in a tile
+constexpr size_t kMostKept = 12;    // values; these recipes refuse a graph that needs more
 
 using Outputs = std::vector<Region::Output>;
 
@@ -171,10 +173,24 @@ Attempt choose(const Task& task, Region region, Choice choice) {
   return {std::move(fused), ""};
 }
 
+// The stage of several products that writes the outputs, if there is one.
+std::optional<Contraction> join(const Task& task, const Region& region, const Masks& masks,
+                                const StageOptions& options) {
+  if (!options.join) return std::nullopt;
+  auto joined = join_products(task, region, masks);
+  if (!joined) return std::nullopt;
+  // Only wgmma computes several products in a tile, on elements of 16 bits.
+  const bool halves = joined->math_mode == MathMode::bf16 || joined->math_mode == MathMode::fp16;
+  if (joined->groups() > kMostGroups || (joined->groups() > 1 && !(options.hopper && halves)))
+    return std::nullopt;
+  return std::move(*joined);
+}
+
 class Solver {
  public:
-  Solver(const Task& task, Decomposed source, Masks masks)
+  Solver(const Task& task, Decomposed source, Masks masks, const StageOptions& options)
       : task_(task),
+        options_(options),
         source_(std::move(source)),
         masks_(std::move(masks)),
         names_(short_names(task)) {
@@ -254,6 +270,7 @@ class Solver {
   Result<std::optional<Contraction>> through_product(const Outputs& outputs, const Node& product) {
     ContractionAttempt whole = contract(task_, region(outputs, kept_), masks_, product);
     if (whole.product) return std::optional(std::move(*whole.product));
+    if (auto c = join(task_, region(outputs, kept_), masks_, options_)) return c;
     std::string next = whole.cut;
     std::vector<std::string> wanted;
     for (const Region::Output& output : outputs) wanted.push_back(output.value);
@@ -289,9 +306,10 @@ class Solver {
                                                          : solve(outputs));
     kept_[name] = outputs_of(stage)[0].operand.extents;
     if (const auto* product = std::get_if<Contraction>(&stage);
-        product && value->shape.size() == 3 && value->shape[0] == product->batches())
-      for (int axis : product->batch_axes)
-        parts_[name].push_back(product->loads.axes[size_t(axis)]);
+        product && value->shape.size() == (product->batch_axes.empty() ? 2 : 3) &&
+        value->shape[0] ==
+            (product->batch_axes.empty() ? product->size(product->m) : product->batches()))
+      parts_[name] = parts_of_result(*product);
     made_.push_back({std::move(outputs), std::move(stage)});
     return {};
   }
@@ -356,6 +374,7 @@ class Solver {
   }
 
   const Task& task_;
+  StageOptions options_;
   Decomposed source_;
   Masks masks_;
   std::map<std::string, std::string> names_;
@@ -490,10 +509,11 @@ std::vector<Outputs> side_by_side(const Graph& graph, const std::vector<Outputs>
   return groups.size() < parts.size() ? groups : std::vector<Outputs>{};
 }
 
-Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks) {
+Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks,
+                     const StageOptions& options) {
   CG_TRY(Decomposed source, decompose(graph, task));
   const Outputs outputs = outputs_of(task, graph);
-  auto stages = Solver(task, source, masks).run({outputs});
+  auto stages = Solver(task, source, masks, options).run({outputs});
   if (stages) return stages;
   // One loop nest cannot compute all outputs. Try one for each shape, output or part of an output.
   std::vector<Outputs> single;
@@ -502,7 +522,7 @@ Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks) {
   for (const auto& groups :
        {by_shape(source.graph, outputs), single, side_by_side(source.graph, parts), parts}) {
     if (groups.empty() || (groups.size() == 1 && !groups[0][0].part)) continue;
-    if (auto apart = Solver(task, source, masks).run(groups)) return apart;
+    if (auto apart = Solver(task, source, masks, options).run(groups)) return apart;
   }
   return stages;
 }
@@ -528,21 +548,21 @@ const std::vector<FusedOutput>& outputs_of(const Stage& stage) {
   return product ? product->finish.outputs : std::get<Fused>(stage).outputs;
 }
 
-Result<Stages> make_stages(const Task& task, bool hopper) {
+Result<Stages> make_stages(const Task& task, const StageOptions& options) {
   CG_TRY(Graph graph, prepare(task));
-  if (hopper) graph = fuse_attention(std::move(graph));
+  if (options.hopper) graph = fuse_attention(std::move(graph));
   graph = hoist_scales(std::move(graph));
   CG_TRY(Lowered lowered, lower_products(graph));
   const auto above = nodes_above(lowered.graph, lowered.graph.outputs, {});
   const bool products =
       std::any_of(above.begin(), above.end(), [](const Node* node) { return is_product(*node); });
   // Only products use masks.
-  if (!products && !lowered.masks.empty()) return solve(task, graph, {});
+  if (!products && !lowered.masks.empty()) return solve(task, graph, {}, options);
   if (products && lowered.masks.empty()) {
     CG_TRY(Graph sums, without_vectors(task, lowered.graph));
-    if (auto stages = solve(task, sums, {})) return stages;
+    if (auto stages = solve(task, sums, {}, options)) return stages;
   }
-  return solve(task, lowered.graph, lowered.masks);
+  return solve(task, lowered.graph, lowered.masks, options);
 }
 
 }  // namespace cutegen::recipes

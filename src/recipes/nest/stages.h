@@ -33,7 +33,11 @@ struct Stages {
 };
 
 const std::vector<FusedOutput>& outputs_of(const Stage& stage);
-// `hopper`: the program may use features of sm_90a, such as the attention kernel.
-Result<Stages> make_stages(const Task& task, bool hopper = false);
+// What the stages may use. `hopper`: features of sm_90a, such as the attention kernel. `join`:
+// kernels of several products (joined.h).
+struct StageOptions {
+  bool hopper = false, join = false;
+};
+Result<Stages> make_stages(const Task& task, const StageOptions& options = {});
 
 }  // namespace cutegen::recipes

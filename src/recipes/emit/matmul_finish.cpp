@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/matmul_finish.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace cutegen::recipes {
+namespace {
+
+std::string innermost(const std::string& stride) {
+  const std::string maker = "make_stride(";
+  if (stride.rfind(maker, 0) != 0) return stride;
+  return stride.substr(maker.size(), stride.find(", ") - maker.size());
+}
+
+}  // namespace
+
+std::string Layouts::stride_text(const Stride& s, const std::string& wanted) {
+  if (s.move == Move::none) return "Int<0>{}";
+  if (s.move == Move::next) return "Int<1>{}";
+  numbers_.emplace_back(code_.word(prefix_ + wanted), s.expression);
+  return numbers_.back().first;
+}
+
+std::string Layouts::batch_offset(const Factor& factor, const std::string& prefix) {
+  std::vector<std::string> sizes, strides;
+  for (size_t i = c_.batch_axes.size(); i-- > 0;) {
+    std::string stride = stride_text(factor.batch[i], fmt::format("{}_batch{}", prefix, i));
+    bool moves = factor.batch[i].move != Move::none;
+    if (c_.batch_axes.size() == 1)
+      return moves ? fmt::format(" + batch * int64_t({})", stride) : "";
+    sizes.push_back(size(fmt::format("batch_size{}", i), c_.extent(c_.batch_axes[i])));
+    strides.push_back(stride);
+  }
+  if (sizes.empty()) return "";
+  return fmt::format(" + make_layout(make_shape({}), make_stride({}))(batch)", join(sizes, ", "),
+                     join(strides, ", "));
+}
+
+std::string Layouts::tensors(const std::vector<FactorAccess>& inputs,
+                             const std::vector<FactorAccess>& outputs) {
+  std::string text;
+  for (const auto* list : {&inputs, &outputs})
+    for (const FactorAccess& a : *list) text += tensor(a);
+  return text;
+}
+
+std::string Layouts::tensor(const FactorAccess& a) {
+  auto m = mode(a, c_.loops_m, "m", "m_size"), n = mode(a, c_.loops_n, "n", "n_size"),
+       batch = mode(a, c_.loops_batch, "b", "batches");
+  std::string step = c_.loops_n.empty() ? "Int<0>{}" : innermost(n.second), from = a.name;
+  if (a.operand->sliced()) {
+    const std::string start = start_text(c_.finish, *a.operand);
+    if (start != "0") from += " + " + stride_text({Move::stride, start}, a.name + "_start");
+  }
+  return fmt::format(
+      "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
+      "    make_layout(make_shape(Int<kVector>{{}}, {}, {}, {}),\n"
+      "                make_stride({}, {}, {}, {})));\n",
+      a.tensor, from, m.first, n.first, batch.first, step, m.second, n.second, batch.second);
+}
+
+std::string Layouts::size(const std::string& name, const std::string& extent) {
+  const std::string own = prefix_ + name;
+  auto same = [&](const auto& number) { return number.first == own; };
+  if (std::none_of(numbers_.begin(), numbers_.end(), same)) numbers_.emplace_back(own, extent);
+  return fmt::format("int({})", own);
+}
+
+std::pair<std::string, std::string> Layouts::mode(const FactorAccess& a,
+                                                  const std::vector<Loop>& loops,
+                                                  const std::string& letter,
+                                                  const std::string& whole) {
+  std::vector<std::string> sizes, strides;
+  for (size_t i = loops.size(); i-- > 0;) {
+    strides.push_back(stride_text(stride(c_.finish, *a.operand, loops[i]),
+                                  fmt::format("{}_{}{}", a.name, letter, i)));
+    if (loops.size() == 1) return {whole, strides[0]};
+    sizes.push_back(size(fmt::format("{}_size{}", letter, i), loops[i].extent));
+  }
+  if (sizes.empty()) return {whole, "Int<0>{}"};
+  return {tuple_of("make_shape", sizes), tuple_of("make_stride", strides)};
+}
+
+MatmulFinish::MatmulFinish(const Contraction& c, size_t part)
+    : c_(c),
+      prefix_(part == 0 ? "" : fmt::format("part{}_", part)),
+      function_(part == 0 ? "compute" : fmt::format("compute_part{}", part)),
+      code_(c.finish) {
+  std::vector<int> results;
+  results.reserve(c.finish.outputs.size());
+  for (const FusedOutput& output : c.finish.outputs) results.push_back(output.inst);
+  for (int inst : code_.needed(results, [](const Inst&) { return true; })) {
+    const Inst& i = c.finish.insts[size_t(inst)];
+    if (i.kind == InstKind::leaf && !is_product(inst) && !c.masks.count(inst))
+      inputs_.push_back(access(c.finish.inputs[size_t(i.operand)], inst));
+  }
+  for (const FusedOutput& output : c.finish.outputs)
+    outputs_.push_back(access(output.operand, output.inst));
+}
+
+FactorAccess MatmulFinish::access(const Operand& operand, int inst) {
+  const std::string& name = c_.finish.names.at(operand.tensor);
+  return {&operand, inst, name, code_.word("g_" + name), code_.word("r_" + name)};
+}
+
+bool MatmulFinish::is_product(int inst) const {
+  return inst == c_.product ||
+         std::any_of(c_.partners.begin(), c_.partners.end(),
+                     [&](const Contraction::Partner& partner) { return partner.product == inst; });
+}
+
+std::string MatmulFinish::compute() {
+  std::vector<std::string> params{"float " + code_.id(c_.product)};
+  for (const Contraction::Partner& partner : c_.partners)
+    params.push_back("float " + code_.id(partner.product));
+  for (const auto& [inst, mask] : c_.masks) params.push_back("bool " + code_.id(inst));
+  for (const FactorAccess& a : inputs_) params.push_back("float " + code_.id(a.inst));
+  for (const auto& [word, expression] : c_.finish.sizes) params.push_back("int64_t " + word);
+  std::vector<int> results;
+  std::string body, ends;
+  for (const FactorAccess& a : outputs_) {
+    results.push_back(a.inst);
+    std::string result = code_.word("result_" + a.name);
+    params.push_back("float& " + result);
+    ends += fmt::format("  {} = {};\n", result, code_.use(a.inst));
+  }
+  for (int inst :
+       code_.needed(results, [](const Inst& i) { return i.kind == InstKind::pointwise; }))
+    body += "  " + code_.statement(inst);
+  return fmt::format(
+      "// Computes what follows the product for one element, in float32.\n"
+      "__device__ __forceinline__ void {}({}) {{\n{}{}}}",
+      function_, join(params, ", "), body, ends);
+}
+
+std::string MatmulFinish::work() const {
+  std::string text, stores;
+  std::vector<std::string> values{"product[v]"};
+  if (!c_.partners.empty()) values.clear();
+  for (int64_t g = 0; !c_.partners.empty() && g < c_.groups(); ++g)
+    values.push_back(fmt::format("product[{}][v]", g));
+  for (const auto& [inst, mask] : c_.masks)
+    values.push_back(fmt::format("n + v - m {} {}", mask.upper ? ">=" : "<=", mask.diagonal));
+  for (const FactorAccess& a : inputs_) {
+    text += fmt::format("float {}[kVector];\ncutegen::load({}(_, m, n, batch), {});\n", a.registers,
+                        a.tensor, a.registers);
+    values.push_back(a.registers + "[v]");
+  }
+  for (const auto& [word, expression] : c_.finish.sizes) values.push_back(word);
+  for (const FactorAccess& a : outputs_) {
+    text += fmt::format("float {}[kVector];\n", a.registers);
+    values.push_back(a.registers + "[v]");
+    stores += fmt::format("cutegen::store({}, {}(_, m, n, batch));\n", a.registers, a.tensor);
+  }
+  return text + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v)\n  " + function_ + "(" +
+         join(values, ", ") + ");\n" + stores;
+}
+
+std::string MatmulFinish::results(Numbers& numbers) {
+  return layouts(numbers).tensors(inputs_, outputs_) + each_text(c_.groups(), work());
+}
+
+std::string each_text(int64_t groups, const std::string& body) {
+  return fmt::format(
+      "gemm.each<kVector>(tile, [&](float const (&product){}[kVector], int m, int n) {{\n"
+      "  if (m >= m_size || n >= n_size) return;\n{}\n}});",
+      groups == 1 ? "" : fmt::format("[{}]", groups), indent(body, 2));
+}
+
+}  // namespace cutegen::recipes
