@@ -57,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "mm_repeated_product", "lowest_plus_bias", "mish_by_hand", "attention_causal",
                     "attention_mask", "attention_by_hand", "gelu_group_norm", "layer_norm_short",
                     "take_rows", "take_along", "take_then_norm", "take_and_sum", "take_two",
-                    "take_by_places", "quantize_rows", "counts", "top_k", "sort_rows"));
+                    "take_by_places", "quantize_rows", "counts", "top_k", "sort_rows",
+                    "standardise_columns", "channel_rms_half"));
 
 // tanh(softplus(x)) becomes one function; a softplus with another beta stays.
 TEST(Recipes, KnowsMishWrittenOut) {
