@@ -7,7 +7,7 @@
 // for short rows and 16-bit results. ArgMax and ArgMin take a value and its index; the first of
 // equal values wins, and a NaN beats all, as in PyTorch. combine_warp combines each aligned group of
 // `Width` lanes of a full warp, combine_row groups of `Width` threads (whole warps), combine_column
-// threads of equal x.
+// and combine_columns threads of equal x.
 //
 // Example: Sum s; s.add(x); combine_row<256>(s, shared); float total = s.value();
 #pragma once
@@ -232,6 +232,57 @@ CUTEGEN_FN void combine_column(Acc& acc, float* shared) {
     }
     acc = scratch[x];
     __syncthreads();
+  }
+}
+
+// How combine_columns shares its work: threads of a warp that have equal x combine without shared memory,
+// then groups of kSide threads combine kAtOnce of the V accumulators of each thread at a time.
+template <int Columns, int Threads, int V, int Words>
+struct ColumnGroups {
+  static constexpr int kSide = Columns < 32 ? 32 : Columns, kGroups = Threads / kSide;
+  static constexpr int kMost = 4096;  // words
+  static constexpr int at_once(int few) {
+    return few > 1 && kGroups * Columns * few * Words > kMost ? at_once(few / 2) : few;
+  }
+  static constexpr int kAtOnce = at_once(V);
+  static constexpr int kFloats = kGroups > 1 ? kGroups * Columns * kAtOnce * Words : 1;
+};
+
+// Treats the CTA as Columns x (Threads / Columns) threads (x, y), x fastest, and gives threads of equal x
+// the totals of their V accumulators. Columns, Threads and V are powers of 2. `shared` holds
+// ColumnGroups<Columns, Threads, V, Words>::kFloats floats; an accumulator has at most Words words.
+template <int Columns, int Threads, class Acc, int V>
+CUTEGEN_FN void combine_columns(Acc (&acc)[V], float* shared) {
+  using Groups = ColumnGroups<Columns, Threads, V, sizeof(Acc) / sizeof(float)>;
+  if constexpr (Columns < 32) {
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+#pragma unroll
+      for (int mask = 16; mask >= Columns; mask /= 2) acc[v].merge(shuffle_xor(acc[v], mask));
+    }
+  }
+  if constexpr (Groups::kGroups > 1) {
+    constexpr int kAtOnce = Groups::kAtOnce, kSlots = Columns * kAtOnce;
+    Acc* scratch = reinterpret_cast<Acc*>(shared);
+    const int x = threadIdx.x % Columns, group = threadIdx.x / Groups::kSide;
+#pragma unroll
+    for (int from = 0; from < V; from += kAtOnce) {
+      if (threadIdx.x % Groups::kSide < Columns) {
+#pragma unroll
+        for (int v = 0; v < kAtOnce; ++v) scratch[(group * kAtOnce + v) * Columns + x] = acc[from + v];
+      }
+      __syncthreads();
+      for (int slot = threadIdx.x; slot < kSlots; slot += Threads) {
+        Acc total = scratch[slot];
+#pragma unroll
+        for (int other = 1; other < Groups::kGroups; ++other) total.merge(scratch[other * kSlots + slot]);
+        scratch[slot] = total;
+      }
+      __syncthreads();
+#pragma unroll
+      for (int v = 0; v < kAtOnce; ++v) acc[from + v] = scratch[v * Columns + x];
+      __syncthreads();  // now threads may write scratch again
+    }
   }
 }
 

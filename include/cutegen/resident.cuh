@@ -3,10 +3,12 @@
 //
 // Contract: each thread copies its own vectors into its own slots of shared memory, which no other
 // thread reads, so the copies need no barrier. copy_async starts a copy (sm_80 and later), end_group
-// closes a group, wait_groups waits until at most `pending` groups (0 to 3) are in flight.
+// closes a group, wait_groups waits until at most `pending` groups (0 to 15) are in flight.
 // combine_cluster adds up one accumulator per CTA, the same in all its threads, over a cluster of Ctas
 // (1 to 16, a power of 2); no other combination may use `slot` (shared memory). After the last
 // combination, leave_cluster keeps a CTA alive while others read from it (sm_90 and later).
+// combine_columns_of_cluster does the same for the V accumulators of each column, after combine_columns;
+// its `slot` holds 2 * Columns * V accumulators.
 //
 // Example: copy_async(&kept[i], &x[i]); end_group(); wait_groups(0); sum.add(kept[i].element[0]);
 //          combine_row<kWidth>(sum, shared); combine_cluster<8>(sum, slot); ... leave_cluster<8>();
@@ -35,11 +37,12 @@ CUTE_DEVICE void copy_async(Pack<T, V>* to, T const* from) {
   }
 }
 CUTE_DEVICE void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Pending = 0>
 CUTE_DEVICE void wait_groups(int pending) {
-  if (pending >= 3) asm volatile("cp.async.wait_group 3;" ::: "memory");
-  else if (pending == 2) asm volatile("cp.async.wait_group 2;" ::: "memory");
-  else if (pending == 1) asm volatile("cp.async.wait_group 1;" ::: "memory");
-  else asm volatile("cp.async.wait_group 0;" ::: "memory");
+  if constexpr (Pending < 15) {
+    if (pending > Pending) return wait_groups<Pending + 1>(pending);
+  }
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
 // Converts the elements of a slot.
@@ -85,6 +88,43 @@ CUTE_DEVICE void combine_cluster(Acc& acc, float* slot) {
                    : "memory");
     memcpy(&acc, words, sizeof(Acc));
     combine_warp<Ctas>(acc);
+  }
+}
+
+template <int Ctas, int Columns, int Threads, class Acc, int V>
+CUTE_DEVICE void combine_columns_of_cluster(Acc (&acc)[V], float* slot) {
+  if constexpr (Ctas > 1) {
+    constexpr int kWords = sizeof(Acc) / sizeof(unsigned), kSlots = Columns * V;
+    Acc* const mine = reinterpret_cast<Acc*>(slot);
+    Acc* const totals = mine + kSlots;
+    const int x = threadIdx.x % Columns;
+    if (threadIdx.x < Columns) {
+      CUTE_UNROLL
+      for (int v = 0; v < V; ++v) mine[v * Columns + x] = acc[v];
+    }
+    cluster_sync();
+    for (int s = threadIdx.x; s < kSlots; s += Threads) {
+      const unsigned at = unsigned(__cvta_generic_to_shared(mine + s));
+      Acc total;
+      CUTE_UNROLL
+      for (int cta = 0; cta < Ctas; ++cta) {
+        unsigned words[kWords], theirs;
+        asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(at), "r"(cta));
+        CUTE_UNROLL
+        for (int w = 0; w < kWords; ++w)
+          asm volatile("ld.shared::cluster.u32 %0, [%1];"
+                       : "=r"(words[w])
+                       : "r"(theirs + 4 * w)
+                       : "memory");
+        Acc part;
+        memcpy(&part, words, sizeof(Acc));
+        total.merge(part);
+      }
+      totals[s] = total;
+    }
+    __syncthreads();
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) acc[v] = totals[v * Columns + x];
   }
 }
 

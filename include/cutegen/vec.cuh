@@ -185,6 +185,13 @@ CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
   }
 }
 
+// Loads neighbouring elements as they are. to_float converts them when they are needed, so that they take
+// fewer registers until then.
+template <class T, int V, class Engine, class Layout>
+CUTE_DEVICE void load_pack(cute::Tensor<Engine, Layout> const& g, Pack<T, V>& pack) {
+  pack = *reinterpret_cast<Pack<T, V> const*>(&g(0));
+}
+
 // The coordinates of element `at` of a shape with the axes (size, more...), innermost first. Each
 // axis but the last has its `inverse`, 2^62 / size + 1: the high word of a product is a quotient,
 // exactly, for fewer than 2^31 elements.

@@ -8,7 +8,7 @@
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/reduce.cuh>
-#include <cutegen/vec.cuh>
+{{headers}}#include <cutegen/vec.cuh>
 
 using namespace cute;
 

@@ -18,6 +18,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   for (Row row = {{block}}; row < size(across); row += clusters, ++turn) {
     // A CTA may still read what the previous turn wrote.
     float* const in_cluster = in_clusters + turn % 2 * {{all_words}};
+    const int head = turn * kGroups % kPlaces;  // where the row begins in shared memory
 {{tensors}}
     auto read = [&](Index j) {
       Elements e;

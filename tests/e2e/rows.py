@@ -8,6 +8,7 @@
   columns, with a first element that is far from all others.
 - Rows that stay in the shared memory of a cluster: softmax, a norm with weights, rows that are no multiple of a
   vector, 16-bit rows, one row that is split instead.
+- Columns that stay in the registers of a CTA or of a cluster, in 32 and 16 bits.
 - Rotary embedding: one kernel computes both halves of the result side by side.
 - Half of a row times the other half, which no kernel copies.
 - Scans: from the end behind pointwise work, exclusive, along columns, and of one row that CTAs share.
@@ -74,6 +75,9 @@ TASKS = {
     "moments_of_columns_shared_among_ctas": MOMENTS.format(shape="2, 300000, 24"),
     "softmax_of_rows_that_one_cta_cannot_keep": task("torch.softmax(x, dim=1)", "20, 100000"),
     "rows_that_are_no_multiple_of_a_vector": task("torch.log_softmax(x, dim=1)", "40, 70001"),
+    "columns_that_a_cluster_keeps": task("(x - x.mean(0)) / (x.std(0) + 1e-5)", "3001, 516"),
+    "channels_in_16_bits": task("x * torch.rsqrt((x * x).mean(1, keepdim=True) + 1e-6)", "4, 50, 24, 31",
+                                dtype="torch.bfloat16"),
     "a_norm_with_weights_in_16_bits": task("F.rms_norm(x, (65536,), self.weight, 1e-6)", "70, 65536",
                                            "self.weight = nn.Parameter(torch.rand(65536).bfloat16())",
                                            "torch.bfloat16"),

@@ -121,6 +121,7 @@ Passes::Passes(const Fused& fused, Code& code, const PassOptions& options)
       accumulators_[inst] = code_.word(code_.id(inst) + "_part");
       kept_[inst] = code_.word(code_.id(inst) + "_parts");
       vectors_[inst] = code_.word(code_.id(inst) + "_vector");
+      if (sums_few(inst)) few_[inst] = code_.word(code_.id(inst) + "_few");
     }
   if (moments()) {
     shift_ = code_.word("shift");
@@ -227,30 +228,70 @@ int Passes::depth_of(int inst) const {
   return depth;
 }
 
+// The thread's first step along the reduced axis, and the distance between its steps.
+std::string Passes::start() const {
+  if (options_.split || options_.clustered) return "first";
+  return options_.column ? "team" : "lane";
+}
+
+std::string Passes::step() const {
+  if (options_.split || options_.clustered) return "apart";
+  return options_.column ? "kRows" : "kWidth";
+}
+
+// Element v of an operand, as a float or an integer.
+std::string Passes::element(size_t operand) const {
+  return options_.packed.count(operand) != 0
+             ? fmt::format("cutegen::to_float({}.element[v])", array(operand))
+             : array(operand) + "[v]";
+}
+
+// Whether a thread adds up a few elements of a column before it compensates for rounding errors.
+bool Passes::sums_few(int inst) const {
+  return options_.column && options_.cached && at(inst).reduce == ReduceKind::sum &&
+         !options_.accuracy.plain_sums && !is_joint(inst);
+}
+
+// Gives all threads of a column its total.
+std::string Passes::combine_columns(int inst) const {
+  const std::string& name = accumulators_.at(inst);
+  std::string text =
+      fmt::format("cutegen::combine_columns<kColumns, kThreads>({}, shared);\n", name);
+  if (options_.clustered)
+    text += fmt::format(
+        "cutegen::combine_columns_of_cluster<kCluster, kColumns, kThreads>(\n"
+        "    {}, in_cluster + {} * 2 * kColumns * kVector);\n",
+        name, slot(inst));
+  return text;
+}
+
 // Writes the loop over this thread's steps along the reduced axis. `late` loads what registers do
-// not keep.
-std::string Passes::loop(const std::string& body, const std::string& late, bool first) const {
+// not keep. `after` follows each step that registers keep.
+std::string Passes::loop(const std::string& body, const std::string& late, bool first,
+                         const std::string& after) const {
   if (options_.resident) return resident_loop(body, first);
-  const char* start = options_.column ? "team" : "lane";
-  const char* step = options_.column ? "kRows" : "kWidth";
   if (options_.cached)
     return fmt::format(
         "CUTE_UNROLL\n"
         "for (int i = 0; i < kItems; ++i) {{\n"
         "  const Index j = {} + i * {};\n"
         "  if (j < steps) {{\n"
-        "    {}Elements& e = cache[i];\n{}\n  }}\n}}\n",
-        start, step, (first && !values_.empty()) || !late.empty() ? "" : "const ",
-        indent(late + body, 4));
+        "    {}Elements& e = cache[i];\n{}\n  }}\n{}}}\n",
+        start(), step(), (first && !values_.empty()) || !late.empty() ? "" : "const ",
+        indent(late + body, 4), after);
   return fmt::format(
       "#pragma unroll kUnroll\n"
       "for (Index j = {}; j < steps; j += {}) {{\n"
       "  const Elements e = read(j);\n{}\n}}\n",
-      options_.split ? "first" : start, options_.split ? "apart" : step, indent(body, 2));
+      start(), step(), indent(body, 2));
 }
 
 // Writes that loop over slots of shared memory. The first pass waits for the copies group by group.
 std::string Passes::resident_loop(const std::string& body, bool first) const {
+  if (options_.turns)
+    return group_loop(first ? "  cutegen::wait_groups(kPlaces - 1 - group);\n" : "",
+                      first && !values_.empty() ? "" : "const ", first ? body + keep_slots() : body,
+                      "");
   if (!first)
     return fmt::format(
         "#pragma unroll kUnroll\n"
@@ -268,17 +309,24 @@ std::string Passes::resident_loop(const std::string& body, bool first) const {
       values_.empty() ? "const " : "", indent(body + keep_slots(), 4));
 }
 
-// Writes the loop that computes results: each slot then takes its elements of the next row.
+// Writes the loop over the groups of a row, whose slots are in the order in which they were read.
+std::string Passes::group_loop(const std::string& before, const std::string& constant,
+                               const std::string& body, const std::string& after) const {
+  return fmt::format(
+      "{}for (int group = 0; group < kGroups; ++group) {{\n{}"
+      "  const int at = head + group;\n"
+      "  const Index from = group * share, place = (at < kPlaces ? at : at - kPlaces) * share;\n"
+      "#pragma unroll kUnroll\n"
+      "  for (Index k = 0; k < share && from + k < slots; ++k) {{\n"
+      "    const Index i = place + k, j = first + (from + k) * apart;\n"
+      "    {}Elements e = kept(i, j);\n{}\n  }}\n{}}}\n",
+      before.empty() ? "" : "CUTE_UNROLL\n", before, constant, indent(body, 4), after);
+}
+
+// Writes the loop that computes results: each group then makes room for one of the next rows.
 std::string Passes::last_loop(const std::string& body, const std::string& late) const {
   if (!options_.turns) return loop(body, late);
-  return fmt::format(
-      "for (int group = 0; group < kGroups; ++group) {{\n"
-      "  for (Index i = group * share; i < (group + 1) * share && i < slots; ++i) {{\n"
-      "    const Index j = first + i * apart;\n"
-      "    const Elements e = kept(i, j);\n{}\n"
-      "    if (more) fetch(i, j);\n  }}\n"
-      "  cutegen::end_group();\n}}\n",
-      indent(body, 4));
+  return group_loop("", "const ", body, "  fetch(turn * kGroups + group + kPlaces);\n");
 }
 
 // Writes the position of element v of step j along the reduced axis.
@@ -338,8 +386,8 @@ std::string Passes::elements(const std::vector<int>& targets, bool later) {
     if (known.count(inst) != 0)
       text += fmt::format("const float {} = {}[v];\n", code_.id(inst), array(values_.at(inst)));
     else if (i.kind == InstKind::leaf)
-      text += fmt::format("const {} {} = {}[v];\n", value_type(i), code_.id(inst),
-                          array(size_t(i.operand)));
+      text += fmt::format("const {} {} = {};\n", value_type(i), code_.id(inst),
+                          element(size_t(i.operand)));
     else if (i.kind == InstKind::position)
       text += fmt::format("const int64_t {} = {};\n", code_.id(inst), place());
     else
@@ -392,10 +440,8 @@ std::string Passes::result(int inst) {
                                                        from, slot(inst))
                                          : "",
                        ends);
-  return arrays + fmt::format(
-                      "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {{\n"
-                      "  cutegen::combine_column<kColumns, kRows>({}[v], shared);\n{}}}\n",
-                      from, ends);
+  return combine_columns(inst) + arrays +
+         fmt::format("CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {{\n{}}}\n", ends);
 }
 
 // Stores the CTA's accumulator in scratch at (part, row).
@@ -406,16 +452,16 @@ std::string Passes::keep(int inst) {
         "cutegen::combine_row<kWidth>({0}, shared);\n"
         "if (live && lane == 0) {1}[part * size(across) + row] = {0};\n",
         from, kept_.at(inst));
-  return fmt::format(
-      "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {{\n"
-      "  cutegen::combine_column<kColumns, kRows>({0}[v], shared);\n"
-      "  if (live && team == 0)\n"
-      "    {1}[(part * size(across) + column) * kVector + v] = {0}[v];\n}}\n",
-      from, kept_.at(inst));
+  return combine_columns(inst) +
+         fmt::format(
+             "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {{\n"
+             "  if (live && team == 0)\n"
+             "    {1}[(part * size(across) + column) * kVector + v] = {0}[v];\n}}\n",
+             from, kept_.at(inst));
 }
 
 std::string Passes::pass(int depth) {
-  std::string comment, declarations, adds, vectors, ends;
+  std::string comment, declarations, adds, vectors, ends, after;
   std::vector<int> targets;
   for (int inst : reductions(depth)) {
     const Inst& i = at(inst);
@@ -441,6 +487,17 @@ std::string Passes::pass(int depth) {
       ends += fmt::format("\n{}.add({});", name, vector);
       continue;
     }
+    if (const auto few = few_.find(inst); few != few_.end()) {
+      declarations += fmt::format("float {}[kVector] = {{}};\n", few->second);
+      adds += fmt::format("{}[v] += {};\n", few->second, code_.use(i.inputs[0]));
+      after += fmt::format(
+          "  if (i % 4 == 3 || i + 1 == kItems) {{  // a sum of four needs no compensation\n"
+          "    CUTE_UNROLL\n"
+          "    for (int v = 0; v < kVector; ++v) {0}[v].add({1}[v]), {1}[v] = 0.0f;\n"
+          "  }}\n",
+          name, few->second);
+      continue;
+    }
     adds += fmt::format(
         "{}{}.add({}{}{});\n", name, options_.column ? "[v]" : "", code_.use(i.inputs[0]), less,
         i.integer && i.reduce != ReduceKind::total ? ", static_cast<unsigned>(" + place() + ")"
@@ -454,7 +511,7 @@ std::string Passes::pass(int depth) {
   std::string body = vectors + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
                      indent(elements(targets, depth > 1) + adds, 2) + "\n}" + ends;
   return fmt::format("\n// Pass {}: {}.\n", depth, comment) + declarations +
-         loop(body, late_loads(targets, depth > 1), depth == 1);
+         loop(body, late_loads(targets, depth > 1), depth == 1, after);
 }
 
 // Merges what the CTAs of this row wrote in pass `depth`, always in the same order.
@@ -510,8 +567,9 @@ std::string Passes::outputs() {
   }
   std::string text;
   if (!rows.empty())
-    text += fmt::format("\nif (live && {} == 0{}) {{\n{}}}\n", options_.column ? "team" : "lane",
-                        options_.split || options_.resident ? " && part == 0" : "", rows);
+    text += fmt::format(
+        "\nif (live && {} == 0{}) {{\n{}}}\n", options_.column ? "team" : "lane",
+        options_.split || options_.resident || options_.clustered ? " && part == 0" : "", rows);
   if (targets.empty()) return text;
   std::string body = results + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
                      indent(elements(targets, true) + loops, 2) + "\n}\n" + stores;
@@ -566,7 +624,7 @@ std::string Passes::text() {
         "for (int i = 0; i < kItems; ++i) {{\n"
         "  const Index j = {} + i * {};\n"
         "  if (j < steps) cache[i] = read(j);\n}}\n",
-        options_.column ? "team" : "lane", options_.column ? "kRows" : "kWidth");
+        start(), step());
   for (int d = 1; d <= depth(); ++d) {
     text += pass(d);
     for (int inst : reductions(d)) text += result(inst);

@@ -28,8 +28,10 @@ namespace cutegen::recipes {
 
 struct PassOptions {
   bool column = false, cached = false, online = false, split = false;
-  bool resident = false;  // elements stay in shared memory, of one CTA or of a cluster
-  bool turns = false;     // and the next row's elements arrive while results are written
+  bool resident = false;         // elements stay in shared memory, of one CTA or of a cluster
+  bool turns = false;            // and the next row's elements arrive while results are written
+  bool clustered = false;        // of a column kernel: the CTAs of a cluster share columns
+  std::set<size_t> packed = {};  // operands that registers keep in their own dtype
   Accuracy accuracy = {};
   std::vector<size_t> room = {};  // operands whose kept elements a computed value may replace
 };
@@ -81,13 +83,21 @@ class Passes {
   std::string keep(int inst);
   std::string outputs();
   std::string row_output(size_t output, const std::string& registers);
-  std::string loop(const std::string& body, const std::string& late, bool first = false) const;
+  std::string loop(const std::string& body, const std::string& late, bool first = false,
+                   const std::string& after = "") const;
   std::string resident_loop(const std::string& body, bool first) const;
+  std::string group_loop(const std::string& before, const std::string& constant,
+                         const std::string& body, const std::string& after) const;
   std::string last_loop(const std::string& body, const std::string& late) const;
   std::string elements(const std::vector<int>& targets, bool later);
   std::string late_loads(const std::vector<int>& targets, bool later) const;
   std::set<int> known(bool later) const;
   std::string array(size_t operand) const { return "e." + inputs_[operand].substr(2); }
+  std::string element(size_t operand) const;
+  std::string start() const;
+  std::string step() const;
+  std::string combine_columns(int inst) const;
+  bool sums_few(int inst) const;
   std::vector<int> later_targets() const;
   std::string keep_values() const;
   std::string keep_slots() const;
@@ -113,7 +123,7 @@ class Passes {
   std::string shift_, exact_count_;  // of moments
   // Of reductions: accumulators in registers and in scratch, the vector that one add() takes.
   std::map<size_t, std::string> late_loads_;
-  std::map<int, std::string> row_loads_, accumulators_, kept_, vectors_;
+  std::map<int, std::string> row_loads_, accumulators_, kept_, vectors_, few_;
 };
 
 }  // namespace cutegen::recipes

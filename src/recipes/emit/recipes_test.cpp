@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "take_rows", "take_along", "take_then_norm", "take_and_sum", "take_two",
                     "take_by_places", "quantize_rows", "counts", "top_k", "sort_rows", "joined_qkv",
                     "joined_gate", "joined_packed", "joined_weights", "joined_overlap",
-                    "joined_strided"));
+                    "joined_strided", "standardise_columns", "channel_rms_half"));
 
 // tanh(softplus(x)) becomes one function; a softplus with another beta stays.
 TEST(Recipes, KnowsMishWrittenOut) {

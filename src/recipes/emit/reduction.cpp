@@ -42,6 +42,7 @@ class Planner {
     }
     limits();
     if (kernel_.resident()) resident();
+    part_.hopper |= kernel_.clustered();
     if (kernel_.split()) scratch();
     for (const ReductionKernel::Launch& launch : kernel_.launches()) step(launch);
   }
@@ -69,7 +70,7 @@ class Planner {
       part_.requirements.push_back(
           kernel_.row() ? fmt::format("{} <= {}", length,
                                       side() * elements_of_thread(kernel_.nest(), params_))
-                        : fmt::format("ceil_div({},{}) <= {}", length, side(),
+                        : fmt::format("ceil_div({},{}) <= {}", length, side() * get("cluster"),
                                       steps_of_thread(kernel_.nest(), params_)));
     for (const std::string& demand : fixed_sizes(fused_)) part_.requirements.push_back(demand);
     bool places = std::any_of(fused_.insts.begin(), fused_.insts.end(), [](const Inst& i) {
@@ -86,8 +87,13 @@ class Planner {
   void resident() {
     part_.hopper = get("cluster") > 1;
     const std::string shared = label_("on_chip"), vector = label_("vector");
-    part_.symbols[shared] = fmt::format("ceil_div(ceil_div({},{}),{})*{}*{}*{}", label_("length"),
-                                        vector, get("width") * get("cluster"), get("width"), vector,
+    std::string slots = fmt::format("ceil_div(ceil_div({},{}),{})", label_("length"), vector,
+                                    get("width") * get("cluster"));
+    if (kernel_.turns()) {
+      const auto ring = ring_of(fused_, kernel_.nest(), params_);
+      slots = fmt::format("ceil_div({},{})*{}", slots, ring->groups, ring->places);
+    }
+    part_.symbols[shared] = fmt::format("{}*{}*{}*{}", slots, get("width"), vector,
                                         element_bytes(fused_, kernel_.nest()));
     part_.requirements.push_back(shared + " <= 225280");  // what a CTA of sm_90 has for them
   }
@@ -115,6 +121,7 @@ class Planner {
         kernel_.row() ? fmt::format("ceil_div({},{})", rows, get("threads") / side())
                       : fmt::format("ceil_div({}/{},{})", rows, label_("vector"), get("columns"));
     if (kernel_.split() && launch.whole_grid) grid += "*" + label_("parts");
+    if (kernel_.clustered()) grid += fmt::format("*{}", get("cluster"));
     if (kernel_.resident()) grid = fmt::format("{}*{}", rows, get("cluster"));
     if (kernel_.turns())
       grid = fmt::format("ceil_div({},{})*{}", rows, turns_of(params_), get("cluster"));
@@ -123,7 +130,7 @@ class Planner {
     json["block"] = Json::array({get("threads"), 1, 1});
     json["args"] = args;
     if (kernel_.resident()) json["shared_bytes"] = label_("on_chip");
-    if (kernel_.resident() && get("cluster") > 1)
+    if ((kernel_.resident() || kernel_.clustered()) && get("cluster") > 1)
       json["cluster"] = Json::array({get("cluster"), 1, 1});
     part_.steps.push_back(json);
   }

@@ -11,6 +11,8 @@ namespace cutegen::recipes {
 namespace {
 
 constexpr int64_t kNarrow = 2'000'000'000;  // elements of a row, or rows, that 32 bits count
+constexpr int64_t kMostGroups = 12, kMostPlaces = 16;  // of copies; 16 are in flight at most
+constexpr int64_t kMostShared = int64_t{220} << 10;    // bytes of a CTA of sm_90
 
 // Operands whose elements stay between passes, in places that hold a float each.
 std::vector<size_t> room_for_values(const Fused& fused, const Nest& nest, bool resident) {
@@ -19,8 +21,8 @@ std::vector<size_t> room_for_values(const Fused& fused, const Nest& nest, bool r
     if (i.kind != InstKind::leaf || i.level != Level::element || i.integer) continue;
     const auto operand = size_t(i.operand);
     const Operand& o = fused.inputs[operand];
-    const bool fits =
-        resident ? stays(fused, nest, o) && o.dtype == DType::f32 : in_registers(fused, nest, o);
+    const bool fits = resident ? stays(fused, nest, o) && o.dtype == DType::f32
+                               : in_registers(fused, nest, o) && !packed(fused, nest, o);
     if (fits && std::find(list.begin(), list.end(), operand) == list.end()) list.push_back(operand);
   }
   return list;
@@ -29,6 +31,9 @@ std::vector<size_t> room_for_values(const Fused& fused, const Nest& nest, bool r
 PassOptions options(const Task& task, const Fused& fused, const Nest& nest, const Json& params) {
   auto on = [&](const char* name) { return params.at(name).get<int64_t>() != 0; };
   const bool cached = params.at("cached") == 1, resident = params.at("cached") == 2;
+  std::set<size_t> as_is;
+  for (size_t i = 0; cached && i < fused.inputs.size(); ++i)
+    if (packed(fused, nest, fused.inputs[i])) as_is.insert(i);
   return {
       .column = !nest.reduced_inside,
       .cached = cached,
@@ -36,6 +41,8 @@ PassOptions options(const Task& task, const Fused& fused, const Nest& nest, cons
       .split = params.at("parts").get<int64_t>() > 1,
       .resident = resident,
       .turns = turns_of(params) > 1,
+      .clustered = !nest.reduced_inside && params.at("cluster").get<int64_t>() > 1,
+      .packed = std::move(as_is),
       .accuracy = needed_accuracy(task, fused),
       .room = cached || resident ? room_for_values(fused, nest, resident) : std::vector<size_t>{}};
 }
@@ -46,8 +53,9 @@ std::string resident_range(int words, bool turns) {
       "  __shared__ float {}[{}];\n"
       "  const Index first = part * kWidth + lane, apart = kCluster * kWidth;\n"
       "  const Index slots = first < steps ? (steps - first - 1) / apart + 1 : 0;\n"
-      "  const Index room = (steps + apart - 1) / apart, share = (room + kGroups - 1) / kGroups;",
-      turns ? "in_clusters" : "in_cluster", turns ? 2 * words : words);
+      "  const Index share = ((steps + apart - 1) / apart + kGroups - 1) / kGroups, room = {};",
+      turns ? "in_clusters" : "in_cluster", turns ? 2 * words : words,
+      turns ? "kPlaces * share" : "(steps + apart - 1) / apart");
 }
 
 // Declares the slots of this thread in shared memory.
@@ -85,6 +93,15 @@ std::string split_range(bool row) {
       row ? "kWidth" : "kRows", row ? "lane" : "team");
 }
 
+// Declares the same for columns that the CTAs of a cluster share.
+std::string cluster_range(int words) {
+  return fmt::format(
+      "  __shared__ float in_cluster[{} * kColumns * kVector];\n"
+      "  // The CTAs of a cluster interleave their steps.\n"
+      "  const Index first = Index(part) * kRows + team, apart = Index(kCluster) * kRows;",
+      2 * words);
+}
+
 // Whether rows differ in the operand, or there is only one.
 bool differs_by_row(const Fused& fused, const Nest& nest, const Operand& operand) {
   return operand.gathered() ||
@@ -108,6 +125,12 @@ bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand) 
          !(nest.in_runs && one_a_run(fused, nest, operand)) && differs_by_row(fused, nest, operand);
 }
 
+bool packed(const Fused& fused, const Nest& nest, const Operand& operand) {
+  return !nest.reduced_inside && in_registers(fused, nest, operand) && !operand.gathered() &&
+         (operand.dtype == DType::f16 || operand.dtype == DType::bf16) &&
+         stride(fused, operand, nest.kept.back()).move == Move::next;
+}
+
 int64_t element_bytes(const Fused& fused, const Nest& nest) {
   int64_t bytes = 0;
   for (const Operand& operand : fused.inputs)
@@ -128,9 +151,9 @@ int64_t elements_of_step(const Nest& nest, const Json& params) {
 
 int64_t steps_of_thread(const Nest& nest, const Json& params) {
   auto get = [&](const char* name) { return params.at(name).get<int64_t>(); };
-  const int64_t per_step = nest.reduced_inside
-                               ? get("width") * get("cluster") * elements_of_step(nest, params)
-                               : std::max<int64_t>(1, get("threads") / get("columns"));
+  const int64_t per_step =
+      nest.reduced_inside ? get("width") * get("cluster") * elements_of_step(nest, params)
+                          : std::max<int64_t>(1, get("threads") / get("columns")) * get("cluster");
   return (nest.length() + per_step - 1) / per_step;
 }
 
@@ -140,6 +163,22 @@ int64_t elements_of_thread(const Nest& nest, const Json& params) {
 
 int64_t turns_of(const Json& params) {
   return params.value("turns", int64_t{1});
+}
+
+std::optional<Ring> ring_of(const Fused& fused, const Nest& nest, const Json& params) {
+  const int64_t slots = steps_of_thread(nest, params), bytes = params.at("width").get<int64_t>() *
+                                                               params.at("vector").get<int64_t>() *
+                                                               element_bytes(fused, nest);
+  Ring best;
+  int64_t ahead = -1;  // slots that hold elements of the next rows
+  for (int64_t groups = std::min(slots, kMostGroups); groups > 0; --groups) {
+    const int64_t share = (slots + groups - 1) / groups;
+    const int64_t places = std::min(kMostShared / std::max<int64_t>(1, share * bytes), kMostPlaces);
+    if (places < groups || (places - groups) * share <= ahead) continue;
+    ahead = (places - groups) * share;
+    best = {groups, places};
+  }
+  return ahead < 0 ? std::nullopt : std::optional(best);
 }
 
 int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params) {
@@ -266,15 +305,21 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
       get("cached") == 1
           ? fmt::format("constexpr int kItems = {};  // vectors kept in registers\n", items())
           : fmt::format("constexpr int kUnroll = {};\n", get("unroll"));
+  const auto ring = turns() ? ring_of(fused_, nest_, params_) : std::nullopt;
   if (resident())
     t["constants"] += fmt::format(
         "constexpr int kCluster = {};  // CTAs that share a row\n"
-        "constexpr int kGroups = 4;   // of asynchronous copies\n",
-        get("cluster"));
+        "constexpr int kGroups = {};   // of asynchronous copies of a row\n",
+        get("cluster"), ring ? ring->groups : 4);
+  if (ring)
+    t["constants"] +=
+        fmt::format("constexpr int kPlaces = {};  // of groups in shared memory\n", ring->places);
+  if (clustered())
+    t["constants"] +=
+        fmt::format("constexpr int kCluster = {};  // CTAs that share columns\n", get("cluster"));
   const bool runs = has_runs();
-  if (row())
-    t["headers"] = std::string(resident() ? "#include <cutegen/resident.cuh>\n" : "") +
-                   (runs ? "#include <cutegen/runs.cuh>\n" : "");
+  t["headers"] = std::string(resident() || clustered() ? "#include <cutegen/resident.cuh>\n" : "") +
+                 (runs ? "#include <cutegen/runs.cuh>\n" : "");
   if (runs) {
     t["constants"] +=
         fmt::format("constexpr bool kWholeRuns = {} != 0;  // no vector is in two runs\n",
@@ -287,11 +332,15 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
   for (int leaf : passes_.leaves(Level::element)) {
     const Inst& inst = fused_.insts[size_t(leaf)];
     const std::string& name = passes_.input_tensor(size_t(inst.operand));
-    elements += fmt::format("{} {}[kVector];\n", value_type(inst), name.substr(2));
     const Operand& operand = fused_.inputs[size_t(inst.operand)];
+    const bool as_is = get("cached") == 1 && packed(fused_, nest_, operand);
+    elements +=
+        as_is ? fmt::format("cutegen::Pack<{}, kVector> {};\n", type_of(operand), name.substr(2))
+              : fmt::format("{} {}[kVector];\n", value_type(inst), name.substr(2));
     inputs_ += tensors_.indices(operand);
     const std::string load =
-        one_a_run(operand)
+        as_is ? fmt::format("cutegen::load_pack({}(_, j), e.{});\n", name, name.substr(2))
+        : one_a_run(operand)
             ? fmt::format("cutegen::load_run<kWholeRuns>({}, {}, j * kVector, e.{});\n", name,
                           runs_, name.substr(2))
             : tensors_.load(operand, name, "j", "e." + name.substr(2));
@@ -356,18 +405,20 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   // The CTAs of a row have neighbouring numbers and interleave their steps. CTAs that run at the
   // same time then read neighbouring lines, which DRAM delivers 10% faster than distant lines.
   const bool shared = split() && launch.whole_grid;
-  t["block"] = shared ? "blockIdx.x / parts" : resident() ? "blockIdx.x / kCluster" : "blockIdx.x";
+  const bool in_cluster = resident() || clustered();
+  t["block"] = shared ? "blockIdx.x / parts" : in_cluster ? "blockIdx.x / kCluster" : "blockIdx.x";
   t["turn"] = shared       ? "  const int64_t part = blockIdx.x % parts;\n"
               : split()    ? "  const int64_t part = 0;\n"
-              : resident() ? "  const int part = blockIdx.x % kCluster;\n"
+              : in_cluster ? "  const int part = blockIdx.x % kCluster;\n"
                            : "";
-  t["range"] = resident() ? resident_range(passes_.all_words(), turns())
-               : split()  ? split_range(row())
-                          : "";
+  t["range"] = resident()    ? resident_range(passes_.all_words(), turns())
+               : clustered() ? cluster_range(passes_.all_words())
+               : split()     ? split_range(row())
+                             : "";
   t["loads"] = indent(loads_, 4);
   const std::string keep =
       resident() ? declare_slots(slots_) + copy_row(fetches_) + read_slots(reads_) : "";
-  const std::string leave = resident() ? "\ncutegen::leave_cluster<kCluster>();\n" : "";
+  const std::string leave = in_cluster ? "\ncutegen::leave_cluster<kCluster>();\n" : "";
   const std::string check = tensors_.checks_later() ? tensors_.check() : "";
   t["body"] = indent(keep + body + check + leave, 2);
   if (turns()) take_turns(t, body);
@@ -383,22 +434,26 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
 // Replaces the fields of a kernel in which a cluster takes one row after another.
 void ReductionKernel::take_turns(std::map<std::string, std::string>& t,
                                  const std::string& body) const {
-  const std::string fetch =
-      next_ + "auto fetch = [&](Index i, Index j) {\n" + indent(fetches_, 2) + "\n};\n";
-  t["fetch"] = indent(
-      declare_slots(slots_) + rows_ + "{\n" +
-          indent("const Row next_row = " + t["block"] + ";\n" + fetch + copy_row("fetch(i, j);"),
-                 2) +
-          "\n}\n",
-      2);
+  t["fetch"] = indent(declare_slots(slots_) + rows_ +
+                          "// Starts to read group n of all rows of this cluster.\n"
+                          "auto fetch = [&](int n) {\n"
+                          "  const Index from = n % kGroups * share, place = n % kPlaces * share;\n"
+                          "  const Row next_row = " +
+                          t["block"] +
+                          " + Row(n / kGroups) * clusters;\n"
+                          "  if (from < slots && next_row < size(across)) {\n" +
+                          indent(next_, 4) +
+                          "\n"
+                          "    for (Index k = 0; k < share && from + k < slots; ++k) {\n"
+                          "      const Index i = place + k, j = first + (from + k) * apart;\n" +
+                          indent(fetches_, 6) +
+                          "\n    }\n  }\n  cutegen::end_group();\n};\n"
+                          "for (int n = 0; n < kPlaces; ++n) fetch(n);\n",
+                      2);
   t["all_words"] = std::to_string(passes_.all_words());
   t["tensors"] = indent(t["tensors"], 2);
   t["loads"] = indent(t["loads"], 2);
-  t["body"] = indent(
-      "const bool more = row + clusters < size(across);\n"
-      "const Row next_row = more ? row + clusters : row;\n" +
-          fetch + read_slots(reads_) + body,
-      4);
+  t["body"] = indent(read_slots(reads_) + body, 4);
 }
 
 }  // namespace cutegen::recipes

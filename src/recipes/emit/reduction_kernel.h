@@ -7,6 +7,8 @@
 // Example: ReductionKernel k(task, fused, params, label); k.source();
 #pragma once
 
+#include <optional>
+
 #include "recipes/emit/passes.h"
 #include "recipes/text/nest_tensors.h"
 #include "recipes/text/program_part.h"
@@ -19,6 +21,8 @@ bool stays(const Fused& fused, const Nest& nest, const Operand& operand);
 // Whether a thread keeps its elements of the operand in registers if the kernel keeps any: they
 // differ between rows. Each pass loads the others (weights), which come from L1 or L2.
 bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand);
+// Whether a thread of a column kernel keeps them in the operand's own dtype, of 16 bits.
+bool packed(const Fused& fused, const Nest& nest, const Operand& operand);
 // Bytes of shared memory that one element of the row takes in a resident kernel.
 int64_t element_bytes(const Fused& fused, const Nest& nest);
 // Bytes of shared memory of a CTA of a resident kernel, at the official shape.
@@ -30,6 +34,13 @@ int64_t elements_of_thread(const Nest& nest, const Json& params);
 
 // Rows that a cluster of a resident kernel takes one after another.
 int64_t turns_of(const Json& params);
+
+// How such a cluster reads ahead: a row is `groups` groups of vectors, and shared memory has room
+// for `places` groups, in the order in which they are read.
+struct Ring {
+  int64_t groups = 0, places = 0;
+};
+std::optional<Ring> ring_of(const Fused& fused, const Nest& nest, const Json& params);
 
 class ReductionKernel {
  public:
@@ -48,6 +59,8 @@ class ReductionKernel {
   bool split() const { return parts_ > 1; }
   bool resident() const { return get("cached") == 2; }
   bool turns() const { return turns_of(params_) > 1; }
+  // Whether the CTAs of a cluster share columns.
+  bool clustered() const { return !row() && get("cluster") > 1; }
   bool wide() const;       // a row has too many elements for 32-bit indices
   bool many_rows() const;  // there are too many rows for 32-bit indices
   bool in_runs() const { return nest_.in_runs && !wide(); }

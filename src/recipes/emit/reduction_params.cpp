@@ -25,10 +25,13 @@ constexpr int64_t kInFlight = 4;            // loads of a thread that hide the l
 constexpr int64_t kMaxCached = 64;          // elements a thread may keep in registers
 constexpr int64_t kRegisters = 65536;       // of an SM, and so of a CTA
 constexpr int64_t kOtherRegisters = 24;     // of a thread, besides cached elements
+constexpr int64_t kOfColumn = 4;            // and for each of its columns
 constexpr int64_t kLongRow = 16384;         // elements; a longer row is worth a CTA of 1024 threads
 constexpr int64_t kWanted = 1056;           // CTAs that fill a GPU: 8 for each of 132 SMs
 constexpr int64_t kLeastPart = 4096;        // elements of a row that are worth a CTA
 constexpr int64_t kFewCtas = 128;           // fewer leave SMs idle
+constexpr int64_t kEnoughCtas = 264;        // two for each of 132 SMs
+constexpr int64_t kLeastRun = 64;           // bytes of neighbouring columns that a CTA reads
 constexpr int64_t kFewRows = 8;             // rows below one another that one team takes
 constexpr int64_t kTeam = 128;              // its threads
 constexpr int64_t kTurns = 4;               // rows that a cluster takes one after another
@@ -43,9 +46,27 @@ constexpr int64_t kMostSharedReduction = int64_t{220}
 constexpr int64_t kLongColumn = 1024;            // below one another: worth a CTA of 512 threads
 constexpr int64_t kLong = int64_t{1} << 18;      // elements that one CTA should not reduce alone
 
+// Bytes of registers that one element of a row takes. Operands with one value for a whole row, or
+// the same for all rows, take no lasting registers.
+int64_t register_bytes(const Fused& fused, const Nest& nest) {
+  int64_t bytes = 0;
+  for (const Operand& operand : fused.inputs)
+    if (in_registers(fused, nest, operand)) bytes += packed(fused, nest, operand) ? 2 : 4;
+  return bytes > 0 ? bytes : 4;
+}
+
 bool has_element_output(const Fused& fused) {
   return std::any_of(fused.outputs.begin(), fused.outputs.end(),
                      [&](const FusedOutput& o) { return varies(fused, o.operand); });
+}
+
+// Bytes of the widest operand that varies along the columns.
+int64_t kept_bytes(const Fused& fused, const Nest& nest) {
+  int64_t bytes = 1;
+  for (const Operand& operand : fused.inputs)
+    if (in_registers(fused, nest, operand))
+      bytes = std::max(bytes, int64_t(size_of(operand.dtype)));
+  return bytes;
 }
 
 // The CTAs of a kernel that does not split rows.
@@ -184,6 +205,35 @@ std::optional<Json> stream_rows(const Fused& fused, const Nest& nest, Json param
   return params;
 }
 
+// CTAs of a column kernel.
+int64_t column_ctas(const Nest& nest, const Json& params) {
+  auto get = [&](const char* name) { return params.at(name).get<int64_t>(); };
+  const int64_t across = std::max<int64_t>(1, get("vector") * get("columns"));
+  return (nest.rows() + across - 1) / across * get("cluster");
+}
+
+// Chooses how many columns a CTA takes, and how many CTAs share them. If a kernel reads its
+// elements several times, they stay in registers. Empty if a plain kernel has enough CTAs.
+std::optional<Json> share_columns(const Fused& fused, const Nest& nest, Json params, bool hopper,
+                                  bool keeps) {
+  const bool enough = column_ctas(nest, params) >= kEnoughCtas;
+  if (!keeps && (enough || nest.length() < kLongColumn)) return std::nullopt;
+  if (keeps) params["cached"] = 1, params["unroll"] = 1;
+  params["threads"] = 256;
+  std::optional<Json> best;
+  for (int64_t cluster : {1, 2, 4, 8, 16})
+    for (int64_t columns : {32, 16, 8, 4}) {
+      const int64_t bytes = columns * params["vector"].get<int64_t>() * kept_bytes(fused, nest);
+      if (bytes < kLeastRun || (cluster > 1 && bytes > 4 * kLeastRun)) continue;
+      Json next = params;
+      next["columns"] = columns, next["cluster"] = cluster;
+      if (!reduction_legal(fused, next, hopper)) continue;
+      if (column_ctas(nest, next) >= kEnoughCtas) return next;
+      if (!best || column_ctas(nest, next) > column_ctas(nest, *best)) best = next;
+    }
+  return best;
+}
+
 }  // namespace
 
 std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hopper) {
@@ -203,8 +253,9 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hoppe
     list.push_back(
         {"cluster", "CTAs of a cluster that keep a row in their shared memory", clusters});
   if (!clusters.empty() && has_element_output(fused))
-    list.push_back(
-        {"turns", "rows that a cluster takes; it reads the next while it writes one", {1, kTurns}});
+    list.push_back({"turns",
+                    "rows that a cluster takes; it reads ahead of the row that it writes",
+                    {1, kTurns, 16}});
   if (auto joint = find_joint(fused))
     list.push_back({"online",
                     joint->moments ? "1: mean and sum of squares about it in one pass"
@@ -223,7 +274,9 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hoppe
     list.push_back({"width", "threads that share a row", widths});
   } else {
     list.push_back(
-        {"columns", "threads side by side on neighbouring columns", {32, 64, 128, 256, 16}});
+        {"columns", "threads side by side on neighbouring columns", {32, 64, 128, 256, 16, 8, 4}});
+    if (hopper)
+      list.push_back({"cluster", "CTAs of a cluster that share columns", {1, 2, 4, 8, 16}});
   }
   list.push_back({"unroll", "loop steps whose loads are in flight together", {4, 2, 8, 1}});
   std::vector<int64_t> threads{256, 512, 128, 1024};
@@ -242,8 +295,9 @@ Json reduction_safe(const Fused& fused, bool hopper) {
               {"parts", parts.empty() || !split ? 1 : parts.front()},
               {"cached", 0},
               {"online", 0}};
+  params["cluster"] = 1;
   if (nest.reduced_inside)
-    params["width"] = 256, params["cluster"] = params["turns"] = 1;
+    params["width"] = 256, params["turns"] = 1;
   else
     params["columns"] = 32;
   // An H100 sums columns of 4096 x 4095 in 3.8 ms with one access in flight, in 3.1 ms with four.
@@ -275,13 +329,13 @@ Json reduction_safe(const Fused& fused, bool hopper) {
   if (auto streamed = stream_rows(fused, nest, params)) return *streamed;
   for (int64_t share : kShares)
     if (auto kept = keep_in_registers(fused, nest, params, share, hopper)) return *kept;
-  // Few rows below one another fit the registers of a thread, so that DRAM delivers them once.
-  if (!nest.reduced_inside && several_passes(fused) && params["parts"] == 1) {
-    Json kept = params;
-    kept["vector"] = std::min<int64_t>(2, params["vector"].get<int64_t>());
-    kept["cached"] = 1, kept["columns"] = 64, kept["unroll"] = 1;
-    if (reduction_legal(fused, kept, hopper)) return kept;
-  }
+  if (!nest.reduced_inside && params["parts"] == 1)
+    for (bool keeps : {several_passes(fused), false})
+      if (auto shared = share_columns(fused, nest, params, hopper, keeps)) {
+        const auto joint = find_joint(fused);
+        if (!keeps && joint) (*shared)["online"] = 1;
+        return *shared;
+      }
   // On an H200, rows of 65535 take 7.9 ms with 1024 threads each and 14 ms with 32: fewer rows are
   // in flight, and more of them are still in L2 for the second pass.
   bool long_row = nest.length() > kLongRow && nest.length() <= 65536;
@@ -304,22 +358,21 @@ bool reduction_legal(const Fused& fused, const Json& params, bool hopper) {
   int64_t threads = get("threads"), side = get(nest.reduced_inside ? "width" : "columns");
   if (side > threads || threads % side != 0) return false;
   if (get("online") != 0 && !find_joint(fused)) return false;
-  const int64_t cluster = nest.reduced_inside ? get("cluster") : 1;
-  if (cluster > 1 && (!hopper || get("cached") != 2)) return false;
-  if (turns_of(params) > 1 && (get("cached") != 2 || !has_element_output(fused))) return false;
+  const int64_t cluster = get("cluster");
+  if (cluster > 1 && (!hopper || (nest.reduced_inside && get("cached") != 2))) return false;
+  if (cluster > 1 && get("parts") > 1) return false;
+  if (turns_of(params) > 1 &&
+      (get("cached") != 2 || !has_element_output(fused) || !ring_of(fused, nest, params)))
+    return false;
   if (get("cached") == 0) return true;
   if (get("parts") > 1) return false;  // the next kernel could not read what this one cached
   if (get("cached") == 2)
     return nest.reduced_inside && side == threads && element_bytes(fused, nest) > 0 &&
            resident_bytes(fused, nest, params) <= (hopper ? kMostSharedReduction : kHalfShared);
-  // Operands with one value for a whole row, or the same for all rows, take no lasting registers.
-  const auto along =
-      std::count_if(fused.inputs.begin(), fused.inputs.end(),
-                    [&](const Operand& operand) { return in_registers(fused, nest, operand); });
-  const int64_t operands = std::max<int64_t>(1, along);
-  const int64_t most = std::min(kMaxCached, kRegisters / threads - kOtherRegisters);
   const int64_t vector = nest.reduced_inside ? 1 : get("vector");  // neighbouring columns
-  return elements_of_thread(nest, params) * vector * operands <= most;
+  const int64_t others = kOtherRegisters + (nest.reduced_inside ? 0 : kOfColumn * vector);
+  const int64_t most = std::min(kMaxCached, kRegisters / threads - others);
+  return elements_of_thread(nest, params) * vector * register_bytes(fused, nest) <= 4 * most;
 }
 
 }  // namespace cutegen::recipes

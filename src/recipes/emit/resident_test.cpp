@@ -113,17 +113,44 @@ TEST(Resident, LaterPassesReadWhatTheFirstHasComputed) {
   EXPECT_THAT(again, Not(HasSubstr("e.x[v] = gelu;")));
 }
 
-// While a cluster writes the results of a row, its slots take the elements of the next row.
+// A cluster reads ahead of the row whose results it writes, as far as shared memory has room.
 TEST(Resident, AClusterTakesTurns) {
   const ResidentCase c("gelu_group_norm", kHopperArch);
   EXPECT_EQ(c.match.safe.at("turns"), 1);  // several CTAs share an SM
   EXPECT_THAT(c.source(), Not(HasSubstr("fetch")));
   const std::string source = c.source({{"turns", 4}});
-  EXPECT_THAT(source, HasSubstr("if (more) fetch(i, j);"));
+  EXPECT_THAT(source, HasSubstr("fetch(turn * kGroups + group + kPlaces);"));
+  EXPECT_THAT(source, HasSubstr("wait_groups(kPlaces - 1 - group);"));
   EXPECT_THAT(source, HasSubstr("copy_async(kept_x + i * kThreads, &next_x(0, j));"));
   const Json step = to_json(c.program({{"turns", 4}}).plan).at("steps").at(0);
   EXPECT_EQ(step.at("grid").at(0), "ceil_div(rows,4)*1");
   EXPECT_FALSE(c.try_program({{"turns", 4}, {"cached", 1}}));
+}
+
+TEST(Resident, ColumnsStayInTheRegistersOfACluster) {
+  const ResidentCase c("standardise_columns", kHopperArch);
+  EXPECT_EQ(c.match.safe.at("cached"), 1);
+  EXPECT_GT(c.match.safe.at("cluster"), 1);
+  const KernelProgram program = c.program();
+  EXPECT_EQ(program.plan.arch, std::vector<std::string>{"sm_90a"});
+  const std::string source = c.source({{"columns", 8}, {"cluster", 16}});
+  EXPECT_THAT(source, HasSubstr("first = Index(part) * kRows + team"));
+  EXPECT_THAT(source, HasSubstr("combine_columns_of_cluster<kCluster, kColumns, kThreads>("));
+  EXPECT_THAT(source, HasSubstr("leave_cluster<kCluster>"));
+  const Json step = to_json(c.program({{"columns", 8}, {"cluster", 16}}).plan).at("steps").at(0);
+  EXPECT_EQ(step.at("grid").at(0), "ceil_div(rows/vector,8)*16");
+  EXPECT_EQ(step.at("cluster").at(0), 16);
+  // One CTA has too few registers.
+  EXPECT_FALSE(c.try_program({{"cluster", 1}}));
+}
+
+TEST(Resident, RegistersKeepColumnsIn16BitsAsTheyAre) {
+  const ResidentCase c("channel_rms_half", kHopperArch, MathMode::bf16);
+  EXPECT_EQ(c.match.safe.at("vector"), 8);
+  EXPECT_THAT(c.source(), HasSubstr("cutegen::Pack<bfloat16_t, kVector> x;"));
+  EXPECT_THAT(c.source(), HasSubstr("cutegen::load_pack(g_x(_, j), e.x);"));
+  EXPECT_THAT(c.source(), HasSubstr("= cutegen::to_float(e.x.element[v]);"));
+  EXPECT_THAT(c.source({{"cached", 0}}), HasSubstr("float x[kVector];"));
 }
 
 TEST(Resident, LaterPassesReadElementsThatTheyNeedAsTheyAre) {

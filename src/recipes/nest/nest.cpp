@@ -53,6 +53,14 @@ bool whole_rows(const Fused& fused, const Nest& nest, const Operand& operand) {
   return stride(fused, operand, nest.reduced.back()).move == Move::next;
 }
 
+// Drops loops that take one step at every shape. The innermost axis of all keeps its loop, and so
+// does the last loop of its kind.
+void drop_ones(std::vector<Loop>& loops, int innermost) {
+  for (size_t i = loops.size(); i-- > 0;)
+    if (loops.size() > 1 && loops[i].extent == "1" && loops[i].axes.back() != innermost)
+      loops.erase(loops.begin() + std::ptrdiff_t(i));
+}
+
 bool differs_along(const Nest& nest, const Operand& operand) {
   return std::any_of(nest.reduced.begin(), nest.reduced.end(), [&](const Loop& loop) {
     return std::any_of(loop.axes.begin(), loop.axes.end(),
@@ -125,6 +133,7 @@ Nest make_nest(const Fused& fused) {
     loops.back().size *= axis.size;
     nest.reduced_inside = axis.reduced;
   }
+  for (auto* loops : {&nest.kept, &nest.reduced}) drop_ones(*loops, int(fused.axes.size()) - 1);
   if (nest.kept.empty()) nest.kept.emplace_back();  // one row, one element
   nest.in_runs = walks_in_runs(fused, nest);
   return nest;
