@@ -89,6 +89,9 @@ struct StarkSettings {
   bool equal_programs = true;  // evaluates no program twice
   bool bounds = true;          // questions show bounds and profiles
   bool families = true;        // a bandit chooses the kind of change
+  bool credit = true;          // the bandit counts repairs and failures (search/families.h)
+  bool drift = true;           // continues from the newest of equally fast programs
+  int starts = 2;              // correct first programs before the first change; published: 1
   bool operator==(const StarkSettings&) const = default;
 };
 
