@@ -46,6 +46,8 @@ void ModelOptions::add(CLI::App& command) {
       ->check(CLI::IsMember(
           {"near-misses", "equal-programs", "bounds", "families", "credit", "drift", "starts"}));
   flag("--no-planner", no_planner_, "do not ask for a plan before the first program");
+  flag("--no-profiler", no_profiler_,
+       "with --strategy astra: do not ask a profiler; the planner reads the profile itself");
   flag("--no-judge", no_judge_, "do not ask for a diagnosis before a second repair");
   option("--tools", tools_,
          "tools for the model: auto (if it can call them), on, compile or off (default auto)")
@@ -97,6 +99,7 @@ Result<void> ModelOptions::apply(engine::OptimizeSettings& settings) const {
   if (!has("starts")) stark.starts = 1;
   settings.search.agents->planner = !no_planner_;
   settings.search.agents->judge = !no_judge_;
+  settings.search.agents->profiler = !no_profiler_;
   settings.dialect_asked = !dialect_.empty();
   if (settings.dialect_asked) {
     CG_TRY(settings.search.agents->dialect, search::parse_dialect(dialect_, "--dialect"));

@@ -124,6 +124,8 @@ void fields(Fields& v, AgentSettings& a) {
   v("fixes", a.fixes, kCount);
   v("rounds", a.rounds, kCount);
   v("astra_rounds", a.astra_rounds, kCount);
+  if (v.reading()) a.profiler = false;  // older journals lack it
+  v("profiler", a.profiler, field::may_lack);
   v("published", a.published);
   if (v.reading()) a.stark = before_credit({});
   v("stark", a.stark, field::written_if(a.stark != before_credit({})));

@@ -108,6 +108,7 @@ struct AgentSettings {
   int rounds = 10;                // rounds of `cudaforge`
   // Programs after the first that `astra` proposes; empty: 5 if `published`, else 10.
   std::optional<int> astra_rounds = {};
+  bool profiler = true;    // `astra` asks a profiler about each correct program
   bool published = false;  // `cudaforge`, `stark` and `astra` as published, defects included
   StarkSettings stark;
 };

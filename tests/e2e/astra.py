@@ -28,6 +28,7 @@ HOSTILE: list[Json] = [
     {"cases": [{"sizes": {"size": 10**30}}]}, {"cases": [{"values": {"x": {"low": -1e300, "high": 1}}}]},
     {"cases": [{"sizes": {"size": n}} for n in range(1, 9)]}, {"cases": [{"sizes": {"nothing": 4}}]},
     {"cases": "many"}, {"cases": [{"sizes": {"size": 2}, "code": "__global__ void f() {}"}]}]
+READING = "BOTTLENECK: too few loads are in flight\nEVIDENCE: occupancy\nLIMIT: a copy\n"
 SUGGESTION = "BOTTLENECK: few blocks\nCHANGE: more blocks\nRISK: none\n"
 # Right at every shape of the evaluator's own, wrong at one column.
 TRAP = models.program("a special case", addend="(n == 64 ? 1.5f : 1.0f)", grid=24)
@@ -43,6 +44,7 @@ def change(summary: str, path: str, value: object) -> str:
 
 def rules(testers: list[str], coders: list[str]) -> list[Json]:
     return [models.rule("Your turn: propose tests", testers), models.rule("cases", testers),
+            models.rule("Your turn: read the profile", [READING] * 40),
             models.rule("Your turn: suggest", [SUGGESTION] * 40), models.rule("", coders)]
 
 
@@ -136,6 +138,12 @@ class Astra(killing.Case):
         parents = [data["context"]["parent"] for data in journal.data_of("asked") if data["role"] == "coder"]
         self.assertEqual(parents, ["c1", "c2", "c3", "c4", "c5"])
         self.assertNotIn("Attempts", asked[-1])
+        roles = [data["role"] for data in journal.data_of("asked")]
+        self.assertEqual(roles, ["tester", "source", *["profiler", "planner", "coder"] * 5])
+        for text in asked:
+            self.assertEqual("A profiler says:" in text, "Your turn: suggest one change" in text)
+            if "A profiler says:" in text:
+                self.assertIn("too few loads are in flight", text)
 
     def test_the_three_tasks(self) -> None:
         """A shipped task, from its simple version; the coder answers with the production-grade one."""
