@@ -43,8 +43,11 @@ void ModelOptions::add(CLI::App& command) {
   option("--without", without_,
          "with --strategy stark: turn off changes to the published form, by name")
       ->delimiter(',')
-      ->check(CLI::IsMember({"near-misses", "equal-programs", "bounds", "families"}));
+      ->check(CLI::IsMember(
+          {"near-misses", "equal-programs", "bounds", "families", "credit", "drift", "starts"}));
   flag("--no-planner", no_planner_, "do not ask for a plan before the first program");
+  flag("--no-profiler", no_profiler_,
+       "with --strategy astra: do not ask a profiler; the planner reads the profile itself");
   flag("--no-judge", no_judge_, "do not ask for a diagnosis before a second repair");
   option("--tools", tools_,
          "tools for the model: auto (if it can call them), on, compile or off (default auto)")
@@ -91,8 +94,12 @@ Result<void> ModelOptions::apply(engine::OptimizeSettings& settings) const {
   stark.equal_programs = has("equal-programs");
   stark.bounds = has("bounds");
   stark.families = has("families");
+  stark.credit = has("credit");
+  stark.drift = has("drift");
+  if (!has("starts")) stark.starts = 1;
   settings.search.agents->planner = !no_planner_;
   settings.search.agents->judge = !no_judge_;
+  settings.search.agents->profiler = !no_profiler_;
   settings.dialect_asked = !dialect_.empty();
   if (settings.dialect_asked) {
     CG_TRY(settings.search.agents->dialect, search::parse_dialect(dialect_, "--dialect"));

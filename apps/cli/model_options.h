@@ -22,6 +22,7 @@ class ModelOptions {
   // share.
   Result<void> apply_to_many(const Config& config, int evaluators,
                              engine::OptimizeSettings& settings) const;
+  bool gives_rounds() const { return rounds_ > 0; }
 
  private:
   search::AgentSettings agents_;
@@ -29,7 +30,7 @@ class ModelOptions {
   engine::ModelSettings model_;
   std::string key_file_, prices_;
   double temperature_ = -1;
-  bool no_planner_ = false, no_judge_ = false;
+  bool no_planner_ = false, no_judge_ = false, no_profiler_ = false;
   double epsilon_ = -1;  // below 0: the strategy's default
   int rounds_ = 0;       // 0: the strategy's default
   std::vector<std::string> without_;

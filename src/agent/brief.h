@@ -49,6 +49,7 @@ struct Question {
   const Verdict* verdict = nullptr;  // the subject's
   std::vector<Attempt> history;      // oldest first, including the subject
   std::string approach, advice;
+  std::string reading;    // a profiler's words about the subject
   std::string family;     // the kind of change that a planner shall suggest
   bool grounded = false;  // only the spans in the advice may change (agent/grounded.h)
   // The run's best program, if the question may show it.

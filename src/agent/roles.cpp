@@ -74,6 +74,7 @@ bool suggests(const Question& q) {
 
 std::string template_of(const Question& q) {
   if (q.role == Role::tester) return "tester.md";
+  if (q.role == Role::profiler) return "profiler.md";
   if (suggests(q)) return "planner_suggest.md";
   if (q.role == Role::planner) return q.grounded ? "planner_change.md" : "planner.md";
   if (q.role == Role::debugger) return "debugger.md";
@@ -150,13 +151,15 @@ std::string subject_text(const TaskBrief& brief, const Question& q,
 std::string question_text(const TaskBrief& brief, const Question& q, const Detail& detail) {
   Data data;
   if (q.subject) data.set("id", q.subject->id);
-  if (q.role == Role::judge && q.profile && q.verdict && q.verdict->profile)
+  const bool reads = q.role == Role::judge || q.role == Role::profiler;
+  if (reads && q.profile && q.verdict && q.verdict->profile)
     set_if(
         data, "metrics",
         describe_metrics(*q.verdict->profile, brief.gpu, detail.verdict > 1 ? kJudgedKernels : 1));
   data.set("hints", hints_text(q));
   set_if(data, "approach", sanitize(q.approach, kMostAdvice));
   set_if(data, "advice", sanitize(q.advice, kMostAdvice));
+  set_if(data, "reading", sanitize(q.reading, kMostAdvice));
   if (q.subject && !q.best.empty()) data.set(q.best == q.subject->id ? "leads" : "follows", true);
   set_if(data, "best", q.best);
   if (q.best_ns) data.set("best_time", human_ns(*q.best_ns));

@@ -200,11 +200,18 @@ TEST(Golden, QuestionsOfAllRoles) {
                                            .history = some_history()}));
   const std::vector<std::string> tests{"one row: tokens = 1; a single block"};
   expect_golden("tester", question({.role = Role::tester, .purpose = Purpose::plan}));
+  expect_golden("profiler", question({.role = Role::profiler,
+                                      .purpose = Purpose::improve,
+                                      .subject = &good.candidate,
+                                      .verdict = &good.verdict,
+                                      .history = some_history(),
+                                      .profile = true}));
   expect_golden("planner_suggest", question({.role = Role::planner,
                                              .purpose = Purpose::improve,
                                              .subject = &good.candidate,
                                              .verdict = &good.verdict,
                                              .history = some_history(),
+                                             .reading = "BOTTLENECK: few blocks in flight",
                                              .profile = true,
                                              .tests = tests}));
   expect_golden("planner_repair", question({.role = Role::planner,

@@ -4,10 +4,10 @@
 namespace cutegen {
 
 Names<Role> enum_names(Role) {
-  static constexpr Name<Role> names[] = {{Role::planner, "planner"},   {Role::coder, "coder"},
-                                         {Role::debugger, "debugger"}, {Role::judge, "judge"},
-                                         {Role::recipe, "recipe"},     {Role::source, "source"},
-                                         {Role::tester, "tester"}};
+  static constexpr Name<Role> names[] = {
+      {Role::planner, "planner"}, {Role::coder, "coder"},      {Role::debugger, "debugger"},
+      {Role::judge, "judge"},     {Role::recipe, "recipe"},    {Role::source, "source"},
+      {Role::tester, "tester"},   {Role::profiler, "profiler"}};
   return names;
 }
 

@@ -2,8 +2,9 @@
 // The vocabulary of a strategy's questions: who is asked for the next program, and for what.
 //
 // Contract: the names must not change, because journals and prompts hold them. `recipe` takes an
-// expert kernel and asks no model. `tester` proposes tests (core/test_case.h). A Question without a
-// Purpose or Stage has `none`, whose name is empty.
+// expert kernel and asks no model. `tester` proposes tests (core/test_case.h). `profiler` says in
+// words what a profile means. A Question without a Purpose or Stage has `none`, whose name is
+// empty.
 //
 // Example: Ask{Role::coder, {{"purpose", to_string(Purpose::first)}}}
 #pragma once
@@ -14,7 +15,7 @@
 
 namespace cutegen {
 
-enum class Role { planner, coder, debugger, judge, recipe, source, tester };
+enum class Role { planner, coder, debugger, judge, recipe, source, tester, profiler };
 enum class Purpose { none, plan, first, improve, repair };
 enum class Stage { none, structure, detail };
 

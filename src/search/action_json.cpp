@@ -9,6 +9,13 @@ namespace {
 
 constexpr FieldRule kCount = field::between(0, 1'000'000);
 
+// The settings that a journal has if it was written before these three existed.
+StarkSettings before_credit(StarkSettings s) {
+  s.credit = s.drift = false;
+  s.starts = 1;
+  return s;
+}
+
 template <class... F>
 struct Overload : F... {
   using F::operator()...;
@@ -100,6 +107,10 @@ void fields(Fields& v, StarkSettings& s) {
   v("equal_programs", s.equal_programs);
   v("bounds", s.bounds);
   v("families", s.families);
+  if (v.reading()) s = before_credit(s);
+  v("credit", s.credit, field::may_lack);
+  v("drift", s.drift, field::may_lack);
+  v("starts", s.starts, kCount + field::may_lack);
 }
 
 void fields(Fields& v, AgentSettings& a) {
@@ -113,8 +124,11 @@ void fields(Fields& v, AgentSettings& a) {
   v("fixes", a.fixes, kCount);
   v("rounds", a.rounds, kCount);
   v("astra_rounds", a.astra_rounds, kCount);
+  if (v.reading()) a.profiler = false;  // older journals lack it
+  v("profiler", a.profiler, field::may_lack);
   v("published", a.published);
-  v("stark", a.stark, field::written_if(a.stark != StarkSettings{}));
+  if (v.reading()) a.stark = before_credit({});
+  v("stark", a.stark, field::written_if(a.stark != before_credit({})));
 }
 
 void fields(Fields& v, StrategySettings& s) {

@@ -83,6 +83,9 @@ struct AgentWorld {
     if (ask.role == Role::tester)
       return feed(s, EventType::answered,
                   {{"outcome", "advised"}, {"tests", write_json(proposed_tests())}});
+    if (ask.role == Role::profiler)
+      return feed(s, EventType::answered,
+                  {{"outcome", "advised"}, {"advice", {"bound by the loads"}}});
     if (ask.role == Role::judge)
       return feed(s, EventType::answered,
                   {{"outcome", "advised"}, {"advice", {"look at the tail"}}});
@@ -363,18 +366,46 @@ TEST(Astra, TesterThenPlannerAndCoderInTurns) {
   Finish end = world.run("astra", settings(40, {.astra_rounds = 3}));
   EXPECT_EQ(end.reason, "all rounds are done");
   EXPECT_EQ(end.best, "c4");
-  EXPECT_THAT(world.roles(),
-              ElementsAre("tester plan", "coder first", "planner repair", "coder repair",
-                          "planner improve", "coder improve", "planner improve", "coder improve"));
+  EXPECT_THAT(world.roles(), ElementsAre("tester plan", "coder first", "planner repair",
+                                         "coder repair", "profiler improve", "planner improve",
+                                         "coder improve", "planner improve", "coder improve"));
   EXPECT_EQ(world.asked[3].context["advice"], "rows");
-  EXPECT_EQ(world.asked[6].context["parent"], "c2") << "the slower c3 is dropped";
-  EXPECT_EQ(world.asked[6].context["memory"], true);
+  EXPECT_EQ(world.asked[5].context["reading"], "bound by the loads");
+  EXPECT_EQ(world.asked[5].context["profile"], true);
+  EXPECT_EQ(world.asked[7].context["parent"], "c2") << "the slower c3 is dropped";
+  EXPECT_EQ(world.asked[7].context["reading"], "bound by the loads") << "c2 is read once";
+  EXPECT_EQ(world.asked[7].context["memory"], true);
   EXPECT_EQ(world.asked[2].context["tests"], Json({"one row: rows = 1; a single block"}));
   for (const Event& e : world.events) {
     if (e.type != EventType::evaluation_started) continue;
     EXPECT_EQ(e.data["tests"], write_json(proposed_tests()));
     EXPECT_EQ(e.data["profile"], true) << "the profiler sees every program";
   }
+}
+
+TEST(Astra, TheProfilerIsSwitchedOffAndSavesItsLastQuestion) {
+  AgentWorld world{.judge = [](int n, const Asked&) { return timed(100.0 - 10 * n); }};
+  world.source = true;
+  world.run("astra", settings(3, {}));
+  EXPECT_THAT(world.roles(),
+              ElementsAre("tester plan", "source first", "profiler improve", "planner improve",
+                          "coder improve", "planner improve", "coder improve"));
+  EXPECT_FALSE(world.asked[5].context.contains("reading")) << "one evaluation is left";
+  AgentWorld off{.judge = world.judge};
+  off.source = true;
+  off.run("astra", settings(3, {.profiler = false}));
+  EXPECT_THAT(off.roles(), ElementsAre("tester plan", "source first", "planner improve",
+                                       "coder improve", "planner improve", "coder improve"));
+}
+
+TEST(Astra, AnUnusableReadingCostsNoRound) {
+  AgentWorld world{
+      .judge = [](int n, const Asked&) { return timed(100.0 - n); },
+      .outcome = [](const Asked& a, int) { return a.role == Role::profiler ? "unusable" : ""; }};
+  Finish end = world.run("astra", settings(4, {}));
+  EXPECT_EQ(end.best, "c4");
+  EXPECT_EQ(world.evaluations, 4);
+  for (const Asked& a : world.asked) EXPECT_FALSE(a.context.contains("reading"));
 }
 
 TEST(Astra, AsPublishedFiveRoundsGoOnFromTheNewestProgram) {
@@ -388,6 +419,14 @@ TEST(Astra, AsPublishedFiveRoundsGoOnFromTheNewestProgram) {
     if (a.role == Role::coder) parents.push_back(a.context["parent"].get<std::string>());
   EXPECT_THAT(parents, ElementsAre("c1", "c2", "c3", "c4", "c5"));
   EXPECT_EQ(world.asked.back().context["memory"], false);
+  int read = 0;
+  for (const Asked& a : world.asked) {
+    read += a.role == Role::profiler;
+    if (a.role != Role::planner) continue;
+    EXPECT_EQ(a.context["reading"], "bound by the loads");
+    EXPECT_EQ(a.context["profile"], false) << "only the profiler sees the profile";
+  }
+  EXPECT_EQ(read, 5);
   AgentWorld more = world;
   more.asked.clear(), more.events.clear(), more.evaluations = more.proposed = 0;
   more.run("astra", settings(40, {.astra_rounds = 2, .published = true}));
@@ -580,6 +619,18 @@ TEST(Source, AKernelThatIsNotCorrectEndsTheRun) {
   EXPECT_EQ(end.best, "");
   EXPECT_THAT(world.decisions, ElementsAre("rejected c1"));
   EXPECT_EQ(world.asked.size(), 1U);
+}
+
+TEST(Source, AKernelThatDoesNotCompileEndsTheRunWithItsLine) {
+  AgentWorld world{.judge = [](int, const Asked&) {
+    Verdict v = wrong("norm.cu:7:3: error: expected a \";\"");
+    v.rungs = {{Rung::compile, RungResult::failed, Nanoseconds(0), ""}};
+    return v;
+  }};
+  world.source = true;
+  EXPECT_EQ(world.run("astra", settings(8, {})).reason,
+            "the source kernel does not compile or load: norm.cu:7:3: error: expected a \";\"");
+  EXPECT_EQ(world.evaluations, 1);
 }
 
 TEST(Source, AnAbortedEvaluationIsTriedAgain) {

@@ -14,11 +14,14 @@ int astra_rounds(const AgentSettings& agents) {
 }  // namespace
 
 AstraStrategy::AstraStrategy(const StrategySettings& settings, bool team)
-    : CudaforgeStrategy(settings, {.rounds = astra_rounds(*settings.agents),
-                                   .adviser = team ? std::optional(Role::planner) : std::nullopt,
-                                   .repairs = settings.agents->published
-                                                  ? std::nullopt
-                                                  : std::optional(settings.agents->fixes)}),
+    : CudaforgeStrategy(
+          settings,
+          {.rounds = astra_rounds(*settings.agents),
+           .adviser = team ? std::optional(Role::planner) : std::nullopt,
+           .reader =
+               team && settings.agents->profiler ? std::optional(Role::profiler) : std::nullopt,
+           .repairs =
+               settings.agents->published ? std::nullopt : std::optional(settings.agents->fixes)}),
       team_(team) {}
 
 bool AstraStrategy::asks_before(const Json&) {

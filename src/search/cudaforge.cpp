@@ -15,39 +15,70 @@ void CudaforgeStrategy::decide() {
   if (best_timing_) ns = best_timing_->time_ns;
   if (auto reason = end_of_run(ns)) return open(Finish{*reason, best()});
   if (rounds_ >= form_.rounds) return open(Finish{"all rounds are done", best()});
-  judging_ = !current_.empty() && form_.adviser;
-  ask(judging_ ? *form_.adviser : Role::coder);
+  needs_reading() ? ask(Step::read) : ask_for_change();
 }
 
-void CudaforgeStrategy::ask(Role role) {
+void CudaforgeStrategy::ask_for_change() {
+  ask(!current_.empty() && form_.adviser ? Step::advise : Step::write);
+}
+
+// A program is read once. Before the last evaluation, the adviser reads the figures itself, which
+// saves a question. `published` reads every correct program.
+bool CudaforgeStrategy::needs_reading() const {
+  if (!form_.reader || current_.empty() || failing_ || read_ == current_) return false;
+  return agents_.published || evaluations_ + 1 < settings_.budget.evaluations;
+}
+
+void CudaforgeStrategy::ask(Step step) {
+  step_ = step;
   Json context{{"purpose", to_string(current_.empty() ? Purpose::first
                                      : failing_       ? Purpose::repair
                                                       : Purpose::improve)},
                {"round", rounds_ + 1},
                {"memory", !agents_.published}};
+  const bool has_reading = step != Step::read && read_ == current_ && !reading_.empty();
   if (!current_.empty()) {
     context["parent"] = current_;
-    context["profile"] = true;
+    // As published, the planner knows the profile only from the profiler.
+    context["profile"] = !(agents_.published && has_reading && step == Step::advise);
   }
-  if (!judging_ && !advice_.empty()) context["advice"] = advice_;
+  if (step == Step::advise && has_reading) context["reading"] = reading_;
+  if (step == Step::write && !advice_.empty()) context["advice"] = advice_;
   add_context(context);
-  open(Ask{role, context});
+  open(Ask{step == Step::read     ? *form_.reader
+           : step == Step::advise ? *form_.adviser
+                                  : Role::coder,
+           context});
+}
+
+// An unusable reading costs nothing, because the adviser can read the figures itself. Any other
+// unusable answer costs the round.
+void CudaforgeStrategy::on_unusable(const std::string& reason) {
+  if (++unusable_ >= kMostUnusable)
+    return open(Finish{"the model's answers cannot be used: " + reason, best()});
+  if (step_ == Step::read) {
+    read_ = current_;
+    reading_.clear();
+    return ask_for_change();
+  }
+  ++rounds_;
+  decide();
 }
 
 void CudaforgeStrategy::on_answer(const Proposed& answer) {
-  if (answer.outcome == Outcome::unusable) {
-    if (++unusable_ >= kMostUnusable)
-      return open(Finish{"the model's answers cannot be used: " + answer.reason, best()});
-    ++rounds_;
-    return decide();
-  }
-  if (answer.outcome != (judging_ ? Outcome::advised : Outcome::proposed))
+  if (answer.outcome == Outcome::unusable) return on_unusable(answer.reason);
+  if (answer.outcome != (step_ == Step::write ? Outcome::proposed : Outcome::advised))
     return open(Finish{answer.reason, best()});
   unusable_ = 0;
-  if (judging_) {
-    advice_ = answer.advice.empty() ? std::string() : answer.advice.front();
-    judging_ = false;
-    return ask(Role::coder);
+  const std::string words = answer.advice.empty() ? std::string() : answer.advice.front();
+  if (step_ == Step::read) {
+    read_ = current_;
+    reading_ = words;
+    return ask_for_change();
+  }
+  if (step_ == Step::advise) {
+    advice_ = words;
+    return ask(Step::write);
   }
   ++rounds_;
   judge(Evaluate{answer.id, Rung::timing, true});

@@ -18,13 +18,14 @@ namespace cutegen::search {
 class CudaforgeStrategy : public Machine {
  public:
   explicit CudaforgeStrategy(const StrategySettings& settings)
-      : CudaforgeStrategy(settings, {settings.agents->rounds, Role::judge, {}}) {}
+      : CudaforgeStrategy(settings, {settings.agents->rounds, Role::judge, {}, {}}) {}
 
  protected:
   // Where a strategy built on this class differs from cudaforge.
   struct Form {
     int rounds = 10;
     std::optional<Role> adviser;  // asked before each change, if set
+    std::optional<Role> reader;   // asked about each correct program before the adviser, if set
     // Most in a row before it returns to the incumbent; empty: no limit.
     std::optional<int> repairs;
   };
@@ -44,8 +45,14 @@ class CudaforgeStrategy : public Machine {
   const AgentSettings& agents() const { return agents_; }
 
  private:
+  // The open question: about the profile, about the next change, or for a program.
+  enum class Step { read, advise, write };
+
   void decide();
-  void ask(Role role);
+  void ask(Step step);
+  void ask_for_change();
+  bool needs_reading() const;
+  void on_unusable(const std::string& reason);
   void move_on(const std::string& candidate, bool correct, bool better);
   std::string best() const { return best_.value_or(""); }
 
@@ -56,7 +63,8 @@ class CudaforgeStrategy : public Machine {
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;
   std::string advice_;
-  bool judging_ = false;
+  std::string read_, reading_;  // the program that the reader saw, and its words
+  Step step_ = Step::write;
   int rounds_ = 0, unusable_ = 0, repairs_ = 0;
 };
 

@@ -8,7 +8,9 @@ namespace cutegen::search {
 namespace {
 
 // Scales UCB1's exploration term, because rewards are small shares.
-constexpr double kCuriosity = 0.05;
+constexpr double kCuriosity = 0.05, kCreditCuriosity = 0.07;
+constexpr double kFailure = 0.3;  // of a try
+constexpr double kKept = 0.85;    // of a kind's earlier rewards, at each further one
 
 }  // namespace
 
@@ -39,21 +41,27 @@ std::string describe(Family family) {
 }
 
 Family Families::choose() const {
-  int tries = 0;
+  double tries = 0;
   for (const Arm& arm : arms_) tries += arm.tries;
+  const double curiosity = credit_ ? kCreditCuriosity : kCuriosity;
   auto bound = [&](const Arm& arm) {
     return arm.tries == 0 ? INFINITY
                           : arm.gained / arm.tries +
-                                kCuriosity * std::sqrt(2 * std::log(tries + 1.0) / arm.tries);
+                                curiosity * std::sqrt(2 * std::log(tries + 1.0) / arm.tries);
   };
   const auto best = std::ranges::max_element(arms_, {}, bound);
   return Family(best - arms_.begin());
 }
 
-void Families::reward(Family family, double gain) {
+void Families::fail(Family family) {
+  count(family, 0, credit_ ? kFailure : 1);
+}
+
+void Families::count(Family family, double gain, double tries) {
   Arm& arm = arms_[size_t(family)];
-  ++arm.tries;
-  arm.gained += std::clamp(gain, 0.0, 1.0);
+  const double kept = credit_ ? kKept : 1;
+  arm.tries = arm.tries * kept + tries;
+  arm.gained = arm.gained * kept + tries * std::clamp(gain, 0.0, 1.0);
 }
 
 }  // namespace cutegen::search

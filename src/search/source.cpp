@@ -8,10 +8,13 @@
 namespace cutegen::search {
 namespace {
 
-bool fails_on_values(const Verdict& verdict) {
+std::optional<Rung> failed_rung(const Verdict& verdict) {
   const auto failed = std::ranges::find(verdict.rungs, RungResult::failed, &RungReport::result);
-  return verdict.status != Status::correct && failed != verdict.rungs.end() &&
-         failed->rung == Rung::correctness;
+  return failed != verdict.rungs.end() ? std::optional(failed->rung) : std::nullopt;
+}
+
+bool fails_on_values(const Verdict& verdict) {
+  return verdict.status != Status::correct && failed_rung(verdict) == Rung::correctness;
 }
 
 }  // namespace
@@ -36,9 +39,11 @@ Action SourceKernel::judged(std::optional<Verdict> verdict, const std::string& w
 }
 
 Action SourceKernel::finish() const {
-  return Finish{"the source kernel does not agree with its reference: " +
-                    (verdict_ ? verdict_->feedback.headline : why_),
-                ""};
+  const std::optional<Rung> failed = verdict_ ? failed_rung(*verdict_) : std::nullopt;
+  const char* cause = failed && *failed < Rung::correctness
+                          ? "the source kernel does not compile or load: "
+                          : "the source kernel does not agree with its reference: ";
+  return Finish{cause + (verdict_ ? verdict_->feedback.headline : why_), ""};
 }
 
 }  // namespace cutegen::search

@@ -22,7 +22,11 @@ Json ids_of(const Tree& tree, const std::vector<int>& window) {
 
 StarkSettings stark_settings(const AgentSettings& agents) {
   StarkSettings out = agents.stark;
-  if (agents.published) out.near_misses = out.equal_programs = out.bounds = out.families = false;
+  if (agents.published) {
+    out.near_misses = out.equal_programs = out.bounds = out.families = false;
+    out.credit = out.drift = false;
+    out.starts = 1;
+  }
   if (!out.epsilon) out.epsilon = agents.published ? kPublishedEpsilon : kEpsilon;
   return out;
 }
@@ -46,6 +50,13 @@ std::optional<int> StarkStrategy::near_miss() const {
   return due ? std::optional(last) : std::nullopt;
 }
 
+// Whether the run has a correct first program, but too few to choose one. A source kernel is
+// enough.
+bool StarkStrategy::needs_start() const {
+  const int starts = tree_.correct_starts();
+  return !has_source_ && starts > 0 && starts < stark_.starts && tree_.is_selectable(0);
+}
+
 // Chooses the node of the next step and records why.
 void StarkStrategy::select() {
   if (auto near = near_miss()) {
@@ -55,6 +66,11 @@ void StarkStrategy::select() {
     return;
   }
   fixes_ = 0;
+  if (needs_start()) {
+    node_ = 0;
+    draw_ = {{"start", tree_.correct_starts() + 1}};
+    return;
+  }
   const std::vector<int> all = tree_.selectable();
   std::vector<int> leaves = tree_.leaves();
   // A program far from correct is rarely repaired.
@@ -75,6 +91,7 @@ void StarkStrategy::select() {
 
 // The source kernel is a child of the root, which stays the reference.
 void StarkStrategy::on_source(const Json&, const Candidate& source, const Verdict& verdict) {
+  has_source_ = true;
   hash_ = program_id(source.program);
   add_node(source.id, verdict);
   best_ = source.id;
@@ -142,7 +159,7 @@ void StarkStrategy::on_answer(const Proposed& answer) {
 void StarkStrategy::on_unusable(const std::string& reason) {
   if (++unusable_ >= kMostUnusable)
     return open(Finish{"the model's answers cannot be used: " + reason, best()});
-  if (family_) families_.reward(*family_, 0);
+  if (family_) families_.fail(*family_);
   decide();
 }
 
@@ -159,24 +176,32 @@ void StarkStrategy::on_program(const Proposed& answer) {
   judge(Evaluate{answer.id, Rung::timing, stark_.bounds});
 }
 
-// Rewards the bandit with the current step's gain over its parent.
-void StarkStrategy::reward(const Verdict& verdict) {
-  if (!family_) return;
-  const double before = tree_.at(node_).ns;
-  const bool timed = verdict.status == Status::correct && verdict.timing && std::isfinite(before);
-  families_.reward(*family_, timed ? 1 - verdict.timing->time_ns / before : 0);
+// Tells the bandit of a new program. A repair is compared with the program before the failed
+// change.
+void StarkStrategy::reward(const Node& node) {
+  if (!node.family) return;
+  const bool repair = tree_.at(node_).failed;
+  const bool timed = std::isfinite(node.ns) && std::isfinite(node.before_ns);
+  if (timed) return families_.reward(*node.family, 1 - node.ns / node.before_ns);
+  if (!repair) families_.fail(*node.family);
 }
 
 void StarkStrategy::add_node(const std::string& candidate, const Verdict& verdict) {
-  Node node{.id = candidate, .plan = plan_, .hash = hash_};
+  const Node& from = tree_.at(node_);
+  const bool inherits = from.failed && stark_.credit;
+  Node node{.id = candidate, .plan = plan_, .hash = hash_, .family = family_, .before_ns = from.ns};
+  if (inherits) {
+    node.family = from.family;
+    node.before_ns = from.before_ns;
+  }
   node.failed = verdict.status != Status::correct;
   if (node.failed) node.nearness = nearness_of(verdict);
   if (!node.failed && verdict.timing) node.ns = verdict.timing->time_ns;
+  reward(node);
   tree_.add(std::move(node), node_);
 }
 
 void StarkStrategy::on_verdict(const std::string& candidate, const Verdict& verdict) {
-  reward(verdict);
   add_node(candidate, verdict);
   if (verdict.status != Status::correct) return open(Reject{candidate, fault_text(verdict)});
   if (best_timing_ && !verdict.timing)

@@ -8,9 +8,11 @@
 // these spans. A failed program goes to the debugger. Each question shows the window of its role.
 // Stops when the budget is used, at the floor or the reachable bound, or when no node is
 // selectable. The draws follow from the settings' seed and are part of the question, so a replay
-// checks them. `published` is the paper's algorithm. Without it, four changes apply, each with a
+// checks them. `published` is the paper's algorithm. Without it, seven changes apply, each with a
 // switch in StarkSettings. Near misses are repaired at once. Repeated programs cost no evaluation.
-// Planners see bounds and profiles. A bandit chooses the kind of change.
+// Planners see bounds and profiles. A bandit chooses the kind of change. A repaired change counts
+// for its kind. Of equally fast programs, the newest goes on. Two first programs have to be correct
+// before one of them is changed.
 //
 // Example: make_strategy(StrategyKind::stark, {.agents = AgentSettings{.stark = {.seed = 7}}});
 #pragma once
@@ -34,7 +36,8 @@ class StarkStrategy final : public Machine {
       : Machine(settings),
         stark_(stark_settings(*settings.agents)),
         tree_(stark_),
-        draws_(stark_.seed) {}
+        draws_(stark_.seed),
+        families_(stark_.credit) {}
 
  private:
   void on_task(const Json&) override { decide(); }
@@ -47,6 +50,7 @@ class StarkStrategy final : public Machine {
 
   void decide();
   void select();
+  bool needs_start() const;
   std::optional<int> near_miss() const;
   void ask_planner();
   void ask_coder();
@@ -54,7 +58,7 @@ class StarkStrategy final : public Machine {
   void ask(Role role, Purpose purpose, double temperature, const std::vector<int>& window);
   void on_unusable(const std::string& reason);
   void on_program(const Proposed& answer);
-  void reward(const Verdict& verdict);
+  void reward(const Node& node);
   void add_node(const std::string& candidate, const Verdict& verdict);
   std::string best() const { return best_.value_or(""); }
 
@@ -67,6 +71,7 @@ class StarkStrategy final : public Machine {
   std::string plan_;  // the current step's
   std::string hash_;  // the current program's
   std::optional<Family> family_;
+  bool has_source_ = false;
   Role role_ = Role::planner;  // of the open question
   int fixes_ = 0;              // repairs in a row of near misses
   int unusable_ = 0;           // answers in a row

@@ -89,6 +89,9 @@ struct StarkSettings {
   bool equal_programs = true;  // evaluates no program twice
   bool bounds = true;          // questions show bounds and profiles
   bool families = true;        // a bandit chooses the kind of change
+  bool credit = true;          // the bandit counts repairs and failures (search/families.h)
+  bool drift = true;           // continues from the newest of equally fast programs
+  int starts = 2;              // correct first programs before the first change; published: 1
   bool operator==(const StarkSettings&) const = default;
 };
 
@@ -105,6 +108,7 @@ struct AgentSettings {
   int rounds = 10;                // rounds of `cudaforge`
   // Programs after the first that `astra` proposes; empty: 5 if `published`, else 10.
   std::optional<int> astra_rounds = {};
+  bool profiler = true;    // `astra` asks a profiler about each correct program
   bool published = false;  // `cudaforge`, `stark` and `astra` as published, defects included
   StarkSettings stark;
 };

@@ -215,8 +215,7 @@ double median_regret(const std::string& strategy, const AgentSettings& agents, u
   return (all[kSeeds / 2 - 1] + all[kSeeds / 2]) / 2;
 }
 
-// The defaults of `stark` were tuned on the seeds from 1 and from 100,001 on. This test uses other
-// seeds.
+// The defaults of `stark` were tuned on the seeds from 1,000 to 1,599. This test uses other seeds.
 TEST(ToyModel, TheDefaultOfStarkBeatsThePublishedFormAndBestOfN) {
   const AgentSettings improved;
   AgentSettings as_published;
@@ -228,8 +227,7 @@ TEST(ToyModel, TheDefaultOfStarkBeatsThePublishedFormAndBestOfN) {
   RecordProperty("published", fmt::format("{:.3f}", published));
   RecordProperty("best_of_n", fmt::format("{:.3f}", best_of_n));
   EXPECT_LE(now, 0.8 * published);
-  // The goal is 0.5. These seeds miss it (0.54); the seeds used for tuning meet it (0.44).
-  EXPECT_LE(now, 0.6 * best_of_n);
+  EXPECT_LE(now, 0.5 * best_of_n);
 }
 
 // A run with one part off differs from the default only in that part; the published form turns all
@@ -242,7 +240,9 @@ TEST(ToyModel, EachPartOfStarkIsSwitchedOffAlone) {
   static constexpr Part kParts[] = {{"near misses", &StarkSettings::near_misses},
                                     {"equal programs", &StarkSettings::equal_programs},
                                     {"bounds", &StarkSettings::bounds},
-                                    {"families", &StarkSettings::families}};
+                                    {"families", &StarkSettings::families},
+                                    {"credit", &StarkSettings::credit},
+                                    {"drift", &StarkSettings::drift}};
   auto journal = [](const AgentSettings& agents) {
     Json out = Json::array();
     for (uint64_t seed = 1; seed <= 5; ++seed)
@@ -261,6 +261,9 @@ TEST(ToyModel, EachPartOfStarkIsSwitchedOffAlone) {
     EXPECT_EQ(stark_settings(agents), expected) << part.name;
     EXPECT_NE(journal(agents), whole) << part.name;
   }
+  AgentSettings one_start;
+  one_start.stark.starts = 1;
+  EXPECT_NE(journal(one_start), whole);
 }
 
 TEST(ToyModel, GivesTheSameRunForTheSameSeed) {

@@ -69,7 +69,20 @@ std::vector<int> Tree::leaves() const {
 }
 
 int Tree::fastest(const std::vector<int>& nodes) const {
-  return *std::ranges::min_element(nodes, {}, [&](int node) { return at(node).ns; });
+  const int best = *std::ranges::min_element(nodes, {}, [&](int node) { return at(node).ns; });
+  const double ns = at(best).ns;
+  if (!limits_.drift || !std::isfinite(ns)) return best;
+  return *std::ranges::max_element(nodes, {}, [&](int n) { return at(n).ns == ns ? n : -1; });
+}
+
+int Tree::correct_starts() const {
+  int out = 0;
+  for (int node = 1; node < size(); ++node) {
+    int from = parent(node);
+    while (from != 0 && at(from).failed) from = parent(from);
+    out += from == 0 && !at(node).failed ? 1 : 0;
+  }
+  return out;
 }
 
 std::vector<int> Tree::leaders() const {

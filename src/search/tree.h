@@ -4,8 +4,10 @@
 // Contract: node 0 is the root, the reference; it has no program. Nodes never leave the tree. A
 // node is selectable unless a limit closes it. The root closes with root_children children. Another
 // node closes when it has more than node_children children and all failed, or when more than
-// node_children answers for it repeated a known program. A window lists the nodes that one role
-// sees, each once, without the root, because every question shows the reference.
+// node_children answers for it repeated a known program. With `drift`, the newest of equally fast
+// nodes is the fastest, so that a search can cross a plateau; otherwise the oldest is. A window
+// lists the nodes that one role sees, each once, without the root, because every question shows the
+// reference.
 //
 // Example: Tree tree({.root_children = 5}); int n = tree.add({.id = "c1", .ns = 80}, 0);
 #pragma once
@@ -14,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "search/families.h"
 #include "search/strategy.h"
 
 namespace cutegen::search {
@@ -24,6 +27,8 @@ struct Node {
   bool failed = false;
   double nearness = 0;  // for a failed program: from 0 (far from correct) to 1
   std::string plan = {}, hash = {};
+  std::optional<Family> family = {};  // the kind of the change that led here; repairs keep it
+  double before_ns = std::numeric_limits<double>::infinity();  // of the program that it changed
   int repeats = 0;  // answers that repeated a known program
 };
 
@@ -44,8 +49,10 @@ class Tree {
   bool is_selectable(int node) const;
   std::vector<int> selectable() const;
   std::vector<int> leaves() const;  // the selectable nodes without children
-  // The fastest of these nodes; the oldest if several are equal. `nodes` must not be empty.
+  // The fastest of these nodes. `nodes` must not be empty.
   int fastest(const std::vector<int>& nodes) const;
+  // The correct programs that no other correct program led to.
+  int correct_starts() const;
 
   // The windows of the roles. Each begins with the node itself.
   std::vector<int> plan_window(int node) const;   // children and the fastest programs of the run

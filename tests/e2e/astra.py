@@ -3,20 +3,19 @@
 """`--strategy astra` with a scripted model: proposed tests, rounds from a CUDA kernel and from a PyTorch module,
 hostile proposals, and runs that are killed and resumed.
 
-A commit chooses one of the three shipped tasks; CUTEGEN_ALL_CASES=1 takes all of them. CUTEGEN_KILLS=60 kills more
-often than the default does.
+A commit chooses one of the three shipped tasks; CUTEGEN_ALL_CASES=1 takes all of them. killing.py has
+the variables of the kills.
 """
 from __future__ import annotations
 
 import json
-import os
-import random
 import sys
 from pathlib import Path
 
 import crash
 import harness
 import kernel_tasks
+import killing
 import models
 from harness import Json
 
@@ -29,6 +28,7 @@ HOSTILE: list[Json] = [
     {"cases": [{"sizes": {"size": 10**30}}]}, {"cases": [{"values": {"x": {"low": -1e300, "high": 1}}}]},
     {"cases": [{"sizes": {"size": n}} for n in range(1, 9)]}, {"cases": [{"sizes": {"nothing": 4}}]},
     {"cases": "many"}, {"cases": [{"sizes": {"size": 2}, "code": "__global__ void f() {}"}]}]
+READING = "BOTTLENECK: too few loads are in flight\nEVIDENCE: occupancy\nLIMIT: a copy\n"
 SUGGESTION = "BOTTLENECK: few blocks\nCHANGE: more blocks\nRISK: none\n"
 # Right at every shape of the evaluator's own, wrong at one column.
 TRAP = models.program("a special case", addend="(n == 64 ? 1.5f : 1.0f)", grid=24)
@@ -44,18 +44,18 @@ def change(summary: str, path: str, value: object) -> str:
 
 def rules(testers: list[str], coders: list[str]) -> list[Json]:
     return [models.rule("Your turn: propose tests", testers), models.rule("cases", testers),
+            models.rule("Your turn: read the profile", [READING] * 40),
             models.rule("Your turn: suggest", [SUGGESTION] * 40), models.rule("", coders)]
 
 
 BLOCKS = [change(f"block {b}", "/steps/0/block/0", b) for b in range(32, 1024, 32)]
 
 
-class Astra(harness.Case):
-    kills, seed, evaluations = int(os.environ.get("CUTEGEN_KILLS", 3)), 1, 6
+class Astra(killing.Case):
+    evaluations = 6
 
     def setUp(self) -> None:
         super().setUp()
-        self.keys = {"ANTHROPIC_API_KEY": models.KEY}
         self.write("reference.py", harness.ADD.replace("4096", "8192"))
         self.write("add.toml", kernel_tasks.SIDE)
         self.kernel = self.write("add.cu", kernel_tasks.KERNEL)
@@ -78,17 +78,13 @@ class Astra(harness.Case):
         self.assert_code(replayed, 0)
         return result.json(), crash.Journal(self.folder / name), asked
 
-    @staticmethod
-    def data_of(journal: crash.Journal, kind: str) -> list[Json]:
-        return [data for name, data in journal.events if name == kind]
-
     def test_proposed_tests_go_with_every_evaluation(self) -> None:
         script = rules([answer(ONE_COLUMN)], [models.program("a loop"), TRAP, *BLOCKS])
         run, journal, asked = self.run_it(self.module, "tests", script)
         self.assertEqual(run["best"]["status"], "correct")
-        for started in self.data_of(journal, "evaluation_started"):
+        for started in journal.data_of("evaluation_started"):
             self.assertEqual([t["name"] for t in started["tests"]], ["one column", "zeros"])
-        verdicts = [data["verdict"] for data in self.data_of(journal, "evaluated")]
+        verdicts = [data["verdict"] for data in journal.data_of("evaluated")]
         self.assertEqual(verdicts[1]["status"], "failed")
         self.assertIn("proposed one column", verdicts[1]["feedback"]["headline"])
         self.assertNotIn("proposed", str([v["skipped"] for v in verdicts]))
@@ -96,7 +92,7 @@ class Astra(harness.Case):
         self.assertTrue(all("one column: size = 1; rows of one element" in text for text in suggested))
         self.assertIn("Your turn: suggest a repair", "".join(suggested))
         without = self.run_it(self.module, "without", rules([answer({"cases": []})], [TRAP, *BLOCKS]))[1]
-        first = self.data_of(without, "evaluated")[0]["verdict"]
+        first = without.data_of("evaluated")[0]["verdict"]
         self.assertEqual(first["status"], "correct", "the evaluator's own tests do not have one column")
 
     def test_hostile_proposals_are_asked_again_and_cost_no_evaluation(self) -> None:
@@ -104,11 +100,11 @@ class Astra(harness.Case):
             with self.subTest(start):
                 script = rules([answer(hostile) for hostile in HOSTILE[start:start + 3]], BLOCKS)
                 _, journal, asked = self.run_it(self.kernel, f"hostile{start}", script, "--rounds", 1)
-                outcome = self.data_of(journal, "answered")[0]
+                outcome = journal.data_of("answered")[0]
                 self.assertEqual(outcome["outcome"], "unusable")
                 self.assertIn("cases", outcome["reason"])
                 self.assertEqual(journal.judged(), ["c1", "c2"])
-                self.assertNotIn("tests", self.data_of(journal, "evaluation_started")[0])
+                self.assertNotIn("tests", journal.data_of("evaluation_started")[0])
                 for text in asked[1:3]:
                     self.assertIn("cutegen could not apply your answer", text)
 
@@ -116,10 +112,10 @@ class Astra(harness.Case):
         cases = {"cases": [{"name": "too large", "sizes": {"size": 10**6}}, ONE_COLUMN["cases"][0]]}
         script = rules([answer(HOSTILE[1]), answer(cases)], BLOCKS)
         _, journal, _ = self.run_it(self.kernel, "second", script, "--rounds", 1)
-        self.assertEqual(self.data_of(journal, "answered")[0]["outcome"], "advised")
-        names = [test["name"] for test in self.data_of(journal, "evaluation_started")[0]["tests"]]
+        self.assertEqual(journal.data_of("answered")[0]["outcome"], "advised")
+        names = [test["name"] for test in journal.data_of("evaluation_started")[0]["tests"]]
         self.assertEqual(names, ["too large", "one column"])
-        for data in self.data_of(journal, "evaluated"):
+        for data in journal.data_of("evaluated"):
             self.assertEqual(data["verdict"]["status"], "correct")
             skipped = str(data["verdict"]["skipped"])
             self.assertIn("proposed test 'too large': size = 1000000 is not from 1 to 8192", skipped)
@@ -130,7 +126,7 @@ class Astra(harness.Case):
         run, journal, _ = self.run_it(self.kernel, "dropped", rules([answer(ONE_COLUMN)], BLOCKS), "--rounds", 1)
         self.assertEqual(run["best"]["status"], "correct")
         self.assertEqual(journal.judged(), ["c1", "c1", "c2"])
-        reason = self.data_of(journal, "accepted")[0]["reason"]
+        reason = journal.data_of("accepted")[0]["reason"]
         self.assertIn("the proposed tests are not used", reason)
         self.assertIn("proposed one column", reason)
 
@@ -139,9 +135,15 @@ class Astra(harness.Case):
         script = rules([answer(ONE_COLUMN)], [BLOCKS[7], models.program("one block", grid=1, block=32), *BLOCKS])
         _, journal, asked = self.run_it(self.kernel, "published", script, "--published")
         self.assertEqual(journal.judged(), ["c1", "c2", "c3", "c4", "c5", "c6"])
-        parents = [data["context"]["parent"] for data in self.data_of(journal, "asked") if data["role"] == "coder"]
+        parents = [data["context"]["parent"] for data in journal.data_of("asked") if data["role"] == "coder"]
         self.assertEqual(parents, ["c1", "c2", "c3", "c4", "c5"])
         self.assertNotIn("Attempts", asked[-1])
+        roles = [data["role"] for data in journal.data_of("asked")]
+        self.assertEqual(roles, ["tester", "source", *["profiler", "planner", "coder"] * 5])
+        for text in asked:
+            self.assertEqual("A profiler says:" in text, "Your turn: suggest one change" in text)
+            if "A profiler says:" in text:
+                self.assertIn("too few loads are in flight", text)
 
     def test_the_three_tasks(self) -> None:
         """A shipped task, from its simple version; the coder answers with the production-grade one."""
@@ -154,7 +156,7 @@ class Astra(harness.Case):
                          f"```file plan.json\n{json.dumps(plan)}\n```\n")
                 run, journal, asked = self.run_it(TASKS / f"{name}.cu", name, rules([answer(tests)], [coder]),
                                                   "--rounds", 1)
-                verdicts = [data["verdict"] for data in self.data_of(journal, "evaluated")]
+                verdicts = [data["verdict"] for data in journal.data_of("evaluated")]
                 self.assertEqual([v["status"] for v in verdicts], ["correct"] * 2, verdicts[-1]["feedback"])
                 self.assertNotIn("proposed", str([v["skipped"] for v in verdicts]))
                 self.assertIn("is bound by", "".join(asked), "the planner sees no diagnosis")
@@ -162,72 +164,31 @@ class Astra(harness.Case):
                 self.assertGreater(gain, 1.3)
                 print(f"{name}: {gain:.2f} x", file=sys.stderr)
 
+    def test_a_task_whose_launcher_says_the_launch(self) -> None:
+        """The shipped task with a host function: rounds from its kernel, then a replacement of its file."""
+        tests = {"cases": [{"name": "three rows", "sizes": {"tokens": 3, "hidden": 520}}]}
+        _, journal, asked = self.run_it(TASKS / "silu_and_mul_launcher.cu", "launcher",
+                                        rules([answer(tests)], [change("block 128", "/steps/0/block/0", 128)]),
+                                        "--rounds", 1)
+        verdicts = [data["verdict"] for data in journal.data_of("evaluated")]
+        self.assertEqual([v["status"] for v in verdicts], ["correct"] * 2, verdicts[-1]["feedback"])
+        self.assertNotIn("proposed", str([v["skipped"] for v in verdicts]))
+        source = journal.data_of("answered")[1]["candidate"]["program"]
+        step = source["plan"]["steps"][0]
+        self.assertEqual(step["kernel"], "silu_and_mul_kernel")
+        self.assertEqual(step["grid"][0], "size(x)/dim(x,-1)")
+        self.assertEqual(step["block"][0], "min(max(dim(x,-1)/2/8, 32), 1024)")
+        self.assertIn("silu_and_mul_kernel_body<__half, 8>", str(source["sources"]))
+        self.assertNotIn("PYBIND11_MODULE", str(asked), "the model sees host code")
+        exported = self.cutegen("export", "last", "--runs", self.folder / "launcher", "--to", "source", "--out", "drop")
+        self.assert_code(exported, 0)
+        self.assertIn("silu_and_mul_kernel", (self.folder / "drop/silu_and_mul_launcher.cu").read_text())
+
     def test_a_killed_run_goes_on_where_it_was(self) -> None:
         script = rules([answer(ONE_COLUMN)], [TRAP, *BLOCKS])
         _, calm, _ = self.run_it(self.kernel, "calm", script)
-        killed = resumed = number = 0
-        while killed < self.kills:
-            self.assertLess(number, self.kills, "the runs end before they are killed")
-            journal, kills = self.disturbed(f"rough{number}", script, min(4, self.kills - killed), len(calm.events))
-            self.check_journal(journal, calm)
-            killed, resumed, number = killed + kills, resumed + journal.count("resumed"), number + 1
-        self.assertGreater(resumed, 0)
-        print(f"{killed} kills of {number} runs, {resumed} resumed", file=sys.stderr)
-
-    def disturbed(self, name: str, script: list[Json], most: int, length: int) -> tuple[crash.Journal, int]:
-        """A run that is killed at random moments, up to `most` times, and resumed to its end."""
-        chance, kills, runs = random.Random(f"{self.seed} {name}"), 0, self.folder / name
-        resume = ["resume", "--runs", runs, "--json"]
-        with models.scripted(self.folder, script) as server:
-            command = self.command(server, self.kernel, name)
-            while kills < most:
-                before = self.events(runs)
-                process = self.start(*command, env=self.keys)
-                self.wait_for_events(process, runs, len(before) + chance.randint(0, length // 3))
-                harness.time.sleep(chance.uniform(0, 0.6))
-                ended = process.poll() is not None
-                process.kill()
-                process.communicate()
-                self.assertEqual(self.events(runs)[:len(before)], before, "the journal lost an event")
-                if self.began(name):
-                    command = resume
-                if ended:
-                    break
-                kills += 1
-            result = self.cutegen(*command, env=self.keys, timeout=600)
-            asked = [str(entry["body"]["messages"]) for entry in server.log()]
-        self.assertIn(result.code, (0, 2), result)  # 2: the last process had ended the run
-        self.assertLessEqual(len(asked) - len(set(asked)), kills, "more was asked again than was under way")
-        replayed = self.cutegen("optimize", "--replay", "last", "--runs", runs, timeout=200)
-        self.assert_code(replayed, 0)
-        return crash.Journal(runs), kills
-
-    def check_journal(self, journal: crash.Journal, calm: crash.Journal) -> None:
-        self.assertEqual(len(journal.runs), 1)
-        self.assertEqual(journal.events[-1][0], "finished")
         self.assertEqual(len(calm.judged()), self.evaluations)
-        self.assertEqual(journal.judged(), calm.judged(), "a program was evaluated twice, or never")
-        paid = [data["request_hash"] for data in self.data_of(journal, "call_ended") if "reply" in data]
-        self.assertEqual(len(set(paid)), len(paid), "an answer was paid twice")
-        for kind, key in (("answered", "candidate"), ("finished", "best")):
-            self.assertEqual(*([data.get(key) for data in self.data_of(j, kind)] for j in (journal, calm)))
-
-    @staticmethod
-    def events(runs: Path) -> list[crash.Event]:
-        """What the journal has now; nothing before there is one."""
-        try:
-            return crash.Journal(runs).events if (runs / "cutegen.db").exists() else []
-        except harness.sqlite3.Error:
-            return []
-
-    def wait_for_events(self, process: harness.Process, runs: Path, count: int) -> None:
-        while process.poll() is None and len(self.events(runs)) < count:
-            harness.time.sleep(0.02)
-
-    def began(self, name: str) -> bool:
-        """Whether there is a run to resume, as the program sees it."""
-        listed = self.cutegen("runs", "--runs", self.folder / name, "--json")
-        return listed.code == 0 and bool(listed.json()["runs"])
+        self.check_kills(lambda server, name: self.command(server, self.kernel, name), script, calm)
 
 
 if __name__ == "__main__":

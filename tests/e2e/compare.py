@@ -12,10 +12,15 @@ import harness
 import models
 from harness import Json
 
+CHANGE = "CHANGE: other sizes\nMore blocks hide more latency.\nSPAN plan.json\n"
 RULES = [models.rule("Your turn: (judge|diagnose)", ["BOTTLENECK: too few threads\n"]),
-         models.rule("", [models.program(f"grid {grid}", grid=grid, block=128)
-                          for grid in (8, 16, 32, 64, 128, 256)])]
-STRATEGIES = ("cutegen", "cudaforge", "best-of-n", "climb")
+         models.rule("Your turn: propose tests", ['```json\n{"cases": []}\n```\n']),
+         models.rule("Your turn: read the profile", ["BOTTLENECK: few blocks\n"]),
+         models.rule("Your turn: suggest", ["BOTTLENECK: few blocks\nCHANGE: more blocks\nRISK: none\n"]),
+         models.rule("Your turn: plan one change", [CHANGE]),
+         models.rule("Your turn: plan", ["APPROACH 1: a loop over the grid\nThreads take neighbours.\n"]),
+         models.rule("", [models.program(f"grid {grid}", grid=grid, block=128) for grid in range(8, 520, 4)])]
+STRATEGIES = ("cutegen", "cudaforge", "stark", "astra", "astra-single", "best-of-n", "climb")
 
 
 class Compare(harness.Case):
@@ -29,7 +34,7 @@ class Compare(harness.Case):
         return ["compare", self.task, "--strategies", ",".join(strategies), "--model", models.MODEL,
                 "--model-url", server.base + "/v1" if server else "http://127.0.0.1:9/v1",
                 "--runs", self.folder / "runs", "--dialect", "cuda", "--chains", 1, "--evaluations", 2,
-                "--budget-usd", 2, "--out", "out", "--no-planner", *more]
+                "--budget-usd", 2, "--budget-tokens", 10**6, "--out", "out", "--no-planner", *more]
 
     def compare(self, server: harness.ModelServer | None, *more: object,
                 strategies: Sequence[str] = STRATEGIES) -> harness.Result:
@@ -40,7 +45,7 @@ class Compare(harness.Case):
             process = self.start(*self.arguments(server), env=self.keys)
             assert process.stderr
             for line in process.stderr:
-                if b"1/4" in line:
+                if f"1/{len(STRATEGIES)}".encode() in line:
                     break
             process.send_signal(signal.SIGINT)
             out, _ = process.communicate(timeout=60)
@@ -53,9 +58,24 @@ class Compare(harness.Case):
         table = self.compare(None)  # nothing is left to ask
         self.assert_code(table, 0)
         self.assertRegex(table.out, r"relu_plus +cutegen +1 correct .* [\d.]+x +2 +\d")
-        self.assertRegex(table.out, r"climb +1/1 +1/1 +[\d.]+x +2 +0 ")
+        self.assertRegex(table.out, r"climb +1/1 +1/1 +[\d.]+x +- +2 +0 ")
         self.assertIn("over the 1 task that every strategy solved", table.out)
         self.check_mistakes()
+
+    def test_repeats_have_an_interval_and_equal_evaluations(self) -> None:
+        """More evaluations than the ten rounds of cudaforge and astra: every run uses them all."""
+        names = ("cudaforge", "astra-single")
+        with models.scripted(self.folder, RULES) as server:
+            arguments = self.arguments(server, "--repeats", 2, "--json", strategies=names)
+            arguments[arguments.index("--evaluations") + 1] = 11
+            result = self.cutegen(*arguments, env=self.keys, timeout=600)
+        self.assert_code(result, 0)
+        document = result.json()
+        self.assertEqual([cell["evaluations"] for cell in document["cells"]], [11] * 4)
+        for summary in document["summary"]:
+            low, high = summary["floor_ratio_interval"]
+            self.assertLessEqual(low, summary["floor_ratio_geomean"] + 1e-9)
+            self.assertGreaterEqual(high, summary["floor_ratio_geomean"] - 1e-9)
 
     def check_document(self, document: Json, asked: int) -> None:
         self.assertEqual(document["schema"], "cutegen.compare.v1")
@@ -82,7 +102,7 @@ class Compare(harness.Case):
     def check_files(self) -> None:
         out = self.folder / "out"
         with open(out / "curves.csv", encoding="utf-8", newline="") as file:
-            self.assertEqual(len(list(csv.DictReader(file))), 8)
+            self.assertEqual(len(list(csv.DictReader(file))), 2 * len(STRATEGIES))
         self.assertTrue((out / "programs/relu_plus/cudaforge-1/plan.json").exists())
         trace = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
         names = {e["name"] for e in trace if e["ph"] == "X"}

@@ -50,6 +50,9 @@ class Journal:
     def started(self) -> list[str]:
         return [data["candidate"] for kind, data in self.events if kind == "evaluation_started"]
 
+    def data_of(self, kind: str) -> list[Json]:
+        return [data for name, data in self.events if name == kind]
+
     def count(self, kind: str) -> int:
         return sum(1 for name, _ in self.events if name == kind)
 

@@ -4,10 +4,9 @@
 repaired, and runs that are killed and resumed."""
 from __future__ import annotations
 
-import random
-
 import crash
 import harness
+import killing
 import models
 from harness import Json
 
@@ -21,13 +20,12 @@ RULES = [models.rule("Your turn: plan one change", [CHANGE] * 40),
                           *(models.program(f"block {b}", grid=12, block=b) for b in range(32, 1024, 32))])]
 
 
-class Stark(harness.Case):
-    evaluations, kills, seed = 6, 4, 1
+class Stark(killing.Case):
+    evaluations = 6
 
     def setUp(self) -> None:
         super().setUp()
         self.task = self.write("relu_plus.py", harness.ADD.replace("4096", "8192"))
-        self.keys = {"ANTHROPIC_API_KEY": models.KEY}
 
     def command(self, server: harness.ModelServer, name: str) -> list[object]:
         return ["optimize", self.task, "--strategy", "stark", "--model", models.MODEL,
@@ -61,30 +59,8 @@ class Stark(harness.Case):
 
     def test_a_killed_run_goes_on_where_it_was(self) -> None:
         calm, _ = self.calm("calm")
-        chance, killed = random.Random(self.seed), 0
-        with models.scripted(self.folder, RULES) as server:
-            command = self.command(server, "rough")
-            while killed < self.kills:
-                before = crash.committed(self.folder / "rough")
-                process = self.start(*command, env=self.keys)
-                harness.time.sleep(chance.uniform(0.3, 2.5))
-                if process.poll() is not None:
-                    break
-                process.kill()
-                process.communicate()
-                killed += 1
-                self.assertEqual(crash.committed(self.folder / "rough")[:len(before)], before)
-                if crash.committed(self.folder / "rough"):
-                    command = ["resume", "--runs", self.folder / "rough", "--json"]
-            result = self.cutegen(*command, env=self.keys, timeout=400)
-        self.assertIn(result.code, (0, 2), result)  # 2: the last process had ended the run
-        journal = crash.Journal(self.folder / "rough")
-        judged = journal.judged()
-        self.assertEqual(len(judged), self.evaluations)
-        self.assertEqual(len(set(judged)), len(judged), "a program was evaluated twice")
-        self.assertGreater(killed, 0)
-        self.check_replay("rough", journal.runs[0])
         self.assertEqual(calm["best"]["status"], "correct")
+        self.check_kills(self.command, RULES, crash.Journal(self.folder / "calm"))
 
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ agent::Question question_of(const search::Ask& ask, const RunView& run) {
   q.stage = parse_stage(text_of(ask.context, "stage"), {}).value_or(Stage::none);
   q.approach = text_of(ask.context, "approach");
   q.advice = text_of(ask.context, "advice");
+  q.reading = text_of(ask.context, "reading");
   q.grounded = flag_of(ask.context, "grounded", false);
   q.family = text_of(ask.context, "family");
   q.profile = flag_of(ask.context, "profile", false);

@@ -64,14 +64,19 @@ std::optional<double> ratio_after(const CompareCell& cell, std::optional<int64_t
   return ns ? std::optional(*ns / *cell.floor_ns) : std::nullopt;
 }
 
-// The mean of a strategy's ratios on one task, over the repeats that have one.
-std::optional<double> task_ratio(const std::vector<CompareCell>& cells, const std::string& task,
-                                 const std::string& strategy, std::optional<int64_t> evaluations) {
+// A strategy's ratios on one task, of the repeats that have one.
+std::vector<double> task_ratios(const std::vector<CompareCell>& cells, const std::string& task,
+                                const std::string& strategy, std::optional<int64_t> evaluations) {
   std::vector<double> ratios;
   for (const CompareCell& c : cells)
     if (c.task == task && c.strategy == strategy)
       if (auto ratio = ratio_after(c, evaluations)) ratios.push_back(*ratio);
-  return geometric_mean(ratios);
+  return ratios;
+}
+
+std::optional<double> task_ratio(const std::vector<CompareCell>& cells, const std::string& task,
+                                 const std::string& strategy, std::optional<int64_t> evaluations) {
+  return geometric_mean(task_ratios(cells, task, strategy, evaluations));
 }
 
 // The mean over the given tasks; empty if one of them has no time yet.
@@ -97,34 +102,50 @@ void add(ModelCost& sum, const ModelCost& more) {
   sum.elapsed_ms += more.elapsed_ms;
 }
 
+Json interval_json(const std::optional<RatioInterval>& interval) {
+  return interval ? Json::array({interval->low, interval->high}) : Json();
+}
+
+std::string interval_text(const std::optional<RatioInterval>& interval) {
+  return interval ? fmt::format("{:.2f}-{:.2f}x", interval->low, interval->high) : "-";
+}
+
 std::string usd_text(const ModelCost& cost) {
   return fmt::format("${:.4f}{}", cost.usd, cost.unpriced ? "+?" : "");
 }
 
 Json summary_json(const StrategySummary& s) {
-  return {{"strategy", s.strategy},       {"runs", s.cells},
-          {"correct", s.correct},         {"tasks", s.tasks},
-          {"solved", s.solved},           {"floor_ratio_geomean", optional_json(s.floor_ratio)},
-          {"evaluations", s.evaluations}, {"models", to_json(s.models)},
-          {"seconds", s.seconds}};
+  return {{"strategy", s.strategy},
+          {"runs", s.cells},
+          {"correct", s.correct},
+          {"tasks", s.tasks},
+          {"solved", s.solved},
+          {"floor_ratio_geomean", optional_json(s.floor_ratio)},
+          {"evaluations", s.evaluations},
+          {"floor_ratio_interval", interval_json(s.floor_ratio_interval)},
+          {"seconds", s.seconds},
+          {"models", to_json(s.models)}};
 }
 
 std::string summary_text(const std::vector<CompareCell>& cells) {
   const size_t common = common_tasks(cells).size();
-  std::string out = fmt::format(
-      "\n{:<10} {:>9} {:>8} {:>12} {:>6} {:>6} {:>10} {:>9} {:>12} {:>8}\n", "strategy", "correct",
-      "solved", "time / floor", "evals", "calls", "input", "output", "dollars", "minutes");
+  std::string out =
+      fmt::format("\n{:<12} {:>7} {:>7} {:>12} {:>12} {:>6} {:>6} {:>10} {:>9} {:>11} {:>8}\n",
+                  "strategy", "correct", "solved", "time / floor", "95%", "evals", "calls", "input",
+                  "output", "dollars", "minutes");
   for (const StrategySummary& s : summaries(cells))
-    out += fmt::format("{:<10} {:>9} {:>8} {:>12} {:>6} {:>6} {:>10} {:>9} {:>12} {:>8.1f}\n",
-                       s.strategy, fmt::format("{}/{}", s.correct, s.cells),
-                       fmt::format("{}/{}", s.solved, s.tasks), ratio_text(s.floor_ratio),
-                       s.evaluations, s.models.calls, s.models.input, s.models.output,
-                       usd_text(s.models), s.seconds / 60);
-  return out + fmt::format(
-                   "correct: runs with a correct program. solved: tasks with a correct program in "
-                   "at least one repeat.\n"
-                   "time / floor: geometric mean over the {} {} that every strategy solved.\n",
-                   common, common == 1 ? "task" : "tasks");
+    out += fmt::format(
+        "{:<12} {:>7} {:>7} {:>12} {:>12} {:>6} {:>6} {:>10} {:>9} {:>11} {:>8.1f}\n", s.strategy,
+        fmt::format("{}/{}", s.correct, s.cells), fmt::format("{}/{}", s.solved, s.tasks),
+        ratio_text(s.floor_ratio), interval_text(s.floor_ratio_interval), s.evaluations,
+        s.models.calls, s.models.input, s.models.output, usd_text(s.models), s.seconds / 60);
+  return out +
+         fmt::format(
+             "correct: runs with a correct program. solved: tasks with a correct program in "
+             "at least one repeat.\n"
+             "time / floor: geometric mean over the {} {} that every strategy solved. 95%: its "
+             "interval over repeats.\n",
+             common, common == 1 ? "task" : "tasks");
 }
 
 }  // namespace
@@ -159,6 +180,10 @@ std::vector<StrategySummary> summaries(const std::vector<CompareCell>& cells) {
     s.tasks = int64_t(solved.size());
     s.solved = std::count_if(solved.begin(), solved.end(), [](auto& t) { return t.second; });
     s.floor_ratio = mean_ratio(cells, common, strategy, std::nullopt);
+    std::vector<std::vector<double>> ratios;
+    for (const std::string& task : common)
+      ratios.push_back(task_ratios(cells, task, strategy, std::nullopt));
+    s.floor_ratio_interval = repeat_interval(ratios);
     out.push_back(std::move(s));
   }
   return out;
@@ -182,14 +207,14 @@ std::vector<CurvePoint> curve_of(const std::vector<CompareCell>& cells,
 
 std::string cell_header() {
   return fmt::format(
-      "{:<28} {:<9} {:>6} {:<11} {:>10} {:>8} {:>5} {:>5} {:>9} {:>8} {:>11} {:>7}  {}\n", "task",
+      "{:<28} {:<12} {:>6} {:<11} {:>10} {:>8} {:>5} {:>5} {:>9} {:>8} {:>11} {:>7}  {}\n", "task",
       "strategy", "repeat", "status", "best", "vs floor", "evals", "calls", "input", "output",
       "dollars", "minutes", "stopped");
 }
 
 std::string cell_line(const CompareCell& c) {
   return fmt::format(
-      "{:<28} {:<9} {:>6} {:<11} {:>10} {:>8} {:>5} {:>5} {:>9} {:>8} {:>11} {:>7.1f}  {}\n",
+      "{:<28} {:<12} {:>6} {:<11} {:>10} {:>8} {:>5} {:>5} {:>9} {:>8} {:>11} {:>7.1f}  {}\n",
       one_line(c.task, 28).substr(0, 28), c.strategy, c.repeat, to_string(c.status),
       time_text(c.best_ns), ratio_text(c.floor_ratio()), c.evaluations, c.models.calls,
       c.models.input, c.models.output, usd_text(c.models), c.seconds / 60, one_line(c.reason, 120));

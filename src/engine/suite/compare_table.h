@@ -10,6 +10,7 @@
 #pragma once
 
 #include "engine/suite/compare.h"
+#include "engine/suite/repeat_interval.h"
 
 namespace cutegen::engine {
 
@@ -18,6 +19,7 @@ struct StrategySummary {
   int64_t cells = 0, correct = 0;  // runs; runs with a correct program
   int64_t tasks = 0, solved = 0;   // tasks; tasks solved in some repeat
   std::optional<double> floor_ratio;
+  std::optional<RatioInterval> floor_ratio_interval;  // needs two repeats of each common task
   int64_t evaluations = 0;
   ModelCost models;
   double seconds = 0;

@@ -291,6 +291,10 @@ TEST(CompareTable, MeansAreOverTheTasksThatAllSolved) {
   EXPECT_EQ(s[0].tasks, 2);
   EXPECT_EQ(s[0].solved, 2);
   EXPECT_DOUBLE_EQ(s[0].floor_ratio.value(), 4) << "the mean of 2 and 8";
+  ASSERT_TRUE(s[0].floor_ratio_interval);
+  EXPECT_LT(s[0].floor_ratio_interval->low, 2);
+  EXPECT_GT(s[0].floor_ratio_interval->high, 8);
+  EXPECT_FALSE(s[1].floor_ratio_interval) << "one repeat has no spread";
   EXPECT_EQ(s[0].models.calls, 8);
   EXPECT_DOUBLE_EQ(s[0].models.usd, 2);
   EXPECT_EQ(s[1].solved, 1);
@@ -323,6 +327,8 @@ TEST(CompareTable, TheDocumentIsReadBack) {
   EXPECT_EQ(document["schema"], "cutegen.compare.v1");
   EXPECT_EQ(document["summary"][0]["floor_ratio_geomean"], 4.0);
   EXPECT_EQ(document["curves"]["x"][0]["correct"], 2);
+  EXPECT_EQ(document["summary"][0]["floor_ratio_interval"].size(), 2U);
+  EXPECT_TRUE(document["summary"][1]["floor_ratio_interval"].is_null());
   auto read = comparison_from(document);
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(dump_json(compare_json(settings, *read)), dump_json(document));
