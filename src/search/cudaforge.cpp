@@ -13,8 +13,8 @@ void CudaforgeStrategy::on_source(const Json&, const Candidate& source, const Ve
 void CudaforgeStrategy::decide() {
   std::optional<double> ns;
   if (best_timing_) ns = best_timing_->time_ns;
-  if (auto reason = end_of_run(ns)) return open(Finish{*reason, best()});
-  if (rounds_ >= form_.rounds) return open(Finish{"all rounds are done", best()});
+  if (auto reason = end_of_run(ns)) return open(Finish{.reason = *reason, .best = best()});
+  if (rounds_ >= form_.rounds) return open(Finish{.reason = "all rounds are done", .best = best()});
   judging_ = !current_.empty() && form_.adviser;
   ask(judging_ ? *form_.adviser : Role::coder);
 }
@@ -31,18 +31,19 @@ void CudaforgeStrategy::ask(Role role) {
   }
   if (!judging_ && !advice_.empty()) context["advice"] = advice_;
   add_context(context);
-  open(Ask{role, context});
+  open(Ask{.role = role, .context = context});
 }
 
 void CudaforgeStrategy::on_answer(const Proposed& answer) {
   if (answer.outcome == Outcome::unusable) {
     if (++unusable_ >= kMostUnusable)
-      return open(Finish{"the model's answers cannot be used: " + answer.reason, best()});
+      return open(
+          Finish{.reason = "the model's answers cannot be used: " + answer.reason, .best = best()});
     ++rounds_;
     return decide();
   }
   if (answer.outcome != (judging_ ? Outcome::advised : Outcome::proposed))
-    return open(Finish{answer.reason, best()});
+    return open(Finish{.reason = answer.reason, .best = best()});
   unusable_ = 0;
   if (judging_) {
     advice_ = answer.advice.empty() ? std::string() : answer.advice.front();
@@ -50,7 +51,7 @@ void CudaforgeStrategy::on_answer(const Proposed& answer) {
     return ask(Role::coder);
   }
   ++rounds_;
-  judge(Evaluate{answer.id, Rung::timing, true});
+  judge(Evaluate{.candidate = answer.id, .up_to = Rung::timing, .profile = true});
 }
 
 void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& verdict) {
@@ -68,13 +69,14 @@ void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& 
             : "first correct candidate";
     best_ = candidate;
     best_timing_ = verdict.timing;
-    return open(Accept{candidate, why});
+    return open(Accept{.candidate = candidate, .reason = why});
   }
-  if (!correct) return open(Reject{candidate, fault_text(verdict)});
-  open(Reject{candidate,
-              verdict.timing && best_timing_
-                  ? loss_text(incumbent_ns(*best_timing_, *verdict.timing), verdict.timing->time_ns)
-                  : "correct, but no time is known"});
+  if (!correct) return open(Reject{.candidate = candidate, .reason = fault_text(verdict)});
+  open(Reject{.candidate = candidate,
+              .reason = verdict.timing && best_timing_
+                            ? loss_text(incumbent_ns(*best_timing_, *verdict.timing),
+                                        verdict.timing->time_ns)
+                            : "correct, but no time is known"});
 }
 
 // Continues with a failing program to repair it, else with the incumbent. `published` always
@@ -93,7 +95,7 @@ void CudaforgeStrategy::move_on(const std::string& candidate, bool correct, bool
 }
 
 void CudaforgeStrategy::on_set_aside(const std::string& candidate, const std::string& why) {
-  open(Reject{candidate, why});
+  open(Reject{.candidate = candidate, .reason = why});
 }
 
 }  // namespace cutegen::search
