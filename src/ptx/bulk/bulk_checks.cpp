@@ -47,7 +47,7 @@ Reduces reduces(AtomicOp op, TensorType type) {
 }
 
 // What is wrong with a copy of this many dimensions at the place; empty if nothing is.
-std::string wrong_place(int dimensions, BulkKind kind, const TensorMap& map,
+std::string wrong_place(uint32_t dimensions, BulkKind kind, const TensorMap& map,
                         const TensorPlace& place) {
   if (map.rank != dimensions)
     return fmt::format("a copy of {} dimensions with a tensor map of rank {}", dimensions,
