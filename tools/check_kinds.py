@@ -37,7 +37,6 @@ PARSERS = {
     "src/core/plan_parse.cpp": "plans",
     "src/core/task.cpp": "numbers of the torch worker",
     "src/engine/propose/command_proposer.cpp": "messages of a proposer",
-    "src/eval/judge/server.cpp": "messages of the engine",
     "src/eval/source/*": "C++",
     "src/llm/anthropic.cpp": "messages of a provider",
     "src/llm/api_json.cpp": "JSON schemas",
@@ -48,15 +47,12 @@ PARSERS = {
     "src/llm/sse.cpp": "event streams",
     "src/sandbox/cgroup.cpp": "/proc/mounts",
     "src/search/structure.cpp": "C++",
-    "src/toolchain/compile_server.cpp": "messages of the compiler",
     "src/toolchain/cuts.cpp": "C++",
     "src/toolchain/ncu_report.cpp": "reports of ncu",
     "src/toolchain/ptx_use.cpp": "PTX",
     "src/toolchain/scan.cpp": "C++",
-    "src/toolchain/warm_parent.cpp": "messages of the compiler",
     "src/torch/foreign_process.cpp": "messages of the torch worker",
-    "apps/compiler/*": "messages of the toolchain",
-    "apps/runner/main.cpp": "messages of the evaluator",
+    "apps/compiler/*": "/proc/self/maps",
 }
 WORD = r'"[a-z][a-z0-9_-]*"'
 KIND = r"\b(?:kind|mode|outcome|role|source|status|strategy|type)_?(?:\(\))?"

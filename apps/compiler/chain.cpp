@@ -20,7 +20,6 @@ namespace {
 // since the last one. A program that differs just before the next server loses that time.
 constexpr int64_t kLeastStep = 80'000'000;
 constexpr int64_t kShare = 6;
-constexpr size_t kMostParts = 512;
 
 int pause_fd = -1;
 
@@ -65,15 +64,8 @@ Context soon() {
 Result<Chain> Chain::receive(wire::Channel control) {
   CG_TRY(wire::Frame frame, control.receive(Context().with_timeout(std::chrono::minutes(1))));
   if (frame.fds.size() != 1) return world_error("a chain needs one descriptor, the pause socket");
-  ObjectReader r(frame.body, "keep#");
   Chain out;
-  CG_TRY(std::string type, r.string("type"));
-  if (std::string_view(type) != "keep") return world_error("an unknown request: " + type);
-  CG_TRY(out.parts_, r.strings("parts"));
-  if (out.parts_.size() < 2 || out.parts_.size() > kMostParts)
-    return world_error("a chain has from 2 to " + std::to_string(kMostParts) + " parts");
-  CG_TRY(out.memory_bytes_, r.integer("memory_bytes"));
-  CG_TRY(out.timeout_ms_, r.integer("timeout_ms"));
+  CG_TRY(out.call_, read_json<wire::KeepCall>(frame.body));
   out.control_ = std::move(control);
   heed_pauses(std::move(frame.fds[0]));
   return out;
@@ -82,35 +74,34 @@ Result<Chain> Chain::receive(wire::Channel control) {
 // From here on, this process reads the program, so the limits for candidates apply.
 void Chain::begin() {
   sandbox::Limits limits;
-  limits.memory_bytes = mapped_bytes() + memory_bytes_;
-  limits.cpu_seconds = timeout_ms_ / 1000 + 1;
+  limits.memory_bytes = mapped_bytes() + call_.memory_bytes;
+  limits.cpu_seconds = call_.timeout_ms / 1000 + 1;
   limits.open_files = 256;
   (void)sandbox::harden_self(limits, {.no_network = true, .seccomp = true, .deny_open = true});
   began_ns_ = parked_ns_ = processor_ns();
 }
 
 FILE* Chain::open(size_t part) {
-  if (part >= parts_.size()) return open_text("");
+  if (part >= parts()) return open_text("");
   if (!request_ && part == 0 && next_ == 0) begin();
   if (!request_ && part == next_ && part > 0) park(part);
   if (!request_) next_ = std::max(next_, part + 1);
-  if (!request_ || part < at_) return open_text(parts_[part]);
-  return open_text(part == at_ ? request_->source : "");
+  if (!request_ || part < at_) return open_text(call_.parts[part]);
+  return open_text(part == at_ ? request_->call.source : "");
 }
 
 // Leaves a server behind at `part` if that is worthwhile.
 void Chain::park(size_t part) {
   const int64_t now = processor_ns(), since = now - parked_ns_;
-  const bool last = part + 1 == parts_.size();
+  const bool last = part + 1 == parts();
   if (!last && since < std::max(kLeastStep, (now - began_ns_) / kShare)) return;
   auto pair = wire::Channel::make_pair();
   if (!pair) return;
-  const Json parked{
-      {"schema", kSchema}, {"type", "parked"}, {"part", part}, {"spent_ns", now - began_ns_}};
-  if (!tell(parked, &pair->first)) ::_exit(kExitOk);
+  const wire::Parked parked{.part = int64_t(part), .spent = Nanoseconds(now - began_ns_)};
+  if (!tell(to_json(parked), &pair->first)) ::_exit(kExitOk);
   pair->first.close();
   parked_ns_ = now;
-  if (last && !tell({{"schema", kSchema}, {"type", "kept"}}, nullptr)) ::_exit(kExitOk);
+  if (last && !tell(to_json(wire::Kept{}), nullptr)) ::_exit(kExitOk);
   if (last) return serve(std::move(pair->second), part);
   std::fflush(nullptr);
   if (::fork() != 0) return;  // if fork fails, the client finds the socket closed
@@ -122,7 +113,7 @@ void Chain::park(size_t part) {
 // Returns only in the child of a request.
 void Chain::serve(wire::Channel own, size_t part) {
   heed_no_pauses();
-  const bool head = part + 1 == parts_.size();
+  const bool head = part + 1 == parts();
   // Only the end of the head's copy tells the client that the chain broke.
   if (!head) control_.close();
   Request request = next_request(own, Fork::on_request);

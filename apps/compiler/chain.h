@@ -9,10 +9,8 @@
 // the remaining parts. Until the head serves, bytes on the `pause` socket stop and resume it.
 // Single-threaded.
 //
-// Messages (schema cutegen.compiler.v1) on fd 3: the client sends, with the pause socket,
-//   {"type":"keep","parts":[text],"memory_bytes":n,"timeout_ms":n}
-// and receives {"type":"parked","part":n,"spent_ns":n} with the control socket of that server, then
-// {"type":"kept"}.
+// Messages (wire/compiler_messages.h) on fd 3: the client sends a KeepCall, and receives one Parked
+// for each server, and then Kept.
 //
 // Example: CG_TRY(Chain chain, Chain::receive(control)); nvrtc.compile(...) with chain.open(part).
 #pragma once
@@ -29,7 +27,7 @@ namespace cutegen::compiler {
 class Chain {
  public:
   static Result<Chain> receive(wire::Channel control);
-  size_t parts() const { return parts_.size(); }
+  size_t parts() const { return call_.parts.size(); }
   FILE* open(size_t part);
   // Set in the child of a request: the request.
   std::optional<Request>& request() { return request_; }
@@ -41,8 +39,7 @@ class Chain {
   bool tell(const Json& message, const wire::Channel* socket);
 
   wire::Channel control_;
-  std::vector<std::string> parts_;
-  int64_t memory_bytes_ = 0, timeout_ms_ = 0;
+  wire::KeepCall call_;
   std::optional<Request> request_;
   size_t at_ = 0;    // the part that the request's text replaces
   size_t next_ = 0;  // the next part

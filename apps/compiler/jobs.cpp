@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/json.h"
 
 namespace cutegen::compiler {
 namespace {
@@ -58,17 +57,9 @@ Context short_while() {
 
 Result<Request> read_request(wire::Frame frame) {
   if (frame.fds.size() != 1) return world_error("a request needs one descriptor, the reply socket");
-  ObjectReader r(frame.body, "request#");
   Request out;
   out.reply = wire::Channel(std::move(frame.fds[0]));
-  CG_TRY(std::string schema, r.string("schema"));
-  CG_TRY(std::string type, r.string("type"));
-  if (schema != kSchema || type != "compile")
-    return world_error("an unknown request: " + schema + " " + type);
-  CG_TRY(out.source, r.string("source"));
-  CG_TRY(out.memory_bytes, r.integer("memory_bytes"));
-  CG_TRY(out.timeout_ms, r.integer("timeout_ms"));
-  CG_CHECK(r.finish());
+  CG_TRY(out.call, read_json<wire::CompileCall>(frame.body));
   return out;
 }
 
@@ -113,8 +104,8 @@ void own_large_mappings() {
 void harden(Request& request) {
   sandbox::Limits limits;
   // Adds the memory already in use, because a child inherits the parsed headers.
-  limits.memory_bytes = mapped_bytes() + request.memory_bytes;
-  limits.cpu_seconds = request.timeout_ms / 1000 + 1;
+  limits.memory_bytes = mapped_bytes() + request.call.memory_bytes;
+  limits.cpu_seconds = request.call.timeout_ms / 1000 + 1;
   limits.open_files = 256;
   sandbox::Isolation all{.no_network = true, .seccomp = true, .deny_fork = true, .deny_open = true};
   request.grade = sandbox::harden_self(limits, all);
@@ -126,7 +117,8 @@ void report_death(Job& job, const siginfo_t& info) {
   sandbox::ExitStatus status{
       .exited = exited, .code = exited ? info.si_status : 0, .signal = exited ? 0 : info.si_status};
   // Sending fails if the client is gone; then nobody needs the report.
-  (void)job.reply.send(short_while(), Json{{"died", status.text()}, {"timed_out", job.timed_out}});
+  const wire::CompileDied death{.died = status.text(), .timed_out = job.timed_out};
+  (void)job.reply.send(short_while(), to_json(death));
 }
 
 bool ended(Job& job) {
@@ -219,7 +211,7 @@ bool hand_over(wire::Frame frame, Spares& spares, std::vector<Job>& jobs) {
   bool sent = spare.channel.send(short_while(), frame.body, {&reply, 1}).has_value();
   auto request = read_request(std::move(frame));
   if (!request) return false;
-  auto deadline = Clock::now() + std::chrono::milliseconds(request->timeout_ms);
+  auto deadline = Clock::now() + std::chrono::milliseconds(request->call.timeout_ms);
   jobs.push_back({spare.pid, std::move(spare.pidfd), std::move(request->reply), deadline});
   if (!sent) stop_job(jobs.back());  // the spare is dying; the loop reports that as the job's death
   return true;
@@ -231,7 +223,7 @@ bool fork_job(wire::Channel& control, wire::Frame frame, std::vector<Job>& jobs,
               std::optional<Request>& own) {
   auto request = read_request(std::move(frame));
   if (!request) return false;
-  auto deadline = Clock::now() + std::chrono::milliseconds(request->timeout_ms);
+  auto deadline = Clock::now() + std::chrono::milliseconds(request->call.timeout_ms);
   std::fflush(nullptr);
   pid_t pid = ::fork();
   if (pid == 0) {

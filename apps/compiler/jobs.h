@@ -8,10 +8,8 @@
 // candidate is large. If a child dies or runs too long, the loop reports that on the child's reply
 // socket. If a client closes its reply socket, the loop kills the child.
 //
-// Messages (schema cutegen.compiler.v1), each on fd 3 with the reply socket as its one descriptor:
-//   {"type":"compile","source":text,"memory_bytes":n,"timeout_ms":n}
-//   reply {"ok":bool,"ptx","log","headers":[],"refused":[],"status","spent_ns":n} or
-//   {"died":text,"timed_out":bool}
+// Messages: a CompileCall on fd 3, then CompileReply or CompileDied on the call's own socket
+// (wire/compiler_messages.h).
 #pragma once
 
 #include <cstdint>
@@ -19,15 +17,12 @@
 
 #include "sandbox/sandbox.h"
 #include "wire/channel.h"
+#include "wire/compiler_messages.h"
 
 namespace cutegen::compiler {
 
-inline constexpr const char* kSchema = "cutegen.compiler.v1";
-
 struct Request {
-  std::string source;
-  int64_t memory_bytes = 0;
-  int64_t timeout_ms = 0;
+  wire::CompileCall call;
   wire::Channel reply;
   sandbox::Grade grade;  // what the child's own hardening achieved
 };

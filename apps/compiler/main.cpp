@@ -78,7 +78,7 @@ class Server {
   int run() {
     if (options_.keep) return keep();
     auto start = Clock::now();
-    std::string why = "asked for";
+    std::string why = wire::kAskedFor;
     if (!options_.plain && precompile(why)) serve_forked(start);
     serve_plain(why);
   }
@@ -131,16 +131,15 @@ class Server {
     return false;
   }
 
-  void send_ready(const char* how, const std::string& why, Clock::time_point start) {
+  void send_ready(wire::CompileMode how, const std::string& why, Clock::time_point start) {
     Nanoseconds spent = Clock::now() - start;
-    Json ready{{"schema", kSchema},
-               {"type", "ready"},
-               {"how", how},
-               {"why", why},
-               {"version", nvrtc_.version()},
-               {"warm_up_ns", spent.count()},
-               {"headers", prefix_headers_}};
-    if (!control_.send(Context().with_timeout(std::chrono::seconds(10)), ready)) ::_exit(kExitOk);
+    const wire::CompilerReady ready{.how = how,
+                                    .why = why,
+                                    .version = nvrtc_.version(),
+                                    .warm_up = spent,
+                                    .headers = prefix_headers_};
+    if (!control_.send(Context().with_timeout(std::chrono::seconds(10)), to_json(ready)))
+      ::_exit(kExitOk);
   }
 
   // Round 2. Returns only if NVRTC never opened the candidate.
@@ -148,20 +147,21 @@ class Server {
     std::optional<Request> request;
     NvrtcOutput out = compile(true, [&](size_t) {
       if (!request) {  // still the server
-        send_ready("forked", "", start);
+        send_ready(wire::CompileMode::forked, "", start);
         request = next_request(control_);
       }
-      return open_text(request->source);  // NVRTC opens the file again to quote lines in errors
+      return open_text(
+          request->call.source);  // NVRTC opens the file again to quote lines in errors
     });
-    if (request) finish(*request, out, "forked");
+    if (request) finish(*request, out, wire::CompileMode::forked);
   }
 
   [[noreturn]] void serve_plain(const std::string& why) {
     prefix_headers_.clear();  // every child parses and lists them itself
-    send_ready("plain", why, Clock::now());
+    send_ready(wire::CompileMode::plain, why, Clock::now());
     Request request = next_request(control_);
-    NvrtcOutput out = compile(false, [&](size_t) { return open_text(request.source); });
-    finish(request, out, "plain");
+    NvrtcOutput out = compile(false, [&](size_t) { return open_text(request.call.source); });
+    finish(request, out, wire::CompileMode::plain);
   }
 
   // The head of a chain. Uses no precompiled header, whose heap would have to hold the program too.
@@ -178,29 +178,30 @@ class Server {
       source_ += "#include \"" + name + "\"\n";
     }
     NvrtcOutput out = compile(false, [&](size_t part) { return chain->open(part); });
-    if (chain->request()) finish(*chain->request(), out, "warm");
+    if (chain->request()) finish(*chain->request(), out, wire::CompileMode::warm);
     std::fprintf(stderr, "%s\n", sanitize(out.log, 2000).c_str());
     return kExitInternal;
   }
 
-  [[noreturn]] void finish(Request& request, NvrtcOutput& out, const char* how) {
+  [[noreturn]] void finish(Request& request, NvrtcOutput& out, wire::CompileMode how) {
     if (out.ptx.size() > kMostPtxBytes) {
       out.status = kCompilationError;
       out.log = "error: the PTX has " + std::to_string(out.ptx.size()) + " bytes; the limit is " +
                 std::to_string(kMostPtxBytes);
       out.ptx.clear();
     }
-    Json reply{{"ok", out.status == 0},
-               {"how", how},
-               {"status", nvrtc_.status_text(out.status)},
-               {"ptx", std::move(out.ptx)},
-               {"log", sanitize(out.log, kMostLogBytes)},
-               {"headers", files().take_opened()},
-               {"refused", files().take_refused()},
-               {"grade", to_string(request.grade.label)},
-               {"missing", request.grade.missing},
-               {"spent_ns", processor_ns()}};
-    auto sent = request.reply.send(Context().with_timeout(std::chrono::seconds(60)), reply);
+    const wire::CompileReply reply{.ok = out.status == 0,
+                                   .how = how,
+                                   .status = nvrtc_.status_text(out.status),
+                                   .ptx = std::move(out.ptx),
+                                   .log = sanitize(out.log, kMostLogBytes),
+                                   .headers = files().take_opened(),
+                                   .refused = files().take_refused(),
+                                   .grade = request.grade.label,
+                                   .missing = request.grade.missing,
+                                   .spent = Nanoseconds(processor_ns())};
+    auto sent =
+        request.reply.send(Context().with_timeout(std::chrono::seconds(60)), to_json(reply));
     ::_exit(sent ? kExitOk : kExitInternal);
   }
 

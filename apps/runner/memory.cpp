@@ -7,8 +7,6 @@
 
 #include <algorithm>
 
-#include "device/buffers.h"
-
 namespace cutegen::runner {
 namespace {
 
@@ -75,11 +73,10 @@ Result<std::span<std::byte>> RunMemory::part(int64_t offset, int64_t bytes) cons
   return std::span(shared_.data() + offset, size_t(bytes));
 }
 
-Result<std::vector<HandedOver>> handed_over(const Json& buffers, std::vector<UniqueFd> fds) {
+Result<std::vector<HandedOver>> handed_over(const std::vector<device::SharedBuffer>& given,
+                                            std::vector<UniqueFd> fds) {
   std::vector<HandedOver> out;
-  if (!buffers.is_array() || buffers.size() != fds.size())
-    return world_error("shared buffers came without their memory");
-  CG_TRY(auto given, read_json<std::vector<device::SharedBuffer>>(buffers, "buffers#"));
+  if (given.size() != fds.size()) return world_error("shared buffers came without their memory");
   for (size_t i = 0; i < fds.size(); ++i) {
     HandedOver one{.bytes = size_t(given[i].bytes), .descriptor = std::move(fds[i])};
     one.binding.name = given[i].name;
@@ -94,21 +91,19 @@ Result<std::vector<HandedOver>> handed_over(const Json& buffers, std::vector<Uni
   return out;
 }
 
-Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd>& fds,
-                                 std::vector<HandedOver> shared) {
+Result<RunMemory> RunMemory::map(const std::vector<device::RunBuffer>& wanted,
+                                 const std::vector<UniqueFd>& fds, std::vector<HandedOver> shared) {
   RunMemory out;
-  if (!buffers.is_array()) return world_error("a run came without buffers");
   for (HandedOver& given : shared) {
     CG_TRY(std::byte * at, out.reserve(std::max<size_t>(given.bytes, 1)));
     given.binding.bytes = {at, given.bytes};
     out.bindings_.push_back(given.binding);
   }
   out.handed_over_ = std::move(shared);
-  if (fds.empty() && buffers.empty()) return out;
+  if (fds.empty() && wanted.empty()) return out;
   if (fds.empty()) return world_error("a run came without memory");
   CG_TRY(size_t total, size_of_file(fds[0].get()));
   CG_TRY(out.shared_, Mapping::map(fds[0].get(), total, true));
-  CG_TRY(auto wanted, read_json<std::vector<device::RunBuffer>>(buffers, "buffers#"));
   for (const device::RunBuffer& b : wanted) {
     const auto size = size_t(b.bytes);
     device::BufferBinding binding{

@@ -9,14 +9,14 @@
 // in the shared memory. Shared buffers (on a GPU) belong to the evaluator, which sends their
 // descriptors before the run. The destructor removes all mappings.
 //
-// Example: CG_TRY(RunMemory m, RunMemory::map(frame.body, frame.fds)); device.bind(m.bindings());
+// Example: CG_TRY(RunMemory m, RunMemory::map(call.buffers, frame.fds, {}));
+// device.bind(m.bindings());
 #pragma once
 
 #include <vector>
 
 #include "base/file.h"
-#include "base/json.h"
-#include "device/device.h"
+#include "device/buffers.h"
 
 namespace cutegen::runner {
 
@@ -25,15 +25,16 @@ struct HandedOver {
   size_t bytes = 0;
   UniqueFd descriptor;
 };
-// Parses the buffers of a "share" request and takes their descriptors.
-Result<std::vector<HandedOver>> handed_over(const Json& buffers, std::vector<UniqueFd> fds);
+// The buffers of a share call with their descriptors.
+Result<std::vector<HandedOver>> handed_over(const std::vector<device::SharedBuffer>& given,
+                                            std::vector<UniqueFd> fds);
 
 class RunMemory {
  public:
   // fds: the shared memory, then the ring (only for large writable buffers). Empty if the evaluator
   // sent every buffer before.
-  static Result<RunMemory> map(const Json& buffers, const std::vector<UniqueFd>& fds,
-                               std::vector<HandedOver> shared);
+  static Result<RunMemory> map(const std::vector<device::RunBuffer>& wanted,
+                               const std::vector<UniqueFd>& fds, std::vector<HandedOver> shared);
   ~RunMemory();
   RunMemory() = default;
   RunMemory(RunMemory&&) = default;

@@ -109,19 +109,19 @@ void kernel_form(Fields& v, KernelProfile& k) {
   v.as("lines", k.lines, line_form, kList);
 }
 
-void steps_form(Fields& v, PlanSteps& steps) {
+}  // namespace
+
+void plan_form(Fields& v, PlanSteps& steps) {
   v.document("steps#", ErrorKind::world);
   v("steps", steps, kList);
 }
 
-}  // namespace
-
 Json to_json(const PlanSteps& steps) {
-  return to_json_as(steps, steps_form);
+  return to_json_as(steps, plan_form);
 }
 
 Result<PlanSteps> plan_steps_from_json(const Json& json) {
-  return read_json_as<PlanSteps>(json, steps_form);
+  return read_json_as<PlanSteps>(json, plan_form);
 }
 
 void fields(Fields& v, DeviceIdentity& d) {
@@ -209,8 +209,8 @@ void fields(Fields& v, RunSettings& s) {
 void fields(Fields& v, TimeRequest& t) {
   v.document("time#", ErrorKind::world);
   v("mode", t.mode);
-  v.as("steps", t.steps, steps_form);
-  v.as("against", t.against, steps_form);
+  v.as("steps", t.steps, plan_form);
+  v.as("against", t.against, plan_form);
   v("paired", t.paired);
   v("control", t.control);
   v("watch", t.watch);

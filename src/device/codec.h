@@ -22,6 +22,7 @@ using cutegen::to_json;
 
 Json to_json(const PlanSteps& steps);
 Result<PlanSteps> plan_steps_from_json(const Json& json);
+void plan_form(Fields& v, PlanSteps& steps);  // for Fields::as
 void fields(Fields& v, DeviceIdentity& identity);
 void fields(Fields& v, RunSettings& settings);
 void fields(Fields& v, TimeRequest& request);

@@ -32,12 +32,12 @@ AnswerReader::AnswerReader(const HttpModelOptions& options, const ChatRequest& r
 
 Attempt AnswerReader::failed(Fault fault) const {
   fault.error.message = without_key(fault.error.message, options_.key);
-  return {std::nullopt, std::move(fault)};
+  return {.reply = std::nullopt, .fault = std::move(fault)};
 }
 
 Attempt AnswerReader::stream(const HttpOutcome& outcome, const Assembler& assembler) const {
   if (outcome.error && outcome.error->kind != ErrorKind::world)
-    return failed({FaultKind::fatal, *outcome.error});
+    return failed({.kind = FaultKind::fatal, .error = *outcome.error});
   Json so_far = assembler.response();
   if (Json error = assembler.error(); !error.is_null()) {
     Fault fault =
@@ -58,15 +58,15 @@ Attempt AnswerReader::stream(const HttpOutcome& outcome, const Assembler& assemb
 
 Attempt AnswerReader::body(const HttpOutcome& outcome) const {
   if (outcome.error && outcome.error->kind != ErrorKind::world)
-    return failed({FaultKind::fatal, *outcome.error});
+    return failed({.kind = FaultKind::fatal, .error = *outcome.error});
   if (outcome.status == 0)
-    return failed(
-        {FaultKind::retry,
-         {.kind = ErrorKind::world,
-          .message = "cannot reach " + std::string(options_.provider.name) + " at " + options_.url +
-                     ": " + (outcome.error ? outcome.error->message : "no answer"),
-          .where = {},
-          .remedy = "check the network and --model-url"}});
+    return failed({.kind = FaultKind::retry,
+                   .error = {.kind = ErrorKind::world,
+                             .message = "cannot reach " + std::string(options_.provider.name) +
+                                        " at " + options_.url + ": " +
+                                        (outcome.error ? outcome.error->message : "no answer"),
+                             .where = {},
+                             .remedy = "check the network and --model-url"}});
   if (outcome.status != 200) {
     Fault fault = read_fault(
         {.status = outcome.status, .headers = outcome.headers, .body = outcome.body, .error = {}},
@@ -135,7 +135,7 @@ Attempt AnswerReader::finished(ChatReply reply) const {
     reply.cost_usd = 0;
   else if (!reply.cost_usd && options_.price)
     reply.cost_usd = options_.price->cost(reply.usage);
-  return {std::move(reply), {}};
+  return {.reply = std::move(reply), .fault = {}};
 }
 
 }  // namespace cutegen::llm

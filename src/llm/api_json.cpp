@@ -49,7 +49,7 @@ Result<Json> event_object(const SseEvent& event) {
 }
 
 ToolCall tool_call(std::string id, std::string name, const std::string& arguments) {
-  ToolCall call{std::move(id), std::move(name)};
+  ToolCall call{.id = std::move(id), .name = std::move(name)};
   if (arguments.empty()) return call;  // a tool without parameters
   auto json = parse_json(arguments, "arguments");
   if (json && json->is_object())

@@ -61,7 +61,8 @@ struct ChatRequest {
   Json output_schema;
   int64_t max_output_tokens = 16384;
   std::optional<double> temperature;  // omitted if the model refuses it
-  // Reasoning effort: "", "low", "medium", "high", "xhigh" or "max".
+  // Reasoning effort: "", "low", "medium", "high", "xhigh" or "max". Text, because the provider
+  // names its levels.
   std::string effort;
   // Names the question: "coder ask 12 try 1". It keeps its label when the run is resumed. For
   // people, relays and recordings; never sent to a model.

@@ -23,18 +23,20 @@ Difference text_difference(const std::string& a, const std::string& b, const std
   auto part = [&](const std::string& s) {
     return shortened(Json(s.substr(std::min(from, s.size()), kShown)));
   };
-  return {at + ": byte " + std::to_string(byte), part(a), part(b)};
+  return {.place = at + ": byte " + std::to_string(byte), .recorded = part(a), .now = part(b)};
 }
 
 std::optional<Difference> difference(const Json& a, const Json& b, const std::string& at);
 
 std::optional<Difference> object_difference(const Json& a, const Json& b, const std::string& at) {
   for (const auto& [key, value] : a.items()) {
-    if (!b.contains(key)) return Difference{at + "/" + key, shortened(value), "missing"};
+    if (!b.contains(key))
+      return Difference{.place = at + "/" + key, .recorded = shortened(value), .now = "missing"};
     if (auto inner = difference(value, b[key], at + "/" + key)) return inner;
   }
   for (const auto& [key, value] : b.items())
-    if (!a.contains(key)) return Difference{at + "/" + key, "missing", shortened(value)};
+    if (!a.contains(key))
+      return Difference{.place = at + "/" + key, .recorded = "missing", .now = shortened(value)};
   return std::nullopt;
 }
 
@@ -44,11 +46,13 @@ std::optional<Difference> difference(const Json& a, const Json& b, const std::st
   if (a.is_string() && b.is_string())
     return text_difference(a.get<std::string>(), b.get<std::string>(), here);
   if (a.is_object() && b.is_object()) return object_difference(a, b, at);
-  if (!a.is_array() || !b.is_array()) return Difference{here, shortened(a), shortened(b)};
+  if (!a.is_array() || !b.is_array())
+    return Difference{.place = here, .recorded = shortened(a), .now = shortened(b)};
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
     if (auto inner = difference(a[i], b[i], at + "/" + std::to_string(i))) return inner;
-  return Difference{here, std::to_string(a.size()) + " entries",
-                    std::to_string(b.size()) + " entries"};
+  return Difference{.place = here,
+                    .recorded = std::to_string(a.size()) + " entries",
+                    .now = std::to_string(b.size()) + " entries"};
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ double random_share() {
 
 Result<void> check_request(const ChatRequest& request) {
   if (request.messages.empty() || request.messages.back().speaker != Speaker::user)
-    return fail({ErrorKind::internal, "a request must end with a user's message"});
+    return fail(
+        {.kind = ErrorKind::internal, .message = "a request must end with a user's message"});
   return {};
 }
 

@@ -88,7 +88,7 @@ tl::unexpected<Error> Command::ended() {
 Result<void> Command::wait_ready(const Context& ctx, int fd, short events) {
   for (;;) {
     CG_CHECK(ctx.check("waiting for '" + sanitize(line_, 200) + "'"));
-    pollfd p{fd, events, 0};
+    pollfd p{.fd = fd, .events = events, .revents = 0};
     auto ms = std::chrono::ceil<std::chrono::milliseconds>(ctx.remaining(kCommandPoll)).count();
     int n = ::poll(&p, 1, int(ms));
     if (n > 0) return {};

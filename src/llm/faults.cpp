@@ -61,26 +61,26 @@ struct Known {
   const char* parameter;
 };
 constexpr Known kParameters[] = {
-    {"temperature", "temperature"},
-    {"reasoning_effort", "effort"},
-    {"reasoning.effort", "effort"},
-    {"output_config.effort", "effort"},
-    {"output_config.format", "schema"},
-    {"output_config", "schema"},
-    {"output_format", "schema"},
-    {"response_format", "schema"},
-    {"json_schema", "schema"},
-    {"text.format", "schema"},
-    {"max_completion_tokens", "max_tokens_field"},
-    {"'max_tokens' is not supported", "max_tokens_field"},
-    {"stream_options", "stream_options"},
-    {"prompt_cache_key", "prompt_cache_key"},
-    {"cache_control", "cache_control"},
-    {"encrypted content", "include"},
-    {"encrypted_content", "include"},
-    {"thinking", "thinking"},
-    {"effort", "effort"},
-    {"tool_choice", "tool_choice"},
+    {.said = "temperature", .parameter = "temperature"},
+    {.said = "reasoning_effort", .parameter = "effort"},
+    {.said = "reasoning.effort", .parameter = "effort"},
+    {.said = "output_config.effort", .parameter = "effort"},
+    {.said = "output_config.format", .parameter = "schema"},
+    {.said = "output_config", .parameter = "schema"},
+    {.said = "output_format", .parameter = "schema"},
+    {.said = "response_format", .parameter = "schema"},
+    {.said = "json_schema", .parameter = "schema"},
+    {.said = "text.format", .parameter = "schema"},
+    {.said = "max_completion_tokens", .parameter = "max_tokens_field"},
+    {.said = "'max_tokens' is not supported", .parameter = "max_tokens_field"},
+    {.said = "stream_options", .parameter = "stream_options"},
+    {.said = "prompt_cache_key", .parameter = "prompt_cache_key"},
+    {.said = "cache_control", .parameter = "cache_control"},
+    {.said = "encrypted content", .parameter = "include"},
+    {.said = "encrypted_content", .parameter = "include"},
+    {.said = "thinking", .parameter = "thinking"},
+    {.said = "effort", .parameter = "effort"},
+    {.said = "tool_choice", .parameter = "tool_choice"},
 };
 
 std::string refused_parameter(const Said& said) {
@@ -92,8 +92,10 @@ std::string refused_parameter(const Said& said) {
 }
 
 Fault fatal(ErrorKind kind, std::string message, std::string remedy) {
-  return {FaultKind::fatal,
-          {.kind = kind, .message = std::move(message), .where = {}, .remedy = std::move(remedy)}};
+  return {
+      .kind = FaultKind::fatal,
+      .error = {
+          .kind = kind, .message = std::move(message), .where = {}, .remedy = std::move(remedy)}};
 }
 
 // Recognises a permanent refusal by the words of the error.
@@ -114,7 +116,8 @@ std::optional<Fault> by_words(const Said& said, const std::string& from, const s
     return fatal(ErrorKind::user, "the model at " + from + " cannot call tools" + tail,
                  "start the server with tool calling, or give --tools off");
   if (has(said.words, {"content_policy", "content_filter", "invalid_prompt", "cyber_policy"}))
-    return Fault{FaultKind::refusal, {ErrorKind::user, said.message}};
+    return Fault{.kind = FaultKind::refusal,
+                 .error = {.kind = ErrorKind::user, .message = said.message}};
   return std::nullopt;
 }
 
@@ -137,9 +140,10 @@ std::optional<Fault> by_status(int status, const Said& said, const std::string& 
     case 400:
     case 422:
       if (std::string parameter = refused_parameter(said); !parameter.empty())
-        return Fault{FaultKind::parameter,
-                     {ErrorKind::user, from + " does not accept a parameter" + tail},
-                     parameter};
+        return Fault{.kind = FaultKind::parameter,
+                     .error = {.kind = ErrorKind::user,
+                               .message = from + " does not accept a parameter" + tail},
+                     .parameter = parameter};
       return fatal(ErrorKind::user, from + " does not accept the request" + tail,
                    "check the model's name; docs/models.md says what servers need");
     default:
@@ -203,11 +207,11 @@ Fault read_fault(const Refused& refused, const std::string& provider) {
   std::string number = refused.status == 200 ? "" : " (HTTP " + std::to_string(status) + ")";
   std::string tail = number + (said.message.empty() ? "" : ": " + said.message);
   if (auto fault = by_words(said, provider, tail)) return *fault;
-  Fault passing{FaultKind::retry,
-                {.kind = ErrorKind::world,
-                 .message = provider + " cannot answer now" + tail,
-                 .where = {},
-                 .remedy = "wait a while, then resume the run"}};
+  Fault passing{.kind = FaultKind::retry,
+                .error = {.kind = ErrorKind::world,
+                          .message = provider + " cannot answer now" + tail,
+                          .where = {},
+                          .remedy = "wait a while, then resume the run"}};
   passing.wait = asked_wait(refused.headers);
   auto should = refused.headers.find("x-should-retry");
   if (should != refused.headers.end() && should->second == "true") return passing;

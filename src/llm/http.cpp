@@ -57,7 +57,7 @@ struct HttpExchange {
     last_byte = Clock::now();
     header_bytes += line.size();
     if (header_bytes > kMaxHeaderBytes || out.headers.size() > kMaxHeaders)
-      return refuse({ErrorKind::world, "the server sent too many headers"});
+      return refuse({.kind = ErrorKind::world, .message = "the server sent too many headers"});
     if (line.starts_with("HTTP/")) {  // a new answer, after "100 Continue"
       out.headers.clear();
       size_t blank = line.find(' ');
@@ -78,8 +78,9 @@ struct HttpExchange {
     last_byte = Clock::now();
     body_bytes += bytes.size();
     if (body_bytes > request.max_bytes)
-      return refuse({ErrorKind::world, "the server's answer is larger than " +
-                                           std::to_string(request.max_bytes) + " bytes"});
+      return refuse({.kind = ErrorKind::world,
+                     .message = "the server's answer is larger than " +
+                                std::to_string(request.max_bytes) + " bytes"});
     if (!is_stream()) {
       out.body.append(bytes);
       return bytes.size();
@@ -114,7 +115,7 @@ class Http::Lane {
   Lane& operator=(const Lane&) = delete;
 
   HttpOutcome run(const Context& ctx, const HttpRequest& request, const OnStream& on_stream) {
-    HttpExchange exchange{request, on_stream};
+    HttpExchange exchange{.request = request, .on_stream = on_stream};
     Slist headers = prepare(exchange);
     curl_multi_add_handle(multi_, easy_);
     std::stop_callback wake(ctx.stop(), [this] { curl_multi_wakeup(multi_); });
@@ -152,7 +153,7 @@ class Http::Lane {
     int running = 1;
     for (;;) {
       if (curl_multi_perform(multi_, &running) != CURLM_OK) {
-        exchange.refuse({ErrorKind::world, "libcurl failed"});
+        exchange.refuse({.kind = ErrorKind::world, .message = "libcurl failed"});
         return;
       }
       if (running == 0) break;
@@ -163,11 +164,12 @@ class Http::Lane {
         return;
       }
       if (now - exchange.last_byte > exchange.request.idle) {
-        exchange.refuse({ErrorKind::world, "the server was silent for too long"});
+        exchange.refuse(
+            {.kind = ErrorKind::world, .message = "the server was silent for too long"});
         return;
       }
       if (now - exchange.begin > exchange.request.total) {
-        exchange.refuse({ErrorKind::world, "the server's answer took too long"});
+        exchange.refuse({.kind = ErrorKind::world, .message = "the server's answer took too long"});
         return;
       }
       Nanoseconds left = exchange.request.idle - (now - exchange.last_byte);
@@ -183,7 +185,8 @@ class Http::Lane {
     while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
       if (message->msg != CURLMSG_DONE || message->data.result == CURLE_OK || exchange.ended)
         continue;
-      exchange.refuse({ErrorKind::world, curl_easy_strerror(message->data.result)});
+      exchange.refuse(
+          {.kind = ErrorKind::world, .message = curl_easy_strerror(message->data.result)});
     }
   }
 

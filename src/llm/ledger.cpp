@@ -42,7 +42,8 @@ bool is_budget_end(const Error& error) {
 }
 
 Result<Json> Ledger::open_call(const ChatModel& model, const ChatRequest& request) {
-  Reserved wanted{model.most_usd(request), most_tokens(request) + request.max_output_tokens};
+  Reserved wanted{.usd = model.most_usd(request),
+                  .tokens = most_tokens(request) + request.max_output_tokens};
   std::lock_guard lock(mutex_);
   if (limits_.usd > 0 && !wanted.usd)
     return user_error("cutegen knows no price for the model '" + model.name() +
@@ -96,7 +97,8 @@ void Ledger::apply(EventType type, const Json& data) {
     auto verdict = data.find("verdict");
     if (verdict == data.end() || status_in(*verdict) != Status::aborted) ++spent_.evaluations;
   } else if (type == EventType::call_started && call > last_call_) {
-    reserve(call, {number(data, "reserved_usd"), integer(data, "reserved_tokens")});
+    reserve(call,
+            {.usd = number(data, "reserved_usd"), .tokens = integer(data, "reserved_tokens")});
   } else if (type == EventType::call_ended && open_.count(call)) {
     end_call(call, data);
   }

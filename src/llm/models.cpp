@@ -113,7 +113,7 @@ Result<ModelSpec> parse_model(const std::string& text) {
   if (trim(name).empty() || odd || (name.size() > kMaxName && provider != kRelay))
     return user_error("the model '" + shown + "' has no usable name", "--model",
                       std::string("give ") + needs);
-  return ModelSpec{provider, name};
+  return ModelSpec{.provider = provider, .name = name};
 }
 
 Result<std::unique_ptr<ChatModel>> open_model(const std::string& text, const ModelConfig& config) {

@@ -165,7 +165,7 @@ Result<std::string> filter_bytes(const Isolation& isolation) {
 
 int install_filter(std::vector<sock_filter>& filter) {
   if (filter.empty()) return EINVAL;
-  sock_fprog program{uint16_t(filter.size()), filter.data()};
+  sock_fprog program{.len = uint16_t(filter.size()), .filter = filter.data()};
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) return errno;
   return 0;

@@ -128,7 +128,7 @@ void raise_loopback() {
 int drop_capabilities() {
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   for (int cap = 0; cap < 64; ++cap) ::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3]{};
   return ::syscall(SYS_capset, &header, none) == 0 ? 0 : errno;
 }
@@ -254,8 +254,9 @@ void watch(const Plan& plan, pid_t program, int pidfd) {
   SharedPage& shared = *plan.shared;
   bool open = plan.stderr_read >= 0;
   for (;;) {
-    pollfd p[3] = {
-        {plan.lifeline, 0, 0}, {pidfd, POLLIN, 0}, {open ? plan.stderr_read : -1, POLLIN, 0}};
+    pollfd p[3] = {{.fd = plan.lifeline, .events = 0, .revents = 0},
+                   {.fd = pidfd, .events = POLLIN, .revents = 0},
+                   {.fd = open ? plan.stderr_read : -1, .events = POLLIN, .revents = 0}};
     ::poll(p, 3, 200);  // wake up regularly to reap orphans that became our children
     if (open && p[2].revents) open = drain(plan.stderr_read, shared);
     if (p[0].revents & (POLLHUP | POLLERR)) ::kill(-program, SIGKILL);

@@ -7,9 +7,9 @@
 namespace cutegen::sandbox {
 
 std::vector<RlimitValue> limit_values(const Limits& limits) {
-  std::vector<RlimitValue> out{{RLIMIT_CORE, {0, 0}}};
+  std::vector<RlimitValue> out{{.resource = RLIMIT_CORE, .value = {.rlim_cur = 0, .rlim_max = 0}}};
   auto add = [&](int resource, int64_t value, int64_t grace = 0) {
-    out.push_back({resource, {rlim_t(value), rlim_t(value + grace)}});
+    out.push_back({resource, {.rlim_cur = rlim_t(value), .rlim_max = rlim_t(value + grace)}});
   };
   if (limits.memory_bytes > 0) add(RLIMIT_AS, limits.memory_bytes);
   if (limits.cpu_seconds > 0) add(RLIMIT_CPU, limits.cpu_seconds, 1);  // SIGXCPU, then SIGKILL
@@ -25,8 +25,8 @@ int apply_limits(const std::vector<RlimitValue>& limits) {
     rlimit now{};
     ::getrlimit(__rlimit_resource_t(l.resource), &now);
     // Never raise a limit that is already in force: lowering needs no privilege.
-    rlimit wanted{std::min(l.value.rlim_cur, now.rlim_max),
-                  std::min(l.value.rlim_max, now.rlim_max)};
+    rlimit wanted{.rlim_cur = std::min(l.value.rlim_cur, now.rlim_max),
+                  .rlim_max = std::min(l.value.rlim_max, now.rlim_max)};
     if (::setrlimit(__rlimit_resource_t(l.resource), &wanted) != 0) failed = errno;
   }
   return failed;

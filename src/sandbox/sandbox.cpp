@@ -55,7 +55,7 @@ struct Pipe {
 Result<Pipe> make_pipe() {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) return errno_error("pipe");
-  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
+  return Pipe{.read = UniqueFd(fds[0]), .write = UniqueFd(fds[1])};
 }
 
 Result<std::string> find_program(const std::string& name) {
@@ -87,7 +87,7 @@ std::vector<Readable> readable_below_tmp(const SpawnSpec& spec, const std::strin
     fs::path path = fs::weakly_canonical(p, error);
     std::string text = path.string();
     if (!text.starts_with("/tmp/") && !text.starts_with("/dev/shm/")) continue;
-    Readable r{text, fs::is_directory(path, error), {}};
+    Readable r{.path = text, .is_folder = fs::is_directory(path, error), .parents = {}};
     for (fs::path up = path.parent_path(); up.has_relative_path(); up = up.parent_path())
       r.parents.insert(r.parents.begin(), up.string());
     if (fs::exists(path, error)) out.push_back(std::move(r));
@@ -166,7 +166,7 @@ struct Attempt {
 std::vector<Attempt> attempts(const Isolation& want, Driver driver) {
   int all = (want.namespaces ? kNamespaces : 0) | (want.no_network ? CLONE_NEWNET : 0);
   std::vector<Attempt> out;
-  if (want.keep_capabilities) return {{all}, {}};
+  if (want.keep_capabilities) return {{.flags = all}, {}};
   if (want.namespaces && choose_driver(driver) == Driver::bubblewrap) out.push_back({0, true});
   if (all) out.push_back({all | CLONE_NEWUSER});
   if (all && ::geteuid() == 0) out.push_back({all});  // user namespaces may be switched off
@@ -346,7 +346,7 @@ struct Child::State {
   // Waits for the supervisor; true if it ended in time.
   bool wait_for(Nanoseconds time) {
     if (reaped) return true;
-    pollfd p{started.pidfd.get(), POLLIN, 0};
+    pollfd p{.fd = started.pidfd.get(), .events = POLLIN, .revents = 0};
     auto ms = std::chrono::ceil<std::chrono::milliseconds>(time).count();
     if (::poll(&p, 1, int(std::min<int64_t>(ms, 3'600'000))) <= 0) return false;
     reap();

@@ -27,7 +27,8 @@ AstraStrategy::AstraStrategy(const StrategySettings& settings, bool team)
 bool AstraStrategy::asks_before(const Json&) {
   if (!team_) return false;
   testing_ = true;
-  open(Ask{Role::tester, {{"purpose", to_string(Purpose::plan)}, {"memory", !agents().published}}});
+  open(Ask{.role = Role::tester,
+           .context = {{"purpose", to_string(Purpose::plan)}, {"memory", !agents().published}}});
   return true;
 }
 
@@ -40,7 +41,7 @@ void AstraStrategy::on_task(const Json& task) {
 void AstraStrategy::on_answer(const Proposed& answer) {
   if (!testing_) return CudaforgeStrategy::on_answer(answer);
   testing_ = false;
-  if (answer.outcome == Outcome::nothing) return open(Finish{answer.reason, ""});
+  if (answer.outcome == Outcome::nothing) return open(Finish{.reason = answer.reason, .best = ""});
   begin(answer.tests);
 }
 

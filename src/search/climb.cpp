@@ -6,37 +6,40 @@
 namespace cutegen::search {
 
 void ClimbStrategy::on_source(const Json&, const Candidate& source, const Verdict& verdict) {
-  incumbent_ = {source.id, verdict.timing};
+  incumbent_ = {.id = source.id, .timing = verdict.timing};
   decide();
 }
 
 void ClimbStrategy::on_answer(const Proposed& answer) {
-  if (answer.outcome != Outcome::proposed) return open(Finish{answer.reason, best()});
-  open(Evaluate{answer.id});
+  if (answer.outcome != Outcome::proposed)
+    return open(Finish{.reason = answer.reason, .best = best()});
+  open(Evaluate{.candidate = answer.id});
 }
 
 void ClimbStrategy::on_verdict(const std::string& candidate, const Verdict& verdict) {
   counts_ = true;
-  judged_ = {candidate, verdict.timing};
+  judged_ = {.id = candidate, .timing = verdict.timing};
   if (verdict.status == Status::correct) return on_correct(candidate);
-  open(Reject{candidate, fault_text(verdict)});
+  open(Reject{.candidate = candidate, .reason = fault_text(verdict)});
 }
 
 void ClimbStrategy::on_correct(const std::string& candidate) {
-  if (!incumbent_) return open(Accept{candidate, "first correct candidate"});
-  if (!judged_.timing) return open(Reject{candidate, "correct, but no time is known"});
-  if (!incumbent_->timing) return open(Accept{candidate, "first candidate with a time"});
+  if (!incumbent_) return open(Accept{.candidate = candidate, .reason = "first correct candidate"});
+  if (!judged_.timing)
+    return open(Reject{.candidate = candidate, .reason = "correct, but no time is known"});
+  if (!incumbent_->timing)
+    return open(Accept{.candidate = candidate, .reason = "first candidate with a time"});
   double before = incumbent_ns(*incumbent_->timing, *judged_.timing);
   double after = judged_.timing->time_ns;
   if (beats_incumbent(*incumbent_->timing, *judged_.timing, settings_.min_gain))
-    open(Accept{candidate, gain_text(before, after)});
+    open(Accept{.candidate = candidate, .reason = gain_text(before, after)});
   else
-    open(Reject{candidate, loss_text(before, after)});
+    open(Reject{.candidate = candidate, .reason = loss_text(before, after)});
 }
 
 void ClimbStrategy::on_set_aside(const std::string& candidate, const std::string& why) {
   counts_ = false;
-  open(Reject{candidate, why});
+  open(Reject{.candidate = candidate, .reason = why});
 }
 
 void ClimbStrategy::on_accepted(const std::string&) {
@@ -64,8 +67,8 @@ std::optional<std::string> ClimbStrategy::reason_to_stop() const {
 }
 
 void ClimbStrategy::decide() {
-  if (auto reason = reason_to_stop()) return open(Finish{*reason, best()});
-  open(Ask{Role::coder, context()});
+  if (auto reason = reason_to_stop()) return open(Finish{.reason = *reason, .best = best()});
+  open(Ask{.role = Role::coder, .context = context()});
 }
 
 // Collects the facts that a proposer may need. `purpose` names the kind of answer.

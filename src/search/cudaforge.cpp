@@ -13,8 +13,8 @@ void CudaforgeStrategy::on_source(const Json&, const Candidate& source, const Ve
 void CudaforgeStrategy::decide() {
   std::optional<double> ns;
   if (best_timing_) ns = best_timing_->time_ns;
-  if (auto reason = end_of_run(ns)) return open(Finish{*reason, best()});
-  if (rounds_ >= form_.rounds) return open(Finish{"all rounds are done", best()});
+  if (auto reason = end_of_run(ns)) return open(Finish{.reason = *reason, .best = best()});
+  if (rounds_ >= form_.rounds) return open(Finish{.reason = "all rounds are done", .best = best()});
   needs_reading() ? ask(Step::read) : ask_for_change();
 }
 
@@ -45,17 +45,17 @@ void CudaforgeStrategy::ask(Step step) {
   if (step == Step::advise && has_reading) context["reading"] = reading_;
   if (step == Step::write && !advice_.empty()) context["advice"] = advice_;
   add_context(context);
-  open(Ask{step == Step::read     ? *form_.reader
-           : step == Step::advise ? *form_.adviser
-                                  : Role::coder,
-           context});
+  open(Ask{.role = step == Step::read     ? *form_.reader
+                   : step == Step::advise ? *form_.adviser
+                                          : Role::coder,
+           .context = context});
 }
 
 // An unusable reading costs nothing, because the adviser can read the figures itself. Any other
 // unusable answer costs the round.
 void CudaforgeStrategy::on_unusable(const std::string& reason) {
   if (++unusable_ >= kMostUnusable)
-    return open(Finish{"the model's answers cannot be used: " + reason, best()});
+    return open(Finish{.reason = "the model's answers cannot be used: " + reason, .best = best()});
   if (step_ == Step::read) {
     read_ = current_;
     reading_.clear();
@@ -68,7 +68,7 @@ void CudaforgeStrategy::on_unusable(const std::string& reason) {
 void CudaforgeStrategy::on_answer(const Proposed& answer) {
   if (answer.outcome == Outcome::unusable) return on_unusable(answer.reason);
   if (answer.outcome != (step_ == Step::write ? Outcome::proposed : Outcome::advised))
-    return open(Finish{answer.reason, best()});
+    return open(Finish{.reason = answer.reason, .best = best()});
   unusable_ = 0;
   const std::string words = answer.advice.empty() ? std::string() : answer.advice.front();
   if (step_ == Step::read) {
@@ -81,7 +81,7 @@ void CudaforgeStrategy::on_answer(const Proposed& answer) {
     return ask(Step::write);
   }
   ++rounds_;
-  judge(Evaluate{answer.id, Rung::timing, true});
+  judge(Evaluate{.candidate = answer.id, .up_to = Rung::timing, .profile = true});
 }
 
 void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& verdict) {
@@ -99,13 +99,14 @@ void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& 
             : "first correct candidate";
     best_ = candidate;
     best_timing_ = verdict.timing;
-    return open(Accept{candidate, why});
+    return open(Accept{.candidate = candidate, .reason = why});
   }
-  if (!correct) return open(Reject{candidate, fault_text(verdict)});
-  open(Reject{candidate,
-              verdict.timing && best_timing_
-                  ? loss_text(incumbent_ns(*best_timing_, *verdict.timing), verdict.timing->time_ns)
-                  : "correct, but no time is known"});
+  if (!correct) return open(Reject{.candidate = candidate, .reason = fault_text(verdict)});
+  open(Reject{.candidate = candidate,
+              .reason = verdict.timing && best_timing_
+                            ? loss_text(incumbent_ns(*best_timing_, *verdict.timing),
+                                        verdict.timing->time_ns)
+                            : "correct, but no time is known"});
 }
 
 // Continues with a failing program to repair it, else with the incumbent. `published` always
@@ -124,7 +125,7 @@ void CudaforgeStrategy::move_on(const std::string& candidate, bool correct, bool
 }
 
 void CudaforgeStrategy::on_set_aside(const std::string& candidate, const std::string& why) {
-  open(Reject{candidate, why});
+  open(Reject{.candidate = candidate, .reason = why});
 }
 
 }  // namespace cutegen::search

@@ -18,7 +18,10 @@ namespace cutegen::search {
 class CudaforgeStrategy : public Machine {
  public:
   explicit CudaforgeStrategy(const StrategySettings& settings)
-      : CudaforgeStrategy(settings, {settings.agents->rounds, Role::judge, {}, {}}) {}
+      : CudaforgeStrategy(settings, {.rounds = settings.agents->rounds,
+                                     .adviser = Role::judge,
+                                     .reader = {},
+                                     .repairs = {}}) {}
 
  protected:
   // Where a strategy built on this class differs from cudaforge.

@@ -43,7 +43,8 @@ Purpose purpose_of(Wanted wanted) {
 TaskFacts facts_of(const Json& data) {
   const auto task = data.find("task");
   const bool known = task != data.end() && task->is_object();
-  return {known ? text_at(*task, "workload") : std::string(), profile_is_free(data)};
+  return {.workload = known ? text_at(*task, "workload") : std::string(),
+          .profile_is_free = profile_is_free(data)};
 }
 
 Kept kept_of(const std::string& id, const std::optional<Candidate>& candidate,
@@ -56,14 +57,16 @@ Kept kept_of(const std::string& id, const std::optional<Candidate>& candidate,
 
 // Decides whether a line's best program becomes the incumbent.
 Action compare(const Kept& now, const std::optional<Kept>& best, size_t line, double min_gain) {
-  if (!best) return Accept{now.id, "first correct candidate"};
+  if (!best) return Accept{.candidate = now.id, .reason = "first correct candidate"};
   if (!now.timing)
-    return Reject{now.id, fmt::format("best of line {}, but no time is known", line)};
-  if (!best->timing) return Accept{now.id, "first candidate with a time"};
+    return Reject{.candidate = now.id,
+                  .reason = fmt::format("best of line {}, but no time is known", line)};
+  if (!best->timing) return Accept{.candidate = now.id, .reason = "first candidate with a time"};
   const double before = incumbent_ns(*best->timing, *now.timing), after = now.timing->time_ns;
   if (!beats_incumbent(*best->timing, *now.timing, min_gain))
-    return Reject{now.id, fmt::format("best of line {}, but {}", line, loss_text(before, after))};
-  return Accept{now.id, gain_text(before, after)};
+    return Reject{.candidate = now.id,
+                  .reason = fmt::format("best of line {}, but {}", line, loss_text(before, after))};
+  return Accept{.candidate = now.id, .reason = gain_text(before, after)};
 }
 
 }  // namespace
@@ -98,7 +101,7 @@ void CutegenStrategy::on_answer(const Proposed& answer) {
   if (answer.outcome == Outcome::unusable) return on_unusable(answer.reason);
   bool advice = wanted_ == Wanted::plan || wanted_ == Wanted::diagnosis;
   if (answer.outcome != (advice ? Outcome::advised : Outcome::proposed))
-    return open(Finish{answer.reason, best()});
+    return open(Finish{.reason = answer.reason, .best = best()});
   unusable_ = 0;
   if (wanted_ == Wanted::plan) return begin_lines(answer.advice);
   if (wanted_ == Wanted::diagnosis) {
@@ -111,13 +114,13 @@ void CutegenStrategy::on_answer(const Proposed& answer) {
 
 void CutegenStrategy::evaluate(const std::string& candidate) {
   profile_asked_ = task_.profile_is_free || line().profiling.opens_next();
-  judge(Evaluate{candidate, Rung::timing, profile_asked_});
+  judge(Evaluate{.candidate = candidate, .up_to = Rung::timing, .profile = profile_asked_});
 }
 
 // One or two unusable answers may be chance; kMostUnusable in a row end the run.
 void CutegenStrategy::on_unusable(const std::string& reason) {
   if (++unusable_ >= kMostUnusable)
-    return open(Finish{"the model's answers cannot be used: " + reason, best()});
+    return open(Finish{.reason = "the model's answers cannot be used: " + reason, .best = best()});
   if (wanted_ == Wanted::plan) return begin_lines({});
   if (wanted_ == Wanted::diagnosis) return ask_for(Wanted::fix);
   if (wanted_ == Wanted::fix) return give_up_candidate();
@@ -131,7 +134,7 @@ void CutegenStrategy::on_verdict(const std::string& candidate, const Verdict& ve
   if (verdict.status == Status::correct) return on_correct(candidate, verdict);
   failing_ = candidate;
   line().take_failure();
-  open(Reject{candidate, fault_text(verdict)});
+  open(Reject{.candidate = candidate, .reason = fault_text(verdict)});
 }
 
 // This evaluation only adds a profile. It changes neither the program's time nor the decision, and
@@ -151,10 +154,11 @@ void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& ve
     ties_ = is_tie(best_->timing->time_ns, now.timing->time_ns) ? ties_ + 1 : 0;
   const bool of_run = l.best && best_ && l.best->id == best_->id;
   if (l.take(now, of_run, settings_.min_gain)) return on_best_of_line(now);
-  if (!now.timing) return open(Reject{candidate, "correct, but no time is known"});
+  if (!now.timing)
+    return open(Reject{.candidate = candidate, .reason = "correct, but no time is known"});
   const double before =
       of_run ? incumbent_ns(*l.best->timing, *now.timing) : l.best->timing->time_ns;
-  open(Reject{candidate, loss_text(before, now.timing->time_ns)});
+  open(Reject{.candidate = candidate, .reason = loss_text(before, now.timing->time_ns)});
 }
 
 void CutegenStrategy::on_best_of_line(const Kept& now) {
@@ -166,7 +170,7 @@ void CutegenStrategy::on_best_of_line(const Kept& now) {
 void CutegenStrategy::on_set_aside(const std::string& candidate, const std::string& why) {
   if (candidate == profiled_again_) return on_profiled();  // do not try again
   failing_.clear();
-  open(Reject{candidate, why});
+  open(Reject{.candidate = candidate, .reason = why});
 }
 
 void CutegenStrategy::after_rejection() {
@@ -174,7 +178,7 @@ void CutegenStrategy::after_rejection() {
   Line& l = line();
   int most = l.best ? agents_.fixes : settings_.repairs;
   if (l.fixes >= most) return give_up_candidate();
-  if (auto reason = reason_to_stop()) return open(Finish{*reason, best()});
+  if (auto reason = reason_to_stop()) return open(Finish{.reason = *reason, .best = best()});
   ++l.fixes;
   advice_.clear();
   ask_for(agents_.judge && l.fixes == kDiagnosedFrom ? Wanted::diagnosis : Wanted::fix);
@@ -203,15 +207,15 @@ std::optional<std::string> CutegenStrategy::reason_to_stop() const {
 }
 
 void CutegenStrategy::decide() {
-  if (auto reason = reason_to_stop()) return open(Finish{*reason, best()});
+  if (auto reason = reason_to_stop()) return open(Finish{.reason = *reason, .best = best()});
   while (!lines_.in_last_phase() && lines_.is_over())
     if (!lines_.next(best_)) break;
-  if (auto reason = reason_to_stop()) return open(Finish{*reason, best()});
+  if (auto reason = reason_to_stop()) return open(Finish{.reason = *reason, .best = best()});
   Line& l = line();
   if (!l.best) return ask_for(Wanted::first);
   if (l.profiling.open() && !l.best->profiled) {
     profiled_again_ = l.best->id;
-    return open(Evaluate{l.best->id, Rung::profile, true});
+    return open(Evaluate{.candidate = l.best->id, .up_to = Rung::profile, .profile = true});
   }
   ask_for(Wanted::improve);
 }
@@ -219,7 +223,7 @@ void CutegenStrategy::decide() {
 void CutegenStrategy::ask_for(Wanted wanted) {
   wanted_ = wanted;
   bool recipe = wanted == Wanted::first && agents_.start == Start::recipe && line().rewrites == 0;
-  open(Ask{recipe ? Role::recipe : role_of(wanted), context(wanted)});
+  open(Ask{.role = recipe ? Role::recipe : role_of(wanted), .context = context(wanted)});
 }
 
 Json CutegenStrategy::context(Wanted wanted) const {

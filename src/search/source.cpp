@@ -20,22 +20,25 @@ bool fails_on_values(const Verdict& verdict) {
 }  // namespace
 
 Action SourceKernel::answered(std::optional<Candidate> candidate, const std::string& reason) {
-  if (!candidate) return Finish{reason, ""};
+  if (!candidate) return Finish{.reason = reason, .best = ""};
   candidate_ = std::move(candidate);
-  return Evaluate{candidate_->id, Rung::timing, profile_is_free(task_)};
+  return Evaluate{
+      .candidate = candidate_->id, .up_to = Rung::timing, .profile = profile_is_free(task_)};
 }
 
 Action SourceKernel::judged(std::optional<Verdict> verdict, const std::string& why) {
   if (verdict && !tests_.empty() && fails_on_values(*verdict)) {
     tests_.clear();
     dropped_ = why;
-    return Evaluate{candidate_->id, Rung::timing, profile_is_free(task_)};
+    return Evaluate{
+        .candidate = candidate_->id, .up_to = Rung::timing, .profile = profile_is_free(task_)};
   }
   verdict_ = std::move(verdict);
   why_ = why;
-  if (!holds()) return Reject{candidate_->id, why};
+  if (!holds()) return Reject{.candidate = candidate_->id, .reason = why};
   const std::string unused = "; the proposed tests are not used, because it does not pass them: ";
-  return Accept{candidate_->id, "the source kernel" + (dropped_.empty() ? "" : unused + dropped_)};
+  return Accept{.candidate = candidate_->id,
+                .reason = "the source kernel" + (dropped_.empty() ? "" : unused + dropped_)};
 }
 
 Action SourceKernel::finish() const {
@@ -43,7 +46,7 @@ Action SourceKernel::finish() const {
   const char* cause = failed && *failed < Rung::correctness
                           ? "the source kernel does not compile or load: "
                           : "the source kernel does not agree with its reference: ";
-  return Finish{cause + (verdict_ ? verdict_->feedback.headline : why_), ""};
+  return Finish{.reason = cause + (verdict_ ? verdict_->feedback.headline : why_), .best = ""};
 }
 
 }  // namespace cutegen::search

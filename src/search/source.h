@@ -17,7 +17,9 @@ class SourceKernel {
  public:
   SourceKernel(Json task, std::vector<TestCase> tests)
       : task_(std::move(task)), tests_(std::move(tests)) {}
-  static Action first() { return Ask{Role::source, {{"purpose", to_string(Purpose::first)}}}; }
+  static Action first() {
+    return Ask{.role = Role::source, .context = {{"purpose", to_string(Purpose::first)}}};
+  }
   // `candidate` is empty if there was no readable program.
   Action answered(std::optional<Candidate> candidate, const std::string& reason);
   // Without a verdict, the evaluation was aborted.

@@ -102,8 +102,9 @@ void StarkStrategy::on_source(const Json&, const Candidate& source, const Verdic
 void StarkStrategy::decide() {
   std::optional<double> ns;
   if (best_timing_) ns = best_timing_->time_ns;
-  if (auto reason = end_of_run(ns)) return open(Finish{*reason, best()});
-  if (tree_.selectable().empty()) return open(Finish{"every branch of the tree is closed", best()});
+  if (auto reason = end_of_run(ns)) return open(Finish{.reason = *reason, .best = best()});
+  if (tree_.selectable().empty())
+    return open(Finish{.reason = "every branch of the tree is closed", .best = best()});
   select();
   plan_.clear();
   family_.reset();
@@ -127,7 +128,7 @@ void StarkStrategy::ask(Role role, Purpose purpose, double temperature,
     if (best_timing_) context["best_ns"] = best_timing_->time_ns;
   }
   if (role == Role::planner && family_) context["family"] = describe(*family_);
-  open(Ask{role, context});
+  open(Ask{.role = role, .context = context});
 }
 
 void StarkStrategy::ask_planner() {
@@ -149,7 +150,7 @@ void StarkStrategy::ask_debugger() {
 void StarkStrategy::on_answer(const Proposed& answer) {
   if (answer.outcome == Outcome::unusable) return on_unusable(answer.reason);
   const Outcome wanted = role_ == Role::planner ? Outcome::advised : Outcome::proposed;
-  if (answer.outcome != wanted) return open(Finish{answer.reason, best()});
+  if (answer.outcome != wanted) return open(Finish{.reason = answer.reason, .best = best()});
   if (role_ != Role::planner) return on_program(answer);
   plan_ = answer.advice.empty() ? std::string() : answer.advice.front();
   ask_coder();
@@ -158,7 +159,7 @@ void StarkStrategy::on_answer(const Proposed& answer) {
 // An unusable answer costs only the step; kMostUnusable in a row end the run.
 void StarkStrategy::on_unusable(const std::string& reason) {
   if (++unusable_ >= kMostUnusable)
-    return open(Finish{"the model's answers cannot be used: " + reason, best()});
+    return open(Finish{.reason = "the model's answers cannot be used: " + reason, .best = best()});
   if (family_) families_.fail(*family_);
   decide();
 }
@@ -171,9 +172,10 @@ void StarkStrategy::on_program(const Proposed& answer) {
       if (tree_.at(node).hash == hash_) {
         ++tree_.at(node_).repeats;
         if (family_) families_.reward(*family_, 0);
-        return open(Reject{answer.id, "the same program as " + tree_.at(node).id});
+        return open(
+            Reject{.candidate = answer.id, .reason = "the same program as " + tree_.at(node).id});
       }
-  judge(Evaluate{answer.id, Rung::timing, stark_.bounds});
+  judge(Evaluate{.candidate = answer.id, .up_to = Rung::timing, .profile = stark_.bounds});
 }
 
 // Tells the bandit of a new program. A repair is compared with the program before the failed
@@ -203,24 +205,27 @@ void StarkStrategy::add_node(const std::string& candidate, const Verdict& verdic
 
 void StarkStrategy::on_verdict(const std::string& candidate, const Verdict& verdict) {
   add_node(candidate, verdict);
-  if (verdict.status != Status::correct) return open(Reject{candidate, fault_text(verdict)});
+  if (verdict.status != Status::correct)
+    return open(Reject{.candidate = candidate, .reason = fault_text(verdict)});
   if (best_timing_ && !verdict.timing)
-    return open(Reject{candidate, "correct, but no time is known"});
+    return open(Reject{.candidate = candidate, .reason = "correct, but no time is known"});
   if (best_timing_ && !beats_incumbent(*best_timing_, *verdict.timing, settings_.min_gain))
-    return open(Reject{candidate, loss_text(incumbent_ns(*best_timing_, *verdict.timing),
-                                            verdict.timing->time_ns)});
-  if (best_ && !verdict.timing) return open(Reject{candidate, "correct, but no time is known"});
+    return open(Reject{.candidate = candidate,
+                       .reason = loss_text(incumbent_ns(*best_timing_, *verdict.timing),
+                                           verdict.timing->time_ns)});
+  if (best_ && !verdict.timing)
+    return open(Reject{.candidate = candidate, .reason = "correct, but no time is known"});
   std::string why = !best_          ? "first correct candidate"
                     : !best_timing_ ? "first candidate with a time"
                                     : gain_text(incumbent_ns(*best_timing_, *verdict.timing),
                                                 verdict.timing->time_ns);
   best_ = candidate;
   best_timing_ = verdict.timing;
-  open(Accept{candidate, why});
+  open(Accept{.candidate = candidate, .reason = why});
 }
 
 void StarkStrategy::on_set_aside(const std::string& candidate, const std::string& why) {
-  open(Reject{candidate, why});
+  open(Reject{.candidate = candidate, .reason = why});
 }
 
 }  // namespace cutegen::search

@@ -147,6 +147,11 @@ Json event_data(const Action& action);
 std::string describe(const Action& action);
 // {"action": "ask", ...}: event_data with its kind.
 void fields(Fields& v, Action& action);
+void fields(Fields& v, Ask& action);
+void fields(Fields& v, Evaluate& action);
+void fields(Fields& v, Accept& action);
+void fields(Fields& v, Reject& action);
+void fields(Fields& v, Finish& action);
 void fields(Fields& v, StarkSettings& settings);
 void fields(Fields& v, StrategySettings& settings);
 

@@ -162,7 +162,9 @@ int* counter_of(CuteUse& use, const std::string& word) {
 
 Structure structure_of(const KernelProgram& program) {
   Words words = all_words(program);
-  return {launches_of(program.plan), tiling_of(program, words), movement_of(words)};
+  return {.launches = launches_of(program.plan),
+          .tiling = tiling_of(program, words),
+          .movement = movement_of(words)};
 }
 
 CuteUse cute_use(const KernelProgram& program) {

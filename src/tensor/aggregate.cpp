@@ -53,7 +53,7 @@ Excess excess_of(std::span<const double> errors, const Shape& shape, size_t axis
   double per_slice = 0;
   for (const Moments& m : of_slice)
     if (m.count > 0) means.add(m.sum / m.count), per_slice += m.count;
-  Excess out{0, means.count};
+  Excess out{.variance = 0, .slices = means.count};
   if (means.count >= 2 && all.variance() > 0)
     out.variance = means.variance() * (per_slice / means.count) / all.variance();
   return out;
@@ -89,7 +89,7 @@ AggregateLimits aggregate_limits(const ToleranceRule& rule, const HonestErrors& 
 
 Independent independent_errors(std::span<const double> errors, const Shape& shape) {
   const auto all = double(errors.size());
-  Independent out{all, all};
+  Independent out{.rms = all, .bias = all};
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     const auto slices = double(shape[axis]);
     if (slices < 2 || slices >= out.bias) continue;
@@ -139,7 +139,7 @@ Independent independent_errors(const Shape& shape) {
     if (d > 1) least = least == 0 ? double(d) : std::min(least, double(d));
   }
   if (least == 0) least = all;
-  return {least, least};
+  return {.rms = least, .bias = least};
 }
 
 }  // namespace cutegen

@@ -130,7 +130,7 @@ void leave_out_worst_slices(Expected& e, std::span<const double> sequential) {
 }
 
 Independent fewer(Independent a, Independent b) {
-  return {std::min(a.rms, b.rms), std::min(a.bias, b.bias)};
+  return {.rms = std::min(a.rms, b.rms), .bias = std::min(a.bias, b.bias)};
 }
 
 // Errors of the chosen elements; NaN elsewhere.
@@ -151,7 +151,7 @@ AggregateLimits limits_of(const Expected& e, const ReferenceErrors& references, 
                             .floor_rms = floor_of(e, references.rounding, chosen),
                             .floor_bias = truncation_of(e, chosen)};
   const auto known = double(honest.native.count());
-  independent = fewer(independent, {known, known});
+  independent = fewer(independent, {.rms = known, .bias = known});
   AggregateLimits out = aggregate_limits(references.rule, honest, independent);
   // One to three independent errors may be chance: judge the elements alone.
   constexpr double kLeastErrors = 4;
@@ -286,8 +286,9 @@ Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<d
     e.tolerance[i] =
         narrowed(std::max(rule.factor * scale, least_honest) + least, e.truth[i], rule);
   }
-  ReferenceErrors references{errors_in_units(e, sequential), rounding_of(e, sensitivity, rule),
-                             rule};
+  ReferenceErrors references{.sequential = errors_in_units(e, sequential),
+                             .rounding = rounding_of(e, sensitivity, rule),
+                             .rule = rule};
   leave_out_worst_slices(e, references.sequential);
   e.limits = limits_of(e, references, {});
   if (keep == KeepReferences::yes)

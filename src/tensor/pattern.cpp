@@ -31,8 +31,8 @@ View view_of(const Judgement& j, const Shape& shape) {
   View v;
   v.columns = shape.empty() ? 1 : shape.back();
   v.rows = v.columns ? j.elements / v.columns : 0;
-  v.by_row = {std::vector<int64_t>(size_t(v.rows)), v.columns};
-  v.by_column = {std::vector<int64_t>(size_t(v.columns)), v.rows};
+  v.by_row = {.wrong = std::vector<int64_t>(size_t(v.rows)), .length = v.columns};
+  v.by_column = {.wrong = std::vector<int64_t>(size_t(v.columns)), .length = v.rows};
   for (size_t i = 0; i < j.is_wrong.size(); ++i) {
     if (!j.is_wrong[i]) continue;
     ++v.by_row.wrong[i / size_t(v.columns)];

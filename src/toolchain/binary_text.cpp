@@ -95,7 +95,7 @@ std::optional<Line> read_line(std::string_view line) {
   }
   line = line.substr(0, line.find(';'));
   if (!offset || line.empty()) return std::nullopt;
-  return Line{*offset, line};
+  return Line{.offset = *offset, .instruction = line};
 }
 
 bool opcode_byte(char c) {

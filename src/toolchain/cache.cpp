@@ -146,7 +146,7 @@ std::optional<CacheHit> Cache::find(const std::string& request_key) {
   auto result = parse_json(*text, "cache entry", kMostEntryBytes);
   if (!result || !result->is_object()) return std::nullopt;
   touch(path);
-  return CacheHit{build_id, std::move(*result)};
+  return CacheHit{.build_id = build_id, .result = std::move(*result)};
 }
 
 void Cache::store(const std::string& request_key, const std::string& build_id,
@@ -180,7 +180,9 @@ void Cache::evict() {
        !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     std::error_code gone;  // another process may remove files meanwhile
     if (!it->is_regular_file(gone) || gone) continue;
-    Entry e{it->last_write_time(gone), int64_t(it->file_size(gone)), it->path()};
+    Entry e{.time = it->last_write_time(gone),
+            .size = int64_t(it->file_size(gone)),
+            .path = it->path()};
     if (gone) continue;
     bytes_ += e.size;
     all.push_back(std::move(e));

@@ -10,39 +10,29 @@ namespace {
 constexpr auto kStartTime = std::chrono::seconds(180);
 constexpr auto kReplyGrace = std::chrono::seconds(15);
 
+// The child ran candidate code, so a malformed reply is the candidate's failure, not cutegen's.
+ServerReply unreadable(const sandbox::Grade& grade) {
+  ServerReply out;
+  out.grade = grade;
+  out.died = "a reply that cannot be read";
+  return out;
+}
+
 Result<ServerReply> read_reply(const Json& body, const sandbox::Grade& grade_of_server) {
   ServerReply out;
   out.grade = grade_of_server;
-  ObjectReader r(body, "reply#");
-  if (r.has("died")) {
-    CG_TRY(out.died, r.string("died"));
-    CG_TRY(out.timed_out, r.boolean_or("timed_out", false));
+  if (wire::is_death(body)) {
+    CG_TRY(auto death, read_json<wire::CompileDied>(body));
+    out.died = std::move(death.died);
+    out.timed_out = death.timed_out;
     return out;
   }
-  auto read = [&]() -> Result<void> {
-    CG_TRY(out.how, r.string("how"));
-    CG_TRY(out.status, r.string("status"));
-    CG_TRY(out.ptx, r.string("ptx"));
-    CG_TRY(out.log, r.string("log"));
-    CG_TRY(out.headers, r.strings("headers"));
-    CG_TRY(out.refused, r.strings("refused"));
-    CG_TRY(out.ok, r.boolean_or("ok", false));
-    CG_TRY(int64_t spent_ns, r.integer_or("spent_ns", 0));
-    out.spent = Nanoseconds(spent_ns);
-    CG_TRY(std::string grade, r.string("grade"));
-    CG_TRY(std::string missing, r.string("missing"));
-    if (grade == to_string(Protection::full)) return {};
-    if (out.grade.label == Protection::full) out.grade.label = Protection::partial;
-    out.grade.missing += (out.grade.missing.empty() ? "" : "; ") + missing;
-    return {};
-  };
-  auto done = read();
-  // The child ran candidate code, so a malformed reply is the candidate's failure, not cutegen's.
-  if (!done) {
-    out = ServerReply{};
-    out.grade = grade_of_server;
-    out.died = "a reply that cannot be read";
-  }
+  auto reply = read_json<wire::CompileReply>(body);
+  if (!reply) return unreadable(grade_of_server);
+  out.compiled = std::move(*reply);
+  if (out.compiled.grade == Protection::full) return out;
+  if (out.grade.label == Protection::full) out.grade.label = Protection::partial;
+  out.grade.missing += (out.grade.missing.empty() ? "" : "; ") + out.compiled.missing;
   return out;
 }
 
@@ -92,17 +82,14 @@ Result<void> CompileServer::wait_ready(const Context& ctx) {
         "the compile server did not start: " + sanitize(trim(child_.error_text()), 1000),
         "see 'cutegen doctor'");
   }
-  ObjectReader r(frame->body, "ready#");
-  CG_TRY(std::string schema, r.string("schema"));
-  if (schema != kServerSchema)
-    return world_error("the program cutegen-compiler uses the protocol " + sanitize(schema, 80) +
-                           ", not " + kServerSchema,
+  auto ready = read_json<wire::CompilerReady>(frame->body);
+  if (!ready)
+    return world_error("the program cutegen-compiler uses another protocol: " +
+                           sanitize(ready.error().message, 200),
                        "build all programs together");
-  CG_TRY(std::string how, r.string("how"));
-  CG_TRY(std::string why, r.string("why"));
-  CG_TRY(prefix_headers_, r.strings("headers"));
-  if (how == "plain" && why != "asked for")
-    log_warning("compiling without a precompiled header (slower): {}", sanitize(why, 500));
+  prefix_headers_ = std::move(ready->headers);
+  if (ready->how == wire::CompileMode::plain && ready->why != wire::kAskedFor)
+    log_warning("compiling without a precompiled header (slower): {}", sanitize(ready->why, 500));
   return {};
 }
 
@@ -116,15 +103,12 @@ Result<ServerReply> ask_server(const Context& ctx, wire::Channel& channel, std::
                                const CompileLimits& limits) {
   CG_TRY(auto pair, wire::Channel::make_pair());
   auto timeout_ms = std::chrono::ceil<std::chrono::milliseconds>(limits.timeout).count();
-  Json request{{"schema", kServerSchema},
-               {"type", "compile"},
-               {"source", source},
-               {"memory_bytes", limits.memory_bytes},
-               {"timeout_ms", timeout_ms}};
+  const wire::CompileCall call{
+      .source = source, .memory_bytes = limits.memory_bytes, .timeout_ms = timeout_ms};
   {
     std::lock_guard lock(sending);
     int reply_end = pair.second.fd();
-    CG_CHECK(channel.send(ctx, request, {&reply_end, 1}));
+    CG_CHECK(channel.send(ctx, to_json(call), {&reply_end, 1}));
   }
   pair.second.close();
   CG_TRY(auto frame, pair.first.receive(ctx.with_timeout(limits.timeout + kReplyGrace)));

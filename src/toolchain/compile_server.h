@@ -18,6 +18,7 @@
 #include "sandbox/sandbox.h"
 #include "toolchain/toolchain.h"
 #include "wire/channel.h"
+#include "wire/compiler_messages.h"
 
 namespace cutegen::toolchain {
 
@@ -34,17 +35,11 @@ struct ServerSetup {
 };
 
 struct ServerReply {
-  bool ok = false;
-  std::string how, status, ptx, log;
-  // Headers that this compile opened (besides the prefix's), and those that it did not find.
-  std::vector<std::string> headers, refused;
-  std::string died;  // how the child died; empty if it did not
+  wire::CompileReply compiled;  // if the child did not die
+  std::string died;             // how the child died; empty if it did not
   bool timed_out = false;
-  Nanoseconds spent{0};  // processor time of the child
-  sandbox::Grade grade;
+  sandbox::Grade grade;  // of the server and its child
 };
-
-inline constexpr const char* kServerSchema = "cutegen.compiler.v1";
 
 // Starts the program with `socket` as its end of the channel.
 sandbox::SpawnSpec server_spec(const ServerSetup& setup, int socket);

@@ -107,7 +107,7 @@ std::vector<fs::path> toolkits() {
 }
 
 Nvrtc nvrtc_at(const fs::path& library) {
-  return {library, version_beside(library)};
+  return {.library = library, .version = version_beside(library)};
 }
 
 std::vector<Nvrtc> nvrtcs(const std::vector<fs::path>& sites,

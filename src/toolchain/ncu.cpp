@@ -71,7 +71,7 @@ Result<NcuTool> find_ncu(const Context& ctx) {
     return world_error(path.string() + " does not print the version of ncu", kInstall);
   if (is_old(version))
     return world_error("ncu " + version + " at " + path.string() + " is too old", kInstall);
-  return NcuTool{path, version};
+  return NcuTool{.path = path, .version = version};
 }
 
 }  // namespace cutegen::toolchain

@@ -13,7 +13,8 @@
 namespace cutegen::toolchain {
 namespace {
 
-constexpr size_t kMostText = size_t{8} << 20, kMostLine = size_t{256} << 10, kMostField = 4096;
+constexpr size_t kMostText = size_t{8} << 20, kMostReportLine = size_t{256} << 10,
+                 kMostField = 4096;
 constexpr size_t kMostFields = 1024, kMostKernels = 256, kMostErrors = 8, kMostRules = 32,
                  kMostUnit = 32;
 
@@ -23,7 +24,7 @@ std::string_view next_line(std::string_view& text) {
   std::string_view line = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   if (line.ends_with('\r')) line.remove_suffix(1);
-  return line.size() > kMostLine ? std::string_view() : line;
+  return line.size() > kMostReportLine ? std::string_view() : line;
 }
 
 // Splits a row of quoted fields; empty if the line is not such a row. A row of metrics may end in a

@@ -17,7 +17,7 @@
 namespace cutegen::toolchain {
 namespace {
 
-constexpr size_t kMostVariables = 65536, kMostCalls = 256, kMostNameBytes = 1024;
+constexpr size_t kMostVariables = 65536, kMostCalls = 256, kMostUsedNameBytes = 1024;
 constexpr size_t kMostReads = 64;  // special registers to report
 constexpr size_t kMostMarks = 1 << 20;
 constexpr int kMostRounds = 64;  // rounds of data flow; loops need several
@@ -209,7 +209,7 @@ class Reader {
     for (auto w = end; w != words.end() && *w != "="; ++w)
       if (number(*w) > 0 && __builtin_mul_overflow(count, number(*w), &count)) count = 0;
     if (__builtin_mul_overflow(count, element, &count)) count = 0;
-    if (!name.empty() && name.size() <= kMostNameBytes && variables_.size() < kMostVariables)
+    if (!name.empty() && name.size() <= kMostUsedNameBytes && variables_.size() < kMostVariables)
       variables_[std::string(name)] = {.bytes = count, .constant = constant};
     // If an initial value contains the address of a variable, code can reach that variable through
     // memory.

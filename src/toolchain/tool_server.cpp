@@ -22,7 +22,7 @@ constexpr size_t kMostLog = size_t{64} << 10;
 // Waits until the socket has something to read; false at the end of the context.
 bool readable(const Context& ctx, int socket) {
   while (!ctx.done()) {
-    pollfd polled{socket, POLLIN, 0};
+    pollfd polled{.fd = socket, .events = POLLIN, .revents = 0};
     auto most = ctx.stop().stop_possible() ? Nanoseconds(kStopCheck) : std::chrono::hours(1);
     auto wait = std::chrono::ceil<std::chrono::milliseconds>(ctx.remaining(most));
     if (::poll(&polled, 1, int(wait.count())) > 0) return true;
@@ -31,7 +31,7 @@ bool readable(const Context& ctx, int socket) {
 }
 
 bool send_input(int socket, const std::string& filter, std::array<int, 3> files) {
-  iovec part{const_cast<char*>(filter.data()), filter.size()};
+  iovec part{.iov_base = const_cast<char*>(filter.data()), .iov_len = filter.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof files)] = {};
   msghdr message{};
   message.msg_iov = &part, message.msg_iovlen = 1;
@@ -86,7 +86,7 @@ void ToolServer::start_locked() {
   // Without the filter in its forks, an input could start processes that outlive its run.
   if (tool && tool->child.grade().held.contains("seccomp") &&
       tool->child.grade().held.at("seccomp"))
-    process_ = Process{std::move(*tool), std::move(ours)};
+    process_ = Process{.tool = std::move(*tool), .gate = std::move(ours)};
   else
     ++failures_;
 }

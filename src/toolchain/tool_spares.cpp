@@ -12,13 +12,13 @@
 namespace cutegen::toolchain {
 namespace {
 
-constexpr int kMostFailures = 2;
+constexpr int kMostStartFailures = 2;
 // How long to wait for a spare that is still starting, because a new process would take as long.
 constexpr auto kAlmostThere = std::chrono::milliseconds(300);
 
 // Whether the tool reports within `most` that it waits at the gate.
 bool waits_at_gate(int gate, std::chrono::milliseconds most) {
-  pollfd polled{gate, POLLIN, 0};
+  pollfd polled{.fd = gate, .events = POLLIN, .revents = 0};
   if (::poll(&polled, 1, int(most.count())) <= 0) return false;
   char byte = 0;
   return ::recv(gate, &byte, 1, MSG_DONTWAIT) == 1;
@@ -58,14 +58,15 @@ Result<ToolSpares::Spare> ToolSpares::start() const {
   call.input = gate_.filler;
   call.gate = theirs.get();
   CG_TRY(ToolProcess process, start_tool(call));
-  return Spare{std::move(process), std::move(ours)};
+  return Spare{.process = std::move(process), .gate = std::move(ours)};
 }
 
 void ToolSpares::keep_stocked() {
   std::unique_lock hold(lock_);
   for (;;) {
-    wake_.wait(hold,
-               [this] { return stop_ || (spares_.size() < count_ && failures_ < kMostFailures); });
+    wake_.wait(hold, [this] {
+      return stop_ || (spares_.size() < count_ && failures_ < kMostStartFailures);
+    });
     if (stop_) return;
     hold.unlock();
     auto spare = start();

@@ -102,7 +102,7 @@ class LocalToolchain final : public Toolchain {
   std::optional<ServerReply> ask_warm(const Context& ctx, const CompileRequest& request,
                                       CuteUse cute, Nanoseconds& saved);
   toolchain::CompileLimits limits() const {
-    return {options_.compile_memory_bytes, options_.compile_timeout};
+    return {.memory_bytes = options_.compile_memory_bytes, .timeout = options_.compile_timeout};
   }
   ServerSetup setup_for(const Key& key) const;
   void remember(const std::string& key, Nanoseconds cold);
@@ -209,7 +209,7 @@ Result<void> LocalToolchain::warm_up(const Context& ctx, const std::string& arch
 // it only grows, so a candidate that finds it full is not to blame.
 bool out_of_heap(const ServerReply& reply) {
   return reply.died.find("SIGBUS") != std::string::npos ||
-         reply.log.find("unable to obtain mapped memory") != std::string::npos;
+         reply.compiled.log.find("unable to obtain mapped memory") != std::string::npos;
 }
 
 // Compiles the candidate once more: in a new server if the heap was full, or in a new plain server
@@ -270,8 +270,8 @@ std::string LocalToolchain::readable_log(std::string log, const std::string& nam
 Result<CompileResult> LocalToolchain::judge(const CompileRequest& request,
                                             const ServerReply& reply) const {
   CompileResult out;
-  out.ok = reply.ok;
-  out.how = reply.how;
+  out.ok = reply.compiled.ok;
+  if (reply.died.empty()) out.how = to_string(reply.compiled.how);
   out.grade = reply.grade;
   if (!reply.died.empty()) {
     auto seconds = std::chrono::duration<double>(options_.compile_timeout).count();
@@ -284,19 +284,20 @@ Result<CompileResult> LocalToolchain::judge(const CompileRequest& request,
     out.log = out.digest;
     return out;
   }
-  if (reply.status == "NVRTC_ERROR_INVALID_OPTION")
+  if (reply.compiled.status == "NVRTC_ERROR_INVALID_OPTION")
     return user_error(fmt::format("{} does not know the architecture {}", version_, request.arch),
                       "arch");
-  out.log = readable_log(reply.log, request.name);
-  if (reply.ok) {
-    out.ptx = toolchain::strip_ptx(reply.ptx, request.name);
+  out.log = readable_log(reply.compiled.log, request.name);
+  if (reply.compiled.ok) {
+    out.ptx = toolchain::strip_ptx(reply.compiled.ptx, request.name);
     return out;
   }
-  if (reply.status != "NVRTC_ERROR_COMPILATION")
-    out.log += fmt::format("\n{}: error: the compiler gave up: {}", request.name, reply.status);
+  if (reply.compiled.status != "NVRTC_ERROR_COMPILATION")
+    out.log +=
+        fmt::format("\n{}: error: the compiler gave up: {}", request.name, reply.compiled.status);
   out.digest = digest_errors(out.log, request.name, request.source);
   bool missed = misses_a_file(out.log);
-  if (missed && !reply.refused.empty())
+  if (missed && !reply.compiled.refused.empty())
     out.digest += "\nOnly headers of CuTe, CUTLASS, CUB, CUDA and cutegen/ can be included.";
   return out;
 }
@@ -304,7 +305,7 @@ Result<CompileResult> LocalToolchain::judge(const CompileRequest& request,
 std::vector<Header> LocalToolchain::closure(const std::vector<std::string>& prefix,
                                             const ServerReply& reply) {
   std::vector<std::string> paths = prefix;
-  paths.insert(paths.end(), reply.headers.begin(), reply.headers.end());
+  paths.insert(paths.end(), reply.compiled.headers.begin(), reply.compiled.headers.end());
   std::sort(paths.begin(), paths.end());
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
   std::vector<Header> out;
@@ -340,19 +341,21 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
   Nanoseconds saved{0};
   auto reply_of = [&]() -> Result<ServerReply> {
     if (auto warm = ask_warm(ctx, request, scan.cute, saved)) return std::move(*warm);
-    return ask(ctx, request, {request.arch, scan.cute, !options_.allow_fork}, prefix_headers);
+    return ask(ctx, request,
+               {.arch = request.arch, .cute = scan.cute, .plain = !options_.allow_fork},
+               prefix_headers);
   };
   CG_TRY(ServerReply reply, reply_of());
   CG_TRY(CompileResult out, judge(request, reply));
   out.saved = saved;
-  out.cold = reply.spent + saved;
+  out.cold = reply.compiled.spent + saved;
   remember(key, out.cold);
   auto headers = closure(prefix_headers, reply);
   out.build_id = build_id_of(request, scan.cute, version_, headers);
   // A death, a timeout, a lack of memory or a missing header may be the machine's fault, so such a
   // result is not cached.
   bool certain = reply.died.empty() && !misses_a_file(out.log) &&
-                 (reply.ok || reply.status == "NVRTC_ERROR_COMPILATION");
+                 (reply.compiled.ok || reply.compiled.status == "NVRTC_ERROR_COMPILATION");
   bool no_memory = out.log.find("out of memory") != std::string::npos || out_of_heap(reply);
   if (options_.use_cache && certain && !no_memory) {
     cache_.store(key, out.build_id, headers, to_json_as(out, cache_form));
@@ -385,13 +388,13 @@ std::optional<ServerReply> LocalToolchain::ask_warm(const Context& ctx,
   if (!found) return std::nullopt;
   auto reply = found->parent->compile(ctx, found->place, text, limits());
   const bool sure = reply && reply->died.empty() &&
-                    (reply->ok || reply->status == "NVRTC_ERROR_COMPILATION") &&
-                    reply->log.find("out of memory") == std::string::npos;
+                    (reply->compiled.ok || reply->compiled.status == "NVRTC_ERROR_COMPILATION") &&
+                    reply->compiled.log.find("out of memory") == std::string::npos;
   const bool sealed =
       reply && (!options_.require_sandbox || reply->grade.label == Protection::full);
   if (!sure || !sealed) {
     log_info("a program that was read ahead could not be used: {}",
-             reply ? reply->died + reply->status : reply.error().message);
+             reply ? reply->died + reply->compiled.status : reply.error().message);
     return std::nullopt;
   }
   saved = found->place.spent;
@@ -423,7 +426,7 @@ void LocalToolchain::expect_children(const CompileRequest& request, int children
   const auto cuts = toolchain::find_cuts(text, text.size() - request.source.size() - 1);
   const std::string place = warm_key(request.arch, scan.cute);
   if (!toolchain::warm_pays(cold, children) || cuts.at.empty() || warm_.has(place, text)) return;
-  ServerSetup setup = setup_for({request.arch, scan.cute, true});
+  ServerSetup setup = setup_for({.arch = request.arch, .cute = scan.cute, .plain = true});
   setup.keep = true;
   setup.resident_bytes = warm_.budget();
   auto parent = toolchain::WarmParent::start(setup, text, cuts, request.name, limits());

@@ -79,7 +79,7 @@ Result<Compiler> compiler_given(const char* library, const fs::path& share,
   places.insert(places.end(), sites.begin(), sites.end());
   std::vector<fs::path> kits = toolchain::toolkits();
   kits.insert(kits.begin(), package);
-  Compiler out{library, headers_for(share, places, kits, version)};
+  Compiler out{.nvrtc = library, .headers = headers_for(share, places, kits, version)};
   if (out.headers.empty() && !std::getenv("CUTEGEN_INCLUDE"))
     return world_error("CUDA headers are missing for NVRTC " + version_text(version),
                        std::string(kRemedy) +
@@ -96,7 +96,7 @@ Result<Compiler> find_compiler(const fs::path& share, const std::vector<fs::path
   std::string unfit;
   const std::vector<fs::path> kits = toolchain::toolkits();
   for (const toolchain::Nvrtc& n : toolchain::nvrtcs(sites, kits)) {
-    Compiler out{n.library, headers_for(share, sites, kits, n.version)};
+    Compiler out{.nvrtc = n.library, .headers = headers_for(share, sites, kits, n.version)};
     const bool too_new = most_cuda > 0 && n.version > most_cuda;
     if (!too_new && (headers_given || !out.headers.empty())) return out;
     unfit += fmt::format("{}{} at {}{}", unfit.empty() ? "" : ", ", version_text(n.version),

@@ -18,8 +18,9 @@ std::string line_directive(int line, const std::string& name) {
   return "#line " + std::to_string(line) + " \"" + name + "\"\n";
 }
 
-Json parts_of(const std::string& text, const std::vector<Cut>& cuts, const std::string& name) {
-  Json out = Json::array();
+std::vector<std::string> parts_of(const std::string& text, const std::vector<Cut>& cuts,
+                                  const std::string& name) {
+  std::vector<std::string> out;
   size_t begin = 0;
   std::string head;
   for (const Cut& cut : cuts) {
@@ -53,32 +54,28 @@ Result<std::shared_ptr<WarmParent>> WarmParent::start(const ServerSetup& setup,
       new WarmParent(std::move(child), std::move(pair.first), text, name));
   out->cuts_ = cuts.at;
   auto timeout_ms = std::chrono::ceil<std::chrono::milliseconds>(limits.timeout).count();
-  const Json keep{{"schema", kServerSchema},
-                  {"type", "keep"},
-                  {"parts", parts_of(text, cuts.at, name)},
-                  {"memory_bytes", limits.memory_bytes},
-                  {"timeout_ms", timeout_ms}};
+  const wire::KeepCall keep{.parts = parts_of(text, cuts.at, name),
+                            .memory_bytes = limits.memory_bytes,
+                            .timeout_ms = timeout_ms};
   const int theirs = pause.second.fd();
-  CG_CHECK(out->channel_.send(Context().with_timeout(kSendTime), keep, {&theirs, 1}));
+  CG_CHECK(out->channel_.send(Context().with_timeout(kSendTime), to_json(keep), {&theirs, 1}));
   out->pause_ = std::move(pause.first);
   return out;
 }
 
 void WarmParent::note(wire::Frame frame) {
-  ObjectReader r(frame.body, "parked#");
-  auto type = r.string("type");
-  complete_ = complete_ || (type && *type == "kept");
-  auto part = r.integer_or("part", 0), spent = r.integer_or("spent_ns", 0);
-  const bool known = part && *part > 0 && size_t(*part) <= cuts_.size();
-  if (!type || *type != "parked" || !known || !spent || frame.fds.size() != 1) return;
-  places_.push_back({cuts_[size_t(*part) - 1], Nanoseconds(*spent),
+  complete_ = complete_ || wire::is_kept(frame.body);
+  auto parked = read_json<wire::Parked>(frame.body);
+  if (!parked || frame.fds.size() != 1) return;
+  if (parked->part <= 0 || size_t(parked->part) > cuts_.size()) return;
+  places_.push_back({cuts_[size_t(parked->part) - 1], parked->spent,
                      std::make_shared<wire::Channel>(std::move(frame.fds[0]))});
 }
 
 bool WarmParent::look() {
   std::lock_guard lock(mutex_);
   while (!complete_ && !broken_) {
-    pollfd there{channel_.fd(), POLLIN, 0};
+    pollfd there{.fd = channel_.fd(), .events = POLLIN, .revents = 0};
     if (::poll(&there, 1, 0) != 1) break;
     auto frame = channel_.receive(Context().with_timeout(kSendTime));
     broken_ = !frame;

@@ -61,7 +61,7 @@ std::optional<WarmParents::Found> WarmParents::find(const std::string& key,
   for (auto e = entries_.begin(); e != entries_.end(); ++e) {
     auto place = e->key == key ? e->parent->best(text) : std::nullopt;
     if (!place || (out && place->spent <= out->place.spent)) continue;
-    out = Found{e->parent, std::move(*place)};
+    out = Found{.parent = e->parent, .place = std::move(*place)};
     from = e;
   }
   if (out) entries_.splice(entries_.begin(), entries_, from);

@@ -35,7 +35,7 @@ Result<void> wait_ready(const Context& ctx, int fd, short events, const char* wh
     CG_CHECK(ctx.check(what));
     Nanoseconds most = ctx.stop().stop_possible() ? Nanoseconds(kStopCheck) : std::chrono::hours(1);
     auto wait = std::chrono::ceil<std::chrono::milliseconds>(ctx.remaining(most));
-    pollfd p{fd, events, 0};
+    pollfd p{.fd = fd, .events = events, .revents = 0};
     int n = ::poll(&p, 1, int(wait.count()));
     if (n < 0 && errno != EINTR) return errno_error("poll on a channel");
     if (n > 0 && (p.revents & POLLNVAL)) return closed();
@@ -80,7 +80,7 @@ Result<std::pair<Header, std::vector<UniqueFd>>> receive_header(const Context& c
   size_t done = 0;
   while (done < kHeaderBytes) {
     alignas(cmsghdr) char control[CMSG_SPACE(kMaxFds * sizeof(int))];
-    iovec part{header.bytes.data() + done, kHeaderBytes - done};
+    iovec part{.iov_base = header.bytes.data() + done, .iov_len = kHeaderBytes - done};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -132,10 +132,12 @@ Result<void> send_all(const Context& ctx, int socket, Header header, std::string
   while (done < total) {
     iovec parts[2];
     int count = 0;
-    if (done < kHeaderBytes) parts[count++] = {header.bytes.data() + done, kHeaderBytes - done};
+    if (done < kHeaderBytes)
+      parts[count++] = {.iov_base = header.bytes.data() + done, .iov_len = kHeaderBytes - done};
     size_t skip = done < kHeaderBytes ? 0 : done - kHeaderBytes;
     if (skip < body.size())
-      parts[count++] = {const_cast<char*>(body.data()) + skip, body.size() - skip};
+      parts[count++] = {.iov_base = const_cast<char*>(body.data()) + skip,
+                        .iov_len = body.size() - skip};
     msghdr message{};
     message.msg_iov = parts;
     message.msg_iovlen = size_t(count);
@@ -204,7 +206,7 @@ Result<Frame> Channel::receive(const Context& ctx) {
     auto json = parse_json(text, "message", kMaxFrameBytes);
     if (!json) return world_error("a message is not valid JSON: " + json.error().message);
     if (!json->is_object()) return world_error("a message is not a JSON object");
-    return Frame{std::move(*json), std::move(head.second)};
+    return Frame{.body = std::move(*json), .fds = std::move(head.second)};
   };
   auto frame = read();
   if (!frame && started) close();  // out of step, or the peer broke the protocol
@@ -230,7 +232,10 @@ Error error_from_json(const Json& json) {
     bool usable = json.is_object() && at != json.end() && at->is_string();
     return usable ? sanitize(at->get_ref<const std::string&>(), kMostText) : std::string();
   };
-  Error out{ErrorKind::world, text("message"), text("where"), text("remedy")};
+  Error out{.kind = ErrorKind::world,
+            .message = text("message"),
+            .where = text("where"),
+            .remedy = text("remedy")};
   std::string kind = text("kind");
   for (ErrorKind k : {ErrorKind::user, ErrorKind::timeout, ErrorKind::cancelled,
                       ErrorKind::unsupported, ErrorKind::internal})

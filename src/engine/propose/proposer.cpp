@@ -4,6 +4,7 @@
 #include "core/device_name.h"
 #include "engine/propose/builtin_proposer.h"
 #include "engine/propose/command_proposer.h"
+#include "engine/record/step_data.h"
 #include "gpu/spec.h"
 #include "llm/models.h"
 
@@ -37,21 +38,24 @@ Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
   return make_builtin_proposer(task.task, gpu ? gpu->arch : "", chosen);
 }
 
+// The outcome says which of the fields count.
 Json answer_data(const Answer& answer) {
-  Json out;
-  if (answer.candidate)
-    out = {{"outcome", to_string(search::Outcome::proposed)},
-           {"candidate", to_json(*answer.candidate)}};
-  else if (!answer.tests.empty())
-    out = {{"outcome", to_string(search::Outcome::advised)}, {"tests", write_json(answer.tests)}};
-  else if (!answer.advice.empty())
-    out = {{"outcome", to_string(search::Outcome::advised)}, {"advice", answer.advice}};
-  else
-    out = {{"outcome",
-            to_string(answer.unusable ? search::Outcome::unusable : search::Outcome::nothing)},
-           {"reason", answer.reason}};
-  if (!answer.reasks.empty()) out["reasks"] = answer.reasks;
-  return out;
+  using search::Outcome;
+  Answered out{.reasks = answer.reasks};
+  if (answer.candidate) {
+    out.outcome = Outcome::proposed;
+    out.candidate = answer.candidate;
+  } else if (!answer.tests.empty()) {
+    out.outcome = Outcome::advised;
+    out.tests = answer.tests;
+  } else if (!answer.advice.empty()) {
+    out.outcome = Outcome::advised;
+    out.advice = answer.advice;
+  } else {
+    out.outcome = answer.unusable ? Outcome::unusable : Outcome::nothing;
+    out.reason = answer.reason;
+  }
+  return to_json(out);
 }
 
 Result<Answer> answer_to(Proposer& proposer, const Context& ctx, const search::Ask& ask,

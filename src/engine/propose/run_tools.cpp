@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "engine/record/program_diff.h"
+#include "engine/record/step_data.h"
 
 namespace cutegen::engine {
 namespace {
@@ -61,9 +62,9 @@ class RunTools::Host final : public agent::ToolHost {
                                     .up_to = Rung::timing,
                                     .profile = profile_ || profile_is_free()};
       CG_TRY(Judged judged, run_.judge_(ctx, request, id + " " + draft.edit.summary + ": "));
-      CG_CHECK(run_.sink_.record(EventType::evaluated, {{"candidate", id},
-                                                        {"verdict", to_json(judged.verdict)},
-                                                        {"elapsed_ms", judged.elapsed_ms}}));
+      const Evaluated evaluated{
+          .candidate = id, .verdict = std::move(judged.verdict), .elapsed_ms = judged.elapsed_ms};
+      CG_CHECK(run_.sink_.record(EventType::evaluated, to_json(evaluated)));
     }
   }
 
@@ -86,7 +87,7 @@ class RunTools::Host final : public agent::ToolHost {
         return step.candidate.id;
     Candidate candidate = draft;
     candidate.id = view_.next_id();
-    CG_CHECK(run_.sink_.record(EventType::drafted, {{"candidate", to_json(candidate)}}));
+    CG_CHECK(run_.sink_.record(EventType::drafted, to_json(Drafted{candidate})));
     return candidate.id;
   }
 

@@ -6,19 +6,9 @@
 
 #include "engine/record/end_data.h"
 #include "engine/record/event_data.h"
+#include "engine/record/step_data.h"
 
 namespace cutegen::engine {
-namespace {
-
-// Reads the tests that a tester proposed or that an evaluation uses; without the field there are
-// none.
-Result<void> note_tests(ObjectReader& r, std::vector<TestCase>& tests) {
-  CG_TRY(Json json, r.array_or_empty("tests"));
-  CG_TRY(tests, read_json<std::vector<TestCase>>(json, r.place("tests")));
-  return {};
-}
-
-}  // namespace
 
 std::optional<double> RunStep::time_ns() const {
   if (!verdict || verdict->status != Status::correct || !verdict->timing) return std::nullopt;
@@ -60,39 +50,32 @@ const RunStep* RunView::find(const std::string& candidate) const {
   return nullptr;
 }
 
-Result<RunStep*> RunView::step_of(const Event& event) {
-  ObjectReader r(event.data, "event " + std::to_string(event.seq));
-  CG_TRY(std::string id, r.string("candidate"));
+Result<RunStep*> RunView::step_of(const Event& event, const std::string& candidate) {
   for (RunStep& step : steps)
-    if (step.candidate.id == id) {
+    if (step.candidate.id == candidate) {
       step.clock_ms = clock_ms;
       return &step;
     }
-  return user_error("no candidate '" + id + "' was proposed before", r.place("candidate"));
+  return user_error("no candidate '" + candidate + "' was proposed before",
+                    "event " + std::to_string(event.seq) + "/candidate");
 }
 
-Result<void> RunView::on_answered(const Event& event, ObjectReader& r) {
+Result<void> RunView::on_answered(const Event& event) {
   ++answers;
-  CG_TRY(auto again, r.array_or_empty("reasks"));
-  reasks += int64_t(again.size());
-  CG_CHECK(r.string("outcome"));
-  if (event.data.contains("tests")) CG_CHECK(note_tests(r, tests));
-  if (search::outcome_of(event.data) != search::Outcome::proposed) return {};
-  return add_step(r, std::nullopt);
-}
-
-Result<void> RunView::on_drafted(ObjectReader& r) {
-  return add_step(r, answers);
+  CG_TRY(Answered answer, data_of<Answered>(event));
+  reasks += int64_t(answer.reasks.size());
+  if (!answer.tests.empty()) tests = std::move(answer.tests);
+  if (answer.outcome == search::Outcome::proposed)
+    add_step(std::move(*answer.candidate), std::nullopt);
+  return {};
 }
 
 // If an answer is one of the drafts, its description replaces the draft's.
-Result<void> RunView::add_step(ObjectReader& r, std::optional<int64_t> drafted) {
-  CG_TRY(Json json, r.object("candidate"));
-  CG_TRY(Candidate candidate, read_json<Candidate>(json));
+void RunView::add_step(Candidate candidate, std::optional<int64_t> drafted) {
   for (RunStep& step : steps)
     if (step.drafted && step.candidate.id == candidate.id) {
       step.candidate = std::move(candidate);
-      return {};
+      return;
     }
   RunStep step;
   step.candidate = std::move(candidate);
@@ -100,16 +83,13 @@ Result<void> RunView::add_step(ObjectReader& r, std::optional<int64_t> drafted) 
   step.drafted = drafted;
   step.usd = models.usd - std::exchange(told_usd_, models.usd);
   steps.push_back(std::move(step));
-  return {};
 }
 
-Result<void> RunView::on_evaluated(const Event& event, ObjectReader& r) {
-  CG_TRY(RunStep * step, step_of(event));
-  CG_TRY(Json json, r.object("verdict"));
-  CG_TRY(Verdict verdict, read_json<Verdict>(json));
-  CG_TRY(int64_t elapsed, r.integer("elapsed_ms"));
-  if (verdict.status != Status::aborted) ++evaluations;
-  step->take(std::move(verdict), elapsed);
+Result<void> RunView::on_evaluated(const Event& event) {
+  CG_TRY(Evaluated data, data_of<Evaluated>(event));
+  CG_TRY(RunStep * step, step_of(event, data.candidate));
+  if (data.verdict.status != Status::aborted) ++evaluations;
+  step->take(std::move(data.verdict), data.elapsed_ms);
   return {};
 }
 
@@ -125,50 +105,55 @@ Result<void> RunView::apply(const Event& event) {
   } else if (type == EventType::baselines) {
     CG_TRY(baselines, read_json<TaskBaselines>(event.data));
   } else if (type == EventType::answered) {
-    return on_answered(event, r);
+    return on_answered(event);
   } else if (type == EventType::drafted) {
-    return on_drafted(r);
+    CG_TRY(Drafted draft, data_of<Drafted>(event));
+    add_step(std::move(draft.candidate), answers);
   } else if (type == EventType::tool_called) {
     ++tool_calls;
   } else if (type == EventType::evaluation_started) {
-    return note_tests(r, tests);
+    CG_TRY(auto started, data_of<search::Evaluate>(event));
+    tests = std::move(started.tests);
   } else if (type == EventType::evaluated) {
-    return on_evaluated(event, r);
+    return on_evaluated(event);
   } else if (type == EventType::call_ended) {
     models.add(event.data);
   } else if (type == EventType::accepted || type == EventType::rejected) {
-    return on_decided(event, r);
+    return on_decided(event);
   } else if (type == EventType::resumed) {
     ++resumes;
   } else {
-    return apply_end(event, r);
+    return apply_end(event);
   }
   return {};
 }
 
 // Applies the events at the end of a run and after it.
-Result<void> RunView::apply_end(const Event& event, ObjectReader& r) {
+Result<void> RunView::apply_end(const Event& event) {
   const EventType type = event.type;
   if (type == EventType::profiled) {
     CG_TRY(profiled, read_json<BestProfile>(event.data));
   } else if (type == EventType::certifying) {
-    CG_TRY(certifying, r.string("candidate"));
+    CG_TRY(Certifying started, data_of<Certifying>(event));
+    certifying = std::move(started.candidate);
   } else if (type == EventType::certified) {
     CG_TRY(certified, read_json<BestCertificate>(event.data));
     certifying.clear();
   } else if (type == EventType::finished) {
-    CG_TRY(finished, r.string("reason"));
+    CG_TRY(auto finish, data_of<search::Finish>(event));
+    finished = std::move(finish.reason);
   } else if (type == EventType::imported) {
-    return on_imported(event.data, r.where());
+    return on_imported(event.data, "event " + std::to_string(event.seq));
   }
   return {};
 }
 
-Result<void> RunView::on_decided(const Event& event, ObjectReader& r) {
-  CG_TRY(RunStep * step, step_of(event));
+Result<void> RunView::on_decided(const Event& event) {
+  CG_TRY(auto decision, data_of<search::Accept>(event));  // a rejection has the same fields
+  CG_TRY(RunStep * step, step_of(event, decision.candidate));
   const bool accepted = event.type == EventType::accepted;
   step->decision = accepted ? Decision::accepted : Decision::rejected;
-  CG_TRY(step->reason, r.string("reason"));
+  step->reason = std::move(decision.reason);
   if (!accepted) return {};
   best = step->candidate.id;
   if (!first_ns) first_ns = step->time_ns();

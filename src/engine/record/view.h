@@ -113,14 +113,13 @@ struct RunView {
   std::string next_id() const { return "c" + std::to_string(steps.size() + 1); }
 
  private:
-  Result<RunStep*> step_of(const Event& event);
-  Result<void> on_answered(const Event& event, ObjectReader& r);
-  Result<void> on_drafted(ObjectReader& r);
-  Result<void> add_step(ObjectReader& r, std::optional<int64_t> drafted);
-  Result<void> on_evaluated(const Event& event, ObjectReader& r);
-  Result<void> on_decided(const Event& event, ObjectReader& r);
+  Result<RunStep*> step_of(const Event& event, const std::string& candidate);
+  Result<void> on_answered(const Event& event);
+  void add_step(Candidate candidate, std::optional<int64_t> drafted);
+  Result<void> on_evaluated(const Event& event);
+  Result<void> on_decided(const Event& event);
   Result<void> on_imported(const Json& data, const std::string& where);
-  Result<void> apply_end(const Event& event, ObjectReader& r);
+  Result<void> apply_end(const Event& event);
 
   double told_usd_ = 0;  // model cost that is already assigned to steps
 };

@@ -12,6 +12,7 @@
 #include "engine/propose/run_tools.h"
 #include "engine/record/end_data.h"
 #include "engine/record/event_data.h"
+#include "engine/record/step_data.h"
 #include "engine/run/complete_best.h"
 #include "engine/run/look_up_baselines.h"
 #include "engine/run/out_folder.h"
@@ -142,8 +143,8 @@ class RunLoop : private llm::CallSink {
 
   // The run stays resumable; the reason is for people.
   Result<RunResult> interrupted() {
-    CG_CHECK(
-        record(EventType::interrupted, {{"reason", ctx_.stopped() ? "stopped" : "out of time"}}));
+    const Interrupted why{.reason = ctx_.stopped() ? "stopped" : "out of time"};
+    CG_CHECK(record(EventType::interrupted, to_json(why)));
     return outcome_of(view(), journal_->id());
   }
 
@@ -198,8 +199,8 @@ class RunLoop : private llm::CallSink {
     }
     if (!wants_certificate(view())) return false;
     const Nanoseconds limit = certify_limit(view(), clock_ms());
-    CG_CHECK(record(EventType::certifying,
-                    {{"candidate", view().best}, {"limit_ms", limit.count() / 1'000'000}}));
+    const Certifying started{.candidate = view().best, .limit_ms = limit.count() / 1'000'000};
+    CG_CHECK(record(EventType::certifying, to_json(started)));
     const BestCertificate made = certificate_of(ctx_, view(), *evaluator_, limit, observer_);
     if (!made.certificate && ctx_.done()) return true;
     CG_CHECK(record(EventType::certified, to_json(made)));
@@ -229,9 +230,10 @@ class RunLoop : private llm::CallSink {
     auto judged =
         judge(ctx_, request, action.candidate + " " + step->candidate.edit.summary + ": ");
     if (!judged) return true;
-    CG_CHECK(record(EventType::evaluated, {{"candidate", action.candidate},
-                                           {"verdict", to_json(judged->verdict)},
-                                           {"elapsed_ms", judged->elapsed_ms}}));
+    const Evaluated evaluated{.candidate = action.candidate,
+                              .verdict = std::move(judged->verdict),
+                              .elapsed_ms = judged->elapsed_ms};
+    CG_CHECK(record(EventType::evaluated, to_json(evaluated)));
     return false;
   }
 

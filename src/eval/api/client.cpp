@@ -13,6 +13,9 @@
 #include "eval/api/protocol.h"
 
 namespace cutegen::eval {
+
+using protocol::MessageType;
+
 namespace {
 
 constexpr int kMostRuns = 3;  // the first run, and two more if the evaluator dies
@@ -35,27 +38,21 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
 
   Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
-    const Json body = to_json(request);
-    return repeat_verdict(ctx, "evaluate", request.task, program_id(request.program), body,
+    return repeat_verdict(ctx, MessageType::evaluate, program_id(request.program), request,
                           progress);
   }
 
   Result<Verdict> judge_foreign(const Context& ctx, const ForeignRequest& request,
                                 const std::function<void(const std::string&)>& progress) override {
-    const Json body = to_json(request);
-    return repeat_verdict(ctx, "foreign", request.task, foreign_id(request.answer), body, progress);
+    return repeat_verdict(ctx, MessageType::foreign, foreign_id(request.answer), request, progress);
   }
 
   Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
                               const std::function<void(const std::string&)>& progress) override {
     return repeat<Certificate>(ctx, [&]() -> Result<Certificate> {
-      CG_TRY(std::string id, open_again(ctx, request.task));
-      Json body{{"task_id", id}, {"request", to_json(request)}};
-      CG_TRY(Json reply, process_.ask(ctx, "certify", body, progress));
-      auto certificate = reply.find("certificate");
-      if (certificate == reply.end())
-        return world_error("the evaluator's reply has no certificate");
-      return read_json<Certificate>(*certificate);
+      CG_TRY(auto reply,
+             ask_on_task<protocol::CertificateReply>(ctx, MessageType::certify, request, progress));
+      return std::move(reply.certificate);
     });
   }
 
@@ -64,10 +61,9 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
       const std::function<void(const std::string&)>& progress) override {
     using Times = std::vector<BaselineTime>;
     return repeat<Times>(ctx, [&]() -> Result<Times> {
-      CG_TRY(std::string id, open_again(ctx, request.task));
-      Json body{{"task_id", id}, {"request", to_json(request)}};
-      CG_TRY(Json reply, process_.ask(ctx, "baselines", body, progress));
-      return protocol::baseline_times_from_json(reply);
+      CG_TRY(auto reply,
+             ask_on_task<protocol::BaselinesReply>(ctx, MessageType::baselines, request, progress));
+      return std::move(reply.times);
     });
   }
 
@@ -75,17 +71,17 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
   void close_task(const Context& ctx, const std::string& id) override {
     files_.erase(id);
     if (open_.erase(id) == 0 || !process_.connected()) return;
-    auto closed = process_.ask(ctx, "close_task", {{"task_id", id}});
+    auto closed =
+        process_.ask<protocol::EmptyReply>(ctx, MessageType::close_task, protocol::CloseTask{id});
     if (!closed) log_debug("a task was not closed: {}", closed.error().message);
   }
 
   void expect_children(const Context& ctx, const ChildrenToCome& children) override {
     if (!open_.contains(children.task) || !process_.connected()) return;
-    EvaluateRequest request;
-    request.program = children.parent;
-    const Json body{
-        {"task_id", children.task}, {"request", to_json(request)}, {"count", children.count}};
-    auto told = process_.ask(ctx, "expect_children", body);
+    protocol::ExpectChildren request{.count = children.count};
+    request.parent.request.program = children.parent;
+    request.parent.request.task = children.task;
+    auto told = process_.ask<protocol::EmptyReply>(ctx, MessageType::expect_children, request);
     if (!told) log_debug("the evaluator expects no children: {}", told.error().message);
   }
 
@@ -114,16 +110,12 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
   };
 
   Result<OpenedTask> open_once(const Context& ctx, const TaskFile& file) {
-    Json body{{"file", file.path.string()}};
-    if (!file.asked.empty()) body["asked"] = to_json(file.asked);
-    CG_TRY(Json reply, process_.ask(ctx, "open_task", body));
-    auto opened = reply.find("opened");
-    if (opened == reply.end()) return world_error("the evaluator's reply has no task");
-    CG_TRY(OpenedTask task, read_json<OpenedTask>(*opened));
-    last_ = task.task.id;
+    const protocol::OpenTask request{.file = file.path.string(), .asked = file.asked};
+    CG_TRY(auto reply, process_.ask<protocol::OpenTaskReply>(ctx, MessageType::open_task, request));
+    last_ = reply.opened.task.id;
     files_[last_] = file;
     open_.insert(last_);
-    return task;
+    return std::move(reply.opened);
   }
 
   // Returns a task's id. Opens the task again if the evaluator has been restarted.
@@ -141,31 +133,32 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     return id;
   }
 
-  Result<Verdict> repeat_verdict(const Context& ctx, const std::string& type,
-                                 const std::string& task, const std::string& id,
-                                 const Json& request,
+  template <class Request>
+  Result<Verdict> repeat_verdict(const Context& ctx, MessageType type, const std::string& id,
+                                 const Request& request,
                                  const std::function<void(const std::string&)>& progress) {
-    auto verdict =
-        repeat<Verdict>(ctx, [&] { return verdict_once(ctx, type, task, request, progress); });
+    auto verdict = repeat<Verdict>(ctx, [&]() -> Result<Verdict> {
+      CG_TRY(auto reply, ask_on_task<protocol::VerdictReply>(ctx, type, request, progress));
+      return std::move(reply.verdict);
+    });
     if (verdict || !wire::is_closed(verdict.error())) return verdict;
     Verdict aborted;
     aborted.status = Status::aborted;
     aborted.program_id = id;
-    aborted.task_id = task.empty() ? last_ : task;
+    aborted.task_id = request.task.empty() ? last_ : request.task;
     aborted.device = options_.device.text();
     aborted.feedback.headline =
         fmt::format("the evaluator died {} times during this evaluation", kMostRuns);
     return aborted;
   }
 
-  Result<Verdict> verdict_once(const Context& ctx, const std::string& type, const std::string& task,
-                               const Json& request,
-                               const std::function<void(const std::string&)>& progress) {
-    CG_TRY(std::string id, open_again(ctx, task));
-    CG_TRY(Json reply, process_.ask(ctx, type, {{"task_id", id}, {"request", request}}, progress));
-    auto verdict = reply.find("verdict");
-    if (verdict == reply.end()) return world_error("the evaluator's reply has no verdict");
-    return read_json<Verdict>(*verdict);
+  // Opens the task again first if the evaluator has been restarted.
+  template <class Reply, class Request>
+  Result<Reply> ask_on_task(const Context& ctx, MessageType type, const Request& request,
+                            const std::function<void(const std::string&)>& progress) {
+    protocol::OnTask<Request> asked{request};
+    CG_TRY(asked.request.task, open_again(ctx, request.task));
+    return process_.ask<Reply>(ctx, type, std::move(asked), progress);
   }
 
   EvaluatorOptions options_;

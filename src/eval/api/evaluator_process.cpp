@@ -5,11 +5,12 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "eval/api/protocol.h"
-
 extern char** environ;
 
 namespace cutegen::eval {
+
+using protocol::MessageType;
+
 namespace {
 
 // The evaluator is trusted, but the processes that it starts must not inherit secrets.
@@ -43,38 +44,32 @@ Result<void> EvaluatorProcess::start(const Context& ctx, const EvaluatorOptions&
   CG_TRY(child_, sandbox::spawn(spec));
   channel_ = std::move(pair.first);
   pair.second.close();
-  CG_TRY(Json reply, ask(ctx, "hello", {{"options", to_json(options)}}));
-  auto pid = reply.find("pid");
-  if (pid == reply.end() || !pid->is_number_integer())
-    return world_error("the evaluator did not send its hello");
-  pid_ = pid->get<int>();
+  CG_TRY(auto reply, ask<protocol::HelloReply>(ctx, MessageType::hello, protocol::Hello{options}));
+  pid_ = reply.pid;
   return {};
 }
 
-Result<Json> EvaluatorProcess::ask(const Context& ctx, const std::string& type, const Json& body,
-                                   const std::function<void(const std::string&)>& progress) {
-  auto reply = exchange(ctx, type, body, progress);
+Result<Json> EvaluatorProcess::send_and_receive(
+    const Context& ctx, MessageType type, const Json& message,
+    const std::function<void(const std::string&)>& progress) {
+  auto reply = exchange(ctx, type, message, progress);
   bool ended = !reply && (reply.error().kind == ErrorKind::cancelled ||
                           reply.error().kind == ErrorKind::timeout);
   if (ended && ctx.done()) stop();  // nobody would read the result
   return reply;
 }
 
-Result<Json> EvaluatorProcess::exchange(const Context& ctx, const std::string& type,
-                                        const Json& body,
+Result<Json> EvaluatorProcess::exchange(const Context& ctx, MessageType type, const Json& message,
                                         const std::function<void(const std::string&)>& progress) {
-  CG_CHECK(channel_.send(ctx, protocol::message(type, body)));
+  CG_CHECK(channel_.send(ctx, message));
   for (;;) {
     CG_TRY(wire::Frame frame, channel_.receive(ctx));
     if (auto e = frame.body.find("error"); e != frame.body.end())
       return fail(wire::error_from_json(*e));
-    auto named = protocol::type_of(frame.body);
-    if (!named) return fail(named.error());
-    const std::string& got = *named;
-    if (got == protocol::kProgress) {
-      auto text = frame.body.find("text");
-      if (progress && text != frame.body.end() && text->is_string())
-        progress(text->get<std::string>());
+    CG_TRY(const MessageType got, protocol::type_of(frame.body));
+    if (got == MessageType::progress) {
+      auto line = protocol::body_of<protocol::ProgressText>(frame.body);
+      if (progress && line) progress(line->text);
       continue;
     }
     if (got != type) return world_error("the evaluator answered another request");

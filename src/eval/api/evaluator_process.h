@@ -4,13 +4,14 @@
 // Contract: start() ends the previous process, starts a new one and waits for its hello. If the
 // Context ends during ask(), the object stops the process, because nobody will read the reply.
 //
-// Example: CG_CHECK(process.start(ctx, options)); CG_TRY(Json reply, process.ask(ctx, type, body));
+// Example: CG_CHECK(process.start(ctx, options));
+//   CG_TRY(auto reply, process.ask<protocol::EmptyReply>(ctx, type, request));
 #pragma once
 
 #include <functional>
 #include <string>
 
-#include "eval/api/client.h"
+#include "eval/api/protocol.h"
 #include "sandbox/sandbox.h"
 #include "wire/channel.h"
 
@@ -20,8 +21,13 @@ class EvaluatorProcess {
  public:
   Result<void> start(const Context& ctx, const EvaluatorOptions& options);
   // Returns the reply to one request. Progress frames that precede it go to `progress`.
-  Result<Json> ask(const Context& ctx, const std::string& type, const Json& body,
-                   const std::function<void(const std::string&)>& progress = {});
+  template <class Reply, class Request>
+  Result<Reply> ask(const Context& ctx, protocol::MessageType type, Request request,
+                    const std::function<void(const std::string&)>& progress = {}) {
+    CG_TRY(Json reply,
+           send_and_receive(ctx, type, protocol::message(type, std::move(request)), progress));
+    return protocol::body_of<Reply>(reply);
+  }
   // False before start() and after stop().
   bool connected() const { return bool(channel_); }
   bool running() { return connected() && child_.running(); }
@@ -31,7 +37,9 @@ class EvaluatorProcess {
   int pid() const { return pid_; }
 
  private:
-  Result<Json> exchange(const Context& ctx, const std::string& type, const Json& body,
+  Result<Json> send_and_receive(const Context& ctx, protocol::MessageType type, const Json& message,
+                                const std::function<void(const std::string&)>& progress);
+  Result<Json> exchange(const Context& ctx, protocol::MessageType type, const Json& message,
                         const std::function<void(const std::string&)>& progress);
 
   sandbox::Child child_;

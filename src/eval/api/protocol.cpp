@@ -17,28 +17,87 @@ void seconds_field(Fields& v, const char* key, double& seconds) {
 }  // namespace
 
 namespace protocol {
+namespace {
 
-Json message(const std::string& type, const Json& body) {
-  Json out{{"schema", kSchema}, {"type", type}};
-  for (const auto& [key, value] : body.items()) out[key] = value;
-  return out;
+constexpr int kMostChildren = 1000;
+
+// The reply is useless without `key`.
+void must_have(Fields& v, const char* key, const char* error) {
+  if (v.reading()) v.check(v.has(key), key, error);
 }
 
-Result<std::string> type_of(const Json& message) {
+}  // namespace
+
+Names<MessageType> enum_names(MessageType) {
+  static constexpr Name<MessageType> names[] = {
+      {MessageType::hello, "hello"},           {MessageType::open_task, "open_task"},
+      {MessageType::evaluate, "evaluate"},     {MessageType::certify, "certify"},
+      {MessageType::foreign, "foreign"},       {MessageType::baselines, "baselines"},
+      {MessageType::close_task, "close_task"}, {MessageType::expect_children, "expect_children"},
+      {MessageType::progress, "progress"}};
+  return names;
+}
+
+Result<MessageType> type_of(const Json& message) {
   auto schema = message.find("schema"), type = message.find("type");
   if (schema == message.end() || *schema != kSchema)
     return world_error("the peer does not use the protocol cutegen.evaluator.v1",
                        "use programs of the same build");
   if (type == message.end() || !type->is_string()) return world_error("a message has no type");
-  return type->get<std::string>();
+  const auto name = type->get<std::string>();
+  auto known = from_name<MessageType>(name, "type");
+  if (!known) return user_error("the evaluator does not know the request '" + name + "'");
+  return *known;
 }
 
-Result<std::vector<BaselineTime>> baseline_times_from_json(const Json& reply) {
-  ObjectReader r(reply, "baselines#");
-  CG_TRY(Json times, r.array("times"));
-  if (times.size() > kMostBaselines)
-    return world_error("the evaluator reports other baselines than requested");
-  return read_json<std::vector<BaselineTime>>(times, r.place("times"));
+void fields(Fields& v, Hello& x) {
+  v("options", x.options);
+}
+
+void fields(Fields& v, HelloReply& x) {
+  must_have(v, "pid", "the evaluator did not send its hello");
+  v("pid", x.pid);
+}
+
+void fields(Fields& v, OpenTask& x) {
+  v("file", x.file);
+  v("asked", x.asked, field::written_if(!x.asked.empty()));
+}
+
+void fields(Fields& v, OpenTaskReply& x) {
+  must_have(v, "opened", "the evaluator's reply has no task");
+  v("opened", x.opened);
+}
+
+void fields(Fields& v, ExpectChildren& x) {
+  fields(v, x.parent);
+  v("count", x.count, field::clamped(0, kMostChildren));
+}
+
+void fields(Fields& v, CloseTask& x) {
+  v("task_id", x.task_id);
+}
+
+void fields(Fields& v, VerdictReply& x) {
+  must_have(v, "verdict", "the evaluator's reply has no verdict");
+  v("verdict", x.verdict);
+}
+
+void fields(Fields& v, CertificateReply& x) {
+  must_have(v, "certificate", "the evaluator's reply has no certificate");
+  v("certificate", x.certificate);
+}
+
+void fields(Fields& v, BaselinesReply& x) {
+  v("times", x.times);
+  v.check(x.times.size() <= kMostBaselines, "times",
+          "the evaluator reports other baselines than requested");
+}
+
+void fields(Fields&, EmptyReply&) {}
+
+void fields(Fields& v, ProgressText& x) {
+  v("text", x.text);
 }
 
 }  // namespace protocol

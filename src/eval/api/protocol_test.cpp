@@ -53,10 +53,12 @@ Json all_messages() {
                            .read_cute_ahead = false,
                            .programs = "0123",
                            .log_level = "info"};
-  return Json::array({message("hello", {{"options", to_json(options)}}),
-                      message("open_task", {{"opened", to_json(opened())}}),
-                      message("evaluate", {{"request", to_json(request())}}),
-                      message("progress", {{"text", "correctness 3/9"}})});
+  Json evaluate = message(MessageType::evaluate, OnTask<EvaluateRequest>{request()});
+  EXPECT_EQ(evaluate.at("task_id"), "");
+  evaluate.erase("task_id");
+  return Json::array({message(MessageType::hello, Hello{options}),
+                      message(MessageType::open_task, OpenTaskReply{opened()}), evaluate,
+                      message(MessageType::progress, ProgressText{"correctness 3/9"})});
 }
 
 TEST(Protocol, CountsOfOptionsAreBounded) {
@@ -107,7 +109,8 @@ TEST(Protocol, RoundTrips) {
 }
 
 TEST(Protocol, OtherProtocolsAreRefused) {
-  EXPECT_EQ(*type_of(message("hello", Json::object())), "hello");
+  EXPECT_EQ(*type_of(message(MessageType::close_task, EmptyReply{})), MessageType::close_task);
+  EXPECT_FALSE(type_of({{"schema", kSchema}, {"type", "sing"}}));
   EXPECT_FALSE(type_of({{"schema", "cutegen.evaluator.v2"}, {"type", "hello"}}));
   EXPECT_FALSE(type_of({{"type", "hello"}}));
   EXPECT_FALSE(type_of({{"schema", kSchema}, {"type", 7}}));
@@ -150,13 +153,14 @@ TEST(Protocol, MissingAndUnknownFieldsAreRefused) {
 TEST(Protocol, TimesOfBaselinesAreRead) {
   BaselineTime eager{
       .kind = "eager", .time_ns = 10, .low_ns = 9, .high_ns = 11, .samples = 8, .build_s = 1};
-  Json reply = message("baselines", {{"times", Json::array({to_json(eager)})}});
-  auto times = baseline_times_from_json(reply);
-  ASSERT_TRUE(times) << times.error().text();
-  EXPECT_EQ(times->at(0).time_ns, 10);
+  Json reply = message(MessageType::baselines, BaselinesReply{{eager}});
+  auto read = body_of<BaselinesReply>(reply);
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->times.at(0).time_ns, 10);
   reply["times"][0]["time_ns"] = -1;
-  EXPECT_FALSE(baseline_times_from_json(reply));
-  EXPECT_FALSE(baseline_times_from_json(message("baselines", {{"times", "none"}})));
+  EXPECT_FALSE(body_of<BaselinesReply>(reply));
+  reply["times"] = "none";
+  EXPECT_FALSE(body_of<BaselinesReply>(reply));
 }
 
 }  // namespace

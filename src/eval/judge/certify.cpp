@@ -247,7 +247,7 @@ class Certification {
     if (judged_ == shape_) return {};
     judged_ = shape_;
     progress_(at_shape(task_, *shape_) + "judging the baselines");
-    const BaselineSets sets = sets_of(services_.official, task_, *shape_, services_.families);
+    const BaselineSets sets = sets_of(services_.official.get(), task_, *shape_, services_.families);
     CG_TRY(auto found, judge_baselines(ctx_, sets, *worker_, task_, *shape_, open_));
     for (size_t i = 0; i < open_.size(); ++i) {
       if (!found[i].passes || !*found[i].passes)

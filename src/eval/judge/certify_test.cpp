@@ -98,12 +98,12 @@ struct Gpu {
 
   Result<Certificate> certificate(std::vector<torch::BaselineWanted> baselines) {
     CG_CHECK(runner.start(Context()));
-    w.services.runner = &runner;
+    w.services.runner = lent(runner);
     w.services.device = runner.facts();
     w.services.device_name = "cuda:0";
     w.services.identity = runner.identity();
     w.pool.emplace(w.toy.task, w.toy.source());
-    w.services.pool = &*w.pool;
+    w.services.pool = lent(*w.pool);
     CertifyRequest request{.program = w.program, .baselines = std::move(baselines), .processes = 1};
     return certify(
         Context(), w.services, w.toy.task, request,

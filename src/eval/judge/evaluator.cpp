@@ -54,10 +54,10 @@ class Quiet {
 
 Evaluator::Evaluator(EvaluatorOptions options)
     : options_(std::move(options)),
-      runner_({.device = options_.device,
-               .threads = options_.runner_threads,
-               .require_sandbox = options_.require_sandbox,
-               .spare = options_.device.is_gpu()}) {}
+      runner_(std::make_shared<Runner>(RunnerOptions{.device = options_.device,
+                                                     .threads = options_.runner_threads,
+                                                     .require_sandbox = options_.require_sandbox,
+                                                     .spare = options_.device.is_gpu()})) {}
 
 Evaluator::~Evaluator() {
   warm_stop_.request_stop();
@@ -90,29 +90,28 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   torch.python = options_.python;
   torch.require_sandbox = options_.require_sandbox;
   CG_TRY(worker_, torch::TorchWorker::open(std::move(torch)));
-  services_.toolchain = toolchain_.get();
-  services_.assembler = assembler_.get();
-  services_.runner = &runner_;
+  services_.toolchain = toolchain_;
+  services_.assembler = assembler_;
+  services_.runner = runner_;
   services_.threads = options_.runner_threads;
   services_.families = input_families();
   if (!options_.device.is_gpu()) return {};
-  official_ = std::make_unique<OfficialJudge>(
+  official_ = std::make_shared<OfficialJudge>(
       OfficialJudge::Options{.device = options_.device,
                              .python = options_.python,
                              .require_sandbox = options_.require_sandbox,
-                             .toolchain = toolchain_.get(),
+                             .toolchain = toolchain_,
                              .sharing = options_.sharing});
-  services_.official = official_.get();
-  counters_ = std::make_unique<HardwareCounters>(options_.device, options_.require_sandbox);
+  services_.official = official_;
   outlook_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {
     return counters_outlook(ctx, options_.require_sandbox);
   });
-  services_.counters = counters_.get();
-  simulator_ =
-      std::make_unique<Runner>(RunnerOptions{.device = DeviceName::simulator_of(services_.gpu.id),
+  services_.counters =
+      std::make_shared<HardwareCounters>(options_.device, options_.require_sandbox);
+  services_.simulator =
+      std::make_shared<Runner>(RunnerOptions{.device = DeviceName::simulator_of(services_.gpu.id),
                                              .threads = options_.runner_threads,
                                              .require_sandbox = options_.require_sandbox});
-  services_.simulator = simulator_.get();
   return {};
 }
 
@@ -120,9 +119,9 @@ Result<void> Evaluator::prepare(const Context& ctx) {
 Result<void> Evaluator::know_device(const Context& ctx) {
   services_.device_name = options_.device;
   if (options_.device.is_gpu()) {
-    CG_CHECK(runner_.start(ctx));
-    services_.device = runner_.facts();
-    services_.identity = runner_.identity();
+    CG_CHECK(runner_->start(ctx));
+    services_.device = runner_->facts();
+    services_.identity = runner_->identity();
     CG_TRY(services_.gpu, gpu_of_product(services_.identity.gpu));
     return {};
   }
@@ -191,12 +190,12 @@ Result<void> Evaluator::open_new(const Context& ctx, Task described) {
   if (!options_.device.is_gpu()) drop_large_test_shapes(open->task);
   const Task& task = open->task;
   open->pool =
-      std::make_unique<TruthPool>(task, [this, &task](const Context& c, const ShapeCase& shape,
+      std::make_shared<TruthPool>(task, [this, &task](const Context& c, const ShapeCase& shape,
                                                       const std::string& family, uint64_t seed) {
         std::lock_guard one_at_a_time(worker_lock_);
         return worker_->make_set(c, task, shape, family, seed);
       });
-  open->derived = std::make_unique<DerivedShapes>(
+  open->derived = std::make_shared<DerivedShapes>(
       task, [this, &task](const Context& c, const std::vector<torch::ShapeConstants>& shapes) {
         std::lock_guard one_at_a_time(worker_lock_);
         return worker_->describe_shapes(c, task, shapes);
@@ -204,8 +203,8 @@ Result<void> Evaluator::open_new(const Context& ctx, Task described) {
   open->sample_seed = std::random_device()() & 0x7fffffff;
   int64_t addresses = large_addresses(task);
   for (const auto& other : open_) addresses = std::max(addresses, large_addresses(other->task));
-  runner_.allow_addresses(addresses);
-  CG_CHECK(options_.device.is_gpu() ? runner_.ready(ctx) : runner_.start(ctx));
+  runner_->allow_addresses(addresses);
+  CG_CHECK(options_.device.is_gpu() ? runner_->ready(ctx) : runner_->start(ctx));
   OpenedTask& out = open->told;
   CG_TRY(out.admission, admission_of(ctx, task, *open->pool));
   open->precision_tells = out.admission.precision_tells;
@@ -231,7 +230,7 @@ Result<void> Evaluator::open_new(const Context& ctx, Task described) {
   out.driver = services_.identity.driver;
   out.product = services_.identity.gpu;
   if (outlook_.valid()) out.counters = outlook_.get();
-  out.sandbox = weakest({runner_.grade(), worker_->grade()});
+  out.sandbox = weakest({runner_->grade(), worker_->grade()});
   open_.push_back(std::move(open));
   return {};
 }
@@ -240,7 +239,7 @@ void Evaluator::open_excerpts(const Context& ctx, Open& open) {
   std::unique_lock hold(worker_lock_);
   auto planned = worker_->plan_excerpt(ctx, open.task);
   hold.unlock();
-  open.excerpts = std::make_unique<Excerpts>(
+  open.excerpts = std::make_shared<Excerpts>(
       open.task, std::move(planned),
       [this, &task = open.task](const Context& c, const torch::Excerpt& excerpt,
                                 const std::string& family, uint64_t seed) {
@@ -276,9 +275,9 @@ void Evaluator::expect_children(const KernelProgram& program, int children,
 
 Services Evaluator::services_of(const Open& open) const {
   Services out = services_;
-  out.pool = open.pool.get();
-  out.derived = open.derived.get();
-  out.excerpts = open.excerpts.get();
+  out.pool = open.pool;
+  out.derived = open.derived;
+  out.excerpts = open.excerpts;
   out.sample_seed = open.sample_seed;
   out.precision_tells = open.precision_tells;
   out.families = open.families;
@@ -321,7 +320,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
     return torch::TorchWorker::open(std::move(own));
   };
   auto certificate = eval::certify(ctx, services, open->task, request, open_worker, progress);
-  runner_.release();
+  runner_->release();
   for (auto& each : open_) each->resume();
   if (official_) official_->resume();
   return certificate;
@@ -372,7 +371,7 @@ Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& r
   Services services = services_of(*open);
   services.proposed = request.tests;
   auto verdict = climb(ctx, services, open->task, request, progress);
-  runner_.release();
+  runner_->release();
   for (auto& each : open_) each->resume();
   if (official_) official_->resume();
   if (verdict) mark(*open, *verdict);
@@ -414,7 +413,7 @@ Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignReques
     CG_TRY(beside_, torch::TorchWorker::open(std::move(torch)));
     return beside_.get();
   };
-  if (on_gpu) runner_.release();
+  if (on_gpu) runner_->release();
   auto verdict = eval::judge_foreign(ctx, services, open->task, request, openers, progress);
   if (beside_ && !beside_->close_baselines(ctx)) beside_.reset();
   for (auto& each : open_) each->resume();

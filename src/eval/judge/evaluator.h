@@ -48,10 +48,10 @@ class Evaluator {
     OpenedTask told;  // the reply of open_task()
     bool precision_tells = true;
     uint64_t sample_seed = 1;
-    std::unique_ptr<TruthPool> pool;
+    std::shared_ptr<TruthPool> pool;
     std::vector<std::string> families;  // input families that differ from "made"
-    std::unique_ptr<DerivedShapes> derived;
-    std::unique_ptr<Excerpts> excerpts;  // on a simulator, for a large official shape
+    std::shared_ptr<DerivedShapes> derived;
+    std::shared_ptr<Excerpts> excerpts;  // on a simulator, for a large official shape
     void pause() const {
       pool->pause();
       if (excerpts) excerpts->pause();
@@ -79,13 +79,11 @@ class Evaluator {
 
   EvaluatorOptions options_;
   std::unique_ptr<torch::TorchWorker> worker_;
-  std::unique_ptr<toolchain::Toolchain> toolchain_;
-  std::unique_ptr<toolchain::Assembler> assembler_;
-  Runner runner_;
-  std::unique_ptr<Runner> simulator_;              // beside a GPU: checks what it does not show
+  std::shared_ptr<toolchain::Toolchain> toolchain_;
+  std::shared_ptr<toolchain::Assembler> assembler_;
+  std::shared_ptr<Runner> runner_;
+  std::shared_ptr<OfficialJudge> official_;        // on a GPU
   Services services_;                              // without those of one task
-  std::unique_ptr<OfficialJudge> official_;        // on a GPU
-  std::unique_ptr<HardwareCounters> counters_;     // on a GPU
   UniqueFd slot_;                                  // lock file of the worker that times baselines
   std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; sees no program
   std::unique_ptr<torch::TorchWorker> beside_;     // times eager for foreign.h; sees no solution

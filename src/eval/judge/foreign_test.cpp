@@ -10,6 +10,7 @@
 #include "eval/api/foreign_file.h"
 #include "eval/judge/foreign_timing.h"
 #include "eval/testing/empty_judge.h"
+#include "eval/testing/lent.h"
 #include "eval/testing/toy_task.h"
 #include "eval/testing/toy_worker.h"
 
@@ -92,7 +93,7 @@ struct ForeignWorld {
 
   Verdict judge() {
     TruthPool pool(toy.task, toy.source());
-    services.pool = &pool;
+    services.pool = lent(pool);
     ForeignOpeners openers;
     openers.answer = [this]() -> Result<std::unique_ptr<torch::ForeignWorker>> {
       if (!answer) return world_error("no process");

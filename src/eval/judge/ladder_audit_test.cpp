@@ -367,7 +367,7 @@ TEST(LadderOfficial, ARunnerThatGivesNoReportIsNeverCorrect) {
     World w(twice);
     w.add_official(1 << 20);
     ScriptedRunner runner(c.outcomes);
-    w.services.runner = &runner;
+    w.services.runner = lent(runner);
     const Verdict v = w.judge(World::kernel(kTwice));
     EXPECT_EQ(v.status, c.status) << v.feedback.headline;
     EXPECT_EQ(runner.asked, c.outcomes.size());
@@ -392,7 +392,7 @@ TEST(LadderTrouble, ASourceThatFailsIsOurs) {
   w.pool.emplace(w.toy.task,
                  [](const Context&, const ShapeCase&, const std::string&,
                     uint64_t) -> Result<torch::TensorSet> { return world_error("no worker"); });
-  w.services.pool = &*w.pool;
+  w.services.pool = lent(*w.pool);
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::aborted);
   EXPECT_THAT(v.feedback.headline, HasSubstr("no worker"));

@@ -515,7 +515,7 @@ TEST(WeightedShapes, OneThatCannotBeTimedLeavesTheProgramWithoutATime) {
   w.toolchain.ptx = World::kernel(kTwice);
   Prepared prepared(w.program, w.toy.task);
   w.pool.emplace(w.toy.task, w.toy.source());
-  w.services.pool = &*w.pool;
+  w.services.pool = lent(*w.pool);
   ASSERT_TRUE(prepared.compile(Context(), w.services)->passed);
   ASSERT_TRUE(prepared.load(Context(), w.services)->passed);
   std::vector<std::string> asked;
@@ -571,7 +571,7 @@ TEST(Ladder, NotesOfSetsBecomeMarksOnce) {
                    set.notes = {"float64 does not run: no"};
                    return set;
                  });
-  w.services.pool = &*w.pool;
+  w.services.pool = lent(*w.pool);
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_THAT(v.marks, testing::ElementsAre("float64 does not run: no"));
 }

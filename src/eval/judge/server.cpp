@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -14,6 +13,9 @@
 #include "eval/judge/evaluator.h"
 
 namespace cutegen::eval {
+
+using protocol::MessageType;
+
 namespace {
 
 class Server {
@@ -81,78 +83,73 @@ class Server {
   }
 
   Result<Json> handle(const Json& body) {
-    CG_TRY(std::string type, protocol::type_of(body));
-    if (type == "hello") return hello(body);
+    CG_TRY(MessageType type, protocol::type_of(body));
+    if (type == MessageType::hello) return answer(type, body, &Server::hello);
+    if (type == MessageType::progress)
+      return user_error("the evaluator does not know the request 'progress'");
     if (!evaluator_) return user_error("the first request must be hello");
-    if (type == "open_task") return open_task(body);
-    if (type == "evaluate") return work_on(type, body, "verdict", &Evaluator::evaluate);
-    if (type == "certify") return work_on(type, body, "certificate", &Evaluator::certify);
-    if (type == "foreign") return work_on(type, body, "verdict", &Evaluator::judge_foreign);
-    if (type == "baselines") return work_on(type, body, "times", &Evaluator::time_baselines);
-    if (type == "close_task") return close_task(body);
-    if (type == "expect_children") return expect_children(body);
-    return user_error("the evaluator does not know the request '" + type + "'");
-  }
-
-  Result<Json> hello(const Json& body) {
-    ObjectReader r(body, "hello#");
-    CG_TRY(Json json, r.object("options"));
-    CG_TRY(EvaluatorOptions options, read_json<EvaluatorOptions>(json));
-    if (!options.log_level.empty())
-      set_log_level(log_level_from(options.log_level, LogLevel::warning));
-    CG_TRY(evaluator_, Evaluator::open(ctx_, std::move(options)));
-    return protocol::message("hello", {{"pid", ::getpid()}});
-  }
-
-  std::function<void(const std::string&)> progress() {
-    return
-        [this](const std::string& text) { reply(protocol::message("progress", {{"text", text}})); };
-  }
-
-  Result<Json> open_task(const Json& body) {
-    ObjectReader r(body, "open_task#");
-    CG_TRY(std::string file, r.string("file"));
-    CG_TRY(Json json, r.object_or_null("asked"));
-    AskedAccuracy asked;
-    if (!json.is_null()) {
-      CG_TRY(asked, read_json<AskedAccuracy>(json));
+    switch (type) {
+      case MessageType::open_task:
+        return answer(type, body, &Server::open_task);
+      case MessageType::evaluate:
+        return work_on<protocol::VerdictReply>(type, body, &Evaluator::evaluate);
+      case MessageType::certify:
+        return work_on<protocol::CertificateReply>(type, body, &Evaluator::certify);
+      case MessageType::foreign:
+        return work_on<protocol::VerdictReply>(type, body, &Evaluator::judge_foreign);
+      case MessageType::baselines:
+        return work_on<protocol::BaselinesReply>(type, body, &Evaluator::time_baselines);
+      case MessageType::close_task:
+        return answer(type, body, &Server::close_task);
+      default:
+        return answer(type, body, &Server::expect_children);
     }
-    CG_TRY(OpenedTask opened, evaluator_->open_task(ctx_, file, asked));
-    return protocol::message("open_task", {{"opened", to_json(opened)}});
   }
 
-  // Handles {task_id, request}: works on an open task and puts the result into field `key` of the
-  // reply.
-  template <class Request, class T>
-  Result<Json> work_on(const std::string& type, const Json& body, const char* key,
+  // Reads the request, and writes the reply.
+  template <class Request, class Reply>
+  Result<Json> answer(MessageType type, const Json& body,
+                      Result<Reply> (Server::*work)(const Request&)) {
+    CG_TRY(Request request, protocol::body_of<Request>(body));
+    CG_TRY(Reply reply, (this->*work)(request));
+    return protocol::message(type, std::move(reply));
+  }
+
+  // The same for a request about an open task.
+  template <class Reply, class Request, class T>
+  Result<Json> work_on(MessageType type, const Json& body,
                        Result<T> (Evaluator::*work)(const Context&, const Request&,
                                                     const Progress&)) {
-    ObjectReader r(body, type + "#");
-    CG_TRY(std::string task_id, r.string("task_id"));
-    CG_TRY(Json json, r.object("request"));
-    CG_TRY(Request request, read_json<Request>(json));
-    request.task = task_id;
-    CG_TRY(T result, ((*evaluator_).*work)(ctx_, request, progress()));
-    return protocol::message(type, {{key, write_json(result)}});
+    CG_TRY(auto on, protocol::body_of<protocol::OnTask<Request>>(body));
+    const Progress progress = [this](const std::string& text) {
+      reply(protocol::message(MessageType::progress, protocol::ProgressText{text}));
+    };
+    CG_TRY(T result, ((*evaluator_).*work)(ctx_, on.request, progress));
+    return protocol::message(type, Reply{std::move(result)});
   }
 
-  Result<Json> expect_children(const Json& body) {
-    constexpr int64_t kMost = 1000;
-    ObjectReader r(body, "expect_children#");
-    CG_TRY(std::string task_id, r.string("task_id"));
-    CG_TRY(Json json, r.object("request"));
-    CG_TRY(int64_t count, r.integer("count"));
-    CG_TRY(EvaluateRequest request, read_json<EvaluateRequest>(json));
-    const int children = int(std::clamp<int64_t>(count, 0, kMost));
-    evaluator_->expect_children(request.program, children, task_id);
-    return protocol::message("expect_children", Json::object());
+  Result<protocol::HelloReply> hello(const protocol::Hello& request) {
+    const std::string& level = request.options.log_level;
+    if (!level.empty()) set_log_level(log_level_from(level, LogLevel::warning));
+    CG_TRY(evaluator_, Evaluator::open(ctx_, request.options));
+    return protocol::HelloReply{.pid = ::getpid()};
   }
 
-  Result<Json> close_task(const Json& body) {
-    ObjectReader r(body, "close_task#");
-    CG_TRY(std::string task_id, r.string("task_id"));
-    evaluator_->close_task(task_id);
-    return protocol::message("close_task", Json::object());
+  Result<protocol::OpenTaskReply> open_task(const protocol::OpenTask& request) {
+    protocol::OpenTaskReply out;
+    CG_TRY(out.opened, evaluator_->open_task(ctx_, request.file, request.asked));
+    return out;
+  }
+
+  Result<protocol::EmptyReply> expect_children(const protocol::ExpectChildren& request) {
+    const EvaluateRequest& parent = request.parent.request;
+    evaluator_->expect_children(parent.program, request.count, parent.task);
+    return protocol::EmptyReply{};
+  }
+
+  Result<protocol::EmptyReply> close_task(const protocol::CloseTask& request) {
+    evaluator_->close_task(request.task_id);
+    return protocol::EmptyReply{};
   }
 
   wire::Channel channel_;

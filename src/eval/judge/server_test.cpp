@@ -62,7 +62,9 @@ class Served {
     if (thread_.joinable()) thread_.join();
   }
   Result<void> send(const std::string& type, const Json& body) {
-    return channel.send(Context(), protocol::message(type, body));
+    Json message{{"schema", protocol::kSchema}, {"type", type}};
+    for (const auto& [key, value] : body.items()) message[key] = value;
+    return channel.send(Context(), message);
   }
   // Returns the reply. Keeps the progress texts that precede it.
   Result<Json> receive() {

@@ -47,10 +47,10 @@ Result<Counted> simulate(const Evaluation& e) {
   const DeviceName device = DeviceName::simulator_of(e.services.gpu.id);
   auto facts = device::device_facts(device);
   if (!facts) return without(facts.error().message);
-  Runner runner({.device = device, .threads = e.services.threads});
-  runner.allow_addresses(large_addresses(e.task));
   Services simulated = e.services;
-  simulated.runner = &runner;
+  simulated.runner =
+      std::make_shared<Runner>(RunnerOptions{.device = device, .threads = e.services.threads});
+  simulated.runner->allow_addresses(large_addresses(e.task));
   simulated.device_name = device;
   simulated.device = *facts;
   auto outcome = [&]() -> Result<TimingOutcome> {

@@ -26,13 +26,13 @@ struct ProfileStage {
         counters("cuda:0", false) {
     world.add_official(1 << 14);  // too large for a test shape
     world.toolchain.ptx = testing_world::World::kernel(body);
-    world.services.runner = &runner;
-    world.services.counters = &counters;
+    world.services.runner = lent(runner);
+    world.services.counters = lent(counters);
     EXPECT_TRUE(runner.start(Context()));
     world.services.device_name = "cuda:0";
     world.services.identity = runner.identity();
     world.pool.emplace(world.toy.task, world.toy.source());
-    world.services.pool = &*world.pool;
+    world.services.pool = lent(*world.pool);
     prepared.emplace(world.program, world.toy.task);
     EXPECT_TRUE(prepared->compile(Context(), world.services)->passed);
     auto loaded = prepared->load(Context(), world.services);

@@ -28,7 +28,7 @@ class OfficialJudge {
     DeviceName device;
     std::string python;
     bool require_sandbox = false;
-    toolchain::Toolchain* toolchain = nullptr;
+    std::shared_ptr<toolchain::Toolchain> toolchain;
     int sharing = 1;  // evaluators that keep sets on this GPU
   };
   explicit OfficialJudge(Options options);

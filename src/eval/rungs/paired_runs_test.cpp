@@ -27,11 +27,14 @@ struct OfficialStage {
     world.toolchain.ptx = testing_world::World::kernel("add.f32 %f2, %f1, %f1;");
     own_kernels.ptx = testing_world::kEmptyJudge;
     // No torch worker here has a GPU, but the evaluator's own side works.
-    official = std::make_unique<OfficialJudge>(
-        OfficialJudge::Options{"cuda:0", "/no/python", false, &own_kernels});
+    official =
+        std::make_unique<OfficialJudge>(OfficialJudge::Options{.device = "cuda:0",
+                                                               .python = "/no/python",
+                                                               .require_sandbox = false,
+                                                               .toolchain = lent(own_kernels)});
     EXPECT_FALSE(official->missing().empty());
-    world.services.official = official.get();
-    world.services.runner = &runner;
+    world.services.official = lent(*official);
+    world.services.runner = lent(runner);
     EXPECT_TRUE(runner.start(Context()));
     world.services.device_name = "cuda:0";
     world.services.identity = runner.identity();
@@ -94,7 +97,7 @@ TEST(PairedRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
   device::cuda::with_driver("good", [] {
     OfficialStage stage;
     stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
-    stage.world.services.pool = &*stage.world.pool;
+    stage.world.services.pool = lent(*stage.world.pool);
     PairedRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
                     *official_of(*stage.prepared));
     auto ready = runs.prepare(Context(), "p", nullptr, nullptr);
@@ -113,7 +116,7 @@ TEST(PairedRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
   device::cuda::with_driver("small", [] {
     OfficialStage stage;
     stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
-    stage.world.services.pool = &*stage.world.pool;
+    stage.world.services.pool = lent(*stage.world.pool);
     ShapeCase huge = stage.world.toy.task.official();
     huge.name = "huge", huge.kind = ShapeKind::user, huge.weight = 2;
     for (auto& [name, dims] : huge.tensors) dims[0] = 1 << 25;  // 4 GiB each

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "core/program.h"
 #include "core/test_case.h"
@@ -25,16 +26,17 @@ class Excerpts;
 class HardwareCounters;
 class OfficialJudge;
 
-// The tools and the data of one evaluation, of the device and of the open task. It owns nothing.
+// The tools and the data of one evaluation, of the device and of the open task. A value: it shares
+// what it uses, so nothing in it can dangle.
 struct Services {
-  toolchain::Toolchain* toolchain = nullptr;
-  toolchain::Assembler* assembler = nullptr;
-  Runner* runner = nullptr;
-  Runner* simulator = nullptr;  // beside a GPU: sees races; may be null
-  TruthPool* pool = nullptr;
-  Excerpts* excerpts = nullptr;          // on a simulator: values at large official shapes
-  OfficialJudge* official = nullptr;     // on a GPU: values at large official shapes
-  HardwareCounters* counters = nullptr;  // on a GPU: counters for profiles
+  std::shared_ptr<toolchain::Toolchain> toolchain;
+  std::shared_ptr<toolchain::Assembler> assembler;
+  std::shared_ptr<Runner> runner;
+  std::shared_ptr<Runner> simulator;  // beside a GPU: sees races; may be null
+  std::shared_ptr<TruthPool> pool;
+  std::shared_ptr<Excerpts> excerpts;          // on a simulator: values at large official shapes
+  std::shared_ptr<OfficialJudge> official;     // on a GPU: values at large official shapes
+  std::shared_ptr<HardwareCounters> counters;  // on a GPU: counters for profiles
   DeviceName device_name;
   bool on_gpu() const { return device_name.is_gpu(); }
   DeviceFacts device;
@@ -43,10 +45,10 @@ struct Services {
   int threads = 0;
   Nanoseconds official_limit = std::chrono::seconds(60);  // for a simulated official run
   std::vector<std::string> families;
-  bool precision_tells = true;       // lower-precision solutions fail on the open task
-  uint64_t sample_seed = 1;          // secret seed of the timed CTAs, one per opened task
-  DerivedShapes* derived = nullptr;  // from a program's tiles; null: no derived shapes
-  std::vector<TestCase> proposed;    // additional tests from a tester
+  bool precision_tells = true;             // lower-precision solutions fail on the open task
+  uint64_t sample_seed = 1;                // secret seed of the timed CTAs, one per opened task
+  std::shared_ptr<DerivedShapes> derived;  // from a program's tiles; null: no derived shapes
+  std::vector<TestCase> proposed;          // additional tests from a tester
 };
 
 struct RungEnd {

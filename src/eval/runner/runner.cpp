@@ -9,12 +9,12 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "device/messages.h"
 #include "eval/runner/gpu_slot.h"
 
 namespace cutegen::eval {
 namespace {
 
-constexpr const char* kSchema = "cutegen.runner.v1";
 constexpr auto kStartLimit = std::chrono::seconds(20);
 constexpr auto kLoadLimit = std::chrono::seconds(60);
 constexpr auto kSettleLimit = std::chrono::seconds(5);
@@ -126,9 +126,8 @@ Result<Runner::Process> Runner::make(const Context& ctx, const sandbox::SpawnSpe
   out.grade = out.child.grade();
   out.channel = std::move(pair.first);
   pair.second.close();
-  Json request{{"schema", kSchema}, {"type", "open"}, {"device", options_.device.text()}};
-  if (!options_.around.empty()) request["profiled"] = true;
-  auto reply = out.channel.call(ctx.with_timeout(kStartLimit), request);
+  const device::OpenCall call{.device = options_.device, .profiled = !options_.around.empty()};
+  auto reply = out.channel.call(ctx.with_timeout(kStartLimit), device::to_json(call));
   if (reply) {
     CG_CHECK(open(reply->body, out));
     return out;
@@ -143,22 +142,18 @@ Result<Runner::Process> Runner::make(const Context& ctx, const sandbox::SpawnSpe
 }
 
 Result<void> Runner::open(const Json& reply, Process& process) const {
-  ObjectReader r(reply, "opened#");
-  CG_TRY(bool locked, r.boolean("locked"));
-  CG_TRY(std::string missing, r.string_or("missing", ""));
+  CG_TRY(device::Opened opened, read_json<device::Opened>(reply));
   sandbox::Grade& grade = process.grade;
-  if (options_.device.is_gpu()) grade.held["seccomp"] = locked;
-  if (!locked) {
+  if (options_.device.is_gpu()) grade.held["seccomp"] = opened.locked;
+  if (!opened.locked) {
     if (grade.label == Protection::full) grade.label = Protection::partial;
-    grade.missing = "the runner's filter: " + missing;
+    grade.missing = "the runner's filter: " + opened.missing;
     if (options_.require_sandbox)
       return world_error("the full sandbox is not available: " + grade.missing,
                          "allow seccomp, or run without --require-sandbox");
   }
-  CG_TRY(Json facts, r.object("facts"));
-  CG_TRY(Json identity, r.object("identity"));
-  CG_TRY(process.facts, read_json<DeviceFacts>(facts));
-  CG_TRY(process.identity, read_json<device::DeviceIdentity>(identity));
+  process.facts = std::move(opened.facts);
+  process.identity = std::move(opened.identity);
   return {};
 }
 
@@ -231,11 +226,10 @@ Result<LoadOutcome> Runner::load_once(const Context& ctx) {
     CG_TRY(slot, GpuSlot::share(ctx, identity().uuid));
   }
   size_t total = 0;
-  Json sizes = Json::array();
-  Json code_sizes = Json::array();
+  device::LoadCall call;
   for (const auto* list : {&modules_, &code_})
     for (const std::string& text : *list) {
-      (list == &code_ ? code_sizes : sizes).push_back(text.size());
+      (list == &code_ ? call.code_bytes : call.bytes).push_back(text.size());
       total += text.size();
     }
   CG_TRY(UniqueFd memory, make_memfd("modules", std::max<size_t>(total, 1)));
@@ -246,11 +240,7 @@ Result<LoadOutcome> Runner::load_once(const Context& ctx) {
       std::memcpy(mapping.data() + at, text.data(), text.size());
       at += text.size();
     }
-  Json body{{"schema", kSchema},
-            {"type", "load"},
-            {"bytes", std::move(sizes)},
-            {"code_bytes", std::move(code_sizes)}};
-  CG_TRY(Answer answer, ask(ctx, body, {memory.get()}, kLoadLimit));
+  CG_TRY(Answer answer, ask(ctx, device::to_json(call), {memory.get()}, kLoadLimit));
   LoadOutcome out;
   if (!answer.alive) {
     out.died = true;
@@ -262,10 +252,10 @@ Result<LoadOutcome> Runner::load_once(const Context& ctx) {
     out.error = answer.error;
     return out;
   }
-  auto facts = answer.body.find("facts");
-  if (facts == answer.body.end() || !facts->is_array() || facts->size() != modules_.size())
+  CG_TRY(device::Loaded loaded, read_json<device::Loaded>(answer.body));
+  if (loaded.facts.size() != modules_.size())
     return world_error("the runner's reply to 'load' has no facts");
-  CG_TRY(out.facts, read_json<std::vector<ModuleFacts>>(*facts, "facts#"));
+  out.facts = std::move(loaded.facts);
   out.ok = loaded_ = true;
   return out;
 }
@@ -284,15 +274,14 @@ Result<std::optional<Runner::Answer>> Runner::hand_over(const Context& ctx,
                                                         const std::vector<SharedBuffer>& shared,
                                                         Nanoseconds limit) {
   for (size_t at = 0; at < shared.size(); at += wire::kMaxFds) {
-    Json list = Json::array();
+    device::ShareCall call{.first = at == 0};
     std::vector<int> descriptors;
     for (size_t i = at; i < std::min(at + wire::kMaxFds, shared.size()); ++i) {
       const SharedBuffer& b = shared[i];
-      list.push_back(to_json(b));
+      call.buffers.push_back(b);
       descriptors.push_back(b.descriptor);
     }
-    Json body{{"schema", kSchema}, {"type", "share"}, {"first", at == 0}, {"buffers", list}};
-    CG_TRY(Answer answer, ask(ctx, body, std::move(descriptors), limit));
+    CG_TRY(Answer answer, ask(ctx, device::to_json(call), std::move(descriptors), limit));
     if (!answer.alive || answer.is_error) return std::optional(std::move(answer));
   }
   return std::optional<Answer>();
@@ -304,18 +293,17 @@ Result<RunnerOutcome> Runner::run(const Context& ctx, const RunRequest& request)
     CG_TRY(LoadOutcome again, load_once(ctx));
     if (!again.ok) return world_error("modules do not load again: " + again.error.message);
   }
-  Json body{{"schema", kSchema},
-            {"type", "run"},
-            {"buffers", write_json(request.buffers)},
-            {"plan", device::to_json(request.steps)},
-            {"settings", device::to_json(request.settings)}};
-  if (request.keep) body["keep"] = keeps_ = true;
+  const device::RunCall call{.buffers = request.buffers,
+                             .steps = request.steps,
+                             .settings = request.settings,
+                             .keep = request.keep};
+  if (request.keep) keeps_ = true;
   std::vector<int> fds;
   for (int fd : {request.memory, request.ring})
     if (fd >= 0) fds.push_back(fd);
   CG_TRY(std::optional<Answer> refused, hand_over(ctx, request.shared, request.limit));
   if (refused) return outcome_of(*refused);
-  return ask_to_run(ctx, body, std::move(fds), request.limit);
+  return ask_to_run(ctx, device::to_json(call), std::move(fds), request.limit);
 }
 
 Result<RunnerOutcome> Runner::time(const Context& ctx, const device::TimeRequest& request,
@@ -324,16 +312,15 @@ Result<RunnerOutcome> Runner::time(const Context& ctx, const device::TimeRequest
   gone.kind = RunnerOutcome::Kind::died;
   gone.text = "it ended between two requests";
   if (!process_.channel || !process_.child.running()) return gone;
-  Json body{{"schema", kSchema}, {"type", "time"}, {"request", device::to_json(request)}};
-  CG_TRY(RunnerOutcome outcome, ask_to_run(ctx, body, {}, limit));
+  CG_TRY(RunnerOutcome outcome,
+         ask_to_run(ctx, device::to_json(device::TimeCall{request}), {}, limit));
   memory_.note(outcome.report.state, Clock::now());
   return outcome;
 }
 
 Result<void> Runner::read(const Context& ctx, const std::vector<Probe>& probes) {
   if (!process_.channel) return world_error("the runner ended before its results were read");
-  Json body{{"schema", kSchema}, {"type", "read"}, {"probes", write_json(probes)}};
-  CG_TRY(Answer answer, ask(ctx, body, {}, kLoadLimit));
+  CG_TRY(Answer answer, ask(ctx, device::to_json(device::ReadCall{probes}), {}, kLoadLimit));
   if (!answer.alive) return world_error("the runner ended before its results were read");
   if (answer.is_error) return fail(answer.error);
   return {};
@@ -341,8 +328,8 @@ Result<void> Runner::read(const Context& ctx, const std::vector<Probe>& probes) 
 
 void Runner::release() {
   if (!std::exchange(keeps_, false) || !process_.channel) return;
-  Json body{{"schema", kSchema}, {"type", "release"}};
-  if (auto answer = ask(Context(), body, {}, kLoadLimit); !answer || answer->is_error) stop();
+  auto answer = ask(Context(), device::to_json(device::ReleaseCall{}), {}, kLoadLimit);
+  if (!answer || answer->is_error) stop();
 }
 
 Result<RunnerOutcome> Runner::ask_to_run(const Context& ctx, const Json& body, std::vector<int> fds,
@@ -373,9 +360,8 @@ Result<RunnerOutcome> Runner::outcome_of(const Answer& answer) {
     out.report.message = answer.error.text();
     return out;
   }
-  auto report = answer.body.find("report");
-  if (report == answer.body.end()) return world_error("the runner's reply has no report");
-  CG_TRY(out.report, read_json<device::RunReport>(*report));
+  CG_TRY(device::Ran ran, read_json<device::Ran>(answer.body));
+  out.report = std::move(ran.report);
   if (out.report.device_lost) {
     stop();
     (void)take_spare();  // without a spare, the next run starts a runner

@@ -14,6 +14,7 @@
 
 #include "device/device.h"
 #include "eval/judge/ladder.h"
+#include "eval/testing/lent.h"
 #include "eval/testing/toy_task.h"
 #include "toolchain/assembler.h"
 
@@ -72,9 +73,9 @@ class World {
  public:
   explicit World(std::function<double(double)> truth)
       : toy(std::move(truth)), runner_({.device = "sim:h200", .threads = 1}) {
-    services.toolchain = &toolchain;
-    services.assembler = &assembler;
-    services.runner = &runner_;
+    services.toolchain = lent(toolchain);
+    services.assembler = lent(assembler);
+    services.runner = lent(runner_);
     services.device = *device::device_facts("sim:h200");
     services.gpu = *find_gpu("h200");
     services.threads = 1;
@@ -136,7 +137,7 @@ DONE:
     toolchain.ptx = ptx;
     if (!pool) {
       pool.emplace(toy.task, toy.source());
-      services.pool = &*pool;
+      services.pool = lent(*pool);
     }
     auto verdict = climb(Context(), services, toy.task, {program, up_to, profile},
                          [this](const std::string& text) { progress.push_back(text); });

@@ -46,11 +46,27 @@ Reduces reduces(AtomicOp op, TensorType type) {
   }
 }
 
+// What is wrong with a copy of this many dimensions at the place; empty if nothing is.
+std::string wrong_place(uint32_t dimensions, BulkKind kind, const TensorMap& map,
+                        const TensorPlace& place) {
+  if (map.rank != dimensions)
+    return fmt::format("a copy of {} dimensions with a tensor map of rank {}", dimensions,
+                       map.rank);
+  const int64_t first = int64_t{place[0]} * map.element();
+  if (first % 16 != 0)
+    return fmt::format("coordinate 0 is {}, {} bytes: it must be a multiple of 16 bytes", place[0],
+                       first);
+  for (size_t i = 0; i < map.rank && (kind == BulkKind::store || kind == BulkKind::reduce); ++i)
+    if (place[i] < 0)
+      return fmt::format("coordinate {} is {}: a copy to a tensor cannot begin before it", i,
+                         place[i]);
+  return {};
+}
+
 }  // namespace
 
-bool BulkChecks::fail(const Warp& w, int lane, const std::string& what) {
+void BulkChecks::fail(const Warp& w, int lane, const std::string& what) {
   cta_.report(w, lane, {.kind = "bad_bulk_copy", .message = what});
-  return false;
 }
 
 uint32_t bytes_of(AtomicType type) {
@@ -99,39 +115,28 @@ bool BulkChecks::tensor(const Warp& w, const Inst& in, int lane, const TensorMap
     cta_.reason = "interleaved tensor maps are not simulated";
     return false;
   }
-  if (map.rank != in.vec)
-    return fail(
-        w, lane,
-        fmt::format("a copy of {} dimensions with a tensor map of rank {}", in.vec, map.rank));
-  const int64_t first = int64_t{place[0]} * map.element();
-  if (first % 16 != 0)
-    return fail(w, lane,
-                fmt::format("coordinate 0 is {}, {} bytes: it must be a multiple of 16 bytes",
-                            place[0], first));
-  for (size_t i = 0; i < map.rank && (kind == BulkKind::store || kind == BulkKind::reduce); ++i) {
-    if (place[i] < 0)
-      return fail(w, lane,
-                  fmt::format("coordinate {} is {}: a copy to a tensor cannot begin "
-                              "before it",
-                              i, place[i]));
-  }
+  const std::string wrong = wrong_place(in.vec, kind, map, place);
+  if (!wrong.empty()) return fail(w, lane, wrong), false;
   const Reduces how = kind == BulkKind::reduce ? reduces(AtomicOp(in.b), map.type) : Reduces::yes;
   if (how == Reduces::illegal)
-    return fail(w, lane, "the reduction does not exist for the type of the tensor map");
+    return fail(w, lane, "the reduction does not exist for the type of the tensor map"), false;
   if (how == Reduces::not_simulated) {
     cta_.status = LaunchStatus::unsupported;
     cta_.reason = "the reduction is not simulated for the type of the tensor map";
     return false;
   }
   if (map.span() <= cta_.shared.size() || kind == BulkKind::prefetch) return true;
-  return fail(w, lane,
-              fmt::format("a box of {} bytes, the CTA has {} bytes of shared memory", map.span(),
-                          cta_.shared.size()));
+  fail(w, lane,
+       fmt::format("a box of {} bytes, the CTA has {} bytes of shared memory", map.span(),
+                   cta_.shared.size()));
+  return false;
 }
 
 bool BulkChecks::bytes(const Warp& w, int lane, uint64_t global, uint32_t size) {
-  if (size % 16 != 0)
-    return fail(w, lane, fmt::format("a copy of {} bytes: it must be a multiple of 16", size));
+  if (size % 16 != 0) {
+    fail(w, lane, fmt::format("a copy of {} bytes: it must be a multiple of 16", size));
+    return false;
+  }
   if (global % 16 == 0) return true;
   cta_.report(w, lane,
               {.kind = "misaligned",

@@ -30,7 +30,7 @@ class BulkChecks {
   // Checks that all rows lie in buffers that the copy may access, and that the copy races with no
   // other access.
   bool global(Warp& w, int lane, const BulkCopy& c);
-  bool fail(const Warp& w, int lane, const std::string& what);
+  void fail(const Warp& w, int lane, const std::string& what);
   std::byte* host(const TensorRow& r);
 
  private:

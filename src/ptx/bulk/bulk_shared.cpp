@@ -127,7 +127,7 @@ void BulkShared::source_read(const BulkCopy& c, CtaState& issuer) {
   h->shared->released(agent, c.pc, c.source, c.source + c.bytes);
 }
 
-bool BulkShared::left(const BulkCopy& c, const CtaState& owner) {
+void BulkShared::report_left(const BulkCopy& c, const CtaState& owner) {
   const bool own = &owner == &cta_;
   Warp at = cta_.warps[own && c.rank >= 0 ? 0 : size_t(c.warp)];
   at.current.pc = c.pc;
@@ -144,7 +144,6 @@ bool BulkShared::left(const BulkCopy& c, const CtaState& owner) {
                .message = what,
                .address = own ? c.shared : c.source,
                .buffer = "shared memory"});
-  return false;
 }
 
 }  // namespace cutegen::ptx

@@ -27,7 +27,7 @@ class BulkShared {
   // Call it when a copy to this CTA has read the shared memory of the CTA that started it.
   void source_read(const BulkCopy& c, CtaState& issuer);
   // Reports a load, to this CTA or from it to another CTA, that no thread has waited for.
-  bool left(const BulkCopy& c, const CtaState& owner);
+  void report_left(const BulkCopy& c, const CtaState& owner);
 
  private:
   // A part of shared memory that the copy writes or reads.

@@ -22,6 +22,17 @@ uint64_t alignment(const Inst& in, const BulkCopy& c) {
   return in.vec > 0 ? 128 : 16;
 }
 
+std::string wrong_ctas(uint16_t ctas, size_t size) {
+  return fmt::format("a multicast to the CTAs {:#x} of a cluster of {}", ctas, size);
+}
+
+std::string wrong_ranks(size_t memory, size_t mbarrier) {
+  return fmt::format(
+      "a copy to the shared memory of rank {} with an mbarrier of rank {}: both must lie in one "
+      "CTA",
+      memory, mbarrier);
+}
+
 }  // namespace
 
 bool BulkUnit::issue(Warp& w, const Inst& in, uint32_t mask) {
@@ -43,8 +54,10 @@ bool BulkUnit::issue_lane(Warp& w, const Inst& in, int lane) {
 
 bool BulkUnit::store(Warp& w, const Inst& in, BulkCopy c) {
   c.shared = lane_address(w, in.list + bulk::kShared, c.lane);
-  if (phases_.owner_of(w, c.lane, c.shared) != &cta_)
-    return checks_.fail(w, c.lane, "a copy to global memory from another CTA's shared memory");
+  if (phases_.owner_of(w, c.lane, c.shared) != &cta_) {
+    checks_.fail(w, c.lane, "a copy to global memory from another CTA's shared memory");
+    return false;
+  }
   const uint64_t span = uint64_t{c.pitch} * c.rows.size();
   if (!shared_.target(w, cta_, c, span, alignment(in, c))) return false;
   c.group = cta_.bulk.group_of(c.warp * 32 + c.lane);
@@ -58,18 +71,13 @@ bool BulkUnit::load(Warp& w, const Inst& in, BulkCopy c) {
   CtaState* counts = owner ? phases_.owner_of(w, c.lane, c.mbarrier) : nullptr;
   if (!counts) return false;
   if (owner == counts) return send(w, in, *owner, std::move(c));
-  return checks_.fail(w, c.lane,
-                      fmt::format("a copy to the shared memory of rank {} with an mbarrier of rank "
-                                  "{}: both must lie in one CTA",
-                                  owner->rank, counts->rank));
+  return checks_.fail(w, c.lane, wrong_ranks(owner->rank, counts->rank)), false;
 }
 
 // The bytes and the mbarrier signal go to the same offsets in each CTA.
 bool BulkUnit::multicast(Warp& w, const Inst& in, uint16_t ctas, const BulkCopy& c) {
   const size_t size = cta_.cluster ? cta_.cluster->size() : 1;
-  if (ctas == 0 || ctas >> size != 0)
-    return checks_.fail(
-        w, c.lane, fmt::format("a multicast to the CTAs {:#x} of a cluster of {}", ctas, size));
+  if (ctas == 0 || ctas >> size != 0) return checks_.fail(w, c.lane, wrong_ctas(ctas, size)), false;
   BulkCopy one = c;
   one.shared = lane_address(w, in.list + bulk::kShared, c.lane);
   one.mbarrier = lane_address(w, in.list + bulk::kMbarrier, c.lane);
@@ -187,14 +195,16 @@ void BulkUnit::read_source(BulkCopy& c) {
 bool BulkUnit::drain() {
   auto& copies = cta_.bulk.all();
   while (!copies.empty()) {
-    if (copies.front().kind == BulkKind::load) return shared_.left(copies.front(), cta_);
+    if (copies.front().kind == BulkKind::load)
+      return shared_.report_left(copies.front(), cta_), false;
     if (!complete(0)) return false;
   }
   for (size_t rank = 0; cta_.cluster && rank < cta_.cluster->size(); ++rank) {
     const CtaState* owner = cta_.cluster->at(rank);
     if (!owner || owner == &cta_) continue;
     for (const BulkCopy& c : owner->bulk.all()) {
-      if (c.from == BulkSource::shared && c.rank == int(cta_.rank)) return shared_.left(c, *owner);
+      if (c.from == BulkSource::shared && c.rank == int(cta_.rank))
+        return shared_.report_left(c, *owner), false;
     }
   }
   return true;

@@ -86,7 +86,7 @@ uint32_t GlobalRaces::epoch_of(const GlobalAccess& a) {
     if (next_ == 0) return 0;
     left_ = Epochs::kBlock;
   }
-  c = {stamp_, a.pc, next_++};
+  c = {.stamp = stamp_, .pc = a.pc, .id = next_++};
   --left_;
   epochs_.at(c.id) = {.cta = cta_,
                       .low = a.summary.low,

@@ -182,7 +182,7 @@ bool SharedRaces::partial(Touch touch, int warp, size_t g) {
 void SharedRaces::note_peer(int other, int32_t pc) {
   const size_t number = size_t(other + clocks_.first());
   if (number >= peers_.size()) peers_.resize(number + 1);
-  peers_[number] = {clocks_.label(other), pc};
+  peers_[number] = {.label = clocks_.label(other), .pc = pc};
 }
 
 void SharedRaces::note_peer_read(int other, size_t g) {

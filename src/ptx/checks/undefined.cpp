@@ -62,7 +62,8 @@ std::optional<Undefined::Trouble> Undefined::sink(const Step& s, int32_t slot, u
                                                   const char* what) {
   const uint32_t bad = at(s.warp, slot) & lanes;
   if (!bad) return std::nullopt;
-  return Trouble{registers_.origin_of(s.warp, slot), what, std::countr_zero(bad)};
+  return Trouble{
+      .origin = registers_.origin_of(s.warp, slot), .what = what, .lane = std::countr_zero(bad)};
 }
 
 // The lanes of a predicate that one defined operand decides: false in an `and`, true in an `or`.

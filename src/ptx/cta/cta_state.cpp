@@ -68,7 +68,8 @@ void CtaState::begin(int64_t index, Counting& counter, std::shared_ptr<ClusterSt
   bulk.begin(warps.size() * 32);
   guard.clear();
   if (hazards && cluster)
-    hazards->begin(linear, {int(job.cluster_size()), int(rank), &cluster->clocks});
+    hazards->begin(
+        linear, {.ctas = int(job.cluster_size()), .rank = int(rank), .clocks = &cluster->clocks});
   if (hazards && !cluster) hazards->begin(linear, {});
   pending.reset();
   // In every run, a word that nobody has written reads as NaN.

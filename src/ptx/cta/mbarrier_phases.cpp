@@ -7,7 +7,7 @@
 
 namespace cutegen::ptx {
 
-bool MbarrierPhases::fail(const Warp& w, int lane, const CtaState& owner, uint64_t at,
+void MbarrierPhases::fail(const Warp& w, int lane, const CtaState& owner, uint64_t at,
                           const std::string& what) {
   const std::string whose = &owner == &cta_ ? "" : fmt::format(" of rank {}", owner.rank);
   cta_.report(
@@ -16,7 +16,6 @@ bool MbarrierPhases::fail(const Warp& w, int lane, const CtaState& owner, uint64
        .message = fmt::format("mbarrier at offset {} of shared memory{}: {}", at, whose, what),
        .address = at,
        .buffer = "shared memory"});
-  return false;
 }
 
 CtaState* MbarrierPhases::owner_of(const Warp& w, int lane, uint64_t& at) {
@@ -48,8 +47,8 @@ bool MbarrierPhases::valid_address(Warp& w, uint32_t mask, const AddressSummary&
 
 bool MbarrierPhases::live(const Warp& w, int lane, const CtaState& owner, uint64_t at) {
   if (owner.mbarriers.find(at)) return true;
-  return fail(w, lane, owner, at,
-              "it is not initialised (mbarrier.init), or no longer (mbarrier.inval)");
+  fail(w, lane, owner, at, "it is not initialised (mbarrier.init), or no longer (mbarrier.inval)");
+  return false;
 }
 
 bool MbarrierPhases::ready(Warp& w, int lane, const CtaState& owner, uint64_t at) {
@@ -75,7 +74,7 @@ bool MbarrierPhases::complete(const Warp& w, int lane, CtaState& owner, uint64_t
                               int64_t bytes) {
   if (!live(w, lane, owner, at)) return false;
   Mbarrier& b = *owner.mbarriers.find(at);
-  if (const char* wrong = b.complete(bytes)) return fail(w, lane, owner, at, wrong);
+  if (const char* wrong = b.complete(bytes)) return fail(w, lane, owner, at, wrong), false;
   settle(owner, at, b);
   return true;
 }

@@ -33,7 +33,7 @@ class MbarrierPhases {
   void release(const Warp& w, CtaState& owner, uint64_t at);
   // Ends the phase if no arrival and no byte is outstanding. Call it after each arrival.
   static void settle(CtaState& owner, uint64_t at, Mbarrier& b);
-  bool fail(const Warp& w, int lane, const CtaState& owner, uint64_t at, const std::string& what);
+  void fail(const Warp& w, int lane, const CtaState& owner, uint64_t at, const std::string& what);
 
  private:
   CtaState& cta_;

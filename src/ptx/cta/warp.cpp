@@ -13,7 +13,7 @@ constexpr uint32_t kPatience = 1024;  // after so many turns a split with a high
 void Warp::begin(uint32_t lanes) {
   alive = lanes;
   state = State::running;
-  current = {0, lanes, false};
+  current = {.pc = 0, .mask = lanes, .blocked = false};
   count = 0, turns = 0, barrier = -1, executed = 0, spins = 0;
   slept_ns = 0, polled = 0;
 }
@@ -43,7 +43,7 @@ bool Warp::reschedule() {
 void Warp::split_off(uint32_t mask) {
   const uint32_t rest = current.mask & ~mask;
   if (!rest) return;
-  add({current.pc + 1, rest, false});
+  add({.pc = current.pc + 1, .mask = rest, .blocked = false});
   current.mask = mask;
 }
 

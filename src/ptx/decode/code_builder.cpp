@@ -60,7 +60,7 @@ int32_t CodeBuilder::allocate(int size) {
 }
 
 Slot CodeBuilder::add_register(int size) {
-  const Slot slot{allocate(size), size};
+  const Slot slot{.offset = allocate(size), .size = size};
   slots_.push_back({slot.offset, size == 0 ? 4 : 32 * size});
   return slot;
 }
@@ -69,7 +69,7 @@ Slot CodeBuilder::constant(uint64_t bits, int size, int32_t variable) {
   if (size > 0 && size < 8) bits &= (uint64_t{1} << (8 * size)) - 1;
   auto [it, fresh] = constants_.try_emplace({bits, size, variable});
   if (fresh) {
-    it->second = {allocate(size), size};
+    it->second = {.offset = allocate(size), .size = size};
     program.constants.push_back({it->second.offset, uint8_t(size), bits, variable});
   }
   return it->second;
@@ -78,7 +78,7 @@ Slot CodeBuilder::constant(uint64_t bits, int size, int32_t variable) {
 Slot CodeBuilder::special(Special which) {
   auto [it, fresh] = specials_.try_emplace(which);
   if (fresh) {
-    it->second = {allocate(4), 4};
+    it->second = {.offset = allocate(4), .size = 4};
     program.specials.push_back({it->second.offset, 4, which});
   }
   return it->second;

@@ -157,7 +157,7 @@ Result<void> Decoder::statement(const Statement& s) {
     auto slot = ops_.find_register(s.guard);
     if (!slot || slot->size != 0)
       return code.wrong("guard " + sanitize(s.guard, 60) + " is not a predicate");
-    code.begin(s, {slot->offset, s.guard_negated});
+    code.begin(s, {.slot = slot->offset, .negated = s.guard_negated});
   }
   if (code.used() > kMostRegisterBytes)
     return unsupported_error("more registers than are simulated", fmt::format("ptx:{}", s.line));

@@ -57,7 +57,7 @@ Result<void> bind_arguments(Operands& ops, const Statement& s, const Function& c
       continue;
     }
     const int size = formal.type == "pred" ? 0 : std::max(2, int(type_bytes(formal.type)));
-    Slot from{-1, size};
+    Slot from{.offset = -1, .size = size};
     if (place) {
       from.offset = ops.code.allocate(size);
       CG_CHECK(move_local(ops, Op::load, *place, from));

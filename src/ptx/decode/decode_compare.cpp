@@ -40,7 +40,8 @@ Comparison read_comparison(const Modifiers& m, size_t types) {
 // Splits a pair of 16-bit values into its halves.
 Result<std::array<Slot, 2>> split_pair(Operands& ops, const Operand& o) {
   CG_TRY(Slot whole, ops.source(o, 4, "b32"));
-  std::array<Slot, 2> out{Slot{ops.code.allocate(2), 2}, Slot{ops.code.allocate(2), 2}};
+  std::array<Slot, 2> out{Slot{.offset = ops.code.allocate(2), .size = 2},
+                          Slot{.offset = ops.code.allocate(2), .size = 2}};
   for (size_t i = 0; i < 2; ++i)
     CG_CHECK(ops.code.simple("unpack.b16.b32", out[i], {whole}, int64_t(i) * 16));
   return out;
@@ -87,8 +88,8 @@ Result<void> decode_compare(Operands& ops, const Statement& s, const Modifiers& 
   if (c.form.empty()) {  // a predicate for each half
     CG_TRY(auto a, split_pair(ops, s.operands[1]));
     CG_TRY(auto b, split_pair(ops, s.operands[2]));
-    const Slot first =
-        with ? Slot{ops.code.allocate(0), 0} : slots[0];  // `with` may be overwritten
+    const Slot first = with ? Slot{.offset = ops.code.allocate(0), .size = 0}
+                            : slots[0];  // `with` may be overwritten
     CG_CHECK(emit_compare(ops, c.half_form, c.combine, with, a[0], b[0], first, {}));
     CG_CHECK(emit_compare(ops, c.half_form, c.combine, with, a[1], b[1], slots[1], {}));
     return with && slots[0].offset >= 0 ? ops.code.simple("mov.pred", slots[0], {first})
@@ -121,9 +122,10 @@ Result<void> decode_set(Operands& ops, const Statement& s, const Modifiers& m) {
     CG_TRY(auto a, split_pair(ops, s.operands[1]));
     CG_TRY(auto b, split_pair(ops, s.operands[2]));
     CG_TRY(Slot d, ops.destination(s.operands[0], 4));
-    Slot halves[2] = {{ops.code.allocate(2), 2}, {ops.code.allocate(2), 2}};
+    Slot halves[2] = {{.offset = ops.code.allocate(2), .size = 2},
+                      {.offset = ops.code.allocate(2), .size = 2}};
     for (size_t i = 0; i < 2; ++i) {
-      Slot p{ops.code.allocate(0), 0};
+      Slot p{.offset = ops.code.allocate(0), .size = 0};
       CG_CHECK(emit_compare(ops, c.half_form, c.combine, with, a[i], b[i], p, {}));
       CG_CHECK(ops.code.simple("selp.b16", halves[i],
                                {ops.code.constant(one, 2), ops.code.constant(0, 2), p}));
@@ -134,7 +136,7 @@ Result<void> decode_set(Operands& ops, const Statement& s, const Modifiers& m) {
   CG_TRY(Slot b, ops.source(s.operands[2], operand_size(form->signature[2]), m.type()));
   const int size = int(type_bytes(to));
   CG_TRY(Slot d, ops.destination(s.operands[0], size));
-  Slot p{ops.code.allocate(0), 0};
+  Slot p{.offset = ops.code.allocate(0), .size = 0};
   CG_CHECK(emit_compare(ops, c.form, c.combine, with, a, b, p, {}));
   return ops.code.simple(fmt::format("selp.b{}", 8 * size), d,
                          {ops.code.constant(one, size), ops.code.constant(0, size), p});

@@ -82,7 +82,7 @@ Result<void> decode_convert(Operands& ops, const Statement& s, const Modifiers& 
     auto wider = o.kind == Operand::Kind::word ? ops.find_register(o.text) : std::nullopt;
     if (wider && wider->size > size &&
         is_integer(c.from)) {  // use the low part of a wider register
-      Slot cut{ops.code.allocate(size), size};
+      Slot cut{.offset = ops.code.allocate(size), .size = size};
       CG_CHECK(
           ops.code.simple(fmt::format("cvt.u{}.u{}", 8 * size, 8 * wider->size), cut, {*wider}));
       in_slots.push_back(cut);
@@ -97,7 +97,7 @@ Result<void> decode_convert(Operands& ops, const Statement& s, const Modifiers& 
                                                          : std::nullopt;
   const bool extend = wider && wider->size > out_size && is_integer(c.to);
   if (extend) {
-    out = {ops.code.allocate(out_size), out_size};
+    out = {.offset = ops.code.allocate(out_size), .size = out_size};
   } else {
     CG_TRY(out, ops.destination(s.operands[0], out_size));
   }
@@ -139,7 +139,7 @@ Result<void> decode_in_space(Operands& ops, const Statement& s, const Modifiers&
   // shared::cta, which .shared means, has no addresses with a rank (ptx/cta/cluster_state.h).
   const bool own = space == "shared" || space == "shared::cta";
   const uint64_t size = own ? kSharedOfCta : kWindowBytes;
-  Slot offset{ops.code.allocate(8), 8};
+  Slot offset{.offset = ops.code.allocate(8), .size = 8};
   CG_CHECK(ops.code.simple("sub.u64", offset, {a, ops.code.constant(window, 8)}));
   return ops.code.simple("setp.lt.u64", d, {offset, ops.code.constant(size, 8)});
 }

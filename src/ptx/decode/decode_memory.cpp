@@ -100,7 +100,7 @@ Result<void> atomic_vector(Operands& ops, const Statement& s, const Modifiers& m
   for (const Operand& o : values.items) {
     CG_TRY(Slot slot, ops.source(o, one.size, ""));
     if (returns) {  // a destination may be a later source
-      const Slot copy{ops.code.allocate(one.size), one.size};
+      const Slot copy{.offset = ops.code.allocate(one.size), .size = one.size};
       CG_CHECK(ops.code.simple(one.size == 2 ? "mov.b16" : "mov.b32", copy, {slot}));
       slot = copy;
     }

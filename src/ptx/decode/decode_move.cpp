@@ -18,8 +18,8 @@ Result<void> pack(Operands& ops, const Operand& to, const std::vector<Operand>& 
     parts.push_back(slot);
   }
   if (parts.size() == 4) {
-    Slot low{ops.code.allocate(whole / 2), whole / 2},
-        high{ops.code.allocate(whole / 2), whole / 2};
+    Slot low{.offset = ops.code.allocate(whole / 2), .size = whole / 2},
+        high{.offset = ops.code.allocate(whole / 2), .size = whole / 2};
     std::string form = fmt::format("pack.b{}", 4 * whole);
     CG_CHECK(ops.code.simple(form, low, {parts[0], parts[1]}));
     CG_CHECK(ops.code.simple(form, high, {parts[2], parts[3]}));

@@ -16,10 +16,13 @@ struct TypeName {
   Kind kind;
 };
 constexpr TypeName kTypes[] = {
-    {"f16", WgmmaType::f16, 16, Kind::wgmma_half},  {"bf16", WgmmaType::bf16, 16, Kind::wgmma_half},
-    {"tf32", WgmmaType::tf32, 8, Kind::wgmma_tf32}, {"e4m3", WgmmaType::e4m3, 32, Kind::wgmma_fp8},
-    {"e5m2", WgmmaType::e5m2, 32, Kind::wgmma_fp8}, {"s8", WgmmaType::s8, 32, Kind::wgmma_int8},
-    {"u8", WgmmaType::u8, 32, Kind::wgmma_int8}};
+    {.name = "f16", .type = WgmmaType::f16, .k = 16, .kind = Kind::wgmma_half},
+    {.name = "bf16", .type = WgmmaType::bf16, .k = 16, .kind = Kind::wgmma_half},
+    {.name = "tf32", .type = WgmmaType::tf32, .k = 8, .kind = Kind::wgmma_tf32},
+    {.name = "e4m3", .type = WgmmaType::e4m3, .k = 32, .kind = Kind::wgmma_fp8},
+    {.name = "e5m2", .type = WgmmaType::e5m2, .k = 32, .kind = Kind::wgmma_fp8},
+    {.name = "s8", .type = WgmmaType::s8, .k = 32, .kind = Kind::wgmma_int8},
+    {.name = "u8", .type = WgmmaType::u8, .k = 32, .kind = Kind::wgmma_int8}};
 
 const TypeName* find_type(std::string_view name) {
   for (const TypeName& t : kTypes)

@@ -216,7 +216,7 @@ Result<Slot> Operands::word(const Operand& o, int size) {
 }
 
 Result<Slot> Operands::destination(const Operand& o, int size) {
-  if (o.kind == Operand::Kind::sink) return Slot{code.allocate(size), size};
+  if (o.kind == Operand::Kind::sink) return Slot{.offset = code.allocate(size), .size = size};
   if (o.kind != Operand::Kind::word || o.negated)
     return code.wrong("a destination must be a register");
   auto slot = find_register(o.text);

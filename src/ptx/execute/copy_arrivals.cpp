@@ -10,7 +10,7 @@ bool CopyArrivals::add(Warp& w, const Inst& in, int lane, uint64_t at) {
   const uint64_t before = cta_.copies.of(w.index).next_number();
   Mbarrier& b = *cta_.mbarriers.find(at);
   if (const char* wrong = in.target & kMbarrierCounted ? nullptr : b.increment(1))
-    return phases_.fail(w, lane, cta_, at, wrong);
+    return phases_.fail(w, lane, cta_, at, wrong), false;
   ++cta_.mbarriers.changes;
   if (!arrivals.empty()) {
     AsyncArrival& last = arrivals.back();
@@ -38,7 +38,7 @@ bool CopyArrivals::arrive(const AsyncArrival& a) {
   if (!phases_.live(at, lane, cta_, a.mbarrier)) return false;
   Mbarrier& b = *cta_.mbarriers.find(a.mbarrier);
   if (const char* wrong = b.arrive(uint32_t(std::popcount(a.mask)), false, false))
-    return phases_.fail(at, lane, cta_, a.mbarrier, wrong);
+    return phases_.fail(at, lane, cta_, a.mbarrier, wrong), false;
   phases_.release(at, cta_, a.mbarrier);
   phases_.settle(cta_, a.mbarrier, b);
   return true;

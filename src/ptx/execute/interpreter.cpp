@@ -59,9 +59,9 @@ bool branch_index(CtaState& cta, Warp& w, const Inst& in, uint32_t mask) {
     rest &= ~same;
     ++ways;
     if (rest == 0) {
-      w.current = {table[i], same, false};
+      w.current = {.pc = table[i], .mask = same, .blocked = false};
     } else {
-      w.add({table[i], same, false});
+      w.add({.pc = table[i], .mask = same, .blocked = false});
       w.current.mask = rest;
     }
   }
@@ -77,7 +77,7 @@ void branch(const CtaState& cta, Warp& w, const Inst& in, uint32_t mask) {
     ++w.current.pc;
   } else {
     cta.counting->divergent(in);
-    w.add({in.target, mask, false});
+    w.add({.pc = in.target, .mask = mask, .blocked = false});
     w.current.mask &= ~mask;
     ++w.current.pc;
   }

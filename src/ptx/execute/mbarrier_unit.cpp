@@ -52,6 +52,14 @@ std::string wrong_from_elsewhere(const Inst& in) {
   return "only arrivals, expect_tx and complete_tx may come from another CTA";
 }
 
+std::string wrong_init(CtaState& cta, uint64_t at, uint32_t count) {
+  if (count < 1 || count > kMostArrivals)
+    return fmt::format("a count of {} (1 to 2^20 - 1)", count);
+  if (const Mbarrier* old = cta.mbarriers.in(at, at + kMbarrierBytes))
+    return "initialised again without mbarrier.inval, first at " + cta.place(old->pc);
+  return {};
+}
+
 void invalidate(CtaState& cta, uint64_t at) {
   cta.mbarriers.erase(at);
   ++cta.mbarriers.changes;
@@ -74,7 +82,7 @@ bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, Places& to) {
     if (!to.owner[lane]) return false;
     if (to.owner[lane] == &cta_) continue;
     const std::string wrong = wrong_from_elsewhere(in);
-    if (!wrong.empty()) return phases_.fail(w, lane, *to.owner[lane], at[lane], wrong);
+    if (!wrong.empty()) return phases_.fail(w, lane, *to.owner[lane], at[lane], wrong), false;
   }
   sum = summarize(at, mask);
   return phases_.valid_address(w, mask, sum, at);
@@ -113,20 +121,15 @@ bool MbarrierUnit::change(Warp& w, const Inst& in, int lane, CtaState& owner, ui
   Mbarrier& b = *owner.mbarriers.find(at);
   const int64_t bytes = word_at(w, in.b, lane);
   const char* wrong = op == MbarrierOp::expect_tx ? b.expect(bytes) : b.complete(bytes);
-  if (wrong) return phases_.fail(w, lane, owner, at, wrong);
+  if (wrong) return phases_.fail(w, lane, owner, at, wrong), false;
   phases_.settle(owner, at, b);
   return true;
 }
 
 bool MbarrierUnit::init(Warp& w, const Inst& in, int lane, uint64_t at) {
   const uint32_t count = word_at(w, in.b, lane);
-  if (count < 1 || count > kMostArrivals)
-    return phases_.fail(w, lane, cta_, at, fmt::format("a count of {} (1 to 2^20 - 1)", count));
-  if (const Mbarrier* old = cta_.mbarriers.in(at, at + kMbarrierBytes)) {
-    return phases_.fail(
-        w, lane, cta_, at,
-        "initialised again without mbarrier.inval, first at " + cta_.place(old->pc));
-  }
+  const std::string wrong = wrong_init(cta_, at, count);
+  if (!wrong.empty()) return phases_.fail(w, lane, cta_, at, wrong), false;
   cta_.mbarriers.add(at, count, w.current.pc, w.index);
   ++cta_.mbarriers.changes;
   cta_.guard.add(SharedGuard::Mark::mbarrier, at, at + kMbarrierBytes);
@@ -139,14 +142,15 @@ bool MbarrierUnit::arrive(Warp& w, const Inst& in, int lane, CtaState& owner, ui
   const uint32_t number = in.b >= 0 ? word_at(w, in.b, lane) : 1;
   const bool expects = in.target & kMbarrierExpects;
   if (const char* wrong = expects ? b.expect(number) : nullptr)
-    return phases_.fail(w, lane, owner, at, wrong);
+    return phases_.fail(w, lane, owner, at, wrong), false;
   const uint64_t state = b.state();
   const uint32_t pending = b.pending, count = expects ? 1 : number;
   const bool drop = MbarrierOp(in.sub) == MbarrierOp::arrive_drop;
   if (const char* wrong = b.arrive(count, drop, in.target & kMbarrierNoComplete)) {
-    return phases_.fail(w, lane, owner, at,
-                        fmt::format("{}: an arrival of {}, {} of {} are missing in phase {}", wrong,
-                                    count, pending, b.expected, b.phase));
+    phases_.fail(w, lane, owner, at,
+                 fmt::format("{}: an arrival of {}, {} of {} are missing in phase {}", wrong, count,
+                             pending, b.expected, b.phase));
+    return false;
   }
   if (!(in.target & kMbarrierRelaxed)) phases_.release(w, owner, at);
   if (in.d >= 0) std::memcpy(w.registers + in.d + lane * 8, &state, 8);

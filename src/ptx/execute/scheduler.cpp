@@ -299,7 +299,7 @@ LaunchReport run_alone(Job& job, const Grid& grid, const RunOptions& options) {
 }  // namespace
 
 LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options) {
-  Shared shared{job, grid, options};
+  Shared shared{.job = job, .grid = grid, .options = options};
   LaunchReport& report = shared.report;
   report.ctas_total = grid.total;
   for (const Buffer& b : job.memory.buffers) report.traffic.push_back({b.name, b.size});

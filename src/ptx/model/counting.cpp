@@ -104,7 +104,7 @@ uint32_t Counting::global_sectors(size_t pc, uint32_t mask, const AddressSummary
   if (mask != ~0u || s.uniform || s.contiguous) return sectors_of(s, at, mask, bytes);
   if (const Wavefronts* known = patterns_.find(pc, at, kCountedSector)) return known->count;
   const uint32_t sectors = sectors_of(s, at, mask, bytes);
-  patterns_.keep(pc, at, kCountedSector, {sectors, 0});
+  patterns_.keep(pc, at, kCountedSector, {.count = sectors, .least = 0});
   return sectors;
 }
 
@@ -235,7 +235,8 @@ void report_counts(const Program& program, const Totals& once, const Totals& sam
   double rounds = 0;
   for (size_t i = 0; i < program.code.size(); ++i) {
     const Executed a = at(once.executed, i), b = at(sampled.executed, i);
-    const Executed x{scaled(a.runs, b.runs, weight), scaled(a.lanes, b.lanes, weight)};
+    const Executed x{.runs = scaled(a.runs, b.runs, weight),
+                     .lanes = scaled(a.lanes, b.lanes, weight)};
     if (x.runs == 0) continue;
     const SourceLine& line = program.lines[i];
     if (x.lanes > 0)

@@ -17,8 +17,8 @@ struct Grid {
 };
 
 Grid grid_of(const LaunchConfig& c) {
-  return {double(c.grid[0]) * double(c.grid[1]) * double(c.grid[2]),
-          std::ceil(double(c.block[0] * c.block[1] * c.block[2]) / 32)};
+  return {.ctas = double(c.grid[0]) * double(c.grid[1]) * double(c.grid[2]),
+          .warps = std::ceil(double(c.block[0] * c.block[1] * c.block[2]) / 32)};
 }
 
 double count(const std::map<std::string, uint64_t>& of, const char* name) {

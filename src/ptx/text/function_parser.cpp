@@ -140,7 +140,7 @@ Result<Function> FunctionParser::run(bool is_entry) {
   CG_CHECK(body());
   for (const auto* list : {&f_.params, &f_.returns}) {
     for (const Variable& v : *list) {
-      if (v.is_register) f_.scopes[0].registers[v.name] = {v.type, 0};
+      if (v.is_register) f_.scopes[0].registers[v.name] = {.type = v.type, .count = 0};
     }
   }
   return std::move(f_);
@@ -204,7 +204,7 @@ Result<void> FunctionParser::registers() {
   }
   do {
     CG_TRY(std::string_view name, in_.word("a register name"));
-    RegisterRange range{type, 0};
+    RegisterRange range{.type = type, .count = 0};
     if (in_.lex.accept("<")) {
       CG_TRY(range.count, in_.integer("a register count"));
       CG_CHECK(in_.expect(">"));

@@ -12,9 +12,8 @@
 
 namespace cutegen::ptx {
 
-bool ClusterUnit::report(const Warp& w, int lane, const char* kind, std::string message) {
+void ClusterUnit::report(const Warp& w, int lane, const char* kind, std::string message) {
   cta_.report(w, lane, {.kind = kind, .message = std::move(message)});
-  return false;
 }
 
 Meet ClusterUnit::barrier(Warp& w, const Inst& in, uint32_t mask) {
@@ -31,8 +30,9 @@ bool ClusterUnit::arrive(Warp& w, const Inst& in, uint32_t mask) {
   ClusterState& cluster = *cta_.cluster;
   auto& seat = cluster.seat(cta_.rank, w.index);
   if (const uint32_t twice = seat.arrived & mask) {
-    return report(w, std::countr_zero(twice), "bad_barrier",
-                  "barrier.cluster.arrive twice with no barrier.cluster.wait in between");
+    report(w, std::countr_zero(twice), "bad_barrier",
+           "barrier.cluster.arrive twice with no barrier.cluster.wait in between");
+    return false;
   }
   if (in.releases && cta_.hazards) {
     cta_.hazards->fence(w.index, kFenceGpu);
@@ -49,8 +49,9 @@ bool ClusterUnit::wait(Warp& w, uint32_t mask) {
   ClusterState& cluster = *cta_.cluster;
   auto& seat = cluster.seat(cta_.rank, w.index);
   if (const uint32_t absent = mask & ~seat.arrived) {
-    return report(w, std::countr_zero(absent), "bad_barrier",
-                  "barrier.cluster.wait without an earlier barrier.cluster.arrive");
+    report(w, std::countr_zero(absent), "bad_barrier",
+           "barrier.cluster.wait without an earlier barrier.cluster.arrive");
+    return false;
   }
   if (cluster.passed(seat)) {
     seat.arrived = 0;
@@ -70,10 +71,11 @@ bool ClusterUnit::left() {
   if (other.warp < 0) return true;
   Warp at = cta_.warps.front();
   at.current.pc = other.pc;
-  return report(at, 0, "exited_cta",
-                fmt::format("the CTA of rank {} ends, but nothing orders the access of its shared "
-                            "memory by warp {} of rank {} before its end",
-                            cta_.rank, other.warp, other.rank));
+  report(at, 0, "exited_cta",
+         fmt::format("the CTA of rank {} ends, but nothing orders the access of its shared "
+                     "memory by warp {} of rank {} before its end",
+                     cta_.rank, other.warp, other.rank));
+  return false;
 }
 
 // mapa, getctarank: an address has 32 bits if it is in shared memory, 64 bits if it is generic.
@@ -90,9 +92,9 @@ bool ClusterUnit::map(Warp& w, const Inst& in, uint32_t mask) {
     }
     const uint32_t rank = words_at(w.registers, in.b)[lane];
     if (rank >= cta_.cluster->size()) {
-      return report(
-          w, int(lane), "bad_cluster_rank",
-          fmt::format("mapa to rank {} of a cluster of {} CTAs", rank, cta_.cluster->size()));
+      report(w, int(lane), "bad_cluster_rank",
+             fmt::format("mapa to rank {} of a cluster of {} CTAs", rank, cta_.cluster->size()));
+      return false;
     }
     at = (at & ~(uint64_t{0xff} << kRankShift)) | uint64_t(rank + 1) << kRankShift;
     std::memcpy(w.registers + in.d + lane * bytes, &at, bytes);

@@ -23,7 +23,7 @@ class ClusterUnit {
  private:
   bool arrive(Warp& w, const Inst& in, uint32_t mask);
   bool wait(Warp& w, uint32_t mask);
-  bool report(const Warp& w, int lane, const char* kind, std::string message);
+  void report(const Warp& w, int lane, const char* kind, std::string message);
 
   CtaState& cta_;
   WarpScheduler& scheduler_;

@@ -39,7 +39,7 @@ Meet Collectives::execute(Warp& w, const Inst& in, uint32_t mask) {
   for (int lane = 0; differ && lane < 32; ++lane)
     group &= ~(uint32_t(masks[lane] != members) << lane);
   if (const uint32_t rest = mask & ~group) {  // lanes with another member mask come later
-    w.add({w.current.pc, rest, false});
+    w.add({.pc = w.current.pc, .mask = rest, .blocked = false});
     w.current.mask = mask = mask & group;
   }
   if (const uint32_t out = mask & ~members) {

@@ -46,11 +46,6 @@ bool parameter(const CtaState& cta, Warp& w, const Inst& in) {
 
 }  // namespace
 
-bool MemoryUnit::fault(const WarpAccess& a, Space space) {
-  report_fault(cta_, a, space);
-  return false;
-}
-
 bool MemoryUnit::access(Warp& w, const Inst& in, uint32_t mask) {
   if (in.constant_address && in.space == Space::param && mask == ~0u && parameter(cta_, w, in))
     return true;
@@ -60,7 +55,7 @@ bool MemoryUnit::access(Warp& w, const Inst& in, uint32_t mask) {
       addresses_(w.registers + in.a, in.wide_address, in.imm, bytes, mask, at);
   WarpAccess a{.warp = w, .in = in, .mask = mask, .sum = sum, .at = at};
   if (a.sum.bits & (bytes - 1) && !(a.sum.contiguous && (a.sum.low & (bytes - 1)) == 0))
-    return fault(a, in.space);
+    return report_fault(cta_, a, in.space), false;
   if (in.space != Space::generic) return access_at(a, in.space);
   const Space space = space_of(a.sum.low);
   if (space != space_of(a.sum.high)) return several_spaces(w, in, mask, at);
@@ -90,9 +85,10 @@ bool MemoryUnit::several_spaces(Warp& w, const Inst& in, uint32_t mask, const ui
 
 bool MemoryUnit::access_at(const WarpAccess& a, Space space) {
   const uint64_t end = a.sum.high + a.bytes();
-  if (end < a.sum.high) return fault(a, space);
+  if (end < a.sum.high) return report_fault(cta_, a, space), false;
   if (space == Space::shared) {
-    if (end > cta_.shared.size()) return a.sum.high >= kSharedOfCta ? cluster(a) : fault(a, space);
+    if (end > cta_.shared.size() && a.sum.high >= kSharedOfCta) return cluster(a);
+    if (end > cta_.shared.size()) return report_fault(cta_, a, space), false;
     if (cta_.copies.any() && !checks_.copies(a)) return false;
     if (cta_.wgmma && !cta_.wgmma->reads.empty() && !checks_.wgmma().operands(a, cta_))
       return false;
@@ -101,7 +97,8 @@ bool MemoryUnit::access_at(const WarpAccess& a, Space space) {
   }
   if (space == Space::local) return local(a);
   if (space == Space::param) {
-    if (end > cta_.job.params.size() || a.in.op != Op::load) return fault(a, space);
+    if (end > cta_.job.params.size() || a.in.op != Op::load)
+      return report_fault(cta_, a, space), false;
     perform(cta_, scheduler_, a, cta_.job.params.data());
     return true;
   }
@@ -118,7 +115,8 @@ bool MemoryUnit::access_shared(const WarpAccess& a) {
 
 bool MemoryUnit::local(const WarpAccess& a) {
   const uint64_t size = uint64_t(cta_.job.program.local_bytes);
-  if (a.sum.high + a.bytes() > size || a.in.op == Op::atomic) return fault(a, Space::local);
+  if (a.sum.high + a.bytes() > size || a.in.op == Op::atomic)
+    return report_fault(cta_, a, Space::local), false;
   cta_.counting->local(a.warp.current.pc, a.in, a.mask, a.sum, a.at);
   uint64_t moved[32];
   for (int lane = 0; lane < 32; ++lane) moved[lane] = a.at[lane] + size * uint64_t(lane);
@@ -136,7 +134,8 @@ bool MemoryUnit::global(const WarpAccess& a) {
   if (!cached || !cached->holds(a.sum.low)) cached = cta_.job.memory.find(a.sum.low);
   const Buffer* b = cached;
   if (!b || end - b->base > b->size) return several_buffers(a);
-  if (a.in.op != Op::load && b->access == Access::read_only) return fault(a, Space::global);
+  if (a.in.op != Op::load && b->access == Access::read_only)
+    return report_fault(cta_, a, Space::global), false;
   return in_buffer(a, *b);
 }
 
@@ -147,7 +146,7 @@ bool MemoryUnit::several_buffers(const WarpAccess& a) {
     const Buffer* b = cta_.job.memory.find(a.at[lane]);
     const bool bad = !b || a.at[lane] + a.bytes() - b->base > b->size ||
                      (a.in.op != Op::load && b->access == Access::read_only);
-    if (bad) return fault(a, Space::global);
+    if (bad) return report_fault(cta_, a, Space::global), false;
     of[lane] = b;
   }
   for (uint32_t rest = a.mask; rest;) {

@@ -34,7 +34,6 @@ class MemoryUnit {
   bool global(const WarpAccess& a);
   bool several_buffers(const WarpAccess& a);
   bool in_buffer(const WarpAccess& a, const Buffer& b);
-  bool fault(const WarpAccess& a, Space space);  // reports the fault and returns false
 
   CtaState& cta_;
   WarpScheduler& scheduler_;

@@ -88,7 +88,7 @@ bool RaceChecks::report_shared(const WarpAccess& a, uint32_t bad, const CtaState
     const auto other = owner.hazards->shared->party(touch, own ? a.warp.index : warp, a.at[lane],
                                                     uint32_t(a.bytes()));
     if (other.warp < 0 && !other.is_copy) continue;
-    if (other.is_copy) return report_copy(a, lane, other.pc);
+    if (other.is_copy) return report_copy(a, lane, other.pc), false;
     const int rank = other.rank < 0 && !own ? int(owner.rank) : other.rank;
     const int thread = other.warp * 32 + std::max(0, other.lane);
     std::string who = other.lane >= 0 ? fmt::format("thread {}", thread)
@@ -127,7 +127,7 @@ bool RaceChecks::global(const WarpAccess& a, const Buffer& b, BufferShadow& shad
 }
 
 // Reports bytes that a copy has written, if the warp has not waited for the copy.
-bool RaceChecks::report_copy(const WarpAccess& a, int lane, int32_t pc) {
+void RaceChecks::report_copy(const WarpAccess& a, int lane, int32_t pc) {
   cta_.report(
       a.warp, lane,
       {.kind = "async_copy_pending",
@@ -137,7 +137,6 @@ bool RaceChecks::report_copy(const WarpAccess& a, int lane, int32_t pc) {
        .address = a.at[lane],
        .buffer = "shared memory",
        .other = cta_.party(pc, 0, cta_.at)});
-  return false;
 }
 
 // Before the wait, the previous launch may still run. Its outputs must not be read, nor its inputs

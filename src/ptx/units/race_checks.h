@@ -28,7 +28,7 @@ class RaceChecks {
  private:
   bool settled(const WarpAccess& a, const Buffer& b, BufferShadow& shadow);
   bool report_shared(const WarpAccess& a, uint32_t bad, const CtaState& owner);
-  bool report_copy(const WarpAccess& a, int lane, int32_t pc);
+  void report_copy(const WarpAccess& a, int lane, int32_t pc);
   bool report_global(const WarpAccess& a, uint32_t bad, const Buffer& b);
 
   CtaState& cta_;

@@ -9,19 +9,20 @@
 
 namespace cutegen::ptx {
 
-bool WgmmaChecks::report(const Warp& w, const WgmmaState::Use& use, const char* verb) {
+void WgmmaChecks::report(const Warp& w, const WgmmaState::Use& use, const char* verb) {
   cta_.report(w, std::countr_zero(w.current.mask),
               {.kind = "wgmma_pending",
                .message = fmt::format("{} {} of the wgmma at {} before wgmma.wait_group", verb,
                                       use.fragment ? "a register of A" : "an accumulator",
                                       cta_.place(use.pc)),
                .other = cta_.party(use.pc, w.index * 32, cta_.at)});
-  return false;
 }
 
 bool WgmmaChecks::unused(const Warp& w, int32_t slot, const char* verb) {
   WgmmaState& s = *cta_.wgmma;
-  return !s.pending(w.index, slot) || report(w, s.use(w.index, slot), verb);
+  if (!s.pending(w.index, slot)) return true;
+  report(w, s.use(w.index, slot), verb);
+  return false;
 }
 
 bool WgmmaChecks::follow(const Warp& w, const Inst& in, uint32_t mask) {

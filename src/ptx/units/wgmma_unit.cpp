@@ -40,6 +40,18 @@ void pass_on(CtaState& cta, int u, int first, int64_t left) {
   }
 }
 
+// How the step differs from what another warp of the warpgroup executed.
+std::string out_of_step(const CtaState& cta, const Warp& w, const WarpgroupSteps::Step& step,
+                        const WarpgroupSteps::Step& other) {
+  if (other.pc != step.pc)
+    return fmt::format("warp {} is here, but another warp of its warpgroup executed {}", w.index,
+                       cta.place(other.pc));
+  return fmt::format(
+      "the warps of a warpgroup give different descriptors: A {:#x}, B {:#x} in warp {}, but A "
+      "{:#x}, B {:#x} in another",
+      step.a, step.b, w.index, other.a, other.b);
+}
+
 }  // namespace
 
 // A matrix in shared memory, and the part that a warp reads.
@@ -50,9 +62,8 @@ struct WgmmaUnit::Operand {
   uint32_t at[2 * kWgmmaMostColumns];
 };
 
-bool WgmmaUnit::report(const Warp& w, const char* kind, std::string message) {
+void WgmmaUnit::report(const Warp& w, const char* kind, std::string message) {
   cta_.report(w, std::countr_zero(w.current.mask), {.kind = kind, .message = std::move(message)});
-  return false;
 }
 
 Meet WgmmaUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
@@ -64,7 +75,7 @@ Meet WgmmaUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
            fmt::format("wgmma needs 32 lanes, lanes {:#010x} are here", mask));
     return Meet::failed;
   }
-  WarpgroupSteps::Step step{w.current.pc, 0, 0};
+  WarpgroupSteps::Step step{.pc = w.current.pc, .a = 0, .b = 0};
   if (in.sub == kWgmmaMultiply) {
     const WgmmaOp& op = cta_.job.program.wgmmas[size_t(in.target)];
     if (!op.a_in_registers) step.a = word_of(w, in.list[op.d]);
@@ -75,7 +86,7 @@ Meet WgmmaUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
   if (in.sub == kWgmmaMultiply) fine = multiply(w, in, step);
   if (in.sub == kWgmmaFence) ++cta_.wgmma->orders[size_t(w.index)].fences;
   if (in.sub == kWgmmaCommit) commit(w);
-  if (in.sub == kWgmmaWait) fine = wait(w, in);
+  if (in.sub == kWgmmaWait) wait(w, in);
   if (in.sub == kMoreRegisters || in.sub == kFewerRegisters) set_registers(cta_, w, in);
   return fine ? Meet::here : Meet::failed;
 }
@@ -84,29 +95,21 @@ Meet WgmmaUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
 bool WgmmaUnit::in_step(const Warp& w, const WarpgroupSteps::Step& step) {
   const int group = w.index / WarpgroupSteps::kWarps, first = group * WarpgroupSteps::kWarps;
   if (size_t(first) + WarpgroupSteps::kWarps > cta_.warps.size()) {
-    return report(w, "divergent_warpgroup",
-                  fmt::format("wgmma needs a warpgroup of four warps, but the CTA has {}",
-                              cta_.warps.size()));
+    report(w, "divergent_warpgroup",
+           fmt::format("wgmma needs a warpgroup of four warps, but the CTA has {}",
+                       cta_.warps.size()));
+    return false;
   }
   WarpgroupSteps& steps = cta_.wgmma->steps[size_t(group)];
   const auto* other = steps.execute(w.index - first, step);
-  if (other && other->pc == step.pc) {
-    return report(w, "divergent_warpgroup",
-                  fmt::format("the warps of a warpgroup give different descriptors: A {:#x}, B "
-                              "{:#x} in warp {}, but A {:#x}, B {:#x} in another",
-                              step.a, step.b, w.index, other->a, other->b));
-  }
-  if (other) {
-    return report(w, "divergent_warpgroup",
-                  fmt::format("warp {} is here, but another warp of its warpgroup executed {}",
-                              w.index, cta_.place(other->pc)));
-  }
+  if (other) return report(w, "divergent_warpgroup", out_of_step(cta_, w, step, *other)), false;
   for (int u = first; u < first + WarpgroupSteps::kWarps; ++u) {
     const bool gone = cta_.warps[size_t(u)].state == Warp::State::done;
     if (!steps.too_far() && !(gone && steps.executed(u - first) < steps.executed(w.index - first)))
       continue;
-    return report(w, "divergent_warpgroup",
-                  fmt::format("warp {} of the warpgroup does not execute this instruction", u));
+    report(w, "divergent_warpgroup",
+           fmt::format("warp {} of the warpgroup does not execute this instruction", u));
+    return false;
   }
   return true;
 }
@@ -117,28 +120,28 @@ bool WgmmaUnit::ended(const Warp& w) {
       w.index % WarpgroupSteps::kWarps);
   if (!missed) return true;
   Warp at = w;
-  at.current = {missed->pc, 1, false};
-  return report(at, "divergent_warpgroup",
-                fmt::format("warp {} ended, but another warp of its warpgroup executed this "
-                            "instruction: all four warps must execute it",
-                            w.index));
+  at.current = {.pc = missed->pc, .mask = 1, .blocked = false};
+  report(at, "divergent_warpgroup",
+         fmt::format("warp {} ended, but another warp of its warpgroup executed this "
+                     "instruction: all four warps must execute it",
+                     w.index));
+  return false;
 }
 
-bool WgmmaUnit::wait(Warp& w, const Inst& in) {
+void WgmmaUnit::wait(Warp& w, const Inst& in) {
   WgmmaState& s = *cta_.wgmma;
   const int first = w.index / WarpgroupSteps::kWarps * WarpgroupSteps::kWarps;
   s.orders[size_t(w.index)].waits = true;
   w.state = Warp::State::waiting;
   w.barrier = kAtWgmmaWait, w.waits_at = w.current.pc;
   for (int u = first; u < first + WarpgroupSteps::kWarps; ++u)
-    if (!s.orders[size_t(u)].waits) return true;
+    if (!s.orders[size_t(u)].waits) return;
   for (int u = first; u < first + WarpgroupSteps::kWarps; ++u) {
     s.orders[size_t(u)].waits = false;
     s.complete(u, in.imm);
     pass_on(cta_, u, first, in.imm);
     cta_.warps[size_t(u)].state = Warp::State::running;
   }
-  return true;
 }
 
 void WgmmaUnit::commit(const Warp& w) {
@@ -152,8 +155,8 @@ bool WgmmaUnit::uniform(const Warp& w, int32_t slot, size_t bytes, const char* w
   const std::byte* r = w.registers + slot;
   for (size_t lane = 1; lane < 32; ++lane) {
     if (std::memcmp(r, r + lane * bytes, bytes) == 0) continue;
-    return report(w, "divergent_warpgroup",
-                  fmt::format("{} differs between lanes 0 and {}", what, lane));
+    report(w, "divergent_warpgroup", fmt::format("{} differs between lanes 0 and {}", what, lane));
+    return false;
   }
   return true;
 }
@@ -175,17 +178,19 @@ bool WgmmaUnit::check_reads(Warp& w, const uint32_t* chunks, int count) {
 
 bool WgmmaUnit::fetch(Warp& w, Operand& o, std::byte* slices) {
   if (const auto fault = o.whole.fault()) {
-    return report(w, "bad_descriptor", fmt::format("the descriptor of {} has {}", o.name, *fault));
+    report(w, "bad_descriptor", fmt::format("the descriptor of {} has {}", o.name, *fault));
+    return false;
   }
   const int count = 2 * o.part.rows;
   o.part.chunks(o.at);
   const auto [low, high] = std::minmax_element(o.at, o.at + count);
   if (*high + 16 > cta_.shared.size()) {
-    return report(w, "out_of_bounds",
-                  fmt::format("wgmma reads {} at offset {} of shared memory, which has {} bytes "
-                              "(start address {}, leading byte offset {}, stride byte offset {})",
-                              o.name, *high, cta_.shared.size(), o.whole.d.start, o.whole.d.leading,
-                              o.whole.d.stride));
+    report(w, "out_of_bounds",
+           fmt::format("wgmma reads {} at offset {} of shared memory, which has {} bytes "
+                       "(start address {}, leading byte offset {}, stride byte offset {})",
+                       o.name, *high, cta_.shared.size(), o.whole.d.start, o.whole.d.leading,
+                       o.whole.d.stride));
+    return false;
   }
   o.low = *low, o.end = *high + 16;
   for (int i = count; i % 32 != 0; ++i) o.at[i] = o.at[0];
@@ -198,7 +203,7 @@ bool WgmmaUnit::multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& st
   const WgmmaOp& op = cta_.job.program.wgmmas[size_t(in.target)];
   const uint32_t scale = predicate_at(w.registers, in.list[op.scale_slot()]);
   if (scale != 0 && scale != ~0u)
-    return report(w, "divergent_warpgroup", "scale-d differs between lanes");
+    return report(w, "divergent_warpgroup", "scale-d differs between lanes"), false;
   if (!uniform(w, in.list[op.b_slot()], 8, "the descriptor of B")) return false;
   if (!op.a_in_registers && !uniform(w, in.list[op.d], 8, "the descriptor of A")) return false;
   if (cta_.races && !checks_.wgmma().product(w, in, op)) return false;
@@ -211,15 +216,15 @@ bool WgmmaUnit::multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& st
   } else {
     const MatrixDescriptor d = read_descriptor(step.a);
     const int row = w.index % WarpgroupSteps::kWarps * kWgmmaRows;
-    Operand o{"A",
-              {.d = d, .mn_major = op.a_mn_major, .first = 0, .rows = kRowsOfGroup},
-              {.d = d, .mn_major = op.a_mn_major, .first = row, .rows = kWgmmaRows}};
+    Operand o{.name = "A",
+              .whole = {.d = d, .mn_major = op.a_mn_major, .first = 0, .rows = kRowsOfGroup},
+              .part = {.d = d, .mn_major = op.a_mn_major, .first = row, .rows = kWgmmaRows}};
     if (!fetch(w, o, a)) return false;
     read.tiles[1] = o.part, read.low[1] = o.low, read.end[1] = o.end;
   }
   const SharedTile tile{
       .d = read_descriptor(step.b), .mn_major = op.b_mn_major, .first = 0, .rows = op.n};
-  Operand o{"B", tile, tile};
+  Operand o{.name = "B", .whole = tile, .part = tile};
   if (!fetch(w, o, b)) return false;
   read.tiles[0] = o.part, read.low[0] = o.low, read.end[0] = o.end;
   if (cta_.races) cta_.wgmma->reads.push_back(read);

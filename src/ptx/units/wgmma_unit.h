@@ -26,12 +26,12 @@ class WgmmaUnit {
   struct Operand;  // in shared memory
   bool multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& step);
   void commit(const Warp& w);
-  bool wait(Warp& w, const Inst& in);
+  void wait(Warp& w, const Inst& in);
   bool in_step(const Warp& w, const WarpgroupSteps::Step& step);
   bool uniform(const Warp& w, int32_t slot, size_t bytes, const char* what);
   bool fetch(Warp& w, Operand& operand, std::byte* slices);
   bool check_reads(Warp& w, const uint32_t* at, int count);
-  bool report(const Warp& w, const char* kind, std::string message);
+  void report(const Warp& w, const char* kind, std::string message);
 
   CtaState& cta_;
   WarpScheduler& scheduler_;
