@@ -142,7 +142,7 @@ TEST(PairedRuns, MemoryOfOtherProcessesIsLeftToThem) {
     device::cuda::with_driver(how, [&, bytes = bytes_each, most = copies] {
       OfficialStage stage;
       stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
-      stage.world.services.pool = &*stage.world.pool;
+      stage.world.services.pool = lent(*stage.world.pool);
       ShapeCase large = stage.world.toy.task.official();
       for (auto& [name, dims] : large.tensors) dims[0] = bytes / 128;
       PreparedShape shape = *official_of(*stage.prepared);
