@@ -39,18 +39,27 @@ tile_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ 
                                            make_stride(_1{}, int64_t(n_size), _1{})));
   Gemm gemm;
   gemm.begin(storage);
-  for (int id = blockIdx.x; id < ceil_div(tiles_m, CLUSTER) * CLUSTER * tiles_n; id += gridDim.x) {
-    const auto tile = cutegen::cluster_tile<CLUSTER>(id, tiles_m, tiles_n);
+  const int all = ceil_div(tiles_m, CLUSTER) * CLUSTER * tiles_n;
+  if (gemm.produces()) {
+    gemm.start_loading();
+    for (int id = blockIdx.x; id < all; id += gridDim.x) {
+      const auto tile = cutegen::cluster_tile<CLUSTER>(id, tiles_m, tiles_n);
 #if USE_TMA
-    if (!gemm.run(map_a, map_b, 0, 0, tile, 0, tiles, storage)) continue;
+      gemm.load(map_a, map_b, 0, 0, tile, 0, tiles, storage);
 #else
-    if (!gemm.run(operand<kDepthA>(a, m_size, k_size), operand<kDepthB>(b, n_size, k_size), tile,
-                  0, tiles, storage))
-      continue;
+      gemm.load(operand<kDepthA>(a, m_size, k_size), operand<kDepthB>(b, n_size, k_size), tile, 0,
+                tiles, storage);
 #endif
-    gemm.each<8>(tile, [&](float const (&c)[8], int m, int n) {
-      if (m < m_size && n < n_size) cutegen::store(c, results(_, m, n));
-    });
+    }
+  } else {
+    gemm.start_multiplying();
+    for (int id = blockIdx.x; id < all; id += gridDim.x) {
+      gemm.multiply(0, tiles, storage);
+      gemm.each<8>(cutegen::cluster_tile<CLUSTER>(id, tiles_m, tiles_n),
+                   [&](float const (&c)[8], int m, int n) {
+        if (m < m_size && n < n_size) cutegen::store(c, results(_, m, n));
+      });
+    }
   }
   gemm.end();
 }

@@ -5,7 +5,7 @@
 // last warpgroup or warp (the producer) loads tiles; the others (the consumers) multiply. The tensor
 // cores read both memory orders of an operand, so the kernel transposes nothing.
 //
-// run() takes two tensor maps, which describe (along, across, batch): `along` is the contiguous
+// load() takes two tensor maps, which describe (along, across, batch): `along` is the contiguous
 // axis. Without maps (Tma false), the producer copies without TMA: any stride, alignment and type.
 // Elements beyond the edges read as zero. A CTA may compute several tiles, one after the other;
 // the producer loads the next tile while the consumers write.
@@ -16,10 +16,21 @@
 // Groups: a tile holds TileN / Groups columns of each of several products of the same A. Then each()
 // passes c[group][v]: the results of all products at the same place.
 //
+// Both roles have a loop of their own, because a warpgroup of the producer gives most of its registers to
+// the consumers. The loops take the same tiles.
+//
 // Example: Gemm gemm; gemm.begin(storage);
-//          for (int id = blockIdx.x; id < tiles; id += gridDim.x)
-//            if (gemm.run(map_a, map_b, 0, 0, tile_of(id), 0, tiles_k, storage))
+//          if (gemm.produces()) {
+//            gemm.start_loading();
+//            for (int id = blockIdx.x; id < tiles; id += gridDim.x)
+//              gemm.load(map_a, map_b, 0, 0, tile_of(id), 0, tiles_k, storage);
+//          } else {
+//            gemm.start_multiplying();
+//            for (int id = blockIdx.x; id < tiles; id += gridDim.x) {
+//              gemm.multiply(0, tiles_k, storage);
 //              gemm.each<2>(tile_of(id), [&](float const (&c)[2], int m, int n) { ... });
+//            }
+//          }
 //          gemm.end();
 #pragma once
 
@@ -222,37 +233,45 @@ struct WgmmaGemm {
     }
     if constexpr (kCluster > 1) cute::cluster_sync();
     else __syncthreads();
-    if (threadIdx.x < kFirstProducer) take_registers();
-    else release_registers();
   }
 
-  // Multiplies the depth tiles [first, last) of one tile. Returns false in the producer, which may
-  // run ahead into the next tile. batch_a, batch_b: coordinates along the third axis of the maps.
-  CUTE_DEVICE bool run(cute::TmaDescriptor const& a, cute::TmaDescriptor const& b, int batch_a,
-                       int batch_b, TileIndex tile, int first, int last, Storage& storage) {
-    return run(a, ColumnMaps<1>{{&b}, {batch_b}, {0}}, batch_a, tile, first, last, storage);
+  static CUTE_DEVICE bool produces() { return threadIdx.x >= kFirstProducer; }
+  // The producer and the consumers must call these before their loops. A thread has 168 registers at
+  // launch, with three consumers 128.
+  static CUTE_DEVICE void start_loading() {
+    if constexpr (kGives) cutlass::arch::warpgroup_reg_dealloc<kKept>();
   }
-  CUTE_DEVICE bool run(cute::TmaDescriptor const& a, ColumnMaps<Groups> const& b, int batch_a,
-                       TileIndex tile, int first, int last, Storage& storage) {
+  static CUTE_DEVICE void start_multiplying() {
+    if constexpr (kGives) cutlass::arch::warpgroup_reg_alloc<kTaken>();
+  }
+
+  // Loads the depth tiles [first, last) of one tile. batch_a, batch_b: coordinates along the third
+  // axis of the maps.
+  CUTE_DEVICE void load(cute::TmaDescriptor const& a, cute::TmaDescriptor const& b, int batch_a,
+                        int batch_b, TileIndex tile, int first, int last, Storage& storage) {
+    load(a, ColumnMaps<1>{{&b}, {batch_b}, {0}}, batch_a, tile, first, last, storage);
+  }
+  CUTE_DEVICE void load(cute::TmaDescriptor const& a, ColumnMaps<Groups> const& b, int batch_a,
+                        TileIndex tile, int first, int last, Storage& storage) {
     static_assert(Tma);
-    if (threadIdx.x < kFirstProducer) return consume(first, last, storage);
     if (threadIdx.x == kFirstProducer) load_by_map(a, b, batch_a, tile, first, last, storage);
-    return false;
+  }
+  template <class A, class B>
+  CUTE_DEVICE void load(A const& a, B const& b, TileIndex tile, int first, int last,
+                        Storage& storage) {
+    const B columns[1] = {b};
+    load(a, columns, tile, first, last, storage);
+  }
+  template <class A, class B>
+  CUTE_DEVICE void load(A const& a, B const (&b)[Groups], TileIndex tile, int first, int last,
+                        Storage& storage) {
+    static_assert(!Tma);
+    load_by_address(a, b, tile, first, last, storage);
   }
 
-  template <class A, class B>
-  CUTE_DEVICE bool run(A const& a, B const& b, TileIndex tile, int first, int last,
-                       Storage& storage) {
-    const B columns[1] = {b};
-    return run(a, columns, tile, first, last, storage);
-  }
-  template <class A, class B>
-  CUTE_DEVICE bool run(A const& a, B const (&b)[Groups], TileIndex tile, int first, int last,
-                       Storage& storage) {
-    static_assert(!Tma);
-    if (threadIdx.x < kFirstProducer) return consume(first, last, storage);
-    load_by_address(a, b, tile, first, last, storage);
-    return false;
+  // Multiplies the depth tiles [first, last) that the producer loads.
+  CUTE_DEVICE void multiply(int first, int last, Storage& storage) {
+    consume(first, last, storage);
   }
 
   // All threads must call this last, because a neighbour may still signal this CTA.
@@ -264,29 +283,42 @@ struct WgmmaGemm {
   // warp must call it.
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
+    each<V>(tile, [](int, int) { return 0; },
+            [&](auto const& c, int, int m, int n) { f(c, m, n); });
+  }
+
+  // The same with what prepare(m, n) returns: f(results, prepared, m, n). Several calls of prepare()
+  // come before those of f(), so that their loads are in flight together.
+  template <int V, class Prepare, class F>
+  CUTE_DEVICE void each(TileIndex tile, Prepare&& prepare, F&& f) const {
     static_assert(V == 1 || V == 2 || V == 8);
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int row = tile.m * TileM + warp / 4 * 64 * kBlocks + warp % 4 * 16 + lane / 4;
-    const int column = tile.n * kGroupN;
+    constexpr int kRuns = kGroupPart / V, kBatch = kRuns % 4 == 0 ? 4 : kRuns % 3 == 0 ? 3 : 2;
     CUTE_UNROLL
     for (int block = 0; block < kBlocks; ++block) {
       CUTE_UNROLL
-      for (int i = 0; i < kGroupPart; i += V) {
-        const int m = row + block * 64;
-        float c[Groups][V];
-        if constexpr (V == 8) {  // a step covers 32 columns of one of the thread's two rows
-          const int first = i / 16 * 16 + i / 8 % 2 * 2;
-          CUTE_UNROLL
-          for (int g = 0; g < Groups; ++g)
-            gather_columns(results[block], first + g * kGroupPart, c[g]);
-          pass(f, c, m + i / 8 % 2 * 8, column + first / 16 * 32 + lane % 4 * 8);
-        } else {
+      for (int first = 0; first < kRuns; first += kBatch) {
+        decltype(prepare(0, 0)) prepared[kBatch];
+        CUTE_UNROLL
+        for (int j = 0; j < kBatch; ++j) {
+          const TileIndex at = place<V>(tile, block, (first + j) * V);
+          prepared[j] = prepare(at.m, at.n);
+        }
+        CUTE_UNROLL
+        for (int j = 0; j < kBatch; ++j) {
+          const int i = (first + j) * V;
+          float c[Groups][V];
           CUTE_UNROLL
           for (int g = 0; g < Groups; ++g) {
-            CUTE_UNROLL
-            for (int v = 0; v < V; ++v) c[g][v] = results[block][g * kGroupPart + i + v];
+            if constexpr (V == 8) {
+              gather_columns(results[block], g * kGroupPart + first_of_eight(i), c[g]);
+            } else {
+              CUTE_UNROLL
+              for (int v = 0; v < V; ++v) c[g][v] = results[block][g * kGroupPart + i + v];
+            }
           }
-          pass(f, c, m + i / 2 % 2 * 8, column + i / 4 * 8 + lane % 4 * 2 + i % 2);
+          const TileIndex at = place<V>(tile, block, i);
+          if constexpr (Groups == 1) f(c[0], prepared[j], at.m, at.n);
+          else f(c, prepared[j], at.m, at.n);
         }
       }
     }
@@ -296,22 +328,26 @@ struct WgmmaGemm {
   static constexpr int kTileBytes = int(sizeof(Element)) * (TileA::kElements + TileB::kElements);
   static constexpr int kGroupPart = kPart / Groups;  // of a block's results of a thread
 
-  template <class F, int V>
-  static CUTE_DEVICE void pass(F&& f, float const (&c)[Groups][V], int m, int n) {
-    if constexpr (Groups == 1) f(c[0], m, n);
-    else f(c, m, n);
+  // The first result of a step in which each thread gets eight neighbours. The step covers 32 columns
+  // of one of the thread's two rows.
+  static CUTE_DEVICE int first_of_eight(int i) { return i / 16 * 16 + i / 8 % 2 * 2; }
+
+  // The place of the run of V results that begins at result i of a block.
+  template <int V>
+  static CUTE_DEVICE TileIndex place(TileIndex tile, int block, int i) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int m =
+        tile.m * TileM + warp / 4 * 64 * kBlocks + warp % 4 * 16 + lane / 4 + block * 64;
+    const int n = tile.n * kGroupN;
+    if constexpr (V == 8)
+      return {m + i / 8 % 2 * 8, n + first_of_eight(i) / 16 * 32 + lane % 4 * 8};
+    else
+      return {m + i / 2 % 2 * 8, n + i / 4 * 8 + lane % 4 * 2 + i % 2};
   }
 
-  // A thread has 168 registers at launch, with three consumers 128.
   static constexpr bool kGives = kConsumers >= 2 && kResident == 1;
-  static constexpr int kKept = kConsumers == 3 ? (Tma ? 32 : 56) : (Tma ? 40 : 56);
-  static constexpr int kTaken = kConsumers == 3 ? (Tma ? 160 : 152) : (Tma ? 232 : 224);
-  static CUTE_DEVICE void release_registers() {
-    if constexpr (kGives) cutlass::arch::warpgroup_reg_dealloc<kKept>();
-  }
-  static CUTE_DEVICE void take_registers() {
-    if constexpr (kGives) cutlass::arch::warpgroup_reg_alloc<kTaken>();
-  }
+  static constexpr int kKept = Tma ? (kConsumers == 3 ? 32 : 40) : kConsumers == 3 ? 80 : 104;
+  static constexpr int kTaken = kConsumers == 3 ? (Tma ? 160 : 144) : Tma ? 232 : 200;
 
   CUTE_DEVICE void load_by_map(cute::TmaDescriptor const& a, ColumnMaps<Groups> const& b,
                                int batch_a, TileIndex tile, int first, int last,
@@ -383,7 +419,7 @@ struct WgmmaGemm {
     cute::arrive_barrier(full);
   }
 
-  CUTE_DEVICE bool consume(int first, int last, Storage& storage) {
+  CUTE_DEVICE void consume(int first, int last, Storage& storage) {
     auto sums = cute::make_tensor<float>(
         cute::Shape<cute::Int<kPart>, cute::Int<kBlocks>>{});
     cute::clear(sums);
@@ -404,7 +440,6 @@ struct WgmmaGemm {
       CUTE_UNROLL
       for (int i = 0; i < kPart; ++i) results[block][i] = sums(i, block);
     }
-    return true;
   }
 
   CUTE_DEVICE int before() const { return stage_ == 0 ? Stages - 1 : stage_ - 1; }

@@ -332,6 +332,54 @@ CUTE_DEVICE void store_at(R const (&r)[V], cute::Tensor<Engine, Layout> const& g
   }
 }
 
+// V elements as they are in memory. hold() reads them before any later store of the thread; held()
+// converts them. So a kernel can have several loads in flight in front of its stores.
+template <class T, int V>
+struct Held {
+  static constexpr int kBytes = int(sizeof(T)) * V, kWords = (kBytes + 3) / 4;
+  uint32_t words[kWords] = {};
+};
+template <class T, int V, class Engine, class Layout>
+CUTE_DEVICE void hold(cute::Tensor<Engine, Layout> const& g, Held<T, V>& to) {
+  using Step = decltype(cute::stride<0>(Layout{}));
+  constexpr int kWords = Held<T, V>::kWords;
+  if constexpr (cute::is_constant<1, Step>::value && Held<T, V>::kBytes % 16 == 0) {
+    const size_t from = __cvta_generic_to_global(&g(0));
+    CUTE_UNROLL
+    for (int i = 0; i < kWords; i += 4)
+      asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(to.words[i]), "=r"(to.words[i + 1]), "=r"(to.words[i + 2]),
+                     "=r"(to.words[i + 3])
+                   : "l"(from + 4 * i)
+                   : "memory");
+  } else if constexpr (cute::is_constant<0, Step>::value) {
+    const T value = g(0);
+    memcpy(to.words, &value, sizeof(T));
+  } else {
+    Pack<T, V> pack;
+    if constexpr (cute::is_constant<1, Step>::value) {
+      pack = *reinterpret_cast<Pack<T, V> const*>(&g(0));
+    } else {
+      CUTE_UNROLL
+      for (int v = 0; v < V; ++v) pack.element[v] = g(v);
+    }
+    memcpy(to.words, &pack, Held<T, V>::kBytes);
+  }
+}
+template <class R, class T, int V, class Engine, class Layout>
+CUTE_DEVICE void held(cute::Tensor<Engine, Layout> const&, Held<T, V> const& from, R (&r)[V]) {
+  if constexpr (cute::is_constant<0, decltype(cute::stride<0>(Layout{}))>::value) {
+    T value;
+    memcpy(&value, from.words, sizeof(T));
+    CUTE_UNROLL
+    for (int v = 0; v < V; ++v) r[v] = convert<R>(value);
+  } else {
+    Pack<T, V> pack;
+    memcpy(&pack, from.words, Held<T, V>::kBytes);
+    convert_all(pack.element, r);
+  }
+}
+
 // Loads V elements for each of S lists that take turns: element v of list s is element v * S + s.
 template <class R, int S, int V, class Engine, class Layout>
 CUTE_DEVICE void load_turns(cute::Tensor<Engine, Layout> const& g, R (&r)[S][V]) {

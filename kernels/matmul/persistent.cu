@@ -34,19 +34,24 @@ extern "C" __global__ void __launch_bounds__(Gemm::kThreads, Gemm::kResident)
   const int tiles = ceil_div(tiles_m, kCluster) * kCluster * tiles_n;
   Gemm gemm;
   gemm.begin(storage);
+{{prologue}}  if (gemm.produces()) {
+    gemm.start_loading();
 {{items}}
-    const int batch = at / tiles;
-{{tile}}
-{{steps}}
 #if {{use_tma}}
-    if (!{{run_maps}}) continue;
+      {{run_maps}};
 #else
-    Tensor rows = make_tensor(make_gmem_ptr({{a}}{{a_batch}}),
-                              make_layout(make_shape(m_size, k_size), {{a_stride}}));
+      Tensor rows = make_tensor(make_gmem_ptr({{a}}{{a_batch}}),
+                                make_layout(make_shape(m_size, k_size), {{a_stride}}));
 {{columns}}
-    if (!gemm.run(rows, columns, tile, first, last, storage)) continue;
+      gemm.load(rows, columns, tile, first, last, storage);
 #endif
+    }
+  } else {
+    gemm.start_multiplying();
+{{items}}
+      gemm.multiply(first, last, storage);
 {{part}}{{results}}
+    }
   }
   gemm.end();
 }

@@ -137,7 +137,7 @@ std::string MatmulFinish::compute() {
       function_, join(params, ", "), body, ends);
 }
 
-std::string MatmulFinish::work() const {
+std::string MatmulFinish::work(bool held) const {
   std::string text, stores;
   std::vector<std::string> values{"product[v]"};
   if (!c_.partners.empty()) values.clear();
@@ -146,8 +146,9 @@ std::string MatmulFinish::work() const {
   for (const auto& [inst, mask] : c_.masks)
     values.push_back(fmt::format("n + v - m {} {}", mask.upper ? ">=" : "<=", mask.diagonal));
   for (const FactorAccess& a : inputs_) {
-    text += fmt::format("float {}[kVector];\ncutegen::load({}(_, m, n, batch), {});\n", a.registers,
-                        a.tensor, a.registers);
+    text += fmt::format("float {0}[kVector];\ncutegen::{1}({2}(_, m, n, batch), {3}{0});\n",
+                        a.registers, held ? "held" : "load", a.tensor,
+                        held ? "own." + a.registers + ", " : "");
     values.push_back(a.registers + "[v]");
   }
   for (const auto& [word, expression] : c_.finish.sizes) values.push_back(word);
@@ -160,8 +161,31 @@ std::string MatmulFinish::work() const {
          join(values, ", ") + ");\n" + stores;
 }
 
-std::string MatmulFinish::results(Numbers& numbers) {
-  return layouts(numbers).tensors(inputs_, outputs_) + each_text(c_.groups(), work());
+std::string MatmulFinish::results(Numbers& numbers, bool ahead) {
+  const std::string each =
+      ahead && !inputs_.empty() ? each_ahead() : each_text(c_.groups(), work());
+  return layouts(numbers).tensors(inputs_, outputs_) + each;
+}
+
+std::string MatmulFinish::each_ahead() const {
+  std::string members, loads;
+  for (const FactorAccess& a : inputs_) {
+    members += fmt::format("  cutegen::Held<{}, kVector> {};\n", type_of(*a.operand), a.registers);
+    loads += fmt::format("    cutegen::hold({}(_, m, n, batch), own.{});\n", a.tensor, a.registers);
+  }
+  return fmt::format(
+      "struct Operands {{\n{}}};\n"
+      "gemm.each<kVector>(\n"
+      "    tile,\n"
+      "    [&](int m, int n) {{\n"
+      "      Operands own;\n"
+      "      if (m < m_size && n < n_size) {{\n{}\n      }}\n"
+      "      return own;\n"
+      "    }},\n"
+      "    [&](float const (&product){}[kVector], Operands const& own, int m, int n) {{\n"
+      "      if (m >= m_size || n >= n_size) return;\n{}\n    }});",
+      members, indent(loads, 4), c_.groups() == 1 ? "" : fmt::format("[{}]", c_.groups()),
+      indent(work(true), 6));
 }
 
 std::string each_text(int64_t groups, const std::string& body) {

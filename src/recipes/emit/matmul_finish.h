@@ -61,12 +61,15 @@ class MatmulFinish {
   Layouts layouts(Numbers& numbers) { return {c_, code_, numbers, prefix_}; }
   // The device function for one element: from the product and other values to the results.
   std::string compute();
-  // Loads, arithmetic and stores for the kVector results at (m, n, batch).
-  std::string work() const;
-  // The tensors, and the loop over the results of a tile.
-  std::string results(Numbers& numbers);
+  // Loads, arithmetic and stores for the kVector results at (m, n, batch). `held`: the operands are
+  // already in registers.
+  std::string work(bool held = false) const;
+  // The tensors, and the loop over the results of a tile. `ahead`: loads of several runs of results
+  // come before their stores.
+  std::string results(Numbers& numbers, bool ahead);
 
  private:
+  std::string each_ahead() const;
   FactorAccess access(const Operand& operand, int inst);
   bool is_product(int inst) const;
 

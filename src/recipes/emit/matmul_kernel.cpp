@@ -112,38 +112,45 @@ void tiled_text(MatmulEngine engine, std::map<std::string, std::string>& t) {
 // Opens the loop of a persistent CTA over its tiles `at`.
 std::string items_text(Shares shares) {
   if (shares != Shares::tail)
-    return "  for (int id = blockIdx.x; id < tiles * batches; id += gridDim.x) {\n"
-           "    const int at = id;";
+    return "for (int id = blockIdx.x; id < tiles * batches; id += gridDim.x) {\n"
+           "  const int at = id;\n"
+           "  const int batch = at / tiles;\n";
+  return "for (int id = blockIdx.x; id < items; id += gridDim.x) {\n"
+         "  const bool part = id >= whole;\n"
+         "  const int at = part ? whole + (id - whole) / pieces : id;\n"
+         "  const int batch = at / tiles;\n";
+}
+
+// What comes before the loops over tiles.
+std::string prologue_text(Shares shares) {
+  if (shares != Shares::tail) return "";
   return "  asm volatile(\"griddepcontrol.launch_dependents;\");  // the second kernel waits by "
          "itself\n"
          "  // Items from `whole` on are parts of a tile: the last round has few tiles, so "
          "`pieces` CTAs\n"
          "  // share the depth of each.\n"
-         "  const int items = whole + (tiles * batches - whole) * pieces;\n"
-         "  for (int id = blockIdx.x; id < items; id += gridDim.x) {\n"
-         "    const bool part = id >= whole;\n"
-         "    const int at = part ? whole + (id - whole) / pieces : id;";
+         "  const int items = whole + (tiles * batches - whole) * pieces;\n";
 }
 
 // Stores a part of a tile for the second kernel.
 std::string part_text(Shares shares) {
   if (shares != Shares::tail) return "";
-  return "    if (part) {\n"
-         "      Tensor parts = make_tensor(\n"
-         "          make_gmem_ptr(partial + int64_t(id - whole) * (kTileM * kTileN)),\n"
-         "          make_layout(make_shape(Int<kVector>{}, Int<kTileM>{}, Int<kTileN>{}),\n"
-         "                      make_stride(Int<1>{}, Int<kTileN>{}, Int<1>{})));\n"
-         "      gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {\n"
-         "        cutegen::store(product, parts(_, m - tile.m * kTileM, n - tile.n * kTileN));\n"
-         "      });\n"
-         "      continue;\n"
-         "    }\n";
+  return "      if (part) {\n"
+         "        Tensor parts = make_tensor(\n"
+         "            make_gmem_ptr(partial + int64_t(id - whole) * (kTileM * kTileN)),\n"
+         "            make_layout(make_shape(Int<kVector>{}, Int<kTileM>{}, Int<kTileN>{}),\n"
+         "                        make_stride(Int<1>{}, Int<kTileN>{}, Int<1>{})));\n"
+         "        gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {\n"
+         "          cutegen::store(product, parts(_, m - tile.m * kTileM, n - tile.n * kTileN));\n"
+         "        });\n"
+         "        continue;\n"
+         "      }\n";
 }
 
 // The placeholders of kernels/matmul/persistent.cu that only this template has.
 void persistent_text(const Contraction& c, const Json& params, const Label& label,
                      std::map<std::string, std::string>& t) {
-  t["items"] = items_text(shares_of(params));
+  t["prologue"] = prologue_text(shares_of(params));
   t["part"] = part_text(shares_of(params));
   t["use_tma"] = label("USE_TMA");
   t["cluster"] = params.at("cluster").dump();
@@ -308,9 +315,9 @@ class JoinedText {
   }
 
   // How a persistent kernel loads by tensor maps.
-  std::string run_text() {
+  std::string load_text() {
     if (!c_.joined())
-      return fmt::format("gemm.run(map_a, map_b, {}, {}, tile, first, last, storage)",
+      return fmt::format("gemm.load(map_a, map_b, {}, {}, tile, first, last, storage)",
                          map_batch(c_, c_.a), map_batch(c_, c_.b));
     const auto factors = factors_of(c_);
     std::vector<std::string> maps, batches, starts;
@@ -329,7 +336,8 @@ class JoinedText {
       starts.push_back(choose(start));
     }
     return fmt::format(
-        "gemm.run(map_a, cutegen::ColumnMaps<{}>{{{{{}}}, {{{}}}, {{{}}}}}, {}, tile, first, last, "
+        "gemm.load(map_a, cutegen::ColumnMaps<{}>{{{{{}}}, {{{}}}, {{{}}}}}, {}, tile, first, "
+        "last, "
         "storage)",
         c_.groups(), join(maps, ", "), join(batches, ", "), join(starts, ", "),
         map_batch(c_, c_.a));
@@ -403,11 +411,12 @@ class MatmulWriter {
 
   // The work after the product, or after each of the joined products.
   std::string results_text(MatmulKernel& k) {
-    if (!apart(c_)) return finishes_.front().results(k.numbers);
+    const bool ahead = engine_of(c_, params_) == MatmulEngine::wgmma;
+    if (!apart(c_)) return finishes_.front().results(k.numbers, ahead);
     std::string text;
     for (size_t p = 0; p < finishes_.size(); ++p)
       text += fmt::format("{}if (which == {}) {{\n{}\n}}", p == 0 ? "" : " else ", p,
-                          indent(finishes_[p].results(k.numbers), 2));
+                          indent(finishes_[p].results(k.numbers, ahead), 2));
     return text;
   }
 
@@ -431,17 +440,17 @@ class MatmulWriter {
 
   // Everything that depends on what multiplies.
   void engine_text(MatmulEngine engine, JoinedText& joined, std::map<std::string, std::string>& t) {
-    if (engine == MatmulEngine::wgmma)
-      persistent_text(c_, params_, label_, t);
-    else
+    if (engine != MatmulEngine::wgmma) {
       tiled_text(engine, t);
-    const bool persistent = engine == MatmulEngine::wgmma;
-    t["tile"] =
-        indent(joined.tile_text(persistent ? "cutegen::cluster_tile<kCluster>(at % tiles, tiles_m, "
-                                             "tiles_n);"
-                                           : "cutegen::tile_index(blockIdx.x, tiles_m, tiles_n);"),
-               persistent ? 4 : 2);
-    if (persistent) t["run_maps"] = joined.run_text();
+      t["tile"] = indent(joined.tile_text("cutegen::tile_index(blockIdx.x, tiles_m, tiles_n);"), 2);
+      t["steps"] = indent(steps(c_, shares_), 2);
+      return;
+    }
+    persistent_text(c_, params_, label_, t);
+    const std::string tile =
+        joined.tile_text("cutegen::cluster_tile<kCluster>(at % tiles, tiles_m, tiles_n);");
+    t["items"] = indent(items_text(shares_) + indent(tile + "\n" + steps(c_, shares_), 2), 4);
+    t["run_maps"] = joined.load_text();
   }
 
   std::map<std::string, std::string> product_text(MatmulKernel& k) {
@@ -462,13 +471,12 @@ class MatmulWriter {
     std::string a_row = layouts.stride_text(c_.a.row, "a_row"),
                 a_depth = layouts.stride_text(c_.a.depth, "a_depth");
     t["a_stride"] = fmt::format("make_stride({}, {})", a_row, a_depth);
-    const int deeper = engine == MatmulEngine::wgmma ? 2 : 0;
+    const int deeper = engine == MatmulEngine::wgmma ? 4 : 0;
     JoinedText joined(c_, finishes_, k.numbers);
     t["columns"] = indent(joined.columns_text(), 2 + deeper);
     t["a_batch"] = layouts.batch_offset(c_.a, "a");
     t["tiles_n"] = joined.tiles_text();
     engine_text(engine, joined, t);
-    t["steps"] = indent(steps(c_, shares_), 2 + deeper);
     std::vector<const Operand*> operands{&c_.a.operand};
     for (const JoinedFactor& of : factors_of(c_)) operands.push_back(&of.factor->operand);
     for (const MatmulFinish& finish : finishes_)

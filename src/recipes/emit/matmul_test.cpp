@@ -275,6 +275,17 @@ TEST(Matmul, PartnersShareATile) {
   }
 }
 
+// The softmax's CTAs wait on the SMs while the product ends.
+TEST(Matmul, TheNextStageBeginsEarly) {
+  ProductCase c("mm_softmax_after", MathMode::bf16, "sm_90a");
+  const KernelProgram program = c.program();
+  const Json steps = to_json(program.plan).at("steps");
+  EXPECT_FALSE(steps[0].contains("pdl"));
+  EXPECT_EQ(steps[1].at("pdl"), true);
+  EXPECT_THAT(program.sources.at("kernel_1.cu"), HasSubstr("cutegen::allow_next_step();"));
+  EXPECT_THAT(program.sources.at("kernel_2.cu"), HasSubstr("cutegen::await_previous_step();"));
+}
+
 // A row-major B is read through registers; its columns become the instruction's rows.
 TEST(Matmul, WgmmaTurnsAPlainProduct) {
   const Json on{{"wgmma", 1}, {"tile_m", 128}, {"tile_n", 64}};

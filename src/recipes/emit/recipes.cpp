@@ -257,6 +257,12 @@ bool is_nest(const Stage& stage) {
   return fused && !fused->window;
 }
 
+// Whether a step of the part already begins before the one in front of it ends.
+bool has_overlap(const ProgramPart& part) {
+  return std::any_of(part.steps.begin(), part.steps.end(),
+                     [](const Json& step) { return step.contains("pdl"); });
+}
+
 // Whether the stage reads nothing that `before` writes.
 bool is_independent(const Fused& stage, const Fused& before) {
   return std::none_of(stage.inputs.begin(), stage.inputs.end(), [&](const Operand& input) {
@@ -313,7 +319,10 @@ Result<KernelProgram> program(const Task& task, const Staged& staged, const Json
     const Label label{list.size() == 1 ? "" : std::to_string(i + 1)};
     parts.push_back(part_of(task, list[i], params_of(staged, i, params), label, overlaps[i]));
   }
-  if (staged.hopper && std::all_of(list.begin(), list.end(), is_nest)) chain_steps(parts);
+  bool chained = staged.hopper;
+  for (size_t i = 0; i < list.size(); ++i)
+    chained &= is_nest(list[i]) || (is_product(list[i]) && !has_overlap(parts[i]));
+  if (chained) chain_steps(parts);
   return assemble(task, staged.stages, parts);
 }
 
@@ -324,6 +333,7 @@ namespace {
 // The stages with or without joined products, whichever takes less time.
 Result<Stages> best_stages(const Task& task, bool hopper) {
   auto stages = make_stages(task, {.hopper = hopper, .join = true});
+  if (!stages) stages = make_stages(task, {.hopper = hopper});
   // What surrounds the attention may not fit into stages: products and a softmax may.
   if (!stages && hopper) stages = make_stages(task);
   const auto joins = [](const Stage& stage) {

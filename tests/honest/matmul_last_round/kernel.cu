@@ -46,45 +46,61 @@ matmul(const __grid_constant__ TmaDescriptor map_a, const __grid_constant__ TmaD
   // Items from `whole` on are parts of a tile: the last round has few tiles, so `pieces` CTAs
   // share the depth of each.
   const int items = whole + (tiles * batches - whole) * pieces;
-  for (int id = blockIdx.x; id < items; id += gridDim.x) {
-    const bool part = id >= whole;
-    const int at = part ? whole + (id - whole) / pieces : id;
-    const int batch = at / tiles;
-    const auto tile = cutegen::cluster_tile<kCluster>(at % tiles, tiles_m, tiles_n);
-    const int tiles_k = ceil_div(k_size, kTileK);
-    const int share = part ? ceil_div(tiles_k, pieces) : tiles_k;
-    const int first = part ? (id - whole) % pieces * share : 0;
-    int last = cute::min(first + share, tiles_k);
+  if (gemm.produces()) {
+    gemm.start_loading();
+    for (int id = blockIdx.x; id < items; id += gridDim.x) {
+      const bool part = id >= whole;
+      const int at = part ? whole + (id - whole) / pieces : id;
+      const int batch = at / tiles;
+      const auto tile = cutegen::cluster_tile<kCluster>(at % tiles, tiles_m, tiles_n);
+      const int tiles_k = ceil_div(k_size, kTileK);
+      const int share = part ? ceil_div(tiles_k, pieces) : tiles_k;
+      const int first = part ? (id - whole) % pieces * share : 0;
+      int last = cute::min(first + share, tiles_k);
 #if USE_TMA
-    if (!gemm.run(map_a, map_b, 0, 0, tile, first, last, storage)) continue;
+      gemm.load(map_a, map_b, 0, 0, tile, first, last, storage);
 #else
-    Tensor rows = make_tensor(make_gmem_ptr(x),
-                              make_layout(make_shape(m_size, k_size), make_stride(a_row, Int<1>{})));
-    Tensor columns = make_tensor(make_gmem_ptr(y),
-                                 make_layout(make_shape(n_size, k_size), make_stride(b_row, Int<1>{})));
-    if (!gemm.run(rows, columns, tile, first, last, storage)) continue;
+      Tensor rows = make_tensor(make_gmem_ptr(x),
+                                make_layout(make_shape(m_size, k_size), make_stride(a_row, Int<1>{})));
+      Tensor columns = make_tensor(make_gmem_ptr(y),
+                                   make_layout(make_shape(n_size, k_size), make_stride(b_row, Int<1>{})));
+      gemm.load(rows, columns, tile, first, last, storage);
 #endif
-    if (part) {
-      Tensor parts = make_tensor(
-          make_gmem_ptr(partial + int64_t(id - whole) * (kTileM * kTileN)),
-          make_layout(make_shape(Int<kVector>{}, Int<kTileM>{}, Int<kTileN>{}),
-                      make_stride(Int<1>{}, Int<kTileN>{}, Int<1>{})));
-      gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {
-        cutegen::store(product, parts(_, m - tile.m * kTileM, n - tile.n * kTileN));
-      });
-      continue;
     }
-    Tensor g_out = make_tensor(make_gmem_ptr(out),
-        make_layout(make_shape(Int<kVector>{}, m_size, n_size, batches),
-                    make_stride(Int<1>{}, out_m0, Int<1>{}, Int<0>{})));
-    gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {
-      if (m >= m_size || n >= n_size) return;
-      float r_out[kVector];
-      CUTE_UNROLL
-      for (int v = 0; v < kVector; ++v)
-        compute(product[v], r_out[v]);
-      cutegen::store(r_out, g_out(_, m, n, batch));
-    });
+  } else {
+    gemm.start_multiplying();
+    for (int id = blockIdx.x; id < items; id += gridDim.x) {
+      const bool part = id >= whole;
+      const int at = part ? whole + (id - whole) / pieces : id;
+      const int batch = at / tiles;
+      const auto tile = cutegen::cluster_tile<kCluster>(at % tiles, tiles_m, tiles_n);
+      const int tiles_k = ceil_div(k_size, kTileK);
+      const int share = part ? ceil_div(tiles_k, pieces) : tiles_k;
+      const int first = part ? (id - whole) % pieces * share : 0;
+      int last = cute::min(first + share, tiles_k);
+      gemm.multiply(first, last, storage);
+      if (part) {
+        Tensor parts = make_tensor(
+            make_gmem_ptr(partial + int64_t(id - whole) * (kTileM * kTileN)),
+            make_layout(make_shape(Int<kVector>{}, Int<kTileM>{}, Int<kTileN>{}),
+                        make_stride(Int<1>{}, Int<kTileN>{}, Int<1>{})));
+        gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {
+          cutegen::store(product, parts(_, m - tile.m * kTileM, n - tile.n * kTileN));
+        });
+        continue;
+      }
+      Tensor g_out = make_tensor(make_gmem_ptr(out),
+          make_layout(make_shape(Int<kVector>{}, m_size, n_size, batches),
+                      make_stride(Int<1>{}, out_m0, Int<1>{}, Int<0>{})));
+      gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {
+        if (m >= m_size || n >= n_size) return;
+        float r_out[kVector];
+        CUTE_UNROLL
+        for (int v = 0; v < kVector; ++v)
+          compute(product[v], r_out[v]);
+        cutegen::store(r_out, g_out(_, m, n, batch));
+      });
+    }
   }
   gemm.end();
 }
