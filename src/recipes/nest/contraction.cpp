@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "recipes/graph/pointwise.h"
+#include "recipes/graph/reshape.h"
 #include "recipes/nest/builder.h"
 #include "recipes/nest/extents.h"
 #include "recipes/nest/nest.h"
@@ -253,6 +254,21 @@ bool depends_on(const Graph& graph, const std::string& value, const std::string&
   return false;
 }
 
+// The axes of a tensor that a view merged into the product's rows.
+std::vector<Axis> parts_of_rows(const Contraction& c) {
+  const Operand& a = c.a.operand;
+  std::vector<Axis> parts;
+  const auto groups = a.reshaped ? group_axes(a.original, a.shape) : std::nullopt;
+  if (!groups) return parts;
+  Operand whole = a;
+  whole.reshaped = false;
+  for (const AxisGroup& group : *groups)
+    if (group.from.size() > 1 && group.to.size() == 1 && a.axes[group.to[0]] == c.m)
+      for (size_t i : group.from)
+        parts.push_back({a.original[i], false, size_text(c.loads, whole, i)});
+  return parts;
+}
+
 // Fuses the operators after the product, which is a leaf for them.
 Result<void> fuse_rest(const Region& region, const Masks& masks, const Node& node, Contraction& c,
                        std::string& cut) {
@@ -260,6 +276,7 @@ Result<void> fuse_rest(const Region& region, const Masks& masks, const Node& nod
   Region rest = region;
   rest.kept[result.name] = extents_of_product(c, result);
   for (int axis : c.batch_axes) rest.parts[result.name].push_back(c.loads.axes[size_t(axis)]);
+  if (result.shape.size() == 2 && c.batch_axes.empty()) rest.parts[result.name] = parts_of_rows(c);
   rest.names.emplace(result.name, "product");  // unless it is an output itself
   Attempt attempt = fuse(rest);
   if (!attempt.fused) {
