@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "recipes/graph/reshape.h"
 #include "recipes/nest/channel_values.h"
+#include "recipes/nest/extents.h"
 #include "recipes/nest/windowed.h"
 #include "recipes/windows/window_text.h"
 
@@ -270,6 +271,7 @@ class ImplicitWriter {
     }
     t["offsets"].erase(0, 2);
     for (const std::string& demand : tail.requirements()) part.requirements.push_back(demand);
+    for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
     Json args = Json::array();
     t["params"] = tail.declare(args);
     args.push_back({{"tensor", label_("packed")}});
@@ -483,7 +485,7 @@ Json with_rest(const Fused& fused, Json params) {
 int implicit_products(const Task& task, const Fused& fused) {
   const WindowLeaf& leaf = *fused.window;
   const Window& w = leaf.window;
-  if (w.pools() || leaf.input.dtype != leaf.weight.dtype) return 0;
+  if (!w.weighted() || leaf.input.dtype != leaf.weight.dtype) return 0;
   if (w.kind == WindowKind::transposed && w.stride.back() > kMostPhases) return 0;
   if (leaf.input.shape[1] == w.groups) return 0;  // each channel has its own filter
   if (leaf.input.dtype == DType::f16 || leaf.input.dtype == DType::bf16) return 1;
