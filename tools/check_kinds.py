@@ -27,6 +27,7 @@ PARSERS = {
     "src/ptx/model/pipes.cpp": "names of SASS instructions",
     "src/recipes/algebra/*": "operators of torch.fx",
     "src/recipes/graph/*": "operators of torch.fx",
+    "src/recipes/spatial/*": "operators of torch.fx",
     "src/recipes/nest/*": "operators of torch.fx",
     "src/agent/algebra.cpp": "operators of torch.fx",
     "src/agent/fences.cpp": "a model's answer",

@@ -9,6 +9,7 @@
 
 #include <cute/tensor.hpp>
 #include <cutegen/tf32.cuh>
+#include <cutegen/vec.cuh>
 
 namespace cutegen {
 
@@ -48,6 +49,13 @@ CUTE_DEVICE Element conv_term(float x, int term) {
   if constexpr (cute::is_same_v<Element, float>)
     return tf32_operand(term == 0 ? x : x - tf32_high(x));
   else return Element(x);
+}
+
+// The same for an element in memory. 16-bit elements stay as they are.
+template <class Element, class Input>
+CUTE_DEVICE Element conv_element(Input x, int term) {
+  if constexpr (cute::is_same_v<Element, Input> && sizeof(Input) == 2) return x;
+  else return conv_term<Element>(to_float(x), term);
 }
 
 }  // namespace cutegen

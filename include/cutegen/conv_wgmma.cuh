@@ -20,6 +20,7 @@
 //   kAligned              rows, channels and images begin at multiples of 4 elements, and rows have 4n
 //   kTileN, kResident     output channels of a tile; CTAs that an SM holds
 //   kPatches, kWeights    stages of patches and of weights in shared memory
+//   kRaw                  stages of the input that are copied ahead to shared memory; 0: to registers
 //   kTogether             channels, 2 to 16, whose epilogues overlap
 //   kSlice                channels that write() moves through shared memory at a time
 //   kRowValues            floats that reduce() keeps for each position, often 0
@@ -47,8 +48,10 @@
 //   branch. Results pass through shared memory, kSlice channels at a time.
 //
 // Example: Conv<G> conv; conv.begin(storage, steps, stages, 1);
-//          if (conv.produces()) for (tile...) conv.produce(input, packed, steps, tile, storage);
-//          else for (tile...) {
+//          if (conv.produces()) {
+//            for (tile...) conv.produce(input, packed, steps, tile, storage);
+//            conv.end(storage);
+//          } else for (tile...) {
 //            conv.consume(input, steps, tile, storage);
 //            conv.repair([&](int channel, int x0, int x1, int x2) { return conv_once<G>(...); });
 //            conv.write(storage, [&](int x0, int x1, int x2, int row) { return place; },
@@ -58,6 +61,7 @@
 //          }
 #pragma once
 
+#include <cute/arch/copy_sm80.hpp>
 #include <cute/arch/copy_sm90_desc.hpp>
 #include <cute/arch/copy_sm90_tma.hpp>
 #include <cute/tensor.hpp>
@@ -104,12 +108,20 @@ struct ConvShape : ConvLayout<G> {
   static constexpr bool kRuns = G::kAligned && !G::kAlongX && G::tile(2) % 4 == 0 &&
                                 (kLast.transposed || kLast.stride == 1);
   static constexpr int kSkew = (kLast.front() % 4 + 4) % 4, kRunsOfLine = (kSkew + L::kSize2 + 3) / 4;
+  static constexpr int kRunLines = L::kClasses0 * L::kClasses1 * L::kSize0 * L::kSize1;  // of a plane
+  static constexpr int kRunRounds =
+      (G::kPlanes * kRunLines * kRunsOfLine + kProducers - 1) / kProducers;
+  // Stages of copies ahead, and the size of each. No asynchronous copy is as small as a 16-bit element.
+  static constexpr int kRaw = kRuns || sizeof(Input) == 4 ? G::kRaw : 0;
+  static constexpr int kRawCells = kRuns ? kRunRounds * kProducers * 4 : G::kPlanes * kCells;
+  using Run = Pack<Input, 4>;
   static_assert(kTerms == 1 || (sizeof(Element) == 4 && kResults + kBlocks * G::kTileN / 2 <= 128));
 
   struct alignas(128) Storage {
     uint4 patch[G::kPatches][kTerms][G::kPlanes][L::kCells];
     float weights[G::kWeights][G::kGroup * kStep];
     float results[kConsumers][kKept];
+    uint4 raw[kRaw > 0 ? kRaw * kRawCells : 1];
     int place[kCells];                              // of each cell: offset in its channel, or -1
     uint8_t inside[G::kAlongX ? kCells : 4];        // which elements of a cell exist
     uint64_t patch_full[G::kPatches], patch_empty[G::kPatches];
@@ -122,6 +134,20 @@ template <class Input>
 CUTE_DEVICE Input const* conv_group(ConvInput<Input> const& input, ConvTile const& tile) {
   return input.data + tile.image * input.image_stride +
          int64_t(tile.group) * input.channels * input.channel_stride;
+}
+
+// Starts to copy 4, 8 or 16 bytes to shared memory, or writes zeros.
+template <class Input, class T>
+CUTE_DEVICE void conv_copy(Input const* from, bool inside, T& to) {
+  const uint32_t address = cute::cast_smem_ptr_to_uint(&to);
+  const int bytes = inside ? int(sizeof(T)) : 0;
+  if constexpr (sizeof(T) == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(address), "l"(from), "r"(bytes),
+                 "n"(int(sizeof(T)))
+                 : "memory");
 }
 
 // The input coordinate, along axis i, of position x of a class's box.
@@ -171,8 +197,40 @@ class ConvLoader {
     }
   }
 
+  // Starts to copy one stage to slot `slot` of the copies ahead. The same thread converts it later.
+  CUTE_DEVICE void start(int first, int slot) const {
+    for (int plane = 0; plane < G::kPlanes; ++plane) {
+#pragma unroll 4
+      for (int i = 0; i < kEach; ++i)
+        each(first + plane * kStep, i, [&](int v, Input const* from, bool inside) {
+          conv_copy(inside ? from : input_.data, inside, raw(storage_, slot, plane, i, v, thread_));
+        });
+    }
+    cute::cp_async_fence();
+  }
+
+  // Converts the stage in slot `slot`, which has arrived.
+  static CUTE_DEVICE void convert(int slot, int thread, typename S::Storage& storage,
+                                  uint4 (&to)[S::kTerms][G::kPlanes][L::kCells]) {
+    for (int plane = 0; plane < G::kPlanes; ++plane) {
+#pragma unroll 4
+      for (int i = 0; i < kEach; ++i) {
+        Input values[S::kWidth];
+        CUTE_UNROLL
+        for (int v = 0; v < S::kWidth; ++v) values[v] = raw(storage, slot, plane, i, v, thread);
+        put_cell(to, plane, i * S::kProducers + thread, values);
+      }
+    }
+  }
+
  private:
   static constexpr int kStep = G::kAlongX ? 1 : S::kWidth;  // channels of a plane
+
+  static CUTE_DEVICE Input& raw(typename S::Storage& storage, int slot, int plane, int i, int v,
+                                int thread) {
+    return reinterpret_cast<Input*>(storage.raw + slot * S::kRawCells)[
+        ((plane * kEach + i) * S::kWidth + v) * S::kProducers + thread];
+  }
 
   // Finds where a cell begins in its channel.
   CUTE_DEVICE void place(ConvTile const& tile, int cell) {
@@ -201,21 +259,28 @@ class ConvLoader {
     return mask;
   }
 
-  CUTE_DEVICE void fetch(int channel, int round, Values& values) const {
+  // Calls f(v, address, whether it is inside the input) for the elements of this thread's i-th cell.
+  template <class F>
+  CUTE_DEVICE void each(int channel, int i, F&& f) const {
     Input const* plane = from_ + int64_t(channel) * input_.channel_stride;
-    const int left = input_.channels - channel;
+    const int left = input_.channels - channel, cell = i * S::kProducers + thread_;
+    const int offset = storage_.place[cell];
+    const unsigned mask = G::kAlongX ? storage_.inside[cell] : 0;
+    CUTE_UNROLL
+    for (int v = 0; v < S::kWidth; ++v) {
+      const bool inside = G::kAlongX ? (mask >> v & 1) && left > 0 : offset >= 0 && v < left;
+      const int step = G::kAlongX ? G::kDilationX * input_.stride[2] : input_.channel_stride;
+      f(v, plane + (offset + v * step), inside);
+    }
+  }
+
+  CUTE_DEVICE void fetch(int channel, int round, Values& values) const {
     CUTE_UNROLL
     for (int i = 0; i < kRound; ++i) {
-      const int each = round * kRound + i, cell = each * S::kProducers + thread_;
-      if (each >= kEach) break;
-      const int offset = storage_.place[cell];
-      const unsigned mask = G::kAlongX ? storage_.inside[cell] : 0;
-      CUTE_UNROLL
-      for (int v = 0; v < S::kWidth; ++v) {
-        const bool inside = G::kAlongX ? (mask >> v & 1) && left > 0 : offset >= 0 && v < left;
-        const int step = G::kAlongX ? G::kDilationX * input_.stride[2] : input_.channel_stride;
-        values[i][v] = inside ? plane[offset + v * step] : Input(0);
-      }
+      if (round * kRound + i >= kEach) break;
+      each(channel, round * kRound + i, [&](int v, Input const* from, bool inside) {
+        values[i][v] = inside ? *from : Input(0);
+      });
     }
   }
 
@@ -223,16 +288,21 @@ class ConvLoader {
                        Values const& values) const {
     CUTE_UNROLL
     for (int i = 0; i < kRound; ++i) {
-      const int each = round * kRound + i, cell = each * S::kProducers + thread_;
-      if (each >= kEach || cell >= L::kCells) break;
+      if (round * kRound + i >= kEach) break;
+      put_cell(to, plane, (round * kRound + i) * S::kProducers + thread_, values[i]);
+    }
+  }
+
+  static CUTE_DEVICE void put_cell(uint4 (&to)[S::kTerms][G::kPlanes][L::kCells], int plane, int cell,
+                                   Input const (&values)[S::kWidth]) {
+    if (cell >= L::kCells) return;
+    CUTE_UNROLL
+    for (int term = 0; term < S::kTerms; ++term) {
+      Pack<typename S::Element, S::kWidth> pack;
       CUTE_UNROLL
-      for (int term = 0; term < S::kTerms; ++term) {
-        Pack<typename S::Element, S::kWidth> pack;
-        CUTE_UNROLL
-        for (int v = 0; v < S::kWidth; ++v)
-          pack.element[v] = conv_term<typename S::Element>(to_float(values[i][v]), term);
-        *reinterpret_cast<decltype(pack)*>(&to[term][plane][cell]) = pack;
-      }
+      for (int v = 0; v < S::kWidth; ++v)
+        pack.element[v] = conv_element<typename S::Element>(values[v], term);
+      *reinterpret_cast<decltype(pack)*>(&to[term][plane][cell]) = pack;
     }
   }
 
@@ -249,10 +319,9 @@ class ConvRuns {
   using S = ConvShape<G>;
   using L = ConvLayout<G>;
   using Input = typename S::Input;
-  using Run = Pack<Input, 4>;
-  static constexpr int kLines = L::kClasses0 * L::kClasses1 * L::kSize0 * L::kSize1;  // of a plane
-  static constexpr int kRuns = kLines * S::kRunsOfLine, kAll = G::kPlanes * kRuns;
-  static constexpr int kRounds = (kAll + S::kProducers - 1) / S::kProducers;
+  using Run = typename S::Run;
+  static constexpr int kRuns = S::kRunLines * S::kRunsOfLine, kAll = G::kPlanes * kRuns;
+  static constexpr int kRounds = S::kRunRounds;
   static constexpr int kAhead = 2;  // rounds that are read ahead
 
  public:
@@ -275,12 +344,45 @@ class ConvRuns {
       CUTE_UNROLL
       for (int i = 0; i < kAhead + 1; ++i) {
         fetch(first, begin + i + kAhead, runs[(i + kAhead) % (kAhead + 1)]);
-        put(to, begin + i, runs[i]);
+        put(to, begin + i, thread_, runs[i]);
       }
     }
   }
 
+  // Starts to copy one stage to slot `slot` of the runs that are copied ahead. The same thread converts
+  // them later, so that no barrier is needed.
+  CUTE_DEVICE void start(int first, int slot) const {
+    for (int round = 0; round < kRounds; ++round) {
+      const int at = round * S::kProducers + thread_;
+      if (at >= kAll) break;
+      const int offset = storage_.place[at % kRuns], channel = first + at / kRuns * S::kWidth;
+      const int left = offset < 0 ? 0 : input_.channels - channel;
+      Input const* from = from_ + int64_t(channel) * input_.channel_stride + offset;
+      CUTE_UNROLL
+      for (int v = 0; v < S::kWidth; ++v)
+        conv_copy(v < left ? from + v * int64_t(input_.channel_stride) : input_.data, v < left,
+                  raw(storage_, slot, round, v, thread_));
+    }
+    cute::cp_async_fence();
+  }
+
+  // Converts the stage in slot `slot`, which has arrived.
+  static CUTE_DEVICE void convert(int slot, int thread, typename S::Storage& storage,
+                                  uint4 (&to)[S::kTerms][G::kPlanes][L::kCells]) {
+    for (int round = 0; round < kRounds; ++round) {
+      Run runs[S::kWidth];
+      CUTE_UNROLL
+      for (int v = 0; v < S::kWidth; ++v) runs[v] = raw(storage, slot, round, v, thread);
+      put(to, round, thread, runs);
+    }
+  }
+
  private:
+  static CUTE_DEVICE Run& raw(typename S::Storage& storage, int slot, int round, int v, int thread) {
+    return reinterpret_cast<Run*>(storage.raw + slot * S::kRawCells)[(round * S::kWidth + v) *
+                                                                         S::kProducers + thread];
+  }
+
   static CUTE_DEVICE void sync() { asm volatile("bar.sync 3, %0;" ::"n"(S::kProducers) : "memory"); }
 
   // The offset of a run in its channel; -1: outside. No run lies partly outside.
@@ -309,9 +411,9 @@ class ConvRuns {
     }
   }
 
-  CUTE_DEVICE void put(uint4 (&to)[S::kTerms][G::kPlanes][L::kCells], int round,
-                       Run const (&runs)[S::kWidth]) const {
-    const int at = round * S::kProducers + thread_, run = at % kRuns;
+  static CUTE_DEVICE void put(uint4 (&to)[S::kTerms][G::kPlanes][L::kCells], int round, int thread,
+                              Run const (&runs)[S::kWidth]) {
+    const int at = round * S::kProducers + thread, run = at % kRuns;
     if (at >= kAll) return;
     const int x = run % S::kRunsOfLine * 4 - S::kSkew, line = run / S::kRunsOfLine * L::kSize2;
     CUTE_UNROLL
@@ -321,7 +423,7 @@ class ConvRuns {
         Pack<typename S::Element, S::kWidth> cell;
         CUTE_UNROLL
         for (int v = 0; v < S::kWidth; ++v)
-          cell.element[v] = conv_term<typename S::Element>(to_float(runs[v].element[e]), term);
+          cell.element[v] = conv_element<typename S::Element>(runs[v].element[e], term);
         if (unsigned(x + e) < unsigned(L::kSize2))
           *reinterpret_cast<decltype(cell)*>(&to[term][at / kRuns][line + x + e]) = cell;
       }
@@ -340,6 +442,7 @@ struct Conv : ConvShape<G> {
   using L = ConvLayout<G>;
   using Storage = typename S::Storage;
   using Mma = typename ConvElement<typename S::Element>::Mma;
+  using Loader = cute::conditional_t<S::kRuns, ConvRuns<G>, ConvLoader<G>>;
   static constexpr int kPart = G::kTileN / 2, kSums = S::kBlocks * L::kPhases2;
   using Op = decltype(cute::SM90::GMMA::ss_op_selector<
                       Mma, Mma, float,
@@ -388,6 +491,13 @@ struct Conv : ConvShape<G> {
         copy(packed + (int64_t(stage) * steps.first[L::kPhases] + first) * S::kStep,
              steps, tile.phase, storage);
     has_weights_ = true;
+  }
+
+  // The producers call it after their last tile.
+  CUTE_DEVICE void end(Storage& storage) {
+    if constexpr (S::kRaw > 0)
+      if (threadIdx.x < S::kFirstProducer + S::kProducers)
+        while (started_ > 0) convert<0>(storage);
   }
 
   // Multiplies a tile.
@@ -605,8 +715,15 @@ struct Conv : ConvShape<G> {
 
   CUTE_DEVICE void load(ConvInput<typename S::Input> const& input, ConvTile const& tile, int stages,
                         Storage& storage) {
-    using Loader = cute::conditional_t<S::kRuns, ConvRuns<G>, ConvLoader<G>>;
     Loader loader(input, tile, threadIdx.x - S::kFirstProducer, storage);
+    if constexpr (S::kRaw > 0) {
+      for (int stage = 0; stage < stages; ++stage) {
+        loader.start(stage * S::kDepth, raw_);
+        if (++raw_ == S::kRaw) raw_ = 0;
+        if (++started_ == S::kRaw) convert<S::kRaw - 1>(storage);
+      }
+      return;
+    }
     for (int stage = 0; stage < stages; ++stage) {
       loader.stage(stage * S::kDepth, storage.patch[patch_], [&] {
         cute::wait_barrier(storage.patch_empty[patch_], patch_phase_ ^ 1);
@@ -615,6 +732,19 @@ struct Conv : ConvShape<G> {
       cute::arrive_barrier(storage.patch_full[patch_]);
       next_patch();
     }
+  }
+
+  // Converts the oldest stage that was copied ahead; Left: stages that may still be on their way.
+  template <int Left>
+  CUTE_DEVICE void convert(Storage& storage) {
+    cute::cp_async_wait<Left>();
+    cute::wait_barrier(storage.patch_empty[patch_], patch_phase_ ^ 1);
+    Loader::convert((raw_ + S::kRaw - started_) % S::kRaw, threadIdx.x - S::kFirstProducer, storage,
+                         storage.patch[patch_]);
+    cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
+    cute::arrive_barrier(storage.patch_full[patch_]);
+    next_patch();
+    --started_;
   }
 
   // Copies the weights of a tile's phases, stage by stage. A stage has weights of one phase.
@@ -716,6 +846,7 @@ struct Conv : ConvShape<G> {
   }
 
   int patch_ = 0, patch_phase_ = 0, weight_ = 0, weight_phase_ = 0;  // in the rings
+  int raw_ = 0, started_ = 0;  // the next slot of copies ahead, and stages not converted yet
   int kept_tile_ = -1;
   bool keeps_weights_ = false, has_weights_ = false;
 };

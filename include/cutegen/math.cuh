@@ -90,8 +90,15 @@ CUTEGEN_FN float rounded_quotient(float x, float by, float scale, float inverse)
   const float better = fmaf(fmaf(-rough, by * scale, scaled), inverse, rough);
   return is_finite(better) ? better : rough;
 }
-CUTEGEN_FN float fast_sigmoid(float x) { return fast_reciprocal(1.0f + fast_exp(-x)); }
-CUTEGEN_FN float fast_silu(float x) { return x * fast_sigmoid(x); }
+// e^-|x| is a square, because the approximations flush subnormal numbers to zero: silu(-88) is 5e-37.
+CUTEGEN_FN float fast_sigmoid(float x) {
+  const float root = fast_exp(-0.5f * fabsf(x)), share = x < 0.0f ? root : 1.0f;
+  return share * (share * fast_reciprocal(fmaf(root, root, 1.0f)));
+}
+CUTEGEN_FN float fast_silu(float x) {
+  const float root = fast_exp(-0.5f * fabsf(x)), share = x < 0.0f ? root : 1.0f;
+  return x * share * (share * fast_reciprocal(fmaf(root, root, 1.0f)));
+}
 // (1 + tanh(u)) / 2 is sigmoid(2u).
 CUTEGEN_FN float fast_gelu_tanh(float x) {
   return x * fast_sigmoid(1.5957691216057308f * (x + 0.044715f * x * x * x));
@@ -115,18 +122,21 @@ CUTEGEN_FN float fast_gelu(float x) {
 CUTEGEN_FN float relu(float x) { return x < 0.0f ? 0.0f : x; }
 CUTEGEN_FN float leaky_relu(float x, float slope) { return x > 0.0f ? x : x * slope; }
 CUTEGEN_FN float threshold(float x, float limit, float value) { return x <= limit ? value : x; }
-// Divisions without a branch, so that neighbouring elements overlap. 1 / x for x >= 1, within 1 ulp:
-// the GPU's approximation and one step of Newton's method.
-CUTEGEN_FN float reciprocal_from_one(float x) {
+// Divisions without a branch, so that neighbouring elements overlap. 1 / x for x of 1 to 2, within 1
+// ulp: the GPU's approximation and one step of Newton's method.
+CUTEGEN_FN float reciprocal_of_one_to_two(float x) {
   const float y = fast_reciprocal(x);
-  return x < 0x1p126f ? fmaf(fmaf(-x, y, 1.0f), y, y) : y;
+  return fmaf(fmaf(-x, y, 1.0f), y, y);
 }
 // x / 6 for numbers up to 6.
 CUTEGEN_FN float sixth(float x) {
   const float y = x * (1.0f / 6.0f);
   return fmaf(fmaf(-6.0f, y, x), 1.0f / 6.0f, y);
 }
-CUTEGEN_FN float sigmoid(float x) { return reciprocal_from_one(1.0f + expf(-x)); }
+CUTEGEN_FN float sigmoid(float x) {
+  const float power = expf(-fabsf(x));
+  return (x < 0.0f ? power : 1.0f) * reciprocal_of_one_to_two(1.0f + power);
+}
 CUTEGEN_FN float silu(float x) { return x * sigmoid(x); }
 CUTEGEN_FN float log_sigmoid(float x) { return fminf(x, 0.0f) - log1pf(expf(-fabsf(x))); }
 CUTEGEN_FN float hard_sigmoid(float x) { return sixth(clamp(x + 3.0f, 0.0f, 6.0f)); }

@@ -19,7 +19,7 @@ struct {{geometry}} {
   static constexpr int kPlanes = {{planes}};    // of a stage
   static constexpr int kTileN = {{tile_n}};     // output channels
   static constexpr int kGroup = {{group}};      // steps of a stage of weights
-  static constexpr int kPatches = {{patches}}, kWeights = {{stages}};  // stages
+  static constexpr int kPatches = {{patches}}, kWeights = {{stages}}, kRaw = {{raw}};  // stages
   static constexpr int kResident = {{resident}};
   static constexpr int kTogether = {{together}};  // channels whose work after the convolution overlaps
   static constexpr int kSlice = {{slice}};  // channels that pass through shared memory at a time
@@ -108,6 +108,7 @@ extern "C" __global__ void __launch_bounds__({{engine}}::kThreads, {{resident}})
                                 {{steps}}.first[L::kPhases] * {{engine}}::kStep,
                    {{steps}}, tile, storage);
     }
+    conv.end(storage);
     return;
   }
   for (unsigned id = blockIdx.x; id < unsigned(all_tiles); id += gridDim.x) {

@@ -19,6 +19,7 @@ Traced = tuple[list[Call], Shapes]
 
 IGNORED = {"device", "layout", "pin_memory", "memory_format", "generator"}
 NUMBERS = {"Tensor", "number"}  # schema types of arguments that may be a Python number
+LISTS = {"output_size"}  # arguments that may list sizes of tensors
 
 
 def alive(calls: list[Call], outputs: Iterable[str]) -> list[Call]:
@@ -98,8 +99,9 @@ def node(call: Call) -> Json:
 
 def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[str, list[Json]]:
     """Returns {node id: [{index, tensor, dim}]}: the integer arguments of arithmetic that change between shapes
-    like a size of one of the task's tensors (`x.size(0)` in forward()). `official` and each of `others` are
-    (calls, {name: shape}). Ignores shapes with other calls."""
+    like a size of one of the task's tensors (`x.size(0)` in forward()). Numbers of a list of sizes also have an
+    `item`: 1 for the first one. `official` and each of `others` are (calls, {name: shape}). Ignores shapes with other
+    calls."""
     calls, shapes = official
     alike = [(c, s) for c, s in others
              if len(c) == len(calls) and all(a.func == b.func for a, b in zip(c, calls))]
@@ -107,13 +109,21 @@ def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[st
     for i, call in enumerate(calls):
         for j, a in enumerate(call.func._schema.arguments[:len(call.args)]):
             values = [c[i].args[j] for c in (calls, *(c for c, _ in alike))]
-            if str(a.type) not in NUMBERS or any(type(v) is not int for v in values) or len(set(values)) == 1:
-                continue
             known = [shapes, *(s for _, s in alike)]
-            where = next(places(values, known, tensors), None)
-            if where:
-                found.setdefault(call.id, []).append({"index": j, "tensor": where[0], "dim": where[1]})
+            for item, numbers in enumerate(numbers_of(a, values)):
+                where = next(places(numbers, known, tensors), None) if len(set(numbers)) > 1 else None
+                if where:
+                    at = {"index": j, "tensor": where[0], "dim": where[1]}
+                    found.setdefault(call.id, []).append(at if a.name not in LISTS else {**at, "item": item + 1})
     return found
+
+
+def numbers_of(argument: Any, values: list[Any]) -> list[list[int]]:
+    """The integers that an argument has at all shapes: one, or several if it is a list of sizes."""
+    lists = [[v] for v in values] if str(argument.type) in NUMBERS else values if argument.name in LISTS else []
+    if not all(isinstance(v, (list, tuple)) and all(type(n) is int for n in v) for v in lists):
+        return []
+    return [list(numbers) for numbers in zip(*lists)]
 
 
 def places(values: list[int], shapes: list[Shapes], tensors: list[str]) -> Iterator[tuple[str, int]]:

@@ -80,7 +80,9 @@ std::string node_text(const Node& node) {
   std::vector<std::string> args, outs;
   for (const Json& arg : node.args) args.push_back(argument_text(arg));
   for (const SizeArgument& s : node.sizes)
-    if (s.index < args.size()) args[s.index] += " = " + one_line(s.text(), 60);
+    if (s.index < args.size())
+      args[s.index] +=
+          (s.item > 0 ? fmt::format(", number {}", s.item) : "") + " = " + one_line(s.text(), 60);
   for (const auto& [name, value] : node.kwargs.items())
     args.push_back(name + "=" + argument_text(value));
   for (const Value& v : node.outputs)

@@ -29,6 +29,13 @@ Result<void> check_refs(const Json& arg, const Known& known, const std::string& 
   return {};
 }
 
+// Whether the argument is an integer, or has one as number `item` of a list.
+bool has_number(const Json& argument, int item) {
+  if (item == 0) return argument.is_number_integer();
+  return argument.is_array() && size_t(item) <= argument.size() &&
+         argument[size_t(item) - 1].is_number_integer();
+}
+
 Result<void> check_graph(const Graph& g) {
   Known known;
   auto add = [&](const Value& v, const std::string& where) -> Result<void> {
@@ -45,7 +52,7 @@ Result<void> check_graph(const Graph& g) {
     for (const SizeArgument& s : g.nodes[i].sizes) {
       const Value* of = g.find(s.tensor);
       if (!of || s.index >= g.nodes[i].args.size() ||
-          !g.nodes[i].args[s.index].is_number_integer() || s.dim >= int(of->shape.size()))
+          !has_number(g.nodes[i].args[s.index], s.item) || s.dim >= int(of->shape.size()))
         return user_error("expected a number or the size of a tensor", where + "/sizes");
     }
     for (const Value& v : g.nodes[i].outputs) CG_CHECK(add(v, where + "/outputs"));
@@ -87,6 +94,7 @@ void fields(Fields& v, SizeArgument& s) {
   v("index", s.index, field::at_least(0));
   v("tensor", s.tensor);
   v("dim", s.dim, field::between(-1, kMaxDims - 1));
+  v("item", s.item, field::if_set + field::between(0, kMaxDims));
 }
 
 void fields(Fields& v, Node& n) {

@@ -106,6 +106,34 @@ TASKS = {
         "torch.tanh(self.window(x * self.window(x).softmax(1)).logsumexp(1) - 1)"),
     # A softmax along a line is no part of the convolution's kernel.
     "stages": task("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=3)"),
+    # Padding: a convolution adds zeros itself, also on one side only; other padding is a kernel of its own.
+    "zeros_on_one_side": task("Conv1d(4, 8, 3, dilation=2)", "2, 4, 40", "self.window(nn.functional.pad(x, (4, 0)))"),
+    "padding_modes": task('Conv2d(4, 8, 3, padding=2, padding_mode="reflect")', "2, 4, 9, 12",
+                          'nn.functional.pad(self.window(x), (3, 0, -1, 2), mode="replicate")'),
+    "constant_padding": task("MaxPool2d(3)", "2, 4, 9, 12",
+                             "nn.functional.pad(self.window(x), (1, 2, 0, 1, 1, 0), value=0.5)"),
+    "flip_and_roll": task("Conv2d(4, 8, 3)", "2, 4, 9, 12", "torch.roll(self.window(x).flip(3), (1, -2), (1, 2))"),
+    # Interpolation by a factor, to a given size and to another tensor's size.
+    "nearest": task("Upsample(scale_factor=1.5)", "2, 3, 9, 13"),
+    "bilinear": task("Conv2d(4, 6, 3, stride=2, padding=1)", "2, 4, 10, 13",
+                     'nn.functional.interpolate(self.window(x), size=x.shape[2:], mode="bilinear")'),
+    "aligned_trilinear": task('Upsample(size=(5, 7, 6), mode="trilinear", align_corners=True)', "2, 3, 4, 9, 6"),
+    "bicubic": task('Upsample(scale_factor=2, mode="bicubic")', "2, 3, 9, 7"),
+    "linear": task('Upsample(scale_factor=3, mode="linear")', "2, 3, 31"),
+    "adaptive_average": task("AdaptiveAvgPool2d((3, 5))", "2, 4, 10, 13"),
+    "adaptive_average_1d": task("AdaptiveAvgPool1d(7)", "2, 4, 30"),
+    "adaptive_maximum": task("AdaptiveMaxPool2d(3)", "2, 4, 10, 13"),
+    # Branches write their parts of what a convolution reads; shuffles of channels are views.
+    "joined_branches": task(
+        "Conv2d(4, 6, 1); self.other = nn.Conv2d(4, 5, 3, padding=1); self.last = nn.Conv2d(15, 7, 3, padding=1)",
+        "2, 4, 9, 12", "self.last(torch.cat([torch.relu(self.window(x)), x, self.other(x)], 1))"),
+    "channel_shuffle": task("Conv2d(4, 16, 3, padding=1)", "2, 4, 8, 6",
+                            "torch.relu(nn.functional.channel_shuffle(self.window(x), 4))"),
+    "pixel_shuffles": task("Conv2d(16, 4, 3, padding=1)", "2, 4, 8, 6", "nn.functional.pixel_shuffle("
+                           "torch.relu(self.window(nn.functional.pixel_unshuffle(x, 2))), 2)"),
+    "instance_norm": task("Sequential(nn.Conv2d(4, 6, 3), nn.InstanceNorm2d(6, affine=True))", "3, 4, 9, 12"),
+    # sigmoid(-88) is a subnormal number, and silu(-88) is not.
+    "silu_near_underflow": task("AvgPool2d(2)", "2, 4, 40, 40", "nn.functional.silu(-87.2 - 1.4 * self.window(x))"),
     **{f"weight_named_{name}": named(name) for name in harness.some("weight", "tile", "sums")},
     **dict(harness.some(("fp16_convolution", task("Conv2d(4, 8, 3).half()", "2, 4, 9, 11",
                                                   "torch.relu(self.window(x.half()))")), most=0)),

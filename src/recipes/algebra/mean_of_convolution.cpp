@@ -14,7 +14,7 @@
 #include "recipes/graph/decompose.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/reductions.h"
-#include "recipes/graph/windows.h"
+#include "recipes/spatial/windows.h"
 
 namespace cutegen::recipes {
 namespace {

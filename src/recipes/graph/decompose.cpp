@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
+
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/slices_of_views.h"
 
@@ -137,7 +141,11 @@ class Rewriter {
   Result<bool> batch_norm();
   Result<bool> group_norm();
   Result<bool> convolution();
+  bool instance_norm(const Value& x, double eps, const Json& weight, const Json& bias);
+  std::optional<std::string> repeated(const Json& channels, int64_t images) const;
   bool tanh_of_softplus();
+  Result<bool> shuffle(bool up);
+  Result<bool> channel_shuffle();
   Result<bool> max_with_index(const std::string& base);
   Result<bool> variance_and_mean(const std::string& base);
   const Value* tensor(size_t index, const std::string& keyword) const {
@@ -166,6 +174,8 @@ Result<bool> Rewriter::run() {
   if (base == "convolution") return convolution();
   if (base == "tanh") return tanh_of_softplus();
   if (base == "glu") return glu(write_, node_);
+  if (base == "channel_shuffle") return channel_shuffle();
+  if (base == "pixel_shuffle" || base == "pixel_unshuffle") return shuffle(base == "pixel_shuffle");
   if ((base == "max" || base == "min") && node_.outputs.size() == 2) return max_with_index(base);
   if (base == "var_mean" || base == "std_mean") return variance_and_mean(base);
   return false;
@@ -232,6 +242,7 @@ Result<bool> Rewriter::batch_norm() {
   auto eps = number(argument(node_, has_mode ? 7 : 6, "eps"));
   if (!eps) return refuse("eps is not a number");
   Json weight = argument(node_, 1, "weight"), bias = argument(node_, 2, "bias");
+  if (training && instance_norm(*x, *eps, weight, bias)) return true;
   if (training) {
     std::vector<int> axes;
     for (size_t i = 0; i < x->shape.size(); ++i)
@@ -257,6 +268,43 @@ Result<bool> Rewriter::batch_norm() {
   write_.scaled(write_.add("normalized", "aten.mul.Tensor",
                            {tensor_ref(centered), tensor_ref(scale)}, x->shape),
                 nullptr, bias, 1);
+  return true;
+}
+
+// What `channels` repeats for each image; nothing if it does something else.
+std::optional<std::string> Rewriter::repeated(const Json& channels, int64_t images) const {
+  const auto name = reference(channels);
+  const Node* repeat = name ? graph_.producer(*name) : nullptr;
+  if (!repeat || repeat->op != "aten.repeat.default" ||
+      argument(*repeat, 1, "repeats") != Json::array({images}))
+    return std::nullopt;
+  return reference(argument(*repeat, 0, "self"));
+}
+
+// PyTorch records instance norm as a batch norm of one image with the channels of all images. With
+// weights, which all images share, images and channels stay axes of their own.
+bool Rewriter::instance_norm(const Value& x, double eps, const Json& weight, const Json& bias) {
+  const Node* view = graph_.producer(x.name);
+  const auto from = view && base_name(view->op) == "view" ? reference(view->args[0]) : std::nullopt;
+  const Value* images = from ? graph_.find(*from) : nullptr;
+  if (!images || images->shape.size() != x.shape.size() || x.shape[0] != 1) return false;
+  const Shape& shape = images->shape;
+  if (!std::equal(shape.begin() + 2, shape.end(), x.shape.begin() + 2)) return false;
+  const auto w = repeated(weight, shape[0]), b = repeated(bias, shape[0]);
+  if ((!w && !b) || (!w && !weight.is_null()) || (!b && !bias.is_null())) return false;
+  std::vector<int> axes;
+  for (size_t i = 2; i < shape.size(); ++i) axes.push_back(int(i));
+  Shape channels(shape.size(), 1);
+  channels[1] = shape[1];
+  std::string result = write_.standardized(*from, axes, eps);
+  if (w)
+    result =
+        write_.add("scaled", "aten.mul.Tensor",
+                   {tensor_ref(result), tensor_ref(write_.view("weight", *w, channels))}, shape);
+  if (b)
+    result = write_.add("biased", "aten.add.Tensor",
+                        {tensor_ref(result), tensor_ref(write_.view("bias", *b, channels))}, shape);
+  write_.view("images", result, x.shape, node_.outputs[0].name);
   return true;
 }
 
@@ -304,6 +352,53 @@ bool Rewriter::tanh_of_softplus() {
   if (!x || beta != 1 || threshold != 20) return false;
   write_.add("mish", "aten.tanh_softplus.default", {tensor_ref(*x)}, node_.outputs[0].shape,
              node_.outputs[0].name);
+  return true;
+}
+
+// channel_shuffle(x, g): the channels of g groups take turns.
+Result<bool> Rewriter::channel_shuffle() {
+  const Value* x = tensor(0, "self");
+  const auto groups = number(argument(node_, 1, "groups"));
+  if (!x || !groups || x->shape.size() < 2) return refuse("its arguments");
+  const auto g = int64_t(*groups), each = x->shape[1] / g;
+  Shape split{x->shape[0], g, each}, turned{x->shape[0], each, g};
+  std::vector<size_t> order{0, 2, 1};
+  for (size_t i = 2; i < x->shape.size(); ++i) {
+    split.push_back(x->shape[i]), turned.push_back(x->shape[i]);
+    order.push_back(i + 1);
+  }
+  const std::string seen = write_.view("groups", x->name, split);
+  const std::string swapped =
+      write_.add("turned", "aten.permute.default", {tensor_ref(seen), Json(order)}, turned);
+  out_.extents[swapped][2] = std::to_string(g);
+  write_.view("shuffled", swapped, x->shape, node_.outputs[0].name);
+  return true;
+}
+
+// pixel_shuffle(x, r) moves blocks of r x r channels into the image; pixel_unshuffle moves them
+// back.
+Result<bool> Rewriter::shuffle(bool up) {
+  const Value* x = tensor(0, "self");
+  const auto factor = number(argument(node_, 1, up ? "upscale_factor" : "downscale_factor"));
+  if (!x || !factor || x->shape.size() < 3) return refuse("its arguments");
+  const auto r = int64_t(*factor);
+  const Shape& small = up ? x->shape : node_.outputs[0].shape;  // with the channels of the blocks
+  const size_t channels = small.size() - 3;
+  Shape split(small.begin(), small.begin() + long(channels)), moved = split;
+  const int64_t c = small[channels] / (r * r), h = small[channels + 1], w = small[channels + 2];
+  const Shape blocks{c, r, r, h, w}, image{c, h, r, w, r};
+  split.insert(split.end(), up ? blocks.begin() : image.begin(), up ? blocks.end() : image.end());
+  moved.insert(moved.end(), up ? image.begin() : blocks.begin(), up ? image.end() : blocks.end());
+  std::vector<size_t> order(split.size());
+  for (size_t i = 0; i < channels; ++i) order[i] = i;
+  const Shape to = up ? Shape{0, 3, 1, 4, 2} : Shape{0, 2, 4, 1, 3};
+  for (size_t i = 0; i < to.size(); ++i) order[channels + i] = channels + size_t(to[i]);
+  const std::string seen = write_.view("blocks", x->name, split);
+  const std::string turned =
+      write_.add("turned", "aten.permute.default", {tensor_ref(seen), Json(order)}, moved);
+  for (size_t axis : up ? std::array<size_t, 2>{2, 4} : std::array<size_t, 2>{1, 2})
+    out_.extents[turned][channels + axis] = std::to_string(r);
+  write_.view("shuffled", turned, node_.outputs[0].shape, node_.outputs[0].name);
   return true;
 }
 

@@ -40,11 +40,6 @@ void from_axes(Fused& fused, const Operand& operand) {
   }
 }
 
-void demand(Fused& fused, const std::string& text) {
-  if (std::find(fused.demands.begin(), fused.demands.end(), text) == fused.demands.end())
-    fused.demands.push_back(text);
-}
-
 // The length of a slice that no tensor shows: an equal part of the tensor's axis, all that is left
 // of it, or a number.
 void from_slice(Fused& fused, const Operand& operand) {
@@ -186,6 +181,11 @@ std::string parts_of_group(const Fused& fused, const Operand& operand, const Axi
 }
 
 }  // namespace
+
+void demand(Fused& fused, const std::string& text) {
+  if (std::find(fused.demands.begin(), fused.demands.end(), text) == fused.demands.end())
+    fused.demands.push_back(text);
+}
 
 Result<void> find_extents(Fused& fused) {
   std::vector<const Operand*> operands;

@@ -16,6 +16,8 @@ Result<void> find_extents(Fused& fused);
 // The conditions on the tensors' sizes that follow from sizes that the module fixes (groups of a
 // norm, slices): "(dim(x,1)) % max(1,8) == 0".
 std::vector<std::string> fixed_sizes(const Fused& fused);
+// Adds a condition to the plan's requirements, once.
+void demand(Fused& fused, const std::string& text);
 // Requires an operand's axis to have its official size: a slice with constant bounds that is half
 // of the axis may be another part of it at other sizes.
 void demand_size(Fused& fused, const Operand& operand, size_t axis);

@@ -9,7 +9,6 @@
 
 #include "recipes/graph/attention.h"
 #include "recipes/graph/gathers.h"
-#include "recipes/graph/line_pools.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/products.h"
@@ -18,6 +17,8 @@
 #include "recipes/nest/builder.h"
 #include "recipes/nest/cuts.h"
 #include "recipes/nest/extents.h"
+#include "recipes/spatial/line_pools.h"
+#include "recipes/spatial/resamples.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -70,9 +71,9 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
 
 // Finds the axes of the loop nest: of the reductions' common input, or of the outputs. `cut` gets
 // the value to keep if reductions differ or if outputs lie along other axes. Without reductions,
-// `seen` may replace the outputs' shape.
+// the axes of the value `seen` may replace the outputs' own.
 Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<const Node*>& nodes,
-                                    const std::optional<Shape>& seen, std::string& cut) {
+                                    const std::string& seen, std::string& cut) {
   const Graph& graph = region.source.graph;
   std::vector<Reducing> found;
   for (const Node* node : nodes) {
@@ -83,7 +84,10 @@ Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<cons
   if (found.empty()) {
     const Value* output = graph.find(region.outputs.front().value);
     if (!output) return unsupported_error("an output that no node computes");
-    for (int64_t size : seen.value_or(output->shape)) axes.push_back({size, false, ""});
+    for (int64_t size : seen.empty() ? output->shape : graph.find(seen)->shape)
+      axes.push_back({size, false, ""});
+    if (auto known = region.source.extents.find(seen); known != region.source.extents.end())
+      for (const auto& [axis, extent] : known->second) axes[axis].extent = extent;
     if (const auto& part = region.outputs.front().part) axes[part->axis].size = part->length;
     return axes;
   }
@@ -195,18 +199,18 @@ bool gathers_along(const Fused& fused, const Operand& operand) {
 
 namespace {
 
-// The shape that the outputs had before the graph reshaped the value `cut`, if it did.
-std::optional<Shape> shape_before_reshape(const Region& region, const std::string& cut) {
+// Whether the graph reshapes the value `cut` on the way to every output.
+bool is_reshaped(const Region& region, const std::string& cut) {
   const Graph& graph = region.source.graph;
   const Value* value = cut.empty() ? nullptr : graph.find(cut);
-  if (!value) return std::nullopt;
+  if (!value) return false;
   for (const Region::Output& output : region.outputs) {
     const Value* result = graph.find(output.value);
     if (!result || output.part || output.write || result->shape == value->shape ||
         !group_axes(result->shape, value->shape))
-      return std::nullopt;
+      return false;
   }
-  return value->shape;
+  return true;
 }
 
 // The instruction before a cast that the store of the output repeats.
@@ -219,8 +223,8 @@ int before_cast(const Fused& fused, int inst, DType dtype) {
   return from.boolean || from.integer ? inst : i.inputs[0];
 }
 
-// fuse() along the axes of `seen`, if given, instead of the outputs' own.
-Attempt fuse_along(const Region& region, const std::optional<Shape>& seen) {
+// fuse() along the axes of the value `seen`, if given, instead of the outputs' own.
+Attempt fuse_along(const Region& region, const std::string& seen) {
   const Graph& graph = region.source.graph;
   std::string cut;
   auto run = [&]() -> Result<Fused> {
@@ -279,7 +283,7 @@ Attempt fuse_along(const Region& region, const std::optional<Shape>& seen) {
         }
         CG_CHECK(builder.aim(operand, *output.write));
       }
-      if (output.part && output.part->start.by_number)
+      if (output.part && output.part->start.by_number && !output.kept)
         demand_size(fused, operand, output.part->axis);
       if (output.part && (output.part->start.multiple > 0 || output.part->start.step > 1))
         demand_parts(fused, operand, output.part->axis);
@@ -288,9 +292,16 @@ Attempt fuse_along(const Region& region, const std::optional<Shape>& seen) {
     }
     cut.clear();
     CG_CHECK(find_extents(fused));
-    for (FusedOutput& output : fused.outputs) {
+    for (size_t i = 0; i < fused.outputs.size(); ++i) {
+      FusedOutput& output = fused.outputs[i];
       if (!output.operand.kept) continue;
       CG_TRY(output.operand.extents, extents_of(fused, output));
+      const auto& part = region.outputs[i].part;
+      if (!part || part->whole.empty()) continue;
+      // The places of the parts are numbers, so their lengths must be, too.
+      std::string& extent = output.operand.extents[part->axis];
+      demand(fused, fmt::format("{} == {}", extent, part->length));
+      extent = part->whole;
     }
     return std::move(fused);
   };
@@ -301,11 +312,11 @@ Attempt fuse_along(const Region& region, const std::optional<Shape>& seen) {
 }  // namespace
 
 Attempt fuse(const Region& region) {
-  Attempt attempt = fuse_along(region, {});
+  Attempt attempt = fuse_along(region, "");
   if (attempt.fused) return attempt;
   // A broadcast or transposed value that is reshaped: the outputs follow its axes, too.
-  if (auto shape = shape_before_reshape(region, attempt.cut)) {
-    Attempt before = fuse_along(region, shape);
+  if (is_reshaped(region, attempt.cut)) {
+    Attempt before = fuse_along(region, attempt.cut);
     if (before.fused && !before.fused->reduces() && !before.fused->scans()) return before;
   }
   return attempt;
@@ -339,7 +350,7 @@ Result<Graph> prepare(const Task& task) {
     if (!value || value->shape != results[i]->shape)
       return unsupported_error("the graph's outputs differ from the task's");
   }
-  return normalize_scans(line_pools(std::move(graph)));
+  return normalize_scans(fold_zero_pads(line_pools(std::move(graph))));
 }
 
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {

@@ -23,8 +23,8 @@
 #include "recipes/graph/choices.h"
 #include "recipes/graph/decompose.h"
 #include "recipes/graph/scans.h"
-#include "recipes/graph/windows.h"
 #include "recipes/graph/writes.h"
+#include "recipes/spatial/windows.h"
 
 namespace cutegen::recipes {
 
@@ -127,6 +127,7 @@ struct Region {
     size_t axis = 0;
     int64_t length = 0;
     Start start;
+    std::string whole = {};  // of scratch: the size of the whole axis as a plan expression
   };
   struct Output {
     std::string tensor, value;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMostParts = 8;    // of outputs in one kernel
 constexpr int64_t kMostGroups = 4;  // products in a tile
-constexpr size_t kMostKept = 12;    // values; these recipes refuse a graph that needs more
+constexpr size_t kMostKept = 48;    // values; these recipes refuse a graph that needs more
 
 using Outputs = std::vector<Region::Output>;
 
@@ -186,13 +186,37 @@ std::optional<Contraction> join(const Task& task, const Region& region, const Ma
   return std::move(*joined);
 }
 
+struct Joined {
+  size_t axis = 0;
+  std::vector<int64_t> lengths;  // of the operands along it
+};
+
+std::optional<Joined> joined_axis(const Graph& graph, const Node& join) {
+  const Shape& whole = join.outputs[0].shape;
+  const Json dim = argument(join, 1, "dim");
+  const int64_t given = dim.is_number_integer() ? dim.get<int64_t>() : 0;
+  Joined joined{.axis = size_t(given < 0 ? given + int64_t(whole.size()) : given), .lengths = {}};
+  const bool stacks = base_name(join.op) == "stack";
+  for (const Json& item : argument(join, 0, "tensors")) {
+    const Value* operand = graph.find(reference(item).value_or(""));
+    if (!operand || joined.axis >= whole.size() ||
+        (!stacks && operand->shape.size() <= joined.axis))
+      return std::nullopt;
+    joined.lengths.push_back(stacks ? 1 : operand->shape[joined.axis]);
+  }
+  return joined;
+}
+
 class Solver {
  public:
-  Solver(const Task& task, Decomposed source, Masks masks, const StageOptions& options)
+  // `keeps_joins`: joined values may be kept in scratch.
+  Solver(const Task& task, Decomposed source, Masks masks, const StageOptions& options,
+         bool keeps_joins)
       : task_(task),
         options_(options),
         source_(std::move(source)),
         masks_(std::move(masks)),
+        keeps_joins_(keeps_joins),
         names_(short_names(task)) {
     for (const auto& [tensor, name] : names_) (void)words_.unique(name);
   }
@@ -209,7 +233,8 @@ class Solver {
     Stages stages;
     for (Made& made : made_) {
       for (const Region::Output& output : made.outputs)
-        stages.scratch.push_back({names_.at(output.value), output.dtype, kept_.at(output.value)});
+        if (!output.part || output.part->start.at == 0)  // the first part stands for all
+          stages.scratch.push_back({names_.at(output.value), output.dtype, kept_.at(output.value)});
       stages.list.push_back(std::move(made.stage));
     }
     for (Made& made : last) stages.list.push_back(std::move(made.stage));
@@ -300,6 +325,7 @@ class Solver {
     const Node* producer = source_.graph.producer(name);
     if (producer && is_choice(*producer)) return keep_chosen(*producer);
     names_[name] = words_.unique(name);
+    if (keeps_joins_ && producer && is_join(*producer)) return keep_parts(*producer);
     Outputs outputs{{name, name, value->dtype, true}};
     if (producer && is_window(*producer)) CG_CHECK(keep_operands(*producer));
     CG_TRY(Stage stage, producer && is_window(*producer) ? windowed(region({}, kept_), *producer)
@@ -311,6 +337,29 @@ class Solver {
             (product->batch_axes.empty() ? product->size(product->m) : product->batches()))
       parts_[name] = parts_of_result(*product);
     made_.push_back({std::move(outputs), std::move(stage)});
+    return {};
+  }
+
+  // Keeps joined values: each operand's stage writes its part of the scratch.
+  Result<void> keep_parts(const Node& join) {
+    const Value& whole = join.outputs[0];
+    const auto joined = joined_axis(source_.graph, join);
+    if (!joined) return unsupported_error(join.op + ": its operands", join.id);
+    std::vector<std::string> extents;
+    int64_t at = 0;
+    for (int64_t length : joined->lengths) {
+      if (length == 0) continue;
+      Region::Output part{whole.name, whole.name, whole.dtype, true};
+      part.part = {.axis = joined->axis,
+                   .length = length,
+                   .start = {.at = at, .by_number = true},
+                   .whole = std::to_string(whole.shape[joined->axis])};
+      CG_TRY(Stage stage, solve({part}));
+      extents = outputs_of(stage)[0].operand.extents;
+      made_.push_back({{part}, std::move(stage)});
+      at += length;
+    }
+    kept_[whole.name] = extents;
     return {};
   }
 
@@ -377,6 +426,7 @@ class Solver {
   StageOptions options_;
   Decomposed source_;
   Masks masks_;
+  bool keeps_joins_;
   std::map<std::string, std::string> names_;
   Names words_;
   Kept kept_;
@@ -412,27 +462,6 @@ const Node* join_of(const Graph& graph, const Region::Output& output) {
     return is_join(*node) && node->outputs[0].shape == shape;
   });
   return join == nodes.rend() ? nullptr : *join;
-}
-
-struct Joined {
-  size_t axis = 0;
-  std::vector<int64_t> lengths;  // of the operands along it
-};
-
-std::optional<Joined> joined_axis(const Graph& graph, const Node& join) {
-  const Shape& whole = join.outputs[0].shape;
-  const Json dim = argument(join, 1, "dim");
-  const int64_t given = dim.is_number_integer() ? dim.get<int64_t>() : 0;
-  Joined joined{.axis = size_t(given < 0 ? given + int64_t(whole.size()) : given), .lengths = {}};
-  const bool stacks = base_name(join.op) == "stack";
-  for (const Json& item : argument(join, 0, "tensors")) {
-    const Value* operand = graph.find(reference(item).value_or(""));
-    if (!operand || joined.axis >= whole.size() ||
-        (!stacks && operand->shape.size() <= joined.axis))
-      return std::nullopt;
-    joined.lengths.push_back(stacks ? 1 : operand->shape[joined.axis]);
-  }
-  return joined;
 }
 
 // If an output takes its elements from stacked tensors in turn, returns the part of each tensor.
@@ -513,17 +542,24 @@ Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks,
                      const StageOptions& options) {
   CG_TRY(Decomposed source, decompose(graph, task));
   const Outputs outputs = outputs_of(task, graph);
-  auto stages = Solver(task, source, masks, options).run({outputs});
+  auto stages = Solver(task, source, masks, options, false).run({outputs});
   if (stages) return stages;
   // One loop nest cannot compute all outputs. Try one for each shape, output or part of an output.
   std::vector<Outputs> single;
   for (const Region::Output& output : outputs) single.push_back({output});
   const auto parts = by_part(source.graph, outputs);
-  for (const auto& groups :
-       {by_shape(source.graph, outputs), single, side_by_side(source.graph, parts), parts}) {
+  const auto together = side_by_side(source.graph, parts);
+  for (const auto& groups : {by_shape(source.graph, outputs), single, together, parts}) {
     if (groups.empty() || (groups.size() == 1 && !groups[0][0].part)) continue;
-    if (auto apart = Solver(task, source, masks, options).run(groups)) return apart;
+    if (auto apart = Solver(task, source, masks, options, false).run(groups)) return apart;
   }
+  const auto nodes = nodes_above(source.graph, source.graph.outputs, {});
+  if (std::none_of(nodes.begin(), nodes.end(), [](const Node* node) { return is_join(*node); }))
+    return stages;
+  // A joined value that a window or a product reads is kept in scratch.
+  for (const auto& groups : {together, parts, {outputs}, single})
+    if (!groups.empty())
+      if (auto kept = Solver(task, source, masks, options, true).run(groups)) return kept;
   return stages;
 }
 

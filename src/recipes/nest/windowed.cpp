@@ -23,11 +23,12 @@ Result<Operand> operand_of(const Region& region, const std::string& name) {
   return operand;
 }
 
-// Whether the operand's axes are those of the nest, one by one.
+// Whether the operand's axes are those of the nest, one by one. It may be a part of a tensor.
 bool straight(const Fused& fused, const Operand& operand) {
   if (operand.reshaped || operand.axes.size() != fused.axes.size()) return false;
   for (size_t i = 0; i < fused.axes.size(); ++i)
-    if (operand.axes[i] != int(i) || operand.shape[i] != fused.axes[i].size) return false;
+    if (operand.axes[i] != int(i) || (!operand.sliced() && operand.shape[i] != fused.axes[i].size))
+      return false;
   return true;
 }
 
@@ -100,12 +101,15 @@ Fused joined(const Fused& window, Fused reader, const std::string& tensor) {
   return reader;
 }
 
-// The kernels of windows read and write whole tensors.
+// The kernels of windows read whole tensors, and write neighbouring elements.
 bool has_slices(const Fused& fused) {
+  const auto takes_turns = [](const Start& start) { return start.index >= 0 || start.step > 1; };
   return std::any_of(fused.inputs.begin(), fused.inputs.end(),
                      [](const Operand& operand) { return operand.sliced(); }) ||
-         std::any_of(fused.outputs.begin(), fused.outputs.end(),
-                     [](const FusedOutput& output) { return output.operand.sliced(); });
+         std::any_of(fused.outputs.begin(), fused.outputs.end(), [&](const FusedOutput& output) {
+           const auto& starts = output.operand.starts;
+           return std::any_of(starts.begin(), starts.end(), takes_turns);
+         });
 }
 
 }  // namespace
@@ -115,7 +119,7 @@ Result<Fused> window_stage(const Region& region, const Window& window, const Val
   fused.names = region.names;
   WindowLeaf leaf{.window = window, .inst = 0};
   CG_TRY(leaf.input, operand_of(region, window.input));
-  if (!window.pools()) {
+  if (window.weighted()) {
     CG_TRY(leaf.weight, operand_of(region, window.weight));
   }
   std::vector<std::string> extents{size_text(fused, leaf.input, 0),
@@ -123,7 +127,19 @@ Result<Fused> window_stage(const Region& region, const Window& window, const Val
   if (window.kind == WindowKind::convolution) extents[1] = size_text(fused, leaf.weight, 0);
   if (window.kind == WindowKind::transposed)
     extents[1] = fmt::format("({})*{}", size_text(fused, leaf.weight, 1), window.groups);
-  for (size_t i = 0; i < window.rank(); ++i)
+  if (window.kind == WindowKind::resample) {
+    const auto& maps = window.resampling.maps;
+    extents.clear();
+    for (size_t i = 0; i < maps.size(); ++i) {
+      const auto& as = maps[i].as;
+      if (as && !fused.names.count(as->tensor))
+        return unsupported_error("a size of " + as->tensor + ", which is not a tensor of the task");
+      extents.push_back(
+          maps[i].extent(size_text(fused, leaf.input, i),
+                         as ? fmt::format("dim({},{})", fused.names.at(as->tensor), as->dim) : ""));
+    }
+  }
+  for (size_t i = extents.size() - 2; i < window.rank(); ++i)
     extents.push_back("(" +
                       window.extent(i, size_text(fused, leaf.input, i + 2),
                                     window.pools() ? std::to_string(window.kernel[i])

@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "recipes/nest/extents.h"
 #include "recipes/nest/windowed.h"
+#include "recipes/windows/resample.h"
 #include "recipes/windows/window_implicit.h"
 #include "recipes/windows/window_text.h"
 
@@ -297,6 +299,7 @@ class WindowWriter {
                                          : "kernels/windows/convolution.cu",
                        t);
     plan(part);
+    for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
     return part;
   }
 
@@ -464,6 +467,10 @@ Json tile_safe(const Fused& fused) {
   return {{"columns", 0}, {"rows", 1}, {"threads", kThreads}};
 }
 
+bool resamples(const Fused& fused) {
+  return fused.window->window.kind == WindowKind::resample;
+}
+
 // Whether the tensor cores compute the window.
 bool multiplies(const Json& params) {
   return params.value("wgmma", 0) == 1;
@@ -495,6 +502,7 @@ std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
 }  // namespace
 
 bool window_legal(const Fused& fused, const Json& params) {
+  if (resamples(fused)) return true;
   if (multiplies(params)) return fused.window->wgmma > 0 && implicit_legal(fused, params);
   if (!may_tile(fused)) return true;
   if (team_of(params) > 0) return lines_legal(fused, params);
@@ -504,6 +512,7 @@ bool window_legal(const Fused& fused, const Json& params) {
 }
 
 std::vector<RecipeParameter> window_parameters(const Fused& fused) {
+  if (resamples(fused)) return resample_parameters();
   if (fused.reduces()) return implicit_parameters(fused);
   if (may_tile(fused)) return tile_parameters(fused);
   std::vector<RecipeParameter> list{{"pixels", "results of a thread along the image", {4, 2, 1}},
@@ -521,6 +530,7 @@ std::vector<RecipeParameter> window_parameters(const Fused& fused) {
 }
 
 Json window_safe(const Fused& fused) {
+  if (resamples(fused)) return resample_safe(fused);
   if (fused.reduces()) {
     Json params = implicit_safe(fused);
     params["wgmma"] = 1;
@@ -540,6 +550,7 @@ Json window_safe(const Fused& fused) {
 
 ProgramPart window_part(const Task& task, const Fused& fused, const Json& params,
                         const Label& label) {
+  if (resamples(fused)) return resample_part(task, fused, params, label);
   if (multiplies(params)) return implicit_part(task, fused, params, label);
   return WindowWriter(task, fused, params, label).write();
 }

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "recipes/graph/reshape.h"
 #include "recipes/nest/channel_values.h"
+#include "recipes/nest/extents.h"
 #include "recipes/nest/windowed.h"
 #include "recipes/windows/window_text.h"
 
@@ -66,6 +67,22 @@ class Layout {
     for (size_t i = 0; i < 3; ++i) count *= classes(i) * (tile_[i] + reach(i));
     return count;
   }
+  // Bytes of the copies ahead, at most: shapes decide whether producers copy runs or single
+  // elements.
+  int64_t raw() const {
+    const int64_t stages = int_param(params_, "raw"), planes = int_param(params_, "planes");
+    if (stages == 0) return 0;
+    const int64_t single = width_ == 4 ? planes * ceil_div(cells(), kProducers) * kProducers : 0;
+    if (!runs()) return 16 * stages * single;
+    const int64_t skew = (front(2) % 4 + 4) % 4, size = tile_[2] + reach(2);
+    const int64_t lines = classes(0) * classes(1) * (tile_[0] + reach(0)) * (tile_[1] + reach(1));
+    const int64_t rounds = ceil_div(planes * lines * ((skew + size + 3) / 4), kProducers);
+    return 16 * stages * std::max(4 * rounds * kProducers, single);
+  }
+  // Whether rows of patches may consist of aligned runs of four.
+  bool runs() const { return !along_ && tile_[2] % 4 == 0 && (transposed() || stride(2) == 1); }
+  // Whether producers may copy ahead: at least four bytes at a time.
+  bool may_copy() const { return width_ == 4 || runs(); }
   int64_t depth() const {  // channels of a stage
     return int_param(params_, "planes") * (along_ ? 1 : width_);
   }
@@ -88,7 +105,8 @@ class Layout {
     const int64_t line = blocks() / kConsumers * 64 * phases(2);
     const int64_t bytes = 16 * terms_ * patches * int_param(params_, "planes") * cells() +
                           terms_ * stages * group() * 32 * tile_n + kConsumers * kept(line) * 4 +
-                          4 * rounded + (along_ ? rounded : 4) + 16 * (patches + stages) + 64;
+                          raw() + 4 * rounded + (along_ ? rounded : 4) + 16 * (patches + stages) +
+                          64;
     return ceil_div(bytes, 128) * 128;
   }
   // Floats that a slice of `channels` channels takes.
@@ -142,12 +160,15 @@ class Layout {
         }
     return sum;
   }
+  int64_t front(size_t axis) const {
+    if (!transposed()) return -padding(axis);
+    const int64_t behind = (kernel(axis) - 1) * dilation(axis) - padding(axis), s = stride(axis);
+    return behind >= 0 ? -(behind / s) : (s - 1 - behind) / s;
+  }
   int64_t reach(size_t axis) const {
-    const int64_t all = (kernel(axis) - 1) * dilation(axis), s = stride(axis);
-    if (!transposed()) return all / s;
-    const int64_t behind = all - padding(axis);
-    const int64_t front = behind >= 0 ? -(behind / s) : (s - 1 - behind) / s;
-    return ceil_div(padding(axis), s) - front;
+    const int64_t s = stride(axis);
+    if (!transposed()) return (kernel(axis) - 1) * dilation(axis) / s;
+    return ceil_div(padding(axis), s) - front(axis);
   }
   int64_t classes(size_t axis) const {
     return transposed()
@@ -250,6 +271,7 @@ class ImplicitWriter {
     }
     t["offsets"].erase(0, 2);
     for (const std::string& demand : tail.requirements()) part.requirements.push_back(demand);
+    for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
     Json args = Json::array();
     t["params"] = tail.declare(args);
     args.push_back({{"tensor", label_("packed")}});
@@ -293,7 +315,7 @@ class ImplicitWriter {
     t["element"] = leaf_.input.dtype == DType::f32 ? "float" : type_of(leaf_.input);
     t["transposed"] = layout_.transposed() ? "true" : "false";
     t["along"] = int_param(params_, "along") ? "true" : "false";
-    for (const char* name : {"planes", "tile_n", "patches", "stages", "slice", "resident"})
+    for (const char* name : {"planes", "tile_n", "patches", "stages", "slice", "resident", "raw"})
       t[name] = params_.at(name).dump();
     t["channel_values"] = std::to_string(layout_.channels());
     t["row_values"] = std::to_string(layout_.rows());
@@ -419,15 +441,22 @@ int64_t channels_of_tile(int64_t channels, int64_t most) {
                            ceil_div(channels, ceil_div(channels, largest)));
 }
 
-// The parameters with as many planes and patches as fit.
+// The parameters with as many planes and patches as fit. Copies ahead come first: on an H100, they
+// take 75.8 us instead of 90.4 us (3 x 3, 48 channels), and 4.78 ms instead of 6.3 ms (1 x 1).
 std::optional<Json> with_stages(const Fused& fused, Json params) {
   const bool along = int_param(params, "along") != 0;
+  const Layout layout(fused, params);
+  const bool copies =
+      layout.width() == 4 || (layout.runs() && fused.window->input.shape.back() % 4 == 0);
   for (int64_t planes = int_param(params, "planes"); planes >= 1; planes /= 2)
-    for (int64_t patches : {3, 2}) {
-      params["patches"] = patches;
-      if (!along) params["planes"] = planes;
-      if (implicit_legal(fused, params)) return params;
-    }
+    for (int64_t raw : {2, 0})
+      for (int64_t patches : {3, 2}) {
+        if (raw > 0 && !copies) continue;
+        params["raw"] = raw;
+        params["patches"] = patches;
+        if (!along) params["planes"] = planes;
+        if (implicit_legal(fused, params)) return params;
+      }
   return std::nullopt;
 }
 
@@ -439,7 +468,13 @@ Json with_rest(const Fused& fused, Json params) {
     if (implicit_legal(fused, more)) params = std::move(more);
   };
   const int64_t weights = Layout(fused, params).shared_weights();
-  if (weights > int_param(params, "stages") && weights <= kMostStages) offer("stages", weights);
+  if (weights > int_param(params, "stages") && weights <= kMostStages) {
+    offer("stages", weights);
+    // Weights that stay are worth more than a third patch.
+    Json fewer = params;
+    fewer["patches"] = 2, fewer["stages"] = weights;
+    if (int_param(params, "stages") < weights && implicit_legal(fused, fewer)) params = fewer;
+  }
   for (int64_t slice : {2, 4})
     if (Layout(fused, params).staged(8 * slice) <= kMostStaged) offer("slice", 8 * slice);
   return params;
@@ -450,7 +485,7 @@ Json with_rest(const Fused& fused, Json params) {
 int implicit_products(const Task& task, const Fused& fused) {
   const WindowLeaf& leaf = *fused.window;
   const Window& w = leaf.window;
-  if (w.pools() || leaf.input.dtype != leaf.weight.dtype) return 0;
+  if (!w.weighted() || leaf.input.dtype != leaf.weight.dtype) return 0;
   if (w.kind == WindowKind::transposed && w.stride.back() > kMostPhases) return 0;
   if (leaf.input.shape[1] == w.groups) return 0;  // each channel has its own filter
   if (leaf.input.dtype == DType::f16 || leaf.input.dtype == DType::bf16) return 1;
@@ -486,7 +521,8 @@ Json implicit_safe(const Fused& fused) {
               {"patches", 2},
               {"stages", 4},
               {"slice", 8},
-              {"resident", 1}};
+              {"resident", 1},
+              {"raw", 0}};
   for (const bool lines : {likes_lines(fused), !likes_lines(fused)})
     for (const int64_t blocks : {4, 2, 1}) {
       if (blocks > 1 && blocks * tile_n * sums > 256) continue;
@@ -508,6 +544,7 @@ bool implicit_legal(const Fused& fused, const Json& params) {
           ? !may_go_along(fused) || planes != channels_in(fused) || layout.places() < 2
           : planes % 2 != 0)
     return false;
+  if (int_param(params, "raw") > 0 && !layout.may_copy()) return false;
   if (layout.places() > kMostPlaces || planes * layout.cells() > kMostCells) return false;
   return layout.shared() + 1024 <= (resident == 2 ? kMostOfTwoImplicit : kMostSharedImplicit);
 }
@@ -524,6 +561,7 @@ std::vector<RecipeParameter> implicit_parameters(const Fused& fused) {
       {"resident", "CTAs that an SM holds", {1, 2}},
       {"planes", "16-byte cells along the depth in a stage", {planes, 4, 2, 8}},
       {"patches", "pipeline stages for patches of the input", {3, 2}},
+      {"raw", "stages of the input that are copied ahead; 0: through registers", {0, 2, 3}},
       {"stages", "pipeline stages for weights", {4, 3, 6}},
       {"slice", "output channels that pass through shared memory at a time", {slice, 8, 16, 32}},
       {"along", "1: a cell holds filter taps along the last axis, not channels", {0, 1}}};

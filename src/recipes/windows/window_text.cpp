@@ -32,7 +32,7 @@ class Geometry {
     add_axes("in", "1", [&](size_t i) { return size_text(fused_, in, i + 2); });
     add_axes("in_s", "0", [&](size_t i) { return stride_text(fused_, in, i + 2); });
     add_axes("out", "1", [&](size_t i) { return fused_.axes[i + 2].extent; });
-    if (window_.pools()) {
+    if (!window_.weighted()) {
       numbers_.emplace_back("channels", size_text(fused_, in, 1));
       return std::move(numbers_);
     }
@@ -334,6 +334,7 @@ std::string Addresses::element_here(const Operand& o, const std::string& word) {
     numbers_.emplace_back(stride, stride_text(fused_, o, i));
     terms.push_back(fmt::format("{} * {}", axis_text(o.axes[i], "channel"), stride));
   }
+  add_start(o, word, terms);
   return fmt::format("{}[{}]", fused_.names.at(o.tensor), terms.empty() ? "0" : join(terms, " + "));
 }
 
@@ -354,6 +355,7 @@ std::string Addresses::element_by_place(const Operand& o, const std::string& wor
                             fmt::format("({})*{}", stride_text(fused_, o, i), size_of(o.dtype)));
       requirements_.push_back(fmt::format("{} <= 1000000000", stride_text(fused_, o, i)));
     }
+    add_start(o, word, terms);
     if (!terms.empty()) {
       address.offset = code_.word("at_" + word);
       offsets_.emplace_back(address.offset, join(terms, " + "));
@@ -366,6 +368,15 @@ std::string Addresses::element_by_place(const Operand& o, const std::string& wor
     return fmt::format("{}[at.{}]", fused_.names.at(o.tensor), address.offset);
   return fmt::format("cutegen::conv_channel({}, at.{}, {}, {})", fused_.names.at(o.tensor),
                      address.offset, channel_of, address.channel);
+}
+
+// Where a part of a tensor begins.
+void Addresses::add_start(const Operand& o, const std::string& word,
+                          std::vector<std::string>& terms) {
+  const std::string start = start_text(fused_, o);
+  if (start == "0") return;
+  terms.push_back(code_.word(word + "_start"));
+  numbers_.emplace_back(terms.back(), start);
 }
 
 // The current position along an axis of the nest.
@@ -560,7 +571,7 @@ std::string Tail::declare(Json& args) const {
     list.push_back(fmt::format("{}{}* __restrict__ {}", type_of(o), constness, word));
   };
   add(leaf_.input, " const");
-  if (!leaf_.window.pools()) add(leaf_.weight, " const");
+  if (leaf_.window.weighted()) add(leaf_.weight, " const");
   for (int inst : leaves_) add(operand(inst), " const");
   for (const FusedOutput& output : fused_.outputs) add(output.operand, "");
   return join(list, ", ");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/graph/line_pools.h"
+#include "recipes/spatial/line_pools.h"
 
 #include <algorithm>
 

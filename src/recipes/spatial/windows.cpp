@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/graph/windows.h"
+#include "recipes/spatial/windows.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +12,7 @@ namespace cutegen::recipes {
 namespace {
 
 constexpr int64_t kMost = 1 << 20;  // of a stride, padding or dilation: products fit in 64 bits
+constexpr size_t kBehind = 9;       // the argument that fold_zero_pads() adds
 
 const std::map<std::string, WindowKind>& kinds() {
   static const std::map<std::string, WindowKind> table{{"convolution", WindowKind::convolution},
@@ -34,6 +35,7 @@ class Reader {
   Result<Window> run() {
     Window w;
     w.op = node_.op;
+    if (is_resampling(node_)) return resampling(std::move(w));
     w.kind = kinds().at(base_name(node_.op));
     CG_TRY(w.input, tensor(0, "input"));
     rank_ = shape(w.input).size() - 2;
@@ -48,6 +50,17 @@ class Reader {
   }
 
  private:
+  // Its windows have one element along each axis, as far as other code sees.
+  Result<Window> resampling(Window w) {
+    w.kind = WindowKind::resample;
+    CG_TRY(w.input, tensor(0, "input"));
+    CG_TRY(w.resampling, resampling_of(graph_, node_));
+    rank_ = shape(w.input).size() - 2;
+    w.kernel = w.stride = w.dilation = Shape(rank_, 1);
+    w.padding = Shape(rank_, 0);
+    return w;
+  }
+
   Result<void> convolution(Window& w) {
     CG_TRY(w.weight, tensor(1, "weight"));
     const Shape weights = shape(w.weight);
@@ -57,6 +70,9 @@ class Reader {
     CG_TRY(w.padding, list(4, "padding", 0));
     CG_TRY(w.dilation, list(5, "dilation", 1));
     CG_TRY(w.output_padding, list(7, "output_padding", 0));
+    if (node_.args.size() > kBehind) {
+      CG_TRY(w.behind, list(kBehind, "", 0));
+    }
     if (flag(6, "transposed", false)) w.kind = WindowKind::transposed;
     w.groups = int64_t(number(argument(node_, 8, "groups")).value_or(1));
     const int64_t channels = shape(w.input)[1];
@@ -129,10 +145,11 @@ class Reader {
 
 std::string Window::extent(size_t axis, const std::string& input, const std::string& window) const {
   const int64_t p = padding[axis], s = stride[axis], d = dilation[axis];
+  const int64_t both = 2 * p + (behind.empty() ? 0 : behind[axis]);
   if (kind == WindowKind::transposed)
     return fmt::format("(({})-1)*{}-{}+{}*({}-1)+{}", input, s, 2 * p, d, window,
                        output_padding[axis] + 1);
-  const std::string whole = fmt::format("(({})+{}-{}*({}-1)-1)/{}+1", input, 2 * p, d, window, s);
+  const std::string whole = fmt::format("(({})+{}-{}*({}-1)-1)/{}+1", input, both, d, window, s);
   if (!ceil) return whole;
   // One more window if elements are left for it and it starts inside the input or its padding.
   const std::string more =
@@ -142,7 +159,7 @@ std::string Window::extent(size_t axis, const std::string& input, const std::str
 
 bool is_window(const Node& node) {
   return node.op.rfind("aten.", 0) == 0 && !node.outputs.empty() &&
-         kinds().count(base_name(node.op)) > 0;
+         (kinds().count(base_name(node.op)) > 0 || is_resampling(node));
 }
 
 Result<std::optional<Window>> find_window(const Graph& graph, const Node& node) {

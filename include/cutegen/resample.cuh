@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a result of resampling reads its input along one axis: padding, flips, rolls, interpolation
+// and adaptive pooling.
+//
+// Contract: an axis is built from the result's place `p` and the sizes of the axis in the input and
+// in the result. It has count() elements of the input; element `i` lies at at(i), or outside the
+// input if that is -1, and has the weight weight(i). The places and weights are PyTorch's. Scale is
+// a type with the constant `value`: input elements for each of the result, or 0 if the sizes decide.
+//
+// Example: const cutegen::ReflectedAxis<1> x(p, in, out); float value = row[x.at(0)];
+#pragma once
+
+#include <cute/config.hpp>
+
+#include <cuda/std/cstdint>
+
+namespace cutegen {
+
+struct OnePlace {
+  int place;
+  CUTE_DEVICE static constexpr int count() { return 1; }
+  CUTE_DEVICE int at(int) const { return place; }
+  CUTE_DEVICE static constexpr float weight(int) { return 1.0f; }
+};
+
+struct KeptAxis : OnePlace {
+  CUTE_DEVICE KeptAxis(int p, int, int) : OnePlace{p} {}
+};
+template <int Before>
+struct PaddedAxis : OnePlace {
+  CUTE_DEVICE PaddedAxis(int p, int in, int)
+      : OnePlace{unsigned(p - Before) < unsigned(in) ? p - Before : -1} {}
+};
+template <int Before>
+struct ReflectedAxis : OnePlace {
+  CUTE_DEVICE ReflectedAxis(int p, int in, int) : OnePlace{abs(p - Before)} {
+    if (place >= in) place = 2 * (in - 1) - place;
+  }
+};
+template <int Before>
+struct EdgeAxis : OnePlace {
+  CUTE_DEVICE EdgeAxis(int p, int in, int) : OnePlace{min(max(p - Before, 0), in - 1)} {}
+};
+template <int Before>
+struct WrappedAxis : OnePlace {
+  CUTE_DEVICE WrappedAxis(int p, int in, int) : OnePlace{(p - Before) % in} {
+    if (place < 0) place += in;
+  }
+};
+struct FlippedAxis : OnePlace {
+  CUTE_DEVICE FlippedAxis(int p, int in, int) : OnePlace{in - 1 - p} {}
+};
+
+// The nearest element; Exact: to the middle of the result's element. PyTorch scales in float.
+template <class Scale, bool Exact>
+struct NearestAxis : OnePlace {
+  CUTE_DEVICE NearestAxis(int p, int in, int out) : OnePlace{0} {
+    const float scale = Scale::value > 0 ? float(Scale::value) : float(in) / float(out);
+    const float from = Exact ? float((p + 0.5) * double(scale)) : float(p) * scale;
+    place = min(int(floorf(from)), in - 1);
+  }
+};
+
+// The place in the input, in double: places far from the origin lose digits in float. It rounds the
+// product, as PyTorch does, so that whole places stay whole.
+template <class Scale, bool Aligned>
+CUTE_DEVICE double place_between(int p, int in, int out) {
+  if (Aligned) return out > 1 ? double(in - 1) / double(out - 1) * p : 0.0;
+  const double scale = Scale::value > 0 ? Scale::value : double(in) / double(out);
+  return __dadd_rn(__dmul_rn(scale, p + 0.5), -0.5);
+}
+
+template <class Scale, bool Aligned>
+struct LinearAxis {
+  int first, second;
+  float weights[2];
+
+  CUTE_DEVICE LinearAxis(int p, int in, int out) : first(p), second(p), weights{1.0f, 0.0f} {
+    if (in == out) return;
+    const double place = fmax(place_between<Scale, Aligned>(p, in, out), 0.0);
+    first = min(int(place), in - 1);
+    second = min(first + 1, in - 1);
+    const double share = fmin(fmax(place - first, 0.0), 1.0);
+    weights[0] = float(1.0 - share), weights[1] = float(share);
+  }
+  CUTE_DEVICE static constexpr int count() { return 2; }
+  CUTE_DEVICE int at(int i) const { return i == 0 ? first : second; }
+  CUTE_DEVICE float weight(int i) const { return weights[i]; }
+};
+
+template <class Scale, bool Aligned>
+struct CubicAxis {
+  int first, in;
+  float weights[4];
+
+  CUTE_DEVICE CubicAxis(int p, int in, int out) : first(0), in(in) {
+    const double place = place_between<Scale, Aligned>(p, in, out), below = floor(place);
+    first = int(below) - 1;
+    CUTE_UNROLL
+    for (int i = 0; i < 4; ++i) weights[i] = float(of_distance(fabs(place - below - (i - 1))));
+  }
+  CUTE_DEVICE static constexpr int count() { return 4; }
+  CUTE_DEVICE int at(int i) const { return min(max(first + i, 0), in - 1); }
+  CUTE_DEVICE float weight(int i) const { return weights[i]; }
+
+ private:
+  static CUTE_DEVICE double of_distance(double x) {
+    constexpr double a = -0.75;
+    return x <= 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  }
+};
+
+// All elements of one of `out` windows, which cover the axis and may overlap by one element.
+struct AdaptiveAxis {
+  int first, size;
+  CUTE_DEVICE AdaptiveAxis(int p, int in, int out) {
+    first = int(int64_t(p) * in / out);
+    size = int((int64_t(p + 1) * in + out - 1) / out) - first;
+  }
+  CUTE_DEVICE int count() const { return size; }
+  CUTE_DEVICE int at(int i) const { return first + i; }
+  CUTE_DEVICE static constexpr float weight(int) { return 1.0f; }
+};
+
+}  // namespace cutegen

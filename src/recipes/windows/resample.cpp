@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/windows/resample.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "recipes/graph/pointwise.h"
+#include "recipes/nest/extents.h"
+#include "recipes/nest/nest.h"
+#include "recipes/windows/window_text.h"
+
+namespace cutegen::recipes {
+namespace {
+
+// The axes of the kernel: batch, channels, and three more. If the input has fewer, the first of the
+// three are missing.
+constexpr size_t kAxes = 5;
+constexpr std::array<const char*, kAxes> kWords{"_n", "_c", "0", "1", "2"};
+
+class ResampleWriter {
+ public:
+  ResampleWriter(const Fused& fused, const Label& label)
+      : fused_(fused), label_(label), leaf_(*fused.window), how_(leaf_.window.resampling) {}
+
+  ProgramPart write(const Task& task, const Json& params) {
+    ProgramPart part;
+    Tail tail(fused_);
+    part.file = label_("kernel") + ".cu";
+    std::map<std::string, std::string> t;
+    t["title"] = title(task, fused_);
+    t["name"] = label_("resample");
+    t["last"] = label_("CHANNELS_LAST");
+    for (const char* name : {"threads", "rows"}) t[name] = params.at(name).dump();
+    t["compute"] = tail.compute();
+    t["finish"] = indent(tail.finish(), 4);
+    t["input"] = fused_.names.at(leaf_.input.tensor);
+    t["input_type"] = type_of(leaf_.input);
+    t["scales"] = "";
+    for (size_t i = 0; i < kAxes; ++i) t[std::string("map") + kWords[i]] = map_text(i, t["scales"]);
+    t["fill"] = literal(how_.fill);
+    t["initial"] = how_.highest ? "-INFINITY" : "0.0f";
+    t["accumulate_row"] = how_.highest ? "row = cutegen::maximum(value, row);"
+                          : weighs()   ? "row = fmaf(from2.weight(i2), value, row);"
+                                       : "row += value;";
+    t["accumulate"] = how_.highest ? "window = cutegen::maximum(row, window);"
+                      : weighs()
+                          ? "window = fmaf(from0.weight(i0) * from1.weight(i1), row, window);"
+                          : "window += row;";
+    t["divide"] =
+        how_.averages
+            ? "    window /= float(from0.count()) * float(from1.count()) * float(from2.count());\n"
+            : "";
+    Json args = Json::array();
+    t["params"] = tail.declare(args);
+    Numbers numbers = tail.numbers();
+    for (const Numbers& more : {geometry(fused_), sizes()})
+      numbers.insert(numbers.end(), more.begin(), more.end());
+    t["sizes"] = add_numbers(args, numbers) + size_declarations(fused_);
+    add_sizes(args, fused_);
+    part.source = fill("kernels/windows/resample.cu", t);
+    plan(part, params, args);
+    return part;
+  }
+
+ private:
+  // The map of one of the kernel's axes; null if the input lacks the axis.
+  const AxisMap* map_of(size_t axis) const {
+    const size_t missing = kAxes - how_.maps.size();
+    if (axis < 2) return &how_.maps[axis];
+    return axis - 2 < missing ? nullptr : &how_.maps[axis - missing];
+  }
+
+  bool weighs() const {
+    return std::any_of(how_.maps.begin(), how_.maps.end(), [](const AxisMap& map) {
+      return map.along == Along::linear || map.along == Along::cubic;
+    });
+  }
+
+  // The type of an axis. Adds the constant that it needs to `scales`.
+  std::string map_text(size_t axis, std::string& scales) const {
+    const AxisMap* map = map_of(axis);
+    if (!map) return "KeptAxis";
+    const std::string scale = label_(std::string("Scale") + kWords[axis]);
+    const auto scaled = [&](const std::string& text) {
+      scales += fmt::format("struct {} {{\n  static constexpr double value = {};\n}};\n", scale,
+                            dump_json(Json(map->scale)));
+      return text;
+    };
+    const char* aligned = map->aligned ? "true" : "false";
+    switch (map->along) {
+      case Along::keep:
+        return "KeptAxis";
+      case Along::pad:
+        return fmt::format("PaddedAxis<{}>", map->before);
+      case Along::reflect:
+        return fmt::format("ReflectedAxis<{}>", map->before);
+      case Along::nearest_edge:
+        return fmt::format("EdgeAxis<{}>", map->before);
+      case Along::wrap:
+        return fmt::format("WrappedAxis<{}>", map->before);
+      case Along::flip:
+        return "FlippedAxis";
+      case Along::nearest:
+        return scaled(fmt::format("NearestAxis<{}, false>", scale));
+      case Along::exact:
+        return scaled(fmt::format("NearestAxis<{}, true>", scale));
+      case Along::linear:
+        return scaled(fmt::format("LinearAxis<{}, {}>", scale, aligned));
+      case Along::cubic:
+        return scaled(fmt::format("CubicAxis<{}, {}>", scale, aligned));
+      case Along::adaptive:
+        return "AdaptiveAxis";
+    }
+    return "KeptAxis";
+  }
+
+  // The result's size along one of the kernel's axes, as a plan expression.
+  std::string extent(size_t axis) const {
+    const size_t missing = kAxes - how_.maps.size();
+    if (axis >= 2 && axis - 2 < missing) return "1";
+    return "(" + fused_.axes[axis < 2 ? axis : axis - missing].extent + ")";
+  }
+
+  Numbers sizes() const {
+    Numbers numbers{{"out_n", extent(0)}, {"out_c", extent(1)}};
+    for (size_t i = 1; i < kAxes; ++i)
+      numbers.emplace_back(std::string("inverse") + kWords[i],
+                           fmt::format("4611686018427387904/max(1,{})+1", extent(i)));
+    return numbers;
+  }
+
+  // 1 if the result's channels are neighbours in memory, and its last axis has other strides.
+  std::string channels_last() const {
+    const Operand& out = fused_.outputs.front().operand;
+    if (fused_.axes.size() < 3) return "0";
+    return fmt::format("({}) == 1 ? (({}) == 1 ? 0 : 1) : 0", stride_text(fused_, out, 1),
+                       stride_text(fused_, out, fused_.axes.size() - 1));
+  }
+
+  void plan(ProgramPart& part, const Json& params, const Json& args) const {
+    std::string all = extent(0);
+    for (size_t i = 1; i < kAxes; ++i) all += "*" + extent(i);
+    const std::string n = label_("n");
+    part.symbols[n] = all;
+    part.defines[label_("CHANNELS_LAST")] = channels_last();
+    part.requirements.push_back(n + " <= 2000000000");
+    for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
+    for (size_t i = 0; i < kAxes; ++i)
+      if (const AxisMap* map = map_of(i); map && map->along != Along::keep)
+        part.requirements.push_back(condition(*map, i));
+    const auto threads = params.at("threads").get<int64_t>();
+    part.steps.push_back(
+        {{"id", label_("resample")},
+         {"kernel", label_("resample")},
+         {"when", n + " > 0"},
+         {"grid",
+          {fmt::format("ceil_div({},{})", n, threads * params.at("rows").get<int64_t>()), 1, 1}},
+         {"block", {threads, 1, 1}},
+         {"args", args}});
+  }
+
+  // Every place of the result must have its elements in the input.
+  std::string condition(const AxisMap& map, size_t axis) const {
+    const size_t missing = kAxes - how_.maps.size();
+    const std::string in = size_text(fused_, leaf_.input, axis < 2 ? axis : axis - missing);
+    const int64_t after = map.more - map.before;
+    if (map.along == Along::reflect)
+      return fmt::format("{} > {}", in, std::max<int64_t>({map.before, after, 0}));
+    return in + " >= 1";
+  }
+
+  const Fused& fused_;
+  const Label& label_;
+  const WindowLeaf& leaf_;
+  const Resampling& how_;
+};
+
+}  // namespace
+
+std::vector<RecipeParameter> resample_parameters() {
+  return {{"rows", "results of a thread", {4, 2, 1, 8}},
+          {"threads", "threads of a CTA", {256, 128}}};
+}
+
+Json resample_safe(const Fused& fused) {
+  const Resampling& how = fused.window->window.resampling;
+  // Adaptive windows are long, and few.
+  return {{"rows", how.averages || how.highest ? 1 : 4}, {"threads", 256}};
+}
+
+ProgramPart resample_part(const Task& task, const Fused& fused, const Json& params,
+                          const Label& label) {
+  return ResampleWriter(fused, label).write(task, params);
+}
+
+}  // namespace cutegen::recipes

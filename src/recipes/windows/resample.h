@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of resampling (padding, flips, rolls, interpolation, adaptive pooling) with pointwise
+// work after it.
+//
+// Contract: like window.h, for a stage whose window has the kind `resample`.
+//
+// Example: resample_part(task, fused, resample_safe(fused), Label{""})
+#pragma once
+
+#include "recipes/nest/fused.h"
+#include "recipes/text/parameter.h"
+#include "recipes/text/program_part.h"
+
+namespace cutegen::recipes {
+
+std::vector<RecipeParameter> resample_parameters();
+Json resample_safe(const Fused& fused);
+ProgramPart resample_part(const Task& task, const Fused& fused, const Json& params,
+                          const Label& label);
+
+}  // namespace cutegen::recipes
