@@ -323,7 +323,11 @@ class MatmulWriter {
 
   FactorAccess access(const Operand& operand, int inst) {
     const std::string& name = c_.finish.names.at(operand.tensor);
-    return {&operand, inst, name, code_.word("g_" + name), code_.word("r_" + name)};
+    return {.operand = &operand,
+            .inst = inst,
+            .name = name,
+            .tensor = code_.word("g_" + name),
+            .registers = code_.word("r_" + name)};
   }
 
   const std::string& name_of(const Factor& factor) const {

@@ -30,9 +30,21 @@ std::vector<Tiling> float_tilings(const Contraction& c) {
   // If the loads transpose both operands, 256 threads are faster than 128 threads with twice the
   // results each; otherwise they are slower.
   const bool transposes = c.a.depth.move == Move::next && c.b.depth.move == Move::next;
-  std::vector<Tiling> all{{64, 64, 256, 2, 0.7, 64}, {64, 64, 128, 4, 0.85, 64}};
-  all.push_back(transposes ? Tiling{128, 128, 256, 2, 1.02, 64}
-                           : Tiling{128, 128, 128, 2, 0.97, 64});
+  std::vector<Tiling> all{
+      {.tile_m = 64, .tile_n = 64, .threads = 256, .resident = 2, .speed = 0.7, .start = 64},
+      {.tile_m = 64, .tile_n = 64, .threads = 128, .resident = 4, .speed = 0.85, .start = 64}};
+  all.push_back(transposes ? Tiling{.tile_m = 128,
+                                    .tile_n = 128,
+                                    .threads = 256,
+                                    .resident = 2,
+                                    .speed = 1.02,
+                                    .start = 64}
+                           : Tiling{.tile_m = 128,
+                                    .tile_n = 128,
+                                    .threads = 128,
+                                    .resident = 2,
+                                    .speed = 0.97,
+                                    .start = 64});
   // If the result is a triangle, larger tiles compute more zeros.
   if (!c.zero_outside) all.push_back({256, 128, 256, 1, 1, 128});
   if (!wgmma_applies(c)) return all;
@@ -51,9 +63,54 @@ std::vector<Tiling> float_tilings(const Contraction& c) {
 
 std::vector<Tiling> wgmma_tilings() {
   constexpr MatmulEngine wgmma = MatmulEngine::wgmma;
-  return {{128, 256, 384, 1, 1, 200, wgmma, 4},   {256, 128, 384, 1, 1.03, 200, wgmma, 4},
-          {128, 128, 384, 1, 0.8, 200, wgmma, 6}, {128, 64, 384, 1, 0.55, 200, wgmma, 8},
-          {64, 128, 256, 1, 0.55, 200, wgmma, 8}, {64, 64, 256, 1, 0.42, 200, wgmma, 12}};
+  return {{.tile_m = 128,
+           .tile_n = 256,
+           .threads = 384,
+           .resident = 1,
+           .speed = 1,
+           .start = 200,
+           .engine = wgmma,
+           .stages = 4},
+          {.tile_m = 256,
+           .tile_n = 128,
+           .threads = 384,
+           .resident = 1,
+           .speed = 1.03,
+           .start = 200,
+           .engine = wgmma,
+           .stages = 4},
+          {.tile_m = 128,
+           .tile_n = 128,
+           .threads = 384,
+           .resident = 1,
+           .speed = 0.8,
+           .start = 200,
+           .engine = wgmma,
+           .stages = 6},
+          {.tile_m = 128,
+           .tile_n = 64,
+           .threads = 384,
+           .resident = 1,
+           .speed = 0.55,
+           .start = 200,
+           .engine = wgmma,
+           .stages = 8},
+          {.tile_m = 64,
+           .tile_n = 128,
+           .threads = 256,
+           .resident = 1,
+           .speed = 0.55,
+           .start = 200,
+           .engine = wgmma,
+           .stages = 8},
+          {.tile_m = 64,
+           .tile_n = 64,
+           .threads = 256,
+           .resident = 1,
+           .speed = 0.42,
+           .start = 200,
+           .engine = wgmma,
+           .stages = 12}};
 }
 
 }  // namespace
