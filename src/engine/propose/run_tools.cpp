@@ -62,9 +62,8 @@ class RunTools::Host final : public agent::ToolHost {
                                     .up_to = Rung::timing,
                                     .profile = profile_ || profile_is_free()};
       CG_TRY(Judged judged, run_.judge_(ctx, request, id + " " + draft.edit.summary + ": "));
-      const Evaluated evaluated{.candidate = id,
-                                .verdict = std::move(judged.verdict),
-                                .elapsed_ms = judged.elapsed_ms};
+      const Evaluated evaluated{
+          .candidate = id, .verdict = std::move(judged.verdict), .elapsed_ms = judged.elapsed_ms};
       CG_CHECK(run_.sink_.record(EventType::evaluated, to_json(evaluated)));
     }
   }

@@ -14,8 +14,7 @@ void fields(Fields& v, Answered& x) {
   using search::Outcome;
   v.by_name("outcome", x.outcome, outcome_from);
   v("candidate", x.candidate);
-  v.check(x.candidate || x.outcome != Outcome::proposed, "candidate",
-          "missing field 'candidate'");
+  v.check(x.candidate || x.outcome != Outcome::proposed, "candidate", "missing field 'candidate'");
   v("tests", x.tests, field::if_set);
   v("advice", x.advice, field::if_set);
   const bool nothing = x.outcome == Outcome::unusable || x.outcome == Outcome::nothing;

@@ -27,11 +27,11 @@ struct OfficialStage {
     world.toolchain.ptx = testing_world::World::kernel("add.f32 %f2, %f1, %f1;");
     own_kernels.ptx = testing_world::kEmptyJudge;
     // No torch worker here has a GPU, but the evaluator's own side works.
-    official = std::make_unique<OfficialJudge>(
-        OfficialJudge::Options{.device = "cuda:0",
-                               .python = "/no/python",
-                               .require_sandbox = false,
-                               .toolchain = lent(own_kernels)});
+    official =
+        std::make_unique<OfficialJudge>(OfficialJudge::Options{.device = "cuda:0",
+                                                               .python = "/no/python",
+                                                               .require_sandbox = false,
+                                                               .toolchain = lent(own_kernels)});
     EXPECT_FALSE(official->missing().empty());
     world.services.official = lent(*official);
     world.services.runner = lent(runner);
