@@ -39,7 +39,7 @@ class AllBounds {
  private:
   Bounds argument_range(const Node& node, size_t index, const char* keyword, int depth) const {
     const Json json = argument(node, index, keyword);
-    if (auto constant = number(json)) return {*constant, *constant};
+    if (auto constant = number(json)) return {.low = *constant, .high = *constant};
     auto name = reference(json);
     return name ? of(*name, depth) : Bounds{};
   }
@@ -54,29 +54,30 @@ class AllBounds {
 
 Bounds clamped(const Bounds& x, const Bounds& to) {
   auto clamp = [&](double v) { return std::min(std::max(v, to.low), to.high); };
-  return {clamp(x.low), clamp(x.high)};
+  return {.low = clamp(x.low), .high = clamp(x.high)};
 }
 
 std::optional<Bounds> AllBounds::limits(const Node& node, int depth) const {
   const std::string base = base_name(node.op);
-  if (auto limits = clamp_limits(node)) return Bounds{limits->first, limits->second};
+  if (auto limits = clamp_limits(node)) return Bounds{.low = limits->first, .high = limits->second};
   const bool two = base == "minimum" || base == "maximum" || node.op == "aten.min.other" ||
                    node.op == "aten.max.other";
   if (!two) return std::nullopt;
   const Bounds other = argument_range(node, 1, "other", depth);
   if (!other.constant()) return std::nullopt;
   const bool lowest = base == "minimum" || base == "min";
-  return lowest ? Bounds{-kInfinity, other.low} : Bounds{other.low, kInfinity};
+  return lowest ? Bounds{.low = -kInfinity, .high = other.low}
+                : Bounds{.low = other.low, .high = kInfinity};
 }
 
 Bounds AllBounds::of_difference(const Node& node, int depth) const {
   auto a = reference(argument(node, 0, "self")), b = reference(argument(node, 1, "other"));
   const bool plain = number(argument(node, 2, "alpha")).value_or(1) == 1;
-  if (a && b && plain && edit_.root(*a) == edit_.root(*b)) return {0, 0};
+  if (a && b && plain && edit_.root(*a) == edit_.root(*b)) return {.low = 0, .high = 0};
   const Bounds x = argument_range(node, 0, "self", depth),
                y = argument_range(node, 1, "other", depth);
   if (!plain || !y.constant()) return {};
-  return {x.low - y.low, x.high - y.low};
+  return {.low = x.low - y.low, .high = x.high - y.low};
 }
 
 Bounds AllBounds::of_node(const Node& node, int depth) const {
@@ -84,7 +85,7 @@ Bounds AllBounds::of_node(const Node& node, int depth) const {
   const Bounds x = argument_range(node, 0, "self", depth);
   if (base == "full") {
     auto value = number(argument(node, 1, "fill_value"));
-    return value ? Bounds{*value, *value} : Bounds{};
+    return value ? Bounds{.low = *value, .high = *value} : Bounds{};
   }
   if (auto to = limits(node, depth)) return clamped(x, *to);
   if (base == "sub") return of_difference(node, depth);

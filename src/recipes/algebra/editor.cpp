@@ -111,7 +111,7 @@ std::string Editor::add(const std::string& word, const std::string& op, std::vec
   while (find(node.id));
   node.op = op;
   node.args = std::move(args);
-  node.outputs = {Value{node.id, DType::f32, std::move(shape)}};
+  node.outputs = {Value{.name = node.id, .dtype = DType::f32, .shape = std::move(shape)}};
   added_.push_back(node);
   return node.id;
 }

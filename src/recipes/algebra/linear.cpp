@@ -25,13 +25,13 @@ std::optional<Factor1> factor_of(const Editor& edit, const Node& node, size_t in
   const Json by = argument(node, index, index == 0 ? "self" : "other");
   if (auto constant = number(by)) {
     if (!is_moderate(*constant)) return std::nullopt;
-    return Factor1{by, divides};
+    return Factor1{.by = by, .divides = divides};
   }
   auto name = reference(by);
   if (!name) return std::nullopt;
   for (size_t axis = 0; axis < edit.shape(*name).size(); ++axis)
     if (!edit.is_one(*name, axis)) return std::nullopt;
-  return Factor1{by, divides};
+  return Factor1{.by = by, .divides = divides};
 }
 
 }  // namespace
@@ -77,8 +77,8 @@ LinearSum::Found LinearSum::through_factor(const Node& node, const std::vector<i
   for (size_t index : {size_t{0}, size_t{1}}) {
     auto value = reference(argument(node, index, index == 0 ? "self" : "other"));
     if (!value || (index == 1 && !may_turn)) continue;
-    auto factor =
-        negates ? std::optional(Factor1{Json(-1.0), false}) : factor_of(edit_, node, 1 - index);
+    auto factor = negates ? std::optional(Factor1{.by = Json(-1.0), .divides = false})
+                          : factor_of(edit_, node, 1 - index);
     if (!factor || edit_.shape(*value) != node.outputs.front().shape) continue;
     Factors inner{*factor};
     inner.insert(inner.end(), factors.begin(), factors.end());

@@ -37,7 +37,10 @@ std::vector<Range> ranges_of(const Window& w, size_t axis) {
   std::vector<Range> list;
   for (int64_t r = 0; r < kernel; ++r) {
     const int64_t before = r * step, after = (kernel - 1 - r) * step;
-    Range range{std::max<int64_t>(0, before - pad), std::max<int64_t>(0, after - pad), r, r};
+    Range range{.low = std::max<int64_t>(0, before - pad),
+                .high = std::max<int64_t>(0, after - pad),
+                .first = r,
+                .last = r};
     if (w.kind == WindowKind::transposed) {
       range.low = missing(pad - before, w.stride[axis]);
       range.high = missing(pad - w.output_padding[axis] - after, w.stride[axis]);
@@ -91,7 +94,7 @@ std::string inputs_per_result(Editor& edit, const Window& w) {
   auto with_size = [&](const std::string& from, const char* op, size_t axis) {
     const int64_t size = edit.shape(w.input)[axis + 2];
     return edit.add_sized("places", op, {value_ref(from), size}, {},
-                          {SizeArgument{1, w.input, int(axis) + 2}});
+                          {SizeArgument{.index = 1, .tensor = w.input, .dim = int(axis) + 2}});
   };
   std::string ratio = edit.add("one", "aten.full.default", {Json(Shape{}), 1.0}, {});
   for (size_t axis = 0; axis < w.rank(); ++axis) {

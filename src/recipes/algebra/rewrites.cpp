@@ -21,16 +21,26 @@ struct Rule {
 
 // In the order in which they apply: a rule may prepare the graph for a later one.
 constexpr std::array kRules = {
-    Rule{RewriteRule::one_element, one_element,
-         "a sum, mean, maximum, ... over one element is that element"},
-    Rule{RewriteRule::constant_result, constant_result,
-         "a result is the same number for all inputs"},
-    Rule{RewriteRule::sum_of_product, sum_of_product,
-         "a sum or mean over the results of a matrix product is a product with a vector"},
-    Rule{RewriteRule::mean_of_convolution, mean_of_convolution,
-         "a mean over all positions of a convolution is a product of means and summed weights"},
-    Rule{RewriteRule::merge_clamps, merge_clamps, "two clamps in a row are one"},
-    Rule{RewriteRule::fold_scales, fold_scales, "two constant factors in a row are one"},
+    Rule{.rule = RewriteRule::one_element,
+         .apply = one_element,
+         .meaning = "a sum, mean, maximum, ... over one element is that element"},
+    Rule{.rule = RewriteRule::constant_result,
+         .apply = constant_result,
+         .meaning = "a result is the same number for all inputs"},
+    Rule{
+        .rule = RewriteRule::sum_of_product,
+        .apply = sum_of_product,
+        .meaning = "a sum or mean over the results of a matrix product is a product with a vector"},
+    Rule{.rule = RewriteRule::mean_of_convolution,
+         .apply = mean_of_convolution,
+         .meaning =
+             "a mean over all positions of a convolution is a product of means and summed weights"},
+    Rule{.rule = RewriteRule::merge_clamps,
+         .apply = merge_clamps,
+         .meaning = "two clamps in a row are one"},
+    Rule{.rule = RewriteRule::fold_scales,
+         .apply = fold_scales,
+         .meaning = "two constant factors in a row are one"},
 };
 
 // Applies the first rule that changes something.
@@ -85,7 +95,7 @@ std::string meaning_of(RewriteRule rule) {
 }
 
 Rewritten rewrite(const Task& task, const RewriteRules& chosen) {
-  Rewritten out{task, {}, {}};
+  Rewritten out{.task = task, .applied = {}, .requirements = {}};
   if (chosen.empty()) return out;
   auto graph = prepare(task);
   if (!graph) return out;

@@ -444,10 +444,14 @@ std::vector<RecipeParameter> attention_parameters(const Attention& a) {
     auto far = [&](int64_t s) { return std::max(s, safe) / std::min(s, safe); };
     return far(x) < far(y);
   });
-  return {{"keys", "keys of a tile", {128, 64, 96, 192, 256}},
-          {"consumers", "warpgroups that multiply, with 64 rows each", {2, 3, 1}},
-          {"stages", "tiles of keys and of values in shared memory at once", {2, 3, 4, 6}},
-          {"split", "CTAs that share the keys of one tile", splits}};
+  return {{.name = "keys", .meaning = "keys of a tile", .legal = {128, 64, 96, 192, 256}},
+          {.name = "consumers",
+           .meaning = "warpgroups that multiply, with 64 rows each",
+           .legal = {2, 3, 1}},
+          {.name = "stages",
+           .meaning = "tiles of keys and of values in shared memory at once",
+           .legal = {2, 3, 4, 6}},
+          {.name = "split", .meaning = "CTAs that share the keys of one tile", .legal = splits}};
 }
 
 namespace {

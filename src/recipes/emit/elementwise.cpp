@@ -540,9 +540,11 @@ bool only_gathers(const Fused& fused) {
 std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
   std::vector<int64_t> vectors = widths_of(fused);
   std::vector<RecipeParameter> list{
-      {"vector", "neighbouring elements that a thread moves in one access", vectors},
-      {"items", "vectors that a thread loads together", {2, 4, 1, 8}},
-      {"threads", "threads of a CTA", {256, 512, 128}}};
+      {.name = "vector",
+       .meaning = "neighbouring elements that a thread moves in one access",
+       .legal = vectors},
+      {.name = "items", .meaning = "vectors that a thread loads together", .legal = {2, 4, 1, 8}},
+      {.name = "threads", .meaning = "threads of a CTA", .legal = {256, 512, 128}}};
   if (!is_flat(fused) && shared_loop(fused, make_nest(fused)) >= 0)
     list.push_back(
         {"shared", "1: a thread's vectors share what does not differ between them", {1, 0}});

@@ -32,9 +32,21 @@ std::vector<Tiling> float_tilings(const Contraction& c) {
   // If the loads transpose both operands, 256 threads are faster than 128 threads with twice the
   // results each; otherwise they are slower.
   const bool transposes = c.a.depth.move == Move::next && c.b.depth.move == Move::next;
-  std::vector<Tiling> all{{64, 64, 256, 2, 0.7, 64}, {64, 64, 128, 4, 0.85, 64}};
-  all.push_back(transposes ? Tiling{128, 128, 256, 2, 1.02, 64}
-                           : Tiling{128, 128, 128, 2, 0.97, 64});
+  std::vector<Tiling> all{
+      {.tile_m = 64, .tile_n = 64, .threads = 256, .resident = 2, .speed = 0.7, .start = 64},
+      {.tile_m = 64, .tile_n = 64, .threads = 128, .resident = 4, .speed = 0.85, .start = 64}};
+  all.push_back(transposes ? Tiling{.tile_m = 128,
+                                    .tile_n = 128,
+                                    .threads = 256,
+                                    .resident = 2,
+                                    .speed = 1.02,
+                                    .start = 64}
+                           : Tiling{.tile_m = 128,
+                                    .tile_n = 128,
+                                    .threads = 128,
+                                    .resident = 2,
+                                    .speed = 0.97,
+                                    .start = 64});
   // If the result is a triangle, larger tiles compute more zeros.
   if (!c.zero_outside) all.push_back({256, 128, 256, 1, 1, 128});
   if (!wgmma_applies(c)) return all;

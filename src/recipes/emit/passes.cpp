@@ -17,22 +17,22 @@ struct Accumulator {
 Accumulator accumulator(ReduceKind kind, bool plain_sums = false) {
   switch (kind) {
     case ReduceKind::sum:
-      if (plain_sums) return {"PlainSum", "the sum of", 1};
-      return {"Sum", "the sum of", 2};
+      if (plain_sums) return {.type = "PlainSum", .verb = "the sum of", .words = 1};
+      return {.type = "Sum", .verb = "the sum of", .words = 2};
     case ReduceKind::product:
-      return {"Product", "the product of", 1};
+      return {.type = "Product", .verb = "the product of", .words = 1};
     case ReduceKind::max:
-      return {"Max", "the maximum of", 1};
+      return {.type = "Max", .verb = "the maximum of", .words = 1};
     case ReduceKind::min:
-      return {"Min", "the minimum of", 1};
+      return {.type = "Min", .verb = "the minimum of", .words = 1};
     case ReduceKind::total:
-      return {"Total", "the total of", 2};
+      return {.type = "Total", .verb = "the total of", .words = 2};
     case ReduceKind::argmax:
-      return {"ArgMax", "the place of the maximum of", 2};
+      return {.type = "ArgMax", .verb = "the place of the maximum of", .words = 2};
     case ReduceKind::argmin:
-      return {"ArgMin", "the place of the minimum of", 2};
+      return {.type = "ArgMin", .verb = "the place of the minimum of", .words = 2};
   }
-  return {"", "", 1};
+  return {.type = "", .verb = "", .words = 1};
 }
 
 // If the instruction is x - m, returns x and m.
@@ -78,13 +78,14 @@ std::optional<Joint> joint_with(const Fused& fused, int inst) {
     const Inst& max = fused.insts[size_t(d->second)];
     if (max.kind == InstKind::reduction && max.reduce == ReduceKind::max &&
         over(d->second) == d->first)
-      return Joint{d->second, inst, false};
+      return Joint{.first = d->second, .second = inst, .moments = false};
   }
   if (auto d = square_of_difference(fused, sum.inputs[0])) {
     auto first = sum_of_mean(fused, d->second);
     // The first element is subtracted from all others, so it must be known before any pass.
     const bool known = fused.insts[size_t(d->first)].depth == 0;
-    if (first && known && over(*first) == d->first) return Joint{*first, inst, true};
+    if (first && known && over(*first) == d->first)
+      return Joint{.first = *first, .second = inst, .moments = true};
   }
   return std::nullopt;
 }

@@ -378,7 +378,7 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
 // Adds one kernel to the file. It gets the accumulators of all passes up to `most_depth`.
 void ReductionKernel::add_kernel(const std::string& name, const std::string& body, int most_depth,
                                  bool last) {
-  Launch launch{name, {}, !last};
+  Launch launch{.name = name, .parts = {}, .whole_grid = !last};
   std::vector<std::string> declarations, sizes;
   for (const Parameter& p : parameters(fused_)) declarations.push_back(p.declaration);
   for (const Parts& p : passes_.parts()) {

@@ -238,9 +238,10 @@ std::optional<Json> share_columns(const Fused& fused, const Nest& nest, Json par
 
 std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hopper) {
   Nest nest = make_nest(fused);
-  std::vector<RecipeParameter> list{{"vector",
-                                     "neighbouring elements that a thread moves in one access",
-                                     vector_widths(fused, nest.inner())}};
+  std::vector<RecipeParameter> list{
+      {.name = "vector",
+       .meaning = "neighbouring elements that a thread moves in one access",
+       .legal = vector_widths(fused, nest.inner())}};
   if (auto parts = parts_worth_trying(nest); !parts.empty())
     list.push_back({"parts", "CTAs that share a row; their results are merged by the next kernel",
                     std::move(parts)});

@@ -98,7 +98,7 @@ bool turns(const Node& node) {
 std::optional<AttentionSlice> slice_of(const Node& node, const std::string& value, size_t rank) {
   if (node.op != "aten.unbind.int" && node.op != "aten.select.int") return std::nullopt;
   const Json axis = argument(node, 1, "dim"), index = argument(node, 2, "index");
-  AttentionSlice slice{axis.is_number_integer() ? axis.get<int>() : 0, 0};
+  AttentionSlice slice{.axis = axis.is_number_integer() ? axis.get<int>() : 0, .index = 0};
   if (slice.axis < 0) slice.axis += int(rank);
   if (slice.axis < 0 || slice.axis >= int(rank)) return std::nullopt;
   if (node.op == "aten.select.int") {
@@ -115,7 +115,7 @@ std::optional<AttentionSlice> slice_of(const Node& node, const std::string& valu
 std::optional<Factor> factor_of(const GraphWalk& walk, const Json& json) {
   auto name = reference(json);
   if (!name) return std::nullopt;
-  Factor f{*name};
+  Factor f{.value = *name};
   while (const Node* node = walk.producer(f.value)) {
     auto from = reference(argument(*node, 0, "self"));
     if (!from) break;
@@ -298,7 +298,8 @@ class ScoreReader {
 
 class AttentionFinder {
  public:
-  explicit AttentionFinder(const Graph& graph) : walk_{graph, reads_of_values(graph)} {
+  explicit AttentionFinder(const Graph& graph)
+      : walk_{.graph = graph, .reads = reads_of_values(graph)} {
     for (const Node& node : graph.nodes)
       for (const Json& arg : node.args)
         if (auto name = reference(arg)) readers_[*name] = &node;
@@ -494,7 +495,7 @@ AttentionNode read_attention(const Node& node) {
   AttentionSlice* slices[] = {&a.slice_q, &a.slice_k, &a.slice_v};
   for (size_t i = 0; i < 3; ++i) {
     const Json& slice = more.at("slices")[i];
-    *slices[i] = {slice[0].get<int>(), slice[1].get<int64_t>()};
+    *slices[i] = {.axis = slice[0].get<int>(), .index = slice[1].get<int64_t>()};
   }
   return a;
 }

@@ -57,7 +57,7 @@ class NodeWriter {
     DType dtype = DType::f32;
     for (const Value& output : node_.outputs)
       if (output.name == name) dtype = output.dtype;
-    node.outputs = {Value{value, dtype, std::move(shape)}};
+    node.outputs = {Value{.name = value, .dtype = dtype, .shape = std::move(shape)}};
     out_.nodes.push_back(std::move(node));
     return value;
   }

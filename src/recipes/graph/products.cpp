@@ -102,7 +102,8 @@ Result<void> lower_triangle(const Node& node, bool upper, Lowered& lowered,
   if (!diagonal.is_null() && !diagonal.is_number_integer())
     return unsupported_error(node.op + ": its diagonal is not an integer", node.id);
   std::string mask = result.name + "__mask";
-  lowered.masks[mask] = {upper, diagonal.is_null() ? 0 : diagonal.get<int64_t>()};
+  lowered.masks[mask] = {.upper = upper,
+                         .diagonal = diagonal.is_null() ? 0 : diagonal.get<int64_t>()};
   lowered.graph.placeholders.push_back({mask, DType::boolean, result.shape});
   out.push_back(make_node(result.name, "aten.where.self", {refer(mask), refer(self), 0.0},
                           result.dtype, result.shape));

@@ -14,7 +14,7 @@ std::optional<std::vector<AxisGroup>> group_axes(const Shape& from, const Shape&
   std::vector<AxisGroup> groups;
   size_t i = 0, j = 0;
   while (i < from.size() && j < to.size()) {
-    AxisGroup group{{i}, {j}};
+    AxisGroup group{.from = {i}, .to = {j}};
     int64_t p = from[i++], q = to[j++];
     while (p != q) {  // both shapes have equal products, so the smaller side has axes left
       if (p < q) {

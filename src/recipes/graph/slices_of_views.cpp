@@ -53,7 +53,7 @@ std::optional<Source> source_of(const Graph& graph, const Node& slice, size_t at
   if (axis < 0 || axis >= int64_t(to.size())) return std::nullopt;
   const auto kept = kept_axis(input->shape, to, size_t(axis));
   if (!kept) return std::nullopt;
-  return Source{*from, input->shape, *kept};
+  return Source{.tensor = *from, .shape = input->shape, .axis = *kept};
 }
 
 // Appends the slice of `source`, and a view of each part under the name of the old part.

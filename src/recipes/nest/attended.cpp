@@ -13,7 +13,7 @@ namespace {
 using AxisOf = Attention::AxisOf;
 
 Stride stride_along(const Fused& fused, const Operand& operand, int axis) {
-  return stride(fused, operand, {{axis}, 1, "1"});
+  return stride(fused, operand, {.axes = {axis}, .size = 1, .extent = "1"});
 }
 
 class AttentionLoader {
@@ -78,7 +78,7 @@ class AttentionLoader {
   }
 
   Result<Operand> leaf(const std::string& name, const std::vector<int>& axes, std::string& cut) {
-    auto inst = builder_->value(name, {axes, {}});
+    auto inst = builder_->value(name, {.axes = axes, .reshaped = {}});
     if (!inst) {
       cut = graph_.producer(name) ? name : "";
       return fail(inst.error());
@@ -159,7 +159,7 @@ void place_result(Attention& a) {
   std::string step = "1";
   Stride* of[] = {&a.out.batch, &a.out.head, &a.out.row, &a.out.along};
   for (size_t i = a.node.order.size(); i-- > 0;) {
-    *of[a.node.order[i]] = {step == "1" ? Move::next : Move::stride, step};
+    *of[a.node.order[i]] = {.move = step == "1" ? Move::next : Move::stride, .expression = step};
     step += "*(" + a.extent(axis_of_result(a.node.order[i])) + ")";
   }
 }
@@ -174,16 +174,23 @@ AttentionAttempt attention_stage(const Region& region, const Node& node,
     a.loads.names = region.names;
     const Value& result = node.outputs.front();
     place_result(a);
-    a.out.operand = {output.tensor, output.dtype, result.shape, {}, false,
-                     result.shape,  output.kept,  {},           {}};
+    a.out.operand = {.tensor = output.tensor,
+                     .dtype = output.dtype,
+                     .shape = result.shape,
+                     .axes = {},
+                     .reshaped = false,
+                     .original = result.shape,
+                     .kept = output.kept,
+                     .extents = {},
+                     .parts = {}};
     if (output.kept) {
       CG_TRY(a.out.operand.extents, result_extents(a, result.shape));
     }
-    a.outputs = {{a.out.operand, -1}};
+    a.outputs = {{.operand = a.out.operand, .inst = -1}};
     return a;
   };
   Result<Attention> attention = run();
-  return {std::move(attention), cut};
+  return {.attention = std::move(attention), .cut = cut};
 }
 
 }  // namespace cutegen::recipes

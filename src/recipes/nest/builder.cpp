@@ -330,7 +330,8 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
 // Adds a kernel parameter for a size such as "0 fc.weight" or "-1 x", which the plan computes.
 Result<int> Builder::size(const std::string& text) {
   const size_t space = text.find(' ');
-  SizeArgument of{0, text.substr(space + 1), std::stoi(text.substr(0, space))};
+  SizeArgument of{
+      .index = 0, .tensor = text.substr(space + 1), .dim = std::stoi(text.substr(0, space))};
   auto known = fused_.names.find(of.tensor);
   if (known == fused_.names.end())
     return unsupported_error("a size of " + of.tensor + ", which is not a tensor of the task");
@@ -345,7 +346,15 @@ Result<int> Builder::leaf(const std::string& name, const View& view) {
   if (!value) return unsupported_error("the graph has no value " + name);
   if (device_type(value->dtype).empty())
     return unsupported_error(fmt::format("{} of dtype {}", name, to_string(value->dtype)));
-  Operand operand{name, value->dtype, value->shape, view.axes, false, value->shape, false, {}, {}};
+  Operand operand{.tensor = name,
+                  .dtype = value->dtype,
+                  .shape = value->shape,
+                  .axes = view.axes,
+                  .reshaped = false,
+                  .original = value->shape,
+                  .kept = false,
+                  .extents = {},
+                  .parts = {}};
   if (auto kept = region_.kept.find(name); kept != region_.kept.end()) {
     operand.kept = true;
     operand.extents = kept->second;
@@ -578,7 +587,7 @@ Result<int> Builder::sliced(const Node& node, const std::string& name, const Vie
     if (cut_.empty()) cut_ = name;
     return unsupported_error(node.op + ": a slice that has to be copied first", node.id);
   }
-  View inner{view.axes, {}, view.starts};
+  View inner{.axes = view.axes, .reshaped = {}, .starts = view.starts};
   inner.starts.resize(view.axes.size());
   if (part->drops) {
     inner.axes.insert(inner.axes.begin() + long(part->dim), -1);
@@ -630,10 +639,10 @@ Result<int> Builder::reshape(const Node& node, const std::string& from, const Vi
   bool same = a.size() == b.size();
   for (size_t i = 0; same && i < a.size(); ++i) same = shape[a[i]] == to[b[i]];
   if (!same && !view.starts.empty() && takes_parts(fused_, view, to))
-    return value(from, {view.axes, to, view.starts});
+    return value(from, {.axes = view.axes, .reshaped = to, .starts = view.starts});
   if (!same && !view.starts.empty()) return interleaved(node, from, view);
-  if (!same) return value(from, {view.axes, to});
-  View inner{std::vector<int>(shape.size(), -1), {}};
+  if (!same) return value(from, {.axes = view.axes, .reshaped = to});
+  View inner{.axes = std::vector<int>(shape.size(), -1), .reshaped = {}};
   if (!view.starts.empty()) inner.starts.resize(shape.size());
   for (size_t i = 0; i < a.size(); ++i) {
     inner.axes[a[i]] = view.axes[b[i]];

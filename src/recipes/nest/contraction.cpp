@@ -54,7 +54,7 @@ Result<Operand> load_factor(Builder& builder, const Region& region, const std::s
                             std::string& cut) {
   const Graph& graph = region.source.graph;
   std::string name = factor;
-  View view{axes, {}};
+  View view{.axes = axes, .reshaped = {}};
   if (batch) {
     auto own = merged_batch(graph, factor);
     if (own && *own == *batch) {
@@ -93,7 +93,7 @@ void one_where_unseen(Fused& loads) {
 }
 
 Stride along(const Fused& fused, const Operand& operand, int axis) {
-  return axis < 0 ? Stride{} : stride(fused, operand, {{axis}, 1, "1"});
+  return axis < 0 ? Stride{} : stride(fused, operand, {.axes = {axis}, .size = 1, .extent = "1"});
 }
 
 // Returns the finest mode of all outputs. MathMode lists the modes from the finest to the coarsest.
@@ -323,7 +323,7 @@ Result<void> place_masks(Contraction& c) {
       return unsupported_error("a triangle of a reshaped result");
     int row = axes[axes.size() - 2], column = axes.back();
     if (is_single(c.loops_m, column) && is_single(c.loops_n, row))
-      mask = {!mask.upper, -mask.diagonal};  // swap rows and columns
+      mask = {.upper = !mask.upper, .diagonal = -mask.diagonal};  // swap rows and columns
     else if (!is_single(c.loops_m, row) || !is_single(c.loops_n, column))
       return unsupported_error("a triangle over other axes than the product's");
     // If where(mask, product, 0) is its only use, results outside the mask need not be computed.
@@ -380,7 +380,7 @@ ContractionAttempt contract(const Task& task, const Region& region, const Masks&
     return c;
   };
   Result<Contraction> c = run();
-  return {std::move(c), cut};
+  return {.product = std::move(c), .cut = cut};
 }
 
 std::optional<Vector> vector_factor(const Task& task, const Region& region, const Node& product) {

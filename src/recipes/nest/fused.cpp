@@ -159,13 +159,13 @@ Result<Place> place_output(const Shape& shape, const std::vector<Axis>& axes) {
     kept.push_back(axes[i].size);
     kept_axes.push_back(int(i));
   }
-  if (shape == all) return Place{all_axes, {}};
-  if (shape == keepdim) return Place{keepdim_axes, {}};
-  if (shape == kept) return Place{kept_axes, {}};
-  if (auto map = up_to_ones(shape, all, all_axes)) return Place{*map, {}};
-  if (auto map = up_to_ones(shape, kept, kept_axes)) return Place{*map, {}};
-  if (group_axes(shape, all)) return Place{all_axes, all};
-  if (group_axes(shape, kept)) return Place{kept_axes, kept};
+  if (shape == all) return Place{.axes = all_axes, .reshaped = {}};
+  if (shape == keepdim) return Place{.axes = keepdim_axes, .reshaped = {}};
+  if (shape == kept) return Place{.axes = kept_axes, .reshaped = {}};
+  if (auto map = up_to_ones(shape, all, all_axes)) return Place{.axes = *map, .reshaped = {}};
+  if (auto map = up_to_ones(shape, kept, kept_axes)) return Place{.axes = *map, .reshaped = {}};
+  if (group_axes(shape, all)) return Place{.axes = all_axes, .reshaped = all};
+  if (group_axes(shape, kept)) return Place{.axes = kept_axes, .reshaped = kept};
   return unsupported_error(fmt::format("an output of shape {} does not follow the axes of {}",
                                        to_string(shape), to_string(all)));
 }
@@ -256,7 +256,8 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
         starts[output.part->axis] = output.part->start;
       }
       CG_TRY(Place place, place_output(shape, fused.axes));
-      auto inst = builder.value(value->name, {place.axes, place.reshaped, starts});
+      auto inst = builder.value(value->name,
+                                {.axes = place.axes, .reshaped = place.reshaped, .starts = starts});
       if (!inst) {
         // If the output itself does not fit this nest, keep the reduction's result instead.
         if (std::find(wanted.begin(), wanted.end(), builder.cut()) == wanted.end())
@@ -265,15 +266,15 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
       }
       if (fused.scans() && std::none_of(place.axes.begin(), place.axes.end(), scanned))
         return unsupported_error("an output that lacks the scanned axis");
-      Operand operand{output.tensor,
-                      output.dtype,
-                      place.reshaped.value_or(value->shape),
-                      place.axes,
-                      place.reshaped.has_value(),
-                      value->shape,
-                      output.kept,
-                      {},
-                      {}};
+      Operand operand{.tensor = output.tensor,
+                      .dtype = output.dtype,
+                      .shape = place.reshaped.value_or(value->shape),
+                      .axes = place.axes,
+                      .reshaped = place.reshaped.has_value(),
+                      .original = value->shape,
+                      .kept = output.kept,
+                      .extents = {},
+                      .parts = {}};
       operand.starts = std::move(starts);
       if (output.write) {
         if (place.reshaped ||
@@ -306,7 +307,7 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
     return std::move(fused);
   };
   Result<Fused> fused = run();
-  return {std::move(fused), cut};
+  return {.fused = std::move(fused), .cut = cut};
 }
 
 }  // namespace
@@ -361,7 +362,8 @@ std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
     list.push_back({results[i]->name, graph.outputs[i], results[i]->dtype});
   if (auto writes = find_writes(task))
     for (Write& write : *writes) {
-      Region::Output output{write.tensor, write.source, task.find(write.tensor)->dtype};
+      Region::Output output{
+          .tensor = write.tensor, .value = write.source, .dtype = task.find(write.tensor)->dtype};
       output.write = std::move(write);
       list.push_back(std::move(output));
     }
@@ -370,7 +372,11 @@ std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
 
 Result<Fused> fuse_graph(const Task& task, const Graph& graph) {
   CG_TRY(Decomposed source, decompose(graph, task));
-  return fuse(Region{source, short_names(task), {}, outputs_of(task, graph)}).fused;
+  return fuse(Region{.source = source,
+                     .names = short_names(task),
+                     .kept = {},
+                     .outputs = outputs_of(task, graph)})
+      .fused;
 }
 
 Result<Fused> fuse(const Task& task) {

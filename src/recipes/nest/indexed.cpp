@@ -29,8 +29,9 @@ Result<int> Builder::gathered(const Node& node, const Gather& gather, const View
   const size_t rank = graph_.find(gather.input)->shape.size();
   std::vector<Start> starts = view.starts;
   starts.resize(view.axes.size());
-  View inner{std::vector<int>(rank, -1), {}, std::vector<Start>(rank)};
-  View indices{view.axes, {}, view.starts};
+  View inner{
+      .axes = std::vector<int>(rank, -1), .reshaped = {}, .starts = std::vector<Start>(rank)};
+  View indices{.axes = view.axes, .reshaped = {}, .starts = view.starts};
   if (!gather.along) {
     const auto begin = long(gather.first), end = begin + long(gather.rank);
     indices.axes.assign(view.axes.begin() + begin, view.axes.begin() + end);

@@ -259,7 +259,7 @@ std::string width_text(const Fused& fused, const std::string& size, int64_t want
 
 Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
   int p = loop.axes.empty() ? -1 : position(operand, loop.axes.back());
-  if (p < 0) return {Move::none, ""};
+  if (p < 0) return {.move = Move::none, .expression = ""};
   std::string product;
   bool last = true, hidden = false;  // hidden: an axis that the nest does not have
   for (size_t i = size_t(p) + 1; i < operand.axes.size(); ++i) {
@@ -272,12 +272,14 @@ Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
     product += (product.empty() ? "(" : "*(") + seen_size(fused, operand, i) + ")";
   }
   if (const int64_t step = operand.sliced() ? operand.starts[size_t(p)].step : 1; step > 1)
-    return {Move::stride, fmt::format("{}*({})", step, stride_text(fused, operand, size_t(p)))};
-  if (last) return {Move::next, ""};
+    return {.move = Move::stride,
+            .expression = fmt::format("{}*({})", step, stride_text(fused, operand, size_t(p)))};
+  if (last) return {.move = Move::next, .expression = ""};
   if (operand.kept && (operand.sliced() || hidden))
-    return {Move::stride, stride_text(fused, operand, size_t(p))};
-  if (operand.reshaped || operand.kept) return {Move::stride, product};
-  return {Move::stride, fmt::format("stride({},{})", fused.names.at(operand.tensor), p)};
+    return {.move = Move::stride, .expression = stride_text(fused, operand, size_t(p))};
+  if (operand.reshaped || operand.kept) return {.move = Move::stride, .expression = product};
+  return {.move = Move::stride,
+          .expression = fmt::format("stride({},{})", fused.names.at(operand.tensor), p)};
 }
 
 }  // namespace cutegen::recipes

@@ -146,11 +146,11 @@ Attempt choose(const Task& task, Region region, Choice choice) {
   for (size_t i = 0; i < axes.size(); ++i) whole.axes.push_back(int(i));
   Builder builder(region, std::move(axes));
   auto inst = builder.value(choice.input, whole);
-  if (!inst) return {fail(inst.error()), builder.cut()};
+  if (!inst) return {.fused = fail(inst.error()), .cut = builder.cut()};
   Fused& fused = builder.fused();
   if (fused.reduces() || fused.scans())
-    return {unsupported_error("an order of values that depend on a reduction or a scan"),
-            choice.input};
+    return {.fused = unsupported_error("an order of values that depend on a reduction or a scan"),
+            .cut = choice.input};
   whole.axes.back() = -1;
   for (const Region::Output& output : region.outputs) {
     const Shape& shape = region.source.graph.find(output.value)->shape;
@@ -163,14 +163,14 @@ Attempt choose(const Task& task, Region region, Choice choice) {
                              .inst = *inst});
   }
   choice.inst = *inst;
-  if (auto found = find_extents(fused); !found) return {fail(found.error()), ""};
+  if (auto found = find_extents(fused); !found) return {.fused = fail(found.error()), .cut = ""};
   choice.extent = count_of(task, region, choice, fused.axes.back());
   for (FusedOutput& output : fused.outputs) {
     for (const Axis& axis : fused.axes) output.operand.extents.push_back(axis.extent);
     output.operand.extents.back() = choice.extent;
   }
   fused.choice = std::move(choice);
-  return {std::move(fused), ""};
+  return {.fused = std::move(fused), .cut = ""};
 }
 
 // The stage of several products that writes the outputs, if there is one.
@@ -250,7 +250,11 @@ class Solver {
 
  private:
   Region region(const Outputs& outputs, Kept kept) const {
-    return Region{source_, names_, std::move(kept), outputs, parts_};
+    return Region{.source = source_,
+                  .names = names_,
+                  .kept = std::move(kept),
+                  .outputs = outputs,
+                  .parts = parts_};
   }
 
   Attempt attempt(const Outputs& outputs, Kept kept) const {
@@ -260,7 +264,8 @@ class Solver {
     if (!a.fused) return a;
     for (const Operand& operand : a.fused->inputs)
       if (masks_.count(operand.tensor))
-        return {unsupported_error("triu or tril of a value that is not a matrix product"), ""};
+        return {.fused = unsupported_error("triu or tril of a value that is not a matrix product"),
+                .cut = ""};
     return a;
   }
 
@@ -309,7 +314,9 @@ class Solver {
 
   // Whether the product's stage can keep `end`, at least after other values have been kept.
   bool can_end(const Node& product, const std::string& end) const {
-    Region r = region({{end, end, source_.graph.find(end)->dtype, true}}, kept_);
+    Region r = region(
+        {{.tensor = end, .value = end, .dtype = source_.graph.find(end)->dtype, .kept = true}},
+        kept_);
     r.names[end] = end;
     ContractionAttempt a = contract(task_, r, masks_, product);
     return a.product || !a.cut.empty();
@@ -417,7 +424,7 @@ class Solver {
         ++i;
         continue;
       }
-      made_[i] = {std::move(both), Stage(std::move(*a.fused))};
+      made_[i] = {.outputs = std::move(both), .stage = Stage(std::move(*a.fused))};
       made_.erase(made_.begin() + long(i) + 1);
     }
   }
@@ -568,8 +575,10 @@ Result<Graph> without_vectors(const Task& task, Graph graph) {
   const std::vector<Node> nodes = graph.nodes;
   for (const Node& node : nodes) {
     if (!is_product(node)) continue;
-    const Decomposed source{graph, {}};
-    auto vector = vector_factor(task, Region{source, short_names(task), {}, {}}, node);
+    const Decomposed source{.graph = graph, .extents = {}};
+    auto vector = vector_factor(
+        task, Region{.source = source, .names = short_names(task), .kept = {}, .outputs = {}},
+        node);
     if (!vector) continue;
     CG_TRY(graph, as_reduction(graph, node.outputs.front().name, *vector));
   }

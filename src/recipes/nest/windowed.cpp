@@ -15,7 +15,15 @@ Result<Operand> operand_of(const Region& region, const std::string& name) {
   if (!value) return unsupported_error("the graph has no value " + name);
   if (!is_floating(value->dtype) || device_type(value->dtype).empty())
     return unsupported_error(fmt::format("{} of dtype {}", name, to_string(value->dtype)));
-  Operand operand{name, value->dtype, value->shape, {}, false, value->shape, false, {}, {}};
+  Operand operand{.tensor = name,
+                  .dtype = value->dtype,
+                  .shape = value->shape,
+                  .axes = {},
+                  .reshaped = false,
+                  .original = value->shape,
+                  .kept = false,
+                  .extents = {},
+                  .parts = {}};
   if (auto kept = region.kept.find(name); kept != region.kept.end()) {
     operand.kept = true;
     operand.extents = kept->second;

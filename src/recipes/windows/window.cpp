@@ -482,11 +482,14 @@ std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
   std::vector<int64_t> columns{0, 64, 128};
   if (best > 1) columns = {best, best * 2, ceil_div(best, 2), 0};
   std::vector<RecipeParameter> list{
-      {"columns",
-       "results of a tile along the last axis; 0: no tile, each thread reads its own windows",
-       columns},
-      {"rows", "results of a thread, below one another", {16, 8, 4, 2, 1}},
-      {"threads", "threads of a CTA", {128, 256}}};
+      {.name = "columns",
+       .meaning =
+           "results of a tile along the last axis; 0: no tile, each thread reads its own windows",
+       .legal = columns},
+      {.name = "rows",
+       .meaning = "results of a thread, below one another",
+       .legal = {16, 8, 4, 2, 1}},
+      {.name = "threads", .meaning = "threads of a CTA", .legal = {128, 256}}};
   if (const int64_t team = team_of(safe)) {
     std::vector<int64_t> teams{team};
     for (int64_t other : {2 * team, team / 2})
@@ -515,8 +518,9 @@ std::vector<RecipeParameter> window_parameters(const Fused& fused) {
   if (resamples(fused)) return resample_parameters();
   if (fused.reduces()) return implicit_parameters(fused);
   if (may_tile(fused)) return tile_parameters(fused);
-  std::vector<RecipeParameter> list{{"pixels", "results of a thread along the image", {4, 2, 1}},
-                                    {"threads", "threads of a CTA", {128, 256}}};
+  std::vector<RecipeParameter> list{
+      {.name = "pixels", .meaning = "results of a thread along the image", .legal = {4, 2, 1}},
+      {.name = "threads", .meaning = "threads of a CTA", .legal = {128, 256}}};
   std::vector<int64_t> channels{1};
   for (int64_t c : {4, 8, 16, 32})
     if (out_of_group(fused) > c / 2) channels.insert(channels.begin(), c);
