@@ -172,7 +172,8 @@ template <class R, int V, class Engine, class Layout>
 CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
   using T = cute::remove_cv_t<typename Engine::value_type>;
   using Step = decltype(cute::stride<0>(Layout{}));
-  if constexpr (cute::is_constant<1, Step>::value) {
+  constexpr bool kMemory = !cute::is_same_v<typename Engine::iterator, cute::counting_iterator<int64_t>>;
+  if constexpr (kMemory && cute::is_constant<1, Step>::value) {
     auto pack = *reinterpret_cast<Pack<T, V> const*>(&g(0));
     convert_all(pack.element, r);
   } else if constexpr (cute::is_constant<0, Step>::value) {
@@ -214,14 +215,32 @@ CUTE_DEVICE auto coordinates(int at, Shape const& shape, Inverses... inverses) {
   return coordinates_from<0>(unsigned(at), shape, inverses...);
 }
 
-// Where an index leads along an axis of `size` elements that lie `stride` apart. Wraps: a negative
-// index counts from the end. As in PyTorch, an index outside the axis stops the kernel. With 2, any
-// index counts modulo the size; with 3, one outside the axis leads to the nearest element.
+// The tensor of the numbers 0, 1, 2, ... with a layout's strides: positions along an axis.
+template <class Layout>
+CUTE_DEVICE auto positions(int64_t first, Layout const& layout) {
+  return cute::make_tensor(cute::counting_iterator<int64_t>(first), layout);
+}
+
+// The element of an axis of `size` elements that an index means. Wraps: a negative index counts from the
+// end. With 2, any index counts modulo the size; with 3, one outside the axis means the nearest element;
+// with 4, the axis is reflected at its ends; with 5, an index in [0, 2 * size) counts modulo the size.
+template <int Wraps>
+CUTE_DEVICE int64_t inside_axis(int64_t index, int64_t size) {
+  if (Wraps == 3) return index < 0 ? 0 : index < size ? index : size - 1;
+  if (Wraps == 4) {
+    const int64_t from_end = 2 * (size - 1) - (index < 0 ? -index : index);
+    return index < 0 ? -index : from_end < index ? from_end : index;
+  }
+  if (Wraps == 5) return index < size ? index : index - size;
+  if (Wraps == 2) index %= size;
+  return Wraps && index < 0 ? index + size : index;
+}
+
+// Where an index leads along an axis whose elements lie `stride` apart. As in PyTorch, an index outside the
+// axis stops the kernel.
 template <int Wraps>
 CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
-  if (Wraps == 3) return (index < 0 ? 0 : index < size ? index : size - 1) * stride;
-  if (Wraps == 2) index %= size;
-  if (Wraps && index < 0) index += size;
+  index = inside_axis<Wraps>(index, size);
   if (uint64_t(index) >= uint64_t(size)) __trap();
   return index * stride;
 }
@@ -229,24 +248,23 @@ template <int Wraps, class Indices>
 struct Take {
   Indices indices;  // of the elements of a vector; with stride Int<0>, one for all of them
   int64_t size, stride;
+  int64_t first = 0, step = 1;  // an index i means first + step * i
   static constexpr bool kOnce =
       cute::is_constant<0, decltype(cute::stride<0>(typename Indices::layout_type{}))>::value;
   CUTE_DEVICE int64_t operator()(int v) const {
-    return place<Wraps>(int64_t(indices(v)), size, stride);
+    return place<Wraps>(first + step * int64_t(indices(v)), size, stride);
   }
   // Adds where index `v` leads to `at`. Returns whether the index is outside the axis.
   CUTE_DEVICE bool move(int v, int64_t& at) const {
-    int64_t index = int64_t(indices(v));
-    if (Wraps == 3) index = index < 0 ? 0 : index < size ? index : size - 1;
-    if (Wraps == 2) index %= size;
-    if (Wraps && index < 0) index += size;
+    const int64_t index = inside_axis<Wraps>(first + step * int64_t(indices(v)), size);
     at += index * stride;
     return uint64_t(index) >= uint64_t(size);
   }
 };
 template <int Wraps, class Indices>
-CUTE_DEVICE Take<Wraps, Indices> take(Indices const& indices, int64_t size, int64_t stride) {
-  return {indices, size, stride};
+CUTE_DEVICE Take<Wraps, Indices> take(Indices const& indices, int64_t size, int64_t stride,
+                                      int64_t first = 0, int64_t step = 1) {
+  return {indices, size, stride, first, step};
 }
 
 // Finds where indices lead, for all V elements of a vector (N is 1) or for each. Returns whether an

@@ -10,6 +10,7 @@
   vector, 16-bit rows, one row that is split instead.
 - Columns that stay in the registers of a CTA or of a cluster, in 32 and 16 bits.
 - Rotary embedding: one kernel computes both halves of the result side by side.
+- Elements at computed places: rolled, padded and joined rows, a triangle.
 - Half of a row times the other half, which no kernel copies.
 - Scans: from the end behind pointwise work, exclusive, along columns, and of one row that CTAs share.
 
@@ -75,6 +76,10 @@ TASKS = {
     "moments_of_columns_shared_among_ctas": MOMENTS.format(shape="2, 300000, 24"),
     "softmax_of_rows_that_one_cta_cannot_keep": task("torch.softmax(x, dim=1)", "20, 100000"),
     "rows_that_are_no_multiple_of_a_vector": task("torch.log_softmax(x, dim=1)", "40, 70001"),
+    "rolled_and_flipped": task("torch.roll(x, (3, -2), (1, 2)) - x.flip(1)", "5, 31, 130"),
+    "padded": task("F.pad(F.pad(torch.relu(x), (2, 3), mode='reflect'), (0, 1, 4, 0), value=-1.5)", "3, 31, 61"),
+    "a_norm_of_joined_rows": task("F.layer_norm(torch.cat((x, x[:, :33] * 2), 1), (134,))", "64, 101"),
+    "a_softmax_below_the_diagonal": task("torch.softmax(torch.tril(x, -1), -1)", "4, 61, 130", dtype="torch.float16"),
     "columns_that_a_cluster_keeps": task("(x - x.mean(0)) / (x.std(0) + 1e-5)", "3001, 516"),
     "channels_in_16_bits": task("x * torch.rsqrt((x * x).mean(1, keepdim=True) + 1e-6)", "4, 50, 24, 31",
                                 dtype="torch.bfloat16"),

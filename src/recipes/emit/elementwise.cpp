@@ -52,7 +52,7 @@ int shared_loop(const Fused& fused, const Nest& nest) {
   for (size_t loop = 0; loop + 1 < nest.kept.size(); ++loop) {
     size_t bytes = 0;
     for (const Operand& operand : fused.inputs)
-      if (moves(operand, nest.kept.size() - 1) && !moves(operand, loop))
+      if (!operand.counts && moves(operand, nest.kept.size() - 1) && !moves(operand, loop))
         bytes += size_of(operand.dtype);
     if (bytes >= most && bytes > 0 && nest.kept[loop].size > 1) best = int(loop), most = bytes;
   }
@@ -162,8 +162,14 @@ struct Kernel {
                       step = code.word(fmt::format("{}_step{}", a.name, axis));
     strides.emplace_back(size, size_text(fused, *a.operand, axis));
     strides.emplace_back(step, stride_text(fused, *a.operand, axis));
-    a.take += fmt::format(",\n    cutegen::take<{}>({}(_, j), {}, {})", start.rule(),
-                          indices.at(start.index).tensor, size, step);
+    std::string first;
+    if (!start.shift.empty()) {
+      const std::string word = code.word(a.name + "_first");
+      strides.emplace_back(word, shift_text(fused, start));
+      first = fmt::format(", {}, {}", word, start.reversed ? -1 : 1);
+    }
+    a.take += fmt::format(",\n    cutegen::take<{}>({}(_, j), {}, {}{})", start.rule(),
+                          indices.at(start.index).tensor, size, step, first);
     a.single = false;
   }
 };
@@ -177,7 +183,9 @@ bool is_flat(const Fused& fused) {
   Nest nest = make_nest(fused);
   if (nest.kept.size() != 1) return false;
   for (const Operand& operand : fused.inputs)
-    if (operand.sliced() || stride(fused, operand, nest.kept[0]).move == Move::stride) return false;
+    if (operand.counts || operand.sliced() ||
+        stride(fused, operand, nest.kept[0]).move == Move::stride)
+      return false;
   return std::none_of(fused.outputs.begin(), fused.outputs.end(),
                       [](const FusedOutput& output) { return output.operand.sliced(); });
 }
@@ -377,10 +385,13 @@ std::string strided_tensor(Kernel& k, const Access& a) {
       outer.push_back(s.move == Move::next ? "Int<kVector>{}" : text + " * kVector");
   }
   const bool near = k.items_along < 0;
+  const std::string tensor = a.operand->counts
+                                 ? "cutegen::positions(0"
+                                 : fmt::format("make_tensor(make_gmem_ptr({})", a.from());
   return fmt::format(
-      "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
+      "Tensor {} = {},\n"
       "    make_layout(make_shape(Int<kVector{}>{{}}, {}shape), make_stride({}, {}{})));\n",
-      a.tensor, a.from(), a.turns > 1 ? fmt::format(" * {}", a.turns) : "",
+      a.tensor, tensor, a.turns > 1 ? fmt::format(" * {}", a.turns) : "",
       near ? "" : "Int<kItems>{}, ", inner, near ? "" : item + ", ",
       tuple_of("make_stride", outer));
 }
@@ -514,7 +525,7 @@ bool reads_again_from_l2(const Fused& fused) {
   if (loop < 0 || loop + 2 >= int(nest.kept.size())) return false;
   size_t again = 0, once = 0;
   for (const Operand& operand : fused.inputs) {
-    if (stride(fused, operand, nest.kept.back()).move == Move::none) continue;
+    if (operand.counts || stride(fused, operand, nest.kept.back()).move == Move::none) continue;
     const bool stays = stride(fused, operand, nest.kept[size_t(loop)]).move == Move::none;
     (stays ? again : once) += size_of(operand.dtype);
   }

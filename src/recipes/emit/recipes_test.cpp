@@ -59,7 +59,26 @@ INSTANTIATE_TEST_SUITE_P(
                     "take_rows", "take_along", "take_then_norm", "take_and_sum", "take_two",
                     "take_by_places", "quantize_rows", "counts", "top_k", "sort_rows", "joined_qkv",
                     "joined_gate", "joined_packed", "joined_weights", "joined_overlap",
-                    "joined_strided", "standardise_columns", "channel_rms_half"));
+                    "joined_strided", "standardise_columns", "channel_rms_half", "roll_two",
+                    "pad_reflect", "one_hot_sum", "cat_then_norm", "triangle", "sort_first"));
+
+// Positions along an axis are no tensor: kernels count.
+TEST(Recipes, ReadsElementsAtComputedPlaces) {
+  const auto source_of = [](const char* name) {
+    Task task = golden_task(name);
+    RecipeMatch match = match_recipe(task);
+    auto program = instantiate(task, match, match.safe);
+    EXPECT_TRUE(program) << program.error().text();
+    return program ? program->sources.begin()->second + to_json(program->plan).dump() : "";
+  };
+  EXPECT_THAT(source_of("roll_two"), HasSubstr("cutegen::take<5>("));
+  EXPECT_THAT(source_of("roll_two"), HasSubstr("= cutegen::positions(0,"));
+  EXPECT_THAT(source_of("pad_reflect"), HasSubstr("cutegen::take<4>("));
+  EXPECT_THAT(source_of("one_hot_sum"), HasSubstr("cutegen::positions("));
+  EXPECT_THAT(source_of("cat_then_norm"), HasSubstr("cutegen::take<3>("));
+  EXPECT_THAT(source_of("cat_then_norm"), Not(HasSubstr("scratch")));
+  EXPECT_THAT(source_of("triangle"), HasSubstr("tril_keep"));
+}
 
 // tanh(softplus(x)) becomes one function; a softplus with another beta stays.
 TEST(Recipes, KnowsMishWrittenOut) {

@@ -91,7 +91,10 @@ class Planner {
                                     get("width") * get("cluster"));
     if (kernel_.turns()) {
       const auto ring = ring_of(fused_, kernel_.nest(), params_);
-      slots = fmt::format("ceil_div({},{})*{}", slots, ring->groups, ring->places);
+      const std::string share = label_("share");
+      part_.symbols[share] = fmt::format("max(1,ceil_div({},{}))", slots, ring->groups);
+      part_.defines[label_("SHARE")] = share;
+      slots = fmt::format("{}*{}", share, ring->places);
     }
     part_.symbols[shared] = fmt::format("{}*{}*{}*{}", slots, get("width"), vector,
                                         element_bytes(fused_, kernel_.nest()));

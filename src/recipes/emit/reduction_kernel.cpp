@@ -53,9 +53,10 @@ std::string resident_range(int words, bool turns) {
       "  __shared__ float {}[{}];\n"
       "  const Index first = part * kWidth + lane, apart = kCluster * kWidth;\n"
       "  const Index slots = first < steps ? (steps - first - 1) / apart + 1 : 0;\n"
-      "  const Index share = ((steps + apart - 1) / apart + kGroups - 1) / kGroups, room = {};",
+      "  const Index {};",
       turns ? "in_clusters" : "in_cluster", turns ? 2 * words : words,
-      turns ? "kPlaces * share" : "(steps + apart - 1) / apart");
+      turns ? "share = kShare, room = kPlaces * share"
+            : "room = (steps + apart - 1) / apart, share = (room + kGroups - 1) / kGroups");
 }
 
 // Declares the slots of this thread in shared memory.
@@ -115,13 +116,13 @@ bool differs_by_row(const Fused& fused, const Nest& nest, const Operand& operand
 }  // namespace
 
 bool stays(const Fused& fused, const Nest& nest, const Operand& operand) {
-  return varies(fused, operand) && !gathers_along(fused, operand) &&
+  return !operand.counts && varies(fused, operand) && !gathers_along(fused, operand) &&
          stride(fused, operand, nest.reduced.back()).move == Move::next &&
          differs_by_row(fused, nest, operand);
 }
 
 bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand) {
-  return (varies(fused, operand) || gathers_along(fused, operand)) &&
+  return !operand.counts && (varies(fused, operand) || gathers_along(fused, operand)) &&
          !(nest.in_runs && one_a_run(fused, nest, operand)) && differs_by_row(fused, nest, operand);
 }
 
@@ -312,8 +313,10 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
         "constexpr int kGroups = {};   // of asynchronous copies of a row\n",
         get("cluster"), ring ? ring->groups : 4);
   if (ring)
-    t["constants"] +=
-        fmt::format("constexpr int kPlaces = {};  // of groups in shared memory\n", ring->places);
+    t["constants"] += fmt::format(
+        "constexpr int kPlaces = {};  // of groups in shared memory\n"
+        "constexpr int kShare = {};   // vectors of a group for each thread\n",
+        ring->places, label_("SHARE"));
   if (clustered())
     t["constants"] +=
         fmt::format("constexpr int kCluster = {};  // CTAs that share columns\n", get("cluster"));

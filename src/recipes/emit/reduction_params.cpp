@@ -20,30 +20,33 @@ constexpr int64_t kManyThreads = int64_t{1} << 17;  // fill the SMs of a large G
 constexpr std::array<int64_t, 2> kShares{16, 32};
 constexpr int64_t kMostBytes = 64;   // of these elements, if they are more than the first number
 constexpr int64_t kMostWidth = 512;  // threads that keep a row in registers
-constexpr int64_t kThreadsOfRows = 128;     // of a CTA that keeps rows in registers, at least
-constexpr int64_t kInFlight = 4;            // loads of a thread that hide the latency of DRAM
-constexpr int64_t kMaxCached = 64;          // elements a thread may keep in registers
-constexpr int64_t kRegisters = 65536;       // of an SM, and so of a CTA
-constexpr int64_t kOtherRegisters = 24;     // of a thread, besides cached elements
-constexpr int64_t kOfColumn = 4;            // and for each of its columns
-constexpr int64_t kLongRow = 16384;         // elements; a longer row is worth a CTA of 1024 threads
-constexpr int64_t kWanted = 1056;           // CTAs that fill a GPU: 8 for each of 132 SMs
-constexpr int64_t kLeastPart = 4096;        // elements of a row that are worth a CTA
-constexpr int64_t kFewCtas = 128;           // fewer leave SMs idle
-constexpr int64_t kEnoughCtas = 264;        // two for each of 132 SMs
-constexpr int64_t kLeastRun = 64;           // bytes of neighbouring columns that a CTA reads
-constexpr int64_t kFewRows = 8;             // rows below one another that one team takes
-constexpr int64_t kTeam = 128;              // its threads
-constexpr int64_t kTurns = 4;               // rows that a cluster takes one after another
-constexpr int64_t kWorthSplitting = 32768;  // elements of a row, if rows are few
-constexpr int64_t kLeastResident = 8192;    // elements of a row; registers keep a shorter one
-constexpr int64_t kMostCluster = 16;        // CTAs; more than 8 need an opt-in, which cutegen sets
+constexpr int64_t kThreadsOfRows = 128;  // of a CTA that keeps rows in registers, at least
+constexpr int64_t kInFlight = 4;         // loads of a thread that hide the latency of DRAM
+constexpr int64_t kMaxCached = 64;       // elements a thread may keep in registers
+constexpr int64_t kRegisters = 65536;    // of an SM, and so of a CTA
+constexpr int64_t kOtherRegisters = 24;  // of a thread, besides cached elements
+constexpr int64_t kOfColumn = 4;         // and for each of its columns
+constexpr int64_t kLongRow = 16384;      // elements; a longer row is worth a CTA of 1024 threads
+constexpr int64_t kWanted = 1056;        // CTAs that fill a GPU: 8 for each of 132 SMs
+constexpr int64_t kLeastPart = 4096;     // elements of a row that are worth a CTA
+constexpr int64_t kFewCtas = 128;        // fewer leave SMs idle
+constexpr int64_t kEnoughCtas = 264;     // two for each of 132 SMs
+constexpr int64_t kLeastRun = 64;        // bytes of neighbouring columns that a CTA reads
+constexpr int64_t kFewRows = 8;          // rows below one another that one team takes
+constexpr int64_t kTeam = 128;           // its threads
+constexpr int64_t kTurns = 4, kManyTurns = 16;  // rows that a cluster takes one after another
+constexpr int64_t kWorthSplitting = 32768;      // elements of a row, if rows are few
+constexpr int64_t kLeastResident = 8192;        // elements of a row; registers keep a shorter one
+constexpr int64_t kMostCluster = 16;  // CTAs; more than 8 need an opt-in, which cutegen sets
+// On an H100, rows of 1.5 MiB took 4.9 ms with clusters of 8, and 6.3 to 8.2 ms with clusters
+// of 16.
+constexpr int64_t kGoodCluster = 8;
 constexpr int64_t kLittleShared = int64_t{8} << 10;  // bytes of a row that are worth a CTA
 constexpr int64_t kHalfShared = int64_t{96}
                                 << 10;  // fits twice into an SM of sm_90, once of any other
 constexpr int64_t kMostSharedReduction = int64_t{220}
                                          << 10;  // of a CTA of sm_90, without its other variables
-constexpr int64_t kLongColumn = 1024;            // below one another: worth a CTA of 512 threads
+constexpr int64_t kLongColumn = 1024;            // below one another: worth a CTA of 1024 threads
 constexpr int64_t kLong = int64_t{1} << 18;      // elements that one CTA should not reduce alone
 
 // Bytes of registers that one element of a row takes. Operands with one value for a whole row, or
@@ -100,12 +103,13 @@ std::vector<int64_t> clusters_worth_trying(const Fused& fused, bool hopper) {
   if (!nest.reduced_inside || !several_passes(fused) || nest.length() < kLeastResident) return list;
   const int64_t bytes = nest.length() * element_bytes(fused, nest);
   if (bytes == 0) return list;
-  auto add = [&](int64_t least, int64_t most) {
-    for (int64_t ctas = 1; ctas <= (hopper ? kMostCluster : 1); ctas *= 2)
+  auto add = [&](int64_t first, int64_t last, int64_t least, int64_t most) {
+    for (int64_t ctas = first; ctas <= (hopper ? last : 1); ctas *= 2)
       if (bytes / ctas > least && bytes / ctas <= most) list.push_back(ctas);
   };
-  add(kLittleShared, kHalfShared);
-  if (hopper) add(kHalfShared, kMostSharedReduction - kLittleShared);
+  add(1, kGoodCluster, kLittleShared, kHalfShared);
+  if (hopper) add(1, kGoodCluster, kHalfShared, kMostSharedReduction - kLittleShared);
+  if (hopper) add(kMostCluster, kMostCluster, kLittleShared, kMostSharedReduction - kLittleShared);
   return list;
 }
 
@@ -131,10 +135,20 @@ void keep_on_chip(const Fused& fused, const Nest& nest, int64_t ctas, Json& para
   const bool alone = nest.length() * element_bytes(fused, nest) / ctas > kHalfShared;
   params["width"] = params["threads"] = alone ? 1024 : 512;
   params["unroll"] = 4;
-  // Nothing else on its SM reads while such a CTA writes. On an H100, three group norms took 3 to
-  // 9% less time with rows in turn.
-  const bool many = nest.rows() * ctas >= kTurns * kWanted;
-  if (alone && many && has_element_output(fused)) params["turns"] = kTurns;
+  // Nothing else on its SM reads while such a CTA writes or waits. On an H100, rows of 1 MiB
+  // took 6.5 ms with 16 rows in turn, 9.1 ms without turns.
+  if (alone && has_element_output(fused))
+    for (int64_t turns : {kManyTurns, kTurns})
+      if (nest.rows() * ctas >= turns * kWanted) {
+        Json next = params;
+        next["turns"] = turns;
+        // It reads ahead, so it needs fewer warps: rows of 1.5 MiB took 4.56 ms with 512 threads,
+        // 4.92 ms with 1024.
+        next["width"] = next["threads"] = 512;
+        if (!ring_of(fused, nest, next)) continue;
+        params = std::move(next);
+        break;
+      }
   const auto joint = find_joint(fused);
   params["online"] = joint && !joint->moments ? 1 : 0;
 }
@@ -256,7 +270,7 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hoppe
   if (!clusters.empty() && has_element_output(fused))
     list.push_back({"turns",
                     "rows that a cluster takes; it reads ahead of the row that it writes",
-                    {1, kTurns, 16}});
+                    {1, kTurns, kManyTurns}});
   if (auto joint = find_joint(fused))
     list.push_back({"online",
                     joint->moments ? "1: mean and sum of squares about it in one pass"
@@ -307,10 +321,9 @@ Json reduction_safe(const Fused& fused, bool hopper) {
   if (!nest.reduced_inside && params["vector"] == 1) {
     // More rows in flight for each CTA: CTAs that run together then read longer runs of memory. On
     // an H100, CTAs of 256 columns side by side summed the same columns in 4.3 ms.
-    if (nest.length() >= kLongColumn)
-      params["threads"] = 512;
-    else
-      params["columns"] = 64;
+    // 64 columns and 1024 threads take 3.06 ms there, 32 columns and 512 threads 3.3 to 3.7 ms.
+    params["columns"] = 64;
+    if (nest.length() >= kLongColumn) params["threads"] = 1024;
   }
   // Few rows below one another leave no work for a second team. On an H100, sums of 6 rows by index
   // take 150 us with 8 teams, 49 us with one.

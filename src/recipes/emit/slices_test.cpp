@@ -182,10 +182,13 @@ TEST(Joins, AnOperandOfAnotherRankIsRefused) {
   EXPECT_THAT(match.why, HasSubstr("operands of different ranks"));
 }
 
-TEST(Joins, WhatReadsAcrossPartsIsNotCovered) {
-  const RecipeMatch match = match_recipe(golden_task("join_in_the_middle"));
-  EXPECT_EQ(match.recipe, "");
-  EXPECT_THAT(match.why, HasSubstr("one element would come from one of several operands"));
+TEST(Joins, AReductionChoosesTheOperandOfEachElement) {
+  const Task task = golden_task("join_in_the_middle");
+  const RecipeMatch match = match_recipe(task);
+  EXPECT_EQ(match.recipe, "reduction");
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_THAT(program->sources.begin()->second, HasSubstr("cutegen::take<3>("));
 }
 
 TEST(Slices, AreCopiedForAProduct) {

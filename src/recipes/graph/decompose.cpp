@@ -7,7 +7,9 @@
 #include <array>
 #include <optional>
 
+#include "recipes/graph/attention.h"
 #include "recipes/graph/pointwise.h"
+#include "recipes/graph/products.h"
 #include "recipes/graph/slices_of_views.h"
 
 namespace cutegen::recipes {
@@ -126,6 +128,26 @@ Result<bool> glu(NodeWriter& write, const Node& node) {
   return true;
 }
 
+// Writes a shift along one axis; `end` elements at the end of the result are not x's if it is
+// filled.
+std::string shift(NodeWriter& write, const std::string& x, int64_t dim, const std::string& rule,
+                  const std::string& by, bool reversed, const Shape& shape, const Json& fill,
+                  int64_t before, int64_t after) {
+  return write.add("shift", kShift, {tensor_ref(x), dim, rule, by, reversed, fill, before, after},
+                   shape);
+}
+
+// Axes of `shape` that an argument lists; all without one.
+std::vector<int64_t> axes_of(const Json& dims, const Shape& shape) {
+  std::vector<int64_t> list;
+  if (dims.is_number_integer()) list.push_back(dims.get<int64_t>());
+  if (dims.is_array())
+    for (const Json& dim : dims) list.push_back(dim.get<int64_t>());
+  for (int64_t& dim : list)
+    if (dim < 0) dim += int64_t(shape.size());
+  return list;
+}
+
 // Chooses the nodes that replace a node.
 class Rewriter {
  public:
@@ -148,6 +170,21 @@ class Rewriter {
   Result<bool> channel_shuffle();
   Result<bool> max_with_index(const std::string& base);
   Result<bool> variance_and_mean(const std::string& base);
+  Result<bool> moved(const std::string& base);
+  Result<bool> roll(const Value& x);
+  Result<bool> pad(const Value& x, const std::string& rule);
+  Result<bool> repeat(const Value& x);
+  Result<bool> triangle(const Value& x, bool upper);
+  Result<bool> upsample(const Value& x);
+  Result<bool> arange();
+  Result<bool> eye();
+  Result<bool> choice_along(const Value& x, const std::string& base);
+  bool feeds_a_window() const;
+  bool finish(const std::string& x);
+  std::string as(DType dtype, const std::string& value) {
+    out_.graph.nodes.back().outputs[0].dtype = dtype;
+    return value;
+  }
   const Value* tensor(size_t index, const std::string& keyword) const {
     auto name = reference(argument(node_, index, keyword));
     return name ? graph_.find(*name) : nullptr;
@@ -178,7 +215,209 @@ Result<bool> Rewriter::run() {
   if (base == "pixel_shuffle" || base == "pixel_unshuffle") return shuffle(base == "pixel_shuffle");
   if ((base == "max" || base == "min") && node_.outputs.size() == 2) return max_with_index(base);
   if (base == "var_mean" || base == "std_mean") return variance_and_mean(base);
+  return moved(base);
+}
+
+// Gives the last value that was written the name of the node's result.
+bool Rewriter::finish(const std::string& x) {
+  const Value& result = node_.outputs[0];
+  write_.view("result", x, result.shape, result.name);
+  return true;
+}
+
+// Whether a convolution or pooling reads the result. Its stage may take in padding, and others
+// write the values that it reads with kernels of their own.
+bool Rewriter::feeds_a_window() const {
+  const std::string& name = node_.outputs[0].name;
+  return std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& reader) {
+    const std::string base = base_name(reader.op);
+    return (base.find("conv") != std::string::npos || base.find("pool") != std::string::npos) &&
+           std::any_of(reader.args.begin(), reader.args.end(),
+                       [&](const auto& arg) { return reference(arg) == name; });
+  });
+}
+
+// Operators that only move elements, and those whose values are positions.
+Result<bool> Rewriter::moved(const std::string& base) {
+  if (base == "arange") return arange();
+  if (base == "eye") return eye();
+  const Value* x = tensor(0, "self");
+  if (!x || feeds_a_window()) return false;
+  if (base == "roll") return roll(*x);
+  if (base == "flip") {
+    std::string now = x->name;
+    for (int64_t dim : axes_of(argument(node_, 1, "dims"), x->shape))
+      now = as(x->dtype, shift(write_, now, dim, "", "@-1", true, x->shape, nullptr, 0, 0));
+    return finish(now);
+  }
+  if (base == "constant_pad_nd") return pad(*x, "fill");
+  if (base.starts_with("reflection_pad")) return pad(*x, "reflect");
+  if (base.starts_with("replication_pad")) return pad(*x, "nearest");
+  if (base == "repeat") return repeat(*x);
+  if (base == "triu" || base == "tril") return triangle(*x, base == "triu");
+  if (base == "upsample_nearest2d" || base == "upsample_nearest1d") return upsample(*x);
+  if (base == "topk" || base == "sort" || base == "argsort") return choice_along(*x, base);
   return false;
+}
+
+Result<bool> Rewriter::roll(const Value& x) {
+  const std::vector<int64_t> dims = axes_of(argument(node_, 2, "dims"), x.shape);
+  const Json shifts = argument(node_, 1, "shifts");
+  std::string now = x.name;
+  Shape shape = x.shape;
+  if (dims.empty() && x.shape.size() != 1) return false;
+  for (size_t i = 0; i < std::max<size_t>(1, dims.size()); ++i) {
+    const Json& given = shifts.is_array() ? shifts.at(i) : shifts;
+    if (!given.is_number_integer()) return false;
+    const auto by = given.get<int64_t>();
+    const std::string from =
+        by >= 0 ? fmt::format("@-({}%max(1,@))", by) : fmt::format("({}%max(1,@))", -by);
+    now = as(x.dtype, shift(write_, now, dims.empty() ? 0 : dims[i], "cyclic", from, false, shape,
+                            nullptr, 0, 0));
+  }
+  return finish(now);
+}
+
+// Pads the last axes, the last one first, by the numbers before and after each.
+Result<bool> Rewriter::pad(const Value& x, const std::string& rule) {
+  const Json pads = argument(node_, 1, rule == "fill" ? "pad" : "padding");
+  Json fill = argument(node_, 2, "value");
+  if (fill.is_null()) fill = 0;
+  if (!pads.is_array() || pads.size() % 2 != 0 || pads.size() / 2 > x.shape.size()) return false;
+  if (rule == "fill" && !number(fill)) return false;
+  std::string now = x.name;
+  Shape shape = x.shape;
+  for (size_t i = 0; i < pads.size(); i += 2) {
+    if (!pads[i].is_number_integer() || !pads[i + 1].is_number_integer()) return false;
+    const auto before = pads[i].get<int64_t>(), after = pads[i + 1].get<int64_t>();
+    if (before == 0 && after == 0) continue;
+    const size_t dim = x.shape.size() - 1 - i / 2;
+    shape[dim] += before + after;
+    now = as(x.dtype, shift(write_, now, int64_t(dim), rule, std::to_string(-before), false, shape,
+                            fill, before, after));
+  }
+  return finish(now);
+}
+
+Result<bool> Rewriter::repeat(const Value& x) {
+  const Json repeats = argument(node_, 1, "repeats");
+  if (!repeats.is_array() || repeats.size() < x.shape.size()) return false;
+  Shape shape(repeats.size() - x.shape.size(), 1);
+  shape.insert(shape.end(), x.shape.begin(), x.shape.end());
+  std::string now = as(x.dtype, write_.view("whole", x.name, shape));
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    if (!repeats[dim].is_number_integer()) return false;
+    const auto times = repeats[dim].get<int64_t>();
+    if (times == 1) continue;
+    const bool one = shape[dim] == 1;
+    shape[dim] *= times;
+    now =
+        as(x.dtype,
+           one ? write_.add("expand", "aten.expand.default", {tensor_ref(now), Json(shape)}, shape)
+               : shift(write_, now, int64_t(dim), "modulo", "", false, shape, nullptr, 0, 0));
+  }
+  return finish(now);
+}
+
+// tril(x, k) and triu(x, k): zero unless column - row <= k, or >= k.
+Result<bool> Rewriter::triangle(const Value& x, bool upper) {
+  const auto by = number(argument(node_, 1, "diagonal")).value_or(0);
+  if (x.shape.size() < 2) return false;
+  const bool product = std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [](const Node& node) {
+    return is_product(node) || is_attention(node);
+  });
+  if (product) return false;  // its kernel skips tiles that the mask hides
+  const int64_t rows = x.shape[x.shape.size() - 2], columns = x.shape.back();
+  const std::string column = as(DType::i64, write_.add("column", kCounting, {0, 1}, {columns}));
+  std::string row = as(DType::i64, write_.add("row", kCounting, {int64_t(by), 1}, {rows}));
+  row = as(DType::i64, write_.view("rows", row, {rows, 1}));
+  const std::string keep =
+      as(DType::boolean, write_.add("keep", upper ? "aten.ge.Tensor" : "aten.le.Tensor",
+                                    {tensor_ref(column), tensor_ref(row)}, {rows, columns}));
+  if (x.dtype == DType::boolean) {
+    write_.add("triangle", "aten.logical_and.default", {tensor_ref(x.name), tensor_ref(keep)},
+               x.shape, node_.outputs[0].name);
+    return true;
+  }
+  write_.add("triangle", "aten.where.ScalarOther", {tensor_ref(keep), tensor_ref(x.name), 0},
+             x.shape, node_.outputs[0].name);
+  return true;
+}
+
+// Nearest elements at whole factors: each element repeats.
+Result<bool> Rewriter::upsample(const Value& x) {
+  const Shape& to = node_.outputs[0].shape;
+  if (to.size() != x.shape.size()) return false;
+  Shape thin(x.shape.begin(), x.shape.begin() + 2), wide = thin;
+  for (size_t i = 2; i < to.size(); ++i) {
+    if (x.shape[i] < 1 || to[i] % x.shape[i] != 0) return false;
+    thin.push_back(x.shape[i]), thin.push_back(1);
+    wide.push_back(x.shape[i]), wide.push_back(to[i] / x.shape[i]);
+  }
+  const std::string seen = as(x.dtype, write_.view("seen", x.name, thin));
+  return finish(
+      as(x.dtype, write_.add("wide", "aten.expand.default", {tensor_ref(seen), Json(wide)}, wide)));
+}
+
+// arange(end), arange(start, end, step)
+Result<bool> Rewriter::arange() {
+  const bool from_zero = node_.op == "aten.arange.default";
+  const Json start = from_zero ? Json(0) : argument(node_, 0, "start"),
+             given = from_zero ? Json(1) : argument(node_, 2, "step"),
+             step = given.is_null() ? Json(1) : given;
+  if (!number(start) || !number(step)) return false;
+  const Value& result = node_.outputs[0];
+  if (result.shape.size() != 1) return false;
+  write_.add("counting", kCounting, {start, step}, result.shape, result.name);
+  if (from_zero) out_.graph.nodes.back().sizes = node_.sizes;
+  return true;
+}
+
+Result<bool> Rewriter::eye() {
+  const Value& result = node_.outputs[0];
+  if (result.shape.size() != 2) return false;
+  const std::string column =
+      as(DType::i64, write_.add("column", kCounting, {0, 1}, {result.shape[1]}));
+  std::string row = as(DType::i64, write_.add("row", kCounting, {0, 1}, {result.shape[0]}));
+  row = as(DType::i64, write_.view("rows", row, {result.shape[0], 1}));
+  const std::string same =
+      as(DType::boolean,
+         write_.add("same", "aten.eq.Tensor", {tensor_ref(column), tensor_ref(row)}, result.shape));
+  write_.add("eye", "aten._to_copy.default", {tensor_ref(same)}, result.shape, result.name);
+  return true;
+}
+
+// topk, sort and argsort along another axis than the last one, which becomes the last one.
+Result<bool> Rewriter::choice_along(const Value& x, const std::string& base) {
+  if (node_.op.ends_with(".stable") || x.shape.empty()) return false;
+  const size_t place = base == "topk" ? 2 : 1;
+  const Json given = argument(node_, place, "dim");
+  const int64_t last = int64_t(x.shape.size()) - 1;
+  int64_t dim = given.is_number_integer() ? given.get<int64_t>() : -1;
+  if (dim < 0) dim += last + 1;
+  if (dim < 0 || dim >= last) return false;
+  const auto turned = [&](Shape shape) {
+    std::swap(shape[size_t(dim)], shape[size_t(last)]);
+    return shape;
+  };
+  const std::string rows = as(
+      x.dtype,
+      write_.add("rows", "aten.transpose.int", {tensor_ref(x.name), dim, last}, turned(x.shape)));
+  Node chosen = node_;
+  chosen.id += "_last";
+  if (chosen.args.size() > 0) chosen.args[0] = tensor_ref(rows);
+  if (chosen.args.size() > place) chosen.args[place] = -1;
+  if (chosen.kwargs.is_object() && chosen.kwargs.contains("dim")) chosen.kwargs["dim"] = -1;
+  if (chosen.args.size() <= place && !chosen.kwargs.contains("dim")) return false;
+  for (size_t i = 0; i < chosen.outputs.size(); ++i) {
+    chosen.outputs[i].name = fmt::format("{}~last{}", node_.outputs[i].name, i);
+    chosen.outputs[i].shape = turned(node_.outputs[i].shape);
+  }
+  out_.graph.nodes.push_back(chosen);
+  for (size_t i = 0; i < chosen.outputs.size(); ++i)
+    write_.add("back", "aten.transpose.int", {tensor_ref(chosen.outputs[i].name), dim, last},
+               node_.outputs[i].shape, node_.outputs[i].name);
+  return true;
 }
 
 Result<bool> Rewriter::loss(size_t place) {

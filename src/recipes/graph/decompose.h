@@ -12,6 +12,11 @@
 // - cutegen.part(x, dim, k): the k-th of equal parts along an axis
 // - cutegen.inside(x, low, high), added by algebra: x with zeros for the first `low` and the last
 //   `high` elements along each axis after the first two
+// - cutegen.counting(start, step): start, start + step, ... along one axis
+// - cutegen.shift(x, dim, rule, shift, reversed, fill, before, after): element i along an axis is
+//   element shift + i of x, or shift - i. The rule says what an index outside the axis means: ""
+//   there is none, "cyclic" or "modulo" the size, the "nearest" element, to "reflect" the axis, or
+//   to "fill" with a number; `before` and `after` elements are then filled
 //
 // Example: mse_loss(a, b, mean) -> square(a - b), mean of that
 #pragma once
@@ -25,6 +30,8 @@ namespace cutegen::recipes {
 
 inline constexpr const char* kPart = "cutegen.part";
 inline constexpr const char* kInside = "cutegen.inside";
+inline constexpr const char* kShift = "cutegen.shift";
+inline constexpr const char* kCounting = "cutegen.counting";
 
 struct Decomposed {
   Graph graph;

@@ -234,15 +234,18 @@ tl::unexpected<Error> Builder::cut_at(const Node& node, const std::string& why) 
 }
 
 int Builder::make(const std::string& name, const std::string& code, std::vector<int> inputs,
-                  bool boolean) {
-  const std::string key =
-      fmt::format("make {} {} {}", code, fmt::join(inputs, ","), boolean ? "boolean" : "");
+                  bool boolean, bool integer) {
+  const std::string key = fmt::format("make {} {} {}", code, fmt::join(inputs, ","),
+                                      boolean   ? "boolean"
+                                      : integer ? "integer"
+                                                : "");
   if (auto it = built_.find(key); it != built_.end()) return it->second;
   Inst inst;
   inst.kind = InstKind::pointwise;
   inst.name = name;
   inst.code = code;
   inst.boolean = boolean;
+  inst.integer = integer;
   for (int input : inputs) {
     const Inst& i = fused_.insts[size_t(input)];
     if (i.level == Level::element) inst.level = Level::element;
@@ -294,7 +297,9 @@ Result<int> Builder::value(const std::string& name, const View& seen) {
   if (view.reshaped) key += " as " + to_string(*view.reshaped);
   for (const Start& start : view.starts) {
     key += fmt::format(" from {} by {}", start.at, start.step);
-    if (start.index >= 0) key += fmt::format("+{} {}", start.index, start.rule());
+    if (start.index >= 0)
+      key += fmt::format("+{} {} {}{}", start.index, start.rule(), start.shift,
+                         start.reversed ? "-" : "+");
   }
   if (auto it = built_.find(key); it != built_.end()) return it->second;
   CG_TRY(int inst, build(name, graph_.producer(name), view));
@@ -320,6 +325,8 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
   CG_TRY(auto seen, through_view(*node, view));
   if (seen) return *seen;
   if (node->op == kInside) return inside(*node, view);
+  if (node->op == kShift) return shifted(*node, view);
+  if (node->op == kCounting) return counting(*node, view);
   CG_TRY(auto reducing, find_reduction(graph_, *node));
   if (reducing) return reduction(*node, *reducing, view);
   CG_TRY(auto p, lower_pointwise(*node));
@@ -569,8 +576,7 @@ Result<int> Builder::joined(const Node& node, const View& view) {
     }
     before += size;
   }
-  return unsupported_error(node.op + ": one element would come from one of several operands",
-                           node.id);
+  return chosen(node, view, axis);
 }
 
 // A slice moves where the kernel reads its input.

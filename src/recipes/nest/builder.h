@@ -64,6 +64,12 @@ class Builder {
   Result<int> interleaved(const Node& node, const std::string& from, const View& view);
   Result<int> reshape(const Node& node, const std::string& from, const View& view);
   Result<int> inside(const Node& node, const View& view);
+  Result<int> shifted(const Node& node, const View& view);
+  Result<int> counting(const Node& node, const View& view);
+  Result<int> chosen(const Node& node, const View& view, size_t axis);
+  std::optional<std::string> extent_of(const std::string& name, size_t axis) const;
+  int places(int axis, const std::string& extent = "");  // a leaf: positions along an axis
+  int size_along(int axis, const std::string& expression);
   Result<int> reduction(const Node& node, const Reduction& r, const View& view);
   int picked(const Reduction& r, int index);
   View rows_view() const;
@@ -80,7 +86,7 @@ class Builder {
   tl::unexpected<Error> cut_at(const Node& node, const std::string& why);
   // New instructions.
   int make(const std::string& name, const std::string& code, std::vector<int> inputs,
-           bool boolean = false);
+           bool boolean = false, bool integer = false);
   int reduce(const std::string& name, ReduceKind kind, int input);
   int constant(const std::string& code);
   int count() { return constant(kCount); }

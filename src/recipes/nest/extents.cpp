@@ -190,7 +190,7 @@ void demand(Fused& fused, const std::string& text) {
 Result<void> find_extents(Fused& fused) {
   std::vector<const Operand*> operands;
   for (const Operand& operand : fused.inputs)
-    if (fused.names.count(operand.tensor)) operands.push_back(&operand);
+    if (fused.names.count(operand.tensor) && !operand.counts) operands.push_back(&operand);
   for (const FusedOutput& output : fused.outputs)
     if (!output.operand.kept) operands.push_back(&output.operand);
   // The task's tensors first: their sizes are the shortest expressions.
@@ -218,6 +218,10 @@ Result<void> find_extents(Fused& fused) {
                  operand->axes.end();
         }))
       fused.axes[i].extent = "1";
+  for (const Operand& operand : fused.inputs)
+    if (operand.counts && !operand.extents.empty())
+      if (Axis& axis = fused.axes[size_t(operand.axes[0])]; axis.extent.empty())
+        axis.extent = operand.extents[0];
   for (size_t i = 0; i < fused.axes.size(); ++i)
     if (fused.axes[i].extent.empty())
       return unsupported_error(fmt::format("the size of axis {} is not a tensor's", i));

@@ -60,7 +60,8 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
     if (is_window(*node) || is_view(*node) || is_fill(*node) || is_slice(*node) || is_join(*node) ||
         node->op.find("getitem") != std::string::npos)
       continue;
-    if (node->op == kInside || is_gather(*node)) continue;
+    if (node->op == kInside || node->op == kShift || node->op == kCounting || is_gather(*node))
+      continue;
     CG_TRY(auto reduction, find_reduction(graph, *node));
     if (reduction) continue;
     CG_TRY(auto pointwise, lower_pointwise(*node));
@@ -223,6 +224,18 @@ int before_cast(const Fused& fused, int inst, DType dtype) {
   return from.boolean || from.integer ? inst : i.inputs[0];
 }
 
+// Writes the sizes of axes, "@3", in the expressions of kernel parameters.
+void resolve_sizes(Fused& fused) {
+  for (auto& [word, expression] : fused.sizes)
+    if (const size_t at = expression.find('@'); at != std::string::npos) {
+      size_t end = at + 1;
+      while (end < expression.size() && std::isdigit(static_cast<unsigned char>(expression[end])))
+        ++end;
+      const auto axis = size_t(std::stoul(expression.substr(at + 1, end - at - 1)));
+      expression.replace(at, end - at, "(" + fused.axes[axis].extent + ")");
+    }
+}
+
 // fuse() along the axes of the value `seen`, if given, instead of the outputs' own.
 Attempt fuse_along(const Region& region, const std::string& seen) {
   const Graph& graph = region.source.graph;
@@ -293,6 +306,7 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
     }
     cut.clear();
     CG_CHECK(find_extents(fused));
+    resolve_sizes(fused);
     for (size_t i = 0; i < fused.outputs.size(); ++i) {
       FusedOutput& output = fused.outputs[i];
       if (!output.operand.kept) continue;

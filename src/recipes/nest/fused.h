@@ -29,6 +29,8 @@
 namespace cutegen::recipes {
 
 inline constexpr const char* kCount = "count";  // code of the constant "elements of a row"
+inline constexpr const char* kPlaces =
+    "cutegen.places";  // the name of operands that have no tensor
 
 enum class Level { row, element };
 enum class InstKind { leaf, constant, position, pointwise, reduction, scan };
@@ -65,8 +67,14 @@ struct Start {
   bool wraps = false;      // a negative index counts from the end
   bool modulo = false;     // every index is taken modulo the size of the axis
   bool nearest = false;    // an index outside the axis reads the nearest element
+  bool reflects = false;   // the axis is reflected at its ends
+  bool cyclic = false;     // an index below twice the size is taken modulo the size
+  bool reversed = false;   // an index i means shift - i, else shift + i
+  std::string shift = {};  // a plan expression, empty: 0; "@" is the size along which indices count
   // As an argument of cutegen::place.
-  const char* rule() const { return nearest ? "3" : modulo ? "2" : wraps ? "true" : "false"; }
+  const char* rule() const {
+    return nearest ? "3" : reflects ? "4" : cyclic ? "5" : modulo ? "2" : wraps ? "true" : "false";
+  }
 };
 
 // A tensor and where its axes lie in the loop nest.
@@ -81,6 +89,7 @@ struct Operand {
   std::vector<std::string> extents;
   std::vector<Axis> parts;         // axes merged into the first axis of a kept value, if known
   std::vector<Start> starts = {};  // of a slice, for each of its axes; empty: the whole tensor
+  bool counts = false;             // no tensor: the positions along its only axis
   bool sliced() const { return !starts.empty(); }
   bool gathered() const {
     return std::any_of(starts.begin(), starts.end(), [](const Start& s) { return s.index >= 0; });

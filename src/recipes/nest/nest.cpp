@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace cutegen::recipes {
 namespace {
 
@@ -149,6 +151,7 @@ std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
   const Nest nest = make_nest(fused);
   const Loop& inner = nest.reduced_inside ? nest.reduced.back() : nest.kept.back();
   const auto add_moving = [&](const Operand& operand) {
+    if (operand.counts) return;
     if (inner.axes.empty() || stride(fused, operand, inner).move != Move::none) add(operand.dtype);
   };
   for (const FusedOutput& output : fused.outputs) add_moving(output.operand);
@@ -228,6 +231,11 @@ std::string start_text(const Fused& fused, const Operand& operand) {
       sum += fmt::format("{}{}*({})", sum.empty() ? "" : "+", start_along(fused, operand, i),
                          stride_text(fused, operand, i));
   return sum.empty() ? "0" : sum;
+}
+
+std::string shift_text(const Fused& fused, const Start& start) {
+  const int axis = fused.inputs[size_t(start.index)].axes.back();
+  return replace_all(start.shift, "@", "(" + fused.axes[size_t(axis)].extent + ")");
 }
 
 std::string width_text(const Fused& fused, const std::string& size, int64_t wanted) {

@@ -51,6 +51,8 @@ std::string seen_size(const Fused& fused, const Operand& operand, size_t axis);
 std::string size_text(const Fused& fused, const Operand& operand, size_t axis);
 std::string stride_text(const Fused& fused, const Operand& operand, size_t axis);
 std::string start_text(const Fused& fused, const Operand& operand);
+// What an index along an axis is added to or subtracted from, as a plan expression.
+std::string shift_text(const Fused& fused, const Start& start);
 // How many lists of elements take turns in the operand's tensor; 1: only the operand.
 int64_t turns_in(const Nest& nest, const Operand& operand);
 // Whether two operands are lists of the same elements of a tensor, or the same list.

@@ -242,7 +242,12 @@ class Solver {
       return !fused.reduces() && !fused.scans() && !fused.choice;
     });
     for (Stage& stage : stages.list) {
-      if (auto* fused = std::get_if<Fused>(&stage)) fused->names = names_;
+      if (auto* fused = std::get_if<Fused>(&stage)) {
+        const auto places = fused->names.find(kPlaces);
+        const bool counts = places != fused->names.end();
+        fused->names = names_;
+        if (counts) fused->names.emplace(kPlaces, words_.unique("place"));
+      }
       if (auto* attention = std::get_if<Attention>(&stage)) attention->loads.names = names_;
     }
     return stages;

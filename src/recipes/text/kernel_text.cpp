@@ -116,6 +116,7 @@ std::vector<Parameter> parameters(const Fused& fused) {
   std::vector<Parameter> list;
   std::set<std::string> seen;
   auto add = [&](const Operand& operand, bool output) {
+    if (operand.counts) return;
     if (!seen.insert(operand.tensor).second) return;
     const std::string& name = fused.names.at(operand.tensor);
     list.push_back(

@@ -26,10 +26,11 @@ std::string NestTensors::view(const Operand& operand) {
 std::string NestTensors::view(const Operand& operand, std::string element,
                               const std::string& along) {
   const std::string from = base(operand, &element);
+  const std::string tensor = operand.counts ? "cutegen::positions(" + from
+                                            : fmt::format("make_tensor(make_gmem_ptr({})", from);
   return fmt::format(
-      "make_tensor(make_gmem_ptr({}),\n"
-      "    make_layout(make_shape(Int<kVector>{{}}, along), make_stride({}, {})))",
-      from, element, along);
+      "{},\n    make_layout(make_shape(Int<kVector>{{}}, along), make_stride({}, {})))", tensor,
+      element, along);
 }
 
 std::string NestTensors::strides_over(const Operand& operand, const std::vector<Loop>& loops,
@@ -72,6 +73,19 @@ std::string NestTensors::size_and_stride(const Operand& operand, size_t axis) {
   return size + ", " + stride;
 }
 
+// The argument that holds what an index is added to or subtracted from; empty if there is none.
+std::string NestTensors::first_of(const Operand& operand, const Start& start) {
+  if (start.shift.empty()) return "";
+  const std::string word = code_.word(fused_.names.at(operand.tensor) + "_first");
+  strides_.emplace_back(word, shift_text(fused_, start));
+  return word;
+}
+
+std::string NestTensors::first_and_step(const Operand& operand, const Start& start) {
+  const std::string first = first_of(operand, start);
+  return first.empty() ? "" : fmt::format(", {}, {}", first, start.reversed ? -1 : 1);
+}
+
 std::string NestTensors::indices(const Operand& operand) {
   std::string text;
   for (const Start& start : operand.starts) {
@@ -92,8 +106,9 @@ std::string NestTensors::load(const Operand& operand, const std::string& tensor,
   std::string takes;
   for (size_t axis = 0; axis < operand.starts.size(); ++axis)
     if (const Start& start = operand.starts[axis]; start.index >= 0 && !once(start))
-      takes += fmt::format(",\n    cutegen::take<{}>({}(_, {}), {})", start.rule(),
-                           indices_.at(start.index), step, size_and_stride(operand, axis));
+      takes += fmt::format(",\n    cutegen::take<{}>({}(_, {}), {}{})", start.rule(),
+                           indices_.at(start.index), step, size_and_stride(operand, axis),
+                           first_and_step(operand, start));
   if (takes.empty()) return fmt::format("cutegen::load({}(_, {}), {});\n", tensor, step, to);
   const std::string outside = outside_.empty() ? "" : ", " + outside_;
   return fmt::format("cutegen::load_taken({}(_, {}), {}{}{});\n", tensor, step, to, outside, takes);
@@ -106,6 +121,8 @@ std::string NestTensors::row_address(const Operand& operand) {
 
 std::string NestTensors::base(const Operand& operand, std::string* element) {
   const std::string across = strides_over(operand, nest_.kept, 'k', !row(), element);
+  if (operand.counts)
+    return fmt::format("make_layout(across, {})({})", across, row() ? "row" : "column");
   std::string from = fused_.names.at(operand.tensor);
   if (const std::string start = start_text(fused_, operand); start != "0") {
     const std::string word = code_.word(from + "_start");
@@ -113,10 +130,14 @@ std::string NestTensors::base(const Operand& operand, std::string* element) {
     from += " + " + word;
   }
   for (size_t axis = 0; axis < operand.starts.size(); ++axis)
-    if (const Start& start = operand.starts[axis]; start.index >= 0 && once(start))
-      from += fmt::format(" +\n    cutegen::place<{}>(*({}), {})", start.rule(),
-                          row_address(fused_.inputs[size_t(start.index)]),
+    if (const Start& start = operand.starts[axis]; start.index >= 0 && once(start)) {
+      const Operand& index = fused_.inputs[size_t(start.index)];
+      std::string at = (index.counts ? "int64_t(" : "*(") + row_address(index) + ")";
+      if (const std::string first = first_of(operand, start); !first.empty())
+        at = fmt::format("{} {} {}", first, start.reversed ? "-" : "+", at);
+      from += fmt::format(" +\n    cutegen::place<{}>({}, {})", start.rule(), at,
                           size_and_stride(operand, axis));
+    }
   return fmt::format("{} + make_layout(across, {})({})", from, across, row() ? "row" : "column");
 }
 

@@ -55,6 +55,8 @@ class NestTensors {
   bool once(const Start& start) const;
   std::string row_address(const Operand& operand);
   std::string size_and_stride(const Operand& operand, size_t axis);
+  std::string first_of(const Operand& operand, const Start& start);
+  std::string first_and_step(const Operand& operand, const Start& start);
   bool row() const { return nest_.reduced_inside; }
 
   const Fused& fused_;
