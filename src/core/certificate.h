@@ -42,7 +42,7 @@ struct Certificate {
   double floor_ns = 0;
   std::string bound_by;
   int processes = 0;
-  double apart = 0;  // largest relative difference of a cold ratio between two processes
+  double apart = 0;  // largest relative difference between two processes' ratios in mode cold
   std::vector<CertifiedMode> modes;
   std::vector<std::string> missing;  // why a baseline or a mode is missing: "compile-max: ..."
   SandboxGrade sandbox;

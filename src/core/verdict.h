@@ -64,7 +64,7 @@ struct PairedRatio {
   double speedup = 1, low = 1, high = 1;
   double other_ns = 0;  // the other's median time
   int pairs = 0;
-  std::string stopped;  // why the measurement ended: "slower", "precise", "enough"
+  std::string stopped;  // why the series of pairs ended: "slower", "precise", "enough"
 };
 
 // One of several weighted shapes of a task.
@@ -75,8 +75,8 @@ struct ShapeTiming {
   std::vector<PairedRatio> paired = {};
 };
 
-// The times that the runner reports, and those by the evaluator's own clock, both without the
-// overhead of empty runs.
+// The times that the runner reports, and the times by the evaluator's own clock. The overhead of
+// empty runs is subtracted from both.
 struct ClockCheck {
   double claimed_ns = 0, seen_ns = 0;  // over all blocks of timed runs
   bool agrees = true;
@@ -126,10 +126,11 @@ struct ErrorGate {
 // elements at the test shapes, for the task's own input distribution.
 struct Accuracy {
   int64_t elements = 0;
-  double error = 0, native_error = 0;  // the largest |value - truth| of each
+  // The largest |value - truth| of the outputs, and of the native reference.
+  double error = 0, native_error = 0;
   double largest = 0;                  // the largest |truth|
   double share = 0;                    // the largest error / tolerance
-  std::optional<ErrorGate> rms, bias;  // the sets nearest to these limits, of any family
+  std::optional<ErrorGate> rms, bias;  // from the input sets that came nearest to these limits
 };
 
 struct Verdict {
@@ -137,8 +138,9 @@ struct Verdict {
   std::string program_id, task_id, device;
   std::string gpu, driver;  // "NVIDIA H200", "580.159.04"; empty for a simulated device
   std::vector<std::string> build_ids;
-  // 2: sensitivity looks beyond kinks. 3: sound floors, aggregate gates, math modes from dtypes.
-  // 5: a mode for each output, sampled outputs as a whole, coverage by place and opcode.
+  // Changes of the rules: 2: the sensitivity also covers kinks, such as ReLU's. 3: floors that hold
+  // for every program, limits on an output as a whole, math modes from dtypes. 5: a math mode for
+  // each output, limits on sampled outputs as a whole, coverage by place and opcode.
   int policy_version = 6;
   std::string math_mode;  // the permitted rounding, in words (mode_text)
   std::vector<RungReport> rungs;
@@ -153,7 +155,7 @@ struct Verdict {
   int sets_judged = 0;  // compared sets (shape x family)
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
-  std::vector<std::string> marks;  // what limits this judgement: task not admitted, no float64
+  std::vector<std::string> marks;  // what limits this verdict: task not admitted, no float64
   Nanoseconds elapsed{0};
 };
 

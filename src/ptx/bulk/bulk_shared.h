@@ -26,7 +26,7 @@ class BulkShared {
   void released(const BulkCopy& c);
   // Call it when a copy to this CTA has read the shared memory of the CTA that started it.
   void source_read(const BulkCopy& c, CtaState& issuer);
-  // Reports a load, to this CTA or from it to another CTA, that no thread has waited for.
+  // Reports a load to this CTA, or from this CTA to another, for which no thread has waited.
   bool left(const BulkCopy& c, const CtaState& owner);
 
  private:

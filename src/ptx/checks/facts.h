@@ -23,8 +23,8 @@ inline Touch touch_of(const Inst& in) {
 
 struct HazardFacts {
   int shared_shift = 2, global_shift = 2;  // log2 of a granule
-  // Something other than barriers for the whole CTA orders warps: barriers for some warps or a
-  // cluster, atomics or volatile accesses to shared memory, or proxy fences.
+  // Whether anything besides barriers for the whole CTA orders warps: barriers for some warps or
+  // for a cluster, atomics or volatile accesses to shared memory, or proxy fences.
   bool partial_order = false;
   bool shared_atomics = false;
   bool asynchronous = false;          // mbarriers and bulk copies

@@ -47,8 +47,9 @@ struct Hazards {
   // Call it at a fence and at the wait for the previous launch. kind: of Op::fence (inst.h).
   void fence(int warp, uint8_t kind);
 
-  // The last time that a warp executed an access to shared memory. If the key is the same, so are
-  // the words, and a written word stays written.
+  // The last execution of an access to shared memory by a warp. The next execution with the same
+  // key accesses the same words, so the check need not look at them again: a written word stays
+  // written.
   struct Seen {
     uint32_t low = 0, high = 0, bits = 0, second = 0;  // the key
     uint32_t lanes = 0;                                // 0: nothing seen

@@ -77,7 +77,8 @@ class SharedRaces {
   const HazardFacts& facts_;
   const Clocks& clocks_;
   size_t warps_, granules_;
-  // By granule. "whole barriers": every barrier is for the whole CTA.
+  // The next vectors have entries for each granule. "whole barriers": every barrier is for the
+  // whole CTA.
   std::vector<uint64_t> cells_;    // whole barriers: writers << 32 | readers; else label, warp
   std::vector<uint32_t> atomics_;  // whole barriers: warps
   std::vector<uint32_t> reads_;    // else: labels, also by warp

@@ -38,7 +38,7 @@ class Operands {
   Result<void> address(const Operand& o, Inst& in);
   std::optional<Slot> find_register(std::string_view name);
   std::optional<Slot> find_special(std::string_view name);
-  // The place in local memory of a .param variable or of an inlined function's parameter.
+  // The offset in local memory of a .param variable or of an inlined function's parameter.
   std::optional<int64_t> parameter_place(std::string_view name) const;
   Result<int64_t> local_place(int64_t bytes, int64_t align);
   // Allocates a static shared variable, and returns its place.

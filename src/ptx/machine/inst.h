@@ -116,9 +116,10 @@ struct Inst {
   bool guard_negated = false;
   bool ordered = false;   // volatile, relaxed, acquire or release
   bool releases = false;  // a release at a wider scope than .cta
-  bool pulls = false;     // an atomic that may take work from a counter (ptx/decode/patterns.h)
-  bool watched = false;   // uses a register of wgmma, or one that may be read before written
-  bool aligned = false;   // a barrier that needs all lanes of the warp at once
+  // An atomic by which CTAs may take work from a counter (ptx/decode/patterns.h).
+  bool pulls = false;
+  bool watched = false;  // uses a register of wgmma, or one that may be read before it is written
+  bool aligned = false;  // a barrier that needs all lanes of the warp at once
 };
 
 // Rounding and flags of float operations (Inst::sub).
@@ -142,9 +143,10 @@ inline constexpr uint64_t kSharedOfCta = uint64_t{1} << 24;
 // What the addresses of a warp have in common.
 struct AddressSummary {
   uint64_t low = 0, high = 0;  // of the active lanes
-  uint64_t bits = 0;           // all or-ed, or if contiguous: enough of them to tell the alignment
-  bool contiguous = false;     // all 32 lanes active, one access after the other
-  bool uniform = false;        // equal in all active lanes
+  // The bitwise or of all addresses (if contiguous: of enough of them to find the alignment).
+  uint64_t bits = 0;
+  bool contiguous = false;  // all 32 lanes are active and access adjacent elements in order
+  bool uniform = false;     // equal in all active lanes
 };
 
 }  // namespace cutegen::ptx

@@ -41,7 +41,7 @@ class Memory {
   Memory& operator=(Memory&&) noexcept;
   uint64_t add(const std::string& name, std::span<std::byte> storage, Access access,
                Content content = Content::given);
-  // Tells the checks that the host has written the whole buffer that begins at `base`.
+  // Marks the whole buffer that begins at `base` as written (by the host).
   void set_defined(uint64_t base);
   // Tells the checks that all launches so far have ended.
   void settle();
@@ -109,15 +109,16 @@ struct RunOptions {
   bool sector_counters = true;                  // of global and local memory
   bool wavefront_counters = true;               // of shared memory
   bool line_counters = true;                    // all counters by source line
-  // 0: every CTA runs. Otherwise a sample begins with this many CTAs. It doubles until its error is
-  // at most sample_error, sample_most CTAs have run, or the next batch would exceed the budget.
+  // sample_ctas: the first size of the sample of CTAs that runs; 0: all CTAs run. The sample
+  // doubles until its error is at most sample_error, sample_most CTAs have run, or the next batch
+  // would exceed the budget.
   int64_t sample_ctas = 0, sample_most = 0;
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
   // If the sample predicts at most this many warp instructions, the whole grid runs.
   uint64_t whole_instructions = 0;
   // If set, a Chain follows one warp of one CTA (LaunchReport::chain_clocks). CTAs that take their
-  // work from a counter in global memory then advance in step, as on the GPU.
+  // work from a counter in global memory then advance equally, as on the GPU.
   const GpuLatency* latency = nullptr;
   Order order = Order::in_order;
   uint64_t order_seed = 1;
@@ -200,8 +201,9 @@ struct LaunchReport {
   int64_t ctas_total = 0, ctas_run = 0;
   double sample_error = 0;  // half the 95% interval, divided by the total; 0: every CTA ran
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
-  // Clocks that the longest CTA's first warp would take alone: the clocks of the CTA that the Chain
-  // (ptx/model/chain.h) followed, scaled by the ratio of both CTAs' instructions. 0: no Chain.
+  // Clocks that the first warp of the longest CTA would take if it ran alone. A Chain
+  // (ptx/model/chain.h) gives the clocks of the warp that it followed; they are scaled by the ratio
+  // of the instructions of the two CTAs. 0: no Chain.
   double chain_clocks = 0;
   // Sleep (nanosleep) of a CTA: the longest and the mean. Sleep in a polling loop does not count.
   double most_sleep_ns = 0, mean_sleep_ns = 0;

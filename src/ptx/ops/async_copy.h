@@ -31,7 +31,7 @@ struct AsyncCopy {
 
 class AsyncCopies {
  public:
-  // Adds one entry for each group that the lanes of `copy` will commit it to.
+  // Adds one entry for each group to which the lanes of `copy` will commit it.
   void issue(const AsyncCopy& copy);
   void commit(uint32_t mask);
   // Removes and returns the copies that complete when `mask` waits for all but `pending` groups.
@@ -59,7 +59,7 @@ struct AsyncArrival {
   uint64_t mbarrier = 0;
   int warp = 0;
   uint32_t mask = 0;
-  uint64_t before = 0;  // number of the first copy that it does not wait for
+  uint64_t before = 0;  // number of the first copy for which it does not wait
   int32_t pc = 0;
 };
 

@@ -75,8 +75,9 @@ struct TensorRow {
   uint32_t from = 0, to = 0;
 };
 
-// All rows, in the order of shared memory. The map has passed wrong_field(). A copy to the tensor
-// writes whole units of 16 bytes, even if a unit extends beyond the last element of a row.
+// All rows, in the order of shared memory. The map has passed wrong_field(). A copy from shared
+// memory to the tensor writes whole units of 16 bytes, even if a unit extends beyond the last
+// element of a row.
 std::vector<TensorRow> rows_of(const TensorMap& map, const TensorPlace& place, bool to_tensor);
 
 // The address of a 16-byte chunk after the swizzle.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma.mma_async: the part of one warp, which is 16 of the 64 rows of D = A * B + D.
+// wgmma.mma_async: computes one warp's part of D = A * B + D: 16 of the 64 rows.
 //
 // Contract: a product takes 32 bytes of each row of A and of each column of B, contiguous along k.
 // So K is 8, 16 or 32, depending on the type. Accumulators lie in registers as the PTX ISA says

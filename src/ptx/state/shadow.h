@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BufferShadow: what the checks record of a global buffer: the last writer and reader of each
-// granule, and which words are defined.
+// BufferShadow: what the checks record about a global buffer: the last writer and reader of each
+// granule (checks/facts.h), and which words are defined.
 //
 // Contract: pages begin as zeros, and take memory only once they are touched. Host threads write
 // them without locks, so the checks may miss one of two simultaneous accesses, but never invent
