@@ -6,12 +6,13 @@
 // cores read both memory orders of an operand, so the kernel transposes nothing.
 //
 // run() takes two tensor maps, which describe (along, across, batch): `along` is the contiguous
-// axis. Without maps (Tma false), the producer copies without TMA: any stride, alignment and type.
-// Elements beyond the edges read as zero. A CTA may compute several tiles, one after the other;
-// the producer loads the next tile while the consumers write.
+// axis. Without maps (Tma false), the producer copies without TMA and accepts any stride, alignment
+// and type. Elements beyond the edges read as zero. A CTA may compute several tiles, one after the
+// other; the producer loads the next tile while the consumers write.
 //
-// Cluster 2: two CTAs, neighbours in m, share the tiles of B. Each loads half and sends it to both.
-// Then cluster_tile() gives the tile of a CTA, and the grid has kCluster CTAs for each pair.
+// With Cluster 2, two CTAs that are neighbours in m share the tiles of B: each loads one half and
+// sends it to both. In this case, use cluster_tile() for the tile of a CTA, and a grid with
+// kCluster CTAs for each pair of tiles.
 //
 // Example: Gemm gemm; gemm.begin(storage);
 //          for (int id = blockIdx.x; id < tiles; id += gridDim.x)
@@ -61,12 +62,13 @@ struct LineTile {
         cute::local_tile(whole, cute::Shape<cute::Int<kRows>, cute::Int<kLine / 4>>{},
                          cute::make_coord(0, 0)))};
   }
-  // The distance between instructions along the depth, in units of 16 bytes.
+  // The distance between the operands of consecutive instructions along the depth, in units of 16
+  // bytes.
   static constexpr int kStep = AlongDepth ? 2 : kLine / 4 * 128 / 16;
 };
 
-// Four lanes hold two columns each of four groups of 8 columns, at from[first + 4 * group]. Transposes
-// these 4 x 4 pairs, so that each lane gets all 8 columns of one group.
+// Each of four lanes holds two columns of each of four groups of 8 columns, at from[first + 4 *
+// group]. Transposes these 4 x 4 pairs, so that each lane gets all 8 columns of one group.
 template <int Size>
 CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to)[8]) {
   CUTE_UNROLL
@@ -75,7 +77,7 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   for (int step = 1; step < 4; step *= 2) {
     const bool upper = threadIdx.x & step;
     CUTE_UNROLL
-    for (int i = 0; i < 4; ++i) {  // the lower of two pairs of elements
+    for (int i = 0; i < 4; ++i) {  // for the lower of two pairs of elements
       const int pair = step == 1 ? i / 2 * 2 : i / 2, low = 2 * pair + i % 2, high = low + 2 * step;
       const float got = __shfl_xor_sync(0xffffffffu, upper ? to[low] : to[high], step);
       to[low] = upper ? got : to[low];
@@ -149,7 +151,8 @@ class ChunkLoader {
   T const* from_;
   RowStride row_stride_;
   DepthStride depth_stride_;
-  int rows_, depth_;  // of the operand, from the tile on
+  // Number of rows, and of elements of the depth, from the tile to the edge of the operand.
+  int rows_, depth_;
 };
 
 template <class Element, class TA, class TB, int TileM, int TileN, int Stages, int VectorA,
@@ -158,13 +161,14 @@ struct WgmmaGemm {
   static constexpr int kConsumers = TileM >= 128 ? 2 : 1;              // warpgroups
   static constexpr int kBlocks = TileM / (64 * kConsumers);            // of 64 rows, of a consumer
   static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // of a thread
-  // CTAs that an SM holds. If it holds one, the producer is a warpgroup, which gives its registers
-  // to the consumers. Consumers come first, because a warpgroup starts at a multiple of four warps.
+  // CTAs that an SM holds. If it holds only one, the producer is a whole warpgroup, which releases
+  // registers to the consumers. Consumers come first, because a warpgroup starts at a multiple of
+  // four warps.
   static constexpr int kResident = kResults <= 64 && (Tma || kConsumers == 1) ? 2 : 1;
   static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // threads
   static constexpr int kFirstProducer = 128 * kConsumers;
   static constexpr int kThreads = kFirstProducer + kProducers;
-  static constexpr int kVector = 8;  // most neighbouring results that each() gives a thread
+  static constexpr int kVector = 8;  // the most neighbouring results that each() passes at a time
   static constexpr bool kTma = Tma;
   static constexpr int kCluster = Tma ? Cluster : 1;
   using TileA = LineTile<Element, TileM, DepthA>;
@@ -278,7 +282,7 @@ struct WgmmaGemm {
     }
   }
 
-  // Loads part `part` of a tile, and sends it to all CTAs of the cluster if there are Parts.
+  // Loads part `part` of a tile. If Parts is above 1, sends it to all CTAs of the cluster.
   template <class Tile, int Rows, int Parts, bool AlongDepth>
   static CUTE_DEVICE void load(cute::TmaDescriptor const& map, Element* to, uint64_t& full,
                                int part, int step, int tile, int batch) {
@@ -398,7 +402,7 @@ struct WgmmaGemm {
     }
   }
 
-  int stage_ = 0, phase_ = 0;  // of this thread, in the ring of stages
+  int stage_ = 0, phase_ = 0;  // this thread's position in the ring of stages
 };
 
 }  // namespace cutegen

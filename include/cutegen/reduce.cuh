@@ -2,12 +2,12 @@
 // Accumulators of a reduction, and functions that combine the accumulators of threads.
 //
 // Contract: an accumulator starts at the neutral element. add() takes one value, merge() another
-// accumulator, value() returns the result. Sum carries the rounding error of every addition, so long
-// rows stay accurate; it first adds up an array without compensation. PlainSum never compensates: use it
-// for short rows and 16-bit results. ArgMax and ArgMin take a value and its index; the first of
-// equal values wins, and a NaN beats all, as in PyTorch. combine_warp combines each aligned group of
-// `Width` lanes of a full warp, combine_row groups of `Width` threads (whole warps), combine_column
-// threads of equal x.
+// accumulator, value() returns the result. Sum carries the rounding error of every addition, so
+// long rows stay accurate; it first adds up an array without compensation. PlainSum never
+// compensates: use it for short rows and 16-bit results. ArgMax and ArgMin take a value and its
+// index; the first of equal values wins, and a NaN wins against all numbers, as in PyTorch.
+// combine_warp combines each aligned group of `Width` lanes of a full warp, combine_row groups of
+// `Width` threads (whole warps), combine_column threads of equal x.
 //
 // Example: Sum s; s.add(x); combine_row<256>(s, shared); float total = s.value();
 #pragma once
@@ -60,7 +60,7 @@ struct PlainSum {
 
 // The sum of integers or truth values, modulo 2^64 as in PyTorch.
 struct Total {
-  unsigned low = 0, high = 0;  // words: accumulators move between lanes word by word
+  unsigned low = 0, high = 0;  // two words, because accumulators move between lanes word by word
   CUTEGEN_FN void add(int64_t x) {
     const uint64_t sum = (uint64_t(high) << 32 | low) + uint64_t(x);
     low = unsigned(sum), high = unsigned(sum >> 32);
@@ -112,8 +112,9 @@ struct ArgMin {
   CUTEGEN_FN int64_t value() const { return negated.value(); }
 };
 
-// max(x) and sum(exp(x - max(x))) in one pass: scales the sum down whenever the maximum grows. fast_exp
-// is accurate near zero, and its error grows more slowly than the terms shrink.
+// max(x) and sum(exp(x - max(x))) in one pass: scales the sum down whenever the maximum grows.
+// fast_exp is accurate near zero; for smaller arguments, the terms shrink faster than its error
+// grows.
 template <class Total>
 struct MaxSumExpOf {
   Max max;
@@ -122,7 +123,7 @@ struct MaxSumExpOf {
     if (from != to) sum.scale(fast_exp(from - to));  // rare, because maxima seldom grow
   }
   template <int V>
-  CUTEGEN_FN void add(float const (&x)[V]) {  // rescales once for V values
+  CUTEGEN_FN void add(float const (&x)[V]) {  // rescales at most once for V values
     float before = max.best;
 #pragma unroll
     for (int v = 0; v < V; ++v) max.add(x[v]);

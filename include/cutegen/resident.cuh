@@ -2,11 +2,12 @@
 // Rows that stay in shared memory between passes, in one CTA or in the CTAs of a cluster.
 //
 // Contract: each thread copies its own vectors into its own slots of shared memory, which no other
-// thread reads, so the copies need no barrier. copy_async starts a copy (sm_80 and later), end_group
-// closes a group, wait_groups waits until at most `pending` groups (0 to 3) are in flight.
-// combine_cluster adds up one accumulator per CTA, the same in all its threads, over a cluster of Ctas
-// (1 to 16, a power of 2); no other combination may use `slot` (shared memory). After the last
-// combination, leave_cluster keeps a CTA alive while others read from it (sm_90 and later).
+// thread reads, so the copies need no barrier. copy_async starts a copy (sm_80 and later),
+// end_group closes a group, wait_groups waits until at most `pending` groups (0 to 3) are in
+// flight. combine_cluster combines one accumulator per CTA (which all its threads have) over a
+// cluster of Ctas (1 to 16, a power of 2). `slot` is shared memory that no other combination may
+// use. After the last combination, leave_cluster keeps a CTA alive while others read from it (sm_90
+// and later).
 //
 // Example: copy_async(&kept[i], &x[i]); end_group(); wait_groups(0); sum.add(kept[i].element[0]);
 //          combine_row<kWidth>(sum, shared); combine_cluster<8>(sum, slot); ... leave_cluster<8>();

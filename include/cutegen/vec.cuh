@@ -141,7 +141,8 @@ CUTE_DEVICE void convert_all(From const (&from)[V], To (&to)[V]) {
     float most = 0.0f;
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) most = fmaxf(most, fabsf(from[v]));
-    if (kE4m3 ? most <= 464.0f : most < 61440.0f) {  // no number is beyond the largest one
+    // No value is beyond the largest number of the format.
+    if (kE4m3 ? most <= 464.0f : most < 61440.0f) {
       CUTE_UNROLL
       for (int v = 0; v < V; v += 2) {
         uint16_t pair;
@@ -185,9 +186,9 @@ CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
   }
 }
 
-// The coordinates of element `at` of a shape with the axes (size, more...), innermost first. Each
-// axis but the last has its `inverse`, 2^62 / size + 1: the high word of a product is a quotient,
-// exactly, for fewer than 2^31 elements.
+// The coordinates of element `at` of a shape with the axes (size, more...), innermost first. For
+// each axis except the last, `inverse` is 2^62 / size + 1. The high word of its product with four
+// times an index is exactly the quotient index / size, for fewer than 2^31 elements.
 CUTE_DEVICE unsigned quotient_by(unsigned at, int64_t inverse) {
   return unsigned(__umul64hi(uint64_t(at) * 4, uint64_t(inverse)));
 }
@@ -207,9 +208,10 @@ CUTE_DEVICE auto coordinates(int at, Shape const& shape, Inverses... inverses) {
   return coordinates_from<0>(unsigned(at), shape, inverses...);
 }
 
-// Where an index leads along an axis of `size` elements that lie `stride` apart. Wraps: a negative
-// index counts from the end. As in PyTorch, an index outside the axis stops the kernel. With 2, any
-// index counts modulo the size; with 3, one outside the axis leads to the nearest element.
+// The offset of an index along an axis of `size` elements that are `stride` apart. With Wraps, a
+// negative index counts from the end. As in PyTorch, an index outside the axis stops the kernel.
+// With Wraps 2, any index is taken modulo the size; with 3, an index outside the axis means the
+// nearest element.
 template <int Wraps>
 CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
   if (Wraps == 3) return (index < 0 ? 0 : index < size ? index : size - 1) * stride;
@@ -220,14 +222,15 @@ CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
 }
 template <int Wraps, class Indices>
 struct Take {
-  Indices indices;  // of the elements of a vector; with stride Int<0>, one for all of them
+  // The indices of a vector's elements; with stride Int<0>, one index for all of them.
+  Indices indices;
   int64_t size, stride;
   static constexpr bool kOnce =
       cute::is_constant<0, decltype(cute::stride<0>(typename Indices::layout_type{}))>::value;
   CUTE_DEVICE int64_t operator()(int v) const {
     return place<Wraps>(int64_t(indices(v)), size, stride);
   }
-  // Adds where index `v` leads to `at`. Returns whether the index is outside the axis.
+  // Adds the offset of index `v` to `at`. Returns whether the index is outside the axis.
   CUTE_DEVICE bool move(int v, int64_t& at) const {
     int64_t index = int64_t(indices(v));
     if (Wraps == 3) index = index < 0 ? 0 : index < size ? index : size - 1;
@@ -242,8 +245,9 @@ CUTE_DEVICE Take<Wraps, Indices> take(Indices const& indices, int64_t size, int6
   return {indices, size, stride};
 }
 
-// Finds where indices lead, for all V elements of a vector (N is 1) or for each. Returns whether an
-// index is outside its axis: the caller stops the kernel before it reads.
+// Finds the offsets of indices: one for all V elements of a vector (N is 1), or one for each
+// element. Returns whether an index is outside its axis: the caller stops the kernel before it
+// reads.
 template <int N, class... Takes>
 CUTE_DEVICE bool find_places(int64_t (&at)[N], Takes const&... takes) {
   bool outside = false;
@@ -267,8 +271,9 @@ CUTE_DEVICE void load_at(cute::Tensor<Engine, Layout> const& g, int64_t const (&
   }
 }
 
-// The same as load_taken, but the caller stops the kernel before it ends if `outside` becomes true:
-// loads do not wait for the check of an earlier index. An index outside its axis reads no element.
+// Like load_taken, but does not stop the kernel if an index is outside its axis: it sets `outside`
+// and reads no element, and the caller must stop the kernel before it ends. So loads do not wait
+// for the check of an earlier index.
 template <class R, int V, class Engine, class Layout, class... Takes>
 CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V], bool& outside,
                             Takes const&... takes) {
@@ -281,7 +286,7 @@ CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V], bo
   load_at(g, at, r);
 }
 
-// Loads the elements that indices choose: all V at the place of one index, or each at its own.
+// Loads the elements that indices choose: all V at the offset of one index, or each at its own.
 template <class R, int V, class Engine, class Layout, class... Takes>
 CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V],
                             Takes const&... takes) {
@@ -311,7 +316,7 @@ CUTE_DEVICE void store(R const (&r)[V], cute::Tensor<Engine, Layout> const& g) {
   }
 }
 
-// Stores elements at the places that indices choose, as load_at reads them.
+// Stores elements at the offsets that indices choose, as load_at reads them.
 template <class R, int V, int N, class Engine, class Layout>
 CUTE_DEVICE void store_at(R const (&r)[V], cute::Tensor<Engine, Layout> const& g,
                           int64_t const (&at)[N]) {
@@ -325,7 +330,8 @@ CUTE_DEVICE void store_at(R const (&r)[V], cute::Tensor<Engine, Layout> const& g
   }
 }
 
-// Loads V elements for each of S lists that take turns: element v of list s is element v * S + s.
+// Loads V elements of each of S interleaved lists: element v of list s is element v * S + s of the
+// tensor.
 template <class R, int S, int V, class Engine, class Layout>
 CUTE_DEVICE void load_turns(cute::Tensor<Engine, Layout> const& g, R (&r)[S][V]) {
   R all[S * V];

@@ -73,8 +73,8 @@ struct RunSettings {
   uint64_t sample_seed = 1;
   bool lines = false;  // count by source line
   bool trace = false;  // report what each launch executed and stored
-  // With a sample: launches before the last step run whole if they need at most this many warp
-  // instructions.
+  // If only a sample of the CTAs runs: launches before the last step run all their CTAs if that
+  // takes at most this many warp instructions.
   uint64_t whole_instructions = 0;
   // On a GPU: the longest time of one run.
   Nanoseconds limit = std::chrono::seconds(10);
@@ -85,8 +85,8 @@ struct RunSettings {
 // Timed runs on a GPU, on the bound buffers. Each run executes all steps of one program. `paired`
 // alternates the program with a second one, in random order within each pair. Before each run, the
 // device refills outputs and scratch with their patterns; outputs with several copies use them in
-// turn (a CUDA graph always uses the first). `control` does everything but the steps, and so
-// measures the overhead of timing.
+// turn (a CUDA graph always uses the first). `control` does everything except the steps, to measure
+// the overhead of timing.
 struct TimeRequest {
   TimeMode mode = TimeMode::cold;
   PlanSteps steps, against;
@@ -112,7 +112,7 @@ struct LaunchTrace {
   int64_t ctas_total = 0, ctas_run = 0;
   double sample_error = 0;        // half the 95% interval, divided by the total
   double longest_cta = 0;         // warp instructions of the longest CTA, finished or not
-  double flops = 0;               // of scalar and matrix instructions
+  double flops = 0;               // floating-point operations of scalar and matrix instructions
   double loaded = 0, stored = 0;  // bytes of global memory; atomics count in both
   bool atomics = false;           // on global memory
   std::map<std::string, double> stored_sectors;  // sectors of 32 bytes, by buffer
@@ -156,7 +156,7 @@ class Device {
                                 const RunSettings& settings) = 0;
   // GPU only. Requires an earlier run() on the same buffers.
   virtual Result<RunReport> time(const Context& ctx, const TimeRequest& request);
-  // Reads part of a bound buffer, also one that run() does not copy back.
+  // Reads a part of a bound buffer, including buffers that run() does not copy back.
   virtual Result<void> read(const std::string& buffer, int64_t offset,
                             std::span<std::byte> out) = 0;
   virtual DeviceIdentity identity() const { return {}; }

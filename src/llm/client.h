@@ -41,7 +41,7 @@ class HttpModel final : public ChatModel {
  private:
   Attempt attempt(const Context& ctx, const ChatRequest& request, const Shape& shape);
   Shape shape();
-  // False if the refused request did not contain the parameter.
+  // Omits a parameter from now on. False if the refused request did not contain it.
   bool leave_out(const std::string& parameter, const Shape& used);
 
   HttpModelOptions options_;

@@ -6,7 +6,7 @@
 // is one. The answer is NNNN.answer.md (the reply's text) or NNNN.answer.json ({"text", "calls",
 // "refusal"}). If an answer is unusable, NNNN.problem.txt says why and the relay waits for a better
 // one. A question that is already in the folder under the same label keeps its number, and an
-// existing answer counts, so runs can resume. Files appear complete. Several processes may share a
+// existing answer is used, so runs can resume. Files appear complete. Several processes may share a
 // folder.
 //
 // Example: CG_TRY(auto m, RelayModel::open("relay:q", "q", {})); m->chat(ctx, request);

@@ -4,8 +4,8 @@
 // Contract: first asks for repairs, up to a limit, until a program is correct. Then it changes the
 // incumbent one step at a time and accepts a change that gains at least min_gain. It stops at the
 // floor, at the reachable bound if the task is memory-bound, on a plateau, when the budget is used,
-// or when the proposer has nothing left. A candidate whose evaluation stays aborted is set aside;
-// it counts neither towards the plateau nor as a repair.
+// or when the proposer has nothing left. If a candidate's evaluation is aborted again and again,
+// the strategy ignores the candidate: it counts neither towards the plateau nor as a repair.
 //
 // Example:
 //   make_strategy(StrategyKind::cutegen, settings);  // more in strategy.h

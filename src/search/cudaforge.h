@@ -21,11 +21,11 @@ class CudaforgeStrategy : public Machine {
       : CudaforgeStrategy(settings, {settings.agents->rounds, Role::judge, {}}) {}
 
  protected:
-  // Where a strategy built on this class differs from cudaforge.
+  // How a strategy that uses this class differs from cudaforge.
   struct Form {
     int rounds = 10;
     std::optional<Role> adviser;  // asked before each change, if set
-    // Most in a row before it returns to the incumbent; empty: no limit.
+    // The most repairs in a row before the strategy returns to the incumbent; empty: no limit.
     std::optional<int> repairs;
   };
   CudaforgeStrategy(const StrategySettings& settings, Form form)

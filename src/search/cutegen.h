@@ -66,10 +66,11 @@ class CutegenStrategy final : public Machine {
   Wanted wanted_ = Wanted::plan;
   std::optional<Candidate> proposed_;  // the current candidate
   std::string failing_, advice_;       // the candidate to repair, and the judge's advice on it
-  std::string profiled_again_;         // the candidate under evaluation for its profile only
-  int ties_ = 0;                       // correct candidates in a row that tie with the best
-  int unusable_ = 0;                   // answers in a row
-  int64_t charged_ = 0;                // evaluations already charged to a line
+  // The candidate that is evaluated again, only for its profile.
+  std::string profiled_again_;
+  int ties_ = 0;         // correct candidates in a row that tie with the best
+  int unusable_ = 0;     // answers in a row
+  int64_t charged_ = 0;  // evaluations that already count for a line
 };
 
 }  // namespace cutegen::search

@@ -5,12 +5,13 @@
 // Contract: a step selects a node. With probability epsilon it is any selectable leaf, else the
 // fastest selectable node. From the root, a planner names an approach and a coder writes a first
 // program. From a correct program, a planner names spans and one change, and the coder changes only
-// these spans. A failed program goes to the debugger. Each question shows the window of its role.
-// Stops when the budget is used, at the floor or the reachable bound, or when no node is
-// selectable. The draws follow from the settings' seed and are part of the question, so a replay
-// checks them. `published` is the paper's algorithm. Without it, four changes apply, each with a
-// switch in StarkSettings. Near misses are repaired at once. Repeated programs cost no evaluation.
-// Planners see bounds and profiles. A bandit chooses the kind of change.
+// these spans. A failed program goes to the debugger. Each question shows the programs that its
+// role may see (Tree's windows). Stops when the budget is used, at the floor or the reachable
+// bound, or when no node is selectable. The draws follow from the settings' seed and are part of
+// the question, so a replay checks them. `published` is the paper's algorithm. Without it, four
+// changes apply, each with a switch in StarkSettings. Near misses are repaired at once. Repeated
+// programs cost no evaluation. Planners see bounds and profiles. A bandit chooses the kind of
+// change.
 //
 // Example: make_strategy(StrategyKind::stark, {.agents = AgentSettings{.stark = {.seed = 7}}});
 #pragma once
@@ -68,7 +69,7 @@ class StarkStrategy final : public Machine {
   std::string hash_;  // the current program's
   std::optional<Family> family_;
   Role role_ = Role::planner;  // of the open question
-  int fixes_ = 0;              // repairs in a row of near misses
+  int fixes_ = 0;              // number of repairs of near misses in a row
   int unusable_ = 0;           // answers in a row
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;

@@ -35,7 +35,7 @@ struct Evaluate {
   std::string candidate;  // id of a proposed candidate
   Rung up_to = Rung::timing;
   bool profile = false;
-  std::vector<TestCase> tests = {};  // proposed ones, in addition to the evaluator's own
+  std::vector<TestCase> tests = {};  // proposed tests, in addition to the evaluator's own
 };
 struct Accept {
   std::string candidate;
@@ -77,8 +77,8 @@ Result<Start> parse_start(const std::string& name, const std::string& where);
 Result<ProfilingMode> parse_profiling(const std::string& name, const std::string& where);
 
 // For the strategy `stark`. The paper gives an epsilon of 0.3 to 0.4. It does not give the limits
-// of children and the number of leaders; these are guesses. If near misses are repaired at once,
-// failed programs do not depend on exploration, so 0.1 is enough.
+// of children and the number of leaders; these are guesses. If the debugger repairs near misses at
+// once, it reaches failed programs without exploration, so 0.1 is enough.
 struct StarkSettings {
   uint64_t seed = 1;
   // The probability of a step from a random leaf; empty: 0.35 if `published`, else 0.1.
@@ -99,13 +99,13 @@ struct AgentSettings {
   ProfilingMode profiling = ProfilingMode::adaptive;
   int chains = 2;                 // short lines of work before the best continues
   int64_t chain_evaluations = 0;  // per line; 0: the lines share half of the budget
-  bool planner = true;            // one call that names an approach for each line
-  bool judge = true;              // a diagnosis before the second repair
+  bool planner = true;            // whether a planner first names an approach for each line
+  bool judge = true;              // whether a judge diagnoses the program before the second repair
   int fixes = 3;                  // repairs in a row of a change to a correct program
   int rounds = 10;                // rounds of `cudaforge`
   // Programs after the first that `astra` proposes; empty: 5 if `published`, else 10.
   std::optional<int> astra_rounds = {};
-  bool published = false;  // `cudaforge`, `stark` and `astra` as published, defects included
+  bool published = false;  // `cudaforge`, `stark` and `astra` as published, including their defects
   StarkSettings stark;
 };
 struct StrategySettings {
@@ -118,7 +118,7 @@ struct StrategySettings {
   // Any search stops within this factor of the floor. Journals of policy 2 and earlier have 1.05
   // and no reach_ratio: their floor is the roofline.
   double floor_ratio = 1;
-  int repairs = 6;                      // further tries while no program is correct
+  int repairs = 6;                      // further attempts while no program is correct
   int retries = 2;                      // retries of an aborted evaluation
   std::optional<AgentSettings> agents;  // empty: recipes propose, without a model
 };

@@ -2,10 +2,10 @@
 // Tree: the programs of the strategy `stark`. A program's parent is the program that it changes.
 //
 // Contract: node 0 is the root, the reference; it has no program. Nodes never leave the tree. A
-// node is selectable unless a limit closes it. The root closes with root_children children. Another
-// node closes when it has more than node_children children and all failed, or when more than
-// node_children answers for it repeated a known program. A window lists the nodes that one role
-// sees, each once, without the root, because every question shows the reference.
+// node is selectable unless a limit applies: the root has root_children children; or another node
+// has more than node_children children, all failed; or more than node_children answers for it
+// repeated a known program. A window is the list of nodes that one role sees, without the root,
+// because every question shows the reference.
 //
 // Example: Tree tree({.root_children = 5}); int n = tree.add({.id = "c1", .ns = 80}, 0);
 #pragma once

@@ -43,10 +43,10 @@ struct ToolRun {
   sandbox::Grade grade;
 };
 
-// What a tool's end means; `output` and `log` are still to come.
+// How the tool ended; the caller adds `output` and `log`.
 ToolRun tool_run_of(const sandbox::ExitStatus& status);
 
-// A memory file with this content, and what one has.
+// tool_file() makes a memory file with this content; the other function reads one.
 Result<UniqueFd> tool_file(const char* name, std::string_view content);
 Result<std::string> tool_text(int file, int64_t most);
 

@@ -29,7 +29,7 @@ struct BaselineGpu {
   GpuSpec spec;
   std::string uuid, driver;
   int64_t memory_bytes = 0;
-  int cuda_version = 0;  // the newest that the driver supports
+  int cuda_version = 0;  // the newest CUDA version that the driver supports
 };
 
 struct BaselineParts {

@@ -27,7 +27,7 @@ struct RunResult {
   std::optional<double> first_ns;  // the first correct candidate's time
   int64_t evaluations = 0;
   bool interrupted = false;
-  // If nothing was correct: the status that all verdicts share, if they share one.
+  // If no program was correct: the status of all verdicts, if it is the same for all.
   std::optional<Status> all_verdicts;
 };
 
@@ -41,14 +41,15 @@ struct ImportedFrom {
 struct RunStep {
   Candidate candidate;
   std::optional<Verdict> verdict;  // the last one; a retry replaces an aborted one
-  int attempts = 0;                // evaluations finished for it, aborted ones included
+  int attempts = 0;                // finished evaluations of this candidate, including aborted ones
   Decision decision = Decision::open;
-  std::string reason;                    // of the decision
-  int64_t elapsed_ms = 0;                // spent on its evaluations
-  double usd = 0;                        // spent on models since the step before
-  int64_t clock_ms = 0;                  // the run's clock at its last event
-  std::optional<int64_t> drafted;        // for a draft: the number of answers when a tool made it
-  std::optional<ImportedFrom> imported;  // if imported: its times come from that device
+  std::string reason;      // of the decision
+  int64_t elapsed_ms = 0;  // spent on its evaluations
+  double usd = 0;          // spent on models since the previous step
+  int64_t clock_ms = 0;    // the run's clock at its last event
+  // For a draft: how many answers the run had when the model made it.
+  std::optional<int64_t> drafted;
+  std::optional<ImportedFrom> imported;  // set if imported; the times come from that device
   std::optional<double> time_ns() const;
   // Adds the result of one more evaluation.
   void take(Verdict judged, int64_t took_ms);
@@ -80,7 +81,7 @@ struct RunView {
   std::optional<TaskBaselines> baselines;
   std::deque<RunStep> steps;    // a deque, so that growing moves no step
   std::string best;             // id of the incumbent, or empty
-  std::vector<TestCase> tests;  // proposed ones that are in use
+  std::vector<TestCase> tests;  // proposed tests that are in use
   std::optional<BestProfile> profiled;
   std::string certifying;  // the candidate whose certificate was started and is not finished
   std::optional<BestCertificate> certified;
@@ -122,7 +123,7 @@ struct RunView {
   Result<void> on_imported(const Json& data, const std::string& where);
   Result<void> apply_end(const Event& event, ObjectReader& r);
 
-  double told_usd_ = 0;  // model cost that is already assigned to steps
+  double told_usd_ = 0;  // the model cost that earlier steps already contain
 };
 
 // What over_first() compares with: "the first correct program", "the source kernel".

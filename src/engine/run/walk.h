@@ -33,7 +33,7 @@ class Walk {
   explicit Walk(MakeProposer make_proposer = {}) : make_proposer_(std::move(make_proposer)) {}
 
   Result<void> step(const Event& event);
-  // The action to take now; null when none is open (before `task`, or after the end).
+  // The action to take now; null before the event `task` and after the end.
   const search::Action* next();
   const RunView& view() const { return view_; }
   // How the last step() diverged, if it failed because actions or answers differ.

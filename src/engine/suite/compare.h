@@ -25,14 +25,14 @@ struct CompareSettings {
   std::vector<std::string> strategies;  // in the order of the table
   int repeats = 1;
   int64_t seed = 1;
-  double minutes = 0;            // per cell; 0: no limit
+  double minutes = 0;            // limit for each cell; 0: no limit
   int jobs = 1, evaluators = 0;  // evaluators 0: one per job, at most one per core
   std::filesystem::path out;
   Trace* trace = nullptr;
 };
 
 struct CompareCell : RunRow {
-  std::string task;  // its name in the table: the file's stem
+  std::string task;  // the task's name in the table: the file's stem
   std::filesystem::path file;
   std::string task_hash, strategy;
   int repeat = 1;

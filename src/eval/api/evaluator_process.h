@@ -22,7 +22,7 @@ class EvaluatorProcess {
   // Returns the reply to one request. Progress frames that precede it go to `progress`.
   Result<Json> ask(const Context& ctx, const std::string& type, const Json& body,
                    const std::function<void(const std::string&)>& progress = {});
-  // False before start() and after stop().
+  // Whether the process is running (false before start() and after stop()).
   bool connected() const { return bool(channel_); }
   bool running() { return connected() && child_.running(); }
   // After the process closed its channel: waits until it ends, and says how it ended.

@@ -29,7 +29,7 @@ class OfficialJudge {
     std::string python;
     bool require_sandbox = false;
     toolchain::Toolchain* toolchain = nullptr;
-    int sharing = 1;  // evaluators that keep sets on this GPU
+    int sharing = 1;  // number of evaluators that keep sets on this GPU
   };
   explicit OfficialJudge(Options options);
   ~OfficialJudge();
@@ -38,7 +38,7 @@ class OfficialJudge {
   GpuJudge& gpu() { return *gpu_; }  // only if nothing is missing
   Result<OfficialSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                               const std::string& family, const std::string& program_id);
-  // A stocked set that the program has not met, or nullptr.
+  // A stocked set on which the program has not run, or nullptr.
   OfficialSetPtr ready(const Task& task, const std::string& shape, const std::string& family,
                        const std::string& program_id);
   // How many sets of the task's official shape the GPU holds, if it holds no other task's sets.
@@ -69,8 +69,8 @@ class OfficialJudge {
 };
 
 // The families on which the official shape is judged: all, if the GPU keeps a set of each (`kept`:
-// how many sets it keeps). Otherwise "made", "outliers" and another one that `chance` picks, so
-// that other programs meet the rest.
+// how many sets it keeps). Otherwise "made", "outliers" and one more that `chance` picks for each
+// program.
 std::vector<std::string> official_families(const std::vector<std::string>& all, int64_t kept,
                                            uint64_t chance);
 // A part of the rung correctness: passes with a mark where values cannot be compared.

@@ -31,7 +31,8 @@ Result<SetPtr> small_set(const Context& ctx, const Services& services, const Pre
 struct BlockTimes {
   std::vector<double> own, other;       // ns: each run of the candidate and of the other program
   std::map<std::string, double> state;  // of the GPU, such as the SM clock
-  double claimed_ns = 0, seen_ns = 0;   // total by the runner's and this process's clock
+  // Total time by the runner's clock, and by this process's clock.
+  double claimed_ns = 0, seen_ns = 0;
 };
 
 class PairedRuns {
@@ -54,7 +55,7 @@ class PairedRuns {
   End too_large() const;
   // Holds the GPU until this object ends, binds the buffers and runs once.
   Result<End> begin(const Context& ctx);
-  // Times blocks without steps: the overhead of timing.
+  // Times runs without steps, which gives the overhead of timing.
   Result<End> control(const Context& ctx, int samples);
   Result<End> block(const Context& ctx, TimeMode mode, int samples);
 
@@ -66,7 +67,7 @@ class PairedRuns {
   const std::string& note() const { return note_; }
   const std::string& other_id() const { return other_id_; }
   const std::vector<KernelProfile>& kernels() const { return kernels_; }
-  // The last block, less the times of the last control.
+  // The times of the last block, minus those of the last control().
   const BlockTimes& last() const { return last_; }
 
  private:

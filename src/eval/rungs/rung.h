@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of the ladder share: the tools they use and how a rung ends.
+// The tools that all rungs of the ladder use, and how a rung ends.
 //
 // Contract: a rung returns RungEnd for every fault of the candidate. It returns an Error only for
 // cutegen's own failures (the verdict is then `aborted`) or if the Context ended.
@@ -30,10 +30,10 @@ struct Services {
   toolchain::Toolchain* toolchain = nullptr;
   toolchain::Assembler* assembler = nullptr;
   Runner* runner = nullptr;
-  Runner* simulator = nullptr;  // beside a GPU: sees races; may be null
+  Runner* simulator = nullptr;  // on a GPU: a simulator that finds races; may be null
   TruthPool* pool = nullptr;
-  Excerpts* excerpts = nullptr;          // on a simulator: values at large official shapes
-  OfficialJudge* official = nullptr;     // on a GPU: values at large official shapes
+  Excerpts* excerpts = nullptr;          // on a simulator: input values at large official shapes
+  OfficialJudge* official = nullptr;     // on a GPU: input sets at large official shapes
   HardwareCounters* counters = nullptr;  // on a GPU: counters for profiles
   DeviceName device_name;
   bool on_gpu() const { return device_name.is_gpu(); }
@@ -43,15 +43,16 @@ struct Services {
   int threads = 0;
   Nanoseconds official_limit = std::chrono::seconds(60);  // for a simulated official run
   std::vector<std::string> families;
-  bool precision_tells = true;       // lower-precision solutions fail on the open task
-  uint64_t sample_seed = 1;          // secret seed of the timed CTAs, one per opened task
-  DerivedShapes* derived = nullptr;  // from a program's tiles; null: no derived shapes
-  std::vector<TestCase> proposed;    // additional tests from a tester
+  bool precision_tells = true;  // lower-precision solutions fail on the open task
+  uint64_t sample_seed = 1;     // secret seed of the timed CTAs, one per opened task
+  // Finds test shapes for a program's tiles; null: no derived shapes.
+  DerivedShapes* derived = nullptr;
+  std::vector<TestCase> proposed;  // additional tests from a tester
 };
 
 struct RungEnd {
   bool passed = true;
-  Status status = Status::correct;  // if it did not pass
+  Status status = Status::correct;  // why the rung did not pass
   std::string headline, detail;     // detail: one line if it passed
   std::vector<Mismatch> mismatches;
 };

@@ -21,9 +21,9 @@ class TimedBuffers {
  public:
   TimedBuffers();
   Result<void> add(const Task& task, const PreparedShape& official, const InputSet& set);
-  // Adds only scratch, because inputs and outputs are elsewhere.
+  // Adds only scratch, because the evaluator owns inputs and outputs.
   Result<void> add_scratch(const PreparedShape& official);
-  // Reserves the bytes of an output that is elsewhere and also has copies.
+  // Reserves the bytes of an output that the evaluator owns and that also has copies.
   void reserve(int64_t bytes) { outputs_ += bytes; }
   bool holds(const std::string& name) const;
   // Adds outputs and scratch of the other program and, with a set, its mutated tensors.
@@ -47,7 +47,7 @@ class TimedBuffers {
   static std::string other_name(const std::string& name) { return "against/" + name; }
 
  private:
-  struct Stock {  // bytes in the shared memory
+  struct Stock {  // a small set's values: their bytes in the shared memory
     std::string name;
     std::vector<std::byte> bytes;
     int64_t at = 0;

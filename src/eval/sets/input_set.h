@@ -3,7 +3,7 @@
 //
 // Contract: make_input_set() checks a TensorSet of the torch worker against the task (names, sizes,
 // dtypes) and computes the tolerances once. A mutated tensor is both an input, with its initial
-// values, and an output, with its final values. cutegen shows a set to nobody.
+// values, and an output, with its final values. cutegen never shows values of a set to anybody.
 //
 // Example: CG_TRY(auto set, make_input_set(task, shape, std::move(tensors)));
 #pragma once

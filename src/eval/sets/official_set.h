@@ -32,7 +32,7 @@ struct OfficialSet {
 };
 using OfficialSetPtr = std::shared_ptr<const OfficialSet>;
 
-// The bytes of a set, and roughly how many more the worker needs while it makes one.
+// The bytes of a set, and about how many more bytes the worker needs while it computes one.
 struct OfficialNeeds {
   int64_t set_bytes = 0, work_bytes = 0, tensors = 0;
 };

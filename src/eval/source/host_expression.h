@@ -84,14 +84,14 @@ class HostExpression {
   HostCursor& c_;
 };
 
-// The value of the expression that a range is.
+// The value of the expression in a range of tokens.
 Result<HostValue> host_expression(HostContext& context, const HostScope& scope,
                                   const std::vector<Token>& tokens, TokenRange range);
-// The value as a type requires: an integer for int, three sizes for dim3.
+// Converts a value to a type: an integer for int, three sizes for dim3.
 Result<HostValue> host_cast(const HostContext& context, HostType type, HostValue value,
                             const Token& at);
 
-// Parts of expressions. Each begins at the cursor and moves it.
+// The next functions read a part of an expression at the cursor and move the cursor behind it.
 Result<HostValue> read_host_name(HostCursor& cursor);  // a variable, a call, a cast, sizeof
 Result<HostValue> read_host_members(HostCursor& cursor, HostValue value);  // .size(0), .x
 

@@ -41,7 +41,8 @@ struct HostLaunch {
 struct LauncherQuery {
   const SourceFunction* function = nullptr;
   std::map<std::string, HostValue> parameters;  // by the launcher's names
-  std::vector<std::string> outputs;             // the task's outputs, for tensors that it returns
+  // The task's outputs, which the launcher may allocate and return.
+  std::vector<std::string> outputs;
 };
 
 Result<HostLaunch> read_launcher(HostContext& context, const LauncherQuery& query);
