@@ -169,7 +169,7 @@ struct WgmmaAttention {
   using Storage = StorageOf<kQueries>;
 
   float results[kResults];
-  float exponent[2];  // of the row and the row 8 below: log2 of the sum of exponentials
+  float exponent[2];  // log2 of the sum of exponentials of the row, and of the row 8 below
 
   // The number of key tiles that a tile of queries needs.
   static CUTE_DEVICE int key_tiles(int row, int keys, int diagonal) {
@@ -519,7 +519,7 @@ struct WgmmaAttention {
     }
   }
 
-  Ring<kQueries> queries_;  // of this thread, as the others
+  Ring<kQueries> queries_;  // position of this thread; the other rings hold positions, too
   Ring<Stages> keys_, values_;
 };
 

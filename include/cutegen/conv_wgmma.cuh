@@ -113,7 +113,7 @@ struct ConvShape : ConvLayout<G> {
     uint4 patch[G::kPatches][kTerms][G::kPlanes][L::kCells];
     float weights[G::kWeights][G::kGroup * kStep];
     float results[kConsumers][kKept];
-    int place[kCells];                              // of each cell: offset in its channel, or -1
+    int place[kCells];                              // offset of each cell in its channel, or -1
     uint8_t inside[G::kAlongX ? kCells : 4];        // which elements of a cell exist
     uint64_t patch_full[G::kPatches], patch_empty[G::kPatches];
     uint64_t weights_full[G::kWeights], weights_empty[G::kWeights];
@@ -354,7 +354,7 @@ struct Conv : ConvShape<G> {
       cute::Shape<cute::Int<kPart>, cute::Int<kSums>>{}));
   using Partial = decltype(cute::make_tensor<float>(
       cute::Shape<cute::Int<kPart>, cute::Int<S::kBlocks>>{}));
-  Sums sums;  // of 64 results each, by block and phase
+  Sums sums;  // for each block and phase, the sums of 64 results
 
   // All threads call it first. sets: the number of different sets of weights, that is groups *
   // tiles of channels * phases of axes 0 and 1. If there is only one set and it has at most
@@ -455,7 +455,8 @@ struct Conv : ConvShape<G> {
   // Reduces over the first `channels` channels. Each of four lanes adds a quarter of them, in order.
   template <class Accumulator, bool Replaces, class P, class R, class V>
   CUTE_DEVICE void reduce(Storage& storage, int k, int channels, P&& place, R&& read, V&& value) {
-    constexpr int kPlaces = 2 * kSums;  // of a thread, which shares them with three other lanes
+    // Number of positions of a thread, which it shares with three other lanes.
+    constexpr int kPlaces = 2 * kSums;
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     auto const at = [&](int i) {
       return call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); },
@@ -467,7 +468,8 @@ struct Conv : ConvShape<G> {
     CUTE_UNROLL
     for (int i = 0; i < kPlaces; ++i) rows[i] = read(at(i));
     CUTE_UNROLL
-    for (int pair = 0; pair < kPart / 2; ++pair) {  // of a channel, in two lines of 8 x 64 results
+    // Pairs of results of a channel, in two lines of 8 x 64 results.
+    for (int pair = 0; pair < kPart / 2; ++pair) {
       const int channel = pair / 2 * 8 + thread % 4 * 2 + pair % 2, nearest = min(channel, channels - 1);
       CUTE_UNROLL
       for (int i = 0; i < kPlaces; ++i) {

@@ -159,7 +159,8 @@ template <class Element, class TA, class TB, int TileM, int TileN, int Stages, i
           int VectorB, bool DepthA, bool DepthB, bool Tma, int Cluster>
 struct WgmmaGemm {
   static constexpr int kConsumers = TileM >= 128 ? 2 : 1;              // warpgroups
-  static constexpr int kBlocks = TileM / (64 * kConsumers);            // of 64 rows, of a consumer
+  // Blocks of 64 rows that a consumer multiplies.
+  static constexpr int kBlocks = TileM / (64 * kConsumers);
   static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // of a thread
   // CTAs that an SM holds. If it holds only one, the producer is a whole warpgroup, which releases
   // registers to the consumers. Consumers come first, because a warpgroup starts at a multiple of

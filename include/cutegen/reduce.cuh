@@ -128,7 +128,8 @@ struct MaxSumExpOf {
 #pragma unroll
     for (int v = 0; v < V; ++v) max.add(x[v]);
     rescale(before, max.best);
-    float shift = max.best == -infinity() ? 0.0f : max.best;  // if all are -inf so far, terms are zero
+    // If all values so far are -inf, all terms are zero.
+    float shift = max.best == -infinity() ? 0.0f : max.best;
     float terms[V];
 #pragma unroll
     for (int v = 0; v < V; ++v) terms[v] = fast_exp(x[v] - shift);

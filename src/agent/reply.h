@@ -37,7 +37,7 @@ struct WholeFile {
 };
 struct SearchReplace {
   std::string file, search, replace;
-  int number = 1;  // of this block within the reply, for messages
+  int number = 1;  // the number of this block within the reply, for messages
   bool operator==(const SearchReplace& o) const {
     return file == o.file && search == o.search && replace == o.replace;
   }

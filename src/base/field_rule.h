@@ -18,7 +18,7 @@ struct FieldRule {
   bool if_set = false;    // written only if not empty, false or zero
   bool written = true;
   bool or_null = false;  // an empty optional is written as null
-  bool object = false;   // for a Json: must be an object
+  bool object = false;   // a field of type Json must be an object
   bool clamps = false;   // clamps numbers to [low, high]; otherwise refuses numbers outside
   int64_t low = INT64_MIN, high = INT64_MAX;
   size_t most = SIZE_MAX;       // most entries of a list

@@ -190,7 +190,8 @@ Json to_json_as(const T& value, F form) {
   if constexpr (std::is_invocable_v<F, Fields&, T&>) {
     Json out = Json::object();
     Fields list(out);
-    form(list, const_cast<T&>(value));  // one signature for both ways; writing changes nothing
+    // fields() has one signature for reading and writing, and writing does not change the value.
+    form(list, const_cast<T&>(value));
     return out;
   } else {
     Json out = Json::array();

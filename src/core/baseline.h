@@ -36,7 +36,7 @@ inline constexpr const char* kTf32Convolutions = "tf32 convolutions";
 // A baseline's accuracy, judged by the rule for candidates.
 struct BaselineAccuracy {
   std::string precision;  // the name of a math mode, or kTf32Convolutions; empty: unknown
-  bool coarser = false;   // it rounds more coarsely than the task's math mode permits
+  bool coarser = false;   // the baseline rounds more coarsely than the task's math mode permits
   // Largest error / tolerance over the input sets on which it was judged.
   std::optional<double> share;
   std::optional<bool> passes;  // whether it is within the candidates' tolerance
@@ -44,7 +44,7 @@ struct BaselineAccuracy {
 };
 
 struct BaselineTime {
-  std::string kind;  // its name: "eager", ..., or MODULE:CALLABLE
+  std::string kind;  // name of the baseline: "eager", ..., or MODULE:CALLABLE
   double time_ns = 0, low_ns = 0, high_ns = 0;
   int samples = 0;
   Origin origin = Origin::measured;

@@ -58,7 +58,7 @@ inline constexpr const char* kIncumbent = "incumbent";  // the best program of t
 // This program timed against another one: alternating runs in random order on one device.
 struct PairedRatio {
   std::string against;     // kIncumbent or the kind of a baseline (core/baseline.h)
-  std::string program_id;  // if it is a kernel program
+  std::string program_id;  // id of the other program, if it is a kernel program
   // The other's time / this program's time (above 1: this program is faster): the median over the
   // pairs, with its 95% interval.
   double speedup = 1, low = 1, high = 1;

@@ -20,11 +20,13 @@ struct RunBuffer {
   int64_t offset = -1;  // in the shared memory; -1: a large buffer, which only has addresses
   bool read_only = false;
   BufferContent content = BufferContent::data;
-  int64_t pattern_bytes = 0;  // not 0 (GPU): the bytes at `offset`, repeated, fill the buffer
+  // On a GPU: if not 0, repetitions of this many bytes at `offset` fill the buffer.
+  int64_t pattern_bytes = 0;
   // Number of copies of a buffer with a pattern; timed runs use them in turn.
   int copies = 1;
-  int64_t period_bytes = 0;  // not 0 (simulator): the bytes at `offset` are mapped repeatedly;
-                             // both are multiples of a page
+  // On a simulator: if not 0, this many bytes at `offset` are mapped repeatedly; both are multiples
+  // of a page.
+  int64_t period_bytes = 0;
 };
 
 // GPU memory of the evaluator, which the runner maps instead of copying (inputs read-only).
@@ -36,7 +38,7 @@ struct SharedBuffer {
   bool read_only = false;
   int copies = 1;  // number of copies of "y", named "y", "y#1", ...; timed runs use them in turn
   std::string initial =
-      {};  // of a mutated tensor: the buffer that initialises it for each timed run
+      {};  // for a mutated tensor: the buffer from which it is initialised before each timed run
 };
 
 // A part of a kept buffer that the device copies into the shared memory.

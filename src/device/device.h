@@ -116,7 +116,7 @@ struct LaunchTrace {
   double loaded = 0, stored = 0;  // bytes of global memory; atomics count in both
   bool atomics = false;           // on global memory
   std::map<std::string, double> stored_sectors;  // sectors of 32 bytes, by buffer
-  std::vector<TracedInst> executed;  // in order; only instructions that some lane executed
+  std::vector<TracedInst> executed;  // in program order; only instructions that some lane executed
 };
 
 struct RunReport {
@@ -124,9 +124,9 @@ struct RunReport {
   std::string message;                 // the finding or reason, one line
   std::string detail;                  // instruction, source line, CTA, thread, address, buffer
   std::vector<KernelProfile> kernels;  // one per step that ran
-  std::vector<LaunchTrace> traces;     // one per launch, with RunSettings::trace
+  std::vector<LaunchTrace> traces;     // one trace per launch, if RunSettings::trace is set
   std::vector<double> samples_ns;      // measured: one per timed run, in order
-  std::vector<double> against_ns;      // of the second program, paired with samples_ns
+  std::vector<double> against_ns;      // times of the second program, paired with samples_ns
   // A GPU gives "sm_clock_hz" (median of the runs) and others. The simulator gives "communicates":
   // 1 if the threads of some kernel exchange values.
   std::map<std::string, double> state;

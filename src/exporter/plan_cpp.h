@@ -31,7 +31,8 @@ struct GivenNames {
 struct SourceModule {
   ModuleBuild build;
   ModuleFacts facts;
-  std::string space;  // its namespace; empty: global, so that kernels keep their names
+  // Namespace of the module; empty: the global one, so that kernels keep their names.
+  std::string space;
   // The source's own namespaces of its kernels, such as "::ours".
   std::map<std::string, std::string> scopes = {};
   std::string kernel(const std::string& name) const {

@@ -46,10 +46,10 @@ struct GpuSpec {
   double clock_hz = 0, dram_bytes_per_s = 0, l2_bytes_per_s = 0;
   double launch_ns = 0;                       // the usual cost of a launch
   double least_launch_ns = 0;                 // least time between two events around a kernel
-  std::map<std::string, double> flops_per_s;  // by math mode: "fp32", "tf32", "fp16", "bf16"
+  std::map<std::string, double> flops_per_s;  // peak by math mode: "fp32", "tf32", "fp16", "bf16"
   GpuRates rates;
   GpuLatency latency;
-  std::map<std::string, double> mma_flops_per_s;  // of mma.sync; also "fp64" and "int8"
+  std::map<std::string, double> mma_flops_per_s;  // peak of mma.sync; also "fp64" and "int8"
 };
 
 // The work of a task at one shape, split by the unit that executes it: only products and
@@ -73,8 +73,9 @@ struct Roofline {
   double floor_ns = 0;
   double reachable_ns = 0;  // least bytes at the bandwidth that a copy reaches, plus a launch
   double roofline_ns = 0;   // estimate, graph as written: max(compute_ns, memory_ns, least launch)
-  double compute_ns = 0;    // its FLOPs on the fastest unit that is as accurate as the math mode
-  double memory_ns = 0;     // least bytes at the nominal bandwidth
+  // Time of the task's FLOPs on the fastest unit that is as accurate as the math mode.
+  double compute_ns = 0;
+  double memory_ns = 0;  // least bytes at the nominal bandwidth
   RooflineBound bound_by = RooflineBound::memory;
 };
 

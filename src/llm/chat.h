@@ -77,7 +77,8 @@ struct Usage {
   int64_t cache_written = 0;  // read and put into the cache
   int64_t output = 0;         // written, including reasoning
   int64_t reasoning = 0;      // the hidden part of `output`
-  bool estimated = false;     // not from the provider but from llm/tokens.h
+  // Whether the counts are estimates (llm/tokens.h) instead of the provider's.
+  bool estimated = false;
   int64_t all_input() const { return input + cached + cache_written; }
   int64_t total() const { return all_input() + output; }
   Usage& operator+=(const Usage& o);

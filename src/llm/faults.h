@@ -39,7 +39,7 @@ struct Refused {
   int status = 0;
   Headers headers = {};
   std::string body = {};
-  Json error = {};  // from a stream; null: read it from the body
+  Json error = {};  // the error of a stream; null: read it from the body
 };
 Fault read_fault(const Refused& refused, const std::string& provider);
 

@@ -34,7 +34,7 @@ struct Provider {
   bool is_free;                  // runs on the user's machine, at no cost
   const char* max_tokens_field;  // for openai_chat
   SchemaSupport schema;
-  ReasoningBack reasoning_back;  // for openai_chat; the other APIs have fixed rules
+  ReasoningBack reasoning_back;  // used by openai_chat; the other APIs have fixed rules
   bool cache_key;                // takes prompt_cache_key
   // Whether its models call tools; if false, only with a server configured for it.
   bool tools;

@@ -24,7 +24,7 @@
 namespace cutegen::llm {
 
 struct RelaySettings {
-  std::chrono::minutes wait{0};            // for an answer; 0: no limit
+  std::chrono::minutes wait{0};            // longest wait for an answer; 0: no limit
   std::chrono::milliseconds poll{200};     // the interval between looks at the folder
   std::chrono::milliseconds settled{400};  // a .md is complete if unchanged for this long
 };
@@ -53,7 +53,7 @@ class RelayModel final : public ChatModel {
   std::filesystem::path dir_;
   RelaySettings settings_;
   std::mutex mutex_;
-  std::map<std::string, std::string> numbers_;  // by the identity of the question
+  std::map<std::string, std::string> numbers_;  // numbers of questions, by their identity
 };
 
 // The reply in NNNN.answer.json.

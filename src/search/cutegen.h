@@ -60,7 +60,7 @@ class CutegenStrategy final : public Machine {
 
   AgentSettings agents_;
   TaskFacts task_;
-  bool profile_asked_ = false;  // for the current candidate
+  bool profile_asked_ = false;  // whether a profile was requested for the current candidate
   Lines lines_;
   std::optional<Kept> best_;
   Wanted wanted_ = Wanted::plan;

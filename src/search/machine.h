@@ -71,7 +71,7 @@ class Machine : public Strategy {
   int64_t evaluations_ = 0;
   // Candidates in a row that were ignored, because the evaluator aborted.
   int set_aside_ = 0;
-  Feedback feedback_;            // from the last verdict
+  Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // in use
 
  private:
@@ -83,12 +83,12 @@ class Machine : public Strategy {
   void draft_evaluated(const Json& data);
   void aborted(const Evaluate& asked, const std::string& why);
 
-  Json task_;                           // needed until the first step
-  std::optional<SourceKernel> source_;  // until the strategy takes over
+  Json task_;                           // data of the event `task`, needed until the first step
+  std::optional<SourceKernel> source_;  // set until the strategy takes over
   std::optional<Action> open_;          // the action that no event has completed yet
   bool issued_ = false;
   int64_t clock_ms_ = 0;
-  int attempts_ = 0;                       // for the current evaluation
+  int attempts_ = 0;                       // attempts of the current evaluation
   std::map<std::string, Verdict> drafts_;  // drafts that tools evaluated for the open question
 };
 

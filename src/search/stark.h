@@ -68,7 +68,7 @@ class StarkStrategy final : public Machine {
   std::string plan_;  // the current step's
   std::string hash_;  // the current program's
   std::optional<Family> family_;
-  Role role_ = Role::planner;  // of the open question
+  Role role_ = Role::planner;  // role of the open question
   int fixes_ = 0;              // number of repairs of near misses in a row
   int unusable_ = 0;           // answers in a row
   std::optional<std::string> best_;

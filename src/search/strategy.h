@@ -29,7 +29,7 @@ using cutegen::to_string;
 
 struct Ask {
   Role role = Role::coder;
-  Json context;  // for the role: purpose, parent candidate id, stage, advice, ...
+  Json context;  // what the role needs: purpose, parent candidate id, stage, advice, ...
 };
 struct Evaluate {
   std::string candidate;  // id of a proposed candidate
@@ -98,7 +98,7 @@ struct AgentSettings {
   Start start = Start::scratch;
   ProfilingMode profiling = ProfilingMode::adaptive;
   int chains = 2;                 // short lines of work before the best continues
-  int64_t chain_evaluations = 0;  // per line; 0: the lines share half of the budget
+  int64_t chain_evaluations = 0;  // evaluations of each line; 0: the lines share half of the budget
   bool planner = true;            // whether a planner first names an approach for each line
   bool judge = true;              // whether a judge diagnoses the program before the second repair
   int fixes = 3;                  // repairs in a row of a change to a correct program

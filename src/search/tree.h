@@ -22,7 +22,7 @@ struct Node {
   std::string id;
   double ns = std::numeric_limits<double>::infinity();  // infinite: failed, or no time is known
   bool failed = false;
-  double nearness = 0;  // for a failed program: from 0 (far from correct) to 1
+  double nearness = 0;  // how nearly correct a failed program is: from 0 (far) to 1
   std::string plan = {}, hash = {};
   int repeats = 0;  // answers that repeated a known program
 };

@@ -69,7 +69,8 @@ struct Expected {
   std::vector<double> unit = {};    // the error scale of each element; empty for integers
   std::vector<uint8_t> order = {};  // OrderFlag of each element; empty: no flags
   AggregateLimits limits = {};
-  std::shared_ptr<const ReferenceErrors> references = {};  // kept on request: they are large
+  // Kept only on request, because they are large.
+  std::shared_ptr<const ReferenceErrors> references = {};
 };
 
 // kAnyValue, kNanToo: any value passes, or NaN passes too, because the result depends on the order
@@ -99,7 +100,7 @@ struct Judgement {
   // nan, unwritten and zero count wrong elements only.
   int64_t elements = 0, wrong = 0, nan = 0, unwritten = 0, zero = 0;
   double worst_ratio = 0;         // error / tolerance, finite elements
-  std::vector<uint8_t> is_wrong;  // by element; empty while nothing is wrong
+  std::vector<uint8_t> is_wrong;  // one byte per element; empty while no element is wrong
   // Errors of the output as a whole (finite elements only), and their limits.
   double rms = 0, bias = 0;
   AggregateLimits limits = {};

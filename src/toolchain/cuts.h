@@ -18,7 +18,7 @@ namespace cutegen::toolchain {
 
 struct Cut {
   size_t offset = 0;
-  int line = 0;  // in the source, from 1
+  int line = 0;  // line number in the source, from 1
 };
 
 struct Cuts {

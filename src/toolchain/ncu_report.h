@@ -30,7 +30,7 @@ struct NcuKernel {
   std::vector<NcuRule> rules;
 };
 struct NcuReport {
-  std::vector<NcuKernel> kernels;   // one per launch, in order
+  std::vector<NcuKernel> kernels;   // one entry per launch, in order
   std::vector<std::string> errors;  // lines "==ERROR== ...", without the mark
   std::string problem;              // why the table ended early; empty if it did not
 };

@@ -36,14 +36,14 @@ class ToolServer {
   struct Process {
     ToolProcess tool;
     UniqueFd gate;       // our end
-    bool waits = false;  // it has reported that it waits for inputs
+    bool waits = false;  // whether the server has reported that it waits for inputs
   };
   void start_locked();
   std::optional<ToolRun> ask(const Context& ctx, std::string_view input);
 
   ToolCall call_;
   Gate gate_;
-  std::string filter_;  // of a fork; empty: no server
+  std::string filter_;  // seccomp filter of a fork; empty: no server
   std::mutex lock_;
   std::optional<Process> process_;
   int failures_ = 0;  // servers in a row that never waited for an input

@@ -43,7 +43,7 @@ struct ForeignOptions {
 // mutated parameter or buffer.
 struct ForeignBlock {
   int descriptor = -1;
-  size_t bytes = 0;  // of GPU memory; a memory file knows its size
+  size_t bytes = 0;  // size of GPU memory; a memory file knows its own size
   bool host = true, read_only = false;
 };
 struct ForeignTensors {
@@ -66,12 +66,13 @@ struct ForeignRun {
 
 struct ForeignReply {
   enum class Kind { done, raised, rule, needs_gpu, died, hung } kind = Kind::done;
-  std::string what, where;        // what: one line; where: a place in the file
-  std::string said;               // if not `done`: the last lines that it printed
+  std::string what, where;  // what: one line; where: a place in the file
+  // If the status is not `done`: the last lines that the solution printed.
+  std::string said;
   std::vector<std::string> kept;  // make_model: tensors that keep their own initial values
   // Reply to run: the call's time; to make_model: the host's share of a call.
   double claimed_ns = 0;
-  Nanoseconds seen{0};  // from request to reply, by this process's clock
+  Nanoseconds seen{0};  // time from the request to the reply, by this process's clock
   bool ok() const { return kind == Kind::done; }
   bool gone() const { return kind == Kind::died || kind == Kind::hung; }
 };

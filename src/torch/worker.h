@@ -116,7 +116,7 @@ struct Cut {
   int64_t count = 0;
 };
 struct Excerpt {
-  ShapeCase shape;  // of kind official, with the excerpt's sizes
+  ShapeCase shape;  // a shape of kind `official` with the excerpt's sizes
   std::vector<ExcerptAxis> axes;
   std::vector<Cut> cuts;  // tensors that are drawn in full and then cut
 };
@@ -129,7 +129,7 @@ struct GpuMemory {
   size_t bytes = 0;
 };
 struct GpuTensor {
-  TensorSlot tensor;  // its offset is relative to the memory
+  TensorSlot tensor;  // the tensor's offset is relative to the memory
   size_t memory = 0;  // index of the memory
 };
 void fields(Fields& v, GpuTensor& tensor);

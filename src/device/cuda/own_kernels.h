@@ -39,7 +39,7 @@ class OwnKernels {
  private:
   struct Pinned {
     uint32_t gate;        // the gate kernel waits for its value
-    uint64_t cycles, ns;  // of an SM, from the tick kernel
+    uint64_t cycles, ns;  // cycles and time of an SM, from the tick kernel
   };
   Result<void> launch_one(Handle kernel, void** arguments, Handle stream);  // one thread
 

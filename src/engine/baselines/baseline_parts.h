@@ -22,7 +22,7 @@ struct BaselineSuiteSettings {
   int jobs = 1;
   eval::BaselineLimits limits;
   double minutes = 0;  // 0: no limit
-  bool again = false;  // also measure tasks that the cache has
+  bool again = false;  // also measure tasks whose times are in the cache
 };
 
 struct BaselineGpu {

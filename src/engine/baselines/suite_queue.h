@@ -24,7 +24,7 @@ struct SuiteItem {
   Task task;
   int64_t build_bytes = 0, truth_bytes = 0;
   int left = 2;        // number of unfinished parts: the builds and the truth
-  bool alone = false;  // it ran out of memory while others used the GPU
+  bool alone = false;  // the task ran out of memory while others used the GPU
 };
 
 struct SuiteJob {

@@ -30,7 +30,7 @@ struct ImportRow {
   Status verdict = Status::correct;
   // The verdict's status if the row was added; else "known" or "refused".
   std::string status() const;
-  std::string candidate;  // its id in the run
+  std::string candidate;  // the candidate's id in the run
   std::string device;
   std::optional<double> time_ns;
   bool best = false;   // it became the incumbent

@@ -20,8 +20,9 @@ namespace cutegen::engine {
 
 struct JudgeFolderSettings {
   std::filesystem::path in, out;
-  std::filesystem::path task;                      // for entries without a task.py
-  std::vector<eval::EvaluatorOptions> evaluators;  // one process each, in parallel
+  std::filesystem::path task;  // the task of entries without a task.py
+  // Options of the evaluators, which run in parallel.
+  std::vector<eval::EvaluatorOptions> evaluators;
   Rung up_to = Rung::timing;
   bool again = false;  // also judge entries that have a verdict
   // Limit for importing a third-party solution, including its builds.

@@ -21,7 +21,7 @@ namespace cutegen::engine {
 struct Answer {
   std::optional<Candidate> candidate;
   std::string reason;               // without a candidate: "nothing left to try", "no recipe: ..."
-  std::vector<std::string> advice;  // from planners (one for each approach) and judges
+  std::vector<std::string> advice;  // advice of a planner (one entry for each approach) or a judge
   std::vector<TestCase> tests;      // from testers
   bool unusable = false;            // the model answered, but the engine could not apply the answer
   std::vector<std::string> reasks;  // why the model was asked again, one word each

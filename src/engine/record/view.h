@@ -35,7 +35,7 @@ struct RunResult {
 struct ImportedFrom {
   std::string entry, entry_sha256;
   std::string device;                // "NVIDIA H200 (cuda:0, driver 580.159.04)"
-  Origin origin = Origin::measured;  // of its figures on that machine
+  Origin origin = Origin::measured;  // origin of the figures on that machine
 };
 
 struct RunStep {

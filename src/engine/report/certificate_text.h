@@ -3,7 +3,7 @@
 // floor.
 //
 // Contract: times and ratios have their 95% intervals; a ratio that is missing is "-". Rows: the
-// program itself, the baselines (the fastest one, cold, first), the floor. Foreign text is
+// program itself, the baselines (the fastest one, cold, first), the floor. Untrusted text is
 // sanitized.
 //
 // Example: print_text(certificate_text(certificate));

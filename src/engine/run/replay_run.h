@@ -22,7 +22,7 @@ Result<RunResult> replay_with(const Parts& parts, const Context& ctx, store::Sto
 
 struct ReEvaluateSettings {
   std::filesystem::path file;  // the task; empty: the recorded path
-  double tolerance = 0.05;     // for times, as a share of the recorded time
+  double tolerance = 0.05;     // how much a time may differ, as a share of the recorded time
 };
 
 struct ReEvaluation {

@@ -19,7 +19,7 @@ namespace cutegen::engine {
 
 // The first difference between a replay and the record.
 struct Divergence {
-  int64_t event = 0;  // its number in the journal
+  int64_t event = 0;  // number of the event in the journal
   std::string step;   // the candidate or the role that the event is about
   // "action", "answer/...", "question/...", "verdict/status", "verdict/time_ns", "task/id", ...
   std::string field;

@@ -47,7 +47,7 @@ struct BatchItem {
   // 0: no limit. An evaluation that is running at the limit may take the same time again.
   double minutes = 0;
   bool goes_on = false;  // continue an unfinished run of an earlier session
-  std::string since;     // if given, also reuses a finished run that began at this time or later
+  std::string since;     // if not empty, also reuse finished runs that began at this time or later
 };
 
 struct BatchSettings {

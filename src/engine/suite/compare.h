@@ -21,8 +21,9 @@ std::vector<std::string> comparable_strategies();
 Result<std::vector<std::string>> parse_strategies(const std::string& text);
 
 struct CompareSettings {
-  OptimizeSettings optimize;            // for every cell; file, out and strategy are set per cell
-  std::vector<std::string> strategies;  // in the order of the table
+  // Settings of every run; file, out and strategy are set for each cell.
+  OptimizeSettings optimize;
+  std::vector<std::string> strategies;  // the strategies in the order of the table
   int repeats = 1;
   int64_t seed = 1;
   double minutes = 0;            // limit for each cell; 0: no limit

@@ -130,8 +130,9 @@ struct ToyWorld {
   };
   // Programs to propose before the answer is "nothing left to try".
   int programs = 6;
-  int started = 0;                   // evaluators started
-  AskedAccuracy asked{};             // for the task opened last
+  int started = 0;  // evaluators started
+  // The accuracy that was asked for when the last task was opened.
+  AskedAccuracy asked{};
   std::map<int, int> evaluations{};  // finished evaluations by program number
   int compiled = 0;                  // programs that were only compiled
   std::function<Verdict(int number)> compile = [](int) { return untimed(Status::correct, ""); };

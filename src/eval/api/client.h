@@ -88,7 +88,7 @@ struct EvaluateRequest {
   // On a GPU: time the program alternately with this one, whose verdict was `correct`.
   std::optional<KernelProgram> against = std::nullopt;
   std::string task = {};             // id of an open task; empty: the one that was opened last
-  std::vector<TestCase> tests = {};  // in addition to the evaluator's own
+  std::vector<TestCase> tests = {};  // proposed tests, in addition to the evaluator's own
 };
 
 // Times a program against its baselines in fresh processes; see eval/judge/certify.h.

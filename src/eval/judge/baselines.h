@@ -22,7 +22,7 @@
 namespace cutegen::eval {
 
 struct BaselineLimits {
-  Nanoseconds open = std::chrono::seconds(60);    // of the module on the GPU
+  Nanoseconds open = std::chrono::seconds(60);    // limit for opening the module on the GPU
   Nanoseconds build = std::chrono::seconds(120);  // of one baseline
 };
 
@@ -32,7 +32,7 @@ using BaselineProgress = std::function<void(const std::string&)>;
 using BaselineSetsOf = std::function<BaselineSets(const ShapeCase&)>;
 
 struct BaselinesTimed {
-  std::vector<BaselineTime> times;  // one for each wanted baseline
+  std::vector<BaselineTime> times;  // one entry for each wanted baseline
   bool out_of_memory = false;  // a baseline ran out of memory: with more free memory it may work
   bool broken = false;         // the worker is unusable
   bool cut = false;            // a build ended early, because the Context's time was nearly over

@@ -26,7 +26,7 @@ struct GpuProfileInput {
 };
 struct GpuProfile {
   Profile profile;
-  std::optional<sandbox::Grade> grade;  // of the runner under ncu
+  std::optional<sandbox::Grade> grade;  // protection of the runner under ncu
 };
 Result<GpuProfile> profile_on_gpu(const Evaluation& e, const GpuProfileInput& input);
 

@@ -31,7 +31,7 @@ class HardwareCounters {
  public:
   struct Answer {
     std::string tool;                           // "ncu 2025.3.1.0"
-    std::vector<toolchain::NcuKernel> kernels;  // one per launch, in order
+    std::vector<toolchain::NcuKernel> kernels;  // one entry per launch, in order
     std::string problem, remedy;                // why `kernels` is empty, and what to do
     sandbox::Grade grade;
   };

@@ -23,8 +23,8 @@ class Coverage {
  public:
   struct Gap {
     std::string kernel;
-    int64_t line = 0;  // of the first instruction; 0: unknown
-    double share = 0;  // of the warp instructions of all launches
+    int64_t line = 0;  // source line of the first instruction; 0: unknown
+    double share = 0;  // as a share of the warp instructions of all launches
   };
   // sources: the source that each module was compiled from.
   void add(const device::RunReport& report, const std::vector<std::string>& sources,
@@ -51,8 +51,9 @@ class Coverage {
   bool covers(size_t module, const std::string& source, const std::string& kernel,
               const device::TracedInst& i) const;
 
-  std::map<std::pair<size_t, std::string>, Executed> executed_;      // by module and kernel
-  std::map<std::pair<std::string, std::string>, Places> elsewhere_;  // for each source and kernel
+  std::map<std::pair<size_t, std::string>, Executed> executed_;  // by module and kernel
+  // Executed places for each source and kernel.
+  std::map<std::pair<std::string, std::string>, Places> elsewhere_;
   std::optional<double> least_arithmetic_;
   double most_instructions_ = 1;
 };

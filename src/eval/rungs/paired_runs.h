@@ -30,7 +30,7 @@ Result<SetPtr> small_set(const Context& ctx, const Services& services, const Pre
 // The times of a block of runs.
 struct BlockTimes {
   std::vector<double> own, other;       // ns: each run of the candidate and of the other program
-  std::map<std::string, double> state;  // of the GPU, such as the SM clock
+  std::map<std::string, double> state;  // state of the GPU, such as the SM clock
   // Total time by the runner's clock, and by this process's clock.
   double claimed_ns = 0, seen_ns = 0;
 };

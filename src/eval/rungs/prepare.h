@@ -61,7 +61,8 @@ class Prepared {
   std::vector<KernelImage> images_;
   std::vector<std::string> code_;
   std::vector<PreparedShape> shapes_;
-  std::vector<std::shared_ptr<const ShapeCase>> derived_;   // from this program's tiles
+  // Shapes that follow from this program's tiles.
+  std::vector<std::shared_ptr<const ShapeCase>> derived_;
   std::vector<std::shared_ptr<const ShapeCase>> proposed_;  // from a tester
   std::vector<std::string> skipped_;
   size_t extra_builds_ = 0;

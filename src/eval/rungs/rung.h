@@ -38,10 +38,11 @@ struct Services {
   DeviceName device_name;
   bool on_gpu() const { return device_name.is_gpu(); }
   DeviceFacts device;
-  device::DeviceIdentity identity;  // of a GPU; empty on a simulator
+  device::DeviceIdentity identity;  // identifies the GPU; empty on a simulator
   GpuSpec gpu;
   int threads = 0;
-  Nanoseconds official_limit = std::chrono::seconds(60);  // for a simulated official run
+  // Time limit of a run at the official shape on a simulator.
+  Nanoseconds official_limit = std::chrono::seconds(60);
   std::vector<std::string> families;
   bool precision_tells = true;  // lower-precision solutions fail on the open task
   uint64_t sample_seed = 1;     // secret seed of the timed CTAs, one per opened task

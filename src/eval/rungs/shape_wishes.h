@@ -21,9 +21,10 @@ namespace cutegen::eval {
 // One thing that a program does along an axis, and that a test shape should reach.
 struct ShapeWish {
   enum class Kind {
-    tiles,       // all divisions in the grid of launch `at`, at one shape
-    division,    // division `at`: `least` tiles and a tail
-    passes,      // bound `at`: the side that is smaller at the official shape is smaller here, too
+    tiles,     // all divisions in the grid of launch `at`, at one shape
+    division,  // division `at`: `least` tiles and a tail
+    // Bound `at`, min(a, b): the smaller one of a and b is the same one as at the official shape.
+    passes,
     blocks,      // axis `axis` of the grid of launch `at`
     once_round,  // launch `at` has a constant grid: more elements than threads
     length,      // the size `name`

@@ -48,7 +48,7 @@ class Arena {
   void write_guards();
   UniqueFd memory_;
   Mapping mapping_;
-  std::vector<ArenaItem> items_;    // in order of their addresses
+  std::vector<ArenaItem> items_;    // the buffers, in order of their addresses
   std::vector<RunBuffer> buffers_;  // buffers_[i] is items_[i]
   Poison poison_{};
   uint64_t guard_seed_ = 0;

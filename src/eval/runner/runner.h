@@ -35,7 +35,8 @@ struct RunnerOptions {
   int64_t memory_bytes = int64_t{8} << 30;  // limit of address space, without large buffers
   bool spare = false;
   std::vector<std::string> around = {};  // a profiler's command; the runner's command is appended
-  int log = -1;                          // with `around`: a descriptor that the profiler gets as 4
+  // With `around`: the profiler gets this descriptor as number 4.
+  int log = -1;
   std::vector<std::string> readable = {};  // paths below /tmp that the profiler needs
   // Keep root's capabilities, because the driver may require them for counters.
   bool keep_capabilities = false;
@@ -89,7 +90,8 @@ class Runner {
   const device::DeviceIdentity& identity() const { return process_.identity; }
   // Starts the process if it is not running.
   Result<void> ready(const Context& ctx);
-  void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // for large buffers, next start
+  // Address space for large buffers, from the next start on.
+  void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }
   void stop();
   // Tells the process that no more work comes and waits until it ends. After `limit`, kills it and
   // returns an error.

@@ -66,7 +66,7 @@ struct GpuExpected {
   ToleranceRule rule;
   double close = 0;  // tolerance of the rule of public benchmarks
   bool nan_is_undefined = false;
-  AggregateLimits limits = {};  // for the whole output; see GpuJudge::limits_of
+  AggregateLimits limits = {};  // limits of the output as a whole; see GpuJudge::limits_of
 };
 
 struct GpuJudgement {

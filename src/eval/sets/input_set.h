@@ -22,9 +22,9 @@ struct InputSet {
   std::string shape, family;
   Mapping memory;
   std::vector<torch::TensorSlot> inputs;  // inputs, parameters and buffers: part "value"
-  std::vector<Expected> outputs;          // in the order of results_of(task)
+  std::vector<Expected> outputs;          // expected outputs, in the order of results_of(task)
   std::vector<std::string> notes;
-  uint64_t model_seed = 0;  // for the random parameters of the reference
+  uint64_t model_seed = 0;  // seed of the reference's random parameters
   bool as_made = false;     // no input differs from family `made`
   std::span<const std::byte> bytes_of(const torch::TensorSlot& slot) const {
     return {memory.data() + slot.offset, slot.bytes};

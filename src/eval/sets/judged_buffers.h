@@ -25,7 +25,7 @@
 namespace cutegen::eval {
 
 struct OfficialFindings {
-  std::vector<Mismatch> mismatches;  // one for each output that is wrong
+  std::vector<Mismatch> mismatches;  // one entry for each output that is wrong
   int64_t elements = 0, not_close = 0;
   int64_t by_chance = 0;   // wrong elements that differs_by_chance() accepts
   double worst_ratio = 0;  // the largest error / tolerance of all outputs
@@ -72,7 +72,8 @@ class JudgedBuffers {
   GpuJudge* judge_ = nullptr;
   OfficialSetPtr set_;
   std::vector<SharedBuffer> shared_;
-  std::vector<GpuBuffer> inputs_;             // with own_inputs; in the set's order
+  // Copies of the inputs (if own_inputs), in the set's order.
+  std::vector<GpuBuffer> inputs_;
   std::vector<GpuBuffer> scratch_, outputs_;  // outputs of copy 0, of copy 1, ...
   std::vector<GpuBuffer> against_;            // mutated tensors of the second program
   Poison poison_{};

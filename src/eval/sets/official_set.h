@@ -25,7 +25,7 @@ struct OfficialSet {
   std::vector<GpuExpected> outputs;
   std::vector<std::string> notes;
   int64_t bytes = 0;        // of GPU memory
-  uint64_t model_seed = 0;  // for the random parameters of the reference
+  uint64_t model_seed = 0;  // seed of the reference's random parameters
   std::vector<GpuBuffer> memory;
   // The initial values of an input or a mutated tensor; null for an output.
   const GpuBuffer* initial(const std::string& name) const;

@@ -58,14 +58,14 @@ class TruthPool {
   void refill();
   // The next key with too few sets; call it under the lock.
   const std::pair<ShapeCase, std::string>* short_of();
-  size_t bytes() const;  // of all sets; under the lock
+  size_t bytes() const;  // total size of all sets; call it under the lock
   // Drops sets of other keys until the rest fits; call it under the lock.
   void make_room(const Key& kept);
 
   Task task_;
   SetSource source_;
   const size_t most_bytes_;
-  std::mutex source_lock_;  // one call of the worker at a time
+  std::mutex source_lock_;  // held during each call of the worker
   std::mutex lock_;
   std::condition_variable wake_;
   std::map<Key, std::vector<Stocked>> stock_;

@@ -23,7 +23,7 @@ struct HostState {
   HostScope scope;
   HostLaunch launch;
   std::map<std::string, std::string> returned = {};  // local name -> output of the task
-  std::set<std::string> declared = {};               // in the innermost block
+  std::set<std::string> declared = {};               // variables that the innermost block declares
   bool launched = false, returned_early = false;
   int branches = 0;  // enclosing branches of unknown conditions
 

@@ -26,7 +26,7 @@ struct HostValue {
   Kind kind = Kind::integer;
   std::string text;  // integer and real
   Binding binding = Binding::whole;
-  std::optional<int64_t> number;  // of a constant integer
+  std::optional<int64_t> number;  // value of a constant integer
   bool boolean = false;           // 0 or 1
   bool fixed = false;             // a const variable
   std::string tensor;             // the name for tensor and pointer

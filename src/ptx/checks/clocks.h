@@ -69,7 +69,7 @@ class ClockTable {
 
   int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: including those of the mbarriers so far
   uint32_t last_ = 1;
-  std::array<bool, 2> fences_ = {};  // by ProxyFence: whether there was one
+  std::array<bool, 2> fences_ = {};  // whether there was a fence of each ProxyFence kind
   std::vector<uint32_t> own_;
   std::vector<Known> known_;  // by warp
   std::unordered_map<uint64_t, Known> barriers_, places_;

@@ -59,8 +59,9 @@ struct Hazards {
 
   LaunchHazards& launch;
   Clocks clocks;
-  uint32_t waited = 0;      // warps that have waited for the previous launch, by bit
-  std::vector<Seen> seen_;  // by warp and access; one more for accesses without a number
+  uint32_t waited = 0;  // warps that have waited for the previous launch, by bit
+  // One entry for each warp and access, and one more per warp for accesses without a number.
+  std::vector<Seen> seen_;
   std::optional<SharedRaces> shared;
   std::optional<GlobalRaces> global;
   std::optional<Undefined> undefined;

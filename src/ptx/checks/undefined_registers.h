@@ -60,7 +60,7 @@ class UndefinedRegisters {
  private:
   const Program& program_;
   bool following_ = false;
-  std::vector<std::vector<uint32_t>> masks_;    // by warp and slot / 4
+  std::vector<std::vector<uint32_t>> masks_;    // masks of lanes, by warp and register slot / 4
   std::vector<std::vector<uint16_t>> origins_;  // parallel to masks_
   std::vector<Origin> known_;
   std::vector<std::unordered_map<int32_t, uint32_t>> unwritten_;  // zeroed registers, by warp

@@ -59,14 +59,14 @@ class ClusterState {
 
   const int64_t unit;                  // number of the cluster in the grid
   std::shared_ptr<ClockTable> clocks;  // shared by its CTAs' checks; the first CTA creates it
-  CtaWork work;                        // of its CTAs that have ended
+  CtaWork work;                        // work of the CTAs that have ended
 
  private:
   int64_t count(bool arrived_only) const;
   bool all_are_here() const;
 
   std::vector<CtaState*> ctas_;           // by rank
-  std::vector<std::vector<Seat>> seats_;  // by rank and warp
+  std::vector<std::vector<Seat>> seats_;  // one entry for each rank and warp
   std::vector<bool> hopeless_;            // by rank
   uint64_t phase_ = 0;
   size_t left_ = 0;

@@ -81,7 +81,7 @@ struct CtaState {
   std::shared_ptr<ClusterState> cluster;  // nullptr: nothing uses clusters
   size_t rank = 0;                        // in its cluster
 
-  int64_t linear = 0;  // its index in the grid
+  int64_t linear = 0;  // the CTA's index in the grid
   int64_t first = 0;   // index of the first CTA of its cluster
   std::array<int64_t, 3> at{0, 0, 0};
   Counting* counting = nullptr;
@@ -89,7 +89,7 @@ struct CtaState {
   LaunchStatus status = LaunchStatus::ok;
   Finding finding;                 // with LaunchStatus::finding
   std::optional<Finding> pending;  // reported when the CTA ends, unless the CTA also has a race
-  std::string reason;              // with any other status
+  std::string reason;              // why the launch ends, with any status other than `finding`
 };
 
 }  // namespace cutegen::ptx

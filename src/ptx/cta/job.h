@@ -49,9 +49,9 @@ struct Job {
   const Context& context;
   std::atomic<uint64_t> spent{0};
   std::atomic<int64_t> stop_after;         // CTAs after this one need not run
-  uint64_t workspace = 0;                  // of a cooperative launch
+  uint64_t workspace = 0;                  // address of a cooperative launch's workspace
   std::unique_ptr<LaunchHazards> hazards;  // nullptr: the checks are off
-  std::unique_ptr<Chain> chain;            // of the first warp of CTA `traced`
+  std::unique_ptr<Chain> chain;            // follows the first warp of CTA `traced`
   int64_t traced = -1;
   // First epoch (checks/global_races.h) of launches that may still run; 0: all have ended.
   uint32_t unsettled = 0;

@@ -27,7 +27,7 @@ struct Warp {
   uint32_t alive = 0;
   uint32_t turns = 0;
   int index = 0, count = 0;   // count: splits besides the current one
-  int barrier = -1;           // if `waiting`: the barrier at which it waits,
+  int barrier = -1;           // if the state is `waiting`: the barrier at which the warp waits,
   int32_t waits_at = -1;      // and the instruction
   uint64_t executed = 0;      // in this CTA
   uint64_t spin_address = 0;  // the address that it polls

@@ -57,10 +57,11 @@ struct WgmmaState {
   };
   struct Order {  // of a warp
     uint32_t fences = 0, committed = 0, completed = 0;
-    std::vector<Use> uses;        // by slot / 64
-    bool waits = false;           // it waits for the other warps of its warpgroup
-    std::deque<uint32_t> labels;  // of its unfinished groups (Clocks::commit_products)
-    int64_t registers = 0;        // per thread, by setmaxnreg
+    std::vector<Use> uses;  // use of each register, by its slot / 64
+    bool waits = false;     // whether the warp waits for the other warps of its warpgroup
+    // Labels of the warp's unfinished groups (Clocks::commit_products).
+    std::deque<uint32_t> labels;
+    int64_t registers = 0;  // registers per thread, as setmaxnreg has set them
   };
   // A product that may still read shared memory.
   struct Read {

@@ -21,9 +21,10 @@ struct Frame {
   const Function* f = nullptr;
   int depth = 0;  // 0: the entry
   std::map<std::pair<int, std::string_view>, Slot> registers;
-  std::map<const Variable*, int64_t> places;       // local and parameter variables
-  std::map<std::string_view, int64_t> parameters;  // of an inlined function: places in local memory
-  std::vector<int32_t> first;                      // statement -> first instruction
+  std::map<const Variable*, int64_t> places;  // local and parameter variables
+  // Offsets of an inlined function's parameters in local memory.
+  std::map<std::string_view, int64_t> parameters;
+  std::vector<int32_t> first;  // statement -> first instruction
   std::vector<std::pair<size_t, std::pair<int, std::string_view>>> branches;  // code, scope, label
   std::vector<size_t> returns;  // branches to the end of the inlined function
 };

@@ -106,8 +106,8 @@ struct RunOptions {
   int threads = 0;            // 0: all cores
   uint64_t instruction_budget = 4'000'000'000;  // warp instructions of the whole launch
   bool counters = true;                         // off: the next three are off, too
-  bool sector_counters = true;                  // of global and local memory
-  bool wavefront_counters = true;               // of shared memory
+  bool sector_counters = true;                  // count sectors of global and local memory
+  bool wavefront_counters = true;               // count wavefronts of shared memory
   bool line_counters = true;                    // all counters by source line
   // sample_ctas: the first size of the sample of CTAs that runs; 0: all CTAs run. The sample
   // doubles until its error is at most sample_error, sample_most CTAs have run, or the next batch
@@ -162,11 +162,12 @@ struct Counters {
   // Bulk copies (TMA), which go to L2. Reductions count as stores.
   uint64_t tma_load_requests = 0, tma_load_sectors = 0, tma_load_bytes = 0, tma_store_requests = 0,
            tma_store_sectors = 0, tma_store_bytes = 0;
-  uint64_t l1_hit_sectors = 0;  // of loads; estimated with a filter of 128 KiB for each CTA
-  uint64_t load_rounds = 0;     // groups of global loads in flight together; estimated
+  // Load sectors that hit L1, estimated with a filter of 128 KiB for each CTA.
+  uint64_t l1_hit_sectors = 0;
+  uint64_t load_rounds = 0;  // groups of global loads in flight together; estimated
   uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0;
   uint64_t local_requests = 0, local_sectors = 0;
-  uint64_t cluster_requests = 0, cluster_bytes = 0;  // to other CTAs' shared memory
+  uint64_t cluster_requests = 0, cluster_bytes = 0;  // accesses to other CTAs' shared memory
   uint64_t barriers = 0, branches = 0, divergent_branches = 0;
   uint64_t max_cta_instructions = 0;  // warp instructions of the longest CTA, ended or not
 };

@@ -56,7 +56,7 @@ class Chain {
   const Program& program_;
   const GpuLatency latency_;
   std::vector<Cost> costs_;      // by pc
-  std::vector<double> ready_;    // by register slot / 4
+  std::vector<double> ready_;    // when each register is ready, by its slot / 4
   std::deque<double> groups_;    // when each committed group of cp.async arrives
   double copies_ = 0;            // when the uncommitted copies arrive
   std::deque<double> products_;  // when each committed group of wgmma is complete
@@ -65,9 +65,10 @@ class Chain {
   // Of the piece: its start, the issue slots used so far, when its last instruction began.
   double start_ = 0, issued_ = 0, last_ = 0;
   double global_store_ = 0, shared_store_ = 0;
-  std::unordered_map<uint64_t, double> arrivals_;  // of copies, by the place of their mbarrier
-  double polled_[3] = {};                          // start_, issued_ and last_ at the last poll
-  int32_t next_ = -1;                              // pc at which the piece continues
+  // When copies arrive, by the address of their mbarrier.
+  std::unordered_map<uint64_t, double> arrivals_;
+  double polled_[3] = {};  // start_, issued_ and last_ at the last poll
+  int32_t next_ = -1;      // pc at which the piece continues
   uint64_t cta_instructions_ = 0;
 };
 

@@ -28,9 +28,10 @@ struct InstCounts {
   uint64_t requests = 0, sectors = 0, bytes = 0, l1_hits = 0;  // global
   uint64_t shared_requests = 0, wavefronts = 0, least = 0;     // shared
   uint64_t local_requests = 0, local_sectors = 0;              // local
-  uint64_t remote_requests = 0, remote_bytes = 0;              // shared memory of other CTAs
+  // Accesses to shared memory of other CTAs.
+  uint64_t remote_requests = 0, remote_bytes = 0;
   uint64_t divergent = 0, barriers = 0;
-  uint64_t copies = 0, copy_sectors = 0, copy_bytes = 0;  // of the async proxy
+  uint64_t copies = 0, copy_sectors = 0, copy_bytes = 0;  // copies by the async proxy
 };
 // The work of one CTA. The error of a sample is computed from how much these quantities differ
 // between CTAs.

@@ -24,9 +24,10 @@ struct AsyncCopy {
   int32_t pc = 0;
   uint8_t vec = 1;  // words per lane
   uint32_t mask = 0, group = 0;
-  uint64_t number = 0;                              // in the order of issue, by warp
+  // Number of the copy in its warp's order of issue.
+  uint64_t number = 0;
   std::array<uint32_t, 32> at{};                    // shared addresses
-  std::array<std::array<uint32_t, 32>, 4> words{};  // as registers hold them
+  std::array<std::array<uint32_t, 32>, 4> words{};  // the words, in the layout of registers
 };
 
 class AsyncCopies {
@@ -81,8 +82,9 @@ class CopiesInFlight {
   std::deque<AsyncArrival>& arrivals() { return arrivals_; }
 
  private:
-  std::vector<AsyncCopies> of_;   // by warp
-  std::vector<uint32_t> writes_;  // by word of shared memory; empty before the first copy
+  std::vector<AsyncCopies> of_;  // by warp
+  // Copies that will write each word of shared memory; empty before the first copy.
+  std::vector<uint32_t> writes_;
   size_t shared_bytes_;
   uint64_t lanes_ = 0;  // of all copies
   std::deque<AsyncArrival> arrivals_;

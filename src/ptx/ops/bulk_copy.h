@@ -38,7 +38,7 @@ struct BulkCopy {
   BulkKind kind = BulkKind::load;
   BulkSource from = BulkSource::global;
   int32_t pc = 0;
-  int rank = -1;  // of the CTA that started it; -1: the CTA whose BulkCopies contain it
+  int rank = -1;  // rank of the CTA that started the copy; -1: the CTA whose BulkCopies contain it
   int warp = 0, lane = 0;
   uint64_t source = 0;    // start of the source in the shared memory of that CTA
   uint64_t shared = 0;    // start of the copy in shared memory

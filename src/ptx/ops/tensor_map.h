@@ -52,7 +52,7 @@ struct TensorMap {
   bool fill_nan = false;                // elements outside the tensor are NaN; else zero
 
   uint32_t element() const;    // bytes
-  uint32_t row_bytes() const;  // of one row of the box
+  uint32_t row_bytes() const;  // bytes of one row of the box
   uint32_t pitch() const;      // between rows in shared memory
   uint64_t rows() const;
   uint64_t bytes() const { return rows() * row_bytes(); }  // counted by an mbarrier

@@ -26,7 +26,7 @@ struct Buffer {
 };
 
 struct Memory::State {
-  std::vector<Buffer> buffers;        // in order of base
+  std::vector<Buffer> buffers;        // sorted by base address
   std::vector<BufferShadow> shadows;  // parallel to `buffers`; a launch with checks makes them
   uint32_t next_epoch = 1;            // see checks/global_races.h
   // Launches whose epochs are below this one end before the next launch begins.

@@ -42,7 +42,7 @@ class Pages {
 
 struct BufferShadow {
   Pages<uint32_t> writers, readers;  // epochs, by granule; see global_races.h
-  Pages<uint8_t> defined;            // by word of four bytes; see undefined.h
+  Pages<uint8_t> defined;            // state of each word of four bytes; see undefined.h
 };
 
 extern template class Pages<uint32_t>;

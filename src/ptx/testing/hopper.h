@@ -96,7 +96,8 @@ struct HopperProgram {
   // Adds the buffers and returns the parameters without `fault`.
   std::function<std::vector<Bytes8>(Sim&)> bind;
   std::vector<std::byte>* out = nullptr;
-  std::vector<double> truth, bound;  // by element of `out`; bound: on the absolute error
+  // For each element of `out`; bound: limit of the absolute error.
+  std::vector<double> truth, bound;
   bool out_is_bf16 = false;
 };
 
