@@ -5,7 +5,7 @@
 // results vary along it. A Fused has reductions or scans, not both.
 //
 // Contract: fuse() resolves views into broadcast and strided operands, expands composite operators
-// (softmax, mean, norms) into primitive ones, and names the operator that it cannot express. The
+// (softmax, mean, norms) into primitive ones, and names an operator that it cannot express. The
 // axes are those of the reductions' input, or of the outputs if nothing is reduced. Instructions
 // are in evaluation order; a `row` instruction has one value for all positions of the reduced axes.
 // A Region is the part of a graph that becomes one Fused. If it does not fit into one loop nest,
@@ -37,7 +37,7 @@ enum class ReduceKind { sum, product, max, min, argmax, argmin, total };  // tot
 struct Inst {
   InstKind kind = InstKind::leaf;
   Level level = Level::row;
-  int depth = 0;            // reductions in the longest chain up to here
+  int depth = 0;            // number of reductions in the longest chain up to this instruction
   std::string name;         // what to call it in a kernel (not unique)
   std::string code;         // pointwise: "{0} + {1}"; constant: its text
   std::vector<int> inputs;  // instructions
@@ -55,16 +55,17 @@ struct Axis {
 
 // Where a slice begins along an axis of a tensor.
 struct Start {
-  int64_t at = 0;          // official
-  int64_t multiple = 0;    // if above 0, `at` is this multiple of the slice's length
-  int64_t from_end = 0;    // if above 0, it begins this many elements before the end
-  bool to_end = false;     // the slice reaches to the tensor's end
-  bool by_number = false;  // from constants of the module, which may not follow the sizes
-  int64_t step = 1;        // between elements of the slice, in elements of the tensor
-  int index = -1;          // the operand that holds the position along this axis, or -1
-  bool wraps = false;      // a negative index counts from the end
-  bool modulo = false;     // every index is taken modulo the size of the axis
-  bool nearest = false;    // an index outside the axis reads the nearest element
+  int64_t at = 0;        // official
+  int64_t multiple = 0;  // if above 0, `at` is this multiple of the slice's length
+  int64_t from_end = 0;  // if above 0, the slice begins this many elements before the end
+  bool to_end = false;   // the slice reaches to the tensor's end
+  // The bounds are constants of the module, which stay the same at other sizes.
+  bool by_number = false;
+  int64_t step = 1;      // between elements of the slice, in elements of the tensor
+  int index = -1;        // the operand that holds the position along this axis, or -1
+  bool wraps = false;    // a negative index counts from the end
+  bool modulo = false;   // every index is taken modulo the size of the axis
+  bool nearest = false;  // an index outside the axis reads the nearest element
   // As an argument of cutegen::place.
   const char* rule() const { return nearest ? "3" : modulo ? "2" : wraps ? "true" : "false"; }
 };
@@ -79,8 +80,9 @@ struct Operand {
   Shape original;         // the tensor's own shape
   bool kept = false;      // a value in scratch: `extents` has its sizes, not dim()
   std::vector<std::string> extents;
-  std::vector<Axis> parts;         // axes merged into the first axis of a kept value, if known
-  std::vector<Start> starts = {};  // of a slice, for each of its axes; empty: the whole tensor
+  std::vector<Axis> parts;  // axes merged into the first axis of a kept value, if known
+  // Where a slice begins along each of its axes; empty: the whole tensor.
+  std::vector<Start> starts = {};
   bool sliced() const { return !starts.empty(); }
   bool gathered() const {
     return std::any_of(starts.begin(), starts.end(), [](const Start& s) { return s.index >= 0; });
@@ -111,8 +113,9 @@ struct Fused {
   std::vector<Operand> inputs;
   std::vector<FusedOutput> outputs;
   std::optional<WindowLeaf> window;
-  std::optional<Choice> choice = {};  // the outputs are the values and positions that it chooses
-  std::vector<std::string> demands = {};  // requirements of the plan, from slices
+  // If set: the outputs are the values and positions that this operator chooses.
+  std::optional<Choice> choice = {};
+  std::vector<std::string> demands = {};  // requirements of the plan that follow from slices
   bool reduces() const;
   bool scans() const;
   int max_depth() const;
@@ -132,19 +135,21 @@ struct Region {
     std::string tensor, value;
     DType dtype = DType::f32;
     bool kept = false;                // the tensor is scratch, named as the value
-    std::optional<Part> part = {};    // else all of it
+    std::optional<Part> part = {};    // if not set: the whole output
     std::optional<Write> write = {};  // the tensor is mutated, and the value replaces a part of it
   };
   const Decomposed& source;
-  std::map<std::string, std::string> names;  // of the task's tensors and of kept values
+  std::map<std::string, std::string> names;  // identifiers of the task's tensors and of kept values
   Kept kept;
   std::vector<Output> outputs;
   std::map<std::string, std::vector<Axis>> parts = {};  // merged into the first axis of kept values
-  bool slices = false;  // operands may be slices of tensors; else an earlier stage copies slices
+  // Whether operands may be slices of tensors; if not, an earlier stage copies slices.
+  bool slices = false;
 };
 struct Attempt {
   Result<Fused> fused;
-  std::string cut;  // with an error: keeping this value may help; empty: nothing does
+  // With an error: a value that an earlier stage could keep; empty: that does not help.
+  std::string cut;
 };
 
 Attempt fuse(const Region& region);
