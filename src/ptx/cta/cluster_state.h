@@ -49,9 +49,9 @@ class ClusterState {
   void complete();
   // Whether a warp of any CTA can run.
   bool can_go_on() const;
-  // hopeless: no warp of the CTA can run, and none of its waits at mbarriers can end.
+  // hopeless: no warp of the CTA can run, and its waits at mbarriers cannot end by themselves.
   void set_hopeless(size_t rank, bool hopeless) { hopeless_[rank] = hopeless; }
-  // Whether some other CTA is not hopeless.
+  // Whether another CTA of the cluster can still make progress.
   bool others_may_go_on(size_t rank) const;
   // Threads that have arrived in this phase; threads that are alive.
   int64_t arrived() const { return count(true); }

@@ -28,8 +28,8 @@ class Editor {
   const Task& task() const { return task_; }
   const Value* find(const std::string& name) const;  // new values, too
   const Shape& shape(const std::string& name) const;
-  // The node that computes a value, or that computes the value of which it is a copy. Null for a
-  // tensor of the task.
+  // The node that computes a value or, if the value is a copy, its original. Null for a tensor of
+  // the task.
   const Node* source(const std::string& name) const;
   // If the value is a copy (of a copy ...), the name of the original.
   std::string root(const std::string& name) const;

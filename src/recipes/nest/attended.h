@@ -21,7 +21,7 @@ namespace cutegen::recipes {
 struct Attended {
   Operand operand;
   Stride batch, head, row, along;  // row: stride from one query or key to the next
-  Stride slice = {};               // stride along the axis of which the factor is a slice
+  Stride slice = {};               // stride along the sliced axis
   int64_t index = 0, slices = 1;   // index and size along that axis
 };
 
