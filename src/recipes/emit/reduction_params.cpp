@@ -18,19 +18,20 @@ constexpr int64_t kManyThreads = int64_t{1} << 17;  // fill the SMs of a large G
 // Elements of a row that a thread keeps in registers, best first. On an H100, rows of 4096 and 8192
 // took 1 to 7% less time with 16 than with 32. With 8, a thread has more other work than elements.
 constexpr std::array<int64_t, 2> kShares{16, 32};
-constexpr int64_t kMostBytes = 64;   // of these elements, if they are more than the first number
-constexpr int64_t kMostWidth = 512;  // threads that keep a row in registers
-constexpr int64_t kThreadsOfRows = 128;     // of a CTA that keeps rows in registers, at least
-constexpr int64_t kInFlight = 4;            // loads of a thread that hide the latency of DRAM
-constexpr int64_t kMaxCached = 64;          // elements a thread may keep in registers
-constexpr int64_t kRegisters = 65536;       // of an SM, and so of a CTA
-constexpr int64_t kOtherRegisters = 24;     // of a thread, besides cached elements
-constexpr int64_t kLongRow = 16384;         // elements; a longer row is worth a CTA of 1024 threads
-constexpr int64_t kWanted = 1056;           // CTAs that fill a GPU: 8 for each of 132 SMs
-constexpr int64_t kLeastPart = 4096;        // elements of a row that are worth a CTA
-constexpr int64_t kFewCtas = 128;           // fewer leave SMs idle
-constexpr int64_t kFewRows = 8;             // rows below one another that one team takes
-constexpr int64_t kTeam = 128;              // its threads
+constexpr int64_t kMostBytes = 64;       // if the larger number has more bytes, it does not apply
+constexpr int64_t kMostWidth = 512;      // threads that keep a row in registers
+constexpr int64_t kThreadsOfRows = 128;  // least threads of a CTA that keeps rows in registers
+constexpr int64_t kInFlight = 4;         // loads of a thread that hide the latency of DRAM
+constexpr int64_t kMaxCached = 64;       // elements a thread may keep in registers
+constexpr int64_t kRegisters = 65536;    // registers of an SM, and so the most of a CTA
+constexpr int64_t kOtherRegisters = 24;  // registers of a thread in addition to cached elements
+constexpr int64_t kLongRow = 16384;      // elements; a longer row is worth a CTA of 1024 threads
+constexpr int64_t kWanted = 1056;        // CTAs that fill a GPU: 8 for each of 132 SMs
+constexpr int64_t kLeastPart = 4096;     // elements of a row that are worth a CTA
+constexpr int64_t kFewCtas = 128;        // with fewer CTAs, SMs are idle
+// A reduced axis of at most this length gets one team only.
+constexpr int64_t kFewRows = 8;
+constexpr int64_t kTeam = 128;              // threads of that team
 constexpr int64_t kTurns = 4;               // rows that a cluster takes one after another
 constexpr int64_t kWorthSplitting = 32768;  // elements of a row, if rows are few
 constexpr int64_t kLeastResident = 8192;    // elements of a row; registers keep a shorter one
@@ -38,10 +39,11 @@ constexpr int64_t kMostCluster = 16;        // CTAs; more than 8 need an opt-in,
 constexpr int64_t kLittleShared = int64_t{8} << 10;  // bytes of a row that are worth a CTA
 constexpr int64_t kHalfShared = int64_t{96}
                                 << 10;  // fits twice into an SM of sm_90, once of any other
-constexpr int64_t kMostSharedReduction = int64_t{220}
-                                         << 10;  // of a CTA of sm_90, without its other variables
-constexpr int64_t kLongColumn = 1024;            // below one another: worth a CTA of 512 threads
-constexpr int64_t kLong = int64_t{1} << 18;      // elements that one CTA should not reduce alone
+// Bytes that a CTA of sm_90 may use, without its other variables.
+constexpr int64_t kMostSharedReduction = int64_t{220} << 10;
+// Length of a reduced axis that is worth a CTA of 512 threads.
+constexpr int64_t kLongColumn = 1024;
+constexpr int64_t kLong = int64_t{1} << 18;  // elements that one CTA should not reduce alone
 
 bool has_element_output(const Fused& fused) {
   return std::any_of(fused.outputs.begin(), fused.outputs.end(),
@@ -106,7 +108,7 @@ void keep_on_chip(const Fused& fused, const Nest& nest, int64_t ctas, Json& para
   params["parts"] = 1;
   params["cached"] = 2;
   params["cluster"] = ctas;
-  // One CTA alone on an SM needs more warps to hide latency.
+  // If an SM holds only one CTA, that CTA needs more warps to hide latency.
   const bool alone = nest.length() * element_bytes(fused, nest) / ctas > kHalfShared;
   params["width"] = params["threads"] = alone ? 1024 : 512;
   params["unroll"] = 4;
@@ -257,8 +259,8 @@ Json reduction_safe(const Fused& fused, bool hopper) {
     else
       params["columns"] = 64;
   }
-  // Few rows below one another leave no work for a second team. On an H100, sums of 6 rows by index
-  // take 150 us with 8 teams, 49 us with one.
+  // If the reduced axis is short, there is no work for a second team. On an H100, sums of 6 rows by
+  // index take 150 us with 8 teams, 49 us with one.
   if (!nest.reduced_inside && nest.length() <= kFewRows && params["parts"] == 1 &&
       nest.rows() >= kTeam * kFewCtas * params["vector"].get<int64_t>()) {
     params["columns"] = params["threads"] = kTeam;
@@ -275,7 +277,8 @@ Json reduction_safe(const Fused& fused, bool hopper) {
   if (auto streamed = stream_rows(fused, nest, params)) return *streamed;
   for (int64_t share : kShares)
     if (auto kept = keep_in_registers(fused, nest, params, share, hopper)) return *kept;
-  // Few rows below one another fit the registers of a thread, so that DRAM delivers them once.
+  // If the reduced axis is short, the registers of a thread hold its elements, so that DRAM
+  // delivers them once.
   if (!nest.reduced_inside && several_passes(fused) && params["parts"] == 1) {
     Json kept = params;
     kept["vector"] = std::min<int64_t>(2, params["vector"].get<int64_t>());

@@ -38,7 +38,7 @@ struct Inst {
   InstKind kind = InstKind::leaf;
   Level level = Level::row;
   int depth = 0;            // number of reductions in the longest chain up to this instruction
-  std::string name;         // what to call it in a kernel (not unique)
+  std::string name;         // a name for its value in a kernel (not unique)
   std::string code;         // pointwise: "{0} + {1}"; constant: its text
   std::vector<int> inputs;  // instructions
   ReduceKind reduce = ReduceKind::sum;
@@ -142,7 +142,8 @@ struct Region {
   std::map<std::string, std::string> names;  // identifiers of the task's tensors and of kept values
   Kept kept;
   std::vector<Output> outputs;
-  std::map<std::string, std::vector<Axis>> parts = {};  // merged into the first axis of kept values
+  // The axes that were merged into the first axis of each kept value.
+  std::map<std::string, std::vector<Axis>> parts = {};
   // Whether operands may be slices of tensors; if not, an earlier stage copies slices.
   bool slices = false;
 };
