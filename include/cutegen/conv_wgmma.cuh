@@ -485,7 +485,7 @@ struct Conv : ConvShape<G> {
       combine_warp<4>(parts[i]);
       if (thread % 4 == 0) rows_of(storage, k)[line_place(i / 2, i % 2, thread)] = parts[i].value();
     }
-    __syncwarp();  // the same lanes read it in later reductions
+    __syncwarp();  // later reductions read these values in the same warp
   }
 
   // The result of the k-th reduction, for use in read() of later reductions, in each_place() and in

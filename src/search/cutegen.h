@@ -69,7 +69,7 @@ class CutegenStrategy final : public Machine {
   // The candidate that is evaluated again, only for its profile.
   std::string profiled_again_;
   int ties_ = 0;         // correct candidates in a row that tie with the best
-  int unusable_ = 0;     // answers in a row
+  int unusable_ = 0;     // unusable answers in a row
   int64_t charged_ = 0;  // evaluations that already count for a line
 };
 

@@ -70,7 +70,7 @@ class StarkStrategy final : public Machine {
   std::optional<Family> family_;
   Role role_ = Role::planner;  // role of the open question
   int fixes_ = 0;              // number of repairs of near misses in a row
-  int unusable_ = 0;           // answers in a row
+  int unusable_ = 0;           // unusable answers in a row
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;
 };

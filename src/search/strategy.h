@@ -87,7 +87,7 @@ struct StarkSettings {
   // The changes to the paper's algorithm; `published` turns all off.
   bool near_misses = true;     // repairs a near miss at once
   bool equal_programs = true;  // evaluates no program twice
-  bool bounds = true;          // questions show bounds and profiles
+  bool bounds = true;          // models see the bounds and profiles of programs
   bool families = true;        // a bandit chooses the kind of change
   bool operator==(const StarkSettings&) const = default;
 };
@@ -97,11 +97,12 @@ struct AgentSettings {
   Dialect dialect = Dialect::cute;
   Start start = Start::scratch;
   ProfilingMode profiling = ProfilingMode::adaptive;
-  int chains = 2;                 // short lines of work before the best continues
+  // Number of short lines of work; after them, the best one continues.
+  int chains = 2;
   int64_t chain_evaluations = 0;  // evaluations of each line; 0: the lines share half of the budget
   bool planner = true;            // whether a planner first names an approach for each line
   bool judge = true;              // whether a judge diagnoses the program before the second repair
-  int fixes = 3;                  // repairs in a row of a change to a correct program
+  int fixes = 3;                  // the most repairs in a row of a change to a correct program
   int rounds = 10;                // rounds of `cudaforge`
   // Programs after the first that `astra` proposes; empty: 5 if `published`, else 10.
   std::optional<int> astra_rounds = {};
@@ -118,7 +119,7 @@ struct StrategySettings {
   // Any search stops within this factor of the floor. Journals of policy 2 and earlier have 1.05
   // and no reach_ratio: their floor is the roofline.
   double floor_ratio = 1;
-  int repairs = 6;                      // further attempts while no program is correct
+  int repairs = 6;                      // the most repairs while no program is correct
   int retries = 2;                      // retries of an aborted evaluation
   std::optional<AgentSettings> agents;  // empty: recipes propose, without a model
 };

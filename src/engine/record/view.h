@@ -79,14 +79,15 @@ struct RunView {
   OptimizeSettings settings;
   std::optional<eval::OpenedTask> task;
   std::optional<TaskBaselines> baselines;
-  std::deque<RunStep> steps;    // a deque, so that growing moves no step
+  // A deque, because references to steps must stay valid when it grows.
+  std::deque<RunStep> steps;
   std::string best;             // id of the incumbent, or empty
   std::vector<TestCase> tests;  // proposed tests that are in use
   std::optional<BestProfile> profiled;
   std::string certifying;  // the candidate whose certificate was started and is not finished
   std::optional<BestCertificate> certified;
   std::optional<double> first_ns;  // time of the first accepted candidate
-  int64_t evaluations = 0;         // finished ones, without aborted ones
+  int64_t evaluations = 0;         // finished evaluations, without aborted ones
   int64_t answers = 0;             // from proposers
   int64_t reasks = 0;              // how often the engine asked a model again
   int64_t tool_calls = 0;          // by models

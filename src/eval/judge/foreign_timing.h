@@ -89,7 +89,7 @@ struct ForeignSeries {
   std::vector<double> own, eager;
   bool paired() const { return !own.empty() && own.size() == eager.size(); }
 };
-// seen, control: the open calls and the control calls, by the evaluator's clock.
+// seen, control: times of the open calls and the control calls, by the evaluator's clock.
 struct ForeignTimes {
   ForeignSeries queued, open;
   std::vector<double> seen, control;

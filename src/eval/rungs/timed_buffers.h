@@ -51,7 +51,7 @@ class TimedBuffers {
     std::string name;
     std::vector<std::byte> bytes;
     int64_t at = 0;
-    bool copied = false;  // timed runs take turns among copies
+    bool copied = false;  // whether timed runs use several copies in turn
   };
   Result<void> add_buffer(const std::string& name, int64_t bytes, bool read_only, bool output,
                           std::vector<std::byte> pattern);
@@ -62,7 +62,7 @@ class TimedBuffers {
   std::vector<RunBuffer> buffers_;
   std::vector<Stock> stock_;
   std::mt19937_64 random_;
-  int64_t used_ = 0, fixed_ = 0, outputs_ = 0;  // outputs_: of one copy of each
+  int64_t used_ = 0, fixed_ = 0, outputs_ = 0;  // outputs_: bytes of one copy of all outputs
   int64_t probes_at_ = 0;
   int copies_ = 1;
   UniqueFd memory_;

@@ -71,7 +71,8 @@ class TruthPool {
   std::map<Key, std::vector<Stocked>> stock_;
   std::vector<std::pair<ShapeCase, std::string>> wanted_;
   bool refilling_ = false, busy_ = false, failed_ = false;
-  bool drawn_ = false, judged_ = false;  // a program has drawn; and is judged
+  // Whether a program has drawn a set, and whether one is judged now.
+  bool drawn_ = false, judged_ = false;
   std::mt19937_64 random_;
   std::stop_source stop_;
   std::thread thread_;

@@ -133,7 +133,7 @@ class Clocks {
   bool any_ordered(int other, uint32_t label) const;
 
  private:
-  static constexpr int kRankShift = 40;  // above all places in shared memory
+  static constexpr int kRankShift = 40;  // greater than any place in shared memory
   uint64_t at(int barrier) const { return uint64_t(barrier) | uint64_t(rank_) << kRankShift; }
   uint64_t key(uint64_t place) const {
     return ~place == 0 ? place : place | uint64_t(rank_) << kRankShift;

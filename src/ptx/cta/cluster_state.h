@@ -23,7 +23,8 @@ struct CtaState;
 // cluster plus 1, or 0 for the executing CTA's own memory. The bits below are the offset.
 inline constexpr int kRankShift = 24;
 static_assert(kSharedOfCta == uint64_t{1} << kRankShift);
-inline constexpr uint64_t kClusterPlace = ~uint64_t{0};  // the cluster's barrier, for Clocks
+// Stands for the cluster's barrier in Clocks.
+inline constexpr uint64_t kClusterPlace = ~uint64_t{0};
 
 inline constexpr int64_t kMostClusterCtas = 16;  // a GPU needs an opt-in for more than 8
 
@@ -31,7 +32,7 @@ class ClusterState {
  public:
   // What one warp has done at the barrier.
   struct Seat {
-    uint32_t arrived = 0;  // lanes that have arrived, but not waited since then
+    uint32_t arrived = 0;  // lanes that have arrived and have not waited since
     uint64_t phase = 0;    // the phase in which they arrived
   };
   explicit ClusterState(int64_t number) : unit(number) {}

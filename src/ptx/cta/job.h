@@ -58,8 +58,10 @@ struct Job {
   std::atomic<bool> waited{false};  // some warp has waited for these launches
   Order order = Order::in_order;
   uint64_t order_seed = 1;
-  bool fair = false;             // a warp yields after each pull, so that all CTAs advance equally
-  std::unique_ptr<Pulls> pulls;  // set if only a sample of the CTAs runs and these CTAs pull
+  // A warp yields each time it takes work from a counter, so that all CTAs advance equally.
+  bool fair = false;
+  // Set if only a sample of the CTAs runs and these take their work from a counter.
+  std::unique_ptr<Pulls> pulls;
 
   // A unit is a cluster, or a CTA if the launch has no clusters. `unit`: its number in the grid.
   int64_t cluster_size() const { return config.cluster[0] * config.cluster[1] * config.cluster[2]; }

@@ -60,7 +60,7 @@ struct Entry {
   std::vector<Param> params;
   std::array<int, 3> max_block{0, 0, 0};
   int64_t static_shared_bytes = 0;
-  int registers_estimate = 0;  // most 32-bit registers live at once: a modelled figure
+  int registers_estimate = 0;  // the most 32-bit registers that are live at once, estimated
 };
 
 class Module {
@@ -105,7 +105,7 @@ struct RunOptions {
   int64_t resident_ctas = 0;  // the most that fit on the GPU at once; 0: not known
   int threads = 0;            // 0: all cores
   uint64_t instruction_budget = 4'000'000'000;  // warp instructions of the whole launch
-  bool counters = true;                         // off: the next three are off, too
+  bool counters = true;                         // if false, the next three are false, too
   bool sector_counters = true;                  // count sectors of global and local memory
   bool wavefront_counters = true;               // count wavefronts of shared memory
   bool line_counters = true;                    // all counters by source line

@@ -68,7 +68,7 @@ class Chain {
   // When copies arrive, by the address of their mbarrier.
   std::unordered_map<uint64_t, double> arrivals_;
   double polled_[3] = {};  // start_, issued_ and last_ at the last poll
-  int32_t next_ = -1;      // pc at which the piece continues
+  int32_t next_ = -1;      // pc of the instruction that continues the piece
   uint64_t cta_instructions_ = 0;
 };
 

@@ -45,8 +45,9 @@ struct Mbarrier {
   uint32_t expected = 0, pending = 0;  // arrivals per phase; arrivals still missing
   int64_t bytes = 0;                   // the tx-count: expected minus completed
   uint64_t phase = 0;
-  int32_t pc = 0;     // of its mbarrier.init
-  int unfenced = -1;  // the warp of its mbarrier.init, until a fence makes it visible to copies
+  int32_t pc = 0;  // of its mbarrier.init
+  // The warp that initialised it, until a fence makes the initialisation visible to copies.
+  int unfenced = -1;
 
   const char* expect(int64_t n);
   const char* complete(int64_t n);

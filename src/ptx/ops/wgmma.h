@@ -51,7 +51,7 @@ using WgmmaFn = void (*)(const WgmmaProduct&);
 // descriptor of B and the predicate scale-d.
 struct WgmmaOp {
   WgmmaFn run = nullptr;
-  int n = 0, d = 0;  // columns; registers of D per thread
+  int n = 0, d = 0;  // number of columns; registers of D per thread
   bool a_in_registers = false, a_mn_major = false, b_mn_major = false;
   bool negate = false, saturate = false;
   int a() const { return a_in_registers ? 4 : 1; }
