@@ -17,7 +17,7 @@ template <class Input>
 struct ConvInput {
   Input const* data;
   int64_t image_stride;
-  int channel_stride, channels;  // `channels`: of one group
+  int channel_stride, channels;  // channels: number of channels of one group
   int size[3], stride[3];
 };
 

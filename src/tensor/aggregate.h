@@ -32,7 +32,7 @@ class AggregateError {
     signed_ += truth < 0 ? -error_in_units : error_in_units;
   }
   AggregateError() = default;
-  // Takes sums that were computed elsewhere.
+  // For sums that the GPU has computed.
   AggregateError(int64_t count, double squares, double signed_sum)
       : count_(count), squares_(squares), signed_(signed_sum) {}
 

@@ -54,8 +54,8 @@ struct OptimizeSettings {
   bool profile_best = false;  // at the end, profile the best program if it has no profile yet
   // The same, but only if it is slower than the fastest known baseline.
   bool profile_slower = false;
-  // On a GPU: minutes for the best program's certificate, to which the minutes are added that the
-  // search did not use; 0: no certificate.
+  // On a GPU: minutes for the best program's certificate, in addition to those that the search did
+  // not use; 0: no certificate.
   double certify_minutes = 0;
   Json resolved_config = Json::object();  // every setting with its source
   // The user named the dialect. Otherwise a task that is a CUDA kernel uses plain CUDA.

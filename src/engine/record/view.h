@@ -106,7 +106,7 @@ struct RunView {
   // compared with the run's own times and uses the floor of its own device.
   std::optional<double> over_first(const RunStep& step) const;
   std::optional<double> over_floor(const RunStep& step) const;
-  // The incumbent's; null if there is none.
+  // The incumbent's profile and certificate; null if there is none.
   const Profile* best_profile() const;
   const Certificate* best_certificate() const;
   // Whether the candidate is a draft for the question that is still open.

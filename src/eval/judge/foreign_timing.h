@@ -94,7 +94,8 @@ struct ForeignTimes {
   ForeignSeries queued, open;
   std::vector<double> seen, control;
 };
-// Compares medians: the evaluator's clock may exceed `told` by 15% or 300 us in open calls.
+// Compares medians of the open calls: the times by the evaluator's clock may exceed the reported
+// times (`told`) by 15% or 300 us.
 ClockCheck check_foreign_clock(const ForeignTimes& times, const ForeignSeries& told);
 
 }  // namespace cutegen::eval

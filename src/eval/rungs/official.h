@@ -68,9 +68,9 @@ class OfficialJudge {
   std::future<void> started_;
 };
 
-// The families on which the official shape is judged: all, if the GPU keeps a set of each (`kept`:
-// how many sets it keeps). Otherwise "made", "outliers" and one more that `chance` picks for each
-// program.
+// The families on which the official shape is judged: all, if the GPU can keep a set of each,
+// otherwise "made", "outliers" and one more that `chance` picks for each program. `kept`: how many
+// sets the GPU can keep.
 std::vector<std::string> official_families(const std::vector<std::string>& all, int64_t kept,
                                            uint64_t chance);
 // A part of the rung correctness: passes with a mark where values cannot be compared.

@@ -53,7 +53,8 @@ struct Hazards {
   struct Seen {
     uint32_t low = 0, high = 0, bits = 0, second = 0;  // the key
     uint32_t lanes = 0;                                // 0: nothing seen
-    bool written = false;                              // all words that it read were written
+    // Whether all words that it read had been written.
+    bool written = false;
   };
   Seen& seen(int warp, int32_t pc);
 

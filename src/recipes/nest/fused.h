@@ -149,7 +149,7 @@ struct Region {
 };
 struct Attempt {
   Result<Fused> fused;
-  // With an error: a value that an earlier stage could keep; empty: that does not help.
+  // After an error: the value that an earlier stage should keep; empty if that does not help.
   std::string cut;
 };
 
