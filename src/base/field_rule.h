@@ -19,7 +19,8 @@ struct FieldRule {
   bool written = true;
   bool or_null = false;  // an empty optional is written as null
   bool object = false;   // a field of type Json must be an object
-  bool clamps = false;   // clamps numbers to [low, high]; otherwise refuses numbers outside
+  // true: moves numbers outside [low, high] to the nearer bound; false: refuses them.
+  bool clamps = false;
   int64_t low = INT64_MIN, high = INT64_MAX;
   size_t most = SIZE_MAX;       // most entries of a list
   size_t most_keys = SIZE_MAX;  // most entries of a map

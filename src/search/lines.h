@@ -56,7 +56,7 @@ class Lines {
   const Line& now() const { return lines_[at_]; }
   size_t number() const { return at_ + 1; }
   bool in_last_phase() const { return last_phase_; }
-  bool is_over() const;  // for the current line
+  bool is_over() const;  // whether the current line has ended
   // Moves to the next line or, for the last phase, to the line with the best program. False if
   // there is no such line.
   bool next(const std::optional<Kept>& best);

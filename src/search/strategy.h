@@ -142,7 +142,7 @@ Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind,
 EventType event_type(const Action& action);
 Json event_data(const Action& action);
 std::string describe(const Action& action);
-// {"action": "ask", ...}: event_data with its kind.
+// The JSON form of an action: its event_data() with the kind, {"action": "ask", ...}.
 void fields(Fields& v, Action& action);
 void fields(Fields& v, StarkSettings& settings);
 void fields(Fields& v, StrategySettings& settings);

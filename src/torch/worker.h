@@ -5,8 +5,8 @@
 // limits). The worker restarts a child that hangs or dies. If a task file raises, exits or never
 // returns, the user error has the last line of its traceback and the place in the file. describe()
 // never allocates the official tensors, because it uses fake tensors. make_set() runs the module
-// for one shape and input distribution ("family"). With a `device`, the child starts CUDA there and
-// then, before it sees a task, gives up the right to open files for writing and to start programs.
+// for one shape and input distribution ("family"). With a `device`, the child first starts CUDA on
+// it. Before it sees a task, it gives up the right to open files for writing and to start programs.
 // A torch without CUDA is a world error.
 //
 // Example:

@@ -59,7 +59,7 @@ struct HostCursor {
   size_t at, end;
 
   bool more() const { return at < end; }
-  const Token& here() const;  // the last token at the end
+  const Token& here() const;  // the last token if the cursor is at the end
   bool mark(std::string_view text) const { return more() && is_mark(tokens[at], text); }
   const Token* next() const { return at + 1 < end ? &tokens[at + 1] : nullptr; }
   Result<void> expect(std::string_view text);

@@ -64,7 +64,7 @@ class SyncTimes {
     mutable std::mutex mutex;
     struct Segments {
       std::vector<uint64_t> times;  // by segment
-      size_t published = 0;         // segments before this one have a time
+      size_t published = 0;         // number of segments that other CTAs see as released
     };
     std::unordered_map<int64_t, Segments> times;
   };

@@ -43,7 +43,7 @@ class Chain {
 
  private:
   struct Cost {
-    double latency = 0;  // until the result is ready
+    double latency = 0;  // time until the result is ready
     double issue = 1;    // machine instructions
     bool constant = false;
   };

@@ -42,8 +42,9 @@ inline constexpr int32_t kMbarrierParity = 1,  // a wait by parity, not by state
     kMbarrierCounted = 16;                     // .noinc: the phase already expects this arrival
 
 struct Mbarrier {
-  uint32_t expected = 0, pending = 0;  // arrivals per phase; arrivals still missing
-  int64_t bytes = 0;                   // the tx-count: expected minus completed
+  // Arrivals that a phase needs; arrivals that are still missing.
+  uint32_t expected = 0, pending = 0;
+  int64_t bytes = 0;  // the tx-count: expected minus completed
   uint64_t phase = 0;
   int32_t pc = 0;  // of its mbarrier.init
   // The warp that initialised it, until a fence makes the initialisation visible to copies.
