@@ -34,7 +34,7 @@ struct TaskBrief {
 struct Attempt {
   std::string id, parent, summary;
   Status status = Status::aborted;
-  std::string headline;  // set for a failure
+  std::string headline;  // why the attempt failed
   std::optional<double> time_ns;
   bool kept = false;
 };

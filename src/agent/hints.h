@@ -18,7 +18,7 @@
 namespace cutegen::agent {
 
 std::vector<std::string> hints_for(const KernelProgram& program, const Verdict& verdict);
-size_t known_hints();  // so that tests cover all of them
+size_t known_hints();  // for tests, which have to cover all hints
 // Finds errors such as dynamic shared memory without bytes, or more bytes or threads than the
 // device has.
 std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& gpu);

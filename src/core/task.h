@@ -30,7 +30,7 @@ struct TensorInfo {
   std::string name;
   TensorRole role = TensorRole::input;
   DType dtype = DType::f32;
-  Shape shape;           // at the official shape
+  Shape shape;           // the tensor's shape at the task's official shape
   bool mutated = false;  // the reference writes it in place
   // For a floating-point output: the coarsest math mode among the values that it depends on, if
   // that differs from the task's math mode.

@@ -128,9 +128,10 @@ struct Accuracy {
   int64_t elements = 0;
   // The largest |value - truth| of the outputs, and of the native reference.
   double error = 0, native_error = 0;
-  double largest = 0;                  // the largest |truth|
-  double share = 0;                    // the largest error / tolerance
-  std::optional<ErrorGate> rms, bias;  // from the input sets that came nearest to these limits
+  double largest = 0;  // the largest |truth|
+  double share = 0;    // the largest error / tolerance
+  // The values of the input sets that came nearest to these limits.
+  std::optional<ErrorGate> rms, bias;
 };
 
 struct Verdict {

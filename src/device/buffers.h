@@ -17,7 +17,7 @@ namespace cutegen::device {
 struct RunBuffer {
   std::string name;
   int64_t bytes = 0;
-  int64_t offset = -1;  // in the shared memory; -1: a large buffer, which only has addresses
+  int64_t offset = -1;  // offset in the shared memory; -1: a large buffer, which only has addresses
   bool read_only = false;
   BufferContent content = BufferContent::data;
   // On a GPU: if not 0, repetitions of this many bytes at `offset` fill the buffer.

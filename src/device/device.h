@@ -101,8 +101,8 @@ struct TimeRequest {
 // What one launch executed on the simulator. The figures are for the whole grid. If only a sample
 // of its CTAs ran, they are estimates.
 struct TracedInst {
-  int64_t index = 0;             // in the kernel's PTX
-  int64_t line = 0, column = 0;  // in the source; 0: unknown
+  int64_t index = 0;             // index of the instruction in the kernel's PTX
+  int64_t line = 0, column = 0;  // place in the source; 0: unknown
   int64_t opcode = 0;            // a hash of its name; 0: integer opcodes and branches
   double runs = 0;               // warp instructions
 };
@@ -116,7 +116,7 @@ struct LaunchTrace {
   double loaded = 0, stored = 0;  // bytes of global memory; atomics count in both
   bool atomics = false;           // on global memory
   std::map<std::string, double> stored_sectors;  // sectors of 32 bytes, by buffer
-  std::vector<TracedInst> executed;  // in program order; only instructions that some lane executed
+  std::vector<TracedInst> executed;  // the instructions that some lane executed, in program order
 };
 
 struct RunReport {

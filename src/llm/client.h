@@ -22,7 +22,7 @@
 namespace cutegen::llm {
 
 struct HttpModelOptions {
-  std::string name;  // as the user gave it
+  std::string name;  // the model's name as the user gave it
   Provider provider{};
   std::string model, url, key;
   std::optional<PriceEntry> price;

@@ -30,7 +30,7 @@ struct Limits {  // 0: no limit
 };
 
 struct Spent {
-  double usd = 0;     // spent on calls that have ended
+  double usd = 0;     // dollars spent on calls that have ended
   int64_t calls = 0;  // calls that got a reply
   Usage usage;        // usage of those calls
   // Reserved for unfinished calls; after a crash it is unknown whether they cost anything.

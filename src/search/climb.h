@@ -41,7 +41,7 @@ class ClimbStrategy final : public Machine {
   std::optional<Incumbent> incumbent_;
   Incumbent judged_;    // the candidate of the last verdict
   bool counts_ = true;  // whether a rejection now counts as a miss
-  int misses_ = 0;      // since the last gain, or since the start if nothing was correct yet
+  int misses_ = 0;      // misses since the last gain, or since the start if nothing was correct yet
 };
 
 }  // namespace cutegen::search

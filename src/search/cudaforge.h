@@ -24,7 +24,7 @@ class CudaforgeStrategy : public Machine {
   // How a strategy that uses this class differs from cudaforge.
   struct Form {
     int rounds = 10;
-    std::optional<Role> adviser;  // asked before each change, if set
+    std::optional<Role> adviser;  // the role to ask before each change, if there is one
     // The most repairs in a row before the strategy returns to the incumbent; empty: no limit.
     std::optional<int> repairs;
   };

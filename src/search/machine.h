@@ -33,7 +33,7 @@ class Machine : public Strategy {
     Outcome outcome = Outcome::nothing;  // `nothing` ends the run
     std::string reason;
     std::string id;                      // id of the proposed candidate
-    std::optional<Candidate> candidate;  // empty if the event has no readable one
+    std::optional<Candidate> candidate;  // empty if the event has no readable candidate
     std::vector<std::string> advice;
     std::vector<TestCase> tests;
   };

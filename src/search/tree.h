@@ -24,7 +24,7 @@ struct Node {
   bool failed = false;
   double nearness = 0;  // how nearly correct a failed program is: from 0 (far) to 1
   std::string plan = {}, hash = {};
-  int repeats = 0;  // answers that repeated a known program
+  int repeats = 0;  // number of answers that repeated a known program
 };
 
 class Tree {

@@ -44,12 +44,13 @@ struct RunStep {
   int attempts = 0;                // finished evaluations of this candidate, including aborted ones
   Decision decision = Decision::open;
   std::string reason;      // of the decision
-  int64_t elapsed_ms = 0;  // spent on its evaluations
-  double usd = 0;          // spent on models since the previous step
+  int64_t elapsed_ms = 0;  // time spent on its evaluations
+  double usd = 0;          // dollars spent on models since the previous step
   int64_t clock_ms = 0;    // the run's clock at its last event
   // For a draft: how many answers the run had when the model made it.
   std::optional<int64_t> drafted;
-  std::optional<ImportedFrom> imported;  // set if imported; the times come from that device
+  // Set if the step was imported; its times come from that device.
+  std::optional<ImportedFrom> imported;
   std::optional<double> time_ns() const;
   // Adds the result of one more evaluation.
   void take(Verdict judged, int64_t took_ms);

@@ -51,7 +51,7 @@ class Evaluator {
     std::unique_ptr<TruthPool> pool;
     std::vector<std::string> families;  // input families that differ from "made"
     std::unique_ptr<DerivedShapes> derived;
-    std::unique_ptr<Excerpts> excerpts;  // on a simulator, for a large official shape
+    std::unique_ptr<Excerpts> excerpts;  // set on a simulator, for a large official shape
     void pause() const {
       pool->pause();
       if (excerpts) excerpts->pause();

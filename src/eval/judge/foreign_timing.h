@@ -71,7 +71,7 @@ torch::ForeignFile control_file(const Task& task);
 Result<std::vector<double>> control_calls(const Context& ctx, const Services& services,
                                           ForeignOfficial& clean);
 struct ForeignControls {
-  std::vector<double> before;  // before the solution was loaded
+  std::vector<double> before;  // the control calls before the solution was loaded
   // Ends the solution's process and repeats the control calls, because the machine may be slower
   // now.
   std::function<Result<std::vector<double>>()> again;

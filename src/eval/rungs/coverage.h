@@ -24,7 +24,7 @@ class Coverage {
   struct Gap {
     std::string kernel;
     int64_t line = 0;  // source line of the first instruction; 0: unknown
-    double share = 0;  // as a share of the warp instructions of all launches
+    double share = 0;  // its share of the warp instructions of all launches
   };
   // sources: the source that each module was compiled from.
   void add(const device::RunReport& report, const std::vector<std::string>& sources,

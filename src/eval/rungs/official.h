@@ -35,7 +35,7 @@ class OfficialJudge {
   ~OfficialJudge();
 
   const std::string& missing();
-  GpuJudge& gpu() { return *gpu_; }  // only if nothing is missing
+  GpuJudge& gpu() { return *gpu_; }  // call it only if nothing is missing
   Result<OfficialSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                               const std::string& family, const std::string& program_id);
   // A stocked set on which the program has not run, or nullptr.

@@ -26,7 +26,7 @@ struct ArenaItem {
   enum class Kind { input, output, scratch, zeroed, state } kind = Kind::input;
   std::string name;
   size_t bytes = 0;
-  std::span<const std::byte> content;  // of inputs and states
+  std::span<const std::byte> content;  // the values of an input or a state
 };
 
 enum class PoisonKind { nan, plausible };

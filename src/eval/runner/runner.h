@@ -59,7 +59,7 @@ struct RunnerOutcome {
   enum class Kind { reported, died, hung } kind = Kind::reported;
   device::RunReport report;
   std::string text;        // how it died, or how long it hung
-  Nanoseconds elapsed{0};  // from the request to the reply, by this process's clock
+  Nanoseconds elapsed{0};  // time from the request to the reply, by this process's clock
 };
 
 struct LoadOutcome {

@@ -22,7 +22,7 @@ struct HostContext {
   const SourceOutline& outline;
   std::string file;
   std::function<const TensorInfo*(const std::string&)> tensor;
-  std::map<std::string, std::string> defines = {};  // of the plan: name -> expression
+  std::map<std::string, std::string> defines = {};  // the plan's defines: name -> expression
   int steps = 0, depth = 0;
 
   tl::unexpected<Error> error(const Token& at, std::string message) const;

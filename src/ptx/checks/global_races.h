@@ -25,8 +25,9 @@ namespace cutegen::ptx {
 
 struct Epoch {
   int64_t cta = 0;
-  uint64_t low = 0;     // the lowest address of its first execution
-  uint32_t stride = 0;  // between lanes; 0: not contiguous, or executed more than once
+  uint64_t low = 0;  // the lowest address of its first execution
+  // Distance of the lanes' addresses; 0: not contiguous, or executed more than once.
+  uint32_t stride = 0;
   int32_t pc = 0;
   uint32_t label = 0, segment = 0;
   int16_t warp = 0;

@@ -43,7 +43,7 @@ struct BulkCopy {
   uint64_t source = 0;    // start of the source in the shared memory of that CTA
   uint64_t shared = 0;    // start of the copy in shared memory
   uint64_t mbarrier = 0;  // of a load
-  uint32_t bytes = 0;     // counted by the mbarrier
+  uint32_t bytes = 0;     // number of bytes that the mbarrier counts
   uint32_t row = 0, pitch = 0;
   uint8_t swizzle = 0;
   bool fill_nan = false;

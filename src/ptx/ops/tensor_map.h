@@ -55,7 +55,7 @@ struct TensorMap {
   uint32_t row_bytes() const;  // bytes of one row of the box
   uint32_t pitch() const;      // distance of rows in shared memory
   uint64_t rows() const;
-  uint64_t bytes() const { return rows() * row_bytes(); }  // counted by an mbarrier
+  uint64_t bytes() const { return rows() * row_bytes(); }  // bytes that an mbarrier counts
   uint64_t span() const { return rows() * pitch(); }       // in shared memory
 };
 

@@ -61,7 +61,7 @@ struct Start {
   bool to_end = false;   // the slice reaches to the tensor's end
   // The bounds are constants of the module, which stay the same at other sizes.
   bool by_number = false;
-  int64_t step = 1;      // between elements of the slice, in elements of the tensor
+  int64_t step = 1;      // distance of the slice's elements, in elements of the tensor
   int index = -1;        // the operand that holds the position along this axis, or -1
   bool wraps = false;    // a negative index counts from the end
   bool modulo = false;   // every index is taken modulo the size of the axis
