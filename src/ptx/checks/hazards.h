@@ -61,7 +61,8 @@ struct Hazards {
   LaunchHazards& launch;
   Clocks clocks;
   uint32_t waited = 0;  // warps that have waited for the previous launch, by bit
-  // One entry for each warp and access, and one more per warp for accesses without a number.
+  // For each warp, one entry for each numbered access (facts.h). The last entry is for accesses
+  // without a number.
   std::vector<Seen> seen_;
   std::optional<SharedRaces> shared;
   std::optional<GlobalRaces> global;

@@ -29,7 +29,8 @@ struct Attention {
   AttentionNode node;
   Fused loads;  // the axes of `loads` are numbered by AxisOf
   Attended q, k, v, out;
-  std::optional<Attended> mask;  // row: of a query; along: of a key
+  // Its strides: row, from one query to the next; along, from one key to the next.
+  std::optional<Attended> mask;
   std::vector<FusedOutput> outputs;
 
   // kSlices: an axis for each of q, k and v.
