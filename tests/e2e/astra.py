@@ -69,7 +69,7 @@ class Astra(harness.Case):
 
     def run_it(self, task: str | Path, name: str, script: list[Json],
                *more: object) -> tuple[Json, crash.Journal, list[str]]:
-        """The result, the journal, and what was asked."""
+        """The result, the journal, and the questions that the model received."""
         with models.scripted(self.folder, script) as server:
             result = self.cutegen(*self.command(server, task, name, *more), env=self.keys, timeout=600)
             self.assert_code(result, 0)
@@ -144,7 +144,7 @@ class Astra(harness.Case):
         self.assertNotIn("Attempts", asked[-1])
 
     def test_the_three_tasks(self) -> None:
-        """A shipped task, from its simple version; the coder answers with the production-grade one."""
+        """A shipped task, from its simple version. The coder answers with the production-grade version."""
         for name in harness.in_turn(dict.fromkeys(kernel_tasks.VECTORS), 3):
             with self.subTest(name):
                 sizes = {"tokens": 3, **({"dim": 128} if "merge" in name else {"hidden": 4096})}
@@ -175,7 +175,7 @@ class Astra(harness.Case):
         print(f"{killed} kills of {number} runs, {resumed} resumed", file=sys.stderr)
 
     def disturbed(self, name: str, script: list[Json], most: int, length: int) -> tuple[crash.Journal, int]:
-        """A run that is killed at random moments, up to `most` times, and resumed to its end."""
+        """Runs to the end a run that is killed at random moments, up to `most` times, and resumed after each."""
         chance, kills, runs = random.Random(f"{self.seed} {name}"), 0, self.folder / name
         resume = ["resume", "--runs", runs, "--json"]
         with models.scripted(self.folder, script) as server:
@@ -214,7 +214,7 @@ class Astra(harness.Case):
 
     @staticmethod
     def events(runs: Path) -> list[crash.Event]:
-        """What the journal has now; nothing before there is one."""
+        """What the journal has now; nothing if there is no journal yet."""
         try:
             return crash.Journal(runs).events if (runs / "cutegen.db").exists() else []
         except harness.sqlite3.Error:

@@ -2,17 +2,17 @@
 # ctest: timeout=900 cost=30
 """Reductions along rows from end to end, each with a correct program.
 
-- Norms behind pointwise work: channels of odd size whose vectors cross from one to the next, values that the first
-  pass keeps, and short rows that a few threads share.
-- Mean and sum of squares about it in one pass: rows that no registers can keep, whole, shared among CTAs, and along
-  columns, with a first element that is far from all others.
-- Rows that stay in the shared memory of a cluster: softmax, a norm with weights, rows that are no multiple of a
-  vector, 16-bit rows, one row that is split instead.
-- Rotary embedding: one kernel computes both halves of the result side by side.
+- Norms after pointwise work: channels of odd size whose vectors cross from one channel to the next, values that the
+first pass keeps, and short rows that a few threads share.
+- Mean and sum of squares about it in one pass, with a first element that is far from all others: rows that do not fit
+in registers, as a whole, shared among CTAs, and along columns.
+- Rows that stay in the shared memory of a cluster: softmax, a norm with weights, rows whose length is not a multiple of
+a vector, 16-bit rows, one row that is split instead.
+- Rotary embedding: one kernel computes both halves of the result.
 - Half of a row times the other half, which no kernel copies.
-- Scans: from the end behind pointwise work, exclusive, along columns, and of one row that CTAs share.
+- Scans: from the end after pointwise work, exclusive, along columns, and of one row that CTAs share.
 
-A commit chooses a sixth of the tasks; with CUTEGEN_ALL_CASES=1 all of them are judged.
+A commit chooses a sixth of the tasks; with CUTEGEN_ALL_CASES=1 the test judges all of them.
 """
 from __future__ import annotations
 
