@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of a run: kept and scaled, eager instead, or none; and their data in the journal.
+// Baselines of a run: cached and scaled ones, eager alone, or none; and their data in the journal.
 #include "engine/record/run_baselines.h"
 
 #include <gmock/gmock.h>
