@@ -36,7 +36,7 @@ constexpr Declared kDeclared[] = {
      "proposer of kernels: builtin, PROVIDER:NAME, relay:DIR or replay:RUN"},
     {"strategy", Type::text, "cutegen", "search strategy that spends the budget"},
     {"rewrites", Type::text, "none",
-     "algebraic rewrites that recipes may use: all, none or names (docs/recipes.md)"},
+     "algebraic rewrites for recipes: all, none or names (docs/recipes.md)"},
     {"budget_evaluations", Type::integer, "40", "maximum number of evaluations of a run"},
     {"runs_dir", Type::text, "",
      "folder for the journals of runs; empty: ~/.local/share/cutegen/runs"},
