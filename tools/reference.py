@@ -327,7 +327,7 @@ the time that the run has spent, without the pauses between processes.
         if not event.fields:
             out += "No other fields.\n"
         for field in event.fields:
-            absent = "" if field.always else " (not in all of them)"
+            absent = "" if field.always else " (optional)"
             out += f"- `{field.name}`{absent}: {plain(field.meaning)}\n"
     return out
 

@@ -131,7 +131,7 @@ void add_baselines(CLI::App& app, Globals& g) {
       "to itself. eager-fp32 is eager without TF32 in cuDNN; it is timed only if the task has a\n"
       "float32 convolution. The evaluator checks eager baselines against the truth, as it does\n"
       "programs. A baseline that rounds more coarsely than the math mode counts as the best one\n"
-      "only if it is within the task's tolerance. `optimize` and `bench` use the kept times.\n"
+      "only if it is within the task's tolerance. `optimize` and `bench` use the cached times.\n"
       "They time two control kernels to scale these times to the present speed of the GPU. A\n"
       "task that raises an exception, needs too much memory or takes too long gets a row with\n"
       "the reason. After Ctrl-C, run the same command again to continue.\n"

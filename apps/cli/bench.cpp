@@ -114,7 +114,7 @@ void add_bench(CLI::App& app, Globals& g) {
   command->add_option("--out", options->out, "folder for tables and best programs (default bench)");
   command
       ->add_option("--baseline", options->baseline,
-                   "on a GPU: auto (use kept baselines, else time eager) or none (default auto)")
+                   "on a GPU: auto (use cached baselines, else time eager) or none (default auto)")
       ->check(CLI::IsMember({kAuto, "none"}));
   command->add_flag("--no-profile", options->no_profile,
                     "do not profile programs that are slower than their best baseline");

@@ -105,7 +105,7 @@ int answer_parse(const CLI::App& app, Globals& g, const CLI::ParseError& e,
     if (e.get_name() == "CallForVersion") {
       print_text(std::string(e.what()) + "\n");
     } else {
-      print_text(app.help());  // CLI11 prints the help of the command it reached
+      print_text(app.help());  // CLI11 prints the help of the command that it has reached
     }
     return kExitOk;
   }

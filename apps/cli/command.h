@@ -32,8 +32,8 @@ int report(const Globals& g, const Error& error);
 // Prints a result document: `value` with --json, else `text`.
 void print_result(const Globals& g, const Json& value, const std::string& text);
 
-// The rest is for main.cpp. finish_output() checks all output once at the end. A full disk is an
-// error; a reader that closed the pipe is not.
+// Only main.cpp uses the rest of this file. finish_output() checks at the end whether all output
+// was written: a full disk is an error; a reader that closed the pipe is not.
 bool stderr_is_terminal();
 void print_text(const std::string& text);
 int finish_output(int code);

@@ -21,12 +21,12 @@ struct Finding {
   std::string name;
   State state = State::ok;
   std::string detail;
-  std::string mend;  // the remedy, a command or a step; empty if ok
+  std::string mend;  // the remedy: a command or another step; empty if ok
 };
 
 struct GpusSeen {
   int cuda_version = 0;            // the newest that the driver supports; 0: unknown
-  std::vector<std::string> uuids;  // of cuda:0, cuda:1, ...
+  std::vector<std::string> uuids;  // UUIDs of cuda:0, cuda:1, ...
 };
 
 Finding check_driver(GpusSeen& gpus);

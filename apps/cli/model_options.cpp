@@ -52,13 +52,15 @@ void ModelOptions::add(CLI::App& command) {
   option("--tools", tools_,
          "tools for the model: auto (if it can call them), on, compile or off (default auto)")
       ->check(CLI::IsMember({"auto", "on", "compile", "off"}));
-  option("--tool-calls", model_.tool_calls, "most tool calls per question (default 8)")
+  option("--tool-calls", model_.tool_calls, "maximum number of tool calls per question (default 8)")
       ->check(CLI::Range(1, 64));
-  option("--run-tool-calls", model_.run_tool_calls, "most tool calls per run (default 400)")
+  option("--run-tool-calls", model_.run_tool_calls,
+         "maximum number of tool calls per run (default 400)")
       ->check(CLI::NonNegativeNumber);
-  option("--budget-usd", model_.usd, "most dollars that the run may spend (default: no limit)")
+  option("--budget-usd", model_.usd, "maximum cost of the run in dollars (default: no limit)")
       ->check(CLI::NonNegativeNumber);
-  option("--budget-tokens", model_.tokens, "most tokens that the run may spend (default: no limit)")
+  option("--budget-tokens", model_.tokens,
+         "maximum number of tokens of the run (default: no limit)")
       ->check(CLI::NonNegativeNumber);
   option("--model-url", model_.url, "base URL of the model's server (default: the provider's)");
   option("--model-key-file", key_file_, "file that holds the key (default: the environment)");
@@ -70,7 +72,8 @@ void ModelOptions::add(CLI::App& command) {
          "reasoning effort: low, medium, high, xhigh or max (default: the model's own)");
   option("--temperature", temperature_, "sampling temperature (default: the model's own)")
       ->check(CLI::Range(0.0, 2.0));
-  option("--prompt-tokens", model_.prompt_tokens, "most tokens of one question (default 24000)")
+  option("--prompt-tokens", model_.prompt_tokens,
+         "maximum size of one question in tokens (default 24000)")
       ->check(CLI::Range(int64_t{6000}, int64_t{400000}));
 }
 

@@ -18,8 +18,7 @@ class ModelOptions {
  public:
   void add(CLI::App& command);
   Result<void> apply(engine::OptimizeSettings& settings) const;
-  // The same for runs on several evaluators in parallel. Also applies the settings that all runs
-  // share.
+  // apply() for several runs in parallel. Also applies the settings that all runs share.
   Result<void> apply_to_many(const Config& config, int evaluators,
                              engine::OptimizeSettings& settings) const;
   bool gives_rounds() const { return rounds_ > 0; }

@@ -163,7 +163,7 @@ void add_optimize(CLI::App& app, Globals& g) {
                       "your command that proposes programs as JSON lines (docs/proposer.md)");
   command
       ->add_option("--baseline", options->baseline,
-                   "on a GPU: auto (use kept baselines, else time eager) or none (default auto)")
+                   "on a GPU: auto (use cached baselines, else time eager) or none (default auto)")
       ->check(CLI::IsMember({kAuto, "none"}));
   command->add_option("--out", options->out, "folder for the best program (default out)");
   options->certify_given =

@@ -17,7 +17,7 @@ namespace cutegen::compiler {
 namespace {
 
 // A chain leaves a server behind if at least kLeastStep ns and 1/kShare of all CPU time were spent
-// since the last one. A program that differs just before the next server loses that time.
+// since the last one. A program that differs just before the next server cannot save that time.
 constexpr int64_t kLeastStep = 80'000'000;
 constexpr int64_t kShare = 6;
 
@@ -71,7 +71,7 @@ Result<Chain> Chain::receive(wire::Channel control) {
   return out;
 }
 
-// From here on, this process reads the program, so the limits for candidates apply.
+// From here on, this process compiles the candidate, so the limits for candidates apply.
 void Chain::begin() {
   sandbox::Limits limits;
   limits.memory_bytes = mapped_bytes() + call_.memory_bytes;

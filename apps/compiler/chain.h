@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chain: compiles a program in parts and leaves servers behind at the expensive parts. A program
-// with the same beginning then compiles from there.
+// Chain: compiles a program in parts. After expensive parts, it leaves a copy of the compiler
+// process, a server, from which a program with the same beginning can continue.
 //
 // Contract: NVRTC reads the parts in order, as one translation unit. If enough CPU time was spent
 // since the last server, open() forks a server, which has read only the text before the part, and
 // reports it to the client. The head (the process that reaches the last part) becomes the server of
 // the last part. open() returns in the head, and in the child of each request, whose text replaces
-// the remaining parts. Until the head serves, bytes on the `pause` socket stop and resume it.
-// Single-threaded.
+// the remaining parts. Until the head becomes a server, bytes on the `pause` socket stop and resume
+// it. Single-threaded.
 //
 // Messages (wire/compiler_messages.h) on fd 3: the client sends a KeepCall, and receives one Parked
 // for each server, and then Kept.

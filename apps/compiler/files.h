@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Controls which files NVRTC may open. NVRTC opens includes with fopen; this program exports its
-// own fopen, which decides and keeps the list.
+// own fopen, which permits or refuses each file and lists it.
 //
 // Contract: while active, it opens files only below the include folders and the work folder.
 // `open_candidate` provides the candidate's own files. `opened` lists every opened header,

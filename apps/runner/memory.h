@@ -2,12 +2,12 @@
 // The memory of one run: buffers in the evaluator's shared memory, and the large buffers of a
 // timing run, which only reserve addresses.
 //
-// Contract: a large read-only buffer reads as zeros and costs no memory. A large writable buffer
-// maps the evaluator's small ring repeatedly, so that a program cannot fill the machine's memory;
-// its values are meaningless. A buffer with a period maps a part of the shared memory repeatedly,
-// so its values repeat. A buffer with a pattern (on a GPU) only reserves addresses; the pattern is
-// in the shared memory. Shared buffers (on a GPU) belong to the evaluator, which sends their
-// descriptors before the run. The destructor removes all mappings.
+// Contract: a large read-only buffer contains zeros and takes no memory. A large writable buffer
+// maps a small memory file of the evaluator (the ring) repeatedly, so that a program cannot fill
+// the machine's memory; its values are meaningless. A buffer with a period maps a part of the
+// shared memory repeatedly, so its values repeat. A buffer with a pattern (on a GPU) only reserves
+// addresses; the pattern is in the shared memory. Shared buffers (on a GPU) belong to the
+// evaluator, which sends their descriptors before the run. The destructor removes all mappings.
 //
 // Example: CG_TRY(RunMemory m, RunMemory::map(call.buffers, frame.fds, {}));
 // device.bind(m.bindings());

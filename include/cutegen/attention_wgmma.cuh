@@ -67,7 +67,7 @@ CUTE_DEVICE float power_of_two(float x) {
   return y;
 }
 
-// The mask's values for `key` and the key after it. Pairs: one aligned access reads both.
+// Reads the mask's values for `key` and the key after it. Pairs: in one aligned access.
 template <bool Pairs, class T>
 CUTE_DEVICE Pack<T, 2> two_of_mask(T const* line, int key, int keys, int64_t along) {
   if constexpr (Pairs) return *reinterpret_cast<Pack<T, 2> const*>(line + key);
@@ -162,16 +162,16 @@ struct WgmmaAttention {
     uint64_t q_full[Tiles], q_empty[Tiles];
     uint64_t k_full[Stages], k_empty[Stages], v_full[Stages], v_empty[Stages];
   };
-  // CTAs that an SM holds, and the shared memory that one of them may take.
+  // How many CTAs an SM holds, and the shared memory that each of them may take.
   static constexpr int kResident = Consumers == 1 && sizeof(StorageOf<1>) <= 112 * 1024 ? 2 : 1;
   static constexpr int kMost = (kResident == 2 ? 112 : 227) * 1024;
   static constexpr int kQueries = sizeof(StorageOf<2>) <= kMost ? 2 : 1;
   using Storage = StorageOf<kQueries>;
 
   float results[kResults];
-  float exponent[2];  // of the row and the row 8 below: log2 of the sum of exponentials
+  float exponent[2];  // log2 of the sum of exponentials of the row, and of the row 8 below
 
-  // The key tiles that a tile needs.
+  // The number of key tiles that a tile of queries needs.
   static CUTE_DEVICE int key_tiles(int row, int keys, int diagonal) {
     const int end = Causal ? cute::min(keys, row + kRows + diagonal) : keys;
     return end <= 0 ? 0 : (end + Keys - 1) / Keys;
@@ -204,12 +204,13 @@ struct WgmmaAttention {
     return false;
   }
 
-  // Consumers must call this last: it takes the turn that no consumer needs any more.
+  // Consumers must call this last: it takes the last turn, which a consumer passes on although
+  // nobody needs it.
   CUTE_DEVICE void end() const {
     if (warpgroup() == 0) take_turn();
   }
 
-  // Loads what attend() needs for the tile. One thread of the producer issues the copies.
+  // Loads the data that attend() needs for the tile. One thread of the producer issues the copies.
   CUTE_DEVICE void load(cute::TmaDescriptor const& q, cute::TmaDescriptor const& k,
                         cute::TmaDescriptor const& v, AttentionPlace const& at,
                         AttentionTile const& tile, Storage& storage) {
@@ -401,7 +402,7 @@ struct WgmmaAttention {
       CUTE_UNROLL
       for (int i = 0; i < kResults; ++i) sums(i) *= factor[i / 2 % 2];
     }
-    // Afterwards rescale() divides by the sum of exponentials.
+    // Prepares the factors by which rescale() then divides by the sum of exponentials.
     CUTE_DEVICE void finish(bool safe, float (&exponent)[2]) {
       CUTE_UNROLL
       for (int r = 0; r < 2; ++r) {
@@ -428,7 +429,8 @@ struct WgmmaAttention {
   static CUTE_DEVICE int warpgroup() { return threadIdx.x / 128; }
   static CUTE_DEVICE int row_of_thread() { return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4; }
 
-  // Consumers issue their products in turn: named barriers from 1 on.
+  // Consumers issue their products one after the other, ordered by named barriers (from number 1
+  // on).
   static CUTE_DEVICE void take_turn() {
     if constexpr (Consumers > 1)
       asm volatile("bar.sync %0, 256;" ::"r"(1 + warpgroup()) : "memory");
@@ -517,7 +519,7 @@ struct WgmmaAttention {
     }
   }
 
-  Ring<kQueries> queries_;  // of this thread, as the others
+  Ring<kQueries> queries_;  // position of this thread; the other rings hold positions, too
   Ring<Stages> keys_, values_;
 };
 

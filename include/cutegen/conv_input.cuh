@@ -18,16 +18,16 @@ template <class Input>
 struct ConvInput {
   Input const* data;
   int64_t image_stride;
-  int channel_stride, channels;  // `channels`: of one group
+  int channel_stride, channels;  // channels: number of channels of one group
   int size[3], stride[3];
 };
 
-// A tile of results. `channels` numbers the tiles of output channels of a group, `phase` the phases of
-// axes 0 and 1 (transposed).
+// A tile of results. channels: the index of the tile of output channels within the group. phase:
+// for a transposed convolution, the index of the phase of axes 0 and 1.
 struct ConvTile {
   int64_t image;
   int group, channels, phase;
-  int first[3];  // the first result; transposed: in steps of the stride
+  int first[3];  // the first result; in a transposed convolution, counted in steps of the stride
 };
 
 // The type that wgmma multiplies for an element type, and the rounding to it: floats become tf32.
@@ -42,8 +42,8 @@ struct ConvElement<float> {
   static CUTE_DEVICE float round(float x) { return tf32_nearest(x); }
 };
 
-// The high (term 0) or low (term 1) part of a float; 16-bit elements have one term. If x is NaN, so is at
-// least one of its terms.
+// The high (term 0) or low (term 1) part of a float; 16-bit elements have one term. If x is NaN, at
+// least one of its terms is NaN.
 template <class Element>
 CUTE_DEVICE Element conv_term(float x, int term) {
   if constexpr (cute::is_same_v<Element, float>)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The geometry of a convolution whose input lies in shared memory in the layout that wgmma reads.
 //
-// Contract: a tile of results needs a box of inputs, its patch. The patch consists of planes. A plane
-// has one cell of 16 bytes for each position of the box. The cell holds neighbours along the depth:
-// channels, or filter taps along the last axis (kAlongX). For each tap, eight adjacent results read
-// eight adjacent cells. So a tap is an offset into the patch, and the kernel copies no windows.
+// Contract: a tile of results needs a box of inputs, its patch. The patch consists of planes. A
+// plane has one cell of 16 bytes for each position of the box. A cell holds neighbours along the
+// depth of the product: channels, or filter taps along the last axis (kAlongX). For each filter
+// tap, eight adjacent results read eight adjacent cells. So a tap is an offset into the patch, and
+// the kernel does not copy windows.
 //
-// Strides: taps that read inputs of the same remainder, modulo the stride, form a class. Each class
-// has its own box.
-// Transposed convolutions: result t * stride + f belongs to phase f. Each phase has its own taps.
+// Strides: taps that read inputs with the same remainder modulo the stride form a class, and each
+// class has its own box. Transposed convolutions: the results t * stride + f form phase f, and each
+// phase has its own taps.
 //
 // Everything here is known at compile time. G describes a convolution: kAlongX; kPlanes, the cells of
 // the depth in a stage; kGroup, the steps in a stage of weights; tile(i) and axis(i) for the axes 0 to 2.
@@ -41,7 +42,8 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int classes() const {
     return transposed ? 1 : kernel < period() ? kernel : period();
   }
-  // The first input of a tile's patch, relative to the tile. Transposed: it makes the least shift() 0.
+  // The first input of a tile's patch, relative to the tile. In a transposed convolution, it is
+  // chosen so that the smallest shift() is 0.
   CUTE_HOST_DEVICE constexpr int front() const {
     if (!transposed) return -padding;
     const int behind = (kernel - 1) * dilation - padding;
@@ -56,7 +58,8 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr bool belongs(int place, int cls, int phase) const {
     return transposed ? (phase + padding - place * dilation) % stride == 0 : place % period() == cls;
   }
-  // The position in the patch, along this axis, that a tap reads for a tile's first result of a phase.
+  // The position in the patch, along this axis, at which a tap reads for the first result of a
+  // phase.
   CUTE_HOST_DEVICE constexpr int shift(int place, int phase) const {
     return transposed ? (phase + padding - place * dilation) / stride - front()
                       : place * dilation / stride;
@@ -82,11 +85,13 @@ struct ConvLayout {
       (G::kPlanes * kKernel0 * kKernel1 * kKernel2 + kPhases * (2 * G::kGroup - 1)) / 2;
 };
 
-// The steps of each phase. A step is one wgmma, which multiplies two cells for each result.
+// The steps of each phase. A step is one wgmma instruction, which multiplies two cells for each
+// result.
 template <int Most, int Phases>
 struct ConvSteps {
-  uint32_t input[Most] = {};   // offset of the first cell, and distance from it to the second << 16
-  int cell[2 * Most] = {};     // number of the tap and its plane; -1: weight zero
+  // Low half: offset of the first cell; high half: distance to the second cell.
+  uint32_t input[Most] = {};
+  int cell[2 * Most] = {};     // the index of the tap and its plane; -1: the weight is zero
   int first[Phases + 1] = {};  // the first step of each phase
 
   CUTE_HOST_DEVICE constexpr void add(int i, int offset, int place) {
@@ -94,14 +99,14 @@ struct ConvSteps {
     if (i % 2 == 0) input[i / 2] = uint32_t(offset) | 1u << 16;
     else input[i / 2] += uint32_t(offset - int(input[i / 2] & 0xffff) - 1) << 16;
   }
-  // Completes a step of one cell by adding the cell before it in the patch with weight zero. That cell
-  // exists and holds numbers; the cell after it might not.
+  // If a step has only one cell, adds the cell before it in the patch, with weight zero. That cell
+  // always exists; the cell after it might not.
   CUTE_HOST_DEVICE constexpr void pad(int i) {
     cell[i] = cell[i - 1];
     cell[i - 1] = -1;
     input[i / 2] -= 1;
   }
-  // Adds a step that reads the cells of the step before with weight zero.
+  // Adds a step that reads the cells of the previous step, with weight zero.
   CUTE_HOST_DEVICE constexpr void skip(int i) {
     cell[i] = cell[i + 1] = -1;
     input[i / 2] = input[i / 2 - 1];

@@ -2,17 +2,18 @@
 // Convolution on Hopper's tensor cores without copied windows (no im2col): for each filter tap, wgmma
 // reads the inputs directly from the patch in shared memory.
 //
-// Contract: needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2) results (of a phase,
-// if transposed) and G::kTileN output channels. Three warps, the producers, load a patch of the input
-// into shared memory (conv_layout.cuh) and round it to Element. A fourth warp copies the weights, which
-// pack_weights() has ordered by steps. Two warpgroups, the consumers, compute 64 results at a time: a row
-// of 64, or 8 rows of 8. Sums are floats.
-// Producers read four elements at a time if kAligned is set and neighbours in a row are also neighbours
-// in the patch. Otherwise they read single elements.
+// Contract: needs sm_90a. A CTA computes tiles of G::tile(0) x tile(1) x tile(2) results (of a
+// phase, if transposed) and G::kTileN output channels. Three warps, the producers, load a patch of
+// the input into shared memory (conv_layout.cuh) and round it to Element. A fourth warp copies the
+// weights, which pack_weights() has ordered by steps. Two warpgroups, the consumers, multiply; a
+// wgmma instruction computes 64 results: a row of 64, or 8 rows of 8. Sums are floats. Producers
+// read four elements at a time if kAligned is set and neighbours in a row are also neighbours in
+// the patch; otherwise single elements.
 //
-// With kProducts = 3 floats keep their precision: each is the sum of two tf32 terms, high and low, and
-// a product is low * high + high * low + high * high. Tensor cores truncate sums instead of rounding
-// them, so each stage of weights starts from zero, and the CUDA cores add up the stages.
+// With kProducts = 3 floats keep their precision: each is the sum of two tf32 terms, high and low,
+// and a product is low * high + high * low + high * high. Tensor cores truncate sums instead of
+// rounding them, so each stage of weights starts from zero, and the CUDA cores add the sums of all
+// stages.
 //
 // G has the members that conv_layout.cuh lists, and these:
 //   Input, Element        type in memory; type to multiply: float (as tf32), half_t or bfloat16_t
@@ -28,9 +29,10 @@
 //   kKernelX, kDilationX  the kernel's size and dilation along the last axis
 //
 // After consume(), all threads of the consumers call the functions below that the epilogue needs.
-// Channels count from the tile's first one. `at` is the result of place(x0, x1, x2, row): x0 to x2 count
-// from the tile's first result (x2: among the results of all phases), and `row` numbers the consumer's
-// positions. Neighbouring threads have neighbouring positions. Some positions lie outside the result.
+// Channels count from the tile's first one. `at` is the result of place(x0, x1, x2, row): x0 to x2
+// count from the tile's first result (x2: among the results of all phases), and `row` numbers the
+// consumer's positions. Neighbouring threads have neighbouring positions. Some positions may lie
+// outside the result.
 // - repair(f) replaces sums that are NaN or tiny by f(channel, x0, x1, x2). Call it first with kAlongX, or if
 //   kGroup does not divide the steps of each phase: zero weights times an infinite input are NaN there. Also
 //   call it with kProducts = 3: the low term of an infinite number is NaN, and the tensor cores drop the low
@@ -44,8 +46,7 @@
 // - write(storage, place, read, value, store) calls store(value(sum, read(channel, at), channel, at),
 //   channel, at). It calls place() once for several channels, so compute everything there that does not
 //   depend on the channel. It calls read(), then value(), for kTogether channels, also outside the result,
-//   before the first store(). So latencies overlap if read() does all loads from DRAM and value() does not
-//   branch. Results pass through shared memory, kSlice channels at a time.
+//   before the first store(). This hides latencies if read() does all loads from DRAM and value() does not branch. Results pass through shared memory, kSlice channels at a time.
 //
 // Example: Conv<G> conv; conv.begin(storage, steps, stages, 1);
 //          if (conv.produces()) {
@@ -90,7 +91,7 @@ struct ConvShape : ConvLayout<G> {
   static_assert(kBlocks * kConsumers == kBlocksX * kBlocksY * G::tile(0));
   static_assert(kBlocks % kBlocksX == 0 || kBlocksX % kBlocks == 0, "a consumer has whole rows");
   static_assert(kResults <= 128 && G::kTileN % G::kSlice == 0 && G::kSlice % 8 == 0);
-  // The rows of results of a consumer.
+  // The rows of results that a consumer computes.
   static constexpr int kLineBlocks = kBlocks < kBlocksX ? kBlocks : kBlocksX;
   static constexpr int kLine = kLineBlocks * kAcross * L::kPhases2;
   static constexpr int kLines = kBlocks / kLineBlocks * kDown, kAll = kLine * kLines;
@@ -98,12 +99,14 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
   static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // of a number
   static constexpr int kStep = 8 * G::kTileN * kTerms;      // floats of a step's weights
-  // Floats of a consumer: staged results, then the results of reductions, then the channels' values.
+  // The floats of a consumer in shared memory: staged results, then results of reductions, then
+  // values of channels.
   static constexpr int kStaged = G::kSlice * kPitch;
   static constexpr int kChannelPitch =
       G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
   static constexpr int kKept = kStaged + G::kRowValues * kAll + G::kTileN * kChannelPitch;
-  // The runs of four that cover a row of a patch. The first begins kSkew elements before the row.
+  // How many runs of four elements cover a row of a patch. The first run begins kSkew elements
+  // before the row.
   static constexpr ConvAxis kLast = G::axis(2);
   static constexpr bool kRuns = G::kAligned && !G::kAlongX && G::tile(2) % 4 == 0 &&
                                 (kLast.transposed || kLast.stride == 1);
@@ -129,7 +132,7 @@ struct ConvShape : ConvLayout<G> {
   };
 };
 
-// Points to the first channel of the tile's group, in the tile's image.
+// Points to the first channel of the tile's group in the tile's image.
 template <class Input>
 CUTE_DEVICE Input const* conv_group(ConvInput<Input> const& input, ConvTile const& tile) {
   return input.data + tile.image * input.image_stride +
@@ -158,7 +161,7 @@ CUTE_DEVICE int conv_input(ConvTile const& tile, int i, int x, int cls) {
                          : (tile.first[i] + x) * axis.stride + axis.remainder(cls) - axis.padding;
 }
 
-// Loads patches by single elements. Each thread of the producers loads its own cells.
+// Loads a patch element by element. Each producer thread loads its own cells.
 template <class G>
 class ConvLoader {
   using S = ConvShape<G>;
@@ -312,8 +315,9 @@ class ConvLoader {
   typename S::Storage& storage_;
 };
 
-// Loads patches by runs of four neighbours of a row. A thread loads a run for all channels of a cell, so
-// it holds four whole cells. The producers' threads share the runs of all planes.
+// Loads a patch in runs of four neighbours of a row. A thread loads a run for all channels of a
+// cell, so it holds four whole cells. The producer threads divide the runs of all planes among
+// them.
 template <class G>
 class ConvRuns {
   using S = ConvShape<G>;
@@ -385,7 +389,7 @@ class ConvRuns {
 
   static CUTE_DEVICE void sync() { asm volatile("bar.sync 3, %0;" ::"n"(S::kProducers) : "memory"); }
 
-  // The offset of a run in its channel; -1: outside. No run lies partly outside.
+  // The offset of a run in its channel; -1: outside. A run never lies partly outside.
   CUTE_DEVICE int place(ConvTile const& tile, int run) const {
     const int line = run / S::kRunsOfLine, box = line / (L::kSize0 * L::kSize1);
     const int x0 = line / L::kSize1 % L::kSize0, x1 = line % L::kSize1;
@@ -453,10 +457,11 @@ struct Conv : ConvShape<G> {
       cute::Shape<cute::Int<kPart>, cute::Int<kSums>>{}));
   using Partial = decltype(cute::make_tensor<float>(
       cute::Shape<cute::Int<kPart>, cute::Int<S::kBlocks>>{}));
-  Sums sums;  // of 64 results each, by block and phase
+  Sums sums;  // for each block and phase, the sums of 64 results
 
-  // All threads call it first. `sets`: groups * tiles of channels * phases of axes 0 and 1, which have
-  // different weights. A single set stays in shared memory if it has at most kWeights stages.
+  // All threads call it first. sets: the number of different sets of weights, that is groups *
+  // tiles of channels * phases of axes 0 and 1. If there is only one set and it has at most
+  // kWeights stages, it stays in shared memory.
   template <class Steps>
   CUTE_DEVICE void begin(Storage& storage, Steps const& steps, int stages, int sets) {
     keeps_weights_ =
@@ -475,11 +480,12 @@ struct Conv : ConvShape<G> {
     __syncthreads();
   }
 
-  // Producers and consumers loop over the tiles separately, so neither holds the other's registers. No
-  // setmaxnreg: 168 registers suffice for 128 results, and in our tries ptxas 13.0 spilled or ignored it.
+  // Whether this thread is a producer. Producers and consumers have separate loops over the tiles,
+  // so that neither needs registers for the other's code. No setmaxnreg: 168 registers suffice for
+  // 128 results, and in our tries ptxas 13.0 spilled or ignored it.
   static CUTE_DEVICE bool produces() { return threadIdx.x >= S::kFirstProducer; }
 
-  // Loads what a tile needs. The producers may run ahead into the next tile.
+  // Loads the inputs of a tile. The producers may run ahead into the next tile.
   template <class Steps>
   CUTE_DEVICE void produce(ConvInput<typename S::Input> const& input, float const* packed,
                            Steps const& steps, ConvTile const& tile, Storage& storage) {
@@ -507,7 +513,7 @@ struct Conv : ConvShape<G> {
     const int stages = (input.channels + S::kDepth - 1) / S::kDepth, phase = tile.phase;
     cute::clear(sums);
     if (keeps_weights_) weight_ = weight_phase_ = 0;
-    uint64_t *weights = nullptr, *patch = nullptr;  // still read by the last wgmma
+    uint64_t *weights = nullptr, *patch = nullptr;  // stages that the last wgmma still reads
     for (int stage = 0; stage < stages; ++stage) {
       cute::wait_barrier(storage.patch_full[patch_], patch_phase_);
       CUTE_UNROLL
@@ -527,7 +533,7 @@ struct Conv : ConvShape<G> {
           next_weights();
         }
       }
-      release(patch);  // if this stage had no steps, the consumer still holds the previous one
+      release(patch);  // if this stage had no steps, the consumer has not released the previous one
       patch = &storage.patch_empty[patch_];
       next_patch();
     }
@@ -559,7 +565,8 @@ struct Conv : ConvShape<G> {
   // Reduces over the first `channels` channels. Each of four lanes adds a quarter of them, in order.
   template <class Accumulator, bool Replaces, class P, class R, class V>
   CUTE_DEVICE void reduce(Storage& storage, int k, int channels, P&& place, R&& read, V&& value) {
-    constexpr int kPlaces = 2 * kSums;  // of a thread, which shares them with three other lanes
+    // Number of positions of a thread, which it shares with three other lanes.
+    constexpr int kPlaces = 2 * kSums;
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     auto const at = [&](int i) {
       return call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); },
@@ -571,14 +578,15 @@ struct Conv : ConvShape<G> {
     CUTE_UNROLL
     for (int i = 0; i < kPlaces; ++i) rows[i] = read(at(i));
     CUTE_UNROLL
-    for (int pair = 0; pair < kPart / 2; ++pair) {  // of a channel, in two lines of 8 x 64 results
+    // Pairs of results of a channel, in two lines of 8 x 64 results.
+    for (int pair = 0; pair < kPart / 2; ++pair) {
       const int channel = pair / 2 * 8 + thread % 4 * 2 + pair % 2, nearest = min(channel, channels - 1);
       CUTE_UNROLL
       for (int i = 0; i < kPlaces; ++i) {
         float& sum = sums(pair / 2 * 4 + i % 2 * 2 + pair % 2, i / 2);
         float const taken = value(sum, rows[i], nearest, at(i));
         if constexpr (Replaces) sum = taken;
-        // Selected, not skipped: without a branch, the reads of several channels overlap.
+        // A select instead of a branch, so that the reads of several channels overlap.
         parts[i].add(channel < channels ? taken : Accumulator().value());
       }
     }
@@ -587,10 +595,11 @@ struct Conv : ConvShape<G> {
       combine_warp<4>(parts[i]);
       if (thread % 4 == 0) rows_of(storage, k)[line_place(i / 2, i % 2, thread)] = parts[i].value();
     }
-    __syncwarp();  // the same lanes read it in later reductions
+    __syncwarp();  // later reductions read these values in the same warp
   }
 
-  // The result of the k-th reduction: for read() of later reductions, each_place() and write().
+  // The result of the k-th reduction, for use in read() of later reductions, in each_place() and in
+  // write().
   static CUTE_DEVICE float row(Storage& storage, int k, int row) { return rows_of(storage, k)[row]; }
 
   // The values of one channel that the epilogue needs.
@@ -678,12 +687,14 @@ struct Conv : ConvShape<G> {
     return G::kProducts == 3 ? parts_lost(sum) : sum != sum;
   }
 
-  // The offset at which a thread stages result i (0 to 3) of eight channels: by channel, then by position.
+  // The offset at which a thread stages result i (0 to 3) of eight channels, ordered by channel,
+  // then by position.
   static CUTE_DEVICE int staged(int sum, int i, int thread) {
     return (thread % 4 * 2 + i % 2) * S::kPitch + line_place(sum, i / 2, thread);
   }
 
-  // The position, in the consumer's rows, of a thread's results 0 and 1 (half 1: 2 and 3) of each four.
+  // The position, in the consumer's rows, of results 0 and 1 (half 0) or 2 and 3 (half 1) of each
+  // four results of a thread.
   static CUTE_DEVICE int line_place(int sum, int half, int thread) {
     const int block = sum / L::kPhases2, phase = sum % L::kPhases2, run = thread / 32 * 2 + half;
     const int down = block / S::kLineBlocks * S::kDown + (S::kWide ? 0 : run),
@@ -783,8 +794,8 @@ struct Conv : ConvShape<G> {
     }
   }
 
-  // Issues the steps of a stage of weights for all blocks of the consumer. `to` has the sums of all
-  // phases; with three products, the partial sums of one phase, which start from zero.
+  // Issues the steps of a stage of weights for all blocks of the consumer. `to` holds the sums of
+  // all phases or, with three products, the partial sums of one phase, which start from zero.
   template <class Steps, class To>
   CUTE_DEVICE void multiply(Steps const& steps, int first, Storage& storage, int phase, To& to) {
     constexpr bool kFromZero = S::kTerms == 2;
@@ -829,8 +840,9 @@ struct Conv : ConvShape<G> {
   // The distance from eight results to the next eight, in cells.
   static constexpr CUTE_DEVICE int rows() { return S::kWide ? 8 : L::kSize2; }
 
-  // The descriptor of an operand without swizzle, in units of 16 bytes. `start`: its address, and the
-  // distance of its two cells << 16. `distance`: from eight rows to the next eight.
+  // The descriptor of an operand without swizzle, in units of 16 bytes. start: its address (low
+  // half) and the distance between its two cells (high half). distance: from eight rows to the next
+  // eight.
   static CUTE_DEVICE auto operand(uint32_t start, uint32_t distance) {
     cute::GmmaDescriptor descriptor;
     descriptor.desc_ = uint64_t(distance) << 32 | start;
@@ -851,7 +863,8 @@ struct Conv : ConvShape<G> {
   bool keeps_weights_ = false, has_weights_ = false;
 };
 
-// Channel c at a position whose channel 0 lies at `offset`. Channels lie `bytes` apart, less than 4 GiB.
+// The element of channel c at the position whose channel 0 is at `offset`. The distance between
+// channels is `bytes`, less than 4 GiB.
 template <class T>
 CUTE_DEVICE T& conv_channel(T* data, int64_t offset, int c, int64_t bytes) {
   using Byte = cute::conditional_t<cute::is_const_v<T>, char const, char>;

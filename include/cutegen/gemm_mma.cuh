@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product on the tensor cores (sm_80 atoms): C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: as for SimtGemm. The product multiplies Element (tfloat32_t, half_t, bfloat16_t), sums in
-// float. If both operands already have Element's bits and Stages > 2, asynchronous copies load
-// Stages - 1 tiles ahead. Otherwise registers hold the next tile and convert it. Shared tiles keep
-// the order of the operand in memory; a swizzle avoids bank conflicts in both orders.
+// Contract: the functions are those of SimtGemm (gemm_simt.cuh). The product multiplies Element
+// (tfloat32_t, half_t, bfloat16_t), sums in float. If both operands already have Element's bits and
+// Stages > 2, asynchronous copies load Stages - 1 tiles ahead. Otherwise registers hold the next
+// tile and convert it. Shared tiles keep the order of the operand in memory; a swizzle avoids bank
+// conflicts in both orders.
 //
 // Example: Gemm gemm; gemm.run(A, B, tile, 0, tiles, storage);
 //          gemm.each<2>(tile, [&](float const (&c)[2], int m, int n) { ... });
@@ -30,9 +31,10 @@ struct MmaOf<cute::bfloat16_t> {
   using Op = cute::SM80_16x8x16_F32BF16BF16F32_TN;
 };
 
-// Tiles of Rows x Depth. The swizzle serves reads of eight rows of 16 bytes (along the depth) or of
-// eight neighbours in each of four or eight lines (across it). Its pattern repeats after kRowPeriod
-// rows and kDepthPeriod of the depth, so whole periods are constant offsets.
+// Tiles of Rows x Depth. The swizzle avoids bank conflicts in two kinds of reads: eight rows of 16
+// bytes (along the depth), or eight neighbours in each of four or eight lines (across the depth).
+// Its pattern repeats after kRowPeriod rows and kDepthPeriod of the depth, so whole periods are
+// constant offsets.
 template <class Element, int Rows, int Depth, int Stages, bool AlongDepth>
 struct SwizzledTile {
   static constexpr int kRows = Rows, kDepth = Depth, kElements = Rows * Depth * Stages;
@@ -62,7 +64,8 @@ template <class Element, class TA, class TB, int TileM, int TileN, int TileK, in
           int Stages, int VectorA, int VectorB, bool DepthA, bool DepthB>
 struct MmaGemm {
   using Op = typename MmaOf<Element>::Op;
-  // The warps form 2 rows (1 below 128 threads) over neighbouring blocks of 16 x 8 results.
+  // The warps are arranged in 2 rows (1 row below 128 threads); each warp computes neighbouring
+  // blocks of 16 x 8 results.
   static constexpr int kDown = Threads >= 128 ? 2 : 1, kAcross = Threads / 32 / kDown;
   using Mma =
       cute::TiledMMA<cute::MMA_Atom<Op>,
@@ -155,8 +158,9 @@ struct MmaGemm {
                              cute::Layout<cute::Shape<cute::Int<Values>, cute::Int<Blocks>>>{});
   }
 
-  // Reads four blocks of eight rows by kEight of the depth, `step` rows apart. Lanes 8i to 8i + 7 hold
-  // the addresses of block i; `down` and `deep` say which block this lane addresses.
+  // Reads four blocks, each of eight rows and kEight elements of the depth, which are `step` rows
+  // apart. Lanes 8i to 8i + 7 have the addresses of block i; `down` and `deep` say which block this
+  // lane addresses.
   template <class Shared, bool Along>
   static CUTE_DEVICE void read(Element const* shared, int row, int more_rows, int step, int down,
                                int deep, int k, int stage, uint32_t (&to)[4]) {
@@ -172,7 +176,7 @@ struct MmaGemm {
       cute::SM75_U16x8_LDSM_T::copy(*reinterpret_cast<Four const*>(from), to[0], to[1], to[2],
                                     to[3]);
     } else {                              // ldmatrix transposes 16-bit elements only
-      const bool down_first = step == 8;  // A: rows before depth
+      const bool down_first = step == 8;  // A: the next rows come before the next depth
       CUTE_UNROLL
       for (int block = 0; block < 4; ++block) {
         const int rows = down_first ? block % 2 : block / 2;

@@ -14,8 +14,9 @@
 
 namespace cutegen {
 
-// A tile in which the row index runs fastest. If the loader transposes the tile (Turned),
-// neighbouring threads write at distance kLine; four words of padding separate their banks.
+// A tile in which neighbouring elements belong to neighbouring rows. If the loader transposes the
+// tile (Turned), neighbouring threads write kLine words apart; four words of padding then avoid
+// bank conflicts.
 template <int Rows, int Depth, int Stages, bool Turned>
 struct PaddedTile {
   static constexpr int kRows = Rows, kDepth = Depth, kLine = Rows + 4 * Turned;
@@ -31,7 +32,8 @@ struct PaddedTile {
 template <class TA, class TB, int TileM, int TileN, int TileK, int Threads, int Stages, int VectorA,
           int VectorB, bool DepthA, bool DepthB>
 struct SimtGemm {
-  // The lanes of a warp form 8 x 4: few reads of shared memory, no bank conflicts.
+  // The lanes of a warp are arranged as 8 x 4, which needs few reads of shared memory and has no
+  // bank conflicts.
   static constexpr int kAcross = TileN / 4 < 16 ? TileN / 4 : 16, kDown = Threads / kAcross;
   static constexpr int kBlocksM = TileM / (4 * kDown), kBlocksN = TileN / (4 * kAcross);
   static_assert(TileM % (4 * kDown) == 0 && TileN % (4 * kAcross) == 0 && kDown % 8 == 0);

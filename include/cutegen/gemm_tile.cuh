@@ -64,10 +64,10 @@ struct TileThreads {
   }
 };
 
-// Two paths to shared memory: fetch() into registers and put() from there, converted to Element, or
-// send(), an asynchronous copy. Shared::at(row, more rows, depth, more depth, stage) says where an
-// element lies; the `more` parts are known at compile time. Shared::kWhole: the elements of a vector
-// are neighbours in shared memory, too.
+// There are two ways to load a tile into shared memory: fetch() into registers, then put() with a
+// conversion to Element; or send(), an asynchronous copy. Shared::at(row, more rows, depth, more
+// depth, stage) says where an element lies; the `more` parts are known at compile time.
+// Shared::kWhole: whether the elements of a vector are also neighbours in shared memory.
 template <class T, class Element, class Shared, int Threads, int Vector, bool AlongDepth,
           class RowStride, class DepthStride>
 class TileLoader {
@@ -146,7 +146,8 @@ class TileLoader {
   T const* from_;
   RowStride row_stride_;
   DepthStride depth_stride_;
-  int rows_, depth_;  // rows and depth that remain from this thread's first element
+  // Number of rows, and of elements of the depth, from this thread's first element to the edge.
+  int rows_, depth_;
   Element* to_;
   Pack<T, Vector> next_[Rows{}][Depths{}];
 };
@@ -195,7 +196,7 @@ CUTE_DEVICE void by_async_copies(LoadA& a, LoadB& b, int first, int last, Multip
       a.send(step, stage);
       b.send(step, stage);
     }
-    cute::cp_async_fence();  // one group for each step: the wait below counts groups
+    cute::cp_async_fence();  // one group for each step, because the wait below counts groups
   };
   CUTE_UNROLL
   for (int s = 0; s + 1 < Stages; ++s) send(first + s, s);

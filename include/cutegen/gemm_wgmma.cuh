@@ -10,8 +10,9 @@
 // Elements beyond the edges read as zero. A CTA may compute several tiles, one after the other;
 // the producer loads the next tile while the consumers write.
 //
-// Cluster 2: two CTAs, neighbours in m, share the tiles of B. Each loads half and sends it to both.
-// Then cluster_tile() gives the tile of a CTA, and the grid has kCluster CTAs for each pair.
+// With Cluster 2, two CTAs that are neighbours in m share the tiles of B: each loads one half and
+// sends it to both. In this case, use cluster_tile() for the tile of a CTA, and a grid with
+// kCluster CTAs for each pair of tiles.
 //
 // Groups: a tile holds TileN / Groups columns of each of several products of the same A. Then each()
 // passes c[group][v]: the results of all products at the same place.
@@ -75,12 +76,13 @@ struct LineTile {
         cute::local_tile(whole, cute::Shape<cute::Int<kRows>, cute::Int<kLine / 4>>{},
                          cute::make_coord(0, 0)))};
   }
-  // The distance between instructions along the depth, in units of 16 bytes.
+  // The distance between the operands of consecutive instructions along the depth, in units of 16
+  // bytes.
   static constexpr int kStep = AlongDepth ? 2 : kLine / 4 * 128 / 16;
 };
 
-// Four lanes hold two columns each of four groups of 8 columns, at from[first + 4 * group]. Transposes
-// these 4 x 4 pairs, so that each lane gets all 8 columns of one group.
+// Each of four lanes holds two columns of each of four groups of 8 columns, at from[first + 4 *
+// group]. Transposes these 4 x 4 pairs, so that each lane gets all 8 columns of one group.
 template <int Size>
 CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to)[8]) {
   CUTE_UNROLL
@@ -89,7 +91,7 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   for (int step = 1; step < 4; step *= 2) {
     const bool upper = threadIdx.x & step;
     CUTE_UNROLL
-    for (int i = 0; i < 4; ++i) {  // the lower of two pairs of elements
+    for (int i = 0; i < 4; ++i) {  // for the lower of two pairs of elements
       const int pair = step == 1 ? i / 2 * 2 : i / 2, low = 2 * pair + i % 2, high = low + 2 * step;
       const float got = __shfl_xor_sync(0xffffffffu, upper ? to[low] : to[high], step);
       to[low] = upper ? got : to[low];
@@ -201,7 +203,7 @@ struct WgmmaGemm {
   static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // threads
   static constexpr int kFirstProducer = 128 * kConsumers;
   static constexpr int kThreads = kFirstProducer + kProducers;
-  static constexpr int kVector = 8;  // most neighbouring results that each() gives a thread
+  static constexpr int kVector = 8;  // the most neighbouring results that each() passes at a time
   static constexpr bool kTma = Tma;
   static constexpr int kCluster = Tma ? Cluster : 1;
   using TileA = LineTile<Element, TileM, DepthA>;
@@ -488,7 +490,7 @@ struct WgmmaGemm {
     }
   }
 
-  int stage_ = 0, phase_ = 0;  // of this thread, in the ring of stages
+  int stage_ = 0, phase_ = 0;  // this thread's position in the ring of stages
 };
 
 }  // namespace cutegen

@@ -10,10 +10,11 @@
 // With Products 1 instead of 3, the kernel multiplies in tf32: it rounds both operands to nearest and
 // issues one product. The tensor cores themselves would truncate floats, which biases the results.
 //
-// Two warpgroups (the producers) load tiles; the others (the consumers) multiply. run() returns false
-// in the producers, which are then done. repair() recomputes sums that are NaN or tiny, because
-// infinities, the largest floats and subnormal numbers have no two parts. Sizes and strides are arbitrary.
-// Elements beyond the edges read as zero. TileM and TileN are 64 or 128, TileK is 32, a CTA has kThreads threads.
+// Two warpgroups (the producers) load tiles; the others (the consumers) multiply. run() returns
+// false in the producers, which are then done. repair() recomputes sums that are NaN or tiny,
+// because infinities, the largest floats and subnormal numbers cannot be split into two tf32
+// values. Sizes and strides are arbitrary. Elements beyond the edges read as zero. TileM and TileN
+// are 64 or 128, TileK is 32, a CTA has kThreads threads.
 //
 // Example: Gemm gemm; if (!gemm.run(A, B, tile, 0, tiles, storage)) return;
 //          gemm.repair(A, B, tile, 0, tiles);
@@ -59,13 +60,14 @@ struct WgmmaTile {
   }
 };
 
-// Loads an operand's tiles into registers and stores their high and low parts (one product: tf32 values),
-// in chunks of four neighbours along the depth. Neighbouring threads read neighbours in memory.
+// Loads an operand's tiles into registers and stores their high and low parts (with one product:
+// their tf32 values) in shared memory, in chunks of four neighbours along the depth. Neighbouring
+// threads read neighbours in memory.
 template <class T, int Rows, int Threads, int Vector, bool AlongDepth, class RowStride,
           class DepthStride>
 class SplitLoader {
   static constexpr int kChunks = Rows * 8 / Threads;
-  // Steps from one chunk of a thread to its next: in rows, and in chunks along the depth.
+  // The distance from one chunk of a thread to its next: in rows, and in chunks along the depth.
   static constexpr int kRowStep = AlongDepth ? Threads / 8 : 0;
   static constexpr int kChunkStep = AlongDepth ? 0 : Threads / Rows;
 
@@ -103,7 +105,7 @@ class SplitLoader {
   }
 
  private:
-  // Inside: the tile lies inside the operand.
+  // Inside: whether the whole tile lies inside the operand.
   template <bool Inside>
   CUTE_DEVICE void read() {
     CUTE_UNROLL
@@ -132,7 +134,8 @@ class SplitLoader {
   T const* from_;
   RowStride row_stride_;
   DepthStride depth_stride_;
-  int rows_, depth_;  // of the operand, from the tile on
+  // Number of rows, and of elements of the depth, from the tile to the edge of the operand.
+  int rows_, depth_;
   float next_[kChunks][4];
 };
 
@@ -140,8 +143,9 @@ template <class TA, class TB, int TileM, int TileN, int TileK, int Stages, int V
           bool DepthA, bool DepthB, int Products = 3>
 struct WgmmaFp32Gemm {
   static_assert(Products == 3 || Products == 1);
-  // One operand comes from registers, in any layout. The producers split the other, "shared" one,
-  // which is fastest if they read along the depth. Turned: A is the shared one.
+  // The tensor cores read one operand from registers, where it may have any layout, and the other
+  // from shared memory. The producers split the one in shared memory, which is fastest if they read
+  // it along the depth. Turned: A is in shared memory.
   static constexpr bool kTurned = DepthA && !DepthB;
   static constexpr int kRows = kTurned ? TileN : TileM, kColumns = kTurned ? TileM : TileN;
   static constexpr int kConsumers = kRows / 64;  // warpgroups
@@ -233,7 +237,7 @@ struct WgmmaFp32Gemm {
  private:
   static CUTE_DEVICE int lane() { return threadIdx.x % 32; }
   static CUTE_DEVICE bool lost(float sum) { return Products == 3 ? parts_lost(sum) : sum != sum; }
-  // The first row of the consumers' tile for which this thread has results.
+  // The first row of the tile for which this thread has results.
   static CUTE_DEVICE int first_row() {
     return (threadIdx.x - kProducers) / 32 * 16 + lane() / 4;
   }
@@ -341,7 +345,7 @@ struct WgmmaFp32Gemm {
     };
     cute::warpgroup_fence_operand(sums);
     cute::warpgroup_arrive();
-    // 32 bytes of the depth are two units of a descriptor.
+    // An instruction takes 32 bytes of the depth, which are two units of a descriptor.
     if constexpr (Products == 3) {
       const auto shared_low = Split::descriptor(storage.parts[1][stage]);
       CUTE_UNROLL
@@ -350,7 +354,8 @@ struct WgmmaFp32Gemm {
         add(high(cute::_, k), shared_low + 2 * k);
       }
     }
-    // The large products come last: each addition to a large sum loses half a unit on average.
+    // The large products come last, because each addition to a large sum loses half a unit in the
+    // last place on average.
     CUTE_UNROLL
     for (int k = 0; k < 4; ++k) add(high(cute::_, k), shared_high + 2 * k);
     cute::warpgroup_commit_batch();

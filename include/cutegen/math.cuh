@@ -69,8 +69,9 @@ CUTEGEN_FN float fast_reciprocal(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-// x / by for a divisor that many elements share: one multiplication, within 1.5 ulp. row_reciprocal()
-// returns 0 if a multiplication is not accurate: for NaN and for divisors near the ends of float's range.
+// Computes x / by for a divisor that many elements share, with one multiplication, within 1.5 ulp.
+// row_reciprocal() returns 0 if a multiplication is not accurate: for NaN and for divisors near the
+// ends of float's range.
 CUTEGEN_FN float row_reciprocal(float by) {
   const float size = fabsf(by);
   return size >= 0x1p-100f && size <= 0x1p100f ? 1.0f / by : 0.0f;
@@ -78,8 +79,9 @@ CUTEGEN_FN float row_reciprocal(float by) {
 CUTEGEN_FN float quotient(float x, float by, float inverse) {
   return inverse != 0.0f ? x * inverse : x / by;
 }
-// The same with the rounding of a division, for quotients whose last bit decides: one step of Newton's
-// method, exact to 46 bits before it rounds. `scale` brings extreme divisors nearer to one.
+// A quotient that is rounded like a division's, for results that depend on the last bit: one step
+// of Newton's method, exact to 46 bits before it rounds. divisor_scale() brings extreme divisors
+// nearer to one.
 CUTEGEN_FN float divisor_scale(float by) {
   const float size = fabsf(by);
   return size < 0x1p-64f ? 0x1p64f : size > 0x1p64f ? 0x1p-64f : 1.0f;

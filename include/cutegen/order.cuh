@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of a row in order: the next ones of a row, and a sorted row in shared memory.
+// Elements of a row in order: finds the first elements of a row one after another, and sorts a row
+// in shared memory.
 //
 // Contract: a Key holds a float and its position in the row (below 2^32 - 1). A greater key comes
 // first: the larger value (with Largest; else the smaller one), then the smaller position. NaN
@@ -14,7 +15,7 @@
 namespace cutegen {
 
 struct Key {
-  unsigned place = 0, value = 0;  // words: keys move between lanes word by word
+  unsigned place = 0, value = 0;  // two words, because keys move between lanes word by word
   __device__ __forceinline__ uint64_t whole() const { return uint64_t(value) << 32 | place; }
   __device__ __forceinline__ bool before(Key const& other) const {
     return whole() > other.whole();
@@ -40,8 +41,9 @@ __device__ __forceinline__ float value_of(Key const& key) {
   return __uint_as_float(rising >> 31 ? rising & 0x7fffffffu : ~rising);
 }
 
-// A bitonic sort: in each step, every thread compares pairs of keys that lie `apart`. The 64 keys of a
-// warp's pairs stay with the warp while `apart` is at most 32.
+// A bitonic sort: in each step, every thread compares pairs of keys that lie `apart`. While `apart`
+// is at most 32, the pairs of a warp contain the same 64 keys in every step, so the steps need no
+// barrier of the CTA.
 __device__ __forceinline__ void sort_keys(Key* keys, int padded) {
   __syncthreads();
   for (int size = 2; size <= padded; size *= 2)

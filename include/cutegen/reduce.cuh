@@ -60,7 +60,7 @@ struct PlainSum {
 
 // The sum of integers or truth values, modulo 2^64 as in PyTorch.
 struct Total {
-  unsigned low = 0, high = 0;  // words: accumulators move between lanes word by word
+  unsigned low = 0, high = 0;  // two words, because accumulators move between lanes word by word
   CUTEGEN_FN void add(int64_t x) {
     const uint64_t sum = (uint64_t(high) << 32 | low) + uint64_t(x);
     low = unsigned(sum), high = unsigned(sum >> 32);
@@ -112,8 +112,9 @@ struct ArgMin {
   CUTEGEN_FN int64_t value() const { return negated.value(); }
 };
 
-// max(x) and sum(exp(x - max(x))) in one pass: scales the sum down whenever the maximum grows. fast_exp
-// is accurate near zero, and its error grows more slowly than the terms shrink.
+// max(x) and sum(exp(x - max(x))) in one pass: scales the sum down whenever the maximum grows.
+// fast_exp is accurate near zero; for smaller arguments, the terms shrink faster than its error
+// grows.
 template <class Total>
 struct MaxSumExpOf {
   Max max;
@@ -122,12 +123,13 @@ struct MaxSumExpOf {
     if (from != to) sum.scale(fast_exp(from - to));  // rare, because maxima seldom grow
   }
   template <int V>
-  CUTEGEN_FN void add(float const (&x)[V]) {  // rescales once for V values
+  CUTEGEN_FN void add(float const (&x)[V]) {  // rescales at most once for V values
     float before = max.best;
 #pragma unroll
     for (int v = 0; v < V; ++v) max.add(x[v]);
     rescale(before, max.best);
-    float shift = max.best == -infinity() ? 0.0f : max.best;  // if all are -inf so far, terms are zero
+    // If all values so far are -inf, all terms are zero.
+    float shift = max.best == -infinity() ? 0.0f : max.best;
     float terms[V];
 #pragma unroll
     for (int v = 0; v < V; ++v) terms[v] = fast_exp(x[v] - shift);

@@ -17,7 +17,7 @@ class Runs {
  public:
   CUTE_DEVICE explicit Runs(int length)
       : length_(length > 0 ? length : 1), inverse_(0xffffffffu / length_) {}
-  // The product with the inverse is at most 1 too small.
+  // The product with the inverse may be too small by 1.
   CUTE_DEVICE int of(int i) const {
     const unsigned run = __umulhi(unsigned(i), inverse_);
     return int(run + (unsigned(i) - run * length_ >= length_ ? 1u : 0u));

@@ -38,7 +38,7 @@ struct Smallest {
   static CUTEGEN_FN float combine(float a, float b) { return minimum(a, b); }
 };
 
-// Lane i of each aligned group of Width lanes gets the combination of its lanes 0 to i.
+// Lane i of each aligned group of Width lanes gets the combination of the group's lanes 0 to i.
 template <class Op, int Width>
 CUTEGEN_FN float scan_lanes(float x) {
   const int lane = threadIdx.x % Width;
@@ -72,7 +72,8 @@ CUTEGEN_FN void scan_row(float (&x)[Items][V], float& carry, float* shared) {
   constexpr int kLanes = Width < 32 ? Width : 32, kWarps = Width / kLanes;
   static_assert(kWarps == 1 || Items * kWarps <= 32, "a warp combines the totals of all warps");
   const int lane = threadIdx.x % kLanes, warp = threadIdx.x / 32;
-  float before[Items], total[Items];  // of the lanes before this one, and of its group
+  // Combination of the lanes before this one, and of the whole group.
+  float before[Items], total[Items];
 #pragma unroll
   for (int i = 0; i < Items; ++i) {
     scan_own<Op>(x[i]);
@@ -140,8 +141,8 @@ CUTEGEN_FN void scan_column(float (&x)[Items][V], float (&carry)[V], float* shar
   }
 }
 
-// Returns the carry at the start of a part of a row, in every lane of the warp: the combined totals of
-// the parts before it, which lie `apart` floats apart. Lanes take parts in turn.
+// Returns the carry at the start of a part of a row, in every lane of the warp: the combined totals
+// of the parts before it, which lie `apart` floats apart. The lanes divide the parts among them.
 template <class Op>
 CUTEGEN_FN float carry_of_warp(float const* totals, int64_t apart, int parts) {
   float carry = Op::neutral();
@@ -152,8 +153,9 @@ CUTEGEN_FN float carry_of_warp(float const* totals, int64_t apart, int parts) {
   return carry;
 }
 
-// The same for V columns of a thread: `totals` points to the first one. The CTA's teams take parts in turn.
-// `shared` is as for scan_column, but must differ from the buffer of the first tile.
+// The same for V columns of a thread: `totals` points to the first one. The CTA's teams divide the
+// parts among them. `shared` is as for scan_column, but must differ from the buffer of the first
+// tile.
 template <class Op, int Rows, int Columns, int V>
 CUTEGEN_FN void carry_of_columns(float (&carry)[V], float const* totals, int64_t apart, int parts, float* shared) {
   const int team = threadIdx.x / Columns, column = threadIdx.x % Columns;

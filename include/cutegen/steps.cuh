@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of a program that overlap on sm_90 (programmatic dependent launch).
 //
-// Contract: a step with "pdl" in the plan may begin as soon as all CTAs of the previous step have called
-// allow_next_step() or ended. It must call await_previous_step() before it accesses what that step
-// accesses, and at the latest before it ends: the step after it relies on both.
+// Contract: a step with "pdl" in the plan may begin as soon as all CTAs of the previous step have
+// called allow_next_step() or ended. It must call await_previous_step() before it accesses what
+// that step accesses, and in any case before it ends, because the step after it relies on the end
+// of both.
 //
 // Example: the first kernel calls allow_next_step() at its start, the second await_previous_step() at its end.
 #pragma once

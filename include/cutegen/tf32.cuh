@@ -30,9 +30,10 @@ CUTE_DEVICE float tf32_operand(float x) {
   return x == x ? __uint_as_float(__float_as_uint(x) + 0x1000u) : x;
 }
 
-// Whether to recompute a sum of products of two tf32 parts in float32. NaN: the parts of an infinite
-// number do not add up to it. Tiny: the low part of a subnormal number lies in bits that the tensor
-// cores ignore. Sums of ordinary numbers are larger than 2^-64, or zero.
+// Whether to recompute a sum of products of two tf32 parts in float32. A sum may be NaN because the
+// two parts of an infinite number give NaN. A sum may be tiny and wrong because the low part of a
+// subnormal number lies in bits that the tensor cores ignore. Sums of ordinary numbers are larger
+// than 2^-64, or zero.
 CUTE_DEVICE bool parts_lost(float sum) { return !(fabsf(sum) >= 0x1p-64f) && sum != 0; }
 
 }  // namespace cutegen

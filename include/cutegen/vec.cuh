@@ -141,7 +141,8 @@ CUTE_DEVICE void convert_all(From const (&from)[V], To (&to)[V]) {
     float most = 0.0f;
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) most = fmaxf(most, fabsf(from[v]));
-    if (kE4m3 ? most <= 464.0f : most < 61440.0f) {  // no number is beyond the largest one
+    // No value is beyond the largest number of the format.
+    if (kE4m3 ? most <= 464.0f : most < 61440.0f) {
       CUTE_UNROLL
       for (int v = 0; v < V; v += 2) {
         uint16_t pair;
@@ -246,7 +247,8 @@ CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
 }
 template <int Wraps, class Indices>
 struct Take {
-  Indices indices;  // of the elements of a vector; with stride Int<0>, one for all of them
+  // The indices of a vector's elements; with stride Int<0>, one index for all of them.
+  Indices indices;
   int64_t size, stride;
   int64_t first = 0, step = 1;  // an index i means first + step * i
   static constexpr bool kOnce =
@@ -254,7 +256,7 @@ struct Take {
   CUTE_DEVICE int64_t operator()(int v) const {
     return place<Wraps>(first + step * int64_t(indices(v)), size, stride);
   }
-  // Adds where index `v` leads to `at`. Returns whether the index is outside the axis.
+  // Adds the offset of index `v` to `at`. Returns whether the index is outside the axis.
   CUTE_DEVICE bool move(int v, int64_t& at) const {
     const int64_t index = inside_axis<Wraps>(first + step * int64_t(indices(v)), size);
     at += index * stride;
@@ -267,8 +269,9 @@ CUTE_DEVICE Take<Wraps, Indices> take(Indices const& indices, int64_t size, int6
   return {indices, size, stride, first, step};
 }
 
-// Finds where indices lead, for all V elements of a vector (N is 1) or for each. Returns whether an
-// index is outside its axis: the caller stops the kernel before it reads.
+// Finds the offsets of indices: one for all V elements of a vector (N is 1), or one for each
+// element. Returns whether an index is outside its axis: the caller stops the kernel before it
+// reads.
 template <int N, class... Takes>
 CUTE_DEVICE bool find_places(int64_t (&at)[N], Takes const&... takes) {
   bool outside = false;
@@ -292,8 +295,9 @@ CUTE_DEVICE void load_at(cute::Tensor<Engine, Layout> const& g, int64_t const (&
   }
 }
 
-// The same as load_taken, but the caller stops the kernel before it ends if `outside` becomes true:
-// loads do not wait for the check of an earlier index. An index outside its axis reads no element.
+// Like load_taken, but does not stop the kernel if an index is outside its axis: it sets `outside`
+// and reads no element, and the caller must stop the kernel before it ends. So loads do not wait
+// for the check of an earlier index.
 template <class R, int V, class Engine, class Layout, class... Takes>
 CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V], bool& outside,
                             Takes const&... takes) {
@@ -306,7 +310,7 @@ CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V], bo
   load_at(g, at, r);
 }
 
-// Loads the elements that indices choose: all V at the place of one index, or each at its own.
+// Loads the elements that indices choose: all V at the offset of one index, or each at its own.
 template <class R, int V, class Engine, class Layout, class... Takes>
 CUTE_DEVICE void load_taken(cute::Tensor<Engine, Layout> const& g, R (&r)[V],
                             Takes const&... takes) {
@@ -336,7 +340,7 @@ CUTE_DEVICE void store(R const (&r)[V], cute::Tensor<Engine, Layout> const& g) {
   }
 }
 
-// Stores elements at the places that indices choose, as load_at reads them.
+// Stores elements at the offsets that indices choose, as load_at reads them.
 template <class R, int V, int N, class Engine, class Layout>
 CUTE_DEVICE void store_at(R const (&r)[V], cute::Tensor<Engine, Layout> const& g,
                           int64_t const (&at)[N]) {

@@ -166,7 +166,7 @@ def mark(reference: values.Reference, permitted: values.Permitted, native: list[
 
 
 def put_steps(reference: values.Reference, native: list[Tensor], generator: Generator, margins: Margins) -> None:
-    """Marks integers that a rounding decides. Marks none if memory does not suffice."""
+    """Marks integers that a rounding of the inputs moves by one. Marks none if memory does not suffice."""
     try:
         values.put_steps(margins, values.steps(reference, native, generator))
     except torch.OutOfMemoryError:

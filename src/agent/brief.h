@@ -34,7 +34,7 @@ struct TaskBrief {
 struct Attempt {
   std::string id, parent, summary;
   Status status = Status::aborted;
-  std::string headline;  // set for a failure
+  std::string headline;  // why the attempt failed
   std::optional<double> time_ns;
   bool kept = false;
 };
@@ -51,15 +51,15 @@ struct Question {
   std::string approach, advice;
   std::string reading;    // a profiler's words about the subject
   std::string family;     // the kind of change that a planner shall suggest
-  bool grounded = false;  // only the spans in the advice may change (agent/grounded.h)
+  bool grounded = false;  // the coder may change only the spans in the advice (agent/grounded.h)
   // The run's best program, if the question may show it.
   std::string best;
   std::optional<double> best_ns = {};
-  // For a first program: a correct program of another line of work.
+  // When asking for a first program: a correct program of another line of work.
   const Candidate* other = nullptr;
   bool profile = false;  // the prompt may show figures of the profile
-  int repair = 0;        // number of this repair in a row, from 1
-  int approaches = 1;    // number that a planner must give
+  int repair = 0;        // how many repairs in a row this one is, from 1
+  int approaches = 1;    // number of approaches that a planner must give
   // The proposed tests in use, one line each.
   std::vector<std::string> tests = {};
 };

@@ -35,8 +35,8 @@ struct ChangedSpan {
   std::string name;
   bool is_type = false;
   size_t begin = 0, end = 0;
-  // Whether the definition contains lines [from, to). A line inserted before its first line is
-  // outside.
+  // Whether the definition contains lines [from, to). A line that is inserted before the
+  // definition's first line does not belong to it.
   bool holds(size_t from, size_t to) const {
     return from >= begin && to <= end && (to > from || (from > begin && from < end));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows a program as changes to an earlier one, so that the question reuses text in the provider's
-// cache.
+// Shows a program as changes to an earlier one, so that the question begins with text that is in
+// the provider's cache.
 //
 // Contract: the text has the format of answers (agent/reply.h): short functions as a whole,
 // SEARCH/REPLACE for parts of long ones, JSON pointers for the plan. changes_text() returns it only

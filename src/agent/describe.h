@@ -26,11 +26,11 @@ std::string describe_verdict(const Verdict& verdict, double floor_ns, bool profi
 // verdicts with a profile.
 std::string describe_profile(const Verdict& verdict);
 struct HistoryText {
-  // Parts of a few lines that no longer change as the history grows.
+  // Groups of a few lines that stay the same when the history grows.
   std::vector<std::string> settled;
   std::string recent;  // the last lines, if there are any
 };
-// The newest attempts, at most `most`, and the best of the older ones.
+// Describes the newest attempts, at most `most`, and the best one among the older attempts.
 HistoryText describe_history(const std::vector<Attempt>& history, size_t most);
 // At most `lines` lines of the reference; a longer one loses its middle.
 std::string describe_source(const std::string& source, size_t lines);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drafts: the programs that a model tries before it answers one question, named d1, d2, ...
 //
-// Contract: keeping the same program again gives the same draft. References to drafts stay valid.
+// Contract: adding the same program again returns the existing draft. References to drafts stay
+// valid.
 //
 // Example: Drafts drafts(subject, Role::coder, "openai:gpt-5"); drafts.keep(program, "tile 128");
 #pragma once
@@ -37,7 +38,7 @@ class Drafts {
   const Draft* last() const { return drafts_.empty() ? nullptr : &drafts_.back(); }
   const Draft* fastest() const;  // the fastest correct one
   std::string names() const;     // "d1, d2", or "none"
-  // The answer to a model that names a draft that does not exist.
+  // The message for a model that names an unknown draft.
   std::string missing_text(const std::string& name) const;
 
  private:

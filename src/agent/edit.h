@@ -3,9 +3,9 @@
 //
 // Contract: every anchor must occur exactly once in the program as the model saw it (blanks at line
 // ends and indentation may differ). Edits must not overlap. The result must differ from the base,
-// have balanced brackets, contain no "rest unchanged" gaps, have a plan that parses, and pass
-// `check`. Otherwise nothing is applied, and the Reask says what is wrong, where, and how to
-// correct it.
+// have balanced brackets, contain no placeholder such as "rest unchanged", have a plan that parses,
+// and pass `check`. Otherwise nothing is applied, and the Reask says what is wrong, where, and how
+// to correct it.
 //
 // Example: auto p = apply_reply(*reply, &incumbent, check); if (!p) ask_again(p.error().text);
 #pragma once

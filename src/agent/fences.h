@@ -2,9 +2,9 @@
 // Reads the fenced blocks and SEARCH/REPLACE blocks of a reply, in order, without interpreting
 // them.
 //
-// Contract: accepts any text. Normalises line ends first. A fence closes only at a line with its
-// own marks. If a fence wraps other marked fences, only the inner ones count. `title` is a file
-// name on a line of its own above a fence. `open_line` reports a fence that never closes.
+// Contract: accepts any text. Normalises line ends first. A fence ends only at a line with the same
+// marks. If a fence contains other marked fences, only the inner ones count. `title` is a file name
+// on a line of its own above a fence. `open_line` reports a fence that never closes.
 //
 // Example: Fences f = read_fences(reply); for (const Fence& b : f.blocks) use(b.info, b.text);
 #pragma once

@@ -20,7 +20,7 @@ namespace cutegen::agent {
 struct Component {
   std::string name, title;  // "reduce", "Reductions within warps and blocks: ..."
   std::vector<std::string> symbols, classes, archs;
-  // Math modes of the matrix products that it covers; empty: all.
+  // The math modes of matrix products that the page covers; empty: all.
   std::vector<std::string> products;
   // The task must have one of these ATen operators ("topk"); empty: any task.
   std::vector<std::string> operators;

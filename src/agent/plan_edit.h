@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edits plan.json by JSON pointers, and writes it as models see it.
+// Applies edits that name a field of plan.json by JSON pointer, and formats a plan for prompts.
 //
 // Contract: applies one edit at a time. `set` replaces a value or adds a field to an existing
 // object. `replace` and `remove` need an existing value. `add` inserts; in an array before the

@@ -4,9 +4,10 @@
 //
 // Contract: parse_reply reads fenced blocks by their first line: "file NAME" (a whole file), "edit
 // NAME" (SEARCH/REPLACE), "function NAME" (whole definitions, found by their name) and "plan"
-// (JSON-pointer edits). It also accepts whole files in unmarked or language-marked fences if they
-// have only one meaning. Any text is valid input. A reply that is ambiguous, cut, or without a
-// change gives a Reask, never a guess. docs/agents.md describes the format.
+// (JSON-pointer edits). It also accepts whole files in fences that name no file, if it is clear
+// which file each fence holds. Any text is valid input. If a reply is ambiguous, cut off, or
+// changes nothing, the result is a Reask; the reader never guesses. docs/agents.md describes the
+// format.
 //
 // Example: auto r = parse_reply(text, &incumbent); if (!r) ask_again(r.error().text);
 #pragma once
@@ -36,7 +37,7 @@ struct WholeFile {
 };
 struct SearchReplace {
   std::string file, search, replace;
-  int number = 1;  // of this block within the reply, for messages
+  int number = 1;  // the number of this block within the reply, for messages
   bool operator==(const SearchReplace& o) const {
     return file == o.file && search == o.search && replace == o.replace;
   }

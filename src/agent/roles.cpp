@@ -255,8 +255,8 @@ std::vector<llm::Message> own_messages(const TaskBrief& brief, const Question& q
                                        const Detail& detail) {
   std::vector<llm::Message> out;
   HistoryText history = describe_history(q.history, detail.history);
-  // A long program stays the base of later changes, so it comes before the growing history. A short
-  // one changes with each gain and comes after it.
+  // A long program is the base of later changes, so it comes before the history, which grows. A
+  // short program changes whenever the line gains, so it comes after the history.
   const Candidate* whole = q.subject ? &whole_of(q, changes) : q.other;
   const bool stays = whole && is_long(whole->program);
   if (stays) out.push_back({.text = program_message(*whole), .cache_end = true});

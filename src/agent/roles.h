@@ -5,14 +5,14 @@
 // Contract: the request is a pure function of brief and question. Its most stable parts come first,
 // so that providers cache them:
 // - `system` and the first message (device, task, guidance), the same in all questions of a run;
-// - an earlier program as a whole, the base of later ones;
+// - an earlier program in full (the base), to which later programs are shown as changes;
 // - the history without its last lines;
 // - the program in question, as changes to the base, with its verdict;
 // - the last lines of the history, and the question.
-// A long program without a base takes the place of the base; a short program follows the history. A
-// prefix above the wanted size loses pages and guidance. A prefix above the limit also gets a
-// shorter graph and reference, in steps. If the whole request is too long, history and verdict get
-// shorter.
+// If there is no base, a long program takes its place, and a short program follows the history. If
+// the part that all questions share is larger than wanted_prefix_tokens, it omits pages and
+// guidance. If it is larger than prefix_tokens, graph and reference also become shorter, step by
+// step. If the whole request is too long, history and verdict become shorter.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
 #pragma once
@@ -36,7 +36,7 @@ struct PromptLimits {
 
 llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
                               const PromptLimits& limits);
-// The message that asks again; `whole` asks for the whole program instead of edits.
+// The message that asks again. whole: it asks for the whole program instead of edits.
 std::string reask_text(const Reask& reask, bool whole);
 // The answer of a planner (its approaches) or a judge (one advice).
 tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& text,

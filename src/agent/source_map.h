@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the parts of a device source: code, comments, literals, directives, definitions, brackets.
 //
-// Contract: positions are bytes of the given text. All text is valid input; text that is not C++
-// gives few definitions. Definitions are those in namespaces (also within extern "C"), each with
-// its template head and attributes, without the comment above it. Members are not listed.
+// Contract: positions are bytes of the given text. All text is valid input; in text that is not
+// C++, it finds few definitions. Definitions are those in namespaces (also within extern "C"), each
+// with its template head and attributes, without the comment above it. Members are not listed.
 //
 // Example: for (const Definition& d : definitions_in(text)) use(text.substr(d.begin, d.size));
 #pragma once

@@ -22,7 +22,7 @@ namespace cutegen::agent {
 struct ToolLimits {
   int calls = 8;          // per question
   int evaluations = 3;    // per question
-  int64_t run_calls = 0;  // calls that the run has left when the question is asked
+  int64_t run_calls = 0;  // tool calls that remain for the run when the question is asked
   int64_t run_evaluations = 0;
 };
 
@@ -35,7 +35,7 @@ struct Evaluated {
   Verdict verdict;
 };
 
-// The engine's part of the tools' work.
+// The part of the tools' work that the engine does.
 class ToolHost {
  public:
   virtual ~ToolHost() = default;
@@ -43,7 +43,7 @@ class ToolHost {
   // different call.
   virtual Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) = 0;
   virtual Result<void> record(const ToolRecord& call) = 0;
-  // Compiles and loads. Only the call's record keeps the result.
+  // Compiles and loads. The result is stored only in the record of the call.
   virtual Result<Verdict> compile(const Context& ctx, const KernelProgram& program) = 0;
   // Evaluates each program of a question only once, even across a crash.
   virtual Result<Evaluated> evaluate(const Context& ctx, const Candidate& draft) = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names and arguments of the tools that a model may call before it answers.
 //
-// Contract: a question offers only tools that can succeed for it. Questions of one kind have the
-// same tools, because providers cache them. read_tool_call() accepts any call. A fault in it is an
-// error whose text addresses the model. docs/agents.md explains the tools to users.
+// Contract: a question offers only tools that can succeed for it. All questions of one kind offer
+// the same tools, so that the provider's cache applies. read_tool_call() accepts any call. A fault
+// in it is an error whose text addresses the model. docs/agents.md explains the tools to users.
 //
 // Example: request.tools = tool_specs({.compile = true});
 //          auto use = read_tool_call(call); if (!use) tell(...);
@@ -34,7 +34,7 @@ struct Offer {
 };
 std::vector<llm::ToolSpec> tool_specs(const Offer& offer);
 Result<ToolUse> read_tool_call(const llm::ToolCall& call);
-// The changes of a call as a reply. `base`: the program that they start from, or null.
+// The edits of a call, in the form of a reply. base: the program to which they apply, or null.
 tl::expected<Reply, Reask> changes_of(const ToolUse& use, const KernelProgram* base);
 
 }  // namespace cutegen::agent

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // FieldRule: what base/fields.h must know about a field besides its name and type.
 //
-// Contract: rules add up; the narrower bound wins. A rule for a list also holds for its entries.
+// Contract: a field may have several rules; of two bounds, the narrower one applies. A rule for a
+// list also applies to its entries.
 //
 // Example: v("runs", x.runs, field::if_set + field::clamped(0, 1000));
 #pragma once
@@ -17,8 +18,9 @@ struct FieldRule {
   bool if_set = false;    // written only if not empty, false or zero
   bool written = true;
   bool or_null = false;  // an empty optional is written as null
-  bool object = false;   // for a Json: must be an object
-  bool clamps = false;   // numbers outside [low, high] are clamped; else refused
+  bool object = false;   // a field of type Json must be an object
+  // true: moves numbers outside [low, high] to the nearer bound; false: refuses them.
+  bool clamps = false;
   int64_t low = INT64_MIN, high = INT64_MAX;
   size_t most = SIZE_MAX;       // most entries of a list
   size_t most_keys = SIZE_MAX;  // most entries of a map

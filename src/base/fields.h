@@ -8,8 +8,9 @@
 //
 // Supported: strings, numbers, booleans, Json, paths, durations (as ns), bytes (as hex),
 // enumerations with names (base/names.h), structs with fields, and lists, maps and optionals of
-// these. An empty optional is not written. A list of pairs is an object that keeps its order. An
-// int saturates at its limits; an unsigned number keeps its bits, because seeds use all of them.
+// these. An empty optional is not written. A list of pairs is an object that keeps its order.
+// Reading an int saturates at its limits. Unsigned numbers keep all 64 bits, because seeds use
+// them.
 //
 // Example:
 //   void fields(Fields& v, Mismatch& x) {
@@ -143,7 +144,7 @@ class Fields {
   // A value that is text in JSON: to_string(value) or value.text() writes it, from(text) reads it.
   template <class T, class F>
   void by_name(const char* key, T& value, F from);
-  // A struct, or a list of structs, in a form other than its own.
+  // A struct, or a list of structs, in another form than the struct's own fields().
   template <class T, class F>
   void as(const char* key, T& value, F form, const FieldRule& rule = {});
   // An object that to_json(value) writes and from(json) reads.
@@ -189,7 +190,8 @@ Json to_json_as(const T& value, F form) {
   if constexpr (std::is_invocable_v<F, Fields&, T&>) {
     Json out = Json::object();
     Fields list(out);
-    form(list, const_cast<T&>(value));  // one signature for both ways; writing changes nothing
+    // fields() has one signature for reading and writing, and writing does not change the value.
+    form(list, const_cast<T&>(value));
     return out;
   } else {
     Json out = Json::array();
@@ -215,7 +217,7 @@ Json to_json(const T& value) {
   return to_json_as(value, [](Fields& v, T& x) { fields(v, x); });
 }
 
-// The same for all other types of fields: enumerations, lists, maps, ...
+// Converts all other types of fields: enumerations, lists, maps, ...
 template <class T>
 Json write_json(const T& value) {
   using json_form::Form, json_form::form_of;

@@ -47,9 +47,9 @@ Result<std::filesystem::path> share_dir();
 Result<std::filesystem::path> sister_program(const std::string& name);
 // An anonymous memory file of `bytes` bytes, close-on-exec, sealed against resizing.
 Result<UniqueFd> make_memfd(const std::string& name, size_t bytes);
-// Reopens every deleted file that a forked process inherited for writing, under its old descriptor.
-// Otherwise parent and children share the file offset, and one's write lands where another has just
-// seeked to. Descriptors that cannot be reopened stay unchanged.
+// Call it after a fork: reopens every deleted file that the process inherited for writing, under
+// the same descriptor. Otherwise parent and children share one file offset, and a seek in one of
+// them moves the writes of the other. Descriptors that cannot be reopened stay unchanged.
 void unshare_offsets();
 
 // A shared mapping of a descriptor, read-write or read-only.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log lines to stderr: "cutegen: warning: ...". Progress and results have their own channels.
+// Log lines to stderr: "cutegen: warning: ...". Progress and results do not go through the log.
 //
 // Contract: thread-safe. CUTEGEN_LOG sets the level (debug, info, warning, error; default warning).
 // Sanitise third-party text first (base/text.h). Example: log_warning("no GPU: {}", why);

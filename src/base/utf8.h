@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whether JSON can hold some bytes as text.
+// Tells whether bytes are text that JSON can hold.
 //
 // Contract: true for valid UTF-8 without NUL, and for the empty text.
 //

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text for lines, tables and CSV files: times, ratios, one line of foreign text. Also JSON numbers
-// that may be missing.
+// Formats times, ratios and untrusted text for the terminal, tables and CSV files, and numbers that
+// may be missing for JSON.
 //
-// Contract: one_line() and csv_text() sanitize foreign text. A missing number is "-" in words, an
+// Contract: one_line() and csv_text() sanitize untrusted text. A missing number is "-" in words, an
 // empty cell in CSV, and null in JSON.
 //
 // Example: fmt::print("{} {}\n", one_line(name, 40), time_text(best_ns));

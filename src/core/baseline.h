@@ -27,23 +27,24 @@ enum class BaselineKind { eager, eager_fp32, eager_tf32, compile, compile_max, c
 Names<BaselineKind> enum_names(BaselineKind);
 // The kind of the baseline with this name: "eager", ..., or MODULE:CALLABLE.
 BaselineKind baseline_kind(const std::string& name);
-// Whether it runs without torch.compile and without the user's own code.
+// Whether the baseline runs PyTorch's eager mode (no torch.compile, no code of the user's own).
 bool is_eager(BaselineKind kind);
 
-// A baseline's precision that is not a math mode.
+// The precision of a baseline that rounds to TF32 in convolutions only.
 inline constexpr const char* kTf32Convolutions = "tf32 convolutions";
 
 // A baseline's accuracy, judged by the rule for candidates.
 struct BaselineAccuracy {
-  std::string precision;        // the name of a math mode, or kTf32Convolutions; empty: unknown
-  bool coarser = false;         // it rounds more coarsely than the task's math mode permits
-  std::optional<double> share;  // largest error / tolerance over the judged sets
-  std::optional<bool> passes;   // whether it is within the candidates' tolerance
-  std::string why;              // why it does not pass, or could not be judged
+  std::string precision;  // the name of a math mode, or kTf32Convolutions; empty: unknown
+  bool coarser = false;   // the baseline rounds more coarsely than the task's math mode permits
+  // Largest error / tolerance over the input sets on which it was judged.
+  std::optional<double> share;
+  std::optional<bool> passes;  // whether it is within the candidates' tolerance
+  std::string why;             // why it does not pass, or why the evaluator could not judge it
 };
 
 struct BaselineTime {
-  std::string kind;  // its name: "eager", ..., or MODULE:CALLABLE
+  std::string kind;  // name of the baseline: "eager", ..., or MODULE:CALLABLE
   double time_ns = 0, low_ns = 0, high_ns = 0;
   int samples = 0;
   Origin origin = Origin::measured;
@@ -66,7 +67,7 @@ struct TruthMade {
   int64_t bytes = 0;  // GPU memory that the set takes
   std::vector<std::string> notes;
   std::string why;  // why the truth could not be computed
-  // The accuracy of the baselines that this truth judged; a record keeps them with their times.
+  // The accuracy of the baselines, judged with this truth. A record stores it with their times.
   std::map<BaselineKind, BaselineAccuracy> accuracy = {};
 };
 
@@ -78,11 +79,11 @@ struct BaselineRecord {
   double floor_ns = 0;
   std::string bound_by;
   bool admitted = false;
-  std::string remark;  // from admission: why the task was refused, or what limits the judgement
+  std::string remark;  // why the task was not admitted, or what the evaluator cannot judge on it
   TruthMade truth;
   std::vector<ControlTime> controls;
   std::vector<BaselineTime> times;
-  bool cut = false;  // a build timed out early, because the total time was nearly up
+  bool cut = false;  // a build got less time than usual, because the total time was nearly used up
 };
 
 // The precision to which PyTorch rounds the task's operands in a baseline of this kind, and whether
@@ -97,7 +98,7 @@ bool has_cudnn_tf32(const Task& task);
 // counts, except "eager-tf32" in fp32.
 bool in_math_mode(BaselineKind kind, const BaselineAccuracy& accuracy, MathMode mode);
 bool in_math_mode(const BaselineTime& time, MathMode mode);
-// Merges the result of another shape: a failure outranks an unknown result, which outranks a pass.
+// Merges the result of another shape and keeps the worse one: failed, then unknown, then passed.
 void keep_worse(BaselineAccuracy& to, const BaselineAccuracy& from);
 // For a table: "fp32, 0.31 of the accepted error", "tf32 convolutions: fails this task's
 // tolerance".

@@ -30,7 +30,7 @@ struct Edit {
   std::string rationale;
   std::string origin;  // "recipe:elementwise", "user", a model's name
   Json params = Json::object();
-  std::vector<Rewrite> rewrites = {};  // of a recipe's program
+  std::vector<Rewrite> rewrites = {};  // the rewrites of a recipe's program
 };
 
 struct Candidate {

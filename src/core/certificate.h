@@ -42,7 +42,7 @@ struct Certificate {
   double floor_ns = 0;
   std::string bound_by;
   int processes = 0;
-  double apart = 0;  // largest relative difference of a cold ratio between two processes
+  double apart = 0;  // largest relative difference between two processes' ratios in mode cold
   std::vector<CertifiedMode> modes;
   std::vector<std::string> missing;  // why a baseline or a mode is missing: "compile-max: ..."
   SandboxGrade sandbox;
@@ -52,7 +52,7 @@ struct Certificate {
   std::string cudnn = {};                         // "9.10.2"; empty: unknown
   // The SM clock during the program's timed runs: the median and the lowest of the blocks' medians.
   std::optional<double> sm_clock_hz = {}, sm_clock_least_hz = {};
-  std::optional<double> memory_clock_hz = {};  // at the end of the last block
+  std::optional<double> memory_clock_hz = {};  // the memory clock at the end of the last block
 };
 
 const BaselineAccuracy* accuracy_of(const Certificate& certificate, const std::string& kind);

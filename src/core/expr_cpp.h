@@ -3,8 +3,8 @@
 //
 // Contract: the text evaluates to the expression's value (int64_t or double) whenever the
 // expression has one. The generated code must define the functions it uses: over(a, b), rest(a, b),
-// ceil_over(a, b), least(a, b) and most(a, b). They return 0 for a division by zero. `leaf` returns
-// the C++ text of a symbol, a size or a scalar, or refuses it.
+// ceil_over(a, b), least(a, b) and most(a, b). The generated functions must return 0 for a division
+// by zero. `leaf` returns the C++ text of a symbol, a size or a scalar, or refuses it.
 //
 // Example: cpp_text(Expr::parse("ceil_div(n,128)").value(), leaf)  // "ceil_over(s_n,
 // INT64_C(128))"

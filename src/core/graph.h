@@ -23,8 +23,8 @@ struct Value {
   Shape shape;
 };
 
-// An argument that is a size of one of the task's tensors. The graph holds its value at the
-// official shape; other shapes have other values.
+// An argument that is a size of one of the task's tensors. The graph holds the size at the official
+// shape; it differs at other shapes.
 struct SizeArgument {
   size_t index = 0;          // in Node::args
   std::string tensor;        // a tensor of the task

@@ -2,8 +2,8 @@
 // Places in JSON text: from "plan.json#/steps/0/grid" to "plan.json:12:7".
 //
 // Contract: place_of returns line and column, from 1, of the value that a JSON pointer names ("" is
-// the whole text). If the last field is missing, it returns the place of the object that lacks it;
-// if the pointer leads nowhere, nullopt. The text must be valid JSON; otherwise the result is any
+// the whole text). If the pointer's last field is missing, it returns the place of the object that
+// lacks the field; if more is missing, nullopt. If the text is not valid JSON, the result is any
 // place or nullopt. Never throws, never recurses on the text.
 //
 // Example: print(with_place(error, text).text());  // "plan.json:12:7: error: ..."

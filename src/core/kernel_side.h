@@ -22,11 +22,13 @@ struct KernelSide {
   std::string text;                           // the side file
   Json plan;                                  // plan.json with the one launch of the kernel
   std::map<std::string, std::string> places;  // JSON pointer in the plan -> "line:column"
-  // The host function that launches the kernel, or empty. Then `args` are its arguments (null: as
-  // its parameters are named), and the plan lacks what the function says.
+  // The host function that launches the kernel, or empty. If it is set, `args` holds the function's
+  // arguments (null: the tensors named like its parameters), and the plan omits what the function
+  // determines.
   std::string launcher;
   Json launcher_args;
-  // JSON pointer in the plan -> "norm.cu:7:3", for what the launcher says.
+  // JSON pointer in the plan -> "norm.cu:7:3", for the parts of the plan that come from the
+  // launcher.
   std::map<std::string, std::string> source_places;
 
   std::string kernel() const;  // the kernel's name

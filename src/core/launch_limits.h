@@ -2,8 +2,8 @@
 // Checks a launch against the limits of its GPU before anything runs.
 //
 // Contract: a launch that exceeds a limit is a user error that names the limit, the value and the
-// place in the plan. The check omits registers: only the device knows them, and it checks them
-// itself.
+// place in the plan. The check does not cover registers: the device knows how many a kernel has,
+// and checks them itself.
 //
 // Example: CG_CHECK(check_launch(launch, entry, device, "plan.json#/steps/0"));
 #pragma once

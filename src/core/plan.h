@@ -35,7 +35,7 @@ struct TensorMapSpec {
 
 struct ArgSpec {
   enum class Kind { map, tensor, i32, u32, i64, f32, f64 } kind = Kind::tensor;
-  std::string name;  // for map and tensor (inputs, parameters, outputs, scratch)
+  std::string name;  // the name in a map or tensor argument (inputs, parameters, outputs, scratch)
   Expr value;        // for the others
 };
 

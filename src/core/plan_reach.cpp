@@ -144,7 +144,8 @@ class Walk {
 
   const Plan& plan_;
   const PlanScope& scope_;
-  std::map<std::string, std::set<size_t>> symbols_;  // the divisions that each symbol depends on
+  // For each symbol: the divisions on which it depends.
+  std::map<std::string, std::set<size_t>> symbols_;
   PlanReach out_;
 };
 

@@ -33,7 +33,7 @@ struct PlanReach {
   std::vector<std::optional<Launch>> launches;
   std::vector<std::optional<Division>> divisions;
   std::vector<std::optional<Bound>> bounds;
-  // Per launch: the divisions that its grid uses, as indices.
+  // For each launch: indices of the divisions that its grid uses.
   std::vector<std::vector<size_t>> divisions_of;
 };
 

@@ -28,7 +28,7 @@ struct Figure {
 };
 
 struct LineProfile {
-  int line = 0;      // of the kernel's source; 0: unknown
+  int line = 0;      // line number in the kernel's source; 0: unknown
   std::string text;  // the line's text without indentation
   std::map<std::string, double> counters;
 };
@@ -100,7 +100,7 @@ struct Profile {
   std::vector<KernelProfile> kernels;
   std::string shape;
   CounterSource source = {};
-  std::string note = {};  // why there is no better source, and what helps
+  std::string note = {};  // why a better source is not available, and what the user can do
 };
 
 }  // namespace cutegen

@@ -77,7 +77,7 @@ struct DeviceFacts {
 
 struct LaunchArg {
   std::string buffer;            // the task's tensor name, or a scratch; empty for a value
-  std::vector<std::byte> bytes;  // the value; or a tensor map over `buffer`, as int64 words: rank,
+  std::vector<std::byte> bytes;  // the value; or a tensor map of `buffer`, as int64 words: rank,
                                  // dims, strides in elements, then the tma_spec's words
 };
 struct Launch {

@@ -30,12 +30,12 @@ struct TensorInfo {
   std::string name;
   TensorRole role = TensorRole::input;
   DType dtype = DType::f32;
-  Shape shape;           // at the official shape
+  Shape shape;           // the tensor's shape at the task's official shape
   bool mutated = false;  // the reference writes it in place
-  // For a floating-point output: the coarsest rounding that feeds into it, if that differs from the
-  // task's math mode.
+  // For a floating-point output: the coarsest math mode among the values that it depends on, if
+  // that differs from the task's math mode.
   std::optional<MathMode> math_mode = {};
-  // If the task has TF32 convolutions: this fp32 output depends on no convolution.
+  // If the task has TF32 convolutions: whether this fp32 output depends on none of them.
   bool without_convolution = false;
 };
 
@@ -46,7 +46,7 @@ struct ScalarInfo {
   Scalar value;
 };
 
-// `derived` covers long shapes and shapes from a program's tiles.
+// `derived` stands for long shapes and for shapes that follow from a program's tiles.
 enum class ShapeKind { official, small, odd, user, derived };
 
 // One size of the task. `tensors` has every input, parameter, buffer and output.
@@ -82,9 +82,9 @@ struct Task {
   std::vector<ShapeCase> shapes;
   Graph graph;
   std::string workload;            // "matmul", kElementwise, ...; fused: "matmul+elementwise"
-  std::vector<std::string> notes;  // what limits the judgement of this task
-  // Tensor names in the order of forward()'s results. Set only if forward() returns a tensor that
-  // it mutates, because such a result is not a separate output.
+  std::vector<std::string> notes;  // what the evaluator cannot judge on this task
+  // The names of the tensors that forward() returns, in order. Set only if forward() returns a
+  // tensor that it mutates, because such a result is not a separate output.
   std::vector<std::string> returns = {};
 
   const ShapeCase& official() const { return shapes.front(); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // TestCase: a test that a tester proposes for a task: sizes, ranges of input values, edge values.
 //
-// Contract: test cases extend the evaluator's own test shapes; they replace none.
+// Contract: test cases extend the evaluator's own test shapes; they never replace one.
 // check_test_cases() takes untrusted cases. It refuses too many cases, unknown sizes and inputs,
 // sizes that are not positive, and ranges that are empty, not finite or outside the input's dtype.
-// The error has the place and the remedy. The evaluator skips a case that has more work than its
-// other tests, or values on which the reference fails.
+// The error has the place and the remedy. The evaluator skips a case if it takes more work than the
+// evaluator's own tests, or if the reference fails on its values.
 //
 // Example: {"name": "one row", "sizes": {"tokens": 1},
 //           "values": {"x": {"low": -4, "high": 4, "edges": [0]}}, "why": "a single block"}

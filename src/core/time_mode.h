@@ -11,8 +11,9 @@
 namespace cutegen {
 
 // cold: the L2 holds unrelated data, and all launches are queued before the first begins. warm: the
-// same steps ran just before. graph: like cold, but one launch of a CUDA graph. call: cold L2, and
-// the host's clock measures from the first launch to the end of the last.
+// same steps ran immediately before, so the L2 holds their data. graph: like cold, but one launch
+// of a CUDA graph. call: cold L2, and the host's clock measures from the first launch to the end of
+// the last.
 enum class TimeMode { cold, warm, graph, call };
 Names<TimeMode> enum_names(TimeMode);
 

@@ -58,13 +58,13 @@ inline constexpr const char* kIncumbent = "incumbent";  // the best program of t
 // This program timed against another one: alternating runs in random order on one device.
 struct PairedRatio {
   std::string against;     // kIncumbent or the kind of a baseline (core/baseline.h)
-  std::string program_id;  // if it is a kernel program
+  std::string program_id;  // id of the other program, if it is a kernel program
   // The other's time / this program's time (above 1: this program is faster): the median over the
   // pairs, with its 95% interval.
   double speedup = 1, low = 1, high = 1;
   double other_ns = 0;  // the other's median time
   int pairs = 0;
-  std::string stopped;  // why the measurement ended: "slower", "precise", "enough"
+  std::string stopped;  // why the series of pairs ended: "slower", "precise", "enough"
 };
 
 // One of several weighted shapes of a task.
@@ -75,8 +75,8 @@ struct ShapeTiming {
   std::vector<PairedRatio> paired = {};
 };
 
-// The times that the runner reports, and those by the evaluator's own clock, both without the
-// overhead of empty runs.
+// The times that the runner reports, and the times by the evaluator's own clock. The overhead of
+// empty runs is subtracted from both.
 struct ClockCheck {
   double claimed_ns = 0, seen_ns = 0;  // over all blocks of timed runs
   bool agrees = true;
@@ -126,10 +126,12 @@ struct ErrorGate {
 // elements at the test shapes, for the task's own input distribution.
 struct Accuracy {
   int64_t elements = 0;
-  double error = 0, native_error = 0;  // the largest |value - truth| of each
-  double largest = 0;                  // the largest |truth|
-  double share = 0;                    // the largest error / tolerance
-  std::optional<ErrorGate> rms, bias;  // the sets nearest to these limits, of any family
+  // The largest |value - truth| of the outputs, and of the native reference.
+  double error = 0, native_error = 0;
+  double largest = 0;  // the largest |truth|
+  double share = 0;    // the largest error / tolerance
+  // The values of the input sets that came nearest to these limits.
+  std::optional<ErrorGate> rms, bias;
 };
 
 struct Verdict {
@@ -153,7 +155,7 @@ struct Verdict {
   int sets_judged = 0;  // compared sets (shape x family)
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
-  std::vector<std::string> marks;  // what limits this judgement: task not admitted, no float64
+  std::vector<std::string> marks;  // what limits this verdict: task not admitted, no float64
   Nanoseconds elapsed{0};
 };
 

@@ -2,9 +2,9 @@
 // Weighted shapes: one headline figure for a task that its user runs at several sizes.
 //
 // Contract: a program is timed at the official shape and at every shape of the side file with a
-// positive weight. Headlines are weighted geometric means. An interval's ends are averaged in the
-// same way. That is exact for fully correlated errors and an upper bound for independent errors. A
-// headline omits a baseline or mode that some shape lacks.
+// positive weight. Headlines are weighted geometric means. The ends of an interval are weighted
+// geometric means, too: exact for fully correlated errors, and wider than necessary for independent
+// ones. A headline omits a baseline or mode that some shape lacks.
 //
 // Example: Timing t = headline_of({{&task.official(), official_timing}, {&wide, wide_timing}});
 #pragma once
@@ -35,7 +35,7 @@ struct ShapeTimed {
 // The timing of a single shape, or the means of several, with each shape in `shapes`.
 Timing headline_of(const std::vector<ShapeTimed>& timed);
 
-// The modes that all shapes have, each with its means.
+// The modes in which all shapes were timed, each with its means over the shapes.
 std::vector<CertifiedMode> headline_modes(const std::vector<CertifiedShape>& shapes);
 
 }  // namespace cutegen

@@ -73,8 +73,8 @@ struct RunSettings {
   uint64_t sample_seed = 1;
   bool lines = false;  // count by source line
   bool trace = false;  // report what each launch executed and stored
-  // With a sample: launches before the last step run whole if they need at most this many warp
-  // instructions.
+  // If only a sample of the CTAs runs: launches before the last step run all their CTAs if that
+  // takes at most this many warp instructions.
   uint64_t whole_instructions = 0;
   // On a GPU: the longest time of one run.
   Nanoseconds limit = std::chrono::seconds(10);
@@ -85,8 +85,8 @@ struct RunSettings {
 // Timed runs on a GPU, on the bound buffers. Each run executes all steps of one program. `paired`
 // alternates the program with a second one, in random order within each pair. Before each run, the
 // device refills outputs and scratch with their patterns; outputs with several copies use them in
-// turn (a CUDA graph always uses the first). `control` does everything but the steps, and so
-// measures the overhead of timing.
+// turn (a CUDA graph always uses the first). `control` does everything except the steps, to measure
+// the overhead of timing.
 struct TimeRequest {
   TimeMode mode = TimeMode::cold;
   PlanSteps steps, against;
@@ -101,8 +101,8 @@ struct TimeRequest {
 // What one launch executed on the simulator. The figures are for the whole grid. If only a sample
 // of its CTAs ran, they are estimates.
 struct TracedInst {
-  int64_t index = 0;             // in the kernel's PTX
-  int64_t line = 0, column = 0;  // in the source; 0: unknown
+  int64_t index = 0;             // index of the instruction in the kernel's PTX
+  int64_t line = 0, column = 0;  // place in the source; 0: unknown
   int64_t opcode = 0;            // a hash of its name; 0: integer opcodes and branches
   double runs = 0;               // warp instructions
 };
@@ -112,11 +112,11 @@ struct LaunchTrace {
   int64_t ctas_total = 0, ctas_run = 0;
   double sample_error = 0;        // half the 95% interval, divided by the total
   double longest_cta = 0;         // warp instructions of the longest CTA, finished or not
-  double flops = 0;               // of scalar and matrix instructions
+  double flops = 0;               // floating-point operations of scalar and matrix instructions
   double loaded = 0, stored = 0;  // bytes of global memory; atomics count in both
   bool atomics = false;           // on global memory
   std::map<std::string, double> stored_sectors;  // sectors of 32 bytes, by buffer
-  std::vector<TracedInst> executed;  // in order; only instructions that some lane executed
+  std::vector<TracedInst> executed;  // the instructions that some lane executed, in program order
 };
 
 struct RunReport {
@@ -124,9 +124,9 @@ struct RunReport {
   std::string message;                 // the finding or reason, one line
   std::string detail;                  // instruction, source line, CTA, thread, address, buffer
   std::vector<KernelProfile> kernels;  // one per step that ran
-  std::vector<LaunchTrace> traces;     // one per launch, with RunSettings::trace
+  std::vector<LaunchTrace> traces;     // one trace per launch, if RunSettings::trace is set
   std::vector<double> samples_ns;      // measured: one per timed run, in order
-  std::vector<double> against_ns;      // of the second program, paired with samples_ns
+  std::vector<double> against_ns;      // times of the second program, paired with samples_ns
   // A GPU gives "sm_clock_hz" (median of the runs) and others. The simulator gives "communicates":
   // 1 if the threads of some kernel exchange values.
   std::map<std::string, double> state;
@@ -156,7 +156,7 @@ class Device {
                                 const RunSettings& settings) = 0;
   // GPU only. Requires an earlier run() on the same buffers.
   virtual Result<RunReport> time(const Context& ctx, const TimeRequest& request);
-  // Reads part of a bound buffer, also one that run() does not copy back.
+  // Reads a part of a bound buffer, including buffers that run() does not copy back.
   virtual Result<void> read(const std::string& buffer, int64_t offset,
                             std::span<std::byte> out) = 0;
   virtual DeviceIdentity identity() const { return {}; }

@@ -2,8 +2,8 @@
 // The driver's arguments for a tensor map, computed from the description in a launch's argument.
 //
 // Contract: the description consists of int64 words: rank, dims, strides in elements, then the
-// words of the module's tma_spec (core/program.h). A mode beyond the tensor's rank is a user error.
-// An unknown swizzle or element size is unsupported.
+// words of the module's tma_spec (core/program.h). If the tma_spec names a mode beyond the tensor's
+// rank, that is a user error. An unknown swizzle or element size is unsupported.
 //
 // Example: CG_TRY(MapFields f, map_fields(arg.bytes, "step gemm"));
 #pragma once

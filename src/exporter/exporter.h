@@ -2,7 +2,7 @@
 // Exporter: writes a judged kernel program as files that do not need cutegen.
 //
 // Contract: resolve_plan gives the launches as numbers, for the official shape and the user's own;
-// except for ExportKind::source, the export evaluates nothing of the plan at run time. Kernels
+// except for ExportKind::source, the exported code evaluates no expression of the plan. Kernels
 // write mutated tensors in place, as forward() does. If no export can serve a task (its results are
 // not plain tensors), the error names the reason. File names are relative. Texts are complete.
 //

@@ -46,7 +46,7 @@ const std::string& task_name(const Plan& plan, const std::string& name) {
   return name;
 }
 
-// Whether an expression uses a constant of the modules, directly or through such a symbol.
+// Whether an expression uses a constant of the modules, directly or through a symbol that does.
 bool needs_modules(const Expr& expression, const std::set<std::string>& late) {
   const auto all = expression.mentions();
   return std::ranges::any_of(

@@ -15,7 +15,7 @@
 
 namespace cutegen::exporter {
 
-// What plans use of a task. sizes: axes of tensors.
+// The tensors, sizes (axes of tensors) and scalars of a task that a plan uses.
 struct GivenNames {
   std::set<std::string> tensors, attributes, arguments;
   std::set<std::pair<std::string, size_t>> sizes;
@@ -31,7 +31,8 @@ struct GivenNames {
 struct SourceModule {
   ModuleBuild build;
   ModuleFacts facts;
-  std::string space;  // its namespace; empty: global, so that kernels keep their names
+  // Namespace of the module; empty: the global one, so that kernels keep their names.
+  std::string space;
   // The source's own namespaces of its kernels, such as "::ours".
   std::map<std::string, std::string> scopes = {};
   std::string kernel(const std::string& name) const {
@@ -63,7 +64,7 @@ class PlanNames {
   GivenNames& given_;
 };
 
-// Which module of each source is in use. The values of the defines decide.
+// Writes the code that chooses a module of each source by the values of its defines.
 class PlanModules {
  public:
   PlanModules(const Plan& plan, const std::vector<SourceModule>& modules)
@@ -73,7 +74,7 @@ class PlanModules {
   // Declares k_NAME for each constant. The first source that has the constant decides, as in the
   // evaluator.
   std::string constants() const;
-  // The address of the kernel in the module that is in use.
+  // The address of the kernel in the chosen module.
   Result<std::string> kernel(const std::string& name) const;
 
  private:

@@ -29,8 +29,8 @@ struct GpuRates {
   double l1_bytes = 0, shared_bytes = 0;
 };
 // How many clocks a dependent instruction waits, and which share of the bandwidth a copy reaches.
-// cta: clocks from a CTA's start to its first instruction, and from its last one to the next CTA's
-// start.
+// cta: the clocks to start a CTA (up to its first instruction) and to end it (from its last
+// instruction to the start of the next CTA).
 struct GpuLatency {
   double arithmetic = 0, special = 0, shuffle = 0, shared = 0, barrier = 0, tensor = 0, global = 0,
          cta = 0;
@@ -46,10 +46,10 @@ struct GpuSpec {
   double clock_hz = 0, dram_bytes_per_s = 0, l2_bytes_per_s = 0;
   double launch_ns = 0;                       // the usual cost of a launch
   double least_launch_ns = 0;                 // least time between two events around a kernel
-  std::map<std::string, double> flops_per_s;  // by math mode: "fp32", "tf32", "fp16", "bf16"
+  std::map<std::string, double> flops_per_s;  // peak by math mode: "fp32", "tf32", "fp16", "bf16"
   GpuRates rates;
   GpuLatency latency;
-  std::map<std::string, double> mma_flops_per_s;  // of mma.sync; also "fp64" and "int8"
+  std::map<std::string, double> mma_flops_per_s;  // peak of mma.sync; also "fp64" and "int8"
 };
 
 // The work of a task at one shape, split by the unit that executes it: only products and
@@ -68,12 +68,14 @@ Names<RooflineBound> enum_names(RooflineBound);
 
 // Bounds and estimates of a task's time on one GPU, before anything runs.
 struct Roofline {
-  double floor_ns = 0;      // no correct program is faster: the bytes that must cross the memory
-                            // bus before the end, at nominal bandwidth, or the least launch
+  // No correct program is faster: time to move the bytes that must cross the memory bus before the
+  // end, at nominal bandwidth, or the least launch.
+  double floor_ns = 0;
   double reachable_ns = 0;  // least bytes at the bandwidth that a copy reaches, plus a launch
   double roofline_ns = 0;   // estimate, graph as written: max(compute_ns, memory_ns, least launch)
-  double compute_ns = 0;    // its FLOPs on the fastest unit that is as accurate as the math mode
-  double memory_ns = 0;     // least bytes at the nominal bandwidth
+  // Time of the task's FLOPs on the fastest unit that is as accurate as the math mode.
+  double compute_ns = 0;
+  double memory_ns = 0;  // least bytes at the nominal bandwidth
   RooflineBound bound_by = RooflineBound::memory;
 };
 

@@ -21,7 +21,7 @@
 
 namespace cutegen::llm {
 
-// Facts about a model and its provider that a request must respect.
+// What a request must respect about the model and its provider.
 struct Shape {
   std::string model;
   Provider provider{};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chat: questions to a language model and its answers, independent of the provider.
 //
-// Contract: plain values. Put the constant part first (system, tools, early messages): a prefix
-// that ends in `cache_end` costs the full price only once. Return a reply's `message` unchanged as
-// the next assistant message, because `opaque` holds data that the provider needs back (its
-// reasoning). Several threads may call chat(). It blocks until the reply is complete, or ends early
-// with its Context. A refusal is a reply (`stop`), not an error. Errors: `user` (key, quota,
+// Contract: plain values. Put the constant part first (system, tools, early messages): the text up
+// to a message with `cache_end` costs the full price only once. Return a reply's `message`
+// unchanged as the next assistant message, because `opaque` holds data that the provider needs back
+// (its reasoning). Several threads may call chat(). It blocks until the reply is complete, or ends
+// early with its Context. A refusal is a reply (`stop`), not an error. Errors: `user` (key, quota,
 // budget, unknown model) and `world` (after all retries).
 //
 // Example:
@@ -31,7 +31,7 @@ struct ToolSpec {
 struct ToolCall {
   std::string id, name;
   Json arguments = Json::object();
-  // The text received instead of a JSON object; `arguments` is then {}.
+  // If the model sent no JSON object: the text that it sent; `arguments` is then {}.
   std::string malformed;
 };
 
@@ -48,7 +48,8 @@ struct Message {
   std::vector<ToolCall> calls;      // assistant only
   std::vector<ToolResult> results;  // user only; they precede the text
   Json opaque;                      // assistant only: the provider's own form, to return unchanged
-  bool cache_end = false;           // user only: a later request will repeat the prefix up to here
+  // User only: later requests will repeat everything up to this message.
+  bool cache_end = false;
 };
 
 struct ChatRequest {
@@ -77,7 +78,8 @@ struct Usage {
   int64_t cache_written = 0;  // read and put into the cache
   int64_t output = 0;         // written, including reasoning
   int64_t reasoning = 0;      // the hidden part of `output`
-  bool estimated = false;     // not from the provider but from llm/tokens.h
+  // Whether the counts are estimates (llm/tokens.h) instead of the provider's.
+  bool estimated = false;
   int64_t all_input() const { return input + cached + cache_written; }
   int64_t total() const { return all_input() + output; }
   Usage& operator+=(const Usage& o);

@@ -22,7 +22,7 @@
 namespace cutegen::llm {
 
 struct HttpModelOptions {
-  std::string name;  // as the user gave it
+  std::string name;  // the model's name as the user gave it
   Provider provider{};
   std::string model, url, key;
   std::optional<PriceEntry> price;
@@ -41,7 +41,7 @@ class HttpModel final : public ChatModel {
  private:
   Attempt attempt(const Context& ctx, const ChatRequest& request, const Shape& shape);
   Shape shape();
-  // False if the refused request did not contain the parameter.
+  // Omits a parameter from now on. False if the refused request did not contain it.
   bool leave_out(const std::string& parameter, const Shape& used);
 
   HttpModelOptions options_;

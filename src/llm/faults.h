@@ -39,13 +39,14 @@ struct Refused {
   int status = 0;
   Headers headers = {};
   std::string body = {};
-  Json error = {};  // from a stream; null: read it from the body
+  Json error = {};  // the error of a stream; null: read it from the body
 };
 Fault read_fault(const Refused& refused, const std::string& provider);
 
 // Reads retry-after-ms, or else retry-after: seconds, with a fraction, or an HTTP date.
 std::optional<std::chrono::milliseconds> asked_wait(const Headers& headers);
-// The `error` of an error body ({"error": ...}, {"type": "error", ...}); null if it is an answer.
+// The `error` of an error body ({"error": ...}, {"type": "error", ...}); null if the body is an
+// answer.
 Json error_of_body(const Json& body);
 
 }  // namespace cutegen::llm

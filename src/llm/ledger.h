@@ -5,7 +5,7 @@
 // reserves the highest cost of a call before the request is sent, or refuses with a budget error.
 // `call_ended` replaces the reservation by the real cost. A call that never ended (a crash) stays
 // charged with its reservation. apply() takes every event of a run. It ignores calls that it
-// already has, so live events may be folded again. Thread-safe.
+// already has, so it is safe to apply an event twice. Thread-safe.
 //
 // Example:
 //   Ledger ledger({.usd = 2.0}); for (const Event& e : events) ledger.apply(e.type, e.data);
@@ -30,7 +30,7 @@ struct Limits {  // 0: no limit
 };
 
 struct Spent {
-  double usd = 0;     // spent by ended calls
+  double usd = 0;     // dollars spent on calls that have ended
   int64_t calls = 0;  // calls that got a reply
   Usage usage;        // usage of those calls
   // Reserved for unfinished calls; after a crash it is unknown whether they cost anything.

@@ -7,7 +7,8 @@
 namespace cutegen::llm {
 namespace {
 
-// Whether the call was given up although the provider may have answered it and may charge for it.
+// Whether cutegen gave up the call although the provider may have answered it and may charge for
+// it.
 bool in_doubt(const Error& error) {
   return error.kind == ErrorKind::cancelled || error.kind == ErrorKind::timeout;
 }

@@ -5,7 +5,7 @@
 // hold the whole exchange, so a run's events are its recording (llm/replay.h). If a call would
 // exceed the budget, MeteredModel records `call_refused` instead of sending it and returns an error
 // with is_budget_end(). It charges a reply that was cut and asks again, at most kCutRetries times.
-// It sends nothing that it cannot record. It is as thread-safe as the sink.
+// If it cannot record a call, it does not send it. It is as thread-safe as the sink.
 //
 // Example: MeteredModel model(*client, ledger, journal_sink); model.chat(ctx, request);
 #pragma once

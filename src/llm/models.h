@@ -31,14 +31,16 @@ struct ModelSpec {
 Result<ModelSpec> parse_model(const std::string& text);
 
 struct ModelConfig {
-  std::string url;                            // base URL; empty: the provider's own
-  std::filesystem::path key_file;             // holds only the key; empty: use the environment
-  std::filesystem::path prices_file;          // the user's prices override the shipped ones
-  int retries = 5;                            // most for a request without a usable answer
-  std::chrono::milliseconds first_wait{500};  // before the first retry; doubles, at most 8 s
-  std::chrono::milliseconds longest_wait{120'000};  // gives up if a server demands more
+  std::string url;                    // base URL; empty: the provider's own
+  std::filesystem::path key_file;     // holds only the key; empty: use the environment
+  std::filesystem::path prices_file;  // the user's prices override the shipped ones
+  // The most retries of a request without a usable answer.
+  int retries = 5;
+  // Wait before the first retry; doubles with each retry, at most 8 s.
+  std::chrono::milliseconds first_wait{500};
+  std::chrono::milliseconds longest_wait{120'000};  // give up if a server demands a longer wait
   std::chrono::milliseconds idle{300'000};          // longest time without a byte from the server
-  std::chrono::minutes relay_wait{0};               // for an answer file; 0: no limit
+  std::chrono::minutes relay_wait{0};               // longest wait for an answer file; 0: no limit
   std::optional<std::map<std::string, std::string>> environment;  // default: the process's
   // Reads the recorded exchanges of a run, for replay:RUN.
   std::function<Result<std::vector<Exchange>>(const std::string& run)> recording;

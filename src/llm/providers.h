@@ -30,11 +30,11 @@ struct Provider {
   ApiKind api;
   const char* url;
   const char* key_variable;
-  bool needs_key;                // required at its default address
-  bool is_free;                  // runs on the user's machine, at no cost
+  bool needs_key;                // whether its default address requires a key
+  bool is_free;                  // whether it runs on the user's machine, at no cost
   const char* max_tokens_field;  // for openai_chat
   SchemaSupport schema;
-  ReasoningBack reasoning_back;  // for openai_chat; the other APIs have fixed rules
+  ReasoningBack reasoning_back;  // used by openai_chat; the other APIs have fixed rules
   bool cache_key;                // takes prompt_cache_key
   // Whether its models call tools; if false, only with a server configured for it.
   bool tools;

@@ -6,7 +6,7 @@
 // is one. The answer is NNNN.answer.md (the reply's text) or NNNN.answer.json ({"text", "calls",
 // "refusal"}). If an answer is unusable, NNNN.problem.txt says why and the relay waits for a better
 // one. A question that is already in the folder under the same label keeps its number, and an
-// existing answer counts, so runs can resume. Files appear complete. Several processes may share a
+// existing answer is used, so runs can resume. Files appear complete. Several processes may share a
 // folder.
 //
 // Example: CG_TRY(auto m, RelayModel::open("relay:q", "q", {})); m->chat(ctx, request);
@@ -24,7 +24,7 @@
 namespace cutegen::llm {
 
 struct RelaySettings {
-  std::chrono::minutes wait{0};            // for an answer; 0: no limit
+  std::chrono::minutes wait{0};            // longest wait for an answer; 0: no limit
   std::chrono::milliseconds poll{200};     // the interval between looks at the folder
   std::chrono::milliseconds settled{400};  // a .md is complete if unchanged for this long
 };
@@ -53,7 +53,7 @@ class RelayModel final : public ChatModel {
   std::filesystem::path dir_;
   RelaySettings settings_;
   std::mutex mutex_;
-  std::map<std::string, std::string> numbers_;  // by the identity of the question
+  std::map<std::string, std::string> numbers_;  // numbers of questions, by their identity
 };
 
 // The reply in NNNN.answer.json.

@@ -5,10 +5,10 @@
 // Contract: Recording folds a run's events (call_started, call_ended, call_refused) into exchanges,
 // in the order of the questions. A call that never ended, failed or was cut has no reply.
 // ReplayModel answers each question with the first unused answer recorded for it. While answers are
-// left, an unrecorded question is a user error that names the first difference. Later questions go
-// to `then`, if there is one. In front of a MeteredModel, ReplayModel continues an interrupted
-// dialogue without asking (and paying) again. Behind a MeteredModel, it serves as the model of a
-// whole run.
+// left, an unrecorded question is a user error that names the first difference. When all answers
+// are used, further questions go to the model `then`, if it is set. With a MeteredModel as `then`,
+// ReplayModel continues an interrupted dialogue without asking (and paying) again. As the model of
+// a MeteredModel, it answers the questions of a whole run.
 //
 // Example: Recording r; for (auto& e : events) CG_CHECK(r.apply(e.type, e.data));
 //          ReplayModel model("replay:last", r.exchanges());
@@ -54,7 +54,7 @@ class ReplayModel final : public ChatModel {
   std::optional<double> most_usd(const ChatRequest& request) const override;
   // The number of unused answers.
   size_t left() const;
-  // How the first unrecorded question differs, if there was one.
+  // How the first question that is not in the recording differs from it, if there was one.
   std::optional<Difference> difference() const;
 
  private:

@@ -5,8 +5,8 @@
 // Contract: fold() takes every event of the run in order, recorded and live. begin_ask() returns
 // the model for the strategy's open question. That model first answers from the calls recorded
 // since the last `answered`, so a resumed run neither asks nor pays again. Then it asks the client.
-// Without a client (a replay), it has only recorded answers. The reference is valid until the next
-// begin_ask().
+// In a replay there is no client, and only recorded answers exist. The reference is valid until the
+// next begin_ask().
 //
 // Example:
 //   RunModel run(std::move(client), {.usd = 2}, sink);

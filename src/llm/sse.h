@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SseParser: reads server-sent events from bytes in pieces of any size.
+// SseParser: reads server-sent events; the bytes may arrive in pieces of any size.
 //
 // Contract: accepts CR, LF and CRLF, comments, a byte order mark, and data of several lines.
 // Ignores unknown fields and events without data. An event larger than `limit` is an error.

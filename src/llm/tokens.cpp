@@ -7,7 +7,8 @@ namespace cutegen::llm {
 namespace {
 
 // A word takes one token per kLettersPerToken bytes, a number one per kDigitsPerToken. A
-// punctuation mark takes one token; kSameSignsPerToken equal marks in a row share one.
+// punctuation mark takes one token; up to kSameSignsPerToken equal marks in a row take one
+// together.
 constexpr int64_t kLettersPerToken = 5;
 constexpr int64_t kDigitsPerToken = 3;
 constexpr int64_t kSameSignsPerToken = 4;

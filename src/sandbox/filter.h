@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seccomp filter as bytes, for a child that must start something before it restricts itself.
+// The seccomp filter as bytes, for a child that first has to start something (a GPU's driver) and
+// then restricts itself.
 //
 // Contract: filter_bytes() returns the filter that spawn() would install for `isolation`, in the
 // kernel's form of 8 bytes per instruction; the child may still start programs. The child installs

@@ -51,7 +51,7 @@ struct SharedPage {
   std::atomic<int> ended;  // if set, status and max_rss_kb are valid
   int status;
   long max_rss_kb;
-  std::atomic<pid_t> program;  // in the supervisor's pid namespace
+  std::atomic<pid_t> program;  // pid of the program in the supervisor's pid namespace
   std::atomic<int> errors[kStepCount];
   std::atomic<uint64_t> written;  // bytes of stderr so far; the ring keeps the last kErrorBytes
   std::atomic<int> draining;      // 1 while the supervisor copies from the pipe to the ring
@@ -85,7 +85,7 @@ struct Plan {
   bool mount_view = false;
   bool loopback = false;
   std::string id_map, group_map;  // lines for /proc/self/uid_map and gid_map
-  std::string process_limit;      // for the namespace's pid_max; empty: no limit
+  std::string process_limit;      // value for the namespace's pid_max; empty: no limit
   std::vector<Readable> readable;
   SharedPage* shared = nullptr;
   int lifeline = -1, setup = -1, stderr_read = -1, stderr_write = -1;

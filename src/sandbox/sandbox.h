@@ -5,13 +5,12 @@
 // for namespaces (user, net, pid, ipc, mount view) and seccomp, `limits` for rlimits. Child::grade
 // reports what the machine granted; missing protection is an error only if spec.required. cutegen
 // creates the namespaces itself, or through bubblewrap if that works better (bubblewrap.h), and
-// adds a cgroup if it may create one (cgroup.h).
-// Children die with their parent, together with all processes that they started, because the
-// supervisor watches a pipe from the parent. In the mount view the whole file system is read-only;
-// /tmp and /dev/shm are private, writable and empty. The program's folder, cwd, share_dir() and
-// `readable` stay visible even below /tmp. The captured output includes stdout, unless `fds` lists
-// it. harden_self applies the in-process part (no new privileges, seccomp without exec, rlimits) to
-// forked children of the compile server.
+// adds a cgroup if it may create one (cgroup.h). Children die with their parent, together with all
+// processes that they started, because the supervisor watches a pipe from the parent. In the mount
+// view the whole file system is read-only; /tmp and /dev/shm are private, writable and empty. The
+// program's folder, cwd, share_dir() and `readable` stay visible even below /tmp. cutegen also
+// captures the child's stdout, unless `fds` lists it. harden_self applies the in-process part (no
+// new privileges, seccomp without exec, rlimits) to forked children of the compile server.
 //
 // Example:
 //   SpawnSpec s{.argv = {runner, "--fd", "3"}, .fds = {{socket, 3}}}; CG_TRY(Child c, spawn(s));
@@ -58,7 +57,8 @@ struct Grade {
   std::string missing;                  // why some protection is missing
 };
 
-// Who creates the namespaces. automatic: $CUTEGEN_SANDBOX ("own" or "bubblewrap"), else the better.
+// Who creates the namespaces. automatic: $CUTEGEN_SANDBOX ("own" or "bubblewrap"), else the one
+// that works better.
 enum class Driver { automatic, own, bubblewrap };
 
 struct SpawnSpec {

@@ -4,8 +4,8 @@
 // Contract: first asks for repairs, up to a limit, until a program is correct. Then it changes the
 // incumbent one step at a time and accepts a change that gains at least min_gain. It stops at the
 // floor, at the reachable bound if the task is memory-bound, on a plateau, when the budget is used,
-// or when the proposer has nothing left. A candidate whose evaluation stays aborted is set aside;
-// it counts neither towards the plateau nor as a repair.
+// or when the proposer has nothing left. If a candidate's evaluation is aborted again and again,
+// the strategy ignores the candidate: it counts neither towards the plateau nor as a repair.
 //
 // Example:
 //   make_strategy(StrategyKind::cutegen, settings);  // more in strategy.h
@@ -41,7 +41,7 @@ class ClimbStrategy final : public Machine {
   std::optional<Incumbent> incumbent_;
   Incumbent judged_;    // the candidate of the last verdict
   bool counts_ = true;  // whether a rejection now counts as a miss
-  int misses_ = 0;      // since the last gain, or since the start if nothing was correct yet
+  int misses_ = 0;      // misses since the last gain, or since the start if nothing was correct yet
 };
 
 }  // namespace cutegen::search

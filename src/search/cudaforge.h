@@ -24,7 +24,7 @@ class CudaforgeStrategy : public Machine {
                                      .repairs = {}}) {}
 
  protected:
-  // Where a strategy built on this class differs from cudaforge.
+  // How a strategy that uses this class differs from cudaforge.
   struct Form {
     int rounds = 10;
     std::optional<Role> adviser;  // asked before each change, if set

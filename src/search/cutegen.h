@@ -60,16 +60,17 @@ class CutegenStrategy final : public Machine {
 
   AgentSettings agents_;
   TaskFacts task_;
-  bool profile_asked_ = false;  // for the current candidate
+  bool profile_asked_ = false;  // whether a profile was requested for the current candidate
   Lines lines_;
   std::optional<Kept> best_;
   Wanted wanted_ = Wanted::plan;
   std::optional<Candidate> proposed_;  // the current candidate
   std::string failing_, advice_;       // the candidate to repair, and the judge's advice on it
-  std::string profiled_again_;         // the candidate under evaluation for its profile only
-  int ties_ = 0;                       // correct candidates in a row that tie with the best
-  int unusable_ = 0;                   // answers in a row
-  int64_t charged_ = 0;                // evaluations already charged to a line
+  // The candidate that is evaluated again, only for its profile.
+  std::string profiled_again_;
+  int ties_ = 0;         // correct candidates in a row that tie with the best
+  int unusable_ = 0;     // unusable answers in a row
+  int64_t charged_ = 0;  // evaluations that already count for a line
 };
 
 }  // namespace cutegen::search

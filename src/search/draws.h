@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws: a search's random numbers, derived from a seed.
+// Draws: the random numbers of a search, derived from a seed.
 //
 // Contract: the same seed gives the same sequence on every machine (SplitMix64). A strategy records
 // each draw in the context of the question that follows from it.

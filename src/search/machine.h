@@ -4,9 +4,9 @@
 //
 // Contract: apply() matches an event with the open action and calls the hook. Every hook opens the
 // next action. (After Accept or Reject, on_accepted() or on_rejected() does so.) If the evaluator
-// aborts an evaluation, Machine retries it `retries` times and then sets the candidate aside. If
-// the task is a CUDA kernel, Machine evaluates and accepts this kernel first; a kernel that is not
-// correct ends the run. A strategy may first ask for tests, which then go with every evaluation. A
+// aborts an evaluation, Machine retries it `retries` times and then ignores the candidate. If the
+// task is a CUDA kernel, Machine evaluates and accepts this kernel first; a kernel that is not
+// correct ends the run. A strategy may first ask for tests, which every evaluation then uses. A
 // draft that a tool evaluated while a question was open counts towards the budget. If the answer is
 // that draft, its verdict is already known.
 //
@@ -33,7 +33,7 @@ class Machine : public Strategy {
     Outcome outcome = Outcome::nothing;  // `nothing` ends the run
     std::string reason;
     std::string id;                      // id of the proposed candidate
-    std::optional<Candidate> candidate;  // empty if the event has no readable one
+    std::optional<Candidate> candidate;  // empty if the event has no readable candidate
     std::vector<std::string> advice;
     std::vector<TestCase> tests;
   };
@@ -61,15 +61,17 @@ class Machine : public Strategy {
   // Why `best_ns` cannot be improved much. Ignores the roofline, because algebra can beat that
   // estimate for the operations as written.
   std::optional<std::string> nothing_to_win(double best_ns) const;
-  // Why more candidates would not help: `ties` in a row at a time close to the reachable bound.
+  // Why more candidates would not help: `ties` candidates in a row had about the same time, which
+  // is close to the reachable bound.
   std::optional<std::string> only_ties(double best_ns, int ties) const;
   void put_bounds(Json& context) const;
 
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  int set_aside_ = 0;            // candidates in a row that were set aside
-  Feedback feedback_;            // from the last verdict
+  // Candidates in a row that were ignored, because the evaluator aborted.
+  int set_aside_ = 0;
+  Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // in use
 
  private:
@@ -81,13 +83,13 @@ class Machine : public Strategy {
   void draft_evaluated(const Json& data);
   void aborted(const Evaluate& asked, const std::string& why);
 
-  Json task_;                           // needed until the first step
-  std::optional<SourceKernel> source_;  // until the strategy takes over
+  Json task_;                           // data of the event `task`, needed until the first step
+  std::optional<SourceKernel> source_;  // set until the strategy takes over
   std::optional<Action> open_;          // the action that no event has completed yet
   bool issued_ = false;
   int64_t clock_ms_ = 0;
-  int attempts_ = 0;                       // for the current evaluation
-  std::map<std::string, Verdict> drafts_;  // evaluated by tools for the open question
+  int attempts_ = 0;                       // attempts of the current evaluation
+  std::map<std::string, Verdict> drafts_;  // drafts that tools evaluated for the open question
 };
 
 // Whether a profile costs nothing. The simulator counts while it times; on a GPU, a profile is a
@@ -109,7 +111,7 @@ bool is_gain(const Timing& before, const Timing& after, double min_gain);
 // The same for the incumbent. Alternating runs decide, if there are any.
 bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_gain);
 
-// The incumbent's time to show beside `now`: the one from alternating runs, if there are any.
+// The incumbent's time to compare with `now`: from alternating runs, if there are any.
 double incumbent_ns(const Timing& incumbent, const Timing& now);
 
 inline constexpr int kMostUnusable = 3;  // unusable answers in a row that end a run

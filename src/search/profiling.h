@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides when a line's structure has settled and when its questions may show a profile. Implements
-// the published forms of delayed profiling and an adaptive one.
+// the published method of delayed profiling, and an adaptive method.
 //
 // Contract: the structure (launches, tiling, movement of data) has settled if no accepted edit
 // changed it over the last kWindow correct candidates and the best time fell by less than kFlat.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SourceKernel: the first step of a run whose task is a CUDA kernel.
 //
-// Contract: first() asks for the kernel's program. Each later function takes the outcome of the
-// previous action and returns the next one. If the kernel is not correct, or its evaluation stays
-// aborted, SourceKernel rejects it and ends the run. If it fails on values while proposed tests are
-// in use, SourceKernel drops the tests and evaluates it again.
+// Contract: first() asks for the kernel's program. The other functions take the outcome of the last
+// action and return the next action. If the kernel is not correct, or its evaluation stays aborted,
+// SourceKernel rejects it and ends the run. If it fails on values while proposed tests are in use,
+// SourceKernel drops the tests and evaluates it again.
 //
 // Example: SourceKernel source(task, {}); open(source.first());
 #pragma once

@@ -29,13 +29,13 @@ using cutegen::to_string;
 
 struct Ask {
   Role role = Role::coder;
-  Json context;  // for the role: purpose, parent candidate id, stage, advice, ...
+  Json context;  // what the role needs: purpose, parent candidate id, stage, advice, ...
 };
 struct Evaluate {
   std::string candidate;  // id of a proposed candidate
   Rung up_to = Rung::timing;
   bool profile = false;
-  std::vector<TestCase> tests = {};  // proposed ones, in addition to the evaluator's own
+  std::vector<TestCase> tests = {};  // proposed tests, in addition to the evaluator's own
 };
 struct Accept {
   std::string candidate;
@@ -77,8 +77,8 @@ Result<Start> parse_start(const std::string& name, const std::string& where);
 Result<ProfilingMode> parse_profiling(const std::string& name, const std::string& where);
 
 // For the strategy `stark`. The paper gives an epsilon of 0.3 to 0.4. It does not give the limits
-// of children and the number of leaders; these are guesses. If near misses are repaired at once,
-// failed programs do not depend on exploration, so 0.1 is enough.
+// of children and the number of leaders; these are guesses. If the debugger repairs near misses at
+// once, it reaches failed programs without exploration, so 0.1 is enough.
 struct StarkSettings {
   uint64_t seed = 1;
   // The probability of a step from a random leaf; empty: 0.35 if `published`, else 0.1.
@@ -87,7 +87,7 @@ struct StarkSettings {
   // The changes to the paper's algorithm; `published` turns all off.
   bool near_misses = true;     // repairs a near miss at once
   bool equal_programs = true;  // evaluates no program twice
-  bool bounds = true;          // questions show bounds and profiles
+  bool bounds = true;          // models see the bounds and profiles of programs
   bool families = true;        // a bandit chooses the kind of change
   bool credit = true;          // the bandit counts repairs and failures (search/families.h)
   bool drift = true;           // continues from the newest of equally fast programs
@@ -100,11 +100,12 @@ struct AgentSettings {
   Dialect dialect = Dialect::cute;
   Start start = Start::scratch;
   ProfilingMode profiling = ProfilingMode::adaptive;
-  int chains = 2;                 // short lines of work before the best continues
-  int64_t chain_evaluations = 0;  // per line; 0: the lines share half of the budget
-  bool planner = true;            // one call that names an approach for each line
-  bool judge = true;              // a diagnosis before the second repair
-  int fixes = 3;                  // repairs in a row of a change to a correct program
+  // Number of short lines of work; after them, the best one continues.
+  int chains = 2;
+  int64_t chain_evaluations = 0;  // evaluations of each line; 0: the lines share half of the budget
+  bool planner = true;            // whether a planner first names an approach for each line
+  bool judge = true;              // whether a judge diagnoses the program before the second repair
+  int fixes = 3;                  // the most repairs in a row of a change to a correct program
   int rounds = 10;                // rounds of `cudaforge`
   // Programs after the first that `astra` proposes; empty: 5 if `published`, else 10.
   std::optional<int> astra_rounds = {};
@@ -122,7 +123,7 @@ struct StrategySettings {
   // Any search stops within this factor of the floor. Journals of policy 2 and earlier have 1.05
   // and no reach_ratio: their floor is the roofline.
   double floor_ratio = 1;
-  int repairs = 6;                      // further tries while no program is correct
+  int repairs = 6;                      // the most repairs while no program is correct
   int retries = 2;                      // retries of an aborted evaluation
   std::optional<AgentSettings> agents;  // empty: recipes propose, without a model
 };
@@ -145,7 +146,7 @@ Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind,
 EventType event_type(const Action& action);
 Json event_data(const Action& action);
 std::string describe(const Action& action);
-// {"action": "ask", ...}: event_data with its kind.
+// The JSON form of an action: its event_data() with the kind, {"action": "ask", ...}.
 void fields(Fields& v, Action& action);
 void fields(Fields& v, Ask& action);
 void fields(Fields& v, Evaluate& action);

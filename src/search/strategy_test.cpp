@@ -227,7 +227,7 @@ TEST(Cutegen, AnAbortedVerdictIsRetriedAndNotHeldAgainstTheCandidate) {
     return timed(n == 1 ? 100 : 120);
   }};
   EXPECT_EQ(stuck.run({.plateau = 2}).reason, "plateau");
-  EXPECT_EQ(stuck.count(EventType::asked), 4);  // c1; c2 set aside; c3 and c4 make the plateau
+  EXPECT_EQ(stuck.count(EventType::asked), 4);  // c1; c2 is set aside; c3 and c4 form the plateau
   EXPECT_THAT(stuck.reasons(EventType::rejected)[0], StartsWith("set aside: aborted 3 times"));
 }
 

@@ -25,7 +25,7 @@ struct Node {
   std::string id;
   double ns = std::numeric_limits<double>::infinity();  // infinite: failed, or no time is known
   bool failed = false;
-  double nearness = 0;  // for a failed program: from 0 (far from correct) to 1
+  double nearness = 0;  // how nearly correct a failed program is: from 0 (far) to 1
   std::string plan = {}, hash = {};
   std::optional<Family> family = {};  // the kind of the change that led here; repairs keep it
   double before_ns = std::numeric_limits<double>::infinity();  // of the program that it changed

@@ -26,11 +26,12 @@ constexpr Form kTypes[] = {
      "search: settings of the strategy, with the budget\n"
      "config: each setting with its value and source\n"
      "run: id, task, device, strategy, model and time of creation\n"
-     "asked?: math mode and bounds of the error, if the user chose any\n"
-     "rewrites?: algebra that recipes may use, if the user chose any\n"
+     "asked?: the math mode and the bounds of the error that the user asked for\n"
+     "rewrites?: algebraic rewrites that recipes may use, if the user chose any\n"
      "baselines?: false, if the run times no baselines\n"
      "profile_best?: true, if the best program gets a profile at the end\n"
-     "profile_slower?: true, if it gets one only when slower than the fastest known baseline\n"
+     "profile_slower?: true, if the best program gets a profile only when it is slower than the "
+     "fastest known baseline\n"
      "certify_minutes?: limit of the certificate, if there will be one\n"
      "model_settings?: address, prices, limits and tools of the model, if one is asked"},
     {EventType::task, 1, "when the task is described",
@@ -46,40 +47,40 @@ constexpr Form kTypes[] = {
      "roofline_ns?: the roofline, since policy 3\n"
      "gpu?: the model of a real GPU\n"
      "driver?: the driver of a real GPU\n"
-     "product?: the driver's name of the GPU\n"
+     "product?: the name that the driver gives the GPU\n"
      "counters?: the tool that reads the counters of a real GPU, or why there is none\n"
      "start?: the program of the source kernel, if the task is a CUDA kernel"},
     {EventType::baselines, 1, "on a GPU, before the first question",
      "times: list of kind, and time_ns with its interval and origin, or why there is no time\n"
-     "note: whether kept times were used, or why not"},
+     "note: whether cached times were used, or why not"},
     {EventType::asked, 1, "before cutegen asks a proposer",
-     "role: the role that is asked\n"
+     "role: which role the question is for\n"
      "context: purpose, parent, best time, bounds, bottleneck; for models also line, stage, "
      "approach, advice"},
     {EventType::call_started, 1, "before a request goes to a model",
-     "call: its number\n"
+     "call: number of the call\n"
      "label: what the call is for\n"
      "model: the model that is asked\n"
      "request: the whole request\n"
-     "request_hash: its hash\n"
+     "request_hash: hash of the request\n"
      "reserved_usd?: the highest possible cost, if a price is known\n"
-     "reserved_tokens: the most tokens that the call may use"},
+     "reserved_tokens: the highest number of tokens that the call may use"},
     {EventType::call_ended, 1, "when the model has answered, or the call has failed",
-     "call: the number of the call\n"
-     "request_hash: hash of its request\n"
+     "call: number of the call\n"
+     "request_hash: hash of the request\n"
      "reply?: message, stop, usage and cost\n"
      "error?: why the call failed\n"
-     "elapsed_ms: the time it took"},
+     "elapsed_ms: the time that this took"},
     {EventType::call_refused, 1, "instead of a call that the budget forbids",
      "label: what the call was for\n"
      "request: the whole request\n"
-     "request_hash: its hash\n"
+     "request_hash: hash of the request\n"
      "reason: which limit forbids it"},
     {EventType::drafted, 1, "before the evaluation of a draft that a model gave to a tool",
      "candidate: the whole draft, with its id"},
     {EventType::tool_called, 1, "after a model called a tool",
-     "tool: its name\n"
-     "arguments_hash: hash of its arguments, which are in the call_ended before it\n"
+     "tool: name of the tool\n"
+     "arguments_hash: hash of the arguments, which are in the call_ended before it\n"
      "text: the result\n"
      "is_error: whether the tool failed"},
     {EventType::answered, 1, "when the proposer has answered",
@@ -90,25 +91,25 @@ constexpr Form kTypes[] = {
      "reason?: why there is no candidate, advice or test\n"
      "reasks?: why cutegen asked a model again"},
     {EventType::evaluation_started, 1, "before an evaluation",
-     "candidate: its id\n"
+     "candidate: id of the candidate\n"
      "up_to: the last rung of the evaluation\n"
      "profile: whether it includes a profile\n"
      "tests?: the proposed tests that it uses, in addition to the evaluator's own"},
     {EventType::evaluated, 1, "with the verdict; a retry follows if it is aborted",
-     "candidate: its id\n"
+     "candidate: id of the candidate\n"
      "verdict: the whole verdict\n"
-     "elapsed_ms: the time it took"},
+     "elapsed_ms: the time that this took"},
     {EventType::accepted, 1, "when the candidate becomes the incumbent",
-     "candidate: its id\n"
+     "candidate: id of the candidate\n"
      "reason: why it was accepted"},
     {EventType::rejected, 1,
      "when the candidate does not become the incumbent; the reason says 'set aside' if it could "
      "not be judged",
-     "candidate: its id\n"
-     "reason: why"},
+     "candidate: id of the candidate\n"
+     "reason: why it was rejected"},
     {EventType::profiled, 1, "before finished, if the best program has no profile yet",
      "candidate: id of the best program\n"
-     "profile?: its profile\n"
+     "profile?: profile of the best program\n"
      "why?: why there is no profile"},
     {EventType::certifying, 1, "on a GPU, before cutegen certifies the best program",
      "candidate: id of the best program\n"
@@ -120,10 +121,11 @@ constexpr Form kTypes[] = {
      "why?: why there is no certificate"},
     {EventType::compared, 1, "before finished, if baselines are known",
      "candidate: id of the best program\n"
-     "time_ns: its time\n"
+     "time_ns: time of the best program\n"
      "against: each baseline with its time and speedup\n"
      "best: the fastest baseline in the math mode"},
-    {EventType::interrupted, 1, "on Ctrl-C or a deadline", "reason: which of the two"},
+    {EventType::interrupted, 1, "on Ctrl-C or a deadline",
+     "reason: interrupted by Ctrl-C, or by the deadline"},
     {EventType::resumed, 1, "when a new process continues the run", ""},
     {EventType::finished, 1, "last; only imported may follow",
      "reason: why the search ended\n"
@@ -132,11 +134,11 @@ constexpr Form kTypes[] = {
      "candidate: the whole candidate\n"
      "verdict: the verdict; the origin of its figures is imported\n"
      "entry: name of the imported entry\n"
-     "entry_sha256: its hash\n"
+     "entry_sha256: hash of the imported entry\n"
      "device: the GPU of its figures\n"
      "origin: origin of its figures on the other machine\n"
      "decision: accepted or rejected\n"
-     "reason: why"},
+     "reason: why it was accepted or rejected"},
 };
 
 }  // namespace

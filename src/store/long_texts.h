@@ -3,8 +3,8 @@
 // hash.
 //
 // Contract: take_long_texts replaces every string of kLongText bytes or more by {"$blob": hash} and
-// passes the text to `put`; restore_long_texts undoes it. Data that already has the form {"$blob":
-// ...} survives the round trip.
+// passes the text to `put`; restore_long_texts puts the text back. Data that already has the form
+// {"$blob": ...} survives the round trip.
 //
 // Example: Json lean = take_long_texts(data, [&](hash, text) { blobs[hash] = text; });
 #pragma once

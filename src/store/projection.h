@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunInfo as a projection: folds the events of a run, one at a time.
+// Computes RunInfo from the events of a run, one at a time.
 //
-// Contract: a pure function of the events. Raise kRunsProjection whenever the fold or the columns
-// change; the store then rebuilds every row from the events.
+// Contract: a pure function of the events. Increase kRunsProjection whenever this function or the
+// columns change; the store then rebuilds every row from the events.
 //
 // Example: RunInfo info; for (const Event& e : events) fold_run_info(info, e);
 #pragma once

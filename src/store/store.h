@@ -35,7 +35,8 @@ struct RunInfo {
   std::string created;  // ISO 8601, UTC
   int64_t events = 0, evaluations = 0;
   std::optional<double> best_ns, floor_ns;
-  std::map<std::string, std::optional<double>> times_ns;  // by candidate; used only while folding
+  // Times by candidate, used only while the events are folded.
+  std::map<std::string, std::optional<double>> times_ns;
 };
 
 class RunJournal {

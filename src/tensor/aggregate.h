@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The error of an output as a whole: its root mean square (RMS), its bias, and the limits of both.
 //
-// Contract: each element's error counts in units of its own scale (Expected::unit), so that large
-// elements do not hide small ones. The bias is the mean error in the direction of the truth: a
-// constant factor of 1.01 is pure bias. Both limits follow from the native reference and from a
-// sequential sum in the arithmetic of the math mode. In measurements, accurate sums stay below 2.5
-// times the larger of the two errors, while tf32, two-product splits and sums without promotion
-// exceed it. docs/evaluation.md, "Tolerance", gives the reasons.
+// Contract: each element's error counts in units of its own scale (Expected::unit), so that errors
+// of large elements do not hide errors of small ones. The bias is the mean error in the direction
+// of the truth: a constant factor of 1.01 is pure bias. Both limits follow from the native
+// reference and from a sequential sum in the arithmetic of the math mode. In measurements, accurate
+// sums stay below 2.5 times the larger of the two errors, while tf32, two-product splits and sums
+// without promotion exceed it. docs/evaluation.md, "Tolerance", gives the reasons.
 //
 // Example:
 //   AggregateLimits l = aggregate_limits(rule, {native, sequential, floor}, independent_errors);
@@ -32,7 +32,7 @@ class AggregateError {
     signed_ += truth < 0 ? -error_in_units : error_in_units;
   }
   AggregateError() = default;
-  // Takes sums that were computed elsewhere.
+  // For sums that the GPU has computed.
   AggregateError(int64_t count, double squares, double signed_sum)
       : count_(count), squares_(squares), signed_(signed_sum) {}
 
@@ -58,7 +58,7 @@ struct AggregateLimits {
   bool apply = false;
 };
 
-// How many independent errors an output holds. The bias uses a stricter count, because a few slices
+// How many independent errors an output holds. The bias uses a smaller count, because a few slices
 // may look independent by chance.
 struct Independent {
   double rms = 1, bias = 1;
@@ -67,14 +67,15 @@ struct Independent {
 AggregateLimits aggregate_limits(const ToleranceRule& rule, const HonestErrors& honest,
                                  Independent independent);
 
-// Counts errors that share a cause (the sum of a row, the statistics of a channel) as one. If
-// slices along an axis share causes, their means vary more than means of independent elements
-// would; the axis then contributes only as many independent errors as it has slices.
+// Counts errors that share a cause (the sum of a row, the statistics of a channel) as one. If the
+// elements of each slice along an axis share a cause, the means of the slices vary more than means
+// of independent elements would. Then each slice counts as one independent error.
 Independent independent_errors(std::span<const double> errors_in_units, const Shape& shape);
 // The slices with by far the largest reference errors, which would otherwise decide the error of
 // the whole output. For example, the mean of a row that lies 200 below the others is less accurate.
-// worst_slices() picks a tenth of the slices (at least one of at least four) along the axis that
-// shares causes most, or none if no axis does. The element at i lies in slice i / inner % size.
+// worst_slices() picks a tenth of the slices (at least one of at least four) along the axis whose
+// slices differ most, or none if no axis shows shared causes. The element at i lies in slice i /
+// inner % size.
 struct WorstSlices {
   size_t inner = 1, size = 1;
   std::vector<uint8_t> worst = {};  // by slice

@@ -4,17 +4,17 @@
 // Contract: tolerance_i = factor * max(native_i, sensitivity_i, eps * |truth_i|) + flush(dtype).
 // native_i is the largest error |native - truth| among the element and its 32 neighbours on either
 // side in order of magnitude, so an element need not be exact just because the native reference is.
-// If sequential sums are known, the tolerance is at least 4 times their largest error in the same
-// window, because PyTorch may sum in double and an honest kernel cannot. eps is at least the
-// dtype's half ulp. The user's bound (rtol, atol) can only narrow the tolerance. NaN and infinity
-// match by class. If the native reference has another class than the truth (for example, it
-// overflowed), both classes match. Integers must equal the truth or the native result; if their
-// sensitivity is at least 1, they may be one away from the truth, because a rounding decides. With
-// nan_is_undefined, elements whose truth is NaN are not judged. An element (also an integer) with
-// the sensitivity +infinity is not judged, because its value depends on the order of evaluation. If
-// the sensitivity's sign bit is set, NaN passes too, because some order of evaluation gives NaN.
-// The output as a whole must stay within aggregate_limits() (tensor/aggregate.h).
-// docs/evaluation.md gives the reasons.
+// If sequential sums are known, the tolerance is at least 4 times their largest error among the
+// same elements, because PyTorch may add in double, while a kernel adds in float32. eps is at least
+// the dtype's half ulp. The user's bound (rtol, atol) can only narrow the tolerance. NaN and
+// infinity match by class. If the native reference has another class than the truth (for example,
+// it overflowed), both classes match. Integers must equal the truth or the native result. If the
+// sensitivity of an integer is at least 1, it may be one away from the truth, because the rounding
+// of an input can change it by one. With nan_is_undefined, elements whose truth is NaN are not
+// judged. An element (also an integer) with the sensitivity +infinity is not judged, because its
+// value depends on the order of evaluation. If the sensitivity's sign bit is set, NaN passes too,
+// because some order of evaluation gives NaN. The output as a whole must stay within
+// aggregate_limits() (tensor/aggregate.h). docs/evaluation.md gives the reasons.
 //
 // Example:
 //   Expected e = make_expected(spec, truth, native, sensitivity, {.factor = 32, .eps = 0x1p-23});
@@ -38,7 +38,7 @@ struct ToleranceRule {
   double factor = 32;
   double eps = 0x1p-23;
   double rms = 2.5;             // RMS limit / larger reference RMS; 0: do not judge the whole
-  double floor_eps = 0x1p-23;   // floor of the reference RMS: this much of each truth value,
+  double floor_eps = 0x1p-23;   // the reference RMS is at least this share of each truth value,
   double sensitivity = 2;       // or this many times the element's sensitivity
   double growth = 1;            // sequential RMS / native RMS, if no sequential sum exists
   double rtol = -1, atol = -1;  // the user's bound; both negative: the user gave no bound
@@ -69,12 +69,13 @@ struct Expected {
   std::vector<double> unit = {};    // the error scale of each element; empty for integers
   std::vector<uint8_t> order = {};  // OrderFlag of each element; empty: no flags
   AggregateLimits limits = {};
-  std::shared_ptr<const ReferenceErrors> references = {};  // kept on request: they are large
+  // Kept only on request, because they are large.
+  std::shared_ptr<const ReferenceErrors> references = {};
 };
 
-// kAnyValue, kNanToo: these values pass, because the order of evaluation decides the element.
-// kOneStep: a rounding decides between two integers.
-// kOutsideWhole: the element is judged, but does not count towards the whole (worst_slices).
+// kAnyValue, kNanToo: any value passes, or NaN passes too, because the result depends on the order
+// of evaluation. kOneStep: an integer may be one away from the truth. kOutsideWhole: the element is
+// judged alone, but does not count towards the output as a whole (worst_slices).
 enum OrderFlag : uint8_t { kAnyValue = 1, kNanToo = 2, kOutsideWhole = 4, kOneStep = 8 };
 
 enum class KeepReferences : bool { no, yes };
@@ -99,7 +100,7 @@ struct Judgement {
   // nan, unwritten and zero count wrong elements only.
   int64_t elements = 0, wrong = 0, nan = 0, unwritten = 0, zero = 0;
   double worst_ratio = 0;         // error / tolerance, finite elements
-  std::vector<uint8_t> is_wrong;  // by element; empty while nothing is wrong
+  std::vector<uint8_t> is_wrong;  // one byte per element; empty while no element is wrong
   // Errors of the output as a whole (finite elements only), and their limits.
   double rms = 0, bias = 0;
   AggregateLimits limits = {};

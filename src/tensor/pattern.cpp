@@ -9,7 +9,7 @@
 namespace cutegen {
 namespace {
 
-// Counts of wrong elements along one direction of the rows x columns view.
+// The number of wrong elements in each row, or in each column.
 struct Lines {
   std::vector<int64_t> wrong;  // by line
   int64_t length = 0;          // elements of one line

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// WrittenErrors: judges an output as a whole if only some elements were written, some repeatedly.
+// WrittenErrors: judges an output as a whole if the program wrote only some of its elements, and
+// some of these several times.
 //
 // Contract: an element that was written several times (in repetitions of the same values) counts
 // once, with its mean error, because repeated errors are not independent. The limits follow from
-// the reference errors of the written elements or of all elements, whichever are larger, because a
-// few elements may be more accurate by chance. With fewer than kLeastWritten elements, there is no
+// the reference errors of the written elements, or of all elements if these are larger, because a
+// few elements may be accurate by chance. With fewer than kLeastWritten elements, there is no
 // limit. docs/evaluation.md: "The official shape on the simulator".
 //
 // Example: WrittenErrors w(expected); w.add(i, value); if (!w.judgement().passes()) ...

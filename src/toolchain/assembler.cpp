@@ -100,7 +100,7 @@ std::string raw_arch(const std::string& arch) {
   return "SM" + arch.substr(std::min<size_t>(3, arch.size()));
 }
 
-// ptxas and nvdisasm, with processes that started ahead for one architecture.
+// ptxas and nvdisasm, with processes that were started in advance for one architecture.
 class BinaryTools {
  public:
   explicit BinaryTools(const AssemblerOptions& options) : options_(options) {

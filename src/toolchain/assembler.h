@@ -28,12 +28,12 @@ namespace cutegen::toolchain {
 struct AssemblyReport {
   bool ok = true;
   std::string digest;  // the assembler's first errors, if not ok
-  BinaryAudit audit;   // its rows do not name a module
+  BinaryAudit audit;   // its rows do not name their module
   // The cubin. Empty if ptxas made none, or if the report comes from the cache and the cubin was
   // too large for it.
   std::string code;
   bool cached = false;
-  bool listed = true;   // false: list_all() has yet to add the listing
+  bool listed = true;   // false: list_all() has not added the listing yet
   bool certain = true;  // the same input gives the same report; false after a crash
   Nanoseconds elapsed{0};
 };
@@ -58,14 +58,14 @@ class Assembler {
   Result<std::vector<AssemblyReport>> audit_all(const Context& ctx,
                                                 const std::vector<std::string>& ptx,
                                                 const std::string& arch);
-  // The two halves of audit_all(): the machine code, then its listing (KernelAudit::code and
-  // `skipped`).
+  // The two steps of audit_all(). assemble_all() makes the machine code; list_all() adds its
+  // listing (KernelAudit::code and `skipped`).
   virtual Result<std::vector<AssemblyReport>> assemble_all(const Context& ctx,
                                                            const std::vector<std::string>& ptx,
                                                            const std::string& arch);
   virtual Result<void> list_all(const Context& ctx, const std::vector<std::string>& ptx,
                                 const std::string& arch, std::vector<AssemblyReport>& reports);
-  // Starts tools ahead, for the first architecture that a caller names.
+  // Starts tools in advance, for the first architecture that a caller names.
   virtual void warm_up(const std::string& arch) { (void)arch; }
   virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty: no ptxas
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readers for the output of ptxas and nvdisasm, and for PTX itself. The audit uses them.
 //
-// Contract: hostile code shapes the texts, so the readers accept any text and never fail. They take
-// linear time, times a bounded number of rounds of data flow, and skip what they do not understand.
+// Contract: hostile code shapes the texts, so the readers accept any text and never fail. They skip
+// what they do not understand. Their time is linear in the text, times a bounded number of rounds
+// of data-flow analysis.
 //
 // Example: for (const KernelAudit& k : read_ptxas_log(log)) fmt::print("{}\n", k.registers);
 #pragma once

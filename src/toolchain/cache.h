@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compile cache: results on disk under their build_id. It finds a result before the include
-// closure is known.
+// The compile cache: results on disk under their build_id. A lookup needs no preprocessing of the
+// includes.
 //
 // Contract: from the request key, a lookup finds the include closure of the earlier compile. If
 // those headers are unchanged, they give the build_id, and this gives the result. Writes are

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The setting --compile-memory: the memory for parsed programs that the compile servers keep for
-// their children (warm_parents.h).
+// The setting --compile-memory: the memory in which the compile servers may keep parsed programs,
+// so that programs with the same beginning compile faster (warm_parents.h).
 //
 // Contract: "6G", "512M" or a number of bytes. "0" keeps no program. Empty means a quarter of the
 // machine's memory, at most 8 GiB. Less than 512 MiB cannot hold a program and counts as 0. A
-// command gives equal shares to the evaluators that it starts, through their environment. An
-// evaluator without a share keeps no program.
+// command that starts several evaluators divides the memory equally, and passes each its share in
+// an environment variable. An evaluator without a share keeps no program.
 //
 // Example: CG_TRY(int64_t bytes, compile_memory("4G"));
 #pragma once

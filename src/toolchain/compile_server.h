@@ -28,7 +28,7 @@ struct ServerSetup {
   std::string prefix;                // header parsed before every candidate
   // Compile without the precompiled header and the fork inside NVRTC.
   bool plain = false;
-  // Keep one parsed program for others that begin like it (warm_parent.h).
+  // Keep one parsed program, for others with the same beginning (warm_parent.h).
   bool keep = false;
   int64_t resident_bytes = 0;  // memory of all its processes, if a cgroup can limit it
   bool require_sandbox = false;

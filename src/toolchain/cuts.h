@@ -3,10 +3,10 @@
 // same translation unit.
 //
 // Contract: a cut is at the start of a line, after `;`, `{` or `}`, outside comments, literals,
-// directives, parentheses and #if groups. Only the text before an offset decides whether it is a
-// cut, so sources that begin alike share the cuts of that beginning. A text is not `plain`, and
-// must not be cut, if it can distinguish pieces from the whole (its own #line, __INCLUDE_LEVEL__,
-// __has_include, ...) or if this scan may read it differently from the compiler.
+// directives, parentheses and #if groups. Whether an offset is a cut depends only on the text
+// before it, so sources with the same beginning have the same cuts there. A text is not `plain`,
+// and must not be cut, if it can distinguish pieces from the whole (its own #line,
+// __INCLUDE_LEVEL__, __has_include, ...) or if this scan may read it differently from the compiler.
 //
 // Example: Cuts c = find_cuts(text, body); if (c.plain) text.substr(c.at[0].offset) ...
 #pragma once
@@ -18,7 +18,7 @@ namespace cutegen::toolchain {
 
 struct Cut {
   size_t offset = 0;
-  int line = 0;  // in the source, from 1
+  int line = 0;  // line number in the source, from 1
 };
 
 struct Cuts {

@@ -2,10 +2,10 @@
 // Reads the output of ncu (Nsight Compute): its table of metrics by kernel (`--csv`, page raw or
 // details) and its errors.
 //
-// Contract: the text is hostile. Time and memory are bounded for any text, and the reader never
-// turns anything that it does not understand into a figure. It converts units to byte, byte/s, ns,
-// hz or "%", and skips a value that is not a finite number ("n/a"). A row whose length differs from
-// the header's ends the table with a `problem`; the rows before it stay.
+// Contract: the text is hostile. Time and memory are bounded for any text, and the reader gives no
+// figure for text that it does not understand. It converts units to byte, byte/s, ns, hz or "%",
+// and skips a value that is not a finite number ("n/a"). A row whose length differs from the
+// header's ends the table with a `problem`; the rows before it stay.
 //
 // Example: NcuReport r = read_ncu_report(text); r.kernels[0].metrics.at("gpu__time_duration.sum");
 #pragma once
@@ -30,7 +30,7 @@ struct NcuKernel {
   std::vector<NcuRule> rules;
 };
 struct NcuReport {
-  std::vector<NcuKernel> kernels;   // one per launch, in order
+  std::vector<NcuKernel> kernels;   // one entry per launch, in order
   std::vector<std::string> errors;  // lines "==ERROR== ...", without the mark
   std::string problem;              // why the table ended early; empty if it did not
 };

@@ -27,9 +27,9 @@ struct ToolCall {
   std::string_view input;
   bool stdout_is_output = false;
   std::vector<std::string> readable;     // see sandbox::SpawnSpec
-  std::vector<std::string> environment;  // in addition to PATH and LC_ALL
+  std::vector<std::string> environment;  // environment variables, in addition to PATH and LC_ALL
   int gate = -1;                         // a descriptor that the tool gets as number 5
-  bool forks = false;                    // it may start processes
+  bool forks = false;                    // whether the tool may start processes
   int64_t memory_bytes = 0, output_bytes = 0;
   Nanoseconds timeout{0};
 };
@@ -43,10 +43,10 @@ struct ToolRun {
   sandbox::Grade grade;
 };
 
-// What a tool's end means; `output` and `log` are still to come.
+// How the tool ended; the caller adds `output` and `log`.
 ToolRun tool_run_of(const sandbox::ExitStatus& status);
 
-// A memory file with this content, and what one has.
+// tool_file() makes a memory file with this content; the other function reads one.
 Result<UniqueFd> tool_file(const char* name, std::string_view content);
 Result<std::string> tool_text(int file, int64_t most);
 

@@ -91,7 +91,7 @@ void ToolServer::start_locked() {
     ++failures_;
 }
 
-// Nothing if the input needs a fresh process.
+// Empty if the input needs a fresh process.
 std::optional<ToolRun> ToolServer::ask(const Context& ctx, std::string_view input) {
   if (!process_->waits) {
     char byte = 0;

@@ -6,9 +6,10 @@
 // fork reads each input that arrives.
 //
 // Contract: run() has the output of a fresh process, with the same sandbox and limits. A fork has
-// the files of its input alone. It may not fork, and it cannot write to the server, which reads no
-// input itself. start() starts the server ahead. If the server does not start, lacks the seccomp
-// filter or dies, run() starts a fresh process. Thread-safe; inputs take turns.
+// access only to the files of its input. It may not fork again, and it cannot write to the server.
+// The server itself reads no input. start() starts the server in advance. If the server does not
+// start, lacks the seccomp filter or dies, run() starts a fresh process. Thread-safe; inputs take
+// turns.
 //
 // Example:
 //   ToolServer server({.argv = {nvdisasm, "-b", "SM90a", kToolInput}, ...},
@@ -35,14 +36,14 @@ class ToolServer {
   struct Process {
     ToolProcess tool;
     UniqueFd gate;       // our end
-    bool waits = false;  // it has reported that it waits for inputs
+    bool waits = false;  // whether the server has reported that it waits for inputs
   };
   void start_locked();
   std::optional<ToolRun> ask(const Context& ctx, std::string_view input);
 
   ToolCall call_;
   Gate gate_;
-  std::string filter_;  // of a fork; empty: no server
+  std::string filter_;  // seccomp filter of a fork; empty: no server
   std::mutex lock_;
   std::optional<Process> process_;
   int failures_ = 0;  // servers in a row that never waited for an input

@@ -26,7 +26,7 @@
 namespace cutegen::toolchain {
 
 struct Gate {
-  int opening = 1;     // which opening of the input waits, from 1
+  int opening = 1;     // the tool waits at this opening of its input, counted from 1
   std::string filler;  // what earlier openings read
 };
 

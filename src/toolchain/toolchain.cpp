@@ -91,7 +91,7 @@ class LocalToolchain final : public Toolchain {
   };
   struct Slot {
     Key key;
-    std::mutex mutex;  // held while its server starts
+    std::mutex mutex;  // held while a server starts
     std::shared_ptr<CompileServer> server;
   };
   Result<std::shared_ptr<CompileServer>> server(const Context& ctx, const Key& key);
@@ -118,7 +118,7 @@ class LocalToolchain final : public Toolchain {
   std::mutex mutex_;                                     // guards the next three
   std::list<std::shared_ptr<Slot>> slots_;               // most recently used first
   std::list<std::pair<std::string, Nanoseconds>> cold_;  // compile times by request, latest first
-  std::string programs_key_;                             // to store once a program has compiled
+  std::string programs_key_;                             // to be stored once a program has compiled
   toolchain::WarmParents warm_;
 };
 

@@ -72,7 +72,8 @@ struct ToolchainOptions {
   ToolPaths paths;
   int64_t cache_limit_bytes = int64_t{4} << 30;
   int64_t compile_memory_bytes = int64_t{6} << 30;  // of one compile
-  int64_t warm_memory_bytes = 0;                    // for parsed programs; 0: keep no program
+  // Memory for parsed programs; 0: keep no program.
+  int64_t warm_memory_bytes = 0;
   Nanoseconds compile_timeout = std::chrono::seconds(120);
   bool use_cache = true, allow_fork = true;
   bool require_sandbox = false;          // full protection or an error

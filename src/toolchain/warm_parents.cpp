@@ -13,7 +13,7 @@ namespace {
 constexpr auto kLookAgain = std::chrono::milliseconds(500);  // while a server parses a program
 
 // Measured (docs/measurements/warm.md): parsing takes kReadingShare of a program's compile time
-// after the headers. A child that differs somewhere in its text saves kSparedShare.
+// after the headers. A child saves kSparedShare of its compile time on average.
 constexpr double kReadingShare = 0.6, kSparedShare = 0.3;
 constexpr double kHeaderSeconds = 1.5;
 

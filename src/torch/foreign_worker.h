@@ -4,10 +4,10 @@
 // Contract: each solution gets its own sandboxed child with a private view of processes, files and
 // network, a private writable folder, and permission to start compilers. The child reads inputs
 // from memory that the caller owns and writes outputs there. It never gets a truth, a tolerance or
-// the seed of an input. From load() on, the solution controls the child, so a reply is only a claim
-// and only its form is checked. A ForeignReply says what the solution did; an Error is cutegen's
-// own failure or the end of the Context. The worker kills a child that hung or died, together with
-// all processes that the child started; load() starts another child.
+// the seed of an input. From load() on, the solution controls the child, so the caller must not
+// trust a reply. Only its form is checked. A ForeignReply says what the solution did; an Error is
+// cutegen's own failure or the end of the Context. The worker kills a child that hung or died,
+// together with all processes that the child started; load() starts another child.
 //
 // Example:
 //   CG_TRY(auto w, ForeignWorker::open(ctx, {})); CG_TRY(auto r, w->load(ctx, task, file));
@@ -43,7 +43,7 @@ struct ForeignOptions {
 // mutated parameter or buffer.
 struct ForeignBlock {
   int descriptor = -1;
-  size_t bytes = 0;  // of GPU memory; a memory file knows its size
+  size_t bytes = 0;  // size of GPU memory; a memory file knows its own size
   bool host = true, read_only = false;
 };
 struct ForeignTensors {
@@ -60,16 +60,19 @@ struct ForeignModel {
 struct ForeignRun {
   ForeignTensors tensors;
   bool control = false;  // run everything except the solution
-  double sleep_ns = 0;   // queue the launches behind a wait of this length
+  // Let the GPU wait this long before the launches, so that all of them are queued.
+  double sleep_ns = 0;
 };
 
 struct ForeignReply {
   enum class Kind { done, raised, rule, needs_gpu, died, hung } kind = Kind::done;
-  std::string what, where;        // what: one line; where: a place in the file
-  std::string said;               // if not `done`: the last lines that it printed
+  std::string what, where;  // what: one line; where: a place in the file
+  // If the status is not `done`: the last lines that the solution printed.
+  std::string said;
   std::vector<std::string> kept;  // make_model: tensors that keep their own initial values
-  double claimed_ns = 0;          // run: the call's time; make_model: the host's share of a call
-  Nanoseconds seen{0};            // from request to reply, by this process's clock
+  // Reply to run: the call's time; to make_model: the host's share of a call.
+  double claimed_ns = 0;
+  Nanoseconds seen{0};  // time from the request to the reply, by this process's clock
   bool ok() const { return kind == Kind::done; }
   bool gone() const { return kind == Kind::died || kind == Kind::hung; }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the Python that runs the workers, finds their script, and reads the last words of a dead
-// worker.
+// Finds the Python that runs the workers and their script, and shortens the last message of a
+// worker that died.
 //
 // Contract: the interpreter is `asked`, else $CUTEGEN_PYTHON, the project's venv, or python3 on
 // PATH. Private to torch.
@@ -21,7 +21,7 @@ Result<std::filesystem::path> find_worker(const std::filesystem::path& asked);
 // The last line that is not blank, with limited length.
 std::string last_line(const std::string& text);
 
-inline constexpr size_t kQuoted = 400;  // bytes of a process's message that are shown
+inline constexpr size_t kQuoted = 400;  // the most bytes of a process's message that an error shows
 
 inline constexpr const char* kThreadNames = "cutegen-thread-names.so";
 

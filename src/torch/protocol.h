@@ -34,8 +34,8 @@ Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
 Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
                  uint64_t seed);
 Json plan_excerpt_request(const Task& task);
-// Reads the axes of a reply. Each must be an axis of every output, with sizes of the official
-// shape.
+// Reads the reply that describes an excerpt. Each of its axes must be an axis of every output, with
+// the size of the official shape.
 Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task);
 Json excerpt_request(const Task& task, const Excerpt& excerpt, const std::string& family,
                      uint64_t seed);
@@ -49,8 +49,8 @@ Result<std::vector<BaselineOpened>> baselines_from_json(const Json& reply, size_
 Result<std::vector<double>> samples_from_json(const Json& reply, int count);
 // sha256 over everything that changes the task's meaning.
 std::string task_id(const Task& task, const TaskFiles& files);
-// Reads the slots of a reply. Each must be a tensor of the task with its dtype and shape, inside
-// the memory.
+// Reads the tensors of a set from a reply. Each must be a tensor of the task, with its dtype and
+// shape, inside the memory.
 Result<TensorSet> set_from_json(const Json& reply, const Task& task, const ShapeCase& shape);
 // Checks that the memory file is as large as the set says.
 Result<void> check_memory(const TensorSet& set);

@@ -4,9 +4,9 @@
 //
 // Contract: a tree of times, {operator: {inputs: {precision: {hash of a kernel's text: ms}}}}. A
 // worker reports its times after a build; the next build receives all known times and measures none
-// of these kernels again. The first reported time of a kernel stays. add() ignores malformed
-// entries and those beyond its limits, so a task file can at worst make other tasks of its suite
-// choose slow kernels. Thread-safe.
+// of these kernels again. If several workers report a kernel, the first time is kept. add() ignores
+// malformed entries and those beyond its limits, so a task file can at worst make other tasks of
+// its suite choose slow kernels. Thread-safe.
 //
 // Example: TunedTimes t; t.add(reply["tuned"]); request["tuned"] = t.all();
 #pragma once

@@ -5,9 +5,9 @@
 // limits). The worker restarts a child that hangs or dies. If a task file raises, exits or never
 // returns, the user error has the last line of its traceback and the place in the file. describe()
 // never allocates the official tensors, because it uses fake tensors. make_set() runs the module
-// for one shape and input distribution ("family"). With a `device`, the child starts CUDA there and
-// then, before it sees a task, gives up the rights that a sandboxed child must not have. A torch
-// without CUDA is a world error.
+// for one shape and input distribution ("family"). With a `device`, the child first starts CUDA on
+// it. Before it sees a task, it gives up the right to open files for writing and to start programs.
+// A torch without CUDA is a world error.
 //
 // Example:
 //   CG_TRY(auto w, TorchWorker::open({})); CG_TRY(Task t, w->describe(ctx, "relu.py", {}));
@@ -36,12 +36,14 @@ struct TorchWorkerOptions {
   Nanoseconds call_timeout = std::chrono::seconds(60);
   Nanoseconds start_timeout = std::chrono::seconds(60);  // allows for a cold disk under load
   int64_t memory_bytes = int64_t{16} << 30;
-  bool require_sandbox = false;       // an error unless the full protection is in effect
-  std::string device;                 // "cuda:0": the child uses this GPU; empty: no GPU
-  bool compiles = false;              // the child may start compilers, so it has no seccomp filter
-  int compile_threads = 8;            // for torch.compile
-  int slot = -1;                      // the GPU's lock file, open; the child locks it to time
-  bool slot_for_opening = false;      // only until its baselines are open; then the caller locks
+  bool require_sandbox = false;  // an error unless the full protection is in effect
+  std::string device;            // "cuda:0": the child uses this GPU; empty: no GPU
+  bool compiles = false;         // the child may start compilers, so it has no seccomp filter
+  int compile_threads = 8;       // for torch.compile
+  // Descriptor of the GPU's lock file; the child locks it while it times.
+  int slot = -1;
+  // The child uses the lock only until its baselines are open; then the caller locks.
+  bool slot_for_opening = false;
   std::shared_ptr<TunedTimes> tuned;  // shares compile-max's measured times between workers
 };
 
@@ -78,7 +80,8 @@ struct DescribedShapes {
 namespace part {
 inline constexpr const char *value = "value",  // inputs and parameters
     *native = "native", *truth = "truth", *sensitivity = "sensitivity",
-                            *sequential = "sequential";  // sequential sums, if affordable
+                            // Sequential sums, if they do not take too long.
+                                              *sequential = "sequential";
 }
 
 // One set of values: initial inputs, parameters and buffers, native outputs, float64 truth, and the
@@ -101,8 +104,8 @@ struct TensorSet {
 };
 
 // A few rows (and columns) of the official shape whose truth can be computed alone: `count` of `of`
-// indices along each axis. If inputs and parameters repeat an excerpt along its axes, so do the
-// outputs.
+// indices along each axis. If inputs and parameters repeat an excerpt along its axes, the outputs
+// repeat, too.
 struct ExcerptAxis {
   int64_t of = 0, count = 0;
   std::map<std::string, int> dims;  // each tensor with this axis, and its dimension
@@ -113,9 +116,9 @@ struct Cut {
   int64_t count = 0;
 };
 struct Excerpt {
-  ShapeCase shape;  // of kind official, with the excerpt's sizes
+  ShapeCase shape;  // a shape of kind `official` with the excerpt's sizes
   std::vector<ExcerptAxis> axes;
-  std::vector<Cut> cuts;  // tensors that are first drawn as a whole
+  std::vector<Cut> cuts;  // tensors that are drawn in full and then cut
 };
 
 // GPU memory that the caller owns, and where the worker writes each part: "value", "native",
@@ -126,7 +129,7 @@ struct GpuMemory {
   size_t bytes = 0;
 };
 struct GpuTensor {
-  TensorSlot tensor;  // its offset is relative to the memory
+  TensorSlot tensor;  // the tensor's offset is relative to the memory
   size_t memory = 0;  // index of the memory
 };
 void fields(Fields& v, GpuTensor& tensor);

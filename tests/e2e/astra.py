@@ -69,7 +69,7 @@ class Astra(killing.Case):
 
     def run_it(self, task: str | Path, name: str, script: list[Json],
                *more: object) -> tuple[Json, crash.Journal, list[str]]:
-        """The result, the journal, and what was asked."""
+        """The result, the journal, and the questions that the model received."""
         with models.scripted(self.folder, script) as server:
             result = self.cutegen(*self.command(server, task, name, *more), env=self.keys, timeout=600)
             self.assert_code(result, 0)
@@ -146,7 +146,7 @@ class Astra(killing.Case):
                 self.assertIn("too few loads are in flight", text)
 
     def test_the_three_tasks(self) -> None:
-        """A shipped task, from its simple version; the coder answers with the production-grade one."""
+        """A shipped task, from its simple version. The coder answers with the production-grade version."""
         for name in harness.in_turn(dict.fromkeys(kernel_tasks.VECTORS), 3):
             with self.subTest(name):
                 sizes = {"tokens": 3, **({"dim": 128} if "merge" in name else {"hidden": 4096})}

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=1200 cost=75
-"""Hostile and broken programs: each gets its verdict, and nothing is left running.
+"""Hostile and broken programs: each gets its verdict, and none leaves a process behind.
 
-tests/attacks/NAME holds a program and expected.json: why, the rows of docs/attacks.md that it stands
-for, the task (tests/attacks/tasks; task.py where none is named), and what must come out: status,
-the rung that ends the ladder, a pattern of the headline. One evaluator judges them all, so that each
-also shows that the one before did no harm; an honest program is the first and the last. A commit
-chooses an eighth of the programs of task.py and an eighth of the other tasks. CORE is always judged.
-With CUTEGEN_ALL_CASES=1 all of them are judged.
+tests/attacks/NAME holds a program and expected.json: the reason, the rows of docs/attacks.md that the program covers,
+the task (in tests/attacks/tasks; without a name, task.py), and the expected status, the rung that ends the ladder, and
+a pattern of the headline. One evaluator judges all programs, so each verdict also shows that the program before did no
+harm. An honest program is the first and the last. A commit chooses an eighth of the programs of task.py and an eighth
+of the other tasks. CORE is always judged. With CUTEGEN_ALL_CASES=1 the test judges all of them.
 
 On a GPU: python3 tests/e2e/attacks.py OnADevice --device cuda:0 [--out FILE.jsonl] [--skip NAME...] [--only NAME...]
-There a part "cuda"
-of expected.json, which must say why, replaces what it names.
+There, a part "cuda" of expected.json replaces the values that it names, and must give the reason.
 """
 from __future__ import annotations
 
@@ -47,14 +45,14 @@ def task_file(expected: Json) -> Path:
 
 
 def expectations() -> dict[str, Json]:
-    """{name: what must come out}, those of one task together, task.py first."""
+    """{name: expected values}, grouped by task, task.py first."""
     found = {p.parent.name: json.loads(p.read_text()) for p in ATTACKS.glob("*/expected.json")}
     order = sorted(found, key=lambda n: (found[n].get("task", ""), n != "control", n))
     return {n: found[n] for n in order}
 
 
 def chosen() -> dict[str, Json]:
-    """The commit's part. To open a task takes longer than to judge a program, so a task's programs stay together."""
+    """The commit's part. Opening a task takes longer than judging a program, so the part has all programs of a task."""
     everything = expectations()
     by_itself = {name: expected for name, expected in everything.items() if "task" in expected}
     tasks = harness.in_turn({expected["task"]: None for expected in by_itself.values()}, 8)
@@ -96,7 +94,7 @@ class Judging(harness.Case):
 
 
 class OnADevice(Judging):
-    """Only on request: the whole corpus on a GPU."""
+    """Only on request: judges the whole corpus on a GPU."""
 
     device, out = "", ""
     skip: Sequence[str] = ()
@@ -155,7 +153,7 @@ class Attacks(Judging):
                     code)
 
     def at_work(self, process: harness.Process) -> None:
-        """Waits until the endless loop runs: its runner has used a second of processor time."""
+        """Waits until the endless loop runs, that is, until its runner has used a second of processor time."""
         end = time.monotonic() + 200
         while time.monotonic() < end and process.poll() is None:
             for pid, name in harness.descendants(process.pid).items():
@@ -194,7 +192,7 @@ class Attacks(Judging):
 
 
 class Protection(harness.Case):
-    """The sandbox: what every child sees, and the refusal to run with less."""
+    """The sandbox: what every child can see, and that cutegen refuses to run with less protection."""
 
     def test_no_child_sees_a_secret(self) -> None:
         hidden = {"OPENAI_API_KEY": "s3cret-1", "GITHUB_TOKEN": "s3cret-2", "DB_PASSWORD": "s3cret-3",
@@ -229,7 +227,7 @@ class Protection(harness.Case):
 
 
 def without_namespaces() -> None:
-    """Makes the kernel refuse namespaces to this process and all that it starts."""
+    """Makes the kernel refuse namespaces to this process and its descendants."""
     lib = ctypes.CDLL("libseccomp.so.2")
     lib.seccomp_init.restype = ctypes.c_void_p
     lib.seccomp_syscall_resolve_name.argtypes = [ctypes.c_char_p]
@@ -256,7 +254,7 @@ def without_namespaces() -> None:
 
 
 def processor_seconds(pid: int) -> float:
-    """User and system time of a process, 0 if it is gone."""
+    """User and system time of a process; 0 if it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except OSError:

@@ -47,7 +47,7 @@ def task(result: str, more: str = "", sizes: str = SIZES, inputs: str = "", dtyp
 
 
 def causal(length: int) -> str:
-    """Several tiles of rows and of keys, the last ones in part; 1 consumer for few rows."""
+    """Several tiles of rows and of keys, the last ones incomplete; 1 consumer if there are few rows."""
     return task(CAUSAL, sizes=f"batch, heads, length, width = 1, 2, {length}, 128")
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: cost=20
-"""How far a baseline's result is from eager's (classes of values count, not only numbers), and whose turn
-on the GPU it is while torch.compile tries kernels."""
+"""The distance of a baseline's result from eager's (NaN and infinity count, too), and the GPU's lock while
+torch.compile tries kernels.
+"""
 from __future__ import annotations
 
 import json

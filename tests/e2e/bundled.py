@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=300 cost=30
-"""The packed folder works from another place, with an environment that has nothing in it."""
+"""The bundle works in another folder and with an empty environment."""
 from __future__ import annotations
 
 import json
@@ -28,7 +28,7 @@ PLAN = {"cutegen": 1, "dialect": "cute", "arch": ["sm_80+"], "sources": ["kernel
 
 class Bundle(harness.Case):
     def pack(self) -> Path:
-        """The bundle, moved away from where it was made."""
+        """The bundle, moved out of the folder in which it was made."""
         made = self.folder / "made"
         subprocess.run([sys.executable, harness.ROOT / "tools/bundle.py", "--bin", harness.BIN, "--out",
                         made], check=True, stdout=subprocess.DEVNULL)
@@ -38,7 +38,7 @@ class Bundle(harness.Case):
         return moved
 
     def judge(self, bundle: Path, **more: str) -> tuple[Json, str]:
-        """A verdict, in an environment of two names: where programs are, and where files may be kept."""
+        """A verdict in an environment with two variables: the path of programs, and a folder for files."""
         task = self.write("add.py", harness.ADD)
         self.write("program/plan.json", json.dumps(PLAN))
         self.write("program/kernel.cu", KERNEL)

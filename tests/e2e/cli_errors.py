@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=50
-"""Bad input on the command line: a cause in one line, the place, the remedy, nothing left running."""
+"""Bad input on the command line: each error has one line with the cause, the place and the remedy, and no process
+stays.
+"""
 from __future__ import annotations
 
 import json
@@ -32,12 +34,12 @@ def task(model: str = RELU, inputs: str = "torch.randn(64, 256)") -> str:
 
 
 def forward(line: str) -> str:
-    """A module whose forward() has this line, the sixth of the file."""
+    """A module whose forward() has this line as line 6 of the file."""
     return f"class Model(nn.Module):\n    def forward(self, x):\n        {line}\n"
 
 
 def bad(content: str | bytes, *words: str) -> tuple[str | bytes, tuple[str, ...]]:
-    """The content of a task file, and what the line of error says."""
+    """The content of a task file, and the expected error."""
     return content, words
 
 
@@ -65,7 +67,7 @@ BAD = {
 
 
 class TaskFiles(harness.Case):
-    """`describe` of a file that is no good; `optimize` and `eval` read it by the same path."""
+    """`describe` of a bad file; `optimize` and `eval` read files with the same code."""
 
     def test_each_bad_file_gets_one_line_and_does_not_disturb_the_next(self) -> None:
         files = [self.write(f"{name}/task.py", content) for name, (content, _) in BAD.items()]
@@ -145,7 +147,7 @@ PLAN = {
 
 
 class Programs(harness.Case):
-    """`check DIR TASK` and `eval TASK DIR` of a kernel program that is no good."""
+    """`check DIR TASK` and `eval TASK DIR` of a bad kernel program."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -160,7 +162,7 @@ class Programs(harness.Case):
         return self.folder / name
 
     def refused(self, program: Path, *parts: str) -> None:
-        """`check` refuses it as the user's error, before anything is compiled."""
+        """`check` refuses the program as a user error, before it compiles anything."""
         result = self.cutegen("check", program, self.task)
         self.assert_code(result, 2)
         for part in parts:

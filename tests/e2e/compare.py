@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=25
-"""`cutegen compare` with a scripted model: the table, Ctrl-C, going on, curves, a trace, mistakes."""
+"""`cutegen compare` with a scripted model: table, Ctrl-C, continuing, curves, trace, user errors."""
 from __future__ import annotations
 
 import csv

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=60
-"""Kills a run at random points and resumes it, again and again, until it is finished.
+"""Kills a run at random moments and resumes it until it is finished.
 
-In every round one process is killed with SIGKILL at a random moment: the engine, the evaluator, the
-runner, the compile server (or its child) or the torch worker. The rounds go through them in turn; the
-commit chooses the first. With CUTEGEN_ALL_CASES=1 there is a round for each.
-After a killed engine the run is resumed; after another process the engine must cope by itself.
-Then the journal must show that no finished evaluation was lost or made twice, the best program must
-be the one of an undisturbed run, `--replay` must agree, and nothing may be left running.
+In every round, SIGKILL ends one process at a random moment: the engine, the evaluator, the runner, the compile server
+(or its child) or the torch worker. The rounds take these in turn; the commit chooses the first. With
+CUTEGEN_ALL_CASES=1 there is a round for each. If the engine was killed, the test resumes the run; otherwise the engine
+must recover by itself. Then the test checks that no finished evaluation is lost or repeated, that the best program
+equals the best one of an undisturbed run, that `--replay` agrees, and that no process is left.
 
 Example: python3 tests/e2e/crash.py --rounds 100
 """
@@ -34,7 +33,7 @@ Event = tuple[str, Json]  # its type and its data
 
 
 class Journal:
-    """What the database of runs says of its only run. Read with SQLite itself, past the program."""
+    """What the database of runs says about its only run. Reads it with SQLite, without cutegen."""
 
     def __init__(self, folder: Path) -> None:
         with sqlite3.connect(f"file:{folder}/cutegen.db?mode=ro", uri=True) as db:
@@ -43,7 +42,7 @@ class Journal:
             self.runs = [row[0] for row in db.execute("SELECT DISTINCT run FROM events")]
 
     def judged(self) -> list[str]:
-        """Candidates with a verdict, in order; an aborted attempt does not count."""
+        """Candidates with a verdict, in order; aborted attempts do not count."""
         return [data["candidate"] for kind, data in self.events
                 if kind == "evaluated" and data["verdict"]["status"] != "aborted"]
 
@@ -58,7 +57,7 @@ class Journal:
 
 
 def committed(folder: Path) -> list[str]:
-    """Evaluations that are in the journal now; 0 before there is one."""
+    """The number of evaluations in the journal now; 0 if there is no journal yet."""
     try:
         return Journal(folder).judged() if (folder / "cutegen.db").exists() else []
     except sqlite3.Error:
@@ -66,7 +65,7 @@ def committed(folder: Path) -> list[str]:
 
 
 def events_of(folder: Path) -> int:
-    """The number of events that are in the journal now."""
+    """The number of events in the journal now."""
     try:
         return len(Journal(folder).events) if (folder / "cutegen.db").exists() else 0
     except sqlite3.Error:
@@ -100,7 +99,9 @@ class Crash(harness.Case):
         return harness.json.loads(out)
 
     def wait(self, process: harness.Process, runs: Path, length: int) -> None:
-        """Until a random event of `length` is in the journal, and a moment more. One run in four is still opening."""
+        """Waits until a random event of `length` is in the journal, and a moment longer. In one run of four, the task
+        is still being opened.
+        """
         event = self.random.randrange(length) if self.random.random() < 0.75 else 0
         while process.poll() is None and events_of(runs) < event:
             time.sleep(0.02)
@@ -109,7 +110,7 @@ class Crash(harness.Case):
             time.sleep(0.005)
 
     def kill_one(self, process: harness.Process, victim: str) -> bool:
-        """Kills a process of the kind `victim` as soon as there is one; False if none came."""
+        """Kills a process of the kind `victim` as soon as one exists. Returns False if none appeared."""
         while process.poll() is None:
             if victim == "engine":
                 process.kill()
@@ -126,7 +127,9 @@ class Crash(harness.Case):
         return False
 
     def disturbed(self, runs: Path, victim: str, length: int) -> tuple[Json, bool]:
-        """A run with one kill at a random moment, to its end; the result, and what was hit."""
+        """Runs to the end a run in which one process is killed at a random moment. Returns the result and the killed
+        process.
+        """
         before, process = [], self.optimize(runs)
         self.wait(process, runs, length)
         hit = self.kill_one(process, victim)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=75
-"""The shipped tasks from end to end, and the form of every `--json` output against golden files.
+"""The shipped tasks from end to end, and the form of every `--json` output, compared with golden files.
 
-A golden file lists "path: type" lines. CUTEGEN_UPDATE_GOLDEN=1 rewrites them; look at the diff: what
-a field is called is a promise to users.
+A golden file lists "path: type" lines. CUTEGEN_UPDATE_GOLDEN=1 rewrites the files. Look at the difference before you
+commit it, because users rely on the names of fields.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = {bool: "bool", int: "number", float: "number", str: "text", type(None): 
 
 
 def forms(value: Any, path: str = "") -> set[str]:
-    """The set of "path: type" of a JSON value; list items and entries of open maps are merged."""
+    """The set of "path: type" of a JSON value. Items of a list, and entries of a map with free keys, are merged."""
     if isinstance(value, dict):
         is_open = path.rsplit(".", 1)[-1] in OPEN
         found = set() if value else {f"{path}: object"}
@@ -39,7 +39,7 @@ def forms(value: Any, path: str = "") -> set[str]:
 
 
 def without_chance(document: Json) -> Json:
-    """The document without degenerate solutions that pass: at some seeds one does on a small task."""
+    """The document without degenerate solutions that pass, because on a small task one of them passes at some seeds."""
     if not document.get("admission", {}).get("passing"):
         return document
     assert forms(document["admission"]["passing"]) == {"[]: text"}
@@ -56,7 +56,7 @@ class Forms(unittest.TestCase):
 
 class Demo(harness.Case):
     def assert_golden(self, name: str, document: Json) -> None:
-        """Every field of the golden form is there, and no other."""
+        """The document has every field of the golden form, and no others."""
         path = GOLDEN / f"{name}.txt"
         found = sorted(forms(without_chance(document)))
         if os.environ.get("CUTEGEN_UPDATE_GOLDEN"):
@@ -94,7 +94,7 @@ class Demo(harness.Case):
         self.check_profile(task)
 
     def check_profile(self, task: str) -> None:
-        """The profile of the best program: lines of its source, and the same for people."""
+        """The best program's profile as JSON, with its source lines, and as text."""
         profile = self.json_of("eval", task, "best", "--profile")["verdicts"][0]["verdict"]["profile"]
         kernel = profile["kernels"][0]
         self.assertEqual(kernel["origin"], "modelled")

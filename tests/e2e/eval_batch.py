@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=300 cost=20
-"""A folder of programs gets its verdicts: broken ones beside good ones, and again where it stopped."""
+"""A folder of good and broken programs gets its verdicts, and a second call continues where the first one stopped."""
 from __future__ import annotations
 
 import json

@@ -26,7 +26,7 @@ SCHEMA = "cutegen.evaluator.v1"
 
 
 class Refused(Exception):
-    """The evaluator answered with an error: its JSON is args[0]."""
+    """The evaluator's answer is an error; args[0] is its JSON."""
 
 
 def load_program(folder: str | Path) -> Json:

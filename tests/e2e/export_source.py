@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=600 cost=35
-"""cutegen export --to source: nvcc compiles the file, and its launcher queues what the plan says.
+"""cutegen export --to source: nvcc compiles the file, and its launcher queues the plan's launches.
 
-Without a GPU, a library stands in for CUDA's runtime and writes down each launch. The tests compare the launches with
-launches.json. At sizes that the program does not take, they expect the launches of the source kernel.
+Without a GPU, a library replaces CUDA's runtime and records each launch. The tests compare the launches with
+launches.json. At sizes that the program does not accept, they expect the launches of the source kernel.
 """
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class ExportSource(harness.Case):
         return self.folder / "drop"
 
     def build(self, folder: Path, name: str) -> tuple[ctypes.CDLL, Json]:
-        """The library, over a runtime that writes launches down; and its signature."""
+        """The compiled library, linked with a runtime that records launches, and its signature."""
         done = subprocess.run([PYTHON, "-B", "-c",
                                f"import {name}_op as o, json; o.build(); print(json.dumps(o.SIGNATURE))"],
                               cwd=folder, capture_output=True, text=True, check=False,
@@ -150,7 +150,7 @@ class ExportSource(harness.Case):
 
     def launches(self, library: ctypes.CDLL, signature: Json, sizes: Mapping[str, Sequence[int]], arguments: int,
                  scalars: Mapping[str, float] | None = None, offset: int = 0) -> tuple[list[str], dict[str, int]]:
-        """What one call queues: (lines, addresses by tensor)."""
+        """What one call queues: (recorded lines, addresses by tensor)."""
         self.runtime.tell(arguments)
         numbers: dict[str, type[Any]] = {"i32": ctypes.c_int32, "f32": ctypes.c_float, "i64": ctypes.c_int64}
         given: list[Any] = []  # numbers and pointers of ctypes, which share no public type
@@ -168,7 +168,7 @@ class ExportSource(harness.Case):
         return self.runtime.tell(arguments).decode().splitlines(), addresses
 
     def check_launch(self, line: str, step: Json, names: list[str], addresses: dict[str, int]) -> None:
-        """A launch that was queued beside one of launches.json."""
+        """A recorded launch equals one of launches.json."""
         words = line.split()
         self.assertIn(step["kernel"], words[1], line)
         wanted = [*step["grid"], *step["block"], step["shared"]]
@@ -182,7 +182,7 @@ class ExportSource(harness.Case):
 
     def check_shapes(self, folder: Path, name: str,
                      scalars: Mapping[str, float] | None = None) -> tuple[ctypes.CDLL, Json, Json]:
-        """At every exported shape the launcher queues what launches.json says."""
+        """At every exported shape, the launcher queues the launches of launches.json."""
         library, signature = self.build(folder, name)
         data = json.loads((folder / "launches.json").read_text())
         names = [n for key in ("inputs", "state", "outputs") for n, _ in data[key]]
@@ -199,7 +199,7 @@ class ExportSource(harness.Case):
         return library, signature, data
 
     def test_the_three_tasks(self) -> None:
-        """The program is the production-grade kernel, in place of the simple one."""
+        """The program is the production-grade kernel instead of the simple one."""
         for name in kernel_tasks.VECTORS:
             with self.subTest(name):
                 shutil.rmtree(self.folder / "drop", ignore_errors=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=600 cost=80
-"""cutegen export: what it writes works without cutegen, and says no where it must."""
+"""cutegen export: the exported files work without cutegen, and cutegen refuses what it cannot export."""
 from __future__ import annotations
 
 import json
@@ -253,7 +253,7 @@ ATTACKS = harness.ROOT / "tests/attacks"
 
 class Exports(harness.Case):
     def test_what_forward_mutates(self) -> None:
-        """A commit chooses one of the three."""
+        """A commit chooses one of the three programs."""
         for program, (task, script) in harness.in_turn({"cache_kept": ("cache", CACHES),
                                                         "in_place_kept": ("relu_in_place", IN_PLACE),
                                                         "statistics_kept": ("train_norm", STATISTICS)}, 3).items():
@@ -363,7 +363,7 @@ print("same")
         self.assert_told(json.loads(self.python("as_cpp", "-c", IN_A_LIBRARY, env=with_gpu)))
 
     def driver(self) -> Path:
-        """A folder with a libcuda.so.1 that has no GPU behind it."""
+        """A folder with a libcuda.so.1 that has no GPU."""
         folder = self.folder / "driver"
         folder.mkdir(exist_ok=True)
         if not (folder / "libcuda.so.1").exists():

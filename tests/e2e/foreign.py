@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=300 cost=50
-"""Foreign answers: Python files with ModelNew, good and hostile ones side by side, on the processor."""
+"""Third-party solutions: good and hostile Python files with ModelNew, on the CPU."""
 from __future__ import annotations
 
 import json
@@ -333,7 +333,7 @@ class Lazy(torch.Tensor):
 
 class Inside(harness.Case):
     def run_inside(self, script: str, text: str = "") -> Any:
-        """What the script prints last, with the worker's modules at hand."""
+        """The last line that the script prints; the script can import the worker's modules."""
         environment = {**os.environ, "PYTHONPATH": str(harness.ROOT / "python"),
                        "CUTEGEN_ANSWER": str(self.folder / "answer"), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run([PYTHON, "-B", "-c", script], input=text, text=True, capture_output=True,

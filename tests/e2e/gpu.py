@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=300 cost=40
-"""cuda: devices from end to end. Without a GPU: a driver that has none (tests/fake_cuda), and drivers
-that fail. With one: a program on it.
+"""cuda: devices from end to end. Without a GPU, the tests use a driver without one (tests/fake_cuda), and drivers that
+fail; with a GPU, a program runs on it.
 """
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def plan(kernel: str) -> Json:
 
 class FakeGpu(harness.Case):
     def driver(self, how: str) -> dict[str, str]:
-        """The fake driver under the name that says how it fails."""
+        """The fake driver; its name says how it fails."""
         link = FAKE.parent / "fake_cuda" / f"{how}.so"
         link.parent.mkdir(exist_ok=True)
         try:
@@ -133,7 +133,7 @@ class WithoutAGpu(FakeGpu):
             self.assert_error(result, 6, "torch")
 
     def test_a_run_says_its_machine_and_why_nothing_is_certified(self) -> None:
-        """The fake driver runs no torch, so eager and the certificate have their reason instead."""
+        """The fake driver runs no torch, so eager and the certificate have a reason instead of times."""
         task = self.write("sevens.py", SEVENS)
         program = {"plan": plan("sevens"), "sources": {"kernel.cu": SOURCE.format("sevens")}}
         self.write("propose.py", PROPOSER.format(program=program))
@@ -165,7 +165,7 @@ class WithoutAGpu(FakeGpu):
 
 
     def test_doctor_prints_the_commands_that_mend_a_gpu_machine(self) -> None:
-        """A driver older than every NVRTC here, a torch without CUDA, no ncu: simulators work all the same."""
+        """If the driver is older than every NVRTC here, torch has no CUDA, or ncu is missing, simulators still work."""
         result = self.cutegen("doctor", "--json", env={**self.driver("cuda12"), "CUTEGEN_NCU": "/no/ncu"})
         checks = {check["name"]: check for check in result.json()["checks"]}
         nvrtc = checks["NVRTC"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the end-to-end tests share: running the built programs, and looking for what they leave.
+"""Shared by the end-to-end tests: runs the built programs, and looks for processes that they leave behind.
 
-Each test runs in a folder of its own with a home of its own. After every test no process may be
-left: this process makes itself the reaper of all that it starts, so that nothing escapes the count.
-The events of the journals that a test wrote have the fields that docs/reference/events.md lists.
+Each test runs in its own folder with its own home. After a test, no process may be left: this process adopts the
+orphans of everything that it starts, so it finds all of them. The events in the journals of a test must have the fields
+that docs/reference/events.md lists.
 
 Example:
     class MyTest(harness.Case):
@@ -94,7 +94,7 @@ def parents() -> list[tuple[int, int, str, str]]:
 
 
 def descendants(ancestor: int) -> dict[int, str]:
-    """The {pid: name} of the live processes below one, zombies apart."""
+    """The {pid: name} of the live descendants of a process, without zombies."""
     table, below, grown = parents(), {ancestor: ""}, True
     while grown:
         grown = False
@@ -107,7 +107,7 @@ def descendants(ancestor: int) -> dict[int, str]:
 
 
 def reap() -> None:
-    """Collects dead orphans that fell to this process."""
+    """Collects ended orphans that this process has adopted."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -116,7 +116,7 @@ def reap() -> None:
 
 
 def wait_for_none(seconds: float = 5.0) -> dict[int, str]:
-    """What is still running below this process after a while."""
+    """The processes below this one that are still running after a while."""
     end = time.monotonic() + seconds
     while True:
         reap()
@@ -127,7 +127,7 @@ def wait_for_none(seconds: float = 5.0) -> dict[int, str]:
 
 
 def plain_environment(home: str | Path) -> dict[str, str]:
-    """What the programs need and nothing else."""
+    """Only the environment variables that the programs need."""
     env = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "CUTEGEN_PYTHON", "CUDA_VISIBLE_DEVICES")
            if name in os.environ}
     env.update(HOME=str(home), XDG_CACHE_HOME=str(BIN.parent / "e2e-cache"))
@@ -139,7 +139,7 @@ def plain_environment(home: str | Path) -> dict[str, str]:
 
 
 def journal_faults(folder: str | Path) -> list[str]:
-    """How the events of the journals below a folder differ from the table of src/store/events.cpp."""
+    """How the events in the journals below a folder differ from the table of src/store/events.cpp."""
     if not (ROOT / "src/store/events.cpp").is_file():  # the programs alone, on another machine
         return []
     sys.path.insert(0, str(ROOT / "tools"))
@@ -159,23 +159,23 @@ def journal_faults(folder: str | Path) -> list[str]:
 
 
 def all_cases() -> bool:
-    """Whether every case of a long table has to run, not only the commit's part."""
+    """Whether a test runs every case of a long table, not only the commit's part."""
     return bool(os.environ.get("CUTEGEN_ALL_CASES"))
 
 
 def some(*cases: T, most: int = 1) -> tuple[T, ...]:
-    """The first cases of a family, or all of them if CUTEGEN_ALL_CASES is set. Each costs a whole run."""
+    """The first cases of a family, or all of them if CUTEGEN_ALL_CASES is set, because each case takes a whole run."""
     return cases if all_cases() else cases[:most]
 
 
 def turn() -> int:
-    """A number that differs from commit to commit, so that parts of long tables take turns."""
+    """A number that differs from commit to commit, so that different commits run different parts of long tables."""
     told = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     return int(told.stdout[:7], 16) if told.returncode == 0 else 0
 
 
 def in_turn(cases: Mapping[str, T], parts: int) -> dict[str, T]:
-    """One of the parts of a table, chosen by the commit, or the whole if CUTEGEN_ALL_CASES is set."""
+    """One of the parts of a table, which the commit chooses; the whole table if CUTEGEN_ALL_CASES is set."""
     if all_cases():
         return dict(cases)
     chosen = dict(list(cases.items())[turn() % parts::parts])
@@ -184,7 +184,7 @@ def in_turn(cases: Mapping[str, T], parts: int) -> dict[str, T]:
 
 
 class SolvedTask:
-    """A row of `cutegen bench` and the program that it stands for."""
+    """A row of `cutegen bench` and its program."""
 
     def __init__(self, row: Json, out: Path) -> None:
         self.status, self.reason, self.rewrites = row["status"], row["reason"], row.get("rewrites", [])
@@ -204,12 +204,12 @@ class SolvedTask:
 
     @property
     def kernels(self) -> list[str]:
-        """The kernel of each step, "" for a step that fills memory."""
+        """The kernel of each step; "" for a step that fills memory."""
         return [step.get("kernel", "") for step in self.plan["steps"]]
 
 
 class Case(unittest.TestCase):
-    """A test in its own folder that leaves no process."""
+    """A test that has its own folder and leaves no process behind."""
 
     def setUp(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="cutegen-e2e-"))
@@ -233,7 +233,7 @@ class Case(unittest.TestCase):
         return [str(BIN / "cutegen"), *map(str, arguments)]
 
     def environment(self, **more: str) -> dict[str, str]:
-        """A plain environment. The compile cache is shared by all tests, as users' runs share it."""
+        """A plain environment. All tests share one compile cache, as a user's runs do."""
         env = plain_environment(self.home)
         env.update(more)
         return env
@@ -247,14 +247,14 @@ class Case(unittest.TestCase):
         return str(path)
 
     def start(self, *arguments: object, env: dict[str, str] | None = None, **settings: Any) -> Process:
-        """The running command, with pipes; the caller ends it."""
+        """Starts the command with pipes; the caller ends it."""
         settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                     "stderr": subprocess.PIPE, "cwd": self.folder, **settings}
         return subprocess.Popen(self.command_line(*arguments), env=self.environment(**(env or {})), **settings)
 
     def cutegen(self, *arguments: object, timeout: float = 120, env: dict[str, str] | None = None,
                 **settings: Any) -> Result:
-        """Runs a command to its end. A command that does not end is a failure."""
+        """Runs a command to its end. If it does not end, the test fails."""
         began = time.monotonic()
         process = self.start(*arguments, env=env, **settings)
         try:
@@ -268,9 +268,8 @@ class Case(unittest.TestCase):
 
     def solve(self, tasks: Mapping[str, TaskText], *options: object, device: str = "sim:h200",
               evaluations: int = 1, timeout: float = 900) -> dict[str, SolvedTask]:
-        """{name: row} of {name: text of a task, or (text, side file)}: one `cutegen bench`, the best program of each.
-
-        Torch and the compiler start once for all tasks, which takes longer than most tasks do.
+        """{name: row} of {name: text of a task, or (text, side file)}: one `cutegen bench`, with the best program of
+        each. Starts torch and the compiler once for all tasks, because that takes longer than most tasks.
         """
         suite = Path(tempfile.mkdtemp(prefix="suite-", dir=self.folder))
         (suite / "level1").mkdir()
@@ -290,7 +289,7 @@ class Case(unittest.TestCase):
         return dict(zip(tasks, rows))
 
     def match(self, pattern: str, text: str) -> re.Match[str]:
-        """Where the text has the pattern. A text without it is a failure."""
+        """The place where the text matches the pattern. If it does not, the test fails."""
         found = re.search(pattern, text)
         return found or self.fail(f"no {pattern!r} in\n{text}")
 
@@ -298,7 +297,7 @@ class Case(unittest.TestCase):
         self.assertEqual(result.code, code, str(result))
 
     def assert_error(self, result: Result, code: int, *parts: str) -> None:
-        """An expected failure: its code, one line that says the parts, no trace of a crash."""
+        """An expected failure: its exit code, one line with the parts of the message, no trace of a crash."""
         self.assert_code(result, code)
         lines = [line for line in result.err.splitlines() if "error: " in line]
         self.assertEqual(len(lines), 1, "wanted one line of error\n" + str(result))
@@ -337,7 +336,7 @@ class ModelServer:
         self.stdout.close()
 
     def log(self) -> list[Json]:
-        """What was asked: [{api, headers, body, did}]."""
+        """The requests so far: [{api, headers, body, did}]."""
         with urllib.request.urlopen(self.base + "/log") as answer:
             return json.load(answer)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=1200 cost=35
-"""Correct programs of each class (tests/honest) pass: the evaluator's checks refuse no honest arithmetic.
+"""Correct programs of each class (tests/honest) pass: the evaluator rejects no honest arithmetic.
 
-A commit chooses a quarter of them; with CUTEGEN_ALL_CASES=1 all of them are judged.
+A commit chooses a quarter of the programs; with CUTEGEN_ALL_CASES=1 the test judges all of them.
 """
 from __future__ import annotations
 

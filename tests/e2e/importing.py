@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=600 cost=40
 """A run on a simulator hands out its programs, another machine judges them on a GPU (the fake driver of
-tests/fake_cuda), and the run takes the verdicts in."""
+tests/fake_cuda), and the run imports the verdicts.
+"""
 from __future__ import annotations
 
 import json

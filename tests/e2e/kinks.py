@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Below a ReLU's kink truth and native result are zero. The changes of the inputs must show that an honest sum may
-end above it, or a correct product fails there."""
+"""Just below a ReLU's kink, truth and native result are zero. The changes of the inputs must show that an accurate sum
+may be above the kink; otherwise the evaluator would reject a correct product.
+"""
 from __future__ import annotations
 
 import subprocess

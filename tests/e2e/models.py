@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=50
-"""Runs whose model is a scripted server: what goes wrong with models, on order.
+"""Runs whose model is a scripted server, which produces faults on request.
 
-The model writes no program at first, then one that does not compile, one with wrong values, a slow
-one that is right, a faster one, a slower one, a cheat, and the fastest. The run must end with the
-last, know what it cost, and do the same when the server fails at random and the process is killed.
+The model first writes no program, then one that does not compile, one with wrong values, a slow correct one, a faster
+one, a slower one, a cheat, and the fastest. The run must end with the fastest and know its cost. It must do the same if
+the server fails at random and the process is killed.
 
-A long form, with every kind of fault: python3 tests/e2e/models.py LongRun --steps 60 --kills 50
+A longer test, with every kind of fault: python3 tests/e2e/models.py LongRun --steps 60 --kills 50
 """
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Models(harness.Case):
             return result.json(), server.log()
 
     def rough_run(self, kills: Iterable[int]) -> tuple[Json, list[Json]]:
-        """Random faults, and a kill -9 after each number of requests in `kills`."""
+        """Random faults, and a SIGKILL after each number of requests in `kills`."""
         with scripted(self.folder, chaos={"rate": 0.2, "seed": 11}) as server:
             command = self.arguments(server, "rough")
             for after in kills:
@@ -197,7 +197,7 @@ def long_programs(steps: int) -> list[str]:
 
 
 class LongRun(harness.Case):
-    """Only on request: a run of many steps under every kind of fault, killed many times."""
+    """Only on request: a run of many steps with every kind of fault, killed many times."""
 
     steps, kills, seed = 0, 0, 1
     budget_usd = 60
@@ -226,7 +226,7 @@ class LongRun(harness.Case):
             return result.json()
 
     def rough_run(self) -> tuple[Json, collections.Counter[str]]:
-        """A process is killed -9 again and again, as it starts, asks or evaluates."""
+        """SIGKILL ends the process repeatedly, while it starts, asks or evaluates."""
         chance, resume = random.Random(self.seed), ["resume", "--runs", self.folder / "rough", "--json"]
         with scripted(self.folder, self.rules, chaos={"rate": 0.2, "seed": self.seed,
                                                     "kinds": self.faults}) as server:
@@ -272,7 +272,7 @@ class LongRun(harness.Case):
 
     @staticmethod
     def left_beside(server: int, seconds: float = 10) -> list[int]:
-        """What else than the server still runs after a while."""
+        """The processes, besides the server, that still run after a while."""
         end = time.monotonic() + seconds
         while True:
             harness.reap()
@@ -300,7 +300,7 @@ class LongRun(harness.Case):
         self.assertLessEqual(money["paid"] + money["reserved"], self.budget_usd)
 
     def money(self) -> dict[str, float]:
-        """What the journal says was paid, read past the program."""
+        """The costs in the journal, read without cutegen."""
         with sqlite3.connect(f"file:{self.folder}/rough/cutegen.db?mode=ro", uri=True) as db:
             events = [(kind, json.loads(text)) for kind, text in db.execute(
                 "SELECT type, json FROM events WHERE type LIKE 'call_%' ORDER BY seq")]

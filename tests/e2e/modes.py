@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=45
-"""Math modes and bounds from end to end: what the dtypes give, what a user asks for, what a verdict says."""
+"""Math modes and bounds from end to end: modes that follow from dtypes, modes that a user asks for, and the verdict's
+text.
+"""
 from __future__ import annotations
 
 import json

@@ -2,9 +2,9 @@
 # ctest: timeout=600 cost=40
 """Tasks that mutate inputs or buffers, from the description to the verdict.
 
-attacks.py judges the programs of tests/attacks; here two of them are seen from the command line, beside third-party
-solutions, and beside what cutegen says when no recipe applies. A commit chooses half of the tasks with third-party
-solutions; with CUTEGEN_ALL_CASES=1 all of them are judged.
+attacks.py judges the programs of tests/attacks; this test judges two of them from the command line, third-party
+solutions, and tasks that no recipe covers. A commit chooses half of the tasks with third-party solutions; with
+CUTEGEN_ALL_CASES=1 the test judges all of them.
 """
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def get_init_inputs():
 
 
 def solution(task: str, *changes: tuple[str, str]) -> str:
-    """The reference's own text as a third-party solution, with these replacements."""
+    """The reference's own text, with these replacements, as a third-party solution."""
     text = (TASKS / f"{task}.py").read_text().replace("class Model", "class ModelNew")
     for old, new in changes:
         assert old in text, old
@@ -77,7 +77,7 @@ class Mutated(harness.Case):
         self.assertRegex(text, r"returns +x\n")
 
     def test_shapes_have_an_index_for_each_row(self) -> None:
-        """Meta kernels of index_put and index_reduce accept other numbers; forward() raises when it runs."""
+        """Meta kernels of index_put and index_reduce accept numbers that do not fit; forward() raises when it runs."""
         for statement in ("cache[ids] = new", 'cache.index_reduce_(0, ids, new, "amax")',
                           "cache.index_copy_(0, ids, new)"):
             task = self.write("rows.py", ROWS.format(statement=statement))

@@ -2,10 +2,10 @@
 # ctest: timeout=1200 cost=40
 """The simulator catches planted faults of synchronisation in programs for Hopper.
 
-The programs are the builtin proposer's own, with rings of stages so short that every ring wraps. Each fault changes
-one statement of a component (plant.py). The originals pass. A commit chooses one program and a tenth of
-its faults; with CUTEGEN_ALL_CASES=1 all are judged. tests/planted/survivors.json lists the faults that are not caught,
-each with the reason.
+The programs are the builtin proposer's own, with so few stages that every ring buffer wraps. Each fault changes one
+statement of a component (plant.py). The programs without faults pass. A commit chooses one program and a tenth of its
+faults; with CUTEGEN_ALL_CASES=1 the test judges all of them. tests/planted/survivors.json lists the faults that are not
+caught, each with the reason.
 """
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ CASES = {
 
 class Planted(harness.Case):
     def solved(self, name: str) -> Json:
-        """The program of the builtin proposer, with a shorter ring."""
+        """The program of the builtin proposer, with fewer stages."""
         case = CASES[name]
         task = self.solve({name: case.task})[name]
         self.assertEqual(task.status, "correct", f"{name}: {task.reason}")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=50
-"""Products of matrices from end to end: on the tensor cores where the math mode allows it, and with
-the depth of a tile shared among CTAs where there are too few tiles.
+"""Matrix products from end to end: on the tensor cores if the math mode allows it, and with several CTAs that share the
+depth of a tile if there are few tiles.
 
-A commit chooses an eighth of Hopper's products, and one of each pair of other programs; with CUTEGEN_ALL_CASES=1 all of
-them are judged.
+A commit chooses an eighth of Hopper's products, and one of each pair of other programs; with CUTEGEN_ALL_CASES=1 the
+test judges all of them.
 """
 from __future__ import annotations
 

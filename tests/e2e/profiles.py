@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=300 cost=30
-"""Profiles of a cuda: device from end to end, without a GPU: a driver that has none (tests/fake_cuda)
-and an ncu that counts nothing (tests/fake_ncu).
+"""Profiles of a cuda: device from end to end, without a GPU: a driver without one (tests/fake_cuda) and an ncu without
+counters (tests/fake_ncu).
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAKE_NCU = harness.ROOT / "tests/fake_ncu/fake_ncu.py"
 
 class Profiles(gpu.FakeGpu):
     def machine(self, how: str) -> dict[str, str]:
-        """A driver without a GPU and an ncu that does what its name says."""
+        """A driver without a GPU, and an ncu whose name says what it does."""
         link = gpu.FAKE.parent / "fake_ncu" / how
         link.parent.mkdir(exist_ok=True)
         try:

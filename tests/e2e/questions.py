@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: cost=25
-"""The first questions of many tasks: no sentence contradicts the policy or the device, and none is long.
+"""The first questions of many tasks: no sentence contradicts the policy or the device, and no question is too long.
 
-The tasks have the spirit of KernelBench's levels 1 and 2. A commit chooses a quarter of them; with
-CUTEGEN_ALL_CASES=1, the test takes all of them. With CUTEGEN_KERNELBENCH=FOLDER, the same checks run on its files.
+The tasks resemble KernelBench's levels 1 and 2. A commit chooses a quarter of them; with CUTEGEN_ALL_CASES=1, the test
+takes all of them. With CUTEGEN_KERNELBENCH=FOLDER, the same checks run on its files.
 """
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def request_tokens(request: Json) -> int:
 
 class Questions(harness.Case):
     def first_questions(self, sources: dict[str, str], device: str = "sim:h200", *more: object) -> dict[str, Json]:
-        """{name: the first question} of {name: task}: runs side by side, which are stopped when all have asked."""
+        """{name: the first question} of {name: task}. Starts all runs at once, and stops them when all have asked."""
         suite = self.folder / f"suite_{device[4:]}"
         (suite / "level1").mkdir(parents=True)
         for number, (name, source) in enumerate(sources.items(), 1):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=900 cost=60
-"""A run whose model is a folder of files: questions are answered one by one, and nothing else.
+"""A run whose model is a folder of files, in which the test answers the questions.
 
-The answers are canned: prose without a program, a program that does not compile, one with wrong
-values, a slow one that is right, one that is faster, a slower one. The run must end with the best.
+The answers are prepared: prose without a program, a program that does not compile, one with wrong values, a slow
+correct one, a faster one, a slower one. The run must end with the fastest.
 """
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ANSWERS = [
 
 
 class Responder(threading.Thread):
-    """Answers each question of the folder with the next canned answer."""
+    """Answers each question of the folder with the next prepared answer."""
 
     def __init__(self, folder: Path, answers: Sequence[tuple[str, str]]) -> None:
         super().__init__(daemon=True)

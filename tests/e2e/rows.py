@@ -12,9 +12,9 @@
 - Rotary embedding: one kernel computes both halves of the result side by side.
 - Elements at computed places: rolled, padded and joined rows, a triangle.
 - Half of a row times the other half, which no kernel copies.
-- Scans: from the end behind pointwise work, exclusive, along columns, and of one row that CTAs share.
+- Scans: from the end after pointwise work, exclusive, along columns, and of one row that CTAs share.
 
-A commit chooses a sixth of the tasks; with CUTEGEN_ALL_CASES=1 all of them are judged.
+A commit chooses a sixth of the tasks; with CUTEGEN_ALL_CASES=1 the test judges all of them.
 """
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Runs(harness.Case):
         self.assert_error(result, 2, f"diverges at event {seq}", "because", "another version")
 
     def alter(self, seq: int, change: Callable[[Json], object]) -> str:
-        """Changes the data of one event behind the journal's back."""
+        """Changes the data of one event in the database directly."""
         with sqlite3.connect(self.runs / "cutegen.db") as db:
             text, = db.execute("SELECT json FROM events WHERE seq = ?", (seq,)).fetchone()
             data = json.loads(text)

@@ -2,14 +2,14 @@
 # ctest: timeout=900 cost=50
 """Modules of serving systems from end to end, each with a correct program.
 
-- Rows and elements by index: an embedding before a norm, negative indices, rows that a sum reads, one element of
-  each row of a log-softmax, an index that a kernel computes.
-- Top-k of 16-bit rows with equal values, of long rows whose first elements few threads have; sorted rows.
-- Parts of a packed projection that become heads, pairs of neighbours that are rotated.
+- Rows and elements by index: an embedding before a norm, negative indices, rows that a sum reads, one element of each
+row of a log-softmax, an index that a kernel computes.
+- Top-k of 16-bit rows with equal values, and of long rows in which few threads hold the first elements; sorted rows.
+- Parts of a packed projection that become heads, rotated pairs of neighbours.
 - Quantised rows and blocks, floats from such blocks, counts of truth values, a loss with labels.
-- New rows of a cache by index and at its end.
+- New rows of a cache, by index and at its end.
 
-A commit chooses a third of the tasks; with CUTEGEN_ALL_CASES=1 all of them are judged.
+A commit chooses a third of the tasks; with CUTEGEN_ALL_CASES=1 the test judges all of them.
 """
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 # ctest: timeout=900 cost=55
 """Runs whose model calls tools, in each of the three APIs.
 
-The model reads a page, compiles a draft with a fault, mends it, has it evaluated and answers with it.
-Then it has a faster draft evaluated and answers with a slower program: the draft is kept. A killed
-run goes on without losing or repeating a draft, and a replay finds every question as recorded.
+The model reads a page, compiles a draft with a fault, repairs it, lets cutegen evaluate it and answers with it. Then it
+lets cutegen evaluate a faster draft and answers with a slower program: cutegen keeps the draft. A killed and resumed
+run neither loses nor repeats a draft, and a replay finds every question as recorded.
 """
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ REPLIES: list[Json] = [
 
 
 def result_texts(body: Json) -> list[str]:
-    """The results of tools that the newest messages of a request hold, in any API."""
+    """The results of tools in the newest messages of a request, in any API."""
     out: list[str] = []
     for item in body["messages"] if "messages" in body else body.get("input", []):
         if item.get("role") == "tool":

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=300 cost=30
-"""Weighted shapes from end to end on a simulator: every one is timed, the headline is their weighted geometric
-mean, a search stops by it, and side files that leave no headline are refused."""
+"""Weighted shapes from end to end on a simulator: the evaluator times each shape, the headline is the weighted
+geometric mean, a search stops by the headline, and cutegen refuses side files without a headline.
+"""
 from __future__ import annotations
 
 import json

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU driver without a GPU, for tests: device memory is the machine's own, launches do what their
 // kernel's name says ("sevens" writes 7 to its first buffer, "outside" beyond it, "ones" writes 1
-// in float8_e4m3fn, "once" adds 1000 in place, "fault", "hang"). Its SM clock is not told, or 1 GHz
+// in float8_e4m3fn, "once" adds 1000 in place, "fault", "hang"). It reports no SM clock, or 1 GHz
 // (slow_clock.so).
 //
-// What fails is said by the name the library is opened under: no_device.so, old.so, memory.so, ...
+// The name under which the library is opened says what fails: no_device.so, old.so, memory.so, ...
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -153,7 +153,7 @@ EXPORT cuCtxResetPersistingL2Cache() {
   ++counts["reset"];
   return is("no_reset") ? kInvalidValue : 0;
 }
-// How often a kernel of this name was launched; "reset": lines of the L2 were.
+// How often a kernel of this name was launched; for "reset": how often lines of the L2 were reset.
 EXPORT fake_count(const char* what) {
   return counts[what];
 }
@@ -184,7 +184,7 @@ EXPORT cuMemAddressReserve(uint64_t* at, size_t bytes, size_t, uint64_t, unsigne
 EXPORT cuMemAddressFree(uint64_t at, size_t bytes) {
   return munmap(reinterpret_cast<void*>(at), bytes) ? kInvalidValue : 0;
 }
-// A handle is the number of a memory file, and so is what is shared: both ends map the same pages.
+// A handle and a shared descriptor are numbers of a memory file: both processes map the same pages.
 EXPORT cuMemCreate(uint64_t* handle, size_t bytes, const void*, unsigned long long) {
   int fd = memfd_create("gpu", MFD_CLOEXEC);
   if (fd < 0 || ftruncate(fd, off_t(bytes)) != 0) return kOutOfMemory;
@@ -382,8 +382,8 @@ EXPORT cuLinkDestroy(void* link) {
   delete static_cast<Link*>(link);
   return 0;
 }
-// What a launch was given: grid, block, shared bytes, each attribute with its first value, then the
-// values behind the first buffer: an int, a float, a double, and the address in a tensor map.
+// The arguments of a launch: grid, block, shared bytes, each attribute with its first value, then
+// the values after the first buffer: an int, a float, a double, and the address in a tensor map.
 static void tell(const unsigned* settings, void** arguments) {
   double* out = *static_cast<double**>(arguments[0]);
   for (int i = 0; i < 7; ++i) *out++ = settings[i];
@@ -403,7 +403,7 @@ static void add_once(float* values, size_t count) {
   if (values[0] >= 1000) sticky = kIllegalAddress;
   for (size_t i = 0; i < count; ++i) values[i] += 1000;
 }
-// What a kernel of this name does to its first buffer.
+// Changes the first buffer as a kernel of this name does.
 static void work(const std::string& kernel, void* first, size_t threads) {
   if (kernel == "ones") std::memset(first, 0x38, threads);
   if (kernel == "once") add_once(static_cast<float*>(first), threads);

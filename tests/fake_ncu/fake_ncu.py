@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An ncu without counters, for tests: it starts the program that it is given, then prints a table.
+"""An ncu without counters, for tests: it starts the given program, then prints a table.
 
-What it does is said by the name that it is started under: works, refused, refused_to_users, fails_in_namespaces, old,
-unnamed, garbage, short_rows, hangs, hangs_later, unknown_metric, leaves_a_child, fails, silent,
-another_kernel. What follows a dot is the name of the kernels that it claims to have seen.
+Its file name says what it does: works, refused, refused_to_users, fails_in_namespaces, old, unnamed, garbage,
+short_rows, hangs, hangs_later, unknown_metric, leaves_a_child, fails, silent, another_kernel. The text after a dot is
+the name of the kernels that it reports.
 """
 from __future__ import annotations
 

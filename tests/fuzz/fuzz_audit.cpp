@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readers of the audit: whatever ptxas, nvdisasm, PTX or a cubin say, they end, and what they
-// found can be written and read again.
+// libFuzzer target: any bytes as output of ptxas or nvdisasm, as PTX or as a cubin: the audit's
+// readers end, and their result can be written and read again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

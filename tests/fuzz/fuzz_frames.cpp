@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workers say: the bodies of frames from the torch worker, the runner and the journal. What a
-// reader accepts is written back as something that it accepts again, in the same form.
+// libFuzzer target: any bytes as the body of a frame from the torch worker or the runner, or as an
+// event of the journal. If a reader accepts a value, it also accepts the written form of the value,
+// and writes it in the same form again.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

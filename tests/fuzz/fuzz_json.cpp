@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON from outside: what is accepted has one canonical form, which parses to itself.
+// libFuzzer target: any bytes as JSON are refused, or have one canonical form, which parses to the
+// same value.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: any bytes as a CUDA source with a launcher give a launch or an error with its
-// place, and what the launch says parses as expressions of a plan.
+// place, and the expressions of the launch parse as expressions of a plan.
 #include <cstddef>
 #include <cstdint>
 #include <string>

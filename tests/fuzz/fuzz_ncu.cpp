@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader of ncu's table: whatever it says, reading ends, and what became a profile can be
+// libFuzzer target: any bytes as ncu's table: reading ends, and the resulting profile can be
 // written and read again.
 #include <cmath>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: any bytes as plan.json must be refused with a user error, or be a plan whose
-// canonical form is read back as the same plan.
+// libFuzzer target: any bytes as plan.json are refused with a user error, or are a plan whose
+// canonical form reads back as the same plan.
 #include <cstddef>
 #include <cstdint>
 #include <string>

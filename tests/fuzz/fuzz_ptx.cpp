@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX: parsing and running hostile text stays inside the buffers that were given, and ends.
+// libFuzzer target: any bytes as PTX: parsing and running them ends, and accesses only the given
+// buffers.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: any bytes as a model's reply must be asked for again with a reason, or give a
-// program that differs from the old one, is in balance and survives its own JSON.
+// libFuzzer target: any bytes as a model's reply give a Reask with a reason, or a program that
+// differs from the old one, has balanced brackets, and is the same after writing and reading its
+// JSON.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's stream: events are the same in pieces of any size, and every API reads what comes.
+// libFuzzer target: any bytes as a model's stream: the events are the same for pieces of any size,
+// and every API can read them.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

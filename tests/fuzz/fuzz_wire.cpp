@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a hostile peer: each frame is an object or the channel closes itself; errors read from
-// it can be sent on.
+// libFuzzer target: any bytes of a hostile peer: each frame is an object or the channel closes
+// itself, and an error that was read can be sent to another process.
 #include <sys/socket.h>
 
 #include <cstdint>

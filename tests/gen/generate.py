@@ -183,7 +183,7 @@ class Module:
         self.sizes = [self.rng.choice(SIZES[self.rank]) for _ in self.axes]
 
     def number(self) -> dict[str, float]:
-        """A scalar of about one, and a small one."""
+        """Two random scalars: one of about one, and a small one."""
         return {"a": self.rng.choice([0.5, 0.75, 1.25, 1.5, 2.0]),
                 "s": self.rng.choice([0.01, 0.1, 0.2, 0.25, 0.3])}
 
@@ -234,7 +234,7 @@ class Module:
             self.pointwise(self.rng.randint(0, 2), binary=False)
 
     def matmul(self) -> None:
-        """The product replaces x; what follows is pointwise, over the result's axes."""
+        """The result of the product replaces x; pointwise work over its axes follows."""
         inputs, parameters, product, axes = self.rng.choice(PRODUCTS)
         used = sorted({axis for shape in [*inputs.values(), *parameters.values()] for axis in shape.split()})
         self.axes, self.sizes = used, [self.rng.choice(EXTENTS[axis]) for axis in used]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/check_docs.py: links, anchors, pages that nothing leads to, raw files that nobody names."""
+"""tools/check_docs.py: links, anchors, pages without a link to them, raw files that no page names."""
 from __future__ import annotations
 
 import subprocess

@@ -21,7 +21,7 @@ class CheckKinds(unittest.TestCase):
         self.folder.cleanup()
 
     def found(self, **files: str) -> list[str]:
-        """What the check says of files; __ in a name stands for /, and all end in .cpp."""
+        """The output of the check for these files; __ in a name stands for /, and all names get .cpp."""
         for name, text in files.items():
             path = self.root / (name.replace("__", "/") + ".cpp")
             path.parent.mkdir(parents=True, exist_ok=True)

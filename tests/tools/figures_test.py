@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/figures.py and tools/check_text.py: lengths, limits, and what text must not say."""
+"""tools/figures.py and tools/check_text.py: lengths, limits, and phrases that text must not contain."""
 from __future__ import annotations
 
 import subprocess

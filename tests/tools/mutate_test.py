@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/mutate.py: what it finds in a line, and that each switch throws its fault and no other."""
+"""tools/mutate.py: the faults that it finds in a line, and that each switch causes its own fault only."""
 from __future__ import annotations
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/mutation.py and tools/mutants.py: the faults that are made in kernels, and how they are counted."""
+"""tools/mutation.py and tools/mutants.py: the faults that they make in kernels, and how they count them."""
 from __future__ import annotations
 
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/reference.py: the pages of docs/reference are what the code says, and a change of one is found."""
+"""tools/reference.py: the pages of docs/reference agree with the code, and the check finds a page that differs."""
 from __future__ import annotations
 
 import contextlib
@@ -150,7 +150,7 @@ class Events(unittest.TestCase):
 
 
 class Journals(unittest.TestCase):
-    """What harness.py says of the journals that an e2e test leaves."""
+    """What harness.py reports about the journals of an e2e test."""
 
     def faults(self, *events: tuple[str, int, str]) -> list[str]:
         sys.path.insert(0, str(ROOT / "tests/e2e"))

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/sanitize.sh: which modules it builds and runs.
-
-Scripts replace CMake and CTest and say what they get.
-"""
+"""tools/sanitize.sh: which modules it builds and runs. Scripts replace CMake and CTest and print their arguments."""
 from __future__ import annotations
 
 import os
@@ -31,7 +28,7 @@ class Sanitize(unittest.TestCase):
         self.environment = {**os.environ, "PATH": f"{folder.name}:{os.environ['PATH']}"}
 
     def run_it(self, *arguments: str, code: int = 0) -> tuple[subprocess.CompletedProcess[str], str]:
-        """What the script says, and "asan core" for a build of core_test with that sanitizer."""
+        """The script's output, with "asan core" for a build of core_test with that sanitizer."""
         done = subprocess.run([ROOT / "tools/sanitize.sh", *arguments], capture_output=True, text=True, check=False,
                               env=self.environment)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)

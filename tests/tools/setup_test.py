@@ -51,7 +51,7 @@ class MissingWheels(unittest.TestCase):
 
 
 class Setup(unittest.TestCase):
-    """The script in a copy of the tree, with stand-ins for apt, dpkg and id first on the PATH."""
+    """Runs the script in a copy of the tree, with replacements of apt, dpkg and id first on the PATH."""
 
     def setUp(self) -> None:
         self.folder = tempfile.TemporaryDirectory()

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers of a run on the GPU, between guards.
+// The buffers of a run on the GPU, each between two guards.
 //
 // Contract: one bind() places the buffers at the start of their blocks, the next bind() at the end,
-// so that in one of two runs an access beyond a buffer meets an unmapped page. A random byte fills
-// the rest of each block, the guards. A buffer with a pattern holds repetitions of it and has no
-// copy in the caller's memory. It may have several copies; find() returns the one that use_copy()
-// chose. A shared buffer is memory of another process, mapped without copying; its owner checks the
-// guards. It too may have copies, each bound under its own name ("y", "y#1", ...), and an initial
-// buffer, whose bytes restore() copies into it. copy_back() copies the other buffers to the caller,
-// read-only ones too, and names a guard that was overwritten: "memory behind 'x' was written".
+// so that an access beyond either end of a buffer reaches an unmapped page in one of two runs. The
+// rest of each block, its guards, holds a random byte. A buffer with a pattern holds repetitions of
+// it and has no copy in the caller's memory. It may have several copies; find() returns the one
+// that use_copy() chose. A shared buffer is memory of another process, mapped without copying; its
+// owner checks the guards. It too may have copies, each bound under its own name ("y", "y#1", ...),
+// and an initial buffer, whose bytes restore() copies into it. copy_back() copies the other buffers
+// to the caller, read-only ones too, and names a guard that was overwritten: "memory behind 'x' was
+// written".
 //
 // Example: CG_CHECK(buffers.bind(list, stream)); ... CG_TRY(auto damage, buffers.copy_back());
 #pragma once

@@ -3,8 +3,8 @@
 //
 // Contract: load_driver() opens $CUTEGEN_CUDA_DRIVER if set. Otherwise it tries libcuda.so.1 as the
 // loader finds it, then the usual folders of drivers. If the driver lacks a function, the error
-// says that it is too old. The library stays loaded. Types and numbers are those of cuda.h, whose
-// layout the driver keeps stable.
+// says that it is too old. The library stays loaded. Types and numbers are the same as in cuda.h;
+// the driver keeps them stable.
 //
 // Example: CG_TRY(const Driver* d, load_driver()); CG_CHECK(d->check(d->init(0), "starting CUDA"));
 #pragma once

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// OwnKernels: cutegen's own kernels around a timed run (gate, tick and soil), and their memory.
+// OwnKernels: cutegen's own kernels around a timed run, and their memory. gate: holds back the run
+// until all of it is queued. tick: measures the SM clock. soil: overwrites shared memory.
 //
 // Contract: prepare() allocates pinned memory; load() allocates the rest before the first timed
-// run. All kernels are queued on the caller's stream. A shut gate opens by itself after a time
+// run. All kernels are queued on the caller's stream. A closed gate opens by itself after a time
 // limit.
 //
 // Example: CG_CHECK(own.shut_gate(stream)); ... own.open_gate();
@@ -41,7 +42,7 @@ class OwnKernels {
  private:
   struct Pinned {
     uint32_t gate;        // the gate kernel waits for its value
-    uint64_t cycles, ns;  // of an SM, from the tick kernel
+    uint64_t cycles, ns;  // cycles and time of an SM, from the tick kernel
   };
   Result<void> launch_one(Handle kernel, void** arguments, Handle stream);  // one thread
 

@@ -6,7 +6,7 @@
 namespace cutegen::device::cuda {
 namespace {
 
-constexpr int kHeld = 224;         // registers per thread that hold the value at once
+constexpr int kHeld = 224;         // registers per thread that hold the value at the same time
 constexpr int kLocalBytes = 1024;  // per thread
 
 // Volatile loads fill the registers before a barrier. The factor after the barrier is unknown at

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scrubber: overwrites registers, local memory and persisting L2 lines, through which a kernel
-// could pass data to the next run. (Other code does the same for buffers and shared memory.)
+// could pass data to the next run. (OwnKernels and the buffers overwrite shared memory and
+// buffers.)
 //
 // Contract: a failure never ends a timing. The Scrubber does not retry a failed step; missing()
 // names it. run() queues kernels on the stream and does not wait for them.

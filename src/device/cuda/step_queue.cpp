@@ -19,7 +19,7 @@ constexpr int64_t kPortableCluster = 8;
 // Polls without sleep at first, because the host may sleep for longer than asked.
 constexpr auto kQueueSpin = std::chrono::milliseconds(2);
 
-// Describes the kernel's fault in the simulator's words. Empty if a kernel cannot cause the status.
+// Describes the kernel's fault as the simulator would. Empty if a kernel cannot cause the status.
 std::string fault_of(Status status) {
   switch (status) {
     case kIllegalAddress:

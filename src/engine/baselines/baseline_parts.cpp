@@ -116,7 +116,7 @@ Result<BaselineGpu> look_at(const Context& ctx, const DeviceName& device) {
                      .cuda_version = id.cuda_version};
 }
 
-// What the workers of a suite share: the files of the GPU's lock, and tuned times.
+// What all workers of a suite use: the GPU's lock files, and the times that max-autotune measured.
 struct Shared {
   std::mutex lock;
   std::vector<UniqueFd> files;

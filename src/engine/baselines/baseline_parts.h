@@ -22,14 +22,14 @@ struct BaselineSuiteSettings {
   int jobs = 1;
   eval::BaselineLimits limits;
   double minutes = 0;  // 0: no limit
-  bool again = false;  // also measure tasks that the cache has
+  bool again = false;  // also measure tasks whose times are in the cache
 };
 
 struct BaselineGpu {
   GpuSpec spec;
   std::string uuid, driver;
   int64_t memory_bytes = 0;
-  int cuda_version = 0;  // the newest that the driver supports
+  int cuda_version = 0;  // the newest CUDA version that the driver supports
 };
 
 struct BaselineParts {

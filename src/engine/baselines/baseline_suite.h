@@ -3,11 +3,11 @@
 //
 // Contract: `jobs` torch workers describe and admit the tasks on CPU cores, then open, build and
 // time their baselines. They build in parallel, but time one at a time (under the GPU's lock). One
-// more worker computes the float64 truth of each official shape and judges with it the baselines
-// that need no build. A job starts when the GPU has enough free memory: the smallest build first,
-// the largest truth first. A job that runs out of memory runs again with the GPU to itself. Each
-// task becomes a row: measured, `cached` (measured earlier), or the reason why there are no times.
-// A complete row is saved at once, so the same call continues after an interruption.
+// more worker computes the float64 truth of each official shape. With it, the worker judges the
+// baselines that need no build. A job starts when the GPU has enough free memory: the smallest
+// build first, the largest truth first. A job that runs out of memory runs again with the GPU to
+// itself. Each task becomes a row: measured, `cached` (measured earlier), or the reason why there
+// are no times. A complete row is saved at once, so the same call continues after an interruption.
 //
 // Example: CG_TRY(auto r, measure_baselines(real_baseline_parts(s), ctx, cache, s, tasks, seen));
 #pragma once

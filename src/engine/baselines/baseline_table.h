@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A suite's baselines as a table for people and as JSON (schema cutegen.baseline_suite.v1).
 //
-// Contract: foreign text is sanitized to one line. A baseline without a time is "-" in the table;
+// Contract: untrusted text is sanitized to one line. A baseline without a time is "-" in the table;
 // each reason is listed once below the table.
 //
 // Example: print_result(g, baseline_json(report), baseline_table(report));

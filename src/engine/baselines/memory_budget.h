@@ -2,8 +2,8 @@
 // MemoryBudget: divides the bytes of a GPU among workers that each need some for a while.
 //
 // Contract: claim() waits until the bytes are free or the Context ends. A claim for more than the
-// total claims everything. While an urgent claim waits, later claims wait behind it. A Claim
-// returns its bytes when it is destroyed.
+// total claims everything. While an urgent claim waits, later claims wait until it has succeeded. A
+// Claim returns its bytes when it is destroyed.
 //
 // Example: CG_TRY(MemoryBudget::Claim held, budget.claim(ctx, bytes)); work();
 #pragma once
@@ -46,7 +46,7 @@ class MemoryBudget {
   std::mutex lock_;
   std::condition_variable wake_;
   int64_t used_ = 0;
-  int urgent_ = 0;  // urgent claims that are waiting
+  int urgent_ = 0;  // number of urgent claims that are waiting
 };
 
 }  // namespace cutegen::engine

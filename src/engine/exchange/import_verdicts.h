@@ -3,13 +3,13 @@
 // run.
 //
 // Contract: the run must be finished. Each OUT/NAME.json becomes a candidate with the program of
-// IN/NAME. Its figures have the origin `imported` and name their device. An unreadable file, an
-// error instead of a verdict, a missing or different program, or another task: such entries are
-// refused by name, and the others are imported. Importing twice adds nothing. An imported program
-// can become the incumbent if its figures come from the run's GPU model and its policy and build
-// ids agree with this run. It must then beat the incumbent's figures from the same GPU model and
-// driver. The incumbent has such figures once its own verdict is imported. The result is in the
-// journal, the out folder and the report.
+// IN/NAME. Its figures have the origin `imported` and name their device. An entry is refused by
+// name if its file is unreadable, if it has an error instead of a verdict, if its program is
+// missing or differs, or if it belongs to another task. All other entries are imported. Importing
+// twice adds nothing. An imported program can become the incumbent if its figures come from the
+// run's GPU model and its policy and build ids agree with this run. It must then beat the
+// incumbent's figures from the same GPU model and driver. The incumbent has such figures once its
+// own verdict is imported. The result is in the journal, the out folder and the report.
 //
 // Example: CG_TRY(auto done, import_verdicts(real_parts(), ctx, *store, "last", {"in", "out"}, o));
 #pragma once
@@ -24,12 +24,13 @@ struct ImportSettings {
 };
 
 struct ImportRow {
-  enum class State { added, known, refused };  // known: imported before
+  enum class State { added, known, refused };  // known: an earlier call imported it
   std::string entry;
   State state = State::added;
   Status verdict = Status::correct;
-  std::string status() const;  // the verdict's if the row was added; else "known" or "refused"
-  std::string candidate;       // its id in the run
+  // The verdict's status if the row was added; else "known" or "refused".
+  std::string status() const;
+  std::string candidate;  // the candidate's id in the run
   std::string device;
   std::optional<double> time_ns;
   bool best = false;   // it became the incumbent

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr const char* kSchema = "cutegen.entry.v1";
 constexpr size_t kMostFolderEntries = 100'000;
 
-// An entry of the folder. A kept verdict counts only for an entry with the same `key`.
+// An entry of the folder. An existing verdict is reused only if the entry has the same `key`.
 struct Entry {
   std::string name;
   fs::path task;

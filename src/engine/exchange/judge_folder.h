@@ -6,9 +6,9 @@
 // (eval/judge/foreign.h). Its task is its own task.py, or the one task given for all. OUT/NAME.json
 // (schema cutegen.entry.v1) is written atomically as soon as the verdict is known. An existing
 // verdict is kept if program, task, device model and last rung are the same. Naming devices of
-// different models is an error. A broken entry gets its error as result; the others are judged.
-// Evaluators work in parallel. Each judges all entries of one task before it takes the next task,
-// because opening a task is slow.
+// different models is an error. If an entry is broken, its result is the error, and the others are
+// judged. Evaluators work in parallel. Each judges all entries of one task before it takes the next
+// task, because opening a task is slow.
 //
 // Example: CG_TRY(auto rows, judge_folder(real_parts(), ctx, {"in", "out", {}, {options}}, seen));
 #pragma once
@@ -20,8 +20,9 @@ namespace cutegen::engine {
 
 struct JudgeFolderSettings {
   std::filesystem::path in, out;
-  std::filesystem::path task;                      // for entries without a task.py
-  std::vector<eval::EvaluatorOptions> evaluators;  // one process each, in parallel
+  std::filesystem::path task;  // the task of entries without a task.py
+  // Options of the evaluators, which run in parallel.
+  std::vector<eval::EvaluatorOptions> evaluators;
   Rung up_to = Rung::timing;
   bool again = false;  // also judge entries that have a verdict
   // Limit for importing a third-party solution, including its builds.

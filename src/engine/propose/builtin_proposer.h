@@ -3,7 +3,7 @@
 //
 // Contract: proposes the recipe's safe choice first, then changes one parameter at a time. Skips
 // programs that the run has already judged. `arch` is the GPU's architecture; empty: programs for
-// any GPU. `chosen`: the algebra that may change the graph first.
+// any GPU. `chosen`: the algebraic rewrites that may change the graph first.
 //
 // Example: auto p = make_builtin_proposer(task, "sm_90a", recipes::all_rewrites());
 #pragma once

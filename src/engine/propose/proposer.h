@@ -21,9 +21,9 @@ namespace cutegen::engine {
 struct Answer {
   std::optional<Candidate> candidate;
   std::string reason;               // without a candidate: "nothing left to try", "no recipe: ..."
-  std::vector<std::string> advice;  // from planners (one for each approach) and judges
+  std::vector<std::string> advice;  // advice of a planner (one entry for each approach) or a judge
   std::vector<TestCase> tests;      // from testers
-  bool unusable = false;            // there was an answer, but it could not be applied
+  bool unusable = false;            // the model answered, but the engine could not apply the answer
   std::vector<std::string> reasks;  // why the model was asked again, one word each
 };
 
@@ -40,15 +40,15 @@ inline constexpr const char* kBuiltinModel = "builtin";
 enum class ProposerKind { builtin, command, model };
 ProposerKind proposer_kind(const std::string& model);
 
-// `rewrites`: the algebra that recipes may use (recipes/algebra/rewrites.h).
+// rewrites: the algebraic rewrites that recipes may use (recipes/algebra/rewrites.h).
 Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
                                                 const eval::OpenedTask& task,
                                                 const std::string& rewrites = "none");
 // Returns an error if no such model exists, before any work starts.
 Result<void> check_model(const std::string& model);
 Json answer_data(const Answer& answer);
-// The proposer's answer. For the role `source` the proposer is not asked: the answer is the task's
-// own CUDA kernel.
+// Asks the proposer. For the role `source` it asks nobody: the answer is the task's own CUDA
+// kernel.
 Result<Answer> answer_to(Proposer& proposer, const Context& ctx, const search::Ask& ask,
                          const RunView& run);
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // RunTools: executes each tool call of one run once, records it and counts it.
 //
-// Contract: fold() takes every event of the run, recorded or live, before the view does.
-// begin_ask() returns the host for the open question. The host knows the calls recorded since the
-// last `answered` and executes only new ones, so a resumed run neither loses nor repeats an
-// evaluation. The events `drafted` and `evaluated` record a draft's evaluation; `tool_called`
-// records a call. Without an evaluator (in a replay) the host answers from the records only.
+// Contract: call fold() with every event of the run, recorded or new, before RunView::apply().
+// begin_ask() returns the ToolHost that executes the tool calls of the open question. If the
+// journal already has a call's result (since the last `answered`), the host returns it and executes
+// nothing, so a resumed run neither loses nor repeats an evaluation. The events `drafted` and
+// `evaluated` record a draft's evaluation; `tool_called` records a call. In a replay there is no
+// evaluator, and the host returns only recorded results.
 //
 // Example: RunTools tools(evaluate, sink); auto host = tools.begin_ask(view, true);
 #pragma once
@@ -41,7 +42,7 @@ class RunTools {
   Judge judge_;
   llm::CallSink& sink_;
   std::vector<agent::ToolRecord> open_;  // calls of the open question
-  int64_t closed_calls_ = 0;             // calls of all questions before it
+  int64_t closed_calls_ = 0;             // number of calls of all earlier questions
 };
 
 }  // namespace cutegen::engine

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The baselines that a run knows, and the speedups of its best program over them.
 //
-// Contract: control kernels scale kept baselines (engine/run/baseline_cache.h) to the present speed
-// of the GPU. Without usable ones, the run times eager once. `note` says which case applies and
-// why. Gains are speedups of a cold call; a baseline without a time has no gain. The events
-// `baselines` and `compared` hold this JSON.
+// Contract: the engine scales cached baselines (engine/run/baseline_cache.h) to the present speed
+// of the GPU, which it finds by timing control kernels. If it cannot use cached baselines, it times
+// eager once. `note` says which case applies and why. Gains are speedups of a cold call; a baseline
+// without a time has no gain. The events `baselines` and `compared` hold this JSON.
 //
 // Example: for (const BaselineGain& g : gains(*view.baselines, mode, ns)) use(g.kind, g.speedup);
 #pragma once
@@ -27,7 +27,7 @@ struct BaselineGain {
   std::string kind;
   double time_ns = 0, speedup = 0;
   Origin origin = Origin::measured;
-  bool in_mode = true;  // the baseline keeps to the task's math mode
+  bool in_mode = true;  // the baseline's precision respects the task's math mode
 };
 std::vector<BaselineGain> gains(const TaskBaselines& baselines, MathMode mode, double own_ns);
 // The gain over the fastest baseline in the task's math mode.

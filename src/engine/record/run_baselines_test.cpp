@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of a run: kept and scaled, eager instead, or none; and their data in the journal.
+// Baselines of a run: cached and scaled ones, eager alone, or none; and their data in the journal.
 #include "engine/record/run_baselines.h"
 
 #include <gmock/gmock.h>
@@ -119,7 +119,7 @@ TEST_F(RunBaselines, EagerIsTimedWhereNoneAreKept) {
   RunView view = run();
   EXPECT_EQ(timed_, 1);
   EXPECT_EQ(view.baselines->times.size(), 1U);
-  EXPECT_THAT(view.baselines->note, HasSubstr("there are no kept baselines"));
+  EXPECT_THAT(view.baselines->note, HasSubstr("there are no cached baselines"));
   EXPECT_NEAR(view.gain()->speedup, 200.0 / 97, 1e-9);
 }
 

@@ -34,8 +34,8 @@ struct ModelSettings {
   int64_t prompt_tokens = 24000;  // most tokens of one question, estimated
   int reasks = 2;                 // most repeats of a question whose answer cannot be applied
   ToolsMode tools = ToolsMode::off;
-  int tool_calls = 8;            // most for one question
-  int64_t run_tool_calls = 400;  // most for the whole run
+  int tool_calls = 8;            // most tool calls for one question
+  int64_t run_tool_calls = 400;  // most tool calls in the whole run
   double usd = 0;                // 0: no limit
   int64_t tokens = 0;
 };
@@ -51,14 +51,15 @@ struct OptimizeSettings {
   ModelSettings model_settings;
   std::filesystem::path out;  // folder for the best program so far; empty: do not write it
   bool baselines = true;  // on a GPU: show baselines before the first step and speedups at the end
-  bool profile_best = false;    // at the end, if the best program has no profile
-  bool profile_slower = false;  // the same, if it is slower than the fastest known baseline
-  // On a GPU: minutes for the best program's certificate at the end, plus those that the search did
+  bool profile_best = false;  // at the end, profile the best program if it has no profile yet
+  // The same, but only if it is slower than the fastest known baseline.
+  bool profile_slower = false;
+  // On a GPU: minutes for the best program's certificate, in addition to those that the search did
   // not use; 0: no certificate.
   double certify_minutes = 0;
   Json resolved_config = Json::object();  // every setting with its source
   // The user named the dialect. Otherwise a task that is a CUDA kernel uses plain CUDA.
-  bool dialect_asked = false;  // not recorded: the journal has the dialect
+  bool dialect_asked = false;  // not recorded, because the journal has the dialect itself
 };
 
 }  // namespace cutegen::engine

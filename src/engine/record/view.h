@@ -27,7 +27,7 @@ struct RunResult {
   std::optional<double> first_ns;  // the first correct candidate's time
   int64_t evaluations = 0;
   bool interrupted = false;
-  // If nothing was correct: the status that all verdicts share, if they share one.
+  // If no program was correct: the status of all verdicts, if it is the same for all.
   std::optional<Status> all_verdicts;
 };
 
@@ -35,20 +35,22 @@ struct RunResult {
 struct ImportedFrom {
   std::string entry, entry_sha256;
   std::string device;                // "NVIDIA H200 (cuda:0, driver 580.159.04)"
-  Origin origin = Origin::measured;  // of its figures on that machine
+  Origin origin = Origin::measured;  // origin of the figures on that machine
 };
 
 struct RunStep {
   Candidate candidate;
   std::optional<Verdict> verdict;  // the last one; a retry replaces an aborted one
-  int attempts = 0;                // evaluations finished for it, aborted ones included
+  int attempts = 0;                // finished evaluations of this candidate, including aborted ones
   Decision decision = Decision::open;
-  std::string reason;                    // of the decision
-  int64_t elapsed_ms = 0;                // spent on its evaluations
-  double usd = 0;                        // spent on models since the step before
-  int64_t clock_ms = 0;                  // the run's clock at its last event
-  std::optional<int64_t> drafted;        // for a draft: the number of answers when a tool made it
-  std::optional<ImportedFrom> imported;  // if imported: its times come from that device
+  std::string reason;      // of the decision
+  int64_t elapsed_ms = 0;  // time spent on its evaluations
+  double usd = 0;          // dollars spent on models since the previous step
+  int64_t clock_ms = 0;    // the run's clock at its last event
+  // For a draft: how many answers the run had when the model made it.
+  std::optional<int64_t> drafted;
+  // Set if the step was imported; its times come from that device.
+  std::optional<ImportedFrom> imported;
   std::optional<double> time_ns() const;
   // Adds the result of one more evaluation.
   void take(Verdict judged, int64_t took_ms);
@@ -78,14 +80,15 @@ struct RunView {
   OptimizeSettings settings;
   std::optional<eval::OpenedTask> task;
   std::optional<TaskBaselines> baselines;
-  std::deque<RunStep> steps;    // a deque, so that growing moves no step
+  // A deque, because references to steps must stay valid when it grows.
+  std::deque<RunStep> steps;
   std::string best;             // id of the incumbent, or empty
-  std::vector<TestCase> tests;  // proposed ones that are in use
+  std::vector<TestCase> tests;  // proposed tests that are in use
   std::optional<BestProfile> profiled;
   std::string certifying;  // the candidate whose certificate was started and is not finished
   std::optional<BestCertificate> certified;
   std::optional<double> first_ns;  // time of the first accepted candidate
-  int64_t evaluations = 0;         // finished ones, without aborted ones
+  int64_t evaluations = 0;         // finished evaluations, without aborted ones
   int64_t answers = 0;             // from proposers
   int64_t reasks = 0;              // how often the engine asked a model again
   int64_t tool_calls = 0;          // by models
@@ -104,7 +107,7 @@ struct RunView {
   // compared with the run's own times and uses the floor of its own device.
   std::optional<double> over_first(const RunStep& step) const;
   std::optional<double> over_floor(const RunStep& step) const;
-  // The incumbent's; null if there is none.
+  // The incumbent's profile and certificate; null if there is none.
   const Profile* best_profile() const;
   const Certificate* best_certificate() const;
   // Whether the candidate is a draft for the question that is still open.
@@ -121,7 +124,7 @@ struct RunView {
   Result<void> on_imported(const Json& data, const std::string& where);
   Result<void> apply_end(const Event& event);
 
-  double told_usd_ = 0;  // model cost that is already assigned to steps
+  double told_usd_ = 0;  // the model cost that earlier steps already contain
 };
 
 // What over_first() compares with: "the first correct program", "the source kernel".

@@ -20,7 +20,7 @@ struct BeforeAfter {
   Origin after = Origin::modelled;  // of bytes_after
 };
 std::optional<BeforeAfter> before_after(const RunView& view);
-// Launches of a graph's operators, and the bytes that they move.
+// How many launches a graph's operators take, and the bytes that they move.
 struct OperatorCost {
   int64_t launches = 0;
   double bytes = 0;

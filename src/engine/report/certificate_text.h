@@ -3,7 +3,7 @@
 // floor.
 //
 // Contract: times and ratios have their 95% intervals; a ratio that is missing is "-". Rows: the
-// program itself, the baselines (the fastest one, cold, first), the floor. Foreign text is
+// program itself, the baselines (the fastest one, cold, first), the floor. Untrusted text is
 // sanitized.
 //
 // Example: print_text(certificate_text(certificate));
@@ -27,7 +27,7 @@ std::vector<CertificateTable> shape_tables(const Certificate& certificate);
 // "NVIDIA H200 (driver 580.159.04), torch 2.11.0, cuDNN 9.10.2, 2 fresh processes, 50.6 s; SM clock
 // 1980 MHz (1905 at least), memory 3201 MHz"
 std::string certificate_head(const Certificate& certificate);
-// Says what the mode `call` compares; empty if the table has no such mode.
+// Explains what the mode `call` compares; empty if the table does not have this mode.
 std::string call_note(const CertificateTable& table);
 // Says for each baseline that fails the candidates' tolerance, or could not be judged, why; one
 // line each.

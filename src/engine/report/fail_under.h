@@ -22,7 +22,7 @@ struct BestGain {
   GainFrom by = GainFrom::first;
 };
 std::optional<BestGain> best_gain(const RunView& view);
-// Uses the certificate only.
+// The gain that the certificate shows.
 std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode mode);
 bool reaches(const std::optional<BestGain>& gain, double wanted);
 // "at least 1.043x over compile (certified, cold; median 1.051x)", or why there is no figure.

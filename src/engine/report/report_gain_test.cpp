@@ -38,7 +38,7 @@ Profile profile_of_best(const std::string& word) {
   return Profile{{k}, "official", CounterSource::from("ncu"), ""};
 }
 
-// One step on a GPU; `word` stands for all foreign text.
+// One step on a GPU; `word` stands for all untrusted text.
 Journal gpu_journal(const std::string& word) {
   Journal j;
   OptimizeSettings settings;

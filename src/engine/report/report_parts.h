@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Helpers that fill the report's template. Private to the report.
 //
-// Contract: foreign text is sanitized; the template escapes it.
+// Contract: untrusted text is sanitized; the template escapes it.
 //
 // Example: Entries e; e.add("tensors", "x f32 [16, 64]"); page.set("win", e.list());
 #pragma once

@@ -20,7 +20,7 @@ using toy::untimed;
 
 constexpr const char* kEvil = "<script>alert(1)</script>\"'{{{run}}}\x1b[31m&amp;";
 
-// Three steps: correct, faster, wrong. `word` stands for all foreign text.
+// Three steps: correct, faster, wrong. `word` stands for all untrusted text.
 std::vector<Event> run_events(const std::string& word) {
   std::vector<Event> events;
   auto add = [&](EventType type, const Json& data) {

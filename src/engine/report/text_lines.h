@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines of a run's text: a name, then its value. Private to engine's texts.
 //
-// Contract: clean() turns foreign text into one line without terminal escapes.
+// Contract: clean() turns untrusted text into one line without terminal escapes.
 //
 // Example: out += line("stopped", clean(reason, 400));
 #pragma once

@@ -20,7 +20,8 @@ class BaselineCache {
  public:
   static constexpr auto kFresh = std::chrono::minutes(15);
 
-  // Empty: $CUTEGEN_CACHE, $XDG_CACHE_HOME/cutegen or ~/.cache/cutegen, there "baselines".
+  // folder: if empty, the folder "baselines" in $CUTEGEN_CACHE, $XDG_CACHE_HOME/cutegen or
+  // ~/.cache/cutegen.
   explicit BaselineCache(std::filesystem::path folder = {});
   const std::filesystem::path& folder() const { return folder_; }
 

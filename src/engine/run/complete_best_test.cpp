@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a run: profile and certificate of the best program, what stops them, what is kept.
+// The end of a run: profile and certificate of the best program, what stops them, and what the
+// journal keeps.
 #include "engine/run/complete_best.h"
 
 #include <gmock/gmock.h>

@@ -3,8 +3,8 @@
 // now.
 //
 // Contract: one control is bound by memory, one by arithmetic. The evaluator judges and times them
-// like any program and closes their tasks afterwards. If it already has a task open, it must be
-// able to hold two. An incorrect control is an error of the environment.
+// like any program and closes their tasks afterwards. If the evaluator already has a task open, it
+// must be able to keep two open. An incorrect control is an error of the environment.
 //
 // Example: CG_TRY(auto controls, time_controls(ctx, *evaluator));
 #pragma once

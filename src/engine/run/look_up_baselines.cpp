@@ -11,13 +11,13 @@ namespace {
 
 constexpr double kBuildSeconds = 60;
 
-// Returns the kept baselines. If they are not usable now, returns nothing, and `note` says why.
+// Returns the cached baselines. If they are not usable now, returns nothing, and `note` says why.
 std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
                                   eval::EvaluatorClient& evaluator, const eval::OpenedTask& opened,
                                   RunObserver& observer, std::string& note) {
   auto record = parts.find_baselines(opened);
   if (!record) {
-    note = "there are no kept baselines (cutegen baselines FILE measures all)";
+    note = "there are no cached baselines (cutegen baselines FILE measures all)";
     return std::nullopt;
   }
   observer.on_progress("timing the control kernels");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The baselines of a run's task: kept ones, scaled to the present speed of the GPU, or else eager,
-// timed once.
+// The baselines of a run's task: from the cache, scaled to the present speed of the GPU, or else
+// only eager, timed now.
 //
 // Contract: returns an error only if the Context ends. Every other failure becomes a note, because
 // a search works without baselines.

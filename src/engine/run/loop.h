@@ -27,10 +27,10 @@ struct Parts {
   // For all other proposers. The store holds the recordings of earlier runs.
   std::function<Result<std::unique_ptr<llm::ChatModel>>(const OptimizeSettings&, store::Store&)>
       open_model{};
-  // Finds a task's kept baselines; without this function runs have no baselines.
+  // Finds a task's cached baselines; without this function, runs have no baselines.
   std::function<std::optional<BaselineRecord>(const eval::OpenedTask&)> find_baselines{};
-  // The present times of the control kernels. Uses this evaluator if they must be measured, so it
-  // must be able to hold two tasks.
+  // The present times of the control kernels. If they have to be measured, the function uses this
+  // evaluator, which must then be able to keep two tasks open.
   std::function<Result<std::vector<ControlTime>>(const Context&, eval::EvaluatorClient&,
                                                  const eval::OpenedTask&)>
       controls{};

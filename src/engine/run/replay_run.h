@@ -22,14 +22,14 @@ Result<RunResult> replay_with(const Parts& parts, const Context& ctx, store::Sto
 
 struct ReEvaluateSettings {
   std::filesystem::path file;  // the task; empty: the recorded path
-  double tolerance = 0.05;     // for times, as a share of the recorded time
+  double tolerance = 0.05;     // how much a time may differ, as a share of the recorded time
 };
 
 struct ReEvaluation {
   RunResult recorded;
-  int64_t events = 0, evaluations = 0;  // events replayed; evaluations repeated
+  int64_t events = 0, evaluations = 0;  // number of replayed events; number of repeated evaluations
   int64_t left_out = 0;                 // aborted evaluations, which are skipped
-  double largest_change = 0;            // of a time, as a share of the recorded time
+  double largest_change = 0;            // largest change of a time, as a share of the recorded time
   std::vector<std::string> remarks;     // "toolchain: recorded NVRTC 13.0, now NVRTC 13.1"
   std::optional<Divergence> divergence;
 };

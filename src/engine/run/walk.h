@@ -19,7 +19,7 @@ namespace cutegen::engine {
 
 // The first difference between a replay and the record.
 struct Divergence {
-  int64_t event = 0;  // its number in the journal
+  int64_t event = 0;  // number of the event in the journal
   std::string step;   // the candidate or the role that the event is about
   // "action", "answer/...", "question/...", "verdict/status", "verdict/time_ns", "task/id", ...
   std::string field;
@@ -33,7 +33,7 @@ class Walk {
   explicit Walk(MakeProposer make_proposer = {}) : make_proposer_(std::move(make_proposer)) {}
 
   Result<void> step(const Event& event);
-  // The action to take now; null when none is open (before `task`, or after the end).
+  // The action to take now; null before the event `task` and after the end.
   const search::Action* next();
   const RunView& view() const { return view_; }
   // How the last step() diverged, if it failed because actions or answers differ.

@@ -30,8 +30,9 @@ struct RunRow {
   ModelCost models;
   std::string math_mode;
   std::optional<TaskBaselines> baselines;  // on a GPU
-  std::vector<Rewrite> rewrites;           // of the best program's graph: applied or possible
-  std::string diagnosis;  // of the best program's slowest kernel, if it has a profile
+  // Rewrites of the best program's graph, applied or possible.
+  std::vector<Rewrite> rewrites;
+  std::string diagnosis;  // diagnosis of the best program's slowest kernel, if there is a profile
   std::vector<std::optional<double>> curve;  // the best time after 1, 2, ... evaluations
   bool modelled() const { return time_origin == to_string(Origin::modelled); }
   bool ended() const { return status != RowStatus::pending && status != RowStatus::interrupted; }
@@ -43,9 +44,10 @@ struct RunRow {
 
 struct BatchItem {
   OptimizeSettings settings;
-  double minutes = 0;    // 0: no limit. A running evaluation may take as long again
-  bool goes_on = false;  // look for an unfinished run of an earlier session
-  std::string since;     // if given, also reuses a finished run that began at this time or later
+  // 0: no limit. An evaluation that is running at the limit may take the same time again.
+  double minutes = 0;
+  bool goes_on = false;  // continue an unfinished run of an earlier session
+  std::string since;     // if not empty, also reuse finished runs that began at this time or later
 };
 
 struct BatchSettings {

@@ -15,8 +15,9 @@
 namespace cutegen::engine {
 
 struct BenchSettings {
-  OptimizeSettings optimize;     // for every task; file and out are set per task
-  double per_task_minutes = 0;   // 0: no limit. A running evaluation may take as long again
+  OptimizeSettings optimize;  // settings of every run; file and out are set for each task
+  // 0: no limit. An evaluation that is running at the limit may take the same time again.
+  double per_task_minutes = 0;
   int jobs = 1, evaluators = 0;  // evaluators 0: one per job, at most one per core
   std::filesystem::path out;     // programs/TASK, bench.json, bench.csv
   bool resume = false;

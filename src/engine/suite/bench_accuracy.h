@@ -15,7 +15,8 @@ namespace cutegen::engine {
 struct AccuracySummary {
   std::string kind;
   int64_t within = 0, outside = 0, not_measured = 0;
-  int64_t coarser = 0;  // its precision is coarser than the math mode, measured or not
+  // Tasks on which the baseline's precision is coarser than the math mode, measured or not.
+  int64_t coarser = 0;
 };
 
 std::vector<AccuracySummary> accuracy_summaries(const std::vector<BenchRow>& rows);

@@ -2,7 +2,7 @@
 // The rows of a bench as a table for people, as CSV and as JSON (schema cutegen.bench.v1).
 //
 // Contract: the JSON contains all that is needed to continue the bench; bench_rows_from reads it
-// back. Times carry their origin. Foreign text is sanitized in the table and in the CSV.
+// back. Times carry their origin. Untrusted text is sanitized in the table and in the CSV.
 //
 // Example: print_text(bench_table(report.rows)); write_file(out / "bench.csv", bench_csv(rows));
 #pragma once

@@ -218,7 +218,8 @@ class Compare final : private BatchObserver {
   const CompareSettings& settings_;
   CompareObserver& observer_;
   Comparison result_;
-  std::vector<bool> known_;  // per cell: an earlier call has it, for the same task
+  // For each cell: whether an earlier call has finished it for the same task.
+  std::vector<bool> known_;
   std::vector<BatchItem> items_;
   std::vector<size_t> cells_;  // cell of each item
 };

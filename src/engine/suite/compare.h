@@ -21,18 +21,19 @@ std::vector<std::string> comparable_strategies();
 Result<std::vector<std::string>> parse_strategies(const std::string& text);
 
 struct CompareSettings {
-  OptimizeSettings optimize;            // for every cell; file, out and strategy are set per cell
-  std::vector<std::string> strategies;  // in the order of the table
+  // Settings of every run; file, out and strategy are set for each cell.
+  OptimizeSettings optimize;
+  std::vector<std::string> strategies;  // the strategies in the order of the table
   int repeats = 1;
   int64_t seed = 1;
-  double minutes = 0;            // per cell; 0: no limit
+  double minutes = 0;            // limit for each cell; 0: no limit
   int jobs = 1, evaluators = 0;  // evaluators 0: one per job, at most one per core
   std::filesystem::path out;
   Trace* trace = nullptr;
 };
 
 struct CompareCell : RunRow {
-  std::string task;  // its name in the table: the file's stem
+  std::string task;  // the task's name in the table: the file's stem
   std::filesystem::path file;
   std::string task_hash, strategy;
   int repeat = 1;

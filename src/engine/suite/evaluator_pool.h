@@ -2,9 +2,9 @@
 // EvaluatorPool: shares a few evaluators among many runs.
 //
 // Contract: a run holds an evaluator only while it opens its task or evaluates. While its model
-// thinks, other runs use the evaluator in order of arrival. A run stays with one evaluator, which
-// keeps its task open until the lease ends. The next user of a failed evaluator restarts it. Leases
-// must not outlive the pool.
+// thinks, other runs use the evaluator in order of arrival. A lease connects a run to one
+// evaluator, which keeps the run's task open until the lease ends. If an evaluator has failed, the
+// next run that uses it restarts it. Leases must not outlive the pool.
 //
 // Example: EvaluatorPool pool(parts, {.evaluators = 2, .runs = 32});
 //          CG_TRY(auto evaluator, pool.lease(ctx, options)); evaluator->open_task(ctx, file);
@@ -20,7 +20,7 @@ namespace cutegen::engine {
 
 struct PoolSettings {
   int evaluators = 1;
-  int runs = 1;            // most leases at once
+  int runs = 1;            // the most leases at the same time
   Trace* trace = nullptr;  // gets a track for each evaluator
 };
 
@@ -37,7 +37,7 @@ class EvaluatorPool {
   class Lease;
   const Parts& parts_;
   PoolSettings settings_;
-  std::mutex lock_;  // guards the seats' counts of leases
+  std::mutex lock_;  // guards the number of leases of each evaluator
   std::vector<std::unique_ptr<Seat>> seats_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of runs (engine/suite/batch.h) as JSON and as text, for the tables of `bench` and `compare`.
 //
-// Contract: foreign text is sanitized to one line. `models` and `curve` are not among the fields of
-// a row, because they belong to `compare`.
+// Contract: untrusted text is sanitized to one line. The JSON of a row has no `models` and no
+// `curve`: only `compare` prints these.
 //
 // Example: v("name", row.name); run_row_fields(v, row);
 #pragma once

@@ -37,7 +37,7 @@ inline std::string next_program(int from, int to) {
 
 struct Crash {};
 
-// One answer: text, tool calls, or both. "crash" dies before it answers.
+// One answer: text, tool calls, or both. With the text "crash", the process dies before it answers.
 struct Said {
   Said(std::string words) : text(std::move(words)) {}  // NOLINT: scripts are lists of texts
   Said(const char* words) : text(words) {}             // NOLINT

@@ -2,7 +2,7 @@
 // Toy parts for the engine's tests: numbered programs, scripted verdicts, a clock that ticks.
 //
 // Contract: program number n has the source "// n"; the verdict of its k-th evaluation is judge(n,
-// k). Counters tell what ran in fact, across crashes and resumes.
+// k). Counters count what really ran, across crashes and resumes.
 //
 // Example: ToyWorld w; w.judge = [](int n, int) { return timed(100.0 / n); };
 // optimize_with(w.parts(), ...)
@@ -101,7 +101,7 @@ inline std::filesystem::path scratch_path(const std::string& name) {
          ("cutegen-" + name + "-" + random_id().substr(0, 12));
 }
 
-// Twice as fast as compile in every mode, with intervals of 1%.
+// A certificate of a program that is twice as fast as compile in every mode, with intervals of 1%.
 inline Certificate toy_certificate(const KernelProgram& program) {
   Certificate c;
   c.program_id = program_id(program);
@@ -128,9 +128,11 @@ struct ToyWorld {
   std::function<Verdict(int number, int attempt)> judge = [](int n, int) {
     return timed(100.0 - n);
   };
-  int programs = 6;                  // then "nothing left to try"
-  int started = 0;                   // evaluators started
-  AskedAccuracy asked{};             // for the task opened last
+  // Programs to propose before the answer is "nothing left to try".
+  int programs = 6;
+  int started = 0;  // evaluators started
+  // The accuracy that was asked for when the last task was opened.
+  AskedAccuracy asked{};
   std::map<int, int> evaluations{};  // finished evaluations by program number
   int compiled = 0;                  // programs that were only compiled
   std::function<Verdict(int number)> compile = [](int) { return untimed(Status::correct, ""); };

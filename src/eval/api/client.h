@@ -37,17 +37,20 @@ struct EvaluatorOptions {
   std::string python;  // empty: default
   bool require_sandbox = false;
   bool use_cache = true;
-  int runner_threads = 0;       // 0: all cores
-  int tasks = 1;                // kept open at once; the least recently used one is closed first
-  int sharing = 1;              // evaluators that share the device and divide its memory
-  bool read_cute_ahead = true;  // parse CuTe during description, for the first program
-  // Identifies the programs. If one of them has compiled before, CuTe is not parsed ahead. Empty:
-  // unknown.
+  int runner_threads = 0;  // 0: all cores
+  // Tasks that stay open at once; the evaluator closes the least recently used one first.
+  int tasks = 1;
+  int sharing = 1;  // evaluators that share the device and divide its memory
+  // Parse CuTe's headers while the torch worker describes the task, for the first program.
+  bool read_cute_ahead = true;
+  // Identifies the programs that will come. If one of them was compiled before, CuTe is not parsed
+  // ahead. Empty: unknown.
   std::string programs = {};
   std::string log_level;
 };
 
-// The degenerate solutions that pass on the task's inputs, or the proof that all of them fail.
+// The degenerate solutions that pass on some of the task's inputs, and whether the task is
+// admitted.
 struct Admission {
   bool admitted = false;
   int lazy_answers_tried = 0;
@@ -55,7 +58,7 @@ struct Admission {
       passing;  // "copy of x passes family 'made'", with the families that catch it
   std::vector<std::string> families;  // the input families in use
   std::string remark;
-  bool precision_tells = true;  // every lower-precision solution fails on some set; not sent
+  bool precision_tells = true;  // every lower-precision solution fails on some input set; not sent
   // The inputs of a degenerate solution that passes everywhere; not sent.
   std::optional<std::vector<std::string>> reads = std::nullopt;
 };
@@ -68,7 +71,8 @@ struct OpenedTask {
   std::string toolchain, torch, device;
   std::string gpu, driver;  // gpu: "h200" (a file of gpus/); driver: empty on a simulator
   std::string product;      // what the driver calls the GPU: "NVIDIA H200"
-  std::string counters;     // on a GPU: the tool that reads its counters, or why none can
+  // On a GPU: the tool that reads its hardware counters, or why no tool can.
+  std::string counters;
   SandboxGrade sandbox;
   // reachable_ns: how long a copy of the least bytes takes. roofline_ns: an estimate for the
   // operations as written. 0: an older version wrote the record; its floor_ns is its roofline.
@@ -84,7 +88,7 @@ struct EvaluateRequest {
   // On a GPU: time the program alternately with this one, whose verdict was `correct`.
   std::optional<KernelProgram> against = std::nullopt;
   std::string task = {};             // id of an open task; empty: the one that was opened last
-  std::vector<TestCase> tests = {};  // in addition to the evaluator's own
+  std::vector<TestCase> tests = {};  // proposed tests, in addition to the evaluator's own
 };
 
 // Times a program against its baselines in fresh processes; see eval/judge/certify.h.
@@ -104,7 +108,7 @@ struct CertifyRequest {
 // eval/judge/baselines.h.
 struct BaselinesRequest {
   std::vector<torch::BaselineWanted> baselines = {{BaselineKind::eager}};
-  double build_seconds = 60;  // limit for opening one
+  double build_seconds = 60;  // limit for opening one baseline
   std::string task = {};
 };
 
@@ -112,7 +116,7 @@ struct BaselinesRequest {
 struct ForeignRequest {
   torch::ForeignFile answer;
   Rung up_to = Rung::timing;
-  double seconds = 300;  // for its import, builds included; each call may take 60
+  double seconds = 300;  // limit for importing it, including builds; each call may take 60 s
   std::string task = {};
 };
 
@@ -137,7 +141,7 @@ class EvaluatorClient {
   virtual Result<std::vector<BaselineTime>> time_baselines(
       const Context& ctx, const BaselinesRequest& request,
       const std::function<void(const std::string&)>& progress = {});
-  // The task will not be used again.
+  // Call it when the task will not be used again.
   virtual void close_task(const Context&, const std::string& /*id*/) {}
   virtual int pid() const = 0;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hint to an evaluator: programs that begin like the best one will follow.
+// A hint to an evaluator: the next programs will begin with the same text as this one.
 //
-// Contract: an evaluator may ignore the hint. One that uses it prepares its compiler while it is
-// idle (toolchain.h). Other evaluators, and restarted ones, compile such programs from the start.
-// The call never waits for an evaluation.
+// Contract: an evaluator may ignore the hint, or prepare its compiler while it is idle
+// (toolchain.h). An evaluator that ignored it, or was restarted, compiles such programs from the
+// start. The call never waits for an evaluation.
 //
 // Example: expect_children(*evaluator, ctx, {best.program, 8, task.id});
 #pragma once
@@ -19,7 +19,7 @@ struct ChildrenToCome {
   std::string task;  // id of an open task
 };
 
-// The interface of a client that passes the hint on.
+// Implemented by clients that pass the hint on.
 class TakesChildrenToCome {
  public:
   virtual ~TakesChildrenToCome() = default;

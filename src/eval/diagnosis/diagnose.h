@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The diagnosis of a kernel: what limits it, with the figures that show it.
 //
-// Contract: uses ncu's classes and thresholds, so that both classify the same figures alike. A unit
-// that is busy at least 80% of the time is the limit. Between 60% and 80%, the unit that leads by
-// 10 points is the limit; without such a lead, memory and compute are balanced. Below 60%, latency
-// is the limit. The figures come from a GPU's counters, from the simulator's counters, or from a
-// time and the task's least work. Remarks give details, the most costly first.
+// Contract: uses ncu's classes and thresholds, so that cutegen and ncu classify the same figures
+// alike. A unit that is busy at least 80% of the time is the limit. Between 60% and 80%, the unit
+// that leads by 10 points is the limit; without such a lead, memory and compute are balanced. Below
+// 60%, latency is the limit. The figures come from a GPU's counters, from the simulator's counters,
+// or from a time and the task's least work. Remarks give details, the most costly first.
 //
 // Example: diagnose(kernel, gpu); print(kernel.diagnosis.bound, kernel.diagnosis.summary);
 #pragma once

@@ -30,12 +30,12 @@ Median speedup_of(const std::vector<double>& own, const std::vector<double>& oth
 // repeatedly, each check uses a higher level, so that the interval contains the truth in 95% of all
 // series (docs/measurements/paired_timing.md).
 struct PairRule {
-  int least = 8;            // before the first check
-  int most = 1024;          // the series ends here
-  double level = 0.97;      // of the interval at each check
+  int least = 8;            // number of pairs before the first check
+  int most = 1024;          // number of pairs at which the series ends
+  double level = 0.97;      // confidence level of the interval at each check
   double precise = 0.005;   // the series ends if half the interval is at most this share
-  double slower = 0.995;    // confidence needed to drop a slower program
-  bool drop_losers = true;  // stop as soon as this program is surely slower
+  double slower = 0.995;    // the confidence at which the series drops a slower program
+  bool drop_losers = true;  // end the series as soon as this program is certainly slower
 };
 // Why no more pairs are needed ("slower", "precise", "enough"); nothing if more are needed.
 std::optional<std::string> enough_pairs(const PairRule& rule, const std::vector<double>& own,

@@ -48,7 +48,7 @@ class AccuracyJudge {
                 const Task& task, const ShapeCase& shape)
       : ctx_(ctx), sets_(sets), worker_(worker), task_(task), shape_(shape) {}
 
-  // Judges one set. Returns false if the baseline raised, because other sets would add nothing.
+  // Judges one set. Returns false if the baseline raised an error: then other sets are not tried.
   Result<bool> one(const OfficialSetPtr& set, BaselineKind kind, BaselineAccuracy& out) {
     auto found = run(set, kind);
     CG_CHECK(ctx_.check("judging baselines"));

@@ -7,7 +7,8 @@
 // mean; a baseline that fails at one shape has no time. With `sets`, it judges the results after
 // timing. A baseline that raises, does not fit, or takes too long to build gets a reason. It
 // restarts a worker that hangs. Only the end of the Context is an error. In the end it frees the
-// GPU's memory. Callers that open the worker with a slot may run in parallel.
+// GPU's memory. Several callers may run in parallel if they open the worker with a lock file of the
+// GPU.
 //
 // Example: CG_TRY(BaselinesTimed t, time_baselines(ctx, *worker, task, {{"eager", ""}}, {}));
 #pragma once
@@ -21,7 +22,7 @@
 namespace cutegen::eval {
 
 struct BaselineLimits {
-  Nanoseconds open = std::chrono::seconds(60);    // of the module on the GPU
+  Nanoseconds open = std::chrono::seconds(60);    // limit for opening the module on the GPU
   Nanoseconds build = std::chrono::seconds(120);  // of one baseline
 };
 
@@ -31,7 +32,7 @@ using BaselineProgress = std::function<void(const std::string&)>;
 using BaselineSetsOf = std::function<BaselineSets(const ShapeCase&)>;
 
 struct BaselinesTimed {
-  std::vector<BaselineTime> times;  // one for each wanted baseline
+  std::vector<BaselineTime> times;  // one entry for each wanted baseline
   bool out_of_memory = false;  // a baseline ran out of memory: with more free memory it may work
   bool broken = false;         // the worker is unusable
   bool cut = false;            // a build ended early, because the Context's time was nearly over
@@ -42,7 +43,7 @@ inline const std::vector<std::string> kBaselineKinds{
     to_string(BaselineKind::eager_tf32), to_string(BaselineKind::compile),
     to_string(BaselineKind::compile_max)};
 
-// Why "eager-fp32" is not timed beside "eager"; empty if it computes something else.
+// Why "eager-fp32" is not timed in addition to "eager"; empty if the two differ.
 std::string same_as_eager(const Task& task);
 
 // Parses "eager", ..., or MODULE:CALLABLE; at most one of the latter.

@@ -17,7 +17,7 @@
 
 namespace cutegen::eval {
 
-// Several threads call it at once.
+// Several threads call the function at the same time.
 using WorkerSource = std::function<Result<std::unique_ptr<torch::TorchWorker>>()>;
 
 Result<Certificate> certify(const Context& ctx, const Services& services, const Task& task,

@@ -80,7 +80,8 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   tools.use_cache = options_.use_cache;
   tools.require_sandbox = options_.require_sandbox;
   tools.warm_memory_bytes = toolchain::granted_compile_memory();
-  // The tools start while the compiler works. What the cache has was audited before.
+  // The tools start while the compiler works. Programs in the cache were audited before, so they
+  // need no tools.
   tools.before_compile = [this] { assembler_->warm_up(warm_arch(services_.device)); };
   toolchain::AssemblerOptions assembler{.paths = std::move(paths)};
   assembler.use_cache = options_.use_cache;
@@ -133,7 +134,7 @@ Result<void> Evaluator::know_device(const Context& ctx) {
 void Evaluator::warm_up() {
   if (warm_.valid() || !options_.read_cute_ahead) return;
   warm_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {
-    // After a failure, the first candidate meets it again and reports it.
+    // If this fails, the first candidate fails in the same way and reports it.
     if (auto ready = toolchain_->warm_up(ctx, warm_arch(services_.device), options_.programs);
         !ready)
       log_info("the compile server is not warm: {}", ready.error().text());

@@ -87,11 +87,11 @@ class Evaluator {
   UniqueFd slot_;                                  // lock file of the worker that times baselines
   std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; sees no program
   std::unique_ptr<torch::TorchWorker> beside_;     // times eager for foreign.h; sees no solution
-  std::mutex worker_lock_;                         // for one call of the torch worker at a time
-  std::vector<std::unique_ptr<Open>> open_;        // the task used last comes last
+  std::mutex worker_lock_;                         // held during each call of the torch worker
+  std::vector<std::unique_ptr<Open>> open_;        // open tasks in order of use, the latest last
   std::stop_source warm_stop_;
   std::future<void> warm_;  // starts compile server and runner while the worker describes the task
-  std::shared_future<std::string> outlook_;  // on a GPU: who will read its counters
+  std::shared_future<std::string> outlook_;  // on a GPU: which tool will read its hardware counters
 };
 
 }  // namespace cutegen::eval

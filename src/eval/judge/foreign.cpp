@@ -371,7 +371,7 @@ class ForeignJudge {
   bool gone_ = false;  // the solution's process ended during the last request
 };
 
-// Trusts the solution's own error message: a false one only causes a second judgement.
+// The message comes from the solution, but a false one only causes a second judgement.
 bool faulted(const Verdict& v) {
   return v.status == Status::failed &&
          v.feedback.headline.find("illegal memory access") != std::string::npos;

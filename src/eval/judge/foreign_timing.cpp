@@ -21,7 +21,7 @@ constexpr int kWarmUp = 3, kBaselineRuns = 2, kControls = 9;
 constexpr size_t kLeastForeignRounds = 9, kMostForeignRounds = 30, kEveryOpen = 3;
 constexpr auto kEnoughTime = std::chrono::seconds(20);
 constexpr double kPrecise = 0.01;                         // half the confidence interval, relative
-constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // by which the clocks may differ
+constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // time by which the two clocks may differ
 constexpr double kLeastSleepNs = 50e3, kMostSleepNs = 0.2e9, kSleepShare = 1.5;
 
 // Frees the memory of a third-party process. The process may still map it, so it must not hold the

@@ -6,12 +6,12 @@
 // process maps inputs read-only; the GPU compares the outputs with the truth after each call, timed
 // or not. In a round, the solution and eager (in a trusted process) take turns, alone on the GPU,
 // in random order and with a cold L2. Most calls are queued behind a wait on the GPU, which keeps
-// the host's share out of the time. A stream of the solution's own does not wait for that. So every
-// third call is open: the GPU is idle, and the evaluator's clock, less a control call, sees the
-// whole call. If the queued times are too short compared with the open calls, the open times count.
-// If these are too short as well, the solution is `rejected`, as for a time below the floor.
-// Control calls run before the solution is loaded, in a process that never loads one, so the
-// solution cannot change what is subtracted.
+// the host's share out of the time. But streams that the solution creates do not wait there. So
+// every third call is open: the GPU is idle when it begins, and the evaluator's own clock measures
+// the whole call, minus the time of a control call. If the queued times are too short compared with
+// the open calls, the open times count. If these are too short as well, the solution is `rejected`,
+// as for a time below the floor. Control calls run before the solution is loaded, in a process that
+// never loads one, so the solution cannot change what is subtracted.
 //
 // Example: ForeignOfficial official(ctx, services, task, worker, {judge.gpu(), source});
 //   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, official, controls, open_baseline,
@@ -33,10 +33,10 @@ struct ForeignPlace {
 
 class ForeignOfficial {
  public:
-  // One call, or all of it but the solution (control: only in a process without a solution). Behind
-  // a wait, or open.
+  // Makes one call. control: everything of a call except the solution's work (only in a process
+  // without a solution). open: the call is not queued behind a wait.
   using Call = std::function<Result<torch::ForeignReply>(bool control, bool open)>;
-  // The work around the call. Empty: only the call.
+  // Work to do before and after the call. Empty: only the call.
   using Around = std::function<Result<torch::ForeignReply>(const Call& call)>;
   struct Shown {
     RungEnd end;
@@ -71,30 +71,31 @@ torch::ForeignFile control_file(const Task& task);
 Result<std::vector<double>> control_calls(const Context& ctx, const Services& services,
                                           ForeignOfficial& clean);
 struct ForeignControls {
-  std::vector<double> before;  // before the solution was loaded
+  std::vector<double> before;  // the control calls before the solution was loaded
   // Ends the solution's process and repeats the control calls, because the machine may be slower
   // now.
   std::function<Result<std::vector<double>>()> again;
 };
 
-// Opens a worker on the GPU that sees no solution. The callee keeps it.
+// Opens a worker on the GPU that sees no solution. The function keeps ownership of the worker.
 using BesideSource = std::function<Result<torch::TorchWorker*>()>;
 
 Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services, const Task& task,
                                    ForeignOfficial& official, const ForeignControls& controls,
                                    const BesideSource& open_baseline, const Progress& progress);
 
-// The times that the process reports for its calls, and eager's times (none, or equally many).
+// The times that the process reports for its calls, and the same number of eager's times (or none).
 struct ForeignSeries {
   std::vector<double> own, eager;
   bool paired() const { return !own.empty() && own.size() == eager.size(); }
 };
-// seen, control: the open calls and the control calls, by the evaluator's clock.
+// seen, control: times of the open calls and the control calls, by the evaluator's clock.
 struct ForeignTimes {
   ForeignSeries queued, open;
   std::vector<double> seen, control;
 };
-// Compares medians: the evaluator's clock may exceed `told` by 15% or 300 us in open calls.
+// Compares medians of the open calls: the times by the evaluator's clock may exceed the reported
+// times (`told`) by 15% or 300 us.
 ClockCheck check_foreign_clock(const ForeignTimes& times, const ForeignSeries& told);
 
 }  // namespace cutegen::eval

@@ -15,9 +15,9 @@ namespace cutegen::eval {
 
 Result<Verdict> climb(const Context& ctx, const Services& services, const Task& task,
                       const EvaluateRequest& request, const Progress& progress);
-// An empty verdict, which is `correct` until a rung fails. program: identifies what is judged.
+// A verdict without rungs. It is `correct` until a rung fails. program: its id.
 Verdict begin_verdict(const Services& services, const Task& task, std::string program);
-// The grade of several processes together: the protection that all of them have.
+// The weakest of the grades, which is the protection that all processes have.
 SandboxGrade weakest(const std::vector<sandbox::Grade>& grades);
 
 inline constexpr size_t kMostDetail = 1500;  // bytes of a rung's detail that a verdict keeps

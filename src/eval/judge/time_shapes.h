@@ -18,7 +18,7 @@ using TimeShape = std::function<Result<TimingOutcome>(const PreparedShape&)>;
 
 struct ShapesTimed {
   TimingOutcome outcome;           // timing: the headline
-  std::optional<Timing> official;  // of the official shape alone
+  std::optional<Timing> official;  // timing of the official shape alone
 };
 Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time);
 

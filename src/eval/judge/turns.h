@@ -3,8 +3,8 @@
 //
 // Contract: each round runs a short block of every participant, in random order. Rounds end when
 // every ratio is known to `precise` (half its 95% interval), or when the rounds or the time are
-// used up. A baseline that raises leaves the turns, and notes() says why. The turns end if the
-// program itself cannot run.
+// used up. If a baseline raises an error, later rounds run without it, and notes() says why. If the
+// program itself cannot run, the rounds end.
 //
 // Example: Turns turns(ctx, runs, worker, TimeMode::cold, baselines, clocks);
 //   CG_CHECK(turns.run(0.002)); use(turns.rounds());

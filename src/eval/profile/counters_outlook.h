@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts which tool will read a GPU's hardware counters, for the first lines of a run. Only a
-// profile really tries it (eval/profile/hardware_counters.h).
+// Predicts which tool will read a GPU's hardware counters, for the first lines of a run. Nothing is
+// read yet: only a profile does that (eval/profile/hardware_counters.h).
 //
 // Contract: returns one line. Looks for ncu, asks for its version, and reads the driver's setting
 // for access to counters. If no tool can read them, the line gives the reason and the remedy.

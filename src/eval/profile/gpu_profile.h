@@ -4,8 +4,8 @@
 // Contract: uses the first source that works. ncu: the hardware's counters of every launch at the
 // official shape, and the simulator's counters if it can run the program. simulator: the counters
 // of the same GPU model. resources: measured times, the assembler's figures and the task's least
-// work. Profile::source names the source; Profile::note says why no better one works and what
-// helps. Every kernel has a diagnosis. The call holds the GPU's slot while it reads counters. A
+// work. Profile::source names the source; Profile::note says why no better source works, and the
+// remedy. Every kernel has a diagnosis. The call holds the GPU's slot while it reads counters. A
 // failure here is never the program's fault, because the program has been judged and timed before.
 // The runner under ncu has no filter of system calls, because ncu's libraries open the GPU's
 // devices again; the profile reports that runner's sandbox grade.
@@ -26,7 +26,7 @@ struct GpuProfileInput {
 };
 struct GpuProfile {
   Profile profile;
-  std::optional<sandbox::Grade> grade;  // of the runner under ncu
+  std::optional<sandbox::Grade> grade;  // protection of the runner under ncu
 };
 Result<GpuProfile> profile_on_gpu(const Evaluation& e, const GpuProfileInput& input);
 

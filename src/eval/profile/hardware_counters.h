@@ -31,8 +31,8 @@ class HardwareCounters {
  public:
   struct Answer {
     std::string tool;                           // "ncu 2025.3.1.0"
-    std::vector<toolchain::NcuKernel> kernels;  // one per launch, in order
-    std::string problem, remedy;                // why `kernels` is empty, and what helps
+    std::vector<toolchain::NcuKernel> kernels;  // one entry per launch, in order
+    std::string problem, remedy;                // why `kernels` is empty, and what to do
     sandbox::Grade grade;
   };
   HardwareCounters(DeviceName device, bool require_sandbox)
@@ -53,7 +53,7 @@ class HardwareCounters {
   std::optional<toolchain::NcuTool> tool_;
   enum class Sandbox { full, administrator, none } sandbox_ = Sandbox::full;
   bool worked_ = false;               // ncu has worked in sandbox_
-  int failures_ = 0;                  // before ncu first worked
+  int failures_ = 0;                  // number of failures before ncu first worked
   Answer refused_;                    // a permanent problem
   std::vector<std::string> unknown_;  // metrics that this GPU's ncu does not have
 };

@@ -56,8 +56,9 @@ void judge_calls(AuditOutcome& out) {
   }
 }
 
-// Mantissa bits that the outputs permit. If measuring can prove the accuracy, an MMA with fewer
-// bits than `finest` is a mark; if not, one with fewer than `coarsest` is rejected.
+// Mantissa bits that the outputs permit. An MMA with fewer bits than `finest` gives a mark. If
+// comparing values cannot prove the accuracy, an MMA with fewer bits than `coarsest` rejects the
+// program.
 struct Permitted {
   int finest = 23, coarsest = 23;
   std::string mode;
@@ -105,7 +106,8 @@ void judge_clocks(AuditOutcome& out) {
         fmt::format("{} reads the clock: its results may depend on time", sanitize(kernel, 100)));
 }
 
-// Marks reads that reveal where the code runs, and rejects reads of other state.
+// Adds a mark for reads that reveal on which SM or warp the code runs, and rejects reads of state
+// that differs between launches.
 void judge_reads(AuditOutcome& out) {
   for (const std::string& read : out.audit.unusual_reads) {
     const bool place =

@@ -26,9 +26,9 @@ struct AuditOutcome {
 
 Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services, const Task& task,
                                     const std::vector<KernelImage>& images);
-// The same in two steps. assemble() finds registers, state and calls. list() reads the machine
-// code. If measuring proves the task's math mode, list() cannot end the ladder and may run beside
-// later rungs.
+// The audit in two steps. assemble() finds registers, state and calls. list() reads the machine
+// code. If comparing values proves that a program keeps to the math mode, list() cannot end the
+// ladder, so it may run at the same time as later rungs.
 class BinaryAuditor {
  public:
   BinaryAuditor(const Services& services, const Task& task, const std::vector<KernelImage>& images);
@@ -43,10 +43,11 @@ class BinaryAuditor {
   std::string arch_;
   std::vector<toolchain::AssemblyReport> reports_;
 };
-// Applies the rules to an audit. proven: lower-precision solutions fail on this task, so measuring
-// proves the math mode.
+// Applies the rules to an audit. proven: lower-precision solutions fail on this task, so comparing
+// values proves that a program keeps to the math mode.
 AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
-// The same with a mode for each output. An instruction that some mode permits is at most a mark.
+// Takes the math mode of each output. An instruction that one of the modes permits gives at most a
+// mark.
 AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
 // Registers per thread; 0 if unknown.
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlockSets: the official sets for blocks of timed runs, in the evaluator's memory.
+// BlockSets: the inputs, and the memory for outputs, of timed runs at the official shape.
 //
-// Contract: map() puts the set and copies of its outputs into memory that the runner maps. next()
-// prepares a block: it fills outputs with their pattern. From the second block on, the inputs take
-// the values of a fresh set, if the GPU has room for a copy of them and the pool has a set that the
-// program has not met; a block never waits for a set. compare() compares the outputs with the
-// truth.
+// Contract: runs come in blocks; all runs of a block use one input set. map() allocates the set's
+// inputs and a copy of its outputs for each run of a block; the runner maps this memory. next()
+// prepares the next block: it fills all outputs with a pattern. From the second block on, it also
+// replaces the inputs by those of a fresh set, if the GPU has room for a second copy of the inputs
+// and the pool has a set on which the program has not run. It never waits for a set. compare()
+// compares the outputs with the truth.
 //
 // Example: sets.use(set, id); CG_TRY(auto buffers, sets.map(ctx, {.copies = 8})); ... run ...
 //   CG_CHECK(sets.next(ctx)); ... time a block ... CG_TRY(RungEnd end, sets.compare(ctx, 8));
@@ -23,7 +24,7 @@ class BlockSets {
 
   void use(OfficialSetPtr set, const std::string& program_id);
   void drop() { set_.reset(); }
-  // The set of the next block. Null if use() got none, or after drop().
+  // The set of the next block. Null if use() received no set, or after drop().
   const OfficialSet* set() const { return set_.get(); }
 
   // options.own_inputs: whether the GPU has room for a copy of the inputs.
@@ -31,7 +32,7 @@ class BlockSets {
   void unmap() { run_.reset(); }
   bool mapped() const { return run_.has_value(); }
   Result<void> next(const Context& ctx);
-  // Compares the first `copies` copies.
+  // Compares the first `copies` copies of the outputs.
   Result<RungEnd> compare(const Context& ctx, int copies) const;
 
  private:

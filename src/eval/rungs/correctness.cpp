@@ -21,7 +21,8 @@ namespace {
 // Warp instructions of one launch. Test shapes are small, so a correct program needs far fewer.
 constexpr uint64_t kInstructionBudget = 60'000'000;
 constexpr uint64_t kLongBudget = 4 * kInstructionBudget;  // for derived shapes
-constexpr uint64_t kMorePolls = 4;                 // budget factor: waiting threads may run first
+// The budget is this many times larger, because waiting threads may run first.
+constexpr uint64_t kMorePolls = 4;
 constexpr uint64_t kSimulatedBudget = 20'000'000;  // the GPU must not wait for the simulator
 constexpr auto kRunLimit = std::chrono::seconds(60);
 constexpr auto kGpuLimit = std::chrono::seconds(2);  // for one launch on a GPU
@@ -167,7 +168,7 @@ class Checker {
     record_.compat->wrong += count_not_close(e, bytes, tolerance);
   }
 
-  // Remembers the outputs that come nearest to the limits on RMS error and bias.
+  // Keeps the RMS error and the bias that came nearest to their limits.
   void note_whole(const Expected& e, const Judgement& j, const std::string& shape,
                   const std::string& family) {
     const AggregateLimits& l = j.limits;

@@ -28,7 +28,7 @@ struct CorrectnessRecord {
   std::vector<std::string> marks, skipped;
   // On a GPU: the first set of each large timed shape, by the shape's name.
   std::map<std::string, OfficialSetPtr> official = {};
-  Coverage coverage;  // on a simulator: what correct runs executed
+  Coverage coverage;  // on a simulator: the instructions that correct runs executed
 };
 
 // Reloads modules that have variables, so that the variables have their initial values.

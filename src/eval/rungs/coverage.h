@@ -4,9 +4,9 @@
 // Contract: add() takes the traces of a run whose outputs were correct. An instruction is covered
 // if a compared run of the same module executed it, or executed the same opcode at the same line
 // and column of the source (a long loop runs other unrolled copies). It is also covered if a
-// compared run of another module of the same source executed its line and column. There the opcode
-// may differ, because the compiler knows other constants. A predicated instruction counts if at
-// least one lane executed it.
+// compared run of another module of the same source executed its line and column. In another module
+// the opcode may differ, because its defines differ. A predicated instruction counts if at least
+// one lane executed it.
 //
 // Example: coverage.add(report, sources_of(prepared), shape);
 //   auto gap = coverage.gap(official, ...);
@@ -23,8 +23,8 @@ class Coverage {
  public:
   struct Gap {
     std::string kernel;
-    int64_t line = 0;  // of the first instruction; 0: unknown
-    double share = 0;  // of the warp instructions of all launches
+    int64_t line = 0;  // source line of the first instruction; 0: unknown
+    double share = 0;  // its share of the warp instructions of all launches
   };
   // sources: the source that each module was compiled from.
   void add(const device::RunReport& report, const std::vector<std::string>& sources,
@@ -45,14 +45,15 @@ class Coverage {
     std::map<Place, std::set<int64_t>> opcodes;
     bool contains(const device::TracedInst& i) const;
   };
-  // For the modules of one source: the places that each has executed.
+  // For each module of one source: the places that it has executed.
   using Places = std::map<size_t, std::set<Place>>;
 
   bool covers(size_t module, const std::string& source, const std::string& kernel,
               const device::TracedInst& i) const;
 
-  std::map<std::pair<size_t, std::string>, Executed> executed_;      // by module and kernel
-  std::map<std::pair<std::string, std::string>, Places> elsewhere_;  // by source and kernel
+  std::map<std::pair<size_t, std::string>, Executed> executed_;  // by module and kernel
+  // Executed places for each source and kernel.
+  std::map<std::pair<std::string, std::string>, Places> elsewhere_;
   std::optional<double> least_arithmetic_;
   double most_instructions_ = 1;
 };

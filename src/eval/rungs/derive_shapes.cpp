@@ -281,7 +281,7 @@ class DerivedShapes::Search {
       const auto at = reached(*shape);
       if (!at) continue;
       if (meets(wish, *at, official_, sizes_, true)) return shape;
-      // A shape without a tail is worth a run only if no other shape has as many tiles.
+      // Uses a shape without a tail only if no other shape has as many tiles.
       if (meets(wish, *at, official_, sizes_, false) && !is_met(wish, false)) return shape;
     }
     return ShapeCasePtr{};

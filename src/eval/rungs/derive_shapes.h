@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // DerivedShapes: test shapes that depend on a program's tiles, loops and limits.
 //
-// Contract: find() returns at most kMost shapes in addition to the task's own. At these shapes the
+// Contract: find() returns at most kMost shapes in addition to the task's own. At these shapes,
 // launches have three tiles and a tail along each axis that the plan divides, persistent grids loop
-// more than once, and each size is three times the longest step that the sources name - as far as
-// the module, the plan's `requires` and the work limit permit. The object keeps the shapes for
-// later programs of the task. If the task's own shapes already exercise a program, it gets no
-// derived ones. Found::left_out says what no test shape reaches. proposed() turns a tester's
+// more than once, and each size is three times the longest loop step in the sources. The module,
+// the plan's `requires` and the work limit may prevent some of this. Later programs of the task
+// reuse the shapes. If the task's own shapes already meet these requirements, find() returns none.
+// Found::left_out names the requirements that no test shape meets. proposed() turns a tester's
 // proposal into a shape, within the same limits.
 //
 // Example: DerivedShapes d(task, describe); CG_TRY(auto found, d.find(ctx, program, device));
@@ -33,7 +33,7 @@ class DerivedShapes {
       : task_(task), describe_(std::move(describe)) {}
   struct Found {
     std::vector<ShapeCasePtr> shapes;
-    std::vector<std::string> left_out;  // what no test shape reaches, and why
+    std::vector<std::string> left_out;  // requirements that no test shape meets, and why
   };
   Result<Found> find(const Context& ctx, const KernelProgram& program, const DeviceFacts& device);
   // A proposed test as a shape. A size that the test omits has its official value or, if that is
@@ -50,7 +50,7 @@ class DerivedShapes {
   DescribeShapes describe_;
   std::optional<torch::ShapeConstants> sizes_;  // the sizes that vary, with their official values
   std::map<torch::ShapeConstants, ShapeCasePtr> described_;
-  std::vector<ShapeCasePtr> given_;  // to earlier programs
+  std::vector<ShapeCasePtr> given_;  // shapes that earlier programs got
 };
 
 }  // namespace cutegen::eval

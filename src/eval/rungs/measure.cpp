@@ -22,10 +22,13 @@ constexpr double kLongBlock = 1e8;  // ns
 constexpr auto kEnoughAlone = std::chrono::milliseconds(60);  // for timed runs without an incumbent
 constexpr auto kEnoughPaired = std::chrono::seconds(2);
 constexpr int kMoreForTheClock = 3;  // blocks to add at least while the clocks disagree
-constexpr auto kForTheClock = std::chrono::seconds(2);  // and time to spend, because load may end
-constexpr double kClockSlack = 0.97;  // of the floor, because event times are inexact
-constexpr double kFullClock = 0.97;   // of the GPU's clock; below this, a mark says why
-constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // by which the clocks may differ in a run
+// The least time to spend on these blocks, because other load on the machine may end.
+constexpr auto kForTheClock = std::chrono::seconds(2);
+constexpr double kClockSlack = 0.97;  // share of the floor, because event times are inexact
+// Share of the GPU's clock; below this, a mark gives the reason.
+constexpr double kFullClock = 0.97;
+// Time by which the two clocks may differ per run.
+constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;
 
 double total_ns(const std::vector<KernelProfile>& kernels) {
   double out = 0;

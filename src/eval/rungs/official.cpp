@@ -19,7 +19,7 @@ constexpr auto kWorkerLimit = std::chrono::seconds(120);         // for one set 
 constexpr auto kOfficialLaunchLimit = std::chrono::seconds(10);  // for one launch
 constexpr auto kOfficialCheckLimit = std::chrono::seconds(120);
 constexpr int64_t kRunSpare = int64_t{4} << 30;  // memory of a run besides the task's tensors
-constexpr double kShare = 0.6;  // of GPU memory, for the sets that all evaluators keep
+constexpr double kShare = 0.6;  // share of GPU memory for the sets of all evaluators
 
 void add_once(std::vector<std::string>& marks, const std::string& mark) {
   if (std::find(marks.begin(), marks.end(), mark) == marks.end()) marks.push_back(mark);

@@ -35,10 +35,10 @@ class OfficialJudge {
   ~OfficialJudge();
 
   const std::string& missing();
-  GpuJudge& gpu() { return *gpu_; }  // only if nothing is missing
+  GpuJudge& gpu() { return *gpu_; }  // call it only if nothing is missing
   Result<OfficialSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                               const std::string& family, const std::string& program_id);
-  // A stocked set that the program has not met, or nullptr.
+  // A stocked set on which the program has not run, or nullptr.
   OfficialSetPtr ready(const Task& task, const std::string& shape, const std::string& family,
                        const std::string& program_id);
   // How many sets of the task's official shape the GPU holds, if it holds no other task's sets.
@@ -70,9 +70,9 @@ class OfficialJudge {
   std::future<void> started_;
 };
 
-// The families on which the official shape is judged: all, if the GPU keeps a set of each (`kept`:
-// how many sets it keeps). Otherwise "made", "outliers" and another one that `chance` picks, so
-// that other programs meet the rest.
+// The families on which the official shape is judged: all, if the GPU can keep a set of each,
+// otherwise "made", "outliers" and one more that `chance` picks for each program. `kept`: how many
+// sets the GPU can keep.
 std::vector<std::string> official_families(const std::vector<std::string>& all, int64_t kept,
                                            uint64_t chance);
 // A part of the rung correctness: passes with a mark where values cannot be compared.

@@ -17,15 +17,16 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr double kMostUncovered = 0.05;     // share of instructions that no compared run executed
-constexpr double kLeastArithmetic = 0.125;  // per FLOP of the task, relative to compared runs
-constexpr double kLeastStored = 0.9;        // of the outputs' bytes
-constexpr int64_t kEnough = 256;            // least correct elements for a comparison to count
+constexpr double kMostUncovered = 0.05;  // share of instructions that no compared run executed
+// Arithmetic per FLOP of the task, relative to compared runs.
+constexpr double kLeastArithmetic = 0.125;
+constexpr double kLeastStored = 0.9;  // of the outputs' bytes
+constexpr int64_t kEnough = 256;      // least correct elements for a comparison to count
 
 struct Compared {
   int64_t written = 0, wrong = 0;
   std::optional<Mismatch> first;
-  std::optional<Mismatch> whole;  // each element passes, but not all of them together
+  std::optional<Mismatch> whole;  // each element passes, but the output as a whole does not
 };
 
 // Fills a tile of the excerpt with the written elements and the truth of unwritten ones. Counts the
@@ -107,7 +108,8 @@ Compared compare(const OfficialMemory::Output& o, const OfficialMemory& memory, 
     Mismatch m = describe_mismatch(j, o.expected->spec, "official", memory.family());
     for (auto& at : m.first)
       for (size_t d = 0; d < at.size(); ++d) at[d] += origin[d];
-    if (o.place.mapped_again()) m.first.clear();  // tiles share memory: place unknown
+    // Tiles share memory, so the place of the element is unknown.
+    if (o.place.mapped_again()) m.first.clear();
     out.first = std::move(m);
   });
   if (out.first) out.first->elements = out.written, out.first->wrong = out.wrong;

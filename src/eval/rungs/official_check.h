@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a program at the official shape on a simulator, from a sample of its blocks.
+// Checks a program at the official shape on a simulator, which runs a sample of its blocks.
 //
-// Contract: compares what the blocks wrote with the truth of the excerpt that the inputs repeat, if
-// no block outside the sample affects a block's result. If outputs cannot be compared,
-// `not_compared` gives the reason, and the run must do what compared runs did: execute the same
-// instructions, as much arithmetic per FLOP of the task, and write all of the outputs.
-// docs/evaluation.md: "The official shape on the simulator".
+// Contract: the inputs repeat an excerpt (eval/sets/excerpts.h), a small set with known truth. If
+// no block outside the sample affects a result, the check compares what the blocks wrote with the
+// truth of the excerpt. If outputs cannot be compared, `not_compared` gives the reason, and the run
+// must do what compared runs did: execute the same instructions, as much arithmetic per FLOP of the
+// task, and write all of the outputs. docs/evaluation.md: "The official shape on the simulator".
 //
 // Example: OfficialCheck c = check_official_run(...); if (!c.end.passed) return c.end;
 #pragma once
@@ -19,7 +19,8 @@ struct OfficialCheck {
   RungEnd end;               // passed, or the fault
   std::string not_compared;  // why no value was compared; empty if some were
   int64_t elements = 0;      // compared elements
-  bool by_sample = false;    // the result depends on the drawn blocks: draw more before trusting it
+  // The result depends on which blocks ran: run more of them before you trust it.
+  bool by_sample = false;
   std::vector<std::string> marks;
 };
 

@@ -13,8 +13,9 @@ namespace {
 constexpr int64_t kPage = 4096;
 constexpr int64_t kMostHeld = int64_t{768} << 20;     // for all tensors and scratch
 constexpr int64_t kMostScratch = int64_t{128} << 20;  // for one scratch buffer
-constexpr int64_t kSmall = int64_t{16} << 20;         // held whole up to this, without values
-constexpr int64_t kNoiseBytes = 1031 * kPage;         // period of random values; not a power of two
+// Buffers without values are held in memory up to this size.
+constexpr int64_t kSmall = int64_t{16} << 20;
+constexpr int64_t kNoiseBytes = 1031 * kPage;  // period of random values; not a power of two
 constexpr size_t kRingBytes = size_t{32} << 20;
 
 int64_t size_in_bytes(const TensorInfo& info, const Shape& shape) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // OfficialMemory: the buffers of the official shape for a simulator, which runs a sample of blocks.
 //
-// Contract: with an excerpt (eval/sets/excerpts.h), inputs repeat it, outputs and scratch hold a
-// random poison, and memory keeps what blocks write. If the task has no excerpt, or would need too
-// much memory for it, inputs are random numbers (integers: zeros), and each large output maps one
-// small memory file repeatedly; why_not() gives the reason. Both cases bound the memory that a
-// program can fill.
+// Contract: if the task has an excerpt (eval/sets/excerpts.h), inputs repeat it, outputs and
+// scratch hold a random pattern, and all memory keeps what blocks write. If the task has no
+// excerpt, or would need too much memory for it, inputs are random numbers (integers: zeros), and
+// each large output maps one small memory file repeatedly; why_not() gives the reason. Both cases
+// bound the memory that a program can fill.
 //
 // Example: CG_TRY(auto memory, OfficialMemory::make(task, *official, drawn)); memory.put(request);
 #pragma once

@@ -31,8 +31,9 @@ Result<SetPtr> small_set(const Context& ctx, const Services& services, const Pre
 // The times of a block of runs.
 struct BlockTimes {
   std::vector<double> own, other;       // ns: each run of the candidate and of the other program
-  std::map<std::string, double> state;  // of the GPU, such as the SM clock
-  double claimed_ns = 0, seen_ns = 0;   // total by the runner's and this process's clock
+  std::map<std::string, double> state;  // state of the GPU, such as the SM clock
+  // Total time by the runner's clock, and by this process's clock.
+  double claimed_ns = 0, seen_ns = 0;
 };
 
 class PairedRuns {
@@ -69,7 +70,7 @@ class PairedRuns {
   const std::string& note() const { return note_; }
   const std::string& other_id() const { return other_id_; }
   const std::vector<KernelProfile>& kernels() const { return kernels_; }
-  // The last block, less the times of the last control.
+  // The times of the last block, minus those of the last control().
   const BlockTimes& last() const { return last_; }
 
  private:

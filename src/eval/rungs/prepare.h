@@ -3,8 +3,8 @@
 //
 // Contract: compile() and load() fill their parts of Prepared. `skipped` names each shape that the
 // plan rejects (`requires`). If it rejects the official shape, a weighted shape or all test shapes,
-// the program is unsupported. Each distinct set of defines compiles once, in parallel with others.
-// Long and derived shapes may add a few modules; a shape that needs more is skipped.
+// the program is unsupported. Each distinct set of defines compiles once, in parallel with the
+// others. Long and derived shapes may add a few modules; a shape that needs more is skipped.
 //
 // Example: RungEnd end = lint_rung(program, task); Prepared p(program, task);
 //   CG_TRY(end, p.compile(ctx, services)); CG_TRY(end, p.load(ctx, services));
@@ -50,7 +50,8 @@ class Prepared {
 
  private:
   Result<RungEnd> list_builds(const DeviceFacts& device);
-  // Adds the shape and the modules that it needs, unless it needs too many of its own.
+  // Adds the shape and the modules that it needs, unless it needs too many modules that no other
+  // shape uses.
   void add(const ShapeCase& shape, std::vector<ModuleBuild> builds, const std::string& arch);
   Result<RungEnd> enough_shapes() const;
   void skip(const ShapeCase& shape, const Error& why);
@@ -60,7 +61,8 @@ class Prepared {
   std::vector<KernelImage> images_;
   std::vector<std::string> code_;
   std::vector<PreparedShape> shapes_;
-  std::vector<std::shared_ptr<const ShapeCase>> derived_;   // from this program's tiles
+  // Shapes that follow from this program's tiles.
+  std::vector<std::shared_ptr<const ShapeCase>> derived_;
   std::vector<std::shared_ptr<const ShapeCase>> proposed_;  // from a tester
   std::vector<std::string> skipped_;
   size_t extra_builds_ = 0;
@@ -84,7 +86,7 @@ struct Evaluation {
   const Task& task;
   const Prepared& prepared;
   const Progress& progress;
-  // The same program with other services, for example a simulator's.
+  // The same evaluation with other services, for example with a simulator.
   Evaluation on(const Services& others) const {
     return {
         .ctx = ctx, .services = others, .task = task, .prepared = prepared, .progress = progress};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of the ladder share: the tools they use and how a rung ends.
+// The tools that all rungs of the ladder use, and how a rung ends.
 //
 // Contract: a rung returns RungEnd for every fault of the candidate. It returns an Error only for
 // cutegen's own failures (the verdict is then `aborted`) or if the Context ended.
@@ -40,10 +40,11 @@ struct Services {
   DeviceName device_name;
   bool on_gpu() const { return device_name.is_gpu(); }
   DeviceFacts device;
-  device::DeviceIdentity identity;  // of a GPU; empty on a simulator
+  device::DeviceIdentity identity;  // identifies the GPU; empty on a simulator
   GpuSpec gpu;
   int threads = 0;
-  Nanoseconds official_limit = std::chrono::seconds(60);  // for a simulated official run
+  // Time limit of a run at the official shape on a simulator.
+  Nanoseconds official_limit = std::chrono::seconds(60);
   std::vector<std::string> families;
   bool precision_tells = true;             // lower-precision solutions fail on the open task
   uint64_t sample_seed = 1;                // secret seed of the timed CTAs, one per opened task
@@ -53,7 +54,7 @@ struct Services {
 
 struct RungEnd {
   bool passed = true;
-  Status status = Status::correct;  // if it did not pass
+  Status status = Status::correct;  // why the rung did not pass
   std::string headline, detail;     // detail: one line if it passed
   std::vector<Mismatch> mismatches;
 };

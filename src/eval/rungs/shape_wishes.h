@@ -2,7 +2,8 @@
 // What a program does along the axes of its task, and what a test shape needs to reach it.
 //
 // Contract: shape_wishes() lists what the program does at the official shape. meets() says whether
-// another shape does it, too; goals_of() says what must grow until one does.
+// the program does the same at another shape. If it does not at any shape, goals_of() says which
+// quantities must grow.
 //
 // Example: for (ShapeWish& w : shape_wishes(official, other, sizes, step))
 //   if (!meets(w, other, official, sizes, true)) use(goals_of(w, official, sizes));
@@ -20,11 +21,12 @@ namespace cutegen::eval {
 // One thing that a program does along an axis, and that a test shape should reach.
 struct ShapeWish {
   enum class Kind {
-    tiles,       // all divisions in the grid of launch `at`, at one shape
-    division,    // division `at`: `least` tiles and a tail
-    passes,      // bound `at`: the same side is smaller as at the official shape
+    tiles,     // all divisions in the grid of launch `at`, at one shape
+    division,  // division `at`: `least` tiles and a tail
+    // Bound `at`, min(a, b): the smaller one of a and b is the same one as at the official shape.
+    passes,
     blocks,      // axis `axis` of the grid of launch `at`
-    once_round,  // a constant grid, launch `at`: more elements than threads
+    once_round,  // launch `at` has a constant grid: more elements than threads
     length,      // the size `name`
   } kind = Kind::division;
   size_t at = 0, axis = 0;
@@ -37,7 +39,8 @@ struct ReachedShape {
   PlanReach reach;
 };
 
-// Wishes for a program that reaches `official`. longest_step: the longest step of its loops.
+// What a test shape has to meet, given what the program does at the official shape. longest_step:
+// the longest step of its loops.
 std::vector<ShapeWish> shape_wishes(const ReachedShape& official, const ReachedShape& other,
                                     const torch::ShapeConstants& sizes, int64_t longest_step);
 // strictly: there must also be a tail.

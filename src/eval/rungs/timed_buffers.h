@@ -21,9 +21,9 @@ class TimedBuffers {
  public:
   TimedBuffers();
   Result<void> add(const Task& task, const PreparedShape& official, const InputSet& set);
-  // Adds only scratch, because inputs and outputs are elsewhere.
+  // Adds only scratch, because the evaluator owns inputs and outputs.
   Result<void> add_scratch(const PreparedShape& official);
-  // Reserves the bytes of an output that is elsewhere and also has copies.
+  // Reserves the bytes of an output that the evaluator owns and that also has copies.
   void reserve(int64_t bytes) { outputs_ += bytes; }
   bool holds(const std::string& name) const;
   // Adds outputs and scratch of the other program and, with a set, its mutated tensors.
@@ -47,11 +47,11 @@ class TimedBuffers {
   static std::string other_name(const std::string& name) { return "against/" + name; }
 
  private:
-  struct Stock {  // bytes in the shared memory
+  struct Stock {  // a small set's values: their bytes in the shared memory
     std::string name;
     std::vector<std::byte> bytes;
     int64_t at = 0;
-    bool copied = false;  // timed runs take turns among copies
+    bool copied = false;  // whether timed runs use several copies in turn
   };
   Result<void> add_buffer(const std::string& name, int64_t bytes, bool read_only, bool output,
                           std::vector<std::byte> pattern);
@@ -62,7 +62,7 @@ class TimedBuffers {
   std::vector<RunBuffer> buffers_;
   std::vector<Stock> stock_;
   std::mt19937_64 random_;
-  int64_t used_ = 0, fixed_ = 0, outputs_ = 0;  // outputs_: of one copy of each
+  int64_t used_ = 0, fixed_ = 0, outputs_ = 0;  // outputs_: bytes of one copy of all outputs
   int64_t probes_at_ = 0;
   int copies_ = 1;
   UniqueFd memory_;

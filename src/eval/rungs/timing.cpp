@@ -18,8 +18,10 @@ namespace {
 constexpr int64_t kFirstCtas = 8, kMostCtas = 128;  // CTAs in a launch's sample
 constexpr double kSampleError = 0.02;
 constexpr uint64_t kTimingBudget = 60'000'000;
-constexpr uint64_t kLongTimingBudget = 400'000'000;  // to tell a long block from an endless one
-constexpr uint64_t kWholeInstructions = 8'000'000;   // launches up to this run all blocks
+// Budget that distinguishes a long block from an endless one.
+constexpr uint64_t kLongTimingBudget = 400'000'000;
+// Launches with at most this many warp instructions run all blocks.
+constexpr uint64_t kWholeInstructions = 8'000'000;
 
 TimingOutcome skipped(std::string why) {
   TimingOutcome out;
@@ -117,7 +119,7 @@ Result<RunnerOutcome> run_longer(const Evaluation& e, RunRequest request, Runner
   return run_sample(e, request);
 }
 
-// What it means if the runner reports nothing. Does not judge the program's results.
+// The outcome if the runner reports nothing. Does not judge the program's results.
 TimingOutcome without_report(const RunnerOutcome& outcome, const ShapeCase& official) {
   if (outcome.kind == RunnerOutcome::Kind::hung)
     return failed(rung_ended(Status::unsupported,

@@ -4,11 +4,11 @@
 // Contract: the time is the sum of the modelled kernel times (prepare included); its origin is
 // `modelled`, and its interval is the sampling error. A secret seed draws the sample, so a program
 // cannot do less work in the counted CTAs. With `lines`, the rung adds counters by source line and
-// remarks (eval/diagnosis/explain.h). It compares what the blocks write with the truth, if
-// possible (eval/rungs/official_check.h). If a run exceeds its budget, it gives a reason instead of
-// a time; a block that takes far longer than the task's work needs has `failed`. A modelled time
-// below the roofline, or even below the floor, is reported as it is, unless the program omits most
-// of the traffic.
+// remarks (eval/diagnosis/explain.h). It compares what the blocks write with the truth, if possible
+// (eval/rungs/official_check.h). If a run exceeds its budget, the rung gives a reason instead of a
+// time. If one block takes far longer than the task's work needs, the program has `failed`. A
+// modelled time below the roofline, or even below the floor, is reported as it is, unless the
+// program omits most of the traffic.
 //
 // Example: CG_TRY(TimingOutcome t, time_official(evaluation, {&coverage, id}));
 #pragma once
@@ -36,11 +36,12 @@ inline TimingOutcome failed(RungEnd end) {
 }
 
 struct OfficialQuestion {
-  const Coverage* coverage = nullptr;  // of compared runs; null: only the time matters
+  // What compared runs executed; null: time the program without these checks.
+  const Coverage* coverage = nullptr;
   std::string program_id;
   bool lines = false;
   const PreparedShape* shape = nullptr;  // a shape other than the official one
-  bool many_blocks = false;              // draws at once as many blocks as allowed
+  bool many_blocks = false;              // begin with as many blocks as a sample may have
 };
 
 // Adds the figures that accompany every time: floor, reachable bound, roofline.

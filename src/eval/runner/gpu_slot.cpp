@@ -13,7 +13,8 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr auto kAskAgain = std::chrono::milliseconds(1);  // a handover may cost this long
+// The longest time between two attempts to take the lock.
+constexpr auto kAskAgain = std::chrono::milliseconds(1);
 
 // Every user can open the file, because every user may take the lock. The file stays empty.
 Result<UniqueFd> open_file(const std::string& uuid) {

@@ -19,7 +19,7 @@ namespace cutegen::eval {
 
 class GpuSlot {
  public:
-  // Opens the lock's file again, for a child that takes the lock itself.
+  // Opens the lock's file for a child process that takes the lock itself.
   static Result<UniqueFd> file(const std::string& uuid);
   // Calls `waiting` once if it has to wait for the GPU.
   static Result<GpuSlot> acquire(const Context& ctx, const std::string& uuid,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runner: the evaluator's handle on the sandboxed process that executes candidates.
 //
-// Contract: there is one process at a time. It starts at first use, and again after a death with
-// the modules loaded last. load() and run() return an Error only for cutegen's own failures or a
-// cancelled Context. A death or hang of the process is part of the outcome, because a candidate may
-// cause it; the evaluator kills a runner that hangs. The runner's reports are claims; the evaluator
-// judges values in the shared memory. With `spare` (on a GPU, because creating its context takes
-// long), the next process starts ahead, and an old one ends in the background; settle() waits for
-// both. With `around`, a profiler starts the process in a sandbox without the filter of system
-// calls, because the profiler's libraries open the GPU's devices again later; finish() waits until
-// both end.
+// Contract: there is one process at a time. It starts at first use. If it dies, a new one starts
+// and loads the latest modules. load() and run() return an Error only for cutegen's own failures or
+// a cancelled Context. A death or hang of the process is part of the outcome, because a candidate
+// may cause it; the evaluator kills a runner that hangs. The evaluator does not trust the process's
+// reports: it judges the values in shared memory itself. With `spare` (on a GPU, because creating
+// its context takes long), the next process starts ahead, and an old one ends in the background;
+// settle() waits for both. With `around`, a profiler starts the process in a sandbox without the
+// filter of system calls, because the profiler's libraries open the GPU's devices again later;
+// finish() waits until both end.
 //
 // Example: CG_TRY(RunnerOutcome o, runner.run(ctx, request));
 //   if (o.kind == RunnerOutcome::Kind::died) ...
@@ -33,13 +33,15 @@ struct RunnerOptions {
   DeviceName device;
   int threads = 0;
   bool require_sandbox = false;
-  int64_t memory_bytes = int64_t{8} << 30;  // of address space, without large buffers
+  int64_t memory_bytes = int64_t{8} << 30;  // limit of address space, without large buffers
   bool spare = false;
   std::vector<std::string> around = {};  // a profiler's command; the runner's command is appended
-  int log = -1;                          // with `around`: a descriptor that the profiler gets as 4
+  // With `around`: the profiler gets this descriptor as number 4.
+  int log = -1;
   std::vector<std::string> readable = {};  // paths below /tmp that the profiler needs
-  bool keep_capabilities = false;  // root's, because the driver may require them for counters
-  bool bare = false;               // no namespaces either, for a profiler that fails in them
+  // Keep root's capabilities, because the driver may require them for counters.
+  bool keep_capabilities = false;
+  bool bare = false;  // use no namespaces, for a profiler that fails in them
 };
 
 using device::Probe, device::RunBuffer, device::SharedBuffer;
@@ -58,7 +60,7 @@ struct RunnerOutcome {
   enum class Kind { reported, died, hung } kind = Kind::reported;
   device::RunReport report;
   std::string text;        // how it died, or how long it hung
-  Nanoseconds elapsed{0};  // from the request to the reply, by this process's clock
+  Nanoseconds elapsed{0};  // time from the request to the reply, by this process's clock
 };
 
 struct LoadOutcome {
@@ -91,7 +93,8 @@ class Runner {
   const device::DeviceIdentity& identity() const { return process_.identity; }
   // Starts the process if it is not running.
   Result<void> ready(const Context& ctx);
-  void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // for large buffers, next start
+  // Address space for large buffers, from the next start on.
+  void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }
   void stop();
   // Tells the process that no more work comes and waits until it ends. After `limit`, kills it and
   // returns an error.
@@ -124,7 +127,7 @@ class Runner {
   Result<Answer> ask(const Context& ctx, const Json& body, std::vector<int> fds, Nanoseconds limit);
   Result<RunnerOutcome> ask_to_run(const Context& ctx, const Json& body, std::vector<int> fds,
                                    Nanoseconds limit);
-  // Hands over the shared buffers; returns an answer only on failure.
+  // Sends the shared buffers to the process; returns an answer only on failure.
   Result<std::optional<Answer>> hand_over(const Context& ctx,
                                           const std::vector<SharedBuffer>& shared,
                                           Nanoseconds limit);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Excerpts: secret sets for a part of the official shape, for devices that cannot run all of it.
+// Excerpts: secret input sets for a small part of the official shape, which the inputs of a sampled
+// run repeat. For simulators, which cannot run the whole shape.
 //
 // Contract: draw() follows the rules of TruthPool and picks the family `made` or `signed` at
 // random. If the task has no excerpt, `why_not` gives the reason.

@@ -9,6 +9,7 @@ namespace cutegen::eval::family {
 inline constexpr const char *made = "made",  // the task's own get_inputs()
     *is_signed = "signed", *heavy = "heavy", *outliers = "outliers", *special = "special",
                             *extremes = "extremes",
-                            *ranged = "ranged";  // of a proposed test, which gives the ranges
+                            // Inputs of a proposed test, which gives the ranges of values.
+                                *ranged = "ranged";
 
 }  // namespace cutegen::eval::family

@@ -28,7 +28,8 @@ struct GpuSide {
   std::unique_ptr<device::cuda::Session> session;
 };
 
-// A buffer of shareable GPU memory. It lies at one end of its block, with guards on both sides.
+// A buffer of shareable GPU memory. The buffer lies at one end of a larger block, with guards on
+// both sides.
 class GpuBuffer {
  public:
   GpuBuffer() = default;
@@ -63,14 +64,14 @@ struct GpuExpected {
   int64_t elements = 0;
   device::cuda::Address truth = 0, native = 0, margin = 0;  // f64, the dtype, f64 (floats only)
   ToleranceRule rule;
-  double close = 0;  // tolerance of the looser public rule
+  double close = 0;  // tolerance of the rule of public benchmarks
   bool nan_is_undefined = false;
-  AggregateLimits limits = {};  // for the whole output; see GpuJudge::limits_of
+  AggregateLimits limits = {};  // limits of the output as a whole; see GpuJudge::limits_of
 };
 
 struct GpuJudgement {
   Judgement counts;       // is_wrong begins at element `marked_from`; empty if no element is wrong
-  int64_t not_close = 0;  // by the looser public rule
+  int64_t not_close = 0;  // wrong elements by the rule of public benchmarks
   AggregateError whole;   // error of the whole output
   int64_t first = 0, last = 0;  // the first and the last wrong element
   int64_t marked_from = 0;
@@ -95,8 +96,8 @@ class GpuJudge {
   Result<std::string> damage(const GpuBuffer& buffer);
   Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
                                const GpuBuffer& output, const Poison& poison);
-  // Judges the native result, to set the limits for the output as a whole. No sequential sum exists
-  // at the official shape; the rule's growth models its error.
+  // Judges the native result, to set the limits for the output as a whole. Nobody computes a
+  // sequential sum at the official shape; ToleranceRule::growth models its error.
   Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   Result<int64_t> free_bytes();
   int64_t total_bytes() const;
@@ -113,7 +114,7 @@ class GpuJudge {
   Result<void> fill_guards(GpuBuffer& buffer);
 
   std::shared_ptr<GpuSide> side_;
-  GpuBuffer words_;  // rule and tally of a launch
+  GpuBuffer words_;  // the arguments and counters of a launch
   bool loaded_ = false;
 };
 

@@ -3,7 +3,7 @@
 //
 // Contract: make_input_set() checks a TensorSet of the torch worker against the task (names, sizes,
 // dtypes) and computes the tolerances once. A mutated tensor is both an input, with its initial
-// values, and an output, with its final values. cutegen shows a set to nobody.
+// values, and an output, with its final values. cutegen never shows values of a set to anybody.
 //
 // Example: CG_TRY(auto set, make_input_set(task, shape, std::move(tensors)));
 #pragma once
@@ -22,9 +22,9 @@ struct InputSet {
   std::string shape, family;
   Mapping memory;
   std::vector<torch::TensorSlot> inputs;  // inputs, parameters and buffers: part "value"
-  std::vector<Expected> outputs;          // in the order of results_of(task)
+  std::vector<Expected> outputs;          // expected outputs, in the order of results_of(task)
   std::vector<std::string> notes;
-  uint64_t model_seed = 0;  // for the random parameters of the reference
+  uint64_t model_seed = 0;  // seed of the reference's random parameters
   bool as_made = false;     // no input differs from family `made`
   std::span<const std::byte> bytes_of(const torch::TensorSlot& slot) const {
     return {memory.data() + slot.offset, slot.bytes};

@@ -14,7 +14,7 @@
 namespace cutegen::eval {
 
 struct JudgeRule {
-  double factor, eps, least, largest, overflow;  // overflow: from here on, the dtype has no number
+  double factor, eps, least, largest, overflow;  // overflow: the dtype has no number this large
   double close, rtol, atol;                      // both negative: the user gave no bound
   uint64_t poison;
   int32_t dtype, overflows_to_nan, nan_is_undefined, unused;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory for runs of a program at the official shape on a GPU. The evaluator owns it, and the
-// GPU compares the outputs in it.
+// JudgedBuffers: the GPU memory in which a program runs at the official shape. The evaluator owns
+// it, and the GPU compares the outputs in it with the truth.
 //
-// Contract: holds the inputs of a set (a runner maps them read-only), freshly poisoned scratch, and
-// `copies` of every output, each with its own poison and guards. A mutated tensor has copies, too,
-// each with its initial values; a read-only buffer "initial/y" also holds these. A program runs in
-// it once or, with copies, writes "y@0", "y@1", ... in consecutive runs. Then judge(k) judges copy
-// k like the other shapes, and damage() reports writes outside the buffers. Neither relies on
-// anything that a runner reports.
+// Contract: it holds the inputs of a set (the runner maps them read-only), scratch filled with a
+// pattern, and `copies` copies of each output, with guards around each. A mutated tensor also has
+// copies, which start with its initial values; the read-only buffer "initial/y" keeps these values.
+// If there are copies, run k writes copy k: "y#k". judge(k) compares copy k with the truth, and
+// damage() reports writes outside the buffers. Both look only at this memory, not at the runner's
+// reports.
 //
 // Example:
 //   CG_TRY(auto buffers, JudgedBuffers::make(ctx, gpu, set, plan.scratch, {.copies = 8}));
@@ -25,23 +25,24 @@
 namespace cutegen::eval {
 
 struct OfficialFindings {
-  std::vector<Mismatch> mismatches;  // one for each output that is wrong
+  std::vector<Mismatch> mismatches;  // one entry for each output that is wrong
   int64_t elements = 0, not_close = 0;
   int64_t by_chance = 0;   // wrong elements that differs_by_chance() accepts
   double worst_ratio = 0;  // the largest error / tolerance of all outputs
 };
 
-// Whether so few elements of `extremes` are wrong that chance explains them. Random changes of the
-// inputs show which results one rounding can flip (the sign of tanh of a sum that cancels). A few
-// draws miss some: one in 65, 130 and 539 million elements on an H100.
+// Whether the number of wrong elements on inputs of `extremes` is so small that chance explains it.
+// Some results can change completely with one rounding of the inputs (the sign of tanh of a sum
+// that cancels). The evaluator finds them by random changes of the inputs, and may miss a few: on
+// an H100, it missed one in 65, in 130 and in 539 million elements.
 bool differs_by_chance(const Judgement& judgement, const std::string& family);
 
 struct JudgedBufferOptions {
   PoisonKind poison = PoisonKind::nan;
-  bool at_the_end = false;  // of their blocks; memory beyond that end is unmapped
-  int copies = 1;           // of the outputs and mutated tensors: "y", "y#1", ...
+  bool at_the_end = false;  // put buffers at the end of their blocks, before unmapped memory
+  int copies = 1;           // number of copies of each output and mutated tensor: "y", "y#1", ...
   bool own_inputs = false;  // copies of the set's inputs, so that renew() can change them
-  bool against = false;     // also mutated tensors for a second program: "against/y"
+  bool against = false;     // also allocate mutated tensors for a second program: "against/y"
 };
 
 class JudgedBuffers {
@@ -51,12 +52,13 @@ class JudgedBuffers {
                                     JudgedBufferOptions options);
   std::vector<SharedBuffer> buffers() const { return shared_; }
   Result<OfficialFindings> judge(const Context& ctx, int copy = 0) const;
-  // Gives the inputs the values of another set, and judge() its truth. Needs own_inputs.
+  // Replaces the inputs by those of another set, and compares with its truth from now on. Needs
+  // own_inputs.
   Result<void> renew(const Context& ctx, OfficialSetPtr set);
-  // Prepares the next block of runs: every output gets its poison, every mutated tensor its initial
-  // values, and their guards a new byte.
+  // Prepares the next block of runs: fills every output with the pattern, every mutated tensor with
+  // its initial values, and the guards with a new byte.
   Result<void> poison_again(const Context& ctx);
-  // The first write outside a buffer that left a trace; empty if no write did.
+  // Describes the first detected write outside a buffer; empty if there is none.
   Result<std::string> damage() const;
 
  private:
@@ -70,7 +72,8 @@ class JudgedBuffers {
   GpuJudge* judge_ = nullptr;
   OfficialSetPtr set_;
   std::vector<SharedBuffer> shared_;
-  std::vector<GpuBuffer> inputs_;             // with own_inputs; in the set's order
+  // Copies of the inputs (if own_inputs), in the set's order.
+  std::vector<GpuBuffer> inputs_;
   std::vector<GpuBuffer> scratch_, outputs_;  // outputs of copy 0, of copy 1, ...
   std::vector<GpuBuffer> against_;            // mutated tensors of the second program
   Poison poison_{};

@@ -5,9 +5,10 @@
 // `passing` names the solutions that pass on some sets. If one passes on all sets, admit() does not
 // admit the task. A solution replaces all outputs and leaves mutated tensors correct; without
 // outputs, it replaces the mutated tensors. One more solution per mutated tensor leaves that tensor
-// unchanged. A lower-precision solution does not count if it equals the truth exactly, because then
-// the output needs few digits. If a passing solution reads less than the graph, it lowers the
-// floor, because a correct program need not read more either (count_reads).
+// unchanged. A solution of lower precision does not count if it equals the truth exactly, because
+// then the output simply has few digits. If a solution that passes on all sets reads fewer tensors
+// than the graph, it lowers the floor, because a correct program need not read more either
+// (count_reads).
 //
 // Example: Admission a = admit(task, sets, replayed); if (!a.admitted) warn(a.remark);
 #pragma once
@@ -41,11 +42,11 @@ Admission admit(const Task& task, const std::vector<std::shared_ptr<const InputS
 // If `admission.reads` is set, lowers the least bytes of every shape to these and the outputs.
 void count_reads(Task& task, const Admission& admission);
 
-// To how many bits of significand a program may round the operands of products in a math mode.
+// The significand bits to which a program may round the operands of products in a math mode.
 int mode_bits(MathMode mode);
-// The same for one output: 10 if its convolutions may use TF32.
+// For one output: 10 if the convolutions that it depends on may use TF32.
 int mode_bits(const Task& task, const TensorInfo& output);
-// The most bits that a floating output needs and can hold.
+// The largest number of significand bits that a floating output of the task needs and can hold.
 int result_bits(const Task& task);
 
 }  // namespace cutegen::eval

@@ -167,7 +167,7 @@ void OfficialPool::restock() {
       std::lock_guard one_at_a_time(source_lock_);
       auto set = make(ctx, want.task, want.shape, want.family);
       if (set) keep(*set, {});
-      // If the task is not to blame, draw() meets the same failure and reports it.
+      // If this fails, draw() fails in the same way and reports it.
       failed = !set && !is_of_the_task(set.error());
     }
     hold.lock();

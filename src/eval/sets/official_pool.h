@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // OfficialPool: keeps official sets of the open tasks in GPU memory, as many as fit.
 //
-// Contract: follows the rules of TruthPool: draw() returns a stocked set that the program has not
-// met (official_stock.h), or makes one. All sets together take at most the memory of allow(); the
-// pool first drops the sets drawn longest ago. If it cannot make a task's set (`unsupported`, or
-// the task's error), it waits kPatience before it tries again, because memory may be free by then.
-// After want(), a thread of the pool makes the missing sets of a task: one for each family and
-// kMoreToTime more of the first family. It makes none between pause() and resume(). ready() returns
-// a stocked set and never makes one.
+// Contract: follows the rules of TruthPool: draw() returns a stocked set on which the program has
+// not run (official_stock.h), or makes one. All sets together take at most the memory of allow();
+// the pool first drops the sets drawn longest ago. If it cannot make a task's set (`unsupported`,
+// or the task's error), it waits kPatience before it tries again, because memory may be free by
+// then. After want(), a thread of the pool makes the missing sets of a task: one for each family
+// and kMoreToTime more of the first family. It makes none between pause() and resume(). ready()
+// returns a stocked set and never makes one.
 //
 // Example: CG_TRY(OfficialSetPtr set, pool.draw(ctx, task, shape, "made", program_id));
 #pragma once
@@ -33,13 +33,13 @@ class OfficialPool {
   ~OfficialPool();
   Result<OfficialSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                               const std::string& family, const std::string& program_id);
-  // A stocked set that the program has not met, or nullptr. Never makes one.
+  // A stocked set on which the program has not run, or nullptr. Never makes one.
   OfficialSetPtr ready(const std::string& task_id, const std::string& shape,
                        const std::string& family, const std::string& program_id);
   // Makes a set for one program only; the pool does not keep it.
   Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                                const std::string& family);
-  void allow(int64_t bytes);  // before this call, the pool neither keeps sets nor makes any ahead
+  void allow(int64_t bytes);  // before this call, the pool keeps no sets and makes none in advance
   void want(const Task& task, const ShapeCase& shape, const std::vector<std::string>& families);
   void forget(const std::string& task_id);
   // Finishes the current set and starts no other until resume().

@@ -156,7 +156,7 @@ TEST_F(Pool, TimedBlocksGetWhatIsThereAndNothingIsMadeForThem) {
   EXPECT_EQ(met.size(), size_t{1} + OfficialPool::kMoreToTime);
   EXPECT_FALSE(met.contains(nullptr));
   EXPECT_EQ(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "a"),
-            nullptr);  // the program has met all sets
+            nullptr);  // the program has been judged on all sets
   EXPECT_NE(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "b"), nullptr);
   EXPECT_EQ(maker_.made, made);
 }

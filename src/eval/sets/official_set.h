@@ -25,14 +25,14 @@ struct OfficialSet {
   std::vector<GpuExpected> outputs;
   std::vector<std::string> notes;
   int64_t bytes = 0;        // of GPU memory
-  uint64_t model_seed = 0;  // for the random parameters of the reference
+  uint64_t model_seed = 0;  // seed of the reference's random parameters
   std::vector<GpuBuffer> memory;
   // The initial values of an input or a mutated tensor; null for an output.
   const GpuBuffer* initial(const std::string& name) const;
 };
 using OfficialSetPtr = std::shared_ptr<const OfficialSet>;
 
-// The bytes of a set, and roughly how many more the worker needs while it makes one.
+// The bytes of a set, and about how many more bytes the worker needs while it computes one.
 struct OfficialNeeds {
   int64_t set_bytes = 0, work_bytes = 0, tensors = 0;
 };

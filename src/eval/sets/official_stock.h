@@ -3,7 +3,7 @@
 //
 // Contract: take() returns a set on which the program has not been judged, and drops it after
 // kMostUses draws. keep() drops the sets drawn longest ago until the limit of allow() holds; it
-// does not keep a set that alone exceeds the limit. Not thread-safe: the pool locks.
+// does not keep a set that is larger than the limit. Not thread-safe: the pool locks.
 //
 // Example: OfficialStock stock; stock.allow(bytes); stock.keep(set, program_id);
 //   OfficialSetPtr other = stock.take({task_id, shape, family}, other_id);
@@ -35,7 +35,7 @@ class OfficialStock {
 
   // Returns nullptr if the program has been judged on all sets.
   OfficialSetPtr take(const OfficialKey& key, const std::string& program_id);
-  // program_id: the program that drew the set; empty if the pool made it ahead.
+  // program_id: the program that drew the set; empty if the pool made it in advance.
   void keep(const OfficialSetPtr& set, const std::string& program_id);
   // Drops sets until `bytes` more fit.
   void make_room(int64_t bytes);

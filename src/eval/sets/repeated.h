@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of the official shape that repeat an excerpt: which part is in memory, and its values.
+// Tensors of the official shape that repeat an excerpt (eval/sets/excerpts.h): which part of them
+// is in memory, and its values.
 //
 // Contract: `full` is the official shape, `cut` the excerpt's shape. Along each cut dimension the
 // tensor repeats the excerpt. If the first cut dimension of a large tensor is its outermost, memory
@@ -23,8 +24,7 @@ struct Repeated {
   int64_t bytes = 0, held_bytes = 0;
   bool mapped_again() const { return held_bytes < bytes; }
 
-  // `unsupported` if too much would have to be in memory. `roomy` permits more memory for the
-  // tensor.
+  // `unsupported` if the part in memory would be too large. `roomy` raises this limit.
   static Result<Repeated> place(DType dtype, Shape full, Shape cut, bool roomy);
   // Fills held_bytes bytes with copies of the excerpt.
   void fill(std::span<const std::byte> excerpt, std::span<std::byte> held_memory) const;

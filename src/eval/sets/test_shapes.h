@@ -20,7 +20,8 @@ inline constexpr double kMostTestFlops = 1e8;
 inline constexpr int64_t kMostTestElements = int64_t{3} << 19;
 
 int64_t elements_of(const ShapeCase& shape);
-// Whether programs are judged at the shape: at all but timed shapes too large to simulate.
+// Whether programs are judged at the shape. False only for timed shapes that are too large to
+// simulate.
 bool is_test_shape(const ShapeCase& shape);
 // All input families. For derived shapes (long ones, and those from a program's tiles) and for
 // other shapes with much work: `outliers` and one more family that `salt` picks.

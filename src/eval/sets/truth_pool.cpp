@@ -114,7 +114,7 @@ void TruthPool::resume() {
 }
 
 const std::pair<ShapeCase, std::string>* TruthPool::short_of() {
-  if (bytes() > most_bytes_ / 2) return nullptr;  // programs need room for other families
+  if (bytes() > most_bytes_ / 2) return nullptr;  // leave memory for the sets of other families
   const size_t most = judged_ ? kStock : 1;
   for (size_t count = 1; count <= most; ++count)
     for (const auto& want : wanted_)
@@ -139,7 +139,7 @@ void TruthPool::refill() {
     auto set = make(ctx, shape, family);
     hold.lock();
     busy_ = false;
-    // After a failure, draw() tries again and reports it.
+    // If this fails, draw() tries again and reports the failure.
     if (set)
       stock_[{pool_name(shape), family}].push_back({*set, 0, {}});
     else

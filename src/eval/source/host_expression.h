@@ -22,7 +22,7 @@ struct HostContext {
   const SourceOutline& outline;
   std::string file;
   std::function<const TensorInfo*(const std::string&)> tensor;
-  std::map<std::string, std::string> defines = {};  // of the plan: name -> expression
+  std::map<std::string, std::string> defines = {};  // the plan's defines: name -> expression
   int steps = 0, depth = 0;
 
   tl::unexpected<Error> error(const Token& at, std::string message) const;
@@ -59,7 +59,7 @@ struct HostCursor {
   size_t at, end;
 
   bool more() const { return at < end; }
-  const Token& here() const;  // the last token at the end
+  const Token& here() const;  // the last token if the cursor is at the end
   bool mark(std::string_view text) const { return more() && is_mark(tokens[at], text); }
   const Token* next() const { return at + 1 < end ? &tokens[at + 1] : nullptr; }
   Result<void> expect(std::string_view text);
@@ -84,14 +84,14 @@ class HostExpression {
   HostCursor& c_;
 };
 
-// The value of the expression that a range is.
+// The value of the expression in a range of tokens.
 Result<HostValue> host_expression(HostContext& context, const HostScope& scope,
                                   const std::vector<Token>& tokens, TokenRange range);
-// The value as a type requires: an integer for int, three sizes for dim3.
+// Converts a value to a type: an integer for int, three sizes for dim3.
 Result<HostValue> host_cast(const HostContext& context, HostType type, HostValue value,
                             const Token& at);
 
-// Parts of expressions. Each begins at the cursor and moves it.
+// The next functions read a part of an expression at the cursor and move the cursor behind it.
 Result<HostValue> read_host_name(HostCursor& cursor);  // a variable, a call, a cast, sizeof
 Result<HostValue> read_host_members(HostCursor& cursor, HostValue value);  // .size(0), .x
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launcher's statements have done so far.
+// The state of reading a launcher: what its statements so far have computed.
 //
-// Contract: for the classes that read statements; value_or_reason() never fails, because a value
-// that cutegen cannot read matters only if the launch needs it.
+// Contract: value_or_reason() never fails, because a value that cutegen cannot read matters only if
+// the launch needs it.
 //
 // Example: HostState s{.context = context, .t = body}; s.value({from, to})
 #pragma once
@@ -23,22 +23,23 @@ struct HostState {
   HostScope scope;
   HostLaunch launch;
   std::map<std::string, std::string> returned = {};  // local name -> output of the task
-  std::set<std::string> declared = {};               // in the innermost block
+  std::set<std::string> declared = {};               // variables that the innermost block declares
   bool launched = false, returned_early = false;
   int branches = 0;  // enclosing branches of unknown conditions
 
   Result<HostValue> value(TokenRange range);
-  // What a range means, or why cutegen cannot read it.
+  // The value of the expression in a range of tokens, or why cutegen cannot read it.
   HostValue value_or_reason(TokenRange range);
-  // An expression that cutegen cannot read may change the variables that it mentions.
+  // Makes the variables in an unreadable expression unknown, because the expression may change
+  // them.
   void forget(TokenRange range, const Error& why);
   size_t statement_end(size_t i) const;
   Result<void> alias(TokenRange range);  // using X = TYPE; typedef TYPE X;
   // The tokens of a type or a kernel's name as device code writes them: local aliases replaced,
   // and __half for at::Half.
   std::vector<Token> substituted(TokenRange range) const;
-  // Adds a condition of the launch. Inside a branch, a condition says nothing about the launch; a
-  // failed one leaves the branch.
+  // Adds a condition of the launch. Inside a branch, it adds nothing; a condition that fails there
+  // ends the branch.
   Result<void> demand(const HostValue& condition, const Token& at);
   void note_type(const std::string& type);
 };
@@ -55,7 +56,7 @@ Result<void> read_declaration(HostState& state, TokenRange range, size_t name);
 void find_returned(HostState& state, const std::vector<std::string>& outputs);
 // Assignments, checks, and calls without effect on the launch.
 Result<void> read_effect(HostState& state, TokenRange range);
-// KERNEL<ARGUMENTS><<<grid, block, shared, stream>>>(arguments)
+// Reads the statement KERNEL<ARGUMENTS><<<grid, block, shared, stream>>>(arguments).
 Result<void> read_launch(HostState& state, TokenRange range);
 
 }  // namespace cutegen::eval

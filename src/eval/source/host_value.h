@@ -26,10 +26,10 @@ struct HostValue {
   Kind kind = Kind::integer;
   std::string text;  // integer and real
   Binding binding = Binding::whole;
-  std::optional<int64_t> number;  // of a constant integer
+  std::optional<int64_t> number;  // value of a constant integer
   bool boolean = false;           // 0 or 1
   bool fixed = false;             // a const variable
-  std::string tensor;             // the name for tensor and pointer
+  std::string tensor;             // of a tensor or pointer: the tensor's name
   DType dtype = DType::f32;
   std::vector<HostValue> sizes;     // three, for a dim3
   std::vector<Token> spelled = {};  // function: its name, or the lambda

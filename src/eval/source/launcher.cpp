@@ -14,7 +14,7 @@ using Kind = HostValue::Kind;
 
 constexpr int kMostStatementDepth = 32;
 
-// state.scope holds the variables after `else`.
+// x
 void merge(HostState& state, const HostValue& holds, const HostScope& then, const Token& at) {
   for (auto& [name, other] : state.scope.variables) {
     const auto first = then.variables.find(name);

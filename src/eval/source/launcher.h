@@ -30,7 +30,7 @@ struct HostLaunch {
   std::string kernel;
   std::vector<std::string> template_arguments;
   bool templated = false;
-  HostValue grid, block, shared;  // of kind sizes, or unreadable
+  HostValue grid, block, shared;  // each has the kind `sizes`, or is unreadable
   std::vector<HostValue> arguments;
   std::vector<HostValue> conditions;
   Token at, grid_at, block_at;  // the launch, and the expressions
@@ -40,8 +40,9 @@ struct HostLaunch {
 
 struct LauncherQuery {
   const SourceFunction* function = nullptr;
-  std::map<std::string, HostValue> parameters;  // by the launcher's names
-  std::vector<std::string> outputs;             // the task's outputs, for tensors that it returns
+  std::map<std::string, HostValue> parameters;  // values by the names of the launcher's parameters
+  // The task's outputs, which the launcher may allocate and return.
+  std::vector<std::string> outputs;
 };
 
 Result<HostLaunch> read_launcher(HostContext& context, const LauncherQuery& query);

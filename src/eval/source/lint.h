@@ -3,8 +3,9 @@
 //
 // Contract: finds what a program must not do (read files of the build machine, depend on the time
 // of the build, keep state between launches, host code, textures, device heap, launches from the
-// device) and what is not available. The lint only explains early; the sandbox protects. A finding
-// with `rule` rejects a program, any other finding fails it. Places are "file:line:column".
+// device) and what is not available. The lint only explains early; the sandbox protects. If a
+// finding has `rule` set, the program is `rejected`; with any other finding it has `failed`. Places
+// are "file:line:column".
 //
 // Example: for (const LintFinding& f : lint_program(program)) fmt::print("{}\n", f.error.text());
 #pragma once

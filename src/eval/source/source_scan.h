@@ -18,7 +18,7 @@ struct Token {
   enum class Kind { word, number, string, character, directive, punctuation } kind;
   std::string text;
   int line = 1, column = 1;
-  size_t begin = 0, end = 0;  // its bytes in the source
+  size_t begin = 0, end = 0;  // position of the token's bytes in the source
   bool is(std::string_view word) const { return kind == Kind::word && text == word; }
   bool mark(char c) const { return kind == Kind::punctuation && text.size() == 1 && text[0] == c; }
 };

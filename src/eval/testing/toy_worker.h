@@ -24,7 +24,7 @@ class ToyWorker final : public torch::TorchWorker {
   std::map<std::string, ToyWay> ways;
   std::function<Result<Task>(const std::filesystem::path&)> task;
   std::string module_why;    // why opening the module fails
-  bool close_fails = false;  // as with a broken CUDA context
+  bool close_fails = false;  // close_baselines() fails, as after a broken CUDA context
   int opened = 0, closed = 0;
   std::vector<std::string> added, shapes;  // added baselines; shapes at which the module was opened
   // What running a baseline on the given values does; empty: the worker cannot run one.

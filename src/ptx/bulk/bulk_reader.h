@@ -18,7 +18,7 @@ class BulkReader {
  public:
   BulkReader(CtaState& cta, BulkChecks& checks) : cta_(cta), checks_(checks) {}
   bool read(Warp& w, const Inst& in, int lane, BulkCopy& c);
-  // The CTAs of a multicast, one bit per rank; nullopt: the instruction is no multicast.
+  // The CTAs of a multicast, one bit per rank; nullopt: the instruction is not a multicast.
   static std::optional<uint16_t> ctas(const Warp& w, const Inst& in, int lane);
 
  private:

@@ -151,7 +151,8 @@ bool BulkUnit::deliver_to(Warp& w, uint64_t mbarrier) {
   return true;
 }
 
-// Completes a copy to another CTA. The finding becomes one of this CTA, because this CTA runs.
+// Completes a copy to another CTA. Reports a fault as a finding of this CTA, because this CTA is
+// running.
 bool BulkUnit::complete_in(CtaState& owner, size_t index) {
   if (&owner == &cta_) return complete(index);
   MbarrierPhases phases(owner);

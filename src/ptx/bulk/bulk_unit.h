@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // BulkUnit: executes bulk copies, from issue to completion.
 //
-// Contract: issue() checks and counts the accesses to both memories. It moves no bytes yet, except
-// that a load may arrive at once in an order other than in_order. A load is in CtaState::bulk of
-// the CTA that receives it; a multicast becomes one load per CTA. A load arrives when a warp waits
-// at its mbarrier. A store reads its source when its thread waits with .read. It writes when its
-// thread waits for the group, or at the end of the CTA. If a CTA has too many copies, the oldest
-// completes. A function that returns false has reported a finding.
+// Contract: issue() checks and counts the accesses to both memories. It usually moves no bytes; in
+// an order other than in_order, a load may arrive at once. A load is in CtaState::bulk of the CTA
+// that receives it; a multicast becomes one load per CTA. A load arrives when a warp waits at its
+// mbarrier. A store reads its source when its thread waits with .read. A store writes global memory
+// when its thread waits for the group, or at the end of the CTA. If a CTA has too many copies in
+// flight, the simulator completes the oldest. A function that returns false has reported a finding.
 //
 // Example: if (!copies.issue(w, in, mask)) return false;
 #pragma once
@@ -41,7 +41,7 @@ class BulkUnit {
  private:
   bool issue_lane(Warp& w, const Inst& in, int lane);
   bool store(Warp& w, const Inst& in, BulkCopy c);
-  // load(): to one CTA of the cluster. multicast(): to several.
+  // load() copies to one CTA of the cluster, multicast() to several.
   bool load(Warp& w, const Inst& in, BulkCopy c);
   bool multicast(Warp& w, const Inst& in, uint16_t ctas, const BulkCopy& c);
   bool send(Warp& w, const Inst& in, CtaState& owner, BulkCopy c);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clocks: tells which accesses of other warps happened before a warp's next access.
 //
-// Contract: all accesses of a warp between two synchronisations get one label. If every barrier is
-// for the whole CTA, all warps share the label. Otherwise each warp has a vector clock of labels,
-// and the CTAs of a cluster share one ClockTable. ordered(w, u, label) is true if the accesses of
-// warp u with `label` happened before the next access of w.
+// Contract: a label is a number for all accesses of a warp between two synchronisations. If every
+// barrier is for the whole CTA, all warps have the same label. Otherwise each warp has a vector
+// clock of labels, and the CTAs of a cluster share one ClockTable. ordered(w, u, label) is true if
+// the accesses of warp u with `label` happened before the next access of w.
 //
 // peer(rank, warp) numbers the warps of other CTAs, relative to this CTA. The clocks also have
 // entries for agents. One agent per mbarrier stands for the copies that complete on it. One agent
-// per warp stands for the reads by its products (wgmma.mma_async), so that one warp can release
-// what the products of all four warps have read. visible(w, u, label) is true if a proxy fence lies
-// between u's accesses with `label` and the next access of w, so that the async proxy sees those of
-// u.
+// per warp stands for the reads by its products (wgmma.mma_async), so that one warp can free shared
+// memory that the products of all four warps have read. visible(w, u, label) is true if a proxy
+// fence lies between u's accesses with `label` and the next access of w, so that the async proxy
+// sees the accesses of u.
 //
 // Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
 #pragma once
@@ -31,7 +31,7 @@ enum class ProxyFence : uint8_t { shared, global };
 // The vector clocks of all warps of a CTA or of a cluster, and of the mbarriers' agents after them.
 class ClockTable {
  public:
-  // By warp or agent: the last label whose accesses a warp has seen or has passed on. Empty: none.
+  // For each warp or agent: the last of its labels whose accesses happened before. Empty: none.
   struct Known {
     std::vector<uint32_t> seen;
     std::array<std::vector<uint32_t>, 2> fenced;  // by ProxyFence
@@ -54,7 +54,7 @@ class ClockTable {
   void forget(Known& k) const;
   Known& barrier(uint64_t number) { return barriers_[number]; }
   Known& place(uint64_t key) { return places_[key]; }
-  // For mbarriers, which have the same keys as places.
+  // The clocks of mbarriers, which have the same keys as places.
   struct PhaseClock {
     Known now, done;  // what the arrivals of this phase pass on; of all completed phases
     int agent = 0;
@@ -69,7 +69,7 @@ class ClockTable {
 
   int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: including those of the mbarriers so far
   uint32_t last_ = 1;
-  std::array<bool, 2> fences_ = {};  // by ProxyFence: whether there was one
+  std::array<bool, 2> fences_ = {};  // whether there was a fence of each ProxyFence kind
   std::vector<uint32_t> own_;
   std::vector<Known> known_;  // by warp
   std::unordered_map<uint64_t, Known> barriers_, places_;
@@ -133,7 +133,7 @@ class Clocks {
   bool any_ordered(int other, uint32_t label) const;
 
  private:
-  static constexpr int kRankShift = 40;  // above all places in shared memory
+  static constexpr int kRankShift = 40;  // greater than any place in shared memory
   uint64_t at(int barrier) const { return uint64_t(barrier) | uint64_t(rank_) << kRankShift; }
   uint64_t key(uint64_t place) const {
     return ~place == 0 ? place : place | uint64_t(rank_) << kRankShift;

@@ -23,14 +23,15 @@ inline Touch touch_of(const Inst& in) {
 
 struct HazardFacts {
   int shared_shift = 2, global_shift = 2;  // log2 of a granule
-  // Something other than barriers for the whole CTA orders warps: barriers for some warps or a
-  // cluster, atomics or volatile accesses to shared memory, or proxy fences.
+  // Whether anything besides barriers for the whole CTA orders warps: barriers for some warps or
+  // for a cluster, atomics or volatile accesses to shared memory, or proxy fences.
   bool partial_order = false;
   bool shared_atomics = false;
-  bool asynchronous = false;          // mbarriers and bulk copies
-  std::vector<int32_t> access_index;  // by pc: number among accesses that may be shared, or -1
-  std::vector<int32_t> access_pc;     // by that number
-  std::vector<bool> access_writes;    // by that number
+  bool asynchronous = false;  // mbarriers and bulk copies
+  // For each pc: its number among the accesses that may be to shared memory, or -1.
+  std::vector<int32_t> access_index;
+  std::vector<int32_t> access_pc;   // by that number
+  std::vector<bool> access_writes;  // by that number
 };
 
 HazardFacts hazard_facts(const Program& program, int64_t block_threads);

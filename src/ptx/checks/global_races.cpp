@@ -62,7 +62,8 @@ void GlobalRaces::begin(int64_t cta) {
   segment_ = 0, acquired_ = 0, plain_ = false;
 }
 
-// Without plain accesses there is nothing to release, so the segment goes on.
+// Without plain accesses since the last release, there is nothing to release, so the segment
+// continues.
 void GlobalRaces::release() {
   if (!plain_) return;
   times_.release(cta_);
@@ -101,7 +102,7 @@ uint32_t GlobalRaces::epoch_of(const GlobalAccess& a) {
 }
 
 bool GlobalRaces::conflict(const GlobalAccess& a, uint32_t id) {
-  if (id < epochs_.first()) return false;  // of an earlier launch
+  if (id < epochs_.first()) return false;  // the access belongs to an earlier launch
   const Epoch& e = epochs_.at(id);
   const bool atomic = e.touch == Touch::atomic, mine = a.touch == Touch::atomic;
   const bool plain_read = e.touch == Touch::read || a.touch == Touch::read;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds races on global memory, between CTAs and between the warps of a CTA.
 //
-// Contract: an epoch is one instruction of one warp between two synchronisations. Each granule of a
-// writable buffer stores the epochs of its last write and read. Epochs of earlier launches do not
-// conflict. Two CTAs count as ordered if one acquires after the other released, at any address. A
-// volatile or acquiring load and an atomic that returns a value acquire; a fence at GPU scope and a
-// releasing atomic or store release. So the check may miss a race, but it never reports a correct
-// protocol. A relaxed atomic or a volatile store alone releases nothing to another CTA, but orders
-// the warps of its own CTA.
+// Contract: an epoch is a number for the executions of one instruction by one warp between two
+// synchronisations. Each granule of a writable buffer stores the epochs of its last write and read.
+// Accesses of earlier launches never conflict. The check treats two CTAs as ordered if one acquires
+// after the other has released, at any address. A volatile or acquiring load and an atomic that
+// returns a value acquire; a fence at GPU scope and a releasing atomic or store release. So the
+// check may miss a race, but it never reports a correct protocol. A relaxed atomic or a volatile
+// store alone releases nothing to another CTA, but orders the warps of its own CTA.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once
@@ -25,15 +25,16 @@ namespace cutegen::ptx {
 
 struct Epoch {
   int64_t cta = 0;
-  uint64_t low = 0;     // first address of its first execution
-  uint32_t stride = 0;  // between lanes; 0: not contiguous, or executed more than once
+  uint64_t low = 0;  // the lowest address of its first execution
+  // Distance of the lanes' addresses; 0: not contiguous, or executed more than once.
+  uint32_t stride = 0;
   int32_t pc = 0;
   uint32_t label = 0, segment = 0;
   int16_t warp = 0;
   Touch touch = Touch::read;
 };
 
-// The epochs of a launch; host threads take blocks of them.
+// The epochs of a launch; each host thread takes blocks of them.
 class Epochs {
  public:
   static constexpr uint32_t kBlock = 1024, kMostBlocks = 4096;
@@ -55,8 +56,8 @@ class Epochs {
 class SyncTimes {
  public:
   uint64_t now() const { return time_.load(); }
-  void release(int64_t cta);  // ends a segment; other CTAs cannot rely on it yet
-  void publish(int64_t cta);  // other CTAs can rely on all ended segments
+  void release(int64_t cta);  // ends a segment; other CTAs do not see it as released yet
+  void publish(int64_t cta);  // releases all ended segments to other CTAs
   bool released(int64_t cta, uint32_t segment, uint64_t until) const;
 
  private:
@@ -64,7 +65,7 @@ class SyncTimes {
     mutable std::mutex mutex;
     struct Segments {
       std::vector<uint64_t> times;  // by segment
-      size_t published = 0;         // segments before this one have a time
+      size_t published = 0;         // number of segments that other CTAs see as released
     };
     std::unordered_map<int64_t, Segments> times;
   };
@@ -89,9 +90,9 @@ class GlobalRaces {
   void begin(int64_t cta);
   // Ends all epochs. Call it at a barrier or anything else that orders warps.
   void join() { ++stamp_; }
-  // From now on, the CTA's own warps can rely on its earlier writes.
+  // Orders the CTA's earlier writes before later accesses of its own warps.
   void release();
-  // From now on, other CTAs can rely on them, too: after a fence at GPU scope or a releasing
+  // Also releases these writes to other CTAs: call it at a fence at GPU scope or a releasing
   // access.
   void publish();
   void acquire() { acquired_ = times_.now(); }

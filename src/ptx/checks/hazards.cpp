@@ -107,7 +107,7 @@ void Hazards::arrive(int warp, int barrier) {
 }
 
 void Hazards::pass(uint32_t waiting, int barrier) {
-  if (waited & waiting) waited |= waiting;  // one warp's wait counts for all
+  if (waited & waiting) waited |= waiting;  // a wait of one of them counts for all
   if (clocks.vector()) {
     for (; waiting; waiting &= waiting - 1) clocks.leave(std::countr_zero(waiting), barrier);
     clocks.clear(barrier);

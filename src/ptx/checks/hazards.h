@@ -47,19 +47,23 @@ struct Hazards {
   // Call it at a fence and at the wait for the previous launch. kind: of Op::fence (inst.h).
   void fence(int warp, uint8_t kind);
 
-  // The last time that a warp executed an access to shared memory. If the key is the same, so are
-  // the words, and a written word stays written.
+  // The last execution of an access to shared memory by a warp. The next execution with the same
+  // key accesses the same words, so the check need not look at them again: a written word stays
+  // written.
   struct Seen {
     uint32_t low = 0, high = 0, bits = 0, second = 0;  // the key
     uint32_t lanes = 0;                                // 0: nothing seen
-    bool written = false;                              // all words that it read were written
+    // Whether all words that it read had been written.
+    bool written = false;
   };
   Seen& seen(int warp, int32_t pc);
 
   LaunchHazards& launch;
   Clocks clocks;
-  uint32_t waited = 0;      // warps that have waited for the previous launch, by bit
-  std::vector<Seen> seen_;  // by warp and access; one more for accesses without a number
+  uint32_t waited = 0;  // warps that have waited for the previous launch, by bit
+  // For each warp, one entry for each numbered access (facts.h). The last entry is for accesses
+  // without a number.
+  std::vector<Seen> seen_;
   std::optional<SharedRaces> shared;
   std::optional<GlobalRaces> global;
   std::optional<Undefined> undefined;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lanes of an access that a check has to examine.
+// Chooses the lanes of an access that a check has to examine.
 //
-// Contract: the result may omit a lane if it contains another lane that touches the same bytes.
+// Contract: if several lanes touch the same bytes, the result may contain only one of them.
 //
 // Example: for (uint32_t m = distinct_lanes(mask, summary, at); m; m &= m - 1) ...
 #pragma once

@@ -35,7 +35,7 @@ bool note(Touch touch, int warp, uint64_t& cell, uint32_t* atomics) {
                                                          : 0);
   if (now != before) cell = now;
   if (touch == Touch::read) {
-    // A warp that also wrote the value reads its own write.
+    // If the reading warp also wrote the word, it may read its own value.
     const bool bad = (writers & ~bit) != 0 && (writers & bit) == 0;
     return bad || (atomics && (*atomics & ~bit) != 0);
   }
@@ -302,7 +302,7 @@ void SharedRaces::released(int reader, int32_t pc, uint64_t from, uint64_t to) {
   });
 }
 
-// An access has finished if a warp of this CTA has synchronised with its warp since.
+// An access is finished if a warp of this CTA has since synchronised with the warp that made it.
 SharedRaces::Party SharedRaces::unfinished() const {
   for (size_t number = 0; number < peers_.size(); ++number) {
     const int other = int(number) - clocks_.first();

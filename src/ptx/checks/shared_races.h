@@ -20,7 +20,7 @@ class SharedRaces {
  public:
   SharedRaces(const HazardFacts& facts, const Clocks& clocks, int warps, size_t shared_bytes);
   void begin();
-  // A barrier of the whole CTA.
+  // Call it when all warps of the CTA have passed a barrier.
   void join();
   // lanes: distinct_lanes() of the lanes that execute the access.
   uint32_t touch(Touch touch, int warp, int32_t pc, uint32_t lanes, const AddressSummary& s,
@@ -30,11 +30,11 @@ class SharedRaces {
   uint32_t multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at, uint32_t bytes);
 
   struct Party {
-    int warp = -1, lane = -1;  // lane -1: some lane of the warp
+    int warp = -1, lane = -1;  // lane -1: one of the warp's lanes
     int32_t pc = -1;           // -1: no longer known
     bool wrote = false;
     bool is_copy = false;  // a cp.async.bulk made the access; `warp` is an agent (clocks.h)
-    int rank = -1;         // of the warp's CTA; -1: this one
+    int rank = -1;         // rank of the warp's CTA; -1: this CTA
   };
   // The other warp's unordered access to the bytes [at, at + bytes).
   Party party(Touch touch, int warp, uint64_t at, uint32_t bytes) const;
@@ -77,15 +77,19 @@ class SharedRaces {
   const HazardFacts& facts_;
   const Clocks& clocks_;
   size_t warps_, granules_;
-  // By granule. "whole barriers": every barrier is for the whole CTA.
-  std::vector<uint64_t> cells_;    // whole barriers: writers << 32 | readers; else label, warp
+  // The next vectors have entries for each granule. "whole barriers": every barrier is for the
+  // whole CTA.
+  // Whole barriers: writers << 32 | readers; other barriers: label and warp.
+  std::vector<uint64_t> cells_;
   std::vector<uint32_t> atomics_;  // whole barriers: warps
-  std::vector<uint32_t> reads_;    // else: labels, also by warp
-  std::vector<uint32_t> product_reads_;  // the same, for products; may be empty
-  std::vector<uint64_t> peer_reads_;  // else: the last read by a warp of another CTA; may be empty
-  std::vector<Trace> traces_;         // by warp and access
-  std::vector<PeerTrace> peers_;      // by number in the ClockTable
-  size_t low_ = 0, high_ = 0;         // granules touched since the last barrier
+  std::vector<uint32_t> reads_;    // other barriers: labels of reads, for each warp
+  // Other barriers: labels of reads by products, for each warp; may be empty.
+  std::vector<uint32_t> product_reads_;
+  // Other barriers: the last read by a warp of another CTA; may be empty.
+  std::vector<uint64_t> peer_reads_;
+  std::vector<Trace> traces_;     // one entry for each warp and access
+  std::vector<PeerTrace> peers_;  // one entry for each number in the ClockTable
+  size_t low_ = 0, high_ = 0;     // granules touched since the last barrier
 };
 
 }  // namespace cutegen::ptx

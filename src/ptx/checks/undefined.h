@@ -3,9 +3,9 @@
 //
 // Contract: a kernel may read an undefined value; for example, it may load a tile's tail and
 // discard it. It is a fault if the value decides an address, a branch or an output. Memory has one
-// byte of state per word: 0 never written, 1 written, 2 a copy of an undefined value. After a CTA's
-// first read of an undefined value, every register has a mask of the lanes that depend on one.
-// Before, following() is false.
+// byte of state per word: 0 never written, 1 written, 2 a copy of an undefined value. following()
+// becomes true when a CTA reads an undefined value for the first time. From then on, every register
+// has a mask of the lanes that depend on an undefined value.
 //
 // Example: if (auto t = undefined.follow(step)) report(t->origin, t->what);
 #pragma once

@@ -3,7 +3,7 @@
 // that value came from.
 //
 // Contract: following() is false until start(), or until watch() sees a warp read a register that
-// nobody wrote. Before, no register has undefined lanes.
+// nobody wrote. While it is false, no register has undefined lanes.
 //
 // Example: if (uint32_t lanes = registers.mask_of(warp, slot)) blame(registers.origin_of(warp,
 // slot));
@@ -31,7 +31,8 @@ struct UndefinedStep {
   const Inst& in;
   int32_t pc;
   int warp;
-  uint32_t mask, current;  // lanes that execute it; these and the lanes that its guard disables
+  // mask: lanes that execute it; current: also the lanes that its guard disables.
+  uint32_t mask, current;
 };
 
 class UndefinedRegisters {
@@ -59,7 +60,7 @@ class UndefinedRegisters {
  private:
   const Program& program_;
   bool following_ = false;
-  std::vector<std::vector<uint32_t>> masks_;    // by warp and slot / 4
+  std::vector<std::vector<uint32_t>> masks_;    // masks of lanes, by warp and register slot / 4
   std::vector<std::vector<uint16_t>> origins_;  // parallel to masks_
   std::vector<Origin> known_;
   std::vector<std::unordered_map<int32_t, uint32_t>> unwritten_;  // zeroed registers, by warp

@@ -28,10 +28,11 @@ class Barriers {
 
  private:
   struct Barrier {
-    int waiting = 0;                // warps
-    uint32_t arrived = 0;           // threads
-    uint32_t expected = 0;          // 0: all that are alive
-    uint32_t count = 0, votes = 0;  // of bar.red: true predicates, threads that voted
+    int waiting = 0;        // warps
+    uint32_t arrived = 0;   // threads
+    uint32_t expected = 0;  // 0: all that are alive
+    // For bar.red: number of true predicates, number of threads that voted.
+    uint32_t count = 0, votes = 0;
   };
   bool valid(const Warp& w, uint32_t id, uint32_t expected, int lane);
   bool release_if_complete(int id);

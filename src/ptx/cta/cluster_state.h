@@ -23,7 +23,8 @@ struct CtaState;
 // cluster plus 1, or 0 for the executing CTA's own memory. The bits below are the offset.
 inline constexpr int kRankShift = 24;
 static_assert(kSharedOfCta == uint64_t{1} << kRankShift);
-inline constexpr uint64_t kClusterPlace = ~uint64_t{0};  // the cluster's barrier, for Clocks
+// Stands for the cluster's barrier in Clocks.
+inline constexpr uint64_t kClusterPlace = ~uint64_t{0};
 
 inline constexpr int64_t kMostClusterCtas = 16;  // a GPU needs an opt-in for more than 8
 
@@ -31,7 +32,7 @@ class ClusterState {
  public:
   // What one warp has done at the barrier.
   struct Seat {
-    uint32_t arrived = 0;  // lanes that have arrived, but not waited since then
+    uint32_t arrived = 0;  // lanes that have arrived and have not waited since
     uint64_t phase = 0;    // the phase in which they arrived
   };
   explicit ClusterState(int64_t number) : unit(number) {}
@@ -49,9 +50,9 @@ class ClusterState {
   void complete();
   // Whether a warp of any CTA can run.
   bool can_go_on() const;
-  // hopeless: no warp of the CTA can run, and none of its waits at mbarriers can end.
+  // hopeless: no warp of the CTA can run, and its waits at mbarriers cannot end by themselves.
   void set_hopeless(size_t rank, bool hopeless) { hopeless_[rank] = hopeless; }
-  // Whether some other CTA is not hopeless.
+  // Whether another CTA of the cluster can still make progress.
   bool others_may_go_on(size_t rank) const;
   // Threads that have arrived in this phase; threads that are alive.
   int64_t arrived() const { return count(true); }
@@ -59,14 +60,14 @@ class ClusterState {
 
   const int64_t unit;                  // number of the cluster in the grid
   std::shared_ptr<ClockTable> clocks;  // shared by its CTAs' checks; the first CTA creates it
-  CtaWork work;                        // of its CTAs that have ended
+  CtaWork work;                        // work of the CTAs that have ended
 
  private:
   int64_t count(bool arrived_only) const;
   bool all_are_here() const;
 
   std::vector<CtaState*> ctas_;           // by rank
-  std::vector<std::vector<Seat>> seats_;  // by rank and warp
+  std::vector<std::vector<Seat>> seats_;  // one entry for each rank and warp
   std::vector<bool> hopeless_;            // by rank
   uint64_t phase_ = 0;
   size_t left_ = 0;

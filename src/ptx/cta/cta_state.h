@@ -43,7 +43,7 @@ struct CtaState {
   explicit CtaState(Job& launch);
   // Bytes of host memory that one CTA needs.
   static int64_t bytes(const Job& job);
-  // CTAs of one host thread may share a `counter`.
+  // All CTAs that one host thread runs may share one `counter` object.
   void begin(int64_t index, Counting& counter, std::shared_ptr<ClusterState> of = nullptr);
 
   // Ends the CTA with a finding, which names `lane` of `w` and the warp's current instruction.
@@ -57,7 +57,7 @@ struct CtaState {
   Finding::Party party(int32_t pc, int thread, const std::array<int64_t, 3>& of) const;
 
   uint64_t executed() const;                 // warp instructions so far
-  uint32_t threads_of(const Warp& w) const;  // the lanes with which it began
+  uint32_t threads_of(const Warp& w) const;  // the lanes that the warp had when it began
   // The chain that follows this warp, or nullptr.
   Chain* chain_of(const Warp& w) const {
     return linear == job.traced && w.index == 0 ? job.chain.get() : nullptr;
@@ -76,20 +76,20 @@ struct CtaState {
   SharedGuard guard;
   std::unique_ptr<WgmmaState> wgmma;  // nullptr: the program has no wgmma
   std::unique_ptr<Hazards> hazards;   // nullptr: the checks are off
-  const bool races;                   // hazards look for races
+  const bool races;                   // whether the hazards check for races
 
   std::shared_ptr<ClusterState> cluster;  // nullptr: nothing uses clusters
   size_t rank = 0;                        // in its cluster
 
-  int64_t linear = 0;  // its index in the grid
+  int64_t linear = 0;  // the CTA's index in the grid
   int64_t first = 0;   // index of the first CTA of its cluster
   std::array<int64_t, 3> at{0, 0, 0};
   Counting* counting = nullptr;
   CtaWork work;
   LaunchStatus status = LaunchStatus::ok;
   Finding finding;                 // with LaunchStatus::finding
-  std::optional<Finding> pending;  // becomes the finding when the CTA ends, unless it has a race
-  std::string reason;              // with any other status
+  std::optional<Finding> pending;  // reported when the CTA ends, unless the CTA also has a race
+  std::string reason;              // why the launch ends, with any status other than `finding`
 };
 
 }  // namespace cutegen::ptx

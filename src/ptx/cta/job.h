@@ -20,17 +20,18 @@
 
 namespace cutegen::ptx {
 
-// For a sample of a kernel whose CTAs take work from a counter: before each pull of a CTA that
-// runs, advances the counter by the pulls that its omitted CTAs would make.
+// For a sample of a kernel whose CTAs take work from a counter. A pull is one atomic addition to
+// this counter. Before each pull, advances the counter by the pulls that the omitted CTAs would
+// make.
 struct Pulls {
   struct Word {
-    std::array<std::byte, 8> first{};  // its value at the beginning of the launch
+    std::array<std::byte, 8> first{};  // the counter's value at the beginning of the launch
     uint64_t pulls = 0;
     uint8_t bytes = 0;
   };
   double stands_for = 1;  // CTAs of the grid, divided by those that run
   std::map<std::byte*, Word> words;
-  // How many pulls omitted CTAs make before the next pull at `place`.
+  // How many pulls the omitted CTAs make before the next pull from the counter at `place`.
   uint64_t before(std::byte* place, uint8_t bytes);
   // Resets the counters to their values at the beginning.
   void restore();
@@ -48,16 +49,19 @@ struct Job {
   const Context& context;
   std::atomic<uint64_t> spent{0};
   std::atomic<int64_t> stop_after;         // CTAs after this one need not run
-  uint64_t workspace = 0;                  // of a cooperative launch
+  uint64_t workspace = 0;                  // address of a cooperative launch's workspace
   std::unique_ptr<LaunchHazards> hazards;  // nullptr: the checks are off
-  std::unique_ptr<Chain> chain;            // of the first warp of CTA `traced`
+  std::unique_ptr<Chain> chain;            // follows the first warp of CTA `traced`
   int64_t traced = -1;
-  uint32_t unsettled = 0;           // first epoch of launches that may still run; 0: all have ended
+  // First epoch (checks/global_races.h) of launches that may still run; 0: all have ended.
+  uint32_t unsettled = 0;
   std::atomic<bool> waited{false};  // some warp has waited for these launches
   Order order = Order::in_order;
   uint64_t order_seed = 1;
-  bool fair = false;             // CTAs advance in step: a warp yields after each pull
-  std::unique_ptr<Pulls> pulls;  // in a sampled launch whose CTAs pull
+  // A warp yields each time it takes work from a counter, so that all CTAs advance equally.
+  bool fair = false;
+  // Set if only a sample of the CTAs runs and these take their work from a counter.
+  std::unique_ptr<Pulls> pulls;
 
   // A unit is a cluster, or a CTA if the launch has no clusters. `unit`: its number in the grid.
   int64_t cluster_size() const { return config.cluster[0] * config.cluster[1] * config.cluster[2]; }
@@ -66,8 +70,8 @@ struct Job {
   int64_t unit_of(const std::array<int64_t, 3>& cta) const;
   int64_t rank_of(const std::array<int64_t, 3>& cta) const;
 
-  // How often a warp polls one address before it yields: less often if waiting CTAs may begin
-  // first.
+  // How often a warp polls one address before it yields. Less often if the CTAs that wait may begin
+  // before the CTAs that they wait for.
   uint32_t spins() const { return order == Order::in_order ? 64 : 16; }
 };
 

@@ -12,7 +12,7 @@
 
 namespace cutegen::ptx {
 
-// Values of Warp::barrier for a warp that waits for something else than a barrier of its CTA.
+// Values of Warp::barrier for a warp that waits for something other than a barrier of its CTA.
 inline constexpr int kAtWgmmaWait = -3, kAtClusterBarrier = -4, kAtRegisters = -5;
 
 struct Split {
@@ -27,14 +27,15 @@ struct Warp {
   uint32_t alive = 0;
   uint32_t turns = 0;
   int index = 0, count = 0;   // count: splits besides the current one
-  int barrier = -1;           // if `waiting`: the barrier at which it waits,
+  int barrier = -1;           // if the state is `waiting`: the barrier at which the warp waits,
   int32_t waits_at = -1;      // and the instruction
   uint64_t executed = 0;      // in this CTA
   uint64_t spin_address = 0;  // the address that it polls
   uint32_t spins = 0;         // polls of it in a row, with no other load and no store in between
   uint64_t polled_at = 0;     // `executed` at the last poll
   uint64_t polled = 0;        // instructions spent in polling loops
-  double slept_ns = 0;  // its own sleep, or a longer one of a warp that it waited for at a barrier
+  // The time it slept, or the longer sleep of a warp for which it waited at a barrier.
+  double slept_ns = 0;
   Split current, others[32];
 
   void begin(uint32_t lanes);

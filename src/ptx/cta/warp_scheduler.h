@@ -37,7 +37,8 @@ class WarpScheduler {
   }
   bool spins(const Warp& w) const { return w.spins >= spins_; }
 
-  // The current split needs the lanes of `needed`; the lanes of `mask` have arrived.
+  // Call it at an instruction that needs the lanes of `needed` together; the lanes of `mask` have
+  // arrived.
   Meet meet(Warp& w, uint32_t needed, uint32_t mask, const char* kind);
   // Notes an access that may poll a word that another thread writes. changed: the access wrote
   // memory.
@@ -69,7 +70,7 @@ class WarpScheduler {
   const uint32_t spins_;
   std::vector<uint8_t> turns_;
   uint64_t random_ = 0;
-  uint64_t changes_ = 0;  // of mbarriers and warps, at the last time-out
+  uint64_t changes_ = 0;  // number of changes of mbarriers and warps, at the last time-out
   int time_outs_ = 0;     // since then
 };
 

@@ -3,9 +3,9 @@
 // the progress of each warp.
 //
 // Contract: a product is one wgmma.mma_async. A warp's products join the group that it commits
-// next, and a wait completes groups. Until then, `uses` has the registers of the products, and
-// `reads` the shared memory that they read. The four warps of a warpgroup execute the same sequence
-// of wgmma instructions (WarpgroupSteps).
+// next, and a wait completes groups. While a product is unfinished, `uses` holds the registers that
+// it uses, and `reads` the shared memory that it reads. The four warps of a warpgroup execute the
+// same sequence of wgmma instructions (WarpgroupSteps).
 //
 // Example: if (state.pending(warp, slot)) report();
 #pragma once
@@ -48,18 +48,20 @@ class WarpgroupSteps {
 struct WgmmaState {
   // How wgmma uses a register.
   struct Use {
-    uint32_t group = 0;     // of the youngest product that uses it; 0: none
-    uint32_t written = 0;   // fences before its last write, plus one; 0: never written
-    uint32_t fences = 0;    // before that product
+    uint32_t group = 0;  // group of the latest product that uses the register; 0: none
+    // Number of fences before the register's last write, plus one; 0: never written.
+    uint32_t written = 0;
+    uint32_t fences = 0;    // number of fences before that product
     int32_t pc = -1;        // of that product
-    bool fragment = false;  // it is a part of A, not an accumulator
+    bool fragment = false;  // whether the register holds a part of A, not an accumulator
   };
   struct Order {  // of a warp
     uint32_t fences = 0, committed = 0, completed = 0;
-    std::vector<Use> uses;        // by slot / 64
-    bool waits = false;           // it waits for the other warps of its warpgroup
-    std::deque<uint32_t> labels;  // of its unfinished groups (Clocks::commit_products)
-    int64_t registers = 0;        // per thread, by setmaxnreg
+    std::vector<Use> uses;  // use of each register, by its slot / 64
+    bool waits = false;     // whether the warp waits for the other warps of its warpgroup
+    // Labels of the warp's unfinished groups (Clocks::commit_products).
+    std::deque<uint32_t> labels;
+    int64_t registers = 0;  // registers per thread, as setmaxnreg has set them
   };
   // A product that may still read shared memory.
   struct Read {

@@ -11,7 +11,8 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr int kMostNested = 16;
-constexpr size_t kMostCode = size_t{1} << 18;  // instructions; beyond, no call is inlined
+// Number of instructions above which no call is inlined.
+constexpr size_t kMostCode = size_t{1} << 18;
 
 Result<void> copy_register(Operands& ops, Slot from, Slot to) {
   if (from.size != to.size) return ops.code.wrong("an argument of the wrong size");

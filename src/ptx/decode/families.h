@@ -41,8 +41,7 @@ Family decode_deposit;        // st.async, red.async
 Family decode_shuffle, decode_vote, decode_collective, decode_barrier;
 Family decode_control;
 
-// Helpers that families share.
-// Decodes a form without flags, by its name in the table.
+// The next functions help several decoders. Decodes a form without flags, by its name in the table.
 Result<void> decode_form(Operands& ops, const Statement& s, const std::string& name);
 // Emits d = (a `name` b), combined with the predicate `with` if there is one. `e` receives the
 // complement, unless its offset is -1.

@@ -21,9 +21,10 @@ struct Frame {
   const Function* f = nullptr;
   int depth = 0;  // 0: the entry
   std::map<std::pair<int, std::string_view>, Slot> registers;
-  std::map<const Variable*, int64_t> places;       // local and parameter variables
-  std::map<std::string_view, int64_t> parameters;  // of an inlined function: places in local memory
-  std::vector<int32_t> first;                      // statement -> first instruction
+  std::map<const Variable*, int64_t> places;  // local and parameter variables
+  // Offsets of an inlined function's parameters in local memory.
+  std::map<std::string_view, int64_t> parameters;
+  std::vector<int32_t> first;  // statement -> first instruction
   std::vector<std::pair<size_t, std::pair<int, std::string_view>>> branches;  // code, scope, label
   std::vector<size_t> returns;  // branches to the end of the inlined function
 };
@@ -38,7 +39,7 @@ class Operands {
   Result<void> address(const Operand& o, Inst& in);
   std::optional<Slot> find_register(std::string_view name);
   std::optional<Slot> find_special(std::string_view name);
-  // The place in local memory of a .param variable or of an inlined function's parameter.
+  // The offset in local memory of a .param variable or of an inlined function's parameter.
   std::optional<int64_t> parameter_place(std::string_view name) const;
   Result<int64_t> local_place(int64_t bytes, int64_t align);
   // Allocates a static shared variable, and returns its place.

@@ -96,7 +96,7 @@ struct Program {
   std::vector<SlotRange> zeroed;             // registers that may be read before they are written
   bool watch_zeroed = false;                 // Inst::watched is set for accesses to these
   std::vector<std::vector<int32_t>> tables;  // branch targets of brx.idx
-  std::vector<std::string> messages;         // texts for unsupported instructions
+  std::vector<std::string> messages;         // messages of unsupported instructions
   std::vector<WgmmaOp> wgmmas;               // Inst::target of wgmma.mma_async is an index
   std::vector<std::shared_ptr<const std::vector<int32_t>>> lists;  // Inst::list points into one
   // Register slots that an instruction reads, then those it writes: effects[begin, writes, end).
@@ -115,7 +115,7 @@ struct Program {
   bool communicates = false;  // threads exchange values
   bool pulls = false;         // CTAs may take work from a counter
   bool waits = false;         // CTAs may wait for one another
-  bool uses_wgmma = false;    // or setmaxnreg
+  bool uses_wgmma = false;    // the program has wgmma or setmaxnreg instructions
   bool uses_clusters = false;
   int64_t cluster[3] = {0, 0, 0};              // .reqnctapercluster; 0: none
   int64_t most_registers = 0, least_ctas = 0;  // .maxnreg, .minnctapersm; 0: none

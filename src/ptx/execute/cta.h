@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cta: runs one CTA of a launch at a time. A host thread may hold several objects and run them in
-// turns.
+// Cta: runs one CTA of a launch at a time. A host thread may own several Cta objects and give each
+// a turn.
 //
 // Contract: turn() gives one turn to each warp that can run. After `ended`, begin() may start
 // another CTA. After `failed`, do not use the object again.
@@ -22,8 +22,8 @@ class Cta {
   explicit Cta(Job& job);
   Cta(const Cta&) = delete;
   Cta& operator=(const Cta&) = delete;
-  // CTAs of one host thread may share a `counting`.
-  // cluster: nullptr if neither the launch nor the program uses clusters.
+  // All CTAs that one host thread runs may share one `counting` object. cluster: nullptr if neither
+  // the launch nor the program uses clusters.
   void begin(int64_t linear, Counting& counting, std::shared_ptr<ClusterState> cluster = nullptr);
   Turn turn();
   // Ends the launch with a finding: all `resident` CTAs poll memory.

@@ -39,7 +39,8 @@ class Interpreter {
         mbarriers_(cta, scheduler, phases_, bulk_, async_),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
-  // Call it when a warp has ended. False: a finding, because other warps of its warpgroup need it.
+  // Call it when a warp has ended. False: a finding, because the other warps of its warpgroup
+  // execute wgmma without it.
   bool ended(const Warp& w) { return wgmma_.ended(w); }
   // Call it when all warps have ended: completes the copies in flight. False: a finding.
   bool drain();

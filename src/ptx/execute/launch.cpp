@@ -199,7 +199,7 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
   grid.total = config.grid[0] * config.grid[1] * config.grid[2];
   grid.cluster = job.cluster_size();
   // CTAs that wait for one another cannot be sampled. If the GPU cannot hold all of them at once,
-  // they wait only for earlier CTAs, so the first CTAs can stand for all.
+  // they wait only for earlier CTAs, so a sample of the first CTAs represents all.
   const bool together = config.cooperative || (program->waits && options.resident_ctas > 0 &&
                                                grid.total <= options.resident_ctas);
   grid.sampled = options.sample_ctas > 0 && options.sample_ctas < grid.total && !together;

@@ -199,7 +199,7 @@ MbarrierUnit::Next MbarrierUnit::wait(Warp& w, const Inst& in, uint32_t mask, co
     done = passed(w, in, mask, at);
   }
   if (!done) return Next::failed;
-  if (waits.passed) {  // its phase has completed, whatever came after
+  if (waits.passed) {  // the phase has completed, even if a later one has begun
     for (uint32_t m = mask; m; m &= m - 1) {
       const int lane = std::countr_zero(m);
       if (at[lane] == waits.at) *done |= 1u << lane;

@@ -13,7 +13,8 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{256} << 20;  // of CTAs at once, unless cooperative
+// Limit of the host memory of CTAs at the same time, unless the launch is cooperative.
+constexpr int64_t kMostBytes = int64_t{256} << 20;
 constexpr int64_t kMostResident = 4096;
 constexpr int64_t kMixedWindow = 16;  // CTAs that a random order permutes
 constexpr size_t kMixedTogether = 4;  // CTAs that run at once in a random order
@@ -40,7 +41,8 @@ struct Shared {
   int64_t units_together() const { return std::max<int64_t>(1, most_together() / grid.cluster); }
   int64_t at = INT64_MAX;  // the CTA that ended the launch
   LaunchReport report;
-  Totals once, sampled;  // of CTAs that count once; of CTAs that stand for others
+  // Counts of CTAs that represent only themselves, and of CTAs that represent others.
+  Totals once, sampled;
 };
 
 class Worker {
@@ -73,7 +75,7 @@ class Worker {
   int64_t index_;
   Counting once_, sampled_;
   std::vector<std::unique_ptr<Cta>> live_, free_;
-  std::vector<uint64_t> lead_;  // by live_: added to its instructions (Job::fair)
+  std::vector<uint64_t> lead_;  // for each entry of live_: added to its instructions (Job::fair)
   std::mt19937_64 random_;
   int64_t done_ = 0;
   int hopeless_ = 0;
@@ -153,7 +155,8 @@ size_t Worker::behind() const {
   return best;
 }
 
-// Gives each CTA a turn. With Job::fair, each turn goes to the CTA that is behind.
+// Gives each CTA a turn. With Job::fair, each turn goes to the CTA that has executed the fewest
+// instructions.
 bool Worker::round(bool& spinning) {
   spinning = true;
   if (s_.job.order == Order::mixed) std::shuffle(live_.begin(), live_.end(), random_);
@@ -177,7 +180,7 @@ bool Worker::round(bool& spinning) {
   return true;
 }
 
-// Call it if all CTAs poll memory. False: no CTA is left that could write the memory.
+// Call it if all CTAs poll memory. False: no other CTA could write the memory that they poll.
 bool Worker::wait() {
   const uint64_t now = s_.progress.load();
   hopeless_ = now == seen_ ? hopeless_ + 1 : 0;
@@ -186,7 +189,7 @@ bool Worker::wait() {
   if (hopeless_ >= kHopeless && s_.idle_threads.load() >= s_.grid.threads) {
     const auto polls =
         std::find_if(live_.begin(), live_.end(), [](const auto& cta) { return cta->polls(); });
-    if (polls == live_.end()) return true;  // they wait; the next turn reports for what
+    if (polls == live_.end()) return true;  // they wait; the next turn reports what they wait for
     (*polls)->fail_spinning(s_.resident.load());
     fail((*polls)->state());
     return false;
@@ -195,8 +198,8 @@ bool Worker::wait() {
   return true;
 }
 
-// Call it if all CTAs poll memory. Starts one more, or doubles them if the awaited CTA may come
-// last.
+// Call it if all CTAs poll memory. Starts one more CTA, or as many again if the CTA for which they
+// wait may be the last one.
 bool Worker::start_waited_for() {
   const size_t before = live_.size();
   const size_t wanted = s_.job.order == Order::in_order ? before + 1 : 2 * before;
@@ -264,7 +267,7 @@ void take_share(Shared& shared, size_t batch) {
 }
 
 // Runs batches until the error is small enough or the budget ends. Returns how many CTAs each
-// sampled CTA stands for.
+// sampled CTA represents.
 double run_sample(Shared& shared) {
   Sampler sampler(shared.grid.units(), shared.options, shared.job.program.waits);
   shared.sampler = &sampler;

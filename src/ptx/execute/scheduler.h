@@ -10,8 +10,9 @@
 // at once, because a GPU begins CTAs in the order of their indices and a CTA may wait for earlier
 // ones.
 //
-// If CTAs take work from a counter, they advance in step: the CTA that has done least runs next
-// (Job::fair). In a sample, Pulls takes the share of the omitted CTAs from the counter.
+// If CTAs take work from a counter, the CTA that has done least runs next, so that all advance
+// equally (Job::fair). If only a sample of the CTAs runs, Pulls advances the counter for the
+// omitted CTAs.
 //
 // The CTAs of a cluster begin together on one host thread. A sample consists of whole clusters.
 //

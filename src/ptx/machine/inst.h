@@ -106,19 +106,20 @@ struct Inst {
   Kind kind = Kind::other;
   Space space = Space::generic;
   uint16_t flops = 0;    // per lane
-  uint8_t sub = 0;       // which operation of a family, or rounding flags
+  uint8_t sub = 0;       // the operation within its family, or rounding flags
   uint8_t size = 0;      // bytes of one element in memory
   uint8_t reg_size = 0;  // bytes per lane in the register
   uint8_t vec = 1;
   bool sign = false;              // sign-extend a load
   bool wide_address = true;       // the address register has 64 bits
-  bool constant_address = false;  // the same for all lanes and known when decoded
+  bool constant_address = false;  // the address is the same for all lanes and known when decoding
   bool guard_negated = false;
   bool ordered = false;   // volatile, relaxed, acquire or release
   bool releases = false;  // a release at a wider scope than .cta
-  bool pulls = false;     // an atomic that may take work from a counter (ptx/decode/patterns.h)
-  bool watched = false;   // uses a register of wgmma, or one that may be read before written
-  bool aligned = false;   // a barrier that needs all lanes of the warp at once
+  // An atomic by which CTAs may take work from a counter (ptx/decode/patterns.h).
+  bool pulls = false;
+  bool watched = false;  // uses a register of wgmma, or one that may be read before it is written
+  bool aligned = false;  // a barrier that needs all lanes of the warp at once
 };
 
 // Rounding and flags of float operations (Inst::sub).
@@ -141,10 +142,11 @@ inline constexpr uint64_t kSharedOfCta = uint64_t{1} << 24;
 
 // What the addresses of a warp have in common.
 struct AddressSummary {
-  uint64_t low = 0, high = 0;  // of the active lanes
-  uint64_t bits = 0;           // all or-ed, or if contiguous: enough of them to tell the alignment
-  bool contiguous = false;     // all 32 lanes active, one access after the other
-  bool uniform = false;        // equal in all active lanes
+  uint64_t low = 0, high = 0;  // lowest and highest address of the active lanes
+  // The bitwise or of all addresses (if contiguous: of enough of them to find the alignment).
+  uint64_t bits = 0;
+  bool contiguous = false;  // all 32 lanes are active and access adjacent elements in order
+  bool uniform = false;     // equal in all active lanes
 };
 
 }  // namespace cutegen::ptx

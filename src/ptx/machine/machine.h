@@ -41,7 +41,7 @@ class Memory {
   Memory& operator=(Memory&&) noexcept;
   uint64_t add(const std::string& name, std::span<std::byte> storage, Access access,
                Content content = Content::given);
-  // Tells the checks that the host has written the whole buffer that begins at `base`.
+  // Marks the whole buffer that begins at `base` as written (by the host).
   void set_defined(uint64_t base);
   // Tells the checks that all launches so far have ended.
   void settle();
@@ -60,7 +60,7 @@ struct Entry {
   std::vector<Param> params;
   std::array<int, 3> max_block{0, 0, 0};
   int64_t static_shared_bytes = 0;
-  int registers_estimate = 0;  // most 32-bit registers live at once: a modelled figure
+  int registers_estimate = 0;  // the most 32-bit registers that are live at once, estimated
 };
 
 class Module {
@@ -105,19 +105,20 @@ struct RunOptions {
   int64_t resident_ctas = 0;  // the most that fit on the GPU at once; 0: not known
   int threads = 0;            // 0: all cores
   uint64_t instruction_budget = 4'000'000'000;  // warp instructions of the whole launch
-  bool counters = true;                         // off: the next three are off, too
-  bool sector_counters = true;                  // of global and local memory
-  bool wavefront_counters = true;               // of shared memory
+  bool counters = true;                         // if false, the next three are false, too
+  bool sector_counters = true;                  // count sectors of global and local memory
+  bool wavefront_counters = true;               // count wavefronts of shared memory
   bool line_counters = true;                    // all counters by source line
-  // 0: every CTA runs. Otherwise a sample begins with this many CTAs. It doubles until its error is
-  // at most sample_error, sample_most CTAs have run, or the next batch would exceed the budget.
+  // sample_ctas: the first size of the sample of CTAs that runs; 0: all CTAs run. The sample
+  // doubles until its error is at most sample_error, sample_most CTAs have run, or the next batch
+  // would exceed the budget.
   int64_t sample_ctas = 0, sample_most = 0;
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
   // If the sample predicts at most this many warp instructions, the whole grid runs.
   uint64_t whole_instructions = 0;
   // If set, a Chain follows one warp of one CTA (LaunchReport::chain_clocks). CTAs that take their
-  // work from a counter in global memory then advance in step, as on the GPU.
+  // work from a counter in global memory then advance equally, as on the GPU.
   const GpuLatency* latency = nullptr;
   Order order = Order::in_order;
   uint64_t order_seed = 1;
@@ -161,11 +162,12 @@ struct Counters {
   // Bulk copies (TMA), which go to L2. Reductions count as stores.
   uint64_t tma_load_requests = 0, tma_load_sectors = 0, tma_load_bytes = 0, tma_store_requests = 0,
            tma_store_sectors = 0, tma_store_bytes = 0;
-  uint64_t l1_hit_sectors = 0;  // of loads; estimated with a filter of 128 KiB for each CTA
-  uint64_t load_rounds = 0;     // groups of global loads in flight together; estimated
+  // Load sectors that hit L1, estimated with a filter of 128 KiB for each CTA.
+  uint64_t l1_hit_sectors = 0;
+  uint64_t load_rounds = 0;  // groups of global loads in flight together; estimated
   uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0;
   uint64_t local_requests = 0, local_sectors = 0;
-  uint64_t cluster_requests = 0, cluster_bytes = 0;  // to other CTAs' shared memory
+  uint64_t cluster_requests = 0, cluster_bytes = 0;  // accesses to other CTAs' shared memory
   uint64_t barriers = 0, branches = 0, divergent_branches = 0;
   uint64_t max_cta_instructions = 0;  // warp instructions of the longest CTA, ended or not
 };
@@ -200,8 +202,9 @@ struct LaunchReport {
   int64_t ctas_total = 0, ctas_run = 0;
   double sample_error = 0;  // half the 95% interval, divided by the total; 0: every CTA ran
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
-  // Clocks that the longest CTA's first warp would take alone: the clocks of the CTA that the Chain
-  // (ptx/model/chain.h) followed, scaled by the ratio of both CTAs' instructions. 0: no Chain.
+  // Clocks that the first warp of the longest CTA would take if it ran alone. A Chain
+  // (ptx/model/chain.h) gives the clocks of the warp that it followed; they are scaled by the ratio
+  // of the instructions of the two CTAs. 0: no Chain.
   double chain_clocks = 0;
   // Sleep (nanosleep) of a CTA: the longest and the mean. Sleep in a polling loop does not count.
   double most_sleep_ns = 0, mean_sleep_ns = 0;

@@ -49,7 +49,7 @@ class PatternCache {
     uint64_t phase = 0;
     Wavefronts cost;
   };
-  std::vector<uint32_t> entry_of_;  // by instruction: index + 1, or 0
+  std::vector<uint32_t> entry_of_;  // for each instruction: index of its entry + 1, or 0
   std::vector<Entry> entries_;
 };
 

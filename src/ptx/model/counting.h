@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting: counts the work of each PTX instruction on one host thread. Totals adds up host
-// threads.
+// Counting: counts the work of each PTX instruction on one host thread. Totals: the sums over all
+// host threads.
 //
 // Contract: counts are by pc. At the end, report_counts() sums them once by kernel, pipe and source
 // line. L1 hits are an estimate: a filter holds the sectors that a CTA has read recently. All other
@@ -28,11 +28,13 @@ struct InstCounts {
   uint64_t requests = 0, sectors = 0, bytes = 0, l1_hits = 0;  // global
   uint64_t shared_requests = 0, wavefronts = 0, least = 0;     // shared
   uint64_t local_requests = 0, local_sectors = 0;              // local
-  uint64_t remote_requests = 0, remote_bytes = 0;              // shared memory of other CTAs
+  // Accesses to shared memory of other CTAs.
+  uint64_t remote_requests = 0, remote_bytes = 0;
   uint64_t divergent = 0, barriers = 0;
-  uint64_t copies = 0, copy_sectors = 0, copy_bytes = 0;  // of the async proxy
+  uint64_t copies = 0, copy_sectors = 0, copy_bytes = 0;  // copies by the async proxy
 };
-// The work of one CTA. A sample's error follows from the spread of these quantities between CTAs.
+// The work of one CTA. The error of a sample is computed from how much these quantities differ
+// between CTAs.
 struct CtaWork {
   double instructions = 0, sectors = 0, wavefronts = 0;
   double slept_ns = 0;
@@ -50,7 +52,7 @@ class Counting {
  public:
   // rereads: also counts sectors that a CTA reads again after L1 has evicted them.
   Counting(const Program& program, size_t buffers, const RunOptions& options, bool rereads);
-  // From now on, CTA `linear` runs; its counts also add to `work`.
+  // Call it before CTA `linear` runs: from then on, counts are also added to `work`.
   void enter(CtaWork& work, int64_t linear) { work_ = &work, cta_ = uint64_t(linear) + 1; }
   void ended(uint64_t instructions, double slept_ns = 0) {
     most_instructions_ = std::max(most_instructions_, instructions);
@@ -58,8 +60,8 @@ class Counting {
   }
   // By pc; nullptr if switched off.
   Executed* executed() { return executed_.empty() ? nullptr : executed_.data(); }
-  // pc: the instruction to which the access belongs. `in` may be an access that a unit derived from
-  // it.
+  // pc: the instruction that made the access. `in` describes the access; a unit may have derived it
+  // from that instruction.
   void global(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
               const uint64_t* at, size_t buffer);
   void shared(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,

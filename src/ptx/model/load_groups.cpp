@@ -43,7 +43,8 @@ class Depths {
 
 std::vector<uint8_t> load_groups(const Program& program) {
   std::vector<uint8_t> out(program.code.size());
-  std::map<std::tuple<int, int>, std::vector<size_t>> groups;  // by number of stores before, depth
+  // By the number of stores before the load, and its depth.
+  std::map<std::tuple<int, int>, std::vector<size_t>> groups;
   Depths depths;
   int stores = 0;
   auto close = [&] {
@@ -67,7 +68,7 @@ std::vector<uint8_t> load_groups(const Program& program) {
     const bool global = loads_global(in);
     for (int k = 0; k < in.vec; ++k) depths.set(in.v[k], depth + global);
     if (!global) continue;
-    // Only a load of constant data may move up past a store.
+    // Only a load of constant data may begin before an earlier store.
     const bool constant = program.lines[i].text.find(".nc") != std::string_view::npos;
     groups[{constant ? 0 : stores, depth}].push_back(i);
   }

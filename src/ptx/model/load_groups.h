@@ -3,8 +3,8 @@
 //
 // Contract: the estimate assumes that the assembler moves loads up as far as it may. The loads of
 // straight-line code are in flight together, unless one loads the address of another, or a store
-// lies between them; loads of constant data may overtake a store. The estimate misses loads that a
-// loop iteration issues for the next one.
+// lies between them; loads of constant data may overtake a store. The estimate does not see that a
+// loop iteration may load data for the next one.
 //
 // Example: uint8_t n = load_groups(program)[pc];  // 4: this load waits with three others
 #pragma once

@@ -13,7 +13,7 @@ constexpr double kMostOutstanding = 4;  // loads that one warp keeps in flight
 constexpr double kSectorBytes = 32;
 
 struct Grid {
-  double ctas = 1, warps = 1;  // of the grid; of a CTA
+  double ctas = 1, warps = 1;  // CTAs of the grid; warps of a CTA
 };
 
 Grid grid_of(const LaunchConfig& c) {
@@ -31,7 +31,7 @@ struct DramBytes {
 };
 
 // Bytes that DRAM must move: for each buffer, the sectors loaded and stored, each at most its size.
-// L2 serves rereads as far as it holds the data of all resident CTAs.
+// If the L2 cannot hold the data of all resident CTAs, DRAM also serves rereads.
 DramBytes dram_bytes(const GpuSpec& gpu, const LaunchReport& report, const Grid& g,
                      const Occupancy& o) {
   DramBytes bytes;

@@ -26,7 +26,7 @@ struct Occupancy {
   double share = 0;            // resident warps / warps that an SM can hold
   std::string limited_by;      // "registers", "shared memory", "threads", "blocks", "grid"
   double waves = 0, tail = 0;  // tail: the share of the last wave that is filled
-  double registers = 0;        // per thread, as allocated: modelled
+  double registers = 0;        // allocated registers per thread, modelled
   std::map<std::string, double> limits;  // CTAs per SM that each resource allows
 };
 
@@ -38,7 +38,8 @@ struct ModelledTime {
   Occupancy occupancy;
   double dram_read_bytes = 0, dram_write_bytes = 0;
   double bytes_in_flight = 0,
-         bytes_to_saturate = 0;  // of the whole chip; the second saturates DRAM
+         // Bytes in flight of the whole chip, and the bytes that saturate DRAM.
+      bytes_to_saturate = 0;
 };
 
 ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report, const Entry& entry,

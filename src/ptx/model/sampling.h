@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampler: chooses the CTAs of a large grid to run, and estimates the error of the grid's totals.
 //
-// Contract: the first and the last CTA always run and stand for themselves. A random sample of the
-// others, without replacement, stands for all others. The CTAs of a batch come from equal parts of
-// the grid, so that the sample cannot miss half of the grid by chance. Batches double until the
-// error is small enough, or the sample has its most CTAs. The error is half the 95% confidence
-// interval of the grid's total, divided by that total: the largest of the errors of instructions,
-// sectors and wavefronts. It follows only from the spread between CTAs that ran.
+// Contract: the first and the last CTA always run, and their counts are not scaled. A random sample
+// of the others, without replacement, represents all others. The CTAs of a batch come from equal
+// parts of the grid, so that the sample cannot miss half of the grid by chance. Batches double
+// until the error is small enough, or the sample has its most CTAs. The error is half the 95%
+// confidence interval of the grid's total, divided by that total: the largest of the errors of
+// instructions, sectors and wavefronts. It follows only from the spread between CTAs that ran.
 //
 // Example: while (!(batch = sampler.next(affordable)).empty()) { run them; sampler.add(cta, work);
 // }
@@ -34,7 +34,7 @@ class Sampler {
   void add(int64_t cta, const CtaWork& work);
 
   bool is_end(int64_t cta) const { return cta == 0 || cta == total_ - 1; }
-  // The number of CTAs that one sampled interior CTA stands for.
+  // The number of CTAs that one sampled CTA represents (not the first and the last one).
   double weight() const;
   double error() const;
   std::map<std::string, double> errors() const;

@@ -24,14 +24,15 @@ struct AsyncCopy {
   int32_t pc = 0;
   uint8_t vec = 1;  // words per lane
   uint32_t mask = 0, group = 0;
-  uint64_t number = 0;                              // in the order of issue, by warp
+  // Number of the copy in its warp's order of issue.
+  uint64_t number = 0;
   std::array<uint32_t, 32> at{};                    // shared addresses
-  std::array<std::array<uint32_t, 32>, 4> words{};  // as registers hold them
+  std::array<std::array<uint32_t, 32>, 4> words{};  // the words, in the layout of registers
 };
 
 class AsyncCopies {
  public:
-  // Adds one entry for each group that the lanes of `copy` will commit it to.
+  // Adds one entry for each group to which the lanes of `copy` will commit it.
   void issue(const AsyncCopy& copy);
   void commit(uint32_t mask);
   // Removes and returns the copies that complete when `mask` waits for all but `pending` groups.
@@ -59,7 +60,7 @@ struct AsyncArrival {
   uint64_t mbarrier = 0;
   int warp = 0;
   uint32_t mask = 0;
-  uint64_t before = 0;  // number of the first copy that it does not wait for
+  uint64_t before = 0;  // number of the first copy for which it does not wait
   int32_t pc = 0;
 };
 
@@ -81,8 +82,9 @@ class CopiesInFlight {
   std::deque<AsyncArrival>& arrivals() { return arrivals_; }
 
  private:
-  std::vector<AsyncCopies> of_;   // by warp
-  std::vector<uint32_t> writes_;  // by word of shared memory; empty before the first copy
+  std::vector<AsyncCopies> of_;  // by warp
+  // Copies that will write each word of shared memory; empty before the first copy.
+  std::vector<uint32_t> writes_;
   size_t shared_bytes_;
   uint64_t lanes_ = 0;  // of all copies
   std::deque<AsyncArrival> arrivals_;

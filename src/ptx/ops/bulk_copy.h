@@ -2,11 +2,10 @@
 // BulkCopy: a copy by the async proxy (cp.async.bulk, cp.reduce.async.bulk) that is in flight.
 //
 // Contract: a load to shared memory is in flight until it is delivered, and an mbarrier counts its
-// bytes. st.async and red.async are loads from registers. The BulkCopies of the receiving CTA
-// contain a load, even if another CTA of the cluster (`rank`) started it. A store first reads
-// shared memory, then writes global memory; it joins the group that its thread commits next. The
-// rows of a tensor copy are those of its box (ptx/ops/tensor_map.h). Any other copy is one row of
-// bytes.
+// bytes. st.async and red.async are loads from registers. The receiving CTA keeps a load in its
+// BulkCopies, even if another CTA of the cluster (`rank`) started it. A store first reads shared
+// memory, then writes global memory; it joins the group that its thread commits next. The rows of a
+// tensor copy are those of its box (ptx/ops/tensor_map.h). Any other copy is one row of bytes.
 //
 // Example: for (BulkCopy& c : copies.all()) if (c.mbarrier == at) deliver(c);
 #pragma once
@@ -19,7 +18,7 @@
 
 namespace cutegen::ptx {
 
-// Inst::sub of Op::bulk_copy. deposit: st.async and red.async; their BulkCopy is a load.
+// Inst::sub of Op::bulk_copy. deposit: st.async and red.async, which the simulator treats as loads.
 enum class BulkKind : uint8_t { load, store, reduce, prefetch, deposit };
 enum class BulkSource : uint8_t { global, shared, registers };  // of a load
 
@@ -32,25 +31,26 @@ inline constexpr size_t kShared = 0, kGlobal = 3, kMbarrier = 6, kSize = 9, kCoo
                         kCtaMask = 15, kCount = 16;
 }
 
-inline constexpr size_t kMostBulkCopies = 1024;  // in flight per CTA; one more completes the oldest
+// In flight per CTA; another one makes the simulator complete the oldest.
+inline constexpr size_t kMostBulkCopies = 1024;
 
 struct BulkCopy {
   BulkKind kind = BulkKind::load;
   BulkSource from = BulkSource::global;
   int32_t pc = 0;
-  int rank = -1;  // of the CTA that started it; -1: the CTA whose BulkCopies contain it
+  int rank = -1;  // rank of the CTA that started the copy; -1: the CTA whose BulkCopies contain it
   int warp = 0, lane = 0;
-  uint64_t source = 0;    // its start in that CTA's shared memory
-  uint64_t shared = 0;    // its start in shared memory
+  uint64_t source = 0;    // start of the source in the shared memory of that CTA
+  uint64_t shared = 0;    // start of the copy in shared memory
   uint64_t mbarrier = 0;  // of a load
-  uint32_t bytes = 0;     // counted by the mbarrier
+  uint32_t bytes = 0;     // number of bytes that the mbarrier counts
   uint32_t row = 0, pitch = 0;
   uint8_t swizzle = 0;
   bool fill_nan = false;
-  bool reduces = false;         // a load that is reduced into shared memory
+  bool reduces = false;         // whether a load is reduced into shared memory
   AtomicOp op = AtomicOp::add;  // of a reduction
   AtomicType type = AtomicType::u32;
-  uint32_t element = 1;  // bytes; of a reduction
+  uint32_t element = 1;  // bytes per element of a reduction
   uint64_t group = 0;
   bool has_read = false;  // a store whose bytes are in `held`
   std::vector<TensorRow> rows;

@@ -31,7 +31,7 @@ inline double flush(double x) {
 }
 inline float saturate(float x) {
   return x > 0.f ? (x < 1.f ? x : 1.f) : 0.f;
-}  // NaN gives 0, and -0 does
+}  // NaN and -0 give 0
 inline double saturate(double x) {
   return x > 0 ? (x < 1 ? x : 1) : 0;
 }
@@ -71,8 +71,8 @@ inline uint16_t bfloat_rz(float f) {
   uint32_t u = bits_of<uint32_t>(f);
   return uint16_t((u & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : u >> 16);
 }
-// Converts to float with round-to-odd: truncates, and sets the last bit if that is inexact.
-// Rounding the result to 16 bits then gives the same as rounding x once.
+// Converts to float with round-to-odd: truncates, and sets the last bit if the truncation was
+// inexact. Rounding the result to 16 bits then equals rounding x directly.
 inline float to_odd(double x) {
   float f = float(x);
   uint32_t u = bits_of<uint32_t>(f);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns a function of one lane into loops over 32 lanes. Only handler files include it.
 //
-// Contract: everything here has internal linkage, so each instruction set has its own copies.
-// A destination may be one of the sources, but must not overlap one partly.
+// Contract: everything here has internal linkage, so each instruction set has its own copies. A
+// destination may equal a source, but must not overlap it partly.
 //
 // Example: bin<float>(r, "add", "f32", Kind::fp32, 1, [](float a, float b) { return a + b; });
 #pragma once

@@ -3,8 +3,8 @@
 //
 // Contract: see PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". The
 // simulator keeps an Mbarrier outside the bytes of shared memory. A phase completes when no arrival
-// and no byte is outstanding; phase n has the parity n % 2. If a function returns a text, the ISA
-// leaves the operation undefined for this reason, and nothing has changed. ptx/checks/clocks.h
+// and no byte is outstanding; phase n has the parity n % 2. A function that returns a text has
+// changed nothing: the text says why the ISA leaves the operation undefined. ptx/checks/clocks.h
 // decides how mbarriers order memory accesses.
 //
 // Example: if (const char* wrong = b.arrive(1)) report(wrong); if (b.settle()) wake(address);
@@ -39,14 +39,16 @@ inline constexpr int32_t kMbarrierParity = 1,  // a wait by parity, not by state
     kMbarrierRelaxed = 2,                      // does not order other accesses
     kMbarrierExpects = 4,                      // arrive.expect_tx
     kMbarrierNoComplete = 8,                   // .noComplete: must not complete the phase
-    kMbarrierCounted = 16;                     // .noinc: the phase already expects the arrival
+    kMbarrierCounted = 16;                     // .noinc: the phase already expects this arrival
 
 struct Mbarrier {
-  uint32_t expected = 0, pending = 0;  // arrivals per phase; arrivals still missing
-  int64_t bytes = 0;                   // the tx-count: expected minus completed
+  // Arrivals that a phase needs; arrivals that are still missing.
+  uint32_t expected = 0, pending = 0;
+  int64_t bytes = 0;  // the tx-count: expected minus completed
   uint64_t phase = 0;
-  int32_t pc = 0;     // of its mbarrier.init
-  int unfenced = -1;  // the warp of its mbarrier.init, until a fence makes it visible to copies
+  int32_t pc = 0;  // of its mbarrier.init
+  // The warp that initialised it, until a fence makes the initialisation visible to copies.
+  int unfenced = -1;
 
   const char* expect(int64_t n);
   const char* complete(int64_t n);
@@ -79,7 +81,7 @@ class Mbarriers {
   const Mbarrier* in(uint64_t from, uint64_t to) const;
   void clear() { live_.clear(), changes = 0; }
 
-  uint64_t changes = 0;  // number of changes so far; without a change, no wait can end
+  uint64_t changes = 0;  // number of changes so far; while it stays the same, no wait can end
 
  private:
   std::map<uint64_t, Mbarrier> live_;  // by address

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registry: a handler file registers its forms here. Plain declarations only (see inst.h).
+// Registry: where each handler file registers its functions by instruction form
+// (ptx/decode/forms.h). Plain declarations only (see inst.h).
 //
 // Example: void add_integer(Registry& r) { r.add("add", "s32", "www", full, masked, kind, 0); }
 #pragma once

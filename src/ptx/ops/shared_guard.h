@@ -3,7 +3,7 @@
 //
 // Contract: for each word, it counts the copies that will write it, the copies that have yet to
 // read it, and the live mbarriers. The caller passes the same range to add() and remove(), and
-// keeps ranges inside shared memory. touches() is cheap if nothing nearby is marked.
+// keeps ranges inside shared memory. touches() is fast if nothing near the bytes is marked.
 //
 // Example: if (guard.any() && guard.touches(from, to) & SharedGuard::bit(Mark::written)) ...
 #pragma once

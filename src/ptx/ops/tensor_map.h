@@ -52,10 +52,10 @@ struct TensorMap {
   bool fill_nan = false;                // elements outside the tensor are NaN; else zero
 
   uint32_t element() const;    // bytes
-  uint32_t row_bytes() const;  // of one row of the box
-  uint32_t pitch() const;      // between rows in shared memory
+  uint32_t row_bytes() const;  // bytes of one row of the box
+  uint32_t pitch() const;      // distance of rows in shared memory
   uint64_t rows() const;
-  uint64_t bytes() const { return rows() * row_bytes(); }  // counted by an mbarrier
+  uint64_t bytes() const { return rows() * row_bytes(); }  // bytes that an mbarrier counts
   uint64_t span() const { return rows() * pitch(); }       // in shared memory
 };
 
@@ -75,8 +75,9 @@ struct TensorRow {
   uint32_t from = 0, to = 0;
 };
 
-// All rows, in the order of shared memory. The map has passed wrong_field(). A copy to the tensor
-// writes whole units of 16 bytes, even if a unit extends beyond the last element of a row.
+// All rows, in the order of shared memory. The map has passed wrong_field(). A copy from shared
+// memory to the tensor writes whole units of 16 bytes, even if a unit extends beyond the last
+// element of a row.
 std::vector<TensorRow> rows_of(const TensorMap& map, const TensorPlace& place, bool to_tensor);
 
 // The address of a 16-byte chunk after the swizzle.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma.mma_async: the part of one warp, which is 16 of the 64 rows of D = A * B + D.
+// wgmma.mma_async: computes one warp's part of D = A * B + D: 16 of the 64 rows.
 //
 // Contract: a product takes 32 bytes of each row of A and of each column of B, contiguous along k.
 // So K is 8, 16 or 32, depending on the type. Accumulators lie in registers as the PTX ISA says
@@ -25,14 +25,15 @@ enum class WgmmaSum : uint8_t { f32, f16, s32 };
 
 inline constexpr int kWgmmaRows = 16;           // per warp
 inline constexpr int kWgmmaMostColumns = 256;   // N
-inline constexpr size_t kWgmmaSliceBytes = 32;  // per row of A or column of B
+inline constexpr size_t kWgmmaSliceBytes = 32;  // bytes of a row of A or a column of B
 
 // The rounding of sums (see above).
 inline constexpr int kWgmmaFraction = 25;     // f16, bf16, tf32
 inline constexpr int kWgmmaFp8Fraction = 13;  // e4m3, e5m2
 inline constexpr int kWgmmaKept = 23;
 inline constexpr int kWgmmaFp8Kept = 13;
-inline constexpr int kWgmmaLeastExponent = -126;  // to which terms are aligned
+// The smallest exponent to which terms are aligned.
+inline constexpr int kWgmmaLeastExponent = -126;
 
 struct WgmmaProduct {
   const std::byte* a = nullptr;    // 16 rows of 32 bytes
@@ -41,7 +42,7 @@ struct WgmmaProduct {
   const int32_t* d = nullptr;      // slots of the accumulators
   int n = 0;
   bool clear = false;     // scale-d is false: D = A * B
-  bool negate = false;    // one of A and B is negated
+  bool negate = false;    // whether exactly one of A and B is negated
   bool saturate = false;  // .satfinite
 };
 using WgmmaFn = void (*)(const WgmmaProduct&);
@@ -50,7 +51,7 @@ using WgmmaFn = void (*)(const WgmmaProduct&);
 // descriptor of B and the predicate scale-d.
 struct WgmmaOp {
   WgmmaFn run = nullptr;
-  int n = 0, d = 0;  // columns; registers of D per thread
+  int n = 0, d = 0;  // number of columns; registers of D per thread
   bool a_in_registers = false, a_mn_major = false, b_mn_major = false;
   bool negate = false, saturate = false;
   int a() const { return a_in_registers ? 4 : 1; }

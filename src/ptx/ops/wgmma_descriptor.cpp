@@ -92,7 +92,8 @@ void SharedTile::chunks(uint32_t* at) const {
     }
     return;
   }
-  const uint32_t side_by_side = row / kChunk;  // groups of eight rows side by side in the pattern
+  // Number of groups of eight rows that lie side by side in the swizzle pattern.
+  const uint32_t side_by_side = row / kChunk;
   const bool swizzled = row != kChunk;
   const uint32_t to_groups = swizzled ? d.leading : d.stride,
                  to_ks = swizzled ? d.stride : d.leading;

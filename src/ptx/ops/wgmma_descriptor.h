@@ -4,9 +4,9 @@
 //
 // Contract: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout" and "Matrix
 // Descriptor Format". A tile consists of `rows` rows of A or columns of B, each with 32 bytes along
-// k. K-major: chunk 2r + c has half c of row r. MN-major (16-bit types): chunk 16g + k has the rows
-// 8g ... 8g+7 at k. The swizzle permutes chunks by the address bits from 7 on, minus the base
-// offset.
+// k. K-major: chunk 2r + c holds half c of row r. MN-major (16-bit types): chunk 16g + k holds
+// element k of the rows 8g ... 8g+7. The swizzle permutes chunks by the address bits from 7 on,
+// minus the base offset.
 //
 // Example: if (auto rule = tile.fault()) report(*rule); tile.chunks(at);
 #pragma once
@@ -19,9 +19,10 @@ namespace cutegen::ptx {
 
 struct MatrixDescriptor {
   uint32_t start = 0, leading = 0, stride = 0;  // bytes
-  uint32_t base_offset = 0;                     // 128-byte rows from the start of a pattern
-  uint32_t row_bytes = 16;                      // 16: no swizzle; 32, 64, 128: its width
-  uint64_t reserved = 0;                        // bits that must be zero
+  // Distance from the start of the swizzle pattern, in rows of 128 bytes.
+  uint32_t base_offset = 0;
+  uint32_t row_bytes = 16;  // 16: no swizzle; 32, 64, 128: its width
+  uint64_t reserved = 0;    // bits that must be zero
 };
 MatrixDescriptor read_descriptor(uint64_t bits);
 

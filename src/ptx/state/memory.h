@@ -26,10 +26,11 @@ struct Buffer {
 };
 
 struct Memory::State {
-  std::vector<Buffer> buffers;        // in order of base
+  std::vector<Buffer> buffers;        // sorted by base address
   std::vector<BufferShadow> shadows;  // parallel to `buffers`; a launch with checks makes them
   uint32_t next_epoch = 1;            // see checks/global_races.h
-  uint32_t settled = 1;  // launches with epochs below this end before the next launch begins
+  // Launches whose epochs are below this one end before the next launch begins.
+  uint32_t settled = 1;
   int shadow_shift = 2;  // log2 of a granule of the shadows
   uint64_t next = 0;
   // Variables of modules, by module and index. The first launch that uses one allocates it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BufferShadow: what the checks record of a global buffer: the last writer and reader of each
-// granule, and which words are defined.
+// BufferShadow: what the checks record about a global buffer: the last writer and reader of each
+// granule (checks/facts.h), and which words are defined.
 //
 // Contract: pages begin as zeros, and take memory only once they are touched. Host threads write
 // them without locks, so the checks may miss one of two simultaneous accesses, but never invent
@@ -42,7 +42,7 @@ class Pages {
 
 struct BufferShadow {
   Pages<uint32_t> writers, readers;  // epochs, by granule; see global_races.h
-  Pages<uint8_t> defined;            // by word of four bytes; see undefined.h
+  Pages<uint8_t> defined;            // state of each word of four bytes; see undefined.h
 };
 
 extern template class Pages<uint32_t>;

@@ -2,10 +2,10 @@
 // For tests: runs the Hopper programs of tests/golden/ptx/hopper on their data, and compares the
 // results.
 //
-// Contract: the last parameter of a program, `fault`, plants a fault; with 0, the program is
-// correct. outcome() runs the program in several orders and returns the first failure: the kind of
-// a finding, the reason of another status, or "wrong values" if the result differs from the truth
-// in double precision. The text is empty if every run is correct.
+// Contract: the last parameter of a program, `fault`, selects a planted fault; with 0, the program
+// is correct. outcome() runs the program in several orders and returns the first failure: the kind
+// of a finding, the reason of another status, or "wrong values" if the result differs from the
+// truth in double precision. The text is empty if every run is correct.
 //
 // Example: EXPECT_EQ(outcome(gemm("gemm_k_major", {96, 72, 200}), 0), "");
 #pragma once
@@ -96,7 +96,8 @@ struct HopperProgram {
   // Adds the buffers and returns the parameters without `fault`.
   std::function<std::vector<Bytes8>(Sim&)> bind;
   std::vector<std::byte>* out = nullptr;
-  std::vector<double> truth, bound;  // by element of `out`; bound: on the absolute error
+  // For each element of `out`; bound: limit of the absolute error.
+  std::vector<double> truth, bound;
   bool out_is_bf16 = false;
 };
 

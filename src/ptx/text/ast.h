@@ -30,7 +30,7 @@ struct Operand {
 
 struct Statement {
   std::string_view opcode, guard;
-  std::string_view text;  // as written, for messages
+  std::string_view text;  // the text as written, for messages
   std::vector<Operand> operands;
   int line = 0, source_line = 0, source_column = 0, scope = 0;
   bool guard_negated = false;

@@ -18,7 +18,7 @@ class SourceLines {
   int line = 0, column = 0;  // 0: unknown
 
  private:
-  int file_ = 0;  // of the first .loc; lines of other files are ignored
+  int file_ = 0;  // file of the first .loc; lines of other files are ignored
 };
 
 class FunctionParser {

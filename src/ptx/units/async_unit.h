@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // AsyncUnit: executes cp.async, its groups and waits.
 //
-// Contract: issue() reads the source at once and keeps the bytes. They reach shared memory when the
-// warp waits for their group. A function that returns false has reported a finding.
+// Contract: issue() reads the source at once and keeps the bytes. The bytes reach shared memory
+// when the warp waits for their group. A function that returns false has reported a finding.
 //
 // Example: if (!async.issue(w, in, mask)) return false;
 #pragma once
@@ -18,9 +18,9 @@ class AsyncUnit {
   AsyncUnit(CtaState& cta, MemoryUnit& memory)
       : cta_(cta), memory_(memory), addresses_(forms().addresses) {}
   bool issue(Warp& w, const Inst& in, uint32_t mask);
-  // Commits the lanes' copies since their last commit as a group.
+  // Makes a group of the copies that the lanes have issued since their last commit.
   void commit(const Warp& w, uint32_t mask) { cta_.copies.of(w.index).commit(mask); }
-  // Completes all of the lanes' groups but the youngest Inst::imm.
+  // Completes all groups of the lanes except the latest Inst::imm ones.
   bool wait(Warp& w, const Inst& in, uint32_t mask);
   // Completes the copies that an arrival waits for.
   bool complete(const AsyncArrival& arrival);

@@ -28,7 +28,7 @@ class CtaChecks {
   bool global(const WarpAccess& a, const Buffer& b);
   // at: offsets in the local memory of the warp.
   void local(const WarpAccess& a);
-  // For a store that has been executed. b: nullptr for shared memory, which begins at `zero`.
+  // Checks a store after its execution. b: nullptr for shared memory, which begins at `zero`.
   bool stored(const WarpAccess& a, const std::byte* zero, const Buffer* b) {
     return a.sum.contiguous || a.in.op != Op::store || races_.lanes(a, zero, b);
   }

@@ -39,7 +39,8 @@ class MemoryUnit {
   WarpScheduler& scheduler_;
   CtaChecks& checks_;
   AddressFn addresses_;
-  const Buffer* last_[16] = {};  // by low bits of the pc: the buffer last accessed
+  // The buffer that each instruction accessed last, by the low bits of its pc.
+  const Buffer* last_[16] = {};
 };
 
 }  // namespace cutegen::ptx

@@ -26,7 +26,7 @@ bool in_shared(const CtaState& cta, const std::byte* memory) {
   return false;
 }
 
-// Whether memory may have changed.
+// Whether the access may have changed memory.
 bool atomics(CtaState& cta, const WarpAccess& a, std::byte* zero) {
   const Inst& in = a.in;
   std::byte* registers = a.warp.registers;

@@ -59,8 +59,8 @@ bool UndefinedChecks::stored(const WarpAccess& a, const Buffer& b) {
     if (!bad) continue;
     const int lane = std::countr_zero(bad);
     const Origin origin = u.registers().origin_of(w.index, a.in.v[k]);
-    // If a warp reads too early, it also races with the warp that writes later. That finding says
-    // more.
+    // If a warp reads too early, it also races with the warp that writes later. The race is the
+    // more useful finding.
     const bool wait = origin.space == Space::shared && cta_.races && cta_.warps.size() > 1;
     if (wait && cta_.pending) return true;
     const uint64_t at = a.at[lane] + uint64_t(k) * a.in.size;

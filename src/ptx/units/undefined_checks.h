@@ -17,8 +17,8 @@ class UndefinedChecks {
   explicit UndefinedChecks(CtaState& cta) : cta_(cta) {}
   // Call it before each instruction: tracks what its results depend on.
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
-  // Call it before an access to memory. state: by word. lanes: the lanes to examine. left: counts
-  // the words that nobody wrote; may be nullptr.
+  // Call it before an access to memory. state: by word. lanes: the lanes to examine. left: the
+  // number of words that nobody has written yet; may be nullptr.
   void note(const WarpAccess& a, uint32_t lanes, uint8_t* state, size_t* left,
             const Origin& origin);
   // Call it before a store to global memory: other kernels may read the stored value, so it must

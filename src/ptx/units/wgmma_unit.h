@@ -3,7 +3,8 @@
 //
 // Contract: each warp computes its own 16 rows when it issues a product, so the registers have the
 // result at once. The checks report a program that uses it before the wait. At wait_group, a warp
-// waits for the other three, because one thread may then release the stage that all four have read.
+// waits for the other three, because after the wait, one thread may free the shared memory that all
+// four have read.
 //
 // Example: if (wgmma.execute(w, in, mask) == Meet::here) ++w.current.pc;
 #pragma once
@@ -18,8 +19,8 @@ class WgmmaUnit {
   WgmmaUnit(CtaState& cta, WarpScheduler& scheduler, CtaChecks& checks)
       : cta_(cta), scheduler_(scheduler), checks_(checks) {}
   Meet execute(Warp& w, const Inst& in, uint32_t mask);
-  // Call it when the warp has ended. False: a finding, because its warpgroup executes wgmma without
-  // it.
+  // Call it when the warp has ended. False: a finding, because the other warps of its warpgroup
+  // execute wgmma without it.
   bool ended(const Warp& w);
 
  private:

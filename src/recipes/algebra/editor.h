@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Editor: how the rules of algebra read and change a graph.
 //
-// Contract: the graph is one that prepare() returned: no node writes its arguments. replace() puts
-// nodes in the place of one node and keeps the name of its first output, so that readers need no
-// change. drop_unread() removes nodes that nothing needs any more.
+// Contract: the graph is one that prepare() returned: no node writes its arguments. replace()
+// replaces one node by others and keeps the name of its first output, so that nodes which read it
+// need no change. drop_unread() removes nodes whose results nothing reads.
 //
 // Example: Editor edit(task, graph); auto w = edit.add("total", "aten.sum.dim_IntList", ...);
 //          edit.replace(node, w);
@@ -28,23 +28,24 @@ class Editor {
   const Task& task() const { return task_; }
   const Value* find(const std::string& name) const;  // new values, too
   const Shape& shape(const std::string& name) const;
-  // The node behind a value, past copies. Null if it is a tensor of the task.
+  // The node that computes a value or, if the value is a copy, its original. Null for a tensor of
+  // the task.
   const Node* source(const std::string& name) const;
-  // The value's name before copies of it.
+  // If the value is a copy (of a copy ...), the name of the original.
   std::string root(const std::string& name) const;
-  // Whether only one node reads the value, and it is no result.
+  // Whether only one node reads the value, and the value is not a result of the task.
   bool read_once(const std::string& name) const;
   bool unread(const std::string& name) const;
   // Whether the axis has size 1 at every shape of the task.
   bool is_one(const std::string& name, size_t axis) const;
 
-  // Adds a node in float32 to those that will replace a node, and returns its value.
+  // Adds a float32 node to the nodes that replace() will insert, and returns its value.
   std::string add(const std::string& word, const std::string& op, std::vector<Json> args,
                   Shape shape);
-  // The same, with arguments that are sizes of the task's tensors.
+  // Like add(), with arguments that are sizes of the task's tensors.
   std::string add_sized(const std::string& word, const std::string& op, std::vector<Json> args,
                         Shape shape, std::vector<SizeArgument> sizes);
-  // Puts the added nodes in front of the node, which becomes a view of `value`.
+  // Inserts the added nodes before the node, which becomes a view of `value`.
   void replace(const std::string& node_id, const std::string& value);
   void discard() { added_.clear(); }  // forgets the added nodes
   // Replaces one node by another with the same outputs.
@@ -53,7 +54,7 @@ class Editor {
   // A condition on the task's sizes that a program of the changed graph needs, as a plan
   // expression.
   void require(const std::string& expression);
-  // The tensor must have its official size along the axis.
+  // Requires that the tensor has its official size along the axis.
   void require_size(const std::string& tensor, size_t axis);
   const std::vector<std::string>& requirements() const { return requirements_; }
 
@@ -66,7 +67,7 @@ class Editor {
   size_t count_ = 0;
 };
 
-// Whether the operator copies its first argument, of the same shape, at most rounding it.
+// Whether the operator only copies its first argument, with the same shape, and perhaps rounds it.
 bool copies(const Editor& edit, const Node& node);
 
 }  // namespace cutegen::recipes

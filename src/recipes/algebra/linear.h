@@ -27,7 +27,7 @@ using Factors = std::vector<Factor1>;
 
 class LinearSum {
  public:
-  // Returns the sum or mean of the node's own result times the factors, or nothing.
+  // Returns the sum or mean of the node's result, multiplied by the factors, or nothing.
   using Base = std::function<std::optional<std::string>(
       const LinearSum&, const Node& node, const std::vector<int>& axes, const Factors& factors)>;
   LinearSum(Editor& edit, bool mean, Base base)
@@ -35,7 +35,7 @@ class LinearSum {
 
   std::optional<std::string> of(const std::string& value, const std::vector<int>& axes,
                                 const Factors& factors = {}) const;
-  // The sum or mean of a value as it is.
+  // The sum or mean of a value itself, without looking at the node that computes it.
   std::string direct(const std::string& value, const std::vector<int>& axes) const;
   std::string times(std::string value, const Factors& factors) const;
   Editor& edit() const { return edit_; }

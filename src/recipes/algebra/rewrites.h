@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewrites: algebra that removes work from a task's graph, one named rule a file.
+// Rewrites: algebraic rules that remove work from a task's graph. Each rule has a name and a file.
 //
 // Contract: rewrite() returns the task with a graph that has the same outputs in exact arithmetic,
-// and one entry for each rule that changed it. It applies the rules of `chosen` only. A rule fires
-// only if its numerical condition holds: the rewritten float32 program is as accurate as the graph
-// as written, and an infinite or undefined result stays one. A graph that prepare() refuses stays
-// as it is. find_rewrites() also names the rules that would apply but were not chosen.
+// and one entry for each rule that changed it. It applies the rules of `chosen` only. A rule
+// applies only if its numerical condition holds: the rewritten float32 program is as accurate as
+// the graph as written, and infinite or undefined results stay infinite or undefined. A graph that
+// prepare() refuses stays as it is. find_rewrites() also names the rules that would apply but were
+// not chosen.
 //
 // Example: CG_TRY(auto chosen, parse_rewrites("sum-of-product", "--rewrites"));
 //          Rewritten r = rewrite(task, chosen); match_recipe(r.task);
@@ -43,11 +44,11 @@ std::string meaning_of(RewriteRule rule);
 struct Rewritten {
   Task task;
   std::vector<Rewrite> applied;
-  std::vector<std::string> requirements;  // of a program, as plan expressions
+  std::vector<std::string> requirements;  // requirements of a program, as plan expressions
 };
 
 Rewritten rewrite(const Task& task, const RewriteRules& chosen);
-// The applied ones, and the others that would apply to the task.
+// The rewrites that were applied, and those that would apply if the user chose them.
 std::vector<Rewrite> find_rewrites(const Task& task, const RewriteRules& chosen);
 
 }  // namespace cutegen::recipes

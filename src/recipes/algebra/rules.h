@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of algebra (recipes/algebra/rewrites.h), one a file.
+// The rules of algebra (recipes/algebra/rewrites.h). Each rule has its own file.
 //
 // Contract: a rule changes the graph in one place, or not at all. It returns one sentence that says
 // what it changed, with the sizes of the official shape.
@@ -24,7 +24,7 @@ Effect constant_result(Editor& edit);
 Effect merge_clamps(Editor& edit);
 Effect fold_scales(Editor& edit);
 
-// The limits of an operator that is a clamp by numbers, infinite if it lacks one.
+// The limits of an operator that clamps by numbers; a missing limit is infinite.
 std::optional<std::pair<double, double>> clamp_limits(const Node& node);
 
 }  // namespace cutegen::recipes

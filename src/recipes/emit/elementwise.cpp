@@ -26,7 +26,7 @@ struct Access {
   std::string places = {};      // where index tensors lead: an array for each item
   std::string take = {};        // functions that find these places
   bool place_each = false;      // each element of a vector has its own
-  int64_t turns = 1, turn = 0;  // it is list `turn` of `turns` lists whose elements take turns
+  int64_t turns = 1, turn = 0;  // it is list `turn` of `turns` interleaved lists
   bool follows = false;         // another list of the same tensor is loaded or stored with it
   bool single = false;          // the same element everywhere
   bool shared = false;          // the same vector for all items
@@ -113,7 +113,7 @@ struct Kernel {
     return a.tensor + (items_along < 0 ? "(_, j)" : a.shared ? "(_, 0, j)" : "(_, i, j)");
   }
 
-  // Finds lists of a tensor whose elements take turns, so that one access moves all of them.
+  // Finds interleaved lists in a tensor, because one access can move the elements of all of them.
   void take_turns(std::vector<Access>& list, bool all) {
     for (Access& first : list) {
       const int64_t step = turns_in(nest, *first.operand);
@@ -502,7 +502,7 @@ std::vector<int64_t> widths_of(const Fused& fused) {
   return vector_widths(fused, innermost);
 }
 
-// Elements of a vector: one access moves them, also if lists take turns.
+// Number of elements that one access moves, including interleaved lists.
 int64_t safe_vector(const Fused& fused) {
   const Nest nest = make_nest(fused);
   size_t bytes = 1;

@@ -3,8 +3,8 @@
 //
 // Contract: applies to a Fused without reductions. The kernel is flat if every operand has the
 // layout of the output or is one element; otherwise it is strided (broadcasts, transpositions).
-// Parameters: threads, vector, items, and for flat kernels waves (0: one CTA for each tile; else
-// CTAs per SM of a grid-stride loop).
+// Parameters: threads, vector, items, and for flat kernels waves (0: one CTA for each tile;
+// otherwise a grid-stride loop with this many CTAs per SM).
 //
 // Example: elementwise_part(task, fused, {{"threads", 256}, {"vector", 4}, {"items", 2}}, label)
 #pragma once

@@ -14,18 +14,20 @@ namespace cutegen::recipes {
 
 struct MatmulKernel {
   std::string source;
-  std::vector<std::pair<std::string, std::string>> numbers;  // of matmul: parameter, expression
+  // (parameter of the kernel `matmul`, expression).
+  std::vector<std::pair<std::string, std::string>> numbers;
   std::vector<std::pair<std::string, std::string>> numbers_combine;
   std::vector<std::string> tensors;  // identifiers, in the order of the kernels' parameters
   std::vector<std::string> tensors_combine;
-  std::string vector_a, vector_b, vector_out;  // expressions: is a vector access possible?
+  // Expressions that are true if vector accesses are possible.
+  std::string vector_a, vector_b, vector_out;
 };
 
-// What multiplies: the CUDA cores, mma.sync, wgmma on 16-bit elements, or wgmma on floats (three
-// products with float32 accuracy, or one in tf32).
+// The instructions that multiply: the CUDA cores, mma.sync, wgmma on 16-bit elements, or wgmma on
+// floats (three products with float32 accuracy, or one in tf32).
 enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32 };
 MatmulEngine engine_of(const Contraction& c, const Json& params);
-// wgmma_fp32: tf32 products for each product of floats.
+// For wgmma_fp32: how many tf32 products replace one product of floats.
 int products_of(const Contraction& c);
 // The joined products in order; one product has one part.
 std::vector<const Contraction*> parts_of(const Contraction& c);
@@ -33,7 +35,8 @@ std::vector<const Contraction*> parts_of(const Contraction& c);
 std::string name_of(const Contraction& c, const Factor& factor);
 // Whether wgmma_fp32 reads A from shared memory, split in two parts, and B from registers.
 bool turned(const Contraction& c);
-// What is multiplied: "float", "tfloat32_t", "half_t", "bfloat16_t".
+// The type of the operands as the instruction takes them: "float", "tfloat32_t", "half_t",
+// "bfloat16_t".
 std::string element_type(const Contraction& c, const Json& params);
 // Bytes of an element in the task's math mode.
 int64_t bytes_of_element(const Contraction& c);

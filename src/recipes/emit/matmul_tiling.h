@@ -2,8 +2,9 @@
 // The choice of a product's tile: which engine, how large a tile, and how many CTAs share its
 // depth.
 //
-// Contract: best_tiling() minimises a model of the time on an H200. Its speeds are measured
-// (docs/measurements/simt_products.md, wgmma_products.md); the search tries neighbours.
+// Contract: best_tiling() minimises a model of the time on an H200. The model uses measured speeds
+// (docs/measurements/simt_products.md, wgmma_products.md). The search then tries neighbouring
+// parameters.
 //
 // Example: const Tiling best = best_tiling(c); params["tile_m"] = best.tile_m;
 #pragma once
@@ -14,9 +15,10 @@
 
 namespace cutegen::recipes {
 
-// Tiles of a product. `resident`: CTAs that an SM holds. `speed`: of the inner loop on an H200,
-// relative to one tile of the same math mode. `start`: what prologue and epilogue of a CTA cost, in
-// steps along k; they cost more if no other CTA on the SM hides them. For CUDA cores it is a guess.
+// Tiles of a product. resident: CTAs that an SM holds. speed: the speed of the inner loop on an
+// H200, relative to one particular tile of the same math mode. start: the time of a CTA's prologue
+// and epilogue, in steps along k. It is longer if no other CTA on the SM hides it. For CUDA cores,
+// `start` is a guess.
 struct Tiling {
   int64_t tile_m, tile_n, threads, resident;
   double speed, start;

@@ -39,7 +39,7 @@ TEST(Order, ALongRowBoundsWhatItSorts) {
   EXPECT_EQ(match.safe.at("vector"), 8);
 }
 
-// Each step waits on the SMs for the results of the one before it.
+// The CTAs of each step already wait on the SMs for the results of the previous step.
 TEST(Order, StepsOfOneProgramAreChained) {
   const Task task = golden_task("top_k_long");
   const RecipeMatch match = match_recipe(task, "sm_90a");

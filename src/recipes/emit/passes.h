@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes: the bodies of reduction kernels, pass by pass over the reduced axis.
 //
-// Contract: reductions of one depth share a pass. Results that vary along the reduced axis are
-// computed in a last pass; the first thread of each row writes the others. With `online`, two
-// reductions that depend on each other are accumulated together (Joint). One kernel makes all
-// passes (text). With `split`, several CTAs share a row: partial(d) is the kernel of pass d, in
-// which each CTA writes its accumulators to scratch; later kernels and finish() merge them in a
-// fixed order. With `resident`, the threads of a CTA or a cluster share a row, and element operands
-// that differ between rows stay in shared memory. Where elements are kept, later passes read what
-// the first one has computed from them (kept_values.h).
+// Contract: a reduction has depth d if it depends on a chain of d - 1 other reductions. Reductions
+// of the same depth share a pass. Results that vary along the reduced axis are computed in a last
+// pass; the first thread of each row writes the others. With `online`, two reductions that depend
+// on each other are accumulated together (Joint). text() is one kernel with all passes. With
+// `split`, several CTAs share a row: partial(d) is the kernel of pass d, in which each CTA writes
+// its accumulators to scratch; later kernels and finish() merge them in a fixed order. With
+// `resident`, the threads of a CTA or a cluster share a row, and element operands that differ
+// between rows stay in shared memory. If elements stay on the SM, the first pass may replace them
+// by values computed from them, which later passes read (kept_values.h).
 //
 // Example: Passes(fused, code, {.column = false, .cached = true}).text()
 #pragma once
@@ -33,7 +34,8 @@ struct PassOptions {
   bool clustered = false;        // of a column kernel: the CTAs of a cluster share columns
   std::set<size_t> packed = {};  // operands that registers keep in their own dtype
   Accuracy accuracy = {};
-  std::vector<size_t> room = {};  // operands whose kept elements a computed value may replace
+  // Operands whose elements in shared memory a computed value may replace.
+  std::vector<size_t> room = {};
 };
 
 // Two reductions over the same x that one pass can accumulate, though the second depends on the
@@ -62,15 +64,16 @@ class Passes {
   const std::string& id(int inst) const { return code_.id(inst); }
   const std::string& input_tensor(size_t operand) const { return inputs_[operand]; }
   const std::string& output_tensor(size_t output) const { return outputs_[output]; }
-  // The slots of an operand that stays in shared memory.
+  // The name of the shared memory that keeps an operand.
   const std::string& slots(size_t operand) const { return slots_[operand]; }
-  // How a column kernel loads a row-level leaf through an index, instead of directly.
+  // Sets the text by which a column kernel loads a value of the row through an index, instead of
+  // directly.
   void load_by(int leaf, std::string text) { row_loads_[leaf] = std::move(text); }
-  // How a pass loads an element operand that registers do not keep between passes.
+  // Sets the text by which a pass loads an operand that registers do not keep between passes.
   void load_late(size_t operand, std::string text) { late_loads_[operand] = std::move(text); }
-  // Leaves that the kernel reads, by level.
+  // The leaves (values read from memory) of this level that the kernel needs.
   std::vector<int> leaves(Level level) const;
-  // Floats of the largest accumulator, and of all together.
+  // The size of the largest accumulator, and of all together, in floats.
   int words() const;
   int all_words() const;
 
@@ -121,7 +124,8 @@ class Passes {
   std::vector<std::string> inputs_, outputs_, registers_, slots_;
   KeptValues values_;
   std::string shift_, exact_count_;  // of moments
-  // Of reductions: accumulators in registers and in scratch, the vector that one add() takes.
+  // The next maps belong to reductions: their accumulators in registers and in scratch, and the
+  // vector that one add() takes.
   std::map<size_t, std::string> late_loads_;
   std::map<int, std::string> row_loads_, accumulators_, kept_, vectors_, few_;
 };

@@ -3,7 +3,7 @@
 //
 // Contract: match() returns the recipe that applies with its parameters and legal values, or why no
 // recipe applies. instantiate() returns the program for one choice of parameters; the first choice
-// is the safe one. Programs are shape-generic: sizes come from plan symbols.
+// is the safe one. Programs work for all sizes of the task: sizes come from plan symbols.
 //
 // Example:
 //   auto m = match_recipe(task, "sm_90a"); if (m.recipe) auto p = instantiate(task, m, m.safe);

@@ -232,8 +232,8 @@ std::string ReductionKernel::tensor(const Operand& operand, const std::string& n
   return fmt::format("Tensor {} = {};\n", name, view(operand));
 }
 
-// The same for an input. Where a cluster takes turns, elements of the next row arrive while it
-// computes a row.
+// Declares the tensor of an input. If a cluster takes several rows one after another, elements of
+// the next row arrive while it computes a row.
 std::string ReductionKernel::input(const Operand& operand, const std::string& name) {
   if (!turns() || !stays(fused_, nest_, operand)) return tensor(operand, name);
   const std::string& word = fused_.names.at(operand.tensor);

@@ -15,11 +15,11 @@
 
 namespace cutegen::recipes {
 
-// Whether an element operand stays in shared memory in a resident kernel: it differs between rows
-// and lies along the row without gaps.
+// Whether a resident kernel (one that keeps rows in shared memory) keeps this operand: it differs
+// between rows, and its elements are contiguous along the row.
 bool stays(const Fused& fused, const Nest& nest, const Operand& operand);
-// Whether a thread keeps its elements of the operand in registers if the kernel keeps any: they
-// differ between rows. Each pass loads the others (weights), which come from L1 or L2.
+// Whether a thread keeps its elements of the operand in registers, if the kernel keeps any: true if
+// they differ between rows. Each pass loads all other operands (weights) again, from L1 or L2.
 bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand);
 // Whether a thread of a column kernel keeps them in the operand's own dtype, of 16 bits.
 bool packed(const Fused& fused, const Nest& nest, const Operand& operand);
@@ -27,12 +27,11 @@ bool packed(const Fused& fused, const Nest& nest, const Operand& operand);
 int64_t element_bytes(const Fused& fused, const Nest& nest);
 // Bytes of shared memory of a CTA of a resident kernel, at the official shape.
 int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params);
-// Steps that a thread takes along the reduced axis, and elements of a row in them, at the official
-// shape.
+// The number of steps of a thread along the reduced axis at the official shape.
 int64_t steps_of_thread(const Nest& nest, const Json& params);
 int64_t elements_of_thread(const Nest& nest, const Json& params);
 
-// Rows that a cluster of a resident kernel takes one after another.
+// How many rows a cluster of a resident kernel processes one after another.
 int64_t turns_of(const Json& params);
 
 // How such a cluster reads ahead: a row is `groups` groups of vectors, and shared memory has room
@@ -48,7 +47,7 @@ class ReductionKernel {
   struct Launch {
     std::string name;
     std::vector<Parts> parts;
-    bool whole_grid = true;  // of a split row: all its CTAs, else one
+    bool whole_grid = true;  // whether all CTAs that share a row run this kernel, or only one
   };
 
   ReductionKernel(const Task& task, const Fused& fused, const Json& params, const Label& label);
@@ -64,7 +63,8 @@ class ReductionKernel {
   bool wide() const;       // a row has too many elements for 32-bit indices
   bool many_rows() const;  // there are too many rows for 32-bit indices
   bool in_runs() const { return nest_.in_runs && !wide(); }
-  bool has_runs() const;  // an operand has one element for each run
+  // Whether an operand has one element for each run of elements (cutegen/runs.cuh).
+  bool has_runs() const;
   std::vector<Parts> parts() const { return passes_.parts(); }
   const std::vector<StrideArgument>& strides() const { return tensors_.strides(); }
 
@@ -91,9 +91,11 @@ class ReductionKernel {
   NestTensors tensors_;
   Passes passes_;
   std::string inputs_, outputs_, loads_;  // text that the kernels share
-  std::string runs_;                      // the name of the split into runs
-  std::string fetches_, slots_, reads_;   // of a resident kernel: copies, slots, reads of a slot
-  std::string rows_, next_;  // of one that takes turns: tensors of any row, of the next
+  std::string runs_;                      // name of the cutegen::Runs object
+  // In a resident kernel: text of copies, of slots, of reads from a slot.
+  std::string fetches_, slots_, reads_;
+  // In a kernel with several rows: tensors of any row, and of the next one.
+  std::string rows_, next_;
   std::string kernels_, source_;
   std::vector<Launch> launches_;
 };

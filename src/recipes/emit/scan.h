@@ -2,7 +2,7 @@
 // The scan recipe: cumulative sums, products, maxima and minima with pointwise work around them.
 //
 // Contract: applies to a Fused with scans. The kernel reads and writes each element once. A CTA, or
-// a warp, takes a row tile by tile (cutegen/scan.cuh); where the innermost axis is not the scanned
+// a warp, takes a row tile by tile (cutegen/scan.cuh); if the innermost axis is not the scanned
 // one, teams of threads take neighbouring columns. With `parts`, CTAs share a row, and a kernel
 // before it computes the totals of the parts, so elements are read twice.
 //

@@ -2,9 +2,10 @@
 // The loop of a scan kernel over the tiles of a row. Private to the scan recipe.
 //
 // Contract: text() is the loop, for a kernel that declares `along`, `across`, `steps`, `first`,
-// `last`, `read`, `live`, and `row` and `lane` or `column` and `team`. Without `last` it only
-// writes the total of a part. inputs() and outputs() are the names of the tensors, by operand.
-// Before text(), load_by() says how the column kernel loads a leaf that has no scanned axis.
+// `last`, `read`, `live`, and `row` and `lane` or `column` and `team`. If the kernel declares no
+// `last`, the loop only writes the total of a part. inputs() and outputs() are the names of the
+// tensors, by operand. Before text(), call load_by() with the text by which the column kernel loads
+// a value that does not vary along the scanned axis.
 //
 // Example: ScanBody b(fused, params, nest, code); b.text(true);
 #pragma once
@@ -38,13 +39,15 @@ class ScanBody {
   const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
   bool row() const { return nest_.reduced_inside; }
   bool reversed() const { return at(scans_.front().inst).scan.reversed; }
-  bool backwards() const { return row() && reversed(); }  // within a vector
+  // Whether elements within a vector are reversed.
+  bool backwards() const { return row() && reversed(); }
   bool exchanges() const;
-  // Where the threads exchange the totals of a scan.
+  // The shared memory in which the threads exchange the totals of a scan.
   std::string room(const std::string& turn, size_t scan) const {
     return exchanges() ? "shared[" + turn + "][" + std::to_string(scan) + "]" : "nullptr";
   }
-  // Where a step or an element of a tile lies: its number from the end if the scan begins there.
+  // The name of the position of a step or element. If the scan begins at the end, positions count
+  // from the end.
   const char* place() const { return reversed() ? "at" : "j"; }
   const char* element() const { return backwards() ? "[i][n]" : "[i][v]"; }
   std::string elements(const std::vector<int>& targets) const;

@@ -110,7 +110,7 @@ TEST(Joins, EqualPartsOfAnOutputShareAKernel) {
   EXPECT_EQ(plan_of("join_stack").at("steps").size(), 1U);
 }
 
-// Elements of stacked tensors take turns, and a slice reads every other element.
+// stack() interleaves the elements of its tensors, and a slice reads every other element.
 TEST(Joins, TurnsOfStackedTensorsShareAKernel) {
   const Json plan = plan_of("rope_interleaved");
   ASSERT_EQ(plan.at("steps").size(), 1U);

@@ -2,7 +2,7 @@
 // Finds attention in a graph: a product, a masked softmax of its rows, and a second product.
 //
 // Contract: fuse_attention() replaces each such part by one node cutegen.attention(q, k, v, mask),
-// if q, k and v have one 16-bit type, nothing else reads a value in between, and the scale is
+// if q, k and v have one 16-bit type, no other node reads an intermediate value, and the scale is
 // positive. read_attention() returns what the node computes. The rest of the graph does not change.
 //
 // Example: softmax(q @ k.mT * 0.125, -1) @ v -> cutegen.attention(q, k, v, null)
@@ -16,7 +16,7 @@
 
 namespace cutegen::recipes {
 
-// Says that a factor is one slice of a tensor with one more axis: the slice at `index` of `axis`.
+// A factor that is a slice of a tensor with one more axis: the slice at `index` of `axis`.
 struct AttentionSlice {
   int axis = -1;  // -1: the factor is the whole tensor
   int64_t index = 0;

@@ -2,9 +2,9 @@
 // Choices: operators that put elements of a row in order: topk, sort and argsort.
 //
 // Contract: find_choice() returns nothing for other operators, and an error for a use that no
-// recipe covers. Outputs of the node are the values and their positions, or for argsort the
-// positions alone. Of equal values, the first comes first. NaN counts as the largest value, as in
-// PyTorch. `count` is 0 for a whole row.
+// recipe covers. The node returns the values and their positions; argsort returns only positions.
+// Equal values keep the order of their positions. NaN counts as the largest value, as in PyTorch.
+// `count` is 0 for a whole row.
 //
 // Example: topk(x, 6, -1) with x [4096, 64] -> {"x", count 6, largest true}
 #pragma once
@@ -17,9 +17,11 @@
 
 namespace cutegen::recipes {
 
-inline constexpr int64_t kMostSelected = 64;  // elements to select one by one from a row
-inline constexpr int64_t kMostBounded = 256;  // elements to select from a long row
-inline constexpr int64_t kMostSorted = 4096;  // elements of a row that a CTA sorts in shared memory
+// The most elements that a kernel selects one by one from a row.
+inline constexpr int64_t kMostSelected = 64;
+// The most elements that a kernel selects from a long row.
+inline constexpr int64_t kMostBounded = 256;
+inline constexpr int64_t kMostSorted = 4096;  // the longest row that a CTA sorts in shared memory
 
 struct Choice {
   std::string input;
@@ -28,8 +30,8 @@ struct Choice {
   bool positions_only = false;
   bool long_row = false;    // a CTA could not sort the row
   int inst = -1;            // the instruction that computes an element of the row
-  std::string extent = {};  // of the results along the row, as a plan expression
-  // Whether the kernel selects the first elements; else it sorts the row.
+  std::string extent = {};  // number of results along the row, as a plan expression
+  // Whether the kernel selects the first elements. If not, it sorts the row.
   bool selects() const { return count > 0 && count <= (long_row ? kMostBounded : kMostSelected); }
 };
 

@@ -3,9 +3,9 @@
 // operators with several results.
 //
 // Contract: decompose() returns a graph with the same values under the same names, in which those
-// operators are pointwise operators, reductions and views. A use that it does not cover is an
-// unsupported error. `extents` has plan expressions, by value and axis, for sizes that no tensor
-// has (the number of groups of a group norm).
+// operators are pointwise operators, reductions and views. If it does not support a use of an
+// operator, the error is `unsupported`. `extents` has plan expressions, by value and axis, for
+// sizes that no tensor has (the number of groups of a group norm).
 //
 // The graph may have operators that PyTorch does not have:
 // - cutegen.pick(x, t, d): the element of x at position t along axis d

@@ -5,7 +5,8 @@
 // Contract: find_gather() returns nothing for other operators, and an error for a use that no
 // recipe covers. `taken` lists the input's axes that index tensors replace. The axes of the
 // indices' broadcast shape begin at axis `first` of the result; the input's other axes keep their
-// order. With `along`, the index tensor has the result's shape instead (gather, take_along_dim).
+// order. If `along` is set, the index tensor has the result's shape instead (gather,
+// take_along_dim).
 //
 // Example: table[ids] with ids [8, 512] -> {"table", {{0, "ids", true}}, first 0, rank 2}
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names: identifiers for kernels and plans, unique and not keywords.
 //
-// Contract: unique() returns the word itself if possible, else the word with a number. short_names
-// gives every tensor of a task its identifier ("fc.weight" -> "fc_weight"); a plan binds those that
-// differ from the tensor's name.
+// Contract: unique() returns the word itself or, if it is taken, the word with a number.
+// short_names gives every tensor of a task its identifier ("fc.weight" -> "fc_weight"); a plan
+// binds those that differ from the tensor's name.
 //
 // Example: Names names; names.unique("float") == "float_1"
 #pragma once

@@ -16,8 +16,8 @@
 
 namespace cutegen::recipes {
 
-// The prefix of an operand that is a size; axis and tensor follow: "size of 0 x". Axis -1 stands
-// for the number of elements. The size differs from shape to shape.
+// An operand that is a size of a tensor, and so differs between shapes, is written as this prefix,
+// the axis and the tensor: "size of 0 x". Axis -1 means the number of elements.
 inline const std::string kSize = "size of ";
 
 struct Pointwise {
@@ -40,7 +40,7 @@ std::optional<std::string> reference(const Json& json);
 std::string literal(double value);
 // "half_t"-style name of a dtype in kernels, empty if kernels do not handle it.
 std::string device_type(DType dtype);
-bool is_integer(DType dtype);  // of any width, but not bool
+bool is_integer(DType dtype);  // true for integers of any width, false for bool
 
 Result<std::optional<Pointwise>> lower_pointwise(const Node& node);
 

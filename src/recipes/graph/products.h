@@ -3,8 +3,9 @@
 //
 // Contract: lower_products() returns an equal graph in which every product is mm, bmm or mv. addmm
 // and its relatives become a product and pointwise work. A product with a diagonal matrix becomes a
-// scaled copy. triu and tril become where() over a mask. The mask is a placeholder, but the task
-// has no such tensor. as_reduction() turns a product with one row or one column into mul and sum.
+// scaled copy. triu and tril become where() over a mask. The mask is a placeholder of the graph,
+// but not a tensor of the task. as_reduction() turns a product with one row or one column into mul
+// and sum.
 //
 // Example: addmm(bias, x, w) -> add(mm(x, w), bias)
 #pragma once

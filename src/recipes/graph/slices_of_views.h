@@ -3,7 +3,8 @@
 //
 // Contract: slices_before_views() returns a graph with the same values under the same names. It
 // changes a slice (slice, narrow, split, split_with_sizes) of a view if the view keeps the sliced
-// axis. A loop nest reads slices of whole tensors, but no slices of reshaped ones.
+// axis. This is because a loop nest can read a slice of a tensor, but not a slice of a reshaped
+// tensor.
 //
 // Example: split(view(y, [4, 1000, 3840]), 1280, -1) with y of 4000 x 3840
 //          -> parts of split(y, 1280, 1), each viewed as [4, 1000, 1280]

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes: which elements forward() replaces in the tensors that it mutates, such as a KV cache.
+// Writes: the elements that forward() replaces in a tensor that it mutates, such as a KV cache.
 //
 // Contract: find_writes() returns one Write for each mutated tensor, or an error that names a
 // tensor that forward() also reads or changes in another way. `source` is the value with the new
 // elements; it has the tensor's rank. Along `axis`, the new elements go to the positions in the
-// index tensor, or to consecutive positions from `start` on; a negative start counts from the end.
+// index tensor, or to consecutive positions from `start` on. A negative `start` counts from the end
+// of the axis.
 //
 // Example: cache.index_copy_(0, slots, k) -> {"cache", "k", axis 0, "slots"}
 #pragma once

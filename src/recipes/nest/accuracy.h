@@ -4,8 +4,9 @@
 // Contract: needed_accuracy() asks for compensated sums unless every result is stored in 16 or 8
 // bits and rows are short: then a tree of float32 additions is far more accurate than the result's
 // dtype. relaxed() replaces functions by cheaper ones if the task's math mode also rounds to 16
-// bits, or if every result has 8. In every mode it replaces a division by a value of the row by a
-// multiplication; if a quotient is rounded to integers or 8 bits, that has a division's rounding.
+// bits, or if every result has 8. In every mode, it replaces a division by a value of the row by a
+// multiplication with the reciprocal. If the quotient is then rounded to an integer or to 8 bits,
+// the multiplication is corrected so that it rounds like a division.
 //
 // Example: needed_accuracy(task, fused).plain_sums  // true: bf16 layer norm of rows of 8192
 #pragma once

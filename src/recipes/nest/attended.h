@@ -20,16 +20,17 @@ namespace cutegen::recipes {
 
 struct Attended {
   Operand operand;
-  Stride batch, head, row, along;  // row: of a query, or of a key
-  Stride slice = {};               // along the axis that the factor is a slice of
-  int64_t index = 0, slices = 1;   // of that axis
+  Stride batch, head, row, along;  // row: stride from one query or key to the next
+  Stride slice = {};               // stride along the sliced axis
+  int64_t index = 0, slices = 1;   // index and size along that axis
 };
 
 struct Attention {
   AttentionNode node;
-  Fused loads;  // its axes have the numbers of AxisOf
+  Fused loads;  // the axes of `loads` are numbered by AxisOf
   Attended q, k, v, out;
-  std::optional<Attended> mask;  // row: of a query; along: of a key
+  // Its strides: row, from one query to the next; along, from one key to the next.
+  std::optional<Attended> mask;
   std::vector<FusedOutput> outputs;
 
   // kSlices: an axis for each of q, k and v.

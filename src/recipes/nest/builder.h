@@ -2,10 +2,11 @@
 // Builder: walks a graph from its outputs to its tensors and writes the instructions of a Fused.
 //
 // Contract: value() returns the instruction that computes a value at one position of the loop nest.
-// A View says which axis of the nest each axis of the value follows (-1: it does not vary) and,
-// behind a reshape, the shape of the whole contiguous value. The builder builds equal (value, view)
-// pairs once. If one loop nest cannot compute the value, value() fails. cut() then names the
-// intermediate value that an earlier stage has to store, or is empty if that would not help.
+// A View says, for each axis of the value, which axis of the nest it follows (-1: it does not vary)
+// and, if the value is reshaped, the shape of the whole contiguous value. The builder builds equal
+// (value, view) pairs once. If one loop nest cannot compute the value, value() fails. In this case,
+// cut() names the intermediate value that an earlier stage would have to store, or is empty if that
+// does not help.
 //
 // Example: builder.value("relu", {{0, 1}, {}})
 #pragma once
@@ -25,11 +26,12 @@ namespace cutegen::recipes {
 struct View {
   std::vector<int> axes;
   std::optional<Shape> reshaped;
-  std::vector<Start> starts = {};  // of a slice of the value, for each axis; empty: all of it
+  // For a slice of the value: where it begins along each axis; empty: the whole value.
+  std::vector<Start> starts = {};
 };
 
-// is_view: operators that only change where a value is read. is_fill: those that fill a tensor
-// with one constant.
+// is_view: whether the operator only changes where a value is read. is_fill: whether it fills a
+// tensor with one constant.
 bool is_view(const Node& node);
 bool is_fill(const Node& node);
 // Whether the operator takes a part of its input: slice, select, split, unbind.
@@ -43,7 +45,7 @@ class Builder {
  public:
   Builder(const Region& region, std::vector<Axis> axes);
   Result<int> value(const std::string& name, const View& view);
-  // Redirects an output to the part of a mutated tensor that it replaces.
+  // Makes an output write the part of a mutated tensor that it replaces.
   Result<void> aim(Operand& output, const Write& write);
   Fused& fused() { return fused_; }
   const std::string& cut() const { return cut_; }
@@ -82,16 +84,17 @@ class Builder {
   std::optional<View> broadcast_reshaped(const Shape& from, const Shape& to,
                                          const View& view) const;
   std::vector<int> as_numbers(const Node& node, const Pointwise& p, std::vector<int> inputs);
-  // The error for an unsupported use of `node` that works if an earlier stage stores its value.
+  // The error for a use of `node` that is possible only if an earlier stage stores its value.
   tl::unexpected<Error> cut_at(const Node& node, const std::string& why);
-  // New instructions.
+  // The next functions add instructions.
   int make(const std::string& name, const std::string& code, std::vector<int> inputs,
            bool boolean = false, bool integer = false);
   int reduce(const std::string& name, ReduceKind kind, int input);
   int constant(const std::string& code);
   int count() { return constant(kCount); }
-  int position();  // the index of an element along the reduced axes
-  int expanded(const Reduction& r, int x, int at);  // the result for the element `at`
+  int position();  // an instruction for the index of an element along the reduced axes
+  // An instruction for the reduction's result at the element `at`.
+  int expanded(const Reduction& r, int x, int at);
   int norm(double order, int x);
 
   const Region& region_;

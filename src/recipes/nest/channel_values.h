@@ -3,8 +3,8 @@
 //
 // Contract: channel_values() returns float values whose operands are vectors along the channels
 // (axis 1), single elements and constants. If one such value is part of another, it returns only
-// the outer one. A kernel computes them once a tile, not once a result. The list is empty if there
-// are more than `kMostChannelValues`.
+// the outer one. A kernel computes them once per tile instead of once per result. The list is empty
+// if there are more than `kMostChannelValues`.
 //
 // Example: (conv - mean) * (rsqrt(variance + eps) * weight) + bias: mean, rsqrt(...) * weight, bias
 #pragma once

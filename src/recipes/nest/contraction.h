@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contraction: one matrix product and pointwise work on it, in the form that tile kernels need.
+// Contraction: one matrix product and the pointwise work on its result, in the form that tile
+// kernels need.
 //
 // Contract: contract() takes a region whose graph has gone through lower_products(). Factors are
 // views of the task's tensors or of kept values; the axes of `loads` are the batches, m, n and k.
 // `finish` is the work from the product to the region's outputs: a Fused over the outputs' axes,
-// grouped by the product's axes, in which the product is a leaf. n is the axis along which the
-// first output is contiguous, if there is such an axis. After an error, `cut` names the value that
-// an earlier stage would have to keep, if that helps.
+// grouped by the product's axes, in which the product's result is a leaf. n is the axis along which
+// the first output is contiguous, if there is such an axis. After an error, `cut` names the value
+// that an earlier stage would have to keep, if that helps.
 //
 // Example: relu(x @ w.T + bias): a = x, b = w (both along k), finish: relu(product + bias)
 #pragma once
@@ -34,14 +35,14 @@ struct Contraction {
   MathMode math_mode = MathMode::fp32;
   bool hopper = false;  // the program may use what only sm_90a has
   Fused loads, finish;
-  std::vector<int> batch_axes;  // of `loads`, outermost first
+  std::vector<int> batch_axes;  // axes of `loads` that are batches, outermost first
   int m = -1, n = -1, k = -1;   // axes of `loads`; -1: 1
   Factor a, b;
   int product = -1;                  // leaf of `finish`
   std::map<int, Mask> masks;         // leaves of `finish` that are triangles
   bool turned = false;               // the factors are swapped: m is the product's last axis
-  std::optional<Mask> zero_outside;  // only this triangle of the product is used
-  std::vector<Loop> loops_m, loops_n, loops_batch;  // of `finish`, outermost first
+  std::optional<Mask> zero_outside;  // if set: only this triangle of the product is used
+  std::vector<Loop> loops_m, loops_n, loops_batch;  // loops of `finish`, outermost first
 
   // Joined products (joined.h). A partner is a further product of A that `finish` reads at the same
   // place. A part is a further product of A with work of its own.

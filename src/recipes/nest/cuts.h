@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cuts: decides where to divide a region with different reductions.
 //
-// Contract: find_cut() returns the value that an earlier stage should keep; empty if no value
-// helps. Reductions with the same shape and axes are of one kind, and the kind of the last
-// reduction stays in the region. If that reduction reads results of other kinds, the value is its
-// input, or a much smaller value from which pointwise operators compute the input. Otherwise the
-// value is a result of another kind.
+// Contract: find_cut() returns the value that an earlier stage should keep; empty if keeping a
+// value does not help. Reductions with the same shape and axes are of one kind, and the kind of the
+// last reduction stays in the region. If that reduction reads results of other kinds, the value is
+// its input, or a much smaller value from which pointwise operators compute the input. Otherwise
+// the value is a result of another kind.
 //
 // Example: mean(norm(a - b, axis 1) + m) -> keep the value that mean reads, one number per row
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends: the last values that a product's own kernel can compute.
+// Ends: values that the kernel of a product can store instead of the product's result.
 //
-// Contract: ends_of() returns values that pointwise work and views compute from the product's
-// result, element by element, and that every path from there to `wanted` passes. Then nothing else
-// needs the product's result. The value furthest from the product comes first, its result last.
+// Contract: ends_of() returns values that follow from the product's result by pointwise work and
+// views, and through which every path from the result to `wanted` leads, so that nothing else needs
+// the result. The value furthest from the product comes first, the product's result last.
 //
 // Example: softmax(relu(product + bias)): relu, product + bias, product
 #pragma once

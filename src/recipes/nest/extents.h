@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extents: the plan expression for the size of every axis of a loop nest.
 //
-// Contract: each axis takes the size of a tensor axis that runs along it; behind a reshape, the
-// product of the original axes divided by the other new axes. An axis whose size no tensor shows is
-// an error.
+// Contract: an axis of the nest has the size of a tensor axis that runs along it. If a reshape made
+// the axis, its size is the product of the original axes, divided by the other new axes. An axis
+// whose size no tensor shows is an error.
 //
 // Example: x of [8, 6, 5] summed as [8, 30] -> "dim(x,0)", "dim(x,1)*dim(x,2)"
 #pragma once
@@ -21,7 +21,7 @@ void demand(Fused& fused, const std::string& text);
 // Requires an operand's axis to have its official size: a slice with constant bounds that is half
 // of the axis may be another part of it at other sizes.
 void demand_size(Fused& fused, const Operand& operand, size_t axis);
-// Requires the axis to have an element that any index may read.
+// Requires the axis to have at least one element, which an index may read.
 void demand_elements(Fused& fused, const Operand& operand, size_t axis);
 // Requires the axis to divide into equal parts: chunk() divides an odd size into unequal halves.
 void demand_parts(Fused& fused, const Operand& operand, size_t axis);

@@ -5,7 +5,7 @@
 // results vary along it. A Fused has reductions or scans, not both.
 //
 // Contract: fuse() resolves views into broadcast and strided operands, expands composite operators
-// (softmax, mean, norms) into primitive ones, and names the operator that it cannot express. The
+// (softmax, mean, norms) into primitive ones, and names an operator that it cannot express. The
 // axes are those of the reductions' input, or of the outputs if nothing is reduced. Instructions
 // are in evaluation order; a `row` instruction has one value for all positions of the reduced axes.
 // A Region is the part of a graph that becomes one Fused. If it does not fit into one loop nest,
@@ -39,8 +39,8 @@ enum class ReduceKind { sum, product, max, min, argmax, argmin, total };  // tot
 struct Inst {
   InstKind kind = InstKind::leaf;
   Level level = Level::row;
-  int depth = 0;            // reductions in the longest chain up to here
-  std::string name;         // what to call it in a kernel (not unique)
+  int depth = 0;            // number of reductions in the longest chain up to this instruction
+  std::string name;         // a name for its value in a kernel (not unique)
   std::string code;         // pointwise: "{0} + {1}"; constant: its text
   std::vector<int> inputs;  // instructions
   ReduceKind reduce = ReduceKind::sum;
@@ -120,8 +120,9 @@ struct Fused {
   std::vector<Operand> inputs;
   std::vector<FusedOutput> outputs;
   std::optional<WindowLeaf> window;
-  std::optional<Choice> choice = {};  // the outputs are the values and positions that it chooses
-  std::vector<std::string> demands = {};  // requirements of the plan, from slices
+  // If set: the outputs are the values and positions that this operator chooses.
+  std::optional<Choice> choice = {};
+  std::vector<std::string> demands = {};  // requirements of the plan that follow from slices
   bool reduces() const;
   bool scans() const;
   int max_depth() const;
@@ -142,19 +143,22 @@ struct Region {
     std::string tensor, value;
     DType dtype = DType::f32;
     bool kept = false;                // the tensor is scratch, named as the value
-    std::optional<Part> part = {};    // else all of it
+    std::optional<Part> part = {};    // if not set: the whole output
     std::optional<Write> write = {};  // the tensor is mutated, and the value replaces a part of it
   };
   const Decomposed& source;
-  std::map<std::string, std::string> names;  // of the task's tensors and of kept values
+  std::map<std::string, std::string> names;  // identifiers of the task's tensors and of kept values
   Kept kept;
   std::vector<Output> outputs;
-  std::map<std::string, std::vector<Axis>> parts = {};  // merged into the first axis of kept values
-  bool slices = false;  // operands may be slices of tensors; else an earlier stage copies slices
+  // The axes that were merged into the first axis of each kept value.
+  std::map<std::string, std::vector<Axis>> parts = {};
+  // Whether operands may be slices of tensors; if not, an earlier stage copies slices.
+  bool slices = false;
 };
 struct Attempt {
   Result<Fused> fused;
-  std::string cut;  // with an error: keeping this value may help; empty: nothing does
+  // After an error: the value that an earlier stage should keep; empty if that does not help.
+  std::string cut;
 };
 
 Attempt fuse(const Region& region);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that the first pass of a reduction writes over the elements that it read, so that later
-// passes need not compute them again.
+// Values with which the first pass of a reduction replaces the elements that it has read, so that
+// later passes need not compute these values again.
 //
 // Contract: kept_values() maps instructions to the operands whose elements they replace. These
-// values depend on no reduction, and together they are all that later passes need of the operands
-// that they replace. Empty if nothing is gained, or if `room` has too few places.
+// values depend on no reduction, and later passes need nothing else of the operands that they
+// replace. Empty if nothing is gained, or if `room` has too few places.
 //
 // Example: group_norm(gelu(x)) -> {gelu: x}: the variance and the result read gelu.
 #pragma once

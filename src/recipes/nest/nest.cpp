@@ -158,7 +158,7 @@ std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
   for (const Operand& operand : fused.inputs) add_moving(operand);
   if (widest == 1) narrowest = 2;
   std::vector<int64_t> widths;
-  // One access moves the elements of all lists that take turns.
+  // One access moves the elements of all interleaved lists.
   const auto add_turns = [&](const Operand& operand) {
     if (const int64_t turns = turns_in(nest, operand); turns > 1)
       widest = std::max(widest, size_of(operand.dtype) * size_t(turns));

@@ -26,12 +26,12 @@ struct Loop {
 struct Nest {
   std::vector<Loop> kept, reduced;
   bool reduced_inside = false;  // the innermost loop is a reduced one
-  // Several loops are reduced, and each operand has the elements of a row without gaps or one
-  // element for each run of the innermost loop. Vectors may then cross from one run to the next.
+  // Whether several loops are reduced, and each operand is contiguous along the row or has one
+  // element for each run of the innermost loop. Then a vector may contain elements of two runs.
   bool in_runs = false;
   int64_t rows() const;    // official product of the kept loops
-  int64_t length() const;  // of the reduced ones
-  int64_t inner() const;   // elements that vectors divide
+  int64_t length() const;  // official product of the reduced loops
+  int64_t inner() const;   // the number of elements that the vector width must divide
 };
 
 enum class Move { none, next, stride };
@@ -44,7 +44,8 @@ struct Stride {
 // most for the widest element of the operands.
 std::vector<int64_t> vector_widths(const Fused& fused, int64_t size);
 Nest make_nest(const Fused& fused);
-// The size of an operand's axis as the nest sees it: of an axis that it does not follow, a number.
+// The size of an operand's axis: the size of the nest's axis that it follows, or a number if it
+// follows none.
 std::string seen_size(const Fused& fused, const Operand& operand, size_t axis);
 // Size and stride of an operand's own axis, and where its slice begins ("0": the whole tensor), in
 // elements, as plan expressions.
@@ -55,7 +56,7 @@ std::string start_text(const Fused& fused, const Operand& operand);
 std::string shift_text(const Fused& fused, const Start& start);
 // How many lists of elements take turns in the operand's tensor; 1: only the operand.
 int64_t turns_in(const Nest& nest, const Operand& operand);
-// Whether two operands are lists of the same elements of a tensor, or the same list.
+// Whether two operands are interleaved lists of the same elements of a tensor, or the same list.
 bool turns_together(const Operand& a, const Operand& b);
 // The plan expression of the vector's width: `wanted` if the innermost size, a plan expression, is
 // a multiple of it, and every slice keeps vectors aligned; else 1.

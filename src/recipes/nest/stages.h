@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages: a task's graph as loop nests and products, one after the other, with values kept in
+// Stages: a task's graph as a sequence of loop nests and products, which pass values through
 // scratch.
 //
 // Contract: a graph that fits into one loop nest, or is one product and pointwise work on it, is

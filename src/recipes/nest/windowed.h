@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windowed stages: a convolution or pooling as a stage, and pointwise work fused behind it.
+// Windowed stages: a convolution or pooling as a stage, fused with the pointwise work after it.
 //
-// Contract: window_stage() makes a Fused that keeps the window's result, its only leaf.
-// fuse_after_windows() moves a window into the stage that reads its result if that stage alone
-// reads it, once, element by element, and if the joined stage `fits`; the result then needs no
-// scratch. The stage may reduce over the channels, and nothing else.
+// Contract: window_stage() makes a stage that stores the result of the convolution or pooling (the
+// window). fuse_after_windows() moves the window into the stage that reads its result, if only that
+// stage reads it, once and element by element, and if the joined stage `fits`. The result then
+// needs no scratch. The stage may reduce over the channels, and nothing else.
 //
 // Example: relu(conv(x) + bias) -> one stage: relu(leaf + bias), window: conv(x)
 #pragma once

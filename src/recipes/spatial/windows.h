@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows: convolutions and pooling in one form: each result reads a window of an operand.
+// Windows: a common form of convolutions and pooling, in which each result reads a window of an
+// operand.
 //
 // Contract: find_window() reads aten.convolution and max and average pooling over one to three axes
 // after the batch and the channels, and resampling (resamples.h). It returns nothing for other

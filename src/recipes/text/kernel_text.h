@@ -18,7 +18,7 @@
 #include "recipes/nest/fused.h"
 
 namespace cutegen::recipes {
-const std::map<std::string, std::string>& recipe_templates();  // by path from the source root
+const std::map<std::string, std::string>& recipe_templates();  // texts by path from the source root
 }
 
 namespace cutegen::recipes {
@@ -38,12 +38,12 @@ class Code {
   // The text that reads a value. Row values of a column kernel are arrays: "mean[v]".
   std::string use(int inst) const;
   void index_rows(bool on) { index_rows_ = on; }
-  // The right side of an instruction.
+  // The C++ expression that computes an instruction.
   std::string expression(int inst) const;
   // "const float t = ...;"
   std::string statement(int inst) const;
-  // Instructions that `targets` need and `wanted` accepts, in evaluation order, without those that
-  // only a `known` instruction needs.
+  // The instructions that `targets` need and `wanted` accepts, in evaluation order. It omits
+  // instructions that only a `known` instruction needs.
   std::vector<int> needed(const std::vector<int>& targets,
                           const std::function<bool(const Inst&)>& wanted,
                           const std::set<int>& known = {}) const;

@@ -4,9 +4,9 @@
 // Contract: view() is the tensor of this thread's row (the innermost loop is reduced or scanned) or
 // columns: (element of a vector of kVector, step along the axis). The kernel declares `along` and
 // `across` with shape_text(), and `row` or `column`. Strides that are not static become arguments
-// of the kernel; strides() has their plan expressions. An index that is the same for the whole row
-// or the thread's columns moves the tensor's address; any other one is read for each vector or
-// element.
+// of the kernel; strides() has their plan expressions. An index tensor may choose elements of an
+// operand. If the index is the same for the whole row or for all of the thread's columns, it is
+// added to the tensor's address; otherwise the kernel reads it for each vector or element.
 //
 // Example: NestTensors t(fused, nest, code); "Tensor g_x = " + t.view(operand) + ";"
 #pragma once
@@ -30,20 +30,20 @@ class NestTensors {
   NestTensors(const Fused& fused, const Nest& nest, Code& code)
       : fused_(fused), nest_(nest), code_(code) {}
   std::string view(const Operand& operand);
-  // The same with given strides between elements and between steps.
+  // Like view(), with given strides between elements and between steps.
   std::string view(const Operand& operand, std::string element, const std::string& along);
   // An operand's strides over `loops`, innermost first. With `vectors`, the innermost loop counts
   // vectors, and `element` gets the stride between the elements of a vector.
   std::string strides_over(const Operand& operand, const std::vector<Loop>& loops, char prefix,
                            bool vectors, std::string* element);
-  // Lets loads only note in the variable `outside` that an index is outside its axis. The kernel
-  // stops at its end if checks_later().
+  // From now on, a load with an index outside its axis does not stop the kernel at once: it sets
+  // the variable `outside`. If checks_later(), the kernel has to test this variable at its end.
   void defer_checks(std::string outside) { outside_ = std::move(outside); }
   bool checks_later() const { return checks_later_; }
   std::string check() const { return "if (" + outside_ + ") __trap();\n"; }
   // Declares the tensors of the indices that choose the elements of `operand` one by one.
   std::string indices(const Operand& operand);
-  // Loads a vector of an input at `step`, through these indices if there are any.
+  // Loads a vector of an input at `step`, through index tensors if there are any.
   std::string load(const Operand& operand, const std::string& tensor, const std::string& step,
                    const std::string& to);
   // The address of this thread's row or column.

@@ -20,7 +20,8 @@ struct RecipeParameter {
   std::vector<int64_t> legal;  // in the order worth trying
 };
 
-inline constexpr int64_t kSms = 132;  // of the GPU for which safe values are chosen
+// The number of SMs of the GPU for which safe values are chosen.
+inline constexpr int64_t kSms = 132;
 
 inline int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;

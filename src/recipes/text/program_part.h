@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ProgramPart: what one stage adds to a kernel program.
 //
-// Contract: a Label makes the names of a stage's symbols, macros, kernels and file unique; the only
-// stage of a program has an empty Label. assemble() joins the parts in order, with the scratch that
-// the stages keep.
+// Contract: a Label makes the names of a stage's symbols, macros, kernels and file unique. It is
+// empty if the program has only one stage. assemble() joins the parts in order, with the scratch
+// that the stages keep.
 //
 // Example: Label{"2"}("rows") == "rows_2"
 #pragma once
@@ -25,7 +25,8 @@ struct Label {
   }
 };
 
-// How a stage overlaps with the stages beside it, if neither reads what the other one writes.
+// Whether a stage may overlap with the next and the previous stage. It may if neither of the two
+// reads what the other one writes.
 struct Overlap {
   bool next = false;      // the next step may begin before this one ends
   bool previous = false;  // this step may begin before the previous one ends
@@ -39,7 +40,7 @@ struct ProgramPart {
 };
 
 // Lets each step of a program for sm_90a begin while the previous one ends, if all steps are
-// kernels of their own: its CTAs wait on the SMs, and the launch takes no time.
+// kernels. The CTAs of the next step then already wait on the SMs, which hides the launch.
 void chain_steps(std::vector<ProgramPart>& parts);
 Result<KernelProgram> assemble(const Task& task, const Stages& stages,
                                const std::vector<ProgramPart>& parts);

@@ -20,13 +20,15 @@ constexpr int64_t kSmallKernel = 8;       // test shapes leave smaller kernels a
 constexpr int64_t kLongLine = 256;        // inputs in a row of a tile
 constexpr int64_t kLongest = 2048;        // the same, if a tile has one row
 constexpr int64_t kMostReads = 256;       // inputs that a thread reads of a tile
-constexpr int64_t kTileBytes = 24 << 10;  // so that several CTAs fit an SM
-constexpr int64_t kMostBytes = 40 << 10;  // of static shared memory
-constexpr int64_t kMostSums = 64;         // that a thread collects before it moves along the lines
-constexpr int64_t kMostRows = 64;         // input rows for which a kernel of lines has own code
-constexpr int64_t kLineSums = 5120;       // of a team in shared memory, by default
+constexpr int64_t kTileBytes = 24 << 10;  // bytes of a tile, so that several CTAs fit an SM
+constexpr int64_t kMostBytes = 40 << 10;  // bytes of static shared memory
+// Sums that a thread holds before it reduces along the lines.
+constexpr int64_t kMostSums = 64;
+// Input rows for which a kernel of lines has code of its own.
+constexpr int64_t kMostRows = 64;
+constexpr int64_t kLineSums = 5120;  // sums of a team in shared memory, by default
 constexpr int64_t kMostTeam = 256;
-constexpr int64_t kManyThreads = int64_t{1} << 20;  // several times those that a GPU holds
+constexpr int64_t kManyThreads = int64_t{1} << 20;  // several times the threads that a GPU holds
 
 bool is_depthwise(const WindowLeaf& leaf) {
   const Window& w = leaf.window;

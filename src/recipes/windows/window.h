@@ -3,8 +3,8 @@
 //
 // Contract: a stage with a window becomes one kernel on the CUDA cores, in float32, which runs on
 // every GPU that cutegen knows. Convolutions have one to three axes, groups, strides and dilation,
-// and may be transposed. If the leaf says `wgmma`, Hopper's tensor cores are a choice
-// (window_implicit.h).
+// and may be transposed. If the window's `wgmma` is set, the recipe can also use Hopper's tensor
+// cores (window_implicit.h).
 //
 // Example: window_part(task, fused, {{"channels", 16}, {"pixels", 4}, {"threads", 128}}, label)
 #pragma once

@@ -22,15 +22,17 @@ namespace {
 
 constexpr int64_t kConsumers = 2, kProducers = 96, kThreads = 384;
 constexpr int64_t kMostSharedImplicit = int64_t{227} << 10;
-constexpr int64_t kMostOfTwoImplicit = int64_t{113} << 10;  // if an SM holds two CTAs
-constexpr int64_t kMostResults = 128;                       // of a thread, in registers
-constexpr int64_t kMostCells = 16000;      // of a patch: wgmma counts them in 14 bits
+// Shared memory of a CTA if an SM holds two.
+constexpr int64_t kMostOfTwoImplicit = int64_t{113} << 10;
+// Results that a thread keeps in registers.
+constexpr int64_t kMostResults = 128;
+constexpr int64_t kMostCells = 16000;      // cells of a patch: wgmma counts them in 14 bits
 constexpr int64_t kMostPlaces = 2048;      // filter taps, in all planes of a stage
-constexpr int64_t kMostPhases = 8;         // along the last axis
+constexpr int64_t kMostPhases = 8;         // phases along the last axis
 constexpr int64_t kMostOfWriting = 300;    // products per result; below, writing takes longer
-constexpr int64_t kMostStages = 16;        // of weights, if they stay
+constexpr int64_t kMostStages = 16;        // stages of weights, if they stay in shared memory
 constexpr int64_t kMostStaged = 4608;      // floats that a consumer stages at a time
-constexpr int64_t kWeightBytes = 8 << 10;  // of a stage of weights, for each term
+constexpr int64_t kWeightBytes = 8 << 10;  // bytes of a stage of weights, for each term
 
 // The geometry of conv_layout.cuh, for the official shape.
 class Layout {

@@ -12,16 +12,16 @@
 // all channels of a position.
 //
 // Pieces are the device functions of the epilogue: one before each reduction over the channels, and
-// one before the outputs. They have two kinds of parameters. The values of a row (results of
-// reductions, and values that depend only on these) are computed once per position, by
+// one before the outputs. The functions have two kinds of parameters. The values of a row (results
+// of reductions, and values that depend only on these) are computed once per position, by
 // Pieces::rows(). The values of a channel are computed once per tile, by Pieces::of_channel(). If
 // later work needs the window's result only through the operand of a reduction, that operand
 // replaces it: softmax(conv(x) + b) keeps v = conv(x) + b, then exp(v - highest).
 //
 // Addresses writes the text that reads operands. With by_place, `at` has the offset of channel0,
-// and the text reads channel `channel_of` relative to it. Three functions cover all texts written
-// so far: numbers() lists the strides that they use, offsets() the members of Place with their
-// values, and requirements() the conditions on strides that the plan must state.
+// and the text reads channel `channel_of` relative to it. Three functions describe all text that
+// was written so far: numbers() lists the strides that it uses, offsets() the members of Place with
+// their values, and requirements() the conditions on strides that the plan must state.
 //
 // Example: Tail tail(fused); tail.compute(); tail.finish(); tail.numbers()
 #pragma once
@@ -36,7 +36,7 @@
 
 namespace cutegen::recipes {
 
-// Numbers that a kernel takes, with their plan expressions.
+// Numbers that a kernel takes as arguments, with their plan expressions.
 using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 Numbers geometry(const Fused& fused);
@@ -47,9 +47,10 @@ std::string groups_text(const Fused& fused);
 int64_t out_of_group(const Fused& fused);
 std::string in_of_group_text(const Fused& fused);
 std::string out_of_group_text(const Fused& fused);
-// The largest offset of an element inside an image.
+// The largest offset of an element within one image.
 std::string last_of_image(const Fused& fused);
-// Element `axis` of three. `list` has only the last ones; the others are `missing`.
+// Element `axis` of a list that is extended to three axes: `list` has the last ones, and the first
+// ones are `missing`.
 int64_t padded(const Shape& list, size_t axis, int64_t missing);
 // Adds numbers to the arguments; returns their declarations.
 std::string add_numbers(Json& args, const Numbers& numbers);
@@ -66,11 +67,12 @@ struct Piece {
   std::vector<int> targets = {}, leaves = {}, body = {};
   std::vector<int> rows = {}, channels = {};  // parameters, per position and per channel
   int source = -1;        // the window's result, or the value that replaced it; -1: not needed
-  bool counts = false;    // takes the number of channels
+  bool counts = false;    // whether the function takes the number of channels
   bool replaces = false;  // later pieces take its result instead of the window's
 };
 
-// The device functions of the epilogue. `channels`: the values of a channel.
+// The device functions of the epilogue. channels: the values that differ only from channel to
+// channel.
 class Pieces {
  public:
   Pieces(const Fused& fused, Code& code, std::vector<int> channels);
@@ -78,9 +80,10 @@ class Pieces {
   // The piece before a reduction, or before the outputs.
   const Piece& piece(size_t index) const { return pieces_[index]; }
   const Piece& last() const { return pieces_.back(); }
-  // Computes the values of a row that a piece needs and that are not results of reductions.
+  // The function that computes the values of a row which a piece needs, except results of
+  // reductions.
   const Piece& rows(size_t index) const { return rows_[index]; }
-  // Computes the values of a channel. Without such values it has no targets.
+  // The function that computes the values of a channel. If there are none, it has no targets.
   const Piece& of_channel() const { return of_channel_; }
   // Whether the outputs have one value for all channels of a position.
   bool by_row() const;
@@ -112,8 +115,8 @@ class Pieces {
   Piece of_channel_;
 };
 
-// Whether an operand differs from position to position. If not, as a bias, it stays in the L1
-// cache, and reading it ahead would only take registers.
+// Whether an operand differs from position to position. If not (a bias, for example), it stays in
+// the L1 cache, and reading it in advance would only cost registers.
 bool differs(const Operand& o);
 
 // The text that reads the kernel's operands.
@@ -165,10 +168,11 @@ class Tail {
   // Whether the outputs have one value for all channels of a position.
   bool by_row() const { return pieces_.by_row(); }
   std::string finish();
-  // By place, after passes() and finish(): the members of Place, and their values for channel0.
+  // With Tail::By::place, after passes() and finish(): the members of Place, and their values for
+  // channel0.
   const Numbers& offsets() const { return addresses_.offsets(); }
-  // By place, finish() only computes. These are the members of Reads, the statements that read
-  // them, the members of Results, and the statements that store them.
+  // With Tail::By::place, finish() only computes. The next functions return the members of Reads,
+  // the statements that read them, the members of Results, and the statements that store them.
   const std::string& members() const { return members_; }
   const std::string& reads() const { return reads_; }
   const std::string& results() const { return results_of_place_; }

@@ -5,9 +5,9 @@
 // Contract: a program has one level of each of six kinds of change. Its time follows from the gain
 // of each level, which may be zero (a plateau) or negative, and from pairs of levels that harm each
 // other. Some levels are dead ends: every change of a program with such a level fails. Other
-// changes fail with a fixed probability. A failure is near or far; repairs of near ones succeed
-// more often. The same seed gives the same landscape, and equal questions in equal order get equal
-// answers.
+// changes fail with a fixed probability. A failed program is nearly correct or far from it; repairs
+// of nearly correct programs succeed more often. The same seed gives the same landscape, and equal
+// questions in equal order get equal answers.
 //
 // Example: ToyModel toy(7); ToyRun run = toy_run(toy, "stark", settings);
 #pragma once

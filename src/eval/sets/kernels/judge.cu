@@ -178,7 +178,7 @@ __device__ double off_by(const Rule& r, double value, double truth, double nativ
   }
   if (any_value(margin[i])) return 0;
   if (r.dtype == kBool) return (value != 0) == (truth != 0) && value <= 1 ? 0 : 2;
-  // A rounding decides between two integers.
+  // A rounding of the inputs may change the integer by one.
   if (margin[i] >= 1 && fabs(__dsub_rn(value, truth)) <= 1) return 0;
   return value == truth || value == native ? 0 : 2;
 }
