@@ -27,6 +27,10 @@ Accumulator accumulator(ReduceKind kind, bool plain_sums = false) {
       return {"Min", "the minimum of", 1};
     case ReduceKind::total:
       return {"Total", "the total of", 2};
+    case ReduceKind::largest:
+      return {"MaxInteger", "the maximum of", 3};
+    case ReduceKind::smallest:
+      return {"MinInteger", "the minimum of", 3};
     case ReduceKind::argmax:
       return {"ArgMax", "the place of the maximum of", 2};
     case ReduceKind::argmin:
@@ -498,10 +502,11 @@ std::string Passes::pass(int depth) {
           name, few->second);
       continue;
     }
-    adds += fmt::format(
-        "{}{}.add({}{}{});\n", name, options_.column ? "[v]" : "", code_.use(i.inputs[0]), less,
-        i.integer && i.reduce != ReduceKind::total ? ", static_cast<unsigned>(" + place() + ")"
-                                                   : "");
+    adds += fmt::format("{}{}.add({}{}{});\n", name, options_.column ? "[v]" : "",
+                        code_.use(i.inputs[0]), less,
+                        i.reduce == ReduceKind::argmax || i.reduce == ReduceKind::argmin
+                            ? ", static_cast<unsigned>(" + place() + ")"
+                            : "");
   }
   if (targets.empty()) return "";
   if (depth == 1) {
