@@ -41,6 +41,12 @@ CUTEGEN_FN float clamp(float x, float low, float high) {
 }
 
 CUTEGEN_FN float square(float x) { return x * x; }
+// Quotients and remainders of integers, rounded down as Python's are.
+CUTEGEN_FN int64_t floor_div(int64_t a, int64_t b) {
+  const int64_t q = a / b;
+  return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
+}
+CUTEGEN_FN int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
 CUTEGEN_FN float cube(float x) { return x * x * x; }
 CUTEGEN_FN float reciprocal(float x) { return 1.0f / x; }
 // The GPU's approximation and one step of Newton's method: within 1 ulp, as 1 / sqrtf(x) is.

@@ -69,6 +69,23 @@ struct Total {
   CUTEGEN_FN int64_t value() const { return int64_t(uint64_t(high) << 32 | low); }
 };
 
+// The largest (Sign 1) or smallest (Sign -1) integer, in words as Total.
+template <int Sign>
+struct BestInteger {
+  unsigned low = 0, high = 0;
+  bool any = false;
+  CUTEGEN_FN void add(int64_t x) {
+    if (any && (Sign > 0 ? x <= value() : x >= value())) return;
+    low = unsigned(uint64_t(x)), high = unsigned(uint64_t(x) >> 32), any = true;
+  }
+  CUTEGEN_FN void merge(BestInteger const& other) {
+    if (other.any) add(other.value());
+  }
+  CUTEGEN_FN int64_t value() const { return int64_t(uint64_t(high) << 32 | low); }
+};
+using MaxInteger = BestInteger<1>;
+using MinInteger = BestInteger<-1>;
+
 struct Product {
   float total = 1.0f;
   CUTEGEN_FN void add(float x) { total *= x; }

@@ -27,6 +27,10 @@ Accumulator accumulator(ReduceKind kind, bool plain_sums = false) {
       return {.type = "Min", .verb = "the minimum of", .words = 1};
     case ReduceKind::total:
       return {.type = "Total", .verb = "the total of", .words = 2};
+    case ReduceKind::largest:
+      return {.type = "MaxInteger", .verb = "the maximum of", .words = 3};
+    case ReduceKind::smallest:
+      return {.type = "MinInteger", .verb = "the minimum of", .words = 3};
     case ReduceKind::argmax:
       return {.type = "ArgMax", .verb = "the place of the maximum of", .words = 2};
     case ReduceKind::argmin:
@@ -499,10 +503,11 @@ std::string Passes::pass(int depth) {
           name, few->second);
       continue;
     }
-    adds += fmt::format(
-        "{}{}.add({}{}{});\n", name, options_.column ? "[v]" : "", code_.use(i.inputs[0]), less,
-        i.integer && i.reduce != ReduceKind::total ? ", static_cast<unsigned>(" + place() + ")"
-                                                   : "");
+    adds += fmt::format("{}{}.add({}{}{});\n", name, options_.column ? "[v]" : "",
+                        code_.use(i.inputs[0]), less,
+                        i.reduce == ReduceKind::argmax || i.reduce == ReduceKind::argmin
+                            ? ", static_cast<unsigned>(" + place() + ")"
+                            : "");
   }
   if (targets.empty()) return "";
   if (depth == 1) {

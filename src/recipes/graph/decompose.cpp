@@ -443,7 +443,8 @@ Result<bool> Rewriter::loss(size_t place) {
 Result<bool> Rewriter::nll() {
   const Value *x = tensor(0, "self"), *target = tensor(1, "target");
   if (!x || !target || x->shape.empty()) return refuse("its operands are not tensors of the graph");
-  if (!argument(node_, 2, "weight").is_null()) return refuse("with weights of classes");
+  const Value* weight = tensor(2, "weight");
+  if (weight && x->shape.size() < 2) return refuse("with weights of classes");
   auto reduction = number(argument(node_, 3, "reduction"));
   auto ignored = number(argument(node_, 4, "ignore_index"));
   if (!reduction || !ignored) return refuse("its reduction or ignored class is not a number");
@@ -455,6 +456,18 @@ Result<bool> Rewriter::nll() {
       write_.add("kept", "aten.ne.Scalar", {tensor_ref(target->name), *ignored}, shape);
   out_.graph.nodes.back().outputs[0].dtype = DType::boolean;
   std::string negated = write_.add("negated", "aten.neg.default", {tensor_ref(picked)}, shape);
+  std::string weights;  // of the targets' classes
+  if (weight) {
+    Shape thin(x->shape.size(), 1);
+    thin[1] = x->shape[1];
+    const std::string all = write_.add(
+        "weights", "aten.expand.default",
+        {tensor_ref(write_.view("weight", weight->name, thin)), Json(x->shape)}, x->shape);
+    weights = write_.add("picked_weight", "cutegen.pick",
+                         {tensor_ref(all), tensor_ref(target->name), 1}, shape);
+    negated = write_.add("weighted", "aten.mul.Tensor", {tensor_ref(negated), tensor_ref(weights)},
+                         shape);
+  }
   bool none = *reduction == 0;
   std::string each =
       write_.add("each", "aten.where.ScalarOther", {tensor_ref(kept), tensor_ref(negated), 0},
@@ -464,7 +477,10 @@ Result<bool> Rewriter::nll() {
   std::string total = write_.add("total", "aten.sum.default", {tensor_ref(each)}, {},
                                  mean ? "" : node_.outputs[0].name);
   if (!mean) return true;
-  std::string one = write_.add("counted", "aten.where.Scalar", {tensor_ref(kept), 1, 0}, shape);
+  std::string one =
+      weight ? write_.add("counted", "aten.where.ScalarOther",
+                          {tensor_ref(kept), tensor_ref(weights), 0}, shape)
+             : write_.add("counted", "aten.where.Scalar", {tensor_ref(kept), 1, 0}, shape);
   std::string count = write_.add("count", "aten.sum.default", {tensor_ref(one)}, {});
   write_.add("mean", "aten.div.Tensor", {tensor_ref(total), tensor_ref(count)}, {},
              node_.outputs[0].name);

@@ -137,6 +137,29 @@ const char* find_formula(const std::string& base) {
   return nullptr;
 }
 
+const char* integer_formula(const std::string& base) {
+  static const Formulas table{
+      {"mul", "{0} * {1/other}"},
+      {"neg", "-{0}"},
+      {"abs", "({0} < 0 ? -{0} : {0})"},
+      {"square", "{0} * {0}"},
+      {"remainder", "cutegen::floor_mod({0}, {1/other})"},
+      {"floor_divide", "cutegen::floor_div({0}, {1/other})"},
+      {"bitwise_and", "({0} & {1/other})"},
+      {"bitwise_or", "({0} | {1/other})"},
+      {"bitwise_xor", "({0} ^ {1/other})"},
+      {"bitwise_not", "~{0}"},
+      {"maximum", "({0} > {1} ? {0} : {1})"},
+      {"minimum", "({0} < {1} ? {0} : {1})"},
+      {"clamp_min", "({0} > {1/min} ? {0} : {1/min})"},
+      {"clamp_max", "({0} < {1/max} ? {0} : {1/max})"},
+      {"where", "({0} ? {1} : {2})"},
+      {"masked_fill", "({1} ? {2/value} : {0})"},
+  };
+  const auto known = table.find(base);
+  return known == table.end() ? nullptr : known->second;
+}
+
 bool gives_boolean(const std::string& base) {
   return tests().count(base) != 0;
 }

@@ -14,6 +14,8 @@
 namespace cutegen::recipes {
 
 const char* find_formula(const std::string& base);
+// The same for integers; null if the operator has none.
+const char* integer_formula(const std::string& base);
 bool gives_boolean(const std::string& base);
 
 }  // namespace cutegen::recipes

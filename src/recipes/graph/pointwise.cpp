@@ -15,7 +15,7 @@ namespace {
 // Fills a formula with a node's arguments.
 class Filler {
  public:
-  explicit Filler(const Node& node) : node_(node) {}
+  explicit Filler(const Node& node, bool integers = false) : node_(node), integers_(integers) {}
 
   // Returns the text of one argument: an operand's placeholder or a literal.
   Result<std::string> text(const Json& value, const std::string& what) {
@@ -25,7 +25,9 @@ class Filler {
       result_.operands.push_back(*name);
       return fmt::format("{{{}}}", result_.operands.size() - 1);
     }
-    if (auto constant = number(value)) return literal(*constant);
+    if (auto constant = number(value); constant && integers_ && *constant == std::trunc(*constant))
+      return fmt::format("int64_t({})", int64_t(*constant));
+    if (auto constant = number(value); constant && !integers_) return literal(*constant);
     return unsupported_error(
         fmt::format("{}: argument {} is neither a tensor nor a number", node_.op, what), node_.id);
   }
@@ -62,6 +64,7 @@ class Filler {
   }
 
   const Node& node_;
+  bool integers_;
   Pointwise result_;
 };
 
@@ -141,6 +144,26 @@ bool reduces_to_scalar(const Node& node, const std::string& base) {
   bool loss = base.size() > 5 && base.compare(base.size() - 5, 5, "_loss") == 0;
   return (loss || weighted) &&
          number(argument(node, weighted ? 3 : 2, "reduction")).value_or(0) != 0;
+}
+
+// Arithmetic on integers, in 64 bits; a result of fewer bits wraps around as a store does.
+Result<std::optional<Pointwise>> lower_integers(const Node& node, const std::string& base) {
+  const DType to = node.outputs.front().dtype;
+  std::string formula;
+  const double alpha = number(argument(node, 2, "alpha")).value_or(1);
+  const std::string factor = alpha == 1 ? "" : fmt::format("int64_t({}) * ", int64_t(alpha));
+  if (base == "add") formula = "{0} + " + factor + "{1/other}";
+  if (base == "sub") formula = "{0} - " + factor + "{1/other}";
+  if (base == "rsub") formula = "{1/other} - " + factor + "{0}";
+  if (base == "div" && argument(node, 2, "rounding_mode") == "floor")
+    formula = "cutegen::floor_div({0}, {1/other})";
+  if (base == "div" && argument(node, 2, "rounding_mode") == "trunc") formula = "{0} / {1/other}";
+  if (const char* known = integer_formula(base)) formula = known;
+  if (formula.empty() || !node.sizes.empty()) return std::optional<Pointwise>();
+  CG_TRY(Pointwise p, Filler(node, true).fill(formula));
+  p.integer = true;
+  if (to != DType::i64) p.code = fmt::format("int64_t({}({}))", device_type(to), p.code);
+  return std::optional<Pointwise>(std::move(p));
 }
 
 Result<std::optional<Pointwise>> some(Result<Pointwise> r) {
@@ -236,6 +259,11 @@ std::string device_type(DType dtype) {
 Result<std::optional<Pointwise>> lower_pointwise(const Node& node) {
   if (node.op.rfind("aten.", 0) != 0 || node.outputs.empty()) return std::optional<Pointwise>();
   std::string base = base_name(node.op);
+  const DType to = node.outputs.front().dtype;
+  if (is_integer(to) && !device_type(to).empty()) {
+    CG_TRY(auto p, lower_integers(node, base));
+    if (p) return p;
+  }
   if (base == "pow") return some(lower_power(node));
   if (base == "div" || base == "true_divide" || base == "floor_divide")
     return some(lower_division(node));

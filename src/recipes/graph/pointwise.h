@@ -24,6 +24,7 @@ struct Pointwise {
   std::string code;                   // "{0} + 2.0f * {1}"
   std::vector<std::string> operands;  // value names, or sizes
   bool boolean = false;               // the result is a truth value
+  bool integer = false;               // the result and the operands are integers or truth values
 };
 
 // "aten.relu_.default" -> "relu": the operator without namespace, overload and in-place mark.

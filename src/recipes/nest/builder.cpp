@@ -263,8 +263,9 @@ int Builder::reduce(const std::string& name, ReduceKind kind, int input) {
   inst.kind = InstKind::reduction;
   inst.name = name;
   inst.reduce = kind;
-  inst.integer =
-      kind == ReduceKind::argmax || kind == ReduceKind::argmin || kind == ReduceKind::total;
+  inst.integer = kind == ReduceKind::argmax || kind == ReduceKind::argmin ||
+                 kind == ReduceKind::total || kind == ReduceKind::largest ||
+                 kind == ReduceKind::smallest;
   inst.depth = fused_.insts[size_t(input)].depth + 1;
   inst.inputs = {input};
   fused_.insts.push_back(std::move(inst));
@@ -451,7 +452,7 @@ Result<int> Builder::pointwise(const Node& node, const Pointwise& p, const View&
   const Shape& to = node.outputs.front().shape;
   DType dtype = node.outputs.front().dtype;
   const bool casts = is_integer(dtype) && base_name(node.op) == "_to_copy";
-  if (!is_floating(dtype) && dtype != DType::boolean && !casts)
+  if (!is_floating(dtype) && dtype != DType::boolean && !casts && !p.integer)
     return unsupported_error(fmt::format("{} of dtype {}", node.op, to_string(dtype)), node.id);
   std::vector<int> inputs;
   for (const std::string& operand : p.operands) {
@@ -474,6 +475,14 @@ Result<int> Builder::pointwise(const Node& node, const Pointwise& p, const View&
       return unsupported_error(fmt::format("{} of integers to {}", node.op, to_string(dtype)),
                                node.id);
     return inputs.front();
+  }
+  if (p.integer) {
+    for (int& input : inputs) {
+      const Inst& i = fused_.insts[size_t(input)];
+      if (!i.integer && !i.boolean && i.kind != InstKind::constant)
+        input = make("number", "int64_t({0})", {input}, false, true);
+    }
+    return make(node.id, p.code, std::move(inputs), false, true);
   }
   inputs = as_numbers(node, p, std::move(inputs));
   if (p.code == "{0}") return inputs.front();
@@ -696,9 +705,11 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
   DType in = graph_.find(r.input)->dtype, out = node.outputs.front().dtype;
   const bool counts =
       r.base == "sum" || r.base == "count_nonzero" || r.base == "any" || r.base == "all";
-  bool whole_numbers = is_integer(in) && !counts;
+  const bool best = r.base == "amax" || r.base == "amin" || r.base == "max" || r.base == "min";
+  const bool integers = best && is_integer(in);
+  bool whole_numbers = is_integer(in) && !counts && !best;
   bool place = r.base == "argmax" || r.base == "argmin";
-  if (whole_numbers || (!is_floating(out) && !place && !counts))
+  if (whole_numbers || (!is_floating(out) && !place && !counts && !integers))
     return unsupported_error(
         fmt::format("{} of dtype {}", node.op, to_string(whole_numbers ? in : out)), node.id);
   const bool takes = takes_elements(r, view);
@@ -709,6 +720,11 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
   CG_TRY(int x, value(r.input, whole));
   if (r.scan) return scan(node, r, x);
   if (counts && !is_floating(out)) return counted(node, r, x);
+  if (integers) {
+    if (!fused_.insts[size_t(x)].integer) x = make("number", "int64_t({0})", {x}, false, true);
+    const bool most = r.base == "amax" || r.base == "max";
+    return reduce("best", most ? ReduceKind::largest : ReduceKind::smallest, x);
+  }
   if (r.index) {
     CG_TRY(int index, value(*r.index, rows_view()));
     if (const int element = picked(r, index); element >= 0) return element;

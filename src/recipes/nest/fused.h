@@ -34,7 +34,8 @@ inline constexpr const char* kPlaces =
 
 enum class Level { row, element };
 enum class InstKind { leaf, constant, position, pointwise, reduction, scan };
-enum class ReduceKind { sum, product, max, min, argmax, argmin, total };  // total: of integers
+// total, largest, smallest: of integers
+enum class ReduceKind { sum, product, max, min, argmax, argmin, total, largest, smallest };
 
 struct Inst {
   InstKind kind = InstKind::leaf;

@@ -82,6 +82,8 @@ const char* accumulator_of(ReduceKind kind) {
     case ReduceKind::argmax:
     case ReduceKind::argmin:
     case ReduceKind::total:
+    case ReduceKind::largest:
+    case ReduceKind::smallest:
       break;
   }
   CG_ASSERT(false);
