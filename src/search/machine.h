@@ -52,8 +52,7 @@ class Machine : public Strategy {
   virtual void on_rejected(const std::string& candidate) = 0;
 
   void open(Action action);
-  // Evaluates a proposed candidate. If a tool already evaluated it, the known verdict is used.
-  void judge(const Evaluate& wanted);
+  void judge(const Evaluate& wanted);  // uses the verdict of a tool if there is one
   // Why the run must end: the budget, nothing left to win over `best_ns`, or a failing evaluator.
   std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 

@@ -18,6 +18,21 @@ Json ids_of(const Tree& tree, const std::vector<int>& window) {
   return out;
 }
 
+// The last node, if it almost works and may be repaired once more.
+std::optional<int> near_miss(const Tree& tree, const StarkSettings& settings, int fixes) {
+  const int last = tree.size() - 1;
+  if (!settings.near_misses || last == 0 || fixes >= kMostFixes) return std::nullopt;
+  const Node& node = tree.at(last);
+  const bool due = node.failed && node.nearness >= kNear && tree.is_selectable(last);
+  return due ? std::optional(last) : std::nullopt;
+}
+
+// Whether the run has a correct first program, but too few to choose one.
+bool needs_start(const Tree& tree, const StarkSettings& settings) {
+  const int starts = tree.correct_starts();
+  return starts > 0 && starts < settings.starts && tree.is_selectable(0);
+}
+
 }  // namespace
 
 StarkSettings stark_settings(const AgentSettings& agents) {
@@ -42,31 +57,16 @@ double nearness_of(const Verdict& verdict) {
   return failed->rung < Rung::load ? 0.6 : failed->rung == Rung::load ? 0.4 : 0.2;
 }
 
-std::optional<int> StarkStrategy::near_miss() const {
-  const int last = tree_.size() - 1;
-  if (!stark_.near_misses || last == 0 || fixes_ >= kMostFixes) return std::nullopt;
-  const Node& node = tree_.at(last);
-  const bool due = node.failed && node.nearness >= kNear && tree_.is_selectable(last);
-  return due ? std::optional(last) : std::nullopt;
-}
-
-// Whether the run has a correct first program, but too few to choose one. A source kernel is
-// enough.
-bool StarkStrategy::needs_start() const {
-  const int starts = tree_.correct_starts();
-  return !has_source_ && starts > 0 && starts < stark_.starts && tree_.is_selectable(0);
-}
-
 // Chooses the node of the next step and records why.
 void StarkStrategy::select() {
-  if (auto near = near_miss()) {
+  if (auto near = near_miss(tree_, stark_, fixes_)) {
     ++fixes_;
     node_ = *near;
     draw_ = {{"near_miss", tree_.at(node_).nearness}};
     return;
   }
   fixes_ = 0;
-  if (needs_start()) {
+  if (!has_source_ && needs_start(tree_, stark_)) {
     node_ = 0;
     draw_ = {{"start", tree_.correct_starts() + 1}};
     return;

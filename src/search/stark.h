@@ -50,8 +50,6 @@ class StarkStrategy final : public Machine {
 
   void decide();
   void select();
-  bool needs_start() const;
-  std::optional<int> near_miss() const;
   void ask_planner();
   void ask_coder();
   void ask_debugger();

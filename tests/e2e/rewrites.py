@@ -69,7 +69,7 @@ class Rewrites(harness.Case):
         return solved
 
     def test_each_rule_alone_is_named_as_possible_and_applied_if_chosen(self) -> None:
-        rules = harness.in_turn(dict.fromkeys(rule for rule, *_ in RULES.values()), 6)
+        rules = harness.in_turn(dict.fromkeys(rule for rule, *_ in RULES.values()), 5)
         before = self.with_rules([name for name in RULES if RULES[name][0] in rules])
         for rule in rules:
             after = self.with_rules([name for name in RULES if RULES[name][0] == rule], "--rewrites", rule)

@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kTail = ShapeGoal::kTail;
 constexpr int64_t kLeastStep = 64, kLongestStep = 16384;
 constexpr int64_t kMostBlocks = 1 << 16;
+constexpr const char* kSm90a = "sm_90a";
 constexpr int kMostDescribed = 48;  // shapes that torch describes for one program
 constexpr int kRounds = 5;          // trials for the value of one size
 constexpr size_t kMostNew = 16;     // derived shapes that a task keeps
@@ -65,7 +66,7 @@ int64_t longest_step(const KernelProgram& program, const Task& task, const Reach
 bool is_for_sm_90a(const KernelProgram& program) {
   const auto& arch = program.plan.arch;
   return !arch.empty() &&
-         std::all_of(arch.begin(), arch.end(), [](auto& a) { return a == "sm_90a"; });
+         std::all_of(arch.begin(), arch.end(), [](auto& a) { return a == kSm90a; });
 }
 
 // The two known shapes with the fewest FLOPs.

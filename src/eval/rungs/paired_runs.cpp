@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <set>
@@ -59,6 +60,12 @@ void reserve_outputs(const OfficialSet& set, bool paired, TimedBuffers& buffers)
   }
 }
 
+int64_t bytes_of_inputs(const OfficialSet& set) {
+  int64_t bytes = 0;
+  for (const SharedBuffer& b : set.inputs) bytes += b.mapped_bytes;
+  return bytes;
+}
+
 TimingOutcome does_not_fit(const ShapeCase& shape, int64_t bytes,
                            const device::DeviceIdentity& gpu) {
   TimingOutcome out;
@@ -81,6 +88,17 @@ Result<RungEnd> prepare_program(const Context& ctx, const Services& services,
   CG_TRY(AuditOutcome audited, audit_binaries(ctx, services, task, out.images()));
   out.keep_code(std::move(audited.code));
   return out.load(ctx, services);
+}
+
+// Prepares the program to time alternately. Returns why it cannot be prepared, or an empty text.
+Result<std::string> prepare_beside(const Context& ctx, const Services& services,
+                                   const KernelProgram& program, const Task& task,
+                                   const std::string& shape, std::optional<Prepared>& out) {
+  out.emplace(program, task);
+  CG_TRY(const RungEnd end, prepare_program(ctx, services, program, task, *out));
+  if (end.passed && shape_of(*out, shape)) return std::string();
+  out.reset();
+  return "not timed alternately with the other program, which cannot be prepared: " + end.headline;
 }
 
 Result<void> load_both(const Context& ctx, Runner& runner, const Prepared& own,
@@ -110,6 +128,28 @@ Result<RungEnd> look_at_outputs(const Context& ctx, Runner& runner, const Task& 
                       name_of(shape), out->name, left, looked_at));
   }
   return rung_passed();
+}
+
+device::TimeRequest request_for(const PreparedShape& shape, TimeMode mode, int samples) {
+  device::TimeRequest out;
+  out.mode = mode;
+  out.steps = shape.all_steps();
+  out.samples = samples;
+  out.seed = std::random_device()() & 0x7fffffff;
+  out.limit = kStepsLimit;
+  return out;
+}
+
+// Repeats empty runs until the memory is quiet, for kLongestWait at most in all.
+Result<PairedRuns::End> wait_until_quiet(const QuietMemory& memory, Nanoseconds& waited,
+                                         const std::function<Result<PairedRuns::End>()>& runs) {
+  for (const auto start = Clock::now();;) {
+    CG_TRY(PairedRuns::End end, runs());
+    if (end || (memory.is_known() && memory.is_quiet())) return end;
+    if (waited + (Clock::now() - start) <= kLongestWait) continue;
+    waited = kLongestWait;
+    return end;
+  }
 }
 
 // A program's steps for a runner that first loaded `modules` other modules. Uses separate buffers.
@@ -149,7 +189,8 @@ Result<void> PairedRuns::prepare(const Context& ctx, const std::string& program_
   sets_.use(std::move(set), program_id);
   program_id_ = program_id;
   if (against) {
-    CG_CHECK(prepare_other(ctx, *against));
+    other_id_ = cutegen::program_id(*against);
+    CG_TRY(note_, prepare_beside(ctx, services_, *against, task_, official_.shape->name, other_));
     CG_CHECK(load_both(ctx, *services_.runner, prepared_, other_ ? &*other_ : nullptr));
   }
   CG_CHECK(add_buffers(ctx));
@@ -183,23 +224,11 @@ Result<void> PairedRuns::fit() {
     if (free) room = std::min(most, *free - kSpare);
   }
   if (set) reserve_outputs(*set, paired(), buffers_);
-  int64_t inputs = 0;
-  if (set)
-    for (const SharedBuffer& b : set->inputs) inputs += b.mapped_bytes;
+  const int64_t inputs = set ? bytes_of_inputs(*set) : 0;
   // A second copy of the outputs takes precedence over a copy of the inputs.
   room_for_inputs_ = buffers_.fit(room - inputs, kMostOutputCopies) && buffers_.copies() > 1;
   fits_ =
       room_for_inputs_ || buffers_.fit(room, kMostOutputCopies) || (!set && buffers_.fit(most, 1));
-  return {};
-}
-
-Result<void> PairedRuns::prepare_other(const Context& ctx, const KernelProgram& against) {
-  other_.emplace(against, task_);
-  other_id_ = program_id(against);
-  CG_TRY(const RungEnd end, prepare_program(ctx, services_, against, task_, *other_));
-  if (end.passed && shape_of(*other_, official_.shape->name)) return {};
-  note_ = "not timed alternately with the other program, which cannot be prepared: " + end.headline;
-  other_.reset();
   return {};
 }
 
@@ -253,14 +282,9 @@ Result<void> PairedRuns::share_memory(const Context& ctx, RunRequest& request) {
 }
 
 device::TimeRequest PairedRuns::request(TimeMode mode, int samples) const {
-  device::TimeRequest out;
-  out.mode = mode;
-  out.steps = official_.all_steps();
-  if (other_) out.against = beside(task_, others_shape(), prepared_.images().size());
+  device::TimeRequest out = request_for(official_, mode, samples);
   out.paired = other_.has_value();
-  out.samples = samples;
-  out.seed = std::random_device()() & 0x7fffffff;
-  out.limit = kStepsLimit;
+  if (other_) out.against = beside(task_, others_shape(), prepared_.images().size());
   return out;
 }
 
@@ -277,16 +301,9 @@ Result<PairedRuns::End> PairedRuns::empty_runs(const Context& ctx, int samples) 
 // the driver overwrites it.
 Result<PairedRuns::End> PairedRuns::control(const Context& ctx, int samples) {
   CG_TRY(End end, empty_runs(ctx, 1));
-  const QuietMemory& memory = services_.runner->memory();
-  for (const auto start = Clock::now(); !end;) {
-    CG_TRY(end, empty_runs(ctx, samples));
-    if (memory.is_known() && memory.is_quiet()) break;
-    if (waited_ + (Clock::now() - start) > kLongestWait) {
-      waited_ = kLongestWait;
-      break;
-    }
-  }
-  return end;
+  if (end) return end;
+  return wait_until_quiet(services_.runner->memory(), waited_,
+                          [&] { return empty_runs(ctx, samples); });
 }
 
 Result<std::map<std::string, double>> PairedRuns::watch(const Context& ctx) {

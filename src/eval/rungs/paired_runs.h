@@ -60,9 +60,8 @@ class PairedRuns {
   Result<End> control(const Context& ctx, int samples);
   Result<End> block(const Context& ctx, TimeMode mode, int samples);
 
-  // What NVML reports of the GPU now: temperature, power, what limits the clocks.
+  // What NVML reports now: temperature, power, what limits the clocks.
   Result<std::map<std::string, double>> watch(const Context& ctx);
-
   bool paired() const { return other_.has_value(); }
   int copies() const { return buffers_.copies(); }  // of the outputs
   int busy_blocks() const { return busy_blocks_; }
@@ -70,11 +69,9 @@ class PairedRuns {
   const std::string& note() const { return note_; }
   const std::string& other_id() const { return other_id_; }
   const std::vector<KernelProfile>& kernels() const { return kernels_; }
-  // The times of the last block, minus those of the last control().
-  const BlockTimes& last() const { return last_; }
+  const BlockTimes& last() const { return last_; }  // the last block, minus the last control()
 
  private:
-  Result<void> prepare_other(const Context& ctx, const KernelProgram& against);
   const PreparedShape& others_shape() const;
   Result<void> add_buffers(const Context& ctx);
   Result<void> fit();
@@ -92,13 +89,12 @@ class PairedRuns {
   std::string program_id_, other_id_, note_;
   BlockSets sets_;  // empty if the GPU's memory cannot hold a set
   TimedBuffers buffers_;
-  bool fits_ = true;
   std::optional<GpuSlot> slot_;
   std::vector<KernelProfile> kernels_;
   BlockTimes control_, last_;
   Nanoseconds waited_{0};  // for other work to end
   int busy_blocks_ = 0;
-  bool room_for_inputs_ = false, died_ = false;
+  bool fits_ = true, room_for_inputs_ = false, died_ = false;
 };
 
 }  // namespace cutegen::eval

@@ -50,8 +50,7 @@ class Prepared {
 
  private:
   Result<RungEnd> list_builds(const DeviceFacts& device);
-  // Adds the shape and the modules that it needs, unless it needs too many modules that no other
-  // shape uses.
+  // Adds the shape and its modules, unless it needs too many that no other shape uses.
   void add(const ShapeCase& shape, std::vector<ModuleBuild> builds, const std::string& arch);
   Result<RungEnd> enough_shapes() const;
   void skip(const ShapeCase& shape, const Error& why);
@@ -61,8 +60,7 @@ class Prepared {
   std::vector<KernelImage> images_;
   std::vector<std::string> code_;
   std::vector<PreparedShape> shapes_;
-  // Shapes that follow from this program's tiles.
-  std::vector<std::shared_ptr<const ShapeCase>> derived_;
+  std::vector<std::shared_ptr<const ShapeCase>> derived_;   // from the program's tiles
   std::vector<std::shared_ptr<const ShapeCase>> proposed_;  // from a tester
   std::vector<std::string> skipped_;
   size_t extra_builds_ = 0;

@@ -256,6 +256,16 @@ TEST(Matmul, PartsOfAProductShareAKernel) {
   }
 }
 
+TEST(Matmul, Float32KeepsExactFunctions) {
+  ProductCase c("joined_packed", MathMode::fp32, "sm_90a");
+  auto program = instantiate(c.task, c.match, c.match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  std::string all;
+  for (const auto& [name, text] : program->sources) all += text;
+  EXPECT_THAT(all, HasSubstr("cutegen::gelu("));
+  EXPECT_THAT(all, testing::Not(HasSubstr("fast_gelu(")));
+}
+
 TEST(Matmul, PartnersShareATile) {
   ProductCase c("joined_packed", MathMode::bf16, "sm_90a");
   const KernelProgram program = c.program({{"tile_m", 192}, {"tile_n", 192}, {"stages", 4}});

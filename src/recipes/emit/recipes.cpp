@@ -291,7 +291,8 @@ std::vector<Overlap> overlaps_of(const Staged& staged) {
 
 // The product with functions as accurate as its results need.
 Contraction relaxed(const Task& task, Contraction c) {
-  c.finish = relaxed(needed_accuracy(task, c.finish), std::move(c.finish));
+  const Accuracy accuracy = needed_accuracy(task, c.finish);
+  c.finish = relaxed(accuracy, std::move(c.finish));
   for (Contraction& part : c.parts) part = relaxed(task, std::move(part));
   return c;
 }

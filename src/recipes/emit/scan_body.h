@@ -27,8 +27,7 @@ class ScanBody {
   const std::vector<std::string>& inputs() const { return inputs_; }
   const std::vector<std::string>& outputs() const { return outputs_; }
   void load_by(int leaf, std::string text) { row_loads_[leaf] = std::move(text); }
-  // The scratch that holds the totals of each scan's parts.
-  const std::vector<std::string>& totals() const { return totals_; }
+  const std::vector<std::string>& totals() const { return totals_; }  // scratch: of scans' parts
 
  private:
   struct Scanned {
@@ -46,8 +45,7 @@ class ScanBody {
   std::string room(const std::string& turn, size_t scan) const {
     return exchanges() ? "shared[" + turn + "][" + std::to_string(scan) + "]" : "nullptr";
   }
-  // The name of the position of a step or element. If the scan begins at the end, positions count
-  // from the end.
+  // The name of a position. If the scan begins at the end, positions count from there.
   const char* place() const { return reversed() ? "at" : "j"; }
   const char* element() const { return backwards() ? "[i][n]" : "[i][v]"; }
   std::string elements(const std::vector<int>& targets) const;

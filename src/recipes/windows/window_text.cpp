@@ -393,13 +393,8 @@ std::string fragment(const std::string& path, const std::map<std::string, std::s
   return text.substr(text.find('\n') + 1);
 }
 
-Tail::Tail(const Fused& fused, By by)
-    : fused_(fused),
-      leaf_(*fused.window),
-      code_(fused),
-      by_(by),
-      pieces_(fused, code_, by == By::place ? channel_values(fused) : std::vector<int>()),
-      addresses_(fused, code_, by == By::place) {
+TailOperands::TailOperands(const Fused& fused, bool by_place)
+    : fused_(fused), leaf_(*fused.window), code_(fused), addresses_(fused, code_, by_place) {
   for (const char* word : {"window",  "n",       "channel", "channel0", "p0",    "p1",     "p2",
                            "sums",    "pixels",  "at",      "c",        "left",  "more",   "read",
                            "nearest", "result",  "rows",    "conv",     "Place", "Placed", "placed",
@@ -413,13 +408,18 @@ Tail::Tail(const Fused& fused, By by)
 }
 
 // Loads an operand for a piece at the current position.
-std::string Tail::load(int inst, const std::string& word, const char* channel_of) {
+std::string TailOperands::load(int inst, const std::string& word, const char* channel_of) {
   const Operand& o = operand(inst);
   return fmt::format("const {0} {1} = {2}cutegen::convert<{0}>({3}){4};\n", value_type(at(inst)),
                      word, differs(o) ? "at.inside ? " : "",
                      addresses_.element(o, name(o), channel_of),
                      differs(o) ? fmt::format(" : {}(0)", value_type(at(inst))) : "");
 }
+
+Tail::Tail(const Fused& fused, By by)
+    : TailOperands(fused, by == By::place),
+      by_(by),
+      pieces_(fused, code_, by == By::place ? channel_values(fused) : std::vector<int>()) {}
 
 // Writes the struct `type` with the values of the row that piece `index` takes, and the function
 // `rows_at` that reads or computes them at a position.
@@ -563,7 +563,7 @@ std::string Tail::finish_row() {
   return loads + pieces_.call(pieces_.last(), leaves, "", results);
 }
 
-std::string Tail::declare(Json& args) const {
+std::string TailOperands::declare(Json& args) const {
   std::vector<std::string> list, seen;
   auto add = [&](const Operand& o, const char* constness) {
     const std::string& word = name(o);

@@ -148,8 +148,28 @@ class Addresses {
   std::map<const Operand*, Address> found_;
 };
 
-// Writes the epilogue and declares the kernel's tensors.
-class Tail {
+// Reads the operands of an epilogue and declares the kernel's tensors.
+class TailOperands {
+ public:
+  // Declares every tensor once: the window's operands, other inputs, outputs.
+  std::string declare(Json& args) const;
+
+ protected:
+  TailOperands(const Fused& fused, bool by_place);
+  std::string load(int inst, const std::string& word, const char* channel_of);
+  const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
+  const Operand& operand(int inst) const { return fused_.inputs[size_t(at(inst).operand)]; }
+  const std::string& name(const Operand& o) const { return fused_.names.at(o.tensor); }
+
+  const Fused& fused_;
+  const WindowLeaf& leaf_;
+  Code code_;
+  Addresses addresses_;
+  std::vector<int> leaves_;
+};
+
+// Writes the epilogue.
+class Tail : public TailOperands {
  public:
   enum class By { element, place };
   explicit Tail(const Fused& fused, By by = By::element);
@@ -181,26 +201,15 @@ class Tail {
   int together() const;
   // The conditions on the operands' strides that the plan must state.
   const std::vector<std::string>& requirements() const { return addresses_.requirements(); }
-  // Declares every tensor once: the window's operands, other inputs, outputs.
-  std::string declare(Json& args) const;
 
  private:
   std::string pass(size_t index);
   std::string rows_text(size_t index, const std::string& type, const std::string& rows_at);
-  std::string load(int inst, const std::string& word, const char* channel_of);
   std::string kept(const Piece& piece) const;
   std::string finish_row();
-  const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
-  const Operand& operand(int inst) const { return fused_.inputs[size_t(at(inst).operand)]; }
-  const std::string& name(const Operand& o) const { return fused_.names.at(o.tensor); }
 
-  const Fused& fused_;
-  const WindowLeaf& leaf_;
-  Code code_;
   By by_;
   Pieces pieces_;
-  Addresses addresses_;
-  std::vector<int> leaves_;
   std::string members_, reads_, results_of_place_, stores_;
 };
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of axes in which a transposition reads its input.
+//
+// Contract: integer() reads an axis, which may count from the end; nothing if the rank has no such
+// axis. permutation() is empty for operators that do not transpose. moves_ones_only() says whether
+// a transposition moves only axes of size 1.
+//
+// Example: permutation(node, "t", 2) is {1, 0}
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph.h"
+
+namespace cutegen::recipes {
+
+std::optional<int64_t> integer(const Json& json, size_t rank);
+std::vector<size_t> permutation(const Node& node, const std::string& base, size_t rank);
+bool moves_ones_only(const std::vector<size_t>& order, const Shape& shape);
+
+}  // namespace cutegen::recipes
