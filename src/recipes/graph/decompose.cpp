@@ -405,7 +405,7 @@ Result<bool> Rewriter::choice_along(const Value& x, const std::string& base) {
       write_.add("rows", "aten.transpose.int", {tensor_ref(x.name), dim, last}, turned(x.shape)));
   Node chosen = node_;
   chosen.id += "_last";
-  if (chosen.args.size() > 0) chosen.args[0] = tensor_ref(rows);
+  if (!chosen.args.empty()) chosen.args[0] = tensor_ref(rows);
   if (chosen.args.size() > place) chosen.args[place] = -1;
   if (chosen.kwargs.is_object() && chosen.kwargs.contains("dim")) chosen.kwargs["dim"] = -1;
   if (chosen.args.size() <= place && !chosen.kwargs.contains("dim")) return false;
