@@ -289,8 +289,8 @@ struct WgmmaGemm {
             [&](auto const& c, int, int m, int n) { f(c, m, n); });
   }
 
-  // The same with what prepare(m, n) returns: f(results, prepared, m, n). Several calls of prepare()
-  // come before those of f(), so that their loads are in flight together.
+  // Calls f(results, prepared, m, n) with what prepare(m, n) returned. It calls prepare() for several
+  // results before it calls f() for them, so that their loads are in flight together.
   template <int V, class Prepare, class F>
   CUTE_DEVICE void each(TileIndex tile, Prepare&& prepare, F&& f) const {
     static_assert(V == 1 || V == 2 || V == 8);

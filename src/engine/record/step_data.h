@@ -3,8 +3,8 @@
 // `interrupted`), as JSON and back.
 //
 // Contract: the loop writes and RunView reads an event by the one list of fields of its struct.
-// store/events.cpp lists the fields for people. A reader ignores unknown fields, such as those of
-// later versions. The actions of a strategy have their structs in search/strategy.h.
+// store/events.cpp lists the fields for people. A reader ignores unknown fields, because a later
+// version may have written them. The actions of a strategy have their structs in search/strategy.h.
 //
 // Example: CG_CHECK(record(EventType::drafted, to_json(Drafted{candidate})));
 //          CG_TRY(auto drafted, data_of<Drafted>(event));

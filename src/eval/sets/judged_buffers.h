@@ -52,8 +52,7 @@ class JudgedBuffers {
                                     JudgedBufferOptions options);
   std::vector<SharedBuffer> buffers() const { return shared_; }
   Result<OfficialFindings> judge(const Context& ctx, int copy = 0) const;
-  // Replaces the inputs by those of another set, and compares with its truth from now on. Needs
-  // own_inputs.
+  // Takes the inputs of another set, and compares with its truth from now on. Needs own_inputs.
   Result<void> renew(const Context& ctx, OfficialSetPtr set);
   // Prepares the next block of runs: fills every output with the pattern, every mutated tensor with
   // its initial values, and the guards with a new byte.

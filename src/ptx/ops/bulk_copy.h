@@ -4,8 +4,8 @@
 // Contract: a load to shared memory is in flight until it is delivered, and an mbarrier counts its
 // bytes. st.async and red.async are loads from registers. The receiving CTA keeps a load in its
 // BulkCopies, even if another CTA of the cluster (`rank`) started it. A store first reads shared
-// memory, then writes global memory; it joins the group that its thread commits next. The rows of a
-// tensor copy are those of its box (ptx/ops/tensor_map.h). Any other copy is one row of bytes.
+// memory, then writes global memory; it joins the group that its thread commits next. A
+// tensor copy moves the rows of its box (ptx/ops/tensor_map.h). Any other copy is one row of bytes.
 //
 // Example: for (BulkCopy& c : copies.all()) if (c.mbarrier == at) deliver(c);
 #pragma once

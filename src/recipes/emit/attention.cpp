@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kMostSharedAttention = int64_t{227} << 10;
 constexpr int64_t kMostOfTwo = int64_t{112} << 10;  // bytes of a CTA if an SM holds two
 constexpr int64_t kCached = int64_t{32} << 20;      // bytes of keys and values that stay in the L2
-constexpr int64_t kFewRows = 64;
+constexpr int64_t kFewQueries = 64;
 constexpr int64_t kMostSplit = 64;
 constexpr int64_t kPartsInARun = 8, kKeysOfPart = 1024;
 constexpr int64_t kSmallResults = 50;  // times the results' elements that keys and values must have
@@ -436,7 +436,7 @@ bool attention_legal(const Attention& a, const Json& params) {
 
 std::vector<RecipeParameter> attention_parameters(const Attention& a) {
   std::vector<int64_t> splits{1};
-  if (rows_of(a) <= kFewRows)
+  if (rows_of(a) <= kFewQueries)
     for (int64_t split = 2; split <= kMostSplit; split *= 2)
       if (split * 128 <= a.size(Attention::kKey)) splits.push_back(split);
   const auto safe = int_param(attention_safe(a), "split");
@@ -468,7 +468,7 @@ double attention_cost(const Attention& a, int64_t consumers) {
 }  // namespace
 
 Json attention_safe(const Attention& a) {
-  const bool few = rows_of(a) <= kFewRows;
+  const bool few = rows_of(a) <= kFewQueries;
   Json params{{"consumers", few ? 1 : 2}, {"keys", 128}, {"stages", 2}, {"split", 1}};
   if (few) params["keys"] = 64;
   if (!attention_legal(a, params)) params["keys"] = 64;

@@ -2,7 +2,7 @@
 // The text of the work after a product: its device function, its operands as tensors, and the loop
 // over a tile's results.
 //
-// Contract: a kernel has one MatmulFinish for each of its joined products (one if there are none).
+// Contract: a kernel has one MatmulFinish for each of its products; most kernels have one product.
 // Sizes and strides that are not static become arguments of the kernel, in `numbers`.
 //
 // Example: MatmulFinish f(c, 0); f.compute(); f.results(numbers);

@@ -20,7 +20,7 @@ struct JoinedFactor {
   const Factor* factor;
   std::string start, columns, map;
 };
-// Those of all parts in order, groups() for each.
+// The joined factors of all parts, in order; each part has groups() of them.
 std::vector<JoinedFactor> factors_of(const Contraction& c);
 // Adds the symbol, the define USE_TMA and the maps map_a, map_b, ...
 void add_maps(const Contraction& c, const Label& label, ProgramPart& part);

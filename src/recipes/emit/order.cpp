@@ -12,8 +12,8 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kShortRow = 1024;  // elements that a warp takes
-constexpr int64_t kOfThread = 8;     // elements of a long row that a thread should have
+constexpr int64_t kWarpRow = 1024;  // elements that a warp takes
+constexpr int64_t kOfThread = 8;    // elements of a long row that a thread should have
 constexpr int64_t kMostThreads = 1024;
 
 // The kernel's text and arguments.
@@ -181,7 +181,7 @@ ProgramPart OrderKernel::part() const {
 
 // Threads for a row: a warp for a short row, otherwise enough that each has few elements.
 int64_t width_of(const Nest& nest) {
-  if (nest.length() <= kShortRow) return 32;
+  if (nest.length() <= kWarpRow) return 32;
   int64_t width = 128;
   while (width < kMostThreads && width * kOfThread < nest.length()) width *= 2;
   return width;

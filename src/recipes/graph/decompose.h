@@ -14,9 +14,9 @@
 //   `high` elements along each axis after the first two
 // - cutegen.counting(start, step): start, start + step, ... along one axis
 // - cutegen.shift(x, dim, rule, shift, reversed, fill, before, after): element i along an axis is
-//   element shift + i of x, or shift - i. The rule says what an index outside the axis means: ""
-//   there is none, "cyclic" or "modulo" the size, the "nearest" element, to "reflect" the axis, or
-//   to "fill" with a number; `before` and `after` elements are then filled
+//   element shift + i of x, or shift - i. The rule says which element an index outside the axis
+//   means. "": no index lies outside; "cyclic", "modulo": the index modulo the size; "nearest": the
+//   nearest element; "reflect": its mirror image; "fill": `before` and `after` elements are `fill`
 //
 // Example: mse_loss(a, b, mean) -> square(a - b), mean of that
 #pragma once

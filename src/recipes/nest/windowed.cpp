@@ -31,7 +31,7 @@ Result<Operand> operand_of(const Region& region, const std::string& name) {
   return operand;
 }
 
-// Whether the operand's axes are those of the nest, one by one. It may be a part of a tensor.
+// Whether the operand has the axes of the nest, in the same order. It may be a part of a tensor.
 bool straight(const Fused& fused, const Operand& operand) {
   if (operand.reshaped || operand.axes.size() != fused.axes.size()) return false;
   for (size_t i = 0; i < fused.axes.size(); ++i)
