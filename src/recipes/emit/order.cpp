@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "recipes/graph/pointwise.h"
 #include "recipes/nest/extents.h"
 #include "recipes/text/nest_tensors.h"
 
