@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "recipes/graph/pointwise.h"
 #include "recipes/nest/cuts.h"
 
 namespace cutegen::recipes {
