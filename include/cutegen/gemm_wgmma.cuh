@@ -17,6 +17,9 @@
 // Groups: a tile holds TileN / Groups columns of each of several products of the same A. Then each()
 // passes c[group][v]: the results of all products at the same place.
 //
+// PingPong: two consumer warpgroups take tiles in turn, each a whole tile, so that one writes its
+// results while the other multiplies. Each consumer must call skips() for every tile of the CTA.
+//
 // Both roles have a loop of their own, because a warpgroup of the producer gives most of its registers to
 // the consumers. The loops take the same tiles.
 //
@@ -190,16 +193,19 @@ class ChunkLoader {
 };
 
 template <class Element, class TA, class TB, int TileM, int TileN, int Stages, int VectorA,
-          int VectorB, bool DepthA, bool DepthB, bool Tma, int Cluster, int Groups = 1>
+          int VectorB, bool DepthA, bool DepthB, bool Tma, int Cluster, int Groups = 1,
+          bool PingPong = false>
 struct WgmmaGemm {
-  static constexpr int kConsumers = TileM == 192 ? 3 : TileM >= 128 ? 2 : 1;  // warpgroups
-  static constexpr int kBlocks = TileM / (64 * kConsumers);  // of 64 rows, of a consumer
+  // Warpgroups that multiply, and those that share one tile.
+  static constexpr int kConsumers = TileM == 192 ? 3 : TileM >= 128 || PingPong ? 2 : 1;
+  static constexpr int kSharing = PingPong ? 1 : kConsumers;
+  static constexpr int kBlocks = TileM / (64 * kSharing);  // of 64 rows, of a consumer
   static constexpr int kGroupN = TileN / Groups;             // columns of a group
   static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // of a thread
   // CTAs that an SM holds. If it holds one, the producer is a warpgroup, which gives its registers
   // to the consumers. Consumers come first, because a warpgroup starts at a multiple of four warps.
   static constexpr int kResident =
-      kResults <= 64 && kConsumers < 3 && (Tma || kConsumers == 1) ? 2 : 1;
+      kResults <= 64 && kConsumers < 3 && !PingPong && (Tma || kConsumers == 1) ? 2 : 1;
   static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // threads
   static constexpr int kFirstProducer = 128 * kConsumers;
   static constexpr int kThreads = kFirstProducer + kProducers;
@@ -209,8 +215,10 @@ struct WgmmaGemm {
   using TileA = LineTile<Element, TileM, DepthA>;
   using TileB = LineTile<Element, TileN, DepthB>;
   static constexpr int kTileK = TileA::kDepth;
-  static_assert(TileM % (64 * kConsumers) == 0 && TileN <= 256 && Stages > 1);
-  static_assert(kResults <= (kConsumers == 3 ? 96 : 128) && kGroupN % (DepthB ? 32 : 64) == 0);
+  static_assert(TileM % (64 * kSharing) == 0 && TileN <= 256);
+  // A producer without TMA publishes a stage after it has begun the next copy.
+  static_assert(Stages >= (Tma ? 2 : 3));
+  static_assert(kResults <= (kConsumers == 3 ? 96 : 128) && (!PingPong || TileM <= 128) && kGroupN % (DepthB ? 32 : 64) == 0);
   static_assert(sizeof(Element) == 2, "wgmma transposes 16-bit types only");
 
   using Op = decltype(cute::SM90::GMMA::ss_op_selector<
@@ -220,6 +228,7 @@ struct WgmmaGemm {
   struct alignas(1024) Storage {
     Element a[Stages][TileA::kElements], b[Stages][TileB::kElements];
     uint64_t full[Stages], empty[Stages];
+    uint64_t order[2];  // PingPong: the consumer may multiply its next tile
   };
 
   float results[kBlocks][kPart];
@@ -229,8 +238,9 @@ struct WgmmaGemm {
     if (threadIdx.x == 0) {
       for (int s = 0; s < Stages; ++s) {
         cute::initialize_barrier(storage.full[s], Tma ? 1 : kProducers);
-        cute::initialize_barrier(storage.empty[s], 4 * kConsumers * kCluster);
+        cute::initialize_barrier(storage.empty[s], 4 * kSharing * kCluster);
       }
+      for (int i = 0; i < 2; ++i) cute::initialize_barrier(storage.order[i], 4);
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     if constexpr (kCluster > 1) cute::cluster_sync();
@@ -269,6 +279,19 @@ struct WgmmaGemm {
                         Storage& storage) {
     static_assert(!Tma);
     load_by_address(a, b, tile, first, last, storage);
+  }
+
+  // Returns true if the other consumer takes this tile, whose depth tiles are [first, last). Consumers
+  // that take turns must call it for each tile, in order.
+  CUTE_DEVICE bool skips(int first, int last) {
+    static_assert(PingPong);
+    const bool own = turn_ % 2 == int(threadIdx.x / 128);
+    ++turn_;
+    if (own) return false;
+    const int at = stage_ + cute::max(last - first, 0);
+    phase_ ^= at / Stages % 2;
+    stage_ = at % Stages;
+    return true;
   }
 
   // Multiplies the depth tiles [first, last) that the producer loads.
@@ -330,6 +353,9 @@ struct WgmmaGemm {
   static constexpr int kTileBytes = int(sizeof(Element)) * (TileA::kElements + TileB::kElements);
   static constexpr int kGroupPart = kPart / Groups;  // of a block's results of a thread
 
+  // Which part of a tile's rows this consumer has.
+  static CUTE_DEVICE int part() { return PingPong ? 0 : threadIdx.x / 128; }
+
   // The first result of a step in which each thread gets eight neighbours. The step covers 32 columns
   // of one of the thread's two rows.
   static CUTE_DEVICE int first_of_eight(int i) { return i / 16 * 16 + i / 8 % 2 * 2; }
@@ -339,7 +365,7 @@ struct WgmmaGemm {
   static CUTE_DEVICE TileIndex place(TileIndex tile, int block, int i) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int m =
-        tile.m * TileM + warp / 4 * 64 * kBlocks + warp % 4 * 16 + lane / 4 + block * 64;
+        tile.m * TileM + part() * 64 * kBlocks + warp % 4 * 16 + lane / 4 + block * 64;
     const int n = tile.n * kGroupN;
     if constexpr (V == 8)
       return {m + i / 8 % 2 * 8, n + first_of_eight(i) / 16 * 32 + lane % 4 * 8};
@@ -426,6 +452,7 @@ struct WgmmaGemm {
         cute::Shape<cute::Int<kPart>, cute::Int<kBlocks>>{});
     cute::clear(sums);
     cute::MMA_Atom<Op> atom;
+    wait_for_turn(storage);
     for (int step = first; step < last; ++step, advance()) {
       cute::wait_barrier(storage.full[stage_], phase_);
       multiply(atom, storage.a[stage_], storage.b[stage_], sums);
@@ -434,6 +461,7 @@ struct WgmmaGemm {
         release(storage.empty[before()]);
       }
     }
+    end_turn(storage);
     cute::warpgroup_wait<0>();
     cute::warpgroup_fence_operand(sums);
     if (first < last) release(storage.empty[before()]);
@@ -441,6 +469,20 @@ struct WgmmaGemm {
     for (int block = 0; block < kBlocks; ++block) {
       CUTE_UNROLL
       for (int i = 0; i < kPart; ++i) results[block][i] = sums(i, block);
+    }
+  }
+
+  // Waits until the other consumer has read all stages of the tile before this one. A barrier of a stage
+  // shows only the parity of its phase, so a consumer that waits two phases ahead would not wait.
+  CUTE_DEVICE void wait_for_turn(Storage& storage) const {
+    const int consumer = threadIdx.x / 128;  // has every second turn
+    if constexpr (PingPong)
+      cute::wait_barrier(storage.order[consumer], (turn_ - 1) / 2 % 2 ^ (consumer == 0));
+  }
+  static CUTE_DEVICE void end_turn(Storage& storage) {
+    if constexpr (PingPong) {
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) cute::arrive_barrier(storage.order[threadIdx.x / 128 ^ 1]);
     }
   }
 
@@ -452,9 +494,7 @@ struct WgmmaGemm {
   template <class Sums>
   static CUTE_DEVICE void multiply(cute::MMA_Atom<Op>& atom, Element const* a, Element const* b,
                                    Sums& sums) {
-    const int consumer = threadIdx.x / 128;
-    const auto from_a =
-        TileA::template descriptor<64>(a + consumer * kBlocks * 64 * TileA::kLine);
+    const auto from_a = TileA::template descriptor<64>(a + part() * kBlocks * 64 * TileA::kLine);
     const auto from_b = TileB::template descriptor<TileN>(b);
     constexpr int kBlock = 64 * 128 / 16;  // distance between blocks of A
     atom.accumulate_ = cute::SM90::GMMA::ScaleOut::One;
@@ -491,6 +531,7 @@ struct WgmmaGemm {
   }
 
   int stage_ = 0, phase_ = 0;  // this thread's position in the ring of stages
+  int turn_ = 0;               // tiles that skips() saw
 };
 
 }  // namespace cutegen

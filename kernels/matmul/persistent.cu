@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(Gemm::kThreads, Gemm::kResident)
   } else {
     gemm.start_multiplying();
 {{items}}
-      gemm.multiply(first, last, storage);
+{{turn}}      gemm.multiply(first, last, storage);
 {{part}}{{results}}
     }
   }

@@ -46,10 +46,10 @@ int64_t wgmma_fp32_shared(const Contraction& c, const Json& params) {
   return ceil_div(int_param(params, "stages") * stage, 1024) * 1024;
 }
 
-// Lines of 128 bytes of both tiles, and two barriers.
+// Lines of 128 bytes of both tiles, two barriers of each stage, and two more.
 int64_t wgmma_shared(const Json& params) {
   const int64_t stage = (int_param(params, "tile_m") + int_param(params, "tile_n")) * 128 + 2 * 8;
-  return ceil_div(int_param(params, "stages") * stage, 1024) * 1024;
+  return ceil_div(int_param(params, "stages") * stage + 2 * 8, 1024) * 1024;
 }
 
 bool wgmma_fp32_legal(const Contraction& c, const Json& params) {
@@ -60,15 +60,22 @@ bool wgmma_fp32_legal(const Contraction& c, const Json& params) {
          wgmma_fp32_shared(c, params) <= kMostSharedHopper;
 }
 
+// Warpgroups that multiply.
 int64_t wgmma_consumers(const Json& params) {
+  if (ping_pong(params)) return 2;
   return int_param(params, "tile_m") == 192 ? 3 : int_param(params, "tile_m") >= 128 ? 2 : 1;
+}
+
+// Warpgroups that share a tile.
+int64_t wgmma_sharing(const Json& params) {
+  return ping_pong(params) ? 1 : wgmma_consumers(params);
 }
 
 // CTAs that an SM holds, if tensor maps load.
 int64_t wgmma_resident(const Json& params) {
   const int64_t results =
       int_param(params, "tile_m") * int_param(params, "tile_n") / wgmma_consumers(params);
-  return results <= 64 * 128 && wgmma_consumers(params) < 3 &&
+  return results <= 64 * 128 && wgmma_consumers(params) < 3 && !ping_pong(params) &&
                  wgmma_shared(params) + 1024 <= kMostSharedHopper / 2
              ? 2
              : 1;
@@ -79,12 +86,13 @@ bool shares_last_round(const Json& params) {
   return params.contains("tail") && int_param(params, "tail") > 1;
 }
 
-// A consumer thread holds at most 128 results.
+// A consumer thread holds at most 128 results. Without TMA, two stages would deadlock.
 bool wgmma_legal(const Contraction& c, const Json& params) {
   const int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n");
-  if (!wgmma_applies(c) || m % 64 || int_param(params, "stages") < 2 ||
-      m * n > (m == 192 ? 64 * 192 : 128 * 128) * wgmma_consumers(params))
+  if (!wgmma_applies(c) || m % 64 || int_param(params, "stages") < 3 ||
+      m * n > (m == 192 ? 64 * 192 : 128 * 128) * wgmma_sharing(params))
     return false;
+  if (ping_pong(params) && m > 128) return false;
   if (!holds_groups(c, n) || (c.groups() > 1 && int_param(params, "cluster") == 2)) return false;
   // Each CTA of a cluster loads whole blocks. CTAs that skip tiles cannot share any.
   if (int_param(params, "cluster") == 2 && (n < 128 || c.zero_outside)) return false;
@@ -100,6 +108,8 @@ Json with_wgmma_shape(const Contraction& c, Json params) {
     params["threads"] = 256 + 2 * int_param(params, turned(c) ? "tile_n" : "tile_m");
     params["tile_k"] = 32;
   } else {
+    // Two warpgroups that take turns share the rows of a tile as two tiles.
+    if (ping_pong(params)) params["tile_m"] = int_param(params, "tile_m") / 2;
     params["threads"] = 128 * wgmma_consumers(params);  // of the consumers
     params["tile_k"] = 128 / bytes_of_element(c);
   }
@@ -159,7 +169,7 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
     product["grid"] = {label("tiles"), params.at("split"), 1};
     // A producer that gives registers away is a warpgroup, as is one that copies by address.
     const int64_t consumers = int_param(params, "threads");
-    const bool gives = consumers > 256 ||
+    const bool gives = consumers > 256 || ping_pong(params) ||
                        int_param(params, "tile_m") * int_param(params, "tile_n") > 64 * consumers;
     product["block"] = {
         fmt::format("{} + ({} == 1 ? {} : 128)", consumers, label("tma"), gives ? 128 : 32), 1, 1};
@@ -325,12 +335,16 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
       {1, 0}};
   const RecipeParameter cluster{"cluster", "2: pairs of CTAs share their tiles of B", {1, 2}},
       tail{"tail", "most CTAs that share a tile of the last round; 1: none",
-           c.joined() ? Values{1} : Values{1, 8, 4}};
+           c.joined() ? Values{1} : Values{1, 8, 4}},
+      turns{"ping_pong",
+            "1: two warpgroups take tiles in turn; one writes while one multiplies",
+            {0, 1}};
   // The parameters that change the time most come first.
   if (cores && hopper && !halves)
     return {wgmma, tile_m, tile_n, split, stages, vector, cores_on, tile_k, threads};
   if (cores && hopper)
-    return {wgmma, tile_m, tile_n, tail, cluster, stages, split, vector, cores_on, tile_k, threads};
+    return {wgmma,  tile_m, tile_n, turns,    tail,   cluster,
+            stages, split,  vector, cores_on, tile_k, threads};
   if (hopper) return {wgmma, tile_m, tile_n, split, stages, tile_k, threads, vector};
   if (!cores) return {tile_m, threads, tile_k, split, stages, tile_n, vector};
   return {cores_on, vector, tile_m, tile_n, stages, tile_k, threads, split};
@@ -349,6 +363,7 @@ Json matmul_safe(const Contraction& c) {
     params.update(
         {{"wgmma", 1},
          {"cluster", 1},
+         {"ping_pong", 0},
          {"tail", 1},
          {"stages", best.stages},
          {"vector", size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2 ? 8 : 4}});
@@ -368,7 +383,7 @@ bool matmul_legal(const Contraction& c, const Json& params) {
   if (c.joined() && (int_param(params, "split") > 1 || shares_last_round(params))) return false;
   if (c.groups() > 1 && engine != MatmulEngine::wgmma) return false;
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_legal(c, params);
-  if (engine == MatmulEngine::wgmma) return wgmma_legal(c, params);
+  if (engine == MatmulEngine::wgmma) return wgmma_legal(c, with_wgmma_shape(c, params));
   int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n"),
           k = int_param(params, "tile_k"), threads = int_param(params, "threads"),
           stages = int_param(params, "stages");

@@ -79,7 +79,9 @@ std::string gemm_type(const Contraction& c, const Json& params, const Label& lab
         "cutegen::WgmmaGemm<{}, {}, kTileM, kTileN, kStages,\n"
         "                                {}, {}, kCluster{}>",
         element_type(c, params), factors, order, label("USE_TMA"),
-        c.groups() == 1 ? "" : fmt::format(", {}", c.groups()));
+        ping_pong(params) ? fmt::format(", {}, true", c.groups())
+        : c.groups() == 1 ? ""
+                          : fmt::format(", {}", c.groups()));
   const bool cores = engine == MatmulEngine::mma;
   return fmt::format(
       "cutegen::{}<{}{}, kTileM, kTileN, kTileK, kThreads, kStages,\n"
@@ -152,6 +154,7 @@ void persistent_text(const Contraction& c, const Json& params, const Label& labe
                      std::map<std::string, std::string>& t) {
   t["prologue"] = prologue_text(shares_of(params));
   t["part"] = part_text(shares_of(params));
+  t["turn"] = ping_pong(params) ? "      if (gemm.skips(first, last)) continue;\n" : "";
   t["use_tma"] = label("USE_TMA");
   t["cluster"] = params.at("cluster").dump();
   t["constants"] = map_constants(c, params);
@@ -542,6 +545,10 @@ MatmulEngine engine_of(const Contraction& c, const Json& params) {
   auto on = [&](const char* name) { return params.contains(name) && params.at(name) == 1; };
   if (on("wgmma")) return bytes_of_element(c) == 4 ? MatmulEngine::wgmma_fp32 : MatmulEngine::wgmma;
   return on("tensor_cores") ? MatmulEngine::mma : MatmulEngine::simt;
+}
+
+bool ping_pong(const Json& params) {
+  return params.contains("ping_pong") && params.at("ping_pong") == 1;
 }
 
 int products_of(const Contraction& c) {

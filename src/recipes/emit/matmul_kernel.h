@@ -27,6 +27,8 @@ struct MatmulKernel {
 // floats (three products with float32 accuracy, or one in tf32).
 enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32 };
 MatmulEngine engine_of(const Contraction& c, const Json& params);
+// Whether two warpgroups take tiles in turn (wgmma).
+bool ping_pong(const Json& params);
 // For wgmma_fp32: how many tf32 products replace one product of floats.
 int products_of(const Contraction& c);
 // The joined products in order; one product has one part.

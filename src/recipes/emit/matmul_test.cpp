@@ -219,6 +219,32 @@ TEST(Matmul, WgmmaTilesFitAnSm) {
   EXPECT_FALSE(legal({{"tile_m", 128}, {"tile_n", 256}, {"stages", 6}}));  // shared memory
   EXPECT_FALSE(legal({{"tile_m", 128}, {"tile_n", 64}, {"cluster", 2}}));  // half a block of B
   EXPECT_FALSE(legal({{"tile_m", 128}, {"tile_n", 32}}));
+  EXPECT_FALSE(legal({{"tile_m", 128}, {"tile_n", 128}, {"stages", 2}}));  // deadlock without TMA
+}
+
+// Each of two warpgroups has tiles of its own, with half of the rows.
+TEST(Matmul, WarpgroupsTakeTilesInTurn) {
+  ProductCase c("mm_plain", MathMode::bf16, "sm_90a");
+  Json params = c.match.safe;
+  params.update({{"ping_pong", 1}, {"tile_m", 256}, {"tile_n", 128}, {"stages", 6}, {"split", 1}});
+  const KernelProgram program = c.program(params);
+  const std::string& source = program.sources.at("kernel.cu");
+  EXPECT_THAT(source, HasSubstr("kTileM = 128;"));
+  EXPECT_THAT(source, HasSubstr("kCluster, 1, true>"));
+  EXPECT_THAT(source, HasSubstr("if (gemm.skips(first, last)) continue;"));
+  params["ping_pong"] = 0;
+  params["stages"] = 4;
+  EXPECT_THAT(c.source(params), Not(HasSubstr("skips")));
+  auto legal = [&](const Json& change) {
+    Json changed = params;
+    changed["ping_pong"] = 1;
+    changed.update(change);
+    return bool(instantiate(c.task, c.match, changed));
+  };
+  EXPECT_TRUE(legal({{"tile_m", 128}, {"tile_n", 256}}));
+  EXPECT_FALSE(legal({{"tile_m", 256}, {"tile_n", 256}}));  // registers
+  EXPECT_FALSE(legal({{"tile_m", 64}, {"tile_n", 256}}));
+  EXPECT_FALSE(legal({{"tile_m", 192}, {"tile_n", 192}}));
 }
 
 TEST(Matmul, CtasShareTilesOfTheLastRound) {
