@@ -60,7 +60,7 @@ bool receive(Request& request) {
   return true;
 }
 
-// The fork has the input's files alone, and may not fork again.
+// Leaves the fork only the files of its input, and forbids it to fork again.
 void take_input(Request& request) {
   close(kGate);
   const int places[kFiles] = {3, 4, STDERR_FILENO};

@@ -475,9 +475,9 @@ struct Conv : ConvShape<G> {
   // The distance from eight results to the next eight, in cells.
   static constexpr CUTE_DEVICE int rows() { return S::kWide ? 8 : L::kSize2; }
 
-  // The descriptor of an operand without swizzle, in units of 16 bytes. start: its address (low
-  // half) and the distance between its two cells (high half). distance: from eight rows to the next
-  // eight.
+  // Returns the descriptor of an operand without swizzle, in units of 16 bytes. The low half of start
+  // is its address, the high half the distance between its two cells. distance: from eight rows to
+  // the next eight.
   static CUTE_DEVICE auto operand(uint32_t start, uint32_t distance) {
     cute::GmmaDescriptor descriptor;
     descriptor.desc_ = uint64_t(distance) << 32 | start;

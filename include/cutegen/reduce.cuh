@@ -254,8 +254,8 @@ CUTEGEN_FN void combine_column(Acc& acc, float* shared) {
   }
 }
 
-// How combine_columns shares its work: threads of a warp that have equal x combine without shared memory,
-// then groups of kSide threads combine kAtOnce of the V accumulators of each thread at a time.
+// How combine_columns shares its work. First, threads of a warp that have equal x combine without shared
+// memory. Then groups of kSide threads combine each thread's V accumulators, kAtOnce at a time.
 template <int Columns, int Threads, int V, int Words>
 struct ColumnGroups {
   static constexpr int kSide = Columns < 32 ? 32 : Columns, kGroups = Threads / kSide;

@@ -23,7 +23,7 @@ struct ShapeWish {
   enum class Kind {
     tiles,     // all divisions in the grid of launch `at`, at one shape
     division,  // division `at`: `least` tiles and a tail
-    // Bound `at`, min(a, b): the smaller one of a and b is the same one as at the official shape.
+    // Bound `at` is min(a, b): at the test shape, a < b if and only if a < b at the official shape.
     passes,
     blocks,      // axis `axis` of the grid of launch `at`
     once_round,  // launch `at` has a constant grid: more elements than threads

@@ -23,8 +23,8 @@ class QuietMemory {
   static constexpr auto kLearning = std::chrono::milliseconds(200);
   static constexpr double kSlower = 1.05;  // a median above this share of the least time is slow
 
-  // state: what the device reports of a block. If it has no time of cooling, as runs with a
-  // warm L2, the block counts as quiet.
+  // state: what the device reports of a block. Runs with a warm L2 report no time of cooling; their
+  // blocks count as quiet.
   void note(const std::map<std::string, double>& state, Clock::time_point now);
   bool is_known() const { return !median_ns_ || last_ - *first_ >= kLearning; }
   bool is_quiet() const { return !median_ns_ || *median_ns_ <= kSlower * least_ns_; }

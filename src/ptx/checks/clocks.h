@@ -54,7 +54,7 @@ class ClockTable {
   void forget(Known& k) const;
   Known& barrier(uint64_t number) { return barriers_[number]; }
   Known& place(uint64_t key) { return places_[key]; }
-  // The clocks of mbarriers, which have the same keys as places.
+  // The clocks of an mbarrier. Its key is the key of the place in memory where it lies.
   struct PhaseClock {
     Known now, done;  // what the arrivals of this phase pass on; of all completed phases
     int agent = 0;

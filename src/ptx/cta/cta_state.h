@@ -52,7 +52,7 @@ struct CtaState {
   Finding located(const Warp& w, int lane, Finding found) const;
   // "line 12 (bar.sync 1, 64)"
   std::string place(int32_t pc) const;
-  // The place in the grid of the cluster's CTA with this rank; -1: this CTA.
+  // Where the CTA with this rank in the cluster lies in the grid; -1: this CTA.
   std::array<int64_t, 3> place_of(int rank_in_cluster) const;
   Finding::Party party(int32_t pc, int thread, const std::array<int64_t, 3>& of) const;
 

@@ -19,7 +19,7 @@ class WgmmaUnit {
   WgmmaUnit(CtaState& cta, WarpScheduler& scheduler, CtaChecks& checks)
       : cta_(cta), scheduler_(scheduler), checks_(checks) {}
   Meet execute(Warp& w, const Inst& in, uint32_t mask);
-  // Call it when the warp has ended. False: a finding, because the other warps of its warpgroup
+  // Call it when the warp has ended. Returns false after a finding: other warps of its warpgroup
   // execute wgmma without it.
   bool ended(const Warp& w);
 

@@ -113,8 +113,8 @@ std::string inputs_per_result(Editor& edit, const Window& w) {
   return ratio;
 }
 
-// Products have the axes [batch, out, in]. Those of a transposed convolution have [batch, in, out],
-// as its weights do. This is the axis of `in`.
+// Returns the axis of the input channels in the products, which have the axes [batch, out, in]. In
+// a transposed convolution they have [batch, in, out], because its weights have [in, out].
 int input_axis(const Window& w) {
   return w.kind == WindowKind::transposed ? 1 : 2;
 }

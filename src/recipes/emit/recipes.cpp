@@ -22,7 +22,7 @@ namespace cutegen::recipes {
 namespace {
 
 constexpr int64_t kPerElement = 100;  // 62 T multiplications/s beside 600 G floats/s, on an H200
-constexpr int64_t kWorthTuning = 16;  // a stage with this part of the most elements is tuned, too
+constexpr int64_t kWorthTuning = 16;  // tune stages with 1/16 of the largest stage's elements
 
 // A program of stages. The parameters of the largest stage keep their names. The names of other
 // stages worth tuning get the stage's number as a prefix; all other stages keep the safe choice.

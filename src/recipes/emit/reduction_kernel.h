@@ -94,7 +94,7 @@ class ReductionKernel {
   std::string runs_;                      // name of the cutegen::Runs object
   // In a resident kernel: text of copies, of slots, of reads from a slot.
   std::string fetches_, slots_, reads_;
-  // In a kernel with several rows: tensors of any row, and of the next one.
+  // If a CTA computes several rows: text of the tensors of a row, and of the next row.
   std::string rows_, next_;
   std::string kernels_, source_;
   std::vector<Launch> launches_;

@@ -115,7 +115,7 @@ TEST(Joins, TurnsOfStackedTensorsShareAKernel) {
   const Json plan = plan_of("rope_interleaved");
   ASSERT_EQ(plan.at("steps").size(), 1U);
   EXPECT_THAT(demands_of("rope_interleaved"), Contains("(dim(out,2)) % 2 == 0"));
-  // One access moves neighbours. Each of the lists has one of them.
+  // One access moves two neighbours, one for each of the two lists.
   const std::string source = sliced_program("rope_interleaved").sources.begin()->second;
   EXPECT_THAT(source, HasSubstr("make_shape(Int<kVector * 2>{}, shape), make_stride(Int<1>{}, "));
   EXPECT_THAT(source, HasSubstr("cutegen::load_turns(g_x(_, place(j)), r_x[i]);"));
@@ -159,8 +159,8 @@ TEST(Joins, VectorsOfAThreadShareWhatDoesNotDiffer) {
   EXPECT_EQ(plan.at("steps")[0].at("grid")[0], "ceil_div(n_1/(vector_1*items_1),256)");
 }
 
-// Heads lie between rows: when the next head reads the same angles, they have left the L1. Heads
-// that lie inside rows find them there.
+// All heads of a row read the same angles. If the axis of heads lies outside the rows, the angles
+// have left the L1 when the next head reads them. If it lies inside, they are still there.
 TEST(Joins, SharingIsTheFirstChoiceWhereL1DoesNotHelp) {
   EXPECT_EQ(match_recipe(golden_task("join_rope"), "sm_90a").safe.at("shared"), 1);
   EXPECT_EQ(match_recipe(golden_task("rotated_pairs"), "sm_90a").safe.at("shared"), 0);

@@ -105,9 +105,9 @@ std::optional<Part> part_of(const Node& node, size_t output, const Shape& shape)
   return part.at < std::max<int64_t>(1, shape[part.dim]) ? std::optional(part) : std::nullopt;
 }
 
-// How a reshape of one of several equal parts sees the tensor of `shape` that they are parts of:
-// the number of the part is an axis of its own. Nothing if the reshape merges the part's axis with
-// what lies before it.
+// A tensor of `shape` consists of equal parts along an axis, and `view` reshapes one of them.
+// Returns the same reshape of the whole tensor, in which the number of the part is an axis of its
+// own. Returns nothing if the reshape merges the part's axis with the axes before it.
 std::optional<View> before_slice(const Part& part, int64_t length, const Shape& shape,
                                  const View& view) {
   const int64_t size = shape[part.dim];

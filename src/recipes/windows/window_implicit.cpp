@@ -514,7 +514,7 @@ Json implicit_safe(const Fused& fused) {
   const int64_t phases = leaf.window.kind == WindowKind::transposed ? leaf.window.stride.back() : 1;
   const int64_t width = 16 / int64_t(size_of(leaf.input.dtype));
   const bool along = may_go_along(fused) && 2 * channels_in(fused) <= width + 2;
-  // Partial sums of three products are as many as the sums of one phase.
+  // With three products, a thread also holds partial sums, as many as the sums of one phase.
   const int64_t sums = phases + (leaf.wgmma == 3 ? 1 : 0);
   const int64_t tile_n = channels_of_tile(out_of_group(fused), std::max<int64_t>(256 / sums, 16));
   Json params{{"along", along ? 1 : 0},
