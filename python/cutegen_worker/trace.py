@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 import types
 import warnings
 from collections.abc import Callable, Collection, Sequence
@@ -29,7 +30,21 @@ lazy.install()
 REDRAWN = ("running_mean", "running_var")  # buffers that draw.redraw() redraws
 SIZES = "check the sizes in get_inputs() and get_init_inputs()"
 VALUES = ("cannot be called on meta tensors", "Cannot copy out of meta tensor",
-          "Tensor.item()", "data-dependent", "on meta tensors")
+          "Tensor.item()", "data-dependent", "on meta tensors", "convert meta device type tensor")
+# What PyTorch says of operators such as nonzero, whose result has as many elements as the values decide.
+SELECTIONS = ("register_meta function for", "operator with Meta tensors", "meta tensor without output_size")
+
+
+def plain(error: WorkerError) -> None:
+    """Replaces PyTorch's messages about meta tensors, which the user's file does not name."""
+    if any(s in error.message for s in SELECTIONS):
+        found = re.search(r"(?:aten::_?|torch\.)(\w+)|cannot (\w+)", error.message)
+        name = next((g.rstrip("0123456789") for g in found.groups() if g), "") if found else ""
+        error.message = f"PyTorch cannot tell the size of a result of {name or 'an operator'} without its values"
+        error.remedy = "keep all elements and use a mask, for example torch.where instead of x[mask]"
+    elif any(v in error.message for v in VALUES):
+        error.message = "forward() needs the values of tensors, not only their shapes"
+        error.remedy = "avoid .item(), .tolist(), .numpy() and branches on tensor values"
 
 
 def build(module: types.ModuleType, file: str) -> tuple[torch.nn.Module, Inputs]:
@@ -78,9 +93,7 @@ class Trace:
                   fused.noted(self.recorder, module)):
                 out = call(*args, **kwargs)
         except WorkerError as error:
-            if any(v in error.message for v in VALUES):
-                error.message = "forward() needs the values of tensors, not only their shapes"
-                error.remedy = "avoid .item(), .tolist(), .numpy() and branches on tensor values"
+            plain(error)
             raise
         finally:
             self.recorder.recording = False

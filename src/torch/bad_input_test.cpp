@@ -149,6 +149,11 @@ TEST(BadTask, ValuesOfTensors) {
   expect_user_error(error_of(forward("return x * x.max().item()")), "values of tensors",
                     "bad.py:19");
   expect_user_error(error_of(forward("return x if x.sum() > 0 else -x")), "values of tensors");
+  expect_user_error(error_of(forward("return x.numpy()")), "values of tensors");
+  for (const char* call : {"nonzero(x)", "masked_select(x, x > 0)", "unique(x)",
+                           "repeat_interleave(x, x[:, 0].int(), 0)"})
+    expect_user_error(error_of(forward(fmt::format("return torch.{}", call))), "without its values",
+                      "bad.py:");
 }
 
 TEST(BadTask, HugePythonAllocation) {
