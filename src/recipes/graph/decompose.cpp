@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "recipes/graph/attention.h"
+#include "recipes/graph/finer_views.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/products.h"
 #include "recipes/graph/slices_of_views.h"
@@ -685,7 +686,7 @@ Result<bool> Rewriter::variance_and_mean(const std::string& base) {
 }  // namespace
 
 Result<Decomposed> decompose(const Graph& given, const Task& task) {
-  const Graph graph = slices_before_views(given);
+  const Graph graph = slices_before_views(finer_views(given));
   Decomposed out;
   out.graph.placeholders = graph.placeholders;
   out.graph.outputs = graph.outputs;

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/graph/finer_views.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "recipes/graph/permutation.h"
+#include "recipes/graph/pointwise.h"
+#include "recipes/graph/reshape.h"
+
+namespace cutegen::recipes {
+namespace {
+
+bool is_view(const Node& node) {
+  static const std::set<std::string> kViews{"view", "reshape", "_unsafe_view"};
+  return node.op.starts_with("aten.") && kViews.count(base_name(node.op));
+}
+
+// The tensor that a node reads first; null if that is a constant.
+const Value* input_of(const Graph& graph, const Node& node) {
+  const auto name = reference(argument(node, 0, "self"));
+  return name ? graph.find(*name) : nullptr;
+}
+
+// Products of an axis and all axes behind it, the innermost first, without axes of size 1.
+std::vector<int64_t> strides_of(const Shape& shape) {
+  std::vector<int64_t> products;
+  int64_t product = 1;
+  for (size_t i = shape.size(); i-- > 0;)
+    if (shape[i] != 1) products.push_back(product *= shape[i]);
+  return products;
+}
+
+// Returns the coarsest shape whose neighbouring axes merge to both shapes; nothing if there is
+// none.
+std::optional<Shape> common_refinement(const Shape& a, const Shape& b) {
+  if (product(a) == 0 || product(a) != product(b)) return std::nullopt;
+  std::vector<int64_t> products = strides_of(a);
+  const std::vector<int64_t> more = strides_of(b);
+  products.insert(products.end(), more.begin(), more.end());
+  std::sort(products.begin(), products.end());
+  products.erase(std::unique(products.begin(), products.end()), products.end());
+  Shape shape;
+  int64_t behind = 1;
+  for (const int64_t product : products) {
+    if (product % behind != 0) return std::nullopt;
+    shape.insert(shape.begin(), product / behind);
+    behind = product;
+  }
+  return shape;
+}
+
+// For each axis of `merged`, the axes of `fine` that it merges; `fine` is a refinement of it.
+std::vector<std::vector<size_t>> parts_of(const Shape& fine, const Shape& merged) {
+  std::vector<std::vector<size_t>> parts(merged.size());
+  size_t next = 0;
+  for (size_t i = 0; i < merged.size(); ++i)
+    for (int64_t size = 1; size < merged[i]; ++next) {
+      parts[i].push_back(next);
+      size *= fine[next];
+    }
+  return parts;
+}
+
+// What a view reads: transpositions, as one order of axes, of a view of a tensor.
+struct Chain {
+  const Node* view;           // the first view
+  std::vector<size_t> order;  // of its axes
+};
+
+std::optional<Chain> chain_of(const Graph& graph, const Node& last) {
+  const Value* value = input_of(graph, last);
+  std::vector<size_t> order;
+  while (value) {
+    const Node* node = graph.producer(value->name);
+    if (!node || !node->op.starts_with("aten.")) return std::nullopt;
+    const auto step = permutation(*node, base_name(node->op), value->shape.size());
+    if (step.empty())
+      return is_view(*node) && !order.empty() ? std::optional(Chain{node, order}) : std::nullopt;
+    if (order.empty())
+      order = step;
+    else
+      for (size_t& axis : order) axis = step[axis];
+    value = input_of(graph, *node);
+  }
+  return std::nullopt;
+}
+
+Shape without_ones(Shape shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
+Node node_of(const std::string& id, const std::string& op, const std::string& from, Json argument,
+             Value result) {
+  Node node;
+  node.id = id;
+  node.op = op;
+  node.args = {{{"ref", from}}, std::move(argument)};
+  node.outputs = {std::move(result)};
+  return node;
+}
+
+// The nodes that replace the view, or none.
+std::vector<Node> finer(const Graph& graph, const Node& last) {
+  const auto chain = is_view(last) ? chain_of(graph, last) : std::nullopt;
+  const Value* from = chain ? input_of(graph, *chain->view) : nullptr;
+  if (!from) return {};
+  const Shape& merged = chain->view->outputs.front().shape;
+  const auto fine = common_refinement(from->shape, merged);
+  if (!fine || *fine == merged) return {};
+  const auto parts = parts_of(*fine, merged);
+  std::vector<size_t> order;
+  Shape turned;
+  for (const size_t axis : chain->order)
+    for (const size_t part : parts[axis]) {
+      order.push_back(part);
+      turned.push_back((*fine)[part]);
+    }
+  const Value& result = last.outputs.front();
+  if (turned != without_ones(result.shape)) return {};
+  Value view{result.name + "~finer", result.dtype, *fine},
+      turn{result.name + "~turned", result.dtype, turned};
+  return {node_of(last.id + "_finer", "aten.view.default", from->name, *fine, view),
+          node_of(last.id + "_turned", "aten.permute.default", view.name, order, turn),
+          node_of(last.id, "aten.view.default", turn.name, result.shape, result)};
+}
+
+}  // namespace
+
+Graph finer_views(Graph graph) {
+  std::vector<Node> nodes;
+  for (const Node& node : graph.nodes) {
+    std::vector<Node> instead = finer(graph, node);
+    if (instead.empty()) instead.push_back(node);
+    for (Node& one : instead) nodes.push_back(std::move(one));
+  }
+  graph.nodes = std::move(nodes);
+  return graph;
+}
+
+}  // namespace cutegen::recipes
