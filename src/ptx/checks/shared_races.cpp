@@ -168,14 +168,14 @@ uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t lanes, const Addres
 bool SharedRaces::partial(Touch touch, int warp, size_t g) {
   int other = 0;
   bool wrote = false;
-  const bool bad = clash(touch, warp, g, other, wrote);
+  if (clash(touch, warp, g, other, wrote)) return true;  // party() needs the other's label
   if (touch != Touch::read)
     cells_[g] = labelled(touch == Touch::atomic, warp);
   else if (clocks_.is_peer(warp))
     note_peer_read(warp, g);
   else
     reads_[g * warps_ + size_t(warp)] = clocks_.label(warp);
-  return bad;
+  return false;
 }
 
 // Notes the last access of a warp of another CTA, or of an agent.
