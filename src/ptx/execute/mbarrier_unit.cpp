@@ -43,6 +43,26 @@ void acquire(const CtaState& cta, const Warp& w, const Inst& in, uint32_t lanes,
   if (cta.cluster) h->global->acquire();  // another CTA may have arrived
 }
 
+// Makes generic addresses addresses of shared memory.
+bool from_generic(CtaState& cta, const Warp& w, uint32_t mask, uint64_t* at) {
+  for (int lane = 0; lane < 32; ++lane) {
+    const uint64_t address = at[lane];
+    at[lane] -= kSharedWindow;
+    if (!(mask >> lane & 1) || at[lane] < kWindowBytes) continue;
+    const Buffer* b = cta.job.memory.find(address);
+    cta.report(
+        w, lane,
+        {.kind = "out_of_bounds",
+         .message = fmt::format("an mbarrier at the generic address {:#x}, {}: mbarriers must "
+                                "lie in shared memory",
+                                address, b ? "in buffer " + b->name : "which is not mapped"),
+         .address = address,
+         .buffer = b ? b->name : ""});
+    return false;
+  }
+  return true;
+}
+
 // Other CTAs of the cluster may only arrive, or change the expected bytes.
 std::string wrong_from_elsewhere(const Inst& in) {
   const auto op = MbarrierOp(in.sub);
@@ -72,9 +92,7 @@ bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, Places& to) {
   uint64_t* at = to.at;
   AddressSummary sum =
       addresses_(w.registers + in.a, in.wide_address, in.imm, kMbarrierBytes, mask, at);
-  if (in.space == Space::generic) {
-    for (int lane = 0; lane < 32; ++lane) at[lane] -= kSharedWindow;
-  }
+  if (in.space == Space::generic && !from_generic(cta_, w, mask, at)) return false;
   std::fill(std::begin(to.owner), std::end(to.owner), &cta_);
   for (uint32_t m = mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
