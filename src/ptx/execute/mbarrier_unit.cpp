@@ -72,6 +72,15 @@ std::string wrong_from_elsewhere(const Inst& in) {
   return "only arrivals, expect_tx and complete_tx may come from another CTA";
 }
 
+// A count that does not match the arrivals moves the phases a little further each time.
+std::string in_two_phases(const Mbarrier& b) {
+  return fmt::format(
+      "the lanes of one instruction arrive in phase {} and in phase {}: mbarrier.init has a count "
+      "of "
+      "{}, but more threads arrive in a phase",
+      b.phase - 1, b.phase, b.expected);
+}
+
 std::string wrong_init(CtaState& cta, uint64_t at, uint32_t count) {
   if (count < 1 || count > kMostArrivals)
     return fmt::format("a count of {} (1 to 2^20 - 1)", count);
@@ -116,8 +125,17 @@ MbarrierUnit::Next MbarrierUnit::execute(Warp& w, const Inst& in, uint32_t mask)
   Places p;
   if (!places(w, in, mask, p)) return Next::failed;
   if (op == MbarrierOp::test_wait || op == MbarrierOp::try_wait) return wait(w, in, mask, p.at);
+  const bool arrives = op == MbarrierOp::arrive || op == MbarrierOp::arrive_drop;
+  const Mbarrier* last = nullptr;
+  uint64_t phase = 0;  // of `last`, before the arrivals of this instruction
   for (uint32_t m = mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
+    const Mbarrier* b = arrives ? p.owner[lane]->mbarriers.find(p.at[lane]) : nullptr;
+    if (b && b != last) last = b, phase = b->phase;
+    if (b && b->phase != phase) {
+      phases_.fail(w, lane, *p.owner[lane], p.at[lane], in_two_phases(*b));
+      return Next::failed;
+    }
     if (!change(w, in, lane, *p.owner[lane], p.at[lane])) return Next::failed;
   }
   w.spins = 0;

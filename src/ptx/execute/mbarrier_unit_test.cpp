@@ -193,6 +193,11 @@ INSTANTIATE_TEST_SUITE_P(
                        "without mbarrier.inval"},
         MbarrierMisuse{"CountExceeded", INIT "@%z mbarrier.arrive.shared::cta.b64 _, [%b], 5;",
                        "bad_mbarrier", "4 of 4 are missing in phase 0"},
+        MbarrierMisuse{"CountOfOneThreadLess",
+                       "@%z mbarrier.init.shared::cta.b64 [%b], 31;\nbar.sync 0;\n"
+                       "mbarrier.arrive.shared::cta.b64 _, [%b];",
+                       "bad_mbarrier",
+                       "arrive in phase 0 and in phase 1: mbarrier.init has a count of 31"},
         MbarrierMisuse{"CountOfZero", "@%z mbarrier.init.shared::cta.b64 [%b], 0;", "bad_mbarrier",
                        "a count of 0"},
         MbarrierMisuse{"Misaligned", "@%z mbarrier.init.shared::cta.b64 [%b+4], 1;", "misaligned",
