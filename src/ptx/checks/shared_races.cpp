@@ -123,7 +123,7 @@ uint32_t SharedRaces::multiply(int warp, int32_t pc, uint32_t lanes, const uint6
   Ordered known = none_ordered();
   return lanes_where(lanes, at, bytes, facts_.shared_shift, [&](size_t g) {
     product_reads_[g * warps_ + size_t(warp)] = label;
-    return clashes(Touch::read, warp, g, known);
+    return cells_[g] != known.cell && clashes(Touch::read, warp, g, known);
   });
 }
 

@@ -95,9 +95,9 @@ class SharedRaces {
   // Other barriers: the last read by a warp of another CTA; may be empty.
   std::vector<uint64_t> peer_reads_;
   mutable std::vector<uint32_t> ordered_reads_;  // Ordered::reads
-  std::vector<Trace> traces_;     // one entry for each warp and access
-  std::vector<PeerTrace> peers_;  // one entry for each number in the ClockTable
-  size_t low_ = 0, high_ = 0;     // granules touched since the last barrier
+  std::vector<Trace> traces_;                    // one entry for each warp and access
+  std::vector<PeerTrace> peers_;                 // one entry for each number in the ClockTable
+  size_t low_ = 0, high_ = 0;                    // granules touched since the last barrier
 };
 
 }  // namespace cutegen::ptx
