@@ -319,7 +319,8 @@ void SharedRaces::by_async_copy(int warp, uint32_t lanes, const uint64_t* at, ui
 
 void SharedRaces::copied(Touch touch, int agent, int32_t pc, uint64_t from, uint64_t to) {
   note_peer(agent, pc);
-  each_granule(from, to, [&](size_t g) { cells_[g] = labelled(touch == Touch::atomic, agent); });
+  const uint64_t mine = labelled(touch == Touch::atomic, agent);
+  each_granule(from, to, [&](size_t g) { cells_[g] = mine; });
 }
 
 void SharedRaces::released(int reader, int32_t pc, uint64_t from, uint64_t to) {
