@@ -199,11 +199,11 @@ def is_read(setting: Setting, code: list[str]) -> bool:
 # ---- plan --------------------------------------------------------------------------------------
 
 PLAN_OBJECTS = {"launch": "Step: launch", "fill": "Step: fill", "argument": "Argument", "scratch": "Scratch",
-                "tensor_map": "Tensor map"}
+                "tensor_map": "Tensor map", "im2col": "Im2col mode"}
 PLAN_WORDS = {"identifier": "Name", "tensor": "Tensor", "expression": "Expression"}
 SHORT = {"identifier": "name", "tensor": "tensor", "expression": "expression", "step": "[launch](#step-launch) or "
          "[fill](#step-fill)", "argument": "[argument](#argument)", "scratch": "[scratch](#scratch)",
-         "tensor_map": "[tensor map](#tensor-map)"}
+         "tensor_map": "[tensor map](#tensor-map)", "im2col": "[im2col](#im2col-mode)"}
 
 
 def plan_type(node: dict[str, Any], definitions: dict[str, Any]) -> str:

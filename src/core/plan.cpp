@@ -33,11 +33,16 @@ Json scratch_json(const ScratchSpec& s) {
 
 Json maps_json(const std::vector<TensorMapSpec>& maps) {
   Json out = Json::object();
-  for (const TensorMapSpec& m : maps)
-    out[m.name] = {{"tensor", m.tensor},
-                   {"spec", m.spec},
-                   {"dims", list_json(m.dims)},
-                   {"strides", list_json(m.strides)}};
+  for (const TensorMapSpec& m : maps) {
+    Json& map = out[m.name];
+    map = {{"tensor", m.tensor},
+           {"spec", m.spec},
+           {"dims", list_json(m.dims)},
+           {"strides", list_json(m.strides)}};
+    if (!m.im2col) continue;
+    map["im2col"] = {{"lower", list_json(m.im2col->lower)}, {"upper", list_json(m.im2col->upper)}};
+    if (!m.im2col->steps.empty()) map["im2col"]["steps"] = list_json(m.im2col->steps);
+  }
   return out;
 }
 

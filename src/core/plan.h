@@ -28,9 +28,16 @@ struct ScratchSpec {
   bool weights_life = false;  // "life": "weights"
 };
 
+// The pixels of a tensor map in im2col mode. Each list has one entry per spatial dim, which are all
+// dims but the first (channels) and the last (images); `steps` may be empty: all 1.
+struct Im2colSpec {
+  std::vector<Expr> lower, upper, steps;
+};
+
 struct TensorMapSpec {
   std::string name, tensor, spec;  // spec: the module's tma_spec constant
   std::vector<Expr> dims, strides;
+  std::optional<Im2colSpec> im2col;  // else tile mode
 };
 
 struct ArgSpec {

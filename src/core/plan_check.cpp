@@ -226,6 +226,10 @@ class Checker {
       }
   }
 
+  void check_list(const std::vector<Expr>& list, const std::string& place) {
+    for (size_t i = 0; i < list.size(); ++i) check(list[i], fmt::format("{}/{}", place, i));
+  }
+
   void check_maps() {
     for (const TensorMapSpec& m : plan_.tensor_maps) {
       std::string place = "/tensor_maps/" + m.name;
@@ -234,6 +238,10 @@ class Checker {
         check(m.dims[d], fmt::format("{}/dims/{}", place, d));
         check(m.strides[d], fmt::format("{}/strides/{}", place, d));
       }
+      if (!m.im2col) continue;
+      check_list(m.im2col->lower, place + "/im2col/lower");
+      check_list(m.im2col->upper, place + "/im2col/upper");
+      check_list(m.im2col->steps, place + "/im2col/steps");
     }
   }
 

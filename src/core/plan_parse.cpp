@@ -155,6 +155,21 @@ Result<ScratchSpec> scratch_from(const Json& json, const std::string& where) {
   return s;
 }
 
+Result<Im2colSpec> read_im2col(const Json& json, size_t dims, const std::string& where) {
+  if (dims < 3)
+    return user_error(fmt::format("im2col mode with {} dims", dims), where,
+                      "give 3 to 5 dims: channels, one to three spatial dims, images");
+  ObjectReader r(json, where);
+  Im2colSpec out;
+  CG_TRY(out.lower, expressions(r, "lower", dims - 2, dims - 2));
+  CG_TRY(out.upper, expressions(r, "upper", dims - 2, dims - 2));
+  if (r.has("steps")) {
+    CG_TRY(out.steps, expressions(r, "steps", dims - 2, dims - 2));
+  }
+  CG_CHECK(r.finish());
+  return out;
+}
+
 Result<std::vector<TensorMapSpec>> read_tensor_maps(ObjectReader& r) {
   CG_TRY(Json object, r.object_or_null("tensor_maps"));
   if (object.size() > kMaxNames)
@@ -169,6 +184,10 @@ Result<std::vector<TensorMapSpec>> read_tensor_maps(ObjectReader& r) {
     CG_TRY(t.spec, identifier_field(m, "spec"));
     CG_TRY(t.dims, expressions(m, "dims", 1, 5));
     CG_TRY(t.strides, expressions(m, "strides", 1, 5));
+    if (m.has("im2col")) {
+      CG_TRY(Json im2col, m.object("im2col"));
+      CG_TRY(t.im2col, read_im2col(im2col, t.dims.size(), m.place("im2col")));
+    }
     CG_CHECK(m.finish());
     if (t.dims.size() != t.strides.size())
       return user_error(fmt::format("{} dims but {} strides", t.dims.size(), t.strides.size()),

@@ -78,7 +78,8 @@ struct DeviceFacts {
 struct LaunchArg {
   std::string buffer;            // the task's tensor name, or a scratch; empty for a value
   std::vector<std::byte> bytes;  // the value; or a tensor map of `buffer`, as int64 words: rank,
-                                 // dims, strides in elements, then the tma_spec's words
+                                 // dims, strides in elements, then the tma_spec's words; in
+                                 // im2col mode, lower, upper and steps of the spatial dims
 };
 struct Launch {
   std::string step, kernel;

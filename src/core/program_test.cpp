@@ -266,6 +266,43 @@ TEST_F(Resolve, TensorMapsNeedASpec) {
   EXPECT_EQ(words, (std::vector<int64_t>{1, 1024, 1, 1, 1, 64}));
 }
 
+TEST_F(Resolve, TensorMapsInIm2colMode) {
+  const auto with_pixels = [](const Json& im2col, int dims = 3) {
+    return [=](Json& j) {
+      Json sizes = Json::array(), strides = Json::array();
+      for (int i = 0; i < dims; ++i) sizes.push_back("K"), strides.push_back(1);
+      j["tensor_maps"]["a"] = {{"tensor", "w"},
+                               {"spec", "cg_tma"},
+                               {"dims", sizes},
+                               {"strides", strides},
+                               {"im2col", im2col}};
+      j["steps"][0]["args"][0] = {{"map", "a"}};
+    };
+  };
+  facts_[0].tma_specs["cg_tma"] = {1, 3, 64};
+  facts_[0].entries[0].params[0].size = 128;
+  const auto words_of = [&](const Json& im2col) {
+    const auto r = resolve(with_pixels(im2col)).value();
+    const LaunchArg& arg = std::get<Launch>(r.steps[0]).args[0];
+    std::vector<int64_t> words(arg.bytes.size() / 8);
+    std::memcpy(words.data(), arg.bytes.data(), arg.bytes.size());
+    return std::vector<int64_t>(words.end() - 3, words.end());
+  };
+  EXPECT_EQ(words_of({{"lower", {-1}}, {"upper", {"1-2"}}, {"steps", {2}}}),
+            (std::vector<int64_t>{-1, -1, 2}));
+  EXPECT_EQ(words_of({{"lower", {-1}}, {"upper", {0}}}), (std::vector<int64_t>{-1, 0, 1}));
+  const Json whole = {{"lower", {-1}}, {"upper", {0}}, {"steps", {2}}};
+  EXPECT_EQ(to_json(program(with_pixels(whole)).plan)["tensor_maps"]["a"]["im2col"], whole);
+  const auto refused = [&](const Json& im2col, int dims = 3) {
+    Json plan = parse_json(test_plan_text(), "plan").value();
+    with_pixels(im2col, dims)(plan);
+    return plan_from_json(plan).error().text();
+  };
+  EXPECT_THAT(refused({{"lower", {-1}}, {"upper", {0}}}, 2), HasSubstr("im2col mode with 2 dims"));
+  EXPECT_THAT(refused({{"lower", {-1}}}), HasSubstr("upper"));
+  EXPECT_THAT(refused({{"lower", {-1, 0}}, {"upper", {0}}}), HasSubstr("/im2col/lower"));
+}
+
 TEST_F(Resolve, ModuleBuildsFormatDefines) {
   auto builds = [&](const std::function<void(Json&)>& change) {
     return module_builds(program(change), task_, task_.official(), device_);

@@ -207,6 +207,16 @@ class Arguments {
     return user_error("no tensor map '" + name + "'", {}, "define it in 'tensor_maps'");
   }
 
+  Result<void> describe_pixels(const Im2colSpec& m, std::vector<int64_t>& words) const {
+    for (const auto* list : {&m.lower, &m.upper, &m.steps})
+      for (const Expr& e : *list) {
+        CG_TRY(int64_t n, e.integer(scope_));
+        words.push_back(n);
+      }
+    if (m.steps.empty()) words.insert(words.end(), m.lower.size(), 1);
+    return {};
+  }
+
   Result<LaunchArg> describe_map(const TensorMapSpec& m, const std::vector<uint32_t>& spec) const {
     std::vector<int64_t> words{int64_t(m.dims.size())};
     for (const Expr& e : m.dims) {
@@ -220,6 +230,7 @@ class Arguments {
       words.push_back(n);
     }
     words.insert(words.end(), spec.begin(), spec.end());
+    if (m.im2col) CG_CHECK(describe_pixels(*m.im2col, words));
     LaunchArg out{.buffer = scope_.task_name(m.tensor), .bytes = {}};
     out.bytes.resize(words.size() * sizeof(int64_t));
     std::memcpy(out.bytes.data(), words.data(), out.bytes.size());

@@ -6,6 +6,8 @@
 
 #include <vector>
 
+#include "device/map_rules.h"
+
 namespace cutegen::device {
 namespace {
 using testing::HasSubstr;
@@ -39,6 +41,46 @@ TEST(MapFields, ModesMayBeInAnotherOrder) {
   MapFields f = fields(words).value();
   EXPECT_EQ(f.sizes[0], 96U);
   EXPECT_EQ(f.pitches[1], 192U);
+}
+
+// 8 channels, 20 x 10 pixels, 3 images; a kernel of 3 x 3 with padding 1 and stride 2.
+std::vector<int64_t> pixel_description() {
+  return {4, 8, 20, 10, 3, 1, 8,  160, 1600, 1,  4,  8,  64, 1, 1,
+          0, 0, 1,  2,  3, 0, 16, 0,   4,    -1, -1, -1, -1, 2, 2};
+}
+
+TEST(MapFields, Im2colModeHasCornersAndSteps) {
+  MapFields f = fields(pixel_description()).value();
+  EXPECT_TRUE(f.im2col);
+  EXPECT_EQ(f.rank, 4U);
+  EXPECT_EQ(f.box[0], 8U);
+  EXPECT_EQ(f.box[1], 64U);
+  EXPECT_THAT(f.lower, testing::ElementsAre(-1, -1, 0));
+  EXPECT_THAT(f.upper, testing::ElementsAre(-1, -1, 0));
+  EXPECT_THAT(f.steps, testing::ElementsAre(1U, 2U, 2U, 1U, 1U));
+  EXPECT_FALSE(fields(description()).value().im2col);
+  auto words = pixel_description();
+  words[10] = 3;  // rank of the spec
+  EXPECT_THAT(fields(words).error().message,
+              HasSubstr("4 dims in im2col mode has a spec of rank 3"));
+  words = pixel_description();
+  words.back() = int64_t{1} << 40;
+  EXPECT_THAT(fields(words).error().message, HasSubstr("1099511627776 in im2col mode"));
+  words.pop_back();
+  EXPECT_THAT(fields(words).error().message, HasSubstr("damaged"));
+}
+
+TEST(MapRules, Im2colModeIsChecked) {
+  const auto rule = [](auto change) {
+    MapFields f = fields(pixel_description()).value();
+    change(f);
+    const auto map = checked_map(f, 1024, "step s");
+    return map ? std::string(map->im2col ? "im2col" : "tile") : map.error().message;
+  };
+  EXPECT_EQ(rule([](MapFields&) {}), "im2col");
+  EXPECT_THAT(rule([](MapFields& f) { f.lower[1] = -200; }), HasSubstr("lower[1] is -200"));
+  EXPECT_THAT(rule([](MapFields& f) { f.box[1] = 1200; }), HasSubstr("pixels_per_column is 1200"));
+  EXPECT_THAT(rule([](MapFields& f) { f.steps[1] = 0; }), HasSubstr("element_strides[1] is 0"));
 }
 
 TEST(MapFields, WhatIsNotKnownIsNamed) {

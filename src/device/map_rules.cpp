@@ -7,9 +7,12 @@ Result<ptx::TensorMap> checked_map(const MapFields& fields, uint64_t address,
                                    const std::string& where) {
   ptx::TensorMap map;
   map.type = ptx::TensorType(fields.type), map.rank = fields.rank;
-  map.address = address, map.swizzle = uint8_t(fields.swizzle);
+  map.address = address, map.swizzle = uint8_t(fields.swizzle), map.im2col = fields.im2col;
+  for (size_t i = 0; i < map.lower.size(); ++i)
+    map.lower[i] = fields.lower[i], map.upper[i] = fields.upper[i];
   for (size_t i = 0; i < fields.rank; ++i) {
     map.sizes[i] = fields.sizes[i], map.box[i] = fields.box[i];
+    map.steps[i] = fields.steps[i];
     if (i > 0) map.strides[i] = fields.pitches[i];
   }
   if (const auto wrong = ptx::wrong_field(map)) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "base/file.h"
@@ -132,6 +133,23 @@ TEST(Exporter, WhatNoExportCanDoIsNamed) {
   task = test_task();
   task.tensors.erase(task.tensors.begin());
   EXPECT_FALSE(check_exportable(task));
+}
+
+TEST(Exporter, ATensorMapInIm2colModeIsRefused) {
+  ExportSource source = test_source().value();
+  // rank, dims, strides; version, rank, box, modes, bits, swizzle; lower, upper, steps
+  const std::vector<int64_t> words{3, 8, 20, 2, 1, 8, 160, 1, 3, 8,  64, 1, 1,
+                                   1, 0, 1,  2, 0, 0, 32,  0, 4, -1, -1, 1};
+  for (auto& step : source.shapes[0].plan.steps) {
+    auto* launch = std::get_if<Launch>(&step);
+    if (!launch) continue;
+    launch->args[0].bytes.resize(words.size() * 8);
+    std::memcpy(launch->args[0].bytes.data(), words.data(), words.size() * 8);
+  }
+  const auto refused = launches_json(source);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::unsupported);
+  EXPECT_THAT(refused.error().text(), HasSubstr("im2col mode"));
 }
 
 TEST(Exporter, MutatedTensorsAreWrittenWhereTheyLie) {

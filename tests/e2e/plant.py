@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plants faults of synchronisation in the components for Hopper.
+"""Plants faults in programs for Hopper: in the components that a program includes, and in its source.
 
-A fault changes one statement of a header of include/cutegen: it drops a wait, a fence or an arrival, waits for the
-other phase, expects too few bytes, ... plant() yields the faults of a header. inline() puts a header's text into a
-program in place of its include, so that the program has the fault.
+A fault changes one statement: it drops a wait, a fence or an arrival, waits for the other phase, expects too few bytes,
+changes a descriptor or a swizzle, ... plant() yields the faults of a text. inline() puts a header's text into a program
+in place of its include, so that the program has the fault.
 """
 from __future__ import annotations
 
@@ -53,19 +53,32 @@ OPERATORS = (
     Operator("setmaxnreg.inc beyond the register file", r"(cutlass::arch::warpgroup_reg_alloc)<[^;]*>\(\);",
              r"\1<248>();"),
     Operator("a descriptor one step ahead", r"k \* (\w+::kStep)", r"(k + 1) * \1"),
+    Operator("a descriptor one step ahead", r"(shared_(?:high|low) \+ 2 \* )k\b", r"\1(k + 1)"),
+    Operator("a descriptor one step ahead", r"(::kBlockStep \+ i % 4 \* 2)\)", r"\1 + 2)"),
+    Operator("a descriptor one cell ahead", r"(uint32_t start = input)", r"\1 + 1"),
+    Operator("a descriptor with another distance", r"(operand\([\w+ ]+, )(8|rows\(\))\)", r"\1\2 + 8)"),
+    Operator("a descriptor with half the distance", r"\(G::kTileN << 16\)", "(G::kTileN / 2 << 16)"),
+    Operator("no swizzle", r"\((chunk(?: % 8)?) \^ \w+ % 8\)", r"(\1)"),
+    Operator("another swizzle in the tensor map", r"(cg_map_?\w*\[15\] = \{[^}]*), 3, 4\}", r"\1, 2, 4}"),
+    Operator("half the rows in the tensor map", r"(cg_map_?\w*\[15\] = \{1, \d, \d+, )(\d+)", r"\1\2 / 2"),
+    Operator("more rows in the tensor map", r"(cg_map_?\w*\[15\] = \{1, \d, \d+, )(\d+)", r"\1\2 + 8"),
     Operator("a descriptor with half the stride", r"(kBlock = 64 \* 128) / 16", r"\1 / 32"),
 )
 
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    name: str  # the operator, the header, and the line without the fault
-    text: str  # the header with the fault
+    name: str  # the operator, the file, and the line without the fault
+    file: str
+    text: str  # the file with the fault
 
 
-def plant(header: str) -> Iterator[Fault]:
-    """The faults of a header, in the order of OPERATORS."""
-    text = (HEADERS / header).read_text()
+def header(name: str) -> str:
+    return (HEADERS / name).read_text()
+
+
+def plant(file: str, text: str) -> Iterator[Fault]:
+    """The faults of a file, in the order of OPERATORS."""
     lines = text.splitlines()
     seen: dict[str, int] = {}
     for operator in OPERATORS:
@@ -73,15 +86,16 @@ def plant(header: str) -> Iterator[Fault]:
             line = lines[text.count("\n", 0, found.start())].strip()
             if line.startswith("//"):
                 continue
-            name = f"{operator.name}: {header}: {line}"
+            name = f"{operator.name}: {file}: {line}"
             seen[name] = seen.get(name, 0) + 1
             number = f" ({seen[name]})" if seen[name] > 1 else ""
-            yield Fault(name + number, text[:found.start()] + found.expand(operator.change) + text[found.end():])
+            faulty = text[:found.start()] + found.expand(operator.change) + text[found.end():]
+            yield Fault(name + number, file, faulty)
 
 
-def inline(source: str, header: str, text: str) -> str:
+def inline(source: str, name: str, text: str) -> str:
     """The source with the header's text in place of its include."""
-    before, found, after = source.partition(f"#include <cutegen/{header}>")
+    before, found, after = source.partition(f"#include <cutegen/{name}>")
     if not found:
-        raise ValueError(f"the source does not include cutegen/{header}")
+        raise ValueError(f"the source does not include cutegen/{name}")
     return before + text.replace("#pragma once", "") + after

@@ -437,6 +437,21 @@ EXPORT cuLaunchKernelEx(const unsigned* settings, void* function, void** argumen
     work(kernel, first, threads);
   return 0;
 }
+// Keeps the corners for the test that reads them.
+EXPORT cuTensorMapEncodeIm2col(void* map, int, uint32_t rank, void* address, const uint64_t*,
+                               const uint64_t*, const int* lower, const int* upper,
+                               uint32_t channels, uint32_t pixels, const uint32_t* steps, int, int,
+                               int, int) {
+  if (rank < 3 || channels > 256 || pixels > 1024) return kInvalidValue;
+  const uint64_t words[] = {reinterpret_cast<uint64_t>(address),
+                            uint64_t(int64_t{lower[0]}),
+                            uint64_t(int64_t{upper[0]}),
+                            channels,
+                            pixels,
+                            steps[1]};
+  std::memcpy(map, words, sizeof words);
+  return 0;
+}
 EXPORT cuTensorMapEncodeTiled(void* map, int, uint32_t rank, void* address, const uint64_t*,
                               const uint64_t*, const uint32_t* box, const uint32_t*, int, int, int,
                               int) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ptx/machine/machine.h"
+#include "ptx/ops/tensor_map.h"
 
 namespace {
 
@@ -16,10 +17,30 @@ using namespace cutegen;
 
 constexpr int64_t kMostParamBytes = 4096;
 
-// The address of the buffer in every 8-byte parameter, a small number in the others.
+// A tensor map of the buffer's 4096 bytes; `kind` selects rank and mode.
+std::vector<std::byte> tensor_map(uint64_t address, size_t kind) {
+  ptx::TensorMap m;
+  m.type = kind % 3 == 2 ? ptx::TensorType::f32 : ptx::TensorType::u32, m.address = address;
+  m.rank = uint32_t(1 + kind % 5), m.im2col = m.rank >= 3, m.swizzle = uint8_t(kind / 5 % 4);
+  uint64_t stride = 4;
+  for (size_t i = 0; i < m.rank; ++i) {
+    m.sizes[i] = i == 0 ? 8 : 4, m.box[i] = i == 0 ? 4 : 3, m.strides[i] = i == 0 ? 0 : stride;
+    stride *= m.sizes[i];
+  }
+  m.lower.fill(m.im2col ? -1 : 0), m.upper.fill(m.im2col ? -1 : 0);
+  const auto bytes = ptx::encode(m);
+  return {bytes.begin(), bytes.end()};
+}
+
+// The address of the buffer in every 8-byte parameter, tensor maps in parameters of their size, a
+// small number in the others.
 std::vector<std::vector<std::byte>> arguments(const ptx::Entry& entry, uint64_t address) {
   std::vector<std::vector<std::byte>> out;
   for (const ptx::Param& param : entry.params) {
+    if (param.size == ptx::kTensorMapBytes) {
+      out.push_back(tensor_map(address, out.size() + entry.name.size()));
+      continue;
+    }
     std::vector<std::byte> bytes(param.size);
     uint64_t value = param.size == 8 ? address : 17;
     if (!bytes.empty()) std::memcpy(bytes.data(), &value, std::min(sizeof value, bytes.size()));

@@ -436,6 +436,24 @@ TEST(CudaDevice, MachineCodeIsLoadedWhereTheDriverTakesIt) {
   });
 }
 
+TEST(CudaTensorMap, Im2colModeHasTheDriversArguments) {
+  with_driver("good", [] {
+    const Driver* driver = load_driver().value();
+    // As above with 4 dims; then lower, upper and steps of W and H.
+    std::vector<int64_t> words{4, 8, 20, 10, 3, 1, 8,  160, 1600, 1,  4,  8,  64, 1, 1,
+                               0, 0, 1,  2,  3, 0, 16, 0,   4,    -2, -1, -3, -1, 2, 1};
+    const auto map = encode_map(*driver, std::as_bytes(std::span(words)), 1024, "step conv");
+    ASSERT_TRUE(map) << map.error().text();
+    std::array<int64_t, 6> told{};
+    std::memcpy(told.data(), &*map, sizeof told);
+    EXPECT_THAT(told, testing::ElementsAre(1024, -2, -3, 8, 64, 2));
+    words[24] = -300;
+    EXPECT_THAT(
+        encode_map(*driver, std::as_bytes(std::span(words)), 1024, "step conv").error().message,
+        HasSubstr("lower[0] is -300"));
+  });
+}
+
 TEST(CudaTensorMap, ADescriptionIsEncodedOrRefusedWithTheRules) {
   with_driver("good", [] {
     const Driver* driver = load_driver().value();

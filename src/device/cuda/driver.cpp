@@ -58,7 +58,8 @@ bool each_function(Driver& d, F f) {
          f("cuFuncGetAttribute", d.function_get) && f("cuFuncSetAttribute", d.function_set) &&
          f("cuLinkCreate_v2", d.link_create) && f("cuLinkAddData_v2", d.link_add) &&
          f("cuLinkComplete", d.link_complete) && f("cuLinkDestroy", d.link_destroy) &&
-         f("cuLaunchKernelEx", d.launch) && f("cuTensorMapEncodeTiled", d.encode_tiled);
+         f("cuLaunchKernelEx", d.launch) && f("cuTensorMapEncodeTiled", d.encode_tiled) &&
+         f("cuTensorMapEncodeIm2col", d.encode_im2col);
 }
 
 Result<const Driver*> open_driver() {

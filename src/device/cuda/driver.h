@@ -153,6 +153,9 @@ struct Driver {
   Status (*launch)(const LaunchSettings*, Handle, void**, void**);
   Status (*encode_tiled)(TensorMap*, int, uint32_t, void*, const uint64_t*, const uint64_t*,
                          const uint32_t*, const uint32_t*, int, int, int, int);
+  Status (*encode_im2col)(TensorMap*, int, uint32_t, void*, const uint64_t*, const uint64_t*,
+                          const int*, const int*, uint32_t, uint32_t, const uint32_t*, int, int,
+                          int, int);
 
   // Null if the driver lacks it.
   Status (*reset_persisting_l2)() = nullptr;

@@ -63,6 +63,24 @@ std::string wrong_place(uint32_t dimensions, BulkKind kind, const TensorMap& map
   return {};
 }
 
+// What is wrong with a copy of pixels, beside what wrong_place() finds. PTX gives the offsets of a
+// filter tap 16, 8 or 5 bits with 1, 2 or 3 spatial dimensions.
+std::string wrong_pixel(const TensorMap& map, const TensorPlace& place,
+                        const TensorOffsets& offsets) {
+  static constexpr uint32_t kMostOffset[] = {65535, 255, 31};
+  for (size_t i = 1; i + 1 < map.rank; ++i) {
+    const PixelRange range = pixels_along(map, i);
+    if (place[i] < range.first || place[i] > range.last)
+      return fmt::format(
+          "coordinate {} is {}: a copy in im2col mode must begin in the bounding box, {} to {}", i,
+          place[i], range.first, range.last);
+    if (const uint32_t most = kMostOffset[map.rank - 3]; offsets[i - 1] > most)
+      return fmt::format("im2col offset {} is {} (0 to {} with {} spatial dimensions)", i - 1,
+                         offsets[i - 1], most, map.rank - 2);
+  }
+  return {};
+}
+
 }  // namespace
 
 void BulkChecks::fail(const Warp& w, int lane, const std::string& what) {
@@ -108,14 +126,20 @@ std::optional<TensorMap> BulkChecks::map_at(const Warp& w, int lane, uint64_t ad
 }
 
 bool BulkChecks::tensor(const Warp& w, const Inst& in, int lane, const TensorMap& map,
-                        const TensorPlace& place) {
+                        const TensorPlace& place, const TensorOffsets& offsets) {
   const auto kind = BulkKind(in.sub);
+  if (map.im2col != (in.target == 1))
+    return fail(w, lane,
+                map.im2col ? "a copy in tile mode with a tensor map in im2col mode"
+                           : "a copy in im2col mode with a tensor map in tile mode"),
+           false;
   if (map.interleave != 0) {
     cta_.status = LaunchStatus::unsupported;
     cta_.reason = "interleaved tensor maps are not simulated";
     return false;
   }
-  const std::string wrong = wrong_place(in.vec, kind, map, place);
+  std::string wrong = wrong_place(in.vec, kind, map, place);
+  if (wrong.empty() && map.im2col) wrong = wrong_pixel(map, place, offsets);
   if (!wrong.empty()) return fail(w, lane, wrong), false;
   const Reduces how = kind == BulkKind::reduce ? reduces(AtomicOp(in.b), map.type) : Reduces::yes;
   if (how == Reduces::illegal)

@@ -24,7 +24,7 @@ class BulkChecks {
   // Reads the tensor map at a generic address.
   std::optional<TensorMap> map_at(const Warp& w, int lane, uint64_t address);
   bool tensor(const Warp& w, const Inst& in, int lane, const TensorMap& map,
-              const TensorPlace& place);
+              const TensorPlace& place, const TensorOffsets& offsets);
   // Checks a copy without a tensor map.
   bool bytes(const Warp& w, int lane, uint64_t global, uint32_t size);
   // Checks that all rows lie in buffers that the copy may access, and that the copy races with no

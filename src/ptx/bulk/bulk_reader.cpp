@@ -56,11 +56,14 @@ bool BulkReader::tensor(Warp& w, const Inst& in, int lane, BulkCopy& c) {
   TensorPlace at;
   for (size_t i = 0; i < in.vec; ++i)
     at[i] = int32_t(lane_word(w, in.list[bulk::kCoordinates + i], lane));
-  if (!checks_.tensor(w, in, lane, *map, at)) return false;
+  TensorOffsets offsets{};
+  for (size_t i = 0; i < offsets.size() && in.list[bulk::kOffsets + i] >= 0; ++i)
+    std::memcpy(&offsets[i], w.registers + in.list[bulk::kOffsets + i] + lane * 2, 2);
+  if (!checks_.tensor(w, in, lane, *map, at, offsets)) return false;
   c.row = map->row_bytes(), c.pitch = map->pitch(), c.swizzle = map->swizzle;
   c.bytes = uint32_t(map->bytes()), c.fill_nan = map->fill_nan, c.element = map->element();
   if (c.kind == BulkKind::reduce) c.type = *atomic_type_of(map->type);
-  c.rows = rows_of(*map, at, c.kind == BulkKind::store || c.kind == BulkKind::reduce);
+  c.rows = rows_of(*map, at, c.kind == BulkKind::store || c.kind == BulkKind::reduce, offsets);
   return checks_.global(w, lane, c);
 }
 

@@ -109,8 +109,9 @@ uint32_t SharedRaces::touch(Touch touch, int warp, int32_t pc, uint32_t lanes,
         .stride = s.contiguous ? bytes : 0};
   }
   if (!clocks_.vector()) return simple(touch, warp, lanes, s, at, bytes);
+  Ordered known = none_ordered();
   return lanes_where(lanes, at, bytes, facts_.shared_shift,
-                     [&](size_t g) { return partial(touch, warp, g); });
+                     [&](size_t g) { return partial(touch, warp, g, known); });
 }
 
 uint32_t SharedRaces::multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at,
@@ -119,11 +120,10 @@ uint32_t SharedRaces::multiply(int warp, int32_t pc, uint32_t lanes, const uint6
   const uint32_t label = clocks_.label(agent);
   note_peer(agent, pc);
   if (product_reads_.empty()) product_reads_.resize(granules_ * warps_);
+  Ordered known = none_ordered();
   return lanes_where(lanes, at, bytes, facts_.shared_shift, [&](size_t g) {
-    int other = 0;
-    bool wrote = false;
     product_reads_[g * warps_ + size_t(warp)] = label;
-    return clash(Touch::read, warp, g, other, wrote);
+    return cells_[g] != known.cell && clashes(Touch::read, warp, g, known);
   });
 }
 
@@ -165,17 +165,48 @@ uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t lanes, const Addres
   });
 }
 
-bool SharedRaces::partial(Touch touch, int warp, size_t g) {
+SharedRaces::Ordered SharedRaces::none_ordered() const {
+  ordered_reads_.assign(2 * warps_, 0);
+  return {.reads = ordered_reads_.data()};
+}
+
+// Whether clash() finds a warp. With vector clocks only.
+bool SharedRaces::clashes(Touch touch, int warp, size_t g, Ordered& known) const {
+  const uint64_t cell = cells_[g];
+  if (cell != 0 && cell != known.cell) {
+    const bool both_atomic = touch == Touch::atomic && (cell & kAtomic);
+    if (!both_atomic && !clocks_.ordered(warp, writer_of(cell), label_in(cell))) return true;
+    known.cell = cell;
+  }
+  if (touch == Touch::read) return false;
+  for (size_t u = 0; u < warps_; ++u) {
+    const uint32_t label = reads_[g * warps_ + u];
+    if (label <= known.reads[u]) continue;
+    if (!clocks_.ordered(warp, int(u), label)) return true;
+    known.reads[u] = label;
+  }
+  for (size_t u = 0; u < warps_ && !product_reads_.empty(); ++u) {
+    const uint32_t label = product_reads_[g * warps_ + u];
+    if (label <= known.reads[warps_ + u]) continue;
+    if (!clocks_.ordered(warp, clocks_.products_of(int(u)), label)) return true;
+    known.reads[warps_ + u] = label;
+  }
   int other = 0;
-  bool wrote = false;
-  const bool bad = clash(touch, warp, g, other, wrote);
+  if (peer_reads_.empty() || peer_reads_[g] == known.peer) return false;
+  if (peer_read(warp, g, other)) return true;
+  known.peer = peer_reads_[g];
+  return false;
+}
+
+bool SharedRaces::partial(Touch touch, int warp, size_t g, Ordered& known) {
+  if (clashes(touch, warp, g, known)) return true;  // party() needs the other's label
   if (touch != Touch::read)
     cells_[g] = labelled(touch == Touch::atomic, warp);
   else if (clocks_.is_peer(warp))
     note_peer_read(warp, g);
   else
     reads_[g * warps_ + size_t(warp)] = clocks_.label(warp);
-  return bad;
+  return false;
 }
 
 // Notes the last access of a warp of another CTA, or of an agent.
@@ -257,18 +288,18 @@ SharedRaces::Party SharedRaces::party(Touch touch, int warp, uint64_t at, uint32
 
 bool SharedRaces::may_copy(Touch touch, int warp, uint64_t from, uint64_t to) const {
   bool fine = true;
-  each_granule(from, to, [&](size_t g) {
-    int other = 0;
-    bool wrote = false;
-    fine = fine && !clash(touch, warp, g, other, wrote);
-  });
+  Ordered known = none_ordered();
+  each_granule(from, to, [&](size_t g) { fine = fine && !clashes(touch, warp, g, known); });
   return fine;
 }
 
 bool SharedRaces::visible(int warp, uint64_t from, uint64_t to, bool plain) const {
   bool fine = true;
+  uint64_t known = 0;  // a cell that is visible
   each_granule(from, to, [&](size_t g) {
     const uint64_t cell = cells_[g];
+    if (cell == known) return;
+    known = cell;
     const int writer = writer_of(cell);
     if (!cell || clocks_.is_agent(writer) || (plain && (cell & kByAsyncCopy))) return;
     fine = fine && clocks_.visible(ProxyFence::shared, warp, writer, label_in(cell));
@@ -288,7 +319,8 @@ void SharedRaces::by_async_copy(int warp, uint32_t lanes, const uint64_t* at, ui
 
 void SharedRaces::copied(Touch touch, int agent, int32_t pc, uint64_t from, uint64_t to) {
   note_peer(agent, pc);
-  each_granule(from, to, [&](size_t g) { cells_[g] = labelled(touch == Touch::atomic, agent); });
+  const uint64_t mine = labelled(touch == Touch::atomic, agent);
+  each_granule(from, to, [&](size_t g) { cells_[g] = mine; });
 }
 
 void SharedRaces::released(int reader, int32_t pc, uint64_t from, uint64_t to) {

@@ -64,7 +64,14 @@ class SharedRaces {
   };
   uint32_t simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
                   const uint64_t* at, uint32_t bytes);
-  bool partial(Touch touch, int warp, size_t g);
+  // What one access has found to be ordered before it. Its granules mostly have the same labels.
+  struct Ordered {
+    uint64_t cell = 0, peer = 0;
+    uint32_t* reads;  // by warp, then by products of a warp: labels up to this one
+  };
+  Ordered none_ordered() const;
+  bool clashes(Touch touch, int warp, size_t g, Ordered& known) const;
+  bool partial(Touch touch, int warp, size_t g, Ordered& known);
   bool clash(Touch touch, int warp, size_t g, int& other, bool& wrote) const;
   bool peer_read(int warp, size_t g, int& other) const;
   void note_peer(int other, int32_t pc);
@@ -87,9 +94,10 @@ class SharedRaces {
   std::vector<uint32_t> product_reads_;
   // Other barriers: the last read by a warp of another CTA; may be empty.
   std::vector<uint64_t> peer_reads_;
-  std::vector<Trace> traces_;     // one entry for each warp and access
-  std::vector<PeerTrace> peers_;  // one entry for each number in the ClockTable
-  size_t low_ = 0, high_ = 0;     // granules touched since the last barrier
+  mutable std::vector<uint32_t> ordered_reads_;  // Ordered::reads
+  std::vector<Trace> traces_;                    // one entry for each warp and access
+  std::vector<PeerTrace> peers_;                 // one entry for each number in the ClockTable
+  size_t low_ = 0, high_ = 0;                    // granules touched since the last barrier
 };
 
 }  // namespace cutegen::ptx

@@ -12,6 +12,7 @@ struct BulkWords {
   BulkKind kind = BulkKind::load;
   uint32_t rank = 0;  // 0: plain bytes
   bool multicast = false, hint = false, counted = false, grouped = false;
+  bool im2col = false, offsets = false;
   bool known = true;
   std::string_view to, from;
   std::optional<AtomicOp> op;
@@ -36,6 +37,8 @@ void read_word(std::string_view p, BulkWords& w) {
     w.multicast = true;
   } else if (p == "L2::cache_hint") {
     w.hint = true;
+  } else if (p == "im2col" || p == "im2col_no_offs") {
+    w.im2col = true, w.offsets = p == "im2col";
   } else if (auto op = atomic_op(p); op && w.kind == BulkKind::reduce) {
     w.op = op;
   } else if (auto type = atomic_type(p); type && w.kind == BulkKind::reduce) {
@@ -97,6 +100,9 @@ BulkWords read_bulk_words(const Modifiers& m) {
   } else {
     w.known = w.known && w.kind == BulkKind::load && w.from == "global" && w.counted && !w.grouped;
   }
+  // A load and a prefetch have the offsets of a filter tap, a store and a reduction do not.
+  const bool has_tap = w.kind == BulkKind::load || w.kind == BulkKind::prefetch;
+  if (w.im2col) w.known = w.known && w.rank >= 3 && w.offsets == has_tap;
   if (w.kind == BulkKind::reduce)
     w.known = w.known && (w.to == "global" ? reduces(w) : reduces_shared(w));
   if (w.to == "shared::cluster" && from_shared) w.kind = BulkKind::load;
@@ -117,7 +123,9 @@ class BulkDecoder {
   }
   Result<void> address(const Operand& o, size_t place, Space space);
   Result<void> number(const Operand& o, size_t place, int size, const char* type);
+  Result<void> numbers(const Operand& o, size_t place, size_t count, int size, const char* type);
   Result<void> tensor(const Operand& o);
+  Result<void> offsets();
   Result<void> global();
   bool from_shared() const { return w_.to != "global" && w_.from == "shared::cta"; }
 
@@ -145,6 +153,16 @@ Result<void> BulkDecoder::number(const Operand& o, size_t place, int size, const
   return {};
 }
 
+// One number, or a vector of numbers.
+Result<void> BulkDecoder::numbers(const Operand& o, size_t place, size_t count, int size,
+                                  const char* type) {
+  const std::vector<Operand> items =
+      o.kind == Operand::Kind::vector ? o.items : std::vector<Operand>{o};
+  if (items.size() != count) return ops_.code.wrong("a coordinate for each dimension is expected");
+  for (size_t i = 0; i < items.size(); ++i) CG_CHECK(number(items[i], place + i, size, type));
+  return {};
+}
+
 // [map, {c0, c1, ...}]
 Result<void> BulkDecoder::tensor(const Operand& o) {
   if (o.kind != Operand::Kind::address || o.items.size() != 1)
@@ -152,14 +170,14 @@ Result<void> BulkDecoder::tensor(const Operand& o) {
   Operand map = o;
   map.items.clear();
   CG_CHECK(address(map, bulk::kGlobal, Space::generic));
-  const Operand& c = o.items[0];
-  const std::vector<Operand> items =
-      c.kind == Operand::Kind::vector ? c.items : std::vector<Operand>{c};
-  if (items.size() != w_.rank)
-    return ops_.code.wrong("a coordinate for each dimension is expected");
-  for (size_t i = 0; i < items.size(); ++i)
-    CG_CHECK(number(items[i], bulk::kCoordinates + i, 4, "s32"));
-  return {};
+  return numbers(o.items[0], bulk::kCoordinates, w_.rank, 4, "s32");
+}
+
+// {w}, {w, h} or {w, h, d}
+Result<void> BulkDecoder::offsets() {
+  if (!w_.offsets) return {};
+  CG_TRY(const Operand* o, next());
+  return numbers(*o, bulk::kOffsets, w_.rank - 2, 2, "u16");
 }
 
 Result<void> BulkDecoder::global() {
@@ -187,6 +205,7 @@ Result<void> BulkDecoder::run() {
     CG_TRY(const Operand* barrier, next());
     CG_CHECK(address(*barrier, bulk::kMbarrier, Space::shared));
   }
+  CG_CHECK(offsets());
   if (w_.multicast) {
     CG_TRY(const Operand* mask, next());
     CG_CHECK(number(*mask, bulk::kCtaMask, 2, "u16"));
@@ -197,6 +216,7 @@ Result<void> BulkDecoder::run() {
   in.op = Op::bulk_copy, in.sub = uint8_t(w_.kind), in.vec = uint8_t(w_.rank);
   in.kind = load || prefetch ? Kind::load_global : w_.op ? Kind::atomic : Kind::store_global;
   in.space = Space::global;
+  in.target = w_.im2col;
   if (from_shared()) in.kind = Kind::store_shared, in.e = 1;
   if (w_.op) in.b = int32_t(*w_.op), in.c = w_.type ? int32_t(*w_.type) : -1;
   in.list = ops_.code.keep(std::move(list_));

@@ -57,6 +57,18 @@ class Hazard : public testing::Test {
   Sim sim;
 };
 
+// A named barrier of some warps, which makes the check use vector clocks.
+TEST_F(Hazard, TwoWarpsWriteOneWordBetweenNamedBarriers) {
+  const std::string stores =
+      "setp.lt.u32 %p0, %r0, 64; @!%p0 bra.uni END;\nshr.u32 %r13, %r0, 5; st.shared.u32 [%r11], "
+      "%r13;\nbar.sync 1, 64;\nEND:\n";
+  const Finding f = found(stores, 1, 96, "shared_race");
+  EXPECT_NE(f.message.find("write of 4 bytes"), std::string::npos) << f.message;
+  const std::string same = stores.substr(0, stores.find("shr")) + "mov.u32 %r13, 7; " +
+                           stores.substr(stores.find("st.shared"));
+  run(same, 1, 96);  // the same value from both
+}
+
 // Each thread writes its number to shared memory and reads its neighbour's.
 std::string neighbour(const char* between, int distance = 32) {
   return "ld.global.f32 %f1, [%rd4]; st.shared.f32 [%r12], %f1;\n" + std::string(between) +

@@ -43,6 +43,26 @@ void acquire(const CtaState& cta, const Warp& w, const Inst& in, uint32_t lanes,
   if (cta.cluster) h->global->acquire();  // another CTA may have arrived
 }
 
+// Makes generic addresses addresses of shared memory.
+bool from_generic(CtaState& cta, const Warp& w, uint32_t mask, uint64_t* at) {
+  for (int lane = 0; lane < 32; ++lane) {
+    const uint64_t address = at[lane];
+    at[lane] -= kSharedWindow;
+    if (!(mask >> lane & 1) || at[lane] < kWindowBytes) continue;
+    const Buffer* b = cta.job.memory.find(address);
+    cta.report(
+        w, lane,
+        {.kind = "out_of_bounds",
+         .message = fmt::format("an mbarrier at the generic address {:#x}, {}: mbarriers must "
+                                "lie in shared memory",
+                                address, b ? "in buffer " + b->name : "which is not mapped"),
+         .address = address,
+         .buffer = b ? b->name : ""});
+    return false;
+  }
+  return true;
+}
+
 // Other CTAs of the cluster may only arrive, or change the expected bytes.
 std::string wrong_from_elsewhere(const Inst& in) {
   const auto op = MbarrierOp(in.sub);
@@ -50,6 +70,15 @@ std::string wrong_from_elsewhere(const Inst& in) {
   if (arrives && in.d >= 0) return "an arrival of another CTA returns no state";
   if (arrives || op == MbarrierOp::expect_tx || op == MbarrierOp::complete_tx) return "";
   return "only arrivals, expect_tx and complete_tx may come from another CTA";
+}
+
+// A count that does not match the arrivals moves the phases a little further each time.
+std::string in_two_phases(const Mbarrier& b) {
+  return fmt::format(
+      "the lanes of one instruction arrive in phase {} and in phase {}: mbarrier.init has a count "
+      "of "
+      "{}, but more threads arrive in a phase",
+      b.phase - 1, b.phase, b.expected);
 }
 
 std::string wrong_init(CtaState& cta, uint64_t at, uint32_t count) {
@@ -72,9 +101,7 @@ bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, Places& to) {
   uint64_t* at = to.at;
   AddressSummary sum =
       addresses_(w.registers + in.a, in.wide_address, in.imm, kMbarrierBytes, mask, at);
-  if (in.space == Space::generic) {
-    for (int lane = 0; lane < 32; ++lane) at[lane] -= kSharedWindow;
-  }
+  if (in.space == Space::generic && !from_generic(cta_, w, mask, at)) return false;
   std::fill(std::begin(to.owner), std::end(to.owner), &cta_);
   for (uint32_t m = mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
@@ -98,8 +125,17 @@ MbarrierUnit::Next MbarrierUnit::execute(Warp& w, const Inst& in, uint32_t mask)
   Places p;
   if (!places(w, in, mask, p)) return Next::failed;
   if (op == MbarrierOp::test_wait || op == MbarrierOp::try_wait) return wait(w, in, mask, p.at);
+  const bool arrives = op == MbarrierOp::arrive || op == MbarrierOp::arrive_drop;
+  const Mbarrier* last = nullptr;
+  uint64_t phase = 0;  // of `last`, before the arrivals of this instruction
   for (uint32_t m = mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
+    const Mbarrier* b = arrives ? p.owner[lane]->mbarriers.find(p.at[lane]) : nullptr;
+    if (b && b != last) last = b, phase = b->phase;
+    if (b && b->phase != phase) {
+      phases_.fail(w, lane, *p.owner[lane], p.at[lane], in_two_phases(*b));
+      return Next::failed;
+    }
     if (!change(w, in, lane, *p.owner[lane], p.at[lane])) return Next::failed;
   }
   w.spins = 0;

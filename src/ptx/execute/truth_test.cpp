@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kFormThreads = 128, kOutBytes = 1 << 16, kResultStride = 1024;
 const std::string kFolder = std::string(CUTEGEN_SOURCE_DIR) + "/tests/golden/ptx/hw/";
 
-struct Form {
+struct TruthForm {
   std::string name, outs, ins, tolerance, text, entry;
 };
 
@@ -37,8 +37,8 @@ std::vector<std::string> split(const std::string& text, const std::string& by) {
   return out;
 }
 
-std::vector<Form> forms_of(const std::string& text) {
-  std::vector<Form> out;
+std::vector<TruthForm> forms_of(const std::string& text) {
+  std::vector<TruthForm> out;
   const std::vector<std::string> parts = split(text, "\n// form ");
   for (size_t i = 1; i < parts.size(); ++i) {
     const std::vector<std::string> fields = split(parts[i].substr(0, parts[i].find('\n')), " | ");
@@ -73,7 +73,8 @@ class Recording {
   std::string body_;
 };
 
-std::vector<std::byte> run_form(const Module& module, const Form& f, const Recording& recording) {
+std::vector<std::byte> run_form(const Module& module, const TruthForm& f,
+                                const Recording& recording) {
   Sim sim;
   std::vector<std::byte> out(kOutBytes);
   std::vector<std::vector<std::byte>> pools(3);
@@ -139,7 +140,8 @@ uint64_t value(const char* from, size_t i, size_t size) {
   return v;
 }
 
-void compare_form(const Form& f, const std::vector<std::byte>& out, const Recording& recording) {
+void compare_form(const TruthForm& f, const std::vector<std::byte>& out,
+                  const Recording& recording) {
   const std::string truth = recording.form(f.name);
   ASSERT_FALSE(truth.empty()) << f.name << " is not in h200.bin: run opcode_truth.py again";
   size_t at = 0, wrong = 0;
@@ -175,9 +177,9 @@ TEST_P(Truth, EveryFormGivesWhatTheGpuGave) {
   ASSERT_TRUE(text.has_value());
   auto module = Module::parse(*text);
   ASSERT_TRUE(module.has_value()) << module.error().text();
-  const std::vector<Form> forms = forms_of(*text);
+  const std::vector<TruthForm> forms = forms_of(*text);
   ASSERT_GT(forms.size(), 20u);
-  for (const Form& f : forms) {
+  for (const TruthForm& f : forms) {
     const std::vector<std::byte> out = run_form(*module, f, recording);
     if (!out.empty()) compare_form(f, out, recording);
   }

@@ -25,10 +25,10 @@ enum class BulkSource : uint8_t { global, shared, registers };  // of a load
 // Indices into Inst::list of Op::bulk_copy. An address takes three entries: slot, offset, whether
 // the slot has 64 bits. kGlobal: also the source of a load from shared memory, if Inst::e is 1. The
 // values of a deposit begin at kCoordinates; Inst::e is their number, Inst::target the bytes per
-// value.
+// value. kOffsets: of a filter tap. Inst::target is 1 for a tensor copy in im2col mode.
 namespace bulk {
 inline constexpr size_t kShared = 0, kGlobal = 3, kMbarrier = 6, kSize = 9, kCoordinates = 10,
-                        kCtaMask = 15, kCount = 16;
+                        kCtaMask = 15, kOffsets = 16, kCount = 19;
 }
 
 // In flight per CTA; another one makes the simulator complete the oldest.

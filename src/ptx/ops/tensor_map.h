@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorMap: the descriptor of a tensor copy (TMA), its rules, and the rows of a copy.
 //
-// Contract: the fields follow cuTensorMapEncodeTiled of the CUDA driver API. wrong_field() says
-// which of the driver's rules a map breaks. encode() returns 128 opaque bytes; decode_tensor_map()
-// refuses bytes that do not come from encode(). The layout in shared memory is the same as on an
-// H200: a row of a swizzled box takes the whole swizzle span, and the swizzle applies to the shared
-// memory address.
+// Contract: the fields follow cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col of the CUDA driver
+// API. wrong_field() says which of the driver's rules a map breaks. encode() returns 128 opaque
+// bytes; decode_tensor_map() refuses bytes that do not come from encode(). The layout in shared
+// memory is the same as on an H200: a row of a swizzled box takes the whole swizzle span, and the
+// swizzle applies to the shared memory address.
 //
 // Example: if (auto wrong = wrong_field(map)) return user_error(*wrong); bytes = encode(map);
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace cutegen::ptx {
 
-inline constexpr size_t kTensorMapBytes = 128, kMostTensorRank = 5;
+inline constexpr size_t kTensorMapBytes = 128, kMostTensorRank = 5, kMostSpatialRank = 3;
 
 // Numbered as CUtensorMapDataType.
 enum class TensorType : uint8_t {
@@ -50,6 +50,11 @@ struct TensorMap {
   std::array<uint32_t, kMostTensorRank> box{1, 1, 1, 1, 1}, steps{1, 1, 1, 1, 1};
   uint8_t interleave = 0, swizzle = 0;  // 0: none; swizzle 1, 2, 3: spans of 32, 64, 128 bytes
   bool fill_nan = false;                // elements outside the tensor are NaN; else zero
+  // In im2col mode the dimensions are C, W, H, D, N (or fewer of W, H, D). A copy has box[1] pixels
+  // of box[0] channels. Pixel by pixel, it goes in `steps` through the bounding box, which begins
+  // at `lower` and ends at the last pixel plus `upper`, then through the box of the next image.
+  bool im2col = false;
+  std::array<int32_t, kMostSpatialRank> lower{}, upper{};  // W first
 
   uint32_t element() const;    // bytes
   uint32_t row_bytes() const;  // bytes of one row of the box
@@ -65,8 +70,10 @@ std::optional<TensorMap> decode_tensor_map(std::span<const std::byte, kTensorMap
 // The type of reductions into such a tensor; nullopt: the type has no reductions.
 std::optional<AtomicType> atomic_type_of(TensorType type);
 
-// The coordinates at which a copy begins.
+// The coordinates at which a copy begins; in im2col mode, the filter tap's offsets are added to
+// each pixel's.
 using TensorPlace = std::array<int32_t, kMostTensorRank>;
+using TensorOffsets = std::array<uint16_t, kMostSpatialRank>;
 
 // One row of the box. Its bytes [from, to) are inside the tensor; byte `from` is at `global`.
 struct TensorRow {
@@ -78,7 +85,14 @@ struct TensorRow {
 // All rows, in the order of shared memory. The map has passed wrong_field(). A copy from shared
 // memory to the tensor writes whole units of 16 bytes, even if a unit extends beyond the last
 // element of a row.
-std::vector<TensorRow> rows_of(const TensorMap& map, const TensorPlace& place, bool to_tensor);
+std::vector<TensorRow> rows_of(const TensorMap& map, const TensorPlace& place, bool to_tensor,
+                               const TensorOffsets& offsets = {});
+
+// In im2col mode, the coordinates of dimension i (1 for W) between which a copy may begin.
+struct PixelRange {
+  int64_t first = 0, last = -1;
+};
+PixelRange pixels_along(const TensorMap& map, size_t i);
 
 // The address of a 16-byte chunk after the swizzle.
 inline uint64_t swizzled(uint64_t at, uint8_t swizzle) {

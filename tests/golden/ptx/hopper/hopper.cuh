@@ -107,6 +107,16 @@ DEVICE void multiply_tf32(float (&d)[32], const u32 (&a)[4], u64 b, int more) {
                ", {%32,%33,%34,%35}, %36, p, 1, 1; }"
                : ACC(d) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(more));
 }
+#define ACI4(d, i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
+#define ACI(d) ACI4(d, 0), ACI4(d, 4), ACI4(d, 8), ACI4(d, 12), ACI4(d, 16), ACI4(d, 20), ACI4(d, 24), ACI4(d, 28)
+DEVICE void multiply_bytes(int (&d)[32], u64 a, u64 b, int more, bool is_unsigned) {
+  if (is_unsigned)
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64k32.s32.u8.s8 " ACC_LIST ", %32, %33, p; }"
+                 : ACI(d) : "l"(a), "l"(b), "r"(more));
+  else
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 " ACC_LIST ", %32, %33, p; }"
+                 : ACI(d) : "l"(a), "l"(b), "r"(more));
+}
 // The row of accumulator i of a thread of the warpgroup, and its column.
 DEVICE int row_of(int i) { return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + (i / 2 % 2) * 8; }
 DEVICE int column_of(int i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
