@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/matmul.h"
+#include "recipes/matmul/matmul.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "recipes/emit/matmul_kernel.h"
-#include "recipes/emit/matmul_maps.h"
-#include "recipes/emit/matmul_tiling.h"
+#include "recipes/matmul/matmul_kernel.h"
+#include "recipes/matmul/matmul_maps.h"
+#include "recipes/matmul/matmul_tiling.h"
 #include "recipes/nest/extents.h"
 #include "recipes/text/kernel_text.h"
 

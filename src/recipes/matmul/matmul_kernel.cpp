@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/matmul_kernel.h"
+#include "recipes/matmul/matmul_kernel.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <functional>
 
 #include "base/text.h"
-#include "recipes/emit/matmul_finish.h"
-#include "recipes/emit/matmul_maps.h"
+#include "recipes/matmul/matmul_finish.h"
+#include "recipes/matmul/matmul_maps.h"
 #include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
