@@ -100,6 +100,40 @@ def get_init_inputs():
 '''
 
 
+PACKED = '''import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+rows, columns, depth = {rows}, {columns}, {depth}
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {buffers}
+
+    def forward(self, x):
+        {result}
+
+
+def get_inputs():
+    return [torch.randn(rows, depth, dtype={dtype})]
+
+
+def get_init_inputs():
+    return []
+'''
+
+
+def packed(rows: int, depth: int, weights: str, scales: str, result: str, columns: int = 144,
+           dtype: str = "torch.bfloat16", more: str = "") -> str:
+    """A product of few rows with weights of 8 or 4 bits."""
+    buffers = [f"self.register_buffer('w', {weights})",
+               f"self.register_buffer('s', ({scales} / 100 + 0.001).to({dtype}))"]
+    return PACKED.format(rows=rows, columns=columns, depth=depth, dtype=dtype, result=result,
+                         buffers="\n        ".join(buffers + ([more] if more else [])))
+
+
 def joined(layers: str, result: str, depth: int, dtype: str) -> str:
     """A task whose outputs need several products of one tensor."""
     return JOINED.format(layers=layers.replace("LINEAR", f"nn.Linear({depth}"), result=result, depth=depth, dtype=dtype)
@@ -135,6 +169,39 @@ JOINED_TASKS: dict[str, harness.TaskText] = {
     "gate": joined("self.g, self.u = LINEAR, 77, dtype=torch.bfloat16), LINEAR, 77, dtype=torch.bfloat16)",
                    "return F.silu(self.g(x)) * self.u(x)", 131, "torch.bfloat16"),
     "packed": joined("self.l = LINEAR, 272, dtype=torch.float16)", "return F.glu(self.l(x), -1)", 136, "torch.float16"),
+}
+INT8 = "torch.randint(-128, 128, (columns, depth), dtype=torch.int8)"
+UINT8 = "torch.randint(0, 256, (columns, {}), dtype=torch.uint8)"
+FP8 = "torch.randn(columns, depth).to(torch.float8_e4m3fn)"
+BY_GROUP = "return F.linear(x, ({}.to(x.dtype) * self.s[:, :, None]).view(columns, depth))"
+FIRST_LOW = "torch.stack([self.w & 15, self.w >> 4], -1).view(columns, depth // {0}, {0})"
+FIRST_HIGH = "torch.stack([self.w >> 4, self.w & 15], -1).view(columns, depth // {0}, {0})"
+# Each of these is one kernel that reads the packed weights.
+PACKED_TASKS: dict[str, harness.TaskText] = {
+    "int8_rows": packed(16, 520, INT8, "torch.rand(columns, 1)",
+                        "return F.gelu(F.linear(x, self.w.to(x.dtype) * self.s))"),
+    "int8_groups": packed(5, 512, INT8, "torch.rand(columns, depth // 64)",
+                          BY_GROUP.format("self.w.view(columns, depth // 64, 64)"), dtype="torch.float16"),
+    "int8_one": packed(1, 2048, INT8, "torch.rand(columns)", "return F.linear(x, self.w.to(x.dtype)) * self.s"),
+    "uint8_zeros": packed(33, 384, UINT8.format("depth"), "torch.rand(columns, 1)",
+                          "return F.linear(x, (self.w.to(x.dtype) - 128) * self.s)"),
+    "fp8_blocks": packed(64, 512, FP8, "torch.rand(columns // 16, depth // 128)",
+                         "w = self.w.view(columns // 16, 16, -1, 128).to(torch.float32) * self.s[:, None, :, None]\n"
+                         "        return F.linear(x, w.view(columns, depth).to(x.dtype))"),
+    "fp8_odd": packed(100, 333, FP8, "torch.rand(columns, 1)", "return torch.relu(x @ (self.w.to(x.dtype) * self.s).T)",
+                      columns=77, dtype="torch.float16"),
+    "int4_groups": packed(16, 1024, UINT8.format("depth // 2"), "torch.rand(columns, depth // 128)",
+                          BY_GROUP.format(f"({FIRST_LOW.format(128)}.to(torch.int8) - 8)")),
+    "int4_zeros": packed(8, 256, UINT8.format("depth // 2"), "torch.rand(columns, depth // 32)",
+                         BY_GROUP.format(f"({FIRST_HIGH.format(32)}.to(x.dtype) - self.z[:, :, None])"),
+                         dtype="torch.float16",
+                         more="self.register_buffer('z', torch.randint(0, 16, (columns, depth // 32), "
+                              "dtype=torch.int8))"),
+}
+# These unpack the weights first: many rows.
+UNPACKED_TASKS: dict[str, harness.TaskText] = {
+    "int4_rows": packed(192, 256, UINT8.format("depth // 2"), "torch.rand(columns, depth // 32)",
+                        BY_GROUP.format(f"({FIRST_LOW.format(32)}.to(x.dtype) - 8)")),
 }
 IN_ONE_KERNEL = ("parts", "gate")  # the others have further stages at these sizes
 # A deep product is split and its parts combined; products, computed factors and reductions are stages of one program.
@@ -179,6 +246,14 @@ class Products(harness.Case):
                 if name in IN_ONE_KERNEL:
                     self.assertEqual(row.kernels, ["matmul"])
                     self.assertEqual(row.plan.get("scratch", []), [])
+
+    def test_packed_weights(self) -> None:
+        tasks = harness.in_turn(PACKED_TASKS, 4)
+        solved = self.correct({**tasks, **UNPACKED_TASKS})
+        for name in tasks:
+            with self.subTest(name):
+                self.assertEqual(solved[name].kernels[0], "matmul")
+                self.assertIn("StreamGemm", solved[name].source)
 
     def test_before_hopper(self) -> None:
         tasks = harness.in_turn(BEFORE_HOPPER, 2)

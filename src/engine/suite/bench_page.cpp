@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "engine/suite/bench_accuracy.h"
 #include "engine/suite/bench_summary.h"
+#include "engine/suite/rewrite_summary.h"
 #include "engine/suite/row_text.h"
 
 namespace cutegen::engine {
@@ -162,7 +163,26 @@ data task_row(const BenchRow& r, const std::vector<std::string>& kinds) {
   add_bar(row, speedup_against(r, kBest));
   const std::string& why = r.status == RowStatus::correct ? r.diagnosis : r.reason;
   if (!why.empty()) row.set("reason", text(one_line(why, 300)));
+  if (const std::string rules = applied_rewrites(r); !rules.empty())
+    row.set("rewrites", text(rules));
   return row;
+}
+
+// Rewritten tasks apart from the others.
+data algebra_rows(const RewriteSummary& summary) {
+  data out(Kind::list);
+  for (const auto& [name, group] : {std::pair("rewritten", &summary.rewritten),
+                                    {"as written", &summary.as_written},
+                                    {"constant by construction", &summary.constant}}) {
+    data row(Kind::object);
+    row.set("name", text(name));
+    row.set("tasks", std::to_string(group->tasks));
+    row.set("correct", std::to_string(group->correct));
+    row.set("gain", ratio_text(group->against_best));
+    row.set("floor", ratio_text(group->over_floor));
+    out.push_back(row);
+  }
+  return out;
 }
 
 data names_of(const std::vector<std::string>& names) {
@@ -194,6 +214,11 @@ std::string bench_html(const BenchSettings& settings, const BenchReport& report)
   page.set("outlier", fmt::format("{:g}", kOutlier));
   page.set("widest", fmt::format("{:g}", kWidest));
   page.set("floors", floor_rows(rows));
+  if (const RewriteSummary algebra = rewrite_summary(rows); !algebra.empty()) {
+    data section(Kind::object);
+    section.set("groups", algebra_rows(algebra));
+    page.set("algebra", section);
+  }
   page.set("kinds", names_of(kinds));
   data tasks(Kind::list);
   for (const BenchRow& row : rows) tasks.push_back(task_row(row, kinds));

@@ -116,17 +116,17 @@ std::string bench_csv(const std::vector<BenchRow>& rows) {
   const auto kinds = baseline_kinds(rows);
   std::string out =
       "level,number,name,class,status,first_ns,best_ns,time_origin,floor_ns,floor_ratio,"
-      "evaluations,seconds,run,reason";
+      "evaluations,seconds,run,reason,rewrites";
   for (const std::string& kind : kinds)
     out += "," + csv_text(kind + "_ns") + "," + csv_text("vs_" + kind) + "," +
            csv_text(kind + "_accuracy") + "," + csv_text(kind + "_error_share");
   out += kinds.empty() ? "\n" : ",best_baseline,vs_best,diagnosis\n";
   for (const BenchRow& r : rows) {
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", r.task.level, r.task.number,
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", r.task.level, r.task.number,
                        csv_text(r.task.name), csv_text(r.workload), to_string(r.status),
                        csv_number(r.first_ns), csv_number(r.best_ns), r.time_origin,
                        csv_number(r.floor_ns), csv_number(r.floor_ratio()), r.evaluations,
-                       r.seconds, r.run, csv_text(r.reason));
+                       r.seconds, r.run, csv_text(r.reason), csv_text(applied_rewrites(r)));
     out += kinds.empty() ? "\n" : baselines_csv(r, kinds) + "\n";
   }
   return out;

@@ -71,6 +71,13 @@ RewriteSummary rewrite_summary(const std::vector<BenchRow>& rows) {
   return s;
 }
 
+std::string applied_rewrites(const BenchRow& row) {
+  std::vector<std::string> rules;
+  for (const Rewrite& rewrite : row.rewrites)
+    if (rewrite.applied) rules.push_back(rewrite.rule);
+  return join(rules, ", ");
+}
+
 std::string rewrite_summary_text(const std::vector<BenchRow>& rows) {
   const RewriteSummary s = rewrite_summary(rows);
   if (s.empty()) return {};

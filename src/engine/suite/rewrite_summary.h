@@ -25,6 +25,8 @@ struct RewriteSummary {
 };
 
 RewriteSummary rewrite_summary(const std::vector<BenchRow>& rows);
+// The rules that changed the graph of the task's best program: "sum-of-product, one-element".
+std::string applied_rewrites(const BenchRow& row);
 // Empty if no rewrite applies to any task.
 std::string rewrite_summary_text(const std::vector<BenchRow>& rows);
 Json rewrite_summary_json(const std::vector<BenchRow>& rows);

@@ -6,6 +6,9 @@
 
 #include <cmath>
 
+#include "engine/suite/bench_page.h"
+#include "engine/suite/bench_table.h"
+
 namespace cutegen::engine {
 namespace {
 
@@ -39,6 +42,19 @@ TEST(RewriteSummary, EachTaskBelongsToOneGroup) {
   const std::string text = rewrite_summary_text(rows);
   EXPECT_THAT(text, HasSubstr("constant by construction"));
   EXPECT_THAT(text, HasSubstr("not used (--rewrites)    3_Mean: sum-of-product"));
+}
+
+TEST(RewriteSummary, TableAndPageNameTheRulesOfRewrittenTasks) {
+  BenchReport report;
+  report.rows = {
+      rewritten_row("1_Sum", 100, {{"one-element", "", true}, {"sum-of-product", "", true}}),
+      rewritten_row("3_Mean", 200, {{"sum-of-product", "", false}})};
+  EXPECT_THAT(bench_csv(report.rows), HasSubstr(",\"one-element, sum-of-product\","));
+  const std::string page = bench_html(BenchSettings(), report);
+  EXPECT_THAT(page, HasSubstr("rewritten: one-element, sum-of-product"));
+  EXPECT_THAT(page, HasSubstr("<h2>Algebra</h2>"));
+  report.rows = {rewritten_row("2_Relu", 400, {})};
+  EXPECT_THAT(bench_html(BenchSettings(), report), testing::Not(HasSubstr("Algebra")));
 }
 
 TEST(RewriteSummary, NothingIsSaidOfTasksThatAlgebraLeavesAlone) {

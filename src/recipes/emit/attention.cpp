@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "recipes/emit/matmul_tiling.h"
 #include "recipes/graph/pointwise.h"
+#include "recipes/matmul/matmul_tiling.h"
 #include "recipes/nest/extents.h"
 #include "recipes/text/kernel_text.h"
 

@@ -7,12 +7,13 @@
 
 #include "recipes/emit/attention.h"
 #include "recipes/emit/elementwise.h"
-#include "recipes/emit/matmul.h"
-#include "recipes/emit/matmul_kernel.h"
-#include "recipes/emit/matmul_tiling.h"
 #include "recipes/emit/order.h"
 #include "recipes/emit/reduction.h"
 #include "recipes/emit/scan.h"
+#include "recipes/matmul/matmul.h"
+#include "recipes/matmul/matmul_kernel.h"
+#include "recipes/matmul/matmul_stream.h"
+#include "recipes/matmul/matmul_tiling.h"
 #include "recipes/nest/accuracy.h"
 #include "recipes/nest/nest.h"
 #include "recipes/windows/window.h"
@@ -331,8 +332,23 @@ Result<KernelProgram> program(const Task& task, const Staged& staged, const Json
 
 namespace {
 
+// The stages if products read packed weights; nothing if no product does.
+std::optional<Stages> packed_stages(const Task& task, bool hopper) {
+  auto stages = make_stages(task, {.hopper = hopper, .packed = true});
+  if (!stages) return std::nullopt;
+  bool any = false;
+  for (const Stage& stage : stages->list) {
+    const auto* product = std::get_if<Contraction>(&stage);
+    if (!product || !product->b.packed) continue;
+    if (!streams(*product)) return std::nullopt;
+    any = true;
+  }
+  return any ? std::optional(std::move(*stages)) : std::nullopt;
+}
+
 // The stages with or without joined products, whichever takes less time.
 Result<Stages> best_stages(const Task& task, bool hopper) {
+  if (auto packed = packed_stages(task, hopper)) return std::move(*packed);
   auto stages = make_stages(task, {.hopper = hopper, .join = true});
   if (!stages) stages = make_stages(task, {.hopper = hopper});
   // What surrounds the attention may not fit into stages: products and a softmax may.

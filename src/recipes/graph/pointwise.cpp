@@ -146,6 +146,17 @@ bool reduces_to_scalar(const Node& node, const std::string& base) {
          number(argument(node, weighted ? 3 : 2, "reduction")).value_or(0) != 0;
 }
 
+// A shift of integers by a constant number of their bits; nothing for other shifts, which C++ does
+// not define.
+std::string shift_formula(const Node& node, const std::string& base) {
+  const bool right = base == "__rshift__" || base == "bitwise_right_shift",
+             left = base == "__lshift__" || base == "bitwise_left_shift";
+  const auto by = number(argument(node, 1, "other"));
+  const auto bits = double(8 * size_of(node.outputs.front().dtype));
+  if (!(right || left) || !by || *by < 0 || *by >= bits) return "";
+  return fmt::format("({{0}} {} {})", right ? ">>" : "<<", int(*by));
+}
+
 // Arithmetic on integers, in 64 bits; a result of fewer bits wraps around as a store does.
 Result<std::optional<Pointwise>> lower_integers(const Node& node, const std::string& base) {
   const DType to = node.outputs.front().dtype;
@@ -159,6 +170,7 @@ Result<std::optional<Pointwise>> lower_integers(const Node& node, const std::str
     formula = "cutegen::floor_div({0}, {1/other})";
   if (base == "div" && argument(node, 2, "rounding_mode") == "trunc") formula = "{0} / {1/other}";
   if (const char* known = integer_formula(base)) formula = known;
+  if (formula.empty()) formula = shift_formula(node, base);
   if (formula.empty() || !node.sizes.empty()) return std::optional<Pointwise>();
   CG_TRY(Pointwise p, Filler(node, true).fill(formula));
   p.integer = true;

@@ -80,6 +80,39 @@ Result<Operand> load_factor(Builder& builder, const Region& region, const std::s
   return builder.fused().inputs[size_t(leaf.operand)];
 }
 
+// The value behind a factor that packed weights make up, if there is one.
+std::string packed_source(const Region& region, std::string name) {
+  const Graph& graph = region.source.graph;
+  while (region.packed && !region.kept.count(name) && graph.producer(name)) {
+    if (packed_weights(graph, name)) return name;
+    const Node& node = *graph.producer(name);
+    auto from = is_view(node) ? reference(argument(node, 0, "self")) : std::nullopt;
+    if (!from) break;
+    name = *from;
+  }
+  return "";
+}
+
+// Makes the factor, which reads `value`, read the packed weights.
+Result<void> read_packed(const Region& region, const std::string& value, Factor& factor) {
+  factor.packed = packed_weights(region.source.graph, value);
+  CG_ASSERT(factor.packed);
+  if (factor.row.move == Move::next || factor.depth.move != Move::next || factor.operand.reshaped)
+    return unsupported_error("packed weights that do not lie along the depth");
+  const std::string& tensor = factor.packed->tensor;
+  factor.row = {Move::stride, fmt::format("dim({},1)", region.names.at(tensor))};
+  factor.operand = {.tensor = tensor, .dtype = factor.packed->dtype, .axes = {}};
+  return {};
+}
+
+// The sizes of a matrix of packed weights, as plan expressions.
+std::vector<std::string> packed_extents(const Region& region, const std::string& value) {
+  const auto packed = packed_weights(region.source.graph, value);
+  const std::string& name = region.names.at(packed->tensor);
+  return {fmt::format("dim({},0)", name),
+          fmt::format("{}dim({},1)", packed->nibbles ? "2*" : "", name)};
+}
+
 // An axis of size 1 that no tensor has was added by the graph, so its size is always 1.
 void one_where_unseen(Fused& loads) {
   for (size_t i = 0; i < loads.axes.size(); ++i) {
@@ -137,9 +170,16 @@ Result<Contraction> load_factors(const Task& task, const Region& region, const N
     axes_b.insert(axes_b.end(), {c.k, c.n});
   else
     axes_b = {c.k};
-  Builder builder(region, axes);
-  CG_TRY(c.a.operand, load_factor(builder, region, *first, axes_a, batch, cut));
-  CG_TRY(c.b.operand, load_factor(builder, region, *second, axes_b, batch, cut));
+  Region whole = region;
+  const bool may_pack = c.batch_axes.empty() && rank_b == 2 && a->shape[0] <= kMostPackedRows;
+  const std::string packed = may_pack ? packed_source(region, *second) : "";
+  if (!packed.empty()) {
+    whole.kept[packed] = packed_extents(region, packed);
+    whole.names[packed] = packed;
+  }
+  Builder builder(whole, axes);
+  CG_TRY(c.a.operand, load_factor(builder, whole, *first, axes_a, batch, cut));
+  CG_TRY(c.b.operand, load_factor(builder, whole, *second, axes_b, batch, cut));
   c.loads = std::move(builder.fused());
   one_where_unseen(c.loads);
   CG_CHECK(find_extents(c.loads));
@@ -148,6 +188,7 @@ Result<Contraction> load_factors(const Task& task, const Region& region, const N
     factor->depth = along(c.loads, factor->operand, c.k);
     for (int axis : c.batch_axes) factor->batch.push_back(along(c.loads, factor->operand, axis));
   }
+  if (!packed.empty()) CG_CHECK(read_packed(region, packed, c.b));
   return c;
 }
 
@@ -376,6 +417,9 @@ ContractionAttempt contract(const Task& task, const Region& region, const Masks&
     CG_TRY(Contraction c, load_factors(task, region, product, cut));
     CG_CHECK(fuse_rest(region, masks, product, c, cut));
     turn(c);
+    const bool halves = c.math_mode == MathMode::bf16 || c.math_mode == MathMode::fp16;
+    if (c.a.packed || (c.b.packed && !halves))
+      return unsupported_error("packed weights of another product than rows of 16-bit elements");
     CG_CHECK(place_masks(c));
     return c;
   };

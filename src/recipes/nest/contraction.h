@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "recipes/graph/products.h"
+#include "recipes/graph/weights.h"
 #include "recipes/nest/nest.h"
 
 namespace cutegen::recipes {
@@ -28,6 +29,8 @@ struct Factor {
   Operand operand;
   Stride row, depth;
   std::vector<Stride> batch;  // as Contraction::batch_axes
+  // If set, the operand is the packed tensor; `row` and `depth` are strides in its elements.
+  std::optional<PackedWeights> packed = {};
 };
 
 struct Contraction {
@@ -63,6 +66,10 @@ struct Contraction {
   std::string extent(int axis) const;  // plan expression
   int64_t batches() const;
 };
+
+// The most rows of a product that reads packed weights. With more, it takes less time to unpack the
+// weights once.
+inline constexpr int64_t kMostPackedRows = 128;
 
 struct ContractionAttempt {
   Result<Contraction> product;

@@ -53,7 +53,7 @@ void from_slice(Fused& fused, const Operand& operand) {
       operand.starts[i].by_number ? demand_size(fused, operand, i)
                                   : demand_parts(fused, operand, i);
     axis.extent = size % axis.size == 0    ? fmt::format("({})/{}", whole, size / axis.size)
-                  : at + axis.size == size ? fmt::format("({})-{}", whole, at)
+                  : at + axis.size == size ? fmt::format("(({})-{})", whole, at)
                                            : std::to_string(axis.size);
   }
 }

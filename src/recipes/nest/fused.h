@@ -155,6 +155,8 @@ struct Region {
   std::map<std::string, std::vector<Axis>> parts = {};
   // Whether operands may be slices of tensors; if not, an earlier stage copies slices.
   bool slices = false;
+  // Whether products may read packed weights (weights.h) instead of the matrix computed from them.
+  bool packed = false;
 };
 struct Attempt {
   Result<Fused> fused;

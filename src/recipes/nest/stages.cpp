@@ -259,7 +259,8 @@ class Solver {
                   .names = names_,
                   .kept = std::move(kept),
                   .outputs = outputs,
-                  .parts = parts_};
+                  .parts = parts_,
+                  .packed = options_.packed};
   }
 
   Attempt attempt(const Outputs& outputs, Kept kept) const {
@@ -608,7 +609,7 @@ Result<Stages> make_stages(const Task& task, const StageOptions& options) {
       std::any_of(above.begin(), above.end(), [](const Node* node) { return is_product(*node); });
   // Only products use masks.
   if (!products && !lowered.masks.empty()) return solve(task, graph, {}, options);
-  if (products && lowered.masks.empty()) {
+  if (products && lowered.masks.empty() && !options.packed) {
     CG_TRY(Graph sums, without_vectors(task, lowered.graph));
     if (auto stages = solve(task, sums, {}, options)) return stages;
   }

@@ -34,9 +34,9 @@ struct Stages {
 
 const std::vector<FusedOutput>& outputs_of(const Stage& stage);
 // What the stages may use. `hopper`: features of sm_90a, such as the attention kernel. `join`:
-// kernels of several products (joined.h).
+// kernels of several products (joined.h). `packed`: products that read packed weights (weights.h).
 struct StageOptions {
-  bool hopper = false, join = false;
+  bool hopper = false, join = false, packed = false;
 };
 Result<Stages> make_stages(const Task& task, const StageOptions& options = {});
 

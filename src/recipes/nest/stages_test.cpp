@@ -188,6 +188,14 @@ TEST(Stages, CoverIntegersAndWeightsOfClasses) {
   EXPECT_TRUE(make_stages(golden_task("no_weighted_nll")));
 }
 
+// Products of sizes join extents by "*".
+TEST(Stages, TheSizeOfASliceIsOneFactor) {
+  const Stages s = stages("product_of_slices");
+  ASSERT_EQ(s.scratch.size(), 2U);
+  EXPECT_THAT(s.scratch[0].extents, testing::ElementsAre("dim(x,0)", "((dim(x,1))-1)"));
+  EXPECT_THAT(s.scratch[1].extents, testing::ElementsAre("((dim(y,0))-1)", "dim(y,1)"));
+}
+
 TEST(Stages, SayWhyTheyRefuse) {
   EXPECT_THAT(stages_refusal("no_training_norm"), HasSubstr("in place"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/matmul.h"
+#include "recipes/matmul/matmul.h"
 #include "recipes/emit/recipes.h"
 
 #include <gmock/gmock.h>

@@ -9,7 +9,7 @@
 // Example: const Tiling best = best_tiling(c); params["tile_m"] = best.tile_m;
 #pragma once
 
-#include "recipes/emit/matmul_kernel.h"
+#include "recipes/matmul/matmul_kernel.h"
 #include "recipes/nest/contraction.h"
 #include "recipes/text/parameter.h"
 

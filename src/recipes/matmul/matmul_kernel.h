@@ -23,9 +23,10 @@ struct MatmulKernel {
   std::string vector_a, vector_b, vector_out;
 };
 
-// The instructions that multiply: the CUDA cores, mma.sync, wgmma on 16-bit elements, or wgmma on
-// floats (three products with float32 accuracy, or one in tf32).
-enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32 };
+// The instructions that multiply: the CUDA cores, mma.sync, wgmma on 16-bit elements, wgmma on
+// floats (three products with float32 accuracy, or one in tf32), or mma.sync on weights that no
+// shared memory holds (few rows).
+enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32, stream };
 MatmulEngine engine_of(const Contraction& c, const Json& params);
 // Whether two warpgroups take tiles in turn (wgmma).
 bool ping_pong(const Json& params);

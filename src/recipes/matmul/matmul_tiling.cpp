@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/matmul_tiling.h"
+#include "recipes/matmul/matmul_tiling.h"
 
 #include <vector>
 
-#include "recipes/emit/matmul_maps.h"
+#include "recipes/matmul/matmul_maps.h"
 
 namespace cutegen::recipes {
 namespace {

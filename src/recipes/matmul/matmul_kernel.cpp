@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/matmul_kernel.h"
+#include "recipes/matmul/matmul_kernel.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,9 @@
 #include <functional>
 
 #include "base/text.h"
-#include "recipes/emit/matmul_finish.h"
-#include "recipes/emit/matmul_maps.h"
+#include "recipes/matmul/matmul_finish.h"
+#include "recipes/matmul/matmul_maps.h"
+#include "recipes/matmul/matmul_stream.h"
 #include "recipes/text/kernel_text.h"
 
 namespace cutegen::recipes {
@@ -69,6 +70,7 @@ std::string gemm_type(const Contraction& c, const Json& params, const Label& lab
   const std::string factors = type_of(c.a.operand) + ", " + type_of(c.b.operand),
                     order = fmt::format("{}, {}, {}, {}", label("VECTOR_A"), label("VECTOR_B"),
                                         flag(along_depth(c.a)), flag(along_depth(c.b)));
+  if (engine == MatmulEngine::stream) return stream_type(c, params, label);
   if (engine == MatmulEngine::wgmma_fp32)
     return fmt::format(
         "cutegen::WgmmaFp32Gemm<{}, kTileM, kTileN, kTileK, kStages,\n"
@@ -90,7 +92,8 @@ std::string gemm_type(const Contraction& c, const Json& params, const Label& lab
 }
 
 // The placeholders of kernels/matmul/tiled.cu that depend on the engine.
-void tiled_text(MatmulEngine engine, std::map<std::string, std::string>& t) {
+void tiled_text(const Contraction& c, MatmulEngine engine, std::map<std::string, std::string>& t) {
+  if (engine == MatmulEngine::stream) return stream_text(c, t);
   t["engine"] = engine == MatmulEngine::simt  ? "simt"
                 : engine == MatmulEngine::mma ? "mma"
                                               : "wgmma_fp32";
@@ -167,6 +170,8 @@ int64_t out_vector(const Contraction& c, const Json& params) {
   switch (engine_of(c, params)) {
     case MatmulEngine::simt:
       return std::min<int64_t>(4, vector);
+    case MatmulEngine::stream:
+      return vector;
     case MatmulEngine::wgmma:
       return vector == 8 ? 8 : 2;
     case MatmulEngine::wgmma_fp32:
@@ -190,6 +195,8 @@ std::string vector_rule(const Contraction& c, const Json& params, const Factor& 
   bool depth = along_depth(factor);
   if (vector == 1 || (!depth && factor.row.move != Move::next)) return "1";
   std::string extent = c.extent(depth ? c.k : row);
+  if (engine_of(c, params) == MatmulEngine::stream)
+    return depth ? multiple_rule(extent, &factor == &c.b ? stream_segment(c) : 8) : "1";
   if (engine_of(c, params) == MatmulEngine::wgmma && vector == 8)
     return fmt::format("({0}) % 8 == 0 ? 8 : ({0}) % 2 == 0 ? 2 : 1", extent);
   return multiple_rule(extent, vector);
@@ -444,7 +451,7 @@ class MatmulWriter {
   // Everything that depends on what multiplies.
   void engine_text(MatmulEngine engine, JoinedText& joined, std::map<std::string, std::string>& t) {
     if (engine != MatmulEngine::wgmma) {
-      tiled_text(engine, t);
+      tiled_text(c_, engine, t);
       t["tile"] = indent(joined.tile_text("cutegen::tile_index(blockIdx.x, tiles_m, tiles_n);"), 2);
       t["steps"] = indent(steps(c_, shares_), 2);
       return;
@@ -482,6 +489,8 @@ class MatmulWriter {
     engine_text(engine, joined, t);
     std::vector<const Operand*> operands{&c_.a.operand};
     for (const JoinedFactor& of : factors_of(c_)) operands.push_back(&of.factor->operand);
+    const std::vector<Operand> grids = stream_operands(c_);
+    for (const Operand& grid : grids) operands.push_back(&grid);
     for (const MatmulFinish& finish : finishes_)
       for (const FactorAccess& a : finish.inputs())
         if (!split) operands.push_back(a.operand);
@@ -543,6 +552,7 @@ class MatmulWriter {
 
 MatmulEngine engine_of(const Contraction& c, const Json& params) {
   auto on = [&](const char* name) { return params.contains(name) && params.at(name) == 1; };
+  if (on("stream")) return MatmulEngine::stream;
   if (on("wgmma")) return bytes_of_element(c) == 4 ? MatmulEngine::wgmma_fp32 : MatmulEngine::wgmma;
   return on("tensor_cores") ? MatmulEngine::mma : MatmulEngine::simt;
 }
@@ -574,7 +584,7 @@ bool turned(const Contraction& c) {
 
 std::string element_type(const Contraction& c, const Json& params) {
   const MatmulEngine engine = engine_of(c, params);
-  if (engine != MatmulEngine::mma && engine != MatmulEngine::wgmma) return "float";
+  if (engine == MatmulEngine::simt || engine == MatmulEngine::wgmma_fp32) return "float";
   switch (c.math_mode) {
     case MathMode::fp16:
       return "half_t";

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/matmul.h"
+#include "recipes/matmul/matmul.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "recipes/emit/matmul_kernel.h"
-#include "recipes/emit/matmul_maps.h"
-#include "recipes/emit/matmul_tiling.h"
+#include "recipes/matmul/matmul_kernel.h"
+#include "recipes/matmul/matmul_maps.h"
+#include "recipes/matmul/matmul_stream.h"
+#include "recipes/matmul/matmul_tiling.h"
 #include "recipes/nest/extents.h"
 #include "recipes/text/kernel_text.h"
 
@@ -124,6 +125,7 @@ int64_t shared_bytes(const Contraction& c, const Json& params) {
   const MatmulEngine engine = engine_of(c, params);
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_shared(c, params);
   if (engine == MatmulEngine::wgmma) return wgmma_shared(params);
+  if (engine == MatmulEngine::stream) return stream_shared(c, params);
   if (engine == MatmulEngine::mma)
     return (int_param(params, "tile_m") + int_param(params, "tile_n")) *
            int_param(params, "tile_k") * bytes_of_element(c) * int_param(params, "stages");
@@ -259,6 +261,8 @@ void add_symbols(const Contraction& c, const MatmulKernel& k, const std::string&
   for (const char* size : {"m_size", "n_size", "k_size"})
     part.requirements.push_back(label(size) + " <= 2000000000");
   if (c.joined()) add_joined_requirements(c, part);
+  for (const std::string& requirement : stream_requirements(c))
+    part.requirements.push_back(requirement);
 }
 
 // The tiles of all full rounds are whole. Each tile of the last round is multiplied in `pieces`
@@ -305,6 +309,7 @@ std::vector<int64_t> splits_worth_trying(const Contraction& c) {
 }  // namespace
 
 std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
+  if (c.b.packed) return stream_parameters(c);
   std::vector<int64_t> vectors{4, 1};
   if (size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2)
     vectors.insert(vectors.begin(), 8);  // 16 bytes
@@ -342,9 +347,13 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
   // The parameters that change the time most come first.
   if (cores && hopper && !halves)
     return {wgmma, tile_m, tile_n, split, stages, vector, cores_on, tile_k, threads};
-  if (cores && hopper)
-    return {wgmma,  tile_m, tile_n, turns,    tail,   cluster,
-            stages, split,  vector, cores_on, tile_k, threads};
+  if (cores && hopper) {
+    std::vector<RecipeParameter> all{wgmma,  tile_m, tile_n, turns,    tail,   cluster,
+                                     stages, split,  vector, cores_on, tile_k, threads};
+    if (streams(c))
+      all.insert(all.begin() + 1, {"stream", "1: read the second factor into registers", {1, 0}});
+    return all;
+  }
   if (hopper) return {wgmma, tile_m, tile_n, split, stages, tile_k, threads, vector};
   if (!cores) return {tile_m, threads, tile_k, split, stages, tile_n, vector};
   return {cores_on, vector, tile_m, tile_n, stages, tile_k, threads, split};
@@ -353,6 +362,7 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
 // A kernel falls back from vectors to single elements by itself. Except in fp32, the tiles also
 // suit the tensor cores, which are tried next.
 Json matmul_safe(const Contraction& c) {
+  if (c.b.packed) return stream_safe(c);
   const Tiling best = best_tiling(c);
   Json params{{"vector", 4},        {"tile_m", best.tile_m},   {"tile_n", best.tile_n},
               {"tile_k", 16},       {"threads", best.threads}, {"stages", 3},
@@ -367,6 +377,7 @@ Json matmul_safe(const Contraction& c) {
          {"tail", 1},
          {"stages", best.stages},
          {"vector", size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2 ? 8 : 4}});
+    if (streams(c)) params["stream"] = 0;
   } else if (wgmma_applies(c)) {
     const bool on = best.engine == MatmulEngine::wgmma_fp32;
     params["wgmma"] = on ? 1 : 0;
@@ -382,6 +393,7 @@ bool matmul_legal(const Contraction& c, const Json& params) {
   const MatmulEngine engine = engine_of(c, params);
   if (c.joined() && (int_param(params, "split") > 1 || shares_last_round(params))) return false;
   if (c.groups() > 1 && engine != MatmulEngine::wgmma) return false;
+  if (engine == MatmulEngine::stream) return stream_legal(c, params);
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_legal(c, params);
   if (engine == MatmulEngine::wgmma) return wgmma_legal(c, with_wgmma_shape(c, params));
   int64_t m = int_param(params, "tile_m"), n = int_param(params, "tile_n"),
@@ -397,7 +409,9 @@ bool matmul_legal(const Contraction& c, const Json& params) {
 ProgramPart matmul_part(const Task& task, const Contraction& c, const Json& params,
                         const Label& label) {
   const MatmulEngine engine = engine_of(c, params);
-  const Json chosen = on_hopper(engine) ? with_wgmma_shape(c, params) : params;
+  const Json chosen = on_hopper(engine)                ? with_wgmma_shape(c, params)
+                      : engine == MatmulEngine::stream ? with_stream_shape(c, params)
+                                                       : params;
   const MatmulKernel kernel = matmul_kernel(task, c, chosen, label);
   ProgramPart part;
   part.file = label("kernel") + ".cu";

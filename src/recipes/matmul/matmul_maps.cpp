@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/matmul_maps.h"
+#include "recipes/matmul/matmul_maps.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "recipes/emit/matmul_kernel.h"
+#include "recipes/matmul/matmul_kernel.h"
 
 namespace cutegen::recipes {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/emit/matmul_finish.h"
+#include "recipes/matmul/matmul_finish.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+// Skinny matrix product that streams its weights: C(m, n) = sum over k of A(m, k) * W(n, k), for few rows m.
+//
+// Contract: W lies along the depth, in 16-bit, 8-bit or 4-bit elements (class W below). Each weight is read
+// once, 16 bytes at a time, expanded to Element in registers and multiplied there by mma.sync. Only A passes
+// through shared memory. A CTA computes TileM x TileN results; its warps share the rows of W and the depth.
+// `scales` and `zeros` (a Grid, one_value or NoGrid) make each weight (w - zero) * scale. They may change along
+// the depth only where segments of 16 bytes end. Scales multiply sums in float32: at the end, or after chunks
+// of 64 bytes. If they change within a chunk, they multiply each weight, rounded to Element. VectorB is 1 if
+// rows of W are not a multiple of 16 bytes long.
+//
+// The order of the sum is free: a thread's 16 bytes serve as its share of consecutive instructions, and A is
+// put into shared memory in the same order. So W needs neither shared memory nor shuffles.
+//
+// Example: Gemm gemm; gemm.run(A, W, tile, 0, tiles, storage, scales, cutegen::NoGrid{});
+//          gemm.each<2>(tile, [&](float const (&c)[2], int m, int n) { ... });
+#pragma once
+
+#include <cutegen/gemm_mma.cuh>
+
+namespace cutegen {
+
+// Weights of 4 bits, two in a byte: the first one in the low bits, or with HighFirst in the high bits. A
+// weight is its bits less Zero.
+template <int Zero, bool HighFirst>
+struct Nibbles {
+  uint8_t both;
+};
+
+// One value for each block of Rows x Depth weights; 0: for all of them.
+template <int Rows, int Depth, class T>
+struct Grid {
+  T const* from;
+  int64_t row_stride;
+  CUTE_DEVICE T operator()(int row, int k) const {
+    return from[(Rows == 0 ? 0 : row / (Rows == 0 ? 1 : Rows)) * row_stride +
+                (Depth == 0 ? 0 : k / (Depth == 0 ? 1 : Depth))];
+  }
+};
+template <int Rows, int Depth, class T>
+CUTE_DEVICE Grid<Rows, Depth, T> grid(T const* from, int64_t row_stride) {
+  return {from, row_stride};
+}
+template <class T>
+struct OneValue {
+  T value;
+  CUTE_DEVICE T operator()(int, int) const { return value; }
+};
+template <class T>
+CUTE_DEVICE OneValue<T> one_value(T value) {
+  return {value};
+}
+struct NoGrid {
+  CUTE_DEVICE float operator()(int, int) const { return 0.0f; }
+};
+
+// Arithmetic on two elements in a register.
+template <class Element>
+struct Halves;
+template <>
+struct Halves<cute::bfloat16_t> {
+  using Pair = __nv_bfloat162;
+  static CUTE_DEVICE Pair twice(float x) { return __float2bfloat162_rn(x); }
+  static CUTE_DEVICE Pair join(float x, float y) { return __floats2bfloat162_rn(x, y); }
+  static CUTE_DEVICE float2 floats(Pair pair) { return __bfloat1622float2(pair); }
+  // Bytes 0 and 2 of a word, signed. The mantissa holds 7 bits, so the sign bit is a number of its own.
+  static CUTE_DEVICE Pair from_signed(uint32_t bytes) {
+    return __hsub2(bits((bytes & 0x007f007fu) | 0x43004300u), bits((bytes & 0x00800080u) | 0x43004300u));
+  }
+  template <int Zero>
+  static CUTE_DEVICE Pair from_nibbles(uint32_t nibbles) {
+    return __hsub2(bits((nibbles & 0x000f000fu) | 0x43004300u), bits(0x43004300u + Zero * 0x10001u));
+  }
+  static CUTE_DEVICE Pair bits(uint32_t word) {
+    Pair pair;
+    memcpy(&pair, &word, sizeof(pair));
+    return pair;
+  }
+};
+template <>
+struct Halves<cute::half_t> {
+  using Pair = __half2;
+  static CUTE_DEVICE Pair twice(float x) { return __float2half2_rn(x); }
+  static CUTE_DEVICE Pair join(float x, float y) { return __floats2half2_rn(x, y); }
+  static CUTE_DEVICE float2 floats(Pair pair) { return __half22float2(pair); }
+  static CUTE_DEVICE Pair from_signed(uint32_t bytes) {
+    return __hsub2(bits(((bytes & 0x00ff00ffu) ^ 0x00800080u) | 0x64006400u), bits(0x64806480u));
+  }
+  template <int Zero>
+  static CUTE_DEVICE Pair from_nibbles(uint32_t nibbles) {
+    return __hsub2(bits((nibbles & 0x000f000fu) | 0x64006400u), bits(0x64006400u + Zero * 0x10001u));
+  }
+  static CUTE_DEVICE Pair bits(uint32_t word) {
+    Pair pair;
+    memcpy(&pair, &word, sizeof(pair));
+    return pair;
+  }
+};
+
+// How the weights in a word of 4 bytes become pairs of elements. kPairs: pairs in a word. place(p, j): which
+// of the word's weights is element j of pair p.
+template <class Element, class W>
+struct WeightWord {
+  using Math = Halves<Element>;
+  using Pair = typename Math::Pair;
+  static constexpr bool kNatural = true;
+  static constexpr int kPairs = 2 / sizeof(W);
+  static CUTE_DEVICE void expand(uint32_t word, Pair (&to)[kPairs]) {
+    if constexpr (cute::is_same_v<W, Element>) {
+      to[0] = Math::bits(word);
+    } else if constexpr (sizeof(W) == 2) {
+      Pack<W, 2> two;
+      memcpy(&two, &word, sizeof(word));
+      to[0] = Math::join(to_float(two.element[0]), to_float(two.element[1]));
+    } else if constexpr (cute::is_same_v<W, int8_t>) {
+      to[0] = Math::from_signed(__byte_perm(word, 0, 0x4140));
+      to[1] = Math::from_signed(__byte_perm(word, 0, 0x4342));
+    } else if constexpr (cute::is_same_v<W, uint8_t>) {
+      const uint32_t less = word ^ 0x80808080u;  // by 128, as signed bytes
+      to[0] = __hadd2(Math::from_signed(__byte_perm(less, 0, 0x4140)), Math::twice(128.0f));
+      to[1] = __hadd2(Math::from_signed(__byte_perm(less, 0, 0x4342)), Math::twice(128.0f));
+    } else {
+      W four[4];
+      float floats[4];
+      memcpy(four, &word, sizeof(word));
+      convert_all(four, floats);
+      to[0] = Math::join(floats[0], floats[1]);
+      to[1] = Math::join(floats[2], floats[3]);
+    }
+  }
+};
+template <class Element, int Zero, bool HighFirst>
+struct WeightWord<Element, Nibbles<Zero, HighFirst>> {
+  static_assert(Zero >= 0 && Zero < 16);
+  using Math = Halves<Element>;
+  using Pair = typename Math::Pair;
+  static constexpr bool kNatural = false;  // pair p has weights p and p + 4
+  static constexpr int kPairs = 4;
+  static CUTE_DEVICE void expand(uint32_t word, Pair (&to)[kPairs]) {
+    CUTE_UNROLL
+    for (int p = 0; p < kPairs; ++p) to[p] = Math::template from_nibbles<Zero>(word >> 4 * (HighFirst ? p ^ 1 : p));
+  }
+};
+
+// When a product is scaled: never, once at the end, after each chunk of the depth, or each weight.
+enum class Scaling { none, once, chunks, each };
+template <class Scales, int Chunk>
+struct ScalingOf {
+  static constexpr Scaling value = Scaling::none;
+};
+template <int Rows, int Depth, class T, int Chunk>
+struct ScalingOf<Grid<Rows, Depth, T>, Chunk> {
+  static constexpr Scaling value = Depth == 0           ? Scaling::once
+                                   : Depth % Chunk == 0 ? Scaling::chunks
+                                                        : Scaling::each;
+};
+
+template <class Element, class TA, class W, int TileM, int TileN, int TileK, int Threads, int VectorA,
+          int VectorB>
+struct StreamGemm {
+  using Word = WeightWord<Element, W>;
+  using Math = Halves<Element>;
+  using Pair = typename Math::Pair;
+  // Weights in 16 bytes, quarters of these (8 elements of A), and what a warp reads of a row at a time.
+  static constexpr int kSegment = 8 * Word::kPairs, kQuarters = kSegment / 8, kChunk = 4 * kSegment;
+  static constexpr int kBlocksM = TileM / 8;                // instructions along m
+  static constexpr int kBlocksN = TileN % 32 == 0 ? 2 : 1;  // and along n, 16 rows each
+  static constexpr int kDown = TileN / (16 * kBlocksN);     // warps along n
+  static constexpr int kDeep = Threads / 32 / kDown;        // warps that share the depth
+  static constexpr int kRounds = TileK / (kChunk * kDeep);  // chunks of a warp in a tile
+  static constexpr int kAhead = kRounds % 2 == 0 ? 2 : 1;   // chunks of W in flight
+  static constexpr int kLine = TileN + 4;  // of partial results: no bank conflicts
+  static_assert(TileM % 8 == 0 && TileN % 16 == 0 && TileK == kRounds * kChunk * kDeep && kRounds > 0);
+  static_assert(kDown * kDeep * 32 == Threads && VectorA <= 8);
+
+  // A goes to shared memory by cp.async if it needs neither a conversion nor another order.
+  static constexpr bool kAsync = Word::kNatural && VectorA == 8 && cute::is_same_v<TA, Element>;
+
+  union alignas(128) Storage {
+    uint4 a[2][TileM * TileK / 8];  // a tile arrives while the other one is multiplied
+    float part[kDeep][TileM][kLine];
+  };
+
+  template <class A, class B, class Scales, class Zeros>
+  CUTE_DEVICE void run(A const& a, B const& weights, TileIndex tile, int first, int last,
+                       Storage& storage, Scales const& scales, Zeros const& zeros) {
+    storage_ = &storage;
+    const int rows = cute::size<0>(weights), end = cute::min(int(cute::size<1>(weights)), last * TileK);
+    const int row = tile.n * TileN + warp_down() * 16 * kBlocksN + lane() / 4;
+    int next_k = first * TileK + warp_deep() * kChunk + lane() % 4 * kSegment;
+    Weights next[kAhead];
+    auto fetch = [&](Weights& to) {
+      load(weights, row, rows, next_k, end, scales, zeros, to);
+      next_k += kDeep * kChunk;
+    };
+    CUTE_UNROLL
+    for (int i = 0; i < kAhead; ++i) fetch(next[i]);
+    float results[kBlocksN][kBlocksM][4] = {};
+    if (first < last) put(a, tile.m * TileM, first * TileK, storage.a[0]);
+    cute::cp_async_fence();
+    cute::cp_async_wait<0>();
+    __syncthreads();
+    for (int step = first, buffer = 0; step < last; ++step, buffer ^= 1) {
+      if (step + 1 < last) put(a, tile.m * TileM, (step + 1) * TileK, storage.a[buffer ^ 1]);
+      cute::cp_async_fence();
+      for (int round = 0; round < kRounds; round += kAhead) {
+        CUTE_UNROLL
+        for (int i = 0; i < kAhead; ++i) {
+          const Weights now = next[i];
+          fetch(next[i]);
+          multiply<Scales, Zeros>(
+              now, storage.a[buffer] + ((round + i) * kDeep + warp_deep()) * kQuarters * kBlocksM * 32,
+              results);
+        }
+      }
+      cute::cp_async_wait<0>();
+      __syncthreads();  // all warps are done with this tile of A, and the next one has arrived
+    }
+    CUTE_UNROLL
+    for (int i = 0; i < kBlocksN; ++i) {
+      CUTE_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        const int n = (warp_down() * kBlocksN + i) * 16 + lane() / 4 + 8 * half;
+        float scale = 1.0f;
+        if constexpr (kScaling<Scales> == Scaling::once) {
+          const int at = cute::min(tile.n * TileN + n, rows - 1);
+          scale = to_float(scales(at, 0));
+        }
+        CUTE_UNROLL
+        for (int j = 0; j < kBlocksM; ++j) {
+          CUTE_UNROLL
+          for (int e = 0; e < 2; ++e)
+            storage.part[warp_deep()][8 * j + lane() % 4 * 2 + e][n] = results[i][j][2 * half + e] * scale;
+        }
+      }
+    }
+    __syncthreads();
+  }
+
+  // Calls f(results, m, n) for every run of V neighbours along n; V divides 8. Adds the parts of the depth in
+  // a fixed order.
+  template <int V, class F>
+  CUTE_DEVICE void each(TileIndex tile, F&& f) const {
+    constexpr int kRuns = TileN / V;
+    for (int at = threadIdx.x; at < TileM * kRuns; at += Threads) {
+      const int m = at / kRuns, n = at % kRuns * V;
+      float c[V] = {};
+      CUTE_UNROLL
+      for (int deep = 0; deep < kDeep; ++deep) {
+        CUTE_UNROLL
+        for (int v = 0; v < V; ++v) c[v] += storage_->part[deep][m][n + v];
+      }
+      f(c, tile.m * TileM + m, tile.n * TileN + n);
+    }
+  }
+
+ private:
+  template <class Scales>
+  static constexpr Scaling kScaling = ScalingOf<Scales, kChunk>::value;
+
+  // One chunk: 16 bytes of each of the thread's rows, with their scales and zeros.
+  struct Weights {
+    uint32_t words[kBlocksN][2][4];
+    float scale[kBlocksN][2], zero[kBlocksN][2];
+  };
+
+  static CUTE_DEVICE int lane() { return threadIdx.x % 32; }
+  static CUTE_DEVICE int warp_down() { return threadIdx.x / 32 % kDown; }
+  static CUTE_DEVICE int warp_deep() { return threadIdx.x / 32 / kDown; }
+
+  // Rows beyond the edge repeat the last one, because nobody reads their results. Weights beyond the end are
+  // zero, as A is there.
+  template <class B, class Scales, class Zeros>
+  static CUTE_DEVICE void load(B const& weights, int row, int rows, int k, int end, Scales const& scales,
+                               Zeros const& zeros, Weights& to) {
+    CUTE_UNROLL
+    for (int i = 0; i < kBlocksN; ++i) {
+      CUTE_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        const int at = cute::min(row + 16 * i + 8 * half, rows - 1);
+        auto& words = to.words[i][half];
+        CUTE_UNROLL
+        for (int q = 0; q < 4; ++q) words[q] = 0;
+        to.scale[i][half] = to.zero[i][half] = 0.0f;
+        if (k >= end) continue;
+        load_segment(reinterpret_cast<char const*>(weights.data().get()) +
+                         (at * int64_t(cute::stride<0>(weights)) * int(sizeof(W)) + int64_t(k / kSegment) * 16),
+                     end - k, words);
+        if constexpr (kScaling<Scales> >= Scaling::chunks) to.scale[i][half] = to_float(scales(at, k));
+        if constexpr (!cute::is_same_v<Zeros, NoGrid>) to.zero[i][half] = to_float(zeros(at, k));
+      }
+    }
+  }
+
+  // `left`: weights up to the end of the row.
+  static CUTE_DEVICE void load_segment(char const* from, int left, uint32_t (&words)[4]) {
+    if constexpr (VectorB > 1) {
+      asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                   : "l"(__cvta_generic_to_global(from)));
+    } else {
+      using Unit = cute::conditional_t<sizeof(W) == 2, uint16_t, uint8_t>;
+      constexpr int kUnits = 16 / int(sizeof(Unit)), kInUnit = kSegment / kUnits;
+      Unit units[kUnits];
+      CUTE_UNROLL
+      for (int u = 0; u < kUnits; ++u)
+        units[u] = u * kInUnit < left ? reinterpret_cast<Unit const*>(from)[u] : Unit(0);
+      memcpy(words, units, sizeof(units));
+    }
+  }
+
+  // Puts a tile of A into shared memory in the order in which multiply() reads it: for each quarter of the
+  // threads' segments and each 8 rows, 16 bytes for each lane.
+  template <class A>
+  static CUTE_DEVICE void put(A const& a, int first_row, int begin, uint4* to) {
+    const int rows = cute::size<0>(a), depth = cute::size<1>(a);
+    constexpr int kVectors = TileK / 8;
+#pragma unroll 4
+    for (int at = threadIdx.x; at < TileM * kVectors; at += Threads) {
+      const int m = at / kVectors, v = at % kVectors, k = begin + 8 * v;
+      const int chunk = v / (4 * kQuarters), thread = v / kQuarters % 4, quarter = v % kQuarters;
+      uint4& place = to[((chunk * kQuarters + quarter) * kBlocksM + m / 8) * 32 + m % 8 * 4 + thread];
+      const bool inside = first_row + m < rows && k < depth;
+      if constexpr (kAsync)
+        cute::SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint4>::copy(
+            *reinterpret_cast<uint4 const*>(&a(inside ? first_row + m : 0, inside ? k : 0)), place, inside);
+      else
+        place = eight_of(a, first_row + m, k);
+    }
+  }
+
+  // 8 neighbours of a row of A in the order of the weights' pairs. Beyond the edges they are zero.
+  template <class A>
+  static CUTE_DEVICE uint4 eight_of(A const& a, int m, int k) {
+    Pack<Element, 8> eight;
+    CUTE_UNROLL
+    for (int e = 0; e < 8; e += VectorA) {
+      Pack<TA, VectorA> some = {};
+      if (m < cute::size<0>(a) && k + e < cute::size<1>(a))
+        some = *reinterpret_cast<Pack<TA, VectorA> const*>(&a(m, k + e));
+      CUTE_UNROLL
+      for (int j = 0; j < VectorA; ++j) {
+        const int w = e + j;  // its place among the eight
+        Element& to = eight.element[Word::kNatural ? w : w % 4 * 2 + w / 4];
+        if constexpr (cute::is_same_v<TA, Element>)
+          to = some.element[j];
+        else
+          to = Element(to_float(some.element[j]));
+      }
+    }
+    uint4 packed;
+    memcpy(&packed, &eight, sizeof(packed));
+    return packed;
+  }
+
+  // With few rows of A, the sums of a chunk take fewer registers than its weights as pairs, else more.
+  template <class Scales, class Zeros>
+  static CUTE_DEVICE void multiply(Weights const& w, uint4 const* a, float (&results)[kBlocksN][kBlocksM][4]) {
+    constexpr bool kChunks = kScaling<Scales> == Scaling::chunks, kFew = kBlocksM <= 2;
+    constexpr int kOnce = kFew ? 1 : kQuarters, kSteps = kQuarters / kOnce;  // quarters expanded together
+    constexpr int kSums = kFew ? kBlocksM : 1;                                // sums of a chunk at a time
+    float chunk[kBlocksN][kSums][4] = {};
+    CUTE_UNROLL
+    for (int step = 0; step < kSteps; ++step) {
+      uint32_t rows[kBlocksN][2][4 * kOnce];
+      CUTE_UNROLL
+      for (int i = 0; i < kBlocksN; ++i) {
+        CUTE_UNROLL
+        for (int half = 0; half < 2; ++half) expand<Scales, Zeros>(w, i, half, step, rows[i][half]);
+      }
+      CUTE_UNROLL
+      for (int j = 0; j < kBlocksM; ++j) {
+        CUTE_UNROLL
+        for (int once = 0; once < kOnce; ++once) {
+          const uint4 x = a[((step * kOnce + once) * kBlocksM + j) * 32 + lane()];
+          CUTE_UNROLL
+          for (int i = 0; i < kBlocksN; ++i)
+            fma(rows[i][0] + 4 * once, rows[i][1] + 4 * once, x, kChunks ? chunk[i][j % kSums] : results[i][j]);
+        }
+        if (kChunks && !kFew) add(w, j, chunk, results);
+      }
+    }
+    CUTE_UNROLL
+    for (int j = 0; kChunks && kFew && j < kBlocksM; ++j) add(w, j, chunk, results);
+  }
+
+  static CUTE_DEVICE void fma(uint32_t const* low, uint32_t const* high, uint4 x, float (&c)[4]) {
+    using Op = typename MmaOf<Element>::Op;
+    Op::fma(c[0], c[1], c[2], c[3], low[0], high[0], low[1], high[1], x.x, x.y, c[0], c[1], c[2], c[3]);
+    Op::fma(c[0], c[1], c[2], c[3], low[2], high[2], low[3], high[3], x.z, x.w, c[0], c[1], c[2], c[3]);
+  }
+
+  // Adds the scaled sums of a chunk, and starts them again at zero.
+  template <int Sums>
+  static CUTE_DEVICE void add(Weights const& w, int j, float (&chunk)[kBlocksN][Sums][4],
+                              float (&results)[kBlocksN][kBlocksM][4]) {
+    CUTE_UNROLL
+    for (int i = 0; i < kBlocksN; ++i) {
+      CUTE_UNROLL
+      for (int e = 0; e < 4; ++e) {
+        results[i][j][e] += w.scale[i][e / 2] * chunk[i][j % Sums][e];
+        chunk[i][j % Sums][e] = 0.0f;
+      }
+    }
+  }
+
+  // The pairs of one row's segment, or of quarter `step` of it.
+  template <class Scales, class Zeros, int Pairs>
+  static CUTE_DEVICE void expand(Weights const& w, int i, int half, int step, uint32_t (&to)[Pairs]) {
+    constexpr int kWords = Pairs / Word::kPairs;
+    CUTE_UNROLL
+    for (int q = 0; q < kWords; ++q) {
+      Pair pairs[Word::kPairs];
+      Word::expand(w.words[i][half][step * kWords + q], pairs);
+      CUTE_UNROLL
+      for (int p = 0; p < Word::kPairs; ++p) {
+        if constexpr (!cute::is_same_v<Zeros, NoGrid>)
+          pairs[p] = __hsub2(pairs[p], Math::twice(w.zero[i][half]));
+        if constexpr (kScaling<Scales> == Scaling::each) {
+          const float2 both = Math::floats(pairs[p]);
+          pairs[p] = Math::join(both.x * w.scale[i][half], both.y * w.scale[i][half]);
+        }
+        memcpy(&to[q * Word::kPairs + p], &pairs[p], sizeof(Pair));
+      }
+    }
+  }
+
+  Storage const* storage_;
+};
+
+}  // namespace cutegen
