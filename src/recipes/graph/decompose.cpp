@@ -8,10 +8,8 @@
 #include <optional>
 
 #include "recipes/graph/attention.h"
-#include "recipes/graph/finer_views.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/products.h"
-#include "recipes/graph/slices_of_views.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -685,8 +683,7 @@ Result<bool> Rewriter::variance_and_mean(const std::string& base) {
 
 }  // namespace
 
-Result<Decomposed> decompose(const Graph& given, const Task& task) {
-  const Graph graph = slices_before_views(finer_views(given));
+Result<Decomposed> decompose(const Graph& graph, const Task& task) {
   Decomposed out;
   out.graph.placeholders = graph.placeholders;
   out.graph.outputs = graph.outputs;

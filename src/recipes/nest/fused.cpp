@@ -19,6 +19,8 @@
 #include "recipes/nest/extents.h"
 #include "recipes/spatial/line_pools.h"
 #include "recipes/spatial/resamples.h"
+#include "recipes/views/finer_views.h"
+#include "recipes/views/slices_of_views.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -385,7 +387,7 @@ std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
 }
 
 Result<Fused> fuse_graph(const Task& task, const Graph& graph) {
-  CG_TRY(Decomposed source, decompose(graph, task));
+  CG_TRY(Decomposed source, decompose(slices_before_views(finer_views(graph)), task));
   return fuse(Region{.source = source,
                      .names = short_names(task),
                      .kept = {},

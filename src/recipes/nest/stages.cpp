@@ -14,6 +14,8 @@
 #include "recipes/nest/extents.h"
 #include "recipes/nest/joined.h"
 #include "recipes/nest/windowed.h"
+#include "recipes/views/finer_views.h"
+#include "recipes/views/slices_of_views.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -553,7 +555,7 @@ std::vector<Outputs> side_by_side(const Graph& graph, const std::vector<Outputs>
 
 Result<Stages> solve(const Task& task, const Graph& graph, const Masks& masks,
                      const StageOptions& options) {
-  CG_TRY(Decomposed source, decompose(graph, task));
+  CG_TRY(Decomposed source, decompose(slices_before_views(finer_views(graph)), task));
   const Outputs outputs = outputs_of(task, graph);
   auto stages = Solver(task, source, masks, options, false).run({outputs});
   if (stages) return stages;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/graph/slices_of_views.h"
+#include "recipes/views/slices_of_views.h"
 
 #include <gtest/gtest.h>
 

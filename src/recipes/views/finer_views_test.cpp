@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/graph/finer_views.h"
+#include "recipes/views/finer_views.h"
 
 #include <gtest/gtest.h>
 
