@@ -54,6 +54,14 @@ struct NoGrid {
   CUTE_DEVICE float operator()(int, int) const { return 0.0f; }
 };
 
+// (word & mask) | bits in one instruction; the compiler would use two.
+template <uint32_t Mask, uint32_t Bits>
+CUTE_DEVICE uint32_t masked(uint32_t word) {
+  uint32_t result;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(word), "n"(Mask), "n"(Bits));
+  return result;
+}
+
 // Arithmetic on two elements in a register.
 template <class Element>
 struct Halves;
@@ -65,11 +73,11 @@ struct Halves<cute::bfloat16_t> {
   static CUTE_DEVICE float2 floats(Pair pair) { return __bfloat1622float2(pair); }
   // Bytes 0 and 2 of a word, signed. The mantissa holds 7 bits, so the sign bit is a number of its own.
   static CUTE_DEVICE Pair from_signed(uint32_t bytes) {
-    return __hsub2(bits((bytes & 0x007f007fu) | 0x43004300u), bits((bytes & 0x00800080u) | 0x43004300u));
+    return __hsub2(bits(masked<0x007f007fu, 0x43004300u>(bytes)), bits(masked<0x00800080u, 0x43004300u>(bytes)));
   }
   template <int Zero>
   static CUTE_DEVICE Pair from_nibbles(uint32_t nibbles) {
-    return __hsub2(bits((nibbles & 0x000f000fu) | 0x43004300u), bits(0x43004300u + Zero * 0x10001u));
+    return __hsub2(bits(masked<0x000f000fu, 0x43004300u>(nibbles)), bits(0x43004300u + Zero * 0x10001u));
   }
   static CUTE_DEVICE Pair bits(uint32_t word) {
     Pair pair;
@@ -84,11 +92,11 @@ struct Halves<cute::half_t> {
   static CUTE_DEVICE Pair join(float x, float y) { return __floats2half2_rn(x, y); }
   static CUTE_DEVICE float2 floats(Pair pair) { return __half22float2(pair); }
   static CUTE_DEVICE Pair from_signed(uint32_t bytes) {
-    return __hsub2(bits(((bytes & 0x00ff00ffu) ^ 0x00800080u) | 0x64006400u), bits(0x64806480u));
+    return __hsub2(bits(masked<0x00ff00ffu, 0x64006400u>(bytes ^ 0x00800080u)), bits(0x64806480u));
   }
   template <int Zero>
   static CUTE_DEVICE Pair from_nibbles(uint32_t nibbles) {
-    return __hsub2(bits((nibbles & 0x000f000fu) | 0x64006400u), bits(0x64006400u + Zero * 0x10001u));
+    return __hsub2(bits(masked<0x000f000fu, 0x64006400u>(nibbles)), bits(0x64006400u + Zero * 0x10001u));
   }
   static CUTE_DEVICE Pair bits(uint32_t word) {
     Pair pair;

@@ -57,6 +57,32 @@ def get_init_inputs():
 '''
 
 
+BAD = '''import torch
+import torch.nn as nn
+
+rows, columns, depth = {rows}, {columns}, {depth}
+
+
+class Model(nn.Module):
+    def forward(self, x, y):
+        return {result}
+
+
+def get_inputs():
+    return [torch.randn(rows, depth, dtype={dtype}){large}, torch.rand(depth, columns, dtype={dtype}){small}]
+
+
+def get_init_inputs():
+    return []
+'''
+
+
+def bad(result: str = "x @ y", rows: int = 128, columns: int = 96, depth: int = 64, dtype: str = "torch.float32",
+        large: str = "", small: str = "") -> str:
+    """A product of operands that are hard for the engines."""
+    return BAD.format(result=result, rows=rows, columns=columns, depth=depth, dtype=dtype, large=large, small=small)
+
+
 STAGES = '''import torch
 import torch.nn as nn
 
@@ -203,6 +229,18 @@ UNPACKED_TASKS: dict[str, harness.TaskText] = {
     "int4_rows": packed(192, 256, UINT8.format("depth // 2"), "torch.rand(columns, depth // 32)",
                         BY_GROUP.format(f"({FIRST_LOW.format(32)}.to(x.dtype) - 8)")),
 }
+# No depth, views that TMA cannot read, values near the largest float, infinities.
+BAD_INPUT: dict[str, harness.TaskText] = {
+    "no_depth": bad(depth=0),
+    "no_depth_bf16": bad("torch.relu(x @ y)", depth=0, dtype="torch.bfloat16"),
+    "depth_1": bad(depth=1),
+    "depth_1_bf16": bad(depth=1, dtype="torch.bfloat16"),
+    "unaligned": bad("x[:, 1:] @ y[1:]", depth=257),
+    "unaligned_bf16": bad("x[:, 1:] @ y[1:]", depth=257, dtype="torch.bfloat16"),
+    "strided": bad("x[:, ::2] @ y[::2]", depth=256),
+    "largest": bad(large=" * 1e38", small=" * 1e-3", rows=256),
+    "infinite": bad("(x / (x > 2.5).logical_not().float()) @ y", rows=256),
+}
 IN_ONE_KERNEL = ("parts", "gate")  # the others have further stages at these sizes
 # A deep product is split and its parts combined; products, computed factors and reductions are stages of one program.
 OTHERS: dict[str, harness.TaskText] = {"deep": product({"rows": 64, "columns": 96, "depth": 4096}), "stages": STAGES}
@@ -254,6 +292,9 @@ class Products(harness.Case):
             with self.subTest(name):
                 self.assertEqual(solved[name].kernels[0], "matmul")
                 self.assertIn("StreamGemm", solved[name].source)
+
+    def test_bad_input(self) -> None:
+        self.correct(harness.in_turn(BAD_INPUT, 5))
 
     def test_before_hopper(self) -> None:
         tasks = harness.in_turn(BEFORE_HOPPER, 2)
