@@ -9,8 +9,8 @@
 #include "engine/run/controls.h"
 #include "eval/judge/baseline_accuracy.h"
 #include "eval/runner/gpu_slot.h"
+#include "eval/sets/gpu_set.h"
 #include "eval/sets/judge_kernels.h"
-#include "eval/sets/official_set.h"
 
 namespace cutegen::engine {
 namespace {
@@ -29,8 +29,8 @@ class Truths {
     TruthMade out;
     CG_TRY(eval::GpuSlot slot, eval::GpuSlot::acquire(ctx, gpu.uuid));
     const auto start = Clock::now();
-    auto set = eval::make_official_set(ctx, *judge_, *worker_, task, task.official(), "made",
-                                       std::random_device()());
+    auto set = eval::make_gpu_set(ctx, *judge_, *worker_, task, task.official(), "made",
+                                  std::random_device()());
     out.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (set) {
       out.bytes = (*set)->bytes;
@@ -50,7 +50,7 @@ class Truths {
  private:
   // Judges only eager baselines, because this worker may not start a compiler.
   Result<std::map<BaselineKind, BaselineAccuracy>> judge(const Context& ctx, const Task& task,
-                                                         const eval::OfficialSetPtr& set) {
+                                                         const eval::GpuSetPtr& set) {
     std::vector<torch::BaselineWanted> wanted;
     for (const torch::BaselineWanted& w : settings_.baselines)
       if (is_eager(w.kind) &&
@@ -61,9 +61,7 @@ class Truths {
     eval::BaselineSets sets;
     sets.missing = no_kernels_;
     sets.gpu = judge_.get(), sets.families = {set->family}, sets.lock = false;
-    sets.draw = [&](const Context&, const std::string&) {
-      return Result<eval::OfficialSetPtr>(set);
-    };
+    sets.draw = [&](const Context&, const std::string&) { return Result<eval::GpuSetPtr>(set); };
     const Context limited = ctx.with_timeout(kJudgeLimit);
     auto opened = worker_->open_baselines(limited, task, task.official(), wanted);
     CG_CHECK(ctx.check("judging baselines"));

@@ -12,8 +12,8 @@
 #include "engine/baselines/suite_queue.h"
 #include "eval/rungs/timing.h"
 #include "eval/sets/admission.h"
+#include "eval/sets/gpu_set.h"
 #include "eval/sets/lazy.h"
-#include "eval/sets/official_set.h"
 #include "store/run_lock.h"
 
 namespace cutegen::engine {
@@ -40,7 +40,7 @@ int64_t build_bytes(const Task& task) {
 }
 
 int64_t truth_bytes(const Task& task) {
-  auto needs = eval::official_needs(task, task.official());
+  auto needs = eval::gpu_set_needs(task, task.official());
   if (!needs) return INT64_MAX;
   return needs->set_bytes + needs->work_bytes + eval::open_bytes(task.official()) + kGiB;
 }

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "eval/diagnosis/feedback.h"
-#include "eval/rungs/official.h"
+#include "eval/rungs/gpu_correctness.h"
 #include "eval/runner/gpu_slot.h"
 #include "eval/sets/judged_buffers.h"
 
@@ -49,7 +49,7 @@ class AccuracyJudge {
       : ctx_(ctx), sets_(sets), worker_(worker), task_(task), shape_(shape) {}
 
   // Judges one set. Returns false if the baseline raised an error: then other sets are not tried.
-  Result<bool> one(const OfficialSetPtr& set, BaselineKind kind, BaselineAccuracy& out) {
+  Result<bool> one(const GpuSetPtr& set, BaselineKind kind, BaselineAccuracy& out) {
     auto found = run(set, kind);
     CG_CHECK(ctx_.check("judging baselines"));
     if (!found) {
@@ -67,7 +67,7 @@ class AccuracyJudge {
  private:
   // Releases this process's lock on the GPU during the run, because the worker takes the lock
   // itself.
-  Result<OfficialFindings> run(const OfficialSetPtr& set, BaselineKind kind) {
+  Result<GpuFindings> run(const GpuSetPtr& set, BaselineKind kind) {
     CG_TRY(auto slot, share());
     CG_TRY(JudgedBuffers memory, JudgedBuffers::make(ctx_, *sets_.gpu, set, {}, {}));
     slot.reset();
@@ -95,13 +95,13 @@ class AccuracyJudge {
 
 }  // namespace
 
-BaselineSets sets_of(OfficialJudge* official, const Task& task, const ShapeCase& shape,
+BaselineSets sets_of(GpuTruths* official, const Task& task, const ShapeCase& shape,
                      const std::vector<std::string>& families) {
   BaselineSets out;
   out.missing = official ? official->missing() : "there is no GPU to compare on";
   if (!out.missing.empty()) return out;
   out.gpu = &official->gpu();
-  out.families = official_families(families, 0, 0);
+  out.families = gpu_families(families, 0, 0);
   out.draw = [official, &task, &shape](const Context& ctx, const std::string& family) {
     return official->draw(ctx, task, shape, family, "baselines");
   };

@@ -13,23 +13,23 @@
 #include <functional>
 
 #include "core/baseline.h"
-#include "eval/sets/official_set.h"
+#include "eval/sets/gpu_set.h"
 #include "torch/worker.h"
 
 namespace cutegen::eval {
 
-class OfficialJudge;
+class GpuTruths;
 
 struct BaselineSets {
   std::string missing;      // why no set is available; empty if sets are
   GpuJudge* gpu = nullptr;  // set if nothing is missing
   std::vector<std::string> families;
-  std::function<Result<OfficialSetPtr>(const Context&, const std::string& family)> draw;
+  std::function<Result<GpuSetPtr>(const Context&, const std::string& family)> draw;
   bool lock = true;  // take the GPU's lock (shared); false if the caller holds it
 };
 
 // Sets from the pool on which candidates are judged. `official` may be null.
-BaselineSets sets_of(OfficialJudge* official, const Task& task, const ShapeCase& shape,
+BaselineSets sets_of(GpuTruths* official, const Task& task, const ShapeCase& shape,
                      const std::vector<std::string>& families);
 
 // Returns one entry for each wanted baseline, with its precision.

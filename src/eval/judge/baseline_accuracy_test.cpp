@@ -25,10 +25,10 @@ struct AccuracyStage {
     sets.gpu = judge.get();
     sets.families = {"made", "outliers"};
     sets.lock = false;
-    sets.draw = [this](const Context&, const std::string& family) -> Result<OfficialSetPtr> {
+    sets.draw = [this](const Context&, const std::string& family) -> Result<GpuSetPtr> {
       drawn.push_back(family);
       if (family == refused) return unsupported_error("inputs and truth take 300 GB");
-      auto set = std::make_shared<OfficialSet>();
+      auto set = std::make_shared<GpuSet>();
       set->family = family;
       CG_TRY(GpuBuffer x, judge->take("x", 64 * 32 * 4, true));
       CG_TRY(SharedBuffer shared, x.share(true));
@@ -38,7 +38,7 @@ struct AccuracyStage {
       e.spec = {"out", DType::f32, {64, 32}};
       e.elements = 64 * 32;
       set->outputs.push_back(e);
-      return OfficialSetPtr(set);
+      return GpuSetPtr(set);
     };
     worker.run = [this](const std::string& kind, const std::vector<torch::GpuTensor>& slots) {
       std::string names = kind;

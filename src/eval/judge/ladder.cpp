@@ -16,8 +16,8 @@
 #include "eval/profile/gpu_profile.h"
 #include "eval/rungs/audit.h"
 #include "eval/rungs/correctness.h"
+#include "eval/rungs/gpu_correctness.h"
 #include "eval/rungs/measure.h"
-#include "eval/rungs/official.h"
 #include "eval/rungs/prepare.h"
 #include "eval/rungs/timing.h"
 #include "eval/sets/excerpts.h"
@@ -318,8 +318,8 @@ class Climber {
   std::optional<BinaryAuditor> auditor_;
   std::future<Result<AuditOutcome>> listing_;  // destroyed before the auditor that it uses
   Coverage coverage_;
-  std::map<std::string, OfficialSetPtr> official_;  // the set that judged each large timed shape
-  std::optional<Timing> official_timing_;           // the official shape's time, for its profile
+  std::map<std::string, GpuSetPtr> official_;  // the set that judged each large timed shape
+  std::optional<Timing> official_timing_;      // the official shape's time, for its profile
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/rungs/official_flow.h"
+#include "eval/rungs/output_flow.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/rungs/official_flow.h"
+#include "eval/rungs/output_flow.h"
 
 #include <gtest/gtest.h>
 
@@ -36,19 +36,19 @@ struct Plan {
   }
 };
 
-TEST(OfficialFlow, OneLaunchIsJudgedOnItsSample) {
+TEST(OutputFlow, OneLaunchIsJudgedOnItsSample) {
   const Flow f = Plan().launch("f", {"x", "out"}, 8).flow();
   EXPECT_EQ(f.why_not, "");
   EXPECT_TRUE(f.complete);
   EXPECT_EQ(f.launches, std::vector<size_t>{0});
 }
 
-TEST(OfficialFlow, LaunchesBeforeItMustHaveRunWhole) {
+TEST(OutputFlow, LaunchesBeforeItMustHaveRunWhole) {
   EXPECT_TRUE(Plan().launch("a", {"x", "s"}, 100).launch("b", {"s", "out"}, 8).flow().complete);
   EXPECT_FALSE(Plan().launch("a", {"x", "s"}, 8).launch("b", {"s", "out"}, 100).flow().complete);
 }
 
-TEST(OfficialFlow, ScratchIsFollowedThroughSeveralLaunches) {
+TEST(OutputFlow, ScratchIsFollowedThroughSeveralLaunches) {
   const Flow f = Plan()
                      .launch("a", {"x", "s"}, 8)
                      .launch("other", {"x", "u"}, 8)
@@ -59,7 +59,7 @@ TEST(OfficialFlow, ScratchIsFollowedThroughSeveralLaunches) {
   EXPECT_EQ(f.launches, (std::vector<size_t>{3, 2, 0}));
 }
 
-TEST(OfficialFlow, WhatBlocksDoTogetherIsNotJudged) {
+TEST(OutputFlow, WhatBlocksDoTogetherIsNotJudged) {
   EXPECT_NE(Plan().launch("f", {"x", "out"}, 8, true).flow().why_not.find("atomics"),
             std::string::npos);
   EXPECT_EQ(Plan().launch("f", {"x", "out"}, 100, true).flow().why_not, "");
@@ -68,7 +68,7 @@ TEST(OfficialFlow, WhatBlocksDoTogetherIsNotJudged) {
   EXPECT_NE(Plan().fill("out").flow().why_not.find("no launch writes out"), std::string::npos);
 }
 
-TEST(OfficialFlow, ScratchThatIsNotKeptCarriesNothing) {
+TEST(OutputFlow, ScratchThatIsNotKeptCarriesNothing) {
   Plan p;
   p.launch("a", {"x", "s"}, 100).launch("b", {"s", "out"}, 8);
   EXPECT_EQ(p.flow("u").why_not, "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/rungs/official_check.h"
+#include "eval/rungs/sampled_check.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "eval/diagnosis/feedback.h"
 #include "eval/rungs/correctness.h"
-#include "eval/rungs/official_flow.h"
+#include "eval/rungs/output_flow.h"
 #include "tensor/half.h"
 #include "tensor/written_errors.h"
 
@@ -33,7 +33,7 @@ struct Compared {
 // written elements.
 class Tiles {
  public:
-  Tiles(const OfficialMemory::Output& output, const Poison& poison, bool unfinished)
+  Tiles(const ExcerptMemory::Output& output, const Poison& poison, bool unfinished)
       : o_(output), unfinished_(unfinished), element_(size_of(output.place.dtype)) {
     std::memcpy(&word_, poison.data(), sizeof word_);
     truth_.resize(o_.expected->truth.size() * element_);
@@ -85,7 +85,7 @@ class Tiles {
            std::isnan(o_.expected->truth[of_truth]) || std::isnan(o_.expected->native[of_truth]);
   }
 
-  const OfficialMemory::Output& o_;
+  const ExcerptMemory::Output& o_;
   bool unfinished_;
   size_t element_;
   uint64_t word_ = 0;
@@ -93,7 +93,7 @@ class Tiles {
   std::vector<uint8_t> touched_;
 };
 
-Compared compare(const OfficialMemory::Output& o, const OfficialMemory& memory, bool unfinished) {
+Compared compare(const ExcerptMemory::Output& o, const ExcerptMemory& memory, bool unfinished) {
   Compared out;
   Tiles tiles(o, memory.poison(), unfinished);
   WrittenErrors errors(*o.expected);
@@ -123,7 +123,7 @@ class Checking {
  public:
   explicit Checking(const CheckedRun& run) : run_(run) {}
 
-  OfficialCheck check() {
+  SampledCheck check() {
     if (run_.compared_whole) return std::move(out_);
     if (auto end = stores_too_little()) {
       out_.by_sample = true;
@@ -135,7 +135,7 @@ class Checking {
   }
 
  private:
-  OfficialCheck ended(RungEnd end) {
+  SampledCheck ended(RungEnd end) {
     out_.end = std::move(end);
     return std::move(out_);
   }
@@ -173,7 +173,7 @@ class Checking {
       return;
     }
     std::vector<Mismatch> mismatches;
-    for (const OfficialMemory::Output& o : run_.memory.outputs()) {
+    for (const ExcerptMemory::Output& o : run_.memory.outputs()) {
       const Flow flow = flow_to(o.expected->spec.name, run_.task, run_.steps, run_.report,
                                 [&](const std::string& s) { return run_.memory.aliased(s); });
       if (!flow.why_not.empty()) {
@@ -195,7 +195,7 @@ class Checking {
     if (!mismatches.empty()) out_.end = end_of_mismatches(std::move(mismatches));
   }
 
-  OfficialCheck hold_against_compared() {
+  SampledCheck hold_against_compared() {
     if (auto gap = run_.coverage.gap(run_.report, run_.sources, compared_)) {
       const std::string text = fmt::format(
           "at the official shape {:.3g}% of the executed instructions occur in no compared run: {} "
@@ -220,13 +220,13 @@ class Checking {
   }
 
   const CheckedRun& run_;
-  OfficialCheck out_;
+  SampledCheck out_;
   std::set<size_t> compared_;  // launches whose results were compared
 };
 
 }  // namespace
 
-OfficialCheck check_official_run(const CheckedRun& run) {
+SampledCheck check_sampled_run(const CheckedRun& run) {
   return Checking(run).check();
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/sets/official_stock.h"
+#include "eval/sets/set_stock.h"
 
 #include <gtest/gtest.h>
 
 namespace cutegen::eval {
 namespace {
 
-const OfficialKey kKey{"task", "official", "made"};
+const SetKey kKey{"task", "official", "made"};
 
 // A set without memory, because the stock looks only at its key and its size.
-OfficialSetPtr sized_set(const OfficialKey& key, int64_t bytes) {
-  auto set = std::make_shared<OfficialSet>();
+GpuSetPtr sized_set(const SetKey& key, int64_t bytes) {
+  auto set = std::make_shared<GpuSet>();
   set->task_id = key.task_id;
   set->shape = key.shape;
   set->family = key.family;
@@ -18,8 +18,8 @@ OfficialSetPtr sized_set(const OfficialKey& key, int64_t bytes) {
   return set;
 }
 
-TEST(OfficialStock, KeepsNothingBeforeItMay) {
-  OfficialStock stock;
+TEST(SetStock, KeepsNothingBeforeItMay) {
+  SetStock stock;
   stock.keep(sized_set(kKey, 10), {});
   EXPECT_EQ(stock.count(kKey), 0);
   EXPECT_FALSE(stock.has_room(10));
@@ -29,8 +29,8 @@ TEST(OfficialStock, KeepsNothingBeforeItMay) {
   EXPECT_EQ(stock.bytes(), 10) << "a set over the limit drops no other set";
 }
 
-TEST(OfficialStock, TellsSetsApartByTaskShapeAndFamily) {
-  OfficialStock stock;
+TEST(SetStock, TellsSetsApartByTaskShapeAndFamily) {
+  SetStock stock;
   stock.allow(10);
   stock.keep(sized_set(kKey, 10), {});
   EXPECT_EQ(stock.take({"other", "official", "made"}, "a"), nullptr);
@@ -39,32 +39,32 @@ TEST(OfficialStock, TellsSetsApartByTaskShapeAndFamily) {
   EXPECT_NE(stock.take(kKey, "a"), nullptr);
 }
 
-TEST(OfficialStock, ASetMadeForAProgramReplacesThoseItHasMet) {
-  OfficialStock stock;
+TEST(SetStock, ASetMadeForAProgramReplacesThoseItHasMet) {
+  SetStock stock;
   stock.allow(100);
   stock.keep(sized_set(kKey, 10), {});
   stock.keep(sized_set(kKey, 10), {});
   EXPECT_EQ(stock.count(kKey), 2) << "sets made ahead do not replace each other";
-  const OfficialSetPtr fresh = sized_set(kKey, 10);
+  const GpuSetPtr fresh = sized_set(kKey, 10);
   stock.keep(fresh, "a");
   EXPECT_EQ(stock.count(kKey), 1);
   EXPECT_EQ(stock.take(kKey, "a"), nullptr);
   EXPECT_EQ(stock.take(kKey, "b"), fresh);
 }
 
-TEST(OfficialStock, TheUseOfTheProgramThatASetWasMadeForCounts) {
-  OfficialStock stock;
+TEST(SetStock, TheUseOfTheProgramThatASetWasMadeForCounts) {
+  SetStock stock;
   stock.allow(10);
   stock.keep(sized_set(kKey, 10), "first");
-  for (int use = 1; use < OfficialStock::kMostUses; ++use)
+  for (int use = 1; use < SetStock::kMostUses; ++use)
     EXPECT_NE(stock.take(kKey, "program " + std::to_string(use)), nullptr);
   EXPECT_EQ(stock.count(kKey), 0);
 }
 
-TEST(OfficialStock, DropsTheSetsDrawnLongestAgo) {
-  OfficialStock stock;
+TEST(SetStock, DropsTheSetsDrawnLongestAgo) {
+  SetStock stock;
   stock.allow(30);
-  const OfficialKey other{"task", "official", "signed"}, another{"task", "official", "heavy"};
+  const SetKey other{"task", "official", "signed"}, another{"task", "official", "heavy"};
   stock.keep(sized_set(kKey, 10), {});
   stock.keep(sized_set(other, 10), {});
   stock.keep(sized_set(another, 10), {});

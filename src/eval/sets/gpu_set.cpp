@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/sets/official_set.h"
+#include "eval/sets/gpu_set.h"
 
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ class Maker {
   Maker(const Context& ctx, GpuJudge& judge, const Task& task, const ShapeCase& shape)
       : ctx_(ctx), judge_(judge), task_(task), shape_(shape) {}
 
-  Result<void> lay_out(OfficialSet& set) {
+  Result<void> lay_out(GpuSet& set) {
     for (const TensorInfo& info : task_.tensors) {
       CG_TRY(const Shape* dims, shape_of(info, shape_));
       CG_TRY(int64_t count, element_count(*dims));
@@ -75,8 +75,7 @@ class Maker {
     slots.push_back(std::move(slot));
   }
 
-  Result<void> add_input(OfficialSet& set, const TensorInfo& info, const Shape& dims,
-                         int64_t count) {
+  Result<void> add_input(GpuSet& set, const TensorInfo& info, const Shape& dims, int64_t count) {
     const int64_t bytes = count * int64_t(size_of(info.dtype));
     CG_TRY(GpuBuffer buffer, judge_.take(info.name, bytes, at_the_end_));
     at_the_end_ = !at_the_end_;
@@ -91,7 +90,7 @@ class Maker {
   }
 
   // Stores offsets; add_references() adds the address of their memory.
-  void add_output(OfficialSet& set, const TensorInfo& info, const Shape& dims, int64_t count) {
+  void add_output(GpuSet& set, const TensorInfo& info, const Shape& dims, int64_t count) {
     GpuExpected e;
     e.spec = {.name = info.name, .dtype = info.dtype, .shape = dims};
     e.elements = count;
@@ -104,7 +103,7 @@ class Maker {
     set.outputs.push_back(std::move(e));
   }
 
-  Result<void> add_references(OfficialSet& set) {
+  Result<void> add_references(GpuSet& set) {
     CG_TRY(GpuBuffer buffer, judge_.take("references", references_.used(), false));
     CG_TRY(int descriptor, buffer.descriptor());
     for (GpuExpected& e : set.outputs) {
@@ -133,7 +132,7 @@ class Maker {
 
 }  // namespace
 
-const GpuBuffer* OfficialSet::initial(const std::string& name) const {
+const GpuBuffer* GpuSet::initial(const std::string& name) const {
   const bool given =
       std::any_of(inputs.begin(), inputs.end(), [&](auto& b) { return b.name == name; });
   for (const GpuBuffer& b : memory)
@@ -141,8 +140,8 @@ const GpuBuffer* OfficialSet::initial(const std::string& name) const {
   return nullptr;
 }
 
-Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape) {
-  OfficialNeeds out;
+Result<GpuSetNeeds> gpu_set_needs(const Task& task, const ShapeCase& shape) {
+  GpuSetNeeds out;
   for (const TensorInfo& info : task.tensors) {
     CG_TRY(const Shape* dims, shape_of(info, shape));
     CG_TRY(int64_t count, element_count(*dims));
@@ -160,11 +159,10 @@ Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape) {
   return out;
 }
 
-Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge,
-                                         torch::TorchWorker& worker, const Task& task,
-                                         const ShapeCase& shape, const std::string& family,
-                                         uint64_t seed) {
-  CG_TRY(OfficialNeeds needs, official_needs(task, shape));
+Result<GpuSetPtr> make_gpu_set(const Context& ctx, GpuJudge& judge, torch::TorchWorker& worker,
+                               const Task& task, const ShapeCase& shape, const std::string& family,
+                               uint64_t seed) {
+  CG_TRY(GpuSetNeeds needs, gpu_set_needs(task, shape));
   if (needs.tensors > kMostTensors)
     return unsupported_error(
         fmt::format("it has {} tensors, of at most {}", needs.tensors, kMostTensors));
@@ -177,7 +175,7 @@ Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge,
     return unsupported_error(fmt::format(
         "inputs and truth take {}, and {} of the GPU's {} are free", human(Bytes{needs.set_bytes}),
         human(Bytes{free}), human(Bytes{judge.total_bytes()})));
-  auto set = std::make_shared<OfficialSet>();
+  auto set = std::make_shared<GpuSet>();
   set->task_id = task.id;
   set->shape = shape.name;
   set->family = family;
@@ -188,7 +186,7 @@ Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge,
   for (GpuExpected& e : set->outputs) {
     CG_TRY(e.limits, judge.limits_of(ctx, e));
   }
-  return OfficialSetPtr(std::move(set));
+  return GpuSetPtr(std::move(set));
 }
 
 }  // namespace cutegen::eval

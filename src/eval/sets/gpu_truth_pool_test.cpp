@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/sets/official_pool.h"
+#include "eval/sets/gpu_truth_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,27 +18,27 @@ constexpr int64_t kSet = int64_t{4} << 20;  // memory of one toy set
 struct Maker {
   std::atomic<int> made{0};
   std::optional<Error> refusal;
-  Result<OfficialSetPtr> operator()(const Task& task, const ShapeCase& shape,
-                                    const std::string& family) {
+  Result<GpuSetPtr> operator()(const Task& task, const ShapeCase& shape,
+                               const std::string& family) {
     ++made;
     if (refusal) return fail(*refusal);
-    auto set = std::make_shared<OfficialSet>();
+    auto set = std::make_shared<GpuSet>();
     set->task_id = task.id;
     set->shape = shape.name;
     set->family = family;
     set->bytes = kSet;
-    return OfficialSetPtr(std::move(set));
+    return GpuSetPtr(std::move(set));
   }
 };
 
 class Pool : public testing::Test {
  protected:
   Pool() : toy_([](double x) { return x; }) {
-    pool_ = std::make_unique<OfficialPool>(
+    pool_ = std::make_unique<GpuTruthPool>(
         [this](const Context&, const Task& task, const ShapeCase& shape, const std::string& family,
                uint64_t) { return maker_(task, shape, family); });
   }
-  OfficialSetPtr draw(const std::string& family, const std::string& program) {
+  GpuSetPtr draw(const std::string& family, const std::string& program) {
     auto set = pool_->draw(Context(), toy_.task, toy_.task.shapes[0], family, program);
     EXPECT_TRUE(set) << set.error().text();
     return set ? *set : nullptr;
@@ -51,14 +51,14 @@ class Pool : public testing::Test {
 
   testing_world::ToyTask toy_;
   Maker maker_;
-  std::unique_ptr<OfficialPool> pool_;
+  std::unique_ptr<GpuTruthPool> pool_;
 };
 
 TEST_F(Pool, SetsOfOneShapeAreNotThoseOfAnother) {
   pool_->allow(10 * kSet);
   ShapeCase wide = toy_.task.shapes[0];
   wide.name = "wide";
-  OfficialSetPtr first = draw("made", "a");
+  GpuSetPtr first = draw("made", "a");
   auto other = pool_->draw(Context(), toy_.task, wide, "made", "b");
   ASSERT_TRUE(other);
   EXPECT_EQ((*other)->shape, "wide");
@@ -69,7 +69,7 @@ TEST_F(Pool, SetsOfOneShapeAreNotThoseOfAnother) {
 
 TEST_F(Pool, AProgramNeverMeetsASetTwice) {
   pool_->allow(10 * kSet);
-  OfficialSetPtr first = draw("made", "a"), other = draw("made", "b");
+  GpuSetPtr first = draw("made", "a"), other = draw("made", "b");
   EXPECT_EQ(first, other);  // another program gets the same set
   EXPECT_NE(draw("made", "a"), first);
   EXPECT_EQ(maker_.made, 2);
@@ -77,8 +77,8 @@ TEST_F(Pool, AProgramNeverMeetsASetTwice) {
 
 TEST_F(Pool, ASetIsDroppedAfterItsLastUse) {
   pool_->allow(10 * kSet);
-  std::set<OfficialSetPtr> met;
-  for (int i = 0; i < 2 * OfficialStock::kMostUses; ++i)
+  std::set<GpuSetPtr> met;
+  for (int i = 0; i < 2 * SetStock::kMostUses; ++i)
     met.insert(draw("made", "program " + std::to_string(i)));
   EXPECT_EQ(met.size(), 2U);
   EXPECT_EQ(pool_->bytes(), 0);
@@ -133,7 +133,7 @@ TEST_F(Pool, SetsAreMadeAheadButNotWhilePaused) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(maker_.made, 0);
   pool_->resume();
-  const int made = 2 + OfficialPool::kMoreToTime;
+  const int made = 2 + GpuTruthPool::kMoreToTime;
   wait_for(made * kSet);
   EXPECT_EQ(maker_.made, made);
   draw("made", "a");
@@ -147,13 +147,13 @@ TEST_F(Pool, TimedBlocksGetWhatIsThereAndNothingIsMadeForThem) {
   EXPECT_EQ(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "a"), nullptr);
   EXPECT_EQ(maker_.made, 0);
   pool_->want(toy_.task, toy_.task.shapes[0], {"made", "outliers"});
-  const int made = 2 + OfficialPool::kMoreToTime;
+  const int made = 2 + GpuTruthPool::kMoreToTime;
   wait_for(made * kSet);
   pool_->pause();
-  std::set<OfficialSetPtr> met{draw("made", "a")};
-  for (int i = 0; i < OfficialPool::kMoreToTime; ++i)
+  std::set<GpuSetPtr> met{draw("made", "a")};
+  for (int i = 0; i < GpuTruthPool::kMoreToTime; ++i)
     met.insert(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "a"));
-  EXPECT_EQ(met.size(), size_t{1} + OfficialPool::kMoreToTime);
+  EXPECT_EQ(met.size(), size_t{1} + GpuTruthPool::kMoreToTime);
   EXPECT_FALSE(met.contains(nullptr));
   EXPECT_EQ(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "a"),
             nullptr);  // the program has been judged on all sets

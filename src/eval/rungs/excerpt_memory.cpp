@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/rungs/official_memory.h"
+#include "eval/rungs/excerpt_memory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -25,22 +25,22 @@ int64_t size_in_bytes(const TensorInfo& info, const Shape& shape) {
 
 }  // namespace
 
-int64_t OfficialMemory::take(int64_t bytes) {
+int64_t ExcerptMemory::take(int64_t bytes) {
   const int64_t at = total_;
   total_ += (bytes + kPage - 1) / kPage * kPage + kPage;
   return at;
 }
 
-Result<OfficialMemory> OfficialMemory::make(const Task& task, const PreparedShape& official,
-                                            const Excerpts::Drawn& drawn) {
-  OfficialMemory m;
+Result<ExcerptMemory> ExcerptMemory::make(const Task& task, const PreparedShape& official,
+                                          const Excerpts::Drawn& drawn) {
+  ExcerptMemory m;
   m.why_not_ = drawn.why_not;
   m.poison_ = draw_poison(PoisonKind::nan);
   if (drawn.set) {
     m.set_ = drawn.set;
     if (auto placed = m.place_values(task, *official.shape); !placed) {
       if (placed.error().kind != ErrorKind::unsupported) return fail(placed.error());
-      m = OfficialMemory();
+      m = ExcerptMemory();
       m.why_not_ = "its tensors do not fit: " + placed.error().message;
     }
   }
@@ -50,7 +50,7 @@ Result<OfficialMemory> OfficialMemory::make(const Task& task, const PreparedShap
   return m;
 }
 
-Result<void> OfficialMemory::place_values(const Task& task, const ShapeCase& official) {
+Result<void> ExcerptMemory::place_values(const Task& task, const ShapeCase& official) {
   for (const TensorInfo& info : task.tensors) {
     const bool output = info.role == TensorRole::output;
     Shape cut;
@@ -76,7 +76,7 @@ Result<void> OfficialMemory::place_values(const Task& task, const ShapeCase& off
   return {};
 }
 
-Result<void> OfficialMemory::place_addresses(const Task& task, const ShapeCase& official) {
+Result<void> ExcerptMemory::place_addresses(const Task& task, const ShapeCase& official) {
   for (const TensorInfo& info : task.tensors) {
     auto at = official.tensors.find(info.name);
     if (at == official.tensors.end())
@@ -96,7 +96,7 @@ Result<void> OfficialMemory::place_addresses(const Task& task, const ShapeCase& 
   return {};
 }
 
-void OfficialMemory::place_scratch(const PreparedShape& official) {
+void ExcerptMemory::place_scratch(const PreparedShape& official) {
   for (const ScratchBuffer& s : official.plan.scratch) {
     RunBuffer b{.name = s.name, .bytes = s.bytes, .offset = -1, .read_only = false};
     if (s.bytes > (set_ ? kMostScratch : kSmall) || total_ + s.bytes > kMostHeld) {
@@ -109,7 +109,7 @@ void OfficialMemory::place_scratch(const PreparedShape& official) {
   }
 }
 
-Result<void> OfficialMemory::make_memory() {
+Result<void> ExcerptMemory::make_memory() {
   CG_TRY(memory_, make_memfd("official", size_t(std::max(total_, kPage))));
   CG_TRY(ring_, make_memfd("ring", kRingBytes));
   CG_TRY(mapping_, Mapping::map(memory_.get(), size_t(std::max(total_, kPage)), true));
@@ -123,7 +123,7 @@ Result<void> OfficialMemory::make_memory() {
   return {};
 }
 
-void OfficialMemory::write_poison(int64_t offset, int64_t bytes) {
+void ExcerptMemory::write_poison(int64_t offset, int64_t bytes) {
   std::byte* to = mapping_.data() + offset;
   std::array<std::byte, kPage> page{};
   for (size_t i = 0; i < page.size(); ++i) page[i] = poison_[i % poison_.size()];
@@ -131,7 +131,7 @@ void OfficialMemory::write_poison(int64_t offset, int64_t bytes) {
     std::memcpy(to + done, page.data(), size_t(std::min(kPage, bytes - done)));
 }
 
-void OfficialMemory::write_noise() {
+void ExcerptMemory::write_noise() {
   std::mt19937_64 random{std::random_device{}()};
   for (const auto& [dtype, where] : noise_) {
     const size_t element = size_of(dtype);
@@ -146,13 +146,13 @@ void OfficialMemory::write_noise() {
   }
 }
 
-void OfficialMemory::put(RunRequest& request) const {
+void ExcerptMemory::put(RunRequest& request) const {
   request.buffers = buffers_;
   request.memory = memory_.get();
   request.ring = ring_.get();
 }
 
-std::vector<OfficialMemory::Output> OfficialMemory::outputs() const {
+std::vector<ExcerptMemory::Output> ExcerptMemory::outputs() const {
   std::vector<Output> out;
   for (const Place& p : outputs_)
     for (const Expected& e : set_->outputs)

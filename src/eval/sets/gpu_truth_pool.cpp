@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/sets/official_pool.h"
+#include "eval/sets/gpu_truth_pool.h"
 
 #include "base/hash.h"
 
@@ -12,11 +12,11 @@ bool is_of_the_task(const Error& error) {
 
 }  // namespace
 
-OfficialPool::OfficialPool(Source source) : source_(std::move(source)) {
+GpuTruthPool::GpuTruthPool(Source source) : source_(std::move(source)) {
   thread_ = std::thread([this] { restock(); });
 }
 
-OfficialPool::~OfficialPool() {
+GpuTruthPool::~GpuTruthPool() {
   {
     std::lock_guard hold(lock_);
     stop_.request_stop();
@@ -25,21 +25,21 @@ OfficialPool::~OfficialPool() {
   thread_.join();
 }
 
-OfficialSetPtr OfficialPool::in_stock(const OfficialKey& key, const std::string& program_id) {
+GpuSetPtr GpuTruthPool::in_stock(const SetKey& key, const std::string& program_id) {
   std::lock_guard hold(lock_);
   return stock_.take(key, program_id);
 }
 
-Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
-                                          const ShapeCase& shape, const std::string& family) {
-  const OfficialKey key{.task_id = task.id, .shape = shape.name, .family = family};
+Result<GpuSetPtr> GpuTruthPool::make(const Context& ctx, const Task& task, const ShapeCase& shape,
+                                     const std::string& family) {
+  const SetKey key{.task_id = task.id, .shape = shape.name, .family = family};
   {
     std::lock_guard hold(lock_);
     auto at = refused_.find(key);
     if (at != refused_.end() && Clock::now() - at->second.second < kPatience)
       return fail(at->second.first);
   }
-  if (auto needs = official_needs(task, shape)) {
+  if (auto needs = gpu_set_needs(task, shape)) {
     std::lock_guard hold(lock_);
     stock_.make_room(needs->set_bytes);
   }
@@ -50,35 +50,34 @@ Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
   return set;
 }
 
-Result<OfficialSetPtr> OfficialPool::draw(const Context& ctx, const Task& task,
-                                          const ShapeCase& shape, const std::string& family,
-                                          const std::string& program_id) {
-  const OfficialKey key{.task_id = task.id, .shape = shape.name, .family = family};
-  if (OfficialSetPtr set = in_stock(key, program_id)) return set;
+Result<GpuSetPtr> GpuTruthPool::draw(const Context& ctx, const Task& task, const ShapeCase& shape,
+                                     const std::string& family, const std::string& program_id) {
+  const SetKey key{.task_id = task.id, .shape = shape.name, .family = family};
+  if (GpuSetPtr set = in_stock(key, program_id)) return set;
   std::lock_guard one_at_a_time(source_lock_);
-  if (OfficialSetPtr set = in_stock(key, program_id)) return set;  // another thread has made one
-  CG_TRY(OfficialSetPtr set, make(ctx, task, shape, family));
+  if (GpuSetPtr set = in_stock(key, program_id)) return set;  // another thread has made one
+  CG_TRY(GpuSetPtr set, make(ctx, task, shape, family));
   keep(set, program_id);
   return set;
 }
 
-OfficialSetPtr OfficialPool::ready(const std::string& task_id, const std::string& shape,
-                                   const std::string& family, const std::string& program_id) {
+GpuSetPtr GpuTruthPool::ready(const std::string& task_id, const std::string& shape,
+                              const std::string& family, const std::string& program_id) {
   return in_stock({.task_id = task_id, .shape = shape, .family = family}, program_id);
 }
 
-Result<OfficialSetPtr> OfficialPool::fresh(const Context& ctx, const Task& task,
-                                           const ShapeCase& shape, const std::string& family) {
+Result<GpuSetPtr> GpuTruthPool::fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
+                                      const std::string& family) {
   std::lock_guard one_at_a_time(source_lock_);
   return make(ctx, task, shape, family);
 }
 
-void OfficialPool::keep(const OfficialSetPtr& set, const std::string& program_id) {
+void GpuTruthPool::keep(const GpuSetPtr& set, const std::string& program_id) {
   std::lock_guard hold(lock_);
   stock_.keep(set, program_id);
 }
 
-void OfficialPool::allow(int64_t bytes) {
+void GpuTruthPool::allow(int64_t bytes) {
   {
     std::lock_guard hold(lock_);
     stock_.allow(bytes);
@@ -86,7 +85,7 @@ void OfficialPool::allow(int64_t bytes) {
   wake_.notify_all();
 }
 
-void OfficialPool::want(const Task& task, const ShapeCase& shape,
+void GpuTruthPool::want(const Task& task, const ShapeCase& shape,
                         const std::vector<std::string>& families) {
   {
     std::lock_guard hold(lock_);
@@ -99,20 +98,20 @@ void OfficialPool::want(const Task& task, const ShapeCase& shape,
   wake_.notify_all();
 }
 
-void OfficialPool::forget(const std::string& task_id) {
+void GpuTruthPool::forget(const std::string& task_id) {
   std::lock_guard hold(lock_);
   std::erase_if(wanted_, [&](const Wanted& w) { return w.task.id == task_id; });
   stock_.forget(task_id);
   std::erase_if(refused_, [&](const auto& r) { return r.first.task_id == task_id; });
 }
 
-void OfficialPool::pause() {
+void GpuTruthPool::pause() {
   std::unique_lock hold(lock_);
   paused_ = true;
   wake_.wait(hold, [this] { return !busy_; });
 }
 
-void OfficialPool::resume() {
+void GpuTruthPool::resume() {
   {
     std::lock_guard hold(lock_);
     paused_ = false;
@@ -120,35 +119,35 @@ void OfficialPool::resume() {
   wake_.notify_all();
 }
 
-void OfficialPool::shrink(int64_t bytes) {
+void GpuTruthPool::shrink(int64_t bytes) {
   std::lock_guard hold(lock_);
   stock_.shrink(bytes);
 }
 
-int64_t OfficialPool::bytes() {
+int64_t GpuTruthPool::bytes() {
   std::lock_guard hold(lock_);
   return stock_.bytes();
 }
 
-int64_t OfficialPool::allowed() {
+int64_t GpuTruthPool::allowed() {
   std::lock_guard hold(lock_);
   return stock_.allowed();
 }
 
 // A wanted set that is missing and fits into the free memory. Call it under the lock.
-const OfficialPool::Wanted* OfficialPool::missing() {
-  std::map<OfficialKey, int64_t> wanted;  // number of wanted sets
+const GpuTruthPool::Wanted* GpuTruthPool::missing() {
+  std::map<SetKey, int64_t> wanted;  // number of wanted sets
   for (const Wanted& want : wanted_) {
-    const OfficialKey key{.task_id = want.task.id, .shape = want.shape.name, .family = want.family};
+    const SetKey key{.task_id = want.task.id, .shape = want.shape.name, .family = want.family};
     if (refused_.contains(key)) continue;
-    auto needs = official_needs(want.task, want.shape);
+    auto needs = gpu_set_needs(want.task, want.shape);
     if (++wanted[key] > stock_.count(key) && needs && stock_.has_room(needs->set_bytes))
       return &want;
   }
   return nullptr;
 }
 
-void OfficialPool::restock() {
+void GpuTruthPool::restock() {
   Context ctx(stop_.get_token());
   bool failed = false;
   std::unique_lock hold(lock_);

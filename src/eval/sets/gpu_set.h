@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OfficialSet: secret values of a task at its official shape with the expected outputs, in GPU
+// GpuSet: secret values of a task at its official shape with the expected outputs, in GPU
 // memory that the evaluator owns.
 //
 // A mutated tensor is both an input, with initial values that no program can overwrite, and an
@@ -10,7 +10,7 @@
 // read-only and never see the truth. If a set does not fit the GPU, the error is `unsupported` and
 // names the set's size and the free memory.
 //
-// Example: CG_TRY(auto set, make_official_set(ctx, *judge, *worker, task, shape, "made", seed));
+// Example: CG_TRY(auto set, make_gpu_set(ctx, *judge, *worker, task, shape, "made", seed));
 #pragma once
 
 #include "core/task.h"
@@ -19,7 +19,7 @@
 
 namespace cutegen::eval {
 
-struct OfficialSet {
+struct GpuSet {
   std::string task_id, shape, family;
   std::vector<SharedBuffer> inputs;  // inputs, parameters and buffers, for a runner
   std::vector<GpuExpected> outputs;
@@ -30,17 +30,16 @@ struct OfficialSet {
   // The initial values of an input or a mutated tensor; null for an output.
   const GpuBuffer* initial(const std::string& name) const;
 };
-using OfficialSetPtr = std::shared_ptr<const OfficialSet>;
+using GpuSetPtr = std::shared_ptr<const GpuSet>;
 
 // The bytes of a set, and about how many more bytes the worker needs while it computes one.
-struct OfficialNeeds {
+struct GpuSetNeeds {
   int64_t set_bytes = 0, work_bytes = 0, tensors = 0;
 };
-Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape);
+Result<GpuSetNeeds> gpu_set_needs(const Task& task, const ShapeCase& shape);
 
-Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge,
-                                         torch::TorchWorker& worker, const Task& task,
-                                         const ShapeCase& shape, const std::string& family,
-                                         uint64_t seed);
+Result<GpuSetPtr> make_gpu_set(const Context& ctx, GpuJudge& judge, torch::TorchWorker& worker,
+                               const Task& task, const ShapeCase& shape, const std::string& family,
+                               uint64_t seed);
 
 }  // namespace cutegen::eval

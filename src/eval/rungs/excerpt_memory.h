@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OfficialMemory: the buffers of the official shape for a simulator, which runs a sample of blocks.
+// ExcerptMemory: the buffers of the official shape for a simulator, which runs a sample of blocks.
 //
 // Contract: if the task has an excerpt (eval/sets/excerpts.h), inputs repeat it, outputs and
 // scratch hold a random pattern, and all memory keeps what blocks write. If the task has no
@@ -7,7 +7,7 @@
 // each large output maps one small memory file repeatedly; why_not() gives the reason. Both cases
 // bound the memory that a program can fill.
 //
-// Example: CG_TRY(auto memory, OfficialMemory::make(task, *official, drawn)); memory.put(request);
+// Example: CG_TRY(auto memory, ExcerptMemory::make(task, *official, drawn)); memory.put(request);
 #pragma once
 
 #include <set>
@@ -19,7 +19,7 @@
 
 namespace cutegen::eval {
 
-class OfficialMemory {
+class ExcerptMemory {
  public:
   struct Output {
     const Expected* expected = nullptr;  // the excerpt's
@@ -27,8 +27,8 @@ class OfficialMemory {
     std::span<const std::byte> bytes;  // the part in memory
   };
 
-  static Result<OfficialMemory> make(const Task& task, const PreparedShape& official,
-                                     const Excerpts::Drawn& drawn);
+  static Result<ExcerptMemory> make(const Task& task, const PreparedShape& official,
+                                    const Excerpts::Drawn& drawn);
   void put(RunRequest& request) const;
   bool has_values() const { return set_ != nullptr; }
   const std::string& why_not() const { return why_not_; }

@@ -7,15 +7,15 @@
 // must do what compared runs did: execute the same instructions, as much arithmetic per FLOP of the
 // task, and write all of the outputs. docs/evaluation.md: "The official shape on the simulator".
 //
-// Example: OfficialCheck c = check_official_run(...); if (!c.end.passed) return c.end;
+// Example: SampledCheck c = check_sampled_run(...); if (!c.end.passed) return c.end;
 #pragma once
 
 #include "eval/rungs/coverage.h"
-#include "eval/rungs/official_memory.h"
+#include "eval/rungs/excerpt_memory.h"
 
 namespace cutegen::eval {
 
-struct OfficialCheck {
+struct SampledCheck {
   RungEnd end;               // passed, or the fault
   std::string not_compared;  // why no value was compared; empty if some were
   int64_t elements = 0;      // compared elements
@@ -30,11 +30,11 @@ struct CheckedRun {
   const ShapeCase& official;
   const device::PlanSteps& steps;
   const device::RunReport& report;
-  const OfficialMemory& memory;
+  const ExcerptMemory& memory;
   const Coverage& coverage;
   bool compared_whole = false;  // the official shape is among the test shapes
 };
-OfficialCheck check_official_run(const CheckedRun& run);
+SampledCheck check_sampled_run(const CheckedRun& run);
 
 // The most warp instructions that one block may execute: 32 times what blocks of a correct run
 // needed for the same work, plus a million.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/rungs/official.h"
+#include "eval/rungs/gpu_correctness.h"
 
 #include <fmt/format.h>
 
@@ -42,7 +42,7 @@ class OfficialChecker {
   OfficialChecker(const Evaluation& e, const PreparedShape& shape, CorrectnessRecord& record)
       : e_(e), shape_(shape), record_(record) {}
 
-  Result<RungEnd> run(const OfficialSetPtr& set, const JudgedBufferOptions& options) {
+  Result<RungEnd> run(const GpuSetPtr& set, const JudgedBufferOptions& options) {
     CG_TRY(GpuSlot slot, GpuSlot::share(e_.ctx, e_.services.identity.uuid));
     JudgedBuffers memory;
     CG_TRY(RunnerOutcome outcome, run_in(memory, set, options));
@@ -54,7 +54,7 @@ class OfficialChecker {
     CG_TRY(std::string damage, memory.damage());
     if (!damage.empty())
       return rung_failed(fmt::format("{} (shape {})", damage, shape_.shape->name));
-    CG_TRY(OfficialFindings found, memory.judge(e_.ctx));
+    CG_TRY(GpuFindings found, memory.judge(e_.ctx));
     if (set->family == family::made) count_compat(found);
     for (const std::string& note : set->notes) add_once(record_.marks, note);
     if (found.by_chance > 0)
@@ -69,7 +69,7 @@ class OfficialChecker {
   }
 
  private:
-  Result<RunnerOutcome> run_in(JudgedBuffers& memory, const OfficialSetPtr& set,
+  Result<RunnerOutcome> run_in(JudgedBuffers& memory, const GpuSetPtr& set,
                                const JudgedBufferOptions& options) {
     if (e_.prepared.has_globals()) CG_CHECK(reload(e_.ctx, e_.services, e_.prepared));
     CG_TRY(memory, JudgedBuffers::make(e_.ctx, e_.services.official->gpu(), set,
@@ -82,7 +82,7 @@ class OfficialChecker {
     return e_.services.runner->run(e_.ctx, request);
   }
 
-  void count_compat(const OfficialFindings& found) {
+  void count_compat(const GpuFindings& found) {
     if (!record_.compat)
       record_.compat =
           Compat{.rule = fmt::format("allclose {:.0e}", compat_tolerance(e_.task.math_mode)),
@@ -99,14 +99,14 @@ class OfficialChecker {
 
 }  // namespace
 
-OfficialJudge::OfficialJudge(Options options) : options_(std::move(options)) {
-  pool_ = std::make_unique<OfficialPool>([this](const Context& ctx, const Task& task,
+GpuTruths::GpuTruths(Options options) : options_(std::move(options)) {
+  pool_ = std::make_unique<GpuTruthPool>([this](const Context& ctx, const Task& task,
                                                 const ShapeCase& shape, const std::string& family,
-                                                uint64_t seed) -> Result<OfficialSetPtr> {
+                                                uint64_t seed) -> Result<GpuSetPtr> {
     if (!missing().empty()) return unsupported_error(missing_);
     CG_TRY(GpuSlot slot, GpuSlot::share(ctx, gpu_->uuid()));
     const auto begin = Clock::now();
-    auto set = make_official_set(ctx, *gpu_, *worker_, task, shape, family, seed);
+    auto set = make_gpu_set(ctx, *gpu_, *worker_, task, shape, family, seed);
     log_info("official set '{}' of {}: {} in {}", family, task.name,
              set ? human(Bytes{(*set)->bytes}) : set.error().text(),
              human_ns(double((Clock::now() - begin).count())));
@@ -119,13 +119,13 @@ OfficialJudge::OfficialJudge(Options options) : options_(std::move(options)) {
   });
 }
 
-OfficialJudge::~OfficialJudge() {
+GpuTruths::~GpuTruths() {
   stop_.request_stop();
   static_cast<void>(missing());  // waits for the end of the start
   pool_.reset();                 // its thread uses the other members
 }
 
-Result<void> OfficialJudge::start() {
+Result<void> GpuTruths::start() {
   Context ctx(stop_.get_token());
   CG_TRY(gpu_, GpuJudge::open(options_.device));
   CG_CHECK(gpu_->prepare(ctx, *options_.toolchain));
@@ -141,51 +141,50 @@ Result<void> OfficialJudge::start() {
   return {};
 }
 
-const std::string& OfficialJudge::missing() {
+const std::string& GpuTruths::missing() {
   std::lock_guard one_at_a_time(waiting_);
   if (started_.valid()) started_.get();
   return missing_;
 }
 
-Result<OfficialSetPtr> OfficialJudge::draw(const Context& ctx, const Task& task,
-                                           const ShapeCase& shape, const std::string& family,
-                                           const std::string& program_id) {
+Result<GpuSetPtr> GpuTruths::draw(const Context& ctx, const Task& task, const ShapeCase& shape,
+                                  const std::string& family, const std::string& program_id) {
   return pool_->draw(ctx, task, shape, family, program_id);
 }
 
-OfficialSetPtr OfficialJudge::ready(const Task& task, const std::string& shape,
-                                    const std::string& family, const std::string& program_id) {
+GpuSetPtr GpuTruths::ready(const Task& task, const std::string& shape, const std::string& family,
+                           const std::string& program_id) {
   return pool_->ready(task.id, shape, family, program_id);
 }
 
-int64_t OfficialJudge::sets_kept(const Task& task, const ShapeCase& shape) {
-  auto needs = official_needs(task, shape);
+int64_t GpuTruths::sets_kept(const Task& task, const ShapeCase& shape) {
+  auto needs = gpu_set_needs(task, shape);
   return needs && needs->set_bytes > 0 ? pool_->allowed() / needs->set_bytes : INT64_MAX;
 }
 
-Result<OfficialSetPtr> OfficialJudge::fresh(const Context& ctx, const Task& task,
-                                            const ShapeCase& shape, const std::string& family) {
+Result<GpuSetPtr> GpuTruths::fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
+                                   const std::string& family) {
   return pool_->fresh(ctx, task, shape, family);
 }
 
-void OfficialJudge::open_task(const Task& task, const std::vector<std::string>& families) {
+void GpuTruths::open_task(const Task& task, const std::vector<std::string>& families) {
   for (const ShapeCase* shape : timed_shapes(task))
     if (!is_test_shape(*shape)) pool_->want(task, *shape, families);
 }
 
-void OfficialJudge::close_task(const std::string& task_id) {
+void GpuTruths::close_task(const std::string& task_id) {
   pool_->forget(task_id);
 }
 
-void OfficialJudge::pause() {
+void GpuTruths::pause() {
   pool_->pause();
 }
 
-void OfficialJudge::resume() {
+void GpuTruths::resume() {
   pool_->resume();
 }
 
-void OfficialJudge::make_room(const Task& task) {
+void GpuTruths::make_room(const Task& task) {
   int64_t largest = 0;
   for (const ShapeCase* shape : timed_shapes(task))
     largest = std::max(largest, tensor_bytes(task, *shape));
@@ -202,15 +201,15 @@ void OfficialJudge::make_room(const Task& task) {
   }
 }
 
-Result<std::optional<int64_t>> OfficialJudge::room_for(const Task& task) {
+Result<std::optional<int64_t>> GpuTruths::room_for(const Task& task) {
   make_room(task);
   if (!gpu_) return std::nullopt;
   CG_TRY(int64_t free, gpu_->free_bytes());
   return free;
 }
 
-std::vector<std::string> official_families(const std::vector<std::string>& all, int64_t kept,
-                                           uint64_t chance) {
+std::vector<std::string> gpu_families(const std::vector<std::string>& all, int64_t kept,
+                                      uint64_t chance) {
   if (kept >= int64_t(all.size())) return all;
   std::vector<std::string> out, others;
   for (const std::string& family : all)
@@ -233,8 +232,8 @@ Result<RungEnd> check_large(const Evaluation& e, const PreparedShape& shape,
   JudgedBufferOptions options;
   options.at_the_end = std::random_device()() % 2 != 0;
   for (const std::string& family :
-       official_families(e.services.families, e.services.official->sets_kept(e.task, *shape.shape),
-                         std::random_device()())) {
+       gpu_families(e.services.families, e.services.official->sets_kept(e.task, *shape.shape),
+                    std::random_device()())) {
     e.progress(fmt::format("correctness: {} shape, {}", shape.shape->name, family));
     auto set = e.services.official->draw(e.ctx, e.task, *shape.shape, family, program_id);
     if (!set) {
@@ -254,8 +253,8 @@ Result<RungEnd> check_large(const Evaluation& e, const PreparedShape& shape,
 
 }  // namespace
 
-Result<RungEnd> check_official(const Evaluation& e, const std::string& program_id,
-                               CorrectnessRecord& record) {
+Result<RungEnd> check_on_gpu(const Evaluation& e, const std::string& program_id,
+                             CorrectnessRecord& record) {
   if (!e.services.official) return rung_passed();
   for (const PreparedShape* shape : timed_shapes(e.prepared)) {
     if (is_test_shape(*shape->shape)) continue;
