@@ -8,9 +8,9 @@
 
 #include "base/text.h"
 #include "core/weighted.h"
+#include "eval/baselines/baseline_accuracy.h"
+#include "eval/baselines/baselines.h"
 #include "eval/diagnosis/statistics.h"
-#include "eval/judge/baseline_accuracy.h"
-#include "eval/judge/baselines.h"
 #include "eval/judge/ladder.h"
 #include "eval/judge/turns.h"
 #include "eval/rungs/audit.h"

@@ -11,7 +11,7 @@
 #include "core/kernel_side.h"
 #include "device/device.h"
 #include "eval/api/expect_children.h"
-#include "eval/judge/baselines.h"
+#include "eval/baselines/baselines.h"
 #include "eval/judge/certify.h"
 #include "eval/judge/foreign.h"
 #include "eval/judge/ladder.h"

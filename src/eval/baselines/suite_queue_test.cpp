@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/baselines/suite_queue.h"
+#include "eval/baselines/suite_queue.h"
 
 #include <gtest/gtest.h>
 
-namespace cutegen::engine {
+namespace cutegen::eval {
 namespace {
 
 // Two described tasks. The first one needs more memory.
@@ -70,4 +70,4 @@ TEST_F(SuiteQueueTest, DroppedTasksAreNotDone) {
 }
 
 }  // namespace
-}  // namespace cutegen::engine
+}  // namespace cutegen::eval

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/run/controls.h"
+#include "eval/api/controls.h"
 
 #include "base/file.h"
 #include "base/text.h"
 
-namespace cutegen::engine {
+namespace cutegen::eval {
 namespace {
 
 constexpr const char* kControls[] = {"stream", "multiply"};
 
-Result<ControlTime> time_one(const Context& ctx, eval::EvaluatorClient& evaluator,
+Result<ControlTime> time_one(const Context& ctx, EvaluatorClient& evaluator,
                              const std::string& name) {
   CG_TRY(auto share, share_dir());
   const auto folder = share / "tasks" / "control";
   CG_TRY(KernelProgram program, load_program(folder / name));
-  CG_TRY(eval::OpenedTask opened, evaluator.open_task(ctx, folder / (name + ".py")));
+  CG_TRY(OpenedTask opened, evaluator.open_task(ctx, folder / (name + ".py")));
   ControlTime out{.name = name, .program_id = program_id(program)};
-  eval::EvaluateRequest request{.program = std::move(program)};
+  EvaluateRequest request{.program = std::move(program)};
   request.task = opened.task.id;
   auto verdict = evaluator.evaluate(ctx, request);
   evaluator.close_task(ctx, opened.task.id);
@@ -30,8 +30,7 @@ Result<ControlTime> time_one(const Context& ctx, eval::EvaluatorClient& evaluato
 
 }  // namespace
 
-Result<std::vector<ControlTime>> time_controls(const Context& ctx,
-                                               eval::EvaluatorClient& evaluator) {
+Result<std::vector<ControlTime>> time_controls(const Context& ctx, EvaluatorClient& evaluator) {
   std::vector<ControlTime> out;
   for (const char* name : kControls) {
     CG_TRY(ControlTime one, time_one(ctx, evaluator, name));
@@ -40,4 +39,4 @@ Result<std::vector<ControlTime>> time_controls(const Context& ctx,
   return out;
 }
 
-}  // namespace cutegen::engine
+}  // namespace cutegen::eval

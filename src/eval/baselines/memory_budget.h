@@ -14,7 +14,7 @@
 
 #include "base/context.h"
 
-namespace cutegen::engine {
+namespace cutegen::eval {
 
 class MemoryBudget {
  public:
@@ -49,4 +49,4 @@ class MemoryBudget {
   int urgent_ = 0;  // number of urgent claims that are waiting
 };
 
-}  // namespace cutegen::engine
+}  // namespace cutegen::eval

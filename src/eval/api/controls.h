@@ -12,9 +12,8 @@
 #include "core/baseline.h"
 #include "eval/api/client.h"
 
-namespace cutegen::engine {
+namespace cutegen::eval {
 
-Result<std::vector<ControlTime>> time_controls(const Context& ctx,
-                                               eval::EvaluatorClient& evaluator);
+Result<std::vector<ControlTime>> time_controls(const Context& ctx, EvaluatorClient& evaluator);
 
-}  // namespace cutegen::engine
+}  // namespace cutegen::eval

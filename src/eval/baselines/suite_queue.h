@@ -13,15 +13,15 @@
 #include <optional>
 
 #include "core/task.h"
-#include "engine/baselines/memory_budget.h"
+#include "eval/api/suite.h"
+#include "eval/baselines/memory_budget.h"
 
-namespace cutegen::engine {
-
-struct BaselineRow;
+namespace cutegen::eval {
 
 struct SuiteItem {
-  BaselineRow* row = nullptr;
-  Task task;
+  const SuiteFile* file = nullptr;
+  SuiteRow row = {};
+  Task task = {};
   int64_t build_bytes = 0, truth_bytes = 0;
   int left = 2;        // number of unfinished parts: the builds and the truth
   bool alone = false;  // the task ran out of memory while others used the GPU
@@ -65,4 +65,4 @@ class SuiteQueue {
   int describing_ = 0, building_ = 0;
 };
 
-}  // namespace cutegen::engine
+}  // namespace cutegen::eval

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/baselines/memory_budget.h"
+#include "eval/baselines/memory_budget.h"
 
 #include <algorithm>
 
-namespace cutegen::engine {
+namespace cutegen::eval {
 namespace {
 
 constexpr auto kBudgetLook = std::chrono::milliseconds(20);  // how often the Context is checked
@@ -39,4 +39,4 @@ void MemoryBudget::give_back(int64_t bytes) {
   wake_.notify_all();
 }
 
-}  // namespace cutegen::engine
+}  // namespace cutegen::eval

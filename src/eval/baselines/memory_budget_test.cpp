@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/baselines/memory_budget.h"
+#include "eval/baselines/memory_budget.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <thread>
 
-namespace cutegen::engine {
+namespace cutegen::eval {
 namespace {
 
 Context soon() {
@@ -55,4 +55,4 @@ TEST(MemoryBudget, NobodyPassesAnUrgentOne) {
 }
 
 }  // namespace
-}  // namespace cutegen::engine
+}  // namespace cutegen::eval

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/judge/baselines.h"
+#include "eval/baselines/baselines.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 #include "base/units.h"
 #include "core/weighted.h"
 #include "eval/diagnosis/statistics.h"
-#include "eval/judge/turns.h"
 
 namespace cutegen::eval {
 namespace {
@@ -197,24 +196,6 @@ BaselinesTimed combined(const std::vector<const ShapeCase*>& shapes,
 }
 
 }  // namespace
-
-Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std::string>& names) {
-  std::vector<torch::BaselineWanted> out;
-  bool own = false;
-  for (const std::string& name : names) {
-    const BaselineKind kind = baseline_kind(name);
-    const bool known = kind != BaselineKind::callable;
-    if (!known && name.find(':') == std::string::npos)
-      return user_error(
-          "unknown baseline '" + sanitize(name, 60) + "'", {},
-          "give one of eager, eager-fp32, eager-tf32, compile, compile-max, or MODULE:CALLABLE");
-    if (!known && own)
-      return user_error("more than one MODULE:CALLABLE given", {}, "name one MODULE:CALLABLE");
-    own = own || !known;
-    out.push_back({.kind = kind, .target = known ? std::string() : name});
-  }
-  return out;
-}
 
 std::string same_as_eager(const Task& task) {
   return has_cudnn_tf32(task) ? "" : "same as eager: no float32 convolution that could use TF32";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges baselines on secret sets with a driver without a GPU, whose comparison finds nothing
 // wrong.
-#include "eval/judge/baseline_accuracy.h"
+#include "eval/baselines/baseline_accuracy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

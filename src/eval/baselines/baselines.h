@@ -16,15 +16,11 @@
 #include <functional>
 
 #include "core/baseline.h"
-#include "eval/judge/baseline_accuracy.h"
+#include "eval/api/wanted_baselines.h"
+#include "eval/baselines/baseline_accuracy.h"
 #include "torch/worker.h"
 
 namespace cutegen::eval {
-
-struct BaselineLimits {
-  Nanoseconds open = std::chrono::seconds(60);    // limit for opening the module on the GPU
-  Nanoseconds build = std::chrono::seconds(120);  // of one baseline
-};
 
 using BaselineProgress = std::function<void(const std::string&)>;
 
@@ -38,16 +34,8 @@ struct BaselinesTimed {
   bool cut = false;            // a build ended early, because the Context's time was nearly over
 };
 
-inline const std::vector<std::string> kBaselineKinds{
-    to_string(BaselineKind::eager), to_string(BaselineKind::eager_fp32),
-    to_string(BaselineKind::eager_tf32), to_string(BaselineKind::compile),
-    to_string(BaselineKind::compile_max)};
-
 // Why "eager-fp32" is not timed in addition to "eager"; empty if the two differ.
 std::string same_as_eager(const Task& task);
-
-// Parses "eager", ..., or MODULE:CALLABLE; at most one of the latter.
-Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std::string>& names);
 
 // The approximate memory of a module that is open on a GPU: inputs and outputs, a second result,
 // and an operator's workspace.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/judge/baseline_accuracy.h"
+#include "eval/baselines/baseline_accuracy.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times the baselines of one task with a scripted worker that may hang, die or break.
-#include "eval/judge/baselines.h"
+#include "eval/baselines/baselines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -161,7 +161,7 @@ TEST(Baselines, TheStrictRowIsTimedOnlyBesideAConvolution) {
   Node conv;
   conv.op = "aten.convolution.default", conv.outputs = {{"y", DType::f32, {4}}};
   task.graph.nodes = {conv};
-  task.tensors = {{"x", TensorRole::input, DType::f32}};
+  task.tensors = {{.name = "x", .role = TensorRole::input, .dtype = DType::f32}};
   auto out = time_baselines(Context(), worker, task,
                             {{BaselineKind::eager}, {BaselineKind::eager_fp32}}, {});
   ASSERT_TRUE(out) << out.error().text();

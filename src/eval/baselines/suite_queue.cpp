@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/baselines/suite_queue.h"
+#include "eval/baselines/suite_queue.h"
 
 #include <algorithm>
 
-namespace cutegen::engine {
+namespace cutegen::eval {
 
 void SuiteQueue::drop(SuiteItem& item) {
   std::erase(unbuilt_, &item), std::erase(untrue_, &item);
@@ -55,4 +55,4 @@ std::optional<SuiteTruth> SuiteQueue::next_truth(MemoryBudget& budget) {
   return std::nullopt;
 }
 
-}  // namespace cutegen::engine
+}  // namespace cutegen::eval
