@@ -154,7 +154,13 @@ class Climber {
   }
 
  private:
-  Evaluation evaluation() const { return {ctx_, services_, task_, prepared_, progress_}; }
+  Evaluation evaluation() const {
+    return {.ctx = ctx_,
+            .services = services_,
+            .task = task_,
+            .prepared = prepared_,
+            .progress = progress_};
+  }
 
   // Returns false if the ladder ends at this rung.
   Result<bool> climb_one(Rung rung) {

@@ -12,8 +12,8 @@ struct Plan {
   device::RunReport report;
 
   Plan() {
-    task.tensors = {{"x", TensorRole::input, DType::f32, {8}},
-                    {"out", TensorRole::output, DType::f32, {8}}};
+    task.tensors = {{.name = "x", .role = TensorRole::input, .dtype = DType::f32, .shape = {8}},
+                    {.name = "out", .role = TensorRole::output, .dtype = DType::f32, .shape = {8}}};
   }
   Plan& launch(const std::string& kernel, const std::vector<std::string>& buffers, int64_t ran,
                bool atomics = false) {
