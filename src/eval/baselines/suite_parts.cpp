@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "eval/api/controls.h"
 #include "eval/baselines/baseline_accuracy.h"
+#include "eval/baselines/baselines.h"
 #include "eval/runner/gpu_slot.h"
 #include "eval/sets/gpu_set.h"
 #include "eval/sets/judge_kernels.h"
