@@ -99,7 +99,9 @@ def commands_page(overview: str, helps: dict[str, str]) -> str:
 
 # ---- settings ----------------------------------------------------------------------------------
 
-ROW = re.compile(r'\{"(\w+)", Type::(\w+), "([^"]*)",\s*((?:"[^"]*"\s*)+)(?:,\s*"([^"]*)")?\}')
+STRINGS = r'((?:"(?:\\.|[^"\\])*"\s*)+)'
+ROW = re.compile(r'\{\.key = "(\w+)",\s*\.type = Type::(\w+),\s*\.fallback = "([^"]*)",\s*\.meaning =\s*' + STRINGS +
+                 r'(?:,\s*\.choices = "([^"]*)")?\}')
 TYPES = {"text": "text", "integer": "whole number", "boolean": "`true` or `false`", "number": "number"}
 
 
@@ -262,7 +264,8 @@ def plan_page(schema: dict[str, Any]) -> str:
 
 # ---- events ------------------------------------------------------------------------------------
 
-EVENT = re.compile(r'\{EventType::(\w+),\s*(\d+),\s*((?:"(?:\\.|[^"\\])*"\s*)+),\s*((?:"(?:\\.|[^"\\])*"\s*)+)\}')
+EVENT = re.compile(r'\{\.type = EventType::(\w+),\s*\.version = (\d+),\s*\.written =\s*' + STRINGS +
+                   r',\s*\.fields =\s*' + STRINGS + r'\}')
 
 
 @dataclasses.dataclass
@@ -300,7 +303,7 @@ def events_of(text: str) -> list[EventType]:
                 raise ReferenceFault(f"src/store/events.cpp: '{line}' of '{name}' is not 'field: meaning'")
             listed.append(Field(field.rstrip("?"), not field.endswith("?"), meaning))
         found.append(EventType(name, int(version), literal(written), listed))
-    if len(found) != len(re.findall(r"^    \{EventType::", table, re.MULTILINE)):
+    if len(found) != len(re.findall(r"EventType::", table)):
         raise ReferenceFault("src/store/events.cpp: kTypes has a row that this script cannot read")
     return found
 

@@ -82,7 +82,7 @@ Result<int> run(const Globals& g, const BaselinesOptions& options) {
   engine::BaselineReport report;
   {
     Console console(g, kinds);
-    CG_TRY(report, engine::measure_baselines(engine::real_baseline_parts(s), g.ctx, cache, s, tasks,
+    CG_TRY(report, engine::measure_baselines(eval::EvaluatorClient::start, g.ctx, cache, s, tasks,
                                              console));
   }
   std::string text = engine::baseline_table(report, kinds);

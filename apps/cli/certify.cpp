@@ -11,7 +11,7 @@
 #include "engine/report/fail_under.h"
 #include "eval/api/client.h"
 #include "eval/api/foreign_file.h"
-#include "eval/judge/baselines.h"
+#include "eval/api/wanted_baselines.h"
 
 namespace cutegen::cli {
 namespace {

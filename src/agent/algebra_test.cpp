@@ -21,9 +21,10 @@ Json ref(const char* name) {
 class Graphs {
  public:
   Graphs() {
-    task.tensors = {{"x", TensorRole::input, DType::f32, {64, 32}},
-                    {"w", TensorRole::parameter, DType::f32, {32, 48}},
-                    {"b", TensorRole::parameter, DType::f32, {48}}};
+    task.tensors = {
+        {.name = "x", .role = TensorRole::input, .dtype = DType::f32, .shape = {64, 32}},
+        {.name = "w", .role = TensorRole::parameter, .dtype = DType::f32, .shape = {32, 48}},
+        {.name = "b", .role = TensorRole::parameter, .dtype = DType::f32, .shape = {48}}};
     for (const TensorInfo& t : task.tensors)
       task.graph.placeholders.push_back({t.name, t.dtype, t.shape});
   }

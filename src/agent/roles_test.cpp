@@ -35,8 +35,9 @@ TaskBrief softmax_brief(size_t nodes = 2) {
       "x):\n"
       "        return torch.softmax(x, dim=1)\n\n\ndef get_inputs():\n    return [torch.rand(4096, "
       "1024)]\n\n\ndef get_init_inputs():\n    return []\n";
-  t.tensors = {{"x", TensorRole::input, DType::f32, {4096, 1024}},
-               {"out", TensorRole::output, DType::f32, {4096, 1024}}};
+  t.tensors = {
+      {.name = "x", .role = TensorRole::input, .dtype = DType::f32, .shape = {4096, 1024}},
+      {.name = "out", .role = TensorRole::output, .dtype = DType::f32, .shape = {4096, 1024}}};
   t.attributes = {{"dim", int64_t{1}}};
   t.workload = "softmax";
   ShapeCase official;

@@ -11,8 +11,9 @@ using testing::HasSubstr;
 
 Task rows_task() {
   Task task;
-  task.tensors = {{"x", TensorRole::input, DType::f32, {512, 64}},
-                  {"out", TensorRole::output, DType::f32, {512, 64}}};
+  task.tensors = {
+      {.name = "x", .role = TensorRole::input, .dtype = DType::f32, .shape = {512, 64}},
+      {.name = "out", .role = TensorRole::output, .dtype = DType::f32, .shape = {512, 64}}};
   ShapeCase official{.name = "official"}, odd{.name = "odd1", .kind = ShapeKind::odd};
   odd.constants = {{"rows", 7}};
   task.shapes = {official, odd};

@@ -30,24 +30,57 @@ struct Declared {
 };
 
 constexpr Declared kDeclared[] = {
-    {"device", Type::text, "sim:h200", "device that runs the programs: sim:NAME or cuda:N"},
-    {"python", Type::text, "", "Python interpreter that has torch; empty: the project's own"},
-    {"model", Type::text, "builtin",
-     "proposer of kernels: builtin, PROVIDER:NAME, relay:DIR or replay:RUN"},
-    {"strategy", Type::text, "cutegen", "search strategy that spends the budget"},
-    {"rewrites", Type::text, "none",
-     "algebraic rewrites for recipes: all, none or names (docs/recipes.md)"},
-    {"budget_evaluations", Type::integer, "40", "maximum number of evaluations of a run"},
-    {"runs_dir", Type::text, "",
-     "folder for the journals of runs; empty: ~/.local/share/cutegen/runs"},
-    {"compile_memory", Type::text, "",
-     "memory for programs parsed in advance (4G); 0: off; empty: a quarter of all, at most 8G"},
-    {"math_mode", Type::choice, "", "precision that the task permits (default: from its dtypes)",
-     "fp32 tf32 fp16 bf16"},
-    {"rtol", Type::number, "",
-     "your bound of the error, in addition to cutegen's: |y - truth| <= ATOL + RTOL |truth|"},
-    {"atol", Type::number, "", "absolute part (ATOL) of your bound of the error"},
-    {"require_sandbox", Type::boolean, "false", "refuse to run without the full sandbox"},
+    {.key = "device",
+     .type = Type::text,
+     .fallback = "sim:h200",
+     .meaning = "device that runs the programs: sim:NAME or cuda:N"},
+    {.key = "python",
+     .type = Type::text,
+     .fallback = "",
+     .meaning = "Python interpreter that has torch; empty: the project's own"},
+    {.key = "model",
+     .type = Type::text,
+     .fallback = "builtin",
+     .meaning = "proposer of kernels: builtin, PROVIDER:NAME, relay:DIR or replay:RUN"},
+    {.key = "strategy",
+     .type = Type::text,
+     .fallback = "cutegen",
+     .meaning = "search strategy that spends the budget"},
+    {.key = "rewrites",
+     .type = Type::text,
+     .fallback = "none",
+     .meaning = "algebraic rewrites for recipes: all, none or names (docs/recipes.md)"},
+    {.key = "budget_evaluations",
+     .type = Type::integer,
+     .fallback = "40",
+     .meaning = "maximum number of evaluations of a run"},
+    {.key = "runs_dir",
+     .type = Type::text,
+     .fallback = "",
+     .meaning = "folder for the journals of runs; empty: ~/.local/share/cutegen/runs"},
+    {.key = "compile_memory",
+     .type = Type::text,
+     .fallback = "",
+     .meaning =
+         "memory for programs parsed in advance (4G); 0: off; empty: a quarter of all, at most 8G"},
+    {.key = "math_mode",
+     .type = Type::choice,
+     .fallback = "",
+     .meaning = "precision that the task permits (default: from its dtypes)",
+     .choices = "fp32 tf32 fp16 bf16"},
+    {.key = "rtol",
+     .type = Type::number,
+     .fallback = "",
+     .meaning =
+         "your bound of the error, in addition to cutegen's: |y - truth| <= ATOL + RTOL |truth|"},
+    {.key = "atol",
+     .type = Type::number,
+     .fallback = "",
+     .meaning = "absolute part (ATOL) of your bound of the error"},
+    {.key = "require_sandbox",
+     .type = Type::boolean,
+     .fallback = "false",
+     .meaning = "refuse to run without the full sandbox"},
 };
 
 const Declared* find(const std::string& key) {
@@ -231,9 +264,13 @@ Result<Config> Config::load(const ConfigSources& sources) {
   for (const Declared& d : kDeclared) {
     auto it = values.find(d.key);
     if (it == values.end())
-      config.settings_.push_back({d.key, d.fallback, "default", d.meaning});
+      config.settings_.push_back(
+          {.key = d.key, .value = d.fallback, .source = "default", .meaning = d.meaning});
     else
-      config.settings_.push_back({d.key, it->second.first, it->second.second, d.meaning});
+      config.settings_.push_back({.key = d.key,
+                                  .value = it->second.first,
+                                  .source = it->second.second,
+                                  .meaning = d.meaning});
   }
   return config;
 }

@@ -26,7 +26,8 @@ BaselineRecord record() {
   b.driver = "580", b.torch = "2.11", b.measured = "2026-11-22 07:00", b.floor_ns = 5;
   b.bound_by = "memory", b.admitted = true,
   b.truth = {.seconds = 0.5, .bytes = 4096, .notes = {"a note"}};
-  b.controls = {{"stream", "p1", 100}, {"multiply", "p2", 200}};
+  b.controls = {{.name = "stream", .program_id = "p1", .time_ns = 100},
+                {.name = "multiply", .program_id = "p2", .time_ns = 200}};
   b.times = {took("eager", 30), took("eager-tf32", 10), missing("compile", "it raises")};
   return b;
 }
@@ -41,7 +42,7 @@ TEST(Baseline, TheFastestInTheMathModeCounts) {
 Task task_with(const std::string& op, MathMode mode = MathMode::fp32, DType dtype = DType::f32) {
   Task task;
   task.math_mode = mode;
-  task.tensors = {{"x", TensorRole::input, dtype}};
+  task.tensors = {{.name = "x", .role = TensorRole::input, .dtype = dtype}};
   Node node;
   node.op = op, node.outputs = {{"y", dtype, {4}}};
   task.graph.nodes.push_back(node);

@@ -18,9 +18,10 @@ Node node(const std::string& op, double flops) {
 
 Task task() {
   Task t;
-  t.tensors = {{"x", TensorRole::input, DType::f32, {64}, true},
-               {"w", TensorRole::parameter, DType::f32, {32}},
-               {"out", TensorRole::output, DType::f16, {128}}};
+  t.tensors = {
+      {.name = "x", .role = TensorRole::input, .dtype = DType::f32, .shape = {64}, .mutated = true},
+      {.name = "w", .role = TensorRole::parameter, .dtype = DType::f32, .shape = {32}},
+      {.name = "out", .role = TensorRole::output, .dtype = DType::f16, .shape = {128}}};
   ShapeCase s;
   s.tensors = {{"x", {64}}, {"w", {32}}, {"out", {128}}};
   s.flops = Flops{111}, s.least_bytes = Bytes{4096};

@@ -3,8 +3,8 @@
 //
 // Contract: plan_reach lists the launches, divisions and bounds of a plan. Their order depends only
 // on the plan, so that callers can compare two shapes entry by entry. An entry that cannot be
-// evaluated at the shape is nullopt. k(name) comes from the sources' text, because no module is
-// compiled yet.
+// evaluated at the shape is nullopt. No module is compiled yet, so plan_reach reads k(name), a
+// constant of the kernel, from the text of the sources.
 //
 // Example: CG_TRY(PlanReach r, plan_reach(program, task, shape, device)); r.launches[0]->grid[1]
 #pragma once

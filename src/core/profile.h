@@ -41,8 +41,8 @@ struct ProfileRemark {
   Origin origin = Origin::modelled;  // of its figures
 };
 
-// Units of a GPU that limit a kernel, as the time model and the counters name them. The list is
-// open: "fma", "tensor", "issue", "xu", ...
+// Units of a GPU that limit a kernel, as the time model and the counters name them. These are not
+// all: "fma", "tensor", "issue" and "xu" also occur.
 namespace gpu_unit {
 inline constexpr const char *dram = "dram", *l2 = "l2", *l1 = "l1", *shared = "shared",
                             *latency = "latency", *launch = "launch";

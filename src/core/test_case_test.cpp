@@ -14,10 +14,11 @@ using testing::HasSubstr;
 
 Task tokens_task() {
   Task task;
-  task.tensors = {{"x", TensorRole::input, DType::f16, {512, 4096}},
-                  {"index", TensorRole::input, DType::i64, {512}},
-                  {"weight", TensorRole::parameter, DType::f16, {4096}},
-                  {"out", TensorRole::output, DType::f16, {512, 4096}}};
+  task.tensors = {
+      {.name = "x", .role = TensorRole::input, .dtype = DType::f16, .shape = {512, 4096}},
+      {.name = "index", .role = TensorRole::input, .dtype = DType::i64, .shape = {512}},
+      {.name = "weight", .role = TensorRole::parameter, .dtype = DType::f16, .shape = {4096}},
+      {.name = "out", .role = TensorRole::output, .dtype = DType::f16, .shape = {512, 4096}}};
   ShapeCase official{.name = "official"}, odd{.name = "odd1", .kind = ShapeKind::odd};
   odd.constants = {{"tokens", 7}, {"hidden", 33}};
   task.shapes = {official, odd};

@@ -54,7 +54,8 @@ class Ledger {
   // Reads call_started, call_ended, evaluated, and the clock_ms of every event.
   void apply(EventType type, const Json& data);
 
-  // Why the budget is spent: "budget: dollars ($2.0100 of $2.0000)". Empty while some is left.
+  // Why the budget is spent: "budget: dollars ($2.0100 of $2.0000)". Empty while the
+  // budget lasts.
   std::optional<std::string> ended() const;
   Spent spent() const;
   const Limits& limits() const { return limits_; }

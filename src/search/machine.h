@@ -68,7 +68,7 @@ class Machine : public Strategy {
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  // Candidates in a row that were ignored, because the evaluator aborted.
+  // How many candidates in a row have no verdict, because the evaluator aborted.
   int set_aside_ = 0;
   Feedback feedback_;            // feedback of the last verdict
   std::vector<TestCase> tests_;  // in use

@@ -48,8 +48,8 @@ class AggregateError {
 // The errors of accurate implementations on one set.
 struct HonestErrors {
   AggregateError native, sequential;  // sequential: count() is 0 if no sequential sum was computed
-  double floor_rms = 0;               // rounding the inputs and the result alone may cause this RMS
-  double floor_bias = 0;              // truncating one float32 sum may cause this bias
+  double floor_rms = 0;               // the RMS error that rounding of inputs and result can cause
+  double floor_bias = 0;              // the bias that truncation of a float32 sum can cause
 };
 
 struct AggregateLimits {

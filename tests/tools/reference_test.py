@@ -42,18 +42,23 @@ Options:
   --require-sandbox           refuse to run
 """
 CONFIG = """constexpr Declared kDeclared[] = {
-    {"device", Type::text, "sim:h200", "where programs run"},
-    {"runs_dir", Type::text, "", "journals "
-     "of runs"},
-    {"math_mode", Type::choice, "", "rounding", "fp32 tf32"},
+    {.key = "device", .type = Type::text, .fallback = "sim:h200", .meaning = "where programs run"},
+    {.key = "runs_dir",
+     .type = Type::text,
+     .fallback = "",
+     .meaning = "journals "
+                "of runs"},
+    {.key = "math_mode", .type = Type::choice, .fallback = "", .meaning = "rounding", .choices = "fp32 tf32"},
 };
 """
 EVENTS = """constexpr Form kTypes[] = {
-    {EventType::opened, 1, "first",
-     "file: the task file\\n"
-     "asked?: bounds: "
-     "two numbers"},
-    {EventType::resumed, 2, "when a process goes on", ""},
+    {.type = EventType::opened,
+     .version = 1,
+     .written = "first",
+     .fields = "file: the task file\\n"
+               "asked?: bounds: "
+               "two numbers"},
+    {.type = EventType::resumed, .version = 2, .written = "when a process goes on", .fields = ""},
 };
 """
 
@@ -130,7 +135,7 @@ class Events(unittest.TestCase):
         self.assertEqual((resumed.version, resumed.written, resumed.fields), (2, "when a process goes on", []))
 
     def test_a_row_that_cannot_be_read_is_a_fault(self) -> None:
-        for broken in (EVENTS.replace("file: the", "file the"), EVENTS.replace("1, ", "kFirst, ")):
+        for broken in (EVENTS.replace("file: the", "file the"), EVENTS.replace(".version = 1,", ".version = kFirst,")):
             with self.assertRaises(reference.ReferenceFault):
                 reference.events_of(broken)
 

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the baselines of many tasks on one GPU in parallel and keeps them in the cache.
+// Has an evaluator measure the baselines of many tasks on one GPU, and keeps them in the cache.
 //
-// Contract: `jobs` torch workers describe and admit the tasks on CPU cores, then open, build and
-// time their baselines. They build in parallel, but time one at a time (under the GPU's lock). One
-// more worker computes the float64 truth of each official shape. With it, the worker judges the
-// baselines that need no build. A job starts when the GPU has enough free memory: the smallest
-// build first, the largest truth first. A job that runs out of memory runs again with the GPU to
-// itself. Each task becomes a row: measured, `cached` (measured earlier), or the reason why there
-// are no times. A complete row is saved at once, so the same call continues after an interruption.
+// Contract: the evaluator admits the tasks, computes their truths and times their baselines in
+// parallel (eval/baselines/suite.h). Each task becomes a row: measured, `cached` (measured
+// earlier), or the reason why there are no times. A complete row is saved at once, so the same call
+// continues after an interruption.
 //
-// Example: CG_TRY(auto r, measure_baselines(real_baseline_parts(s), ctx, cache, s, tasks, seen));
+// Example: CG_TRY(auto r, measure_baselines(EvaluatorClient::start, ctx, cache, s, tasks, seen));
 #pragma once
 
-#include "engine/baselines/baseline_parts.h"
 #include "engine/run/baseline_cache.h"
 #include "engine/suite/suite.h"
 
 namespace cutegen::engine {
 
-enum class BaselineStatus {
-  measured,
-  cached,      // measured earlier
-  error,       // the task could not be described
-  unfinished,  // the time was up, or the user stopped
-  pending,
+using eval::BaselineStatus;
+
+struct BaselineSuiteSettings {
+  DeviceName device = "cuda:0";
+  std::string python;
+  bool require_sandbox = false;
+  AskedAccuracy asked = {};  // for every task
+  std::vector<torch::BaselineWanted> baselines;
+  int jobs = 1;
+  eval::BaselineLimits limits;
+  double minutes = 0;  // 0: no limit
+  bool again = false;  // also measure tasks whose times are in the cache
 };
-const char* to_string(BaselineStatus status);
 
 struct BaselineRow {
   SuiteTask task;
@@ -56,7 +57,10 @@ class BaselineObserver {
   virtual void on_progress(const std::string& line) = 0;
 };
 
-Result<BaselineReport> measure_baselines(const BaselineParts& parts, const Context& ctx,
+using StartEvaluator = std::function<Result<std::unique_ptr<eval::EvaluatorClient>>(
+    const Context&, const eval::EvaluatorOptions&)>;
+
+Result<BaselineReport> measure_baselines(const StartEvaluator& start, const Context& ctx,
                                          const BaselineCache& cache,
                                          const BaselineSuiteSettings& settings,
                                          const std::vector<SuiteTask>& tasks,

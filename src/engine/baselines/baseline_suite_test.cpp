@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "engine/baselines/baseline_table.h"
 #include "engine/testing/toy_world.h"
+#include "eval/api/protocol.h"
+#include "eval/baselines/suite.h"
 #include "eval/testing/toy_worker.h"
 
 namespace cutegen::engine {
@@ -18,6 +20,11 @@ namespace fs = std::filesystem;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+std::vector<ControlTime> controls() {
+  return {{.name = "stream", .program_id = "p1", .time_ns = 110000},
+          {.name = "multiply", .program_id = "p2", .time_ns = 1300000}};
+}
 
 class SeenBaselines final : public BaselineObserver {
  public:
@@ -29,6 +36,37 @@ class SeenBaselines final : public BaselineObserver {
   void on_progress(const std::string&) override {}
   std::vector<std::string> rows;
   std::function<void()> after;
+};
+
+// Measures in this process, and sends what the evaluator would send.
+class SuiteEvaluator final : public eval::EvaluatorClient {
+ public:
+  explicit SuiteEvaluator(eval::SuiteParts parts) : parts_(std::move(parts)) {}
+  Result<eval::OpenedTask> open_task(const Context&, const fs::path&) override {
+    return user_error("it measures only suites");
+  }
+  Result<Verdict> evaluate(const Context&, const eval::EvaluateRequest&,
+                           const std::function<void(const std::string&)>&) override {
+    return user_error("it measures only suites");
+  }
+  Result<void> measure_suite(const Context& ctx, const eval::SuiteRequest& request,
+                             const eval::OnSuiteNews& news,
+                             const std::function<void(const std::string&)>& progress) override {
+    auto sent = read_json<eval::SuiteRequest>(to_json(request));
+    EXPECT_TRUE(sent) << sent.error().text();
+    return eval::measure_suite(
+        parts_, ctx, *sent,
+        [&](const eval::SuiteNews& n) {
+          auto told = read_json<eval::SuiteNews>(to_json(n));
+          ASSERT_TRUE(told) << told.error().text();
+          news(*told);
+        },
+        progress);
+  }
+  int pid() const override { return 0; }
+
+ private:
+  eval::SuiteParts parts_;
 };
 
 class BaselineSuiteTest : public testing::Test {
@@ -51,14 +89,25 @@ class BaselineSuiteTest : public testing::Test {
     return toy.task;
   }
 
-  BaselineParts parts() {
-    BaselineParts p;
-    p.gpu = [this](const Context&) -> Result<BaselineGpu> {
+  StartEvaluator start() {
+    return [this](const Context&, const eval::EvaluatorOptions& options)
+               -> Result<std::unique_ptr<eval::EvaluatorClient>> {
+      EXPECT_TRUE(options.suites);
+      return std::make_unique<SuiteEvaluator>(parts());
+    };
+  }
+
+  eval::SuiteParts parts() {
+    eval::SuiteParts p;
+    p.gpu = [this](const Context&) -> Result<eval::SuiteGpu> {
       if (no_gpu_) return world_error("there is no GPU driver here", "use another machine");
       CG_TRY(GpuSpec spec, find_gpu("h200"));
-      return BaselineGpu{std::move(spec), "GPU-1", "580", int64_t{140} << 30};
+      return eval::SuiteGpu{.spec = std::move(spec),
+                            .uuid = "GPU-1",
+                            .driver = "580",
+                            .memory_bytes = int64_t{140} << 30};
     };
-    p.worker = [this](const BaselineGpu&) -> Result<std::unique_ptr<torch::TorchWorker>> {
+    p.worker = [this](const eval::SuiteGpu&) -> Result<std::unique_ptr<torch::TorchWorker>> {
       if (no_cuda_) return world_error("torch is built without CUDA");
       ++workers_;
       auto worker = std::make_unique<eval::ToyWorker>();
@@ -70,21 +119,22 @@ class BaselineSuiteTest : public testing::Test {
     };
     p.controls = [this](const Context&) -> Result<std::vector<ControlTime>> {
       if (!controls_why_.empty()) return world_error(controls_why_);
-      return std::vector<ControlTime>{{"stream", "p1", 110000}, {"multiply", "p2", 1300000}};
+      return controls();
     };
-    p.truth = [this](const Context&, const BaselineGpu&, const Task& task) -> Result<TruthMade> {
+    p.truth = [this](const Context&, const eval::SuiteGpu&, const Task& task) -> Result<TruthMade> {
       truths_.push_back(task.name);
-      if (task.name == "huge") return TruthMade{0, 0, {}, "inputs and truth take 300 GB"};
-      return TruthMade{0.5, 4096, {}, "", accuracy_};
+      if (task.name == "huge") return TruthMade{.why = "inputs and truth take 300 GB"};
+      return TruthMade{.seconds = 0.5, .bytes = 4096, .accuracy = accuracy_};
     };
     return p;
   }
 
   BaselineReport run(const std::vector<std::string>& names, const Context& ctx = {}) {
     std::vector<SuiteTask> tasks;
-    for (const std::string& n : names) tasks.push_back({1, int(tasks.size()) + 1, n, n + ".py"});
+    for (const std::string& n : names)
+      tasks.push_back({.level = 1, .number = int(tasks.size()) + 1, .name = n, .file = n + ".py"});
     seen_.rows.clear(), truths_.clear();
-    auto report = measure_baselines(parts(), ctx, cache_, settings_, tasks, seen_);
+    auto report = measure_baselines(start(), ctx, cache_, settings_, tasks, seen_);
     EXPECT_TRUE(report) << report.error().text();
     return report ? std::move(*report) : BaselineReport{};
   }
@@ -120,7 +170,7 @@ TEST_F(BaselineSuiteTest, MeasuresEveryTaskAndKeepsIt) {
 }
 
 TEST_F(BaselineSuiteTest, WhatWasJudgedOnTheTruthIsKeptWithTheTimes) {
-  accuracy_[BaselineKind::eager] = {"fp32", false, 0.25, true, ""};
+  accuracy_[BaselineKind::eager] = {.precision = "fp32", .share = 0.25, .passes = true};
   BaselineReport r = run({"a"});
   const auto& times = r.rows[0].record.times;
   ASSERT_EQ(times.size(), 2U);
@@ -133,7 +183,11 @@ TEST_F(BaselineSuiteTest, WhatWasJudgedOnTheTruthIsKeptWithTheTimes) {
   ASSERT_TRUE(kept);
   EXPECT_EQ(kept->times[0].accuracy.share, 0.25);
   settings_.again = true;
-  accuracy_[BaselineKind::eager] = {"tf32 convolutions", true, 30, false, "every element"};
+  accuracy_[BaselineKind::eager] = {.precision = "tf32 convolutions",
+                                    .coarser = true,
+                                    .share = 30,
+                                    .passes = false,
+                                    .why = "every element"};
   r = run({"a"});
   EXPECT_EQ(best_baseline(r.rows[0].record.times, MathMode::fp32)->kind, "compile");
   EXPECT_THAT(baseline_table(r, {"eager", "compile"}),
@@ -231,12 +285,13 @@ TEST_F(BaselineSuiteTest, TimeThatIsUpLeavesRowsUnfinished) {
 }
 
 TEST_F(BaselineSuiteTest, NoGpuAndNoCudaAreErrorsOfTheWorld) {
+  const std::vector<SuiteTask> one{{.level = 1, .number = 1, .name = "a", .file = "a.py"}};
   no_gpu_ = true;
-  auto none = measure_baselines(parts(), {}, cache_, settings_, {{1, 1, "a", "a.py"}}, seen_);
+  auto none = measure_baselines(start(), {}, cache_, settings_, one, seen_);
   ASSERT_FALSE(none);
   EXPECT_EQ(exit_code(none.error()), kExitEnvironment);
   no_gpu_ = false, no_cuda_ = true;
-  none = measure_baselines(parts(), {}, cache_, settings_, {{1, 1, "a", "a.py"}}, seen_);
+  none = measure_baselines(start(), {}, cache_, settings_, one, seen_);
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message, HasSubstr("without CUDA"));
 }
@@ -253,15 +308,25 @@ TEST_F(BaselineSuiteTest, ControlsThatCannotBeTimedAreTold) {
 TEST(BaselineTable, HasItsForms) {
   BaselineReport r;
   r.gpu = "h200", r.uuid = "GPU-1", r.driver = "580", r.torch = "torch 2.11", r.seconds = 42.5;
-  r.controls = {{"stream", "p1", 110000}, {"multiply", "p2", 1300000}};
-  BaselineRow a{{1, 19, "19_ReLU", "19_ReLU.py"}, BaselineStatus::measured, "", {}, 1.5};
+  r.controls = controls();
+  BaselineRow a{.task = {.level = 1, .number = 19, .name = "19_ReLU", .file = "19_ReLU.py"},
+                .status = BaselineStatus::measured,
+                .describe_s = 1.5};
   a.record.task_id = "t", a.record.name = "19_ReLU", a.record.workload = "elementwise";
   a.record.gpu = "h200", a.record.floor_ns = 2.7e6, a.record.bound_by = "memory";
-  a.record.admitted = true, a.record.truth = {1.04, 38 << 20, {}, ""};
+  a.record.admitted = true, a.record.truth = {.seconds = 1.04, .bytes = 38 << 20};
   a.record.controls = r.controls;
-  a.record.times = {{"eager", 3.02e6, 3.01e6, 3.03e6, 40, Origin::measured, 0, 0.4, ""},
-                    {"compile", 0, 0, 0, 0, Origin::measured, 0, 9, "it raises\nmore"}};
-  BaselineRow b{{1, 20, "20_Bad", "20_Bad.py"}, BaselineStatus::error, "no class Model", {}, 0.1};
+  a.record.times = {{.kind = "eager",
+                     .time_ns = 3.02e6,
+                     .low_ns = 3.01e6,
+                     .high_ns = 3.03e6,
+                     .samples = 40,
+                     .build_s = 0.4},
+                    {.kind = "compile", .build_s = 9, .why = "it raises\nmore"}};
+  BaselineRow b{.task = {.level = 1, .number = 20, .name = "20_Bad", .file = "20_Bad.py"},
+                .status = BaselineStatus::error,
+                .reason = "no class Model",
+                .describe_s = 0.1};
   r.rows = {a, b};
   const fs::path golden = fs::path(CUTEGEN_SOURCE_DIR) / "tests/golden/engine";
   auto check = [&](const std::string& file, const std::string& text) {

@@ -56,22 +56,6 @@ void add_reasons(std::map<std::string, std::vector<std::string>>& reasons, const
 
 }  // namespace
 
-const char* to_string(BaselineStatus status) {
-  switch (status) {
-    case BaselineStatus::measured:
-      return "measured";
-    case BaselineStatus::cached:
-      return "cached";
-    case BaselineStatus::error:
-      return "error";
-    case BaselineStatus::unfinished:
-      return "unfinished";
-    case BaselineStatus::pending:
-      return "pending";
-  }
-  return "";
-}
-
 std::string baseline_header(const std::vector<std::string>& kinds) {
   std::string out = fmt::format("{:<44} {:<12} {:<10} {:>8} {:>8}", "task", "class", "status",
                                 "admitted", "truth");

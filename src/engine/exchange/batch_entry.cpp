@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "eval/api/foreign_file.h"
-#include "eval/judge/foreign.h"
 
 namespace cutegen::engine {
 namespace fs = std::filesystem;

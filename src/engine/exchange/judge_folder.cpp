@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "device/cuda/gpu_info.h"
 #include "eval/api/foreign_file.h"
-#include "eval/judge/foreign.h"
 
 namespace cutegen::engine {
 namespace {

@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "engine/testing/toy_world.h"
 #include "eval/api/foreign_file.h"
-#include "eval/judge/foreign.h"
 
 namespace cutegen::engine {
 namespace {

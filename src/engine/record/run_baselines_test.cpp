@@ -37,7 +37,7 @@ class RunBaselines : public testing::Test {
       return std::vector<BaselineTime>{took("eager", 200)};
     };
     record_.measured = "2026-11-22T07:00:00Z";
-    record_.controls = {{"stream", "p", 100}};
+    record_.controls = {{.name = "stream", .program_id = "p", .time_ns = 100}};
     record_.times = {took("eager", 300), took("eager-tf32", 50), took("compile", 194)};
   }
   void TearDown() override {
@@ -51,7 +51,7 @@ class RunBaselines : public testing::Test {
                         const eval::OpenedTask&) -> Result<std::vector<ControlTime>> {
       if (now_ns_ == 0)
         return world_error("the control kernel 'stream' cannot be timed on this machine");
-      return std::vector<ControlTime>{{"stream", "p", now_ns_}};
+      return std::vector<ControlTime>{{.name = "stream", .program_id = "p", .time_ns = now_ns_}};
     };
     return p;
   }

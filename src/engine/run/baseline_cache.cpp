@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/run/baseline_cache.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/file.h"
@@ -45,6 +46,12 @@ Result<Json> json_of(const fs::path& file) {
   return parse_json(text, file.string(), kMostRecord);
 }
 
+bool has_times_of(const BaselineRecord& record, const std::vector<torch::BaselineWanted>& wanted) {
+  return std::ranges::all_of(wanted, [&](const torch::BaselineWanted& w) {
+    return std::ranges::find(record.times, w.name(), &BaselineTime::kind) != record.times.end();
+  });
+}
+
 struct KeptControls {
   int64_t timed = 0;  // seconds since 1970
   std::vector<ControlTime> controls;
@@ -74,6 +81,20 @@ std::optional<BaselineRecord> BaselineCache::find(const std::string& task_id,
 
 std::optional<BaselineRecord> BaselineCache::find(const eval::OpenedTask& o) const {
   return find(o.task.id, o.gpu, o.driver, o.torch);
+}
+
+std::vector<eval::KnownBaselines> BaselineCache::with_times_of(
+    const std::vector<torch::BaselineWanted>& wanted) const {
+  std::vector<eval::KnownBaselines> out;
+  std::error_code none;  // there is no folder
+  for (const auto& entry : fs::directory_iterator(folder_, none)) {
+    auto json = json_of(entry.path());
+    if (!json) continue;
+    auto r = read_json<BaselineRecord>(*json);
+    if (!r || r->cut || !has_times_of(*r, wanted)) continue;
+    out.push_back({.task_id = r->task_id, .gpu = r->gpu, .driver = r->driver, .torch = r->torch});
+  }
+  return out;
 }
 
 Result<void> BaselineCache::keep(const BaselineRecord& r) const {

@@ -29,6 +29,9 @@ class BaselineCache {
                                      const std::string& driver, const std::string& torch) const;
   std::optional<BaselineRecord> find(const eval::OpenedTask& opened) const;
   Result<void> keep(const BaselineRecord& record) const;
+  // The keys of all complete records that have these baselines.
+  std::vector<eval::KnownBaselines> with_times_of(
+      const std::vector<torch::BaselineWanted>& wanted) const;
 
   std::optional<std::vector<ControlTime>> controls(const std::string& gpu,
                                                    const std::string& driver) const;

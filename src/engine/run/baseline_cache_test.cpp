@@ -18,7 +18,7 @@ class BaselineCacheTest : public testing::Test {
   static BaselineRecord record(double ns) {
     BaselineRecord r;
     r.task_id = "t", r.gpu = "h200", r.driver = "580", r.torch = "2.11";
-    r.times = {{"eager", ns, ns, ns, 8, Origin::measured, 0, 0, ""}};
+    r.times = {{.kind = "eager", .time_ns = ns, .low_ns = ns, .high_ns = ns, .samples = 8}};
     return r;
   }
   fs::path dir_ = toy::scratch_path("baselines");

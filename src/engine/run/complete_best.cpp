@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "eval/judge/baselines.h"
+#include "eval/api/wanted_baselines.h"
 
 namespace cutegen::engine {
 namespace {

@@ -206,7 +206,13 @@ TEST_F(EndOfRun, OnlyAProgramThatIsSlowerMayGetOne) {
   EXPECT_FALSE(wants_profile(view)) << "there is no baseline";
   const double own = *view.incumbent()->time_ns();
   auto eager = [](double ns) {
-    return BaselineTime{"eager", ns, ns, ns, 8, Origin::cached, 0, 1, ""};
+    return BaselineTime{.kind = "eager",
+                        .time_ns = ns,
+                        .low_ns = ns,
+                        .high_ns = ns,
+                        .samples = 8,
+                        .origin = Origin::cached,
+                        .build_s = 1};
   };
   view.baselines = TaskBaselines{{eager(own * 1.5)}, "kept"};
   EXPECT_FALSE(wants_profile(view));

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "eval/judge/baselines.h"
 
 namespace cutegen::engine {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "engine/run/baseline_cache.h"
-#include "engine/run/controls.h"
 #include "engine/run/loop.h"
+#include "eval/api/controls.h"
 #include "llm/models.h"
 
 namespace cutegen::engine {
@@ -42,7 +42,7 @@ Result<std::vector<ControlTime>> controls_of_now(const Context& ctx,
                                                  const eval::OpenedTask& opened) {
   const BaselineCache cache;
   if (auto recent = cache.controls(opened.gpu, opened.driver)) return std::move(*recent);
-  CG_TRY(auto controls, time_controls(ctx, evaluator));
+  CG_TRY(auto controls, eval::time_controls(ctx, evaluator));
   if (auto kept = cache.keep_controls(opened.gpu, opened.driver, controls); !kept)
     log_info("cutegen could not keep the times of the control kernels: {}", kept.error().message);
   return controls;

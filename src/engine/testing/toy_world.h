@@ -66,8 +66,8 @@ inline eval::OpenedTask relu_task() {
   t.name = "relu";
   t.file = "relu.py";
   t.source = "import torch\n";
-  t.tensors = {{"x", TensorRole::input, DType::f32, {16, 64}},
-               {"out", TensorRole::output, DType::f32, {16, 64}}};
+  t.tensors = {{.name = "x", .role = TensorRole::input, .dtype = DType::f32, .shape = {16, 64}},
+               {.name = "out", .role = TensorRole::output, .dtype = DType::f32, .shape = {16, 64}}};
   t.workload = "elementwise";
   ShapeCase shape;
   shape.name = "official";

@@ -67,6 +67,28 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     });
   }
 
+  Result<void> measure_suite(const Context& ctx, const SuiteRequest& request,
+                             const OnSuiteNews& news,
+                             const std::function<void(const std::string&)>& progress) override {
+    SuiteRequest rest = request;
+    const EvaluatorProcess::Listeners listeners{
+        .progress = progress, .news = [&](const SuiteNews& n) {
+          if (n.row && n.row->status != BaselineStatus::pending)
+            std::erase_if(rest.tasks,
+                          [&](const SuiteFile& task) { return task.number == n.row->number; });
+          if (news) news(n);
+        }};
+    auto done = repeat<protocol::EmptyReply>(ctx, [&] {
+      return process_.ask<protocol::EmptyReply>(ctx, MessageType::suite,
+                                                protocol::MeasureSuite{rest}, listeners);
+    });
+    if (!done && wire::is_closed(done.error()))
+      return world_error(fmt::format("the evaluator died {} times", kMostRuns),
+                         "run the same command again to continue");
+    if (!done) return fail(done.error());
+    return {};
+  }
+
   // Does nothing if the task is not open, or if its evaluator has ended.
   void close_task(const Context& ctx, const std::string& id) override {
     files_.erase(id);
@@ -158,7 +180,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
                             const std::function<void(const std::string&)>& progress) {
     protocol::OnTask<Request> asked{request};
     CG_TRY(asked.request.task, open_again(ctx, request.task));
-    return process_.ask<Reply>(ctx, type, std::move(asked), progress);
+    return process_.ask<Reply>(ctx, type, std::move(asked), {.progress = progress});
   }
 
   EvaluatorOptions options_;
@@ -190,6 +212,11 @@ Result<Verdict> EvaluatorClient::judge_foreign(const Context&, const ForeignRequ
 Result<std::vector<BaselineTime>> EvaluatorClient::time_baselines(
     const Context&, const BaselinesRequest&, const std::function<void(const std::string&)>&) {
   return unsupported_error("this evaluator cannot time baselines");
+}
+
+Result<void> EvaluatorClient::measure_suite(const Context&, const SuiteRequest&, const OnSuiteNews&,
+                                            const std::function<void(const std::string&)>&) {
+  return unsupported_error("this evaluator cannot measure suites of baselines");
 }
 
 Result<std::unique_ptr<EvaluatorClient>> EvaluatorClient::start(const Context& ctx,

@@ -27,6 +27,7 @@
 #include "core/device_name.h"
 #include "core/task.h"
 #include "core/verdict.h"
+#include "eval/api/suite.h"
 #include "gpu/spec.h"
 #include "torch/foreign_worker.h"
 
@@ -40,7 +41,8 @@ struct EvaluatorOptions {
   int runner_threads = 0;  // 0: all cores
   // Tasks that stay open at once; the evaluator closes the least recently used one first.
   int tasks = 1;
-  int sharing = 1;  // evaluators that share the device and divide its memory
+  int sharing = 1;      // evaluators that share the device and divide its memory
+  bool suites = false;  // measure suites of baselines, and do nothing else
   // Parse CuTe's headers while the torch worker describes the task, for the first program.
   bool read_cute_ahead = true;
   // Identifies the programs that will come. If one of them was compiled before, CuTe is not parsed
@@ -105,7 +107,7 @@ struct CertifyRequest {
 };
 
 // Times the baselines of an open task one after the other, without a program; see
-// eval/judge/baselines.h.
+// eval/baselines/baselines.h.
 struct BaselinesRequest {
   std::vector<torch::BaselineWanted> baselines = {{BaselineKind::eager}};
   double build_seconds = 60;  // limit for opening one baseline
@@ -141,6 +143,11 @@ class EvaluatorClient {
   virtual Result<std::vector<BaselineTime>> time_baselines(
       const Context& ctx, const BaselinesRequest& request,
       const std::function<void(const std::string&)>& progress = {});
+  // Only if the evaluator was started with `suites`. After a restart, the evaluator measures the
+  // tasks that have no final row.
+  virtual Result<void> measure_suite(const Context& ctx, const SuiteRequest& request,
+                                     const OnSuiteNews& news,
+                                     const std::function<void(const std::string&)>& progress = {});
   // Call it when the task will not be used again.
   virtual void close_task(const Context&, const std::string& /*id*/) {}
   virtual int pid() const = 0;

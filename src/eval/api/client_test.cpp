@@ -66,6 +66,16 @@ while True:
         reply("open_task", **({} if "no_task" in mode else {"opened": opened}))
     elif kind in ("close_task", "expect_children"):
         reply(kind)
+    elif kind == "suite":
+        reply("suite_news", news={"gpu": "h200", "driver": "580"})
+        reply("progress", text="describing")
+        for task in request["request"]["tasks"]:
+            row = json.load(open(here + "/row.json"))
+            reply("suite_news", news={"row": {**row, "number": task["number"], "status": "pending"}})
+            reply("suite_news", news={"row": {**row, "number": task["number"]}})
+            if f"dies{start}" in mode or "dies" in mode:
+                os._exit(9)
+        reply("suite")
     elif f"dies{start}" in mode or "dies" in mode:
         os._exit(9)
     elif "slow" in mode:
@@ -94,7 +104,8 @@ class Client : public testing::Test {
     OpenedTask opened;
     opened.task.id = "0123";
     opened.task.name = "relu";
-    opened.task.tensors = {{"out", TensorRole::output, DType::f32, {4}, false}};
+    opened.task.tensors = {
+        {.name = "out", .role = TensorRole::output, .dtype = DType::f32, .shape = {4}}};
     opened.task.shapes = {{.name = "official"}};
     opened.task.shapes[0].tensors = {{"out", {4}}};
     opened.floor_ns = 12.5;
@@ -104,6 +115,9 @@ class Client : public testing::Test {
     verdict.feedback.headline = "as it was sent";
     write("opened.json", dump_json(to_json(opened)));
     write("verdict.json", dump_json(to_json(verdict)));
+    SuiteRow row{.status = BaselineStatus::measured, .describe_s = 1.5};
+    row.record.name = "relu", row.record.controls = {{.name = "stream", .time_ns = 5}};
+    write("row.json", dump_json(to_json(row)));
     write("cutegen-evaluator", kFake);
     ::chmod((folder / "cutegen-evaluator").c_str(), 0700);
     write("mode", "");
@@ -314,6 +328,52 @@ TEST_F(Client, AnEvaluatorThatDiesAtTheStartIsAnError) {
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().kind, ErrorKind::world);
   EXPECT_EQ(client.error().message, "closed");
+}
+
+SuiteRequest suite_of_two() {
+  SuiteRequest out;
+  out.tasks = {{.number = 4, .name = "a", .file = "a.py"},
+               {.number = 7, .name = "b", .file = "b.py"}};
+  out.baselines = *baselines_named({"eager", "m:f"});
+  out.known = {{.task_id = "0123", .gpu = "h200", .driver = "580", .torch = "torch 2.13"}};
+  return out;
+}
+
+TEST_F(Client, NewsOfASuiteArriveBeforeItsEnd) {
+  auto client = start("", {.suites = true});
+  std::vector<std::string> seen;
+  auto done = client->measure_suite(
+      Context(), suite_of_two(),
+      [&](const SuiteNews& n) {
+        seen.push_back(n.row ? std::to_string(n.row->number) + to_string(n.row->status) : n.gpu);
+        if (n.row) {
+          EXPECT_EQ(n.row->record.controls.size(), 1U);
+          EXPECT_EQ(n.row->describe_s, 1.5);
+        }
+      },
+      [&](const std::string& text) { seen.push_back(text); });
+  ASSERT_TRUE(done) << done.error().text();
+  EXPECT_THAT(seen,
+              ElementsAre("h200", "describing", "4pending", "4measured", "7pending", "7measured"));
+  EXPECT_EQ(noted("requests").at(0).at("options").at("suites"), true);
+  EXPECT_EQ(noted("requests").at(1).at("request"), to_json(suite_of_two()));
+}
+
+TEST_F(Client, AFreshEvaluatorMeasuresTheTasksThatAreLeft) {
+  auto client = start("dies1", {.suites = true});
+  std::vector<int> ended;
+  auto news = [&](const SuiteNews& n) {
+    if (n.row && n.row->status != BaselineStatus::pending) ended.push_back(n.row->number);
+  };
+  ASSERT_TRUE(client->measure_suite(Context(), suite_of_two(), news));
+  EXPECT_THAT(ended, ElementsAre(4, 7));
+  EXPECT_THAT(requests(), ElementsAre("hello", "suite", "hello", "suite"));
+  EXPECT_EQ(noted("requests").at(3).at("request").at("tasks").size(), 1U);
+  SuiteRequest three = suite_of_two();
+  three.tasks.push_back({.number = 8, .name = "c", .file = "c.py"});
+  auto never = start("dies", {.suites = true})->measure_suite(Context(), three, {});
+  ASSERT_FALSE(never);
+  EXPECT_THAT(never.error().message, HasSubstr("died 3 times"));
 }
 
 TEST_F(Client, WhoStopsWaitingEndsTheEvaluator) {

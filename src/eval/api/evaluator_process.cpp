@@ -49,10 +49,9 @@ Result<void> EvaluatorProcess::start(const Context& ctx, const EvaluatorOptions&
   return {};
 }
 
-Result<Json> EvaluatorProcess::send_and_receive(
-    const Context& ctx, MessageType type, const Json& message,
-    const std::function<void(const std::string&)>& progress) {
-  auto reply = exchange(ctx, type, message, progress);
+Result<Json> EvaluatorProcess::send_and_receive(const Context& ctx, MessageType type,
+                                                const Json& message, const Listeners& listeners) {
+  auto reply = exchange(ctx, type, message, listeners);
   bool ended = !reply && (reply.error().kind == ErrorKind::cancelled ||
                           reply.error().kind == ErrorKind::timeout);
   if (ended && ctx.done()) stop();  // nobody would read the result
@@ -60,7 +59,7 @@ Result<Json> EvaluatorProcess::send_and_receive(
 }
 
 Result<Json> EvaluatorProcess::exchange(const Context& ctx, MessageType type, const Json& message,
-                                        const std::function<void(const std::string&)>& progress) {
+                                        const Listeners& listeners) {
   CG_CHECK(channel_.send(ctx, message));
   for (;;) {
     CG_TRY(wire::Frame frame, channel_.receive(ctx));
@@ -69,7 +68,12 @@ Result<Json> EvaluatorProcess::exchange(const Context& ctx, MessageType type, co
     CG_TRY(const MessageType got, protocol::type_of(frame.body));
     if (got == MessageType::progress) {
       auto line = protocol::body_of<protocol::ProgressText>(frame.body);
-      if (progress && line) progress(line->text);
+      if (listeners.progress && line) listeners.progress(line->text);
+      continue;
+    }
+    if (got == MessageType::suite_news) {
+      CG_TRY(auto message, protocol::body_of<protocol::NewsMessage>(frame.body));
+      if (listeners.news) listeners.news(message.news);
       continue;
     }
     if (got != type) return world_error("the evaluator answered another request");

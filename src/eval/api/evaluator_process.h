@@ -20,12 +20,17 @@ namespace cutegen::eval {
 class EvaluatorProcess {
  public:
   Result<void> start(const Context& ctx, const EvaluatorOptions& options);
-  // Returns the reply to one request. Progress frames that precede it go to `progress`.
+  // Who gets the messages that precede a reply.
+  struct Listeners {
+    std::function<void(const std::string&)> progress = {};
+    OnSuiteNews news = {};
+  };
+  // Returns the reply to one request.
   template <class Reply, class Request>
   Result<Reply> ask(const Context& ctx, protocol::MessageType type, Request request,
-                    const std::function<void(const std::string&)>& progress = {}) {
+                    const Listeners& listeners = {}) {
     CG_TRY(Json reply,
-           send_and_receive(ctx, type, protocol::message(type, std::move(request)), progress));
+           send_and_receive(ctx, type, protocol::message(type, std::move(request)), listeners));
     return protocol::body_of<Reply>(reply);
   }
   // False before start() and after stop().
@@ -38,9 +43,9 @@ class EvaluatorProcess {
 
  private:
   Result<Json> send_and_receive(const Context& ctx, protocol::MessageType type, const Json& message,
-                                const std::function<void(const std::string&)>& progress);
+                                const Listeners& listeners);
   Result<Json> exchange(const Context& ctx, protocol::MessageType type, const Json& message,
-                        const std::function<void(const std::string&)>& progress);
+                        const Listeners& listeners);
 
   sandbox::Child child_;
   wire::Channel channel_;

@@ -33,6 +33,7 @@ Names<MessageType> enum_names(MessageType) {
       {MessageType::hello, "hello"},           {MessageType::open_task, "open_task"},
       {MessageType::evaluate, "evaluate"},     {MessageType::certify, "certify"},
       {MessageType::foreign, "foreign"},       {MessageType::baselines, "baselines"},
+      {MessageType::suite, "suite"},           {MessageType::suite_news, "suite_news"},
       {MessageType::close_task, "close_task"}, {MessageType::expect_children, "expect_children"},
       {MessageType::progress, "progress"}};
   return names;
@@ -94,7 +95,15 @@ void fields(Fields& v, BaselinesReply& x) {
           "the evaluator reports other baselines than requested");
 }
 
+void fields(Fields& v, MeasureSuite& x) {
+  v("request", x.request);
+}
+
 void fields(Fields&, EmptyReply&) {}
+
+void fields(Fields& v, NewsMessage& x) {
+  v("news", x.news);
+}
 
 void fields(Fields& v, ProgressText& x) {
   v("text", x.text);
@@ -113,6 +122,7 @@ void fields(Fields& v, EvaluatorOptions& o) {
   v("sharing", o.sharing, field::may_lack + field::between(1, protocol::kMostSharing));
   v("read_cute_ahead", o.read_cute_ahead, field::may_lack);
   v("programs", o.programs, field::may_lack);
+  v("suites", o.suites, field::if_set);
   v("log_level", o.log_level);
 }
 

@@ -3,9 +3,9 @@
 //
 // Contract: both sides use the one list of fields of a message. The evaluator answers each request
 // with one reply of the same type, or {"error": ...}. Before the reply of a long request it may
-// send any number of progress messages. Readers ignore unknown fields of a message, but not of the
-// values in it. When the channel ends, the evaluator cancels its work. docs/evaluation.md lists the
-// fields.
+// send any number of messages of the types `progress` and `suite_news`. Readers ignore unknown
+// fields of a message, but not of the values in it. When the channel ends, the evaluator cancels
+// its work. docs/evaluation.md lists the fields.
 //
 // Example: channel.send(ctx, message(MessageType::close_task, CloseTask{id}));
 #pragma once
@@ -37,6 +37,8 @@ enum class MessageType {
   certify,
   foreign,
   baselines,
+  suite,
+  suite_news,
   close_task,
   expect_children,
   progress
@@ -79,7 +81,14 @@ struct CertificateReply {
 struct BaselinesReply {
   std::vector<BaselineTime> times;
 };
+struct MeasureSuite {
+  SuiteRequest request;
+};
 struct EmptyReply {};
+// A message before the reply to `suite`.
+struct NewsMessage {
+  SuiteNews news;
+};
 struct ProgressText {
   std::string text;
 };
@@ -93,7 +102,9 @@ void fields(Fields& v, CloseTask& x);
 void fields(Fields& v, VerdictReply& x);
 void fields(Fields& v, CertificateReply& x);
 void fields(Fields& v, BaselinesReply& x);
+void fields(Fields& v, MeasureSuite& x);
 void fields(Fields& v, EmptyReply& x);
+void fields(Fields& v, NewsMessage& x);
 void fields(Fields& v, ProgressText& x);
 template <class Request>
 void fields(Fields& v, OnTask<Request>& x) {

@@ -15,8 +15,8 @@ OpenedTask opened() {
   t.task.id = "0123";
   t.task.name = "relu";
   t.task.file = "relu.py";
-  t.task.tensors = {{"x", TensorRole::input, DType::f32, {4}, false},
-                    {"out", TensorRole::output, DType::f32, {4}, false}};
+  t.task.tensors = {{.name = "x", .role = TensorRole::input, .dtype = DType::f32, .shape = {4}},
+                    {.name = "out", .role = TensorRole::output, .dtype = DType::f32, .shape = {4}}};
   t.task.shapes = {{.name = "official"}};
   t.task.shapes[0].tensors = {{"x", {4}}, {"out", {4}}};
   t.admission = {.admitted = true,

@@ -8,13 +8,13 @@
 
 #include "base/text.h"
 #include "core/weighted.h"
+#include "eval/baselines/baseline_accuracy.h"
+#include "eval/baselines/baselines.h"
 #include "eval/diagnosis/statistics.h"
-#include "eval/judge/baseline_accuracy.h"
-#include "eval/judge/baselines.h"
 #include "eval/judge/ladder.h"
 #include "eval/judge/turns.h"
 #include "eval/rungs/audit.h"
-#include "eval/rungs/official.h"
+#include "eval/rungs/gpu_correctness.h"
 
 namespace cutegen::eval {
 namespace {
@@ -201,7 +201,7 @@ class Certification {
   }
 
   // A set with the truth at the official shape; null if there can be none.
-  OfficialSetPtr official_set(const std::string& user) {
+  GpuSetPtr official_set(const std::string& user) {
     if (!services_.official || !services_.official->missing().empty()) return nullptr;
     auto set = services_.official->draw(ctx_, task_, *shape_, services_.families.front(), user);
     if (set) return std::move(*set);

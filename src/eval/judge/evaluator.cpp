@@ -11,7 +11,7 @@
 #include "core/kernel_side.h"
 #include "device/device.h"
 #include "eval/api/expect_children.h"
-#include "eval/judge/baselines.h"
+#include "eval/baselines/baselines.h"
 #include "eval/judge/certify.h"
 #include "eval/judge/foreign.h"
 #include "eval/judge/ladder.h"
@@ -97,12 +97,12 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   services_.threads = options_.runner_threads;
   services_.families = input_families();
   if (!options_.device.is_gpu()) return {};
-  official_ = std::make_shared<OfficialJudge>(
-      OfficialJudge::Options{.device = options_.device,
-                             .python = options_.python,
-                             .require_sandbox = options_.require_sandbox,
-                             .toolchain = toolchain_,
-                             .sharing = options_.sharing});
+  official_ =
+      std::make_shared<GpuTruths>(GpuTruths::Options{.device = options_.device,
+                                                     .python = options_.python,
+                                                     .require_sandbox = options_.require_sandbox,
+                                                     .toolchain = toolchain_,
+                                                     .sharing = options_.sharing});
   services_.official = official_;
   outlook_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {
     return counters_outlook(ctx, options_.require_sandbox);

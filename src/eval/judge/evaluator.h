@@ -15,7 +15,7 @@
 #include "eval/api/client.h"
 #include "eval/profile/hardware_counters.h"
 #include "eval/rungs/derive_shapes.h"
-#include "eval/rungs/official.h"
+#include "eval/rungs/gpu_correctness.h"
 #include "eval/rungs/rung.h"
 #include "eval/sets/excerpts.h"
 #include "torch/worker.h"
@@ -82,7 +82,7 @@ class Evaluator {
   std::shared_ptr<toolchain::Toolchain> toolchain_;
   std::shared_ptr<toolchain::Assembler> assembler_;
   std::shared_ptr<Runner> runner_;
-  std::shared_ptr<OfficialJudge> official_;        // on a GPU
+  std::shared_ptr<GpuTruths> official_;            // on a GPU
   Services services_;                              // without those of one task
   UniqueFd slot_;                                  // lock file of the worker that times baselines
   std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; sees no program

@@ -14,7 +14,7 @@
 #include "eval/judge/ladder.h"
 #include "eval/rungs/correctness.h"
 #include "eval/rungs/derive_shapes.h"
-#include "eval/rungs/official.h"
+#include "eval/rungs/gpu_correctness.h"
 #include "eval/rungs/prepare.h"
 #include "eval/runner/arena.h"
 #include "eval/runner/gpu_slot.h"
@@ -301,9 +301,9 @@ class ForeignJudge {
       return rung_passed();
     }
     ForeignOfficial official(ctx_, services_, task_, *worker_, place());
-    for (const std::string& family : official_families(
-             services_.families, services_.official->sets_kept(task_, task_.official()),
-             std::random_device()())) {
+    for (const std::string& family :
+         gpu_families(services_.families, services_.official->sets_kept(task_, task_.official()),
+                      std::random_device()())) {
       progress_(fmt::format("correctness: official shape, {}", family));
       auto shown = official.show(family, 0, {});
       if (!shown && shown.error().kind != ErrorKind::unsupported) return fail(shown.error());

@@ -251,9 +251,9 @@ struct ForeignStage : ForeignWorld {
     std::filesystem::remove_all(folder, error);
   }
 
-  Result<OfficialSetPtr> fresh() {
+  Result<GpuSetPtr> fresh() {
     ++sets;
-    auto set = std::make_shared<OfficialSet>();
+    auto set = std::make_shared<GpuSet>();
     CG_TRY(GpuBuffer x, judge_->take("x", 64 * 32 * 4, true));
     CG_TRY(SharedBuffer shared, x.share(true));
     set->inputs.push_back(shared);
@@ -262,7 +262,7 @@ struct ForeignStage : ForeignWorld {
     e.spec = {"out", DType::f32, {64, 32}};
     e.elements = 64 * 32;
     set->outputs.push_back(e);
-    return OfficialSetPtr(set);
+    return GpuSetPtr(set);
   }
 
   std::vector<double> controls(ToyAnswer& clean) {

@@ -253,7 +253,7 @@ Result<ForeignOfficial::Shown> ForeignOfficial::show(const std::string& family, 
                                                      const Around& around) {
   const ShapeCase& shape = task_.official();
   LetGo let_go(place_.gpu);  // destroyed last
-  CG_TRY(OfficialSetPtr set, place_.fresh(family));
+  CG_TRY(GpuSetPtr set, place_.fresh(family));
   JudgedBufferOptions options;
   options.at_the_end = std::random_device()() % 2 != 0;
   CG_TRY(JudgedBuffers memory, JudgedBuffers::make(ctx_, place_.gpu, set, {}, options));

@@ -18,7 +18,7 @@
 //                                        progress));
 #pragma once
 
-#include "eval/rungs/official.h"
+#include "eval/rungs/gpu_correctness.h"
 #include "eval/rungs/timing.h"
 #include "eval/sets/judged_buffers.h"
 #include "torch/foreign_worker.h"
@@ -28,7 +28,7 @@ namespace cutegen::eval {
 // Where official sets come from: draws an unused set of a family and owns its memory.
 struct ForeignPlace {
   GpuJudge& gpu;
-  std::function<Result<OfficialSetPtr>(const std::string& family)> fresh;
+  std::function<Result<GpuSetPtr>(const std::string& family)> fresh;
 };
 
 class ForeignOfficial {
@@ -42,7 +42,7 @@ class ForeignOfficial {
     RungEnd end;
     torch::ForeignReply model, run;
     bool judged = false;  // outputs were compared
-    OfficialFindings found;
+    GpuFindings found;
     std::vector<std::string> notes;  // of the set
   };
 

@@ -16,8 +16,8 @@
 #include "eval/profile/gpu_profile.h"
 #include "eval/rungs/audit.h"
 #include "eval/rungs/correctness.h"
+#include "eval/rungs/gpu_correctness.h"
 #include "eval/rungs/measure.h"
-#include "eval/rungs/official.h"
 #include "eval/rungs/prepare.h"
 #include "eval/rungs/timing.h"
 #include "eval/sets/excerpts.h"
@@ -121,6 +121,16 @@ void log_times(const Verdict& verdict, Nanoseconds waited, Nanoseconds processor
       ms(processor_time));
 }
 
+// On a simulator, the counters of the timing run are the profile.
+Profile simulated_profile(const std::vector<KernelProfile>& kernels, const Task& task,
+                          const GpuSpec& gpu) {
+  Profile out{.kernels = kernels,
+              .shape = task.official().name,
+              .source = {CounterSource::Kind::simulator}};
+  for (KernelProfile& k : out.kernels) diagnose(k, gpu);
+  return out;
+}
+
 class Climber {
  public:
   Climber(const Context& ctx, const Services& services, const Task& task,
@@ -154,7 +164,13 @@ class Climber {
   }
 
  private:
-  Evaluation evaluation() const { return {ctx_, services_, task_, prepared_, progress_}; }
+  Evaluation evaluation() const {
+    return {.ctx = ctx_,
+            .services = services_,
+            .task = task_,
+            .prepared = prepared_,
+            .progress = progress_};
+  }
 
   // Returns false if the ladder ends at this rung.
   Result<bool> climb_one(Rung rung) {
@@ -169,8 +185,7 @@ class Climber {
       end = rung_ended(Status::aborted, end.error().text());
     }
     if (!end->passed) report.result = RungResult::failed;
-    report.detail = end->passed ? end->detail : end->headline;
-    report.detail = sanitize(report.detail, 400);
+    report.detail = sanitize(end->passed ? end->detail : end->headline, 400);
     if (report.result == RungResult::skipped)
       verdict_.skipped.push_back(fmt::format("{}: {}", to_string(rung), report.detail));
     verdict_.rungs.push_back(report);
@@ -261,17 +276,15 @@ class Climber {
   }
 
   Result<TimingOutcome> measure(const PreparedShape& shape) {
-    MeasureOptions options{.program_id = verdict_.program_id};
+    MeasureOptions options{.program_id = verdict_.program_id, .shape = &shape};
     if (auto set = official_.find(shape.shape->name); set != official_.end())
       options.set = set->second;
     if (request_.against) options.against = &*request_.against;
-    options.shape = &shape;
     options.drop_losers = timed_shapes(prepared_).size() == 1;
     if (!options.drop_losers) progress_("timing: " + shape.shape->name);
     return measure_official(evaluation(), options);
   }
 
-  // On a simulator, the counters of the timing run are the profile.
   Result<RungEnd> profile(RungResult& result) {
     if (kernels_.empty()) {
       result = RungResult::skipped;
@@ -285,10 +298,7 @@ class Climber {
       verdict_.profile = std::move(made.profile);
       profiler_ = std::move(made.grade);
     } else {
-      verdict_.profile = Profile{.kernels = kernels_,
-                                 .shape = task_.official().name,
-                                 .source = {CounterSource::Kind::simulator}};
-      for (KernelProfile& k : verdict_.profile->kernels) diagnose(k, services_.gpu);
+      verdict_.profile = simulated_profile(kernels_, task_, services_.gpu);
     }
     return note_profile(official_timing_ ? official_timing_->floor_ns : 0, verdict_);
   }
@@ -318,8 +328,8 @@ class Climber {
   std::optional<BinaryAuditor> auditor_;
   std::future<Result<AuditOutcome>> listing_;  // destroyed before the auditor that it uses
   Coverage coverage_;
-  std::map<std::string, OfficialSetPtr> official_;  // the set that judged each large timed shape
-  std::optional<Timing> official_timing_;           // the official shape's time, for its profile
+  std::map<std::string, GpuSetPtr> official_;  // the set that judged each large timed shape
+  std::optional<Timing> official_timing_;      // the official shape's time, for its profile
 };
 
 }  // namespace

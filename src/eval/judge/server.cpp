@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "eval/api/protocol.h"
+#include "eval/baselines/suite.h"
 #include "eval/judge/evaluator.h"
 
 namespace cutegen::eval {
@@ -85,8 +86,10 @@ class Server {
   Result<Json> handle(const Json& body) {
     CG_TRY(MessageType type, protocol::type_of(body));
     if (type == MessageType::hello) return answer(type, body, &Server::hello);
-    if (type == MessageType::progress)
-      return user_error("the evaluator does not know the request 'progress'");
+    if (type == MessageType::progress || type == MessageType::suite_news)
+      return user_error(std::string("the evaluator does not know the request '") + to_string(type) +
+                        "'");
+    if (type == MessageType::suite) return answer(type, body, &Server::measure_suite);
     if (!evaluator_) return user_error("the first request must be hello");
     switch (type) {
       case MessageType::open_task:
@@ -121,17 +124,18 @@ class Server {
                        Result<T> (Evaluator::*work)(const Context&, const Request&,
                                                     const Progress&)) {
     CG_TRY(auto on, protocol::body_of<protocol::OnTask<Request>>(body));
-    const Progress progress = [this](const std::string& text) {
-      reply(protocol::message(MessageType::progress, protocol::ProgressText{text}));
-    };
-    CG_TRY(T result, ((*evaluator_).*work)(ctx_, on.request, progress));
+    CG_TRY(T result, ((*evaluator_).*work)(ctx_, on.request, progress_));
     return protocol::message(type, Reply{std::move(result)});
   }
 
   Result<protocol::HelloReply> hello(const protocol::Hello& request) {
     const std::string& level = request.options.log_level;
     if (!level.empty()) set_log_level(log_level_from(level, LogLevel::warning));
-    CG_TRY(evaluator_, Evaluator::open(ctx_, request.options));
+    if (request.options.suites) {
+      suites_ = request.options;
+    } else {
+      CG_TRY(evaluator_, Evaluator::open(ctx_, request.options));
+    }
     return protocol::HelloReply{.pid = ::getpid()};
   }
 
@@ -139,6 +143,16 @@ class Server {
     protocol::OpenTaskReply out;
     CG_TRY(out.opened, evaluator_->open_task(ctx_, request.file, request.asked));
     return out;
+  }
+
+  Result<protocol::EmptyReply> measure_suite(const protocol::MeasureSuite& request) {
+    if (!suites_) return user_error("the first request must be hello, with the option 'suites'");
+    const OnSuiteNews news = [this](const SuiteNews& n) {
+      reply(protocol::message(MessageType::suite_news, protocol::NewsMessage{n}));
+    };
+    CG_CHECK(eval::measure_suite(real_suite_parts(*suites_, request.request), ctx_, request.request,
+                                 news, progress_));
+    return protocol::EmptyReply{};
   }
 
   Result<protocol::EmptyReply> expect_children(const protocol::ExpectChildren& request) {
@@ -160,6 +174,10 @@ class Server {
   std::stop_source stop_;
   Context ctx_{stop_.get_token()};
   std::unique_ptr<Evaluator> evaluator_;
+  std::optional<EvaluatorOptions> suites_;  // set if the evaluator only measures suites
+  const Progress progress_ = [this](const std::string& text) {
+    reply(protocol::message(MessageType::progress, protocol::ProgressText{text}));
+  };
 };
 
 }  // namespace

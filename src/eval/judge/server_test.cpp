@@ -114,6 +114,13 @@ TEST(Server, RefusesWhatItDoesNotKnow) {
   ASSERT_FALSE(device);
   EXPECT_EQ(device.error().kind, ErrorKind::user);
   EXPECT_FALSE(s.ask("hello", {{"options", {{"device", 3}}}}));
+  EvaluatorOptions suites{.device = "sim:h200", .suites = true};
+  const Json suite{{"request", to_json(SuiteRequest{})}};
+  EXPECT_THAT(s.ask("suite", suite).error().message, HasSubstr("with the option 'suites'"));
+  ASSERT_TRUE(s.ask("hello", {{"options", to_json(suites)}}));
+  EXPECT_THAT(s.ask("suite", suite).error().message, HasSubstr("baselines need a GPU"));
+  EXPECT_THAT(s.ask("suite_news", {}).error().message, HasSubstr("request 'suite_news'"));
+  EXPECT_FALSE(s.ask("open_task", {{"file", "x.py"}}));
   Json more = options();
   more["more"] = 1;
   EXPECT_TRUE(s.ask("hello", more));  // from a later version

@@ -257,7 +257,7 @@ TEST(Addresses, AreTwiceTheTensorsAndNeverOverflow) {
   EXPECT_EQ(large_addresses(task), 2 * (2048 * 4 + 2048 * 4));
   task.shapes[0].tensors["x"] = {int64_t{1} << 40, 1 << 18};
   EXPECT_GT(large_addresses(task), int64_t{1} << 60);
-  task.tensors.push_back({"y", TensorRole::input, DType::f64, {}, false});
+  task.tensors.push_back({.name = "y", .role = TensorRole::input, .dtype = DType::f64});
   task.shapes[0].tensors["y"] = {int64_t{1} << 40, 1 << 18};
   EXPECT_GT(large_addresses(task), 0);
 }

@@ -10,7 +10,7 @@
 #include "eval/diagnosis/measured_remarks.h"
 #include "eval/diagnosis/ncu_counters.h"
 #include "eval/profile/hardware_counters.h"
-#include "eval/rungs/official.h"
+#include "eval/rungs/gpu_correctness.h"
 #include "eval/rungs/paired_runs.h"
 #include "eval/rungs/timing.h"
 #include "eval/runner/gpu_slot.h"

@@ -68,8 +68,10 @@ TEST(AuditRung, EachModePermitsItsOwnPrecision) {
 TEST(AuditRung, OutputsPermitTheirOwnPrecision) {
   Task task;
   task.math_mode = MathMode::fp32;
-  task.tensors.push_back({"out.0", TensorRole::output, DType::f32, {4}});
-  task.tensors.push_back({"out.1", TensorRole::output, DType::f32, {4}});
+  task.tensors.push_back(
+      {.name = "out.0", .role = TensorRole::output, .dtype = DType::f32, .shape = {4}});
+  task.tensors.push_back(
+      {.name = "out.1", .role = TensorRole::output, .dtype = DType::f32, .shape = {4}});
   auto judged = [&](const char* opcode, bool proven) {
     return judge_audit(with_mma(opcode), task, proven);
   };

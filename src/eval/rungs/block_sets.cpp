@@ -9,12 +9,12 @@
 
 namespace cutegen::eval {
 
-void BlockSets::use(OfficialSetPtr set, const std::string& program_id) {
+void BlockSets::use(GpuSetPtr set, const std::string& program_id) {
   set_ = std::move(set);
   program_id_ = program_id;
 }
 
-OfficialSetPtr BlockSets::ready() const {
+GpuSetPtr BlockSets::ready() const {
   return services_.official->ready(task_, set_->shape, set_->family, program_id_);
 }
 
@@ -42,7 +42,7 @@ Result<RungEnd> BlockSets::compare(const Context& ctx, int copies) const {
     return rung_failed(
         fmt::format("out_of_bounds: {} ({}, timed)", damage, name_of(*shape_.shape)));
   for (int copy = 0; copy < copies; ++copy) {
-    CG_TRY(OfficialFindings found, run_->judge(ctx, copy));
+    CG_TRY(GpuFindings found, run_->judge(ctx, copy));
     if (found.mismatches.empty()) continue;
     RungEnd end = end_of_mismatches(std::move(found.mismatches));
     end.headline = "in a timed run: " + end.headline;

@@ -12,7 +12,7 @@
 //   CG_CHECK(sets.next(ctx)); ... time a block ... CG_TRY(RungEnd end, sets.compare(ctx, 8));
 #pragma once
 
-#include "eval/rungs/official.h"
+#include "eval/rungs/gpu_correctness.h"
 #include "eval/sets/judged_buffers.h"
 
 namespace cutegen::eval {
@@ -22,10 +22,10 @@ class BlockSets {
   BlockSets(const Services& services, const Task& task, const PreparedShape& shape)
       : services_(services), task_(task), shape_(shape) {}
 
-  void use(OfficialSetPtr set, const std::string& program_id);
+  void use(GpuSetPtr set, const std::string& program_id);
   void drop() { set_.reset(); }
   // The set of the next block. Null if use() received no set, or after drop().
-  const OfficialSet* set() const { return set_.get(); }
+  const GpuSet* set() const { return set_.get(); }
 
   // options.own_inputs: whether the GPU has room for a copy of the inputs.
   Result<std::vector<SharedBuffer>> map(const Context& ctx, JudgedBufferOptions options);
@@ -36,13 +36,13 @@ class BlockSets {
   Result<RungEnd> compare(const Context& ctx, int copies) const;
 
  private:
-  OfficialSetPtr ready() const;
+  GpuSetPtr ready() const;
 
   const Services& services_;
   const Task& task_;
   const PreparedShape& shape_;
   std::string program_id_;
-  OfficialSetPtr set_, next_;  // next_: for the following block
+  GpuSetPtr set_, next_;  // next_: for the following block
   std::optional<JudgedBuffers> run_;
   bool first_block_ = true, own_inputs_ = false;
 };

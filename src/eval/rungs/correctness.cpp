@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "eval/diagnosis/feedback.h"
 #include "eval/rungs/derive_shapes.h"
-#include "eval/rungs/official.h"
+#include "eval/rungs/gpu_correctness.h"
 #include "eval/runner/arena.h"
 #include "eval/runner/gpu_slot.h"
 
@@ -363,7 +363,7 @@ Result<RungEnd> check_correctness(const Evaluation& e, const std::string& progra
   if (!seen.passed) return seen;  // its finding also explains wrong values
   if (!end.passed) return end;
   const int before = record.sets_judged;
-  CG_TRY(RungEnd official, check_official(e, program_id, record));
+  CG_TRY(RungEnd official, check_on_gpu(e, program_id, record));
   if (!official.passed) return official;
   const size_t count = shapes.size() + (record.sets_judged > before ? 1 : 0);
   return rung_passed(

@@ -5,10 +5,10 @@
 // Contract: stops at the first wrong set. The first set of each shape runs twice with different
 // poison, which reveals reads of unwritten memory. Long and derived shapes run once on two families
 // (eval/rungs/derive_shapes.h). If the runner dies, the program runs once more, alone, before it is
-// blamed. On a GPU, a large official shape comes last, in shared memory (eval/rungs/official.h).
-// There, a simulator of the same model also runs the first set, because it sees races, undefined
-// values and dependence on order, which a GPU rarely shows. If the simulator cannot run the
-// program, only the GPU judges it.
+// blamed. On a GPU, a large official shape comes last, in shared memory
+// (eval/rungs/gpu_correctness.h). There, a simulator of the same model also runs the first set,
+// because it sees races, undefined values and dependence on order, which a GPU rarely shows. If the
+// simulator cannot run the program, only the GPU judges it.
 //
 // Example: CG_TRY(RungEnd end, check_correctness(evaluation, id, record));
 #pragma once
@@ -17,7 +17,7 @@
 
 #include "eval/rungs/coverage.h"
 #include "eval/rungs/prepare.h"
-#include "eval/sets/official_set.h"
+#include "eval/sets/gpu_set.h"
 
 namespace cutegen::eval {
 
@@ -27,7 +27,7 @@ struct CorrectnessRecord {
   std::optional<Accuracy> accuracy;
   std::vector<std::string> marks, skipped;
   // On a GPU: the first set of each large timed shape, by the shape's name.
-  std::map<std::string, OfficialSetPtr> official = {};
+  std::map<std::string, GpuSetPtr> official = {};
   Coverage coverage;  // on a simulator: the instructions that correct runs executed
 };
 

@@ -34,9 +34,10 @@ struct ShapesWorld {
   DeviceFacts device{.name = "d", .arch = "sm_90a", .sms = 132};
 
   ShapesWorld() {
-    task.tensors = {{"x", TensorRole::input, DType::f32, {4096, 2048}},
-                    {"y", TensorRole::input, DType::f32, {2048, 4096}},
-                    {"out", TensorRole::output, DType::f32, {4096, 4096}}};
+    task.tensors = {
+        {.name = "x", .role = TensorRole::input, .dtype = DType::f32, .shape = {4096, 2048}},
+        {.name = "y", .role = TensorRole::input, .dtype = DType::f32, .shape = {2048, 4096}},
+        {.name = "out", .role = TensorRole::output, .dtype = DType::f32, .shape = {4096, 4096}}};
     task.shapes = {product("official", ShapeKind::official, 4096, 2048, 4096),
                    product("small", ShapeKind::small, 128, 128, 128),
                    product("odd1", ShapeKind::odd, 89, 97, 101)};

@@ -16,13 +16,13 @@
 #pragma once
 
 #include "eval/rungs/timing.h"
-#include "eval/sets/official_set.h"
+#include "eval/sets/gpu_set.h"
 
 namespace cutegen::eval {
 
 struct MeasureOptions {
   std::string program_id;
-  OfficialSetPtr set;                      // values of the shape, if a set exists
+  GpuSetPtr set;                           // values of the shape, if a set exists
   const KernelProgram* against = nullptr;  // the incumbent
   const PreparedShape* shape = nullptr;    // a shape other than the official one
   // Whether to end the series when the program is certainly slower. False if several weighted

@@ -31,7 +31,8 @@ TEST(CheckClock, AllowsWhatTheHostTakesForARun) {
 // Two programs read x. Each has an output, and one has scratch.
 struct Official {
   Official() {
-    task.tensors = {{"x", TensorRole::input, DType::f32}, {"out", TensorRole::output, DType::f32}};
+    task.tensors = {{.name = "x", .role = TensorRole::input, .dtype = DType::f32},
+                    {.name = "out", .role = TensorRole::output, .dtype = DType::f32}};
     shape.name = "official";
     shape.tensors = {{"x", {1 << 20}}, {"out", {1 << 20}}};
     prepared.shape = &shape;

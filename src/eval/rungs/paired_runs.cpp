@@ -52,7 +52,7 @@ Result<void> check_times(const BlockTimes& block, size_t samples, bool paired) {
 }
 
 // Reserves memory for the outputs. A mutated tensor needs a second buffer for the other program.
-void reserve_outputs(const OfficialSet& set, bool paired, TimedBuffers& buffers) {
+void reserve_outputs(const GpuSet& set, bool paired, TimedBuffers& buffers) {
   for (const GpuExpected& e : set.outputs) {
     const int64_t bytes = e.elements * int64_t(size_of(e.spec.dtype));
     buffers.reserve(bytes);
@@ -60,7 +60,7 @@ void reserve_outputs(const OfficialSet& set, bool paired, TimedBuffers& buffers)
   }
 }
 
-int64_t bytes_of_inputs(const OfficialSet& set) {
+int64_t bytes_of_inputs(const GpuSet& set) {
   int64_t bytes = 0;
   for (const SharedBuffer& b : set.inputs) bytes += b.mapped_bytes;
   return bytes;
@@ -184,8 +184,8 @@ Result<SetPtr> small_set(const Context& ctx, const Services& services, const Pre
   return services.pool->draw(ctx, *best, services.families.front(), program_id);
 }
 
-Result<void> PairedRuns::prepare(const Context& ctx, const std::string& program_id,
-                                 OfficialSetPtr set, const KernelProgram* against) {
+Result<void> PairedRuns::prepare(const Context& ctx, const std::string& program_id, GpuSetPtr set,
+                                 const KernelProgram* against) {
   sets_.use(std::move(set), program_id);
   program_id_ = program_id;
   if (against) {
@@ -218,7 +218,7 @@ Result<void> PairedRuns::add_buffers(const Context& ctx) {
 Result<void> PairedRuns::fit() {
   const int64_t most = services_.identity.memory_bytes - kSpare;
   int64_t room = most;
-  const OfficialSet* set = sets_.set();
+  const GpuSet* set = sets_.set();
   if (services_.official) {
     CG_TRY(auto free, services_.official->room_for(task_));
     if (free) room = std::min(most, *free - kSpare);

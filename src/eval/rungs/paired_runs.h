@@ -50,7 +50,7 @@ class PairedRuns {
         sets_(services, task, shape) {}
 
   // against: a program to time alternately. If it cannot be timed, note() says why.
-  Result<void> prepare(const Context& ctx, const std::string& program_id, OfficialSetPtr set,
+  Result<void> prepare(const Context& ctx, const std::string& program_id, GpuSetPtr set,
                        const KernelProgram* against);
   // `skipped` if the GPU's memory is too small.
   End too_large() const;

@@ -27,11 +27,10 @@ struct OfficialStage {
     world.toolchain.ptx = testing_world::World::kernel("add.f32 %f2, %f1, %f1;");
     own_kernels.ptx = testing_world::kEmptyJudge;
     // No torch worker here has a GPU, but the evaluator's own side works.
-    official =
-        std::make_unique<OfficialJudge>(OfficialJudge::Options{.device = "cuda:0",
-                                                               .python = "/no/python",
-                                                               .require_sandbox = false,
-                                                               .toolchain = lent(own_kernels)});
+    official = std::make_unique<GpuTruths>(GpuTruths::Options{.device = "cuda:0",
+                                                              .python = "/no/python",
+                                                              .require_sandbox = false,
+                                                              .toolchain = lent(own_kernels)});
     EXPECT_FALSE(official->missing().empty());
     world.services.official = lent(*official);
     world.services.runner = lent(runner);
@@ -44,8 +43,8 @@ struct OfficialStage {
     EXPECT_TRUE(loaded && loaded->passed);
   }
 
-  OfficialSetPtr set() const {
-    auto out = std::make_shared<OfficialSet>();
+  GpuSetPtr set() const {
+    auto out = std::make_shared<GpuSet>();
     const int64_t bytes = int64_t{4} << 17;
     GpuBuffer x = std::move(*official->gpu().take("x", bytes, false));
     EXPECT_TRUE(official->gpu().set_guards(Context(), x, 0xff));
@@ -61,7 +60,7 @@ struct OfficialStage {
   testing_world::World world;
   testing_world::FakeToolchain own_kernels;
   Runner runner;
-  std::unique_ptr<OfficialJudge> official;
+  std::unique_ptr<GpuTruths> official;
   std::optional<Prepared> prepared;
 };
 

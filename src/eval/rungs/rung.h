@@ -24,7 +24,7 @@ namespace cutegen::eval {
 class DerivedShapes;
 class Excerpts;
 class HardwareCounters;
-class OfficialJudge;
+class GpuTruths;
 
 // The tools and the data of one evaluation, of the device and of the open task. A value: it shares
 // what it uses, so nothing in it can dangle.
@@ -35,7 +35,7 @@ struct Services {
   std::shared_ptr<Runner> simulator;  // beside a GPU: sees races; may be null
   std::shared_ptr<TruthPool> pool;
   std::shared_ptr<Excerpts> excerpts;          // on a simulator: values at large official shapes
-  std::shared_ptr<OfficialJudge> official;     // on a GPU: values at large official shapes
+  std::shared_ptr<GpuTruths> official;         // on a GPU: values at large official shapes
   std::shared_ptr<HardwareCounters> counters;  // on a GPU: counters for profiles
   DeviceName device_name;
   bool on_gpu() const { return device_name.is_gpu(); }

@@ -8,8 +8,8 @@
 #include "base/units.h"
 #include "core/weighted.h"
 #include "eval/diagnosis/explain.h"
-#include "eval/rungs/official_check.h"
-#include "eval/rungs/official_memory.h"
+#include "eval/rungs/excerpt_memory.h"
+#include "eval/rungs/sampled_check.h"
 #include "eval/rungs/timed_buffers.h"
 
 namespace cutegen::eval {
@@ -80,7 +80,7 @@ int64_t blocks_of(const device::RunReport& report) {
 
 // Fails the program if one block ran much longer than this task's work can need. Otherwise skips.
 TimingOutcome out_of_budget(const device::RunReport& report, const ShapeCase& official,
-                            const OfficialQuestion& asked) {
+                            const TimingQuestion& asked) {
   if (!asked.coverage || report.traces.empty())
     return skipped("no modelled time: the sample of " + name_of(official) + " exceeds its budget");
   const double longest = report.traces.back().longest_cta;
@@ -109,7 +109,7 @@ bool is_out_of_budget(const RunnerOutcome& outcome) {
 
 // Runs once more if a larger budget can distinguish an endless block from a long one.
 Result<RunnerOutcome> run_longer(const Evaluation& e, RunRequest request, RunnerOutcome first,
-                                 const ShapeCase& official, const OfficialQuestion& asked) {
+                                 const ShapeCase& official, const TimingQuestion& asked) {
   if (!asked.coverage || first.report.traces.empty()) return first;
   const double most = most_of_a_block(official, *asked.coverage, blocks_of(first.report));
   const double needed = 2 * most * std::max(1, e.services.threads);
@@ -194,7 +194,7 @@ int64_t large_addresses(const Task& task) {
   return std::min(total, INT64_MAX / 8) * 2;  // twice, for scratch
 }
 
-Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion& asked) {
+Result<TimingOutcome> time_official(const Evaluation& e, const TimingQuestion& asked) {
   const PreparedShape* official = asked.shape ? asked.shape : official_of(e.prepared);
   if (!official) return skipped("the official shape was not prepared");
   const bool compared = is_test_shape(*official->shape);
@@ -202,7 +202,7 @@ Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion&
   if (!compared && e.services.excerpts && official->shape->kind == ShapeKind::official) {
     CG_TRY(drawn, e.services.excerpts->draw(e.ctx, asked.program_id));
   }
-  CG_TRY(OfficialMemory memory, OfficialMemory::make(e.task, *official, drawn));
+  CG_TRY(ExcerptMemory memory, ExcerptMemory::make(e.task, *official, drawn));
   RunRequest request;
   memory.put(request);
   request.steps = official->all_steps();
@@ -237,18 +237,18 @@ Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion&
       return out_of_budget(report, *official->shape, asked);
   }
   if (report.kernels.empty()) return skipped("no modelled time: the plan launches no kernel");
-  OfficialCheck check;
+  SampledCheck check;
   if (asked.coverage)
-    check = check_official_run({.task = e.task,
-                                .sources = sources_of(e.prepared),
-                                .official = *official->shape,
-                                .steps = request.steps,
-                                .report = report,
-                                .memory = memory,
-                                .coverage = *asked.coverage,
-                                .compared_whole = compared});
+    check = check_sampled_run({.task = e.task,
+                               .sources = sources_of(e.prepared),
+                               .official = *official->shape,
+                               .steps = request.steps,
+                               .report = report,
+                               .memory = memory,
+                               .coverage = *asked.coverage,
+                               .compared_whole = compared});
   if (check.by_sample && !asked.many_blocks) {
-    OfficialQuestion again = asked;
+    TimingQuestion again = asked;
     again.many_blocks = true;
     return time_official(e, again);
   }

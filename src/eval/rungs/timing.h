@@ -5,7 +5,7 @@
 // `modelled`, and its interval is the sampling error. A secret seed draws the sample, so a program
 // cannot do less work in the counted CTAs. With `lines`, the rung adds counters by source line and
 // remarks (eval/diagnosis/explain.h). It compares what the blocks write with the truth, if possible
-// (eval/rungs/official_check.h). If a run exceeds its budget, the rung gives a reason instead of a
+// (eval/rungs/sampled_check.h). If a run exceeds its budget, the rung gives a reason instead of a
 // time. If one block takes far longer than the task's work needs, the program has `failed`. A
 // modelled time below the roofline, or even below the floor, is reported as it is, unless the
 // program omits most of the traffic.
@@ -35,7 +35,7 @@ inline TimingOutcome failed(RungEnd end) {
   return out;
 }
 
-struct OfficialQuestion {
+struct TimingQuestion {
   // What compared runs executed; null: time the program without these checks.
   const Coverage* coverage = nullptr;
   std::string program_id;
@@ -46,7 +46,7 @@ struct OfficialQuestion {
 
 // Adds the figures that accompany every time: floor, reachable bound, roofline.
 void set_bounds(Timing& timing, const Roofline& roofline);
-Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion& asked);
+Result<TimingOutcome> time_official(const Evaluation& e, const TimingQuestion& asked);
 // The address space that the large buffers of any shape of the task may need.
 int64_t large_addresses(const Task& task);
 

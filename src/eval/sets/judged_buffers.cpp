@@ -11,8 +11,8 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr size_t kMostFirst = 5;          // coordinates listed in a mismatch
-constexpr unsigned char kOutside = 0xff;  // NaN in every float width, beside the inputs
+constexpr size_t kMostFirst = 5;               // coordinates listed in a mismatch
+constexpr unsigned char kBesideInputs = 0xff;  // NaN in every float width, beside the inputs
 
 std::string initial_name(const std::string& name) {
   return "initial/" + name;
@@ -45,7 +45,7 @@ std::string far_pattern(const GpuJudgement& j, const Shape& shape) {
                      kind);
 }
 
-Mismatch mismatch_of(const GpuJudgement& j, const OutputSpec& spec, const OfficialSet& set) {
+Mismatch mismatch_of(const GpuJudgement& j, const OutputSpec& spec, const GpuSet& set) {
   const bool all = j.counts.wrong == 0 || int64_t(j.counts.is_wrong.size()) == j.counts.elements;
   if (all) return describe_mismatch(j.counts, spec, set.shape, set.family);
   Mismatch m;
@@ -92,7 +92,7 @@ Result<void> JudgedBuffers::add_result(const Context& ctx, const GpuExpected& e,
   return judge_->copy(ctx, to.back(), *initial);
 }
 
-Result<JudgedBuffers> JudgedBuffers::make(const Context& ctx, GpuJudge& judge, OfficialSetPtr set,
+Result<JudgedBuffers> JudgedBuffers::make(const Context& ctx, GpuJudge& judge, GpuSetPtr set,
                                           const std::vector<ScratchBuffer>& scratch,
                                           JudgedBufferOptions options) {
   JudgedBuffers run;
@@ -131,7 +131,7 @@ Result<void> JudgedBuffers::copy_inputs(const Context& ctx) {
     const GpuBuffer& from = set_->memory[i];
     if (inputs_.size() == i) {
       CG_TRY(GpuBuffer own, judge_->take(from.name(), from.bytes(), i % 2 != 0));
-      CG_CHECK(judge_->set_guards(ctx, own, kOutside));
+      CG_CHECK(judge_->set_guards(ctx, own, kBesideInputs));
       CG_TRY(SharedBuffer shared, own.share(true));
       shared_.push_back(std::move(shared));
       inputs_.push_back(std::move(own));
@@ -141,7 +141,7 @@ Result<void> JudgedBuffers::copy_inputs(const Context& ctx) {
   return {};
 }
 
-Result<void> JudgedBuffers::renew(const Context& ctx, OfficialSetPtr set) {
+Result<void> JudgedBuffers::renew(const Context& ctx, GpuSetPtr set) {
   CG_ASSERT(!inputs_.empty());
   set_ = std::move(set);
   return copy_inputs(ctx);
@@ -157,10 +157,10 @@ Result<void> JudgedBuffers::poison_again(const Context& ctx) {
   return {};
 }
 
-Result<OfficialFindings> JudgedBuffers::judge(const Context& ctx, int copy) const {
+Result<GpuFindings> JudgedBuffers::judge(const Context& ctx, int copy) const {
   const size_t count = set_->outputs.size(), from = size_t(copy) * count;
   CG_ASSERT(from + count <= outputs_.size());
-  OfficialFindings out;
+  GpuFindings out;
   for (size_t i = 0; i < count; ++i) {
     const GpuExpected& e = set_->outputs[i];
     CG_TRY(GpuJudgement j, judge_->compare(ctx, e, outputs_[from + i], poison_));

@@ -13,18 +13,18 @@
 //   CG_TRY(auto buffers, JudgedBuffers::make(ctx, gpu, set, plan.scratch, {.copies = 8}));
 //   RunRequest request; request.shared = buffers.buffers(); ... runner.run(ctx, request) ...
 //   CG_TRY(std::string damage, buffers.damage());
-//   for (int k = 0; k < 8; ++k) { CG_TRY(OfficialFindings f, buffers.judge(ctx, k)); ... }
+//   for (int k = 0; k < 8; ++k) { CG_TRY(GpuFindings f, buffers.judge(ctx, k)); ... }
 //   CG_CHECK(buffers.poison_again(ctx)); ... the next block of timed runs ...
 #pragma once
 
 #include "core/program.h"
 #include "core/verdict.h"
 #include "eval/runner/arena.h"
-#include "eval/sets/official_set.h"
+#include "eval/sets/gpu_set.h"
 
 namespace cutegen::eval {
 
-struct OfficialFindings {
+struct GpuFindings {
   std::vector<Mismatch> mismatches;  // one entry for each output that is wrong
   int64_t elements = 0, not_close = 0;
   int64_t by_chance = 0;   // wrong elements that differs_by_chance() accepts
@@ -47,13 +47,13 @@ struct JudgedBufferOptions {
 
 class JudgedBuffers {
  public:
-  static Result<JudgedBuffers> make(const Context& ctx, GpuJudge& judge, OfficialSetPtr set,
+  static Result<JudgedBuffers> make(const Context& ctx, GpuJudge& judge, GpuSetPtr set,
                                     const std::vector<ScratchBuffer>& scratch,
                                     JudgedBufferOptions options);
   std::vector<SharedBuffer> buffers() const { return shared_; }
-  Result<OfficialFindings> judge(const Context& ctx, int copy = 0) const;
+  Result<GpuFindings> judge(const Context& ctx, int copy = 0) const;
   // Takes the inputs of another set, and compares with its truth from now on. Needs own_inputs.
-  Result<void> renew(const Context& ctx, OfficialSetPtr set);
+  Result<void> renew(const Context& ctx, GpuSetPtr set);
   // Prepares the next block of runs: fills every output with the pattern, every mutated tensor with
   // its initial values, and the guards with a new byte.
   Result<void> poison_again(const Context& ctx);
@@ -69,7 +69,7 @@ class JudgedBuffers {
   Result<void> copy_inputs(const Context& ctx);
 
   GpuJudge* judge_ = nullptr;
-  OfficialSetPtr set_;
+  GpuSetPtr set_;
   std::vector<SharedBuffer> shared_;
   // Copies of the inputs (if own_inputs), in the set's order.
   std::vector<GpuBuffer> inputs_;

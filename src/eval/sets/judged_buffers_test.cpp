@@ -7,7 +7,7 @@
 
 #include "device/cuda/buffers.h"
 #include "device/testing/driver_process.h"
-#include "eval/rungs/official.h"
+#include "eval/rungs/gpu_correctness.h"
 #include "eval/sets/judged_buffers.h"
 #include "eval/testing/empty_judge.h"
 
@@ -19,7 +19,7 @@ struct GuardStage {
   GuardStage() {
     judge = std::move(*GpuJudge::open("cuda:0"));
     EXPECT_TRUE(judge->load(testing_world::kEmptyJudge));
-    auto made = std::make_shared<OfficialSet>();
+    auto made = std::make_shared<GpuSet>();
     GpuBuffer x = std::move(*judge->take("x", 4000, true));
     EXPECT_TRUE(judge->set_guards(Context(), x, 0xff));
     made->inputs.push_back(*x.share(true));
@@ -59,7 +59,7 @@ struct GuardStage {
   }
 
   std::unique_ptr<GpuJudge> judge;
-  OfficialSetPtr set;
+  GpuSetPtr set;
   std::vector<ScratchBuffer> scratch;
 };
 
@@ -87,7 +87,7 @@ TEST(JudgedBuffers, HasInputsScratchAndEveryCopyOfTheOutputs) {
 TEST(JudgedBuffers, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
   device::cuda::with_driver("good", [] {
     GuardStage stage;
-    auto made = std::make_shared<OfficialSet>(std::move(const_cast<OfficialSet&>(*stage.set)));
+    auto made = std::make_shared<GpuSet>(std::move(const_cast<GpuSet&>(*stage.set)));
     GpuExpected state;
     state.spec = {"x", DType::f32, {1000}};
     state.elements = 1000;
@@ -118,8 +118,8 @@ TEST(JudgedBuffers, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
 }
 
 // Another set of the same shape. Bytes 1 and `value` + 1 of its input are 1.
-OfficialSetPtr set_with(GuardStage& stage, int8_t value) {
-  auto out = std::make_shared<OfficialSet>();
+GpuSetPtr set_with(GuardStage& stage, int8_t value) {
+  auto out = std::make_shared<GpuSet>();
   GpuBuffer x = std::move(*stage.judge->take("x", 4000, false));
   SharedBuffer shared = *x.share(true);
   GuardStage::write(shared, 0);  // writes the bytes 0 and 1
@@ -133,7 +133,7 @@ OfficialSetPtr set_with(GuardStage& stage, int8_t value) {
 TEST(JudgedBuffers, ItsOwnInputsTakeTheValuesOfOneSetAfterAnother) {
   device::cuda::with_driver("good", [] {
     GuardStage stage;
-    OfficialSetPtr first = set_with(stage, 8), second = set_with(stage, 16);
+    GpuSetPtr first = set_with(stage, 8), second = set_with(stage, 16);
     auto run = JudgedBuffers::make(Context(), *stage.judge, first, stage.scratch,
                                    {.copies = 2, .own_inputs = true});
     ASSERT_TRUE(run) << run.error().text();
@@ -146,7 +146,7 @@ TEST(JudgedBuffers, ItsOwnInputsTakeTheValuesOfOneSetAfterAnother) {
     ASSERT_TRUE(run->renew(Context(), second));
     EXPECT_EQ(GuardStage::ints_of(buffers[0]), GuardStage::ints_of(second->inputs[0]));
     EXPECT_NE(GuardStage::ints_of(buffers[0]), GuardStage::ints_of(first->inputs[0]));
-    EXPECT_FALSE(run->renew(Context(), std::make_shared<OfficialSet>()));  // a set without inputs
+    EXPECT_FALSE(run->renew(Context(), std::make_shared<GpuSet>()));  // a set without inputs
   });
 }
 
@@ -154,8 +154,7 @@ TEST(JudgedBuffers, TheInitialValuesOfAMutatedTensorAreThoseOfTheNewSet) {
   device::cuda::with_driver("good", [] {
     GuardStage stage;
     auto with_state = [&](int8_t value) {
-      auto set = std::make_shared<OfficialSet>(
-          std::move(const_cast<OfficialSet&>(*set_with(stage, value))));
+      auto set = std::make_shared<GpuSet>(std::move(const_cast<GpuSet&>(*set_with(stage, value))));
       GpuExpected state;
       state.spec = {"x", DType::f32, {1000}};
       state.elements = 1000;
@@ -196,12 +195,12 @@ TEST(JudgedBuffers, FewWrongElementsOfExtremesMayBeChance) {
   EXPECT_FALSE(with([](Judgement& j) { j.rms = 2, j.limits = {.rms = 1, .apply = true}; }));
 }
 
-TEST(OfficialFamilies, AreAllOnesWhereTheGpuKeepsASetOfEach) {
+TEST(GpuFamilies, AreAllOnesWhereTheGpuKeepsASetOfEach) {
   const std::vector<std::string> all{"made", "signed", "outliers", "extremes"};
-  EXPECT_EQ(official_families(all, 4, 0), all);
-  EXPECT_THAT(official_families(all, 3, 0), testing::ElementsAre("made", "outliers", "signed"));
-  EXPECT_THAT(official_families(all, 3, 1), testing::ElementsAre("made", "outliers", "extremes"));
-  EXPECT_THAT(official_families({"made"}, 0, 5), testing::ElementsAre("made"));
+  EXPECT_EQ(gpu_families(all, 4, 0), all);
+  EXPECT_THAT(gpu_families(all, 3, 0), testing::ElementsAre("made", "outliers", "signed"));
+  EXPECT_THAT(gpu_families(all, 3, 1), testing::ElementsAre("made", "outliers", "extremes"));
+  EXPECT_THAT(gpu_families({"made"}, 0, 5), testing::ElementsAre("made"));
 }
 
 TEST(JudgedBuffers, SaysWhatWasWrittenOutside) {

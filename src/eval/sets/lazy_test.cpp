@@ -85,7 +85,8 @@ TEST(Lazy, AConstantTaskNeedNotBeReadAndALinearOneOnlyItsInput) {
   auto least_bytes = [](double (*f)(double)) {
     ToyTask toy(f);
     Task task = toy.task;
-    task.tensors.push_back({"w", TensorRole::parameter, DType::f32, {4096}});
+    task.tensors.push_back(
+        {.name = "w", .role = TensorRole::parameter, .dtype = DType::f32, .shape = {4096}});
     for (ShapeCase& s : task.shapes) {
       s.tensors["w"] = {4096};
       s.least_bytes = Bytes{1 << 20};

@@ -87,8 +87,8 @@ struct Plain {
 
 Task silu_task(DType dtype) {
   Task t;
-  t.tensors = {{"x", TensorRole::input, dtype, {8, 64}},
-               {"out", TensorRole::output, dtype, {8, 32}}};
+  t.tensors = {{.name = "x", .role = TensorRole::input, .dtype = dtype, .shape = {8, 64}},
+               {.name = "out", .role = TensorRole::output, .dtype = dtype, .shape = {8, 32}}};
   t.attributes = {{"by", 2.0}};
   ShapeCase official{.name = "official"};
   official.tensors = {{"x", {8, 64}}, {"out", {8, 32}}};

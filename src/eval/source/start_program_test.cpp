@@ -29,8 +29,8 @@ block = 256
 
 Task scale_task() {
   Task t;
-  t.tensors = {{"x", TensorRole::input, DType::f16, {8, 16}},
-               {"out", TensorRole::output, DType::f32, {8, 16}}};
+  t.tensors = {{.name = "x", .role = TensorRole::input, .dtype = DType::f16, .shape = {8, 16}},
+               {.name = "out", .role = TensorRole::output, .dtype = DType::f32, .shape = {8, 16}}};
   t.attributes = {{"by", 2.0}};
   ShapeCase official{.name = "official"};
   official.tensors = {{"x", {8, 16}}, {"out", {8, 16}}};

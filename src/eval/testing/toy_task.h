@@ -25,8 +25,9 @@ struct ToyTask {
 
   explicit ToyTask(std::function<double(double)> f) : truth(std::move(f)) {
     task.id = "toy";
-    task.tensors = {{"x", TensorRole::input, DType::f32, {64, 32}, false},
-                    {"out", TensorRole::output, DType::f32, {64, 32}, false}};
+    task.tensors = {
+        {.name = "x", .role = TensorRole::input, .dtype = DType::f32, .shape = {64, 32}},
+        {.name = "out", .role = TensorRole::output, .dtype = DType::f32, .shape = {64, 32}}};
     task.shapes = {{.name = "small", .kind = ShapeKind::small}};
     task.shapes[0].tensors = {{"x", {64, 32}}, {"out", {64, 32}}};
   }

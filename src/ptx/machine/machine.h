@@ -97,7 +97,7 @@ struct Checks {
   bool barriers = true;       // threads that exit before a barrier for the whole CTA
   bool uninitialised = true;  // an undefined value in an address, a branch or an output
   bool races = true;          // conflicting accesses without synchronisation between them
-  static Checks none() { return {false, false, false}; }
+  static Checks none() { return {.barriers = false, .uninitialised = false, .races = false}; }
 };
 
 struct RunOptions {

@@ -16,7 +16,12 @@ void note_undefined(CtaState& cta, CtaState& owner, const WarpAccess& a) {
   if (!cta.hazards || !cta.hazards->undefined) return;
   Undefined& mine = *cta.hazards->undefined;
   const Warp& w = a.warp;
-  const Undefined::Step step{w.registers, a.in, w.current.pc, w.index, a.mask, w.current.mask};
+  const Undefined::Step step{.registers = w.registers,
+                             .in = a.in,
+                             .pc = w.current.pc,
+                             .warp = w.index,
+                             .mask = a.mask,
+                             .current = w.current.mask};
   if (a.in.op == Op::load) {
     if (mine.following()) mine.clear(step);
     return;

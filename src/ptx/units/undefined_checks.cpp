@@ -9,8 +9,12 @@
 namespace cutegen::ptx {
 
 bool UndefinedChecks::follow(const Warp& w, const Inst& in, uint32_t mask) {
-  const auto trouble =
-      undefined().follow({w.registers, in, w.current.pc, w.index, mask, w.current.mask});
+  const auto trouble = undefined().follow({.registers = w.registers,
+                                           .in = in,
+                                           .pc = w.current.pc,
+                                           .warp = w.index,
+                                           .mask = mask,
+                                           .current = w.current.mask});
   if (!trouble) return true;
   cta_.report(w, trouble->lane,
               finding(trouble->origin, fmt::format("{} depends on", trouble->what)));
@@ -38,7 +42,12 @@ void UndefinedChecks::note(const WarpAccess& a, uint32_t lanes, uint8_t* state, 
                            const Origin& origin) {
   Undefined& u = undefined();
   const Warp& w = a.warp;
-  const Undefined::Step step{w.registers, a.in, w.current.pc, w.index, a.mask, w.current.mask};
+  const Undefined::Step step{.registers = w.registers,
+                             .in = a.in,
+                             .pc = w.current.pc,
+                             .warp = w.index,
+                             .mask = a.mask,
+                             .current = w.current.mask};
   if (a.in.op != Op::load) {
     if (!left || *left || u.following())
       UndefinedMemory::store(step, u.registers(), state, a.sum, a.at, left);

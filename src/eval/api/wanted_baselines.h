@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The baselines that a user may request, and the limits of their time.
+//
+// Contract: the order of kBaselineKinds is the order of tables.
+//
+// Example: CG_TRY(request.baselines, baselines_named({"eager", "compile"}));
+#pragma once
+
+#include "core/baseline.h"
+#include "torch/worker.h"
+
+namespace cutegen::eval {
+
+struct BaselineLimits {
+  Nanoseconds open = std::chrono::seconds(60);    // limit for opening the module on the GPU
+  Nanoseconds build = std::chrono::seconds(120);  // of one baseline
+};
+
+inline const std::vector<std::string> kBaselineKinds{
+    to_string(BaselineKind::eager), to_string(BaselineKind::eager_fp32),
+    to_string(BaselineKind::eager_tf32), to_string(BaselineKind::compile),
+    to_string(BaselineKind::compile_max)};
+
+// Parses "eager", ..., or MODULE:CALLABLE; at most one of the latter.
+Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std::string>& names);
+
+}  // namespace cutegen::eval

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// SuiteParts: what measuring a suite needs from outside: a GPU, torch workers, control times and
+// the truth of a task. Tests replace it with toys.
+//
+// Contract: real_suite_parts() returns the parts for the device of `options`. One thread calls
+// `truth`; several threads may call `worker`.
+//
+// Example: CG_TRY(SuiteGpu gpu, real_suite_parts(options, request).gpu(ctx));
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "eval/api/client.h"
+#include "gpu/spec.h"
+#include "torch/worker.h"
+
+namespace cutegen::eval {
+
+struct SuiteGpu {
+  GpuSpec spec;
+  std::string uuid, driver;
+  int64_t memory_bytes = 0;
+  int cuda_version = 0;  // the newest CUDA version that the driver supports
+};
+
+struct SuiteParts {
+  std::function<Result<SuiteGpu>(const Context&)> gpu;
+  std::function<Result<std::unique_ptr<torch::TorchWorker>>(const SuiteGpu&)> worker;
+  std::function<Result<std::vector<ControlTime>>(const Context&)> controls;
+  std::function<Result<TruthMade>(const Context&, const SuiteGpu&, const Task&)> truth;
+};
+
+SuiteParts real_suite_parts(const EvaluatorOptions& options, const SuiteRequest& request);
+
+}  // namespace cutegen::eval

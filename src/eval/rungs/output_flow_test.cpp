@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/rungs/output_flow.h"
+
+#include <gtest/gtest.h>
+
+namespace cutegen::eval {
+namespace {
+
+struct Plan {
+  Task task;
+  device::PlanSteps steps;
+  device::RunReport report;
+
+  Plan() {
+    task.tensors = {{.name = "x", .role = TensorRole::input, .dtype = DType::f32, .shape = {8}},
+                    {.name = "out", .role = TensorRole::output, .dtype = DType::f32, .shape = {8}}};
+  }
+  Plan& launch(const std::string& kernel, const std::vector<std::string>& buffers, int64_t ran,
+               bool atomics = false) {
+    Launch l;
+    l.kernel = kernel;
+    for (const std::string& b : buffers) l.args.push_back({b, {}});
+    steps.emplace_back(l);
+    device::LaunchTrace t;
+    t.kernel = kernel, t.ctas_total = 100, t.ctas_run = ran, t.atomics = atomics;
+    report.traces.push_back(t);
+    return *this;
+  }
+  Plan& fill(const std::string& buffer) {
+    steps.emplace_back(Fill{"fill", buffer, 0, DType::f32});
+    return *this;
+  }
+  Flow flow(const std::string& aliased = {}) const {
+    return flow_to("out", task, steps, report,
+                   [&](const std::string& name) { return name == aliased; });
+  }
+};
+
+TEST(OutputFlow, OneLaunchIsJudgedOnItsSample) {
+  const Flow f = Plan().launch("f", {"x", "out"}, 8).flow();
+  EXPECT_EQ(f.why_not, "");
+  EXPECT_TRUE(f.complete);
+  EXPECT_EQ(f.launches, std::vector<size_t>{0});
+}
+
+TEST(OutputFlow, LaunchesBeforeItMustHaveRunWhole) {
+  EXPECT_TRUE(Plan().launch("a", {"x", "s"}, 100).launch("b", {"s", "out"}, 8).flow().complete);
+  EXPECT_FALSE(Plan().launch("a", {"x", "s"}, 8).launch("b", {"s", "out"}, 100).flow().complete);
+}
+
+TEST(OutputFlow, ScratchIsFollowedThroughSeveralLaunches) {
+  const Flow f = Plan()
+                     .launch("a", {"x", "s"}, 8)
+                     .launch("other", {"x", "u"}, 8)
+                     .launch("b", {"s", "t"}, 100)
+                     .launch("c", {"t", "out"}, 8)
+                     .flow();
+  EXPECT_FALSE(f.complete);
+  EXPECT_EQ(f.launches, (std::vector<size_t>{3, 2, 0}));
+}
+
+TEST(OutputFlow, WhatBlocksDoTogetherIsNotJudged) {
+  EXPECT_NE(Plan().launch("f", {"x", "out"}, 8, true).flow().why_not.find("atomics"),
+            std::string::npos);
+  EXPECT_EQ(Plan().launch("f", {"x", "out"}, 100, true).flow().why_not, "");
+  EXPECT_NE(Plan().launch("f", {"x", "out"}, 8).launch("g", {"x", "out"}, 8).flow().why_not, "");
+  EXPECT_NE(Plan().fill("out").launch("f", {"x", "out"}, 8).flow().why_not, "");
+  EXPECT_NE(Plan().fill("out").flow().why_not.find("no launch writes out"), std::string::npos);
+}
+
+TEST(OutputFlow, ScratchThatIsNotKeptCarriesNothing) {
+  Plan p;
+  p.launch("a", {"x", "s"}, 100).launch("b", {"s", "out"}, 8);
+  EXPECT_EQ(p.flow("u").why_not, "");
+  EXPECT_NE(p.flow("s").why_not.find("too large"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cutegen::eval

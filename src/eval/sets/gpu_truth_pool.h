@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// GpuTruthPool: keeps sets of the open tasks, at their official shapes, in GPU memory: as many as
+// fit.
+//
+// Contract: follows the rules of TruthPool: draw() returns a stocked set on which the program has
+// not run (set_stock.h), or makes one. All sets together take at most the memory of allow();
+// the pool first drops the sets drawn longest ago. If it cannot make a task's set (`unsupported`,
+// or the task's error), it waits kPatience before it tries again, because memory may be free by
+// then. After want(), a thread of the pool makes the missing sets of a task: one for each family
+// and kMoreToTime more of the first family. It makes none between pause() and resume(). ready()
+// returns a stocked set and never makes one.
+//
+// Example: CG_TRY(GpuSetPtr set, pool.draw(ctx, task, shape, "made", program_id));
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "eval/sets/set_stock.h"
+
+namespace cutegen::eval {
+
+class GpuTruthPool {
+ public:
+  static constexpr int kMoreToTime = 2;  // more sets of the first family, for blocks of timed runs
+  static constexpr auto kPatience = std::chrono::minutes(1);
+  using Source = std::function<Result<GpuSetPtr>(const Context&, const Task&, const ShapeCase&,
+                                                 const std::string& family, uint64_t seed)>;
+
+  explicit GpuTruthPool(Source source);
+  ~GpuTruthPool();
+  Result<GpuSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
+                         const std::string& family, const std::string& program_id);
+  // A stocked set on which the program has not run, or nullptr. Never makes one.
+  GpuSetPtr ready(const std::string& task_id, const std::string& shape, const std::string& family,
+                  const std::string& program_id);
+  // Makes a set for one program only; the pool does not keep it.
+  Result<GpuSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
+                          const std::string& family);
+  void allow(int64_t bytes);  // before this call, the pool keeps no sets and makes none in advance
+  void want(const Task& task, const ShapeCase& shape, const std::vector<std::string>& families);
+  void forget(const std::string& task_id);
+  // Finishes the current set and starts no other until resume().
+  void pause();
+  void resume();
+  // Drops sets until they take at most `bytes`.
+  void shrink(int64_t bytes);
+  int64_t bytes();
+  int64_t allowed();
+
+ private:
+  struct Wanted {
+    Task task;
+    ShapeCase shape;
+    std::string family;
+  };
+  Result<GpuSetPtr> make(const Context& ctx, const Task& task, const ShapeCase& shape,
+                         const std::string& family);
+  GpuSetPtr in_stock(const SetKey& key, const std::string& program_id);
+  void keep(const GpuSetPtr& set, const std::string& program_id);
+  const Wanted* missing();
+  void restock();
+
+  Source source_;
+  std::mutex source_lock_;  // makes one set at a time
+  std::mutex lock_;
+  std::condition_variable wake_;
+  SetStock stock_;
+  std::map<SetKey, std::pair<Error, Clock::time_point>> refused_;
+  std::vector<Wanted> wanted_;
+  bool paused_ = false, busy_ = false;
+  std::stop_source stop_;
+  std::thread thread_;
+};
+
+}  // namespace cutegen::eval
