@@ -141,7 +141,8 @@ struct Verdict {
   std::vector<std::string> build_ids;
   // 2: sensitivity looks beyond kinks. 3: sound floors, aggregate gates, math modes from dtypes.
   // 5: a mode for each output, sampled outputs as a whole, coverage by place and opcode.
-  int policy_version = 7;
+  // 8: the simulator's sample of the official shape has each kind of block.
+  int policy_version = 8;
   std::string math_mode;  // the permitted rounding, in words (mode_text)
   std::vector<RungReport> rungs;
   Feedback feedback;
@@ -150,7 +151,8 @@ struct Verdict {
   std::optional<BinaryAudit> audit;
   SandboxGrade sandbox;
   std::vector<std::string> skipped;  // checks that did not run, with the reason
-  // Why no values at the official shape were compared; empty if some were.
+  // Why no values at the official shape were compared, or which blocks' values were not; empty if
+  // the values of each kind of block were.
   std::string official_not_compared;
   int sets_judged = 0;  // compared sets (shape x family)
   std::optional<Compat> compat;

@@ -231,6 +231,9 @@ void fields(Fields& v, LaunchTrace& t) {
   v("ctas_total", t.ctas_total);
   v("ctas_run", t.ctas_run);
   v("sample_error", t.sample_error);
+  v("kinds", t.kinds);
+  v("kinds_missed", t.kinds_missed);
+  v("kinds_known", t.kinds_known);
   v("longest_cta", t.longest_cta);
   v("flops", t.flops);
   v("loaded", t.loaded);

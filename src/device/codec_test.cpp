@@ -71,6 +71,9 @@ TEST(Codec, FactsSettingsAndReportsRoundTrip) {
   report.kernels.push_back({"f", Origin::modelled, 12.5, "dram", {{"flops", 3}}, 0.5});
   report.kernels[0].sample_error = 0.25, report.kernels[0].limited_by = "grid";
   report.kernels[0].lines = {{12, "", {{"issue_slots", 7}}}};
+  report.traces.push_back({.kernel = "f", .ctas_total = 900, .ctas_run = 9});
+  report.traces[0].kinds = 5, report.traces[0].kinds_missed = 2;
+  report.traces[0].kinds_known = false;
   EXPECT_EQ(to_json(*read_json<device::RunReport>(to_json(report))), to_json(report));
 }
 

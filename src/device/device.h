@@ -110,7 +110,11 @@ struct LaunchTrace {
   std::string kernel;
   size_t module = 0;
   int64_t ctas_total = 0, ctas_run = 0;
-  double sample_error = 0;        // half the 95% interval, divided by the total
+  double sample_error = 0;  // half the 95% interval, divided by the total
+  // Kinds of CTAs whose control flow differs, and how many of them no CTA of the sample has.
+  // kinds_known: the grid was small enough to look at each CTA.
+  int64_t kinds = 1, kinds_missed = 0;
+  bool kinds_known = true;
   double longest_cta = 0;         // warp instructions of the longest CTA, finished or not
   double flops = 0;               // floating-point operations of scalar and matrix instructions
   double loaded = 0, stored = 0;  // bytes of global memory; atomics count in both

@@ -49,6 +49,7 @@ ptx::RunOptions options_of(const RunSettings& settings) {
   out.instruction_budget = settings.instruction_budget;
   out.sample_ctas = settings.sample_ctas, out.sample_most = settings.sample_most;
   out.sample_error = settings.sample_error, out.sample_seed = settings.sample_seed;
+  out.every_kind = settings.trace;
   out.line_counters = settings.lines;
   out.whole_instructions = settings.whole_instructions;
   out.counters = settings.order == RunOrder::in_order;

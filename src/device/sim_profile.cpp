@@ -102,6 +102,7 @@ LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& r) {
   t.kernel = step.kernel, t.module = step.module;
   t.ctas_total = r.ctas_total, t.ctas_run = r.ctas_run;
   t.sample_error = r.sample_error;
+  t.kinds = r.kinds, t.kinds_missed = r.kinds_missed, t.kinds_known = r.kinds_known;
   const ptx::Counters& c = r.counters;
   t.longest_cta = double(c.max_cta_instructions);
   t.flops = double(c.flops);

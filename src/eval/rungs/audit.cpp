@@ -106,6 +106,20 @@ void judge_clocks(AuditOutcome& out) {
         fmt::format("{} reads the clock: its results may depend on time", sanitize(kernel, 100)));
 }
 
+// A GPU's runner overwrites only this much local memory of a thread between runs
+// (device/cuda/scrub.cpp), so more of it may still hold what an earlier run left.
+void judge_local_memory(AuditOutcome& out) {
+  constexpr int64_t kOverwritten = 1024;
+  std::map<std::string, int64_t> large;
+  for (const KernelAudit& k : out.audit.kernels)
+    if (k.stack_bytes > kOverwritten) large[k.kernel] = std::max(large[k.kernel], k.stack_bytes);
+  for (const auto& [kernel, bytes] : large)
+    out.marks.push_back(fmt::format(
+        "{} has {} bytes of local memory per thread: on a GPU, cutegen overwrites {} of "
+        "them between runs",
+        sanitize(kernel, 100), bytes, kOverwritten));
+}
+
 // Adds a mark for reads that reveal on which SM or warp the code runs, and rejects reads of state
 // that differs between launches.
 void judge_reads(AuditOutcome& out) {
@@ -132,6 +146,7 @@ AuditOutcome judge(BinaryAudit audit, const Permitted& permitted, bool proven) {
   judge_calls(out);
   judge_precision(out, permitted, proven);
   judge_clocks(out);
+  judge_local_memory(out);
   judge_reads(out);
   if (!out.end.passed) return out;
   if (out.audit.kernels.empty() && !out.audit.skipped.empty()) {

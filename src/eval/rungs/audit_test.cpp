@@ -32,6 +32,19 @@ TEST(AuditRung, ACleanProgramPasses) {
   EXPECT_THAT(out.marks, IsEmpty());
 }
 
+TEST(AuditRung, MuchLocalMemoryIsMarked) {
+  BinaryAudit a = with_mma("");
+  a.kernels[0].stack_bytes = 1024;
+  EXPECT_THAT(judge_audit(a, MathMode::fp32, true).marks, IsEmpty());
+  a.kernels[0].stack_bytes = 4096;
+  a.kernels.push_back(a.kernels[0]);  // the same kernel of another module
+  a.kernels[1].stack_bytes = 2048;
+  AuditOutcome out = judge_audit(a, MathMode::fp32, true);
+  EXPECT_TRUE(out.end.passed);
+  EXPECT_THAT(out.marks, ElementsAre("gemm has 4096 bytes of local memory per thread: on a GPU, "
+                                     "cutegen overwrites 1024 of them between runs"));
+}
+
 TEST(AuditRung, LowerPrecisionIsMarkedWhereMeasuringTells) {
   AuditOutcome out = judge_audit(with_mma("HMMA.1688.F32.TF32"), MathMode::fp32, true);
   EXPECT_TRUE(out.end.passed);

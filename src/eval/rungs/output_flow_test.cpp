@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "eval/rungs/official_check.h"
+
 namespace cutegen::eval {
 namespace {
 
@@ -73,6 +75,20 @@ TEST(OutputFlow, ScratchThatIsNotKeptCarriesNothing) {
   p.launch("a", {"x", "s"}, 100).launch("b", {"s", "out"}, 8);
   EXPECT_EQ(p.flow("u").why_not, "");
   EXPECT_NE(p.flow("s").why_not.find("too large"), std::string::npos);
+}
+
+TEST(BlocksMissed, NamesKernelsWithKindsThatDidNotRun) {
+  device::RunReport report;
+  report.traces.push_back({.kernel = "f", .ctas_total = 900, .ctas_run = 9});
+  EXPECT_EQ(blocks_missed(report), "");
+  report.traces[0].kinds = 5, report.traces[0].kinds_missed = 2;
+  EXPECT_EQ(blocks_missed(report), "those of 2 of 5 kinds of blocks of f: no such block ran");
+  report.traces[0].ctas_run = 900;
+  EXPECT_EQ(blocks_missed(report), "");
+  report.traces.push_back({.kernel = "g", .ctas_total = 1 << 24, .ctas_run = 128});
+  report.traces[1].kinds_known = false;
+  EXPECT_EQ(blocks_missed(report),
+            "perhaps those of some blocks of g, which has too many to look at each of them");
 }
 
 }  // namespace

@@ -125,6 +125,7 @@ class Checking {
 
   SampledCheck check() {
     if (run_.compared_whole) return std::move(out_);
+    out_.blocks_missed = blocks_missed(run_.report);
     if (auto end = stores_too_little()) {
       out_.by_sample = true;
       return ended(std::move(*end));
@@ -228,6 +229,21 @@ class Checking {
 
 SampledCheck check_sampled_run(const CheckedRun& run) {
   return Checking(run).check();
+}
+
+std::string blocks_missed(const device::RunReport& report) {
+  std::string out;
+  for (const device::LaunchTrace& t : report.traces) {
+    if (t.ctas_run >= t.ctas_total || (t.kinds_known && t.kinds_missed == 0)) continue;
+    if (!out.empty()) out += "; ";
+    out += t.kinds_known ? fmt::format("those of {} of {} kinds of blocks of {}: no such block ran",
+                                       t.kinds_missed, t.kinds, t.kernel)
+                         : fmt::format(
+                               "perhaps those of some blocks of {}, which has too many to "
+                               "look at each of them",
+                               t.kernel);
+  }
+  return out;
 }
 
 double most_of_a_block(const ShapeCase& official, const Coverage& coverage, int64_t blocks) {

@@ -22,6 +22,8 @@ struct SampledCheck {
   // The result depends on which blocks ran: run more of them before you trust it.
   bool by_sample = false;
   std::vector<std::string> marks;
+  // Blocks that may behave differently from all that ran; empty if there are none.
+  std::string blocks_missed;
 };
 
 struct CheckedRun {
@@ -35,6 +37,9 @@ struct CheckedRun {
   bool compared_whole = false;  // the official shape is among the test shapes
 };
 SampledCheck check_sampled_run(const CheckedRun& run);
+
+// Names the launches with kinds of blocks that did not run; empty if every kind did.
+std::string blocks_missed(const device::RunReport& report);
 
 // The most warp instructions that one block may execute: 32 times what blocks of a correct run
 // needed for the same work, plus a million.

@@ -258,7 +258,7 @@ Result<TimingOutcome> time_official(const Evaluation& e, const TimingQuestion& a
                              *official->shape);
   if (out.end.passed && !check.end.passed) return failed(check.end);
   out.marks.insert(out.marks.end(), check.marks.begin(), check.marks.end());
-  out.official_not_compared = check.not_compared;
+  out.official_not_compared = check.not_compared.empty() ? check.blocks_missed : check.not_compared;
   return out;
 }
 

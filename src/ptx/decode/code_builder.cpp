@@ -104,6 +104,9 @@ const int32_t* CodeBuilder::keep(std::vector<int32_t> list) {
 Program CodeBuilder::finish() {
   program.register_bytes = (used_ + 63) / 64 * 64;
   analyze_liveness(program, effects_, slots_);
+  std::sort(slots_.begin(), slots_.end(),
+            [](const SlotRange& a, const SlotRange& b) { return a.offset < b.offset; });
+  program.registers = std::move(slots_);
   mark_patterns(program);
   mark_wgmma_registers(program);
   return std::move(program);

@@ -93,6 +93,7 @@ struct Program {
   std::vector<SourceLine> lines;
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
+  std::vector<SlotRange> registers;          // in order of their offsets
   std::vector<SlotRange> zeroed;             // registers that may be read before they are written
   bool watch_zeroed = false;                 // Inst::watched is set for accesses to these
   std::vector<std::vector<int32_t>> tables;  // branch targets of brx.idx

@@ -206,5 +206,107 @@ TEST_F(Schedule, ResidentCtasFollowTheTightestLimit) {
   EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {256, 1, 1}, {1, 1, 1}, 200000}), 10);
 }
 
+// Runs a sample of a grid in which CTA 3210 differs, and returns the report. `value` must leave in
+// %r1 what all threads write.
+class Kinds : public Schedule {
+ protected:
+  Kinds() {
+    sim.options.checks = Checks::none();
+    sim.options.sample_ctas = 8, sim.options.sample_most = 8, sim.options.every_kind = true;
+  }
+  LaunchReport sampled(const std::string& value) {
+    return run("mad.lo.u32 %r5, %r9, %ntid.x, %r0; mov.u32 %r1, 1;\n" + value + kStoreR1, kGrid,
+               32);
+  }
+  bool ran_the_odd_one() const { return out[kOdd * 32 + 5] != 0; }
+  static constexpr int64_t kGrid = 5000, kOdd = 3210;
+};
+
+TEST_F(Kinds, ACtaWhoseBranchDiffersIsInTheSample) {
+  auto r = sampled("setp.ne.u32 %p1, %r9, 3210; @%p1 bra GO; mov.u32 %r1, 7; GO:\n");
+  EXPECT_EQ(out[kOdd * 32], 7);
+  EXPECT_EQ(r.ctas_run, 9);
+  EXPECT_EQ(r.kinds_missed, 0);
+  EXPECT_TRUE(r.kinds_known);
+}
+
+TEST_F(Kinds, ACtaWithOneThreadThatDiffersIsInTheSample) {
+  sampled("setp.eq.u32 %p1, %r5, 102725; selp.b32 %r1, 7, 1, %p1;\n");
+  EXPECT_EQ(out[kOdd * 32 + 5], 7);
+  EXPECT_EQ(out[kOdd * 32 + 4], 1);
+}
+
+TEST_F(Kinds, AMinimumIsADecision) {
+  sampled("xor.b32 %r6, %r9, 3210; min.u32 %r7, %r6, 1; add.u32 %r1, %r7, 3;\n");
+  EXPECT_EQ(out[0], 4);
+  EXPECT_EQ(out[kOdd * 32 + 5], 3);
+}
+
+TEST_F(Kinds, ABitOfACountIsADecision) {
+  auto r = sampled(
+      "xor.b32 %r6, %r9, 3210; clz.b32 %r7, %r6; shr.u32 %r8, %r7, 5; add.u32 %r1, %r8, 3;\n");
+  EXPECT_EQ(out[0], 3);
+  EXPECT_EQ(out[kOdd * 32 + 5], 4);
+  EXPECT_EQ(r.kinds, 2);
+}
+
+TEST_F(Kinds, ARegisterMayBeWrittenTwice) {
+  sampled("mov.u32 %r7, 2; xor.b32 %r6, %r9, 3210; min.u32 %r7, %r6, 1; add.u32 %r1, %r7, 3;\n");
+  EXPECT_EQ(out[kOdd * 32 + 5], 3);
+}
+
+TEST_F(Kinds, AFactorOfZeroIsADecision) {
+  sampled(
+      "sub.s32 %r6, %r9, 3210; cvt.rn.f32.s32 %f1, %r6; ld.global.f32 %f2, [%rd0];\n"
+      "fma.rn.f32 %f3, %f1, %f1, %f2; cvt.rzi.s32.f32 %r7, %f3; add.s32 %r1, %r7, 9;\n");
+  EXPECT_TRUE(ran_the_odd_one());
+}
+
+TEST_F(Kinds, ACounterOfALoopIsFollowed) {
+  // A loop over tiles: CTA 3210 takes tile 28210, its sixth.
+  const char* body =
+      "mov.u32 %r6, %r9; mov.u32 %r7, %nctaid.x;\n"
+      "NEXT: setp.ge.u32 %p1, %r6, 70000; @%p1 bra DONE;\n"
+      "setp.eq.u32 %p2, %r6, 28210; selp.b32 %r1, 7, %r1, %p2; add.u32 %r6, %r6, %r7; bra NEXT;\n"
+      "DONE:\n";
+  auto r = sampled(body);
+  EXPECT_EQ(out[kOdd * 32], 7);
+  EXPECT_EQ(r.kinds_missed, 0);
+  EXPECT_TRUE(r.kinds_known);
+  EXPECT_LE(r.ctas_run, 10);
+}
+
+TEST_F(Kinds, TheSampleIsNoLargerWithoutAReason) {
+  auto r = sampled("setp.ge.u32 %p1, %r5, 159990; selp.b32 %r1, 7, 1, %p1;\n");  // the last CTA
+  EXPECT_EQ(r.ctas_run, 8);
+  EXPECT_EQ(r.kinds, 2);
+  EXPECT_EQ(r.kinds_missed, 0);
+  EXPECT_EQ(r.counters.global_store_requests, uint64_t(kGrid));
+}
+
+TEST_F(Kinds, TheOddCtaCountsOnce) {
+  auto r = sampled(
+      "setp.ne.u32 %p1, %r9, 3210; @%p1 bra GO; st.global.u32 [%rd0], %r1;\n"
+      "st.global.u32 [%rd0], %r1; GO:\n");
+  EXPECT_EQ(r.counters.global_store_requests, uint64_t(kGrid) + 2);
+}
+
+TEST_F(Kinds, ValuesFromMemoryDecideNothing) {
+  auto r = sampled(
+      "ld.global.u32 %r6, [%rd0]; add.u32 %r6, %r6, %r9; setp.eq.u32 %p1, %r6, 3210;\n"
+      "selp.b32 %r1, 7, 1, %p1;\n");
+  EXPECT_EQ(r.kinds, 1);
+  EXPECT_EQ(r.kinds_missed, 0);
+}
+
+TEST_F(Kinds, CtasThatWaitForEarlierOnesMayBeMissed) {
+  auto r = sampled(
+      "setp.eq.u32 %p1, %r9, 3210; selp.b32 %r1, 7, 1, %p1;\n"
+      "WAIT: ld.acquire.gpu.global.u32 %r6, [%rd0]; setp.eq.u32 %p2, %r6, 12345; @%p2 bra WAIT;\n");
+  EXPECT_FALSE(ran_the_odd_one());
+  EXPECT_EQ(r.kinds, 3);  // before, equal, behind
+  EXPECT_EQ(r.kinds_missed, 2);
+}
+
 }  // namespace
 }  // namespace cutegen::ptx

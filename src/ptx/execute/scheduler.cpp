@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "ptx/cta/cta_kinds.h"
 #include "ptx/model/sampling.h"
 
 namespace cutegen::ptx {
@@ -19,6 +20,7 @@ constexpr int64_t kMostResident = 4096;
 constexpr int64_t kMixedWindow = 16;  // CTAs that a random order permutes
 constexpr size_t kMixedTogether = 4;  // CTAs that run at once in a random order
 constexpr uint64_t kSpinLead = 4096;  // a turn of polling counts as this many warp instructions
+constexpr int64_t kMostKinds = 32;    // kinds of CTAs that run although the sample has missed them
 constexpr int kHopeless = 2000;       // rounds in which all CTAs of all threads polled memory
 
 struct Shared {
@@ -103,7 +105,7 @@ bool Worker::start_one(int64_t n) {
   if (s_.job.cta_of(unit, 0) > s_.job.stop_after.load()) return false;
   std::shared_ptr<ClusterState> cluster;
   if (s_.job.has_clusters()) cluster = std::make_shared<ClusterState>(unit);
-  const bool stands_for_others = s_.sampler && !s_.sampler->is_end(unit);
+  const bool stands_for_others = s_.sampler && !s_.sampler->stands_alone(unit);
   for (int64_t rank = 0; rank < s_.grid.cluster; ++rank) {
     if (free_.empty()) free_.push_back(std::make_unique<Cta>(s_.job));
     live_.push_back(std::move(free_.back()));
@@ -266,6 +268,39 @@ void take_share(Shared& shared, size_t batch) {
   pulls->stands_for = double(shared.grid.units()) / double(batch);
 }
 
+std::vector<int64_t> ctas_of(const Shared& shared, const std::vector<int64_t>& units) {
+  std::vector<int64_t> out;
+  for (int64_t unit : units)
+    for (int64_t rank = 0; rank < shared.grid.cluster; ++rank)
+      out.push_back(shared.job.cta_of(unit, rank));
+  return out;
+}
+
+// Runs a CTA of each kind that the sample has missed, unless CTAs depend on the order of the grid.
+void run_missing_kinds(Shared& shared, Sampler& sampler, int64_t affordable) {
+  Job& job = shared.job;
+  if (int64_t(sampler.chosen().size()) == shared.grid.units()) return;
+  const CtaKinds kinds = CtaKinds::find(job);
+  const uint64_t seed = shared.options.sample_seed;
+  const auto missing = [&] {
+    return kinds.members_of_kinds_without(ctas_of(shared, sampler.chosen()), seed);
+  };
+  std::vector<int64_t> left = missing();
+  if (!left.empty() && !job.pulls && !job.program.waits) {
+    std::vector<int64_t> units;
+    for (int64_t cta : left) {
+      if (int64_t(units.size()) >= std::min(affordable, kMostKinds)) break;
+      const auto& g = job.config.grid;
+      units.push_back(job.unit_of({cta % g[0], cta / g[0] % g[1], cta / (g[0] * g[1])}));
+    }
+    const std::vector<int64_t> batch = sampler.run_alone(units);
+    run_batch(shared, int64_t(batch.size()), &batch);
+    left = missing();
+  }
+  shared.report.kinds = kinds.count(), shared.report.kinds_missed = int64_t(left.size());
+  shared.report.kinds_known = kinds.known();
+}
+
 // Runs batches until the error is small enough or the budget ends. Returns how many CTAs each
 // sampled CTA represents.
 double run_sample(Shared& shared) {
@@ -286,6 +321,8 @@ double run_sample(Shared& shared) {
     affordable = int64_t(std::clamp((budget - spent) / unit / 2, 0.0, 1e15));
     whole = each * double(shared.grid.total) <= double(shared.options.whole_instructions);
   }
+  if (shared.options.every_kind && shared.report.status == LaunchStatus::ok)
+    run_missing_kinds(shared, sampler, affordable);
   shared.sampler = nullptr;
   shared.report.sample_error = sampler.error(), shared.report.sample_errors = sampler.errors();
   return sampler.weight();

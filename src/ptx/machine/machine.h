@@ -115,6 +115,8 @@ struct RunOptions {
   int64_t sample_ctas = 0, sample_most = 0;
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
+  // Adds a CTA of each kind (ptx/cta/cta_kinds.h) to the sample.
+  bool every_kind = false;
   // If the sample predicts at most this many warp instructions, the whole grid runs.
   uint64_t whole_instructions = 0;
   // If set, a Chain follows one warp of one CTA (LaunchReport::chain_clocks). CTAs that take their
@@ -202,6 +204,10 @@ struct LaunchReport {
   int64_t ctas_total = 0, ctas_run = 0;
   double sample_error = 0;  // half the 95% interval, divided by the total; 0: every CTA ran
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
+  // Kinds of CTAs (ptx/cta/cta_kinds.h) of a sampled grid, and how many of them no CTA of the
+  // sample has. kinds_known: the grid was small enough to look at each CTA.
+  int64_t kinds = 1, kinds_missed = 0;
+  bool kinds_known = true;
   // Clocks that the first warp of the longest CTA would take if it ran alone. A Chain
   // (ptx/model/chain.h) gives the clocks of the warp that it followed; they are scaled by the ratio
   // of the instructions of the two CTAs. 0: no Chain.

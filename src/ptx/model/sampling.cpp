@@ -66,8 +66,16 @@ std::vector<int64_t> Sampler::rest() {
   return out;
 }
 
+std::vector<int64_t> Sampler::run_alone(const std::vector<int64_t>& ctas) {
+  std::vector<int64_t> out;
+  for (int64_t cta : ctas)
+    if (chosen_.insert(cta).second) alone_.insert(cta), out.push_back(cta);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 void Sampler::add(int64_t cta, const CtaWork& work) {
-  (is_end(cta) ? ends_ : inside_).push_back(work);
+  (stands_alone(cta) ? ends_ : inside_).push_back(work);
 }
 
 double Sampler::weight() const {
