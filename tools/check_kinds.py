@@ -26,6 +26,7 @@ PARSERS = {
     "src/ptx/ops/*": "PTX",
     "src/ptx/model/pipes.cpp": "names of SASS instructions",
     "src/recipes/algebra/*": "operators of torch.fx",
+    "src/recipes/composites/*": "operators of torch.fx",
     "src/recipes/graph/*": "operators of torch.fx",
     "src/recipes/spatial/*": "operators of torch.fx",
     "src/recipes/nest/*": "operators of torch.fx",

@@ -199,6 +199,33 @@ CUTEGEN_FN float huber(float d, float delta) {
 CUTEGEN_FN float cross_entropy(float p, float t) {
   return (t - 1.0f) * clamp_min(log1pf(-p), -100.0f) - t * clamp_min(logf(p), -100.0f);
 }
+// Binary cross entropy of the sigmoid of x and target t; `positive` weighs the target.
+CUTEGEN_FN float logits_loss(float x, float t, float positive) {
+  const float small = log1pf(expf(-fabsf(x))) + fmaxf(-x, 0.0f);  // log(1 + exp(-x))
+  return (1.0f - t) * x + (1.0f + (positive - 1.0f) * t) * small;
+}
+
+CUTEGEN_FN float sinc(float x) { return x == 0.0f ? 1.0f : sinpif(x) / (3.14159265358979f * x); }
+// Without clamping if eps is negative.
+CUTEGEN_FN float logit(float x, float eps) {
+  const float p = eps < 0.0f ? x : clamp(x, eps, 1.0f - eps);
+  return logf(p / (1.0f - p));
+}
+CUTEGEN_FN float heaviside(float x, float at_zero) {
+  return x == 0.0f ? at_zero : x > 0.0f ? 1.0f : 0.0f;
+}
+CUTEGEN_FN float log_add_exp(float a, float b) {
+  if (is_inf(a) && a == b) return a;
+  return maximum(a, b) + log1pf(expf(-fabsf(a - b)));
+}
+CUTEGEN_FN float nan_to_num(float x, float nan, float high, float low) {
+  return is_nan(x) ? nan : is_inf(x) ? (x > 0.0f ? high : low) : x;
+}
+// The number of the bin of x among equal bins; the last one includes its end. -1 outside.
+CUTEGEN_FN float histogram_bin(float x, float low, float high, float bins) {
+  if (!(x >= low && x <= high)) return -1.0f;
+  return fminf(floorf((x - low) / (high - low) * bins), bins - 1.0f);
+}
 
 #undef CUTEGEN_FN
 

@@ -2,7 +2,7 @@
 // Elements of a row in order: finds the first elements of a row one after another, and sorts a row
 // in shared memory.
 //
-// Contract: a Key holds a float and its position in the row (below 2^32 - 1). A greater key comes
+// Contract: a Key holds a float, a WideKey an integer, and its position in the row (below 2^32 - 1). A greater key comes
 // first: the larger value (with Largest; else the smaller one), then the smaller position. NaN
 // counts as the largest value, and both zeros are equal, as in PyTorch. A default Key comes behind
 // all others. sort_keys() orders `padded` keys, a power of two, with all threads of a CTA.
@@ -41,10 +41,56 @@ __device__ __forceinline__ float value_of(Key const& key) {
   return __uint_as_float(rising >> 31 ? rising & 0x7fffffffu : ~rising);
 }
 
+// A key of an integer, with 16 bytes.
+struct WideKey {
+  uint64_t value = 0;
+  unsigned place = 0, unused = 0;
+  __device__ __forceinline__ bool before(WideKey const& other) const {
+    return value != other.value ? value > other.value : place > other.place;
+  }
+  __device__ __forceinline__ int64_t position() const { return int64_t(~place); }
+};
+
+constexpr uint64_t kSignBit = uint64_t(1) << 63;
+template <bool Largest>
+__device__ __forceinline__ WideKey key_of(int64_t x, unsigned at) {
+  const uint64_t rising = uint64_t(x) ^ kSignBit;
+  WideKey key;
+  key.place = ~at;
+  key.value = Largest ? rising : ~rising;
+  return key;
+}
+template <bool Largest>
+__device__ __forceinline__ int64_t value_of(WideKey const& key) {
+  return int64_t((Largest ? key.value : ~key.value) ^ kSignBit);
+}
+
+// Writes Each keys, from place `at` on, of the row in which neighbouring sorted runs are merged.
+template <int Each, class K>
+__device__ __forceinline__ void merge_runs(K const* from, K* to, int64_t length, int64_t run, int64_t at) {
+  const int64_t begin = at / (2 * run) * (2 * run), skip = at - begin;
+  const int64_t rest = length - begin, left = rest < run ? rest : run;
+  const int64_t right = rest - left < run ? rest - left : run;
+  K const* const a = from + begin;
+  K const* const b = a + left;
+  int64_t low = skip > right ? skip - right : 0, high = skip < left ? skip : left;
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    if (a[middle].before(b[skip - 1 - middle])) low = middle + 1;
+    else high = middle;
+  }
+  int64_t i = low, j = skip - low;
+  for (int n = 0; n < Each && at + n < length && skip + n < left + right; ++n) {
+    const bool first = j >= right || (i < left && a[i].before(b[j]));
+    to[at + n] = first ? a[i++] : b[j++];
+  }
+}
+
 // A bitonic sort: in each step, every thread compares pairs of keys that lie `apart`. While `apart`
 // is at most 32, the pairs of a warp contain the same 64 keys in every step, so the steps need no
 // barrier of the CTA.
-__device__ __forceinline__ void sort_keys(Key* keys, int padded) {
+template <class K>
+__device__ __forceinline__ void sort_keys(K* keys, int padded) {
   __syncthreads();
   for (int size = 2; size <= padded; size *= 2)
     for (int apart = size / 2; apart > 0; apart /= 2) {
@@ -52,7 +98,7 @@ __device__ __forceinline__ void sort_keys(Key* keys, int padded) {
         const int a = 2 * pair - (pair & (apart - 1)), b = a + apart;
         const bool falling = (a & size) == 0;  // the greater key first
         if (keys[falling ? b : a].before(keys[falling ? a : b])) {
-          const Key other = keys[a];
+          const K other = keys[a];
           keys[a] = keys[b];
           keys[b] = other;
         }

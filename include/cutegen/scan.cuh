@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cumulative sums, products, maxima and minima of a tile that the threads of a CTA hold.
 //
-// Contract: an operation (Add, Multiply, Largest, Smallest) has a neutral element and combine(). Each
-// thread holds x[Items][V]. scan_row: `Width` threads (a power of two up to 32, or all threads of the
+// Contract: an operation (Add, Multiply, Largest, Smallest, ...) has a type Value, a neutral element and
+// combine(). If Value is not float, from(x, place) makes one, and result() reads it. Each thread holds x[Items][V]. scan_row: `Width` threads (a power of two up to 32, or all threads of the
 // CTA) hold a row's next Items * Width * V elements, in the order item, thread, element. scan_column:
 // Rows teams of Columns threads hold the next Rows * Items steps of V columns each, in the order team,
 // item. Both replace x by the results, starting from `carry`, and set `carry` to the value after the tile.
@@ -19,32 +19,102 @@ namespace cutegen {
 #define CUTEGEN_FN __device__ __forceinline__
 
 struct Add {
+  using Value = float;
   static CUTEGEN_FN float neutral() { return 0.0f; }
   static CUTEGEN_FN float combine(float a, float b) { return a + b; }
 };
 
 struct Multiply {
+  using Value = float;
   static CUTEGEN_FN float neutral() { return 1.0f; }
   static CUTEGEN_FN float combine(float a, float b) { return a * b; }
 };
 
 struct Largest {
+  using Value = float;
   static CUTEGEN_FN float neutral() { return -infinity(); }
   static CUTEGEN_FN float combine(float a, float b) { return maximum(a, b); }
 };
 
 struct Smallest {
+  using Value = float;
   static CUTEGEN_FN float neutral() { return infinity(); }
   static CUTEGEN_FN float combine(float a, float b) { return minimum(a, b); }
 };
 
+struct AddIntegers {
+  using Value = int64_t;
+  static CUTEGEN_FN Value neutral() { return 0; }
+  static CUTEGEN_FN Value combine(Value a, Value b) { return a + b; }
+  static CUTEGEN_FN Value from(int64_t x, int64_t) { return x; }
+  static CUTEGEN_FN int64_t result(Value x) { return x; }
+};
+
+// The logarithm of a sum of exponentials: the largest exponent, and the sum relative to it.
+struct LogSum {
+  struct Value {
+    float most, sum;
+  };
+  static CUTEGEN_FN Value neutral() { return {-infinity(), 0.0f}; }
+  static CUTEGEN_FN float scaled(Value x, float most) {
+    return x.most == most || x.sum == 0.0f ? x.sum : x.sum * expf(x.most - most);
+  }
+  static CUTEGEN_FN Value combine(Value a, Value b) {
+    const float most = maximum(a.most, b.most);
+    return {most, scaled(a, most) + scaled(b, most)};
+  }
+  static CUTEGEN_FN Value from(float x, int64_t) { return {x, 1.0f}; }
+  static CUTEGEN_FN float result(Value x) { return x.most + logf(x.sum); }
+};
+
+// Where the largest (with Sign -1: the smallest) value is. Of equal values, the last one counts; a NaN
+// is larger than all numbers.
+template <int Sign>
+struct Placed {
+  struct Value {
+    float value;
+    int place;
+  };
+  static CUTEGEN_FN Value neutral() { return {0.0f, -1}; }
+  static CUTEGEN_FN bool behind(Value a, Value b) {  // whether b replaces a
+    if (a.place < 0 || b.place < 0) return a.place < 0;
+    if (is_nan(a.value) || is_nan(b.value))
+      return is_nan(b.value) && (!is_nan(a.value) || b.place > a.place);
+    if (a.value == b.value) return b.place > a.place;
+    return Sign > 0 ? b.value > a.value : b.value < a.value;
+  }
+  static CUTEGEN_FN Value combine(Value a, Value b) { return behind(a, b) ? b : a; }
+  static CUTEGEN_FN Value from(float x, int64_t place) { return {x, int(place)}; }
+  static CUTEGEN_FN int64_t result(Value x) { return x.place; }
+};
+using LargestPlace = Placed<1>;
+using SmallestPlace = Placed<-1>;
+
+// A shuffle of values that may have several words. `shuffle` moves one float.
+template <class T, class Shuffle>
+CUTEGEN_FN T by_words(T x, Shuffle&& shuffle) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return shuffle(x);
+  } else {
+    static_assert(sizeof(T) == 8);
+    union {
+      T value;
+      unsigned words[2];
+    } both = {x};
+    both.words[0] = shuffle(both.words[0]);
+    both.words[1] = shuffle(both.words[1]);
+    return both.value;
+  }
+}
+
 // Lane i of each aligned group of Width lanes gets the combination of the group's lanes 0 to i.
 template <class Op, int Width>
-CUTEGEN_FN float scan_lanes(float x) {
+CUTEGEN_FN typename Op::Value scan_lanes(typename Op::Value x) {
   const int lane = threadIdx.x % Width;
 #pragma unroll
   for (int apart = 1; apart < Width; apart *= 2) {
-    const float before = __shfl_up_sync(0xffffffffu, x, apart, Width);
+    const auto before =
+        by_words(x, [&](auto word) { return __shfl_up_sync(0xffffffffu, word, apart, Width); });
     if (lane >= apart) x = Op::combine(before, x);
   }
   return x;
@@ -52,7 +122,7 @@ CUTEGEN_FN float scan_lanes(float x) {
 
 // Combines each running result x[i] with `before`. Exclusive: shifts them by one, so x[0] is `before`.
 template <class Op, bool Exclusive, int N>
-CUTEGEN_FN void from_before(float before, float (&x)[N]) {
+CUTEGEN_FN void from_before(typename Op::Value before, typename Op::Value (&x)[N]) {
 #pragma unroll
   for (int i = N - 1; i >= 0; --i) {
     if (Exclusive) x[i] = i == 0 ? before : Op::combine(before, x[i == 0 ? 0 : i - 1]);
@@ -61,26 +131,30 @@ CUTEGEN_FN void from_before(float before, float (&x)[N]) {
 }
 
 template <class Op, int N>
-CUTEGEN_FN void scan_own(float (&x)[N]) {
+CUTEGEN_FN void scan_own(typename Op::Value (&x)[N]) {
 #pragma unroll
   for (int i = 1; i < N; ++i) x[i] = Op::combine(x[i - 1], x[i]);
 }
 
 // `shared` holds 32 floats. A Width of at most 32 does not use it.
 template <class Op, int Width, bool Exclusive, int Items, int V>
-CUTEGEN_FN void scan_row(float (&x)[Items][V], float& carry, float* shared) {
+CUTEGEN_FN void scan_row(typename Op::Value (&x)[Items][V], typename Op::Value& carry,
+                         typename Op::Value* shared) {
+  using Value = typename Op::Value;
   constexpr int kLanes = Width < 32 ? Width : 32, kWarps = Width / kLanes;
   static_assert(kWarps == 1 || Items * kWarps <= 32, "a warp combines the totals of all warps");
   const int lane = threadIdx.x % kLanes, warp = threadIdx.x / 32;
   // Combination of the lanes before this one, and of the whole group.
-  float before[Items], total[Items];
+  Value before[Items], total[Items];
 #pragma unroll
   for (int i = 0; i < Items; ++i) {
     scan_own<Op>(x[i]);
-    const float here = scan_lanes<Op, kLanes>(x[i][V - 1]);
-    const float up = __shfl_up_sync(0xffffffffu, here, 1, kLanes);
+    const Value here = scan_lanes<Op, kLanes>(x[i][V - 1]);
+    const Value up =
+        by_words(here, [&](auto word) { return __shfl_up_sync(0xffffffffu, word, 1, kLanes); });
     before[i] = lane == 0 ? Op::neutral() : up;
-    total[i] = __shfl_sync(0xffffffffu, here, kLanes - 1, kLanes);
+    total[i] = by_words(
+        here, [&](auto word) { return __shfl_sync(0xffffffffu, word, kLanes - 1, kLanes); });
   }
   if constexpr (kWarps == 1) {
 #pragma unroll
@@ -94,23 +168,27 @@ CUTEGEN_FN void scan_row(float (&x)[Items][V], float& carry, float* shared) {
       for (int i = 0; i < Items; ++i) shared[i * kWarps + warp] = total[i];
     }
     __syncthreads();
-    const float all = scan_lanes<Op, 32>(lane < Items * kWarps ? shared[lane] : Op::neutral());
+    const Value all = scan_lanes<Op, 32>(lane < Items * kWarps ? shared[lane] : Op::neutral());
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
       const int at = i * kWarps + warp;
-      const float others = __shfl_sync(0xffffffffu, all, at == 0 ? 0 : at - 1);
-      const float own = at == 0 ? before[i] : Op::combine(others, before[i]);
+      const Value others = by_words(
+          all, [&](auto word) { return __shfl_sync(0xffffffffu, word, at == 0 ? 0 : at - 1); });
+      const Value own = at == 0 ? before[i] : Op::combine(others, before[i]);
       from_before<Op, Exclusive>(Op::combine(carry, own), x[i]);
     }
-    carry = Op::combine(carry, __shfl_sync(0xffffffffu, all, 31));
+    carry = Op::combine(
+        carry, by_words(all, [&](auto word) { return __shfl_sync(0xffffffffu, word, 31); }));
   }
 }
 
 // `shared` holds Rows * Columns * V floats. Rows 1 does not use it.
 template <class Op, int Rows, int Columns, bool Exclusive, int Items, int V>
-CUTEGEN_FN void scan_column(float (&x)[Items][V], float (&carry)[V], float* shared) {
+CUTEGEN_FN void scan_column(typename Op::Value (&x)[Items][V], typename Op::Value (&carry)[V],
+                            typename Op::Value* shared) {
+  using Value = typename Op::Value;
   const int team = threadIdx.x / Columns, column = threadIdx.x % Columns;
-  float before[V];
+  Value before[V];
 #pragma unroll
   for (int v = 0; v < V; ++v) {
     before[v] = carry[v];
@@ -125,7 +203,7 @@ CUTEGEN_FN void scan_column(float (&x)[Items][V], float (&carry)[V], float* shar
     for (int v = 0; v < V; ++v) {
 #pragma unroll
       for (int r = 0; r < Rows; ++r) {
-        const float total = shared[(r * V + v) * Columns + column];
+        const Value total = shared[(r * V + v) * Columns + column];
         if (r < team) before[v] = Op::combine(before[v], total);
         carry[v] = Op::combine(carry[v], total);
       }

@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
           {{sizes}}) {
   auto along = {{along}};    // vectors of a row
   auto across = {{across}};  // rows
-  __shared__ cutegen::Key keys[{{capacity}}];
+  __shared__ {{key}} keys[{{capacity}}];
 
   const int lane = threadIdx.x;
   const int64_t row = blockIdx.x;
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   for (int i = length + lane; i < padded; i += kThreads) keys[i] = {};
   cutegen::sort_keys(keys, padded);
   for (int i = lane; i < {{count}}; i += kThreads) {
-    const cutegen::Key first = keys[i];
+    const {{key}} first = keys[i];
 {{stores}}
   }
 }

@@ -37,7 +37,7 @@ PER_INPUT = {
 
 def pooled(name: str, refs: list[Ref], args: list[Any], outs: list[Out]) -> float | None:
     """The window size of a pooling call; None for other calls."""
-    if "pool" not in name:
+    if "pool" not in name or "unpool" in name:
         return None
     if name.startswith("_adaptive") or name.startswith("adaptive"):
         return prod(refs[0].shape) / max(1, prod(outs[0][0]))

@@ -19,7 +19,7 @@ Traced = tuple[list[Call], Shapes]
 
 IGNORED = {"device", "layout", "pin_memory", "memory_format", "generator"}
 NUMBERS = {"Tensor", "number"}  # schema types of arguments that may be a Python number
-LISTS = {"output_size"}  # arguments that may list sizes of tensors
+LISTS = {"output_size", "size"}  # arguments that may list sizes of tensors
 
 
 def alive(calls: list[Call], outputs: Iterable[str]) -> list[Call]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records each recurrent layer of torch.nn as one call.
+"""Records each recurrent layer of torch.nn, and circular padding, as one call.
 
-As ATen calls, it would be a loop over time: tens of thousands of calls without information.
+As ATen calls, a layer would be a loop over time: tens of thousands of calls without information. Padding would be
+writes to parts of an empty tensor.
 """
 
 from __future__ import annotations
@@ -47,14 +48,36 @@ def results(args: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
     return tuple(made + [torch.empty(s.shape, dtype=s.dtype, device="meta") for s in states])
 
 
+def circular_padding(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:
+    func = torch.ops.aten._pad_circular.default
+
+    def pad(input: torch.Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> torch.Tensor:
+        if mode != "circular" or not recorder.recording:
+            return original(input, pad, mode, value)
+        args = (input, [int(n) for n in pad])
+        call = recorder.record(func, args, {}, [input])
+        recorder.recording = False
+        try:
+            out = original(input, pad, mode, value)
+        finally:
+            recorder.recording = True
+        recorder.finish(call, "_pad_circular", [], (args, {}), out)
+        return out
+
+    return pad
+
+
 @contextlib.contextmanager
 def as_single_calls(recorder: Recorder) -> Iterator[None]:
     functions = torch._VF
     originals = {name: getattr(functions, name) for name in OPS}
     for name, original in originals.items():
         setattr(functions, name, shortcut(recorder, name, original))
+    pad = torch.nn.functional.pad
+    setattr(torch.nn.functional, "pad", circular_padding(recorder, pad))  # noqa: B010
     try:
         yield
     finally:
+        setattr(torch.nn.functional, "pad", pad)  # noqa: B010
         for name in OPS:
             delattr(functions, name)

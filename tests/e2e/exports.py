@@ -428,7 +428,7 @@ class Refusals(harness.Case):
 
     def test_a_run_that_found_nothing(self) -> None:
         runs = ("--runs", self.folder / "runs")
-        task = self.write("t.py", harness.ADD.replace("torch.relu(x) + 1.0", "torch.logcumsumexp(x, 1)"))
+        task = self.write("t.py", harness.ADD.replace("torch.relu(x) + 1.0", "torch.digamma(x)"))
         self.assert_code(self.cutegen("optimize", task, "--evaluations", 1, *runs, timeout=200), 3)
         self.assert_error(self.export("last", "--to", "torch", *runs), 2, "no correct program", "cutegen show")
 

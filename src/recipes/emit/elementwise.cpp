@@ -256,6 +256,23 @@ std::string tail(const Kernel& k) {
       results, text, stores);
 }
 
+// The function that puts elements where indices lead.
+std::string store_of(WriteMode mode) {
+  switch (mode) {
+    case WriteMode::store:
+      return "store_at";
+    case WriteMode::add:
+      return "add_at";
+    case WriteMode::multiply:
+      return "merge_at<cutegen::Multiplied>";
+    case WriteMode::largest:
+      return "merge_at<cutegen::Most>";
+    case WriteMode::smallest:
+      return "merge_at<cutegen::Least>";
+  }
+  return "";
+}
+
 // Stops the kernel if an index is outside its axis. Then loads what the indices lead to.
 std::string taken_loads(const std::string& outside, const std::string& loads) {
   std::string text = fmt::format("  if ({}) __trap();\n", outside);
@@ -307,8 +324,8 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
       continue;
     }
     find(a);
-    stores +=
-        fmt::format("cutegen::store_at({}, {}(_, j), {}[i]);\n", a.registers, a.tensor, a.places);
+    stores += fmt::format("cutegen::{}({}, {}(_, j), {}[i]);\n", store_of(a.operand->mode),
+                          a.registers, a.tensor, a.places);
   }
   if (!finds.empty()) registers += fmt::format("bool {} = false;\n", outside);
   t["taken"] = finds.empty() ? "" : taken_loads(outside, taken);
@@ -330,6 +347,9 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
   t["begin"] = k.overlap.next ? "  cutegen::allow_next_step();\n" : "";
   t["end"] = k.overlap.previous ? "  cutegen::await_previous_step();\n" : "";
   t["includes"] = k.overlap.next || k.overlap.previous ? "#include <cutegen/steps.cuh>\n" : "";
+  if (std::any_of(k.outputs.begin(), k.outputs.end(),
+                  [](const Access& a) { return a.operand->mode != WriteMode::store; }))
+    t["includes"] += "#include <cutegen/scatter.cuh>\n";
   return t;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "recipes/graph/pointwise.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr int64_t kWarpRow = 1024;  // elements that a warp takes
 constexpr int64_t kOfThread = 8;    // elements of a long row that a thread should have
 constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kEach = 8;  // elements of a thread that merges runs
 
 // The kernel's text and arguments.
 class OrderKernel {
@@ -37,9 +39,12 @@ class OrderKernel {
  private:
   const Choice& choice() const { return *fused_.choice; }
   bool selects() const { return choice().selects(); }
+  // Whether several CTAs sort a row.
+  bool merges() const { return !selects() && choice().long_row; }
   // Whether all threads of a CTA share a row.
   bool whole_cta() const { return int_param(params_, "width") == int_param(params_, "threads"); }
   const char* template_of() const {
+    if (merges()) return "kernels/order/long.cu";
     if (!selects()) return "kernels/order/sort.cu";
     return whole_cta() ? "kernels/order/threshold.cu" : "kernels/order/select.cu";
   }
@@ -48,6 +53,7 @@ class OrderKernel {
   void add_outputs();
   std::string statements(Level level) const;
   std::map<std::string, std::string> fields(const Task& task) const;
+  void plan_merges(ProgramPart& part, const Json& args) const;
   std::string name() const { return label_(selects() ? "select" : "sort"); }
 
   const Fused& fused_;
@@ -88,9 +94,10 @@ void OrderKernel::add_outputs() {
     views_ +=
         fmt::format("{}* const {} = {};\n", type_of(operand), to, tensors_.base(operand, &element));
     const bool places = is_integer(operand.dtype);
+    const bool position = choice().positions_only || (places && i > 0);
     stores_ +=
         fmt::format("{}[i * {}] = cutegen::from_float<{}>({});\n", to, step, type_of(operand),
-                    places ? "first.position()" : "cutegen::value_of<kLargest>(first)");
+                    position ? "first.position()" : "cutegen::value_of<kLargest>(first)");
   }
 }
 
@@ -119,24 +126,28 @@ std::map<std::string, std::string> OrderKernel::fields(const Task& task) const {
   sizes.emplace_back("int64_t r0");
   for (const auto& [word, expression] : tensors_.strides()) sizes.push_back("int64_t " + word);
   for (const auto& [word, expression] : steps_) sizes.push_back("int64_t " + word);
-  std::map<std::string, std::string> t{{"title", title(task, fused_)},
-                                       {"name", name()},
-                                       {"macro", label_("VECTOR")},
-                                       {"threads", params_.at("threads").dump()},
-                                       {"width", params_.at("width").dump()},
-                                       {"capacity", std::to_string(kMostSorted)},
-                                       {"largest", choice().largest ? "true" : "false"},
-                                       {"params", join(declarations, ", ")},
-                                       {"along", shape_text(nest_.reduced, 'r', true)},
-                                       {"across", shape_text(nest_.kept, 'k', false)},
-                                       {"elements", indent(members_, 2)},
-                                       {"tensors", indent(views_, 2)},
-                                       {"loads", indent(loads_, 4)},
-                                       {"rows", indent(statements(Level::row), 2)},
-                                       {"value", code_.use(choice().inst)}};
+  std::map<std::string, std::string> t{
+      {"title", title(task, fused_)},
+      {"name", name()},
+      {"macro", label_("VECTOR")},
+      {"threads", params_.at("threads").dump()},
+      {"width", params_.at("width").dump()},
+      {"capacity", std::to_string(choice().capacity())},
+      {"key", choice().integers ? "cutegen::WideKey" : "cutegen::Key"},
+      {"each", std::to_string(kEach)},
+      {"largest", choice().largest ? "true" : "false"},
+      {"params", join(declarations, ", ")},
+      {"along", shape_text(nest_.reduced, 'r', true)},
+      {"across", shape_text(nest_.kept, 'k', false)},
+      {"elements", indent(members_, 2)},
+      {"tensors", indent(views_, 2)},
+      {"loads", indent(loads_, 4)},
+      {"rows", indent(statements(Level::row), 2)},
+      {"value", code_.use(choice().inst)}};
   t["sizes"] = join(sizes, ", ") + ", int64_t " + chosen_ + size_declarations(fused_);
   t["count"] = chosen_;
   t["values"] = indent(statements(Level::element), selects() ? 8 : 6);
+  if (choice().integers && !at(choice().inst).integer) t["value"] = "int64_t(" + t["value"] + ")";
   t["stores"] = indent(stores_, selects() ? 6 : 4);
   return t;
 }
@@ -165,10 +176,16 @@ ProgramPart OrderKernel::part() const {
   part.symbols[label_("vector")] = width_text(fused_, length, int_param(params_, "vector"));
   part.defines[label_("VECTOR")] = label_("vector");
   for (const std::string& demand : fixed_sizes(fused_)) part.requirements.push_back(demand);
-  part.requirements.push_back(
-      fmt::format("{} <= {}", length, selects() ? int64_t{2'000'000'000} : kMostSorted));
+  part.requirements.push_back(fmt::format("{} <= {}", length,
+                                          selects()  ? int64_t{2'000'000'000}
+                                          : merges() ? kLongest
+                                                     : choice().capacity()));
   if (choice().count > 0)
     part.requirements.push_back(fmt::format("{} >= {}", length, choice().extent));
+  if (merges()) {
+    plan_merges(part, args);
+    return part;
+  }
   const int64_t threads = int_param(params_, "threads"),
                 at_once = selects() ? threads / int_param(params_, "width") : 1;
   part.steps.push_back({{"id", name()},
@@ -178,6 +195,49 @@ ProgramPart OrderKernel::part() const {
                         {"block", {threads, 1, 1}},
                         {"args", std::move(args)}});
   return part;
+}
+
+// Tiles, then merges of runs that double, then the results. Each merge reads what the one before it
+// wrote, so the number of merges decides which scratch holds the sorted keys.
+void OrderKernel::plan_merges(ProgramPart& part, const Json& args) const {
+  const std::string length = label_("r0"), rows = label_("rows");
+  const int64_t threads = int_param(params_, "threads"), tile = choice().capacity();
+  const std::array<std::string, 2> keys{label_("keys"), label_("merged")};
+  for (const std::string& name : keys)
+    part.scratch.push_back(
+        {{"name", name}, {"dtype", "i64"}, {"shape", {rows, length, choice().integers ? 2 : 1}}});
+  const auto tensors = parameters(fused_).size();
+  const auto with = [&](const std::string& sorted, const std::vector<std::string>& last) {
+    Json list = args;
+    list.insert(list.begin() + long(tensors), Json{{"tensor", sorted}});
+    for (const std::string& word : last) list.push_back({{"i64", word}});
+    return list;
+  };
+  const auto step = [&](const std::string& id, const std::string& kernel, const std::string& when,
+                        const std::string& blocks, Json list) {
+    part.steps.push_back({{"id", id},
+                          {"kernel", kernel},
+                          {"when", when},
+                          {"grid", {fmt::format("{}*{}", rows, blocks), 1, 1}},
+                          {"block", {threads, 1, 1}},
+                          {"args", std::move(list)}});
+  };
+  const std::string tiles = fmt::format("ceil_div({},{})", length, tile);
+  step(name() + "_tiles", name() + "_tiles", rows + " > 0", tiles, with(keys[0], {tiles}));
+  const std::string merging = fmt::format("ceil_div({},{})", length, threads * kEach);
+  size_t merges = 0;
+  for (int64_t run = tile; run < kLongest; run *= 2, ++merges)
+    step(fmt::format("{}_merge{}", name(), merges), name() + "_merge",
+         fmt::format("{} > {} ? {} : 0", length, run, rows), merging,
+         Json::array({Json{{"tensor", keys[merges % 2]}}, Json{{"tensor", keys[(merges + 1) % 2]}},
+                      Json{{"i64", length}}, Json{{"i64", run}}, Json{{"i64", merging}}}));
+  const std::string writing = fmt::format("ceil_div({},{})", choice().extent, threads);
+  for (size_t done = 0; done <= merges; ++done) {
+    const int64_t most = tile << done, least = done == 0 ? 0 : most / 2;
+    step(fmt::format("{}_write{}", name(), done), name(),
+         fmt::format("{0} > {1} ? ({0} <= {2} ? {3} : 0) : 0", length, least, most, rows), writing,
+         with(keys[done % 2], {length, writing}));
+  }
 }
 
 // Threads for a row: a warp for a short row, otherwise enough that each has few elements.

@@ -264,8 +264,13 @@ bool has_overlap(const ProgramPart& part) {
                      [](const Json& step) { return step.contains("pdl"); });
 }
 
-// Whether the stage reads nothing that `before` writes.
+// Whether the stage reads nothing that `before` writes, and puts no elements where `before` does.
 bool is_independent(const Fused& stage, const Fused& before) {
+  for (const FusedOutput& output : stage.outputs)
+    for (const FusedOutput& other : before.outputs)
+      if (output.operand.tensor == other.operand.tensor &&
+          (output.operand.gathered() || other.operand.gathered()))
+        return false;
   return std::none_of(stage.inputs.begin(), stage.inputs.end(), [&](const Operand& input) {
     return std::any_of(
         before.outputs.begin(), before.outputs.end(),

@@ -98,7 +98,11 @@ int64_t ctas(const Nest& nest, const Json& params) {
 }
 
 // Numbers of CTAs for a row, best first, then 1. Empty if rows fill the GPU, or are too short.
-std::vector<int64_t> parts_worth_trying(const Nest& nest, const Json& params) {
+std::vector<int64_t> parts_worth_trying(const Fused& fused, const Nest& nest, const Json& params) {
+  // The totals of parts are floats in scratch.
+  if (std::any_of(fused.insts.begin(), fused.insts.end(),
+                  [](const Inst& i) { return i.kind == InstKind::scan && i.scan.wide(); }))
+    return {};
   const int64_t have = std::max<int64_t>(1, ctas(nest, params));
   const int64_t most = nest.length() / (nest.reduced_inside ? kLeastShare : kLeastSteps);
   std::vector<int64_t> list;
@@ -131,7 +135,7 @@ Json scan_safe(const Fused& fused) {
     params["columns"] = 32;
   }
   params["parts"] = 1;
-  if (auto parts = parts_worth_trying(nest, params); !parts.empty()) {
+  if (auto parts = parts_worth_trying(fused, nest, params); !parts.empty()) {
     if (nest.reduced_inside) params["width"] = 256;
     params["parts"] = parts.front();
   }
@@ -154,7 +158,7 @@ std::vector<RecipeParameter> scan_parameters(const Fused& fused) {
     list.push_back({.name = "columns",
                     .meaning = "threads side by side; the teams of a CTA share the scanned axis",
                     .legal = {32, 64, 128, 16}});
-  if (auto parts = parts_worth_trying(nest, scan_safe(fused)); !parts.empty())
+  if (auto parts = parts_worth_trying(fused, nest, scan_safe(fused)); !parts.empty())
     list.push_back(
         {.name = "parts",
          .meaning = "CTAs that share a row; a first kernel computes the totals of their parts",

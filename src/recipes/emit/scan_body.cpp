@@ -21,6 +21,14 @@ const char* operation_of(ScanKind kind) {
       return "cutegen::Largest";
     case ScanKind::min:
       return "cutegen::Smallest";
+    case ScanKind::log_sum:
+      return "cutegen::LogSum";
+    case ScanKind::max_place:
+      return "cutegen::LargestPlace";
+    case ScanKind::min_place:
+      return "cutegen::SmallestPlace";
+    case ScanKind::integer_sum:
+      return "cutegen::AddIntegers";
   }
   return "";
 }
@@ -65,8 +73,26 @@ bool ScanBody::exchanges() const {
 
 std::string ScanBody::shared() const {
   if (!exchanges()) return "";
-  return fmt::format("  __shared__ float shared[2][{}][{}];  // of neighbouring tiles",
+  const char* type = wide() ? "uint64_t" : "float";
+  return fmt::format("  __shared__ {} shared[2][{}][{}];  // of neighbouring tiles", type,
                      scans_.size(), row() ? "32" : "kThreads * kVector");
+}
+
+bool ScanBody::wide() const {
+  return std::any_of(scans_.begin(), scans_.end(),
+                     [&](const Scanned& scan) { return at(scan.inst).scan.wide(); });
+}
+
+std::string ScanBody::room(const std::string& turn, size_t number) const {
+  if (!exchanges()) return "nullptr";
+  const std::string place = fmt::format("shared[{}][{}]", turn, number);
+  if (!wide()) return place;
+  return fmt::format("reinterpret_cast<{}*>({})", type_of(scans_[number]), place);
+}
+
+// The type of a running result.
+std::string ScanBody::type_of(const Scanned& scan) const {
+  return at(scan.inst).scan.wide() ? scan.operation + "::Value" : "float";
 }
 
 // Writes the statements that compute `targets` for one element from the results of the scans.
@@ -84,7 +110,10 @@ std::string ScanBody::elements(const std::vector<int>& targets) const {
     if (i.kind == InstKind::scan) {
       const auto scan = std::find_if(scans_.begin(), scans_.end(),
                                      [&](const Scanned& s) { return s.inst == inst; });
-      text += fmt::format("const float {} = {}{};\n", id, scan->values, element());
+      const std::string running = scan->values + element();
+      text += i.scan.wide() ? fmt::format("const {} {} = {}::result({});\n", value_type(i), id,
+                                          scan->operation, running)
+                            : fmt::format("const float {} = {};\n", id, running);
     } else if (i.kind == InstKind::leaf) {
       const std::string& name = inputs_[size_t(i.operand)];
       text += fmt::format("const {} {} = {}[v];\n", value_type(i), id,
@@ -117,7 +146,7 @@ std::string ScanBody::begin(bool last) const {
     const Scanned& scan = scans_[i];
     const bool after_parts = last && split();
     if (row()) {
-      text += fmt::format("float {} = {};\n", scan.carry,
+      text += fmt::format("{} {} = {};\n", type_of(scan), scan.carry,
                           after_parts
                               ? fmt::format("cutegen::carry_of_warp<{}>({} + row, size(across), "
                                             "int(part))",
@@ -125,7 +154,7 @@ std::string ScanBody::begin(bool last) const {
                               : scan.operation + "::neutral()");
       continue;
     }
-    text += fmt::format("float {}[kVector];\n", scan.carry);
+    text += fmt::format("{} {}[kVector];\n", type_of(scan), scan.carry);
     if (after_parts)
       text += fmt::format(
           "cutegen::carry_of_columns<{}, kRows, kColumns>({}, {} + column * kVector,\n"
@@ -147,7 +176,11 @@ std::string ScanBody::gather() const {
     const int input = at(scan.inst).inputs[0];
     targets.push_back(input);
     neutral += fmt::format("{}{} = {}::neutral();\n", scan.values, element(), scan.operation);
-    values += fmt::format("{}{} = {};\n", scan.values, element(), code_.use(input));
+    std::string value = code_.use(input);
+    if (at(scan.inst).scan.wide())
+      value = fmt::format("{}::from({}, {}{})", scan.operation, value, place(),
+                          row() ? " * kVector + v" : "");
+    values += fmt::format("{}{} = {};\n", scan.values, element(), value);
   }
   return each_element(backwards()) + indent(neutral, 2) + "\n}\nif (j < last) {\n" +
          indent(each_element(backwards()) + indent(elements(targets) + values, 2) + "\n}", 2) +
@@ -185,7 +218,7 @@ std::string ScanBody::text(bool last) const {
       "CUTE_UNROLL\nfor (int i = 0; i < kItems; ++i) {\n" + indent(at, 2) + "\n";
   std::string tile = "Elements e[kItems];\n";
   for (const Scanned& scan : scans_)
-    tile += fmt::format("float {}[kItems][kVector];\n", scan.values);
+    tile += fmt::format("{} {}[kItems][kVector];\n", type_of(scan), scan.values);
   tile += items + fmt::format("  if (j < last) e[i] = read({});\n}}\n", place());
   tile += items + indent(gather(), 2) + "\n}\n";
   for (size_t i = 0; i < scans_.size(); ++i) tile += combine(scans_[i], i);

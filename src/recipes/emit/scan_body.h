@@ -42,9 +42,9 @@ class ScanBody {
   bool backwards() const { return row() && reversed(); }
   bool exchanges() const;
   // The shared memory in which the threads exchange the totals of a scan.
-  std::string room(const std::string& turn, size_t scan) const {
-    return exchanges() ? "shared[" + turn + "][" + std::to_string(scan) + "]" : "nullptr";
-  }
+  std::string room(const std::string& turn, size_t number) const;
+  bool wide() const;
+  std::string type_of(const Scanned& scan) const;
   // The name of a position. If the scan begins at the end, positions count from there.
   const char* place() const { return reversed() ? "at" : "j"; }
   const char* element() const { return backwards() ? "[i][n]" : "[i][v]"; }

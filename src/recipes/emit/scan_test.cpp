@@ -103,10 +103,8 @@ TEST(Scan, OtherReductionsAreStagesOfTheirOwn) {
   EXPECT_THAT(kernels_of(ScanCase("scan_both_ways").program()), ElementsAre("scan_1", "scan_2"));
 }
 
-TEST(Scan, PositionsOfMaximaAreNotCovered) {
-  const RecipeMatch match = match_recipe(golden_task("scan_places"));
-  EXPECT_EQ(match.recipe, "");
-  EXPECT_THAT(match.why, HasSubstr("aten.cummax"));
+TEST(Scan, PositionsOfMaximaAreAScanInTheSameKernel) {
+  EXPECT_THAT(kernels_of(ScanCase("scan_places").program()), ElementsAre("scan"));
 }
 
 }  // namespace

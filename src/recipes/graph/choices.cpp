@@ -18,7 +18,8 @@ Result<std::optional<Choice>> find_choice(const Graph& graph, const Node& node) 
   const Value* input = graph.find(reference(argument(node, 0, "self")).value_or(""));
   if (!input || input->shape.empty())
     return unsupported_error(node.op + ": its input is not a tensor with axes", node.id);
-  if (!is_floating(input->dtype))
+  const bool integers = is_integer(input->dtype);
+  if (!is_floating(input->dtype) && !integers)
     return unsupported_error(fmt::format("{} of dtype {}", node.op, to_string(input->dtype)),
                              node.id);
   const bool top = base == "topk", stable = node.op.ends_with(".stable");
@@ -39,14 +40,12 @@ Result<std::optional<Choice>> find_choice(const Graph& graph, const Node& node) 
   Choice choice{.input = input->name,
                 .largest = order.is_null() ? top : number(order).value_or(0) != 0,
                 .positions_only = base == "argsort",
-                .long_row = input->shape.back() > kMostSorted};
+                .integers = integers};
+  choice.long_row = input->shape.back() > choice.capacity();
   if (top) choice.count = int64_t(number(argument(node, 1, "k")).value_or(0));
-  if (!choice.selects() && choice.long_row)
-    return unsupported_error(
-        top ? fmt::format("{} of more than {} elements from rows of more than {}", node.op,
-                          kMostBounded, kMostSorted)
-            : fmt::format("{} of rows of more than {} elements", node.op, kMostSorted),
-        node.id);
+  if (!choice.selects() && input->shape.back() > kLongest)
+    return unsupported_error(fmt::format("{} of rows of more than {} elements", node.op, kLongest),
+                             node.id);
   return std::optional(std::move(choice));
 }
 

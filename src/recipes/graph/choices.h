@@ -22,6 +22,7 @@ inline constexpr int64_t kMostSelected = 64;
 // The most elements that a kernel selects from a long row.
 inline constexpr int64_t kMostBounded = 256;
 inline constexpr int64_t kMostSorted = 4096;  // the longest row that a CTA sorts in shared memory
+inline constexpr int64_t kLongest = int64_t{1} << 24;  // the longest row that several CTAs sort
 
 struct Choice {
   std::string input;
@@ -29,10 +30,15 @@ struct Choice {
   bool largest = true;
   bool positions_only = false;
   bool long_row = false;    // a CTA could not sort the row
+  bool integers = false;    // keys have 16 bytes
   int inst = -1;            // the instruction that computes an element of the row
   std::string extent = {};  // number of results along the row, as a plan expression
   // Whether the kernel selects the first elements. If not, it sorts the row.
-  bool selects() const { return count > 0 && count <= (long_row ? kMostBounded : kMostSelected); }
+  bool selects() const {
+    return !integers && count > 0 && count <= (long_row ? kMostBounded : kMostSelected);
+  }
+  // The elements that a CTA sorts at once.
+  int64_t capacity() const { return integers ? kMostSorted / 2 : kMostSorted; }
 };
 
 bool is_choice(const Node& node);

@@ -8,15 +8,12 @@
 #include <optional>
 
 #include "recipes/graph/attention.h"
+#include "recipes/graph/node_writer.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/products.h"
 
 namespace cutegen::recipes {
 namespace {
-
-Json tensor_ref(const std::string& name) {
-  return {{"ref", name}};
-}
 
 // The position of the argument `reduction` of each loss. Its values: 0 none, 1 mean, 2 sum.
 const std::map<std::string, size_t>& loss_inputs() {
@@ -39,80 +36,6 @@ std::string expression(const Task& task, const std::string& word, int64_t value)
     if (number && *number == value && named) return fmt::format("attr({})", s.name);
   }
   return std::to_string(value);
-}
-
-// Writes the nodes that replace one node of a graph.
-class NodeWriter {
- public:
-  NodeWriter(Graph& out, const Graph& graph, const Node& node)
-      : out_(out), graph_(graph), node_(node) {}
-
-  // Adds a node with a new value, which gets `name` if it is one of the replaced node's outputs.
-  std::string add(const std::string& word, const std::string& op, std::vector<Json> args,
-                  Shape shape, const std::string& name = "") {
-    Node node;
-    node.id = node_.id + "_" + word;
-    node.op = op;
-    node.args = std::move(args);
-    std::string value = name.empty() ? fmt::format("{}~{}{}", node_.id, word, count_++) : name;
-    DType dtype = DType::f32;
-    for (const Value& output : node_.outputs)
-      if (output.name == name) dtype = output.dtype;
-    node.outputs = {Value{.name = value, .dtype = dtype, .shape = std::move(shape)}};
-    out_.nodes.push_back(std::move(node));
-    return value;
-  }
-  std::string view(const std::string& word, const std::string& from, const Shape& shape,
-                   const std::string& name = "") {
-    return add(word, "aten.view.default", {tensor_ref(from), Json(shape)}, shape, name);
-  }
-  // (x - mean) / sqrt(mean((x - mean)^2) + eps) over `axes`.
-  std::string standardized(const std::string& x, const std::vector<int>& axes, double eps);
-  // Writes the node's first output: x * weight + bias along `axis`. Both may be missing.
-  void scaled(std::string x, const Json& weight, const Json& bias, size_t axis);
-
- private:
-  std::string mean_of(const std::string& word, const std::string& x, const std::vector<int>& axes,
-                      const Shape& kept) {
-    return add(word, "aten.mean.dim", {tensor_ref(x), Json(axes), true}, kept);
-  }
-
-  Graph& out_;
-  const Graph& graph_;  // contains the node
-  const Node& node_;
-  int count_ = 0;
-};
-
-std::string NodeWriter::standardized(const std::string& x, const std::vector<int>& axes,
-                                     double eps) {
-  const Shape shape = out_.find(x) ? out_.find(x)->shape : graph_.find(x)->shape;
-  Shape kept = shape;
-  for (int axis : axes) kept[size_t(axis)] = 1;
-  std::string mean = mean_of("mean", x, axes, kept);
-  std::string centered =
-      add("centered", "aten.sub.Tensor", {tensor_ref(x), tensor_ref(mean)}, shape);
-  std::string square = add("square", "aten.square.default", {tensor_ref(centered)}, shape);
-  std::string variance = mean_of("variance", square, axes, kept);
-  std::string shifted = add("shifted", "aten.add.Scalar", {tensor_ref(variance), eps}, kept);
-  std::string scale = add("scale", "aten.rsqrt.default", {tensor_ref(shifted)}, kept);
-  return add("normalized", "aten.mul.Tensor", {tensor_ref(centered), tensor_ref(scale)}, shape);
-}
-
-void NodeWriter::scaled(std::string x, const Json& weight, const Json& bias, size_t axis) {
-  const Value& result = node_.outputs[0];
-  auto along = [&](const char* word, const std::string& name) {
-    Shape shape(result.shape.size(), 1);
-    shape[axis] = result.shape[axis];
-    return view(word, name, shape);
-  };
-  auto w = reference(weight), b = reference(bias);
-  if (w)
-    x = add("scaled", "aten.mul.Tensor", {tensor_ref(x), tensor_ref(along("weight", *w))},
-            result.shape, b ? "" : result.name);
-  if (b)
-    add("biased", "aten.add.Tensor", {tensor_ref(x), tensor_ref(along("bias", *b))}, result.shape,
-        result.name);
-  if (!w && !b) view("result", x, result.shape, result.name);
 }
 
 // Writes glu(x, dim): one half times the sigmoid of the other.
@@ -180,10 +103,7 @@ class Rewriter {
   Result<bool> choice_along(const Value& x, const std::string& base);
   bool feeds_a_window() const;
   bool finish(const std::string& x);
-  std::string as(DType dtype, const std::string& value) {
-    out_.graph.nodes.back().outputs[0].dtype = dtype;
-    return value;
-  }
+  std::string as(DType dtype, const std::string& value) { return write_.as(dtype, value); }
   const Value* tensor(size_t index, const std::string& keyword) const {
     auto name = reference(argument(node_, index, keyword));
     return name ? graph_.find(*name) : nullptr;
@@ -326,20 +246,7 @@ Result<bool> Rewriter::triangle(const Value& x, bool upper) {
     return is_product(node) || is_attention(node);
   });
   if (product) return false;  // its kernel skips tiles that the mask hides
-  const int64_t rows = x.shape[x.shape.size() - 2], columns = x.shape.back();
-  const std::string column = as(DType::i64, write_.add("column", kCounting, {0, 1}, {columns}));
-  std::string row = as(DType::i64, write_.add("row", kCounting, {int64_t(by), 1}, {rows}));
-  row = as(DType::i64, write_.view("rows", row, {rows, 1}));
-  const std::string keep =
-      as(DType::boolean, write_.add("keep", upper ? "aten.ge.Tensor" : "aten.le.Tensor",
-                                    {tensor_ref(column), tensor_ref(row)}, {rows, columns}));
-  if (x.dtype == DType::boolean) {
-    write_.add("triangle", "aten.logical_and.default", {tensor_ref(x.name), tensor_ref(keep)},
-               x.shape, node_.outputs[0].name);
-    return true;
-  }
-  write_.add("triangle", "aten.where.ScalarOther", {tensor_ref(keep), tensor_ref(x.name), 0},
-             x.shape, node_.outputs[0].name);
+  write_.triangle(x, upper, int64_t(by));
   return true;
 }
 

@@ -42,6 +42,13 @@ const Formulas& functions() {
       {"round", "rintf({0})"},
       {"trunc", "truncf({0})"},
       {"frac", "cutegen::fraction({0})"},
+      {"erfinv", "erfinvf({0})"},
+      {"lgamma", "lgammaf({0})"},
+      {"sinc", "cutegen::sinc({0})"},
+      {"deg2rad", "{0} * 0.017453292f"},
+      {"rad2deg", "{0} * 57.29578f"},
+      {"positive", "{0}"},
+      {"logit", "cutegen::logit({0}, {1/eps:-1})"},
   };
   return table;
 }
@@ -93,6 +100,17 @@ const Formulas& combinations() {
       {"clamp_min", "cutegen::clamp_min({0}, {1/min})"},
       {"clamp_max", "cutegen::clamp_max({0}, {1/max})"},
       {"xlogy", "cutegen::xlogy({0/self}, {1/other})"},
+      {"copysign", "copysignf({0}, {1/other})"},
+      {"heaviside", "cutegen::heaviside({0}, {1})"},
+      {"logaddexp", "cutegen::log_add_exp({0}, {1})"},
+      {"logaddexp2", "1.442695f * cutegen::log_add_exp(0.6931472f * {0}, 0.6931472f * {1})"},
+      {"logits_loss", "cutegen::logits_loss({0}, {1}, 1.0f)"},
+      {"logits_loss_weighted", "cutegen::logits_loss({0}, {1}, {2})"},
+      {"histogram_bin", "cutegen::histogram_bin({0}, {1}, {2}, {3})"},
+      {"grid_aligned", "({0} * 0.5f * ({1} - 1.0f))"},
+      {"grid_between", "(({0} * {1} - 1.0f) * 0.5f)"},
+      {"grid_inside", "fminf(fmaxf({0}, 0.0f), {1} - 1.0f)"},
+      {"grid_is_inside", "({0} >= 0.0f && {0} <= {1} - 1.0f ? 1.0f : 0.0f)"},
   };
   return table;
 }
@@ -121,6 +139,7 @@ const Formulas& tests() {
       {"isnan", "cutegen::is_nan({0})"},
       {"isinf", "cutegen::is_inf({0})"},
       {"isfinite", "cutegen::is_finite({0})"},
+      {"signbit", "signbit({0})"},
       {"logical_not", "!{0}"},
       {"logical_and", "({0} && {1})"},
       {"logical_or", "({0} || {1})"},
@@ -149,6 +168,10 @@ const char* integer_formula(const std::string& base) {
       {"bitwise_or", "({0} | {1/other})"},
       {"bitwise_xor", "({0} ^ {1/other})"},
       {"bitwise_not", "~{0}"},
+      {"__lshift__", "({0} << {1/other})"},
+      {"bitwise_left_shift", "({0} << {1/other})"},
+      {"__rshift__", "({0} >> {1/other})"},
+      {"bitwise_right_shift", "({0} >> {1/other})"},
       {"maximum", "({0} > {1} ? {0} : {1})"},
       {"minimum", "({0} < {1} ? {0} : {1})"},
       {"clamp_min", "({0} > {1/min} ? {0} : {1/min})"},

@@ -169,6 +169,11 @@ Result<std::optional<Pointwise>> lower_integers(const Node& node, const std::str
   if (base == "div" && argument(node, 2, "rounding_mode") == "floor")
     formula = "cutegen::floor_div({0}, {1/other})";
   if (base == "div" && argument(node, 2, "rounding_mode") == "trunc") formula = "{0} / {1/other}";
+  if (base == "clamp" && !argument(node, 1, "min").is_null() && !argument(node, 2, "max").is_null())
+    formula = "({0} < {1/min} ? {1/min} : {0} > {2/max} ? {2/max} : {0})";
+  else if (base == "clamp")
+    formula = argument(node, 1, "min").is_null() ? "({0} < {2/max} ? {0} : {2/max})"
+                                                 : "({0} > {1/min} ? {0} : {1/min})";
   if (const char* known = integer_formula(base)) formula = known;
   if (formula.empty()) formula = shift_formula(node, base);
   if (formula.empty() || !node.sizes.empty()) return std::optional<Pointwise>();
@@ -176,6 +181,28 @@ Result<std::optional<Pointwise>> lower_integers(const Node& node, const std::str
   p.integer = true;
   if (to != DType::i64) p.code = fmt::format("int64_t({}({}))", device_type(to), p.code);
   return std::optional<Pointwise>(std::move(p));
+}
+
+// round(x, decimals=d)
+Result<Pointwise> lower_rounding(const Node& node) {
+  const double decimals = number(argument(node, 1, "decimals")).value_or(0);
+  const double scale = std::pow(10.0, std::abs(decimals));
+  return Filler(node).fill(decimals > 0
+                               ? fmt::format("(rintf({{0}} * {0}) / {0})", literal(scale))
+                               : fmt::format("(rintf({{0}} / {0}) * {0})", literal(scale)));
+}
+
+// nan_to_num(x, nan, posinf, neginf): infinities become the largest numbers of the dtype.
+Result<Pointwise> lower_undefined(const Node& node) {
+  const DType dtype = node.outputs.front().dtype;
+  const double most = dtype == DType::f16    ? 65504
+                      : dtype == DType::bf16 ? 3.3895313892515355e38
+                                             : double(std::numeric_limits<float>::max());
+  const auto value = [&](size_t index, const char* name, double otherwise) {
+    return literal(number(argument(node, index, name)).value_or(otherwise));
+  };
+  return Filler(node).fill(fmt::format("cutegen::nan_to_num({{0}}, {}, {}, {})", value(1, "nan", 0),
+                                       value(2, "posinf", most), value(3, "neginf", -most)));
 }
 
 Result<std::optional<Pointwise>> some(Result<Pointwise> r) {
@@ -288,7 +315,8 @@ Result<std::optional<Pointwise>> lower_pointwise(const Node& node) {
                                       ? "cutegen::gelu_tanh({0})"
                                       : "cutegen::gelu({0})"));
   if (base == "round" && number(argument(node, 1, "decimals")).value_or(0) != 0)
-    return unsupported_error("aten.round with decimals", node.id);
+    return some(lower_rounding(node));
+  if (base == "nan_to_num" && is_floating(to)) return some(lower_undefined(node));
   if (base == "binary_cross_entropy" && !argument(node, 2, "weight").is_null())
     return unsupported_error(node.op + " with weights", node.id);
   const char* formula = find_formula(base);

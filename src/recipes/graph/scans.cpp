@@ -23,6 +23,10 @@ constexpr std::array kKnown{
     Known{.op = "cumprod", .word = "product", .kind = ScanKind::product, .neutral = 1},
     Known{.op = "cummax", .word = "max", .kind = ScanKind::max, .neutral = {}},
     Known{.op = "cummin", .word = "min", .kind = ScanKind::min, .neutral = {}},
+    Known{.op = "logcumsumexp", .word = "log_sum", .kind = ScanKind::log_sum, .neutral = {}},
+    Known{.op = "", .word = "max_place", .kind = ScanKind::max_place, .neutral = {}},
+    Known{.op = "", .word = "min_place", .kind = ScanKind::min_place, .neutral = {}},
+    Known{.op = "", .word = "integer_sum", .kind = ScanKind::integer_sum, .neutral = 0},
 };
 
 bool is_scan(const Node* node) {
@@ -42,6 +46,7 @@ class Normalizer {
   explicit Normalizer(Graph graph) : graph_(std::move(graph)) {}
 
   Graph run() {
+    separate_places();
     for (Node& node : graph_.nodes) {
       if (node.outputs.empty() || node.op.rfind("aten.", 0) != 0) continue;
       const std::string base = base_name(node.op);
@@ -67,6 +72,7 @@ class Normalizer {
   }
   bool is_read(const std::string& value) const;
 
+  void separate_places();
   void normalize(Node& node, const std::string& base) const;
   void unflip(Node& node) const;
   void make_exclusive(Node& node) const;
@@ -85,18 +91,42 @@ bool Normalizer::is_read(const std::string& value) const {
   return std::find(graph_.outputs.begin(), graph_.outputs.end(), value) != graph_.outputs.end();
 }
 
+// Adds a scan for the positions that cummax and cummin return, if something reads them.
+void Normalizer::separate_places() {
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const std::string base = base_name(graph_.nodes[i].op);
+    const Node node = graph_.nodes[i];
+    const Value* x = base == "cummax" || base == "cummin" ? input(node) : nullptr;
+    if (!x || node.outputs.size() != 2 || !is_read(node.outputs[1].name) || !is_floating(x->dtype))
+      continue;
+    const int64_t axis = axis_of(argument(node, 1, "dim"), x->shape.size());
+    if (axis < 0) continue;
+    Node places = node;
+    places.id += "_places";
+    places.op = kScan;
+    places.args = {argument(node, 0, "self"), axis, base.substr(3) + "_place", false, false};
+    places.kwargs = Json::object();
+    places.outputs = {node.outputs[1]};
+    graph_.nodes[i].outputs.resize(1);
+    graph_.nodes.insert(graph_.nodes.begin() + long(i) + 1, std::move(places));
+  }
+}
+
 // Replaces aten.cumsum(x, axis) and its like.
 void Normalizer::normalize(Node& node, const std::string& base) const {
   const auto* known =
       std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& k) { return k.op == base; });
   const Value* x = known == kKnown.end() ? nullptr : input(node);
-  if (!x || x->shape.empty() || x->dtype != node.outputs[0].dtype) return;
+  if (!x || x->shape.empty()) return;
+  const bool integers =
+      base == "cumsum" && !is_floating(x->dtype) && node.outputs[0].dtype == DType::i64;
+  if (!integers && (x->dtype != node.outputs[0].dtype || !is_floating(x->dtype))) return;
   const int64_t axis = axis_of(argument(node, 1, "dim"), x->shape.size());
   const bool places = node.outputs.size() > 1 && is_read(node.outputs[1].name);
   if (axis < 0 || places) return;
   const Json from = argument(node, 0, "self");
   node.op = kScan;
-  node.args = {from, axis, std::string(known->word), false, false};
+  node.args = {from, axis, integers ? "integer_sum" : std::string(known->word), false, false};
   node.kwargs = Json::object();
   node.outputs.resize(1);
 }

@@ -18,12 +18,17 @@
 
 namespace cutegen::recipes {
 
+// What becomes of the element that was there.
+enum class WriteMode { store, add, multiply, largest, smallest };
+
 struct Write {
   std::string tensor, source;
   size_t axis = 0;
   std::string index;   // empty: a slice
   bool wraps = false;  // a negative index counts from the end
   int64_t start = 0;
+  bool along = false;  // the index has a place for each element of the source
+  WriteMode mode = WriteMode::store;
 };
 
 Result<std::vector<Write>> find_writes(const Task& task);

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "recipes/graph/permutation.h"
 #include "recipes/graph/reshape.h"
@@ -21,9 +22,13 @@ const Words kSameOrder{"alias",      "detach",          "clone", "contiguous",
 const Words kRearranging{
     "unsqueeze", "squeeze", "view",      "reshape", "_unsafe_view", "_reshape_alias", "flatten",
     "unflatten", "permute", "transpose", "t",       "numpy_T",      "swapaxes"};
-const Words kSlices{"slice", "narrow", "select", "split", "split_with_sizes", "unbind", "part"};
-const Words kFills{"full",      "ones",       "zeros",        "full_like",
-                   "ones_like", "zeros_like", "scalar_tensor"};
+const Words kSlices{"slice", "narrow",           "select",
+                    "split", "split_with_sizes", "unbind",
+                    "part",  "unsafe_split",     "unsafe_split_with_sizes"};
+// What is uninitialised counts as zeros: nothing should read it.
+const Words kFills{"full",       "ones",          "zeros",      "full_like", "ones_like",
+                   "zeros_like", "scalar_tensor", "new_zeros",  "new_ones",  "new_full",
+                   "new_empty",  "empty",         "empty_like", "fill",      "zero"};
 
 constexpr int64_t kMostPieces = 8;  // more are rather a size of the task than a number of parts
 
@@ -254,7 +259,7 @@ Result<int> Builder::value(const std::string& name, const View& seen) {
   std::string key = fmt::format("{} {}", name, fmt::join(view.axes, ","));
   if (view.reshaped) key += " as " + to_string(*view.reshaped);
   for (const Start& start : view.starts) {
-    key += fmt::format(" from {} by {}", start.at, start.step);
+    key += fmt::format(" from {}{} by {}", start.at, start.from, start.step);
     if (start.index >= 0)
       key += fmt::format("+{} {} {}{}", start.index, start.rule(), start.shift,
                          start.reversed ? "-" : "+");
@@ -285,6 +290,8 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
   if (node->op == kInside) return inside(*node, view);
   if (node->op == kShift) return shifted(*node, view);
   if (node->op == kCounting) return counting(*node, view);
+  if (node->op == kAffine) return affine(*node, view);
+  if (node->op == kFilled) return filled(*node, view);
   CG_TRY(auto reducing, find_reduction(graph_, *node));
   if (reducing) return reduction(*node, *reducing, view);
   CG_TRY(auto p, lower_pointwise(*node));
@@ -297,6 +304,12 @@ Result<int> Builder::size(const std::string& text) {
   const size_t space = text.find(' ');
   SizeArgument of{
       .index = 0, .tensor = text.substr(space + 1), .dim = std::stoi(text.substr(0, space))};
+  if (graph_.producer(of.tensor)) {  // of a value
+    const auto extent = extent_of(of.tensor, size_t(of.dim));
+    if (!extent && cut_.empty()) cut_ = of.tensor;
+    if (!extent) return unsupported_error("a size of " + of.tensor + ", which is not known yet");
+    return constant(fmt::format("float({})", size_parameter(*extent)));
+  }
   auto known = fused_.names.find(of.tensor);
   if (known == fused_.names.end())
     return unsupported_error("a size of " + of.tensor + ", which is not a tensor of the task");
@@ -425,6 +438,9 @@ Result<int> Builder::pointwise(const Node& node, const Pointwise& p, const View&
       inner = *seen;
     }
     CG_TRY(int input, value(operand, inner));
+    // A size is a number of 64 bits, which arithmetic on floats converts.
+    if (p.integer && operand.starts_with(kSize))
+      input = constant("int64_t" + fused_.insts[size_t(input)].code.substr(strlen("float")));
     inputs.push_back(input);
   }
   if (casts && fused_.insts[size_t(inputs.front())].integer) {
@@ -462,10 +478,16 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
   std::string base = base_name(node.op);
   const Shape& to = node.outputs.front().shape;
   if (contains(kFills, base)) {
-    auto fill = base.rfind("ones", 0) == 0 ? std::optional<double>(1)
-                : base.rfind("zeros", 0) == 0
-                    ? std::optional<double>(0)
-                    : number(argument(node, base == "scalar_tensor" ? 0 : 1, "fill_value"));
+    static const Words kZero{"zeros",     "zeros_like", "new_zeros", "zero",
+                             "new_empty", "empty",      "empty_like"};
+    auto fill = base.rfind("ones", 0) == 0 || base == "new_ones" ? std::optional<double>(1)
+                : contains(kZero, base)                          ? std::optional<double>(0)
+                                                                 : number(argument(node,
+                                                          base == "scalar_tensor" ? 0
+                                                                                   : base == "new_full"    ? 2
+                                                                                                           : 1,
+                                                          base == "fill" ? "value" : "fill_value"));
+    show_sizes(node, view);
     if (!fill) return unsupported_error(node.op + ": its value is not a number", node.id);
     return std::optional<int>(constant(literal(*fill)));
   }
@@ -478,6 +500,7 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
   }
   if (!from) return unsupported_error(node.op + ": its input is not a tensor", node.id);
   Shape shape = shape_of(*from);
+  show_sizes(node, view);
   if (shape == to && (keeps || permutation(node, base, to.size()).empty())) {
     CG_TRY(int inst, value(*from, view));
     return std::optional<int>(inst);
@@ -666,7 +689,7 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
   const bool integers = best && is_integer(in);
   bool whole_numbers = is_integer(in) && !counts && !best;
   bool place = r.base == "argmax" || r.base == "argmin";
-  if (whole_numbers || (!is_floating(out) && !place && !counts && !integers))
+  if (!r.scan && (whole_numbers || (!is_floating(out) && !place && !counts && !integers)))
     return unsupported_error(
         fmt::format("{} of dtype {}", node.op, to_string(whole_numbers ? in : out)), node.id);
   const bool takes = takes_elements(r, view);
@@ -717,7 +740,11 @@ Result<int> Builder::scan(const Node& node, const Reduction& r, int input) {
     if (cut_.empty()) cut_ = r.input;
     return unsupported_error(node.op + " of a scan", node.id);
   }
+  const Inst& kind = fused_.insts[size_t(input)];
+  if (r.scan->kind == ScanKind::integer_sum && !kind.integer)
+    input = make("number", "int64_t({0})", {input}, false, true);
   Inst inst;
+  inst.integer = r.scan->gives_integers();
   inst.kind = InstKind::scan;
   inst.level = Level::element;
   inst.name = "scan";

@@ -68,8 +68,17 @@ class Builder {
   Result<int> inside(const Node& node, const View& view);
   Result<int> shifted(const Node& node, const View& view);
   Result<int> counting(const Node& node, const View& view);
+  Result<int> affine(const Node& node, const View& view);
+  Result<int> filled(const Node& node, const View& view);
+  Result<std::string> with_sizes(const std::string& value, std::string expression);
+  // An instruction and leaf: a sum of multiples of positions along axes.
+  int line(const std::vector<std::pair<int, int64_t>>& terms);
+  std::string size_parameter(const std::string& expression);
+  // Sets the sizes of axes that a list of sizes in the graph shows.
+  void show_sizes(const Node& node, const View& view);
   Result<int> chosen(const Node& node, const View& view, size_t axis);
   std::optional<std::string> extent_of(const std::string& name, size_t axis) const;
+  std::optional<std::string> shifted_extent(const Node& node, size_t axis) const;
   int places(int axis, const std::string& extent = "");  // a leaf: positions along an axis
   int size_along(int axis, const std::string& expression);
   Result<int> reduction(const Node& node, const Reduction& r, const View& view);

@@ -97,6 +97,25 @@ void from_reshape(Fused& fused, const Operand& operand) {
   }
 }
 
+// In a group of axes whose sizes nothing shows (the windows of an image, the heads of attention),
+// all but the first keep their official sizes. They may follow the task's sizes, so the plan
+// requires the official size of the group.
+void from_numbers(Fused& fused, const Operand& operand) {
+  for (const AxisGroup& group : group_axes(operand.original, operand.shape).value_or(NoGroups{})) {
+    size_t unknown = 0;
+    int64_t size = 1;
+    for (size_t to : group.to) {
+      size *= operand.shape[to];
+      if (operand.axes[to] < 0) continue;
+      Axis& axis = fused.axes[size_t(operand.axes[to])];
+      if (axis.extent.empty() && ++unknown > 1) axis.extent = std::to_string(axis.size);
+    }
+    const std::string total = total_of(fused, operand, group);
+    if (unknown > 1 && !total.empty()) demand(fused, fmt::format("{} == {}", total, size));
+  }
+  from_reshape(fused, operand);
+}
+
 // Returns where the operand has an axis of the nest; nothing if it does not vary along it.
 std::optional<size_t> place_of(const Operand& operand, int axis) {
   const auto it = std::find(operand.axes.begin(), operand.axes.end(), axis);
@@ -222,6 +241,12 @@ Result<void> find_extents(Fused& fused) {
     if (operand.counts && !operand.extents.empty())
       if (Axis& axis = fused.axes[size_t(operand.axes[0])]; axis.extent.empty())
         axis.extent = operand.extents[0];
+  for (Axis& axis : fused.axes)
+    if (axis.extent.empty()) axis.extent = axis.shown;
+  for (const Operand* operand : operands)
+    if (operand->reshaped) from_reshape(fused, *operand);
+  for (const Operand* operand : operands)
+    if (operand->reshaped) from_numbers(fused, *operand);
   for (size_t i = 0; i < fused.axes.size(); ++i)
     if (fused.axes[i].extent.empty())
       return unsupported_error(fmt::format("the size of axis {} is not a tensor's", i));

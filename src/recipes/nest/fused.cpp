@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "recipes/composites/composites.h"
 #include "recipes/graph/attention.h"
 #include "recipes/graph/gathers.h"
 #include "recipes/graph/names.h"
@@ -62,7 +63,8 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
     if (is_window(*node) || is_view(*node) || is_fill(*node) || is_slice(*node) || is_join(*node) ||
         node->op.find("getitem") != std::string::npos)
       continue;
-    if (node->op == kInside || node->op == kShift || node->op == kCounting || is_gather(*node))
+    if (node->op == kInside || node->op == kShift || node->op == kCounting || node->op == kAffine ||
+        node->op == kFilled || is_gather(*node))
       continue;
     CG_TRY(auto reduction, find_reduction(graph, *node));
     if (reduction) continue;
@@ -123,11 +125,6 @@ Shape without_ones(const Shape& shape) {
   return rest;
 }
 
-// Whether the operator has its own kernel, which may also do the pointwise work after it.
-bool has_own_stage(const Node& node) {
-  return is_window(node) || is_product(node) || is_attention(node) || is_choice(node);
-}
-
 struct Place {
   std::vector<int> axes;
   std::optional<Shape> reshaped;
@@ -174,6 +171,11 @@ Result<Place> place_output(const Shape& shape, const std::vector<Axis>& axes) {
 }
 
 }  // namespace
+
+bool has_own_stage(const Node& node) {
+  return is_window(node) || is_product(node) || is_attention(node) || is_choice(node) ||
+         node.op == kScatter;
+}
 
 bool Fused::reduces() const {
   return std::any_of(insts.begin(), insts.end(),
@@ -297,7 +299,11 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
           cut = value->name;
           return unsupported_error("a mutated tensor whose new value must be computed first");
         }
-        CG_CHECK(builder.aim(operand, *output.write));
+        if (output.kept) operand.extents = region.kept.at(output.tensor);
+        if (auto aimed = builder.aim(operand, *output.write); !aimed) {
+          cut = builder.cut();
+          return fail(aimed.error());
+        }
       }
       if (output.part && output.part->start.by_number && !output.kept)
         demand_size(fused, operand, output.part->axis);
@@ -311,7 +317,7 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
     resolve_sizes(fused);
     for (size_t i = 0; i < fused.outputs.size(); ++i) {
       FusedOutput& output = fused.outputs[i];
-      if (!output.operand.kept) continue;
+      if (!output.operand.kept || region.outputs[i].write) continue;
       CG_TRY(output.operand.extents, extents_of(fused, output));
       const auto& part = region.outputs[i].part;
       if (!part || part->whole.empty()) continue;
@@ -367,7 +373,7 @@ Result<Graph> prepare(const Task& task) {
     if (!value || value->shape != results[i]->shape)
       return unsupported_error("the graph's outputs differ from the task's");
   }
-  return normalize_scans(fold_zero_pads(line_pools(std::move(graph))));
+  return normalize_scans(fold_zero_pads(line_pools(expand_composites(graph))));
 }
 
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {

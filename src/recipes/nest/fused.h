@@ -53,7 +53,8 @@ struct Inst {
 struct Axis {
   int64_t size = 0;  // official
   bool reduced = false;
-  std::string extent;  // plan expression: "dim(x,1)"
+  std::string extent;      // plan expression: "dim(x,1)"
+  std::string shown = {};  // its size as a list of sizes in the graph shows it
 };
 
 // Where a slice begins along an axis of a tensor.
@@ -72,6 +73,7 @@ struct Start {
   bool cyclic = false;     // an index below twice the size is taken modulo the size
   bool reversed = false;   // an index i means shift - i, else shift + i
   std::string shift = {};  // a plan expression, empty: 0; "@" is the size along which indices count
+  std::string from = {};   // `at` as a plan expression, if it follows sizes
   // As an argument of cutegen::place.
   const char* rule() const {
     return nearest ? "3" : reflects ? "4" : cyclic ? "5" : modulo ? "2" : wraps ? "true" : "false";
@@ -90,7 +92,10 @@ struct Operand {
   std::vector<std::string> extents;
   std::vector<Axis> parts;         // axes merged into the first axis of a kept value, if known
   std::vector<Start> starts = {};  // of a slice, for each of its axes; empty: the whole tensor
-  bool counts = false;             // no tensor: the positions along its only axis
+  // No tensor: the positions along its axes, times these steps (empty: one axis, step 1).
+  bool counts = false;
+  std::vector<int64_t> steps = {};
+  WriteMode mode = WriteMode::store;  // of an output
   bool sliced() const { return !starts.empty(); }
   bool gathered() const {
     return std::any_of(starts.begin(), starts.end(), [](const Start& s) { return s.index >= 0; });
@@ -172,6 +177,8 @@ Result<Fused> fuse(const Task& task);
 Result<Graph> prepare(const Task& task);
 Result<Fused> fuse_graph(const Task& task, const Graph& graph);
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph);
+// Whether the operator has its own kernel, which may also do the pointwise work after it.
+bool has_own_stage(const Node& node);
 // Whether an index that differs along the reduced axes chooses the operand's elements.
 bool gathers_along(const Fused& fused, const Operand& operand);
 // Nodes that the values depend on, in the graph's order. Stops at kept values.

@@ -63,11 +63,13 @@ Result<int> Builder::gathered(const Node& node, const Gather& gather, const View
 Result<void> Builder::aim(Operand& output, const Write& write) {
   const Shape whole = shape_of(write.tensor);
   const int along = output.axes[write.axis];
+  output.mode = write.mode;
   output.shape = output.original = whole;
   output.starts.resize(whole.size());
   Start& start = output.starts[write.axis];
   if (!write.index.empty()) {
-    CG_TRY(int inst, value(write.index, {{along}, {}}));
+    const View seen{.axes = write.along ? output.axes : std::vector<int>{along}, .reshaped = {}};
+    CG_TRY(int inst, value(write.index, seen));
     const Inst& leaf = fused_.insts[size_t(inst)];
     if (leaf.kind != InstKind::leaf || !leaf.integer) {
       if (cut_.empty()) cut_ = write.index;

@@ -15,6 +15,7 @@ namespace {
 bool walks_alike(const Fused& fused, const Operand& operand, int axis) {
   int p = position(operand, axis), q = position(operand, axis + 1);
   if (p < 0) return q < 0;
+  if (!operand.steps.empty()) return false;
   const bool whole =
       !operand.sliced() || q < 0 || operand.shape[size_t(q)] == fused.axes[size_t(axis) + 1].size;
   const auto steps = [&](int place) {
@@ -211,6 +212,7 @@ namespace {
 // Where a slice begins along one axis.
 std::string start_along(const Fused& fused, const Operand& operand, size_t axis) {
   const Start& start = operand.starts[axis];
+  if (!start.from.empty()) return "(" + start.from + ")";
   if (start.from_end > 0)
     return fmt::format("({}-{})", size_text(fused, operand, axis), start.from_end);
   const int along = operand.axes[axis];
@@ -227,7 +229,7 @@ std::string start_along(const Fused& fused, const Operand& operand, size_t axis)
 std::string start_text(const Fused& fused, const Operand& operand) {
   std::string sum;
   for (size_t i = 0; i < operand.starts.size(); ++i)
-    if (operand.starts[i].at > 0)
+    if (operand.starts[i].at > 0 || !operand.starts[i].from.empty())
       sum += fmt::format("{}{}*({})", sum.empty() ? "" : "+", start_along(fused, operand, i),
                          stride_text(fused, operand, i));
   return sum.empty() ? "0" : sum;
@@ -235,6 +237,7 @@ std::string start_text(const Fused& fused, const Operand& operand) {
 
 std::string shift_text(const Fused& fused, const Start& start) {
   const int axis = fused.inputs[size_t(start.index)].axes.back();
+  if (axis < 0) return start.shift;
   return replace_all(start.shift, "@", "(" + fused.axes[size_t(axis)].extent + ")");
 }
 
@@ -268,6 +271,11 @@ std::string width_text(const Fused& fused, const std::string& size, int64_t want
 Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
   int p = loop.axes.empty() ? -1 : position(operand, loop.axes.back());
   if (p < 0) return {.move = Move::none, .expression = ""};
+  if (!operand.steps.empty()) {
+    const int64_t step = operand.steps[size_t(p)];
+    if (step == 1) return {.move = Move::next, .expression = ""};
+    return {.move = Move::stride, .expression = std::to_string(step)};
+  }
   std::string product;
   bool last = true, hidden = false;  // hidden: an axis that the nest does not have
   for (size_t i = size_t(p) + 1; i < operand.axes.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "recipes/composites/composites.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/scales.h"
@@ -146,6 +147,11 @@ Attempt choose(const Task& task, Region region, Choice choice) {
   axes.back().reduced = true;
   View whole;
   for (size_t i = 0; i < axes.size(); ++i) whole.axes.push_back(int(i));
+  const auto above = nodes_above(region.source.graph, {choice.input}, region.kept);
+  for (auto node = above.rbegin(); node != above.rend(); ++node)
+    if (has_own_stage(**node))
+      return {.fused = unsupported_error("an order of the result of " + (*node)->op),
+              .cut = (*node)->outputs.front().name};
   Builder builder(region, std::move(axes));
   auto inst = builder.value(choice.input, whole);
   if (!inst) return {.fused = fail(inst.error()), .cut = builder.cut()};
@@ -235,8 +241,10 @@ class Solver {
     Stages stages;
     for (Made& made : made_) {
       for (const Region::Output& output : made.outputs)
-        if (!output.part || output.part->start.at == 0)  // the first part stands for all
-          stages.scratch.push_back({names_.at(output.value), output.dtype, kept_.at(output.value)});
+        // The first part stands for all.
+        if (output.kept && !output.write && (!output.part || output.part->start.at == 0))
+          stages.scratch.push_back(
+              {names_.at(output.tensor), output.dtype, kept_.at(output.tensor)});
       stages.list.push_back(std::move(made.stage));
     }
     for (Made& made : last) stages.list.push_back(std::move(made.stage));
@@ -290,6 +298,9 @@ class Solver {
         CG_TRY(Attention attention, attended(outputs[0], *cut));
         return Stage(std::move(attention));
       }
+      if (cut && cut->op == kScatter && !part && outputs.size() == 1 && outputs[0].value == a.cut &&
+          outputs[0].dtype == cut->outputs.front().dtype)
+        return scattered(outputs[0], *cut);
       if (cut && is_product(*cut) && !part) {
         CG_TRY(auto product, through_product(outputs, *cut));
         if (product) return Stage(std::move(*product));
@@ -297,7 +308,8 @@ class Solver {
       }
       bool own = is_output(outputs, a.cut);
       // The output becomes a copy of the kernel's result.
-      if (cut && (is_window(*cut) || is_attention(*cut) || is_choice(*cut))) own = false;
+      if (cut && (is_window(*cut) || is_attention(*cut) || is_choice(*cut) || cut->op == kScatter))
+        own = false;
       if (a.cut.empty() || own || kept_.count(a.cut)) return fail(a.fused.error());
       CG_CHECK(keep(a.cut));
     }
@@ -378,6 +390,30 @@ class Solver {
     return {};
   }
 
+  // cutegen.scatter(x, part, axis, index, along, mode, wraps): one stage writes x to the output.
+  // Returns the next one, which puts the elements of the part in their places.
+  Result<Stage> scattered(const Region::Output& output, const Node& node) {
+    static const std::map<std::string, WriteMode> kModes{{"store", WriteMode::store},
+                                                         {"add", WriteMode::add},
+                                                         {"multiply", WriteMode::multiply},
+                                                         {"amax", WriteMode::largest},
+                                                         {"amin", WriteMode::smallest}};
+    Region::Output whole = output, part = output;
+    whole.value = reference(node.args[0]).value_or("");
+    CG_TRY(Stage first, solve({whole}));
+    if (output.kept) kept_[output.tensor] = outputs_of(first)[0].operand.extents;
+    made_.push_back({{whole}, std::move(first)});
+    part.value = reference(node.args[1]).value_or("");
+    part.write = Write{.tensor = node.outputs.front().name,
+                       .source = part.value,
+                       .axis = node.args[2].get<size_t>(),
+                       .index = reference(node.args[3]).value_or(""),
+                       .wraps = node.args[6].get<bool>(),
+                       .along = node.args[4].get<bool>(),
+                       .mode = kModes.at(node.args[5].get<std::string>())};
+    return solve({part});
+  }
+
   // Keeps the values and the positions that an operator chooses of each row.
   Result<void> keep_chosen(const Node& node) {
     CG_TRY(auto choice, find_choice(source_.graph, node));
@@ -419,7 +455,14 @@ class Solver {
   // Merges neighbouring stages that fit into one nest, so that they share their reads.
   void merge_neighbours() {
     for (size_t i = 0; i + 1 < made_.size();) {
-      if (!plain_nest(made_[i].stage) || !plain_nest(made_[i + 1].stage)) {
+      const auto moves = [](const Region::Output& output) {
+        return output.write || output.tensor != output.value;
+      };
+      const auto fits = [&](const Made& made) {
+        return plain_nest(made.stage) &&
+               std::none_of(made.outputs.begin(), made.outputs.end(), moves);
+      };
+      if (!fits(made_[i]) || !fits(made_[i + 1])) {
         ++i;
         continue;
       }
@@ -615,7 +658,11 @@ Result<Stages> make_stages(const Task& task, const StageOptions& options) {
     CG_TRY(Graph sums, without_vectors(task, lowered.graph));
     if (auto stages = solve(task, sums, {}, options)) return stages;
   }
-  return solve(task, lowered.graph, lowered.masks, options);
+  auto stages = solve(task, lowered.graph, lowered.masks, options);
+  if (stages || lowered.masks.empty()) return stages;
+  // Not all masked values are results of products.
+  CG_TRY(Lowered chosen, lower_products(expand_triangles(graph)));
+  return solve(task, chosen.graph, {}, options);
 }
 
 }  // namespace cutegen::recipes

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Composites, rare scans and orders: each golden task has a program whose plan fits the task.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "recipes/emit/recipes.h"
+#include "recipes/testing/test_tasks.h"
+
+namespace cutegen::recipes {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+struct Composite {
+  const char* task;
+  const char* recipe;
+  size_t steps;
+};
+
+KernelProgram composite_program(const std::string& name) {
+  const Task task = golden_task(name);
+  const RecipeMatch match = match_recipe(task, "sm_90a");
+  auto made = instantiate(task, match, match.safe);
+  EXPECT_TRUE(made) << name << ": " << match.why;
+  if (!made) return {};
+  for (const Error& error : check_plan(made->plan, task)) ADD_FAILURE() << name << error.text();
+  return *made;
+}
+
+std::string text_of(const KernelProgram& program) {
+  std::string text;
+  for (const auto& [file, source] : program.sources) text += source;
+  return text;
+}
+
+TEST(Composites, EachHasAProgramOfFewSteps) {
+  for (const Composite& c :
+       std::initializer_list<Composite>{{"scan_places", "scan", 1},
+                                        {"scan_log_sum", "scan", 1},
+                                        {"scan_integers", "scan", 1},
+                                        {"composite_diagonal", "elementwise", 1},
+                                        {"composite_unfold", "reduction", 1},
+                                        {"composite_columns", "elementwise", 1},
+                                        {"composite_pool_places", "reduction", 1},
+                                        {"composite_scatter", "elementwise", 2},
+                                        {"composite_index_add", "elementwise", 2},
+                                        {"composite_slice_scatter", "elementwise", 3},
+                                        {"composite_logits", "reduction", 1},
+                                        {"composite_bag", "reduction", 1},
+                                        {"composite_search", "reduction", 1}}) {
+    const Task task = golden_task(c.task);
+    EXPECT_EQ(match_recipe(task, "sm_90a").recipe, c.recipe) << c.task;
+    EXPECT_EQ(composite_program(c.task).plan.steps.size(), c.steps) << c.task;
+  }
+}
+
+TEST(Composites, OthersHaveAProgramToo) {
+  for (const char* name :
+       {"sort_integers", "composite_image", "composite_index_copy", "composite_circular",
+        "composite_median", "composite_distance", "composite_weight_norm", "composite_grid",
+        "heads_of_attention", "windows_of_image", "masked_operand", "order_of_product"})
+    (void)composite_program(name);
+}
+
+// A window's place along an axis is a sum of multiples of positions, so no index tensor is needed.
+TEST(Composites, WindowsAreReadAtComputedPlaces) {
+  const KernelProgram program = composite_program("composite_columns");
+  EXPECT_TRUE(to_json(program.plan).value("scratch", Json::array()).empty());
+  EXPECT_THAT(text_of(program), HasSubstr("cutegen::positions("));
+}
+
+// Only sums at equal places need atomic operations.
+TEST(Composites, ScattersAddAtomically) {
+  EXPECT_THAT(text_of(composite_program("composite_scatter")), HasSubstr("cutegen::add_at("));
+  EXPECT_THAT(text_of(composite_program("composite_slice_scatter")),
+              Not(HasSubstr("cutegen::add_at(")));
+}
+
+// The number of merges follows from the row's length, and decides which scratch is the result.
+TEST(Composites, LongRowsAreMerged) {
+  const Json plan = to_json(composite_program("sort_long").plan);
+  EXPECT_EQ(plan.at("scratch").size(), 4U);  // values, positions, and both lists of keys
+  EXPECT_THAT(plan.at("steps").dump(), HasSubstr("sort_1_merge11"));
+  EXPECT_THAT(plan.at("requires").dump(), HasSubstr("r0_1 <= 16777216"));
+}
+
+TEST(Composites, PositionsOfScansAreIntegers) {
+  EXPECT_THAT(text_of(composite_program("scan_places")),
+              HasSubstr("cutegen::scan_row<cutegen::LargestPlace"));
+  EXPECT_THAT(text_of(composite_program("scan_integers")),
+              HasSubstr("cutegen::scan_column<cutegen::AddIntegers"));
+}
+
+}  // namespace
+}  // namespace cutegen::recipes
