@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "recipes/matmul/matmul_maps.h"
 #include "recipes/matmul/matmul_tiling.h"
 #include "recipes/text/kernel_text.h"
 
