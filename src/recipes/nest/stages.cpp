@@ -242,7 +242,10 @@ class Solver {
     for (Made& made : made_) {
       for (const Region::Output& output : made.outputs)
         // The first part stands for all.
-        if (output.kept && !output.write && (!output.part || output.part->start.at == 0))
+        if (output.kept && !output.write && (!output.part || output.part->start.at == 0) &&
+            std::none_of(stages.scratch.begin(), stages.scratch.end(), [&](const Scratch& other) {
+              return other.name == names_.at(output.tensor);  // both steps of a scatter
+            }))
           stages.scratch.push_back(
               {names_.at(output.tensor), output.dtype, kept_.at(output.tensor)});
       stages.list.push_back(std::move(made.stage));
