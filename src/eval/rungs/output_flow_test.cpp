@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "eval/rungs/official_check.h"
+#include "eval/rungs/sampled_check.h"
+
 
 namespace cutegen::eval {
 namespace {
