@@ -5,7 +5,6 @@
 
 #include "eval/rungs/sampled_check.h"
 
-
 namespace cutegen::eval {
 namespace {
 
