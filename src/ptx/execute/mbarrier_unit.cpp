@@ -95,6 +95,17 @@ void invalidate(CtaState& cta, uint64_t at) {
   cta.guard.remove(SharedGuard::Mark::mbarrier, at, at + kMbarrierBytes);
 }
 
+bool init(CtaState& cta, MbarrierPhases& phases, Warp& w, const Inst& in, int lane, uint64_t at) {
+  const uint32_t count = word_at(w, in.b, lane);
+  const std::string wrong = wrong_init(cta, at, count);
+  if (!wrong.empty()) return phases.fail(w, lane, cta, at, wrong), false;
+  cta.mbarriers.add(at, count, w.current.pc, w.index);
+  ++cta.mbarriers.changes;
+  cta.guard.add(SharedGuard::Mark::mbarrier, at, at + kMbarrierBytes);
+  if (cta.hazards && cta.hazards->clocks.vector()) cta.hazards->clocks.init_mbarrier(at);
+  return true;
+}
+
 }  // namespace
 
 bool MbarrierUnit::places(Warp& w, const Inst& in, uint32_t mask, Places& to) {
@@ -145,7 +156,7 @@ MbarrierUnit::Next MbarrierUnit::execute(Warp& w, const Inst& in, uint32_t mask)
 
 bool MbarrierUnit::change(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at) {
   const auto op = MbarrierOp(in.sub);
-  if (op == MbarrierOp::init) return init(w, in, lane, at);
+  if (op == MbarrierOp::init) return init(cta_, phases_, w, in, lane, at);
   if (!phases_.live(w, lane, owner, at)) return false;
   if (op == MbarrierOp::inval) {
     invalidate(cta_, at);
@@ -159,17 +170,6 @@ bool MbarrierUnit::change(Warp& w, const Inst& in, int lane, CtaState& owner, ui
   const char* wrong = op == MbarrierOp::expect_tx ? b.expect(bytes) : b.complete(bytes);
   if (wrong) return phases_.fail(w, lane, owner, at, wrong), false;
   phases_.settle(owner, at, b);
-  return true;
-}
-
-bool MbarrierUnit::init(Warp& w, const Inst& in, int lane, uint64_t at) {
-  const uint32_t count = word_at(w, in.b, lane);
-  const std::string wrong = wrong_init(cta_, at, count);
-  if (!wrong.empty()) return phases_.fail(w, lane, cta_, at, wrong), false;
-  cta_.mbarriers.add(at, count, w.current.pc, w.index);
-  ++cta_.mbarriers.changes;
-  cta_.guard.add(SharedGuard::Mark::mbarrier, at, at + kMbarrierBytes);
-  if (cta_.hazards && cta_.hazards->clocks.vector()) cta_.hazards->clocks.init_mbarrier(at);
   return true;
 }
 

@@ -40,7 +40,6 @@ class MbarrierUnit {
   // False: one of the addresses is misaligned or outside shared memory.
   bool places(Warp& w, const Inst& in, uint32_t mask, Places& to);
   bool change(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at);
-  bool init(Warp& w, const Inst& in, int lane, uint64_t at);
   bool arrive(Warp& w, const Inst& in, int lane, CtaState& owner, uint64_t at);
   Next wait(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
   // Returns the lanes whose phase is complete; nullopt: a finding.

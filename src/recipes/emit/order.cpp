@@ -19,6 +19,51 @@ constexpr int64_t kOfThread = 8;    // elements of a long row that a thread shou
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kEach = 8;  // elements of a thread that merges runs
 
+// Tiles, then merges of runs that double, then the results. Each merge reads what the one before it
+// wrote, so the number of merges decides which scratch holds the sorted keys.
+void plan_merges(const Fused& fused, int64_t threads, const Label& label, const Json& args,
+                 ProgramPart& part) {
+  const Choice& choice = *fused.choice;
+  const std::string length = label("r0"), rows = label("rows"), name = label("sort");
+  const int64_t tile = choice.capacity();
+  const std::array<std::string, 2> keys{label("keys"), label("merged")};
+  for (const std::string& own : keys)
+    part.scratch.push_back(
+        {{"name", own}, {"dtype", "i64"}, {"shape", {rows, length, choice.integers ? 2 : 1}}});
+  const auto tensors = parameters(fused).size();
+  const auto with = [&](const std::string& sorted, const std::vector<std::string>& last) {
+    Json list = args;
+    list.insert(list.begin() + long(tensors), Json{{"tensor", sorted}});
+    for (const std::string& word : last) list.push_back({{"i64", word}});
+    return list;
+  };
+  const auto step = [&](const std::string& id, const std::string& kernel, const std::string& when,
+                        const std::string& blocks, Json list) {
+    part.steps.push_back({{"id", id},
+                          {"kernel", kernel},
+                          {"when", when},
+                          {"grid", {fmt::format("{}*{}", rows, blocks), 1, 1}},
+                          {"block", {threads, 1, 1}},
+                          {"args", std::move(list)}});
+  };
+  const std::string tiles = fmt::format("ceil_div({},{})", length, tile);
+  step(name + "_tiles", name + "_tiles", rows + " > 0", tiles, with(keys[0], {tiles}));
+  const std::string merging = fmt::format("ceil_div({},{})", length, threads * kEach);
+  size_t merges = 0;
+  for (int64_t run = tile; run < kLongest; run *= 2, ++merges)
+    step(fmt::format("{}_merge{}", name, merges), name + "_merge",
+         fmt::format("{} > {} ? {} : 0", length, run, rows), merging,
+         Json::array({Json{{"tensor", keys[merges % 2]}}, Json{{"tensor", keys[(merges + 1) % 2]}},
+                      Json{{"i64", length}}, Json{{"i64", run}}, Json{{"i64", merging}}}));
+  const std::string writing = fmt::format("ceil_div({},{})", choice.extent, threads);
+  for (size_t done = 0; done <= merges; ++done) {
+    const int64_t most = tile << done, least = done == 0 ? 0 : most / 2;
+    step(fmt::format("{}_write{}", name, done), name,
+         fmt::format("{0} > {1} ? ({0} <= {2} ? {3} : 0) : 0", length, least, most, rows), writing,
+         with(keys[done % 2], {length, writing}));
+  }
+}
+
 // The kernel's text and arguments.
 class OrderKernel {
  public:
@@ -53,7 +98,6 @@ class OrderKernel {
   void add_outputs();
   std::string statements(Level level) const;
   std::map<std::string, std::string> fields(const Task& task) const;
-  void plan_merges(ProgramPart& part, const Json& args) const;
   std::string name() const { return label_(selects() ? "select" : "sort"); }
 
   const Fused& fused_;
@@ -183,7 +227,7 @@ ProgramPart OrderKernel::part() const {
   if (choice().count > 0)
     part.requirements.push_back(fmt::format("{} >= {}", length, choice().extent));
   if (merges()) {
-    plan_merges(part, args);
+    plan_merges(fused_, int_param(params_, "threads"), label_, args, part);
     return part;
   }
   const int64_t threads = int_param(params_, "threads"),
@@ -195,49 +239,6 @@ ProgramPart OrderKernel::part() const {
                         {"block", {threads, 1, 1}},
                         {"args", std::move(args)}});
   return part;
-}
-
-// Tiles, then merges of runs that double, then the results. Each merge reads what the one before it
-// wrote, so the number of merges decides which scratch holds the sorted keys.
-void OrderKernel::plan_merges(ProgramPart& part, const Json& args) const {
-  const std::string length = label_("r0"), rows = label_("rows");
-  const int64_t threads = int_param(params_, "threads"), tile = choice().capacity();
-  const std::array<std::string, 2> keys{label_("keys"), label_("merged")};
-  for (const std::string& name : keys)
-    part.scratch.push_back(
-        {{"name", name}, {"dtype", "i64"}, {"shape", {rows, length, choice().integers ? 2 : 1}}});
-  const auto tensors = parameters(fused_).size();
-  const auto with = [&](const std::string& sorted, const std::vector<std::string>& last) {
-    Json list = args;
-    list.insert(list.begin() + long(tensors), Json{{"tensor", sorted}});
-    for (const std::string& word : last) list.push_back({{"i64", word}});
-    return list;
-  };
-  const auto step = [&](const std::string& id, const std::string& kernel, const std::string& when,
-                        const std::string& blocks, Json list) {
-    part.steps.push_back({{"id", id},
-                          {"kernel", kernel},
-                          {"when", when},
-                          {"grid", {fmt::format("{}*{}", rows, blocks), 1, 1}},
-                          {"block", {threads, 1, 1}},
-                          {"args", std::move(list)}});
-  };
-  const std::string tiles = fmt::format("ceil_div({},{})", length, tile);
-  step(name() + "_tiles", name() + "_tiles", rows + " > 0", tiles, with(keys[0], {tiles}));
-  const std::string merging = fmt::format("ceil_div({},{})", length, threads * kEach);
-  size_t merges = 0;
-  for (int64_t run = tile; run < kLongest; run *= 2, ++merges)
-    step(fmt::format("{}_merge{}", name(), merges), name() + "_merge",
-         fmt::format("{} > {} ? {} : 0", length, run, rows), merging,
-         Json::array({Json{{"tensor", keys[merges % 2]}}, Json{{"tensor", keys[(merges + 1) % 2]}},
-                      Json{{"i64", length}}, Json{{"i64", run}}, Json{{"i64", merging}}}));
-  const std::string writing = fmt::format("ceil_div({},{})", choice().extent, threads);
-  for (size_t done = 0; done <= merges; ++done) {
-    const int64_t most = tile << done, least = done == 0 ? 0 : most / 2;
-    step(fmt::format("{}_write{}", name(), done), name(),
-         fmt::format("{0} > {1} ? ({0} <= {2} ? {3} : 0) : 0", length, least, most, rows), writing,
-         with(keys[done % 2], {length, writing}));
-  }
 }
 
 // Threads for a row: a warp for a short row, otherwise enough that each has few elements.

@@ -39,6 +39,22 @@ std::string each_element(bool backwards) {
   return "CUTE_UNROLL\nfor (int n = 0; n < kVector; ++n) {\n  const int v = kVector - 1 - n;\n";
 }
 
+// Declares an operand that is the same for the whole row: a number, or one for each column, which
+// `loads` reads.
+std::string row_value(const Inst& inst, const std::string& id, const std::string& tensor,
+                      const std::string* loads) {
+  const char* type = value_type(inst);
+  if (loads) return fmt::format("{} {}_row[kVector];\n{}", type, tensor, *loads);
+  return fmt::format("const {0} {1} = cutegen::convert<{0}>({2}(0, 0));\n", type, id, tensor);
+}
+
+// Scans a tile. room: the shared memory in which threads exchange totals.
+std::string scan_tile(const Scanned& scan, bool row, const std::string& room) {
+  return fmt::format("cutegen::scan_{}<{}, {}, {}>({}, {}, {});\n", row ? "row" : "column",
+                     scan.operation, row ? "kWidth" : "kRows, kColumns", scan.scan.exclusive,
+                     scan.values, scan.carry, room);
+}
+
 std::vector<int> results_of(const Fused& fused) {
   std::vector<int> list;
   list.reserve(fused.outputs.size());
@@ -55,6 +71,7 @@ ScanBody::ScanBody(const Fused& fused, const Json& params, const Nest& nest, Cod
     if (at(inst).kind != InstKind::scan) continue;
     const std::string& id = code_.id(inst);
     scans_.push_back({.inst = inst,
+                      .scan = at(inst).scan,
                       .values = code_.word(id + "_tile"),
                       .carry = code_.word(id + "_carry"),
                       .operation = operation_of(at(inst).scan.kind)});
@@ -80,19 +97,14 @@ std::string ScanBody::shared() const {
 
 bool ScanBody::wide() const {
   return std::any_of(scans_.begin(), scans_.end(),
-                     [&](const Scanned& scan) { return at(scan.inst).scan.wide(); });
+                     [&](const Scanned& scan) { return scan.scan.wide(); });
 }
 
 std::string ScanBody::room(const std::string& turn, size_t number) const {
   if (!exchanges()) return "nullptr";
   const std::string place = fmt::format("shared[{}][{}]", turn, number);
   if (!wide()) return place;
-  return fmt::format("reinterpret_cast<{}*>({})", type_of(scans_[number]), place);
-}
-
-// The type of a running result.
-std::string ScanBody::type_of(const Scanned& scan) const {
-  return at(scan.inst).scan.wide() ? scan.operation + "::Value" : "float";
+  return fmt::format("reinterpret_cast<{}*>({})", scans_[number].type(), place);
 }
 
 // Writes the statements that compute `targets` for one element from the results of the scans.
@@ -127,26 +139,18 @@ std::string ScanBody::elements(const std::vector<int>& targets) const {
   return text;
 }
 
-// Declares an operand that is the same for the whole row: a number, or one for each column.
-std::string ScanBody::row_value(int inst) const {
-  const std::string& name = inputs_[size_t(at(inst).operand)];
-  const char* type = value_type(at(inst));
-  if (row())
-    return fmt::format("const {0} {1} = cutegen::convert<{0}>({2}(0, 0));\n", type, code_.id(inst),
-                       name);
-  return fmt::format("{} {}_row[kVector];\n{}", type, name, row_loads_.at(inst));
-}
-
 // Declares the carries and the values that a whole row shares.
 std::string ScanBody::begin(bool last) const {
   std::string text;
   for (int inst : used_)
-    if (at(inst).kind == InstKind::leaf && at(inst).level == Level::row) text += row_value(inst);
+    if (const Inst& i = at(inst); i.kind == InstKind::leaf && i.level == Level::row)
+      text += row_value(i, code_.id(inst), inputs_[size_t(i.operand)],
+                        row() ? nullptr : &row_loads_.at(inst));
   for (size_t i = 0; i < scans_.size(); ++i) {
     const Scanned& scan = scans_[i];
     const bool after_parts = last && split();
     if (row()) {
-      text += fmt::format("{} {} = {};\n", type_of(scan), scan.carry,
+      text += fmt::format("{} {} = {};\n", scan.type(), scan.carry,
                           after_parts
                               ? fmt::format("cutegen::carry_of_warp<{}>({} + row, size(across), "
                                             "int(part))",
@@ -154,7 +158,7 @@ std::string ScanBody::begin(bool last) const {
                               : scan.operation + "::neutral()");
       continue;
     }
-    text += fmt::format("{} {}[kVector];\n", type_of(scan), scan.carry);
+    text += fmt::format("{} {}[kVector];\n", scan.type(), scan.carry);
     if (after_parts)
       text += fmt::format(
           "cutegen::carry_of_columns<{}, kRows, kColumns>({}, {} + column * kVector,\n"
@@ -177,7 +181,7 @@ std::string ScanBody::gather() const {
     targets.push_back(input);
     neutral += fmt::format("{}{} = {}::neutral();\n", scan.values, element(), scan.operation);
     std::string value = code_.use(input);
-    if (at(scan.inst).scan.wide())
+    if (scan.scan.wide())
       value = fmt::format("{}::from({}, {}{})", scan.operation, value, place(),
                           row() ? " * kVector + v" : "");
     values += fmt::format("{}{} = {};\n", scan.values, element(), value);
@@ -185,13 +189,6 @@ std::string ScanBody::gather() const {
   return each_element(backwards()) + indent(neutral, 2) + "\n}\nif (j < last) {\n" +
          indent(each_element(backwards()) + indent(elements(targets) + values, 2) + "\n}", 2) +
          "\n}\n";
-}
-
-std::string ScanBody::combine(const Scanned& scan, size_t number) const {
-  const std::string exclusive = at(scan.inst).scan.exclusive ? "true" : "false";
-  return fmt::format("cutegen::scan_{}<{}, {}, {}>({}, {}, {});\n", row() ? "row" : "column",
-                     scan.operation, row() ? "kWidth" : "kRows, kColumns", exclusive, scan.values,
-                     scan.carry, room("turn", number));
 }
 
 std::string ScanBody::write() const {
@@ -218,10 +215,10 @@ std::string ScanBody::text(bool last) const {
       "CUTE_UNROLL\nfor (int i = 0; i < kItems; ++i) {\n" + indent(at, 2) + "\n";
   std::string tile = "Elements e[kItems];\n";
   for (const Scanned& scan : scans_)
-    tile += fmt::format("{} {}[kItems][kVector];\n", type_of(scan), scan.values);
+    tile += fmt::format("{} {}[kItems][kVector];\n", scan.type(), scan.values);
   tile += items + fmt::format("  if (j < last) e[i] = read({});\n}}\n", place());
   tile += items + indent(gather(), 2) + "\n}\n";
-  for (size_t i = 0; i < scans_.size(); ++i) tile += combine(scans_[i], i);
+  for (size_t i = 0; i < scans_.size(); ++i) tile += scan_tile(scans_[i], row(), room("turn", i));
   if (exchanges()) tile += "turn ^= 1;\n";
   if (last) tile += items + "  if (j >= last || !live) continue;\n" + indent(write(), 2) + "\n}\n";
   std::string text =

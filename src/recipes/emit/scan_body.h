@@ -16,6 +16,15 @@
 
 namespace cutegen::recipes {
 
+// A value that the loop scans: names of its values in a tile and of its running result.
+struct Scanned {
+  int inst;
+  Scan scan;
+  std::string values, carry, operation;
+  // The type of a running result.
+  std::string type() const { return scan.wide() ? operation + "::Value" : "float"; }
+};
+
 class ScanBody {
  public:
   ScanBody(const Fused& fused, const Json& params, const Nest& nest, Code& code);
@@ -30,11 +39,6 @@ class ScanBody {
   const std::vector<std::string>& totals() const { return totals_; }  // scratch: of scans' parts
 
  private:
-  struct Scanned {
-    int inst;
-    std::string values, carry, operation;
-  };
-
   const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
   bool row() const { return nest_.reduced_inside; }
   bool reversed() const { return at(scans_.front().inst).scan.reversed; }
@@ -44,15 +48,12 @@ class ScanBody {
   // The shared memory in which the threads exchange the totals of a scan.
   std::string room(const std::string& turn, size_t number) const;
   bool wide() const;
-  std::string type_of(const Scanned& scan) const;
   // The name of a position. If the scan begins at the end, positions count from there.
   const char* place() const { return reversed() ? "at" : "j"; }
   const char* element() const { return backwards() ? "[i][n]" : "[i][v]"; }
   std::string elements(const std::vector<int>& targets) const;
-  std::string row_value(int inst) const;
   std::string begin(bool last) const;
   std::string gather() const;
-  std::string combine(const Scanned& scan, size_t number) const;
   std::string write() const;
 
   const Fused& fused_;
