@@ -45,6 +45,11 @@ class AggregateError {
   double squares_ = 0, signed_ = 0;
 };
 
+// The bias, relative to the truth, that a float32 product of three tf32 products may have. Tensor
+// cores truncate their sums: if one term dominates a short sum, the result ends up to 3.5 float32
+// roundings below the truth (docs/evaluation.md, "The output as a whole").
+inline constexpr double kTruncation = 4 * 0x1p-23;
+
 // The errors of accurate implementations on one set.
 struct HonestErrors {
   AggregateError native, sequential;  // sequential: count() is 0 if no sequential sum was computed

@@ -88,13 +88,11 @@ AggregateError whole_error(const Expected& e, std::span<const double> errors) {
   return out;
 }
 
-// The mean size of one float32 rounding. Tensor cores truncate sums to float32, so a product of
-// values of one sign ends below the truth, by at most 0.8 of this in our estimate.
+// The mean of kTruncation.
 double truncation_of(const Expected& e, Chosen chosen) {
-  constexpr double kOneRounding = 0x1p-23;
   AggregateError out;
   for (size_t i = 0; i < e.truth.size(); ++i)
-    if (is_among(e, i, chosen)) out.add(kOneRounding * std::abs(e.truth[i]) / e.unit[i], 1);
+    if (is_among(e, i, chosen)) out.add(kTruncation * std::abs(e.truth[i]) / e.unit[i], 1);
   return out.bias();
 }
 

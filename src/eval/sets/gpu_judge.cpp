@@ -273,6 +273,7 @@ Result<AggregateLimits> GpuJudge::limits_of(const Context& ctx, const GpuExpecte
   honest.native = AggregateError(int64_t(t.finite), t.squares, t.signed_sum);
   // The margin combines sensitivity and native error, which together are at most one unit.
   honest.floor_rms = std::max(rule.sensitivity, rule.floor_eps / rule.eps);
+  honest.floor_bias = kTruncation / rule.eps;  // an element's unit is at least eps * |t|
   return aggregate_limits(rule, honest, independent_errors(e.spec.shape));
 }
 
