@@ -114,9 +114,43 @@ APART = {"float32": task(CAUSAL, dtype="float32"),
          "float32_masked": task(MASKED, "torch.rand(length, length) > 0.95", dtype="float32")}
 
 
+LAYER = '''import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads, self.packed, self.back = 4, nn.Linear(64, 192), nn.Linear(64, 64)
+        self.layer = {layer}
+
+    def forward(self, x):
+        {result}
+
+
+def get_inputs():
+    return [torch.randn(4, 18, 64)]
+
+
+def get_init_inputs():
+    return []
+'''
+SPLIT = """b, t, c = x.shape
+        q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2) for y in self.packed(x).split(c, -1))
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.back(y.transpose(1, 2).reshape(b, t, c))"""
+LAYERS = {
+    "multi_head_attention": LAYER.format(layer="nn.MultiheadAttention(64, 4, batch_first=True)",
+                                         result="return self.layer(x, x, x, need_weights=False)[0]"),
+    "encoder_layer": LAYER.format(layer="nn.TransformerEncoderLayer(64, 4, 128, 0.0, batch_first=True)",
+                                  result="return self.layer(x)"),
+    "heads_of_a_linear_layer": LAYER.format(layer="None", result=SPLIT),
+}
+
+
 class Attention(harness.Case):
     def test_every_module_gets_a_correct_program(self) -> None:
-        for name, row in self.solve(harness.in_turn({**FUSED, **APART}, 8)).items():
+        for name, row in self.solve(harness.in_turn({**FUSED, **APART, **LAYERS}, 8)).items():
             with self.subTest(name):
                 self.assertEqual(row.status, "correct", row.reason)
                 if name in FUSED:

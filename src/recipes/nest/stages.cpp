@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kMostParts = 8;    // of outputs in one kernel
 constexpr int64_t kMostGroups = 4;  // products in a tile
-constexpr size_t kMostKept = 48;    // values; these recipes refuse a graph that needs more
+constexpr size_t kMostKept = 96;    // values; these recipes refuse a graph that needs more
 
 using Outputs = std::vector<Region::Output>;
 
