@@ -126,9 +126,9 @@ TEST(PlanParse, HostileText) {
   EXPECT_THAT(parse_plan(std::string(2 << 20, ' ')).error().text(), HasSubstr("over the limit"));
   EXPECT_THAT(parse_plan("{\n \"cutegen\": 1,\n}").error().where, HasSubstr("plan.json:3:1"));
   EXPECT_THAT(error_after([](Json& j) {
-                for (int i = 0; i < 300; ++i) j["symbols"]["s" + std::to_string(i)] = 1;
+                for (int i = 0; i < 1025; ++i) j["symbols"]["s" + std::to_string(i)] = 1;
               }),
-              HasSubstr("the limit is 256"));
+              HasSubstr("the limit is 1024"));
 }
 
 // All messages of check_plan for the good plan after `change`.
