@@ -71,13 +71,13 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
                              const OnSuiteNews& news,
                              const std::function<void(const std::string&)>& progress) override {
     SuiteRequest rest = request;
-    const EvaluatorProcess::Listeners listeners{
-        .progress = progress, .news = [&](const SuiteNews& n) {
-          if (n.row && n.row->status != BaselineStatus::pending)
-            std::erase_if(rest.tasks,
-                          [&](const SuiteFile& task) { return task.number == n.row->number; });
-          if (news) news(n);
-        }};
+    const ReplyListeners listeners{.progress = progress, .news = [&](const SuiteNews& n) {
+                                     if (n.row && n.row->status != BaselineStatus::pending)
+                                       std::erase_if(rest.tasks, [&](const SuiteFile& task) {
+                                         return task.number == n.row->number;
+                                       });
+                                     if (news) news(n);
+                                   }};
     auto done = repeat<protocol::EmptyReply>(ctx, [&] {
       return process_.ask<protocol::EmptyReply>(ctx, MessageType::suite,
                                                 protocol::MeasureSuite{rest}, listeners);

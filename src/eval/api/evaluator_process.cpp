@@ -50,7 +50,8 @@ Result<void> EvaluatorProcess::start(const Context& ctx, const EvaluatorOptions&
 }
 
 Result<Json> EvaluatorProcess::send_and_receive(const Context& ctx, MessageType type,
-                                                const Json& message, const Listeners& listeners) {
+                                                const Json& message,
+                                                const ReplyListeners& listeners) {
   auto reply = exchange(ctx, type, message, listeners);
   bool ended = !reply && (reply.error().kind == ErrorKind::cancelled ||
                           reply.error().kind == ErrorKind::timeout);
@@ -59,7 +60,7 @@ Result<Json> EvaluatorProcess::send_and_receive(const Context& ctx, MessageType 
 }
 
 Result<Json> EvaluatorProcess::exchange(const Context& ctx, MessageType type, const Json& message,
-                                        const Listeners& listeners) {
+                                        const ReplyListeners& listeners) {
   CG_CHECK(channel_.send(ctx, message));
   for (;;) {
     CG_TRY(wire::Frame frame, channel_.receive(ctx));

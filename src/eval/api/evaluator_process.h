@@ -17,18 +17,19 @@
 
 namespace cutegen::eval {
 
+// Who gets the messages that precede a reply.
+struct ReplyListeners {
+  std::function<void(const std::string&)> progress = {};
+  OnSuiteNews news = {};
+};
+
 class EvaluatorProcess {
  public:
   Result<void> start(const Context& ctx, const EvaluatorOptions& options);
-  // Who gets the messages that precede a reply.
-  struct Listeners {
-    std::function<void(const std::string&)> progress = {};
-    OnSuiteNews news = {};
-  };
   // Returns the reply to one request.
   template <class Reply, class Request>
   Result<Reply> ask(const Context& ctx, protocol::MessageType type, Request request,
-                    const Listeners& listeners = {}) {
+                    const ReplyListeners& listeners = {}) {
     CG_TRY(Json reply,
            send_and_receive(ctx, type, protocol::message(type, std::move(request)), listeners));
     return protocol::body_of<Reply>(reply);
@@ -43,9 +44,9 @@ class EvaluatorProcess {
 
  private:
   Result<Json> send_and_receive(const Context& ctx, protocol::MessageType type, const Json& message,
-                                const Listeners& listeners);
+                                const ReplyListeners& listeners);
   Result<Json> exchange(const Context& ctx, protocol::MessageType type, const Json& message,
-                        const Listeners& listeners);
+                        const ReplyListeners& listeners);
 
   sandbox::Child child_;
   wire::Channel channel_;
