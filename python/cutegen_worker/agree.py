@@ -25,7 +25,7 @@ def disagreement(call: Call) -> str | None:
     """Why the call fails when it runs, or None."""
     name = call.func.overloadpacket.__name__.removesuffix("_")
     if name in BY_ROW:
-        return rows_of(name, *call.args[1:4])
+        return rows_of(name, *call.args[:4])
     if name in BY_PLACE:
         return places_of(name, *call.args[:3])
     if name == "put":
@@ -38,8 +38,12 @@ def different(name: str, indices: int, elements: int) -> str | None:
     return None if indices == elements else f"{name}() of {elements} elements at {indices} indices"
 
 
-def rows_of(name: str, dim: int, index: Ref, source: Ref) -> str | None:
-    return different(name, math.prod(index.shape), source.shape[dim] if source.shape else 1)
+def rows_of(name: str, tensor: Ref, dim: int, index: Ref, source: Ref) -> str | None:
+    rows, into = list(source.shape) or [1], list(tensor.shape) or [1]
+    count, into[dim] = rows[dim], rows[dim]
+    if rows != into:
+        return f"{name}() of rows of {rows} into rows of {into}"
+    return different(name, math.prod(index.shape), count)
 
 
 def places_of(name: str, tensor: Ref, indices: Any, values: Ref) -> str | None:

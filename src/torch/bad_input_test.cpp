@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bad task files: each error has a one-line cause, the place and the remedy, and no bad file
 // affects a later one.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -137,6 +138,9 @@ TEST(BadTask, RandomNumbersInForwardAreNamed) {
 TEST(BadTask, ShapesThatDoNotFit) {
   expect_user_error(error_of(forward("return x @ torch.ones(7, 3)")), "forward() raises",
                     "bad.py:19");
+  expect_user_error(error_of(forward("i = torch.zeros(x.shape[0], dtype=torch.int64)\n"
+                                     "        return torch.zeros(5, 99).index_add(0, i, x)")),
+                    "index_add() of rows of");
 }
 
 TEST(BadTask, ShapesThatOverflow) {

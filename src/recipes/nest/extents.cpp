@@ -280,6 +280,21 @@ void demand_size(Fused& fused, const Operand& operand, size_t axis) {
   demand(fused, fmt::format("{} == {}", size_of_axis(fused, operand, axis), operand.shape[axis]));
 }
 
+void demand_equal_sizes(Fused& fused) {
+  for (const Operand& operand : fused.inputs) {
+    if (operand.reshaped || operand.sliced() || operand.counts ||
+        !fused.names.count(operand.tensor))
+      continue;
+    for (size_t i = 0; i < operand.axes.size(); ++i) {
+      if (operand.axes[i] < 0) continue;
+      const Axis& axis = fused.axes[size_t(operand.axes[i])];
+      const std::string size = size_of_axis(fused, operand, i);
+      if (operand.shape[i] == axis.size && size != axis.extent)
+        demand(fused, fmt::format("{} == {}", size, axis.extent));
+    }
+  }
+}
+
 void demand_elements(Fused& fused, const Operand& operand, size_t axis) {
   demand(fused, size_of_axis(fused, operand, axis) + " >= 1");
 }

@@ -25,6 +25,9 @@ void demand_size(Fused& fused, const Operand& operand, size_t axis);
 void demand_elements(Fused& fused, const Operand& operand, size_t axis);
 // Requires the axis to divide into equal parts: chunk() divides an odd size into unequal halves.
 void demand_parts(Fused& fused, const Operand& operand, size_t axis);
+// Requires all tensors of the nest to have the same sizes. Pointwise operators need no such
+// condition, but PyTorch accepts a scatter whose index is smaller than its source.
+void demand_equal_sizes(Fused& fused);
 // The sizes of an output's own axes; an error if a reshape hides one.
 Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutput& output);
 

@@ -414,7 +414,10 @@ class Solver {
                        .wraps = node.args[6].get<bool>(),
                        .along = node.args[4].get<bool>(),
                        .mode = kModes.at(node.args[5].get<std::string>())};
-    return solve({part});
+    CG_TRY(Stage second, solve({part}));
+    if (auto* nest = std::get_if<Fused>(&second); nest && part.write->along)
+      demand_equal_sizes(*nest);
+    return second;
   }
 
   // Keeps the values and the positions that an operator chooses of each row.
