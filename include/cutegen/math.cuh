@@ -64,11 +64,17 @@ CUTEGEN_FN float remainder(float a, float b) {
 }
 
 // Faster forms for results that are rounded to 16 bits: their relative error is at most 2^-16 if the
-// result is a normal number.
-CUTEGEN_FN float fast_exp(float x) {
+// result is a normal number. flushed_exp() and flushed_exp2() return zero if the result is subnormal.
+// fast_exp() is the square of a normal root, because bfloat16 has subnormal numbers of the same size.
+CUTEGEN_FN float flushed_exp2(float x) {
   float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.4426950408889634f));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
+}
+CUTEGEN_FN float flushed_exp(float x) { return flushed_exp2(x * 1.4426950408889634f); }
+CUTEGEN_FN float fast_exp(float x) {
+  const float root = flushed_exp2(x * 0.7213475204444817f);
+  return root * root;
 }
 CUTEGEN_FN float fast_reciprocal(float x) {
   float y;
@@ -100,11 +106,11 @@ CUTEGEN_FN float rounded_quotient(float x, float by, float scale, float inverse)
 }
 // e^-|x| is a square, because the approximations flush subnormal numbers to zero: silu(-88) is 5e-37.
 CUTEGEN_FN float fast_sigmoid(float x) {
-  const float root = fast_exp(-0.5f * fabsf(x)), share = x < 0.0f ? root : 1.0f;
+  const float root = flushed_exp(-0.5f * fabsf(x)), share = x < 0.0f ? root : 1.0f;
   return share * (share * fast_reciprocal(fmaf(root, root, 1.0f)));
 }
 CUTEGEN_FN float fast_silu(float x) {
-  const float root = fast_exp(-0.5f * fabsf(x)), share = x < 0.0f ? root : 1.0f;
+  const float root = flushed_exp(-0.5f * fabsf(x)), share = x < 0.0f ? root : 1.0f;
   return x * share * (share * fast_reciprocal(fmaf(root, root, 1.0f)));
 }
 // (1 + tanh(u)) / 2 is sigmoid(2u).
@@ -121,9 +127,7 @@ CUTEGEN_FN float fast_gelu(float x) {
   p = fmaf(t, p, 0.34786995f);
   p = fmaf(t, p, 1.47370230f);
   p = fmaf(t, p, -2.84221157f);
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(fmaf(a * -0.72134752f, a, p)));
-  const float tail = t * power;
+  const float tail = t * flushed_exp2(fmaf(a * -0.72134752f, a, p));
   return x * (x < 0.0f ? tail : 1.0f - tail);
 }
 

@@ -130,14 +130,14 @@ struct ArgMin {
 };
 
 // max(x) and sum(exp(x - max(x))) in one pass: scales the sum down whenever the maximum grows.
-// fast_exp is accurate near zero; for smaller arguments, the terms shrink faster than its error
+// flushed_exp is accurate near zero; for smaller arguments, the terms shrink faster than its error
 // grows.
 template <class Total>
 struct MaxSumExpOf {
   Max max;
   Total sum;
   CUTEGEN_FN void rescale(float from, float to) {
-    if (from != to) sum.scale(fast_exp(from - to));  // rare, because maxima seldom grow
+    if (from != to) sum.scale(flushed_exp(from - to));  // rare, because maxima seldom grow
   }
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {  // rescales at most once for V values
@@ -149,7 +149,7 @@ struct MaxSumExpOf {
     float shift = max.best == -infinity() ? 0.0f : max.best;
     float terms[V];
 #pragma unroll
-    for (int v = 0; v < V; ++v) terms[v] = fast_exp(x[v] - shift);
+    for (int v = 0; v < V; ++v) terms[v] = flushed_exp(x[v] - shift);
     sum.add(terms);
   }
   CUTEGEN_FN void add(float x) {
