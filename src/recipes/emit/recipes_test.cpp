@@ -262,6 +262,26 @@ TEST(Skeleton, FitsEveryTaskAndOwnsUpToBeingOne) {
   }
 }
 
+TEST(Recipes, RefuseAGraphThatIsTooLarge) {
+  Task task = golden_task("argmin_last");
+  const std::string input = task.graph.placeholders.front().name;
+  Node node = task.graph.nodes.front();
+  node.op = "aten.relu.default";
+  node.kwargs = Json::object();
+  node.outputs = {task.graph.placeholders.front()};
+  std::vector<Node> chain;
+  for (int i = 0; i < 601; ++i) {
+    node.args = {{{"ref", i == 0 ? input : chain.back().outputs.front().name}}};
+    node.id = node.outputs.front().name = "relu_" + std::to_string(i);
+    chain.push_back(node);
+  }
+  for (Node& last : task.graph.nodes)
+    if (last.args.front() == Json{{"ref", input}})
+      last.args.front() = {{"ref", chain.back().outputs.front().name}};
+  task.graph.nodes.insert(task.graph.nodes.begin(), chain.begin(), chain.end());
+  EXPECT_EQ(match_recipe(task).why, "more than 600 operators");
+}
+
 TEST(Skeleton, WritesMutatedTensorsToo) {
   Task task = golden_task("relu");
   task.tensors[0].mutated = true;

@@ -23,6 +23,7 @@ namespace {
 
 constexpr size_t kMostParts = 8;    // of outputs in one kernel
 constexpr int64_t kMostGroups = 4;  // products in a tile
+constexpr size_t kMostNodes = 600;  // the time to find stages grows faster than the graph
 constexpr size_t kMostKept = 96;    // values; these recipes refuse a graph that needs more
 
 using Outputs = std::vector<Region::Output>;
@@ -652,6 +653,8 @@ const std::vector<FusedOutput>& outputs_of(const Stage& stage) {
 
 Result<Stages> make_stages(const Task& task, const StageOptions& options) {
   CG_TRY(Graph graph, prepare(task));
+  if (graph.nodes.size() > kMostNodes)
+    return unsupported_error(fmt::format("more than {} operators", kMostNodes));
   if (options.hopper) graph = fuse_attention(std::move(graph));
   graph = hoist_scales(std::move(graph));
   CG_TRY(Lowered lowered, lower_products(graph));
