@@ -82,13 +82,13 @@ TEST(BlocksMissed, NamesKernelsWithKindsThatDidNotRun) {
   report.traces.push_back({.kernel = "f", .ctas_total = 900, .ctas_run = 9});
   EXPECT_EQ(blocks_missed(report), "");
   report.traces[0].kinds = 5, report.traces[0].kinds_missed = 2;
-  EXPECT_EQ(blocks_missed(report), "those of 2 of 5 kinds of blocks of f: no such block ran");
+  EXPECT_EQ(blocks_missed(report), "results of 2 of 5 kinds of blocks of f: no such block ran");
   report.traces[0].ctas_run = 900;
   EXPECT_EQ(blocks_missed(report), "");
   report.traces.push_back({.kernel = "g", .ctas_total = 1 << 24, .ctas_run = 128});
   report.traces[1].kinds_known = false;
   EXPECT_EQ(blocks_missed(report),
-            "perhaps those of some blocks of g, which has too many to look at each of them");
+            "perhaps results of some blocks of g, which has too many to look at each of them");
 }
 
 }  // namespace

@@ -236,12 +236,13 @@ std::string blocks_missed(const device::RunReport& report) {
   for (const device::LaunchTrace& t : report.traces) {
     if (t.ctas_run >= t.ctas_total || (t.kinds_known && t.kinds_missed == 0)) continue;
     if (!out.empty()) out += "; ";
-    out += t.kinds_known ? fmt::format("those of {} of {} kinds of blocks of {}: no such block ran",
-                                       t.kinds_missed, t.kinds, t.kernel)
-                         : fmt::format(
-                               "perhaps those of some blocks of {}, which has too many to "
-                               "look at each of them",
-                               t.kernel);
+    out += t.kinds_known
+               ? fmt::format("results of {} of {} kinds of blocks of {}: no such block ran",
+                             t.kinds_missed, t.kinds, t.kernel)
+               : fmt::format(
+                     "perhaps results of some blocks of {}, which has too many to look "
+                     "at each of them",
+                     t.kernel);
   }
   return out;
 }
