@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the links of the Markdown files, and that no page is unreachable.
+"""Checks the links of the Markdown files, and that the site's menu has every page.
 
 Usage: check_docs.py [ROOT]
 Every relative link must name a file of the tree, and its anchor must name a heading of that file (by GitHub's rule).
-Every page of docs/ must be reachable by links from docs/index.md. A page in docs/measurements must name every raw
+The menu of the site consists of the links in the sections of MENUS (docs/conf.py builds it), and it must name every
+page of docs/. A page in docs/measurements must name every raw
 file there. The check needs no network, because it does not follow links to other hosts.
 """
 from __future__ import annotations
@@ -19,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import sources  # noqa: E402
 
 START = PurePosixPath("docs/index.md")
+MENUS = (START, PurePosixPath("docs/measurements/README.md"), PurePosixPath("docs/reference/README.md"))
 RAW = PurePosixPath("docs/measurements")
 FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(\s*<?([^()\s<>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
@@ -76,16 +78,14 @@ class Pages:
         self.folders = {folder for path in self.files for folder in path.parents}
         self.lines = {path: without_code((root / path).read_text(encoding="utf-8"))
                       for path in sorted(self.files) if path.suffix == ".md" and is_document(path)}
-        self.targets: dict[PurePosixPath, set[PurePosixPath]] = {}
 
     def faults(self) -> Iterator[str]:
         for page, lines in self.lines.items():
-            self.targets[page] = set()
             for number, link in links(lines):
                 fault = self.fault_of(page, link)
                 if fault:
                     yield f"{page}:{number}: error: the link '{link}' {fault}"
-        yield from self.unreached()
+        yield from self.outside_the_menu()
         yield from self.unnamed()
 
     def fault_of(self, page: PurePosixPath, link: str) -> str:
@@ -94,29 +94,28 @@ class Pages:
         path, _, anchor = link.partition("#")
         if path.startswith("/"):
             return "is absolute: write it relative to the page"
-        target = PurePosixPath(os.path.normpath(page.parent / path)) if path else page
+        target = target_of(page, path)
         if target in self.folders:
             return "names a folder, which the site cannot show: name a file, or use no link"
         if target not in self.files:
             return "names no file of the tree"
-        self.targets[page].add(target)
         if anchor and target in self.lines and anchor not in anchors(self.lines[target]):
             return f"names no heading of {target}"
         return ""
 
-    def unreached(self) -> Iterator[str]:
-        """Pages of docs/ that no chain of links reaches."""
+    def outside_the_menu(self) -> Iterator[str]:
+        """Pages of docs/ that no menu names."""
         if START not in self.lines:
             yield f"{START}:1: error: is missing: it says in which order to read the pages"
             return
-        reached, open_pages = {START}, [START]
-        while open_pages:
-            for target in self.targets.get(open_pages.pop(), set()) - reached:
-                reached.add(target)
-                open_pages.append(target)
+        in_menu = {START}
+        for menu in MENUS:
+            lines = self.lines.get(menu, [])
+            first = next((at for at, line in enumerate(lines) if line.startswith("## ")), len(lines))
+            in_menu |= {target_of(menu, link.partition("#")[0]) for _, link in links(lines[first:])}
         for page in self.lines:
-            if page.parts[0] == "docs" and page not in reached:
-                yield f"{page}:1: error: no link leads here from {START}"
+            if page.parts[0] == "docs" and page not in in_menu:
+                yield f"{page}:1: error: the menu lacks this page: link it from a section of {START}"
 
     def unnamed(self) -> Iterator[str]:
         """Raw files of measurements that no page names."""
@@ -124,6 +123,10 @@ class Pages:
         for path in sorted(self.files):
             if path.parent == RAW and path.suffix != ".md" and not names(text, path.name):
                 yield f"{path}:1: error: no page of {RAW} names it: delete it, or say what it is"
+
+
+def target_of(page: PurePosixPath, path: str) -> PurePosixPath:
+    return PurePosixPath(os.path.normpath(page.parent / path)) if path else page
 
 
 def names(text: str, name: str) -> bool:

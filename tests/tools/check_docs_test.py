@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/check_docs.py: links, anchors, pages without a link to them, raw files that no page names."""
+"""tools/check_docs.py: links, anchors, pages that the menu lacks, raw files that no page names."""
 from __future__ import annotations
 
 import subprocess
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import check_docs  # noqa: E402
 
-INDEX = "# Start\n\n[a](a.md) [readme](../README.md)\n"
+INDEX = "# Start\n\n## Read\n[a](a.md) [readme](../README.md)\n"
 
 
 class Tree(unittest.TestCase):
@@ -49,13 +49,16 @@ class Tree(unittest.TestCase):
     def test_a_heading_in_a_code_block_is_no_anchor(self) -> None:
         self.assertEqual(len(self.faults({"docs/a.md": "```\n# End\n```\n[x](#end)\n"})), 1)
 
-    def test_a_page_that_nothing_leads_to(self) -> None:
-        self.assertEqual(self.faults({"docs/lost.md": "# Lost\n"}),
-                         ["docs/lost.md:1: error: no link leads here from docs/index.md"])
-        self.assertEqual(self.faults({"docs/found.md": "# F\n", "docs/a.md": "[f](found.md)\n"}), [])
+    def test_a_page_that_the_menu_lacks(self) -> None:
+        fault = "error: the menu lacks this page: link it from a section of docs/index.md"
+        self.assertEqual(self.faults({"docs/lost.md": "# Lost\n"}), [f"docs/lost.md:1: {fault}"])
+        self.assertEqual(self.faults({"docs/lost.md": "# Lost\n", "docs/a.md": "[lost](lost.md)\n"}),
+                         [f"docs/lost.md:1: {fault}"])
+        self.assertEqual(len(self.faults({"docs/lost.md": "# Lost\n", "docs/index.md": "[l](lost.md)\n" + INDEX})), 1)
+        self.assertEqual(self.faults({"docs/found.md": "# F\n", "docs/index.md": INDEX + "[f](found.md)\n"}), [])
 
     def test_a_raw_file_that_no_page_names(self) -> None:
-        page = {"docs/a.md": "[m](measurements/m.md)\n", "docs/measurements/run.jsonl": "{}\n"}
+        page = {"docs/index.md": INDEX + "[m](measurements/m.md)\n", "docs/measurements/run.jsonl": "{}\n"}
         for text, count in (("Raw: `run.jsonl`.\n", 0), ("Raw: `other_run.jsonl`.\n", 1), ("# M\n", 1)):
             self.assertEqual(len(self.faults({**page, "docs/measurements/m.md": text})), count, text)
 
