@@ -219,7 +219,7 @@ def moved(reference: values.Reference, truth: list[Tensor], permitted: values.Pe
             values.keep_larger(margin.view(-1), t.detach().reshape(-1), truth[k].view(-1),
                                1 / values.UNSURE)
     del again
-    for mode in dict.fromkeys(of) if anew.multiplied else ():
+    for mode in dict.fromkeys(of) if anew.shiftable else ():
         for shift, roundings in values.shifts(mode, generator):
             with shift:
                 shifted = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, truth)

@@ -528,21 +528,30 @@ class Accurate(TorchDispatchMode):
 
 
 class RoundedAnew(TorchDispatchMode):
-    """Moves each element of each new float64 tensor up or down by its last bit. `multiplied`: whether a product or
-    a convolution ran."""
+    """Moves each element of each new float64 tensor up or down by its last bit. `shiftable`: whether `Shifted` would
+    move anything that a change of the inputs does not move."""
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
-        self.generator, self.multiplied = generator, False
+        self.generator, self.shiftable = generator, False
+        self.computed: set[int] = set()  # addresses of results; a later tensor at the same address does no harm
+
+    def is_computed(self, value: Any) -> bool:
+        return isinstance(value, torch.Tensor) and value.untyped_storage().data_ptr() in self.computed
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:
+        from_computed = any(map(self.is_computed, args))
+        self.shiftable |= func in SQUARES or from_computed and (func in SQUARES_OF_SUMS or func in NORMS)
         out = func(*args, **(kwargs or {}))
-        self.multiplied |= func in SQUARES
-        new = isinstance(out, torch.Tensor) and out.dtype == torch.float64 and not func.is_view
-        if not new or any(out is a for a in args):
+        if func.is_view:
             return out
-        return out * (1 + 2.0**-52 * signs_like(out, self.generator))
+        if isinstance(out, torch.Tensor) and out.dtype == torch.float64 and not any(out is a for a in args):
+            out = out * (1 + 2.0**-52 * signs_like(out, self.generator))
+        if from_computed or func not in COPIES:
+            results = out if isinstance(out, (tuple, list)) else (out,)
+            self.computed |= {r.untyped_storage().data_ptr() for r in results if isinstance(r, torch.Tensor)}
+        return out
 
 
 def signs_like(t: Tensor, generator: torch.Generator) -> Tensor:
@@ -552,8 +561,11 @@ def signs_like(t: Tensor, generator: torch.Generator) -> Tensor:
 
 
 class Shifted(TorchDispatchMode):
-    """Moves each element of a float64 product or convolution by `size` times sqrt(sum of (x * w)^2), randomly up or
-    down. With `size` = 1 rounding, rounded operands move an element about as far."""
+    """Moves each element of a float64 product, convolution or sum by `size` times the root of the sum of its squared
+    terms, randomly up or down. With `size` = 1 rounding, rounded terms move an element about as far. It also moves the
+    operands of variances and norms. No change of the inputs moves tanh(x) for a large x, but a sum of such terms may
+    cancel, and its rounding then depends on the order.
+    """
 
     def __init__(self, generator: torch.Generator, size: float) -> None:
         super().__init__()
@@ -561,12 +573,21 @@ class Shifted(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:
+        if func in NORMS:
+            return func(self.moved(args[0]), *args[1:], **(kwargs or {}))
         out = func(*args, **(kwargs or {}))
-        squares = SQUARES.get(func)
+        squares = SQUARES.get(func) or SQUARES_OF_SUMS.get(func)
         if squares is None or out.dtype != torch.float64:
             return out
         noise = torch.nan_to_num(squares(*args, **(kwargs or {})), 0, 0, 0).clamp_(min=0).sqrt_()
         return noise.mul_(signs_like(out, self.generator)).mul_(self.size).add_(out)
+
+    def moved(self, t: Tensor) -> Tensor:
+        if t.dtype != torch.float64:
+            return t
+        # Signs alone would move both of two terms alike in half of the draws.
+        by = torch.rand(t.shape, generator=self.generator, dtype=torch.float64, device=t.device).add_(1).mul_(0.5)
+        return by.mul_(signs_like(t, self.generator)).mul_(self.size).add_(1).mul_(t)
 
 
 def squares_of_product(a: Tensor, b: Tensor) -> Tensor:
@@ -592,6 +613,33 @@ SQUARES: dict[OpOverload, Callable[..., Tensor]] = {
     )
     for func in overloads(*names)
 }
+
+
+def squares_of_sum(func: OpOverload) -> Callable[..., Tensor]:
+    """Squares the float64 operands of a sum."""
+    def way(*args: Any, **more: Any) -> Tensor:
+        out: Tensor = func(*(a * a if isinstance(a, torch.Tensor) and a.dtype == torch.float64 else a for a in args),
+                           **more)
+        return out
+    return way
+
+
+def squares_of_mean(t: Tensor, *rest: Any, **more: Any) -> Tensor:
+    out = torch.mean(t * t, *rest, **more)
+    return out * (out.numel() / max(t.numel(), 1))
+
+
+# The same for sums without weights. Terms of a softmax cannot cancel, so it is not one of them.
+SQUARES_OF_SUMS: dict[OpOverload, Callable[..., Tensor]] = {
+    **{func: squares_of_sum(func) for func in overloads(
+        "sum", "sum.dim_IntList", "nansum", "cumsum", "avg_pool1d", "avg_pool2d", "avg_pool3d", "_adaptive_avg_pool2d",
+        "_adaptive_avg_pool3d", "index_add", "scatter_add", "trace", "upsample_linear1d", "upsample_bilinear2d",
+        "upsample_trilinear3d")},
+    **{func: squares_of_mean for func in overloads("mean", "mean.dim")},
+}
+COPIES = set(overloads("_to_copy", "clone", "copy_"))
+NORMS = set(overloads("var.correction", "std.correction", "var_mean.correction", "native_layer_norm",
+                      "native_group_norm", "native_batch_norm"))
 
 
 def endless(t: Tensor) -> Tensor:

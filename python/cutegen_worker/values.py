@@ -234,7 +234,7 @@ def moves(mode: str, generator: Generator, tensors: Iterator[int]) -> Iterator[t
 
 
 def shifts(mode: str, generator: Generator) -> Iterator[tuple[orders.Shifted, float]]:
-    """Yields two opposite moves of the results of products and convolutions, as (mode to run under, size in roundings).
+    """Yields two opposite moves of products, convolutions and terms of sums, as (mode to run under, size in roundings).
 
     Just below a ReLU's kink the truth is zero, but a correct result may be positive. A change of the inputs moves
     such an element across the kink only by chance, and one element in a hundred million stays below it in all
@@ -265,7 +265,7 @@ def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted,
         into = worst[k]
         if into is not None:
             keep_larger(into.view(-1), t.reshape(-1), truth[k].reshape(-1), 1 / UNSURE)
-    for mode in dict.fromkeys(of) if anew.multiplied else ():
+    for mode in dict.fromkeys(of) if anew.shiftable else ():
         for shift, roundings in shifts(mode, generator):
             with shift:
                 shifted = reference.run(lambda _, t: t.double(), torch.float64)

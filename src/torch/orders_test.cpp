@@ -80,10 +80,33 @@ def shifted():
         assert bool((honest - truth).abs().le(4 * change).all())
         with orders.RoundedAnew(g) as anew:
             run(*wide)
-        assert anew.multiplied
+        assert anew.shiftable
     with orders.RoundedAnew(g) as anew:
-        x.double().sum(1).relu()
-    assert not anew.multiplied
+        x.double().sum(1).relu()  # a change of the inputs moves these terms
+    assert not anew.shiftable
+    return "ok"
+
+def cancelled():
+    # For a large x, no change of x moves tanh(x), but the order of 1 - 1 + small decides whether the small one remains.
+    g = torch.Generator().manual_seed(3)
+    x = 1e3 * torch.randn(64, 6, 32, generator=g)
+    x[:, 0], x[:, 1], x[:, 2:] = 1e3, -1e3, 1e-20
+    image = lambda x: torch.tanh(x).view(8, 8, 6, 32)
+    sums = {"sum": lambda x: torch.tanh(x).sum(1), "mean": lambda x: torch.tanh(x).mean((1, 2)),
+            "cumsum": lambda x: torch.tanh(x).cumsum(1)[:, 1:], "variance": lambda x: torch.tanh(x[:, :1]).var((1, 2)),
+            "norm": lambda x: F.layer_norm(torch.tanh(x[:, 0]), (32,)),
+            "pool": lambda x: F.avg_pool2d(image(x), (6, 32)), "all": lambda x: torch.tanh(x).sum()}
+    for name, run in sums.items():
+        truth = run(x.double())
+        for change in (1 + 2.0**-23, 1 - 2.0**-23):
+            assert torch.allclose(run(x.double() * change), truth, rtol=1e-6, atol=1e-25), name
+        with orders.RoundedAnew(g) as anew:
+            run(x.double())
+        assert anew.shiftable, name
+        with orders.Shifted(g, 2.0**-23):
+            moved = (run(x.double()) - truth).abs()
+        least = {"variance": 1e-15, "norm": 1e-7, "mean": 1e-10, "pool": 1e-10}.get(name, 5e-8)
+        assert bool((moved > least).all()) and moved.max() < 1e-4, (name, moved.min(), moved.max())
     return "ok"
 
 def products():
@@ -192,7 +215,8 @@ def too_much():
     assert not summed.whole
     return "ok"
 
-for what in (sums, scans, unsure, shifted, products, operators, convolutions, shipped, endless, ranges, too_much):
+for what in (sums, scans, unsure, shifted, cancelled, products, operators, convolutions, shipped, endless, ranges,
+             too_much):
     try:
         print(what.__name__ + ":", what(), flush=True)
     except Exception as error:
@@ -216,6 +240,10 @@ TEST(Orders, TheTruthIsOnlyAsSureAsItsOwnRounding) {
 
 TEST(Orders, OneOfTwoShiftsCrossesEveryKink) {
   EXPECT_EQ(orders_said("shifted"), "ok");
+}
+
+TEST(Orders, AShiftMovesSumsThatNoChangeOfTheInputsMoves) {
+  EXPECT_EQ(orders_said("cancelled"), "ok");
 }
 
 TEST(Orders, EveryOperatorThatSumsGivesItsResult) {
