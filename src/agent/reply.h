@@ -28,7 +28,7 @@ struct Reask {
   std::string text;
 };
 inline tl::unexpected<Reask> reask(const std::string& reason, const std::string& text) {
-  return tl::unexpected(Reask{reason, text});
+  return tl::unexpected(Reask{.reason = reason, .text = text});
 }
 
 struct WholeFile {

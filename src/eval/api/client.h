@@ -96,11 +96,11 @@ struct EvaluateRequest {
 // Times a program against its baselines in fresh processes; see eval/judge/certify.h.
 struct CertifyRequest {
   KernelProgram program;
-  std::vector<torch::BaselineWanted> baselines = {{BaselineKind::eager},
-                                                  {BaselineKind::eager_fp32},
-                                                  {BaselineKind::eager_tf32},
-                                                  {BaselineKind::compile},
-                                                  {BaselineKind::compile_max}};
+  std::vector<torch::BaselineWanted> baselines = {{.kind = BaselineKind::eager},
+                                                  {.kind = BaselineKind::eager_fp32},
+                                                  {.kind = BaselineKind::eager_tf32},
+                                                  {.kind = BaselineKind::compile},
+                                                  {.kind = BaselineKind::compile_max}};
   int processes = 2;
   double precise = 0.002;
   std::string task = {};
@@ -109,7 +109,7 @@ struct CertifyRequest {
 // Times the baselines of an open task one after the other, without a program; see
 // eval/baselines/baselines.h.
 struct BaselinesRequest {
-  std::vector<torch::BaselineWanted> baselines = {{BaselineKind::eager}};
+  std::vector<torch::BaselineWanted> baselines = {{.kind = BaselineKind::eager}};
   double build_seconds = 60;  // limit for opening one baseline
   std::string task = {};
 };

@@ -58,12 +58,26 @@ std::optional<Windows> windows_of(Expansion& e, const Value& x, size_t rank) {
   return w;
 }
 
+// Pooling of one image without a batch, as a batch of one.
+bool single_image(Expansion& e, const std::string& base, size_t rank) {
+  const Value* x = e.input(0);
+  if (!x || x->shape.size() != rank + 1 || e.is_read(1) || !e.node.kwargs.empty()) return false;
+  Shape in = x->shape, out = e.result().shape;
+  in.insert(in.begin(), 1);
+  out.insert(out.begin(), 1);
+  std::vector<Json> args(e.node.args.begin(), e.node.args.end());
+  args[0] = tensor_ref(e.view(x->name, in));
+  const std::string op = "aten." + base.substr(0, base.find("_with_indices")) + ".default";
+  return e.finish(e.write("pooled", op, std::move(args), out));
+}
+
 // max_poolNd_with_indices(x, kernel, stride, padding, dilation, ceil_mode) if something reads the
 // indices, which count within an image.
 bool max_pool(Expansion& e) {
   const size_t rank = base_name(e.node.op).find("2d") != std::string::npos ? 2 : 3;
   const Value* x = e.input(0);
-  if (!x || !e.is_read(1)) return false;
+  if (x && !e.is_read(1)) return single_image(e, base_name(e.node.op), rank);
+  if (!x) return false;
   const auto w = windows_of(e, *x, rank);
   if (!w) return false;
   const Shape& shape = e.result().shape;
@@ -102,6 +116,11 @@ bool max_pool(Expansion& e) {
   }
   e.write("index", "aten.view.default", {tensor_ref(index), Json(shape)}, shape, e.result(1).name);
   return true;
+}
+
+template <size_t kRank>
+bool pool(Expansion& e) {
+  return single_image(e, base_name(e.node.op), kRank);
 }
 
 // The bags as rows of a matrix, if they follow one another and have one length.
@@ -297,6 +316,15 @@ bool affine_grid(Expansion& e) {
 Rule pooling_rule(const std::string& base) {
   static const std::map<std::string, Rule> rules{{"max_pool2d_with_indices", max_pool},
                                                  {"max_pool3d_with_indices", max_pool},
+                                                 {"avg_pool1d", pool<1>},
+                                                 {"avg_pool2d", pool<2>},
+                                                 {"avg_pool3d", pool<3>},
+                                                 {"max_pool1d", pool<1>},
+                                                 {"adaptive_avg_pool1d", pool<1>},
+                                                 {"_adaptive_avg_pool2d", pool<2>},
+                                                 {"_adaptive_avg_pool3d", pool<3>},
+                                                 {"adaptive_max_pool2d", pool<2>},
+                                                 {"adaptive_max_pool3d", pool<3>},
                                                  {"_embedding_bag", embedding_bag},
                                                  {"grid_sampler_2d", grid_sampler},
                                                  {"affine_grid_generator", affine_grid}};

@@ -59,7 +59,8 @@ TEST(Composites, OthersHaveAProgramToo) {
   for (const char* name :
        {"sort_integers", "composite_image", "composite_index_copy", "composite_circular",
         "composite_median", "composite_distance", "composite_weight_norm", "composite_grid",
-        "heads_of_attention", "windows_of_image", "masked_operand", "order_of_product"})
+        "heads_of_attention", "windows_of_image", "composite_one_image", "masked_operand",
+        "order_of_product"})
     (void)composite_program(name);
 }
 
