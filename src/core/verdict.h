@@ -151,8 +151,8 @@ struct Verdict {
   std::optional<BinaryAudit> audit;
   SandboxGrade sandbox;
   std::vector<std::string> skipped;  // checks that did not run, with the reason
-  // Why no values at the official shape were compared, or which blocks' values were not; empty if
-  // the values of each kind of block were.
+  // Which blocks' values at the official shape were not compared, or why none were. Empty if the
+  // evaluator compared values of each kind of block.
   std::string official_not_compared;
   int sets_judged = 0;  // compared sets (shape x family)
   std::optional<Compat> compat;
