@@ -62,8 +62,7 @@ struct ShapeCase {
   std::map<std::string, ValueRange> values = {};
 };
 
-inline constexpr const char* kElementwise =
-    "elementwise";  // the class of tasks without a reduction
+inline constexpr const char* kElementwise = "elementwise";  // class of tasks without a reduction
 
 struct Task {
   std::string id;                      // sha256

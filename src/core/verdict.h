@@ -67,7 +67,7 @@ struct PairedRatio {
   std::string stopped;  // why the series of pairs ended: "slower", "precise", "enough"
 };
 
-// One of several weighted shapes of a task.
+// The times at one shape, if the task has several weighted shapes.
 struct ShapeTiming {
   std::string shape;
   double weight = 1, time_ns = 0, floor_ns = 0;

@@ -439,8 +439,7 @@ TEST(CudaDevice, MachineCodeIsLoadedWhereTheDriverTakesIt) {
 TEST(CudaTensorMap, Im2colModeHasTheDriversArguments) {
   with_driver("good", [] {
     const Driver* driver = load_driver().value();
-    // rank, dims, strides; version, rank, box, mode, bits, swizzle; lower, upper and steps of W and
-    // H
+    // rank, dims, strides; the spec; then lower, upper and steps of W and H
     std::vector<int64_t> words{4, 8, 20, 10, 3, 1, 8,  160, 1600, 1,  4,  8,  64, 1, 1,
                                0, 0, 1,  2,  3, 0, 16, 0,   4,    -2, -1, -3, -1, 2, 1};
     const auto map = encode_map(*driver, std::as_bytes(std::span(words)), 1024, "step conv");

@@ -385,7 +385,7 @@ TEST_F(ToolRun, CudaforgeMayCompile) {
   EXPECT_TRUE(script_.asked.back().tools.empty()) << "as published";
 }
 
-// Without memory, a strategy's questions show no earlier attempts.
+// Questions of a strategy without memory show no earlier attempts.
 TEST_F(ToolRun, IndependentSamplesStayIndependent) {
   OptimizeSettings s = wanted(2);
   s.strategy = search::StrategyKind::best_of_n;

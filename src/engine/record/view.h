@@ -27,7 +27,7 @@ struct RunResult {
   std::optional<double> first_ns;  // the first correct candidate's time
   int64_t evaluations = 0;
   bool interrupted = false;
-  // If no program was correct: the status of all verdicts, if it is the same for all.
+  // Set if no program was correct and all verdicts have the same status.
   std::optional<Status> all_verdicts;
 };
 
