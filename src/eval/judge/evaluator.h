@@ -69,7 +69,7 @@ class Evaluator {
   Result<void> open_new(const Context& ctx, Task task);
   void open_excerpts(const Context& ctx, Open& open);
   Services services_of(const Open& open) const;
-  // Pauses the restocking of all other tasks, so that it does not disturb this one.
+  // Pauses the background work of all other tasks, so that it does not disturb this one.
   void pause_others(const Open& open);
   Result<Open*> find(const std::string& id);
   void mark(const Open& open, Verdict& verdict) const;
@@ -83,7 +83,7 @@ class Evaluator {
   std::shared_ptr<toolchain::Assembler> assembler_;
   std::shared_ptr<Runner> runner_;
   std::shared_ptr<GpuTruths> official_;            // on a GPU
-  Services services_;                              // without those of one task
+  Services services_;                              // those that do not depend on a task
   UniqueFd slot_;                                  // lock file of the worker that times baselines
   std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; sees no program
   std::unique_ptr<torch::TorchWorker> beside_;     // times eager for foreign.h; sees no solution
