@@ -96,8 +96,8 @@ class GpuJudge {
   Result<std::string> damage(const GpuBuffer& buffer);
   Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
                                const GpuBuffer& output, const Poison& poison);
-  // Judges the native result, to set the limits for the output as a whole. Nobody computes a
-  // sequential sum at the official shape; ToleranceRule::growth models its error.
+  // Judges the native result, to set the limits for the output as a whole. The official shape has
+  // no sequential sum, so ToleranceRule::growth models its error.
   Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   Result<int64_t> free_bytes();
   int64_t total_bytes() const;

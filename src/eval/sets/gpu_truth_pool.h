@@ -34,10 +34,10 @@ class GpuTruthPool {
   ~GpuTruthPool();
   Result<GpuSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                          const std::string& family, const std::string& program_id);
-  // A stocked set on which the program has not run, or nullptr. Never makes one.
+  // A set that the pool holds and on which the program has not run, or null. Computes no set.
   GpuSetPtr ready(const std::string& task_id, const std::string& shape, const std::string& family,
                   const std::string& program_id);
-  // Makes a set for one program only; the pool does not keep it.
+  // Computes a set for one program only; the pool does not keep it.
   Result<GpuSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                           const std::string& family);
   void allow(int64_t bytes);  // before this call, the pool keeps no sets and makes none in advance

@@ -40,7 +40,8 @@ std::vector<LazyAnswer> lazy_answers(const Task& task);
 Admission admit(const Task& task, const std::vector<std::shared_ptr<const InputSet>>& sets,
                 const std::vector<std::shared_ptr<const InputSet>>& replayed);
 
-// If `admission.reads` is set, lowers the least bytes of every shape to these and the outputs.
+// If `admission.reads` is set, lowers the least bytes of every shape to these tensors and the
+// outputs.
 void count_reads(Task& task, const Admission& admission);
 
 // The significand bits to which a program may round the operands of products in a math mode.
