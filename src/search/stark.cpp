@@ -178,7 +178,7 @@ void StarkStrategy::on_program(const Proposed& answer) {
   judge(Evaluate{.candidate = answer.id, .up_to = Rung::timing, .profile = stark_.bounds});
 }
 
-// Tells the bandit of a new program. A repair is compared with the program before the failed
+// Reports a new program to the bandit. A repair is compared with the program before the failed
 // change.
 void StarkStrategy::reward(const Node& node) {
   if (!node.family) return;

@@ -64,7 +64,7 @@ class StarkStrategy final : public Machine {
   Tree tree_;
   Draws draws_;
   Families families_;
-  Json draw_;         // the current step's, for its first question
+  Json draw_;         // the current step's draw, for its first question
   int node_ = 0;      // the current step's node
   std::string plan_;  // the current step's
   std::string hash_;  // the current program's
