@@ -181,12 +181,12 @@ std::vector<double> errors_nearby(const Expected& e, std::span<const double> val
 }
 
 struct Ranked {
-  uint64_t bits;  // of a magnitude: they have its order
+  uint64_t bits;  // bits of a magnitude, which sort as the magnitude does
   uint32_t index;
 };
 
-// Keeps the order of equal magnitudes. By digits, because sorting many elements by comparisons
-// would take most of the time to prepare a set.
+// A stable radix sort, because sorting many elements by comparisons would take most of the time to
+// prepare a set.
 void sort_by_bits(std::vector<Ranked>& order) {
   constexpr int kDigitBits = 16, kDigits = 4;
   constexpr size_t kDigitValues = size_t{1} << kDigitBits;
