@@ -139,9 +139,10 @@ struct Verdict {
   std::string program_id, task_id, device;
   std::string gpu, driver;  // "NVIDIA H200", "580.159.04"; empty for a simulated device
   std::vector<std::string> build_ids;
-  // 2: sensitivity looks beyond kinks. 3: sound floors, aggregate gates, math modes from dtypes.
-  // 5: a mode for each output, sampled outputs as a whole, coverage by place and opcode.
-  // 8: the simulator's sample of the official shape has each kind of block.
+  // What each version added. 2: sensitivity beyond kinks. 3: floors that no program beats, limits
+  // on whole outputs, math modes from dtypes. 5: a mode for each output, limits on whole sampled
+  // outputs, coverage by place and opcode. 8: the simulator's sample of the official shape has each
+  // kind of block.
   int policy_version = 8;
   std::string math_mode;  // the permitted rounding, in words (mode_text)
   std::vector<RungReport> rungs;

@@ -93,7 +93,7 @@ TEST_F(ToolRun, ADraftThatProvedBetterThanTheAnswerIsKept) {
   auto outcome = run(*s, wanted(4));
   ASSERT_TRUE(outcome);
   auto view = view_run(*s->read(outcome->run_id));
-  // c2: the draft (9); c3: the answer (3), also evaluated; c4: the next one.
+  // c2: the draft (program 9); c3: the answer (program 3), also evaluated; c4: the next one.
   EXPECT_EQ(view->steps[1].decision, Decision::accepted);
   EXPECT_THAT(view->steps[1].candidate.edit.rationale, HasSubstr("no better"));
   EXPECT_EQ(view->steps[2].candidate.edit.summary, "from 2 to 3");

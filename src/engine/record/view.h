@@ -46,7 +46,7 @@ struct RunStep {
   std::string reason;      // of the decision
   int64_t elapsed_ms = 0;  // time spent on its evaluations
   double usd = 0;          // dollars spent on models since the previous step
-  int64_t clock_ms = 0;    // the run's clock at its last event
+  int64_t clock_ms = 0;    // the run's clock at the step's last event
   // For a draft: how many answers the run had when the model made it.
   std::optional<int64_t> drafted;
   // Set if the step was imported; its times come from that device.

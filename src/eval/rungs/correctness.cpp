@@ -310,7 +310,7 @@ const PreparedShape* longest_derived(const std::vector<const PreparedShape*>& sh
   return out;
 }
 
-// Checks each test shape on all families, but a derived or large one on two. The first set of a
+// Checks each test shape on all families, or on two if it is derived or large. The first set of a
 // shape runs in three orders if the shape has all families or is the longest derived one.
 Result<RungEnd> check_test_shapes(const Evaluation& e,
                                   const std::vector<const PreparedShape*>& shapes,

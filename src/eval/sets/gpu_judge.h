@@ -62,7 +62,8 @@ class GpuBuffer {
 struct GpuExpected {
   OutputSpec spec;
   int64_t elements = 0;
-  device::cuda::Address truth = 0, native = 0, margin = 0;  // f64, the dtype, f64 (floats only)
+  // truth: f64. native: the output's dtype. margin: f64, for floats only.
+  device::cuda::Address truth = 0, native = 0, margin = 0;
   ToleranceRule rule;
   double close = 0;  // tolerance of the rule of public benchmarks
   bool nan_is_undefined = false;

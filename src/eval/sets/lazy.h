@@ -25,8 +25,8 @@ namespace cutegen::eval {
 using LazyValues = std::optional<std::vector<double>>;
 struct LazyAnswer {
   std::string name;  // "zeros", "copy of x"
-  // Returns the values for output number `output` of `set`. replayed: the set whose result a replay
-  // returns again, of the official family; or null.
+  // Returns the values for output number `output` of `set`. replayed: the set of the official
+  // family whose result a replay returns, or null.
   std::function<LazyValues(const InputSet& set, size_t output, const InputSet* replayed)> values;
   bool exact_is_fine = false;  // skip the solution if it equals the truth everywhere
   // The tensors that a program must read to return these values, if that is known.
