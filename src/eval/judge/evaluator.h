@@ -3,8 +3,8 @@
 //
 // Contract: open_task() describes the file, judges the degenerate solutions and keeps the task; the
 // options say how many tasks stay open. evaluate() judges a program against one of them. Callers
-// make one call at a time; both calls honour the Context. Between calls, the truth pools restock in
-// the background.
+// make one call at a time; both calls honour the Context. Between calls, the truth pools compute
+// new sets in the background.
 //
 // Example: CG_TRY(auto e, Evaluator::open(ctx, options));
 //   CG_TRY(auto task, e->open_task(ctx, "a.py"));
