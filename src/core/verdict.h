@@ -130,7 +130,7 @@ struct Accuracy {
   double error = 0, native_error = 0;
   double largest = 0;  // the largest |truth|
   double share = 0;    // the largest error / tolerance
-  // The values of the input sets that came nearest to these limits.
+  // The aggregate errors of the input sets that came nearest to their limits.
   std::optional<ErrorGate> rms, bias;
 };
 

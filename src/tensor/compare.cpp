@@ -96,8 +96,7 @@ double truncation_of(const Expected& e, Chosen chosen) {
   return out.bias();
 }
 
-// The error that comes from rounding the inputs once and rounding the result, and from nothing
-// else.
+// For each element, the error of rounding the inputs once and rounding the result.
 std::vector<double> rounding_of(const Expected& e, std::span<const double> sensitivity,
                                 const ToleranceRule& rule) {
   std::vector<double> out(e.truth.size(), 0);

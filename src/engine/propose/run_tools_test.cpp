@@ -238,7 +238,7 @@ TEST_F(ToolRun, CallsHaveAnEnd) {
   ASSERT_TRUE(run(*runs, s));
   EXPECT_THAT(script_.asked[1].messages.back().results.at(2).text, HasSubstr("no calls are left"));
   EXPECT_FALSE(script_.asked[1].may_call);
-  // The model calls tools although none are left: they are not done, and its text is the answer.
+  // The model calls tools although no calls are left: they are not run, and its text is the answer.
   EXPECT_THAT(script_.asked[2].messages.back().results.at(0).text, HasSubstr("not done"));
   EXPECT_THAT(script_.asked[2].messages.back().text, HasSubstr("no block"));
   EXPECT_EQ(view_run(*runs->read("last"))->tool_calls, 2);

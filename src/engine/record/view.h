@@ -103,8 +103,8 @@ struct RunView {
   const RunStep* incumbent() const { return find(best); }
   // The incumbent's speedup over the fastest baseline in the task's math mode.
   std::optional<BaselineGain> gain() const;
-  // The speedup over the first correct program, and the ratio to the floor. An imported time is not
-  // compared with the run's own times and uses the floor of its own device.
+  // The speedup over the first correct program, and the ratio to the floor. An imported step has no
+  // over_first(), and its over_floor() uses its own device's floor.
   std::optional<double> over_first(const RunStep& step) const;
   std::optional<double> over_floor(const RunStep& step) const;
   // The incumbent's profile and certificate; null if there is none.

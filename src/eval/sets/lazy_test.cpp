@@ -172,8 +172,8 @@ TEST(TruthPool, KeepsFewerSetsOfLargeTensors) {
   EXPECT_TRUE(tight.draw(Context(), shape, "made", "b"));
 }
 
-// Restocks until the pool has made `sets` or a limit has passed, then long enough to show that it
-// makes no more.
+// Lets the pool work until it has computed `sets` sets or a limit has passed, then long enough to
+// show that it computes no more.
 void restock(TruthPool& pool, const ToyTask& toy, int sets) {
   for (int wait = 0, calm = 0; wait < 500 && calm < 10; ++wait) {
     pool.resume();
