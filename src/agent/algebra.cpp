@@ -13,7 +13,7 @@ namespace cutegen::agent {
 namespace {
 
 constexpr size_t kMostShapeLines = 6;
-constexpr int kMostSteps = 16;  // nodes between a product and what follows it
+constexpr int kMostSteps = 16;  // most nodes that a search back from a value passes
 
 using Axes = std::vector<int64_t>;
 

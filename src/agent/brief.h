@@ -49,16 +49,16 @@ struct Question {
   const Verdict* verdict = nullptr;  // the subject's
   std::vector<Attempt> history;      // oldest first, including the subject
   std::string approach, advice;
-  std::string reading;    // a profiler's words about the subject
+  std::string reading;    // the profiler role's answer about the subject
   std::string family;     // the kind of change that a planner shall suggest
   bool grounded = false;  // the coder may change only the spans in the advice (agent/grounded.h)
   // The run's best program, if the question may show it.
   std::string best;
   std::optional<double> best_ns = {};
-  // When asking for a first program: a correct program of another line of work.
+  // For a first program: a correct program of another approach.
   const Candidate* other = nullptr;
   bool profile = false;  // the prompt may show figures of the profile
-  int repair = 0;        // how many repairs in a row this one is, from 1
+  int repair = 0;        // 1 for the first repair in a row, 2 for the next, ...
   int approaches = 1;    // number of approaches that a planner must give
   // The proposed tests in use, one line each.
   std::vector<std::string> tests = {};

@@ -50,7 +50,7 @@ std::vector<ChangedSpan> spans_of(const std::string& text) {
   return out;
 }
 
-// The changes of one source.
+// Describes the changes of one source file.
 class SourceChanges {
  public:
   SourceChanges(std::string name, const std::string& before, const std::string& after)
@@ -93,7 +93,7 @@ class SourceChanges {
     parts_.back().lines.after_end = h.after_end;
   }
 
-  // Finds the one short function that contains the change. Returns its lines before and after.
+  // Finds the one short function that contains the change. Returns its lines in both texts.
   std::optional<Hunk> short_function(const Hunk& h) const {
     for (const ChangedSpan& old : old_) {
       if (!old.holds(h.before, h.before_end)) continue;

@@ -20,7 +20,7 @@ constexpr size_t kLine = 200;
 constexpr size_t kHotLines = 6;
 constexpr size_t kRemarks = 5;
 constexpr size_t kKernels = 6;
-constexpr size_t kAttemptsTogether = 4;  // per part of the history
+constexpr size_t kAttemptsTogether = 4;  // in one part of the history
 
 std::string one_line(std::string_view text, size_t limit = kLine) {
   std::string out = sanitize(text, limit);
@@ -55,7 +55,7 @@ std::string scalars_line(const char* what, const std::vector<ScalarInfo>& all) {
   return fmt::format("{}: {}\n", what, join(parts, ", "));
 }
 
-// Explains tensors that forward() mutates to the model.
+// Tells the model what forward() mutates.
 std::string mutated_lines(const Task& task) {
   const bool any =
       std::any_of(task.tensors.begin(), task.tensors.end(), [](auto& t) { return t.mutated; });
@@ -101,7 +101,7 @@ std::string counted_operators(const Graph& graph) {
   return "Operators: " + join(parts, ", ") + "\n";
 }
 
-// A time with four digits, so that small differences between programs are visible.
+// A time with four significant digits, so that small differences between programs are visible.
 std::string exact_ns(double ns) {
   constexpr std::pair<double, const char*> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
   for (const auto& [size, unit] : kUnits)
@@ -109,7 +109,7 @@ std::string exact_ns(double ns) {
   return fmt::format("{:.0f} ns", ns);
 }
 
-// The unit that would bound the kernel next, with its time. Empty if the model has no other.
+// The unit that would bound the kernel next, with its time. Empty if no other unit has a time.
 std::string next_bound(const KernelProfile& k) {
   const std::string prefix = "modelled_ns.";
   std::string unit;

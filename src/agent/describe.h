@@ -26,13 +26,13 @@ std::string describe_verdict(const Verdict& verdict, double floor_ns, bool profi
 // verdicts with a profile.
 std::string describe_profile(const Verdict& verdict);
 struct HistoryText {
-  // Groups of a few lines that stay the same when the history grows.
+  // Groups of attempts whose text stays the same when the history grows.
   std::vector<std::string> settled;
-  std::string recent;  // the last lines, if there are any
+  std::string recent;  // the attempts after the last group
 };
 // Describes the newest attempts, at most `most`, and the best one among the older attempts.
 HistoryText describe_history(const std::vector<Attempt>& history, size_t most);
-// At most `lines` lines of the reference; a longer one loses its middle.
+// At most `lines` lines of the reference. Omits the middle of a longer one.
 std::string describe_source(const std::string& source, size_t lines);
 
 }  // namespace cutegen::agent

@@ -38,7 +38,7 @@ bool is_gap(std::string_view given) {
          });
 }
 
-// Finds a gap in `text` that `before` does not contain.
+// Finds a line in `text` that stands for omitted text and does not occur in `before`.
 std::optional<std::string> gap_in(const std::string& text, const std::string& before) {
   for (const std::string& line : split(text, '\n'))
     if (is_gap(line) && before.find(trim(line)) == std::string::npos)
@@ -51,7 +51,7 @@ struct Replacement {
   std::string text, what;
 };
 
-// Moves a position up to the start of the comment right above it, if there is one.
+// Returns the start of the comment right above `begin`, or `begin` if there is none.
 size_t with_comment_above(const std::string& text, size_t begin) {
   for (;;) {
     size_t line = text.rfind('\n', begin ? begin - 1 : 0);
@@ -81,8 +81,8 @@ class FileEditor {
     return {};
   }
 
-  // Each definition in the block replaces the definition of the same name, together with the text
-  // above it in the block (a new helper, a comment).
+  // Each definition in the block, with the text above it (a new helper, a comment), replaces the
+  // file's definition of the same name.
   Done add(const WholeDefinitions& block) {
     std::string text = unix_lines(block.text);
     if (auto gap = gap_in(text, text_)) return gap_found("the function block", *gap);
@@ -247,7 +247,7 @@ class Applier {
     if (!done) faults_.push_back(done.error());
   }
 
-  // The first fault names the reason; the text has all of them.
+  // Takes the reason from the first fault, and lists the faults in the text.
   Reask all_faults() const {
     if (faults_.size() == 1) return faults_.front();
     std::vector<std::string> texts;

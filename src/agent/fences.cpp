@@ -150,7 +150,7 @@ Fences read_fences(const std::string& given) {
     Fence inner;
     if (marks && !marks->info.empty()) read_info(marks->info, inner);
     if (!is_command(fence.kind) && is_command(inner.kind))
-      begin(*marks, number);  // the open fence contains the real blocks
+      begin(*marks, number);  // the open fence only wraps other blocks
     else
       lines.push_back(line);
   }

@@ -24,7 +24,7 @@ struct Fence {
   FenceKind kind = FenceKind::other;
   std::string file;  // named in the first line, or empty
   std::string title;
-  std::string text;  // lines joined by '\n', without a last one
+  std::string text;  // lines joined by '\n', without one at the end
   int line = 1;
 };
 struct Fences {

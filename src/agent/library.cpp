@@ -119,7 +119,7 @@ std::vector<std::string> component_names() {
   return out;
 }
 
-// The elementwise parts of a fused workload belong to the kernels of the other parts.
+// Drops the elementwise parts of a fused workload, because the other parts' kernels compute them.
 std::vector<std::string> classes_of(const std::string& workload) {
   std::vector<std::string> out;
   for (std::string part : split(workload, '+')) {

@@ -13,7 +13,7 @@
 namespace cutegen::agent {
 
 struct DiffLine {
-  char mark = ' ';  // ' ' same, '-' only before, '+' only after, '@' omitted lines
+  char mark = ' ';  // ' ' in both texts, '-' only in `before`, '+' only in `after`, '@' omitted
   std::string text;
 };
 

@@ -2,8 +2,9 @@
 // Applies edits that name a field of plan.json by JSON pointer, and formats a plan for prompts.
 //
 // Contract: applies one edit at a time. `set` replaces a value or adds a field to an existing
-// object. `replace` and `remove` need an existing value. `add` inserts; in an array before the
-// index, or at the end with "-". If a pointer names nothing, the Reask lists what exists there.
+// object. `replace` and `remove` need an existing value. `add` adds a field to an object, or
+// inserts an element into an array before the index ("-": at the end). If a pointer names nothing,
+// the Reask lists what exists there.
 //
 // Example: auto r = edit_plan(json, {.path = "/steps/0/block/0", .value = 256}, 1);
 #pragma once

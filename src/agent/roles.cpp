@@ -179,7 +179,7 @@ std::string question_text(const TaskBrief& brief, const Question& q, const Detai
 
 using Step = bool (*)(Detail&);  // false: nothing left to remove
 
-// Removes pages of other classes and advice for minor ones; the model can look these up.
+// Removes the pages that fit least and the advice for minor classes; the model can look them up.
 const std::vector<Step>& wish_steps() {
   static const std::vector<Step> kSteps{
       [](Detail& d) { return d.components > 2 && d.components-- > 0; },
@@ -256,7 +256,7 @@ std::vector<llm::Message> own_messages(const TaskBrief& brief, const Question& q
   std::vector<llm::Message> out;
   HistoryText history = describe_history(q.history, detail.history);
   // A long program is the base of later changes, so it comes before the history, which grows. A
-  // short program changes whenever the line gains, so it comes after the history.
+  // short program changes with every improvement, so it comes after the history.
   const Candidate* whole = q.subject ? &whole_of(q, changes) : q.other;
   const bool stays = whole && is_long(whole->program);
   if (stays) out.push_back({.text = program_message(*whole), .cache_end = true});

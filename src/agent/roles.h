@@ -36,9 +36,9 @@ struct PromptLimits {
 
 llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
                               const PromptLimits& limits);
-// The message that asks again. whole: it asks for the whole program instead of edits.
+// The message that asks again; with `whole`, for the whole program instead of edits.
 std::string reask_text(const Reask& reask, bool whole);
-// The answer of a planner (its approaches) or a judge (one advice).
+// Reads the answer of a planner (its approaches) or a judge (one piece of advice).
 tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& text,
                                                            const Question& question);
 

@@ -261,7 +261,7 @@ TEST(Prompt, TheBestIsTheRunsBest) {
   EXPECT_THAT(question(q),
               AllOf(HasSubstr("the best program of its approach;\nthe run's best is c1 (19 us)."),
                     Not(HasSubstr("best so far"))));
-  q.best.clear();  // a question without memory shows no other program
+  q.best.clear();  // the question may not show the run's best program
   EXPECT_THAT(question(q), Not(HasSubstr("best")));
 }
 
@@ -379,12 +379,12 @@ TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
       double(llm::estimate_tokens(later.system) + llm::estimate_tokens(later.messages[0].text));
   EXPECT_GE(prefix / double(llm::estimate_tokens(later)), 0.78);
   EXPECT_LE(llm::estimate_tokens(first), 24000);
-  // The next question about the same program shares that, too.
+  // The next question about the same program also shares the program and its verdict.
   q.stage = Stage::detail;
   q.history.push_back({"c4", "c3", "wider loads", Status::failed, "wrong", {}, false});
   auto next = make_request(softmax_brief(), q, {});
   ASSERT_EQ(next.messages.size(), 5U);
-  // The fourth attempt closes a part of the history. From then on, it precedes a short program.
+  // The fourth attempt completes a part of the history. That part then precedes a short program.
   EXPECT_THAT(next.messages[1].text, AllOf(HasSubstr("- c1:"), HasSubstr("- c4 (from c3)")));
   for (size_t i : {1U, 2U}) EXPECT_EQ(next.messages[i + 1].text, later.messages[i].text);
   EXPECT_TRUE(next.messages[1].cache_end);

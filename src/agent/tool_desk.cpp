@@ -15,7 +15,7 @@ namespace cutegen::agent {
 namespace {
 
 constexpr size_t kMostResult = 6000;  // bytes of one result
-constexpr double kBetter = 0.01;      // a draft replaces the answer if it gains at least this
+constexpr double kBetter = 0.01;      // a draft replaces the answer if it is faster by this share
 
 std::string page_list() {
   std::string out = "Pages:\n";

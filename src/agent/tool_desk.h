@@ -47,8 +47,8 @@ class ToolHost {
   virtual Result<Verdict> compile(const Context& ctx, const KernelProgram& program) = 0;
   // Evaluates each program of a question only once, even across a crash.
   virtual Result<Evaluated> evaluate(const Context& ctx, const Candidate& draft) = 0;
-  // The diff from the best program that the question may show. Empty without such a program or a
-  // difference.
+  // The diff from the run's best program to the draft. Empty if the question may not show that
+  // program, or if they are equal.
   virtual std::string diff_best(const KernelProgram& draft) const = 0;
 };
 

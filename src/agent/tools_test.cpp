@@ -88,7 +88,7 @@ TEST(Tools, DraftsAreNamedInALineOfProse) {
   EXPECT_FALSE(parse_reply("No draft, no block.\n", &base));
 }
 
-// Takes the engine's part and counts its calls.
+// Stands in for the engine and counts the calls.
 class CountingHost final : public ToolHost {
  public:
   Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) override {

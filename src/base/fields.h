@@ -161,7 +161,7 @@ class Fields {
   // While reading: refuses the value of `key` unless `ok`.
   void check(bool ok, const std::string& key, const std::string& message,
              const std::string& remedy = {});
-  // While reading: takes over the error of `result` and, if that has no place, sets it to `key`.
+  // While reading: takes over the error of `result`. If it names no place, the place is `key`.
   template <class T>
   void check(const Result<T>& result, const std::string& key) {
     if (!result) refuse(result.error(), key);

@@ -48,7 +48,7 @@ struct BaselineTime {
   double time_ns = 0, low_ns = 0, high_ns = 0;
   int samples = 0;
   Origin origin = Origin::measured;
-  double far = 0;      // largest difference from eager's result / largest value
+  double far = 0;      // largest difference from eager's result / eager's largest value
   double build_s = 0;  // seconds to open it; for torch.compile: to build it
   std::string why;     // why there is no time
   BaselineAccuracy accuracy = {};
@@ -103,11 +103,11 @@ void keep_worse(BaselineAccuracy& to, const BaselineAccuracy& from);
 // For a table: "fp32, 0.31 of the accepted error", "tf32 convolutions: fails this task's
 // tolerance".
 std::string accuracy_text(const BaselineAccuracy& accuracy);
-// The fastest baseline in the math mode; null if no baseline has a time.
+// The fastest baseline that in_math_mode() accepts; null if there is none with a time.
 const BaselineTime* best_baseline(const std::vector<BaselineTime>& times, MathMode mode);
 
-// Cached times, rescaled by the present times of the control kernels. If the controls differ too
-// much or are other programs, there are no times, and `why` says so.
+// Cached times, scaled by the present times of the control kernels. If the controls differ too much
+// or are other programs, `times` is empty, and `why` says so.
 struct CarriedOver {
   std::vector<BaselineTime> times;
   double ratio = 1;  // the controls' time now / their time then

@@ -23,7 +23,7 @@ struct CertifiedMode {
   std::vector<PairedRatio> against;
 };
 
-// The figures of one of several weighted shapes.
+// The figures at one shape, if the task has several weighted shapes.
 struct CertifiedShape {
   std::string shape;
   double weight = 1, floor_ns = 0;

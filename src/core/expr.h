@@ -25,8 +25,7 @@ namespace cutegen {
 
 using Number = std::variant<int64_t, double>;
 
-// Gives names their meaning during evaluation. Every call may fail with a user error that names the
-// culprit.
+// Looks up names during evaluation. Every call may fail with a user error that names the cause.
 class Scope {
  public:
   virtual ~Scope() = default;

@@ -29,7 +29,7 @@ Result<void> check_refs(const Json& arg, const Known& known, const std::string& 
   return {};
 }
 
-// Whether the argument is an integer, or has one as number `item` of a list.
+// Whether the argument (item 0), or element number `item` of a list (from 1), is an integer.
 bool has_number(const Json& argument, int item) {
   if (item == 0) return argument.is_number_integer();
   return argument.is_array() && size_t(item) <= argument.size() &&

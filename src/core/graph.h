@@ -29,7 +29,7 @@ struct SizeArgument {
   size_t index = 0;          // in Node::args
   std::string tensor;        // a tensor of the task
   int dim = -1;              // -1: the number of elements
-  int item = 0;              // in a list: 1 for its first number; 0: the argument is a number
+  int item = 0;              // 0: the argument itself; else the element of a list, from 1
   std::string text() const;  // "dim(x,0)", "size(x)"
 };
 

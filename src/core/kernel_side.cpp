@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMostSide = size_t{1} << 20;
 constexpr int kMostDepth = 8;
 constexpr const char* kStep = "/steps/0";
-constexpr const char* kLauncher = "/launcher";  // no part of the plan
+constexpr const char* kLauncher = "/launcher";  // the plan has no such field
 constexpr const char* kReference = "a PyTorch module with Model and get_inputs";
 
 // Keys of [kernel], and the places of their values in the plan.

@@ -22,9 +22,9 @@ struct KernelSide {
   std::string text;                           // the side file
   Json plan;                                  // plan.json with the one launch of the kernel
   std::map<std::string, std::string> places;  // JSON pointer in the plan -> "line:column"
-  // The host function that launches the kernel, or empty. If it is set, `args` holds the function's
-  // arguments (null: the tensors named like its parameters), and the plan omits what the function
-  // determines.
+  // The host function that launches the kernel, or empty. If it is set, `launcher_args` holds the
+  // function's arguments (null: the tensors named like its parameters), and the plan omits what the
+  // function determines.
   std::string launcher;
   Json launcher_args;
   // JSON pointer in the plan -> "norm.cu:7:3", for the parts of the plan that come from the

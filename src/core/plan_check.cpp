@@ -12,7 +12,7 @@ namespace cutegen {
 namespace {
 
 constexpr const char* kPrepare = "prepare";  // the list of steps that run once
-constexpr const char* kGpu = "gpu";          // the symbol of the device's facts
+constexpr const char* kGpu = "gpu";          // expressions read the device's facts from it: gpu.sms
 
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kMostSharedBytes = 232448;  // 227 KiB, the most that any supported GPU has

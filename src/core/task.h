@@ -49,7 +49,7 @@ struct ScalarInfo {
 // `derived` stands for long shapes and for shapes that follow from a program's tiles.
 enum class ShapeKind { official, small, odd, user, derived };
 
-// One size of the task. `tensors` has every input, parameter, buffer and output.
+// The task at one set of sizes. `tensors` has every input, parameter, buffer and output.
 struct ShapeCase {
   std::string name;  // "official", "small", "odd1"
   ShapeKind kind = ShapeKind::official;
@@ -62,7 +62,7 @@ struct ShapeCase {
   std::map<std::string, ValueRange> values = {};
 };
 
-inline constexpr const char* kElementwise = "elementwise";  // the class without a reduction
+inline constexpr const char* kElementwise = "elementwise";  // class of tasks without a reduction
 
 struct Task {
   std::string id;                      // sha256

@@ -22,7 +22,7 @@ namespace cutegen {
 
 struct Task;
 
-// Values are uniform from low to high. About one in sixteen is one of `edges` instead.
+// Values are uniform from low to high. About one value in sixteen comes from `edges` instead.
 struct ValueRange {
   double low = 0, high = 0;
   std::vector<double> edges;

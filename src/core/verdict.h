@@ -67,7 +67,7 @@ struct PairedRatio {
   std::string stopped;  // why the series of pairs ended: "slower", "precise", "enough"
 };
 
-// One of several weighted shapes of a task.
+// The times at one shape, if the task has several weighted shapes.
 struct ShapeTiming {
   std::string shape;
   double weight = 1, time_ns = 0, floor_ns = 0;
@@ -130,7 +130,7 @@ struct Accuracy {
   double error = 0, native_error = 0;
   double largest = 0;  // the largest |truth|
   double share = 0;    // the largest error / tolerance
-  // The values of the input sets that came nearest to these limits.
+  // The aggregate errors of the input sets that came nearest to their limits.
   std::optional<ErrorGate> rms, bias;
 };
 
@@ -139,9 +139,10 @@ struct Verdict {
   std::string program_id, task_id, device;
   std::string gpu, driver;  // "NVIDIA H200", "580.159.04"; empty for a simulated device
   std::vector<std::string> build_ids;
-  // 2: sensitivity looks beyond kinks. 3: sound floors, aggregate gates, math modes from dtypes.
-  // 5: a mode for each output, sampled outputs as a whole, coverage by place and opcode.
-  // 8: the simulator's sample of the official shape has each kind of block.
+  // What each version added. 2: sensitivity beyond kinks. 3: floors that no program beats, limits
+  // on whole outputs, math modes from dtypes. 5: a mode for each output, limits on whole sampled
+  // outputs, coverage by place and opcode. 8: the simulator's sample of the official shape has each
+  // kind of block.
   int policy_version = 8;
   std::string math_mode;  // the permitted rounding, in words (mode_text)
   std::vector<RungReport> rungs;
@@ -151,8 +152,8 @@ struct Verdict {
   std::optional<BinaryAudit> audit;
   SandboxGrade sandbox;
   std::vector<std::string> skipped;  // checks that did not run, with the reason
-  // Why no values at the official shape were compared, or which blocks' values were not; empty if
-  // the values of each kind of block were.
+  // Which blocks' values at the official shape were not compared, or why none were. Empty if the
+  // evaluator compared values of each kind of block.
   std::string official_not_compared;
   int sets_judged = 0;  // compared sets (shape x family)
   std::optional<Compat> compat;

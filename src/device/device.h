@@ -111,7 +111,7 @@ struct LaunchTrace {
   size_t module = 0;
   int64_t ctas_total = 0, ctas_run = 0;
   double sample_error = 0;  // half the 95% interval, divided by the total
-  // Kinds of CTAs whose control flow differs, and how many of them no CTA of the sample has.
+  // Number of kinds of CTAs, which differ in control flow, and how many kinds the sample misses.
   // kinds_known: the grid was small enough to look at each CTA.
   int64_t kinds = 1, kinds_missed = 0;
   bool kinds_known = true;

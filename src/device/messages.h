@@ -37,7 +37,7 @@ struct Opened {
 
 struct LoadCall {
   std::vector<uint64_t> bytes,
-      code_bytes;  // of the texts of the modules, and of their machine code
+      code_bytes;  // sizes of each module's PTX and of its machine code
 };
 struct Loaded {
   std::vector<ModuleFacts> facts;
@@ -54,12 +54,12 @@ struct RunCall {
   std::vector<RunBuffer> buffers;
   PlanSteps steps;
   RunSettings settings;
-  bool keep = false;  // the buffers, for time and read
+  bool keep = false;  // keep the buffers for time and read
 };
 struct TimeCall {
   TimeRequest request;
 };
-// The reply to run and to time.
+// The reply to a `run` or `time` call.
 enum class ReportType { ran, timed };
 Names<ReportType> enum_names(ReportType);
 struct Ran {

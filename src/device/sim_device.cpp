@@ -71,7 +71,7 @@ std::string describe(const ptx::Finding& f) {
                      o.source_line, o.ptx_line, o.cta[0], o.cta[1], o.cta[2], o.thread);
 }
 
-// nullptr if there is none, which launch() reports.
+// Null if the module has no such kernel; launch() reports it.
 const ptx::Entry* entry_of(const ptx::Module& module, const std::string& kernel) {
   for (const ptx::Entry& e : module.entries()) {
     if (e.name == kernel) return &e;
@@ -150,7 +150,7 @@ Result<void> SimDevice::check_limits(const Launch& step, const ptx::Entry& entry
                                   gpu_.name, gpu_.shared_bytes_per_block),
                       where, "use less shared memory");
   }
-  if (step.registers > 0) {  // an SM allocates units of eight, for whole warps
+  if (step.registers > 0) {  // an SM allocates them in units of eight, for whole warps
     const int64_t needed = (step.registers + 7) / 8 * 8 * ((threads + 31) / 32 * 32);
     if (needed <= gpu_.registers_per_sm) return {};
     return user_error(fmt::format("{} threads with {} registers each do not fit an SM of {}, which "

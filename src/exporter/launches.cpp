@@ -12,7 +12,7 @@
 namespace cutegen::exporter {
 namespace {
 
-constexpr int64_t kAlign = 256;  // bytes; of each scratch buffer, as in the evaluator
+constexpr int64_t kAlign = 256;  // alignment of each scratch buffer in bytes, as in the evaluator
 
 Json named(const std::vector<ScalarInfo>& list) {
   Json out = Json::object();

@@ -93,7 +93,7 @@ class PlanWriter {
         names_(task, plan_, given),
         modules_(plan_, modules),
         function_(std::move(function)) {}
-  // Without this condition (in C++), the function does nothing.
+  // The written function does nothing unless this condition (in C++) holds.
   void demand(std::string condition) { demanded_ = std::move(condition); }
   Result<std::string> text();
 

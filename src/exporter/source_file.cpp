@@ -42,7 +42,7 @@ std::string without_c_linkage(const std::string& source) {
                             "");
 }
 
-// Wraps a module in its own namespace. Its macros end with it.
+// Wraps a module in its own namespace, and undefines its macros at the end.
 std::string module_text(const SourceModule& m, const std::string& source) {
   std::vector<std::string> macros = macros_of(source);
   std::string out =
@@ -82,7 +82,7 @@ const char* scalar_type(ArgSpec::Kind kind) {
 }
 
 // The launcher has the parameters of the source kernel. This class finds the tensor, size or scalar
-// that each one is.
+// that each one stands for.
 class LauncherParameters {
  public:
   LauncherParameters(const Task& task, const KernelProgram& start) : task_(task), start_(start) {}

@@ -10,7 +10,7 @@ namespace cutegen::llm {
 namespace {
 
 constexpr const char* kAnthropic = "anthropic";
-// The API allows four breakpoints. The system text and the newest message take one each.
+// The API allows four cache breakpoints. The system text and the newest message take one each.
 constexpr size_t kUserBreakpoints = 2;
 constexpr int64_t kLeastThinking = 1024;
 

@@ -24,7 +24,7 @@ Result<Json> event_object(const SseEvent& event);
 // A tool call whose arguments arrived as text.
 ToolCall tool_call(std::string id, std::string name, const std::string& arguments);
 
-// The system text. It includes the schema as text if the server does not take it as a field.
+// The system text, with the schema as text if the server does not take it as a field.
 std::string system_text(const ChatRequest& request, const Shape& shape, bool schema_as_field);
 // Whether a schema is closed, as OpenAI's strict mode requires.
 bool is_closed_schema(const Json& schema);

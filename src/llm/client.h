@@ -51,8 +51,8 @@ class HttpModel final : public ChatModel {
   Shape shape_;
 };
 
-// The wait before retry `n` (from 0): the server's demand, or else first_wait doubled n times, less
-// a random share. Empty if the server demands more than longest_wait.
+// The wait before retry `n` (from 0): what the server asks for, else first_wait doubled n times and
+// shortened by a random share. Empty if the server asks for more than longest_wait.
 std::optional<std::chrono::milliseconds> retry_wait(int n,
                                                     std::optional<std::chrono::milliseconds> asked,
                                                     const ModelConfig& config);

@@ -36,7 +36,7 @@ struct Provider {
   SchemaSupport schema;
   ReasoningBack reasoning_back;  // used by openai_chat; the other APIs have fixed rules
   bool cache_key;                // takes prompt_cache_key
-  // Whether its models call tools; if false, only with a server configured for it.
+  // Whether its models can call tools. false: only if the user configures the server for it.
   bool tools;
   bool asks_for_cost;     // reports dollars if the request sets usage.include
   const char* priced_as;  // the provider's name in the price table

@@ -29,7 +29,7 @@ namespace cutegen::llm {
 struct Exchange {
   ChatRequest request;
   std::optional<ChatReply> reply;
-  std::string refused;  // why the budget refused it; no reply then
+  std::string refused;  // why the budget refused it; there is then no reply
   std::optional<double> most_usd;
 };
 

@@ -126,7 +126,8 @@ TEST(Resume, EndsTheSameThroughFaultsAndCrashes) {
   }
   EXPECT_GE(lives, 50);
   EXPECT_EQ(rough, calm);
-  // A fresh fold of the journal gives the account. Calls that were open at a crash stay charged.
+  // Reading the journal into a new ledger gives the same account. Calls that were open at a crash
+  // stay charged.
   RunModel folded(nullptr, limits, journal);
   for (const auto& [type, data] : journal.events) ASSERT_TRUE(folded.fold(type, data));
   EXPECT_NEAR(folded.ledger().spent().usd, paid(journal), 1e-9);

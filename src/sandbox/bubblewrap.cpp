@@ -88,7 +88,8 @@ Result<void> apply_bubblewrap(Plan& plan, const Isolation& isolation, Bubblewrap
   plan.program = a.front();
   plan.cwd = "/";
   plan.bubblewrap = true;
-  // bwrap needs its capabilities until the view exists; it then drops them and installs the filter.
+  // bwrap needs its capabilities to build the mount view; it then drops them and installs the
+  // filter.
   plan.filter.clear();
   plan.drop_capabilities = false;
   return {};

@@ -162,7 +162,7 @@ struct Attempt {
   bool bubblewrap = false;
 };
 
-// The attempts, best first. The last one requests nothing.
+// The attempts, best first. The last one creates no namespaces.
 std::vector<Attempt> attempts(const Isolation& want, Driver driver) {
   int all = (want.namespaces ? kNamespaces : 0) | (want.no_network ? CLONE_NEWNET : 0);
   std::vector<Attempt> out;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr FieldRule kCount = field::between(0, 1'000'000);
 
-// The settings that a journal has if it was written before these three existed.
+// Sets what runs used before these three settings existed.
 StarkSettings before_credit(StarkSettings s) {
   s.credit = s.drift = false;
   s.starts = 1;

@@ -495,7 +495,7 @@ TEST(BestOfN, DrawsIndependentSamples) {
   for (const Asked& a : world.asked) EXPECT_EQ(a.context["memory"], false);
 }
 
-// For every k: the first k events, folded into a fresh strategy, give the recorded next action.
+// For every k: a fresh strategy that gets the first k events takes the recorded next action.
 TEST(Agents, EveryPrefixOfARunLeadsToTheSameNextAction) {
   for (const char* name : {"cutegen", "cudaforge", "stark", "astra", "astra-single", "best-of-n"}) {
     AgentWorld world{

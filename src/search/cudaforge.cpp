@@ -22,8 +22,8 @@ void CudaforgeStrategy::ask_for_change() {
   ask(!current_.empty() && form_.adviser ? Step::advise : Step::write);
 }
 
-// A program is read once. Before the last evaluation, the adviser reads the figures itself, which
-// saves a question. `published` reads every correct program.
+// Asks the reader about each correct program once. Before the last evaluation, the adviser reads
+// the figures itself, which saves a question; `published` asks even then.
 bool CudaforgeStrategy::needs_reading() const {
   if (!form_.reader || current_.empty() || failing_ || read_ == current_) return false;
   return agents_.published || evaluations_ + 1 < settings_.budget.evaluations;
@@ -51,8 +51,8 @@ void CudaforgeStrategy::ask(Step step) {
            .context = context});
 }
 
-// An unusable reading costs nothing, because the adviser can read the figures itself. Any other
-// unusable answer costs the round.
+// An unusable answer of the reader costs nothing, because the adviser can read the figures itself.
+// Any other unusable answer costs the round.
 void CudaforgeStrategy::on_unusable(const std::string& reason) {
   if (++unusable_ >= kMostUnusable)
     return open(Finish{.reason = "the model's answers cannot be used: " + reason, .best = best()});

@@ -29,7 +29,7 @@ class CudaforgeStrategy : public Machine {
     int rounds = 10;
     std::optional<Role> adviser;  // asked before each change, if set
     std::optional<Role> reader;   // asked about each correct program before the adviser, if set
-    // Most in a row before it returns to the incumbent; empty: no limit.
+    // The most repairs in a row before it returns to the incumbent; empty: no limit.
     std::optional<int> repairs;
   };
   CudaforgeStrategy(const StrategySettings& settings, Form form)
@@ -66,7 +66,7 @@ class CudaforgeStrategy : public Machine {
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;
   std::string advice_;
-  std::string read_, reading_;  // the program that the reader saw, and its words
+  std::string read_, reading_;  // the program that the reader saw, and its answer
   Step step_ = Step::write;
   int rounds_ = 0, unusable_ = 0, repairs_ = 0;
 };

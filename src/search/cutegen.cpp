@@ -137,8 +137,8 @@ void CutegenStrategy::on_verdict(const std::string& candidate, const Verdict& ve
   open(Reject{.candidate = candidate, .reason = fault_text(verdict)});
 }
 
-// This evaluation only adds a profile. It changes neither the program's time nor the decision, and
-// it is not charged to the line.
+// Follows an evaluation that only adds a profile. It changes neither the program's time nor the
+// decision, and it is not charged to the line.
 void CutegenStrategy::on_profiled() {
   charged_ = evaluations_;
   profiled_again_.clear();

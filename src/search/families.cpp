@@ -9,8 +9,8 @@ namespace {
 
 // Scales UCB1's exploration term, because rewards are small shares.
 constexpr double kCuriosity = 0.05, kCreditCuriosity = 0.07;
-constexpr double kFailure = 0.3;  // of a try
-constexpr double kKept = 0.85;    // of a kind's earlier rewards, at each further one
+constexpr double kFailure = 0.3;  // a failed program counts as this share of a try
+constexpr double kKept = 0.85;    // each new reward scales a kind's earlier ones by this
 
 }  // namespace
 

@@ -14,9 +14,9 @@ namespace cutegen::search {
 namespace {
 
 constexpr double kTie = 0.01, kSame = 0.0005;
-constexpr int kMostTies = 3;         // in a row, near the reachable bound
-constexpr double kNearBound = 1.15;  // factor over the reachable bound
-constexpr int kMostSetAside = 2;     // after more in a row, the evaluator is at fault
+constexpr int kMostTies = 3;         // ties in a row near the reachable bound that end the run
+constexpr double kNearBound = 1.15;  // a time is near the reachable bound up to this multiple
+constexpr int kMostSetAside = 2;     // this many aborted candidates in a row end the run
 
 const PairedRatio* pair_with_incumbent(const Timing& timing) {
   for (const PairedRatio& p : timing.paired)

@@ -27,7 +27,7 @@ std::optional<int> near_miss(const Tree& tree, const StarkSettings& settings, in
   return due ? std::optional(last) : std::nullopt;
 }
 
-// Whether the run has a correct first program, but too few to choose one.
+// Whether the run has correct first programs, but too few to choose from.
 bool needs_start(const Tree& tree, const StarkSettings& settings) {
   const int starts = tree.correct_starts();
   return starts > 0 && starts < settings.starts && tree.is_selectable(0);
@@ -178,7 +178,7 @@ void StarkStrategy::on_program(const Proposed& answer) {
   judge(Evaluate{.candidate = answer.id, .up_to = Rung::timing, .profile = stark_.bounds});
 }
 
-// Tells the bandit of a new program. A repair is compared with the program before the failed
+// Reports a new program to the bandit. A repair is compared with the program before the failed
 // change.
 void StarkStrategy::reward(const Node& node) {
   if (!node.family) return;

@@ -11,8 +11,8 @@
 // checks them. `published` is the paper's algorithm. Without it, seven changes apply, each with a
 // switch in StarkSettings. Near misses are repaired at once. Repeated programs cost no evaluation.
 // Planners see bounds and profiles. A bandit chooses the kind of change. A repaired change counts
-// for its kind. Of equally fast programs, the newest goes on. Two first programs have to be correct
-// before one of them is changed.
+// for its kind. Of equally fast programs, the search continues with the newest. Two first programs
+// have to be correct before one of them is changed.
 //
 // Example: make_strategy(StrategyKind::stark, {.agents = AgentSettings{.stark = {.seed = 7}}});
 #pragma once
@@ -64,7 +64,7 @@ class StarkStrategy final : public Machine {
   Tree tree_;
   Draws draws_;
   Families families_;
-  Json draw_;         // the current step's, for its first question
+  Json draw_;         // the current step's draw, for its first question
   int node_ = 0;      // the current step's node
   std::string plan_;  // the current step's
   std::string hash_;  // the current program's

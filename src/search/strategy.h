@@ -136,7 +136,8 @@ class Strategy {
 };
 
 // The tools that a strategy allows. `cudaforge` and `astra` may only compile, because they count
-// evaluations as rounds. In their published forms, they and `best-of-n` allow no tools.
+// evaluations as rounds. In their published forms, they allow no tools. `stark` and `best-of-n`
+// never do.
 enum class ToolScope { none, compile, all };
 ToolScope tool_scope(StrategyKind strategy, const StrategySettings& settings);
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind,

@@ -279,7 +279,7 @@ TEST(Cutegen, ACorrectCandidateWithoutATimeIsKeptUntilOneHasATime) {
   EXPECT_EQ(world.reasons(EventType::rejected)[0], "correct, but no time is known");
 }
 
-// The first k events of a run, folded into a fresh strategy, give the next recorded action.
+// A fresh strategy that gets the first k events of a run takes the next recorded action.
 TEST(Cutegen, EveryPrefixOfARunLeadsToTheSameNextAction) {
   World world{.candidates = 9, .judge = [](int n, int attempt) {
                 if (n == 3 && attempt == 0) return bad(Status::aborted, "lost");

@@ -85,7 +85,7 @@ TEST(Profiling, ModesOpenWhenTheySay) {
   EXPECT_EQ(opens_after(ProfilingMode::never, flat), -1);
   EXPECT_EQ(opens_after(ProfilingMode::delayed, flat), 3);
   EXPECT_EQ(opens_after(ProfilingMode::adaptive, flat), 4);
-  // Changes of structure and gains both delay it.
+  // Changes of structure delay the profile, and so do gains.
   EXPECT_EQ(
       opens_after(ProfilingMode::adaptive,
                   {{false, 100}, {false, 99}, {true, 98}, {false, 98}, {false, 97}, {false, 97}}),

@@ -28,7 +28,7 @@ struct Node {
   double nearness = 0;  // how nearly correct a failed program is: from 0 (far) to 1
   std::string plan = {}, hash = {};
   std::optional<Family> family = {};  // the kind of the change that led here; repairs keep it
-  double before_ns = std::numeric_limits<double>::infinity();  // of the program that it changed
+  double before_ns = std::numeric_limits<double>::infinity();  // time before the change
   int repeats = 0;  // answers that repeated a known program
 };
 
@@ -51,7 +51,7 @@ class Tree {
   std::vector<int> leaves() const;  // the selectable nodes without children
   // The fastest of these nodes. `nodes` must not be empty.
   int fastest(const std::vector<int>& nodes) const;
-  // The correct programs that no other correct program led to.
+  // Number of correct programs without a correct ancestor.
   int correct_starts() const;
 
   // The windows of the roles. Each begins with the node itself.

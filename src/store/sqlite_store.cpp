@@ -78,7 +78,7 @@ bool projection_is_current(SQLite::Database& sql) {
   return known.executeStep() && known.getColumn(0).getInt() == kRunsProjection;
 }
 
-// Rebuilds all rows of `runs` if another version of the fold wrote them.
+// Rebuilds all rows of `runs` if another version of fold_run_info() wrote them.
 void rebuild_projection(Database& db) {
   if (projection_is_current(db.sql())) return;
   SQLite::Transaction transaction(db.sql(), SQLite::TransactionBehavior::IMMEDIATE);

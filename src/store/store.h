@@ -35,7 +35,7 @@ struct RunInfo {
   std::string created;  // ISO 8601, UTC
   int64_t events = 0, evaluations = 0;
   std::optional<double> best_ns, floor_ns;
-  // Times by candidate, used only while the events are folded.
+  // Times by candidate, used only by fold_run_info().
   std::map<std::string, std::optional<double>> times_ns;
 };
 

@@ -96,8 +96,7 @@ double truncation_of(const Expected& e, Chosen chosen) {
   return out.bias();
 }
 
-// The error that comes from rounding the inputs once and rounding the result, and from nothing
-// else.
+// For each element, the error of rounding the inputs once and rounding the result.
 std::vector<double> rounding_of(const Expected& e, std::span<const double> sensitivity,
                                 const ToleranceRule& rule) {
   std::vector<double> out(e.truth.size(), 0);
@@ -181,12 +180,12 @@ std::vector<double> errors_nearby(const Expected& e, std::span<const double> val
 }
 
 struct Ranked {
-  uint64_t bits;  // of a magnitude: they have its order
+  uint64_t bits;  // bits of a magnitude, which sort as the magnitude does
   uint32_t index;
 };
 
-// Keeps the order of equal magnitudes. By digits, because sorting many elements by comparisons
-// would take most of the time to prepare a set.
+// A stable radix sort, because sorting many elements by comparisons would take most of the time to
+// prepare a set.
 void sort_by_bits(std::vector<Ranked>& order) {
   constexpr int kDigitBits = 16, kDigits = 4;
   constexpr size_t kDigitValues = size_t{1} << kDigitBits;

@@ -54,8 +54,8 @@ struct OutputSpec {
   Shape shape;
 };
 
-// The limits of an output as a whole follow from these errors: of a sequential sum (empty: unknown)
-// and of rounding alone, by element and in units of its scale.
+// The errors that set the limits of an output as a whole: of a sequential sum (empty: unknown) and
+// of rounding alone. One per element, in units of its scale.
 struct ReferenceErrors {
   std::vector<double> sequential, rounding;
   ToleranceRule rule;

@@ -29,7 +29,7 @@ struct AssemblyReport {
   bool ok = true;
   std::string digest;  // the assembler's first errors, if not ok
   BinaryAudit audit;   // its rows do not name their module
-  // The cubin. Empty if ptxas made none, or if the report comes from the cache and the cubin was
+  // The cubin. Empty if ptxas wrote none, or if the report comes from the cache and the cubin was
   // too large for it.
   std::string code;
   bool cached = false;

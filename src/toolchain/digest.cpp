@@ -24,8 +24,8 @@ struct Diagnostic {
   std::string quoted;
 };
 
-// The message of "error: m", "catastrophic error #20: m" and so on. Not by std::regex, which
-// recurses once per byte, because a candidate can make lines of any length.
+// The message of "error: m", "catastrophic error #20: m" and so on. Does not use std::regex, which
+// recurses once per byte, because a candidate can produce lines of any length.
 std::optional<std::string> error_message(std::string_view text) {
   for (std::string_view word :
        {"nvrtc: ", "catastrophic ", "Catastrophic ", "internal ", "Internal "})

@@ -46,7 +46,7 @@ struct ToolRun {
 // How the tool ended; the caller adds `output` and `log`.
 ToolRun tool_run_of(const sandbox::ExitStatus& status);
 
-// tool_file() makes a memory file with this content; the other function reads one.
+// tool_file() creates a memory file with this content; tool_text() reads one.
 Result<UniqueFd> tool_file(const char* name, std::string_view content);
 Result<std::string> tool_text(int file, int64_t most);
 

@@ -26,7 +26,7 @@ namespace cutegen::toolchain {
 
 class ToolServer {
  public:
-  // `call` has no input yet. Its output is its stdout.
+  // call: without an input. The tool's stdout is its output.
   ToolServer(ToolCall call, Gate gate);
   void start();
   Result<ToolRun> run(const Context& ctx, std::string_view input);

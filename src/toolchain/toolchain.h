@@ -90,9 +90,9 @@ class Toolchain {
   // the cache has the first program, and no server starts. Empty: unknown.
   virtual Result<void> warm_up(const Context& ctx, const std::string& arch,
                                const std::string& programs = {}) = 0;
-  // Announces about `children` programs similar to this one, which has compiled. If it pays, the
-  // compile server parses this program in the background, and the children compile from the place
-  // where they differ (docs/compiling.md). Returns at once.
+  // Announces that about `children` programs similar to this one will follow. This one has
+  // compiled. If it pays, the compile server parses this program in the background, and the
+  // children compile from the place where they differ (docs/compiling.md). Returns at once.
   virtual void expect_children(const CompileRequest& /*request*/, int /*children*/) {}
   // Stops or resumes the background work. Calls can nest.
   virtual void hold_background(bool /*stop*/) {}

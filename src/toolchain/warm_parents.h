@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // WarmParents: the parsed programs that wait for their children, within a memory budget.
 //
-// Contract: keep() adds a parent. If all parents together exceed the budget, the least recently
-// used go, and even the newest if it alone exceeds it. A background thread asks the kernel how much
-// memory their processes use. find() returns the parent that saves `text` the most processor time.
-// While hold() is in effect, no parent continues to parse. A broken parent is dropped and logged
-// once. Thread-safe.
+// Contract: keep() adds a parent. If all parents together exceed the budget, it drops the least
+// recently used ones, and even the newest if that one alone exceeds the budget. A background thread
+// asks the kernel how much memory their processes use. find() returns the parent that saves `text`
+// the most processor time. While hold() is in effect, no parent continues to parse. A broken parent
+// is dropped and logged once. Thread-safe.
 //
 // Example: WarmParents kept(budget); kept.keep(key, parent); if (auto f = kept.find(key, text)) ...
 #pragma once

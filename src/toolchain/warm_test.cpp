@@ -108,7 +108,7 @@ TEST_F(WarmTest, GivesByteForByteWhatACompileFromTheBeginningGives) {
   ASSERT_TRUE(parent.ok) << parent.digest;
   kept->expect_children(request(kParent), 1000);
   ASSERT_TRUE(compile(*cold, kParent).ok);
-  cold->expect_children(request(kParent), 1000);  // keeps none: no memory for it
+  cold->expect_children(request(kParent), 1000);  // has no memory to keep a parsed program
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
            {"target(make_coord", "if (x > 0) target(make_coord"},
            {"  __syncthreads();\n", "  __syncthreads();\n\n  __syncwarp();\n"},
@@ -202,7 +202,7 @@ TEST_F(WarmTest, IsNotReadWhileItIsHeld) {
   EXPECT_FALSE(parent->complete());
   parent->hold(false);
   EXPECT_TRUE(wait_for([&] { return parent->look() && parent->complete(); }));
-  parent->hold(true);  // a parsed parent still serves
+  parent->hold(true);  // hold() stops parsing only, so a complete parent still serves
   EXPECT_TRUE(parent->best("#line 1 \"a.cu\"\nint a;\nint b;\nint c;\n"));
 }
 

@@ -54,7 +54,7 @@ struct ForeignTensors {
 struct ForeignModel {
   uint64_t seed = 0;     // the seed that the reference module was built with
   bool on_gpu = false;   // the reference module was built on the GPU
-  int warm_up = 0;       // number of calls on inputs of the child's own
+  int warm_up = 0;       // number of calls on inputs that the child draws
   ForeignTensors state;  // the reference's parameters and buffers
 };
 struct ForeignRun {
@@ -69,7 +69,7 @@ struct ForeignReply {
   std::string what, where;  // what: one line; where: a place in the file
   // If the status is not `done`: the last lines that the solution printed.
   std::string said;
-  std::vector<std::string> kept;  // make_model: tensors that keep their own initial values
+  std::vector<std::string> kept;  // make_model: tensors that keep the solution's initial values
   // Reply to run: the call's time; to make_model: the host's share of a call.
   double claimed_ns = 0;
   Nanoseconds seen{0};  // time from the request to the reply, by this process's clock

@@ -173,7 +173,7 @@ TEST(Extremes, WhatTheReferenceLosesIsNotJudged) {
 TEST(Indices, FollowTheSizeThatTheyIndexAtEveryShape) {
   struct Case {
     const char *model, *inputs, *index;
-    int64_t size;  // where the text sets it; 0: the inner size of x
+    int64_t size;  // as the module's text sets it; 0: the inner size of x
   };
   const Case cases[] = {
       {"    def forward(self, x, i):\n        return F.cross_entropy(x, i)",

@@ -57,7 +57,7 @@ struct BaselineWanted {
 void fields(Fields& v, BaselineWanted& wanted);
 struct BaselineOpened {
   std::string why;  // why it is not open; empty if it is
-  double far = 0;   // largest difference from eager's result / largest value
+  double far = 0;   // largest difference from eager's result / eager's largest value
 };
 
 struct DescribeOptions {

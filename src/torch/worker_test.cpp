@@ -527,8 +527,9 @@ class Model(nn.Module):
     EXPECT_GT(moved[i], 0x1p-23 * 0.99 * (std::abs(x[i]) + 0.75 * std::abs(w[i % 32]))) << i;
 }
 
-// Eight roundings below a kink, one rounding changes nothing and the native result may be exact. An
-// accurate sum that rounds past the kink would then fail (on an H200: one of 67 million).
+// If an input lies eight roundings below a kink, one rounding changes nothing, and the native
+// result may be exact. An accurate sum that rounds past the kink would then fail (on an H200: one
+// of 67 million).
 TEST(TorchWorker, SensitivityBesideAKinkIsSeen) {
   TaskFile file("kink", R"(
 import torch

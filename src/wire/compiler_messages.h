@@ -60,7 +60,7 @@ struct CompileDied {
 };
 bool is_death(const Json& reply);
 
-// Reads a program in parts and leaves servers behind.
+// Tells the server to read a program in parts and to leave servers behind (apps/compiler/chain.h).
 struct KeepCall {
   std::vector<std::string> parts;
   int64_t memory_bytes = 0, timeout_ms = 0;
@@ -69,7 +69,7 @@ struct Parked {
   int64_t part = 0;  // the server has read the parts before this one
   Nanoseconds spent{0};
 };
-// The head has read all parts.
+// The last process of the chain has read all parts.
 struct Kept {};
 bool is_kept(const Json& message);
 

@@ -36,7 +36,7 @@ CudaDevice::~CudaDevice() {
 }
 
 Result<void> CudaDevice::prepare() {
-  driver_.context_set_limit(kPersistingL2, 0);  // a GPU without this feature refuses
+  driver_.context_set_limit(kPersistingL2, 0);  // ignores the error of a GPU without this feature
   CG_CHECK(queue_.prepare());
   return own_.prepare();
 }

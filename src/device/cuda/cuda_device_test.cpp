@@ -341,7 +341,7 @@ TEST(CudaDevice, RegistersLocalMemoryAndLinesAreOverwrittenBeforeEachRun) {
     ASSERT_TRUE(report) << report.error().text();
     for (const char* what : {"scrub_registers", "scrub_local", "reset", "soil"})
       EXPECT_EQ(count_of(what), 6) << what;
-    // The two times of cooling; every buffer was overwritten, and the fake clock does not tick.
+    // Only the two cooling times: everything was overwritten, and the fake clock does not tick.
     EXPECT_THAT(report->state,
                 testing::UnorderedElementsAre(testing::Pair("cooling_ns", 5e5),
                                               testing::Pair("cooling_least_ns", 5e5)));
@@ -361,7 +361,7 @@ TEST(CudaDevice, WhatCannotBeOverwrittenIsSaidAndTimedAllTheSame) {
         auto report = time_pair(*device, {.samples = 3});
         ASSERT_TRUE(report) << report.error().text();
         EXPECT_EQ(report->samples_ns.size(), 3U);
-        EXPECT_EQ(report->state.size(), 2 + missing.size());  // and the times of cooling
+        EXPECT_EQ(report->state.size(), 2 + missing.size());  // 2: the cooling times
         for (const std::string& what : missing)
           EXPECT_EQ(report->state.count("not_scrubbed." + what), 1U) << what;
       }
@@ -422,7 +422,7 @@ TEST(CudaDevice, MachineCodeIsLoadedWhereTheDriverTakesIt) {
   with_driver("good", [&] {
     auto device = *open_device("cuda:0");
     auto loaded =
-        device->load({kBenchModule, wrong}, {"", cubin});  // the cubin spares the faulty PTX
+        device->load({kBenchModule, wrong}, {"", cubin});  // loads the cubin, not the faulty PTX
     ASSERT_TRUE(loaded) << loaded.error().text();
     EXPECT_EQ((*loaded)[1].entries.size(), (*loaded)[0].entries.size());
     EXPECT_EQ((*loaded)[1].entries[0].static_shared_bytes, 16);
@@ -439,7 +439,7 @@ TEST(CudaDevice, MachineCodeIsLoadedWhereTheDriverTakesIt) {
 TEST(CudaTensorMap, Im2colModeHasTheDriversArguments) {
   with_driver("good", [] {
     const Driver* driver = load_driver().value();
-    // As above with 4 dims; then lower, upper and steps of W and H.
+    // rank, dims, strides; the spec; then lower, upper and steps of W and H
     std::vector<int64_t> words{4, 8, 20, 10, 3, 1, 8,  160, 1600, 1,  4,  8,  64, 1, 1,
                                0, 0, 1,  2,  3, 0, 16, 0,   4,    -2, -1, -3, -1, 2, 1};
     const auto map = encode_map(*driver, std::as_bytes(std::span(words)), 1024, "step conv");

@@ -27,9 +27,9 @@ class StepQueue {
   Result<Status> queue(const std::variant<Launch, Fill>& step, bool first);
   // Waits until the stream is empty. Returns its status, or kNotReady after the limit.
   Result<Status> wait(const Context& ctx, Nanoseconds limit);
-  // Reports a failed status as the kernel's fault, or returns an error that no kernel can cause.
+  // Reports a failed status as the kernel's fault, or returns an error if no kernel can cause it.
   Result<void> note_fault(Status status, const std::string& kernel, RunReport& report);
-  // The time between the two is elapsed().
+  // elapsed() gives the time from record_begin() to record_end().
   Status record_begin() { return driver_.event_record(begin_, stream_); }
   Status record_end() { return driver_.event_record(end_, stream_); }
   Status elapsed(float* ms) const { return driver_.event_elapsed(ms, begin_, end_); }

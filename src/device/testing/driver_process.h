@@ -27,7 +27,7 @@ inline std::string fake_driver(const std::string& how) {
   fs::path copy = real.parent_path() / "fake_cuda" / (how + ".so");
   std::error_code error;
   fs::create_directories(copy.parent_path(), error);
-  fs::create_symlink(real, copy, error);  // another test may have made it already
+  fs::create_symlink(real, copy, error);  // another test may have created it already
   return copy.string();
 }
 

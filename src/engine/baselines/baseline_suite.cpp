@@ -20,7 +20,7 @@ eval::SuiteRequest request_of(const BaselineSuiteSettings& settings, const Basel
   return out;
 }
 
-// Puts the evaluator's news into a report, and keeps what was measured.
+// Collects the evaluator's messages in a report, and keeps measured times in the cache.
 class Collector {
  public:
   Collector(const BaselineCache& cache, const std::vector<SuiteTask>& tasks,

@@ -202,7 +202,8 @@ class Batch {
     }
   }
 
-  // This evaluator does not start. Others continue, but this entry has no verdict, so run() fails.
+  // Reports that this evaluator does not start. Others continue, but this entry has no verdict, so
+  // run() fails.
   void give_up(FolderRow& row, const Error& error) {
     std::lock_guard hold(lock_);
     trouble_ = error;

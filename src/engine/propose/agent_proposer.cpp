@@ -32,8 +32,8 @@ bool flag_of(const Json& context, const char* key, bool fallback) {
   return it != context.end() && it->is_boolean() ? it->get<bool>() : fallback;
 }
 
-// Whether the question may show the candidate. If the strategy names a window, only candidates in
-// it.
+// Whether the question may show the candidate. If the strategy lists candidates (`window`), it may
+// show only these.
 bool in_window(const Json& context, const std::string& id) {
   auto window = context.find("window");
   return window == context.end() || !window->is_array() ||
@@ -157,7 +157,7 @@ Result<Answer> recipe_answer(const Context& ctx, const agent::TaskBrief& brief) 
   return answer;
 }
 
-// Finds faults without a compiler. Broken policy rules are left to the evaluator's verdict.
+// Finds faults without a compiler. The evaluator's verdict reports broken policy rules.
 std::vector<Error> faults_of(const KernelProgram& program, const agent::TaskBrief& brief) {
   std::vector<Error> out = check_plan(program.plan, brief.task);
   for (const eval::LintFinding& finding : eval::lint_program(program))
@@ -207,7 +207,7 @@ class AgentProposer final : public Proposer {
   Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) override {
     if (ask.role == Role::recipe) return recipe_answer(ctx, brief_);
     agent::Question question = question_of(ask, run);
-    // A question without memory shows no other attempts.
+    // With `memory` off, the question shows no other attempts.
     const RunStep* subject = question.subject ? run.find(question.subject->id) : nullptr;
     if (subject && flag_of(ask.context, "memory", true)) question.base = &bases_.of(*subject, run);
     std::unique_ptr<agent::ToolHost> host;

@@ -93,7 +93,7 @@ TEST_F(ToolRun, ADraftThatProvedBetterThanTheAnswerIsKept) {
   auto outcome = run(*s, wanted(4));
   ASSERT_TRUE(outcome);
   auto view = view_run(*s->read(outcome->run_id));
-  // c2: the draft (9); c3: the answer (3), also evaluated; c4: the next one.
+  // c2: the draft (program 9); c3: the answer (program 3), also evaluated; c4: the next one.
   EXPECT_EQ(view->steps[1].decision, Decision::accepted);
   EXPECT_THAT(view->steps[1].candidate.edit.rationale, HasSubstr("no better"));
   EXPECT_EQ(view->steps[2].candidate.edit.summary, "from 2 to 3");
@@ -238,7 +238,7 @@ TEST_F(ToolRun, CallsHaveAnEnd) {
   ASSERT_TRUE(run(*runs, s));
   EXPECT_THAT(script_.asked[1].messages.back().results.at(2).text, HasSubstr("no calls are left"));
   EXPECT_FALSE(script_.asked[1].may_call);
-  // The model calls tools although none are left: they are not done, and its text is the answer.
+  // The model calls tools although no calls are left: they are not run, and its text is the answer.
   EXPECT_THAT(script_.asked[2].messages.back().results.at(0).text, HasSubstr("not done"));
   EXPECT_THAT(script_.asked[2].messages.back().text, HasSubstr("no block"));
   EXPECT_EQ(view_run(*runs->read("last"))->tool_calls, 2);
@@ -385,7 +385,7 @@ TEST_F(ToolRun, CudaforgeMayCompile) {
   EXPECT_TRUE(script_.asked.back().tools.empty()) << "as published";
 }
 
-// Without memory, a strategy's questions show no earlier attempts.
+// Questions of a strategy without memory show no earlier attempts.
 TEST_F(ToolRun, IndependentSamplesStayIndependent) {
   OptimizeSettings s = wanted(2);
   s.strategy = search::StrategyKind::best_of_n;

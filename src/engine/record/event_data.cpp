@@ -23,7 +23,7 @@ void admission_form(Fields& v, eval::Admission& a) {
   fields(v, a);
 }
 
-// The first versions named the memory bound by the memory unit.
+// The first versions wrote "dram" for the memory bound.
 Result<RooflineBound> bound_from(const std::string& name) {
   return from_name<RooflineBound>(name == gpu_unit::dram ? "memory" : name, "floor_bound_by");
 }

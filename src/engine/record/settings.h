@@ -16,8 +16,8 @@
 
 namespace cutegen::engine {
 
-// `compile`: tools may compile but not evaluate. `automatic` turns tools on if the strategy asks
-// step by step and the model can call tools; starting a run resolves it.
+// `compile`: tools may compile but not evaluate. At the start of a run, `automatic` becomes what
+// the strategy permits if the model can call tools, else `off`.
 enum class ToolsMode { off, on, compile, automatic };
 using cutegen::to_string;
 Names<ToolsMode> enum_names(ToolsMode);

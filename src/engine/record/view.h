@@ -27,7 +27,7 @@ struct RunResult {
   std::optional<double> first_ns;  // the first correct candidate's time
   int64_t evaluations = 0;
   bool interrupted = false;
-  // If no program was correct: the status of all verdicts, if it is the same for all.
+  // Set if no program was correct and all verdicts have the same status.
   std::optional<Status> all_verdicts;
 };
 
@@ -46,7 +46,7 @@ struct RunStep {
   std::string reason;      // of the decision
   int64_t elapsed_ms = 0;  // time spent on its evaluations
   double usd = 0;          // dollars spent on models since the previous step
-  int64_t clock_ms = 0;    // the run's clock at its last event
+  int64_t clock_ms = 0;    // the run's clock at the step's last event
   // For a draft: how many answers the run had when the model made it.
   std::optional<int64_t> drafted;
   // Set if the step was imported; its times come from that device.
@@ -103,8 +103,8 @@ struct RunView {
   const RunStep* incumbent() const { return find(best); }
   // The incumbent's speedup over the fastest baseline in the task's math mode.
   std::optional<BaselineGain> gain() const;
-  // The speedup over the first correct program, and the ratio to the floor. An imported time is not
-  // compared with the run's own times and uses the floor of its own device.
+  // The speedup over the first correct program, and the ratio to the floor. An imported step has no
+  // over_first(), and its over_floor() uses its own device's floor.
   std::optional<double> over_first(const RunStep& step) const;
   std::optional<double> over_floor(const RunStep& step) const;
   // The incumbent's profile and certificate; null if there is none.

@@ -22,7 +22,7 @@ const PairedRatio* find(const CertifiedMode& mode, const std::string& name) {
   return nullptr;
 }
 
-// Lists the baselines of all modes, the fastest first, by the first mode that has the baseline.
+// Lists the first mode's baselines, the fastest first, then those that only later modes have.
 std::vector<std::string> names_of(const Certificate& c) {
   std::vector<std::string> out;
   for (const CertifiedMode& mode : c.modes) {

@@ -29,8 +29,8 @@ std::vector<CertificateTable> shape_tables(const Certificate& certificate);
 std::string certificate_head(const Certificate& certificate);
 // Explains what the mode `call` compares; empty if the table does not have this mode.
 std::string call_note(const CertificateTable& table);
-// Says for each baseline that fails the candidates' tolerance, or could not be judged, why; one
-// line each.
+// One line for each baseline that fails the candidates' tolerance or could not be judged, with the
+// reason.
 std::vector<std::string> accuracy_notes(const Certificate& certificate);
 // The table, the tables of the shapes, how much the processes differ, accuracy_notes(), and what is
 // missing. Each line ends with a newline.

@@ -45,7 +45,8 @@ std::string limits_text(const RunView& view, const RunStep& best) {
   return out;
 }
 
-// Writes "1.32x eager (3.02 ms, cached)" for each baseline, and then the gain that counts.
+// Writes "1.32x eager (3.02 ms, cached)" for each baseline, and then the speedup over the fastest
+// baseline in the math mode.
 std::string gains_text(const RunView& view, const RunStep& best) {
   auto ns = best.time_ns();
   if (!ns || best.imported || !view.baselines || !view.task) return {};
@@ -87,7 +88,7 @@ std::string certified_text(const RunView& view) {
   return line("certified", "no: " + clean(why, 600));
 }
 
-// Lists results against the best program that came after the run chose it.
+// Says why the best program has no profile, and which imported verdicts on it are not correct.
 std::string doubts_text(const RunView& view, const RunStep& best) {
   std::string out;
   if (view.profiled && view.profiled->candidate == view.best && !view.profiled->why.empty())

@@ -14,7 +14,7 @@
 namespace cutegen::engine {
 
 void add_gain(ReportData& page, const RunView& view);
-// The speedup over the incumbent of that time, timed alternately: "1.052x [1.049,1.055]", or "-".
+// The speedup over the incumbent at that step, timed alternately: "1.052x [1.049,1.055]", or "-".
 std::string in_turn_text(const RunStep& step);
 
 }  // namespace cutegen::engine

@@ -14,12 +14,12 @@
 
 namespace cutegen::engine {
 
-// Task, class, machine, floor, baselines, toolchain, sandbox, admission: what there is to win.
+// Describes task, class, machine, floor, baselines, toolchain, sandbox and admission.
 std::string task_text(const RunView& view);
 // The baselines of the user's module; empty while they are not known.
 std::string baselines_text(const RunView& view);
-// On a GPU it has a column for the speedup over the incumbent of that time, and one for the SM
-// clock.
+// The header over step_line(). On a GPU, it has columns for the speedup over the incumbent at that
+// step and for the SM clock.
 std::string step_header(const RunView& view);
 // Id, time, ratios, decision, cost of the evaluation, the run's clock, the change, and the fault if
 // there is one.

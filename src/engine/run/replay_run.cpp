@@ -91,7 +91,7 @@ class ReEvaluator {
               RunObserver& observer, ReEvaluation& result)
       : parts_(parts), ctx_(ctx), settings_(settings), observer_(observer), result_(result) {}
 
-  // Runs before the replay's own step. The evaluator must reproduce what the event says.
+  // The replay calls it before its own step. The evaluator must reproduce what the event says.
   Result<std::optional<Divergence>> check(const Event& event, const RunView& view) {
     event_ = event.seq;
     if (event.type == EventType::task) return open(event, view.settings);

@@ -217,8 +217,8 @@ class Batch {
     return resume_with(parts_, ctx, store_, *earlier, watch);
   }
 
-  // Whether an earlier session may have started this run for the item. A finished run can lack its
-  // row if the process was killed between the two.
+  // Whether an earlier session may have started this run for the item. A finished run lacks its row
+  // if the process was killed before it wrote the row.
   static bool may_be(const store::RunInfo& info, const BatchItem& item) {
     const bool finished = info.state == store::RunState::finished && !item.since.empty();
     return (finished || info.state == store::RunState::interrupted) && info.created >= item.since &&

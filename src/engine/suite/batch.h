@@ -44,7 +44,8 @@ struct RunRow {
 
 struct BatchItem {
   OptimizeSettings settings;
-  // 0: no limit. An evaluation that is running at the limit may take the same time again.
+  // 0: no limit. A running evaluation may exceed the limit; at twice the limit, the batch
+  // interrupts it.
   double minutes = 0;
   bool goes_on = false;  // continue an unfinished run of an earlier session
   std::string since;     // if not empty, also reuse finished runs that began at this time or later

@@ -16,7 +16,8 @@ namespace cutegen::engine {
 
 struct BenchSettings {
   OptimizeSettings optimize;  // settings of every run; file and out are set for each task
-  // 0: no limit. An evaluation that is running at the limit may take the same time again.
+  // 0: no limit. A running evaluation may exceed the limit; at twice the limit, bench interrupts
+  // it.
   double per_task_minutes = 0;
   int jobs = 1, evaluators = 0;  // evaluators 0: one per job, at most one per core
   std::filesystem::path out;     // programs/TASK, bench.json, bench.csv

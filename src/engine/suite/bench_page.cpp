@@ -168,7 +168,7 @@ data task_row(const BenchRow& r, const std::vector<std::string>& kinds) {
   return row;
 }
 
-// Rewritten tasks apart from the others.
+// One row for rewritten tasks, one for tasks as written, one for constant tasks.
 data algebra_rows(const RewriteSummary& summary) {
   data out(Kind::list);
   for (const auto& [name, group] : {std::pair("rewritten", &summary.rewritten),

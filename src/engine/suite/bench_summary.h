@@ -20,7 +20,7 @@ struct SpeedSummary {
   std::string against;   // a baseline, or kBest
   std::string workload;  // empty: all classes
   int64_t tasks = 0, correct = 0, compared = 0;
-  int64_t faster = 0, twice = 0;  // compared tasks faster by more than 1x (fast_1) and 2x (fast_2)
+  int64_t faster = 0, twice = 0;  // compared tasks with speedup > 1 (fast_1), > 2 (fast_2)
   std::optional<double> mean, geomean, median;
   std::vector<std::string> outliers;  // task and speedup
   std::optional<double> mean_without, geomean_without;
@@ -34,8 +34,8 @@ struct FloorSummary {
   std::optional<double> geomean, worst;
 };
 
-// First each baseline of any row and kBest over all classes, then kBest for each class. Empty if no
-// row has a baseline.
+// Over all classes: against each baseline and against kBest. Then for each class: against kBest.
+// Empty if no row has a baseline.
 std::vector<SpeedSummary> speed_summaries(const std::vector<BenchRow>& rows);
 std::vector<FloorSummary> floor_summaries(const std::vector<BenchRow>& rows);
 // Correct tasks that are slower than their best baseline, the slowest first.

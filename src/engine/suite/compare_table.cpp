@@ -64,7 +64,7 @@ std::optional<double> ratio_after(const CompareCell& cell, std::optional<int64_t
   return ns ? std::optional(*ns / *cell.floor_ns) : std::nullopt;
 }
 
-// A strategy's ratios on one task, of the repeats that have one.
+// A strategy's ratios on one task, from the repeats that have a ratio.
 std::vector<double> task_ratios(const std::vector<CompareCell>& cells, const std::string& task,
                                 const std::string& strategy, std::optional<int64_t> evaluations) {
   std::vector<double> ratios;

@@ -45,8 +45,8 @@ struct EvaluatorOptions {
   bool suites = false;  // measure suites of baselines, and do nothing else
   // Parse CuTe's headers while the torch worker describes the task, for the first program.
   bool read_cute_ahead = true;
-  // Identifies the programs that will come. If one of them was compiled before, CuTe is not parsed
-  // ahead. Empty: unknown.
+  // A key of the programs to expect. If one of them was compiled before, the evaluator does not
+  // parse CuTe ahead. Empty: unknown.
   std::string programs = {};
   std::string log_level;
 };

@@ -17,7 +17,7 @@
 
 namespace cutegen::eval {
 
-// Who gets the messages that precede a reply.
+// Callbacks for the messages that precede a reply.
 struct ReplyListeners {
   std::function<void(const std::string&)> progress = {};
   OnSuiteNews news = {};

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kMostChildren = 1000;
 
-// The reply is useless without `key`.
+// While reading: refuses a reply without `key`.
 void must_have(Fields& v, const char* key, const char* error) {
   if (v.reading()) v.check(v.has(key), key, error);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A suite of baselines: the tasks whose baselines an evaluator measures in parallel on one GPU, and
-// the news that it sends meanwhile.
+// the messages that it sends meanwhile.
 //
 // Contract: the evaluator must have been started with `suites`. A row that is still `pending` has
 // what is known of its task so far; a row with another status is final. Only the fields of the news

@@ -16,8 +16,8 @@ namespace {
 
 constexpr TimeMode kMode = TimeMode::cold;
 constexpr int kFirst = 4, kLeast = 8, kMost = 40;  // runs
-constexpr double kWanted = 0.15e9;                 // ns of runs to aim at, within these counts
-constexpr double kWide = 0.05;  // half the relative interval above which more runs follow
+constexpr double kWanted = 0.15e9;  // total ns of runs to aim at, within these counts
+constexpr double kWide = 0.05;      // more runs follow if half the relative interval is larger
 constexpr auto kTimeLimit = std::chrono::seconds(60);
 constexpr auto kCloseLimit = std::chrono::seconds(20);
 

@@ -22,7 +22,7 @@ constexpr auto kDescribeLimit = std::chrono::seconds(90);
 constexpr auto kSetLimit = std::chrono::seconds(60);
 constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr int64_t kContext = kGiB;  // one worker's GPU memory, with its libraries
-constexpr double kUsable = 0.93;    // share of the GPU's memory
+constexpr double kUsable = 0.93;    // share of the GPU's memory that a suite uses
 constexpr auto kLook = std::chrono::milliseconds(50);
 
 double seconds_since(Clock::time_point start) {

@@ -200,7 +200,7 @@ class Certification {
     return {};
   }
 
-  // A set with the truth at the official shape; null if there can be none.
+  // A set with the truth at the official shape; null if the evaluator cannot compute one.
   GpuSetPtr official_set(const std::string& user) {
     if (!services_.official || !services_.official->missing().empty()) return nullptr;
     auto set = services_.official->draw(ctx_, task_, *shape_, services_.families.front(), user);

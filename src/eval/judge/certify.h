@@ -25,8 +25,8 @@ Result<Certificate> certify(const Context& ctx, const Services& services, const 
                             const Progress& progress);
 
 struct Rounds;  // turns.h
-// Pools the rounds of all processes. In the mode cold, `apart` grows to the largest difference
-// between two processes.
+// Pools the rounds of all processes. In mode cold, raises `apart` to the largest difference between
+// two processes.
 CertifiedMode pooled(TimeMode mode, const std::vector<Rounds>& processes, double precise,
                      double& apart);
 

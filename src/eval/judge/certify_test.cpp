@@ -83,7 +83,7 @@ struct Gpu {
   Gpu(std::function<double(double)> truth, const std::vector<std::array<std::string, 2>>& launches)
       : w(std::move(truth)) {
     w.add_official(1 << 12);
-    w.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // so large as on a GPU
+    w.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // as large as on a GPU
     Json steps = Json::array();
     w.toolchain.ptx = ".version 8.0\n.target sm_80\n.address_size 64\n";
     std::string source;

@@ -299,7 +299,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   Quiet quiet(*toolchain_);
   pause_others(*open);
   const Services services = services_of(*open);
-  baselines_.reset();  // frees the GPU memory of a search's baselines
+  baselines_.reset();  // ends the worker that timed baselines, which frees its GPU memory
   torch::TorchWorkerOptions torch;
   torch.python = options_.python;
   torch.device = options_.device.text();

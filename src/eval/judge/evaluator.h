@@ -3,8 +3,8 @@
 //
 // Contract: open_task() describes the file, judges the degenerate solutions and keeps the task; the
 // options say how many tasks stay open. evaluate() judges a program against one of them. Callers
-// make one call at a time; both calls honour the Context. Between calls, the truth pools restock in
-// the background.
+// make one call at a time; both calls honour the Context. Between calls, the truth pools compute
+// new sets in the background.
 //
 // Example: CG_TRY(auto e, Evaluator::open(ctx, options));
 //   CG_TRY(auto task, e->open_task(ctx, "a.py"));
@@ -69,7 +69,7 @@ class Evaluator {
   Result<void> open_new(const Context& ctx, Task task);
   void open_excerpts(const Context& ctx, Open& open);
   Services services_of(const Open& open) const;
-  // Pauses the restocking of all other tasks, so that it does not disturb this one.
+  // Pauses the background work of all other tasks, so that it does not disturb this one.
   void pause_others(const Open& open);
   Result<Open*> find(const std::string& id);
   void mark(const Open& open, Verdict& verdict) const;
@@ -83,7 +83,7 @@ class Evaluator {
   std::shared_ptr<toolchain::Assembler> assembler_;
   std::shared_ptr<Runner> runner_;
   std::shared_ptr<GpuTruths> official_;            // on a GPU
-  Services services_;                              // without those of one task
+  Services services_;                              // those that do not depend on a task
   UniqueFd slot_;                                  // lock file of the worker that times baselines
   std::unique_ptr<torch::TorchWorker> baselines_;  // times baselines; sees no program
   std::unique_ptr<torch::TorchWorker> beside_;     // times eager for foreign.h; sees no solution

@@ -25,7 +25,7 @@
 
 namespace cutegen::eval {
 
-// Where official sets come from: draws an unused set of a family and owns its memory.
+// The source of official sets: `fresh` draws an unused set of a family, and `gpu` owns its memory.
 struct ForeignPlace {
   GpuJudge& gpu;
   std::function<Result<GpuSetPtr>(const std::string& family)> fresh;

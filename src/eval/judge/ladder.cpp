@@ -61,8 +61,8 @@ RungEnd note_audit(AuditOutcome outcome, RungResult& result, Verdict& verdict) {
   return outcome.end;
 }
 
-// The pools restock during the first rungs only. Later rungs run the program, and restocking would
-// disturb it.
+// The pools compute new sets during the first rungs only. Later rungs run the program, and that
+// work would disturb it.
 void pause_restocking(const Services& services) {
   services.pool->pause();
   if (services.excerpts) services.excerpts->pause();

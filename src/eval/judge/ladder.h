@@ -17,7 +17,7 @@ Result<Verdict> climb(const Context& ctx, const Services& services, const Task& 
                       const EvaluateRequest& request, const Progress& progress);
 // A verdict without rungs. It is `correct` until a rung fails. program: its id.
 Verdict begin_verdict(const Services& services, const Task& task, std::string program);
-// The weakest of the grades, which is the protection that all processes have.
+// The weakest of the grades: the protection that all processes have.
 SandboxGrade weakest(const std::vector<sandbox::Grade>& grades);
 
 inline constexpr size_t kMostDetail = 1500;  // bytes of a rung's detail that a verdict keeps

@@ -51,7 +51,7 @@ TEST(Ladder, AnHonestProgramIsCorrectOnEverySet) {
   EXPECT_THAT(v.build_ids, testing::ElementsAre("build-kernel.cu"));
   EXPECT_THAT(w.progress, Contains("correctness 3/3"));
   ASSERT_TRUE(v.compat);
-  EXPECT_EQ(v.compat->elements, 2 * 2048);  // the made set runs twice, with different poison
+  EXPECT_EQ(v.compat->elements, 2 * 2048);  // twice, with different poison
   EXPECT_EQ(v.compat->wrong, 0);
 }
 
@@ -337,7 +337,7 @@ TEST(Timing, AModelledTimeBelowTheRooflineIsReportedAsItIs) {
   World w(twice);
   w.add_official(1 << 20);
   const Verdict usual = w.judge(World::kernel(kTwice));
-  w.toy.task.shapes[0].flops = Flops{1e15};  // algebra removed most of it
+  w.toy.task.shapes[0].flops = Flops{1e15};  // as after an algebraic rewrite
   const Verdict v = w.judge(World::kernel(kTwice));
   ASSERT_TRUE(usual.timing && v.timing);
   EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
@@ -351,7 +351,7 @@ TEST(Timing, AModelledTimeBelowTheFloorKeepsItsValueIfTheTrafficIsThere) {
   World w(twice);
   w.add_official(1 << 20);
   const double least = (1 << 20) * 32 * 8;
-  w.toy.task.shapes[0].least_bytes = Bytes{int64_t(3 * least)};  // the model moves a third of it
+  w.toy.task.shapes[0].least_bytes = Bytes{int64_t(3 * least)};  // three times the kernel's
   const Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
   ASSERT_TRUE(v.timing);
@@ -423,7 +423,7 @@ TEST(Timing, FindingsAtTheOfficialShapeCount) {
   EXPECT_THAT(v.feedback.headline, HasSubstr("(official shape)"));
 }
 
-// A shape of the user's with twice as many rows.
+// A shape that the user adds, with twice as many rows.
 ShapeCase weighted(const World& w, const std::string& name, double weight) {
   ShapeCase out = w.toy.task.shapes[0];
   out.name = name, out.kind = ShapeKind::user, out.weight = weight;

@@ -222,7 +222,7 @@ TEST_F(Evaluation, LazyAnswersAreJudgedOnEveryFamily) {
 }
 
 TEST_F(Evaluation, AnHonestProgramIsCorrectOnEveryShapeAndFamily) {
-  for (int round = 0; round < 2; ++round) {  // the second round uses restocked sets
+  for (int round = 0; round < 2; ++round) {  // the second round uses new sets
     Verdict v = verdict(opened_->task.id);
     EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
     EXPECT_EQ(v.task_id, opened_->task.id);

@@ -104,7 +104,7 @@ TEST(InputSet, SensitivityWidensTheTolerance) {
   auto plain = *make_input_set(toy.task, toy.task.shapes[0],
                                *toy.source()(Context(), toy.task.shapes[0], "made", 5));
   auto tensors = *toy.source()(Context(), toy.task.shapes[0], "made", 5);
-  torch::TensorSlot moved = tensors.slots[2];  // sensitivity equals the truth, so it is 100%
+  torch::TensorSlot moved = tensors.slots[2];  // the truth as sensitivity, which is then 100%
   moved.part = "sensitivity";
   tensors.slots.push_back(moved);
   auto wide = *make_input_set(toy.task, toy.task.shapes[0], std::move(tensors));

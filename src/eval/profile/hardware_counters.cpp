@@ -19,7 +19,7 @@ using toolchain::NcuRefusal;
 
 constexpr auto kEndLimit = std::chrono::seconds(20);  // for ncu to write its table
 constexpr auto kProbeLimit = std::chrono::seconds(40);
-constexpr int kMostTries = 4, kMostFailures = 2;  // kMostFailures: of an ncu that never worked
+constexpr int kMostTries = 4, kMostFailures = 2;  // kMostFailures: before ncu first works
 constexpr int64_t kMostLog = int64_t{8} << 20;
 constexpr const char* kLogPath = "/proc/self/fd/4";
 

@@ -46,7 +46,7 @@ TEST(HardwareCounters, ARefusalIsRememberedWithItsRemedy) {
       EXPECT_THAT(answer.kernels, IsEmpty());
       EXPECT_THAT(answer.problem, HasSubstr("ERR_NVGPUCTRPERM"));
       EXPECT_THAT(answer.remedy, HasSubstr("NVreg_RestrictProfilingToAdminUsers=0"));
-      ::setenv("CUTEGEN_NCU", "/no/such/ncu", 1);  // the object does not look again
+      ::setenv("CUTEGEN_NCU", "/no/such/ncu", 1);  // no effect: the object remembers the refusal
     }
   });
 }

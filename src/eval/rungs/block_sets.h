@@ -42,7 +42,7 @@ class BlockSets {
   const Task& task_;
   const PreparedShape& shape_;
   std::string program_id_;
-  GpuSetPtr set_, next_;  // next_: for the following block
+  GpuSetPtr set_, next_;  // next_: the set of the following block
   std::optional<JudgedBuffers> run_;
   bool first_block_ = true, own_inputs_ = false;
 };

@@ -130,7 +130,7 @@ class Checker {
                      uint64_t(shape.shape->flops.value / 4));
     if (order != device::RunOrder::in_order) request.settings.instruction_budget *= kMorePolls;
     request.settings.threads = e_.services.threads;
-    // The run with plausible numbers repeats one that has been checked.
+    // A run with plausible values repeats a checked run, so it needs no checks.
     request.settings.checks = fill == Arena::Fill::nan;
     request.settings.trace = fill == Arena::Fill::nan && !e_.services.on_gpu();
     request.settings.order = order, request.settings.order_seed = e_.services.sample_seed;
@@ -310,7 +310,7 @@ const PreparedShape* longest_derived(const std::vector<const PreparedShape*>& sh
   return out;
 }
 
-// Checks each test shape on all families, but a derived or large one on two. The first set of a
+// Checks each test shape on all families, or on two if it is derived or large. The first set of a
 // shape runs in three orders if the shape has all families or is the longest derived one.
 Result<RungEnd> check_test_shapes(const Evaluation& e,
                                   const std::vector<const PreparedShape*>& shapes,
@@ -360,7 +360,7 @@ Result<RungEnd> check_correctness(const Evaluation& e, const std::string& progra
   Simulated simulated(e);
   CG_TRY(RungEnd end, check_test_shapes(e, shapes, program_id, checker, simulated, record));
   CG_TRY(RungEnd seen, simulated.end(record));
-  if (!seen.passed) return seen;  // its finding also explains wrong values
+  if (!seen.passed) return seen;  // the simulator's finding also explains wrong values
   if (!end.passed) return end;
   const int before = record.sets_judged;
   CG_TRY(RungEnd official, check_on_gpu(e, program_id, record));

@@ -35,8 +35,8 @@ class ExcerptMemory {
   const std::string& family() const { return set_->family; }
   std::vector<Output> outputs() const;
   const Poison& poison() const { return poison_; }
-  // Whether the scratch buffer is mapped repeatedly, so that it does not keep what each block
-  // wrote.
+  // Whether the scratch buffer maps the same memory repeatedly, so that blocks overwrite each
+  // other's values.
   bool aliased(const std::string& scratch) const { return aliased_.contains(scratch); }
 
  private:

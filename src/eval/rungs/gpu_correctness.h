@@ -38,7 +38,7 @@ class GpuTruths {
   GpuJudge& gpu() { return *gpu_; }  // call it only if nothing is missing
   Result<GpuSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                          const std::string& family, const std::string& program_id);
-  // A stocked set on which the program has not run, or nullptr.
+  // A set that the pool holds and on which the program has not run, or null.
   GpuSetPtr ready(const Task& task, const std::string& shape, const std::string& family,
                   const std::string& program_id);
   // How many sets of the task's official shape the GPU holds, if it holds no other task's sets.
@@ -47,7 +47,7 @@ class GpuTruths {
   // program.
   Result<GpuSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                           const std::string& family);
-  // Lets the pool make sets of the task ahead, until close_task().
+  // Lets the pool compute sets of the task in advance, until close_task().
   void open_task(const Task& task, const std::vector<std::string>& families);
   void close_task(const std::string& task_id);
   void pause();
@@ -75,7 +75,7 @@ class GpuTruths {
 // sets the GPU can keep.
 std::vector<std::string> gpu_families(const std::vector<std::string>& all, int64_t kept,
                                       uint64_t chance);
-// A part of the rung correctness: passes with a mark where values cannot be compared.
+// A part of the rung correctness: passes with a mark if it cannot compare values.
 Result<RungEnd> check_on_gpu(const Evaluation& e, const std::string& program_id,
                              CorrectnessRecord& record);
 

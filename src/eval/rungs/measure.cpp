@@ -17,15 +17,15 @@ namespace {
 
 constexpr int kBlock = 8;           // runs of each program in a block
 constexpr int kLeastBlock = 5;      // runs in a block if they take long
-constexpr int kMostAlone = 32;      // runs of a program without an incumbent
+constexpr int kMostAlone = 32;      // timed runs of a program if there is no incumbent
 constexpr double kLongBlock = 1e8;  // ns
 constexpr auto kEnoughAlone = std::chrono::milliseconds(60);  // for timed runs without an incumbent
 constexpr auto kEnoughPaired = std::chrono::seconds(2);
-constexpr int kMoreForTheClock = 3;  // blocks to add at least while the clocks disagree
+constexpr int kMoreForTheClock = 3;  // the fewest blocks to add while the clocks disagree
 // The least time to spend on these blocks, because other load on the machine may end.
 constexpr auto kForTheClock = std::chrono::seconds(2);
-constexpr double kClockSlack = 0.97;  // share of the floor, because event times are inexact
-// Share of the GPU's clock; below this, a mark gives the reason.
+constexpr double kClockSlack = 0.97;  // lowest time / floor, because event times are inexact
+// If the SM clock is below this share of the GPU's clock, a mark gives the reason.
 constexpr double kFullClock = 0.97;
 // Time by which the two clocks may differ per run.
 constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;

@@ -23,8 +23,8 @@ TEST(CheckClock, ForgivesAHiccupButNotEveryBlock) {
 }
 
 TEST(CheckClock, AllowsWhatTheHostTakesForARun) {
-  EXPECT_TRUE(check_clock({{16e3, 2e6, 8}}).agrees);   // 2 us each, 250 us of host
-  EXPECT_FALSE(check_clock({{16e3, 3e6, 8}}).agrees);  // 375 us each went unreported
+  EXPECT_TRUE(check_clock({{16e3, 2e6, 8}}).agrees);   // reported: 2 us a run; seen: 250 us
+  EXPECT_FALSE(check_clock({{16e3, 3e6, 8}}).agrees);  // seen: 375 us
   EXPECT_TRUE(check_clock({}).agrees);
 }
 

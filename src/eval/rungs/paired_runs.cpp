@@ -19,7 +19,7 @@ namespace {
 constexpr int kMostOutputCopies = 8;                    // copies of the outputs
 constexpr auto kStepsLimit = std::chrono::seconds(10);  // for one run of all steps
 constexpr auto kOfficialRunLimit = std::chrono::seconds(120);
-constexpr auto kLongestWait = std::chrono::seconds(4);  // for other work on the GPU, in all
+constexpr auto kLongestWait = std::chrono::seconds(4);  // total wait for other work on the GPU
 constexpr int64_t kSpare = int64_t{2} << 30;            // GPU memory for everything else
 
 // The outcome if a run failed, or nothing.

@@ -11,7 +11,7 @@
 // set and outputs are only spot-checked. A fault of the candidate gives the outcome that ends the
 // rung; cutegen's own failures are errors. From begin() on, no other process of cutegen uses the
 // GPU. If other work slows the GPU's memory down, control() and block() wait for its end and repeat
-// the runs, for a few seconds at most; busy_blocks() counts the blocks that it slowed all the same.
+// the runs, for a few seconds at most; busy_blocks() counts the blocks that were slow nevertheless.
 //
 // Example: CG_CHECK(runs.prepare(ctx, id, set, nullptr)); CG_TRY(auto end, runs.begin(ctx));
 //   if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.last().own); }

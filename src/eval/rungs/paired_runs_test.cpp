@@ -23,7 +23,7 @@ using testing::SizeIs;
 struct OfficialStage {
   OfficialStage() : world([](double x) { return 2 * x; }), runner({.device = "cuda:0"}) {
     world.add_official(1 << 12);
-    world.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // so large as on a GPU
+    world.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // as large as on a GPU
     world.toolchain.ptx = testing_world::World::kernel("add.f32 %f2, %f1, %f1;");
     own_kernels.ptx = testing_world::kEmptyJudge;
     // No torch worker here has a GPU, but the evaluator's own side works.

@@ -50,7 +50,7 @@ class Prepared {
 
  private:
   Result<RungEnd> list_builds(const DeviceFacts& device);
-  // Adds the shape and its modules, unless it needs too many that no other shape uses.
+  // Adds the shape and its modules, unless too many of them serve no other shape.
   void add(const ShapeCase& shape, std::vector<ModuleBuild> builds, const std::string& arch);
   Result<RungEnd> enough_shapes() const;
   void skip(const ShapeCase& shape, const Error& why);
@@ -72,7 +72,7 @@ class Prepared {
 // The official shape, or null if the program rejects it.
 const PreparedShape* official_of(const Prepared& prepared);
 const PreparedShape* shape_of(const Prepared& prepared, const std::string& name);
-// For a sentence: "the official shape", "the shape 'wide'".
+// The shape's name in a sentence: "the official shape", "the shape 'wide'".
 std::string name_of(const ShapeCase& shape);
 // The official shape first, then the weighted ones.
 std::vector<const PreparedShape*> timed_shapes(const Prepared& prepared);

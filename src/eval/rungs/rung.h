@@ -26,13 +26,13 @@ class Excerpts;
 class HardwareCounters;
 class GpuTruths;
 
-// The tools and the data of one evaluation, of the device and of the open task. A value: it shares
-// what it uses, so nothing in it can dangle.
+// The tools, and the data of the device, the open task and one evaluation. A value that shares what
+// it uses, so nothing in it can dangle.
 struct Services {
   std::shared_ptr<toolchain::Toolchain> toolchain;
   std::shared_ptr<toolchain::Assembler> assembler;
   std::shared_ptr<Runner> runner;
-  std::shared_ptr<Runner> simulator;  // beside a GPU: sees races; may be null
+  std::shared_ptr<Runner> simulator;  // on a GPU: finds races; may be null
   std::shared_ptr<TruthPool> pool;
   std::shared_ptr<Excerpts> excerpts;          // on a simulator: values at large official shapes
   std::shared_ptr<GpuTruths> official;         // on a GPU: values at large official shapes
@@ -76,7 +76,7 @@ inline RungEnd rung_ended(Status status, std::string headline, std::string detai
 inline RungEnd rung_failed(std::string headline, std::string detail = {}) {
   return rung_ended(Status::failed, std::move(headline), std::move(detail));
 }
-// A user error fails the candidate, `unsupported` stays so; every other error is cutegen's own.
+// A user error fails the candidate, and `unsupported` stays so. Every other error is cutegen's own.
 Result<RungEnd> rung_of(const Error& error);
 
 using Progress = std::function<void(const std::string&)>;

@@ -21,7 +21,7 @@ constexpr double kMostUncovered = 0.05;  // share of instructions that no compar
 // Arithmetic per FLOP of the task, relative to compared runs.
 constexpr double kLeastArithmetic = 0.125;
 constexpr double kLeastStored = 0.9;  // of the outputs' bytes
-constexpr int64_t kEnough = 256;      // least correct elements for a comparison to count
+constexpr int64_t kEnough = 256;      // fewest correct elements of a comparison that counts
 
 struct Compared {
   int64_t written = 0, wrong = 0;

@@ -59,8 +59,8 @@ double moved_bytes(const std::vector<KernelProfile>& kernels) {
   return total;
 }
 
-// Rejects a program that moves a fraction of the least traffic in less time than all of it needs,
-// because the values at the official shape may not have been compared.
+// Rejects a program that beats the memory floor and moves less than a quarter of the least bytes:
+// it omits work, and its values at the official shape may not have been compared.
 std::optional<RungEnd> leaves_work_out(const TimingOutcome& timed, const ShapeCase& official,
                                        double memory_ns) {
   constexpr double kShare = 0.25;

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kAlign = 256;
 constexpr uint64_t kMostGap = 16;  // in units of kAlign
 
-// SplitMix64: a fast generator. With a secret seed, programs cannot predict its guards.
+// SplitMix64: a fast generator. Its seed is secret, so programs cannot predict the guards.
 struct Stream {
   uint64_t state;
   uint64_t next() {

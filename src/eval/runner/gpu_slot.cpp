@@ -36,8 +36,8 @@ Result<UniqueFd> open_file(const std::string& uuid) {
 
 }  // namespace
 
-// A thread that waited for itself would wait for ever, so share() asks whether the thread holds the
-// GPU already.
+// Counts the slots that each thread holds. A thread that waited for its own slot would wait for
+// ever, so share() asks here first.
 class GpuSlot::Holder {
  public:
   explicit Holder(std::string uuid) : key_(std::move(uuid), std::this_thread::get_id()) {

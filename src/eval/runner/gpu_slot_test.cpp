@@ -81,7 +81,7 @@ TEST_F(GpuSlotTest, AThreadThatHoldsTheGpuMayShareItAgain) {
     auto measuring = GpuSlot::acquire(Context(), "GPU-1");
     ASSERT_TRUE(measuring);
     EXPECT_TRUE(GpuSlot::share(Context().with_timeout(milliseconds(30)), "GPU-1"));
-    EXPECT_FALSE(can_share(milliseconds(30)));  // the inner slot's end freed nothing
+    EXPECT_FALSE(can_share(milliseconds(30)));  // the GPU is still held
     EXPECT_TRUE(GpuSlot::share(Context().with_timeout(milliseconds(30)), "GPU-2"));
   }
   auto work = GpuSlot::share(Context(), "GPU-1");

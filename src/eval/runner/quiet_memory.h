@@ -21,10 +21,10 @@ namespace cutegen::eval {
 class QuietMemory {
  public:
   static constexpr auto kLearning = std::chrono::milliseconds(200);
-  static constexpr double kSlower = 1.05;  // a median above this share of the least time is slow
+  static constexpr double kSlower = 1.05;  // a median is slow above this multiple of the least time
 
-  // state: what the device reports of a block. Runs with a warm L2 report no time of cooling; their
-  // blocks count as quiet.
+  // state: what the device reports of a block. Blocks with a warm L2 report no cooling time and
+  // count as quiet.
   void note(const std::map<std::string, double>& state, Clock::time_point now);
   bool is_known() const { return !median_ns_ || last_ - *first_ >= kLearning; }
   bool is_quiet() const { return !median_ns_ || *median_ns_ <= kSlower * least_ns_; }

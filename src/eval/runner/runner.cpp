@@ -218,7 +218,8 @@ Result<Runner::Answer> Runner::ask(const Context& ctx, const Json& body, std::ve
   return answer;
 }
 
-// Even such short work would interrupt a kernel that another process times, for a millisecond.
+// Takes the GPU's slot, because even loading interrupts other processes' timed runs for a
+// millisecond.
 Result<LoadOutcome> Runner::load_once(const Context& ctx) {
   CG_CHECK(ready(ctx));
   std::optional<GpuSlot> slot;

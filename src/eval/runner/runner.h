@@ -83,7 +83,7 @@ class Runner {
   Result<RunnerOutcome> time(const Context& ctx, const device::TimeRequest& request,
                              Nanoseconds limit);
   Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
-  // Whether other work slowed the last timed runs down. Its knowledge outlives the process.
+  // Whether other work slowed the last timed runs down. Stays valid when the process restarts.
   const QuietMemory& memory() const { return memory_; }
   // Frees what the last run kept, so that the next program's sets have the GPU's memory.
   void release();
@@ -93,7 +93,7 @@ class Runner {
   const device::DeviceIdentity& identity() const { return process_.identity; }
   // Starts the process if it is not running.
   Result<void> ready(const Context& ctx);
-  // Address space for large buffers, from the next start on.
+  // Sets the address space for large buffers, from the next start on.
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }
   void stop();
   // Tells the process that no more work comes and waits until it ends. After `limit`, kills it and

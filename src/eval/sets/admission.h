@@ -18,9 +18,9 @@ namespace cutegen::eval {
 const std::vector<std::string>& input_families();
 // The shapes at which every program is judged, because they are small enough.
 std::vector<const ShapeCase*> test_shapes(const Task& task);
-// The families for which the pool makes sets of this shape in advance, and on which admission
-// judges degenerate solutions: all of them, or only one if programs are judged on only some
-// families at this shape.
+// The families for which the pool computes sets of this shape in advance, and on which admission
+// judges degenerate solutions: one family if programs are judged on only some at this shape, else
+// all.
 std::vector<std::string> stocked_families(const ShapeCase& shape);
 Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool);
 

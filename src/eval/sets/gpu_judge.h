@@ -62,7 +62,8 @@ class GpuBuffer {
 struct GpuExpected {
   OutputSpec spec;
   int64_t elements = 0;
-  device::cuda::Address truth = 0, native = 0, margin = 0;  // f64, the dtype, f64 (floats only)
+  // truth: f64. native: the output's dtype. margin: f64, for floats only.
+  device::cuda::Address truth = 0, native = 0, margin = 0;
   ToleranceRule rule;
   double close = 0;  // tolerance of the rule of public benchmarks
   bool nan_is_undefined = false;
@@ -96,8 +97,8 @@ class GpuJudge {
   Result<std::string> damage(const GpuBuffer& buffer);
   Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
                                const GpuBuffer& output, const Poison& poison);
-  // Judges the native result, to set the limits for the output as a whole. Nobody computes a
-  // sequential sum at the official shape; ToleranceRule::growth models its error.
+  // Judges the native result, to set the limits for the output as a whole. The official shape has
+  // no sequential sum, so ToleranceRule::growth models its error.
   Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   Result<int64_t> free_bytes();
   int64_t total_bytes() const;

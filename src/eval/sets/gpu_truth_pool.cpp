@@ -55,7 +55,7 @@ Result<GpuSetPtr> GpuTruthPool::draw(const Context& ctx, const Task& task, const
   const SetKey key{.task_id = task.id, .shape = shape.name, .family = family};
   if (GpuSetPtr set = in_stock(key, program_id)) return set;
   std::lock_guard one_at_a_time(source_lock_);
-  if (GpuSetPtr set = in_stock(key, program_id)) return set;  // another thread has made one
+  if (GpuSetPtr set = in_stock(key, program_id)) return set;  // another thread has computed one
   CG_TRY(GpuSetPtr set, make(ctx, task, shape, family));
   keep(set, program_id);
   return set;

@@ -2,13 +2,13 @@
 // GpuTruthPool: keeps sets of the open tasks, at their official shapes, in GPU memory: as many as
 // fit.
 //
-// Contract: follows the rules of TruthPool: draw() returns a stocked set on which the program has
-// not run (set_stock.h), or makes one. All sets together take at most the memory of allow();
-// the pool first drops the sets drawn longest ago. If it cannot make a task's set (`unsupported`,
-// or the task's error), it waits kPatience before it tries again, because memory may be free by
-// then. After want(), a thread of the pool makes the missing sets of a task: one for each family
-// and kMoreToTime more of the first family. It makes none between pause() and resume(). ready()
-// returns a stocked set and never makes one.
+// Contract: follows the rules of TruthPool: draw() returns a set from the stock (set_stock.h) on
+// which the program has not run, or computes one. All sets together take at most the memory of
+// allow(); the pool first drops the sets drawn longest ago. If it cannot compute a task's set
+// (`unsupported`, or the task's error), it waits kPatience before it tries again, because memory
+// may be free by then. After want(), a thread of the pool computes the missing sets of a task: one
+// for each family and kMoreToTime more of the first family. It computes none between pause() and
+// resume(). ready() returns a set from the stock and never computes one.
 //
 // Example: CG_TRY(GpuSetPtr set, pool.draw(ctx, task, shape, "made", program_id));
 #pragma once
@@ -34,10 +34,10 @@ class GpuTruthPool {
   ~GpuTruthPool();
   Result<GpuSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                          const std::string& family, const std::string& program_id);
-  // A stocked set on which the program has not run, or nullptr. Never makes one.
+  // A set that the pool holds and on which the program has not run, or null. Computes no set.
   GpuSetPtr ready(const std::string& task_id, const std::string& shape, const std::string& family,
                   const std::string& program_id);
-  // Makes a set for one program only; the pool does not keep it.
+  // Computes a set for one program only; the pool does not keep it.
   Result<GpuSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                           const std::string& family);
   void allow(int64_t bytes);  // before this call, the pool keeps no sets and makes none in advance

@@ -46,8 +46,8 @@ LazyValues group_means(const Expected& e, F group_of, size_t groups) {
   return out;
 }
 
-// Replaces elements with the mean of all that have the same index on one axis. The mean of a group
-// of one element would be the truth.
+// Replaces elements with the mean of all that have the same index on one axis. Needs four elements
+// per group, because the mean of a single one is the truth.
 LazyValues axis_means(const InputSet& set, size_t output, int64_t axis) {
   const Expected& e = set.outputs[output];
   auto rank = int64_t(e.spec.shape.size());

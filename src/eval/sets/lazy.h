@@ -25,8 +25,8 @@ namespace cutegen::eval {
 using LazyValues = std::optional<std::vector<double>>;
 struct LazyAnswer {
   std::string name;  // "zeros", "copy of x"
-  // Returns the values for output number `output` of `set`. replayed: the set whose result a replay
-  // returns again, of the official family; or null.
+  // Returns the values for output number `output` of `set`. replayed: the set of the official
+  // family whose result a replay returns, or null.
   std::function<LazyValues(const InputSet& set, size_t output, const InputSet* replayed)> values;
   bool exact_is_fine = false;  // skip the solution if it equals the truth everywhere
   // The tensors that a program must read to return these values, if that is known.
@@ -40,7 +40,8 @@ std::vector<LazyAnswer> lazy_answers(const Task& task);
 Admission admit(const Task& task, const std::vector<std::shared_ptr<const InputSet>>& sets,
                 const std::vector<std::shared_ptr<const InputSet>>& replayed);
 
-// If `admission.reads` is set, lowers the least bytes of every shape to these and the outputs.
+// If `admission.reads` is set, lowers the least bytes of every shape to these tensors and the
+// outputs.
 void count_reads(Task& task, const Admission& admission);
 
 // The significand bits to which a program may round the operands of products in a math mode.

@@ -28,7 +28,7 @@ const std::vector<std::string> kAll{"made", "signed", "heavy"};
 TEST(Lazy, TanhIsAdmittedAndNothingPasses) {
   Admission a = admission_of(ToyTask([](double x) { return std::tanh(x); }), kAll);
   EXPECT_TRUE(a.admitted) << a.remark;
-  // Official inputs are positive, and so are their results. No other solution passes anywhere.
+  // Only this solution passes, because the official inputs and their results are positive.
   EXPECT_THAT(a.passing, testing::ElementsAre("results without signs passes on 'made'"));
   EXPECT_GE(a.lazy_answers_tried, 12);
   EXPECT_EQ(a.families, kAll);
@@ -164,7 +164,7 @@ TEST(TruthPool, KeepsFewerSetsOfLargeTensors) {
   const auto kept = std::ranges::count_if(drawn, [](const auto& set) { return !set.expired(); });
   EXPECT_EQ(kept, 2);
   EXPECT_FALSE(drawn.back().expired());
-  // More than half of the memory is in use, so the pool makes nothing ahead.
+  // More than half of the memory is in use, so the pool computes no sets in advance.
   pool.refill_in_background({{shape, "outliers"}});
   pool.wait_until_idle();
   TruthPool tight(toy.task, toy.source(), one - 1);
@@ -172,8 +172,8 @@ TEST(TruthPool, KeepsFewerSetsOfLargeTensors) {
   EXPECT_TRUE(tight.draw(Context(), shape, "made", "b"));
 }
 
-// Restocks until the pool has made `sets` or a limit has passed, then long enough to show that it
-// makes no more.
+// Lets the pool work until it has computed `sets` sets or a limit has passed, then long enough to
+// show that it computes no more.
 void restock(TruthPool& pool, const ToyTask& toy, int sets) {
   for (int wait = 0, calm = 0; wait < 500 && calm < 10; ++wait) {
     pool.resume();

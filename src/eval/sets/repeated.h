@@ -30,8 +30,8 @@ struct Repeated {
   void fill(std::span<const std::byte> excerpt, std::span<std::byte> held_memory) const;
   // Calls f(origin) for each excerpt in the held part. The last ones may be incomplete.
   void each_tile(const std::function<void(const Shape& origin)>& f) const;
-  // Calls f(excerpt, held, count) for each contiguous stretch of a tile: where it begins in the
-  // excerpt, where in the held part, and its number of elements.
+  // Calls f(excerpt, held, count) for each contiguous stretch of a tile: its start in the excerpt
+  // and in the held part, and its number of elements.
   void each_run(const Shape& origin,
                 const std::function<void(int64_t excerpt, int64_t held, int64_t count)>& f) const;
 };

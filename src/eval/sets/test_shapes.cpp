@@ -12,8 +12,8 @@ namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kSmallOfficialBytes = int64_t{2} << 20;
-constexpr double kSmallOfficialFlops = 5e8;  // 2 MiB of tensors may hide a large intermediate value
-constexpr int64_t kMostOfficialElements = int64_t{1} << 22;  // of a cache or a table, mostly unread
+constexpr double kSmallOfficialFlops = 5e8;                  // limits large intermediate values
+constexpr int64_t kMostOfficialElements = int64_t{1} << 22;  // limits partly read caches and tables
 constexpr int64_t kMuchMore = int64_t{1} << 40;
 constexpr double kLightWork = 32;  // FLOPs per element
 constexpr int64_t kMostLightElements = int64_t{3} << 21;

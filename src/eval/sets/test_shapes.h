@@ -28,9 +28,9 @@ bool is_test_shape(const ShapeCase& shape);
 std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<std::string>& all,
                                       uint64_t salt);
 
-// Limits the work of a test shape on a simulator. The limit is fixed, or the work of the shapes
-// that cutegen found for the module, if they need more. A program for sm_90a may do more
-// FLOPs, because the simulator computes wgmma in blocks, and tiles of wgmma are large.
+// Limits the work of a test shape on a simulator. The limit is fixed, but at least the work of the
+// shapes that cutegen found for the module. A program for sm_90a may do more FLOPs, because the
+// simulator computes wgmma in blocks, and tiles of wgmma are large.
 class WorkLimit {
  public:
   explicit WorkLimit(const Task& task, bool sm_90a = false);

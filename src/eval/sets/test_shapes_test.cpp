@@ -21,7 +21,7 @@ TEST(TestShapes, AnOfficialShapeWithSmallTensorsAndMuchWorkIsNone) {
   EXPECT_TRUE(is_test_shape(shape));
 }
 
-// A program may read a few rows of a large cache, but to draw its values takes long.
+// A program may read only a few rows of a large cache, but drawing all its values takes long.
 TEST(TestShapes, AnOfficialShapeWithALargeCacheIsNone) {
   ShapeCase shape{.name = "official", .kind = ShapeKind::official};
   shape.least_bytes = Bytes{1 << 20};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // TruthPool: makes secret input sets of one task in advance, and gives each program a random one.
 //
-// Contract: draw() returns a random stocked set of (shape, family) on which this program has not
-// been judged, or makes one. It drops a set after kMostUses draws. After refill_in_background(), a
-// thread of the pool makes one set of each (shape, family), which is enough for a first program. At
-// the first resume() after a program has drawn sets, it begins to keep kStock of each. The pool
-// keeps at most kMostBytes, and thus fewer sets of large tensors. After pause(), it finishes its
-// current set and starts no other until resume(), so that it does not disturb a run. Seeds come
-// from the operating system's CSPRNG and are not stored.
+// Contract: draw() returns a random set of (shape, family) from the stock on which this program has
+// not been judged, or computes one. It drops a set after kMostUses draws. After
+// refill_in_background(), a thread of the pool computes one set of each (shape, family), which is
+// enough for a first program. At the first resume() after a program has drawn sets, it begins to
+// keep kStock of each. The pool keeps at most kMostBytes, and thus fewer sets of large tensors.
+// After pause(), it finishes its current set and starts no other until resume(), so that it does
+// not disturb a run. Seeds come from the operating system's CSPRNG and are not stored.
 //
 // Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
 #pragma once

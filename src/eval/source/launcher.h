@@ -33,7 +33,7 @@ struct HostLaunch {
   HostValue grid, block, shared;  // each has the kind `sizes`, or is unreadable
   std::vector<HostValue> arguments;
   std::vector<HostValue> conditions;
-  Token at, grid_at, block_at;  // the launch, and the expressions
+  Token at, grid_at, block_at;  // places of the launch, and of grid and block
   std::vector<Token> argument_at;
   bool uses_half = false, uses_bfloat16 = false;
 };
