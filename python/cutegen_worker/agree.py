@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes that must agree in one call.
+"""Sizes that must agree in one call, and indices that must lie within a tensor.
 
-Some meta kernels do not compare them, so a trace would accept a shape at which forward() raises.
+Meta kernels do not look at values, and some do not compare sizes, so a trace would accept a shape at which forward()
+raises.
 """
 
 from __future__ import annotations
@@ -19,11 +20,23 @@ if TYPE_CHECKING:
 BY_ROW = {"index_copy", "index_add", "index_reduce"}
 BY_PLACE = {"index_put", "_index_put_impl", "_unsafe_index_put"}
 MASKS = (torch.bool, torch.uint8)
+BY_DIM = {"index_select", "gather", "scatter", "scatter_add", "scatter_reduce", "index_copy", "index_add", "index_fill"}
 
 
 def disagreement(call: Call) -> str | None:
     """Why the call fails when it runs, or None."""
     name = call.func.overloadpacket.__name__.removesuffix("_")
+    if name in ("embedding", "_embedding_bag"):
+        why = outside(name, call.args[0].shape[0], call.args[1], 0)
+    elif name in BY_DIM and isinstance(call.args[2], Ref):
+        shape = call.args[0].shape
+        why = outside(name, shape[call.args[1]] if shape else 1, call.args[2], 0)
+    elif (name == "index" or name in BY_PLACE) and not any(isinstance(i, Ref) and i.dtype in MASKS for i in call.args[1]):
+        why = next(filter(None, (outside(name, size, i) for size, i in zip(call.args[0].shape, call.args[1]))), None)
+    else:
+        why = None
+    if why is not None:
+        return why
     if name in BY_ROW:
         return rows_of(name, *call.args[:4])
     if name in BY_PLACE:
@@ -32,6 +45,15 @@ def disagreement(call: Call) -> str | None:
         index, source = call.args[1:3]
         return different(name, math.prod(index.shape), math.prod(source.shape))
     return None
+
+
+def outside(name: str, size: int, index: Any, least: int | None = None) -> str | None:
+    """Why a constant index lies outside an axis of this size. `least`: the smallest index, by default -size."""
+    if not isinstance(index, Ref) or index.known is None or index.dtype in MASKS or not index.known.numel():
+        return None
+    low, high = (int(v) for v in index.known.aminmax())
+    wrong = high if high >= size else low if low < (-size if least is None else least) else None
+    return None if wrong is None else f"{name}() at index {wrong} of an axis of size {size}"
 
 
 def different(name: str, indices: int, elements: int) -> str | None:

@@ -603,25 +603,24 @@ def squares_of_convolution(x: Tensor, w: Tensor, bias: Tensor | None, *rest: Any
     return out
 
 
-# These compute the sum of the squared terms of each element of a result.
-SQUARES: dict[OpOverload, Callable[..., Tensor]] = {
-    func: way
-    for names, way in (
-        (("mm", "bmm", "mv", "dot"), squares_of_product),
-        (("addmm", "baddbmm", "addmv"), squares_of_addmm),
-        (("convolution",), squares_of_convolution),
-    )
-    for func in overloads(*names)
-}
-
-
-def squares_of_sum(func: OpOverload) -> Callable[..., Tensor]:
-    """Squares the float64 operands of a sum."""
+def with_squares(func: OpOverload) -> Callable[..., Tensor]:
+    """Gives the operator the squares of its float64 operands."""
     def way(*args: Any, **more: Any) -> Tensor:
         out: Tensor = func(*(a * a if isinstance(a, torch.Tensor) and a.dtype == torch.float64 else a for a in args),
                            **more)
         return out
     return way
+
+
+# These compute the sum of the squared terms of each element of a result.
+SQUARES: dict[OpOverload, Callable[..., Tensor]] = {
+    **{func: way for names, way in (
+        (("mm", "bmm", "mv", "dot"), squares_of_product),
+        (("addmm", "baddbmm", "addmv"), squares_of_addmm),
+        (("convolution",), squares_of_convolution),
+    ) for func in overloads(*names)},
+    **{func: with_squares(func) for func in overloads("_trilinear")},
+}
 
 
 def squares_of_mean(t: Tensor, *rest: Any, **more: Any) -> Tensor:
@@ -631,7 +630,7 @@ def squares_of_mean(t: Tensor, *rest: Any, **more: Any) -> Tensor:
 
 # The same for sums without weights. Terms of a softmax cannot cancel, so it is not one of them.
 SQUARES_OF_SUMS: dict[OpOverload, Callable[..., Tensor]] = {
-    **{func: squares_of_sum(func) for func in overloads(
+    **{func: with_squares(func) for func in overloads(
         "sum", "sum.dim_IntList", "nansum", "cumsum", "avg_pool1d", "avg_pool2d", "avg_pool3d", "_adaptive_avg_pool2d",
         "_adaptive_avg_pool3d", "index_add", "scatter_add", "trace", "upsample_linear1d", "upsample_bilinear2d",
         "upsample_trilinear3d")},

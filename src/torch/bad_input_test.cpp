@@ -141,6 +141,8 @@ TEST(BadTask, ShapesThatDoNotFit) {
   expect_user_error(error_of(forward("i = torch.zeros(x.shape[0], dtype=torch.int64)\n"
                                      "        return torch.zeros(5, 99).index_add(0, i, x)")),
                     "index_add() of rows of");
+  expect_user_error(error_of(forward("return x[:5][torch.arange(x.shape[0])]")),
+                    "index() at index 63 of an axis of size 5");
 }
 
 TEST(BadTask, ShapesThatOverflow) {

@@ -103,9 +103,9 @@ bool max_pool(Expansion& e) {
     if (w->dilation[k] != 1) at = map("mul.Scalar", tensor_ref(at), w->dilation[k]);
     Shape thin(shape.size(), 1);
     thin[first + k] = shape[first + k];
-    const std::string start =
-        e.as(DType::i64,
-             e.write("start", kCounting, {-w->padding[k], w->stride[k]}, {shape[first + k]}));
+    const std::string start = e.as(
+        DType::i64,
+        e.write("start", kCounting, {-w->padding[k], w->stride[k], kAnyCount}, {shape[first + k]}));
     const std::string wide = e.as(DType::i64, e.view(start, thin));
     places[k] = map("add.Tensor", tensor_ref(at), tensor_ref(wide));
   }

@@ -64,6 +64,14 @@ TEST(Composites, OthersHaveAProgramToo) {
     (void)composite_program(name);
 }
 
+// torch.arange(20) has 20 elements at every shape, but an axis of the same official size may
+// change.
+TEST(Composites, PositionsOfAFixedNumberRequireThatSize) {
+  for (const char* name : {"counted_classes", "counted_down"})
+    EXPECT_THAT(to_json(composite_program(name).plan).at("requires"),
+                testing::Contains("dim(x,1) == 20"));
+}
+
 // A window's place along an axis is a sum of multiples of positions, so no index tensor is needed.
 TEST(Composites, WindowsAreReadAtComputedPlaces) {
   const KernelProgram program = composite_program("composite_columns");

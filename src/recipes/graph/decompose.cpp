@@ -282,9 +282,11 @@ Result<bool> Rewriter::arange() {
 Result<bool> Rewriter::eye() {
   const Value& result = node_.outputs[0];
   if (result.shape.size() != 2) return false;
+  std::vector<Json> counting{0, 1};
+  if (!node_.sizes.empty()) counting.emplace_back(kAnyCount);
   const std::string column =
-      as(DType::i64, write_.add("column", kCounting, {0, 1}, {result.shape[1]}));
-  std::string row = as(DType::i64, write_.add("row", kCounting, {0, 1}, {result.shape[0]}));
+      as(DType::i64, write_.add("column", kCounting, counting, {result.shape[1]}));
+  std::string row = as(DType::i64, write_.add("row", kCounting, counting, {result.shape[0]}));
   row = as(DType::i64, write_.view("rows", row, {result.shape[0], 1}));
   const std::string same =
       as(DType::boolean,

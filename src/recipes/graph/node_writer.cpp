@@ -40,8 +40,8 @@ std::string NodeWriter::as(DType dtype, const std::string& value) {
 // Zero unless column - row <= by, or >= by.
 void NodeWriter::triangle(const Value& x, bool upper, int64_t by) {
   const int64_t rows = x.shape[x.shape.size() - 2], columns = x.shape.back();
-  const std::string column = as(DType::i64, add("column", kCounting, {0, 1}, {columns}));
-  std::string row = as(DType::i64, add("row", kCounting, {by, 1}, {rows}));
+  const std::string column = as(DType::i64, add("column", kCounting, {0, 1, kAnyCount}, {columns}));
+  std::string row = as(DType::i64, add("row", kCounting, {by, 1, kAnyCount}, {rows}));
   row = as(DType::i64, view("rows", row, {rows, 1}));
   const std::string keep =
       as(DType::boolean, add("keep", upper ? "aten.ge.Tensor" : "aten.le.Tensor",

@@ -199,6 +199,16 @@ std::string parts_of_group(const Fused& fused, const Operand& operand, const Axi
                        : fmt::format("{} == {}{}", total_of(fused, operand, group), parts, rest);
 }
 
+// Positions of a fixed number may run along an axis whose size follows the task's tensors.
+void demand_fixed_counts(Fused& fused) {
+  for (const Operand& operand : fused.inputs) {
+    if (!operand.fixed_count) continue;
+    const Axis& axis = fused.axes[size_t(operand.axes[0])];
+    if (axis.extent.find("dim(") != std::string::npos)
+      demand(fused, fmt::format("{} == {}", axis.extent, axis.size));
+  }
+}
+
 }  // namespace
 
 void demand(Fused& fused, const std::string& text) {
@@ -250,6 +260,7 @@ Result<void> find_extents(Fused& fused) {
   for (size_t i = 0; i < fused.axes.size(); ++i)
     if (fused.axes[i].extent.empty())
       return unsupported_error(fmt::format("the size of axis {} is not a tensor's", i));
+  demand_fixed_counts(fused);
   return {};
 }
 

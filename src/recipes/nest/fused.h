@@ -94,6 +94,7 @@ struct Operand {
   std::vector<Start> starts = {};  // of a slice, for each of its axes; empty: the whole tensor
   // No tensor: the positions along its axes, times these steps (empty: one axis, step 1).
   bool counts = false;
+  bool fixed_count = false;  // the module fixes the number of positions: torch.arange(20)
   std::vector<int64_t> steps = {};
   WriteMode mode = WriteMode::store;  // of an output
   bool sliced() const { return !starts.empty(); }

@@ -127,12 +127,15 @@ Result<int> Builder::counting(const Node& node, const View& view) {
   for (const SizeArgument& of : node.sizes)
     if (const auto known = fused_.names.find(of.tensor); known != fused_.names.end())
       extent = SizeArgument{0, known->second, of.dim}.text();
-  if (const Json like = argument(node, 2, ""); like.is_string()) {
+  const Json like = argument(node, 2, "");
+  if (like.is_string()) {  // the length of an axis of this value
     CG_TRY(extent, with_sizes(like, fmt::format("@{}", argument(node, 3, "").get<size_t>())));
   }
   const int axis = view.axes[0];
   if (axis < 0) return constant(literal(number(start).value_or(0)));
   int place = places(axis, extent);
+  if (like.is_null() && node.sizes.empty())
+    fused_.inputs[size_t(fused_.insts[size_t(place)].operand)].fixed_count = true;
   if (is_integer(result.dtype)) {
     if (start == 0 && step == 1) return place;
     if (!whole) return unsupported_error(node.op + ": steps that are no integers", node.id);
