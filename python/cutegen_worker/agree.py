@@ -31,7 +31,7 @@ def disagreement(call: Call) -> str | None:
     elif name in BY_DIM and isinstance(call.args[2], Ref):
         shape = call.args[0].shape
         why = outside(name, shape[call.args[1]] if shape else 1, call.args[2], 0)
-    elif (name == "index" or name in BY_PLACE) and not any(isinstance(i, Ref) and i.dtype in MASKS for i in call.args[1]):
+    elif (name == "index" or name in BY_PLACE) and not has_mask(call.args[1]):
         why = next(filter(None, (outside(name, size, i) for size, i in zip(call.args[0].shape, call.args[1]))), None)
     else:
         why = None
@@ -45,6 +45,10 @@ def disagreement(call: Call) -> str | None:
         index, source = call.args[1:3]
         return different(name, math.prod(index.shape), math.prod(source.shape))
     return None
+
+
+def has_mask(indices: Any) -> bool:
+    return any(isinstance(i, Ref) and i.dtype in MASKS for i in indices)
 
 
 def outside(name: str, size: int, index: Any, least: int | None = None) -> str | None:
@@ -69,7 +73,7 @@ def rows_of(name: str, tensor: Ref, dim: int, index: Ref, source: Ref) -> str | 
 
 
 def places_of(name: str, tensor: Ref, indices: Any, values: Ref) -> str | None:
-    if any(isinstance(i, Ref) and i.dtype in MASKS for i in indices):
+    if has_mask(indices):
         return None  # the values of the mask decide the size
     given = [torch.empty(i.shape, dtype=torch.int64, device=META) if isinstance(i, Ref) else slice(None)
              for i in indices]

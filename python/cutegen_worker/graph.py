@@ -19,6 +19,7 @@ Traced = tuple[list[Call], Shapes]
 
 IGNORED = {"device", "layout", "pin_memory", "memory_format", "generator"}
 NUMBERS = {"Tensor", "number"}  # schema types of arguments that may be a Python number
+MOST_PLUS = 8  # what an argument may add to a size: x.size(0) - 1
 LISTS = {"output_size", "size"}  # arguments that may list sizes of tensors
 
 
@@ -99,8 +100,9 @@ def node(call: Call) -> Json:
 
 def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[str, list[Json]]:
     """Returns {node id: [{index, tensor, dim}]}: the integer arguments of arithmetic that change between shapes
-    like a size of one of the task's tensors (`x.size(0)` in forward()). Numbers of a list of sizes also have an
-    `item`: 1 for the first one. `official` and each of `others` are (calls, {name: shape}). Ignores shapes with other
+    like a size of one of the task's tensors (`x.size(0)` in forward()). `plus` is what they add to the size. Numbers
+    of a list of sizes also have an `item`: 1 for the first one. If an argument changes in another way, `tensor` is
+    empty. `official` and each of `others` are (calls, {name: shape}). Ignores shapes with other
     calls."""
     calls, shapes = official
     alike = [(c, s) for c, s in others
@@ -111,10 +113,19 @@ def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[st
             values = [c[i].args[j] for c in (calls, *(c for c, _ in alike))]
             known = [shapes, *(s for _, s in alike)]
             for item, numbers in enumerate(numbers_of(a, values)):
-                where = next(places(numbers, known, tensors), None) if len(set(numbers)) > 1 else None
-                if where:
-                    at = {"index": j, "tensor": where[0], "dim": where[1]}
-                    found.setdefault(call.id, []).append(at if a.name not in LISTS else {**at, "item": item + 1})
+                if len(set(numbers)) == 1:
+                    continue
+                where = next(places(numbers, known, tensors), None)
+                if a.name in LISTS:
+                    if where:
+                        at = {"index": j, "tensor": where[0], "dim": where[1], "item": item + 1}
+                        found.setdefault(call.id, []).append(at)
+                    continue
+                plus = 0
+                if where is None:
+                    where, plus = next(near(numbers, known, tensors), (("", -1), 0))
+                at = {"index": j, "tensor": where[0], "dim": where[1]}
+                found.setdefault(call.id, []).append({**at, "plus": plus} if plus else at)
     return found
 
 
@@ -135,6 +146,15 @@ def places(values: list[int], shapes: list[Shapes], tensors: list[str]) -> Itera
     for name in tensors:
         if all(math.prod(s[name]) == v for v, s in zip(values, shapes)):
             yield name, -1
+
+
+def near(values: list[int], shapes: list[Shapes], tensors: list[str]) -> Iterator[tuple[tuple[str, int], int]]:
+    """Yields the sizes that differ from these values by one small number at all shapes, and that number."""
+    for name in tensors:
+        for dim in range(len(shapes[0][name])):
+            plus = {v - s[name][dim] for v, s in zip(values, shapes)}
+            if len(plus) == 1 and abs(min(plus)) <= MOST_PLUS:
+                yield (name, dim), plus.pop()
 
 
 def size(shape: Sequence[int], dtype: torch.dtype) -> int:

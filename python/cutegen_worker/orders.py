@@ -685,6 +685,11 @@ def endless_scan(out: Tensor, t: Tensor, dim: int, *rest: Any, **more: Any) -> T
     return endless(t).to(torch.int32).cumsum(dim) > 0
 
 
+def endless_cross(out: Tensor, x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    first, second = x.roll(-1, dim) * y.roll(-2, dim), x.roll(-2, dim) * y.roll(-1, dim)
+    return endless(first) | endless(second)
+
+
 ENDLESS = {
     func: way
     for names, way in (
@@ -697,6 +702,7 @@ ENDLESS = {
             endless_sum(out, t, dims)),
         (("cumsum",), endless_scan),
         (("_softmax", "_safe_softmax", "_log_softmax"), endless_rows),
+        (("linalg_cross",), endless_cross),
     )
     for func in overloads(*names)
 }

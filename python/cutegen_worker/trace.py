@@ -86,7 +86,7 @@ class Trace:
         args, kwargs = inputs.map(lambda name, t: self.tensors[name][1])
         call: Callable[..., Any] = model
         if functional:
-            call, args, kwargs = self.functional(model), (self.written_state(), args, kwargs), {}
+            call, args, kwargs = self.functional(model), (self.state(), args, kwargs), {}
         self.recorder.recording = True
         try:
             with (blame(source.file, "forward()", SIZES), as_single_calls(self.recorder),
@@ -127,9 +127,9 @@ class Trace:
         if any(id(t) in stale for t in [*self.final.values(), *leaves]):
             self.recorder.hidden_write = True
 
-    def written_state(self) -> dict[str, Tensor]:
-        """Parameters and buffers that forward() writes, by name."""
-        return {n: t for n, (role, t) in self.tensors.items() if n in self.mutated and role != "input"}
+    def state(self) -> dict[str, Tensor]:
+        """Parameters and buffers by name. A write to a copy of one needs a functional tensor, too."""
+        return {n: t for n, (role, t) in self.tensors.items() if role != "input"}
 
     @staticmethod
     def functional(model: torch.nn.Module) -> Callable[..., Any]:

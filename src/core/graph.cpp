@@ -51,8 +51,9 @@ Result<void> check_graph(const Graph& g) {
     CG_CHECK(check_refs(g.nodes[i].kwargs, known, where + "/kwargs"));
     for (const SizeArgument& s : g.nodes[i].sizes) {
       const Value* of = g.find(s.tensor);
-      if (!of || s.index >= g.nodes[i].args.size() ||
-          !has_number(g.nodes[i].args[s.index], s.item) || s.dim >= int(of->shape.size()))
+      const bool known = of ? s.dim < int(of->shape.size()) : !s.known();
+      if (!known || s.index >= g.nodes[i].args.size() ||
+          !has_number(g.nodes[i].args[s.index], s.item))
         return user_error("expected a number or the size of a tensor", where + "/sizes");
     }
     for (const Value& v : g.nodes[i].outputs) CG_CHECK(add(v, where + "/outputs"));
@@ -65,7 +66,10 @@ Result<void> check_graph(const Graph& g) {
 }  // namespace
 
 std::string SizeArgument::text() const {
-  return dim < 0 ? fmt::format("size({})", tensor) : fmt::format("dim({},{})", tensor, dim);
+  if (!known()) return "another number at other sizes";
+  const std::string size =
+      dim < 0 ? fmt::format("size({})", tensor) : fmt::format("dim({},{})", tensor, dim);
+  return plus == 0 ? size : fmt::format("({}{:+})", size, plus);
 }
 
 const Node* Graph::producer(const std::string& value) const {
@@ -95,6 +99,7 @@ void fields(Fields& v, SizeArgument& s) {
   v("tensor", s.tensor);
   v("dim", s.dim, field::between(-1, kMaxDims - 1));
   v("item", s.item, field::if_set + field::between(0, kMaxDims));
+  v("plus", s.plus, field::may_lack + field::written_if(s.plus != 0));
 }
 
 void fields(Fields& v, Node& n) {

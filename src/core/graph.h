@@ -23,14 +23,16 @@ struct Value {
   Shape shape;
 };
 
-// An argument that is a size of one of the task's tensors. The graph holds the size at the official
-// shape; it differs at other shapes.
+// An argument that is a size of one of the task's tensors, or a little more or less. The graph
+// holds its value at the official shape; it differs at other shapes.
 struct SizeArgument {
-  size_t index = 0;          // in Node::args
-  std::string tensor;        // a tensor of the task
-  int dim = -1;              // -1: the number of elements
-  int item = 0;              // 0: the argument itself; else the element of a list, from 1
-  std::string text() const;  // "dim(x,0)", "size(x)"
+  size_t index = 0;    // in Node::args
+  std::string tensor;  // a tensor of the task; empty: the argument depends on sizes in another way
+  int dim = -1;        // -1: the number of elements
+  int item = 0;        // 0: the argument itself; else the element of a list, from 1
+  int64_t plus = 0;    // what the argument adds to the size
+  bool known() const { return !tensor.empty(); }
+  std::string text() const;  // "dim(x,0)", "size(x)", "(dim(x,0)-1)"
 };
 
 struct Node {

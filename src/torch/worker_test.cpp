@@ -55,7 +55,8 @@ TEST(TorchWorker, TellsSizesFromConstants) {
                          "class Model(torch.nn.Module):\n"
                          "    def forward(self, x):\n"
                          "        y = x / x.size(0) + 4096\n"
-                         "        return y * x.shape[1] - x.numel()\n"
+                         "        z = y * x.shape[1] - x.numel()\n"
+                         "        return z * (x.size(1) - 1) + 2 * x.size(0)\n"
                          "def get_inputs(): return [torch.randn(rows, columns)]\n"));
   auto task = test_worker().describe(Context(), file, {});
   std::filesystem::remove(file);
@@ -67,7 +68,9 @@ TEST(TorchWorker, TellsSizesFromConstants) {
     told.push_back(line);
   }
   EXPECT_THAT(told, ElementsAre("aten.div.Tensor 1 dim(x,0)", "aten.add.Tensor",
-                                "aten.mul.Tensor 1 dim(x,1)", "aten.sub.Tensor 1 size(x)"));
+                                "aten.mul.Tensor 1 dim(x,1)", "aten.sub.Tensor 1 size(x)",
+                                "aten.mul.Tensor 1 (dim(x,1)-1)",
+                                "aten.add.Tensor 1 another number at other sizes"));
   auto back = read_json<Graph>(to_json(task->graph));
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(to_json(*back), to_json(task->graph));

@@ -127,8 +127,9 @@ bool cross(Expansion& e) {
   if (!x || !y || x->shape != y->shape) return false;
   if (dim.is_null()) dim = -1;
   const auto next = [&](const Value& v, int by) {
-    return tensor_ref(
-        e.write("next", "aten.roll.default", {tensor_ref(v.name), {-by}, {dim}}, v.shape));
+    return tensor_ref(e.write("next", "aten.roll.default",
+                              {tensor_ref(v.name), Json::array({-by}), Json::array({dim})},
+                              v.shape));
   };
   const std::string a = e.map("mul.Tensor", {next(*x, 1), next(*y, 2)}, x->shape),
                     b = e.map("mul.Tensor", {next(*x, 2), next(*y, 1)}, x->shape);

@@ -59,8 +59,8 @@ TEST(Composites, OthersHaveAProgramToo) {
   for (const char* name :
        {"sort_integers", "composite_image", "composite_index_copy", "composite_circular",
         "composite_median", "composite_distance", "composite_weight_norm", "composite_grid",
-        "heads_of_attention", "windows_of_image", "composite_one_image", "masked_operand",
-        "order_of_product"})
+        "heads_of_attention", "windows_of_image", "composite_one_image", "composite_cross",
+        "masked_operand", "order_of_product"})
     (void)composite_program(name);
 }
 
@@ -70,6 +70,24 @@ TEST(Composites, PositionsOfAFixedNumberRequireThatSize) {
   for (const char* name : {"counted_classes", "counted_down"})
     EXPECT_THAT(to_json(composite_program(name).plan).at("requires"),
                 testing::Contains("dim(x,1) == 20"));
+}
+
+// n - 1 is computed from n at every shape; of 2 * n only the official value is known.
+TEST(Composites, NumbersThatFollowSizesAreComputedOrRequireThem) {
+  for (const char* name : {"sizes_less_one", "counted_down_to_zero"})
+    EXPECT_THAT(to_json(composite_program(name).plan).value("requires", Json::array()).dump(),
+                Not(HasSubstr("==")))
+        << name;
+  const Json plan = to_json(composite_program("twice_a_size").plan);
+  EXPECT_THAT(plan.at("requires"),
+              testing::IsSupersetOf({Json("dim(x,0) == 15"), Json("dim(x,1) == 19")}));
+}
+
+// The products of a cross product read four different values.
+TEST(Composites, NodesOfARuleHaveDifferentNames) {
+  const std::string text = text_of(composite_program("composite_cross"));
+  EXPECT_THAT(text, Not(HasSubstr("x_value * x_value")));
+  EXPECT_THAT(text, HasSubstr("y_value"));
 }
 
 // A window's place along an axis is a sum of multiples of positions, so no index tensor is needed.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include "recipes/graph/attention.h"
@@ -99,6 +100,7 @@ class Rewriter {
   Result<bool> triangle(const Value& x, bool upper);
   Result<bool> upsample(const Value& x);
   Result<bool> arange();
+  Result<bool> arange_of_sizes(const Json& start, const Json& step);
   Result<bool> eye();
   Result<bool> choice_along(const Value& x, const std::string& base);
   bool feeds_a_window() const;
@@ -250,10 +252,13 @@ Result<bool> Rewriter::triangle(const Value& x, bool upper) {
   return true;
 }
 
-// Nearest elements at whole factors: each element repeats.
+// Nearest elements at whole factors: each element repeats. An output size without factors may be
+// another multiple of the input at other shapes.
 Result<bool> Rewriter::upsample(const Value& x) {
   const Shape& to = node_.outputs[0].shape;
   if (to.size() != x.shape.size()) return false;
+  for (size_t i = 2; i < to.size(); ++i)
+    if (!number(argument(node_, i, ""))) return false;
   Shape thin(x.shape.begin(), x.shape.begin() + 2), wide = thin;
   for (size_t i = 2; i < to.size(); ++i) {
     if (x.shape[i] < 1 || to[i] % x.shape[i] != 0) return false;
@@ -274,9 +279,42 @@ Result<bool> Rewriter::arange() {
   if (!number(start) || !number(step)) return false;
   const Value& result = node_.outputs[0];
   if (result.shape.size() != 1) return false;
-  write_.add("counting", kCounting, {start, step}, result.shape, result.name);
-  if (from_zero) out_.graph.nodes.back().sizes = node_.sizes;
-  return true;
+  if (from_zero || node_.sizes.empty()) {
+    write_.add("counting", kCounting, {start, step}, result.shape, result.name);
+    out_.graph.nodes.back().sizes = node_.sizes;
+    return true;
+  }
+  return arange_of_sizes(start, step);
+}
+
+// arange(1, n + 1), arange(n - 1, -1, -1): one end and a step of 1 or -1 are numbers.
+Result<bool> Rewriter::arange_of_sizes(const Json& start, const Json& step) {
+  const Value& result = node_.outputs[0];
+  const auto from = number(start), to = number(argument(node_, 1, "end"));
+  const SizeArgument& size = node_.sizes[0];
+  const bool plain = node_.sizes.size() == 1 && size.known() && size.index < 2 && from && to &&
+                     (step == 1 || step == -1) && *from == std::round(*from);
+  if (!plain) {  // assemble() requires the official sizes
+    write_.add("counting", kCounting, {start, step}, result.shape, result.name);
+    return true;
+  }
+  const bool up = step == 1;
+  if ((size.index == 1) != up) return false;
+  SizeArgument count = size;  // the number of positions
+  count.plus += int64_t(up ? -*from : -*to);
+  const auto counting = [&](const std::string& name) {
+    const std::string value =
+        write_.add("counting", kCounting, {up ? start : Json(0), step}, result.shape, name);
+    out_.graph.nodes.back().sizes = {count};
+    return value;
+  };
+  if (up) {
+    counting(result.name);
+    return true;
+  }
+  const std::string places = as(result.dtype, counting(""));
+  return finish(as(result.dtype, write_.add("from", "aten.add.Tensor",
+                                            {tensor_ref(places), size_ref(size)}, result.shape)));
 }
 
 Result<bool> Rewriter::eye() {

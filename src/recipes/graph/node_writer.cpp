@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "recipes/graph/decompose.h"
 #include "recipes/graph/pointwise.h"
 
@@ -16,6 +18,10 @@ std::string NodeWriter::add(const std::string& word, const std::string& op, std:
                             Shape shape, const std::string& name) {
   Node node;
   node.id = node_.id + "_" + word;
+  // Rules that replace this node name their values after its id.
+  const auto taken = [&](const Node& other) { return other.id == node.id; };
+  while (std::any_of(out_.nodes.begin(), out_.nodes.end(), taken))
+    node.id = fmt::format("{}_{}{}", node_.id, word, count_++);
   node.op = op;
   node.args = std::move(args);
   std::string value = name.empty() ? fmt::format("{}~{}{}", node_.id, word, count_++) : name;

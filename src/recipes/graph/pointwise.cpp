@@ -55,8 +55,7 @@ class Filler {
     size_t index = std::stoul(head);
     std::string keyword = slash == std::string::npos ? "" : head.substr(slash + 1);
     for (const SizeArgument& s : node_.sizes)
-      if (s.index == index)
-        return text({{"ref", fmt::format("{}{} {}", kSize, s.dim, s.tensor)}}, keyword);
+      if (s.index == index && s.known()) return text(size_ref(s), keyword);
     Json value = argument(node_, index, keyword);
     if (value.is_null() && colon != std::string::npos)
       return literal(std::stod(spec.substr(colon + 1)));
@@ -211,6 +210,11 @@ Result<std::optional<Pointwise>> some(Result<Pointwise> r) {
 }
 
 }  // namespace
+
+Json size_ref(const SizeArgument& size) {
+  const std::string plus = size.plus == 0 ? "" : fmt::format("{:+}", size.plus);
+  return {{"ref", fmt::format("{}{}{} {}", kSize, size.dim, plus, size.tensor)}};
+}
 
 std::string base_name(const std::string& op) {
   size_t first = op.find('.');

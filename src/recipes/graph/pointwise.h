@@ -19,6 +19,8 @@ namespace cutegen::recipes {
 // An operand that is a size of a tensor, and so differs between shapes, is written as this prefix,
 // the axis and the tensor: "size of 0 x". Axis -1 means the number of elements.
 inline const std::string kSize = "size of ";
+// The operand for a size of a tensor: {"ref": "size of 0-1 x"} is dim(x,0) - 1.
+Json size_ref(const SizeArgument& size);
 
 struct Pointwise {
   std::string code;                   // "{0} + 2.0f * {1}"

@@ -302,8 +302,9 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
 // Adds a kernel parameter for a size such as "0 fc.weight" or "-1 x", which the plan computes.
 Result<int> Builder::size(const std::string& text) {
   const size_t space = text.find(' ');
-  SizeArgument of{
-      .index = 0, .tensor = text.substr(space + 1), .dim = std::stoi(text.substr(0, space))};
+  size_t end = 0;
+  SizeArgument of{.tensor = text.substr(space + 1), .dim = std::stoi(text, &end)};
+  if (end < space) of.plus = std::stoll(text.substr(end, space - end));
   if (graph_.producer(of.tensor)) {  // of a value
     const auto extent = extent_of(of.tensor, size_t(of.dim));
     if (!extent && cut_.empty()) cut_ = of.tensor;
@@ -462,10 +463,14 @@ Result<int> Builder::pointwise(const Node& node, const Pointwise& p, const View&
   return make(node.id, p.code, std::move(inputs), p.boolean);
 }
 
+Result<int> Builder::size_of(const SizeArgument& size) {
+  return this->size(reference(size_ref(size)).value_or("").substr(kSize.size()));
+}
+
 // Reads torch.tensor() of a Python number.
 Result<int> Builder::lifted(const Node& node) {
   for (const SizeArgument& of : node.sizes)
-    if (of.index == 0) return size(fmt::format("{} {}", of.dim, of.tensor));
+    if (of.index == 0 && of.known()) return size_of(of);
   auto made = number(argument(node, 0, "self"));
   if (!made) return unsupported_error(node.op + ": its value is not a number", node.id);
   return constant(literal(*made));
@@ -480,15 +485,18 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
   if (contains(kFills, base)) {
     static const Words kZero{"zeros",     "zeros_like", "new_zeros", "zero",
                              "new_empty", "empty",      "empty_like"};
+    const size_t place = base == "scalar_tensor" ? 0 : base == "new_full" ? 2 : 1;
     auto fill = base.rfind("ones", 0) == 0 || base == "new_ones" ? std::optional<double>(1)
-                : contains(kZero, base)                          ? std::optional<double>(0)
-                                                                 : number(argument(node,
-                                                          base == "scalar_tensor" ? 0
-                                                                                   : base == "new_full"    ? 2
-                                                                                                           : 1,
-                                                          base == "fill" ? "value" : "fill_value"));
+                : contains(kZero, base)
+                    ? std::optional<double>(0)
+                    : number(argument(node, place, base == "fill" ? "value" : "fill_value"));
     show_sizes(node, view);
     if (!fill) return unsupported_error(node.op + ": its value is not a number", node.id);
+    for (const SizeArgument& of : node.sizes)
+      if (of.index == place && of.item == 0 && of.known()) {
+        CG_TRY(int inst, size_of(of));
+        return std::optional<int>(inst);
+      }
     return std::optional<int>(constant(literal(*fill)));
   }
   if (!is_view(node)) return none;

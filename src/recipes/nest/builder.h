@@ -53,6 +53,7 @@ class Builder {
  private:
   Result<int> build(const std::string& name, const Node* node, const View& view);
   Result<int> size(const std::string& text);
+  Result<int> size_of(const SizeArgument& size);
   Result<int> lifted(const Node& node);
   Result<int> leaf(const std::string& name, const View& view);
   Result<int> pointwise(const Node& node, const Pointwise& p, const View& view);

@@ -14,6 +14,11 @@ namespace {
 constexpr size_t kMostChosen =
     8;  // operands of a join from which a kernel chooses for each element
 
+SizeArgument renamed(SizeArgument size, const std::string& tensor) {
+  size.tensor = tensor;
+  return size;
+}
+
 }  // namespace
 
 // An operand without a tensor, whose elements are 0, 1, 2, ... along an axis of the nest.
@@ -67,7 +72,7 @@ void Builder::show_sizes(const Node& node, const View& view) {
   for (const SizeArgument& of : node.sizes)
     if (const auto known = fused_.names.find(of.tensor);
         known != fused_.names.end() && of.item >= 1 && size_t(of.item) <= to.size())
-      show(size_t(of.item) - 1, SizeArgument{0, known->second, of.dim}.text(), true);
+      show(size_t(of.item) - 1, renamed(of, known->second).text(), true);
   // A size that no tensor of the task has at all shapes is a number of the module.
   const Shape from = shape_of(reference(argument(node, 0, "self")).value_or(""));
   const bool expands = base_name(node.op) == "expand";
@@ -126,7 +131,7 @@ Result<int> Builder::counting(const Node& node, const View& view) {
   std::string extent = std::to_string(result.shape[0]);
   for (const SizeArgument& of : node.sizes)
     if (const auto known = fused_.names.find(of.tensor); known != fused_.names.end())
-      extent = SizeArgument{0, known->second, of.dim}.text();
+      extent = renamed(of, known->second).text();
   const Json like = argument(node, 2, "");
   if (like.is_string()) {  // the length of an axis of this value
     CG_TRY(extent, with_sizes(like, fmt::format("@{}", argument(node, 3, "").get<size_t>())));

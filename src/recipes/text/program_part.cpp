@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/text/program_part.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -56,6 +59,25 @@ void chain_steps(std::vector<ProgramPart>& parts) {
   }
 }
 
+namespace {
+
+// If some argument depends on sizes in an unknown way, the program is right at the official shape
+// only.
+Json official_sizes(const Task& task, const std::map<std::string, std::string>& names) {
+  Json list = Json::array();
+  const auto unknown = [](const SizeArgument& size) { return !size.known(); };
+  if (std::none_of(task.graph.nodes.begin(), task.graph.nodes.end(), [&](const Node& node) {
+        return std::any_of(node.sizes.begin(), node.sizes.end(), unknown);
+      }))
+    return list;
+  for (const TensorInfo& tensor : task.tensors)
+    for (size_t i = 0; tensor.role == TensorRole::input && i < tensor.shape.size(); ++i)
+      list.push_back(fmt::format("dim({},{}) == {}", names.at(tensor.name), i, tensor.shape[i]));
+  return list;
+}
+
+}  // namespace
+
 Result<KernelProgram> assemble(const Task& task, const Stages& stages,
                                const std::vector<ProgramPart>& parts) {
   KernelProgram program;
@@ -78,6 +100,7 @@ Result<KernelProgram> assemble(const Task& task, const Stages& stages,
     append(scratch, part.scratch);
     append(steps, part.steps);
   }
+  append(requirements, official_sizes(task, short_names(task)));
   Json plan{{"cutegen", 1}, {"dialect", "cute"}};
   plan["arch"] = Json::array({hopper ? std::string(kHopperArch) : "sm_80+"});
   plan["sources"] = sources;
