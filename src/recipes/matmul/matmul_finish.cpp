@@ -56,11 +56,13 @@ std::string Layouts::tensor(const FactorAccess& a) {
     const std::string start = start_text(c_.finish, *a.operand);
     if (start != "0") from += " + " + stride_text({Move::stride, start}, a.name + "_start");
   }
+  const std::string source = a.operand->counts ? "cutegen::positions(0"
+                                               : fmt::format("make_tensor(make_gmem_ptr({})", from);
   return fmt::format(
-      "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
+      "Tensor {} = {},\n"
       "    make_layout(make_shape(Int<kVector>{{}}, {}, {}, {}),\n"
       "                make_stride({}, {}, {}, {})));\n",
-      a.tensor, from, m.first, n.first, batch.first, step, m.second, n.second, batch.second);
+      a.tensor, source, m.first, n.first, batch.first, step, m.second, n.second, batch.second);
 }
 
 std::string Layouts::size(const std::string& name, const std::string& extent) {
@@ -118,7 +120,8 @@ std::string MatmulFinish::compute() {
   for (const Contraction::Partner& partner : c_.partners)
     params.push_back("float " + code_.id(partner.product));
   for (const auto& [inst, mask] : c_.masks) params.push_back("bool " + code_.id(inst));
-  for (const FactorAccess& a : inputs_) params.push_back("float " + code_.id(a.inst));
+  for (const FactorAccess& a : inputs_)
+    params.push_back((a.operand->counts ? "int64_t " : "float ") + code_.id(a.inst));
   for (const auto& [word, expression] : c_.finish.sizes) params.push_back("int64_t " + word);
   std::vector<int> results;
   std::string body, ends;
@@ -146,9 +149,11 @@ std::string MatmulFinish::work(bool held) const {
   for (const auto& [inst, mask] : c_.masks)
     values.push_back(fmt::format("n + v - m {} {}", mask.upper ? ">=" : "<=", mask.diagonal));
   for (const FactorAccess& a : inputs_) {
-    text += fmt::format("float {0}[kVector];\ncutegen::{1}({2}(_, m, n, batch), {3}{0});\n",
-                        a.registers, held ? "held" : "load", a.tensor,
-                        held ? "own." + a.registers + ", " : "");
+    const bool ahead = held && !a.operand->counts;
+    text +=
+        fmt::format("{4} {0}[kVector];\ncutegen::{1}({2}(_, m, n, batch), {3}{0});\n", a.registers,
+                    ahead ? "held" : "load", a.tensor, ahead ? "own." + a.registers + ", " : "",
+                    a.operand->counts ? "int64_t" : "float");
     values.push_back(a.registers + "[v]");
   }
   for (const auto& [word, expression] : c_.finish.sizes) values.push_back(word);
@@ -162,14 +167,16 @@ std::string MatmulFinish::work(bool held) const {
 }
 
 std::string MatmulFinish::results(Numbers& numbers, bool ahead) {
-  const std::string each =
-      ahead && !inputs_.empty() ? each_ahead() : each_text(c_.groups(), work());
+  const bool reads = std::any_of(inputs_.begin(), inputs_.end(),
+                                 [](const FactorAccess& a) { return !a.operand->counts; });
+  const std::string each = ahead && reads ? each_ahead() : each_text(c_.groups(), work());
   return layouts(numbers).tensors(inputs_, outputs_) + each;
 }
 
 std::string MatmulFinish::each_ahead() const {
   std::string members, loads;
   for (const FactorAccess& a : inputs_) {
+    if (a.operand->counts) continue;
     members += fmt::format("  cutegen::Held<{}, kVector> {};\n", type_of(*a.operand), a.registers);
     loads += fmt::format("    cutegen::hold({}(_, m, n, batch), own.{});\n", a.tensor, a.registers);
   }

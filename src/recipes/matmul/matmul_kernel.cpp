@@ -407,6 +407,7 @@ class MatmulWriter {
                                    std::vector<std::string>& tensors) const {
     std::vector<std::string> list;
     auto add = [&](const Operand& operand, const std::string& name, const char* constness) {
+      if (operand.counts) return;
       if (std::find(tensors.begin(), tensors.end(), name) != tensors.end()) return;
       tensors.push_back(name);
       list.push_back(fmt::format("{}{}* __restrict__ {}", type_of(operand), constness, name));
