@@ -238,7 +238,8 @@ Result<void> find_extents(Fused& fused) {
   for (const FusedOutput& output : fused.outputs)
     if (output.operand.sliced())  // a part of a joined tensor that no input shows: a constant
       for (Axis& axis : fused.axes)
-        if (axis.extent.empty()) axis.extent = std::to_string(axis.size);
+        if (axis.extent.empty())
+          axis.extent = axis.shown.empty() ? std::to_string(axis.size) : axis.shown;
   // An axis of size 1 that no tensor has was added by the graph (unsqueeze), so it stays 1.
   for (size_t i = 0; i < fused.axes.size(); ++i)
     if (fused.axes[i].size == 1 && fused.axes[i].extent.empty() &&

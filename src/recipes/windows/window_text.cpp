@@ -333,11 +333,13 @@ std::string Addresses::element_here(const Operand& o, const std::string& word) {
   for (size_t i = 0; i < o.axes.size(); ++i) {
     if (o.axes[i] < 0) continue;
     const std::string stride = code_.word(fmt::format("{}_s{}", word, i));
-    numbers_.emplace_back(stride, stride_text(fused_, o, i));
+    numbers_.emplace_back(stride, step_text(o, i));
     terms.push_back(fmt::format("{} * {}", axis_text(o.axes[i], "channel"), stride));
   }
   add_start(o, word, terms);
-  return fmt::format("{}[{}]", fused_.names.at(o.tensor), terms.empty() ? "0" : join(terms, " + "));
+  const std::string at = terms.empty() ? "0" : join(terms, " + ");
+  if (o.counts) return fmt::format("int64_t({})", at);
+  return fmt::format("{}[{}]", fused_.names.at(o.tensor), at);
 }
 
 // The same, relative to the tile's first channel, whose offset a Place has.
@@ -349,13 +351,13 @@ std::string Addresses::element_by_place(const Operand& o, const std::string& wor
     for (size_t i = 0; i < o.axes.size(); ++i) {
       if (o.axes[i] < 0) continue;
       const std::string stride = code_.word(fmt::format("{}_s{}", word, i));
-      numbers_.emplace_back(stride, stride_text(fused_, o, i));
+      numbers_.emplace_back(stride, step_text(o, i));
       terms.push_back(fmt::format("{} * {}", axis_text(o.axes[i], "channel0"), stride));
       if (o.axes[i] != 1) continue;
       address.channel = code_.word(word + "_bytes");
-      numbers_.emplace_back(address.channel,
-                            fmt::format("({})*{}", stride_text(fused_, o, i), size_of(o.dtype)));
-      requirements_.push_back(fmt::format("{} <= 1000000000", stride_text(fused_, o, i)));
+      numbers_.emplace_back(address.channel, fmt::format("({})*{}", step_text(o, i),
+                                                         o.counts ? 1 : size_of(o.dtype)));
+      if (!o.counts) requirements_.push_back(fmt::format("{} <= 1000000000", step_text(o, i)));
     }
     add_start(o, word, terms);
     if (!terms.empty()) {
@@ -365,6 +367,12 @@ std::string Addresses::element_by_place(const Operand& o, const std::string& wor
     found_[&o] = address;
   }
   const Address& address = found_.at(&o);
+  if (o.counts) {
+    const std::string at = address.offset.empty() ? "0" : "at." + address.offset;
+    return address.channel.empty()
+               ? fmt::format("int64_t({})", at)
+               : fmt::format("int64_t({} + {} * {})", at, channel_of, address.channel);
+  }
   if (address.offset.empty()) return fused_.names.at(o.tensor) + "[0]";
   if (address.channel.empty())
     return fmt::format("{}[at.{}]", fused_.names.at(o.tensor), address.offset);
@@ -372,10 +380,16 @@ std::string Addresses::element_by_place(const Operand& o, const std::string& wor
                      address.offset, channel_of, address.channel);
 }
 
+// The plan expression for the step along an axis of an operand.
+std::string Addresses::step_text(const Operand& o, size_t axis) const {
+  if (!o.counts) return stride_text(fused_, o, axis);
+  return std::to_string(o.steps.empty() ? 1 : o.steps[axis]);
+}
+
 // Where a part of a tensor begins.
 void Addresses::add_start(const Operand& o, const std::string& word,
                           std::vector<std::string>& terms) {
-  const std::string start = start_text(fused_, o);
+  const std::string start = o.counts ? "0" : start_text(fused_, o);
   if (start == "0") return;
   terms.push_back(code_.word(word + "_start"));
   numbers_.emplace_back(terms.back(), start);
@@ -566,6 +580,7 @@ std::string Tail::finish_row() {
 std::string TailOperands::declare(Json& args) const {
   std::vector<std::string> list, seen;
   auto add = [&](const Operand& o, const char* constness) {
+    if (o.counts) return;
     const std::string& word = name(o);
     if (std::find(seen.begin(), seen.end(), word) != seen.end()) return;
     seen.push_back(word);

@@ -139,6 +139,7 @@ class Addresses {
   std::string element_by_place(const Operand& o, const std::string& word, const char* channel_of);
   std::string axis_text(int axis, const char* channel) const;
   void add_start(const Operand& o, const std::string& word, std::vector<std::string>& terms);
+  std::string step_text(const Operand& o, size_t axis) const;
 
   const Fused& fused_;
   Code& code_;
