@@ -72,6 +72,8 @@ def used_components(source: str, include: Path) -> str:
     """The source preceded by the device components that it uses; mutants of unused ones would mean nothing."""
     text = inline_components(source, include)
     start = text.rfind("using namespace cute;")
+    if start < 0:
+        return text  # plain CUDA: all of it is the program's own
     blocks = [(m["type"] or m["function"] or m["alias"], m) for m in BLOCK.finditer(text[:start])]
     seen, todo = set(), {text[start:]}
     while todo:

@@ -80,6 +80,10 @@ CUTE_DEVICE Pair<2, T> both(T value) {
         for use in ("Two x;", "auto x = both(1);"):
             self.assertIn("struct Pair", mutation.used_components(source + use, folder))
 
+    def test_plain_cuda_stays_whole(self) -> None:
+        source = "struct Map {\n  int words[16];\n};\nvoid pool(Map map) {}\n"
+        self.assertEqual(mutation.used_components(source, Path()), source)
+
     def test_operators_find_their_places(self) -> None:
         self.assertEqual(self.changes("drop a barrier"), [("__syncthreads();", ";")])
         self.assertIn(("x[j] - out[0]", "out[0] - x[j]"), self.changes("swap operands"))
