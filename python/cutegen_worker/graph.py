@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from . import flops
 from .names import DTYPES
@@ -19,6 +20,7 @@ Traced = tuple[list[Call], Shapes]
 
 IGNORED = {"device", "layout", "pin_memory", "memory_format", "generator"}
 NUMBERS = {"Tensor", "number"}  # schema types of arguments that may be a Python number
+MOST_CONSTANTS = 64  # elements of a tensor that the graph writes as numbers
 MOST_PLUS = 8  # what an argument may add to a size: x.size(0) - 1
 LISTS = {"output_size", "size"}  # arguments that may list sizes of tensors
 
@@ -96,6 +98,17 @@ def node(call: Call) -> Json:
         "outputs": outs,
         "flops": float(count(call)),
     }
+
+
+def constant(name: str, tensor: Tensor, others: list[list[tuple[str, Tensor]]]) -> Json | None:
+    """The node of a small constant tensor; None if it is large, not finite, or different at other shapes."""
+    if tensor.is_meta or not 0 < tensor.numel() <= MOST_CONSTANTS or tensor.dtype not in DTYPES or tensor.is_complex():
+        return None
+    alike = (o for constants in others for n, o in constants if n == name)
+    if not bool(torch.isfinite(tensor.double()).all()) or not all(torch.equal(tensor, o) for o in alike):
+        return None
+    return {"id": name, "op": "cutegen.values", "args": [tensor.reshape(-1).tolist()], "kwargs": {},
+            "outputs": [value(name, tensor.shape, tensor.dtype)], "flops": 0.0}
 
 
 def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[str, list[Json]]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .checked import check
@@ -111,6 +112,23 @@ def to_meta(tensor: Tensor) -> Tensor:
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=META)
 
 
+class RealIndices(TorchFunctionMode):
+    """Lets the index of x[:, [0, 2]] keep its values although x is on meta."""
+
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
+        if func in (Tensor.__getitem__, Tensor.__setitem__):
+            index = args[1]
+            real = tuple(map(real_index, index)) if isinstance(index, tuple) else real_index(index)
+            args = (args[0], real, *args[2:])
+        return func(*args, **(kwargs or {}))
+
+
+def real_index(index: Any) -> Any:
+    numbers = isinstance(index, list) and bool(index) and all(type(i) is int for i in index)
+    return torch.tensor(index) if numbers else index
+
+
 @contextlib.contextmanager
 def real_constants() -> Iterator[None]:
     """Lets torch.tensor(0.5, device=x.device) keep its value although x is on meta."""
@@ -121,7 +139,8 @@ def real_constants() -> Iterator[None]:
 
     torch.tensor = tensor  # type: ignore[assignment]
     try:
-        yield
+        with RealIndices():
+            yield
     finally:
         torch.tensor = original
 

@@ -294,13 +294,16 @@ class Trace:
         used = {r.name for c in self.calls for r in c.refs} | set(self.output_values)
         holders = [graph.value(n, t.shape, t.dtype) for n, (_, t) in self.tensors.items()
                    if n in used]
+        written = []
         for name, t in self.recorder.constants:
-            if name in used:
+            if name in used and (node := graph.constant(name, t, [o.recorder.constants for o in others])):
+                written.append(node)
+            elif name in used:
                 holders.append(graph.value(name, t.shape, t.dtype))
                 self.warnings.append(f"'{name}' is a tensor that is neither input nor parameter")
         return {
             "placeholders": holders,
-            "nodes": self.nodes(holders, others),
+            "nodes": written + self.nodes(holders, others),
             "outputs": self.output_values,
             "warnings": self.warnings,
         }

@@ -81,6 +81,24 @@ TEST(TorchWorker, TellsSizesFromConstants) {
   EXPECT_FALSE(read_json<Graph>(wrong));
 }
 
+TEST(TorchWorker, WritesSmallConstantsAndListsOfIndicesAsNumbers) {
+  const auto file = std::filesystem::temp_directory_path() / ("cutegen_constants_" + random_id());
+  ASSERT_TRUE(write_file(file,
+                         "import torch\n"
+                         "class Model(torch.nn.Module):\n"
+                         "    def forward(self, x):\n"
+                         "        return x[:, [2, 0]] * torch.tensor([0.5, 2.0])\n"
+                         "def get_inputs(): return [torch.randn(9, 3)]\n"));
+  auto task = test_worker().describe(Context(), file, {});
+  std::filesystem::remove(file);
+  ASSERT_TRUE(task) << task.error().text();
+  std::vector<std::string> constants;
+  for (const Node& node : task->graph.nodes)
+    if (node.op == "cutegen.values") constants.push_back(node.args[0].dump());
+  EXPECT_THAT(constants, testing::UnorderedElementsAre("[2,0]", "[0.5,2.0]"));
+  EXPECT_THAT(task->graph.warnings, testing::IsEmpty());
+}
+
 TEST(TorchWorker, GivesSmallAndOddShapesOfTheSameProgram) {
   auto task = describe("softmax.py");
   ASSERT_TRUE(task) << task.error().text();

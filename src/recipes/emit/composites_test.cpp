@@ -60,7 +60,7 @@ TEST(Composites, OthersHaveAProgramToo) {
        {"sort_integers", "composite_image", "composite_index_copy", "composite_circular",
         "composite_median", "composite_distance", "composite_weight_norm", "composite_grid",
         "heads_of_attention", "windows_of_image", "composite_one_image", "composite_cross",
-        "masked_operand", "order_of_product"})
+        "resize_to_other", "slices_to_the_end", "masked_operand", "order_of_product"})
     (void)composite_program(name);
 }
 
@@ -81,6 +81,23 @@ TEST(Composites, NumbersThatFollowSizesAreComputedOrRequireThem) {
   const Json plan = to_json(composite_program("twice_a_size").plan);
   EXPECT_THAT(plan.at("requires"),
               testing::IsSupersetOf({Json("dim(x,0) == 15"), Json("dim(x,1) == 19")}));
+}
+
+// Positions and constants are no tensors of the plan.
+TEST(Composites, PositionsAndConstantsAreComputed) {
+  for (const char* name :
+       {"mask_of_positions", "positions_after_convolution", "constant_channels"}) {
+    const KernelProgram program = composite_program(name);
+    EXPECT_THAT(to_json(program.plan).dump(), Not(HasSubstr("\"place\""))) << name;
+  }
+  EXPECT_THAT(text_of(composite_program("constant_channels")), HasSubstr("0.6"));
+}
+
+// A graph with a warning lacks a write, or has a tensor that nobody passes to a kernel.
+TEST(Composites, AGraphWithAWarningHasNoProgram) {
+  Task task = golden_task("constant_channels");
+  task.graph.warnings.emplace_back("'constant' is a tensor that is neither input nor parameter");
+  EXPECT_THAT(match_recipe(task, "sm_90a").why, HasSubstr("'constant'"));
 }
 
 // The products of a cross product read four different values.

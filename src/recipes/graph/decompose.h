@@ -24,6 +24,7 @@
 //   these axes of the result. sizes has an expression for each axis of the result, or "". "@0" is
 //   the size of x along axis 0. Places outside x are `fill`; without it, no place lies outside.
 // - cutegen.filled(number, value, axis, ...): as large as these axes of these values
+// - cutegen.values(list): a tensor of constants, in the order of its elements; the worker writes it
 // - cutegen.scatter(x, part, axis, index, along, mode, wraps): x, with the elements of `part`
 //   put to the places along `axis` that the index says; one index for each place along that axis of
 //   `part` or, if `along`, for each element. The mode is store, add, multiply, amax or amin.
@@ -45,6 +46,7 @@ inline constexpr const char* kCounting = "cutegen.counting";
 inline constexpr bool kAnyCount = true;
 inline constexpr const char* kAffine = "cutegen.affine";
 inline constexpr const char* kFilled = "cutegen.filled";
+inline constexpr const char* kValues = "cutegen.values";
 inline constexpr const char* kScatter = "cutegen.scatter";
 
 struct Decomposed {

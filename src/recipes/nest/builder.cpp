@@ -61,17 +61,8 @@ Start start_of(int64_t raw, int64_t at, int64_t length, int64_t size, bool by_nu
       .at = at, .multiple = at > 0 && at % length == 0 ? at / length : 0, .by_number = by_number};
 }
 
-// The elements that a slice takes along one axis of its input.
-struct Part {
-  size_t dim = 0;
-  int64_t raw = 0, at = 0;
-  bool drops = false;      // the result lacks the axis
-  bool by_number = false;  // else one of several equal parts
-  int64_t step = 1;        // above 1: every such element from `at` to the end of the axis
-};
-
 // Every step-th element, from an element of the first step on. The step must divide the axis.
-std::optional<Part> every(const Node& node, Part part, const Json& step, int64_t size) {
+std::optional<SlicePart> every(const Node& node, SlicePart part, const Json& step, int64_t size) {
   const Json end = argument(node, 3, "end");
   part.step = step.is_number_integer() ? step.get<int64_t>() : 0;
   part.at = part.raw;
@@ -81,16 +72,16 @@ std::optional<Part> every(const Node& node, Part part, const Json& step, int64_t
   return fits && size % part.step == 0 ? std::optional(part) : std::nullopt;
 }
 
-std::optional<Part> part_of(const Node& node, size_t output, const Shape& shape) {
+std::optional<SlicePart> part_of(const Node& node, size_t output, const Shape& shape) {
   const std::string base = base_name(node.op);
   const bool one = base == "part",
              pieces = !one && base != "slice" && base != "narrow" && base != "select";
   const Json dim = argument(node, pieces && base != "unbind" ? 2 : 1, "dim");
   const auto axis = integer(dim.is_null() ? Json(0) : dim, shape.size());
   if (!axis) return std::nullopt;
-  Part part{.dim = size_t(*axis),
-            .drops = base == "select" || base == "unbind",
-            .by_number = !pieces && !one};
+  SlicePart part{.dim = size_t(*axis),
+                 .drops = base == "select" || base == "unbind",
+                 .by_number = !pieces && !one};
   if (one) {
     part.raw = part.at =
         argument(node, 2, "").get<int64_t>() * node.outputs.front().shape[part.dim];
@@ -113,7 +104,7 @@ std::optional<Part> part_of(const Node& node, size_t output, const Shape& shape)
 // A tensor of `shape` consists of equal parts along an axis, and `view` reshapes one of them.
 // Returns the same reshape of the whole tensor, in which the number of the part is an axis of its
 // own. Returns nothing if the reshape merges the part's axis with the axes before it.
-std::optional<View> before_slice(const Part& part, int64_t length, const Shape& shape,
+std::optional<View> before_slice(const SlicePart& part, int64_t length, const Shape& shape,
                                  const View& view) {
   const int64_t size = shape[part.dim];
   if (part.by_number || part.step > 1 || length < 1 || size % length != 0 || part.at % length != 0)
@@ -292,6 +283,7 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
   if (node->op == kCounting) return counting(*node, view);
   if (node->op == kAffine) return affine(*node, view);
   if (node->op == kFilled) return filled(*node, view);
+  if (node->op == kValues) return values(*node, view);
   CG_TRY(auto reducing, find_reduction(graph_, *node));
   if (reducing) return reduction(*node, *reducing, view);
   CG_TRY(auto p, lower_pointwise(*node));
@@ -612,6 +604,7 @@ Result<int> Builder::sliced(const Node& node, const std::string& name, const Vie
   else
     start = start_of(part->raw, part->at, std::max<int64_t>(1, length), shape[part->dim],
                      part->by_number);
+  show_slice(node, *part, *from, view);
   return value(*from, inner);
 }
 

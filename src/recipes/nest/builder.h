@@ -30,6 +30,15 @@ struct View {
   std::vector<Start> starts = {};
 };
 
+// The elements that a slice takes along one axis of its input.
+struct SlicePart {
+  size_t dim = 0;
+  int64_t raw = 0, at = 0;
+  bool drops = false;      // the result lacks the axis
+  bool by_number = false;  // else one of several equal parts
+  int64_t step = 1;        // above 1: every such element from `at` to the end of the axis
+};
+
 // is_view: whether the operator only changes where a value is read. is_fill: whether it fills a
 // tensor with one constant.
 bool is_view(const Node& node);
@@ -73,6 +82,9 @@ class Builder {
   Result<int> filled(const Node& node, const View& view);
   Result<std::string> with_sizes(const std::string& value, std::string expression);
   // An instruction and leaf: a sum of multiples of positions along axes.
+  void show_slice(const Node& node, const SlicePart& part, const std::string& from,
+                  const View& view);
+  Result<int> values(const Node& node, const View& view);
   int line(const std::vector<std::pair<int, int64_t>>& terms);
   std::string size_parameter(const std::string& expression);
   // Sets the sizes of axes that a list of sizes in the graph shows.

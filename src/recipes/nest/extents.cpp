@@ -40,21 +40,29 @@ void from_axes(Fused& fused, const Operand& operand) {
   }
 }
 
-// The length of a slice that no tensor shows: an equal part of the tensor's axis, all that is left
-// of it, or a number.
+// The length of a slice that no tensor shows: an equal part of the tensor's axis, what the slice's
+// bounds show, all that is left of the axis, or a number.
 void from_slice(Fused& fused, const Operand& operand) {
   for (size_t i = 0; i < operand.axes.size(); ++i) {
     if (operand.axes[i] < 0) continue;
     Axis& axis = fused.axes[size_t(operand.axes[i])];
     if (!axis.extent.empty() || axis.size < 1) continue;
-    const int64_t size = operand.shape[i], at = operand.starts[i].at;
+    const Start& start = operand.starts[i];
+    const int64_t size = operand.shape[i];
     const std::string whole = size_of_axis(fused, operand, i);
-    if (size % axis.size == 0)
-      operand.starts[i].by_number ? demand_size(fused, operand, i)
-                                  : demand_parts(fused, operand, i);
-    axis.extent = size % axis.size == 0    ? fmt::format("({})/{}", whole, size / axis.size)
-                  : at + axis.size == size ? fmt::format("(({})-{})", whole, at)
-                                           : std::to_string(axis.size);
+    if (size % axis.size == 0) {
+      start.by_number ? demand_size(fused, operand, i) : demand_parts(fused, operand, i);
+      axis.extent = fmt::format("({})/{}", whole, size / axis.size);
+    } else if (!axis.shown.empty()) {
+      axis.extent = axis.shown;
+    } else if (start.at + axis.size == size) {
+      if (!start.to_end) demand_size(fused, operand, i);
+      axis.extent = fmt::format("(({})-{})", whole, start.at);
+    } else {  // PyTorch shortens the slice if the axis is shorter
+      axis.extent = std::to_string(axis.size);
+      const int64_t end = start.at + (axis.size - 1) * start.step + 1;
+      if (start.index < 0) demand(fused, fmt::format("{} >= {}", whole, end));
+    }
   }
 }
 
@@ -202,10 +210,12 @@ std::string parts_of_group(const Fused& fused, const Operand& operand, const Axi
 // Positions of a fixed number may run along an axis whose size follows the task's tensors.
 void demand_fixed_counts(Fused& fused) {
   for (const Operand& operand : fused.inputs) {
-    if (!operand.fixed_count) continue;
-    const Axis& axis = fused.axes[size_t(operand.axes[0])];
-    if (axis.extent.find("dim(") != std::string::npos)
-      demand(fused, fmt::format("{} == {}", axis.extent, axis.size));
+    for (int i : operand.axes) {
+      if (!operand.fixed_count || i < 0) continue;
+      const Axis& axis = fused.axes[size_t(i)];
+      if (axis.extent.find("dim(") != std::string::npos)
+        demand(fused, fmt::format("{} == {}", axis.extent, axis.size));
+    }
   }
 }
 

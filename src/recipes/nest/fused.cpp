@@ -64,7 +64,7 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
         node->op.find("getitem") != std::string::npos)
       continue;
     if (node->op == kInside || node->op == kShift || node->op == kCounting || node->op == kAffine ||
-        node->op == kFilled || is_gather(*node))
+        node->op == kFilled || node->op == kValues || is_gather(*node))
       continue;
     CG_TRY(auto reduction, find_reduction(graph, *node));
     if (reduction) continue;
@@ -367,6 +367,8 @@ Result<Graph> prepare(const Task& task) {
   if ((task.graph.outputs.empty() && writes.empty()) || results.size() != task.graph.outputs.size())
     return unsupported_error("the graph's outputs differ from the task's");
   if (task.graph.nodes.size() > kMaxNodes) return unsupported_error("more than 4096 operators");
+  // A graph with a warning lacks something, so its program would be wrong.
+  if (!task.graph.warnings.empty()) return unsupported_error(task.graph.warnings.front());
   CG_TRY(Graph graph, without_in_place(task.graph));
   for (size_t i = 0; i < results.size(); ++i) {
     const Value* value = graph.find(graph.outputs[i]);

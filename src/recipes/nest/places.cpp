@@ -83,6 +83,22 @@ void Builder::show_sizes(const Node& node, const View& view) {
   }
 }
 
+// The length of x[:, 2:] or x[:, 1:-1] as an expression. A length that ends at a number is fixed.
+void Builder::show_slice(const Node& node, const SlicePart& part, const std::string& from,
+                         const View& view) {
+  const Json end = argument(node, 3, "end");
+  const int axis = part.drops ? -1 : view.axes[part.dim];
+  const auto whole =
+      axis < 0 || base_name(node.op) != "slice" ? std::nullopt : extent_of(from, part.dim);
+  const int64_t size = shape_of(from)[part.dim];
+  const int64_t last = end.is_number_integer() ? end.get<int64_t>() : size;
+  if (!whole || (last >= 0 && last <= size && !end.is_null())) return;
+  const std::string to = last < 0 ? fmt::format("(({})-{})", *whole, -last) : *whole;
+  fused_.axes[size_t(axis)].shown = part.raw < 0
+                                        ? std::to_string(-part.raw + std::min<int64_t>(last, 0))
+                                        : fmt::format("(({})-{})", to, part.raw);
+}
+
 // The size of an axis of a tensor of the task or of a value in scratch, as a plan expression.
 std::optional<std::string> Builder::extent_of(const std::string& name, size_t axis) const {
   if (auto kept = region_.kept.find(name); kept != region_.kept.end()) return kept->second[axis];
@@ -91,6 +107,9 @@ std::optional<std::string> Builder::extent_of(const std::string& name, size_t ax
     if (node->op == kShift && input) return shifted_extent(*node, axis);
     if (is_view(*node) && input && shape_of(*input) == shape_of(name) &&
         permutation(*node, base_name(node->op), shape_of(name).size()).empty())
+      return extent_of(*input, axis);
+    if (base_name(node->op) == "slice" && input && shape_of(*input).size() > axis &&
+        shape_of(*input)[axis] == shape_of(name)[axis])
       return extent_of(*input, axis);
     const auto pointwise = lower_pointwise(*node);
     if (!pointwise || !*pointwise) return std::nullopt;
@@ -242,6 +261,33 @@ Result<int> Builder::filled(const Node& node, const View& view) {
     if (view.axes[i] >= 0) fused_.axes[size_t(view.axes[i])].shown = extent;
   }
   return constant(literal(number(node.args[0]).value_or(0)));
+}
+
+// cutegen.values(list): chooses by the position, because there are few values.
+Result<int> Builder::values(const Node& node, const View& view) {
+  const Value& result = node.outputs.front();
+  if (view.reshaped || !view.starts.empty())
+    return cut_at(node, node.op + ": a part or a reshape of constants");
+  std::vector<std::pair<int, int64_t>> terms;
+  int64_t step = 1;
+  for (size_t i = result.shape.size(); i-- > 0; step *= result.shape[i])
+    if (view.axes[i] >= 0) terms.emplace_back(view.axes[i], step);
+  const bool integer = is_integer(result.dtype);
+  const auto text = [&](const Json& value) {
+    return integer ? std::to_string(value.get<int64_t>()) : literal(value.get<double>());
+  };
+  const Json& list = node.args.at(0);
+  std::string code = text(list.back());
+  for (size_t i = list.size() - 1; i-- > 0;)
+    code = fmt::format("{{0}} == {} ? {} : {}", i, text(list[i]), code);
+  if (terms.empty()) return constant(text(list[0]));
+  const int place = line(terms);
+  fused_.inputs[size_t(fused_.insts[size_t(place)].operand)].fixed_count = true;
+  for (const auto& [axis, of] : terms) {
+    std::string& shown = fused_.axes[size_t(axis)].shown;
+    if (shown.empty()) shown = std::to_string(fused_.axes[size_t(axis)].size);
+  }
+  return make("constant", "(" + code + ")", {place}, false, integer);
 }
 
 // cutegen.affine(x, axes, sizes, fill)
