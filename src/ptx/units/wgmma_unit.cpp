@@ -10,6 +10,7 @@
 
 #include "ptx/cta/register_pool.h"
 #include "ptx/ops/warp_ops.h"
+#include "ptx/ops/wgmma_columns.h"
 
 namespace cutegen::ptx {
 namespace {
@@ -228,8 +229,12 @@ bool WgmmaUnit::multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& st
   if (!fetch(w, o, b)) return false;
   read.tiles[0] = o.part, read.low[0] = o.low, read.end[0] = o.end;
   if (cta_.races) cta_.wgmma->reads.push_back(read);
+  bool known = false;
+  std::byte* columns = WgmmaColumns::of_thread().find(op.run, step.b, b, op.n, known);
   op.run({.a = a,
           .b = b,
+          .columns = columns,
+          .has_columns = known,
           .registers = w.registers,
           .d = in.list,
           .n = op.n,
