@@ -48,6 +48,18 @@ void define(CtaState& cta, const BulkCopy& c, const TensorRow& r) {
 }  // namespace
 
 void define_target(CtaState& cta, const BulkCopy& c) {
+  const bool defined = std::all_of(c.rows.begin(), c.rows.end(), [&](const TensorRow& r) {
+    return !states_of_source(cta, c, r);
+  });
+  if (defined && c.pitch == c.row && c.row % 4 == 0 && c.shared % 4 == 0) {
+    UndefinedMemory& memory = cta.hazards->undefined->memory();
+    uint8_t* const state = memory.shared() + c.shared / 4;
+    const size_t words = size_t{c.pitch} / 4 * c.rows.size();
+    *memory.shared_left() -=
+        words - size_t(std::count(state, state + words, UndefinedMemory::kWritten));
+    std::fill_n(state, words, UndefinedMemory::kWritten);
+    return;
+  }
   for (const TensorRow& r : c.rows) define(cta, c, r);
 }
 

@@ -3,8 +3,19 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace cutegen::ptx {
+namespace {
+
+// Whether all addresses are those of words.
+bool aligned(uint32_t lanes, const uint64_t* at) {
+  uint64_t bits = 0;
+  for (uint32_t m = lanes; m; m &= m - 1) bits |= at[std::countr_zero(m)];
+  return bits % 4 == 0;
+}
+
+}  // namespace
 
 UndefinedMemory::UndefinedMemory(int warps, size_t shared_bytes, size_t local_bytes)
     : local_words_(local_bytes / 4),
@@ -25,6 +36,10 @@ bool UndefinedMemory::suspicious(const uint8_t* state, uint32_t lanes, const Add
       all &= state[w] == kWritten;
   } else if (bytes <= 4) {
     for (uint32_t m = lanes; m; m &= m - 1) all &= state[at[std::countr_zero(m)] / 4] == kWritten;
+  } else if (bytes == 16 && aligned(lanes, at)) {
+    static constexpr uint8_t kFour[4] = {kWritten, kWritten, kWritten, kWritten};
+    for (uint32_t m = lanes; m; m &= m - 1)
+      all &= std::memcmp(state + at[std::countr_zero(m)] / 4, kFour, sizeof kFour) == 0;
   } else {
     for (uint32_t m = lanes; m; m &= m - 1)
       each_word(at[std::countr_zero(m)], bytes, [&](uint64_t w) { all &= state[w] == kWritten; });

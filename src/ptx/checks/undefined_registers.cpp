@@ -17,7 +17,8 @@ void UndefinedRegisters::begin() {
   known_.clear();
   if (!program_.watch_zeroed) return;
   for (auto& warp : unwritten_) {
-    for (const SlotRange& s : program_.zeroed) warp[s.offset] = ~0u;
+    warp.assign(size_t(program_.register_bytes) / 4, 0);
+    for (const SlotRange& s : program_.zeroed) warp[size_t(s.offset) / 4] = ~0u;
   }
 }
 
@@ -28,7 +29,7 @@ void UndefinedRegisters::start() {
   for (size_t w = 0; w < masks_.size(); ++w) {
     masks_[w].assign(slots, 0);
     origins_[w].assign(slots, 0);
-    for (auto [slot, lanes] : unwritten_[w]) masks_[w][size_t(slot) / 4] = lanes;
+    if (!unwritten_[w].empty()) masks_[w] = unwritten_[w];
   }
   if (known_.empty()) known_.push_back({});  // origin 0: a register that nobody wrote
 }
@@ -51,6 +52,7 @@ void UndefinedRegisters::mark(int warp, int32_t slot, uint32_t lanes, uint16_t o
 
 void UndefinedRegisters::watch(const UndefinedStep& s) {
   auto& unwritten = unwritten_[size_t(s.warp)];
+  if (unwritten.empty()) return;
   const auto& range = program_.effect_of[size_t(s.pc)];
   // A product without accumulation does not read its accumulators, which come first.
   uint32_t begin = range.begin;
@@ -61,18 +63,15 @@ void UndefinedRegisters::watch(const UndefinedStep& s) {
     if (scale == 0) begin += uint32_t(op.d);
   }
   for (uint32_t i = begin; i < range.writes; ++i) {
-    auto it = unwritten.find(program_.effects[i]);
-    if (it == unwritten.end()) continue;
-    const uint32_t lanes = it->second & (it->first == s.in.guard ? s.current : s.mask);
+    const int32_t slot = program_.effects[i];
+    const uint32_t lanes = unwritten[size_t(slot) / 4] & (slot == s.in.guard ? s.current : s.mask);
     if (!lanes) continue;
     known_.assign(1, {s.pc, s.warp * 32 + std::countr_zero(lanes)});
     start();
     return;
   }
-  for (uint32_t i = range.writes; i < range.end; ++i) {
-    auto it = unwritten.find(program_.effects[i]);
-    if (it != unwritten.end()) it->second &= ~s.mask;
-  }
+  for (uint32_t i = range.writes; i < range.end; ++i)
+    unwritten[size_t(program_.effects[i]) / 4] &= ~s.mask;
 }
 
 }  // namespace cutegen::ptx

@@ -9,7 +9,6 @@
 // slot));
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "ptx/decode/program.h"
@@ -63,7 +62,7 @@ class UndefinedRegisters {
   std::vector<std::vector<uint32_t>> masks_;    // masks of lanes, by warp and register slot / 4
   std::vector<std::vector<uint16_t>> origins_;  // parallel to masks_
   std::vector<Origin> known_;
-  std::vector<std::unordered_map<int32_t, uint32_t>> unwritten_;  // zeroed registers, by warp
+  std::vector<std::vector<uint32_t>> unwritten_;  // parallel to masks_: lanes of zeroed registers
 };
 
 }  // namespace cutegen::ptx

@@ -74,7 +74,8 @@ struct WgmmaState {
 
   WgmmaState(size_t warps, size_t register_bytes) : warps_(warps), bytes_(register_bytes) {}
   void begin(int64_t registers);
-  Use& use(int warp, int32_t slot) { return orders[size_t(warp)].uses[size_t(slot) / 64]; }
+  Use* uses(int warp) { return orders[size_t(warp)].uses.data(); }
+  Use& use(int warp, int32_t slot) { return uses(warp)[slot / 64]; }
   bool pending(int warp, int32_t slot) {
     return use(warp, slot).group > orders[size_t(warp)].completed;
   }

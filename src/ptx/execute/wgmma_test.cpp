@@ -298,6 +298,10 @@ TEST_F(Wgmma, EveryWidth) {
 TEST(WgmmaHandlers, AgreeOnAllInstructionSets) {
   std::mt19937 random(3);
   std::vector<std::byte> a(512), b(256 * 32);
+  struct alignas(64) Converted {
+    std::byte bytes[kWgmmaColumnsBytes];
+  };
+  const auto columns = std::make_unique<Converted>();
   const std::string_view best = best_instruction_set();
   for (WgmmaType type : {WgmmaType::f16, WgmmaType::bf16, WgmmaType::tf32, WgmmaType::e4m3,
                          WgmmaType::e5m2, WgmmaType::s8}) {
@@ -316,7 +320,12 @@ TEST(WgmmaHandlers, AgreeOnAllInstructionSets) {
         void* p = registers.data();
         size_t room = registers.size();
         auto* aligned = static_cast<std::byte*>(std::align(64, 128 * 128, p, room));
-        run({.a = a.data(), .b = b.data(), .registers = aligned, .d = slots.data(), .n = 72});
+        run({.a = a.data(),
+             .b = b.data(),
+             .columns = columns->bytes,
+             .registers = aligned,
+             .d = slots.data(),
+             .n = 72});
         results.emplace_back(aligned, aligned + 128 * 128);
         EXPECT_EQ(results.back(), results.front()) << isa << int(type) << int(sum);
       }

@@ -33,7 +33,7 @@ class SharedGuard {
   void change(Mark mark, uint64_t from, uint64_t to, int by);
 
   size_t bytes_;
-  std::vector<std::array<uint16_t, 3>> words_;  // empty before the first mark
+  std::array<std::vector<uint16_t>, 3> words_;  // by mark; empty before the first mark
   std::vector<uint32_t> blocks_;                // marks in each block
   int64_t marks_ = 0;
 };

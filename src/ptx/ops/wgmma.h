@@ -12,7 +12,7 @@
 // result is truncated to float32 (fp8: to kWgmmaFp8Kept bits of mantissa) or rounded to nearest
 // f16. Nobody has compared this with an H200 yet.
 //
-// Example: op.run({.a = rows, .b = columns, .registers = w.registers, .d = in.list, .n = 128});
+// Example: op.run({.a = rows, .b = columns, .columns = converted, .registers = w.registers, ...});
 #pragma once
 
 #include <cstddef>
@@ -27,6 +27,8 @@ inline constexpr int kWgmmaRows = 16;           // per warp
 inline constexpr int kWgmmaMostColumns = 256;   // N
 inline constexpr size_t kWgmmaSliceBytes = 32;  // bytes of a row of A or a column of B
 
+inline constexpr size_t kWgmmaColumnsBytes = size_t{65} << 10;  // aligned to 64
+
 // The rounding of sums (see above).
 inline constexpr int kWgmmaFraction = 25;     // f16, bf16, tf32
 inline constexpr int kWgmmaFp8Fraction = 13;  // e4m3, e5m2
@@ -36,8 +38,12 @@ inline constexpr int kWgmmaFp8Kept = 13;
 inline constexpr int kWgmmaLeastExponent = -126;
 
 struct WgmmaProduct {
-  const std::byte* a = nullptr;    // 16 rows of 32 bytes
-  const std::byte* b = nullptr;    // n columns of 32 bytes
+  const std::byte* a = nullptr;  // 16 rows of 32 bytes
+  const std::byte* b = nullptr;  // n columns of 32 bytes
+  // Memory of kWgmmaColumnsBytes for converted columns. has_columns: the same operation has
+  // converted the same columns before.
+  std::byte* columns = nullptr;
+  bool has_columns = false;
   std::byte* registers = nullptr;  // of the warp
   const int32_t* d = nullptr;      // slots of the accumulators
   int n = 0;

@@ -23,6 +23,7 @@ struct MatrixDescriptor {
   uint32_t base_offset = 0;
   uint32_t row_bytes = 16;  // 16: no swizzle; 32, 64, 128: its width
   uint64_t reserved = 0;    // bits that must be zero
+  bool operator==(const MatrixDescriptor&) const = default;
 };
 MatrixDescriptor read_descriptor(uint64_t bits);
 
@@ -35,6 +36,7 @@ struct SharedTile {
   std::optional<std::string> fault() const;
   // Fills `at` with the addresses of 2 * rows chunks.
   void chunks(uint32_t* at) const;
+  bool operator==(const SharedTile&) const = default;
 
  private:
   uint32_t chunk(uint32_t raw) const;

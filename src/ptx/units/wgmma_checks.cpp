@@ -53,8 +53,9 @@ bool WgmmaChecks::fenced(const Warp& w, const Inst& in, const WgmmaOp& op) {
   WgmmaState& s = *cta_.wgmma;
   const uint32_t fences = s.orders[size_t(w.index)].fences;
   const int registers = op.d + (op.a_in_registers ? op.a() : 0);
+  const WgmmaState::Use* uses = s.uses(w.index);
   bool bad = fences == 0;
-  for (int i = 0; i < registers; ++i) bad = bad || s.use(w.index, in.list[i]).written == fences + 1;
+  for (int i = 0; i < registers; ++i) bad |= uses[in.list[i] / 64].written == fences + 1;
   if (!bad) return true;
   cta_.report(
       w, 0,
@@ -69,12 +70,18 @@ bool WgmmaChecks::fenced(const Warp& w, const Inst& in, const WgmmaOp& op) {
 // Only products of one shape may share accumulators without a fence between them.
 bool WgmmaChecks::same_shape(const Warp& w, const Inst& in, const WgmmaOp& op) {
   WgmmaState& s = *cta_.wgmma;
+  const WgmmaState::Use* uses = s.uses(w.index);
+  const uint32_t fences = s.orders[size_t(w.index)].fences;
+  int32_t same = -1;  // the place of a product of this shape
   for (int i = 0; i < op.d; ++i) {
-    const WgmmaState::Use& use = s.use(w.index, in.list[i]);
-    if (use.pc < 0 || use.fragment || use.fences != s.orders[size_t(w.index)].fences) continue;
+    const WgmmaState::Use& use = uses[in.list[i] / 64];
+    if (use.pc == same || use.pc < 0 || use.fragment || use.fences != fences) continue;
     const Inst& before = cta_.job.program.code[size_t(use.pc)];
     const WgmmaOp& other = cta_.job.program.wgmmas[size_t(before.target)];
-    if (other.n == op.n && other.run == op.run) continue;
+    if (other.n == op.n && other.run == op.run) {
+      same = use.pc;
+      continue;
+    }
     cta_.report(w, 0,
                 {.kind = "missing_wgmma_fence",
                  .message = fmt::format("this wgmma.mma_async and the one at {} have one "
@@ -91,15 +98,17 @@ bool WgmmaChecks::product(const Warp& w, const Inst& in, const WgmmaOp& op) {
   if (!fenced(w, in, op) || !same_shape(w, in, op)) return false;
   WgmmaState& s = *cta_.wgmma;
   const int registers = op.d + (op.a_in_registers ? op.a() : 0);
+  WgmmaState::Use* uses = s.uses(w.index);
+  const WgmmaState::Order& order = s.orders[size_t(w.index)];
   for (int i = 0; i < registers; ++i) {
     const bool fragment = i >= op.d;
-    WgmmaState::Use& use = s.use(w.index, in.list[i]);
+    WgmmaState::Use& use = uses[in.list[i] / 64];
     // Products may use the same accumulators one after the other, and may share a fragment.
     const bool same_role = use.fragment == fragment;
     if (!same_role && !unused(w, in.list[i], fragment ? "read of" : "write of")) return false;
-    use.group = s.orders[size_t(w.index)].committed + 1;
+    use.group = order.committed + 1;
     use.pc = w.current.pc, use.fragment = fragment;
-    use.fences = s.orders[size_t(w.index)].fences;
+    use.fences = order.fences;
   }
   return true;
 }

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
 
 #include "ptx/cta/register_pool.h"
 #include "ptx/ops/warp_ops.h"
+#include "ptx/ops/wgmma_columns.h"
 
 namespace cutegen::ptx {
 namespace {
@@ -52,6 +54,29 @@ std::string out_of_step(const CtaState& cta, const Warp& w, const WarpgroupSteps
       step.a, step.b, w.index, other.a, other.b);
 }
 
+// The addresses of a tile's chunks. After them, the first address repeats until their number is a
+// multiple of 32.
+struct Chunks {
+  SharedTile of;
+  uint32_t low = 0, high = 0;  // bounds of the addresses
+  uint32_t at[2 * kWgmmaMostColumns];
+};
+
+// Kernels use few descriptors again and again, so each host thread remembers some.
+const Chunks& chunks_of(const SharedTile& tile) {
+  static thread_local std::array<Chunks, 64> known;
+  const uint32_t place = tile.d.start >> 5 ^ tile.d.start >> 10 ^ uint32_t(tile.first);
+  Chunks& c = known[place % known.size()];
+  if (c.of == tile) return c;
+  c.of = tile;
+  const int count = 2 * tile.rows;
+  tile.chunks(c.at);
+  const auto [low, high] = std::minmax_element(c.at, c.at + count);
+  c.low = *low, c.high = *high;
+  for (int i = count; i % 32 != 0; ++i) c.at[i] = c.at[0];
+  return c;
+}
+
 }  // namespace
 
 // A matrix in shared memory, and the part that a warp reads.
@@ -59,7 +84,6 @@ struct WgmmaUnit::Operand {
   const char* name;
   SharedTile whole, part;
   uint32_t low = 0, end = 0;  // bounds of the addresses of `part`
-  uint32_t at[2 * kWgmmaMostColumns];
 };
 
 void WgmmaUnit::report(const Warp& w, const char* kind, std::string message) {
@@ -151,14 +175,17 @@ void WgmmaUnit::commit(const Warp& w) {
     order.labels.push_back(cta_.hazards->clocks.commit_products(w.index));
 }
 
-bool WgmmaUnit::uniform(const Warp& w, int32_t slot, size_t bytes, const char* what) {
-  const std::byte* r = w.registers + slot;
-  for (size_t lane = 1; lane < 32; ++lane) {
-    if (std::memcmp(r, r + lane * bytes, bytes) == 0) continue;
-    report(w, "divergent_warpgroup", fmt::format("{} differs between lanes 0 and {}", what, lane));
-    return false;
-  }
-  return true;
+bool WgmmaUnit::uniform(const Warp& w, int32_t slot, const char* what) {
+  uint64_t words[32];
+  std::memcpy(words, w.registers + slot, sizeof words);
+  uint64_t differ = 0;
+  for (const uint64_t word : words) differ |= word ^ words[0];
+  if (differ == 0) return true;
+  const auto* const other =
+      std::find_if(words, words + 32, [&](uint64_t x) { return x != words[0]; });
+  report(w, "divergent_warpgroup",
+         fmt::format("{} differs between lanes 0 and {}", what, other - words));
+  return false;
 }
 
 // Applies the checks that a load of these chunks would undergo.
@@ -181,21 +208,18 @@ bool WgmmaUnit::fetch(Warp& w, Operand& o, std::byte* slices) {
     report(w, "bad_descriptor", fmt::format("the descriptor of {} has {}", o.name, *fault));
     return false;
   }
-  const int count = 2 * o.part.rows;
-  o.part.chunks(o.at);
-  const auto [low, high] = std::minmax_element(o.at, o.at + count);
-  if (*high + 16 > cta_.shared.size()) {
+  const Chunks& chunks = chunks_of(o.part);
+  if (chunks.high + 16 > cta_.shared.size()) {
     report(w, "out_of_bounds",
            fmt::format("wgmma reads {} at offset {} of shared memory, which has {} bytes "
                        "(start address {}, leading byte offset {}, stride byte offset {})",
-                       o.name, *high, cta_.shared.size(), o.whole.d.start, o.whole.d.leading,
+                       o.name, chunks.high, cta_.shared.size(), o.whole.d.start, o.whole.d.leading,
                        o.whole.d.stride));
     return false;
   }
-  o.low = *low, o.end = *high + 16;
-  for (int i = count; i % 32 != 0; ++i) o.at[i] = o.at[0];
-  if (!check_reads(w, o.at, count)) return false;
-  pack_slices(o.part, o.at, cta_.shared.data(), slices);
+  o.low = chunks.low, o.end = chunks.high + 16;
+  if (!check_reads(w, chunks.at, 2 * o.part.rows)) return false;
+  pack_slices(o.part, chunks.at, cta_.shared.data(), slices);
   return true;
 }
 
@@ -204,8 +228,8 @@ bool WgmmaUnit::multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& st
   const uint32_t scale = predicate_at(w.registers, in.list[op.scale_slot()]);
   if (scale != 0 && scale != ~0u)
     return report(w, "divergent_warpgroup", "scale-d differs between lanes"), false;
-  if (!uniform(w, in.list[op.b_slot()], 8, "the descriptor of B")) return false;
-  if (!op.a_in_registers && !uniform(w, in.list[op.d], 8, "the descriptor of A")) return false;
+  if (!uniform(w, in.list[op.b_slot()], "the descriptor of B")) return false;
+  if (!op.a_in_registers && !uniform(w, in.list[op.d], "the descriptor of A")) return false;
   if (cta_.races && !checks_.wgmma().product(w, in, op)) return false;
   alignas(64) std::byte a[kWgmmaRows * kWgmmaSliceBytes],
       b[size_t{kWgmmaMostColumns} * kWgmmaSliceBytes];
@@ -228,8 +252,12 @@ bool WgmmaUnit::multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& st
   if (!fetch(w, o, b)) return false;
   read.tiles[0] = o.part, read.low[0] = o.low, read.end[0] = o.end;
   if (cta_.races) cta_.wgmma->reads.push_back(read);
+  bool known = false;
+  std::byte* columns = WgmmaColumns::of_thread().find(op.run, step.b, b, op.n, known);
   op.run({.a = a,
           .b = b,
+          .columns = columns,
+          .has_columns = known,
           .registers = w.registers,
           .d = in.list,
           .n = op.n,

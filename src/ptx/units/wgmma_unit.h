@@ -29,7 +29,7 @@ class WgmmaUnit {
   void commit(const Warp& w);
   void wait(Warp& w, const Inst& in);
   bool in_step(const Warp& w, const WarpgroupSteps::Step& step);
-  bool uniform(const Warp& w, int32_t slot, size_t bytes, const char* what);
+  bool uniform(const Warp& w, int32_t slot, const char* what);
   bool fetch(Warp& w, Operand& operand, std::byte* slices);
   bool check_reads(Warp& w, const uint32_t* at, int count);
   void report(const Warp& w, const char* kind, std::string message);
