@@ -16,6 +16,10 @@
 // values. Sizes and strides are arbitrary. Elements beyond the edges read as zero. TileM and TileN
 // are 64 or 128, TileK is 32, a CTA has kThreads threads.
 //
+// Groups: a tile holds TileN / Groups columns of each of several products of the same A. run() and
+// repair() then take an array of tensors B, and each() passes c[group][v]: the results of all
+// products at the same place. Three groups need TileN 96 and tensors B that lie along the depth.
+//
 // Example: Gemm gemm; if (!gemm.run(A, B, tile, 0, tiles, storage)) return;
 //          gemm.repair(A, B, tile, 0, tiles);
 //          gemm.each<Gemm::kVector>(tile, [&](auto const& c, int m, int n) { ... });
@@ -62,29 +66,42 @@ struct WgmmaTile {
 
 // Loads an operand's tiles into registers and stores their high and low parts (with one product:
 // their tf32 values) in shared memory, in chunks of four neighbours along the depth. Neighbouring
-// threads read neighbours in memory.
+// threads read neighbours in memory. A tile has Rows / Groups rows of each of several tensors.
 template <class T, int Rows, int Threads, int Vector, bool AlongDepth, class RowStride,
-          class DepthStride>
+          class DepthStride, int Groups = 1>
 class SplitLoader {
   static constexpr int kChunks = Rows * 8 / Threads;
+  static constexpr int kGroupRows = Rows / Groups;
+  // A thread whose chunks lie in one row reads one tensor only.
+  static constexpr int kTensors = AlongDepth ? Groups : 1;
   // The distance from one chunk of a thread to its next: in rows, and in chunks along the depth.
   static constexpr int kRowStep = AlongDepth ? Threads / 8 : 0;
   static constexpr int kChunkStep = AlongDepth ? 0 : Threads / Rows;
 
+  static_assert(Rows * 8 % Threads == 0 && (AlongDepth || Threads % Rows == 0));
+  static_assert(Rows % Groups == 0 && (!AlongDepth || kGroupRows % kRowStep == 0));
+
  public:
   template <class Global>
-  CUTE_DEVICE SplitLoader(Global const& global, int tile, int first)
-      : from_(&global(tile * Rows + row(), first * 32 + 4 * chunk())),
-        row_stride_(cute::stride<0>(global)),
-        depth_stride_(cute::stride<1>(global)),
-        rows_(cute::size<0>(global) - tile * Rows),
-        depth_(cute::size<1>(global) - first * 32) {}
+  CUTE_DEVICE SplitLoader(Global const (&globals)[Groups], int tile, int first)
+      : rows_(cute::size<0>(globals[0]) - tile * kGroupRows),
+        depth_(cute::size<1>(globals[0]) - first * 32) {
+    CUTE_UNROLL
+    for (int g = 0; g < Groups; ++g) {
+      if (!AlongDepth && row() / kGroupRows != g) continue;
+      const int to = AlongDepth ? g : 0;
+      from_[to] = &globals[g](tile * kGroupRows + row() % kGroupRows, first * 32 + 4 * chunk());
+      row_stride_[to] = cute::stride<0>(globals[g]);
+      depth_stride_[to] = cute::stride<1>(globals[g]);
+    }
+  }
 
   // Reads the next tile.
   CUTE_DEVICE void fetch() {
-    if (rows_ >= Rows && depth_ >= 32) read<true>();
+    if (rows_ >= kGroupRows && depth_ >= 32) read<true>();
     else read<false>();
-    from_ += 32 * depth_stride_;
+    CUTE_UNROLL
+    for (int g = 0; g < kTensors; ++g) from_[g] += 32 * depth_stride_[g];
     depth_ -= 32;
   }
 
@@ -110,9 +127,11 @@ class SplitLoader {
   CUTE_DEVICE void read() {
     CUTE_UNROLL
     for (int i = 0; i < kChunks; ++i) {
-      T const* from = from_ + i * kRowStep * row_stride_ + i * 4 * kChunkStep * depth_stride_;
+      const int group = i * kRowStep / kGroupRows, down = i * kRowStep % kGroupRows;
+      T const* from = from_[group] + down * row_stride_[group] +
+                      i * 4 * kChunkStep * depth_stride_[group];
       const int depth = depth_ - 4 * (chunk() + i * kChunkStep);
-      const bool inside = Inside || row() + i * kRowStep < rows_;
+      const bool inside = Inside || row() % kGroupRows + down < rows_;
       if constexpr (AlongDepth && Vector >= 4) {
         Pack<T, 4> four{};
         if (Inside || (inside && depth > 0)) four = *reinterpret_cast<Pack<T, 4> const*>(from);
@@ -122,7 +141,7 @@ class SplitLoader {
         CUTE_UNROLL
         for (int v = 0; v < 4; ++v)
           next_[i][v] =
-              Inside || (inside && v < depth) ? to_float(from[v * depth_stride_]) : 0.0f;
+              Inside || (inside && v < depth) ? to_float(from[v * depth_stride_[group]]) : 0.0f;
       }
     }
   }
@@ -131,30 +150,34 @@ class SplitLoader {
   static CUTE_DEVICE int row() { return AlongDepth ? threadIdx.x / 8 : threadIdx.x % Rows; }
   static CUTE_DEVICE int chunk() { return AlongDepth ? threadIdx.x % 8 : threadIdx.x / Rows; }
 
-  T const* from_;
-  RowStride row_stride_;
-  DepthStride depth_stride_;
+  T const* from_[kTensors];
+  RowStride row_stride_[kTensors];
+  DepthStride depth_stride_[kTensors];
   // Number of rows, and of elements of the depth, from the tile to the edge of the operand.
   int rows_, depth_;
   float next_[kChunks][4];
 };
 
 template <class TA, class TB, int TileM, int TileN, int TileK, int Stages, int VectorA, int VectorB,
-          bool DepthA, bool DepthB, int Products = 3>
+          bool DepthA, bool DepthB, int Products = 3, int Groups = 1>
 struct WgmmaFp32Gemm {
   static_assert(Products == 3 || Products == 1);
   // The tensor cores read one operand from registers, where it may have any layout, and the other
   // from shared memory. The producers split the one in shared memory, which is fastest if they read
-  // it along the depth. Turned: A is in shared memory.
-  static constexpr bool kTurned = DepthA && !DepthB;
+  // it along the depth. Turned: A is in shared memory. A thread then has two results of a row,
+  // which several groups cannot share.
+  static constexpr bool kTurned = DepthA && !DepthB && Groups == 1;
   static constexpr int kRows = kTurned ? TileN : TileM, kColumns = kTurned ? TileM : TileN;
   static constexpr int kConsumers = kRows / 64;  // warpgroups
   static constexpr int kProducers = 256;         // threads
   static constexpr int kThreads = kProducers + 128 * kConsumers;
   static constexpr int kVector = kTurned ? 1 : 2;  // neighbouring results of a thread along n
   static constexpr int kResults = kColumns / 2;    // of a thread
-  static_assert((kRows == 64 || kRows == 128) && (kColumns == 64 || kColumns == 128) &&
+  static constexpr int kGroupN = TileN / Groups, kGroupResults = kResults / Groups;
+  static_assert((kRows == 64 || kRows == 128) &&
+                (kColumns == 64 || kColumns == 128 || (kColumns == 96 && Groups == 3)) &&
                 TileK == 32 && Stages > 2);
+  static_assert(TileN % Groups == 0 && kGroupN % 32 == 0);
   using T = cute::conditional_t<kTurned, TB, TA>;
   using TShared = cute::conditional_t<kTurned, TA, TB>;
   static constexpr bool kDepth = kTurned ? DepthB : DepthA, kDepthShared = kTurned ? DepthA : DepthB;
@@ -178,6 +201,12 @@ struct WgmmaFp32Gemm {
   template <class A, class B>
   CUTE_DEVICE bool run(A const& a, B const& b, TileIndex tile, int first, int last,
                        Storage& storage) {
+    const B columns[1] = {b};
+    return run(a, columns, tile, first, last, storage);
+  }
+  template <class A, class B>
+  CUTE_DEVICE bool run(A const& a, B const (&b)[Groups], TileIndex tile, int first, int last,
+                       Storage& storage) {
     if (threadIdx.x == 0) {
       for (int s = 0; s < Stages; ++s) {
         cute::initialize_barrier(storage.full[s], kProducers);
@@ -188,7 +217,8 @@ struct WgmmaFp32Gemm {
     __syncthreads();
     if (threadIdx.x < kProducers) {
       cutlass::arch::warpgroup_reg_dealloc<kConsumers == 2 ? 48 : 120>();
-      if constexpr (kTurned) produce(b, tile.n, a, tile.m, first, last, storage);
+      const A rows[1] = {a};
+      if constexpr (kTurned) produce(b[0], tile.n, rows, tile.m, first, last, storage);
       else produce(a, tile.m, b, tile.n, first, last, storage);
       return false;
     }
@@ -201,6 +231,11 @@ struct WgmmaFp32Gemm {
   // cores.
   template <class A, class B>
   CUTE_DEVICE void repair(A const& a, B const& b, TileIndex tile, int first, int last) {
+    const B columns[1] = {b};
+    repair(a, columns, tile, first, last);
+  }
+  template <class A, class B>
+  CUTE_DEVICE void repair(A const& a, B const (&b)[Groups], TileIndex tile, int first, int last) {
     bool any = false;
     CUTE_UNROLL
     for (int i = 0; i < kResults; ++i) any |= lost(results[i]);
@@ -210,11 +245,12 @@ struct WgmmaFp32Gemm {
       float sum = 0;
       CUTE_UNROLL
       for (int j = 0; j < kResults; ++j) sum = i == j ? results[j] : sum;
-      const auto [m, n] = place(tile, i);
-      if (!lost(sum) || m >= cute::size<0>(a) || n >= cute::size<0>(b)) continue;
+      const auto [m, n] = place(tile, i % kGroupResults);
+      if (!lost(sum) || m >= cute::size<0>(a) || n >= cute::size<0>(b[0])) continue;
+      const B own = b[Groups == 1 ? 0 : i / kGroupResults];
       sum = 0;
       for (int k = first * TileK; k < end; ++k)
-        sum = fmaf(to_float(TA(a(m, k))), to_float(TB(b(n, k))), sum);
+        sum = fmaf(to_float(TA(a(m, k))), to_float(TB(own(n, k))), sum);
       CUTE_UNROLL
       for (int j = 0; j < kResults; ++j) results[j] = i == j ? sum : results[j];
     }
@@ -225,12 +261,16 @@ struct WgmmaFp32Gemm {
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
     static_assert(kVector % V == 0);
     CUTE_UNROLL
-    for (int i = 0; i < kResults; i += V) {
-      float c[V];
+    for (int i = 0; i < kGroupResults; i += V) {
+      float c[Groups][V];
       CUTE_UNROLL
-      for (int v = 0; v < V; ++v) c[v] = results[i + v];
+      for (int g = 0; g < Groups; ++g) {
+        CUTE_UNROLL
+        for (int v = 0; v < V; ++v) c[g][v] = results[g * kGroupResults + i + v];
+      }
       const auto [m, n] = place(tile, i);
-      f(c, m, n);
+      if constexpr (Groups == 1) f(c[0], m, n);
+      else f(c, m, n);
     }
   }
 
@@ -241,18 +281,19 @@ struct WgmmaFp32Gemm {
   static CUTE_DEVICE int first_row() {
     return (threadIdx.x - kProducers) / 32 * 16 + lane() / 4;
   }
-  // Row and column of this thread's result i.
+  // Row and column of this thread's result i of a group.
   static CUTE_DEVICE TileIndex place(TileIndex tile, int i) {
     const int row = first_row() + i / 2 % 2 * 8, column = i / 4 * 8 + lane() % 4 * 2 + i % 2;
-    return {tile.m * TileM + (kTurned ? column : row), tile.n * TileN + (kTurned ? row : column)};
+    return {tile.m * TileM + (kTurned ? column : row), tile.n * kGroupN + (kTurned ? row : column)};
   }
 
-  template <class G, class GShared>
-  CUTE_DEVICE void produce(G const& global, int tile, GShared const& shared, int tile_shared,
-                           int first, int last, Storage& storage) {
+  template <class G, class GShared, int Tensors>
+  CUTE_DEVICE void produce(G const& global, int tile, GShared const (&shared)[Tensors],
+                           int tile_shared, int first, int last, Storage& storage) {
     auto plain = loader<T, float, Plain, kProducers, kWidth, kDepth>(global, tile, storage.plain);
     SplitLoader<TShared, kColumns, kProducers, kWidthShared, kDepthShared,
-                decltype(cute::stride<0>(shared)), decltype(cute::stride<1>(shared))>
+                decltype(cute::stride<0>(shared[0])), decltype(cute::stride<1>(shared[0])),
+                Tensors>
         split(shared, tile_shared, first);
     if (first < last) split.fetch();
     int stage = 0, phase = 1;

@@ -194,6 +194,10 @@ JOINED_TASKS: dict[str, harness.TaskText] = {
                     "        return q.view(2, -1, 6, 32).transpose(1, 2), k, torch.relu(v)", 128, "torch.float32"),
     "gate": joined("self.g, self.u = LINEAR, 77, dtype=torch.bfloat16), LINEAR, 77, dtype=torch.bfloat16)",
                    "return F.silu(self.g(x)) * self.u(x)", 131, "torch.bfloat16"),
+    "float_gate": joined("self.g, self.u = LINEAR, 77), LINEAR, 77)", "return F.silu(self.g(x)) * self.u(x)", 131,
+                         "torch.float32"),
+    "float_cell": joined("self.l = LINEAR, 132)", "i, f, g, o = self.l(x).sigmoid().chunk(4, -1)\n"
+                         "        return o * torch.tanh(i * g + f)", 67, "torch.float32"),
     "packed": joined("self.l = LINEAR, 272, dtype=torch.float16)", "return F.glu(self.l(x), -1)", 136, "torch.float16"),
 }
 INT8 = "torch.randint(-128, 128, (columns, depth), dtype=torch.int8)"
@@ -241,7 +245,7 @@ BAD_INPUT: dict[str, harness.TaskText] = {
     "largest": bad(large=" * 1e38", small=" * 1e-3", rows=256),
     "infinite": bad("(x / (x > 2.5).logical_not().float()) @ y", rows=256),
 }
-IN_ONE_KERNEL = ("parts", "gate")  # the others have further stages at these sizes
+IN_ONE_KERNEL = ("parts", "gate", "float_gate")  # the others have further stages at these sizes
 # A deep product is split and its parts combined; products, computed factors and reductions are stages of one program.
 OTHERS: dict[str, harness.TaskText] = {"deep": product({"rows": 64, "columns": 96, "depth": 4096}), "stages": STAGES}
 BEFORE_HOPPER = {"tf32": product({"rows": 256, "columns": 192, "depth": 512}, mode="tf32"),

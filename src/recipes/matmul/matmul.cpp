@@ -55,9 +55,12 @@ int64_t wgmma_shared(const Json& params) {
 
 bool wgmma_fp32_legal(const Contraction& c, const Json& params) {
   auto fits = [&](const char* name) {
-    return int_param(params, name) == 64 || int_param(params, name) == 128;
+    const int64_t size = int_param(params, name);
+    return size == 64 || size == 128 ||
+           (size == 96 && c.groups() == 3 && std::string_view(name) == "tile_n");
   };
-  return wgmma_applies(c) && fits("tile_m") && fits("tile_n") && int_param(params, "stages") >= 3 &&
+  return wgmma_applies(c) && fits("tile_m") && fits("tile_n") &&
+         holds_groups(c, int_param(params, "tile_n")) && int_param(params, "stages") >= 3 &&
          wgmma_fp32_shared(c, params) <= kMostSharedHopper;
 }
 
@@ -323,7 +326,9 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
              : cores          ? Values{128, 64}
                               : Values{256, 128, 64}},
       tile_n{"tile_n", "columns of the result that a CTA computes",
-             halves && hopper ? Values{256, 192, 128, 160, 64, 32} : Values{128, 64, 32}},
+             halves && hopper  ? Values{256, 192, 128, 160, 64, 32}
+             : c.groups() == 3 ? Values{96, 128, 64}
+                               : Values{128, 64, 32}},
       stages{"stages", "pipeline stages: tiles along the depth in shared memory at once",
              !cores   ? Values{3, 2, 4, 1}
              : hopper ? Values{4, 6, 3, 8, 12, 2, 1}
@@ -392,7 +397,7 @@ Json matmul_safe(const Contraction& c) {
 bool matmul_legal(const Contraction& c, const Json& params) {
   const MatmulEngine engine = engine_of(c, params);
   if (c.joined() && (int_param(params, "split") > 1 || shares_last_round(params))) return false;
-  if (c.groups() > 1 && engine != MatmulEngine::wgmma) return false;
+  if (c.groups() > 1 && !on_hopper(engine)) return false;
   if (engine == MatmulEngine::stream) return stream_legal(c, params);
   if (engine == MatmulEngine::wgmma_fp32) return wgmma_fp32_legal(c, params);
   if (engine == MatmulEngine::wgmma) return wgmma_legal(c, with_wgmma_shape(c, params));

@@ -75,7 +75,10 @@ std::string gemm_type(const Contraction& c, const Json& params, const Label& lab
     return fmt::format(
         "cutegen::WgmmaFp32Gemm<{}, kTileM, kTileN, kTileK, kStages,\n"
         "                                    {}{}>",
-        factors, order, products_of(c) == 1 ? ", 1" : "");
+        factors, order,
+        c.groups() > 1        ? fmt::format(", {}, {}", products_of(c), c.groups())
+        : products_of(c) == 1 ? ", 1"
+                              : "");
   if (engine == MatmulEngine::wgmma)
     return fmt::format(
         "cutegen::WgmmaGemm<{}, {}, kTileM, kTileN, kStages,\n"
@@ -580,7 +583,7 @@ std::string name_of(const Contraction& c, const Factor& factor) {
 }
 
 bool turned(const Contraction& c) {
-  return along_depth(c.a) && !along_depth(c.b);
+  return along_depth(c.a) && !along_depth(c.b) && c.groups() == 1;
 }
 
 std::string element_type(const Contraction& c, const Json& params) {

@@ -311,6 +311,25 @@ TEST(Matmul, PartnersShareATile) {
   }
 }
 
+// In float32 a tile holds both products, too, if B is in shared memory.
+TEST(Matmul, PartnersOfFloatsShareATile) {
+  for (MathMode mode : {MathMode::fp32, MathMode::tf32}) {
+    ProductCase c("joined_packed", mode, "sm_90a");
+    const KernelProgram program = c.program();
+    EXPECT_EQ(to_json(program.plan).at("steps").size(), 1U);
+    const std::string& source = program.sources.at("kernel.cu");
+    EXPECT_THAT(source,
+                HasSubstr(mode == MathMode::fp32 ? "true, true, 3, 2>" : "true, true, 1, 2>"));
+    EXPECT_THAT(source, HasSubstr("gemm.repair(rows, columns, tile, first, last);"));
+    EXPECT_THAT(source, HasSubstr("product[0][v], product[1][v]"));
+    for (const Json& change : {Json{{"wgmma", 0}}, Json{{"split", 2}}, Json{{"tile_n", 32}}}) {
+      Json params = c.match.safe;
+      params.update(change);
+      EXPECT_FALSE(instantiate(c.task, c.match, params)) << change;
+    }
+  }
+}
+
 // The softmax's CTAs wait on the SMs while the product ends.
 TEST(Matmul, TheNextStageBeginsEarly) {
   ProductCase c("mm_softmax_after", MathMode::bf16, "sm_90a");

@@ -27,7 +27,7 @@ struct Tiling {
 };
 
 int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n);
-// Whether a tile of 16-bit wgmma can hold columns of all products of the same place.
+// Whether a tile of wgmma can hold columns of all products of the same place.
 bool holds_groups(const Contraction& c, int64_t tile_n);
 bool may_split(const Contraction& c, int64_t split);
 // Whether wgmma can compute this product.

@@ -182,16 +182,21 @@ Attempt choose(const Task& task, Region region, Choice choice) {
   return {.fused = std::move(fused), .cut = ""};
 }
 
+// Whether wgmma can compute the partners in one tile. Three products of floats share 96 columns,
+// which only factors along the depth fill.
+bool fit_a_tile(const Contraction& joined) {
+  const bool halves = joined.math_mode == MathMode::bf16 || joined.math_mode == MathMode::fp16;
+  const bool odd = joined.groups() == 3 && !halves && joined.b.depth.move != Move::next;
+  return joined.groups() <= kMostGroups && !odd;
+}
+
 // The stage of several products that writes the outputs, if there is one.
 std::optional<Contraction> join(const Task& task, const Region& region, const Masks& masks,
                                 const StageOptions& options) {
   if (!options.join) return std::nullopt;
   auto joined = join_products(task, region, masks);
   if (!joined) return std::nullopt;
-  // Only wgmma computes several products in a tile, on elements of 16 bits.
-  const bool halves = joined->math_mode == MathMode::bf16 || joined->math_mode == MathMode::fp16;
-  if (joined->groups() > kMostGroups || (joined->groups() > 1 && !(options.hopper && halves)))
-    return std::nullopt;
+  if (joined->groups() > 1 && !(options.hopper && fit_a_tile(*joined))) return std::nullopt;
   return std::move(*joined);
 }
 
