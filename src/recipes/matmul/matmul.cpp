@@ -54,14 +54,11 @@ int64_t wgmma_shared(const Json& params) {
 }
 
 bool wgmma_fp32_legal(const Contraction& c, const Json& params) {
-  auto fits = [&](const char* name) {
-    const int64_t size = int_param(params, name);
-    return size == 64 || size == 128 ||
-           (size == 96 && c.groups() == 3 && std::string_view(name) == "tile_n");
-  };
-  return wgmma_applies(c) && fits("tile_m") && fits("tile_n") &&
-         holds_groups(c, int_param(params, "tile_n")) && int_param(params, "stages") >= 3 &&
-         wgmma_fp32_shared(c, params) <= kMostSharedHopper;
+  const auto fits = [](int64_t size) { return size == 64 || size == 128; };
+  const int64_t tile_n = int_param(params, "tile_n");
+  return wgmma_applies(c) && fits(int_param(params, "tile_m")) &&
+         (fits(tile_n) || (tile_n == 96 && c.groups() == 3)) && holds_groups(c, tile_n) &&
+         int_param(params, "stages") >= 3 && wgmma_fp32_shared(c, params) <= kMostSharedHopper;
 }
 
 // Warpgroups that multiply.
