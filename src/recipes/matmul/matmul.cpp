@@ -43,14 +43,14 @@ int64_t wgmma_fp32_shared(const Contraction& c, const Json& params) {
                 columns = int_param(params, turn ? "tile_m" : "tile_n");
   const int64_t lines = plain.depth.move == Move::next ? rows * 36 : 32 * (rows + 8);
   // The parts of the split tile, the plain tile, two barriers; the sum is rounded up.
-  const int64_t stage = (products_of(c) == 3 ? 2 : 1) * columns * 32 * 4 + lines * 4 + 2 * 8;
+  const int64_t stage = (products_of(c) == 3 ? 2 : 1) * columns * 32 * 4 + lines * 4 + 16;
   return ceil_div(int_param(params, "stages") * stage, 1024) * 1024;
 }
 
 // Lines of 128 bytes of both tiles, two barriers of each stage, and two more.
 int64_t wgmma_shared(const Json& params) {
-  const int64_t stage = (int_param(params, "tile_m") + int_param(params, "tile_n")) * 128 + 2 * 8;
-  return ceil_div(int_param(params, "stages") * stage + 2 * 8, 1024) * 1024;
+  const int64_t stage = (int_param(params, "tile_m") + int_param(params, "tile_n")) * 128 + 16;
+  return ceil_div(int_param(params, "stages") * stage + 16, 1024) * 1024;
 }
 
 bool wgmma_fp32_legal(const Contraction& c, const Json& params) {
@@ -76,7 +76,7 @@ int64_t wgmma_sharing(const Json& params) {
 int64_t wgmma_resident(const Json& params) {
   const int64_t results =
       int_param(params, "tile_m") * int_param(params, "tile_n") / wgmma_consumers(params);
-  return results <= 64 * 128 && wgmma_consumers(params) < 3 && !ping_pong(params) &&
+  return results <= 8192 && wgmma_consumers(params) < 3 && !ping_pong(params) &&
                  wgmma_shared(params) + 1024 <= kMostSharedHopper / 2
              ? 2
              : 1;
