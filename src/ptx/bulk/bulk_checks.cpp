@@ -46,7 +46,7 @@ Reduces reduces(AtomicOp op, TensorType type) {
   }
 }
 
-// What is wrong with a copy of this many dimensions at the place; empty if nothing is.
+// Returns what is wrong with a copy of this many dimensions at `place`, or an empty string.
 std::string wrong_place(uint32_t dimensions, BulkKind kind, const TensorMap& map,
                         const TensorPlace& place) {
   if (map.rank != dimensions)
@@ -63,8 +63,8 @@ std::string wrong_place(uint32_t dimensions, BulkKind kind, const TensorMap& map
   return {};
 }
 
-// What is wrong with a copy of pixels, beside what wrong_place() finds. PTX gives the offsets of a
-// filter tap 16, 8 or 5 bits with 1, 2 or 3 spatial dimensions.
+// Returns what is wrong with a copy of pixels, besides what wrong_place() finds. PTX encodes each
+// offset of a filter tap in 16, 8 or 5 bits for 1, 2 or 3 spatial dimensions.
 std::string wrong_pixel(const TensorMap& map, const TensorPlace& place,
                         const TensorOffsets& offsets) {
   static constexpr uint32_t kMostOffset[] = {65535, 255, 31};

@@ -7,7 +7,7 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr uint16_t kNaNFill = 0x7ff7;  // an H200 writes this to every 16 bits
+constexpr uint16_t kNaNFill = 0x7ff7;  // an H200 repeats these 16 bits
 
 std::byte* host(const CtaState& cta, const TensorRow& r) {
   const Buffer* b = r.from == r.to ? nullptr : cta.job.memory.find(r.global);

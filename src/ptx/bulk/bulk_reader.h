@@ -11,7 +11,8 @@
 
 namespace cutegen::ptx {
 
-// An address of Inst::list: a slot, an offset, and whether the slot has 64 bits.
+// Computes a lane's address from three entries of Inst::list: register slot, offset, and whether
+// the slot has 64 bits.
 uint64_t lane_address(const Warp& w, const int32_t* address, int lane);
 
 class BulkReader {

@@ -13,7 +13,7 @@ namespace cutegen::ptx {
 
 // Call it when a load has arrived: marks shared memory as defined where the source is defined.
 void define_target(CtaState& cta, const BulkCopy& c);
-// Checks that a store to an output contains no words that nobody wrote.
+// Checks that a store to an output reads only words that have been written.
 bool sources_defined(CtaState& cta, const Warp& w, const BulkCopy& c);
 
 }  // namespace cutegen::ptx

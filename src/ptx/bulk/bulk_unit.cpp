@@ -179,7 +179,7 @@ bool BulkUnit::arrive(BulkCopy& c) {
   put_rows(cta_, c, issuer ? issuer->shared.data() : nullptr);
   shared_.delivered(c);
   if (c.from == BulkSource::shared && c.bytes > 0) shared_.source_read(c, *issuer);
-  Warp at = cta_.warps[size_t(c.warp)];  // all CTAs have equally many warps
+  Warp at = cta_.warps[size_t(c.warp)];  // all CTAs have the same number of warps
   at.current.pc = c.pc;
   if (phases_.complete(at, c.lane, cta_, c.mbarrier, c.bytes)) return true;
   cta_.finding.cta = cta_.place_of(c.rank);

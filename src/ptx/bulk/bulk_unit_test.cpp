@@ -175,7 +175,7 @@ TEST(BulkStore, ItsSourceMustStayUntilItIsRead) {
   bulk_finding(fill + fence + store + wait_read + "st.shared.u32 [%a], %d;\n", "shared_race");
 }
 
-TEST(BulkStore, GroupsCompleteInOrder) {  // the second may still read after the first has
+TEST(BulkStore, GroupsCompleteInOrder) {  // the second may still be reading
   const std::string two =
       fill + fence + store +
       "@%z cp.async.bulk.global.shared::cta.bulk_group [%h+2048], [%v+128], 128;\n"

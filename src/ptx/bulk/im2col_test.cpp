@@ -94,8 +94,8 @@ TensorMap images(std::vector<uint64_t> sizes, uint32_t channels, uint32_t pixels
   return m;
 }
 
-// The word of channel `c` at the result pixel `number` of a convolution for one filter tap: nested
-// loops over images and results.
+// Returns the word of `channel` that one filter tap of a convolution reads for result pixel
+// `number`. Walks over results and images independently of the simulator.
 uint32_t expected(const PixelCase& p, uint64_t number, uint32_t channel) {
   const TensorMap& m = p.map;
   const size_t spatial = m.rank - 2;
@@ -130,8 +130,8 @@ void expect_pixels(const PixelCase& c) {
     }
 }
 
-// A convolution of 3 x 3 with a padding of 1: the bounding box begins one pixel before the image,
-// and the last tap is two pixels ahead.
+// A 3 x 3 convolution with a padding of 1: the bounding box begins one pixel before the image, and
+// the last tap has an offset of 2.
 PixelCase padded(int32_t n = 0) {
   PixelCase c{images({8, 6, 5, 3}, 8, 20)};
   c.map.lower = {-1, -1, 0}, c.map.upper = {-1, -1, 0};
@@ -188,7 +188,7 @@ TEST(Im2col, ChannelsBeyondTheTensorAreZeroAndSwizzlesApply) {
   c.map.sizes[0] = 4;  // of rows of 8
   const PixelOutcome o = run_pixels(c);
   const uint32_t inner =
-      (6 + 1) * 8;  // pixel (0, 0), after a row of 6 pixels and the one before it
+      (6 + 1) * 8;  // 6 pixels above the image and one beside it precede pixel (0, 0)
   EXPECT_EQ(o.out[inner + 3], 4u);
   EXPECT_EQ(o.out[inner + 4], 0u);
   c = padded();
@@ -202,7 +202,8 @@ TEST(Im2col, ChannelsBeyondTheTensorAreZeroAndSwizzlesApply) {
 TEST(Im2col, CountsTheBytesOfTheBox) {
   const LaunchReport r = run_pixels(padded()).report;
   EXPECT_EQ(r.counters.tma_load_requests, 2u);  // the other one is the prefetch
-  // 20 pixels in rows of 6: the first row is above the image, the others begin beside it.
+  // 20 pixels in rows of 6: the first row lies above the image, and the first pixel of every other
+  // row lies beside it.
   EXPECT_EQ(r.counters.tma_load_bytes, 2u * 11 * 32);
 }
 
@@ -291,7 +292,7 @@ TEST(Im2col, StoresGoThroughTheBoxToo) {
   map.address = sim.memory.add("in", std::as_writable_bytes(std::span(in)), Access::read_write);
   const auto bytes = encode(map);
   sim.run(*m, "t", 1, 32, {Bytes8(bytes.begin(), bytes.end())}, 0);
-  // (2, 1), (0..2, 2), then image 1 from (0, 0).
+  // Pixels (2, 1) and (0..2, 2) of image 0, then image 1 from pixel (0, 0) on.
   const int pixels[8] = {5 + 2, 10, 11, 12, 15, 16, 17, 20};
   std::vector<uint32_t> want(128, 7);
   for (int p = 0; p < 8; ++p)

@@ -18,7 +18,7 @@ void keep_larger(uint32_t* to, const uint32_t* from, size_t count) {
 
 void ClockTable::begin(int ctas, int warps) {
   warps_ = ctas * warps;
-  agents_ = 2 * warps_;  // one per warp, and one per warp's products
+  agents_ = 2 * warps_;  // one for each warp, and one for its wgmma products
   most_ = agents_ + std::min(ctas * kAgentsOfCta, kMostAgentsOfMbarriers);
   last_ = 1;
   fences_ = {};

@@ -31,14 +31,16 @@ enum class ProxyFence : uint8_t { shared, global };
 // The vector clocks of all warps of a CTA or of a cluster, and of the mbarriers' agents after them.
 class ClockTable {
  public:
-  // For each warp or agent: the last of its labels whose accesses happened before. Empty: none.
+  // For each warp or agent: its last label whose accesses are known to have happened before. Empty:
+  // none are known.
   struct Known {
     std::vector<uint32_t> seen;
     std::array<std::vector<uint32_t>, 2> fenced;  // by ProxyFence
   };
   void begin(int ctas, int warps);
   int warps() const { return warps_; }  // of all CTAs
-  // The agent of a warp's products. It gets a new label after each group of products.
+  // The agent that stands for a warp's wgmma products. It gets a new label after each group of
+  // products.
   int products_of(int warp) const { return warps_ + warp; }
   uint32_t commit_products(int warp);
   // Call it when `warp` has waited for the products of `other` up to a label.
@@ -54,9 +56,9 @@ class ClockTable {
   void forget(Known& k) const;
   Known& barrier(uint64_t number) { return barriers_[number]; }
   Known& place(uint64_t key) { return places_[key]; }
-  // The clocks of an mbarrier. Its key is the key of the place in memory where it lies.
+  // The clocks of an mbarrier. The mbarrier has the key of its place in memory.
   struct PhaseClock {
-    Known now, done;  // what the arrivals of this phase pass on; of all completed phases
+    Known now, done;  // what arrivals pass on: in this phase, in all completed phases
     int agent = 0;
   };
   PhaseClock& mbarrier(uint64_t key) { return mbarriers_[key]; }
@@ -67,7 +69,7 @@ class ClockTable {
   void join(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) const;
   void join(Known& to, const Known& from) const;
 
-  int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: including those of the mbarriers so far
+  int warps_ = 0, agents_ = 0, most_ = 0;  // agents_: warps and agents so far
   uint32_t last_ = 1;
   std::array<bool, 2> fences_ = {};  // whether there was a fence of each ProxyFence kind
   std::vector<uint32_t> own_;
@@ -139,7 +141,7 @@ class Clocks {
     return ~place == 0 ? place : place | uint64_t(rank_) << kRankShift;
   }
 
-  int warps_, rank_ = 0, first_ = 0;  // first_: number of warp 0 in the table
+  int warps_, rank_ = 0, first_ = 0;  // first_: number of this CTA's warp 0 in the table
   bool vector_;
   uint32_t label_ = 1;
   std::shared_ptr<ClockTable> table_, own_table_;

@@ -43,7 +43,7 @@ HazardFacts hazard_facts(const Program& p, int64_t block_threads) {
                                 in.op != Op::wgmma);
       const bool is_atomic = in.op == Op::atomic;
       f.shared_atomics = f.shared_atomics || is_atomic;
-      // an atomic that returns nothing orders nothing
+      // an atomic without a result does not order other accesses
       if (in.ordered || (is_atomic && in.d >= 0)) f.partial_order = true;
     }
     if (in.space != Space::shared) f.global_shift = std::min(f.global_shift, shift);

@@ -97,7 +97,7 @@ uint32_t GlobalRaces::epoch_of(const GlobalAccess& a) {
                       .segment = segment_,
                       .warp = int16_t(a.warp),
                       .touch = a.touch};
-  std::atomic_thread_fence(std::memory_order_release);  // before a shadow gets the id
+  std::atomic_thread_fence(std::memory_order_release);  // publish the epoch before its id
   return c.id;
 }
 

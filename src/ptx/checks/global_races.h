@@ -40,7 +40,7 @@ class Epochs {
   static constexpr uint32_t kBlock = 1024, kMostBlocks = 4096;
   explicit Epochs(uint32_t first) : first_(first) {}
   ~Epochs();
-  // Returns the first of kBlock new epochs, or 0 if there are too many.
+  // Reserves kBlock epochs and returns the id of the first one, or 0 if none are left.
   uint32_t take();
   Epoch& at(uint32_t id) const;
   uint32_t first() const { return first_; }

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kMostTracked = uint64_t{1} << 30;  // bytes of a buffer
 constexpr uint32_t kLastEpoch = 0xe0000000;
 
-// Splits each granule into two, `times` times. Both halves keep its epoch.
+// Halves each granule `times` times. All parts keep its epoch.
 void split(Pages<uint32_t>& pages, int times) {
   Pages<uint32_t> finer;
   if (pages.size() == 0 || !finer.grow(pages.size() << times)) return pages.release();
@@ -107,7 +107,7 @@ void Hazards::arrive(int warp, int barrier) {
 }
 
 void Hazards::pass(uint32_t waiting, int barrier) {
-  if (waited & waiting) waited |= waiting;  // a wait of one of them counts for all
+  if (waited & waiting) waited |= waiting;  // one warp's wait for the launch counts for all
   if (clocks.vector()) {
     for (; waiting; waiting &= waiting - 1) clocks.leave(std::countr_zero(waiting), barrier);
     clocks.clear(barrier);

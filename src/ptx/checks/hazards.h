@@ -44,7 +44,7 @@ struct Hazards {
   void arrive(int warp, int barrier);
   // Call it when a barrier releases the warps in the mask `waiting`.
   void pass(uint32_t waiting, int barrier);
-  // Call it at a fence and at the wait for the previous launch. kind: of Op::fence (inst.h).
+  // Call it at a fence and at the wait for the previous launch. kind: Inst::sub of Op::fence.
   void fence(int warp, uint8_t kind);
 
   // The last execution of an access to shared memory by a warp. The next execution with the same

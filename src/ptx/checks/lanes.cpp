@@ -10,8 +10,8 @@ namespace {
 #define CG_PTX_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 
-// The lanes whose address differs from the previous lane's; only those of the first half if both
-// halves of the warp have the same addresses.
+// Returns the lanes whose address differs from the previous lane's. If both halves of the warp have
+// the same addresses, returns lanes of the first half only.
 CG_PTX_CLONES uint32_t changes(const uint64_t* at) {
   uint32_t low = 0, high = 0;
   uint64_t halves = 0;

@@ -13,7 +13,8 @@ uint32_t label_in(uint64_t cell) {
   return uint32_t(cell >> 16);
 }
 
-// The lanes that touch a granule for which `is_bad` is true. It is called for every granule.
+// Returns the lanes that touch a granule for which `is_bad` is true. Calls `is_bad` for every
+// granule, because it may also record the access.
 template <class F>
 uint32_t lanes_where(uint32_t lanes, const uint64_t* at, uint32_t bytes, int shift, F is_bad) {
   uint32_t bad = 0;
@@ -25,8 +26,9 @@ uint32_t lanes_where(uint32_t lanes, const uint64_t* at, uint32_t bytes, int shi
   return bad;
 }
 
-// For whole barriers: notes a warp's access in a cell, and returns whether another warp's access
-// conflicts. atomics: the warps with atomic accesses; nullptr if the kernel has none.
+// For kernels in which every barrier is for the whole CTA: records a warp's access in a cell, and
+// returns whether another warp's access conflicts. atomics: the warps with atomic accesses; nullptr
+// if the kernel has none.
 bool note(Touch touch, int warp, uint64_t& cell, uint32_t* atomics) {
   const uint64_t bit = uint64_t{1} << warp, before = cell;
   const uint64_t readers = before & 0xffffffff, writers = before >> 32;
@@ -53,7 +55,7 @@ uint64_t SharedRaces::labelled(bool is_atomic, int other) const {
          uint64_t(other + clocks_.first());
 }
 
-// The number is relative to this CTA, like a warp's number.
+// Returns the writer's number relative to this CTA, like a warp's number.
 int SharedRaces::writer_of(uint64_t cell) const {
   return int(cell & kNumber) - clocks_.first();
 }
@@ -199,7 +201,7 @@ bool SharedRaces::clashes(Touch touch, int warp, size_t g, Ordered& known) const
 }
 
 bool SharedRaces::partial(Touch touch, int warp, size_t g, Ordered& known) {
-  if (clashes(touch, warp, g, known)) return true;  // party() needs the other's label
+  if (clashes(touch, warp, g, known)) return true;  // leaves the other warp's label for party()
   if (touch != Touch::read)
     cells_[g] = labelled(touch == Touch::atomic, warp);
   else if (clocks_.is_peer(warp))
@@ -295,7 +297,7 @@ bool SharedRaces::may_copy(Touch touch, int warp, uint64_t from, uint64_t to) co
 
 bool SharedRaces::visible(int warp, uint64_t from, uint64_t to, bool plain) const {
   bool fine = true;
-  uint64_t known = 0;  // a cell that is visible
+  uint64_t known = 0;  // the cell that was checked last
   each_granule(from, to, [&](size_t g) {
     const uint64_t cell = cells_[g];
     if (cell == known) return;

@@ -64,10 +64,11 @@ class SharedRaces {
   };
   uint32_t simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
                   const uint64_t* at, uint32_t bytes);
-  // What one access has found to be ordered before it. Its granules mostly have the same labels.
+  // Caches what is ordered before one access, because most granules of an access have the same
+  // labels.
   struct Ordered {
     uint64_t cell = 0, peer = 0;
-    uint32_t* reads;  // by warp, then by products of a warp: labels up to this one
+    uint32_t* reads;  // by warp, then by agent of products: labels up to this one
   };
   Ordered none_ordered() const;
   bool clashes(Touch touch, int warp, size_t g, Ordered& known) const;

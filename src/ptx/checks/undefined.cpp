@@ -66,7 +66,8 @@ std::optional<Undefined::Trouble> Undefined::sink(const Step& s, int32_t slot, u
       .origin = registers_.origin_of(s.warp, slot), .what = what, .lane = std::countr_zero(bad)};
 }
 
-// The lanes of a predicate that one defined operand decides: false in an `and`, true in an `or`.
+// Returns the lanes in which one defined operand decides the predicate: false in an `and`, true in
+// an `or`.
 uint32_t Undefined::settled(const Step& s) {
   const Inst& in = s.in;
   auto known = [&](int32_t slot, bool negated, bool value) {

@@ -30,7 +30,7 @@ class Barriers {
   struct Barrier {
     int waiting = 0;        // warps
     uint32_t arrived = 0;   // threads
-    uint32_t expected = 0;  // 0: all that are alive
+    uint32_t expected = 0;  // 0: all threads that are alive
     // For bar.red: number of true predicates, number of threads that voted.
     uint32_t count = 0, votes = 0;
   };

@@ -9,7 +9,7 @@
 namespace cutegen::ptx {
 namespace {
 
-// All threads of the CTA have synchronised with all others.
+// Records that all threads of the CTA have synchronised with one another.
 void join(Hazards& h) {
   if (!h.clocks.vector()) {
     h.clocks.join();

@@ -23,7 +23,7 @@ struct CtaState;
 // cluster plus 1, or 0 for the executing CTA's own memory. The bits below are the offset.
 inline constexpr int kRankShift = 24;
 static_assert(kSharedOfCta == uint64_t{1} << kRankShift);
-// Stands for the cluster's barrier in Clocks.
+// The place that stands for the cluster's barrier in Clocks.
 inline constexpr uint64_t kClusterPlace = ~uint64_t{0};
 
 inline constexpr int64_t kMostClusterCtas = 16;  // a GPU needs an opt-in for more than 8

@@ -61,7 +61,8 @@ class Evaluator {
     for (size_t pc : pcs) run(pc);
   }
 
-  // Advances all counters together, until a branch goes the other way in all CTAs: the loop's end.
+  // Runs the loop for all CTAs together: advances its counters until a branch goes the other way in
+  // every CTA.
   void run_loop() {
     for (const Counter& c : slice_.counters) run(c.first);
     std::vector<uint32_t> before;
@@ -212,7 +213,8 @@ uint64_t mixed(uint64_t hash, uint64_t value) {
   return hash ^ hash >> 29;
 }
 
-// All threads of a block, or the ends of its axes if the others would take too many steps.
+// Returns the threads of a block to evaluate: all, or only those at the ends of its axes if all
+// would take too many steps.
 // `each`: steps to evaluate one thread of all CTAs.
 std::vector<int64_t> threads_of(const Job& job, int64_t each) {
   const auto& b = job.config.block;

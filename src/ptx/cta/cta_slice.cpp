@@ -104,7 +104,7 @@ void CtaSlice::find_counters() {
   }
 }
 
-// Finds the instructions with only known operands.
+// Finds the instructions whose operands are all known.
 void CtaSlice::spread() {
   known_.clear(), order_.clear();
   for (const ConstantSlot& c : p_.constants) known_[c.offset] = {};
@@ -172,7 +172,8 @@ void CtaSlice::find_decisions() {
   }
 }
 
-// Arithmetic on data with a known operand: the operand may be a factor of zero.
+// If arithmetic on data has a known operand, adds a decision: whether the operand, perhaps a
+// factor, is zero.
 void CtaSlice::find_factors() {
   for (size_t pc = 0; pc < p_.code.size(); ++pc) {
     if (!computes_with_data(p_.code[pc]) || knows(pc)) continue;

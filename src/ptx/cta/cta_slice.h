@@ -38,7 +38,7 @@ struct Decision {
   int32_t guard = -1;  // the predicate, if it guards a branch
 };
 
-// A register with one value before a loop, and one instruction in the loop that changes it.
+// A register that one instruction sets before a loop, and one instruction changes in the loop.
 struct Counter {
   int32_t slot = -1;
   size_t first = 0, next = 0;  // the instructions that write it

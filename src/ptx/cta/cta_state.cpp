@@ -72,7 +72,7 @@ void CtaState::begin(int64_t index, Counting& counter, std::shared_ptr<ClusterSt
         linear, {.ctas = int(job.cluster_size()), .rank = int(rank), .clocks = &cluster->clocks});
   if (hazards && !cluster) hazards->begin(linear, {});
   pending.reset();
-  // In every run, a word that nobody has written reads as NaN.
+  // Words that nobody has written read as NaN, the same in every run.
   if (!shared.empty()) std::memset(shared.data(), 0xff, shared.size());
   if (!local.empty()) std::memset(local.data(), 0xff, local.size());
 }

@@ -53,7 +53,7 @@ struct Job {
   std::unique_ptr<LaunchHazards> hazards;  // nullptr: the checks are off
   std::unique_ptr<Chain> chain;            // follows the first warp of CTA `traced`
   int64_t traced = -1;
-  // First epoch (checks/global_races.h) of launches that may still run; 0: all have ended.
+  // First epoch (checks/global_races.h) of earlier launches that may still run; 0: all have ended.
   uint32_t unsettled = 0;
   std::atomic<bool> waited{false};  // some warp has waited for these launches
   Order order = Order::in_order;
@@ -70,8 +70,8 @@ struct Job {
   int64_t unit_of(const std::array<int64_t, 3>& cta) const;
   int64_t rank_of(const std::array<int64_t, 3>& cta) const;
 
-  // How often a warp polls one address before it yields. Less often if the CTAs that wait may begin
-  // before the CTAs that they wait for.
+  // How often a warp polls one address before it yields: less often if CTAs may begin before the
+  // CTAs that they wait for.
   uint32_t spins() const { return order == Order::in_order ? 64 : 16; }
 };
 

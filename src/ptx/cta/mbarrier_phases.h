@@ -25,7 +25,8 @@ class MbarrierPhases {
   bool valid_address(Warp& w, uint32_t mask, const AddressSummary& sum, const uint64_t* at);
   // Checks that there is an initialised mbarrier at the address.
   bool live(const Warp& w, int lane, const CtaState& owner, uint64_t at);
-  // For the mbarrier of a bulk copy: checks both, and that the async proxy sees the mbarrier.
+  // For the mbarrier of a bulk copy: makes both checks above, and checks that the async proxy sees
+  // the mbarrier.
   bool ready(Warp& w, int lane, const CtaState& owner, uint64_t at);
   // Call it when a copy has delivered bytes.
   bool complete(const Warp& w, int lane, CtaState& owner, uint64_t at, int64_t bytes);

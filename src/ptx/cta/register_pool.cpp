@@ -18,7 +18,7 @@ bool take(WgmmaState& s, WgmmaState::Order& o, int64_t wanted) {
   return true;
 }
 
-// After a release: lets warps run that wait for registers.
+// Call it after a release: resumes warps that wait for registers.
 void serve(CtaState& cta) {
   for (Warp& w : cta.warps) {
     if (w.state != Warp::State::waiting || w.barrier != kAtRegisters) continue;

@@ -6,7 +6,7 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr uint32_t kPatience = 1024;  // after so many turns a split with a higher pc runs
+constexpr uint32_t kPatience = 1024;  // turns after which a split with a higher pc runs
 
 }  // namespace
 
@@ -60,7 +60,7 @@ void Warp::leave(uint32_t mask) {
   alive &= ~mask;
   current.mask &= ~mask;
   ++current.pc;
-  for (int i = 0; i < count; ++i) others[i].blocked = false;  // fewer lanes to wait for
+  for (int i = 0; i < count; ++i) others[i].blocked = false;  // they may wait for fewer lanes now
   if (alive) reschedule();
 }
 

@@ -34,7 +34,7 @@ struct Warp {
   uint32_t spins = 0;         // polls of it in a row, with no other load and no store in between
   uint64_t polled_at = 0;     // `executed` at the last poll
   uint64_t polled = 0;        // instructions spent in polling loops
-  // The time it slept, or the longer sleep of a warp for which it waited at a barrier.
+  // How long the warp slept, or how long a warp slept for which it waited at a barrier, if longer.
   double slept_ns = 0;
   Split current, others[32];
 

@@ -11,8 +11,8 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr uint64_t kQuantum = 1 << 16;   // warp instructions per turn
-constexpr int kMostTimeOuts = 4096;      // in a row, without any change
-constexpr uint64_t kMixedQuantum = 512;  // the most, if a turn has a random length
+constexpr int kMostTimeOuts = 4096;      // time-outs in a row without any change
+constexpr uint64_t kMixedQuantum = 512;  // the longest turn of random length
 
 std::string describe_wait(const CtaState& cta, const Warp& w) {
   const uint64_t at = cta.mbarrier_waits[size_t(w.index)].at;

@@ -45,7 +45,7 @@ class WarpScheduler {
   void note_poll(Warp& w, const Inst& in, uint64_t address, bool changed);
   // Notes that the warp has found an mbarrier's phase incomplete and runs on.
   void note_wait(Warp& w, uint64_t address);
-  // Whether a try_wait returns false at once, as the ISA allows. Never in the order in_order.
+  // Whether a try_wait returns false at once, as the ISA allows. Never with Order::in_order.
   bool ends_waits_early() {
     return cta_.job.order != Order::in_order && (!mixed_ || (random() & 1));
   }

@@ -90,7 +90,7 @@ std::map<std::string, int64_t> integer_constants(const ParsedModule& module) {
     int64_t value = 0;
     std::memcpy(&value, bytes->data(), bytes->size());
     const int unused = 64 - 8 * int(v.element);
-    // PTX spells C's signed values as unsigned, so values of 32 bits are read as signed.
+    // PTX writes signed initial values as unsigned, so values of 32 or 64 bits are read as signed.
     if (v.element >= 4) value = int64_t(uint64_t(value) << unused) >> unused;
     out[std::string(v.name)] = value;
   }

@@ -80,7 +80,7 @@ Result<void> bind_arguments(Operands& ops, const Statement& s, const Function& c
 
 Result<void> inline_call(Decoder& decoder, const Statement& s, const Function& callee) {
   Operands& ops = decoder.operands();
-  std::optional<size_t> skip;  // lanes that do not call
+  std::optional<size_t> skip;  // branch of the lanes that do not call
   if (ops.code.guard().slot >= 0) {
     Inst in;
     in.op = Op::branch, in.kind = Kind::branch;

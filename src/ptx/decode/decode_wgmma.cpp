@@ -36,7 +36,7 @@ std::optional<WgmmaSum> find_sum(std::string_view name) {
   return name == "s32" ? std::optional(WgmmaSum::s32) : std::nullopt;
 }
 
-// N of "m64n128k16" if M is 64 and K is `k`; else 0.
+// Returns N of a shape such as "m64n128k16" if M is 64 and K is `k`; otherwise 0.
 int columns_of(std::string_view shape, int k) {
   if (!shape.starts_with("m64n")) return 0;
   shape.remove_prefix(4);
@@ -78,7 +78,7 @@ std::optional<ProductForm> read_form(const Modifiers& m) {
   return f;
 }
 
-// An immediate that is `low` or `high`.
+// Reads an immediate that must be `low` or `high`; true if it is `high`.
 Result<bool> choice(Operands& ops, const Operand& o, int64_t low, int64_t high, const char* name) {
   if (o.kind == Operand::Kind::integer && (o.value == low || o.value == high))
     return o.value == high;

@@ -24,7 +24,7 @@ struct Modifiers {
 
 using Family = Result<void>(Operands& ops, const Statement& s, const Modifiers& m);
 
-// All opcodes in the table of forms.
+// Decodes all opcodes that are in the table of forms.
 Family decode_arithmetic;
 Family decode_move;
 Family decode_compare, decode_set;

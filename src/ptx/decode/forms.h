@@ -31,7 +31,7 @@ class Forms final : public Registry {
            Kind kind, int flops) override;
   void add_matrix(const char* shape, const char* types, const MatrixForm& form) override;
   const Form* find(std::string_view name) const;
-  // By shape and types: "m16n8k16.f32.f16.f16.f32".
+  // Finds a form by shape and types: "m16n8k16.f32.f16.f16.f32".
   const MatrixForm* find_matrix(std::string_view name) const;
   const std::unordered_map<std::string, MatrixForm>& matrices() const { return matrices_; }
   const std::unordered_map<std::string, Form>& all() const { return forms_; }

@@ -175,7 +175,7 @@ void analyze_liveness(Program& program, const std::vector<Effects>& effects,
     program.effects.insert(program.effects.end(), e.writes.begin(), e.writes.end());
     program.effect_of.push_back({begin, writes, uint32_t(program.effects.size())});
   }
-  program.watch_zeroed = program.zeroed.size() < slots.size();  // else the analysis gave up
+  program.watch_zeroed = program.zeroed.size() < slots.size();  // all: the analysis gave up
   if (program.watch_zeroed) mark_watched(program);
 }
 

@@ -23,7 +23,8 @@ bool pulls(const Inst& in) {
          AtomicOp(in.sub) == AtomicOp::add && is_integer(AtomicType(in.e));
 }
 
-// Whether a value may pass between threads, other than within one instruction of a warp.
+// Whether threads may exchange values by the instruction. Exchanges within one instruction of a
+// warp do not count.
 bool passes_values(const Inst& in) {
   const bool shared = in.space == Space::shared && (in.op == Op::load || in.op == Op::store);
   return in.op == Op::barrier || in.op == Op::cluster_barrier || in.op == Op::atomic ||
@@ -61,7 +62,7 @@ Slots operands_of_products(const Program& p) {
   return slots;
 }
 
-// Adds the registers to which copies of `slots` lead.
+// Adds the registers that receive copies of `slots`, directly or through other copies.
 void add_copies(const Program& p, Slots& slots) {
   std::unordered_multimap<int32_t, int32_t> copies;
   for (size_t pc = 0; pc < p.code.size(); ++pc) {

@@ -37,8 +37,8 @@ class Cta {
   bool run_warps(bool& any, bool& all_spin);
   bool run_warp(Warp& w, bool& all_spin);
   bool within_limits();
-  // Ends the waits at mbarriers although their phases are not complete. False: no warp can go on
-  // even so.
+  // Ends the waits at mbarriers although their phases are not complete. False: still no warp can
+  // run.
   bool end_waits();
   Turn finish();
   void leave_cluster();

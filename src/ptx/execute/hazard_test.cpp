@@ -322,8 +322,8 @@ TEST_F(Hazard, AnUndefinedSharedValueThatIsStoredIsFound) {
 }
 
 TEST_F(Hazard, AnUndefinedValueThatIsThrownAwayIsNone) {
-  // The kernel loads a tile's tail, computes with it, shuffles it, selects it away and keeps it in
-  // shared memory.
+  // The kernel loads a tile's tail, computes with it, shuffles it, replaces it by selp and keeps it
+  // in shared memory.
   run("setp.lt.u32 %p1, %r0, 20; ld.global.f32 %f1, [%rd4]; @%p1 st.shared.f32 [%r12], %f1;\n"
       "bar.sync 0; ld.shared.f32 %f2, [%r12]; mul.f32 %f3, %f2, %f2;\n"
       "shfl.sync.idx.b32 %f4, %f3, 3, 31, 0xffffffff; selp.f32 %f5, %f3, 0f40000000, %p1;\n"
@@ -366,7 +366,7 @@ TEST_F(Hazard, UndefinedRegistersAreFound) {
 }
 
 TEST_F(Hazard, WhatAnotherPredicateSettlesIsNotUndefined) {
-  // Compilers execute what a branch guarded, and let the condition decide the result.
+  // Compilers may execute guarded code without its branch, and let the condition select the result.
   const std::string some =
       "setp.lt.u32 %p1, %r0, 5; not.pred %p2, %p1; @%p1 ld.global.f32 %f1, [%rd4];\n";
   const std::string keep = "selp.f32 %f2, %f1, 0f40000000, %p4; st.global.f32 [%rd3], %f2;";

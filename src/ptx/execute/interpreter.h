@@ -39,7 +39,7 @@ class Interpreter {
         mbarriers_(cta, scheduler, phases_, bulk_, async_),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
-  // Call it when a warp has ended. False: a finding, because its warpgroup needs it for wgmma.
+  // Call it when a warp has ended. False: a finding, because its warpgroup still executes wgmma.
   bool ended(const Warp& w) { return wgmma_.ended(w); }
   // Call it when all warps have ended: completes the copies in flight. False: a finding.
   bool drain();

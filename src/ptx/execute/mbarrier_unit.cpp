@@ -43,7 +43,7 @@ void acquire(const CtaState& cta, const Warp& w, const Inst& in, uint32_t lanes,
   if (cta.cluster) h->global->acquire();  // another CTA may have arrived
 }
 
-// Makes generic addresses addresses of shared memory.
+// Converts generic addresses to addresses of shared memory.
 bool from_generic(CtaState& cta, const Warp& w, uint32_t mask, uint64_t* at) {
   for (int lane = 0; lane < 32; ++lane) {
     const uint64_t address = at[lane];
@@ -72,7 +72,7 @@ std::string wrong_from_elsewhere(const Inst& in) {
   return "only arrivals, expect_tx and complete_tx may come from another CTA";
 }
 
-// A count that does not match the arrivals moves the phases a little further each time.
+// If the count of mbarrier.init does not match the arrivals, the phases drift against them.
 std::string in_two_phases(const Mbarrier& b) {
   return fmt::format(
       "the lanes of one instruction arrive in phase {} and in phase {}: mbarrier.init has a count "

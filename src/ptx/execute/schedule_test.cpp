@@ -201,7 +201,7 @@ TEST_F(Schedule, ResidentCtasFollowTheTightestLimit) {
   entry.registers_estimate = 20;
   EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {32, 1, 1}}), 320);
   EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {1000, 1, 1}}), 20);
-  entry.registers_estimate = 120;  // the assembler adds some: 128
+  entry.registers_estimate = 120;  // 128 with those that the assembler adds
   EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {256, 1, 1}}), 20);
   EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {256, 1, 1}, {1, 1, 1}, 200000}), 10);
 }

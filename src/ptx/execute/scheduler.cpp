@@ -61,7 +61,7 @@ class Worker {
  private:
   bool start();
   bool start_one(int64_t n);
-  // The number of the n-th cluster to begin.
+  // Returns the number of the cluster that begins n-th.
   int64_t place(int64_t n) const;
   void start_together();
   bool start_waited_for();
@@ -84,7 +84,7 @@ class Worker {
   uint64_t seen_ = 0;
 };
 
-// Permutes the clusters only within windows that are resident at once.
+// Permutes clusters only within a window of clusters that are resident together.
 int64_t Worker::place(int64_t n) const {
   const Order order = s_.job.order;
   if (order == Order::in_order) return n;
@@ -200,8 +200,8 @@ bool Worker::wait() {
   return true;
 }
 
-// Call it if all CTAs poll memory. Starts one more CTA, or as many again if the CTA for which they
-// wait may be the last one.
+// Call it if all CTAs poll memory. Starts one more CTA, or doubles their number if the order is not
+// in_order, because they may wait for the last CTA.
 bool Worker::start_waited_for() {
   const size_t before = live_.size();
   const size_t wanted = s_.job.order == Order::in_order ? before + 1 : 2 * before;

@@ -196,7 +196,7 @@ TEST_F(WgmmaHazard, OtherFormsAreRefusedByName) {
   EXPECT_NE(m.error().text().find("imm-scale-a must be -1 or 1"), std::string::npos);
 }
 
-// Sums that are truncated drift. Sums that are rounded to nearest do not.
+// Truncation makes long sums drift. Rounding to nearest does not.
 TEST_F(WgmmaHazard, TruncationShowsInLongSums) {
   std::vector<float> image(kWgmmaImage / 4);
   for (size_t i = 0; i < image.size(); ++i)  // tf32 numbers between 1 and 2

@@ -98,7 +98,7 @@ struct Inst {
   AluFn full = nullptr, masked = nullptr;  // full: runs all 32 lanes; if null, masked runs them
   int32_t d = -1, a = -1, b = -1, c = -1, e = -1;
   int32_t guard = -1;
-  int32_t target = -1;              // branch target; index into Program::tables or messages
+  int32_t target = -1;              // branch target; index into Program::tables, messages or wgmmas
   int32_t v[4] = {-1, -1, -1, -1};  // registers of a load or store; -1: a sink
   int64_t imm = 0;                  // address offset, or an operand of the operation
   const int32_t* list = nullptr;    // further operands (in Program::lists)

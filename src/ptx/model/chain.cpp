@@ -60,7 +60,7 @@ double Chain::ready(const Inst& in, int32_t pc) const {
   return in.guard < 0 ? at : std::max(at, ready_[size_t(in.guard) / 4]);
 }
 
-// The last store before which an access must not begin, or nullptr.
+// Returns the time of the last store that an access must wait for, or nullptr.
 double* Chain::store_before(const Inst& in) {
   const bool global = in.space == Space::global || in.space == Space::generic;
   if (in.op == Op::async_copy || in_shared(in)) return &shared_store_;

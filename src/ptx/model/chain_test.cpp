@@ -23,7 +23,7 @@ class ChainOf : public testing::Test {
  protected:
   bool follow = true;
   int shared = 4096;  // bytes
-  // The clocks of `body`: of a kernel with it, minus those of the kernel without it.
+  // Returns the clocks that `body` adds to a kernel.
   double added(const std::string& body, int64_t grid = 1, int64_t block = 32) {
     return clocks(body, grid, block) - clocks("", grid, block);
   }
@@ -155,7 +155,7 @@ TEST_F(ChainOf, AWarpgroupWaitsForItsProductsAtTheWait) {
   const std::string work = times(40, "fma.rn.f32 %f1, %f1, %f0, %f0;");  // during the products
   EXPECT_NEAR(clocks(begin + times(4, product) + commit + work + wait + "0;", 1, 128) - none,
               4 * 32 + kTensorWait, 16);
-  // With one group left, only the first two products count.
+  // wait_group 1 leaves one group in flight, so only the first two products count.
   EXPECT_NEAR(clocks(begin + times(2, product) + commit + times(2, product) + commit + wait + "1;",
                      1, 128) -
                   none,

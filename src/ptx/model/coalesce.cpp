@@ -38,7 +38,8 @@ bool paired(const uint64_t* at, uint32_t mask) {
   return false;
 }
 
-// The number of distinct words in the busiest bank. For an atomic, every lane counts.
+// The number of distinct words in the busiest bank. For an atomic, lanes with the same word count
+// separately.
 uint32_t busiest_bank(const uint64_t* at, uint32_t group, uint64_t words, bool atomic) {
   uint8_t depth[kBanks] = {};
   uint64_t held[kBanks][kBanks];

@@ -35,7 +35,7 @@ uint32_t local_sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t 
                           uint64_t bytes);
 
 // For full warps: remembers each instruction's last address pattern and its cost. Two patterns cost
-// the same if all distances from the first lane agree, and the first address modulo `period`.
+// the same if they have the same first address modulo `period` and the same distances from it.
 class PatternCache {
  public:
   explicit PatternCache(size_t instructions) : entry_of_(instructions) {}

@@ -13,7 +13,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr uint64_t kCountedSector = 32;
-constexpr size_t kL1Sectors = 4096;       // 128 KiB: L1 that a typical use of shared memory leaves
+constexpr size_t kL1Sectors = 4096;       // 128 KiB: L1 beside a typical use of shared memory
 constexpr size_t kSeenSectors = 1 << 18;  // 8 MiB that one CTA may read
 
 const char* kind_name(Kind kind) {

@@ -279,7 +279,7 @@ TEST(Sampling, AnEvenGridNeedsTheFirstBatchOnly) {
 }
 
 TEST(Sampling, AnUnevenGridGrowsTheSampleUntilItIsGoodEnough) {
-  const double truth = 100'000 * 4.5;  // stores: equally many CTAs make 1, 2, ... 8
+  const double truth = 100'000 * 4.5;  // stores: as many CTAs make 1 as 2, ... 8
   int inside = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     auto r = sampled(8, 100'000, 8, 100'000, 0.05, seed);

@@ -43,7 +43,7 @@ class Depths {
 
 std::vector<uint8_t> load_groups(const Program& program) {
   std::vector<uint8_t> out(program.code.size());
-  // By the number of stores before the load, and its depth.
+  // The loads, by the number of stores before them and by their depth.
   std::map<std::tuple<int, int>, std::vector<size_t>> groups;
   Depths depths;
   int stores = 0;

@@ -30,8 +30,8 @@ struct DramBytes {
   double read = 0, written = 0;
 };
 
-// Bytes that DRAM must move: for each buffer, the sectors loaded and stored, each at most its size.
-// If the L2 cannot hold the data of all resident CTAs, DRAM also serves rereads.
+// Bytes that DRAM must move: for each buffer, the loaded and the stored bytes, each at most the
+// buffer's size. If the L2 cannot hold the data of all resident CTAs, DRAM also serves rereads.
 DramBytes dram_bytes(const GpuSpec& gpu, const LaunchReport& report, const Grid& g,
                      const Occupancy& o) {
   DramBytes bytes;
@@ -65,8 +65,8 @@ double bytes_in_flight(const GpuSpec& gpu, const Counters& c, const Grid& g, con
   return std::min(g.ctas, o.resident_ctas * gpu.sms) * g.warps * bytes / rounds;
 }
 
-// The time of one CTA alone. If no Chain followed a warp, an estimate in which only loads of one
-// group overlap.
+// The time of one CTA alone. If no Chain followed a warp, returns an estimate in which only loads
+// of one group overlap.
 double chain_clocks(const GpuSpec& gpu, const LaunchReport& report, const Grid& g) {
   const GpuLatency& l = gpu.latency;
   if (report.chain_clocks > 0) return l.cta + report.chain_clocks;

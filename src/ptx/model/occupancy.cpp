@@ -9,7 +9,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr double kRegisterGrain = 256;     // a warp gets registers in blocks of this size
-constexpr double kSharedGrain = 1024;      // same for a CTA's shared memory; as much is reserved
+constexpr double kSharedGrain = 1024;      // same for a CTA's shared memory; one more is reserved
 constexpr double kUncountedRegisters = 6;  // for addresses and copies that the PTX does not show
 
 }  // namespace

@@ -31,7 +31,7 @@ inline constexpr size_t kShared = 0, kGlobal = 3, kMbarrier = 6, kSize = 9, kCoo
                         kCtaMask = 15, kOffsets = 16, kCount = 19;
 }
 
-// In flight per CTA; another one makes the simulator complete the oldest.
+// Copies in flight per CTA. If a CTA starts one more, the simulator completes the oldest.
 inline constexpr size_t kMostBulkCopies = 1024;
 
 struct BulkCopy {

@@ -49,7 +49,7 @@ std::optional<std::string> wrong_tensor(const TensorMap& m) {
   return std::nullopt;
 }
 
-// What is wrong with the size of a row in shared memory.
+// Returns what is wrong with the size of a row in shared memory.
 std::optional<std::string> wrong_row(const TensorMap& m) {
   const uint32_t row = m.row_bytes(), width = 16u << m.swizzle;
   const char* name = m.im2col ? "channels_per_pixel" : "box[0]";

@@ -51,14 +51,14 @@ struct TensorMap {
   uint8_t interleave = 0, swizzle = 0;  // 0: none; swizzle 1, 2, 3: spans of 32, 64, 128 bytes
   bool fill_nan = false;                // elements outside the tensor are NaN; else zero
   // In im2col mode the dimensions are C, W, H, D, N (or fewer of W, H, D). A copy has box[1] pixels
-  // of box[0] channels. Pixel by pixel, it goes in `steps` through the bounding box, which begins
-  // at `lower` and ends at the last pixel plus `upper`, then through the box of the next image.
+  // of box[0] channels. It visits pixels in `steps` through the bounding box, which begins at
+  // `lower` and ends at the last pixel plus `upper`, and then through the box of the next image.
   bool im2col = false;
   std::array<int32_t, kMostSpatialRank> lower{}, upper{};  // W first
 
   uint32_t element() const;    // bytes
   uint32_t row_bytes() const;  // bytes of one row of the box
-  uint32_t pitch() const;      // distance of rows in shared memory
+  uint32_t pitch() const;      // distance between rows in shared memory
   uint64_t rows() const;
   uint64_t bytes() const { return rows() * row_bytes(); }  // bytes that an mbarrier counts
   uint64_t span() const { return rows() * pitch(); }       // in shared memory
@@ -82,9 +82,9 @@ struct TensorRow {
   uint32_t from = 0, to = 0;
 };
 
-// All rows, in the order of shared memory. The map has passed wrong_field(). A copy from shared
-// memory to the tensor writes whole units of 16 bytes, even if a unit extends beyond the last
-// element of a row.
+// Returns all rows, in the order of shared memory. The map must have passed wrong_field(). A copy
+// from shared memory to the tensor writes whole units of 16 bytes, even if a unit extends beyond
+// the last element of a row.
 std::vector<TensorRow> rows_of(const TensorMap& map, const TensorPlace& place, bool to_tensor,
                                const TensorOffsets& offsets = {});
 

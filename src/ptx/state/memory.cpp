@@ -9,7 +9,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr uint64_t kAlign = 256;
-constexpr uint64_t kRedZone = uint64_t{1} << 30;  // bytes of address space, which cost nothing
+constexpr uint64_t kRedZone = uint64_t{1} << 30;  // addresses between buffers; they take no memory
 
 }  // namespace
 

@@ -27,7 +27,7 @@ struct Buffer {
 
 struct Memory::State {
   std::vector<Buffer> buffers;        // sorted by base address
-  std::vector<BufferShadow> shadows;  // parallel to `buffers`; a launch with checks makes them
+  std::vector<BufferShadow> shadows;  // one for each of `buffers`, or none yet
   uint32_t next_epoch = 1;            // see checks/global_races.h
   // Launches whose epochs are below this one end before the next launch begins.
   uint32_t settled = 1;

@@ -115,7 +115,7 @@ bool AsyncUnit::complete(const AsyncArrival& arrival) {
   return true;
 }
 
-// A copy arrives as a store by the lanes that issued it, at the pc of the copy.
+// Executes the copy's arrival as a store by the lanes that issued it, at the pc of the copy.
 bool AsyncUnit::deliver(Warp& w, const AsyncCopy& copy) {
   cta_.copies.arrives(copy);
   const Inst& in = cta_.job.program.code[size_t(copy.pc)];

@@ -33,7 +33,7 @@ void note_undefined(CtaState& cta, CtaState& owner, const WarpAccess& a) {
 
 }  // namespace
 
-// Some lanes have addresses with a rank. Accesses the memory of one CTA after the other.
+// Call it if some lanes have addresses with a rank: accesses the memory of one CTA after the other.
 bool MemoryUnit::cluster(const WarpAccess& a) {
   for (uint32_t rest = a.mask; rest;) {
     const uint64_t tag = a.at[std::countr_zero(rest)] >> kRankShift;

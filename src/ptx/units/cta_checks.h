@@ -17,7 +17,7 @@ namespace cutegen::ptx {
 class CtaChecks {
  public:
   explicit CtaChecks(CtaState& cta) : cta_(cta), undefined_(cta), races_(cta), wgmma_(cta) {}
-  // Whether instructions with Inst::watched need follow().
+  // Whether the caller must call follow() for instructions with Inst::watched.
   bool watches() const { return cta_.hazards && (cta_.hazards->undefined || wgmma_on()); }
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
   bool shared(const WarpAccess& a);

@@ -50,7 +50,7 @@ std::string print_one(const std::string& spec, T... values) {
   return n < 0 ? "" : std::string(text);
 }
 
-// Replaces each * by its argument, limited to -99 to 99.
+// Replaces each * by the last two digits of its argument, without the sign.
 template <class Next>
 std::string widths(const std::string& spec, Next next) {
   std::string out;
@@ -63,7 +63,7 @@ std::string widths(const std::string& spec, Next next) {
     out += std::to_string(std::abs(int64_t(value)) % 100);
   }
   if (out.size() > 8) out = "%";
-  size_t digits = 0;  // a huge width would only be padding
+  size_t digits = 0;  // drops a huge width, which would only be padding
   for (char c : out) digits = c >= '0' && c <= '9' ? digits + 1 : 0;
   return digits > 2 ? "%" : out;
 }

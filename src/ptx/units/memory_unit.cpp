@@ -29,8 +29,8 @@ Space space_of(uint64_t address) {
   return Space::global;
 }
 
-// Loads a parameter whose address is known and the same for all lanes. False: it is not this
-// simple.
+// Loads a parameter whose address is known and the same for all lanes. False: the access needs the
+// general path.
 bool parameter(const CtaState& cta, Warp& w, const Inst& in) {
   const auto& params = cta.job.params;
   uint64_t at = 0, value = 0;
@@ -66,8 +66,8 @@ bool MemoryUnit::access(Warp& w, const Inst& in, uint32_t mask) {
   return access_at(a, space);
 }
 
-// The generic addresses of one instruction are in several spaces. Accesses one space after the
-// other.
+// Call it if the generic addresses of one instruction are in several spaces: accesses one space
+// after the other.
 bool MemoryUnit::several_spaces(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at) {
   for (Space space : {Space::global, Space::shared, Space::local, Space::param}) {
     uint32_t part = 0;

@@ -139,8 +139,8 @@ void RaceChecks::report_copy(const WarpAccess& a, int lane, int32_t pc) {
        .other = cta_.party(pc, 0, cta_.at)});
 }
 
-// Before the wait, the previous launch may still run. Its outputs must not be read, nor its inputs
-// written.
+// Before griddepcontrol.wait, the previous launch may still run, so the kernel must not access its
+// outputs nor write its inputs.
 bool RaceChecks::settled(const WarpAccess& a, const Buffer& b, BufferShadow& shadow) {
   const LaunchHazards& launch = cta_.hazards->launch;
   const int shift = launch.facts.global_shift;

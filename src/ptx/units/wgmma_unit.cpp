@@ -42,7 +42,7 @@ void pass_on(CtaState& cta, int u, int first, int64_t left) {
   }
 }
 
-// How the step differs from what another warp of the warpgroup executed.
+// Describes how the step differs from what another warp of the warpgroup executed.
 std::string out_of_step(const CtaState& cta, const Warp& w, const WarpgroupSteps::Step& step,
                         const WarpgroupSteps::Step& other) {
   if (other.pc != step.pc)

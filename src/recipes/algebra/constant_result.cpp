@@ -44,7 +44,7 @@ class AllBounds {
     return name ? of(*name, depth) : Bounds{};
   }
 
-  // The limits of a clamp, or of an operator that is one.
+  // The limits of an operator that clamps.
   std::optional<Bounds> limits(const Node& node, int depth) const;
   Bounds of_node(const Node& node, int depth) const;
   Bounds of_difference(const Node& node, int depth) const;

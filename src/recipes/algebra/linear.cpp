@@ -9,7 +9,7 @@
 namespace cutegen::recipes {
 namespace {
 
-// A larger or smaller factor may be what keeps the sum in the range of float32.
+// Without a larger or smaller factor, the sum may leave the range of float32.
 bool is_moderate(double factor) {
   return std::abs(factor) >= 0x1p-16 && std::abs(factor) <= 0x1p16;
 }
@@ -19,7 +19,8 @@ Shape reduced(Shape shape, const std::vector<int>& axes) {
   return shape;
 }
 
-// The factor by which the node multiplies its other argument. Tensors must have one element.
+// Returns the factor by which the node multiplies its other argument. A factor that is a tensor
+// must have one element.
 std::optional<Factor1> factor_of(const Editor& edit, const Node& node, size_t index) {
   const bool divides = base_name(node.op) == "div";
   const Json by = argument(node, index, index == 0 ? "self" : "other");
@@ -87,8 +88,9 @@ LinearSum::Found LinearSum::through_factor(const Node& node, const std::vector<i
   return std::nullopt;
 }
 
-// The sum or mean of what is added to the linear value: its own sum if it has all of the axes. A
-// term that has none of them is its own mean; its sum would depend on their sizes.
+// Returns the sum or mean of a term that is added to the linear value. If the term has all of the
+// axes, it is reduced like the value. If it has none of them, it is its own mean; its sum would
+// depend on their sizes.
 LinearSum::Found LinearSum::term(const Json& json, const Shape& to,
                                  const std::vector<int>& axes) const {
   auto name = reference(json);

@@ -19,9 +19,10 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr size_t kMostClasses = 9;  // each is two sums of one kernel
+constexpr size_t kMostClasses = 9;  // each adds two sums to one kernel
 
-// Along one axis: how many inputs the class's taps do not read at both ends, and these taps.
+// Along one axis: how many inputs at each end the class's taps do not read, and its first and last
+// tap.
 struct Range {
   int64_t low = 0, high = 0;
   int64_t first = 0, last = 0;
@@ -89,7 +90,7 @@ std::string seen(Editor& edit, const std::string& value, const Shape& shape) {
   return edit.add("seen", "aten.view.default", {value_ref(value), Json(shape)}, shape);
 }
 
-// Inputs per result along all axes: the number of inputs over the number of results.
+// Returns the number of inputs divided by the number of results.
 std::string inputs_per_result(Editor& edit, const Window& w) {
   auto with_size = [&](const std::string& from, const char* op, size_t axis) {
     const int64_t size = edit.shape(w.input)[axis + 2];
@@ -152,8 +153,8 @@ std::string weights_of(const LinearSum& sum, const Window& w, const Class& place
   return seen(edit, sum.times(sums, factors), {1, kept[0], kept[1]});
 }
 
-// The sum over all classes of means times sums of weights, over the input's channels:
-// one for each image and channel of the result.
+// Multiplies each class's means by its sums of weights, and adds the products over all classes and
+// input channels: one value for each image and channel of the result.
 std::string products_of(const LinearSum& sum, const Window& w, const std::vector<Class>& classes,
                         const Factors& factors) {
   Editor& edit = sum.edit();

@@ -23,7 +23,8 @@ bool contains(const List& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-// The positions that a maximum also returns must be unread.
+// Whether nothing reads the node's other outputs, such as the positions that a maximum also
+// returns.
 bool only_first_read(const Editor& edit, const Node& node) {
   return std::all_of(node.outputs.begin() + 1, node.outputs.end(),
                      [&](const Value& output) { return edit.unread(output.name); });

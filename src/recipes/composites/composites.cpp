@@ -13,7 +13,7 @@ Rule rule_of(const std::string& base) {
   return nullptr;
 }
 
-// Replaces what has a rule; `changed` tells whether anything did.
+// Replaces the nodes that have a rule. Sets `changed` if there were any.
 Graph pass(const Graph& graph, bool& changed) {
   Graph out;
   out.placeholders = graph.placeholders;

@@ -23,7 +23,7 @@ class Expansion {
   Expansion(Graph& out, const Graph& graph, const Node& node)
       : node(node), graph(graph), write_(out, graph, node) {}
 
-  // Appends a node. The last form names its value as one of the replaced node's outputs.
+  // Appends a node. `name`: the output of the replaced node that the new value takes over.
   std::string write(const std::string& word, const std::string& op, std::vector<Json> args,
                     Shape shape, const std::string& name = "") {
     return write_.add(word, op, std::move(args), std::move(shape), name);
@@ -32,16 +32,16 @@ class Expansion {
     return write_.view("view", from, shape, name);
   }
   std::string as(DType dtype, const std::string& value) { return write_.as(dtype, value); }
-  // A pointwise operator of values, or of a value and a number, with the result's dtype.
+  // Applies a pointwise operator to values, or to a value and a number. `dtype`: of the result.
   std::string map(const std::string& op, std::vector<Json> args, const Shape& shape,
                   DType dtype = DType::f32) {
     return as(dtype, write(op, "aten." + op, std::move(args), shape));
   }
-  // 0, 1, 2, ... or with another start, along one axis that is as long as an axis of a value.
+  // Counts from `start` along one axis, which is as long as axis `axis` of `like`.
   std::string counting(const Value& like, size_t axis, int64_t start = 0);
   // The size of an axis of a value, as an operand of pointwise work.
   static Json size_of(const Value& value, size_t axis);
-  // Gives the result the value `from`, which has its shape.
+  // Makes `from`, viewed in the result's shape, the result.
   bool finish(const std::string& from) {
     view(from, result().shape, result().name);
     return true;
@@ -78,7 +78,7 @@ class Expansion {
 
 using Rule = bool (*)(Expansion&);
 
-// The rules of each file; null for other operators. `base` is the operator's name.
+// Finds an operator's rule in one file; null if the file has none. `base` is the operator's name.
 Rule loss_rule(const std::string& base);
 Rule product_rule(const std::string& base);
 Rule move_rule(const std::string& base);

@@ -7,7 +7,8 @@
 namespace cutegen::recipes {
 namespace {
 
-// Writes the node's result from a loss for each element: 0 none, 1 mean, 2 sum.
+// Writes the node's result from `each`, the losses of all elements. reduction: 0 none, 1 mean, 2
+// sum.
 bool reduced(Expansion& e, const std::string& each, int64_t reduction) {
   if (reduction == 0) return e.finish(each);
   e.write("reduced", reduction == 1 ? "aten.mean.default" : "aten.sum.default", {tensor_ref(each)},
@@ -32,7 +33,7 @@ bool with_logits(Expansion& e) {
   return reduced(e, weighted(e, each, weight, x->shape), int64_t(*reduction));
 }
 
-// binary_cross_entropy(x, target, weight, reduction) with weights of elements
+// binary_cross_entropy(x, target, weight, reduction) with a weight for each element
 bool cross_entropy(Expansion& e) {
   const Value *x = e.input(0), *target = e.input(1), *weight = e.input(2);
   const auto reduction = e.number_at(3);
@@ -60,7 +61,7 @@ bool multi_margin(Expansion& e) {
   const std::string own = pick(x->name);
   std::string each = e.map("sub.Tensor", {tensor_ref(x->name), tensor_ref(own)}, all);
   each = e.map("add.Scalar", {tensor_ref(each), *margin}, all);
-  // As in PyTorch, a difference of infinities counts as nothing.
+  // As in PyTorch, a difference of infinities (NaN) counts as zero.
   const std::string above = e.map("gt.Scalar", {tensor_ref(each), 0}, all, DType::boolean);
   each = e.map("where.ScalarOther", {tensor_ref(above), tensor_ref(each), 0}, all);
   if (*p == 2) each = e.map("square.default", {tensor_ref(each)}, all);

@@ -59,7 +59,7 @@ bool diag_embed(Expansion& e) {
   const Value* x = e.input(0);
   const int64_t offset = int64_t(e.number_at(1).value_or(0));
   const size_t rank = e.result().shape.size();
-  // A product with a diagonal matrix is pointwise work.
+  // Keep the matrix for a product, because a product with a diagonal matrix becomes pointwise work.
   if (std::any_of(e.graph.nodes.begin(), e.graph.nodes.end(), [&](const Node& reader) {
         const std::string base = base_name(reader.op);
         return (base == "mm" || base == "bmm") && (reference(reader.args[0]) == e.result().name ||
@@ -182,7 +182,7 @@ bool image(Expansion& e) {
   return e.finish(turned);
 }
 
-// _pad_circular(x, pad): along each axis, elements follow the last one from the first one on.
+// _pad_circular(x, pad): along each axis, the first elements follow the last one.
 bool circular(Expansion& e) {
   const Value* x = e.input(0);
   const Json pads = e.arg(1);
@@ -223,7 +223,8 @@ bool turned(Expansion& e) {
   return true;
 }
 
-// Joins what lies before the replaced elements, these, and what lies behind them.
+// Replaces the elements of x from `start` to `end` along `dim` by `part`: joins the elements before
+// them, the part, and the elements behind them.
 bool replaced(Expansion& e, const Value& x, const std::string& part, size_t dim, int64_t start,
               int64_t end) {
   Json list = Json::array();

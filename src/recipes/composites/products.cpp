@@ -24,7 +24,7 @@ bool dot(Expansion& e) {
   return true;
 }
 
-// _euclidean_dist(x, y): PyTorch's own way, sqrt(|x|^2 + |y|^2 - 2 x . y).
+// _euclidean_dist(x, y): computed as in PyTorch, sqrt(|x|^2 + |y|^2 - 2 x . y).
 bool euclidean(Expansion& e) {
   const Value *x = e.input(0), *y = e.input(1);
   if (!x || !y || x->shape.size() != y->shape.size() || x->shape.size() < 2 || x->shape.size() > 3)
@@ -120,7 +120,8 @@ bool weight_norm(Expansion& e) {
   return true;
 }
 
-// linalg_cross(x, y, dim): x1 y2 - x2 y1, where 1 and 2 are the next elements of three.
+// linalg_cross(x, y, dim): x1 y2 - x2 y1; 1 and 2 are the next two of the three elements,
+// cyclically.
 bool cross(Expansion& e) {
   const Value *x = e.input(0), *y = e.input(1);
   Json dim = e.node.kwargs.value("dim", e.arg(2));

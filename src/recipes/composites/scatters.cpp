@@ -9,8 +9,8 @@
 namespace cutegen::recipes {
 namespace {
 
-// Of several elements with one place, the last one counts, as in PyTorch on a CPU: cutegen.scatter
-// finds its position, from which the result reads it.
+// If several elements have the same place, the last one counts, as in PyTorch on a CPU.
+// cutegen.scatter finds its position, and the result reads the element there.
 bool stored(Expansion& e, const std::string& into, const std::string& from, int64_t axis,
             const std::string& index, bool along) {
   const Value self = *e.find(into), source = *e.find(from), places = *e.find(index);

@@ -76,8 +76,8 @@ bool histogram(Expansion& e) {
   return true;
 }
 
-// The element at place `at` (an expression of the axis' size "@") of each row in order, and its
-// position. With `undefined`, a row with a NaN gives NaN.
+// Writes the element at place `at` (an expression of the axis' size "@") of each sorted row, and
+// its position. With `undefined`, a row with a NaN gives NaN.
 bool ordered(Expansion& e, const Value& x, size_t dim, const std::string& at, int64_t official,
              bool keepdim, bool undefined) {
   const std::string sorted = e.node.id + "~sorted", positions = e.node.id + "~positions";

@@ -18,14 +18,14 @@ namespace cutegen::recipes {
 namespace {
 
 constexpr int64_t kMostSharedAttention = int64_t{227} << 10;
-constexpr int64_t kMostOfTwo = int64_t{112} << 10;  // bytes of a CTA if an SM holds two
+constexpr int64_t kMostOfTwo = int64_t{112} << 10;  // shared memory of a CTA if an SM holds two
 constexpr int64_t kCached = int64_t{32} << 20;      // bytes of keys and values that stay in the L2
 constexpr int64_t kFewQueries = 64;
 constexpr int64_t kMostSplit = 64;
 constexpr int64_t kPartsInARun = 8, kKeysOfPart = 1024;
-constexpr int64_t kSmallResults = 50;  // times the results' elements that keys and values must have
+constexpr int64_t kSmallResults = 50;  // least ratio of keys' and values' elements to the results'
 
-// Attention of few rows, in which heads that share keys are the rows of one tile.
+// Whether heads that share keys become the rows of one tile, because each has a single row.
 bool stacks_heads(const Attention& a) {
   return a.node.grouped && a.size(Attention::kRow) == 1 && !a.node.causal && a.node.mask.empty();
 }
@@ -188,7 +188,7 @@ class AttentionPlan : AttentionParts {
     s[label_("lines")] =
         fmt::format("{}*{}*{}", label_("rows"), label_("heads"), label_("batches"));
     s[label_("elements")] = label_("lines") + "*" + label_("value_dim");
-    // Heads whose keys and values fit the L2 together, then about as many in each section.
+    // cached: heads whose keys and values fit the L2 together. section: about as many heads.
     s[label_("cached")] = fmt::format("max(1,{}/max(1,2*{}*({}+{}))*{})", kCached, label_("keys"),
                                       label_("head_dim"), label_("value_dim"), label_("shared_by"));
     const std::string all_heads = fmt::format("max(1,{}*{})", label_("heads"), label_("batches"));

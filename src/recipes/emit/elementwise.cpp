@@ -23,11 +23,11 @@ struct Access {
   std::string tensor;  // CuTe tensor in the kernel: "g_x"
   std::string registers;
   std::string start = {};       // argument: where a slice begins
-  std::string places = {};      // where index tensors lead: an array for each item
+  std::string places = {};      // places that index tensors name: an array for each item
   std::string take = {};        // functions that find these places
-  bool place_each = false;      // each element of a vector has its own
+  bool place_each = false;      // each element of a vector has its own place
   int64_t turns = 1, turn = 0;  // it is list `turn` of `turns` interleaved lists
-  bool follows = false;         // another list of the same tensor is loaded or stored with it
+  bool follows = false;         // the access of another list of the tensor includes it
   bool single = false;          // the same element everywhere
   bool shared = false;          // the same vector for all items
   int inst = -1;                // leaf, or the output's instruction
@@ -37,8 +37,8 @@ struct Access {
   std::string from() const { return start.empty() ? name : name + " + " + start; }
 };
 
-// The loop along which a thread best takes its items: operands that do not move along it are read
-// once for all of them. Returns -1 if no loop is better.
+// Returns the loop along which a thread should take its items, so that it reads operands that do
+// not move along the loop once for all items; -1 if no loop is better.
 int shared_loop(const Fused& fused, const Nest& nest) {
   int best = -1;
   size_t most = 0;
@@ -68,7 +68,7 @@ struct Kernel {
   std::map<int, Access> indices;  // tensors through which inputs are read, by operand
   std::vector<std::pair<std::string, std::string>> strides;  // argument, expression
   Overlap overlap;
-  int items_along = -1;  // the loop that the items of a thread follow; -1: their vectors are near
+  int items_along = -1;  // the loop that the items of a thread follow; -1: neighbouring vectors
 
   Kernel(const Fused& f, const Label& l, const Json& params, const Overlap& o)
       : fused(f), label(l), nest(make_nest(f)), code(f), overlap(o) {
@@ -135,7 +135,7 @@ struct Kernel {
     }
   }
 
-  // Declares where the operand's slice begins, and finds where index tensors lead.
+  // Declares where the operand's slice begins, and reads the places that index tensors name.
   void find(Access& a) {
     if (a.follows) return;
     if (const std::string from = start_text(fused, *a.operand); from != "0") {
@@ -256,7 +256,7 @@ std::string tail(const Kernel& k) {
       results, text, stores);
 }
 
-// The function that puts elements where indices lead.
+// The device function that writes elements to the places that indices name.
 std::string store_of(WriteMode mode) {
   switch (mode) {
     case WriteMode::store:
@@ -273,7 +273,7 @@ std::string store_of(WriteMode mode) {
   return "";
 }
 
-// Stops the kernel if an index is outside its axis. Then loads what the indices lead to.
+// Stops the kernel if an index is outside its axis. Then loads the elements that the indices name.
 std::string taken_loads(const std::string& outside, const std::string& loads) {
   std::string text = fmt::format("  if ({}) __trap();\n", outside);
   if (loads.empty()) return text;

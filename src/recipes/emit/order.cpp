@@ -19,8 +19,9 @@ constexpr int64_t kOfThread = 8;    // elements of a long row that a thread shou
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kEach = 8;  // elements of a thread that merges runs
 
-// Tiles, then merges of runs that double, then the results. Each merge reads what the one before it
-// wrote, so the number of merges decides which scratch holds the sorted keys.
+// Plans the kernels: the first sorts tiles, each merge doubles the sorted runs, the last writes the
+// results. Each merge reads what the one before it wrote, so the number of merges decides which
+// scratch holds the sorted keys.
 void plan_merges(const Fused& fused, int64_t threads, const Label& label, const Json& args,
                  ProgramPart& part) {
   const Choice& choice = *fused.choice;
@@ -106,7 +107,7 @@ class OrderKernel {
   Nest nest_;
   Code code_;
   NestTensors tensors_;
-  std::string chosen_;                // argument: elements that a row gives
+  std::string chosen_;                // argument: elements chosen from a row
   std::map<int, std::string> names_;  // of the tensors that leaves read
   std::vector<StrideArgument> steps_;
   std::string views_, members_, loads_, stores_, source_;
@@ -145,7 +146,7 @@ void OrderKernel::add_outputs() {
   }
 }
 
-// What the element needs: once a row, or for element v of a vector.
+// Writes the instructions that the sorted element needs: once a row, or for element v of a vector.
 std::string OrderKernel::statements(Level level) const {
   std::string text;
   for (int inst : code_.needed({choice().inst}, [](const Inst&) { return true; })) {

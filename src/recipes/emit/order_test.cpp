@@ -26,7 +26,8 @@ TEST(Order, TopKKeepsValuesAndPositions) {
   EXPECT_EQ(match.safe.at("width"), 32);  // a warp takes a row of 64 elements
 }
 
-// Threads of a CTA sort only what is not behind the last wanted one of their own first elements.
+// The threads' own first elements give a threshold, and the CTA sorts only elements that are not
+// behind it.
 TEST(Order, ALongRowBoundsWhatItSorts) {
   const Task task = golden_task("top_k_long");
   const RecipeMatch match = match_recipe(task, "sm_90a");
@@ -64,7 +65,8 @@ TEST(Order, ARowThatFitsACtaIsSorted) {
   EXPECT_THAT(to_json(program->plan).at("requires"), Contains("r0_1 <= 4096"));
 }
 
-// More than 64 elements are not selected one by one: threads of a CTA are at least as many.
+// More than 64 elements are selected by a threshold, not one by one, so a CTA has at least as many
+// threads.
 TEST(Order, ALongRowSelectsUpTo256) {
   Task task = golden_task("top_k_long");
   const auto select = [&](int64_t count) {

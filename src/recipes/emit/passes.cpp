@@ -291,7 +291,8 @@ std::string Passes::loop(const std::string& body, const std::string& late, bool 
       start(), step(), indent(body, 2));
 }
 
-// Writes that loop over slots of shared memory. The first pass waits for the copies group by group.
+// Writes the same loop over slots of shared memory. The first pass waits for the copies group by
+// group.
 std::string Passes::resident_loop(const std::string& body, bool first) const {
   if (options_.turns)
     return group_loop(first ? "  cutegen::wait_groups(kPlaces - 1 - group);\n" : "",
@@ -347,7 +348,7 @@ std::string Passes::keep_values() const {
   return text;
 }
 
-// Writes the statements that store these values in the slots of their operands.
+// Writes the statements that store the kept values in the slots of their operands.
 std::string Passes::keep_slots() const {
   std::string text;
   for (const auto& [inst, operand] : values_)

@@ -18,7 +18,8 @@ using testing::Not;
 
 class EveryTask : public testing::TestWithParam<const char*> {};
 
-// The safe program, its neighbours and theirs: complete text, a plan that fits the task.
+// The safe program, its neighbours and their neighbours have complete text, and plans that fit the
+// task.
 TEST_P(EveryTask, GivesSoundProgramsForAllParameters) {
   Task task = golden_task(GetParam());
   RecipeMatch match = match_recipe(task);
@@ -62,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "joined_strided", "standardise_columns", "channel_rms_half", "roll_two",
                     "pad_reflect", "one_hot_sum", "cat_then_norm", "triangle", "sort_first"));
 
-// Positions along an axis are no tensor: kernels count.
+// Kernels compute positions along an axis instead of reading a tensor.
 TEST(Recipes, ReadsElementsAtComputedPlaces) {
   const auto source_of = [](const char* name) {
     Task task = golden_task(name);

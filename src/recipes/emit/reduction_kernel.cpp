@@ -103,7 +103,7 @@ std::string cluster_range(int words) {
       2 * words);
 }
 
-// Whether rows differ in the operand, or there is only one.
+// Whether the operand differs between rows, or there is only one row.
 bool differs_by_row(const Fused& fused, const Nest& nest, const Operand& operand) {
   return operand.gathered() ||
          std::any_of(nest.kept.begin(), nest.kept.end(),
@@ -280,7 +280,7 @@ std::string ReductionKernel::along() const {
   return fmt::format("Index({} / kVector)", join(sizes, " * "));
 }
 
-// Vectors of a row that a thread keeps, for any width of a vector.
+// The vectors of a row that a thread keeps, as an expression of kVector.
 std::string ReductionKernel::items() const {
   const int64_t elements = elements_of_thread(nest_, params_);
   if (!row()) return std::to_string(elements);

@@ -21,7 +21,7 @@ bool stays(const Fused& fused, const Nest& nest, const Operand& operand);
 // Whether a thread keeps its elements of the operand in registers, if the kernel keeps any: true if
 // they differ between rows. Each pass loads all other operands (weights) again, from L1 or L2.
 bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand);
-// Whether a thread of a column kernel keeps them in the operand's own dtype, of 16 bits.
+// Whether a thread of a column kernel keeps the elements in the operand's own 16-bit dtype.
 bool packed(const Fused& fused, const Nest& nest, const Operand& operand);
 // Bytes of shared memory that one element of the row takes in a resident kernel.
 int64_t element_bytes(const Fused& fused, const Nest& nest);

@@ -13,14 +13,14 @@ namespace cutegen::recipes {
 namespace {
 
 constexpr int64_t kShortRow = 256;  // a warp takes a row up to this length, so no thread idles long
-constexpr int64_t kShare = 16;      // elements that a thread takes of a row, if rows are many
+constexpr int64_t kShare = 16;      // elements of a row that a thread takes, if rows are many
 constexpr int64_t kManyThreads = int64_t{1} << 17;  // fill the SMs of a large GPU
 // Elements of a row that a thread keeps in registers, best first. On an H100, rows of 4096 and 8192
-// took 1 to 7% less time with 16 than with 32. With 8, a thread has more other work than elements.
+// took 1 to 7% less time with 16 than with 32. With 8, a thread spends more time on other work.
 constexpr std::array<int64_t, 2> kShares{16, 32};
-constexpr int64_t kMostBytes = 64;   // of these elements, if they are more than the first number
-constexpr int64_t kMostWidth = 512;  // threads that keep a row in registers
-constexpr int64_t kThreadsOfRows = 128;  // of a CTA that keeps rows in registers, at least
+constexpr int64_t kMostBytes = 64;       // of a thread's elements, if more than kShares.front()
+constexpr int64_t kMostWidth = 512;      // threads that keep a row in registers
+constexpr int64_t kThreadsOfRows = 128;  // least threads of a CTA that keeps rows in registers
 constexpr int64_t kInFlight = 4;         // loads of a thread that hide the latency of DRAM
 constexpr int64_t kMaxCached = 64;       // elements a thread may keep in registers
 constexpr int64_t kRegisters = 65536;    // of an SM, and so of a CTA
@@ -32,7 +32,7 @@ constexpr int64_t kLeastPart = 4096;     // elements of a row that are worth a C
 constexpr int64_t kFewCtas = 128;        // fewer leave SMs idle
 constexpr int64_t kEnoughCtas = 264;     // two for each of 132 SMs
 constexpr int64_t kLeastRun = 64;        // bytes of neighbouring columns that a CTA reads
-constexpr int64_t kFewRows = 8;          // rows below one another that one team takes
+constexpr int64_t kFewRows = 8;          // rows of a column that one team takes
 constexpr int64_t kTeam = 128;           // its threads
 constexpr int64_t kTurns = 4, kManyTurns = 16;  // rows that a cluster takes one after another
 constexpr int64_t kWorthSplitting = 32768;      // elements of a row, if rows are few
@@ -43,10 +43,10 @@ constexpr int64_t kMostCluster = 16;  // CTAs; more than 8 need an opt-in, which
 constexpr int64_t kGoodCluster = 8;
 constexpr int64_t kLittleShared = int64_t{8} << 10;  // bytes of a row that are worth a CTA
 constexpr int64_t kHalfShared = int64_t{96}
-                                << 10;  // fits twice into an SM of sm_90, once of any other
+                                << 10;  // fits twice into an SM of sm_90, once into others
 constexpr int64_t kMostSharedReduction = int64_t{220}
                                          << 10;  // of a CTA of sm_90, without its other variables
-constexpr int64_t kLongColumn = 1024;            // below one another: worth a CTA of 1024 threads
+constexpr int64_t kLongColumn = 1024;            // rows that are worth a CTA of 1024 threads
 constexpr int64_t kLong = int64_t{1} << 18;      // elements that one CTA should not reduce alone
 
 // Bytes of registers that one element of a row takes. Operands with one value for a whole row, or
@@ -200,7 +200,7 @@ std::vector<int64_t> register_widths(const Fused& fused, const Nest& nest, bool 
   return list;
 }
 
-// Chooses one pass over rows from which only a maximum and a sum of exponentials is wanted.
+// Chooses a single pass if only the maximum and the sum of exponentials of each row are wanted.
 std::optional<Json> stream_rows(const Fused& fused, const Nest& nest, Json params) {
   const auto joint = find_joint(fused);
   if (!nest.reduced_inside || !joint || joint->moments || fused.max_depth() > 2 ||
@@ -316,8 +316,9 @@ Json reduction_safe(const Fused& fused, bool hopper) {
   params["unroll"] = nest.reduced_inside ? 1 : 4;
   params["threads"] = 256;
   if (!nest.reduced_inside && params["vector"] == 1) {
-    // More rows in flight for each CTA: CTAs that run together then read longer runs of memory. On
-    // an H100, CTAs of 256 columns side by side summed the same columns in 4.3 ms.
+    // With fewer columns, a CTA has more rows in flight, and CTAs that run together read longer
+    // runs of memory. On an H100, CTAs of 256 columns side by side summed the same columns in 4.3
+    // ms.
     // 64 columns and 1024 threads take 3.06 ms there, 32 columns and 512 threads 3.3 to 3.7 ms.
     params["columns"] = 64;
     if (nest.length() >= kLongColumn) params["threads"] = 1024;
@@ -331,7 +332,7 @@ Json reduction_safe(const Fused& fused, bool hopper) {
   }
   if (nest.reduced_inside && nest.length() <= kShortRow) {
     params["width"] = short_width(nest, params["vector"].get<int64_t>());
-    // Loads of all vectors of a short row are in flight at once.
+    // If registers keep a short row, loads of all its vectors are in flight at once.
     Json kept = params;
     kept["cached"] = 1;
     if (params["width"] < 32 && several_passes(fused) && reduction_legal(fused, kept, hopper))
@@ -350,7 +351,8 @@ Json reduction_safe(const Fused& fused, bool hopper) {
   // On an H200, rows of 65535 take 7.9 ms with 1024 threads each and 14 ms with 32: fewer rows are
   // in flight, and more of them are still in L2 for the second pass.
   bool long_row = nest.length() > kLongRow && nest.length() <= 65536;
-  // Registers cannot keep such a row. Both moments in one pass save one of three reads.
+  // Registers cannot keep such a row, so computing both moments in one pass saves one of three
+  // reads.
   auto joint = find_joint(fused);
   if (joint && joint->moments && nest.length() > kLongRow) params["online"] = 1;
   if (nest.reduced_inside && long_row && params["parts"] == 1)

@@ -159,7 +159,7 @@ TEST(Resident, LaterPassesReadElementsThatTheyNeedAsTheyAre) {
   EXPECT_THAT(c.source(), Not(HasSubstr("for the next passes")));
 }
 
-// 31 * 71 elements of a channel are odd, but 4 channels lie side by side.
+// A channel has an odd number of elements (31 * 71), but 4 channels lie side by side.
 TEST(Resident, VectorsCrossFromOneChannelToTheNext) {
   const ResidentCase c("gelu_group_norm", kHopperArch);
   EXPECT_EQ(c.match.safe.at("vector"), 4);
@@ -198,7 +198,7 @@ TEST(NeededAccuracy, FollowsTheDtypeOfResultsAndTheMode) {
   EXPECT_THAT(half.source(), HasSubstr("cutegen::fast_exp("));
   EXPECT_THAT(half.source(), HasSubstr("* cutegen::fast_reciprocal("));
   EXPECT_THAT(half.source({{"online", 1}}), HasSubstr("MaxSumExpOf<cutegen::PlainSum>"));
-  // float32 accuracy of a 16-bit result: a plain sum of a short row, but exact functions.
+  // For a 16-bit result in fp32 mode, a short row has a plain sum but exact functions.
   const ResidentCase strict("softmax_bf16", {}, MathMode::fp32);
   EXPECT_THAT(strict.source(), HasSubstr("cutegen::PlainSum"));
   EXPECT_THAT(strict.source(), HasSubstr("expf("));

@@ -16,7 +16,7 @@ constexpr int64_t kManyRows = 4096;      // warps that fill a large GPU
 constexpr int64_t kFullGrid = 8 * kSms;  // CTAs that fill it
 constexpr int64_t kLeastShare = 8192;    // elements of a row that are worth a CTA
 constexpr int64_t kLeastSteps = 64;      // steps of a column that are worth a CTA
-constexpr int64_t kWideVector = 8;       // elements of a vector; such vectors need only two items
+constexpr int64_t kWideVector = 8;       // elements of a vector; a thread takes two such vectors
 
 // Adds a stage to the plan: its sizes as symbols, its scratch and its launches.
 class ScanPlanner {

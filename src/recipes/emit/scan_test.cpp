@@ -78,7 +78,7 @@ TEST(Scan, FewRowsAreSharedAmongCtas) {
   EXPECT_THAT(kernels_of(c.program()), ElementsAre("totals", "scan"));
   EXPECT_THAT(c.source(), HasSubstr("carry_of_warp<cutegen::Add>"));
   EXPECT_THAT(kernels_of(c.program({{"parts", 1}})), ElementsAre("scan"));
-  EXPECT_FALSE(c.takes({{"width", 32}}));  // the CTAs' totals need a row a CTA
+  EXPECT_FALSE(c.takes({{"width", 32}}));  // totals of CTAs need one row for each CTA
 }
 
 TEST(Scan, AFewLanesTakeAShortRow) {

@@ -72,7 +72,8 @@ TEST(Slices, OfAFewPartsOfAReshapedTensorAreReadInPlace) {
   EXPECT_THAT(demands_of("slice_of_reshape"), Contains("dim(x,1) == 8*(dim(out,1))"));
 }
 
-// Sixteen parts may follow a size of the task, so the plan is only for the official one.
+// A number of parts as large as sixteen may follow a size of the task, so the plan requires the
+// official size.
 TEST(Slices, OfAReshapedTensorAreCopied) {
   Task task = golden_task("slice_of_reshape");
   for (Node& node : task.graph.nodes)

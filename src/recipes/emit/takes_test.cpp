@@ -32,7 +32,8 @@ std::string refusal_of(const Task& task) {
   return match.why;
 }
 
-// One index for a vector: the kernel reads a whole vector of the row that it names.
+// All elements of a vector have one index, so the kernel reads a whole vector of the row that it
+// names.
 TEST(Takes, AnEmbeddingIsOneKernelWithVectors) {
   const KernelProgram program = taking_program("take_rows");
   const std::string source = program.sources.begin()->second;
@@ -92,7 +93,8 @@ TEST(Takes, AMaskIsNoIndex) {
 TEST(Quantize, ValuesAndScalesAreOneKernel) {
   const std::string source = only_source("quantize_rows");
   EXPECT_THAT(source, HasSubstr("int8_t* __restrict__ out_0"));
-  // The last bit of a quotient decides how it rounds, so it has the rounding of a division.
+  // The last bit of the quotient decides which integer it rounds to, so it is as exact as a
+  // division.
   EXPECT_THAT(source, HasSubstr("= cutegen::rounded_quotient("));
   EXPECT_THAT(source, Not(HasSubstr("= cutegen::quotient(")));
   // The store truncates to integers anyway.

@@ -94,7 +94,7 @@ bool turns(const Node& node) {
   return axes == std::set<double>{rank - 1, rank - 2};
 }
 
-// The slice of another tensor that the node gives as `value`; nothing for other nodes.
+// If `value` is a slice that the node takes of another tensor, returns this slice.
 std::optional<AttentionSlice> slice_of(const Node& node, const std::string& value, size_t rank) {
   if (node.op != "aten.unbind.int" && node.op != "aten.select.int") return std::nullopt;
   const Json axis = argument(node, 1, "dim"), index = argument(node, 2, "index");
@@ -305,7 +305,8 @@ class AttentionFinder {
         if (auto name = reference(arg)) readers_[*name] = &node;
   }
 
-  // The node that replaces what computes its value, or nothing.
+  // Returns the attention node that replaces the product `second` and the nodes before it, or
+  // nothing.
   std::optional<Node> find(const Node& second) {
     auto weights = reference(argument(second, 0, "self"));
     const Node* first = weights ? ScoreReader(walk_, found_).run(*weights) : nullptr;
@@ -334,7 +335,8 @@ class AttentionFinder {
         (rank != 3 && rank != 4) || b.shape.size() != rank || c.shape.size() != rank ||
         k.grouped != v.grouped || (k.grouped && rank != 4))
       return false;
-    // The product's second factor has the depth first, so keys come first unless it was not turned.
+    // The product reads k with the depth first, so the tensor k has the keys first if the graph
+    // turned it.
     found_.turned = !k.turned;
     const int64_t keys = b.shape[found_.turned ? rank - 1 : rank - 2],
                   depth = b.shape[found_.turned ? rank - 2 : rank - 1];

@@ -51,8 +51,8 @@ Result<bool> glu(NodeWriter& write, const Node& node) {
   return true;
 }
 
-// Writes a shift along one axis; `end` elements at the end of the result are not x's if it is
-// filled.
+// Writes a shift along one axis. If the shift fills, the last `end` elements of the result are not
+// from x.
 std::string shift(NodeWriter& write, const std::string& x, int64_t dim, const std::string& rule,
                   const std::string& by, bool reversed, const Shape& shape, const Json& fill,
                   int64_t before, int64_t after) {
@@ -139,15 +139,15 @@ Result<bool> Rewriter::run() {
   return moved(base);
 }
 
-// Gives the last value that was written the name of the node's result.
+// Makes x, viewed in the result's shape, the node's result.
 bool Rewriter::finish(const std::string& x) {
   const Value& result = node_.outputs[0];
   write_.view("result", x, result.shape, result.name);
   return true;
 }
 
-// Whether a convolution or pooling reads the result. Its stage may take in padding, and others
-// write the values that it reads with kernels of their own.
+// Whether a convolution or pooling reads the result. Its stage can include padding, and stages
+// before it store the other values that it reads.
 bool Rewriter::feeds_a_window() const {
   const std::string& name = node_.outputs[0].name;
   return std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& reader) {

@@ -25,7 +25,8 @@ Result<const Value*> index_of(const Graph& graph, const Node& node, const Json& 
   return index;
 }
 
-// take_along_dim takes indices modulo the size of the axis. Returns the indices before that.
+// take_along_dim takes indices modulo the size of the axis. Returns the indices before the
+// remainder.
 std::optional<std::string> before_remainder(const Graph& graph, const std::string& index,
                                             int64_t size) {
   const Node* node = graph.producer(index);
@@ -43,8 +44,8 @@ Result<size_t> axis_of(const Node& node, const Json& dim, size_t rank) {
   return size_t(axis);
 }
 
-// index.Tensor(x, [null, ids, ...]). Axes that indices replace side by side leave their place to
-// the indices' own axes; else those come first.
+// index.Tensor(x, [null, ids, ...]). If the indexed axes are neighbours, the indices' own axes take
+// their place; otherwise the indices' axes come first.
 Result<Gather> by_list(const Graph& graph, const Node& node, Gather gather) {
   const Json list = argument(node, 1, "indices");
   if (!list.is_array()) return unsupported_error(node.op + ": its indices", node.id);

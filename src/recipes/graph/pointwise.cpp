@@ -145,8 +145,8 @@ bool reduces_to_scalar(const Node& node, const std::string& base) {
          number(argument(node, weighted ? 3 : 2, "reduction")).value_or(0) != 0;
 }
 
-// A shift of integers by a constant number of their bits; nothing for other shifts, which C++ does
-// not define.
+// A shift of integers by a constant that is less than their number of bits; empty for other shifts,
+// which C++ does not define.
 std::string shift_formula(const Node& node, const std::string& base) {
   const bool right = base == "__rshift__" || base == "bitwise_right_shift",
              left = base == "__lshift__" || base == "bitwise_left_shift";

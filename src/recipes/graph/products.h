@@ -18,7 +18,7 @@
 
 namespace cutegen::recipes {
 
-// True where column - row >= diagonal (upper), or <= diagonal, of its last two axes.
+// A mask over the last two axes: true for column - row >= diagonal (upper) or <= diagonal (lower).
 struct Mask {
   bool upper = true;
   int64_t diagonal = 0;

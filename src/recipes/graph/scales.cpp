@@ -31,12 +31,12 @@ bool changes_layout_only(const Node& node) {
   return keeps_elements(node) || (node.op.starts_with("aten.") && kNames.count(base_name(node.op)));
 }
 
-// A large or tiny scale may be what keeps the product in the range of float32.
+// Without a large or tiny scale, the product may leave the range of float32.
 bool is_moderate(double scale) {
   return std::abs(scale) >= 0x1p-16 && std::abs(scale) <= 0x1p16;
 }
 
-// Turns the scales above a factor into copies, and returns their product.
+// Turns the multiplications that scale a factor into copies, and returns the product of the scales.
 double take_scale(Graph& graph, const std::map<std::string, int>& reads, std::string factor) {
   double scale = 1;
   for (Node* node = node_of(graph, factor); node; node = node_of(graph, factor)) {

@@ -16,7 +16,7 @@ constexpr size_t kInput = 0, kAxis = 1, kKind = 2, kReversed = 3, kExclusive = 4
 struct Known {
   std::string_view op, word;
   ScanKind kind;
-  std::optional<double> neutral;  // a fill with it makes a scan exclusive
+  std::optional<double> neutral;  // a scan with this value in front is exclusive
 };
 constexpr std::array kKnown{
     Known{.op = "cumsum", .word = "sum", .kind = ScanKind::sum, .neutral = 0},

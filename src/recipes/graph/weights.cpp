@@ -39,8 +39,8 @@ int64_t elements(Shape::const_iterator first, Shape::const_iterator last) {
 }
 
 // How many neighbours along the axes [first, last) of `whole` share a value of `part`, which has
-// the same rank; 0: all of them. Nothing if the values vary along an axis inside one along which
-// they do not.
+// the same rank; 0: all of them. Nothing if the values vary along an inner axis but not along one
+// outside it.
 std::optional<int64_t> block_of(const Shape& whole, const Shape& part, size_t first, size_t last) {
   size_t at = first;
   while (at < last && part[at] == whole[at]) ++at;

@@ -87,7 +87,7 @@ class WriteReader {
                        [&](const Node* node) { return is_final_copy(*node); });
   }
 
-  // The value that has the new elements: of copy(view, value), the value itself.
+  // Returns the value that has the new elements: for copy(view, value), `value`.
   std::string source_of(const Json& given) const {
     const std::string name = reference(given).value_or("");
     const Node* node = graph_.producer(name);

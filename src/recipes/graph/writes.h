@@ -18,7 +18,7 @@
 
 namespace cutegen::recipes {
 
-// What becomes of the element that was there.
+// How a write combines the new element with the old one.
 enum class WriteMode { store, add, multiply, largest, smallest };
 
 struct Write {

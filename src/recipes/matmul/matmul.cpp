@@ -72,7 +72,7 @@ int64_t wgmma_sharing(const Json& params) {
   return ping_pong(params) ? 1 : wgmma_consumers(params);
 }
 
-// CTAs that an SM holds, if tensor maps load.
+// CTAs that an SM holds if it loads by tensor maps.
 int64_t wgmma_resident(const Json& params) {
   const int64_t results =
       int_param(params, "tile_m") * int_param(params, "tile_n") / wgmma_consumers(params);
@@ -95,7 +95,7 @@ bool wgmma_legal(const Contraction& c, const Json& params) {
     return false;
   if (ping_pong(params) && m > 128) return false;
   if (!holds_groups(c, n) || (c.groups() > 1 && int_param(params, "cluster") == 2)) return false;
-  // Each CTA of a cluster loads whole blocks. CTAs that skip tiles cannot share any.
+  // Each CTA of a cluster loads whole blocks. CTAs that skip tiles cannot share loads.
   if (int_param(params, "cluster") == 2 && (n < 128 || c.zero_outside)) return false;
   if (shares_last_round(params) &&
       (int_param(params, "cluster") > 1 || int_param(params, "split") > 1))
@@ -109,7 +109,7 @@ Json with_wgmma_shape(const Contraction& c, Json params) {
     params["threads"] = 256 + 2 * int_param(params, turned(c) ? "tile_n" : "tile_m");
     params["tile_k"] = 32;
   } else {
-    // Two warpgroups that take turns share the rows of a tile as two tiles.
+    // Two warpgroups that take turns split the rows of a tile into two tiles.
     if (ping_pong(params)) params["tile_m"] = int_param(params, "tile_m") / 2;
     params["threads"] = 128 * wgmma_consumers(params);  // of the consumers
     params["tile_k"] = 128 / bytes_of_element(c);
@@ -169,7 +169,7 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
     add_map_arguments(c, label, product);
     product["cluster"] = {int_param(params, "cluster"), 1, 1};
     product["grid"] = {label("tiles"), params.at("split"), 1};
-    // A producer that gives registers away is a warpgroup, as is one that copies by address.
+    // A producer is a whole warpgroup if it gives registers away or copies by address.
     const int64_t consumers = int_param(params, "threads");
     const bool gives = consumers > 256 || ping_pong(params) ||
                        int_param(params, "tile_m") * int_param(params, "tile_n") > 64 * consumers;
@@ -201,8 +201,9 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
   return steps;
 }
 
-// CTAs along x. A persistent kernel has at most as many as the GPU holds, for all batches; clusters
-// are full, even at an edge. All other kernels have one for each tile of a batch.
+// CTAs along x. A persistent kernel has at most as many CTAs as the GPU holds, which take the tiles
+// of all batches. Its clusters are full, even at an edge. Other kernels have one CTA for each tile
+// of a batch.
 std::string ctas_text(const Contraction& c, const Json& params, MatmulEngine engine,
                       const Label& label) {
   auto across = [&](const std::string& size, int64_t tile) {
@@ -221,8 +222,8 @@ std::string ctas_text(const Contraction& c, const Json& params, MatmulEngine eng
                      std::max<int64_t>(1, most));
 }
 
-// The columns of all second factors have 32-bit numbers, and slices are the parts that they should
-// be.
+// Requires that 32 bits number the columns of all second factors, and that slices are the expected
+// parts.
 void add_joined_requirements(const Contraction& c, ProgramPart& part) {
   const auto add = [&](const std::string& requirement) {
     Json& list = part.requirements;

@@ -79,7 +79,7 @@ class MatmulFinish {
   std::vector<FactorAccess> inputs_, outputs_;
 };
 
-// What gemm.each() calls for kVector neighbouring results.
+// Writes the call of gemm.each(), which runs `body` for kVector neighbouring results.
 std::string each_text(int64_t groups, const std::string& body);
 
 }  // namespace cutegen::recipes

@@ -16,7 +16,7 @@
 namespace cutegen::recipes {
 namespace {
 
-// What share of the depth the CTAs that multiply a tile take.
+// How the CTAs that multiply a tile share the depth.
 enum class Shares {
   all,   // one CTA takes all
   even,  // kSplit CTAs share every tile
@@ -233,7 +233,7 @@ std::string joined_vector_rule(const Contraction& c, const Json& params) {
   return width == 1 ? "1" : fmt::format("{} == 0 ? {} : 1", remainders, width);
 }
 
-// Chooses one of the texts, which belong to the joined products in order.
+// Writes the expression that chooses a joined product's text by its number.
 std::string choose(const std::vector<std::string>& texts) {
   const bool same =
       std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) == texts.end();
@@ -452,7 +452,7 @@ class MatmulWriter {
     return text;
   }
 
-  // Everything that depends on what multiplies.
+  // Fills the placeholders that depend on the engine.
   void engine_text(MatmulEngine engine, JoinedText& joined, std::map<std::string, std::string>& t) {
     if (engine != MatmulEngine::wgmma) {
       tiled_text(c_, engine, t);

@@ -67,7 +67,7 @@ bool streams(const Contraction& c) {
       c.n < 0 || c.size(c.m) > kMostRows || !along_depth(c.b))
     return false;
   if (!c.b.packed) return size_of(c.b.operand.dtype) == 2;
-  // A segment has one scale and one zero.
+  // All weights of a segment must share one scale and one zero.
   for (const WeightGrid* grid : grids_of(c))
     if (grid->depth % stream_segment(c) != 0) return false;
   return true;
@@ -90,8 +90,8 @@ std::vector<RecipeParameter> stream_parameters(const Contraction& c) {
 
 Json with_stream_shape(const Contraction& c, Json params) {
   const int64_t round = 4 * stream_segment(c) * deep_of(int_param(params, "tile_n"));
-  // Two tiles of two rounds of all warps, if they fit: then the weights of two rounds are in
-  // flight.
+  // If two such tiles fit, a tile has two rounds of all warps, so that the weights of two rounds
+  // are in flight.
   const bool two = 2 * 2 * round * 2 * int_param(params, "tile_m") <= kMostOfTiles;
   params["tile_k"] = (two ? 2 : 1) * round;
   params["threads"] = kThreads;
@@ -127,7 +127,7 @@ double stream_seconds(const Contraction& c, const Json& params) {
   const double rows = batches * double(tiles_n * c.size(c.m)) * depth * 2;
   const double ctas = double(tiles_m * tiles_n * split) * batches;
   const double rounds = std::max(1.0, double(ceil_div(int64_t(ctas), 2 * kSms)) * 2 * kSms / ctas);
-  // Half of the SMs read at less than the full rate.
+  // With fewer than 1.5 CTAs per SM, reads do not reach the full rate.
   const double idle = std::max(1.0, 1.5 * kSms / ctas);
   double seconds = (weights / kDram + (rows + double(tiles_m - 1) * weights) / kL2) *
                    std::max(std::min(rounds, 2.0), idle);

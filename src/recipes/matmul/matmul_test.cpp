@@ -111,13 +111,13 @@ TEST(Matmul, TensorCoresNeedTheLeaveOfEveryOutput) {
   EXPECT_FALSE(match_recipe(task).safe.contains("tensor_cores"));
 }
 
-// Large tiles where these are enough for the GPU.
+// Tiles are large if enough of them remain to fill the GPU.
 TEST(Matmul, SafeTilesFillTheGpu) {
   EXPECT_EQ(ProductCase("mm_plain").match.safe.at("tile_m"), 64);
   Contraction c;
   c.loads.axes = {{2048, false, "M"}, {2048, false, "N"}, {64, false, "K"}};
   c.m = 0, c.n = 1, c.k = 2;
-  EXPECT_EQ(matmul_safe(c).at("tile_m"), 128);  // little depth: two CTAs of an SM hide its ends
+  EXPECT_EQ(matmul_safe(c).at("tile_m"), 128);  // two CTAs of an SM hide prologue and epilogue
   EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
   c.loads.axes = {{4096, false, "M"}, {4096, false, "N"}, {4096, false, "K"}};
   EXPECT_EQ(matmul_safe(c).at("tile_m"), 256);

@@ -27,7 +27,8 @@ struct Tiling {
 };
 
 int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n);
-// Whether a tile of wgmma can hold columns of all products of the same place.
+// Whether one wgmma tile can hold the columns of all products that `finish` reads at the same
+// place.
 bool holds_groups(const Contraction& c, int64_t tile_n);
 bool may_split(const Contraction& c, int64_t split);
 // Whether wgmma can compute this product.

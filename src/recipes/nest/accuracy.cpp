@@ -50,7 +50,8 @@ bool is_softmax_total(const Fused& fused, const Inst& sum) {
          highest.inputs[0] == shifted.inputs[0];
 }
 
-// Whether values are rounded to coarse steps, where the last bit of a quotient decides.
+// Whether values are rounded to coarse steps (integers, 8-bit floats), so that the last bit of a
+// quotient may change a result by a whole step.
 bool rounds_coarsely(const Fused& fused) {
   return std::any_of(fused.insts.begin(), fused.insts.end(), [](const Inst& inst) {
     return inst.code.starts_with("rintf(") || inst.code.starts_with("floorf(") ||

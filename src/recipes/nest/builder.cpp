@@ -25,12 +25,12 @@ const Words kRearranging{
 const Words kSlices{"slice", "narrow",           "select",
                     "split", "split_with_sizes", "unbind",
                     "part",  "unsafe_split",     "unsafe_split_with_sizes"};
-// What is uninitialised counts as zeros: nothing should read it.
+// Uninitialised tensors count as zeros, because nothing should read them.
 const Words kFills{"full",       "ones",          "zeros",      "full_like", "ones_like",
                    "zeros_like", "scalar_tensor", "new_zeros",  "new_ones",  "new_full",
                    "new_empty",  "empty",         "empty_like", "fill",      "zero"};
 
-constexpr int64_t kMostPieces = 8;  // more are rather a size of the task than a number of parts
+constexpr int64_t kMostPieces = 8;  // a larger number is probably a size of the task
 
 bool contains(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -709,7 +709,7 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
   if (r.index) {
     CG_TRY(int index, value(*r.index, rows_view()));
     if (const int element = picked(r, index); element >= 0) return element;
-    // Sums all elements, with the others as zero.
+    // Sums the row with all elements but the chosen one set to zero.
     x = make("chosen", "({0} == {1} ? {2} : 0.0f)", {position(), index, x});
   }
   int at = x;

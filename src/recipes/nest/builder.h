@@ -81,10 +81,10 @@ class Builder {
   Result<int> affine(const Node& node, const View& view);
   Result<int> filled(const Node& node, const View& view);
   Result<std::string> with_sizes(const std::string& value, std::string expression);
-  // An instruction and leaf: a sum of multiples of positions along axes.
   void show_slice(const Node& node, const SlicePart& part, const std::string& from,
                   const View& view);
   Result<int> values(const Node& node, const View& view);
+  // Adds a leaf: the sum of multiples of positions along axes.
   int line(const std::vector<std::pair<int, int64_t>>& terms);
   std::string size_parameter(const std::string& expression);
   // Sets the sizes of axes that a list of sizes in the graph shows.

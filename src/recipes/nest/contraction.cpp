@@ -35,7 +35,8 @@ std::optional<Shape> merged_batch(const Graph& graph, const std::string& factor)
   return same ? std::optional<Shape>(batch) : std::nullopt;
 }
 
-// The value that a factor is a view of, if nodes compute it; empty: a tensor, or kept.
+// Returns the computed value that a factor is a view of; empty if the factor is a view of a tensor
+// or of a kept value.
 std::string computed_source(const Region& region, std::string name) {
   const Graph& graph = region.source.graph;
   for (;;) {
@@ -80,7 +81,7 @@ Result<Operand> load_factor(Builder& builder, const Region& region, const std::s
   return builder.fused().inputs[size_t(leaf.operand)];
 }
 
-// The value behind a factor that packed weights make up, if there is one.
+// Returns the value behind a factor that is computed from packed weights, or an empty string.
 std::string packed_source(const Region& region, std::string name) {
   const Graph& graph = region.source.graph;
   while (region.packed && !region.kept.count(name) && graph.producer(name)) {
@@ -230,8 +231,6 @@ std::optional<std::vector<std::vector<size_t>>> split_axes(const Shape& viewed,
     if (viewed[at++] != 1) return std::nullopt;
   return groups;
 }
-
-// The operand's own axis that follows `axis` of the nest; -1 if the operand does not vary along it.
 
 // Merges neighbouring axes of a group into one loop if all operands step along them alike.
 std::vector<Loop> merge(const Fused& fused, const std::vector<int>& axes) {

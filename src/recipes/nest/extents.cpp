@@ -30,7 +30,7 @@ std::string total_of(const Fused& fused, const Operand& operand, const AxisGroup
   return total;
 }
 
-// Takes the extent of an axis of the nest from a tensor axis along it.
+// Takes the extents of the nest's axes from the tensor axes along them.
 void from_axes(Fused& fused, const Operand& operand) {
   for (size_t i = 0; i < operand.axes.size(); ++i) {
     if (operand.axes[i] < 0) continue;
@@ -66,7 +66,8 @@ void from_slice(Fused& fused, const Operand& operand) {
   }
 }
 
-// The axes that a reshape splits the first axis into, if that was merged from the same sizes.
+// If the first axis was merged from the sizes that the reshape splits it into, takes the extents of
+// the merged axes.
 void from_parts(Fused& fused, const Operand& operand, const AxisGroup& group) {
   if (group.from != std::vector<size_t>{0} || group.to.size() != operand.parts.size()) return;
   for (size_t i = 0; i < group.to.size(); ++i)
@@ -88,7 +89,7 @@ void from_reshape(Fused& fused, const Operand& operand) {
     std::string known;
     std::vector<Axis*> missing;
     for (size_t to : group.to) {
-      if (operand.axes[to] < 0) {  // of a slice: one of so many parts
+      if (operand.axes[to] < 0) {  // a slice: one of several equal parts
         if (operand.shape[to] != 1) known = times(known, std::to_string(operand.shape[to]));
         continue;
       }
@@ -194,7 +195,8 @@ const Operand* twin_of(const Fused& fused, const Operand& output) {
   return nullptr;
 }
 
-// Demands that a slice is one of so many equal parts of what a reshape converts; empty without one.
+// Returns the condition that a slice is one of several equal parts of the axes that a reshape
+// converts; empty if there is no slice.
 std::string parts_of_group(const Fused& fused, const Operand& operand, const AxisGroup& group) {
   std::string parts, rest;
   for (size_t to : group.to) {

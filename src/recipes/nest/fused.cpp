@@ -218,7 +218,7 @@ bool is_reshaped(const Region& region, const std::string& cut) {
   return true;
 }
 
-// The instruction before a cast that the store of the output repeats.
+// If the store of the output repeats the cast `inst`, returns the instruction before the cast.
 int before_cast(const Fused& fused, int inst, DType dtype) {
   const Inst& i = fused.insts[size_t(inst)];
   const bool rounds = i.code == fmt::format("cutegen::round_to<{}>({{0}})", device_type(dtype)) ||
@@ -321,7 +321,7 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
       CG_TRY(output.operand.extents, extents_of(fused, output));
       const auto& part = region.outputs[i].part;
       if (!part || part->whole.empty()) continue;
-      // The places of the parts are numbers, so their lengths must be, too.
+      // The parts begin at constant places, so their lengths must be constant, too.
       std::string& extent = output.operand.extents[part->axis];
       demand(fused, fmt::format("{} == {}", extent, part->length));
       extent = part->whole;

@@ -30,7 +30,7 @@ namespace cutegen::recipes {
 
 inline constexpr const char* kCount = "count";  // code of the constant "elements of a row"
 inline constexpr const char* kPlaces =
-    "cutegen.places";  // the name of operands that have no tensor
+    "cutegen.places";  // the tensor name of operands without a tensor
 
 enum class Level { row, element };
 enum class InstKind { leaf, constant, position, pointwise, reduction, scan };
@@ -54,7 +54,7 @@ struct Axis {
   int64_t size = 0;  // official
   bool reduced = false;
   std::string extent;      // plan expression: "dim(x,1)"
-  std::string shown = {};  // its size as a list of sizes in the graph shows it
+  std::string shown = {};  // its size in a list of sizes in the graph
 };
 
 // Where a slice begins along an axis of a tensor.
@@ -63,7 +63,7 @@ struct Start {
   int64_t multiple = 0;    // if above 0, `at` is this multiple of the slice's length
   int64_t from_end = 0;    // if above 0, it begins this many elements before the end
   bool to_end = false;     // the slice reaches to the tensor's end
-  bool by_number = false;  // from constants of the module, which may not follow the sizes
+  bool by_number = false;  // `at` is a constant of the module, which may not follow the sizes
   int64_t step = 1;        // between elements of the slice, in elements of the tensor
   int index = -1;          // the operand that holds the position along this axis, or -1
   bool wraps = false;      // a negative index counts from the end
@@ -71,7 +71,7 @@ struct Start {
   bool nearest = false;    // an index outside the axis reads the nearest element
   bool reflects = false;   // the axis is reflected at its ends
   bool cyclic = false;     // an index below twice the size is taken modulo the size
-  bool reversed = false;   // an index i means shift - i, else shift + i
+  bool reversed = false;   // index i means element shift - i, else shift + i
   std::string shift = {};  // a plan expression, empty: 0; "@" is the size along which indices count
   std::string from = {};   // `at` as a plan expression, if it follows sizes
   // As an argument of cutegen::place.
@@ -116,7 +116,7 @@ struct WindowLeaf {
   Window window;
   int inst = -1;
   Operand input, weight;
-  int wgmma = 0;  // products of Hopper's tensor cores for one product; 0: do not use them
+  int wgmma = 0;  // how many wgmma products replace one product; 0: do not use wgmma
 };
 
 struct Fused {

@@ -10,8 +10,8 @@
 namespace cutegen::recipes {
 namespace {
 
-// Whether the operand has neither `axis` nor the next one, or both side by side, the inner one
-// whole.
+// Whether the operand has neither `axis` nor the next one, or has both side by side and the inner
+// one whole.
 bool walks_alike(const Fused& fused, const Operand& operand, int axis) {
   int p = position(operand, axis), q = position(operand, axis + 1);
   if (p < 0) return q < 0;
@@ -33,7 +33,7 @@ bool mergeable(const Fused& fused, size_t axis) {
   return true;
 }
 
-// Whether a kernel must access the elements along such a last axis one by one.
+// Whether a kernel must access elements one by one along a last axis with this start.
 bool one_by_one(const Start& start) {
   return start.index >= 0 || start.step > 1;
 }
@@ -148,7 +148,8 @@ std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
     widest = std::max(widest, size_of(dtype));
     if (size_of(dtype) > 1) narrowest = std::min(narrowest, size_of(dtype));
   };
-  // What has one element for a whole vector, such as an index that chooses a row, sets no width.
+  // An operand with one element for a whole vector, such as an index that chooses a row, does not
+  // limit the width.
   const Nest nest = make_nest(fused);
   const Loop& inner = nest.reduced_inside ? nest.reduced.back() : nest.kept.back();
   const auto add_moving = [&](const Operand& operand) {

@@ -54,7 +54,7 @@ std::string stride_text(const Fused& fused, const Operand& operand, size_t axis)
 std::string start_text(const Fused& fused, const Operand& operand);
 // What an index along an axis is added to or subtracted from, as a plan expression.
 std::string shift_text(const Fused& fused, const Start& start);
-// How many lists of elements take turns in the operand's tensor; 1: only the operand.
+// How many lists of elements are interleaved in the operand's tensor; 1: only the operand.
 int64_t turns_in(const Nest& nest, const Operand& operand);
 // Whether two operands are interleaved lists of the same elements of a tensor, or the same list.
 bool turns_together(const Operand& a, const Operand& b);

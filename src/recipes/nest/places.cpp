@@ -309,11 +309,11 @@ Result<int> Builder::affine(const Node& node, const View& view) {
   View inner{.axes = std::vector<int>(axes.size(), -1),
              .reshaped = {},
              .starts = std::vector<Start>(axes.size())};
-  std::vector<std::pair<int, Json>> lines;  // instructions of places, and what to add to them
+  std::vector<std::pair<int, Json>> lines;  // instructions that give places, what to add to them
   std::vector<size_t> along;
   for (size_t i = 0; i < axes.size(); ++i) {
     const Json &terms = axes[i][0], &shift = axes[i][1];
-    // An axis that several axes of the operand follow is no axis of a tensor with strides.
+    // If several axes of the operand follow one axis, a tensor with strides cannot describe it.
     const bool shared = std::count_if(axes.begin(), axes.end(), [&](const Json& other) {
                           return !terms.empty() && !other[0].empty() && other[0][0] == terms[0];
                         }) > 1;

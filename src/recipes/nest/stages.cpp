@@ -247,7 +247,7 @@ class Solver {
     Stages stages;
     for (Made& made : made_) {
       for (const Region::Output& output : made.outputs)
-        // The first part stands for all.
+        // Only the first part of a value adds its scratch.
         if (output.kept && !output.write && (!output.part || output.part->start.at == 0) &&
             std::none_of(stages.scratch.begin(), stages.scratch.end(), [&](const Scratch& other) {
               return other.name == names_.at(output.tensor);  // both steps of a scatter
@@ -517,7 +517,7 @@ std::vector<Outputs> by_shape(const Graph& graph, const Outputs& outputs) {
   return groups;
 }
 
-// Describes where a part of an output begins that has `length` of `size` elements.
+// Describes where a part of an output begins. The part has `length` of the axis's `size` elements.
 Start part_start(int64_t at, int64_t length, int64_t size, bool equal) {
   if (equal) return {.at = at, .multiple = at / length};
   return {.at = at, .to_end = at > 0 && at + length == size, .by_number = at + length != size};

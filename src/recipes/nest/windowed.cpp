@@ -40,7 +40,7 @@ bool straight(const Fused& fused, const Operand& operand) {
   return true;
 }
 
-// Times that a stage reads a tensor.
+// How often a stage reads a tensor.
 size_t reads(const Stage& stage, const std::string& tensor) {
   auto is = [&](const Operand& operand) { return operand.tensor == tensor; };
   auto among = [&](const std::vector<Operand>& operands) {
@@ -109,7 +109,8 @@ Fused joined(const Fused& window, Fused reader, const std::string& tensor) {
   return reader;
 }
 
-// The kernels of windows read whole tensors, and write neighbouring elements.
+// Whether the stage reads slices, or does not write neighbouring elements. Kernels of windows can
+// do neither.
 bool has_slices(const Fused& fused) {
   const auto takes_turns = [](const Start& start) { return start.index >= 0 || start.step > 1; };
   return std::any_of(fused.inputs.begin(), fused.inputs.end(),

@@ -19,7 +19,8 @@ bool is_view(const Node& node, const char* op) {
   return base_name(node.op) == op && node.outputs.size() == 1;
 }
 
-// The last number of a list of two whose first is `expected`; an empty list stays empty.
+// Removes the first of two numbers, which must be `expected`. An empty list stays empty. False: the
+// list is neither.
 bool drop_first(Json& list, int64_t expected) {
   if (!list.is_array()) return false;
   if (list.empty()) return true;
@@ -30,7 +31,8 @@ bool drop_first(Json& list, int64_t expected) {
   return true;
 }
 
-// The pooling as one along the last axis of `x`; nothing if it also changes the axis before it.
+// Returns the pooling as one along the last axis of `x` only; nothing if it also pools the axis
+// before it.
 std::optional<Node> line_pool(const Node& pool, const Json& x) {
   const std::string name = base_name(pool.op);
   const bool max = name == "max_pool2d_with_indices" || name == "max_pool2d";

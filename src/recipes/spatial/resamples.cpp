@@ -12,7 +12,7 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kMostShift = 1 << 20;  // of a padding or shift: places fit in 32 bits
+constexpr int64_t kMostShift = 1 << 20;  // largest padding or shift: places fit in 32 bits
 constexpr size_t kMostAxes = 5;
 constexpr int64_t kMostOver = 16;  // the denominator of a factor
 

@@ -37,10 +37,10 @@ struct AxisMap {
   int64_t before = 0;                   // elements that come before the input's first one
   int64_t more = 0;                     // elements that the result has more than the input
   bool aligned = false;                 // the corners of input and result coincide
-  double scale = 0;                     // input elements for each of the result; 0: from the sizes
-  int64_t size = 0;                     // of the result, if the input's does not decide
+  double scale = 0;                     // input elements per result; 0: ratio of the sizes
+  int64_t size = 0;                     // of the result, if it does not follow the input's
   std::optional<SizeArgument> as = {};  // the tensor's axis that has this size
-  int64_t times = 0, over = 1;          // or the factor from the input's size; 0: none
+  int64_t times = 0, over = 1;          // or input size * times / over; times 0: unused
   // The size of the result's axis as a plan expression.
   std::string extent(const std::string& input, const std::string& same) const;
 };

@@ -11,7 +11,7 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kMost = 1 << 20;  // of a stride, padding or dilation: products fit in 64 bits
+constexpr int64_t kMost = 1 << 20;  // largest stride, padding, dilation: products fit in 64 bits
 constexpr size_t kBehind = 9;       // the argument that fold_zero_pads() adds
 
 const std::map<std::string, WindowKind>& kinds() {
@@ -50,7 +50,7 @@ class Reader {
   }
 
  private:
-  // Its windows have one element along each axis, as far as other code sees.
+  // Other code sees windows of one element along each axis.
   Result<Window> resampling(Window w) {
     w.kind = WindowKind::resample;
     CG_TRY(w.input, tensor(0, "input"));

@@ -32,8 +32,8 @@ std::vector<int64_t> strides_of(const Shape& shape) {
   return products;
 }
 
-// Returns the coarsest shape whose neighbouring axes merge to both shapes; nothing if there is
-// none.
+// Returns the coarsest shape from which merging neighbouring axes gives both shapes; nothing if
+// there is none.
 std::optional<Shape> common_refinement(const Shape& a, const Shape& b) {
   if (product(a) == 0 || product(a) != product(b)) return std::nullopt;
   std::vector<int64_t> products = strides_of(a);

@@ -161,7 +161,7 @@ class ResampleWriter {
          {"args", args}});
   }
 
-  // Every place of the result must have its elements in the input.
+  // The condition under which the input has the elements that each result reads.
   std::string condition(const AxisMap& map, size_t axis) const {
     const size_t missing = kAxes - how_.maps.size();
     const std::string in = size_text(fused_, leaf_.input, axis < 2 ? axis : axis - missing);
@@ -186,7 +186,7 @@ std::vector<RecipeParameter> resample_parameters() {
 
 Json resample_safe(const Fused& fused) {
   const Resampling& how = fused.window->window.resampling;
-  // Adaptive windows are long, and few.
+  // Adaptive pooling has few windows, and long ones.
   return {{"rows", how.averages || how.highest ? 1 : 4}, {"threads", 256}};
 }
 

@@ -86,7 +86,7 @@ int64_t planes_of(const Json& params) {
   return params.value("planes", int64_t{1});
 }
 
-// Threads that share the lines of a kernel of lines; 0: another kernel.
+// Threads that share the lines of a kernel of lines; 0: the kernel is of another kind.
 int64_t team_of(const Json& params) {
   return params.value("team", int64_t{0});
 }

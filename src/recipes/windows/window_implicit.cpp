@@ -69,7 +69,7 @@ class Layout {
     for (size_t i = 0; i < 3; ++i) count *= classes(i) * (tile_[i] + reach(i));
     return count;
   }
-  // Bytes of the copies ahead, at most: shapes decide whether producers copy runs or single
+  // The most bytes that copies ahead take: shapes decide whether producers copy runs or single
   // elements.
   int64_t raw() const {
     const int64_t stages = int_param(params_, "raw"), planes = int_param(params_, "planes");
@@ -235,7 +235,8 @@ void shape_tile(const Fused& fused, int64_t blocks, bool wide, Json& params) {
   blocks /= deep;
   params["deep"] = deep;
   if (wide) {
-    // Longer rows are written faster but need larger patches. They leave no more of a tile empty.
+    // Longer rows are written faster but need larger patches. They are chosen only if they leave no
+    // more of the tiles empty.
     const bool pairs =
         blocks >= 4 && bound_by_writing(fused) && ceil_div(x, 128) * 2 <= ceil_div(x, 64);
     const int64_t tall = y == 1 ? 1 : pairs ? blocks / 2 : blocks;
@@ -287,7 +288,7 @@ class ImplicitWriter {
     return part;
   }
 
-  // The epilogue: of each element, or after reductions of each position.
+  // The epilogue: for each element or, after reductions, for each position.
   static std::string write_text(Tail& tail) {
     std::map<std::string, std::string> t;
     t["finish"] = indent(tail.finish(), 2), t["stores"] = indent(tail.stores(), 2);

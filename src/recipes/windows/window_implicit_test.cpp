@@ -118,7 +118,7 @@ TEST(Implicit, ATransposedConvolutionHasAPhaseForEachRemainder) {
   auto program = c.program();
   ASSERT_TRUE(program) << program.error().text();
   EXPECT_THAT(program->sources.begin()->second, HasSubstr("kTransposed = true"));
-  // Four phases of two axes are tiles of their own; the last axis' phases share a tile.
+  // The 2 * 2 phases of two axes have tiles of their own; the phases of the last axis share a tile.
   EXPECT_THAT(to_json(program->plan).at("symbols").at("all_tiles").get<std::string>(),
               HasSubstr("tiles2*2*"));
 }

@@ -238,7 +238,8 @@ Piece Pieces::piece(const std::string& name, const std::vector<int>& targets, in
     if (i.kind == InstKind::pointwise) piece.body.push_back(inst);
   }
   if (takes) piece.source = source;
-  // A value of the row may have a larger number than the elements that read it.
+  // Computes values of the row first: they may have larger instruction numbers than the elements
+  // that read them.
   if (fused_.reduces())
     std::stable_partition(piece.body.begin(), piece.body.end(),
                           [&](int inst) { return at(inst).level == Level::row; });
