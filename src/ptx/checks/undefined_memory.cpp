@@ -8,7 +8,7 @@
 namespace cutegen::ptx {
 namespace {
 
-// Whether all addresses are those of words.
+// Whether all addresses are multiples of four bytes.
 bool aligned(uint32_t lanes, const uint64_t* at) {
   uint64_t bits = 0;
   for (uint32_t m = lanes; m; m &= m - 1) bits |= at[std::countr_zero(m)];
