@@ -26,24 +26,29 @@ BY_DIM = {"index_select", "gather", "scatter", "scatter_add", "scatter_reduce", 
 def disagreement(call: Call) -> str | None:
     """Why the call fails when it runs, or None."""
     name = call.func.overloadpacket.__name__.removesuffix("_")
+    return out_of_range(name, call.args) or different_sizes(name, call.args)
+
+
+def out_of_range(name: str, args: tuple[Any, ...]) -> str | None:
+    if not args or not isinstance(args[0], Ref):  # a constant of one element is a number
+        return None
+    shape = args[0].shape
     if name in ("embedding", "_embedding_bag"):
-        why = outside(name, call.args[0].shape[0], call.args[1], 0)
-    elif name in BY_DIM and isinstance(call.args[2], Ref):
-        shape = call.args[0].shape
-        why = outside(name, shape[call.args[1]] if shape else 1, call.args[2], 0)
-    elif (name == "index" or name in BY_PLACE) and not has_mask(call.args[1]):
-        why = next(filter(None, (outside(name, size, i) for size, i in zip(call.args[0].shape, call.args[1]))), None)
-    else:
-        why = None
-    if why is not None:
-        return why
-    if name in BY_ROW:
-        return rows_of(name, *call.args[:4])
-    if name in BY_PLACE:
-        return places_of(name, *call.args[:3])
-    if name == "put":
-        index, source = call.args[1:3]
-        return different(name, math.prod(index.shape), math.prod(source.shape))
+        return outside(name, shape[0], args[1], 0)
+    if name in BY_DIM:
+        return outside(name, shape[args[1]] if shape else 1, args[2], 0)
+    if (name == "index" or name in BY_PLACE) and not has_mask(args[1]):
+        return next(filter(None, (outside(name, size, i) for size, i in zip(shape, args[1]))), None)
+    return None
+
+
+def different_sizes(name: str, args: tuple[Any, ...]) -> str | None:
+    if name in BY_ROW and all(isinstance(args[i], Ref) for i in (0, 2, 3)):
+        return rows_of(name, *args[:4])
+    if name in BY_PLACE and isinstance(args[0], Ref) and isinstance(args[2], Ref):
+        return places_of(name, *args[:3])
+    if name == "put" and all(isinstance(a, Ref) for a in args[1:3]):
+        return different(name, math.prod(args[1].shape), math.prod(args[2].shape))
     return None
 
 

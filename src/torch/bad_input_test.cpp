@@ -143,6 +143,9 @@ TEST(BadTask, ShapesThatDoNotFit) {
                     "index_add() of rows of");
   expect_user_error(error_of(forward("return x[:5][torch.arange(x.shape[0])]")),
                     "index() at index 63 of an axis of size 5");
+  TaskFile one("one", forward("return x + torch.ones(1)[torch.zeros(64, dtype=torch.long)].sum()"));
+  auto task = test_worker().describe(Context(), one.path(), {});
+  EXPECT_TRUE(task) << task.error().text();
 }
 
 TEST(BadTask, ShapesThatOverflow) {

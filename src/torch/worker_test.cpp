@@ -47,19 +47,24 @@ TEST(TorchWorker, DescribesTensorsAttributesAndGraph) {
   EXPECT_EQ(task->id.size(), 64u);
 }
 
-TEST(TorchWorker, TellsSizesFromConstants) {
-  const auto file = std::filesystem::temp_directory_path() / ("cutegen_sizes_" + random_id());
-  ASSERT_TRUE(write_file(file,
-                         "import torch\n"
-                         "rows, columns, step = 4096, 512, 4096\n"
-                         "class Model(torch.nn.Module):\n"
-                         "    def forward(self, x):\n"
-                         "        y = x / x.size(0) + 4096\n"
-                         "        z = y * x.shape[1] - x.numel()\n"
-                         "        return z * (x.size(1) - 1) + 2 * x.size(0)\n"
-                         "def get_inputs(): return [torch.randn(rows, columns)]\n"));
+Result<Task> describe_text(const std::string& source) {
+  const auto file = std::filesystem::temp_directory_path() / ("cutegen_task_" + random_id());
+  CG_CHECK(write_file(file, source));
   auto task = test_worker().describe(Context(), file, {});
   std::filesystem::remove(file);
+  return task;
+}
+
+TEST(TorchWorker, TellsSizesFromConstants) {
+  auto task = describe_text(
+      "import torch\n"
+      "rows, columns, step = 4096, 512, 4096\n"
+      "class Model(torch.nn.Module):\n"
+      "    def forward(self, x):\n"
+      "        y = x / x.size(0) + 4096\n"
+      "        z = y * x.shape[1] - x.numel()\n"
+      "        return z * (x.size(1) - 1) + 2 * x.size(0)\n"
+      "def get_inputs(): return [torch.randn(rows, columns)]\n");
   ASSERT_TRUE(task) << task.error().text();
   std::vector<std::string> told;
   for (const Node& node : task->graph.nodes) {
@@ -82,15 +87,12 @@ TEST(TorchWorker, TellsSizesFromConstants) {
 }
 
 TEST(TorchWorker, WritesSmallConstantsAndListsOfIndicesAsNumbers) {
-  const auto file = std::filesystem::temp_directory_path() / ("cutegen_constants_" + random_id());
-  ASSERT_TRUE(write_file(file,
-                         "import torch\n"
-                         "class Model(torch.nn.Module):\n"
-                         "    def forward(self, x):\n"
-                         "        return x[:, [2, 0]] * torch.tensor([0.5, 2.0])\n"
-                         "def get_inputs(): return [torch.randn(9, 3)]\n"));
-  auto task = test_worker().describe(Context(), file, {});
-  std::filesystem::remove(file);
+  auto task = describe_text(
+      "import torch\n"
+      "class Model(torch.nn.Module):\n"
+      "    def forward(self, x):\n"
+      "        return x[:, [2, 0]] * torch.tensor([0.5, 2.0])\n"
+      "def get_inputs(): return [torch.randn(9, 3)]\n");
   ASSERT_TRUE(task) << task.error().text();
   std::vector<std::string> constants;
   for (const Node& node : task->graph.nodes)

@@ -76,8 +76,8 @@ bool single_image(Expansion& e, const std::string& base, size_t rank) {
 bool max_pool(Expansion& e) {
   const size_t rank = base_name(e.node.op).find("2d") != std::string::npos ? 2 : 3;
   const Value* x = e.input(0);
-  if (x && !e.is_read(1)) return single_image(e, base_name(e.node.op), rank);
   if (!x) return false;
+  if (!e.is_read(1)) return single_image(e, base_name(e.node.op), rank);
   const auto w = windows_of(e, *x, rank);
   if (!w) return false;
   const Shape& shape = e.result().shape;

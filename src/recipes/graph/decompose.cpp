@@ -252,8 +252,8 @@ Result<bool> Rewriter::triangle(const Value& x, bool upper) {
   return true;
 }
 
-// Nearest elements at whole factors: each element repeats. An output size without factors may be
-// another multiple of the input at other shapes.
+// Nearest elements at whole factors: each element repeats. The arguments from 2 on are the factors.
+// Without them, the output may be another multiple of the input at other shapes.
 Result<bool> Rewriter::upsample(const Value& x) {
   const Shape& to = node_.outputs[0].shape;
   if (to.size() != x.shape.size()) return false;

@@ -276,7 +276,11 @@ Result<int> Builder::values(const Node& node, const View& view) {
   const auto text = [&](const Json& value) {
     return integer ? std::to_string(value.get<int64_t>()) : literal(value.get<double>());
   };
-  const Json& list = node.args.at(0);
+  const Json list = argument(node, 0, "");
+  const auto known = [](const Json& value) { return value.is_number() || value.is_boolean(); };
+  if (!list.is_array() || list.empty() || int64_t(list.size()) != step ||
+      !std::all_of(list.begin(), list.end(), known))
+    return unsupported_error(node.op + ": not one number for each element", node.id);
   std::string code = text(list.back());
   for (size_t i = list.size() - 1; i-- > 0;)
     code = fmt::format("{{0}} == {} ? {} : {}", i, text(list[i]), code);
