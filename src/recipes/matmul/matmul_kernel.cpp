@@ -436,6 +436,7 @@ class MatmulWriter {
 
   std::string compute_text() {
     std::vector<std::string> functions;
+    functions.reserve(finishes_.size());
     for (MatmulFinish& finish : finishes_) functions.push_back(finish.compute());
     return join(functions, "\n\n");
   }

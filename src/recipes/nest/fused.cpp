@@ -240,6 +240,22 @@ void resolve_sizes(Fused& fused) {
     }
 }
 
+// Finds the sizes of the outputs that go to scratch.
+Result<void> find_kept_extents(const Region& region, Fused& fused) {
+  for (size_t i = 0; i < fused.outputs.size(); ++i) {
+    FusedOutput& output = fused.outputs[i];
+    if (!output.operand.kept || region.outputs[i].write) continue;
+    CG_TRY(output.operand.extents, extents_of(fused, output));
+    const auto& part = region.outputs[i].part;
+    if (!part || part->whole.empty()) continue;
+    // The parts begin at constant places, so their lengths must be constant, too.
+    std::string& extent = output.operand.extents[part->axis];
+    demand(fused, fmt::format("{} == {}", extent, part->length));
+    extent = part->whole;
+  }
+  return {};
+}
+
 // fuse() along the axes of the value `seen`, if given, instead of the outputs' own.
 Attempt fuse_along(const Region& region, const std::string& seen) {
   const Graph& graph = region.source.graph;
@@ -315,17 +331,7 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
     cut.clear();
     CG_CHECK(find_extents(fused));
     resolve_sizes(fused);
-    for (size_t i = 0; i < fused.outputs.size(); ++i) {
-      FusedOutput& output = fused.outputs[i];
-      if (!output.operand.kept || region.outputs[i].write) continue;
-      CG_TRY(output.operand.extents, extents_of(fused, output));
-      const auto& part = region.outputs[i].part;
-      if (!part || part->whole.empty()) continue;
-      // The parts begin at constant places, so their lengths must be constant, too.
-      std::string& extent = output.operand.extents[part->axis];
-      demand(fused, fmt::format("{} == {}", extent, part->length));
-      extent = part->whole;
-    }
+    CG_CHECK(find_kept_extents(region, fused));
     return std::move(fused);
   };
   Result<Fused> fused = run();
