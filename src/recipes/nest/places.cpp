@@ -127,7 +127,7 @@ std::optional<std::string> Builder::extent_of(const std::string& name, size_t ax
 // adds.
 std::optional<std::string> Builder::shifted_extent(const Node& node, size_t axis) const {
   const std::string from = reference(argument(node, 0, "")).value_or("");
-  const auto extent = extent_of(from, axis);
+  auto extent = extent_of(from, axis);
   if (!extent || argument(node, 1, "") != axis) return extent;
   const int64_t size = shape_of(from)[axis], wide = node.outputs.front().shape[axis];
   const bool repeats = argument(node, 2, "") == "modulo" && argument(node, 6, "") == 0;
@@ -305,9 +305,10 @@ Result<int> Builder::affine(const Node& node, const View& view) {
   if (!region_.slices || view.reshaped || !plain)
     return cut_at(node, node.op + ": its result has to be stored first");
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == "" || view.axes[i] < 0) continue;
+    const auto size = sizes[i].get<std::string>();
+    if (size.empty() || view.axes[i] < 0) continue;
     Axis& axis = fused_.axes[size_t(view.axes[i])];
-    CG_TRY(const std::string extent, with_sizes(from, sizes[i].get<std::string>()));
+    CG_TRY(const std::string extent, with_sizes(from, size));
     if (axis.extent.empty()) axis.extent = extent;
   }
   View inner{.axes = std::vector<int>(axes.size(), -1),
