@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import itertools
 import warnings
+from collections.abc import Callable
 
 import torch
 from torch import Generator, Tensor
@@ -150,8 +151,10 @@ def write(places: Places, reference: values.Reference, generator: Generator, req
             extremes.settle(own, t)
             extremes.loosen(margin, t)
         widen(margin.view(-1), own.view(-1), t.view(-1))
+    if request["family"] == draw.EXTREMES:
+        put_unsure(margins, lambda: values.overflowing(reference, truth))
     if values.has_ties(request):
-        put_ties(reference, permitted, margins)
+        put_unsure(margins, lambda: values.ties(reference, permitted))
     if values.order_matters(request) or not all(map(values.finite, native)):
         mark(reference, permitted, native, margins)
     return notes
@@ -173,10 +176,10 @@ def put_steps(reference: values.Reference, native: list[Tensor], generator: Gene
         torch.cuda.empty_cache()
 
 
-def put_ties(reference: values.Reference, permitted: values.Permitted, margins: Margins) -> None:
-    """Marks elements that depend on the order of equal values. Marks none if memory does not suffice."""
+def put_unsure(margins: Margins, marks: Callable[[], list[Tensor]]) -> None:
+    """Marks elements that depend on an order. Marks none if memory does not suffice."""
     try:
-        values.put_ties(margins, values.ties(reference, permitted))
+        values.put_unsure(margins, marks())
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
 

@@ -25,6 +25,7 @@ from .keep_double import keeping_double
 from .mutated import results, state_of
 from .names import DTYPES, Inputs, state_tensors, stray_tensors
 from .orders import to_tf32
+from .overflow import Overflows
 from .source import Source, clean_state
 from .state import move_state, seed_all
 from .trace import SIZES, build
@@ -333,6 +334,16 @@ def ties(reference: Reference, permitted: Permitted) -> list[Tensor]:
     return marks
 
 
+def overflowing(reference: Reference, truth: list[Tensor]) -> list[Tensor]:
+    """For each output: where the order of a sum that may overflow decides its class."""
+    with truthfully(), Overflows(extremes.EDGE) as sums:
+        marked = reference.run(lambda _, t: t.double(), torch.float64)
+    if not sums.seen:
+        return []
+    return [torch.isnan(m) & ~torch.isnan(t) if floating(t) else torch.zeros_like(t, dtype=torch.bool)
+            for m, t in zip(marked, truth)]
+
+
 def steps(reference: Reference, outputs: Sequence[Tensor], generator: Generator) -> Iterator[tuple[int, Tensor]]:
     """Yields (k, the places in output k where a few float32 roundings of the inputs move an 8-bit integer by one).
 
@@ -367,7 +378,7 @@ def has_ties(request: Json) -> bool:
     return any(word in request["source"] for word in ("topk", "sort"))
 
 
-def put_ties(worst: list[Tensor | None], marks: list[Tensor]) -> None:
+def put_unsure(worst: list[Tensor | None], marks: list[Tensor]) -> None:
     """Marks these elements as uncertain, as src/tensor/compare.h reads them."""
     for k, mark in enumerate(marks):
         if not bool(mark.any()):
@@ -564,8 +575,10 @@ def truths(packer: Packer, notes: list[str], reference: Reference, generator: Ge
             put_steps(moved, steps(reference, own, generator))
         if order_matters(request) or not all(map(finite, own)):
             put_marks(moved, order_marks(reference, permitted, own))
+        if request["family"] == draw.EXTREMES:
+            put_unsure(moved, overflowing(reference, truth))
         if has_ties(request):
-            put_ties(moved, ties(reference, permitted))
+            put_unsure(moved, ties(reference, permitted))
     except WorkerError as error:
         notes.append("float64 does not run: " + first_line(error.message))
         truth = reference.run(lambda _, t: t)

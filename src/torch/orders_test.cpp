@@ -12,6 +12,7 @@ constexpr const char* kOrdersScript = R"PY(
 import math, torch
 from torch.nn import functional as F
 from cutegen_worker import orders, values
+from cutegen_worker.overflow import Overflows
 
 torch.manual_seed(1)
 
@@ -215,8 +216,26 @@ def too_much():
     assert not summed.whole
     return "ok"
 
+def overflows():
+    big = 2e38
+    x = torch.tensor([[big, big, -big], [big, big, big], [-big, -big, -big], [1e45, -1e42, 1.0],
+                      [big, 1.0, 1.0]], dtype=torch.float64)
+    w = torch.ones(3, 1).double()
+    for run in (lambda: x @ w, lambda: x.sum(1, keepdim=True)):
+        with Overflows(0.1) as sums:
+            got = run().flatten().tolist()
+        assert sums.seen and math.isnan(got[0]) and math.isnan(got[3]), got
+        assert got[1:3] == [math.inf, -math.inf] and got[4] == big, got
+    with Overflows(0.1):
+        mean = x.mean(1).tolist()  # 2e38, if each term is divided
+    assert math.isnan(mean[1]) and mean[4] < big, mean
+    with Overflows(0.1) as sums:
+        assert torch.equal(x[4:] @ w, torch.tensor([[big]], dtype=torch.float64))
+    assert not sums.seen
+    return "ok"
+
 for what in (sums, scans, unsure, shifted, cancelled, products, operators, convolutions, shipped, endless, ranges,
-             too_much):
+             overflows, too_much):
     try:
         print(what.__name__ + ":", what(), flush=True)
     except Exception as error:
@@ -261,6 +280,10 @@ TEST(Orders, AnInfiniteTermMayMakeASumUndefined) {
 
 TEST(Orders, ARunningProductThatComesBackDependsOnTheOrder) {
   EXPECT_EQ(orders_said("ranges"), "ok");
+}
+
+TEST(Orders, APartialSumThatMayOverflowMakesTheSumUncertain) {
+  EXPECT_EQ(orders_said("overflows"), "ok");
 }
 
 TEST(Orders, WhatTakesTooMuchWorkIsNotSummedInOrder) {
