@@ -171,8 +171,8 @@ struct StreamGemm {
   using Word = WeightWord<Element, W>;
   using Math = Halves<Element>;
   using Pair = typename Math::Pair;
-  // Weights in a segment of 16 bytes, parts of 8 weights in it, and weights of a row that a warp
-  // reads at a time.
+  // Weights in a segment of 16 bytes, its `quarters` of 8 weights each, and weights of a row that a
+  // warp reads at a time.
   static constexpr int kSegment = 8 * Word::kPairs, kQuarters = kSegment / 8, kChunk = 4 * kSegment;
   static constexpr int kBlocksM = TileM / 8;                // instructions along m
   static constexpr int kBlocksN = TileN % 32 == 0 ? 2 : 1;  // and along n, 16 rows each
@@ -364,7 +364,7 @@ struct StreamGemm {
     return packed;
   }
 
-  // Saves registers: with few rows of A, holds all sums of a chunk and one quarter of its pairs;
+  // Saves registers: with few rows of A, holds all sums of a chunk and the pairs of one quarter;
   // else one sum and all pairs.
   template <class Scales, class Zeros>
   static CUTE_DEVICE void multiply(Weights const& w, uint4 const* a, float (&results)[kBlocksN][kBlocksM][4]) {
