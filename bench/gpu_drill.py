@@ -40,7 +40,7 @@ HEAD = "__device__ float relu(float v) { return v < 0.0f ? 0.0f : v; }\n" \
        'extern "C" __global__ void go(const float* x, float* out, int n, int seed) {\n' \
        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
 
-# The code of a thread, as (kind, name): body. `seed` differs between programs.
+# The code that each thread runs, by (kind, name). `seed` differs between programs.
 BAD = {
     ("hang", "waits for a word"): "volatile int* w = (volatile int*)out; while (*w != 0x12345678 + seed) { }",
     ("hang", "sleeps for ever"): "while (x[0] == x[0] || seed) __nanosleep(1000);",

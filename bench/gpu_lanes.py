@@ -131,7 +131,7 @@ class Job:
                 *self.numbers("warm")]
 
 
-# For a job with this name, also if a number (a level, a seed, a kernel) follows it.
+# The method for each job's name, which a number (a level, a seed, a kernel) may follow.
 JOBS = {"smoke": Job.smoke, "suite": Job.suite, "search": Job.search, "honest": Job.honest, "faults": Job.faults,
         "attacks": Job.attacks,
         "foreign": Job.foreign, "batch": Job.batch, "exports": Job.exports, "profiles": Job.profiles,

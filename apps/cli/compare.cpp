@@ -50,7 +50,7 @@ Result<engine::CompareSettings> compare_settings(const CompareOptions& options,
   engine::OptimizeSettings& o = s.optimize;
   CG_TRY(o.asked, asked_accuracy(config));
   CG_CHECK(options.model.apply_to_many(config, s.evaluators, o));
-  // At equal evaluations, rounds must not end a run earlier.
+  // The limit of rounds must not end a run before it has used its evaluations.
   if (auto& agents = o.search.agents;
       agents && !agents->published && !options.model.gives_rounds()) {
     agents->rounds = int(o.search.budget.evaluations);

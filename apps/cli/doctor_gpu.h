@@ -32,7 +32,7 @@ struct GpusSeen {
 Finding check_driver(GpusSeen& gpus);
 // `cuda_version`: the newest that the driver supports; 0: unknown.
 Finding check_nvrtc(const toolchain::ToolPaths& paths, int cuda_version);
-// Checks the sandbox's grade and, separately, user namespaces.
+// Checks how much the sandbox protects and, separately, user namespaces.
 void check_sandbox(std::vector<Finding>& out);
 // Checks ncu, its version, and whether it may read the counters of cuda:0.
 Finding check_counters(const Context& ctx, const GpusSeen& gpus);

@@ -20,8 +20,8 @@ namespace {
 
 constexpr size_t kMostJson = size_t{64} << 20;
 
-// Takes this machine's GPU. If another model judged the program, takes the figures of that model's
-// file.
+// The target is this machine's GPU. If the program was judged on another GPU model, the target is
+// that model, with the figures of its file.
 Result<void> set_target(const std::string& name, ExportInputs& in) {
   CG_TRY(DeviceName device, DeviceName::parse(name));
   const std::string judged = in.verdict ? in.verdict->gpu : "";

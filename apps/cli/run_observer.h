@@ -21,8 +21,8 @@ class ConsoleObserver final : public engine::RunObserver {
   Result<void> seed(const std::vector<Event>& events);
   void on_event(const Event& event) override;
   void on_progress(const std::string& line) override;
-  // Prints the end (or the document) and returns the exit code: 7 if the gain is below fail_under
-  // (engine/report/fail_under.h; 0: no demand).
+  // Prints the result (with --json, as a document) and returns the exit code: 7 if the gain is
+  // below fail_under (engine/report/fail_under.h; 0: no limit).
   int finish(const engine::RunResult& outcome, double fail_under);
   const engine::RunView& view() const { return view_; }
 

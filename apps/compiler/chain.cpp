@@ -114,7 +114,7 @@ void Chain::park(size_t part) {
 void Chain::serve(wire::Channel own, size_t part) {
   heed_no_pauses();
   const bool head = part + 1 == parts();
-  // Only the end of the head's copy tells the client that the chain broke.
+  // Only the head keeps its copy: the end of that socket tells the client that the chain broke.
   if (!head) control_.close();
   Request request = next_request(own, Fork::on_request);
   control_.close();

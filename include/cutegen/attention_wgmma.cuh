@@ -3,9 +3,10 @@
 //
 // Contract: needs sm_90a and 16-bit elements. A CTA computes tiles of kRows rows of one head. The
 // last warpgroup (the producer) loads Q once per tile, and K and V through a ring of tiles of kKeys keys;
-// each other warpgroup (a consumer) has 64 rows. If two tiles of Q fit, the producer loads the next
-// tile's Q early. Scores stay in registers: the softmax keeps a running maximum and sum, and the
-// weights, rounded to Element, are the operand of the second product. While the tensor cores multiply for one consumer, another computes its softmax.
+// each other warpgroup (a consumer) computes 64 rows. If two tiles of Q fit, the producer loads the
+// next tile's Q early. Scores stay in registers: the softmax keeps a running maximum and sum, and
+// the weights, rounded to Element, are the operand of the second product. While the tensor cores
+// multiply for one consumer, another computes its softmax.
 //
 // attend() walks the key tiles [first, last) of a tile backwards. It ignores keys from `keys` on and,
 // with Causal, keys after row + diagonal. mask(row) returns a function (key, a, b) that changes the
@@ -14,8 +15,8 @@
 //
 // A row without any key is 0 if `safe`, otherwise NaN.
 //
-// load() takes tensor maps of (along, row, head, batch, part) with boxes of 64 x rows of a tile, or
-// tensors (row, along) with any strides, if Tma is false.
+// load() takes tensor maps over (along, row, head, batch, part), with boxes of 64 x the rows of a
+// tile. If Tma is false, it takes tensors (row, along) with any strides.
 //
 // Example: Attention a;
 //          if (a.begin(storage)) a.load(map_q, map_k, map_v, place, tile, storage);
@@ -67,7 +68,7 @@ CUTE_DEVICE float power_of_two(float x) {
   return y;
 }
 
-// Reads the mask's values for `key` and the key after it. Pairs: in one aligned access.
+// Reads the mask's values for `key` and the key after it; with Pairs, in one aligned access.
 template <bool Pairs, class T>
 CUTE_DEVICE Pack<T, 2> two_of_mask(T const* line, int key, int keys, int64_t along) {
   if constexpr (Pairs) return *reinterpret_cast<Pack<T, 2> const*>(line + key);
@@ -204,8 +205,7 @@ struct WgmmaAttention {
     return false;
   }
 
-  // Consumers must call this last: it takes the last turn, which a consumer passes on although
-  // nobody needs it.
+  // Consumers must call this last: it takes the turn that is left over in the named barrier.
   CUTE_DEVICE void end() const {
     if (warpgroup() == 0) take_turn();
   }
@@ -402,7 +402,7 @@ struct WgmmaAttention {
       CUTE_UNROLL
       for (int i = 0; i < kResults; ++i) sums(i) *= factor[i / 2 % 2];
     }
-    // Prepares the factors by which rescale() then divides by the sum of exponentials.
+    // Prepares the factors with which rescale() divides by the sum of exponentials.
     CUTE_DEVICE void finish(bool safe, float (&exponent)[2]) {
       CUTE_UNROLL
       for (int r = 0; r < 2; ++r) {
@@ -429,8 +429,7 @@ struct WgmmaAttention {
   static CUTE_DEVICE int warpgroup() { return threadIdx.x / 128; }
   static CUTE_DEVICE int row_of_thread() { return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4; }
 
-  // Consumers issue their products one after the other, ordered by named barriers (from number 1
-  // on).
+  // Named barriers (from number 1 on) make the consumers issue their products one after the other.
   static CUTE_DEVICE void take_turn() {
     if constexpr (Consumers > 1)
       asm volatile("bar.sync %0, 256;" ::"r"(1 + warpgroup()) : "memory");
@@ -519,7 +518,7 @@ struct WgmmaAttention {
     }
   }
 
-  Ring<kQueries> queries_;  // position of this thread; the other rings hold positions, too
+  Ring<kQueries> queries_;  // each ring holds this thread's position
   Ring<Stages> keys_, values_;
 };
 

@@ -30,7 +30,7 @@ struct ConvTile {
   int first[3];  // the first result; in a transposed convolution, counted in steps of the stride
 };
 
-// The type that wgmma multiplies for an element type, and the rounding to it: floats become tf32.
+// For an element type: the type that wgmma multiplies, and the rounding to it. Floats become tf32.
 template <class Element>
 struct ConvElement {
   using Mma = Element;

@@ -42,8 +42,8 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
   static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // of a number
   static constexpr int kStep = 8 * G::kTileN * kTerms;      // floats of a step's weights
-  // The floats of a consumer in shared memory: staged results, then results of reductions, then
-  // values of channels.
+  // A consumer's floats in shared memory: staged results, then results of reductions, then values
+  // of channels.
   static constexpr int kStaged = G::kSlice * kPitch;
   static constexpr int kChannelPitch =
       G::kChannelValues <= 2 ? G::kChannelValues : (G::kChannelValues + 3) / 4 * 4;
@@ -57,7 +57,8 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kRunLines = L::kClasses0 * L::kClasses1 * L::kSize0 * L::kSize1;  // of a plane
   static constexpr int kRunRounds =
       (G::kPlanes * kRunLines * kRunsOfLine + kProducers - 1) / kProducers;
-  // Stages of copies ahead, and the size of each. No asynchronous copy is as small as a 16-bit element.
+  // Stages that are copied ahead, and their cells. A 16-bit element is too small for an
+  // asynchronous copy.
   static constexpr int kRaw = kRuns || sizeof(Input) == 4 ? G::kRaw : 0;
   static constexpr int kRawCells = kRuns ? kRunRounds * kProducers * 4 : G::kPlanes * kCells;
   using Run = Pack<Input, 4>;
@@ -68,7 +69,7 @@ struct ConvShape : ConvLayout<G> {
     float weights[G::kWeights][G::kGroup * kStep];
     float results[kConsumers][kKept];
     uint4 raw[kRaw > 0 ? kRaw * kRawCells : 1];
-    int place[kCells];                              // of each cell: offset in its channel, or -1
+    int place[kCells];                              // each cell's offset in its channel, or -1
     uint8_t inside[G::kAlongX ? kCells : 4];        // which elements of a cell exist
     uint64_t patch_full[G::kPatches], patch_empty[G::kPatches];
     uint64_t weights_full[G::kWeights], weights_empty[G::kWeights];
@@ -205,7 +206,7 @@ class ConvLoader {
     return mask;
   }
 
-  // Calls f(v, address, whether it is inside the input) for the elements of this thread's i-th cell.
+  // Calls f(v, address, inside the input) for each element of this thread's i-th cell.
   template <class F>
   CUTE_DEVICE void each(int channel, int i, F&& f) const {
     Input const* plane = from_ + int64_t(channel) * input_.channel_stride;

@@ -18,7 +18,7 @@
 // G has the members that conv_layout.cuh lists, and these:
 //   Input, Element        type in memory; type to multiply: float (as tf32), half_t or bfloat16_t
 //   kProducts             1; for floats 1 or 3
-//   kAligned              rows, channels and images begin at multiples of 4 elements, and rows have 4n
+//   kAligned              starts of rows, channels and images, and row lengths, are multiples of 4 elements
 //   kTileN, kResident     output channels of a tile; CTAs that an SM holds
 //   kPatches, kWeights    stages of patches and of weights in shared memory
 //   kRaw                  stages of the input that are copied ahead to shared memory; 0: to registers
@@ -33,10 +33,10 @@
 // count from the tile's first result (x2: among the results of all phases), and `row` numbers the
 // consumer's positions. Neighbouring threads have neighbouring positions. Some positions may lie
 // outside the result.
-// - repair(f) replaces sums that are NaN or tiny by f(channel, x0, x1, x2). Call it first with kAlongX, or if
-//   kGroup does not divide the steps of each phase: zero weights times an infinite input are NaN there. Also
-//   call it with kProducts = 3: the low term of an infinite number is NaN, and the tensor cores drop the low
-//   term of a subnormal number.
+// - repair(f) replaces sums that are NaN or tiny by f(channel, x0, x1, x2). Call it before the others with
+//   kAlongX, or if kGroup does not divide the steps of each phase, because zero weights times an infinite input
+//   give NaN. Also call it with kProducts = 3: the low term of an infinite number is NaN, and the tensor cores
+//   drop the low term of a subnormal number.
 // - reduce<Accumulator, Replaces>(storage, k, channels, place, read, value) is the k-th reduction over the
 //   first `channels` channels, all in this tile. For each position, an Accumulator (reduce.cuh) adds
 //   value(sum, rows, channel, at) of each channel, in a fixed order; `rows` is read(at), once per position.
@@ -200,7 +200,7 @@ struct Conv : ConvShape<G> {
   // Reduces over the first `channels` channels. Each of four lanes adds a quarter of them, in order.
   template <class Accumulator, bool Replaces, class P, class R, class V>
   CUTE_DEVICE void reduce(Storage& storage, int k, int channels, P&& place, R&& read, V&& value) {
-    // Number of positions of a thread, which it shares with three other lanes.
+    // Positions that this thread shares with three other lanes.
     constexpr int kPlaces = 2 * kSums;
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128;
     auto const at = [&](int i) {
@@ -213,7 +213,7 @@ struct Conv : ConvShape<G> {
     CUTE_UNROLL
     for (int i = 0; i < kPlaces; ++i) rows[i] = read(at(i));
     CUTE_UNROLL
-    // Pairs of results of a channel, in two lines of 8 x 64 results.
+    // Each step takes one channel; this thread has kPlaces of its results.
     for (int pair = 0; pair < kPart / 2; ++pair) {
       const int channel = pair / 2 * 8 + thread % 4 * 2 + pair % 2, nearest = min(channel, channels - 1);
       CUTE_UNROLL

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product on the tensor cores (sm_80 atoms): C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: the functions are those of SimtGemm (gemm_simt.cuh). The product multiplies Element
-// (tfloat32_t, half_t, bfloat16_t), sums in float. If both operands already have Element's bits and
-// Stages > 2, asynchronous copies load Stages - 1 tiles ahead. Otherwise registers hold the next
-// tile and convert it. Shared tiles keep the order of the operand in memory; a swizzle avoids bank
-// conflicts in both orders.
+// Contract: has the functions of SimtGemm (gemm_simt.cuh). The product multiplies Element
+// (tfloat32_t, half_t, bfloat16_t) and sums in float. If both operands already have Element's bits
+// and Stages > 2, asynchronous copies load Stages - 1 tiles ahead. Otherwise registers hold the
+// next tile and convert it. Shared tiles keep the order of the operand in memory; a swizzle avoids
+// bank conflicts in both orders.
 //
 // Example: Gemm gemm; gemm.run(A, B, tile, 0, tiles, storage);
 //          gemm.each<2>(tile, [&](float const (&c)[2], int m, int n) { ... });

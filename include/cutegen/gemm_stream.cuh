@@ -4,13 +4,14 @@
 // Contract: W lies along the depth, in 16-bit, 8-bit or 4-bit elements (class W below). Each weight is read
 // once, 16 bytes at a time, expanded to Element in registers and multiplied there by mma.sync. Only A passes
 // through shared memory. A CTA computes TileM x TileN results; its warps share the rows of W and the depth.
-// `scales` and `zeros` (a Grid, one_value or NoGrid) make each weight (w - zero) * scale. They may change along
-// the depth only where segments of 16 bytes end. Scales multiply sums in float32: at the end, or after chunks
-// of 64 bytes. If they change within a chunk, they multiply each weight, rounded to Element. VectorB is 1 if
-// rows of W are not a multiple of 16 bytes long.
+// `scales` and `zeros` (a Grid, one_value or NoGrid) make each weight (w - zero) * scale. Their
+// values may change along the depth only at the ends of 16-byte segments. Scales multiply sums in
+// float32: at the end, or after chunks of 64 bytes. Scales that change within a chunk multiply each
+// weight, rounded to Element. VectorB is 1 if rows of W are not a multiple of 16 bytes long.
 //
-// The order of the sum is free: a thread's 16 bytes serve as its share of consecutive instructions, and A is
-// put into shared memory in the same order. So W needs neither shared memory nor shuffles.
+// A product may add its terms in any order, so each thread multiplies its own 16 bytes of W in
+// consecutive instructions, with A stored in the same order in shared memory. W needs neither
+// shared memory nor shuffles.
 //
 // Example: Gemm gemm; gemm.run(A, W, tile, 0, tiles, storage, scales, cutegen::NoGrid{});
 //          gemm.each<2>(tile, [&](float const (&c)[2], int m, int n) { ... });
@@ -20,8 +21,8 @@
 
 namespace cutegen {
 
-// Weights of 4 bits, two in a byte: the first one in the low bits, or with HighFirst in the high bits. A
-// weight is its bits less Zero.
+// Weights of 4 bits, two in a byte: the first one in the low bits, or with HighFirst in the high
+// bits. A weight is its bits minus Zero.
 template <int Zero, bool HighFirst>
 struct Nibbles {
   uint8_t both;
@@ -71,7 +72,8 @@ struct Halves<cute::bfloat16_t> {
   static CUTE_DEVICE Pair twice(float x) { return __float2bfloat162_rn(x); }
   static CUTE_DEVICE Pair join(float x, float y) { return __floats2bfloat162_rn(x, y); }
   static CUTE_DEVICE float2 floats(Pair pair) { return __bfloat1622float2(pair); }
-  // Bytes 0 and 2 of a word, signed. The mantissa holds 7 bits, so the sign bit is a number of its own.
+  // Bytes 0 and 2 of a word, signed. The mantissa holds 7 bits, so the sign bit is subtracted
+  // separately.
   static CUTE_DEVICE Pair from_signed(uint32_t bytes) {
     return __hsub2(bits(masked<0x007f007fu, 0x43004300u>(bytes)), bits(masked<0x00800080u, 0x43004300u>(bytes)));
   }
@@ -169,7 +171,8 @@ struct StreamGemm {
   using Word = WeightWord<Element, W>;
   using Math = Halves<Element>;
   using Pair = typename Math::Pair;
-  // Weights in 16 bytes, quarters of these (8 elements of A), and what a warp reads of a row at a time.
+  // Weights in a segment of 16 bytes, its `quarters` of 8 weights each, and weights of a row that a
+  // warp reads at a time.
   static constexpr int kSegment = 8 * Word::kPairs, kQuarters = kSegment / 8, kChunk = 4 * kSegment;
   static constexpr int kBlocksM = TileM / 8;                // instructions along m
   static constexpr int kBlocksN = TileN % 32 == 0 ? 2 : 1;  // and along n, 16 rows each
@@ -177,7 +180,7 @@ struct StreamGemm {
   static constexpr int kDeep = Threads / 32 / kDown;        // warps that share the depth
   static constexpr int kRounds = TileK / (kChunk * kDeep);  // chunks of a warp in a tile
   static constexpr int kAhead = kRounds % 2 == 0 ? 2 : 1;   // chunks of W in flight
-  static constexpr int kLine = TileN + 4;  // of partial results: no bank conflicts
+  static constexpr int kLine = TileN + 4;  // pitch of partial results, avoids bank conflicts
   static_assert(TileM % 8 == 0 && TileN % 16 == 0 && TileK == kRounds * kChunk * kDeep && kRounds > 0);
   static_assert(kDown * kDeep * 32 == Threads && VectorA <= 8);
 
@@ -276,8 +279,8 @@ struct StreamGemm {
   static CUTE_DEVICE int warp_down() { return threadIdx.x / 32 % kDown; }
   static CUTE_DEVICE int warp_deep() { return threadIdx.x / 32 / kDown; }
 
-  // Rows beyond the edge repeat the last one, because nobody reads their results. Weights beyond the end are
-  // zero, as A is there.
+  // Rows beyond the edge repeat the last one, because nobody reads their results. Beyond the end of
+  // the depth, weights and A are zero.
   template <class B, class Scales, class Zeros>
   static CUTE_DEVICE void load(B const& weights, int row, int rows, int k, int end, Scales const& scales,
                                Zeros const& zeros, Weights& to) {
@@ -361,7 +364,8 @@ struct StreamGemm {
     return packed;
   }
 
-  // With few rows of A, the sums of a chunk take fewer registers than its weights as pairs, else more.
+  // Saves registers: with few rows of A, holds all sums of a chunk and the pairs of one quarter;
+  // else one sum and all pairs.
   template <class Scales, class Zeros>
   static CUTE_DEVICE void multiply(Weights const& w, uint4 const* a, float (&results)[kBlocksN][kBlocksM][4]) {
     constexpr bool kChunks = kScaling<Scales> == Scaling::chunks, kFew = kBlocksM <= 2;
@@ -412,7 +416,7 @@ struct StreamGemm {
     }
   }
 
-  // The pairs of one row's segment, or of quarter `step` of it.
+  // Expands one row's segment, or quarter `step` of it, to pairs.
   template <class Scales, class Zeros, int Pairs>
   static CUTE_DEVICE void expand(Weights const& w, int i, int half, int step, uint32_t (&to)[Pairs]) {
     constexpr int kWords = Pairs / Word::kPairs;

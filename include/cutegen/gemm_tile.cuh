@@ -32,8 +32,8 @@ CUTE_DEVICE TileIndex tile_index(int id, int tiles_m, int tiles_n) {
   return {first + within % height, within / height};
 }
 
-// Which of several products side by side a tile belongs to; they have tiles[] columns of tiles each.
-// The tile's column then counts from that product's first one.
+// Returns which of several products side by side a tile belongs to, and makes tile.n relative to
+// that product. Product p has tiles[p] columns of tiles.
 template <int Parts>
 CUTE_DEVICE int part_of(TileIndex& tile, const int (&tiles)[Parts]) {
   int part = 0;

@@ -14,14 +14,14 @@
 // sends it to both. In this case, use cluster_tile() for the tile of a CTA, and a grid with
 // kCluster CTAs for each pair of tiles.
 //
-// Groups: a tile holds TileN / Groups columns of each of several products of the same A. Then each()
-// passes c[group][v]: the results of all products at the same place.
+// Groups: a tile holds TileN / Groups columns of each of `Groups` products that share A. Then
+// each() passes c[group][v]: the results of all products at the same place.
 //
 // PingPong: two consumer warpgroups take tiles in turn, each a whole tile, so that one writes its
 // results while the other multiplies. Each consumer must call skips() for every tile of the CTA.
 //
-// Both roles have a loop of their own, because a warpgroup of the producer gives most of its registers to
-// the consumers. The loops take the same tiles.
+// The producer and the consumers have separate loops over the same tiles, because a producer
+// warpgroup gives most of its registers to the consumers.
 //
 // Example: Gemm gemm; gemm.begin(storage);
 //          if (gemm.produces()) {
@@ -199,7 +199,7 @@ struct WgmmaGemm {
   // Warpgroups that multiply, and those that share one tile.
   static constexpr int kConsumers = TileM == 192 ? 3 : TileM >= 128 || PingPong ? 2 : 1;
   static constexpr int kSharing = PingPong ? 1 : kConsumers;
-  static constexpr int kBlocks = TileM / (64 * kSharing);  // of 64 rows, of a consumer
+  static constexpr int kBlocks = TileM / (64 * kSharing);  // of 64 rows, for a consumer
   static constexpr int kGroupN = TileN / Groups;             // columns of a group
   static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // of a thread
   // CTAs that an SM holds. If it holds one, the producer is a warpgroup, which gives its registers
@@ -209,7 +209,7 @@ struct WgmmaGemm {
   static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // threads
   static constexpr int kFirstProducer = 128 * kConsumers;
   static constexpr int kThreads = kFirstProducer + kProducers;
-  static constexpr int kVector = 8;  // the most neighbouring results that each() passes at a time
+  static constexpr int kVector = 8;  // the largest V of each()
   static constexpr bool kTma = Tma;
   static constexpr int kCluster = Tma ? Cluster : 1;
   using TileA = LineTile<Element, TileM, DepthA>;
@@ -248,8 +248,8 @@ struct WgmmaGemm {
   }
 
   static CUTE_DEVICE bool produces() { return threadIdx.x >= kFirstProducer; }
-  // The producer and the consumers must call these before their loops. A thread has 168 registers at
-  // launch, with three consumers 128.
+  // The producer and the consumers must call these before their loops. A thread has 168 registers
+  // at launch (128 with three consumers).
   static CUTE_DEVICE void start_loading() {
     if constexpr (kGives) cutlass::arch::warpgroup_reg_dealloc<kKept>();
   }
@@ -351,7 +351,7 @@ struct WgmmaGemm {
 
  private:
   static constexpr int kTileBytes = int(sizeof(Element)) * (TileA::kElements + TileB::kElements);
-  static constexpr int kGroupPart = kPart / Groups;  // of a block's results of a thread
+  static constexpr int kGroupPart = kPart / Groups;  // of a thread's results in a block
 
   // Which part of a tile's rows this consumer has.
   static CUTE_DEVICE int part() { return PingPong ? 0 : threadIdx.x / 128; }
@@ -395,8 +395,8 @@ struct WgmmaGemm {
     }
   }
 
-  // Loads part `part` of the rows from `top` on, and sends it to all CTAs of the cluster if there are
-  // Parts.
+  // Loads part `part` of the rows from `top` on. With several Parts, sends it to all CTAs of the
+  // cluster.
   template <class Tile, int Rows, int Parts, bool AlongDepth>
   static CUTE_DEVICE void load(cute::TmaDescriptor const& map, Element* to, uint64_t& full,
                                int part, int step, int top, int batch) {

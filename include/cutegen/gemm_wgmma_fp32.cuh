@@ -3,9 +3,9 @@
 // A(m, k) * B(n, k).
 //
 // Contract: needs sm_90a. Each float is the sum of two tf32 values, x = high + low. The product adds
-// low * high + high * low + high * high by wgmma. Only low * low is missing, 2^-22 of the result. The
-// tensor cores truncate their sums, so the sum of each depth tile starts at zero, and the CUDA cores
-// add it to the results in float32.
+// low * high + high * low + high * high by wgmma. It omits only low * low, 2^-22 of the result. The
+// tensor cores truncate their sums, so the sum of each depth tile starts at zero, and the CUDA
+// cores add it to the results in float32.
 //
 // With Products 1 instead of 3, the kernel multiplies in tf32: it rounds both operands to nearest and
 // issues one product. The tensor cores themselves would truncate floats, which biases the results.

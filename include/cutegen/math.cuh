@@ -65,7 +65,8 @@ CUTEGEN_FN float remainder(float a, float b) {
 
 // Faster forms for results that are rounded to 16 bits: their relative error is at most 2^-16 if the
 // result is a normal number. flushed_exp() and flushed_exp2() return zero if the result is subnormal.
-// fast_exp() is the square of a normal root, because bfloat16 has subnormal numbers of the same size.
+// fast_exp() squares exp(x / 2), which is a normal number, because bfloat16 has subnormal numbers,
+// too.
 CUTEGEN_FN float flushed_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -104,7 +105,8 @@ CUTEGEN_FN float rounded_quotient(float x, float by, float scale, float inverse)
   const float better = fmaf(fmaf(-rough, by * scale, scaled), inverse, rough);
   return is_finite(better) ? better : rough;
 }
-// e^-|x| is a square, because the approximations flush subnormal numbers to zero: silu(-88) is 5e-37.
+// Computes e^-|x| as a square, because the approximations flush subnormal numbers to zero:
+// silu(-88) is 5e-37.
 CUTEGEN_FN float fast_sigmoid(float x) {
   const float root = flushed_exp(-0.5f * fabsf(x)), share = x < 0.0f ? root : 1.0f;
   return share * (share * fast_reciprocal(fmaf(root, root, 1.0f)));
@@ -210,7 +212,7 @@ CUTEGEN_FN float logits_loss(float x, float t, float positive) {
 }
 
 CUTEGEN_FN float sinc(float x) { return x == 0.0f ? 1.0f : sinpif(x) / (3.14159265358979f * x); }
-// Without clamping if eps is negative.
+// A negative eps means no clamping.
 CUTEGEN_FN float logit(float x, float eps) {
   const float p = eps < 0.0f ? x : clamp(x, eps, 1.0f - eps);
   return logf(p / (1.0f - p));
@@ -225,7 +227,7 @@ CUTEGEN_FN float log_add_exp(float a, float b) {
 CUTEGEN_FN float nan_to_num(float x, float nan, float high, float low) {
   return is_nan(x) ? nan : is_inf(x) ? (x > 0.0f ? high : low) : x;
 }
-// The number of the bin of x among equal bins; the last one includes its end. -1 outside.
+// The index of the bin of x among equal bins, or -1 if x is outside; the last bin includes its end.
 CUTEGEN_FN float histogram_bin(float x, float low, float high, float bins) {
   if (!(x >= low && x <= high)) return -1.0f;
   return fminf(floorf((x - low) / (high - low) * bins), bins - 1.0f);

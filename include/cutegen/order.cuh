@@ -65,7 +65,7 @@ __device__ __forceinline__ int64_t value_of(WideKey const& key) {
   return int64_t((Largest ? key.value : ~key.value) ^ kSignBit);
 }
 
-// Writes Each keys, from place `at` on, of the row in which neighbouring sorted runs are merged.
+// Merges neighbouring sorted runs of a row, and writes Each keys of the result, from place `at` on.
 template <int Each, class K>
 __device__ __forceinline__ void merge_runs(K const* from, K* to, int64_t length, int64_t run, int64_t at) {
   const int64_t begin = at / (2 * run) * (2 * run), skip = at - begin;

@@ -69,7 +69,7 @@ struct Total {
   CUTEGEN_FN int64_t value() const { return int64_t(uint64_t(high) << 32 | low); }
 };
 
-// The largest (Sign 1) or smallest (Sign -1) integer, in words as Total.
+// The largest (Sign 1) or smallest (Sign -1) integer, stored as two words like Total.
 template <int Sign>
 struct BestInteger {
   unsigned low = 0, high = 0;

@@ -5,7 +5,7 @@
 // Contract: an axis is built from the result's place `p` and the sizes of the axis in the input and
 // in the result. It has count() elements of the input; element `i` lies at at(i), or outside the
 // input if that is -1, and has the weight weight(i). The places and weights are PyTorch's. Scale is
-// a type with the constant `value`: input elements for each of the result, or 0 if the sizes decide.
+// a type with the constant `value`: input elements per result element, or 0 if the sizes decide.
 //
 // Example: const cutegen::ReflectedAxis<1> x(p, in, out); float value = row[x.at(0)];
 #pragma once
@@ -51,7 +51,8 @@ struct FlippedAxis : OnePlace {
   CUTE_DEVICE FlippedAxis(int p, int in, int) : OnePlace{in - 1 - p} {}
 };
 
-// The nearest element; Exact: to the middle of the result's element. PyTorch scales in float.
+// The nearest element; with Exact, the one nearest to the middle of the result's element. Scales in
+// float, as PyTorch does.
 template <class Scale, bool Exact>
 struct NearestAxis : OnePlace {
   CUTE_DEVICE NearestAxis(int p, int in, int out) : OnePlace{0} {
@@ -61,8 +62,8 @@ struct NearestAxis : OnePlace {
   }
 };
 
-// The place in the input, in double: places far from the origin lose digits in float. It rounds the
-// product, as PyTorch does, so that whole places stay whole.
+// The place in the input, in double: places far from the origin lose digits in float. Rounds the
+// product, as PyTorch does, so that integer places stay integers.
 template <class Scale, bool Aligned>
 CUTE_DEVICE double place_between(int p, int in, int out) {
   if (Aligned) return out > 1 ? double(in - 1) / double(out - 1) * p : 0.0;

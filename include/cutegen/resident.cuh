@@ -4,11 +4,11 @@
 // Contract: each thread copies its own vectors into its own slots of shared memory, which no other
 // thread reads, so the copies need no barrier. copy_async starts a copy (sm_80 and later), end_group
 // closes a group, wait_groups waits until at most `pending` groups (0 to 15) are in flight.
-// combine_cluster adds up one accumulator per CTA, the same in all its threads, over a cluster of Ctas
-// (1 to 16, a power of 2); no other combination may use `slot` (shared memory). After the last
-// combination, leave_cluster keeps a CTA alive while others read from it (sm_90 and later).
-// combine_columns_of_cluster does the same for the V accumulators of each column, after combine_columns;
-// its `slot` holds 2 * Columns * V accumulators.
+// combine_cluster merges the accumulators of a cluster of Ctas CTAs (1 to 16, a power of 2); all
+// threads of a CTA pass the same accumulator, and no other combination may use `slot` (shared
+// memory). After the last combination, leave_cluster keeps a CTA alive while others read from it
+// (sm_90 and later). combine_columns_of_cluster does the same for the V accumulators of each
+// column, after combine_columns; its `slot` holds 2 * Columns * V accumulators.
 //
 // Example: copy_async(&kept[i], &x[i]); end_group(); wait_groups(0); sum.add(kept[i].element[0]);
 //          combine_row<kWidth>(sum, shared); combine_cluster<8>(sum, slot); ... leave_cluster<8>();

@@ -2,9 +2,9 @@
 // Steps of a program that overlap on sm_90 (programmatic dependent launch).
 //
 // Contract: a step with "pdl" in the plan may begin as soon as all CTAs of the previous step have
-// called allow_next_step() or ended. It must call await_previous_step() before it accesses what
-// that step accesses, and in any case before it ends, because the step after it relies on the end
-// of both.
+// called allow_next_step() or ended. It must call await_previous_step() before it accesses memory
+// that the previous step accesses, and always before it ends, because the next step relies on the
+// end of both.
 //
 // Example: the first kernel calls allow_next_step() at its start, the second await_previous_step() at its end.
 #pragma once

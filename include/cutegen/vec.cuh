@@ -115,7 +115,7 @@ CUTE_DEVICE void write_pack(Pack<T, V> const& pack, T* to) {
 #define CUTEGEN_FLOAT8_PAIRS 1
 #endif
 
-// Converts elements in registers, two at a time where one instruction does so.
+// Converts elements in registers, two at a time if an instruction does so.
 template <class To, class From, int V>
 CUTE_DEVICE void convert_all(From const (&from)[V], To (&to)[V]) {
 #ifdef CUTEGEN_FLOAT8_PAIRS
@@ -141,7 +141,7 @@ CUTE_DEVICE void convert_all(From const (&from)[V], To (&to)[V]) {
     float most = 0.0f;
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) most = fmaxf(most, fabsf(from[v]));
-    // No value is beyond the largest number of the format.
+    // All values round to finite numbers of the format.
     if (kE4m3 ? most <= 464.0f : most < 61440.0f) {
       CUTE_UNROLL
       for (int v = 0; v < V; v += 2) {
@@ -222,9 +222,10 @@ CUTE_DEVICE auto positions(int64_t first, Layout const& layout) {
   return cute::make_tensor(cute::counting_iterator<int64_t>(first), layout);
 }
 
-// The element of an axis of `size` elements that an index means. Wraps: a negative index counts from the
-// end. With 2, any index counts modulo the size; with 3, one outside the axis means the nearest element;
-// with 4, the axis is reflected at its ends; with 5, an index in [0, 2 * size) counts modulo the size.
+// The element that an index means, on an axis of `size` elements. Wraps: a negative index counts
+// from the end. With 2, any index counts modulo the size; with 3, one outside the axis means the
+// nearest element; with 4, the axis is reflected at its ends; with 5, an index in [0, 2 * size)
+// counts modulo the size.
 template <int Wraps>
 CUTE_DEVICE int64_t inside_axis(int64_t index, int64_t size) {
   if (Wraps == 3) return index < 0 ? 0 : index < size ? index : size - 1;
@@ -237,8 +238,8 @@ CUTE_DEVICE int64_t inside_axis(int64_t index, int64_t size) {
   return Wraps && index < 0 ? index + size : index;
 }
 
-// Where an index leads along an axis whose elements lie `stride` apart. As in PyTorch, an index outside the
-// axis stops the kernel.
+// The offset of an index on an axis whose elements lie `stride` apart. As in PyTorch, an index
+// outside the axis stops the kernel.
 template <int Wraps>
 CUTE_DEVICE int64_t place(int64_t index, int64_t size, int64_t stride) {
   index = inside_axis<Wraps>(index, size);
@@ -355,7 +356,7 @@ CUTE_DEVICE void store_at(R const (&r)[V], cute::Tensor<Engine, Layout> const& g
 }
 
 // V elements as they are in memory. hold() reads them before any later store of the thread; held()
-// converts them. So a kernel can have several loads in flight in front of its stores.
+// converts them. So a kernel can have several loads in flight before its stores.
 template <class T, int V>
 struct Held {
   static constexpr int kBytes = int(sizeof(T)) * V, kWords = (kBytes + 3) / 4;

@@ -31,12 +31,12 @@ extern "C" __global__ void __launch_bounds__(Attention::kThreads, Attention::kRe
   auto& storage = *reinterpret_cast<typename Attention::Storage*>(shared);
   const int tiles_m = ceil_div(rows, Attention::kRows), all_heads = heads * batches;
   const int tiles = tiles_m * all_heads * kSplit;
-  // Rounds of a section, or of all tiles if they have the same length.
+  // Rounds per section, or for all tiles if they have the same length.
   const int turns = ceil_div(kCausal ? tiles_m * section * kSplit : tiles, int(gridDim.x));
   const int rounds = kCausal ? turns * ceil_div(all_heads, section) : turns;
   constexpr int kDiagonal = {{diagonal}};
-  // A tile and its coordinates. In a section, the longest tiles come first. Every other round goes
-  // through the CTAs backwards, and every other section, too, so that all get about the same work.
+  // A tile and its coordinates. In a section, the longest tiles come first. The order of the CTAs
+  // alternates between rounds and between sections, so that all get about the same work.
   struct Work {
     cutegen::AttentionTile tile;
     int part, index, head, batch;

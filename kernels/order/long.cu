@@ -16,11 +16,11 @@ using Index = int;
 using Key = {{key}};
 constexpr int kThreads = {{threads}};
 constexpr int kTile = {{capacity}};
-constexpr int kEach = {{each}};  // elements of a thread that merges
+constexpr int kEach = {{each}};  // elements per merging thread
 constexpr int kVector = {{macro}};
 constexpr bool kLargest = {{largest}};
 
-// What one step along the row reads.
+// The values that one step along the row reads.
 struct Elements {
 {{elements}}
 };

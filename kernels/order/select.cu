@@ -18,7 +18,7 @@ constexpr int kRows = kThreads / kWidth;
 constexpr int kVector = {{macro}};
 constexpr bool kLargest = {{largest}};
 
-// What one step along the row reads.
+// The values that one step along the row reads.
 struct Elements {
 {{elements}}
 };
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     return e;
   };
 {{rows}}
-  // The first of this thread's elements that comes behind `bound`.
+  // This thread's first element behind `bound`, in the order of keys.
   auto next = [&](cutegen::Key bound, bool bounded) {
     cutegen::Key first;
     for (Index j = lane; j < steps; j += kWidth) {

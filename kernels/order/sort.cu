@@ -15,7 +15,7 @@ constexpr int kThreads = {{threads}};
 constexpr int kVector = {{macro}};
 constexpr bool kLargest = {{largest}};
 
-// What one step along the row reads.
+// The values that one step along the row reads.
 struct Elements {
 {{elements}}
 };

@@ -19,7 +19,7 @@ constexpr int kVector = {{macro}};
 constexpr int kCapacity = 2048;  // elements that the CTA can sort
 constexpr bool kLargest = {{largest}};
 
-// What one step along the row reads.
+// The values that one step along the row reads.
 struct Elements {
 {{elements}}
 };

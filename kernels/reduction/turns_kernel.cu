@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   constexpr bool live = true;
   int turn = 0;
   for (Row row = {{block}}; row < size(across); row += clusters, ++turn) {
-    // A CTA may still read what the previous turn wrote.
+    // Two buffers alternate, because a CTA may still read the previous turn's.
     float* const in_cluster = in_clusters + turn % 2 * {{all_words}};
     const int head = turn * kGroups % kPlaces;  // where the row begins in shared memory
 {{tensors}}

@@ -14,19 +14,19 @@ struct {{geometry}} {
   using Input = {{input_type}};
   using Element = {{element}};
   static constexpr bool kTransposed = {{transposed}}, kAlongX = {{along}};
-  static constexpr int kProducts = {{products}};  // of the tensor cores, for one product
+  static constexpr int kProducts = {{products}};  // tensor core products for each product
   static constexpr bool kAligned = MISALIGNED{{suffix}} == 0;
   static constexpr int kPlanes = {{planes}};    // of a stage
   static constexpr int kTileN = {{tile_n}};     // output channels
-  static constexpr int kGroup = {{group}};      // steps of a stage of weights
+  static constexpr int kGroup = {{group}};      // steps in a stage of weights
   static constexpr int kPatches = {{patches}}, kWeights = {{stages}}, kRaw = {{raw}};  // stages
   static constexpr int kResident = {{resident}};
   static constexpr int kTogether = {{together}};  // channels whose work after the convolution overlaps
   static constexpr int kSlice = {{slice}};  // channels that pass through shared memory at a time
-  static constexpr int kChannelValues = {{channel_values}};  // per channel, for the work after it
-  static constexpr int kRowValues = {{row_values}};  // per position, from reductions over the channels
+  static constexpr int kChannelValues = {{channel_values}};  // floats per channel, for the work after it
+  static constexpr int kRowValues = {{row_values}};  // floats per position, from reductions
   static constexpr int kKernelX = KERNEL2{{suffix}}, kDilationX = {{dilation2}};
-  // A cell along the last axis holds kWidth filter taps.
+  // Filter taps in a cell.
   static constexpr int kWidth = kAlongX ? 16 / int(sizeof(Element)) : 1;
   static CUTE_HOST_DEVICE constexpr int tile(int axis) {
     return axis == 0 ? {{tile0}} : axis == 1 ? {{tile1}} : {{tile2}};

@@ -22,7 +22,7 @@ constexpr int kReach = (kRows - 1) * kStride1 + (kKernel1 - 1) * kDilation1 + 1;
 constexpr int kReads = kRows == 1 ? kKernel1 : kReach;  // input rows that a thread may read
 constexpr int kTurns = (kColumns + kTeam - 1) / kTeam;  // of a team along the results
 constexpr int kBatch = kTurns < 4 ? kTurns : 4;         // results that a thread computes together
-// A line serves all turns, if that makes it little longer.
+// Whether a line covers whole turns: if that adds at most an eighth.
 constexpr bool kWhole = 8 * kTurns * kTeam <= 9 * kColumns;
 constexpr int kWidth =
     ((kWhole ? kTurns * kTeam : kColumns) - 1) * kStride2 + (kKernel2 - 1) * kDilation2 + 1;
@@ -30,7 +30,7 @@ constexpr int kLine = (kWidth + 2 * kVector - 2) / kVector * kVector;  // in who
 constexpr int kSteps = {{steps}};  // of a team along a line
 // Loads in flight: of all rows, or of all steps if a window has few rows.
 constexpr bool kFew = kKernel0 * kReads < 8;
-// Results of planes are kApart from each other. A thread keeps what it collected in their common one.
+// Results that are kApart apart share a plane of the input; a thread keeps what it collected there.
 constexpr int kApart = kPlanes > 1 ? (kKernel0 - 1) * kDilation0 / kStride0 : 1;
 constexpr bool kKeeps = kPlanes > 1 && kSteps <= 2;
 constexpr int kUnrollSteps = kFew || kKeeps ? kSteps : 1, kUnrollRows = kReads <= 64 ? kReads : 8,
@@ -70,7 +70,7 @@ __device__ __forceinline__ void collect_all(Sums& sums, Sums const& more) {
     for (int v = 0; v < kVector; ++v) collect(sums[r][v], more[r][v]);
 }
 
-// At least 12 warps for an SM.
+// At least 12 warps per SM.
 extern "C" __global__ void __launch_bounds__(kThreads, 384 / kThreads)
 {{name}}({{params}},
 {{sizes}}) {
@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 384 / kThreads)
           cutegen::store(sums[r], make_tensor(make_smem_ptr(&line[r][column - base]),
                                               Layout<Int<kVector>, Int<1>>{}));
     }
-    // What windows have beyond the edges.
+    // Elements beyond the edges have the initial value.
     const int before = begin - base, after = max(end - base, before);
     for (int i = lane; t == 0 && i < before + kLine - after; i += kTeam)
       CUTE_UNROLL

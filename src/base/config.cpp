@@ -61,8 +61,8 @@ constexpr Declared kDeclared[] = {
     {.key = "compile_memory",
      .type = Type::text,
      .fallback = "",
-     .meaning =
-         "memory for programs parsed in advance (4G); 0: off; empty: a quarter of all, at most 8G"},
+     .meaning = "memory for programs parsed in advance (4G); 0: off; empty: a quarter of the RAM, "
+                "at most 8G"},
     {.key = "math_mode",
      .type = Type::choice,
      .fallback = "",

@@ -30,7 +30,7 @@ HOSTILE: list[Json] = [
     {"cases": "many"}, {"cases": [{"sizes": {"size": 2}, "code": "__global__ void f() {}"}]}]
 READING = "BOTTLENECK: too few loads are in flight\nEVIDENCE: occupancy\nLIMIT: a copy\n"
 SUGGESTION = "BOTTLENECK: few blocks\nCHANGE: more blocks\nRISK: none\n"
-# Right at every shape of the evaluator's own, wrong at one column.
+# Correct at all shapes that the evaluator itself chooses, wrong at one column.
 TRAP = models.program("a special case", addend="(n == 64 ? 1.5f : 1.0f)", grid=24)
 
 

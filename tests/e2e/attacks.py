@@ -33,7 +33,7 @@ from harness import Json
 ATTACKS = harness.ROOT / "tests/attacks"
 CORRECT, ENVIRONMENT = 0, 6
 ROWS = 80  # of the catalogue
-# A program for each rung that can end the ladder; all are quick.
+# A quick program for each rung that can reject a program.
 CORE = ("control", "reads_file", "counts_calls", "compile_error", "state_in_assembler", "assembler_breaks_out",
         "overflows",
         "out_of_bounds_write", "copies_input", "nan_everywhere", "public_seed", "keeps_state")

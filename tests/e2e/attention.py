@@ -103,7 +103,7 @@ FUSED = {
     "triangle_of_ones": task(f"torch.softmax((q @ k.mT).masked_fill({UPPER}, float('-inf')), -1) @ v",
                              dtype="float16"),
     "grouped_queries": task(GQA.format(True), sizes="heads, rows, length = 2, 150, 150", inputs=GROUPED),
-    # One query: its heads are rows, and CTAs share the keys.
+    # One query: the heads form the rows of a tile, and CTAs share the keys.
     "one_query": task(GQA.format(False), sizes="heads, rows, length = 3, 1, 1100", inputs=GROUPED),
     "heads_in_lines": in_lines(),
     "packed_heads": packed(),

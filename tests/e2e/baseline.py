@@ -29,8 +29,8 @@ from math import inf, nan
 from cutegen_worker.baseline import distance
 print(json.dumps([distance(torch.tensor(w), torch.tensor(g)) for w, g in [{pairs}]]))
 """
-# Inductor's benchmarker with a lock that another holder asks for meanwhile: what it is called with, and
-# whether the lock was held then; the same for a worker that has the lock only while it opens.
+# Runs Inductor's benchmarker. Prints its arguments and whether another process could take the lock
+# meanwhile and afterwards, also for a worker that holds the lock only while it opens.
 SLOT = """import fcntl, json, os, tempfile, types
 import torch._inductor.runtime.benchmarking as benchmarking
 from cutegen_worker.slot import Slot
@@ -56,8 +56,8 @@ for opening in (False, True):
     told[-1].append(benchmarking.benchmarker.benchmark_gpu(None)[2])
 print(json.dumps(told))
 """
-# The clock around calls, over a GPU that only keeps the time: a call that is queued at once, a call that waits
-# for the GPU, a call whose host takes ever longer, then not. For each, the waits that the GPU was given, in us.
+# Times calls on a fake GPU that only keeps the time: one returns at once, one waits for the GPU,
+# one takes longer on the host for a while. Prints the waits that the GPU got for each call, in us.
 WAITS = """import json, time, types
 import torch
 from cutegen_worker.baseline import Opened
@@ -86,8 +86,8 @@ for call in (lambda: None, lambda: Event.synchronize(None), lambda: time.sleep(n
         opened.by_events("eager", call, "cold")
 print(json.dumps(waits))
 """
-# A GPU whose memory other work slows down for a while: runs in that time do not count. Prints whether all times are
-# those of a quiet GPU, and the times on a GPU that stays busy.
+# A GPU whose memory other work slows down for a while: runs in that time do not count. Prints
+# whether all times come from a quiet GPU, and the times on a GPU that stays busy.
 BUSY = """import json, time
 from cutegen_worker import baseline
 from cutegen_worker.baseline import Opened, QuietMemory
@@ -130,7 +130,8 @@ opened.initial = {n: t.clone() for n, t in opened.tensors(["total", "x"])}
 told = [opened.results(opened.model, Flags(False)) for _ in range(2)]
 print(json.dumps([[t.tolist() for t in found] for found in told]))
 """
-# PyTorch's own cache of what max-autotune measured, filled by what another worker told, asked as PyTorch asks.
+# Fills PyTorch's cache of max-autotune measurements with another worker's, and queries it as
+# PyTorch does.
 TUNED = """import json, math, os, sys, tempfile
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp()
 from cutegen_worker import tuned
@@ -155,8 +156,8 @@ told.append(tuned.found())
 print(json.dumps(told))
 """
 
-# A module on given values, in memory of the processor: what it returns, what it keeps; then what is refused; who
-# may use TF32 while a way runs, and afterwards.
+# Runs a module on given values in host memory. Prints its tensors and results, then the refused
+# calls, then who may use TF32 while each baseline runs, and whether the flags are restored.
 GIVEN = """import json, torch
 from cutegen_worker import official
 from cutegen_worker.baseline import Flags, Opened

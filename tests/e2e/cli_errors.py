@@ -13,7 +13,7 @@ from typing import Any
 import harness
 from harness import Json
 
-# What any task file needs around the part that is wrong.
+# A task file without its model, in which each test makes a mistake.
 TASK = """import torch
 import torch.nn as nn
 
@@ -181,7 +181,7 @@ class Programs(harness.Case):
         def kernel(old: str, new: str) -> dict[str, str]:
             return {"kernel": KERNEL.replace(old, new)}
 
-        # {name: (what differs from a good program, status, what the verdict says)}
+        # {name: (difference from a good program, status, text in the verdict)}
         wanted: dict[str, tuple[dict[str, Any], str, str]] = {
             "good": ({}, "correct", "correct on"),
             "wrong": (kernel(": 0.f", ": 1.f"), "failed", "elements wrong"),

@@ -179,7 +179,7 @@ class Crash(harness.Case):
         for number in range(self.rounds):
             victim = list(VICTIMS)[(harness.turn() + number) % len(VICTIMS)]
             runs = self.folder / f"run{number}"
-            # No compile server runs while the cache has all programs.
+            # A new cache, because no compile server runs if the cache has all programs.
             self.cache = {"XDG_CACHE_HOME": str(self.folder / f"cache{number}")} if victim == "compiler" else {}
             hit = False
             with self.subTest(round=number, victim=victim):

@@ -16,7 +16,7 @@ from harness import Json
 
 GOLDEN = harness.ROOT / "tests/golden/cli"
 TASKS = sorted((harness.ROOT / "tasks").glob("*.py"))
-# Maps whose keys are data: their entries share one form.
+# Maps whose keys are data, so all their entries have the same form.
 OPEN = ("counters", "tensors", "held", "sources", "config", "params", "origins", "terms_ns", "constants",
         "attributes", "symbols", "defines", "bind", "flops_per_s", "mma")
 KINDS = {bool: "bool", int: "number", float: "number", str: "text", type(None): "null"}

@@ -84,7 +84,8 @@ const char* tell(int arguments) {
   return out;
 }
 """
-# A vector width by a define, a constant of the module, scratch, a fill, a step that seldom runs.
+# Uses a vector width from a define, a module's constant, scratch, a fill, and a step that seldom
+# runs.
 PROGRAM = """#include <cutegen/math.cuh>
 #define SPREAD 2
 struct Storage { float part[32]; };

@@ -17,7 +17,7 @@ PYTHON = os.environ.get("CUTEGEN_PYTHON", str(harness.ROOT / ".venv/bin/python")
 FAKE = harness.BIN.parent / "tests/libfake_cuda.so"
 NORM, TOLD = harness.ROOT / "tests/honest/norm", harness.ROOT / "tests/exports/told"
 
-# The operator and the module on a CPU: the kernels' place is taken by the reference behind them.
+# Runs the operator and the module on a CPU, with the reference in place of the kernels.
 IN_PYTHON = '''
 import torch
 from load import Model, exported, reference
@@ -50,7 +50,7 @@ assert Model(77)._kernels == 0, "another argument must not be served"
 print("fine")
 '''
 
-# What the driver was given: `tell` writes it to its first buffer.
+# The kernel `tell` writes the driver's launch arguments to its first buffer.
 ON_A_DRIVER = '''
 import json, sys
 from pathlib import Path
@@ -80,7 +80,7 @@ print(json.dumps({"told": out.flatten()[:20].tolist(), "cleared": cleared.tolist
 '''
 
 
-# The same of the C++ function, through the module that test and bench use.
+# The same for the C++ function, through the module that test and bench use.
 IN_A_LIBRARY = '''
 import json
 import torch
@@ -180,7 +180,7 @@ torch.library.opcheck(exported.op, [t.clone() for t in inputs], test_utils=("tes
 wants_gradient = [inputs[0].clone().requires_grad_(), *inputs[1:]]
 assert exported.accept(model, model._kernels, tuple(wants_gradient), {}) is None, "the reference gives gradients"
 
-# Kernels write where a tensor lies, also where it had to be copied first.
+# A tensor gets the results, also if the kernels worked on a copy of it.
 given = []
 
 
@@ -204,7 +204,7 @@ for odd in (0, 1):
     assert (given[-1][4] == part.data_ptr()) == (odd == 0), given
 print("fine")
 '''
-# What forward() returns is its input: the operator returns nothing.
+# forward() returns its mutated input, so the operator returns nothing.
 IN_PLACE = '''
 import torch
 from load import Model, exported, reference
@@ -219,7 +219,7 @@ with torch.no_grad():
     assert exported.op(x) is None and torch.equal(x, before.relu())
 print("fine")
 '''
-# Statistics belong to the module; the next call goes on with them.
+# The module keeps the running statistics, and the next call continues from them.
 STATISTICS = '''
 import copy
 import torch
@@ -239,7 +239,7 @@ assert model.norm.num_batches_tracked == 3
 assert exported.accept(model, model._kernels, (x,), {}) is None, "parameters want gradients"
 print("fine")
 '''
-# The exported test as a program, then a script: torch is imported once for both.
+# Runs the exported test as a program, then a script, in one process, to import torch only once.
 TEST_FIRST = '''
 import runpy, sys
 sys.argv = sys.argv[1:]
@@ -308,7 +308,7 @@ class Exports(harness.Case):
     def test_kernelbench(self) -> None:
         self.assert_code(self.export(NORM, "kernelbench"), 0)
         self.check_export("as_kernelbench", "test_task.py", IN_PYTHON)
-        # One file by itself, as KernelBench loads it: into a dictionary, beside the reference.
+        # Loads one file alone, as KernelBench does: into a dictionary, beside the reference.
         text = (self.folder / "as_kernelbench/model_new.py").read_text()
         (self.folder / "alone").mkdir()
         (self.folder / "alone/run.py").write_text('''

@@ -37,7 +37,8 @@ def get_inputs():
 def get_init_inputs():
     return [width, 24]
 '''
-# The answer with `before` at its head, `first` at the beginning of forward(), and what it returns.
+# A solution with `before` at its head, `first` at the beginning of forward(), and `result` as its
+# result.
 ANSWER = '''import torch
 import torch.nn as nn
 {before}
@@ -218,7 +219,8 @@ class Foreign(harness.Case):
         self.assert_error(self.cutegen("eval", self.task, good, "--profile"), 2, "kernel programs")
 
 
-# What the answer's own process says of what forward() returns, without an evaluator; one import of torch.
+# Prints how a solution's process judges the results of forward(), without an evaluator. Imports
+# torch once.
 INSIDE = '''
 import json, sys
 from cutegen_worker.foreign import Answer
@@ -240,8 +242,8 @@ for name, text in texts.items():
     told[name] = reply.get("failed", {"kind": "done", "what": "", "where": ""})
 print("\\n" + json.dumps(told))
 '''
-# The clock around calls on a GPU, over a torch.cuda of our own: a stream that still works when the event
-# has come, then an answer that replaces every name.
+# Times calls on a fake torch.cuda: first with a stream that still works after the event, then with
+# a solution that replaces every name.
 FAKE_CUDA = '''
 import json, sys, time, types
 import torch
@@ -280,7 +282,7 @@ torch.Tensor.fill_ = lambda *_: None
 told.append(gpu.timed(call, 1e6))
 print(json.dumps([*told, sleeps]))
 '''
-# The requests of one round at the official shape, with blocks of this process for shared GPU memory.
+# The requests of one round at the official shape, with host memory in place of shared GPU memory.
 ROUND = FAKE_CUDA + '''
 from cutegen_worker.foreign import Answer
 blocks, closed = {fd: torch.zeros(1 << 16, dtype=torch.uint8) for fd in range(4)}, []

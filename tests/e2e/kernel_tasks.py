@@ -25,7 +25,7 @@ args = ["x", "out", { i32 = "size(x)" }]
 grid = "min(ceil_div(size(x), 256), 8)"
 block = 256
 """
-# The same as an extension of PyTorch: a template and the function that launches it.
+# The same kernel as a PyTorch extension: a template and the function that launches it.
 EXTENSION = """#include <torch/extension.h>
 #include <ATen/cuda/CUDAContext.h>
 

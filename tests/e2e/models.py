@@ -46,7 +46,7 @@ def program(summary: str, addend: str = "1.0f", grid: int = 8, block: int = 32) 
             f"```file plan.json\n{json.dumps(plan)}\n```\n")
 
 
-# In the order of the questions, whichever role asks.
+# Replies in the order of the questions, whichever role asks.
 REPLIES = [
     "APPROACH 1: grid-stride loop\nEach thread walks over the tensor.\n",
     "I would write a simple loop.\n",
@@ -295,7 +295,7 @@ class LongRun(harness.Case):
               f"calm: {calm['models']}\nrough: {rough['models']}\n{money}", file=sys.stderr)
         self.assertAlmostEqual(rough["models"]["usd"], money["paid"], places=9)
         self.assertEqual(money["answered_twice"], 0)
-        # Besides what the calm run paid, only answers that broke off in the middle.
+        # Beyond the calm run's cost, the rough run paid only for answers that broke off.
         self.assertAlmostEqual(money["paid"] - money["cut"], calm["models"]["usd"], places=9)
         self.assertLessEqual(money["paid"] + money["reserved"], self.budget_usd)
 

@@ -178,7 +178,8 @@ LARGE = {"rows": 1024, "columns": 768, "depth": 1024}
 ODD = {"rows": 1021, "columns": 771, "depth": 1027}
 SHORT = {"rows": 520, "columns": 264, "depth": 1032}
 BF16, FP16 = {"dtype": "torch.bfloat16", "mode": "bf16"}, {"dtype": "torch.float16", "mode": "fp16"}
-# By Hopper's tensor cores, in every layout: three products of floats, one in TF32, products of 16 bits.
+# On Hopper's tensor cores, in every layout: three tf32 products for floats, one in TF32, products
+# of 16 bits.
 WGMMA: dict[str, harness.TaskText] = {
     **{f"three_{layout}": product(LARGE, layout) for layout in harness.some("kn", "mk", "kk", "mn", most=2)},
     **{f"tf32_{layout}": product(ODD, layout, "tf32") for layout in harness.some("kk", "mn", "kn", "mk", most=2)},
@@ -186,7 +187,8 @@ WGMMA: dict[str, harness.TaskText] = {
         ("kn", BF16), ("mn", FP16), ("kk", FP16), ("mk", BF16), most=2)},
     "subnormal": SUBNORMAL,
 }
-# One kernel for several products: parts with outputs of their own, and partners in a tile. Odd sizes cannot use TMA.
+# One kernel for several products: parts with separate outputs, and partners that share a tile. Odd
+# sizes cannot use TMA.
 JOINED_TASKS: dict[str, harness.TaskText] = {
     "parts": joined("self.l = LINEAR, 384, dtype=torch.bfloat16)", "return self.l(x).chunk(3, -1)", 128,
                     "torch.bfloat16"),
@@ -228,7 +230,7 @@ PACKED_TASKS: dict[str, harness.TaskText] = {
                          more="self.register_buffer('z', torch.randint(0, 16, (columns, depth // 32), "
                               "dtype=torch.int8))"),
 }
-# These unpack the weights first: many rows.
+# These unpack the weights first, because they have many rows.
 UNPACKED_TASKS: dict[str, harness.TaskText] = {
     "int4_rows": packed(192, 256, UINT8.format("depth // 2"), "torch.rand(columns, depth // 32)",
                         BY_GROUP.format(f"({FIRST_LOW.format(32)}.to(x.dtype) - 8)")),

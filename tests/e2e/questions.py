@@ -89,7 +89,7 @@ TASKS = {
     "conv_relu": module("nn.Conv2d(c, 16, 3)", "torch.relu(x) + 1.0", IMAGE),
     "normed": module("nn.Sequential(nn.Linear(m, n), nn.BatchNorm1d(n).eval())", "x", X),
 }
-# What algebra must be named, and where it must not.
+# Text about algebra that a task's question must contain; the other tasks must have none.
 ALGEBRA = {"triangle": "keeps one triangle", "sum_of_product": "sum of the columns of the product",
            "chain": "runs over one element", "up": "over all positions"}
 THREE_PRODUCTS = ("product", "attention", "scaled")

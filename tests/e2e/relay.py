@@ -47,7 +47,7 @@ def plan(*edits: Json, summary: str = "another shape of the launch") -> str:
     return f"SUMMARY: {summary}\n\n```plan\n{json.dumps(edits)}\n```\n"
 
 
-# In the order of the questions; the role that each must come from.
+# Answers in the order of the questions, each with the role that must ask.
 ANSWERS = [
     ("planner", "APPROACH 1: grid-stride loop\nEach thread walks over the tensor.\n"),
     ("coder", "I would write a simple loop.\n"),

@@ -96,7 +96,7 @@ TASKS = {
     "rotary_embedding_in_parts": task("x * 0.5 + torch.cat((-x[..., 64:], x[..., :64]), -1) * 2", "33, 4, 128"),
     "a_scan_of_one_row_shared_among_ctas": task("torch.cumsum(x, 0)", "300004"),
 }
-# What the source of the program has to contain, and what it must not.
+# Text that the source of a task's program must contain.
 WANTED = {
     "groups_of_channels_of_odd_size": ["load_run", "store_slot"],
     "short_rows": ["constexpr int kWidth = 4;"],

@@ -102,7 +102,7 @@ TASKS = {
                                          "torch.randn(3, 50000) + 100 * (torch.arange(50000) // 4 % 1024 < 60)"),
     "the_end_of_a_cache": task("k, cache", "cache[:, -3:] = k", normal(30, 3, 64), normal(30, 100, 64)),
 }
-# What the source of the program has to contain.
+# Text that the source of a task's program must contain.
 WANTED = {"an_embedding_before_a_norm": "cutegen::place<false>(", "negative_indices": "cutegen::take<true>(",
           "rows_that_a_sum_reads": "cutegen::load_taken(", "rows_of_a_cache_by_index": "cutegen::store_at(",
           "a_loss_with_labels": "cutegen::place<3>(", "floats_from_blocks_of_8_bits": "place(j)",

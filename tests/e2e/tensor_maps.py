@@ -11,7 +11,7 @@ import harness
 PROGRAM = harness.ROOT / "tests/exports/tensor_map"
 
 
-# {name: (one text of the source, what replaces it, status, what the verdict says)}
+# {name: (text of the source, its replacement, status, text in the verdict)}
 CHANGES = {
     "as_it_is": ("", "", "correct", "correct on"),
     "a_read_before_the_mbarrier": ("while (!done)", "if (false)", "failed", "async_copy_pending"),

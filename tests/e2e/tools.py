@@ -41,7 +41,7 @@ def shape(summary: str, grid: int, block: int) -> str:
 
 MEND = "```edit kernel.cu\n<<<<<<< SEARCH\n+ one;\n=======\n+ 1.0f;\n>>>>>>> REPLACE\n```\n"
 
-# In the order of the questions and of the turns within them.
+# Replies in the order of the questions and of the turns within them.
 REPLIES: list[Json] = [
     {"calls": [call("read_docs", name="vec")]},
     {"text": "A first draft.", "calls": [call("compile", kernel=SOURCE, plan=json.dumps(PLAN))]},

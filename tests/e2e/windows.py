@@ -83,7 +83,7 @@ TASKS = {
     "residual": task("Conv2d(8, 8, 3, padding=1)", "2, 8, 9, 11", "torch.relu(self.window(x) + x)"),
     "batch_norm": task("Sequential(nn.Conv2d(8, 6, 3), nn.BatchNorm2d(6).eval())", "2, 8, 9, 11"),
     "channels_last": task("Conv2d(4, 8, 3)", "2, 4, 9, 11", "self.window(x.to(memory_format=torch.channels_last))"),
-    # Padding and dilation are larger than the input: most places of the kernel never meet it.
+    # Padding and dilation are larger than the input, so most filter taps never read it.
     "windows_beyond_the_input": task("Conv2d(3, 5, 3, padding=9, dilation=9)", "2, 3, 4, 5"),
     "permuted_input": task("Conv2d(4, 8, 3, padding=1)", "2, 9, 11, 4",
                            "self.window(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)"),
@@ -91,9 +91,9 @@ TASKS = {
     "tensor_cores": task("Conv2d(40, 136, 3, padding=1)", "1, 40, 20, 70", "torch.relu(self.window(x))"),
     "tensor_cores_transposed": task("ConvTranspose2d(channels, 24, 4, stride=3, padding=1, output_padding=1)",
                                     "2, channels, 9, 40", sizes="channels = 20"),
-    # What depends on the channel alone is computed once.
+    # Values that depend only on the channel are computed once.
     "norm_of_channels": task("Sequential(nn.Conv2d(8, 24, 3), norm(24))", "2, 8, 9, 11", sizes=NORM),
-    # A CTA has several tiles: the weights stay; then each of its tiles has another phase.
+    # A CTA computes several tiles: all with the same weights, then each with another phase.
     "many_tiles": task("Conv2d(8, 8, 3)", "300, 8, 6, 20"),
     "many_tiles_transposed": task("ConvTranspose2d(8, 8, 4, stride=2, padding=1)", "140, 8, 5, 8"),
     # More padding than the kernel reaches; then results of a phase begin one step later.
@@ -104,7 +104,7 @@ TASKS = {
     "reductions_over_the_channels": task(
         "Conv1d(8, 8, 3, padding=1)", "2, 8, 40",
         "torch.tanh(self.window(x * self.window(x).softmax(1)).logsumexp(1) - 1)"),
-    # A softmax along a line is no part of the convolution's kernel.
+    # A softmax along a row of the image needs a kernel of its own.
     "stages": task("Conv2d(3, 8, 3)", "2, 3, 10, 12", "torch.softmax(self.window(x), dim=3)"),
     # Padding: a convolution adds zeros itself, also on one side only; other padding is a kernel of its own.
     "zeros_on_one_side": task("Conv1d(4, 8, 3, dilation=2)", "2, 4, 40", "self.window(nn.functional.pad(x, (4, 0)))"),
@@ -123,7 +123,7 @@ TASKS = {
     "adaptive_average": task("AdaptiveAvgPool2d((3, 5))", "2, 4, 10, 13"),
     "adaptive_average_1d": task("AdaptiveAvgPool1d(7)", "2, 4, 30"),
     "adaptive_maximum": task("AdaptiveMaxPool2d(3)", "2, 4, 10, 13"),
-    # Branches write their parts of what a convolution reads; shuffles of channels are views.
+    # Branches write their parts of a convolution's input; shuffles of channels are views.
     "joined_branches": task(
         "Conv2d(4, 6, 1); self.other = nn.Conv2d(4, 5, 3, padding=1); self.last = nn.Conv2d(15, 7, 3, padding=1)",
         "2, 4, 9, 12", "self.last(torch.cat([torch.relu(self.window(x)), x, self.other(x)], 1))"),
@@ -138,7 +138,7 @@ TASKS = {
     **dict(harness.some(("fp16_convolution", task("Conv2d(4, 8, 3).half()", "2, 4, 9, 11",
                                                   "torch.relu(self.window(x.half()))")), most=0)),
 }
-# Lines of 36 are aligned, so producers read runs; then single elements along the kernel.
+# Rows of 36 elements are aligned, so producers read runs; the second task reads single elements.
 STRICT = {"runs": task("Conv2d(12, 20, 3, padding=1)", "1, 12, 10, 36"),
           "single_elements": task("Conv1d(3, 8, 5, stride=2)", "2, 3, 301")}
 KERNELS = {"tensor_cores": ["pack", "window"], "runs": ["pack", "window"],

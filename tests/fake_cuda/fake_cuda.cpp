@@ -26,9 +26,9 @@ namespace {
 constexpr int kInvalidValue = 1, kOutOfMemory = 2, kBusy = 46, kNoDevice = 100, kInvalidPtx = 218,
               kUnsupportedPtx = 222, kNotReady = 600, kIllegalAddress = 700;
 constexpr size_t kPage = 65536;
-constexpr size_t kCooling = size_t{64} << 20;  // writes of so much cool an L2, which is not here
+constexpr size_t kCooling = size_t{64} << 20;  // a write of this size counts as cooling the L2
 constexpr int kBusyCoolings = 60;              // in the mode busy_memory
-int sticky = 0;                                // of the context, once a kernel has failed
+int sticky = 0;                                // the context's error after a failed kernel
 int coolings = 0;
 bool cooling = false;  // since the last event
 
@@ -153,7 +153,8 @@ EXPORT cuCtxResetPersistingL2Cache() {
   ++counts["reset"];
   return is("no_reset") ? kInvalidValue : 0;
 }
-// How often a kernel of this name was launched; for "reset": how often lines of the L2 were reset.
+// How often a kernel of this name was launched; for "reset": how often persisting L2 lines were
+// reset.
 EXPORT fake_count(const char* what) {
   return counts[what];
 }
@@ -184,7 +185,8 @@ EXPORT cuMemAddressReserve(uint64_t* at, size_t bytes, size_t, uint64_t, unsigne
 EXPORT cuMemAddressFree(uint64_t at, size_t bytes) {
   return munmap(reinterpret_cast<void*>(at), bytes) ? kInvalidValue : 0;
 }
-// A handle and a shared descriptor are numbers of a memory file: both processes map the same pages.
+// Handles and shared descriptors are descriptors of a memory file, so both processes map the same
+// pages.
 EXPORT cuMemCreate(uint64_t* handle, size_t bytes, const void*, unsigned long long) {
   int fd = memfd_create("gpu", MFD_CLOEXEC);
   if (fd < 0 || ftruncate(fd, off_t(bytes)) != 0) return kOutOfMemory;
@@ -282,7 +284,7 @@ EXPORT cuStreamQuery(void*) {
 EXPORT cuStreamDestroy_v2(void*) {
   return 0;
 }
-// While a stream is captured, the work of its kernels waits for the graph.
+// During a capture, launches add their work to this graph.
 static Graph* capturing = nullptr;
 EXPORT cuStreamBeginCapture_v2(void*, int) {
   capturing = new Graph;
@@ -307,7 +309,7 @@ EXPORT cuGraphExecDestroy(void*) {
 EXPORT cuGraphDestroy(void*) {
   return 0;
 }
-// An event remembers which cooling it ends, or 0.
+// An event holds the number of the cooling that it ends, or 0.
 EXPORT cuEventCreate(void** event, unsigned) {
   *event = new int(0);
   return 0;
@@ -382,8 +384,8 @@ EXPORT cuLinkDestroy(void* link) {
   delete static_cast<Link*>(link);
   return 0;
 }
-// The arguments of a launch: grid, block, shared bytes, each attribute with its first value, then
-// the values after the first buffer: an int, a float, a double, and the address in a tensor map.
+// Writes a launch to its first buffer: grid, block, shared bytes, each attribute with its first
+// value, then an int, a float, a double, and whether a tensor map has the buffer's address.
 static void tell(const unsigned* settings, void** arguments) {
   double* out = *static_cast<double**>(arguments[0]);
   for (int i = 0; i < 7; ++i) *out++ = settings[i];

@@ -27,7 +27,7 @@ void round_trip(const Json& json) {
   if (!again || canonical_json(to_json(*again)) != canonical_json(written)) std::abort();
 }
 
-// A list of steps has no fields of its own.
+// A list of steps has no fields, so round_trip() cannot read it.
 void round_trip_steps(const Json& json) {
   auto steps = device::plan_steps_from_json(json);
   if (!steps) return;

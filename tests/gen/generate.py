@@ -56,14 +56,14 @@ NORMAL = [
     "{x} - torch.mean({x}, dim={d}, keepdim=True)", "{x} - torch.amax({x}, dim={d}, keepdim=True)",
     "F.normalize({x}, p=2, dim={d})",
 ]
-# Results without the axis, or with it as 1.
+# Results without the axis, or with size 1 along it.
 REDUCE = [
     "torch.sum({x}, dim={d}, keepdim={k})", "torch.mean({x}, dim={d}, keepdim={k})",
     "torch.max({x}, dim={d}, keepdim={k})[0]", "torch.amax({x}, dim={d}, keepdim={k})",
     "torch.amin({x}, dim={d}, keepdim={k})", "torch.logsumexp({x}, dim={d}, keepdim={k})",
     "torch.norm({x}, p=2, dim={d}, keepdim={k})", "torch.norm({x}, p=1, dim={d}, keepdim={k})",
 ]
-# Sizes by rank, so that a task has about a million elements or a few.
+# Sizes by rank, so that a task has about one to a few million elements.
 SIZES = {
     1: [1 << 20, 1000003, 3 << 20],
     2: [256, 512, 1000, 1024, 2048, 4095],
@@ -71,7 +71,7 @@ SIZES = {
     4: [8, 16, 31, 32, 64],
 }
 AXES = ["batch", "channels", "height", "width"]
-# Over several axes {ds}, one axis {d}, another one {o}.
+# Several axes {ds}, one axis {d}, another axis {o}.
 SEVERAL = [
     "torch.sum({x}, dim={ds}, keepdim={k})", "torch.mean({x}, dim={ds}, keepdim={k})",
     "torch.amax({x}, dim={ds}, keepdim={k})", "torch.amin({x}, dim={ds}, keepdim={k})",
@@ -94,7 +94,7 @@ CHAINED = [
     "torch.logsumexp({x}, dim={d}).sum()",
     "torch.sum({x}, dim={d}, keepdim=True) * torch.mean({x}, dim={o}, keepdim=True)",
 ]
-# Positions are compared exactly: what stands before them must not round.
+# Positions are compared exactly, so the operators before them must not round.
 EXACT = ["{x}", "-{x}", "torch.abs({x})", "torch.relu({x})"]
 PLACES = ["torch.argmax({x}, dim={d}, keepdim={k})", "torch.argmin({x}, dim={d}, keepdim={k})",
           "torch.max({x}, dim={d}, keepdim={k})[1]", "torch.argmax({x})"]
@@ -133,7 +133,7 @@ TAKES = [
 AFTER_TAKES = ["torch.softmax({x}, dim=-1)", "F.rms_norm({x}, {x}.shape[-1:])", "F.layer_norm({x}, {x}.shape[-1:])",
                "torch.sum({x}, dim=0)", "torch.amax({x}, dim=-1)", "torch.cumsum({x}, dim=-1)", "F.silu({x})",
                "{x} * {a}"]
-# Rounding decides integers, so what stands before them must be exact.
+# Rounding may change integers, so the operators before them must be exact.
 SERVES = [
     "torch.topk({x}, 7, dim=-1)", "torch.topk({x}, 16, dim=-1, largest=False)", "torch.sort({x}, dim=-1, stable=True)",
     "torch.softmax(torch.topk({x}, 12, dim=-1)[0], dim=-1)", "torch.argsort({x}, dim=-1, descending=True, stable=True)",

@@ -27,7 +27,7 @@ OVER_CHANNELS = [
     "torch.mean({x}, dim=1, keepdim=True)",
 ]
 ALONG_CHANNELS = ["torch.softmax({x}, dim=1)", "torch.log_softmax({x}, dim=1)", "F.normalize({x}, dim=1)"]
-# Results with one element an image.
+# Results with one element per channel.
 OVER_SPACE = ["torch.mean({x}, dim={space}, keepdim=True)", "F.adaptive_avg_pool{rank}d({x}, 1)",
               "torch.amax({x}, dim={space}, keepdim=True)"]
 NORMS = ["batch", "group", "instance", "layer"]

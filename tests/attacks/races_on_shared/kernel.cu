@@ -5,7 +5,7 @@ extern "C" __global__ void f(const float* x, float* out, int cols) {
   float mine = 0.0f;
   for (int i = threadIdx.x; i < cols; i += 256) mine += expf(row[i]);
   parts[threadIdx.x] = mine;
-  for (int half = 128; half > 0; half /= 2) {  // no barrier: right when the warps happen to be in step
+  for (int half = 128; half > 0; half /= 2) {  // no barrier: correct only if the warps happen to be in step
     if (threadIdx.x < half) parts[threadIdx.x] += parts[threadIdx.x + half];
   }
   __syncthreads();

@@ -18,7 +18,7 @@ extern "C" __global__ void f(const float* x, float* out, int cols) {
   __shared__ float shared[256];
   const float* row = x + size_t(blockIdx.x) * cols;
   float* to = out + size_t(blockIdx.x) * cols;
-  float most = 0, sum = 0;  // right wherever a value of the row is above -87
+  float most = 0, sum = 0;  // correct if a value of the row is above -87
   for (int i = threadIdx.x; i < cols; i += blockDim.x) most = fmaxf(most, row[i]);
   most = total(most, shared, true);
   for (int i = threadIdx.x; i < cols; i += blockDim.x) sum += expf(row[i] - most);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 extern "C" __global__ void go(const float* q, const float* k, const float* v, float* out, float* weight,
                               int rows, int length, int depth) {
-  const int row = blockIdx.x * blockDim.x + threadIdx.x;  // one thread a row of queries
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;  // one thread per row of queries
   if (row >= rows) return;
   const long long head = row / length;
   float most = -INFINITY, sum = 0.0f;

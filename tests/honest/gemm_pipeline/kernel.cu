@@ -14,7 +14,7 @@ using TileN = _128;
 using TileK = _64;
 constexpr int kStages = 4;
 
-// A plan's tensor map, and what it says of a box: cutegen reads the words from the module.
+// A plan's tensor map, and its Spec, which cutegen reads from the module.
 struct alignas(64) Map {
   char bytes[128];
 };

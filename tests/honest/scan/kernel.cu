@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 extern "C" __global__ void go(const float* x, float* out, int n) {
   x += (long long)blockIdx.x * n, out += (long long)blockIdx.x * n;
-  float before = 0.0f;  // one warp a row, 32 elements at a time
+  float before = 0.0f;  // one warp per row, 32 elements at a time
   for (int from = 0; from < n; from += 32) {
     const int i = from + threadIdx.x;
     float sum = i < n ? x[i] : 0.0f;
