@@ -145,10 +145,11 @@ Result<void> warm(WarmParent& parent, const WarmParent::Place& place, const std:
                   Timed& out) {
   auto start = Clock::now();
   CG_TRY(auto reply, parent.compile(Context(), place, text, kLimits));
-  if (!reply.ok) return world_error("the child does not compile: " + reply.died + reply.log);
-  out.ptx = strip_ptx(reply.ptx, "kernel.cu");
+  const wire::CompileReply& compiled = reply.compiled;
+  if (!compiled.ok) return world_error("the child does not compile: " + reply.died + compiled.log);
+  out.ptx = strip_ptx(compiled.ptx, "kernel.cu");
   out.wall.push_back(seconds(Clock::now() - start));
-  out.processor.push_back(seconds(reply.spent));
+  out.processor.push_back(seconds(compiled.spent));
   return {};
 }
 

@@ -367,7 +367,9 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
 Json matmul_safe(const Contraction& c) {
   if (c.b.packed) return stream_safe(c);
   const Tiling best = best_tiling(c);
-  Json params{{"vector", 4},        {"tile_m", best.tile_m},   {"tile_n", best.tile_n},
+  // The parameter counts the rows of both warpgroups.
+  const int64_t rows = best.ping_pong ? 2 * best.tile_m : best.tile_m;
+  Json params{{"vector", 4},        {"tile_m", rows},          {"tile_n", best.tile_n},
               {"tile_k", 16},       {"threads", best.threads}, {"stages", 3},
               {"split", best.split}};
   if (c.math_mode != MathMode::fp32)
@@ -376,7 +378,7 @@ Json matmul_safe(const Contraction& c) {
     params.update(
         {{"wgmma", 1},
          {"cluster", 1},
-         {"ping_pong", 0},
+         {"ping_pong", best.ping_pong ? 1 : 0},
          {"tail", 1},
          {"stages", best.stages},
          {"vector", size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2 ? 8 : 4}});

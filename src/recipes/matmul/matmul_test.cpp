@@ -247,9 +247,29 @@ TEST(Matmul, WarpgroupsTakeTilesInTurn) {
   EXPECT_FALSE(legal({{"tile_m", 192}, {"tile_n", 192}}));
 }
 
+// With many short tiles, writing results takes a large part of the time.
+TEST(Matmul, TakesShortTilesInTurn) {
+  const auto choice = [](const Shape& a, const Shape& b, const Shape& out) {
+    Task task = golden_task("mm_plain");
+    const std::map<std::string, Shape> sizes{{"a", a}, {"b", b}, {"out", out}};
+    for (TensorInfo& t : task.tensors) t.shape = sizes.at(t.name);
+    for (ShapeCase& s : task.shapes) s.tensors = sizes;
+    for (Value& v : task.graph.placeholders) v.shape = sizes.at(v.name);
+    task.graph.nodes.at(0).outputs.at(0).shape = out;
+    task.math_mode = MathMode::bf16;
+    return match_recipe(task, "sm_90a").safe;
+  };
+  const Json many = choice({4000, 1280}, {1280, 3840}, {4000, 3840});
+  EXPECT_EQ(many.at("ping_pong"), 1);
+  EXPECT_EQ(many.at("tile_m"), 256);
+  EXPECT_EQ(choice({8192, 8192}, {8192, 8192}, {8192, 8192}).at("ping_pong"), 0);
+  EXPECT_EQ(choice({128, 1280}, {1280, 128}, {128, 128}).at("ping_pong"), 0);
+}
+
 TEST(Matmul, CtasShareTilesOfTheLastRound) {
   ProductCase c("mm_plain", MathMode::bf16, "sm_90a");
-  const Json shared{{"tail", 8}, {"tile_m", 128}, {"tile_n", 256}, {"split", 1}, {"stages", 4}};
+  const Json shared{{"tail", 8},  {"tile_m", 128}, {"tile_n", 256},
+                    {"split", 1}, {"stages", 4},   {"ping_pong", 0}};
   const KernelProgram program = c.program(shared);
   const Json plan = to_json(program.plan);
   ASSERT_EQ(plan.at("steps").size(), 2U);
@@ -294,7 +314,8 @@ TEST(Matmul, Float32KeepsExactFunctions) {
 
 TEST(Matmul, PartnersShareATile) {
   ProductCase c("joined_packed", MathMode::bf16, "sm_90a");
-  const KernelProgram program = c.program({{"tile_m", 192}, {"tile_n", 192}, {"stages", 4}});
+  const KernelProgram program =
+      c.program({{"tile_m", 192}, {"tile_n", 192}, {"stages", 4}, {"ping_pong", 0}});
   const std::string& source = program.sources.at("kernel.cu");
   EXPECT_THAT(source, HasSubstr("ceil_div(n_size, kTileN / 2)"));
   EXPECT_THAT(source, HasSubstr("ColumnMaps<2>{{&map_b, &map_b}"));

@@ -8,6 +8,8 @@
 namespace cutegen::recipes {
 namespace {
 
+// If warpgroups take turns, no other work hides the end of the last tile. In steps along k.
+constexpr double kLastEpilogue = 160;
 constexpr int64_t kMostParts = int64_t{1} << 28;  // elements of all parts of a split product
 
 // Estimates what a split costs, in multiplications of the busiest SM. It writes and reads its
@@ -25,7 +27,8 @@ double cost(const Contraction& c, const Tiling& t) {
   const int64_t ctas = tiles(c, t.tile_m, t.tile_n) * t.split;
   const int64_t rounds = ceil_div(ctas, kSms * t.resident) * t.resident;
   const double depth = double(ceil_div(c.size(c.k), t.split)) + t.start;
-  return double(rounds * t.tile_m * t.tile_n) * depth / t.speed + cost_of_parts(c, t);
+  const double steps = double(rounds) * depth + (t.ping_pong ? kLastEpilogue : 0);
+  return double(t.tile_m * t.tile_n) * steps / t.speed + cost_of_parts(c, t);
 }
 
 std::vector<Tiling> float_tilings(const Contraction& c) {
@@ -66,12 +69,16 @@ std::vector<Tiling> float_tilings(const Contraction& c) {
   return all;
 }
 
-std::vector<Tiling> wgmma_tilings() {
+std::vector<Tiling> wgmma_tilings(const Contraction& c) {
   constexpr MatmulEngine wgmma = MatmulEngine::wgmma;
-  return {{128, 256, 384, 1, 1, 200, wgmma, 4},    {256, 128, 384, 1, 1.03, 200, wgmma, 4},
-          {192, 192, 512, 1, 1.03, 200, wgmma, 4}, {128, 192, 384, 1, 0.97, 200, wgmma, 5},
-          {128, 128, 384, 1, 0.8, 200, wgmma, 6},  {128, 64, 384, 1, 0.55, 200, wgmma, 8},
-          {64, 128, 256, 1, 0.55, 200, wgmma, 8},  {64, 64, 256, 1, 0.42, 200, wgmma, 12}};
+  std::vector<Tiling> all{
+      {128, 256, 384, 1, 1, 200, wgmma, 4},    {256, 128, 384, 1, 1.03, 200, wgmma, 4},
+      {192, 192, 512, 1, 1.03, 200, wgmma, 4}, {128, 192, 384, 1, 0.97, 200, wgmma, 5},
+      {128, 128, 384, 1, 0.8, 200, wgmma, 6},  {128, 64, 384, 1, 0.55, 200, wgmma, 8},
+      {64, 128, 256, 1, 0.55, 200, wgmma, 8},  {64, 64, 256, 1, 0.42, 200, wgmma, 12}};
+  // While one warpgroup writes its tile, the other multiplies.
+  if (!c.zero_outside) all.push_back({128, 128, 256, 1, 0.98, 40, wgmma, 6, 1, true});
+  return all;
 }
 
 }  // namespace
@@ -102,11 +109,11 @@ bool wgmma_applies(const Contraction& c) {
 
 Tiling best_tiling(const Contraction& c) {
   const bool wgmma = wgmma_applies(c) && bytes_of_element(c) == 2;
-  std::vector<Tiling> all = wgmma ? wgmma_tilings() : float_tilings(c);
+  std::vector<Tiling> all = wgmma ? wgmma_tilings(c) : float_tilings(c);
   std::erase_if(all, [&](const Tiling& t) { return !holds_groups(c, t.tile_n); });
   Tiling best = all[0];
   for (Tiling t : all)
-    for (t.split = 1; t.split <= 128 && may_split(c, t.split); t.split *= 2)
+    for (t.split = 1; t.split <= (t.ping_pong ? 1 : 128) && may_split(c, t.split); t.split *= 2)
       if (cost(c, t) < cost(c, best)) best = t;
   return best;
 }

@@ -18,12 +18,13 @@ namespace cutegen::recipes {
 // Tiles of a product. resident: CTAs that an SM holds. speed: the speed of the inner loop on an
 // H200, relative to one particular tile of the same math mode. start: the time of a CTA's prologue
 // and epilogue, in steps along k. It is longer if no other CTA on the SM hides it. For CUDA cores,
-// `start` is a guess.
+// `start` is a guess. ping_pong: two warpgroups take tiles of this size in turn.
 struct Tiling {
   int64_t tile_m, tile_n, threads, resident;
   double speed, start;
   MatmulEngine engine = MatmulEngine::simt;
   int64_t stages = 3, split = 1;
+  bool ping_pong = false;
 };
 
 int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n);
