@@ -28,6 +28,8 @@ std::vector<size_t> room_for_values(const Fused& fused, const Nest& nest, bool r
   return list;
 }
 
+constexpr int64_t kMostEarly = 32;  // weights that a thread loads before the first pass
+
 PassOptions options(const Task& task, const Fused& fused, const Nest& nest, const Json& params) {
   auto on = [&](const char* name) { return params.at(name).get<int64_t>() != 0; };
   const bool cached = params.at("cached") == 1, resident = params.at("cached") == 2;
@@ -288,6 +290,19 @@ std::string ReductionKernel::items() const {
                                        : fmt::format("({} + kVector - 1) / kVector", elements);
 }
 
+// Whether a thread loads weights together with its elements, although only the last pass reads
+// them. Then it does not wait for memory again after the sums. A few weights do not cost occupancy.
+bool ReductionKernel::loads_early() const {
+  if (!row() || get("cached") != 1) return false;
+  int64_t weights = 0;
+  for (int leaf : passes_.leaves(Level::element)) {
+    const Operand& operand = fused_.inputs[size_t(fused_.insts[size_t(leaf)].operand)];
+    if (one_a_run(operand)) return false;
+    if (!in_registers(fused_, nest_, operand)) weights += elements_of_thread(nest_, params_);
+  }
+  return weights <= kMostEarly;
+}
+
 // Fills the fields that occur once in the file, and those that all kernels share.
 std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
   std::map<std::string, std::string> t;
@@ -332,6 +347,7 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
                            runs_, nest_.reduced.size() - 1);
   }
   std::string elements;
+  const bool early = loads_early();
   for (int leaf : passes_.leaves(Level::element)) {
     const Inst& inst = fused_.insts[size_t(leaf)];
     const std::string& name = passes_.input_tensor(size_t(inst.operand));
@@ -347,7 +363,7 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
             ? fmt::format("cutegen::load_run<kWholeRuns>({}, {}, j * kVector, e.{});\n", name,
                           runs_, name.substr(2))
             : tensors_.load(operand, name, "j", "e." + name.substr(2));
-    if (get("cached") == 1 && !in_registers(fused_, nest_, operand))
+    if (get("cached") == 1 && !in_registers(fused_, nest_, operand) && !early)
       passes_.load_late(size_t(inst.operand), load);
     else
       loads_ += load;

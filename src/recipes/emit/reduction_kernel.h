@@ -79,6 +79,7 @@ class ReductionKernel {
   std::string along() const;
   std::string across() const;
   std::string items() const;
+  bool loads_early() const;
   bool one_a_run(const Operand& operand) const;
   int64_t get(const char* name) const { return params_.at(name).get<int64_t>(); }
 

@@ -89,11 +89,23 @@ TEST(Registers, KeepRowsThatFitAFewThreads) {
 }
 
 TEST(Registers, DoNotKeepWhatAllRowsShare) {
-  const std::string source = ResidentCase("layer_norm", kHopperArch).source({{"cached", 1}});
-  const size_t weight = source.find("cutegen::load(g_n_weight(_, j), e.n_weight)");
-  EXPECT_GT(weight, source.find("// Computes the results along the row."));
-  EXPECT_NE(weight, std::string::npos);
-  EXPECT_LT(source.find("cutegen::load(g_x(_, j), e.x)"), source.find("// Pass 1"));
+  ResidentCase c("take_then_norm", kHopperArch);
+  auto text = read_file(golden_folder() / "take_then_norm.json");
+  ASSERT_TRUE(text);
+  auto longer = parse_json(replace_all(*text, "512", "4096"), "longer");
+  ASSERT_TRUE(longer);
+  auto task = read_json<Task>(*longer);
+  ASSERT_TRUE(task) << task.error().text();
+  c.task = *task;
+  c.match = match_recipe(c.task, kHopperArch);
+  const auto comes_late = [&](int width) {
+    const std::string source = c.source({{"cached", 1}, {"width", width}, {"threads", 256}});
+    const size_t weight = source.find("cutegen::load(g_w(_, j), e.w)");
+    EXPECT_NE(weight, std::string::npos) << source;
+    return weight > source.find("// Computes the results along the row.");
+  };
+  EXPECT_TRUE(comes_late(64));
+  EXPECT_FALSE(comes_late(256));  // few weights are read early, so no thread waits for them
 }
 
 // The second pass and the results read what the first pass has stored.
