@@ -64,6 +64,15 @@ TEST(Composites, OthersHaveAProgramToo) {
     (void)composite_program(name);
 }
 
+// Each stage names the sizes of its result, so expressions stay short in a deep network.
+TEST(Composites, SizesOfKeptValuesHaveNames) {
+  const Json plan = to_json(composite_program("deep_convolutions").plan);
+  EXPECT_THAT(plan.at("symbols").dump(), HasSubstr("relu_14_size3"));
+  for (const char* part : {"symbols", "defines"})
+    for (const auto& [name, text] : plan.at(part).items())
+      EXPECT_LT(text.dump().size(), 400U) << name;
+}
+
 // torch.arange(20) has 20 elements at every shape, but an axis of the same official size may
 // change.
 TEST(Composites, PositionsOfAFixedNumberRequireThatSize) {

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "recipes/graph/names.h"
+#include "recipes/text/size_names.h"
 
 namespace cutegen::recipes {
 namespace {
@@ -112,6 +113,7 @@ Result<KernelProgram> assemble(const Task& task, const Stages& stages,
   if (!scratch.empty()) plan["scratch"] = scratch;
   if (!maps.empty()) plan["tensor_maps"] = maps;
   plan["steps"] = steps;
+  name_sizes(stages.scratch, plan);
   CG_TRY(program.plan, plan_from_json(plan));
   return program;
 }
