@@ -54,7 +54,8 @@ Result<std::vector<engine::SuiteTask>> tasks_of(const BaselinesOptions& options)
   std::vector<engine::SuiteTask> out;
   for (const std::string& file : options.files) {
     const std::filesystem::path path(file);
-    out.push_back({0, int(out.size()) + 1, path.stem().string(), path});
+    out.push_back(
+        {.level = 0, .number = int(out.size()) + 1, .name = path.stem().string(), .file = path});
   }
   return out;
 }

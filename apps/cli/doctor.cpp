@@ -76,7 +76,10 @@ void check_toolchain(std::vector<Finding>& out, int cuda_version) {
   if (!paths && cuda_version > 0) paths = toolchain::find_tools({});
   if (!paths) {
     const Error& e = paths.error();
-    out.push_back({"toolchain", State::missing, e.message, e.remedy.empty() ? kSetup : e.remedy});
+    out.push_back({.name = "toolchain",
+                   .state = State::missing,
+                   .detail = e.message,
+                   .mend = e.remedy.empty() ? kSetup : e.remedy});
     return;
   }
   out.push_back(check_nvrtc(*paths, cuda_version));
@@ -84,9 +87,10 @@ void check_toolchain(std::vector<Finding>& out, int cuda_version) {
   out.push_back(check_audit(*paths));
   auto made = private_dir(paths->cache_dir);
   bool writable = made && ::access(paths->cache_dir.c_str(), W_OK) == 0;
-  out.push_back({"cache folder", writable ? State::ok : State::missing,
-                 paths->cache_dir.string() + (writable ? "" : " is not writable"),
-                 writable ? "" : "chmod u+rwx " + paths->cache_dir.string()});
+  out.push_back({.name = "cache folder",
+                 .state = writable ? State::ok : State::missing,
+                 .detail = paths->cache_dir.string() + (writable ? "" : " is not writable"),
+                 .mend = writable ? "" : "chmod u+rwx " + paths->cache_dir.string()});
 }
 
 // On the GPU, torch provides baselines, certificates and values at large shapes.

@@ -104,14 +104,19 @@ void check_sandbox(std::vector<Finding>& out) {
   if (!full && !grade.missing.empty()) detail += "; " + grade.missing;
   auto namespaces = grade.held.find("namespaces");
   const bool separate = namespaces != grade.held.end() && namespaces->second;
-  out.push_back({"sandbox", full ? State::ok : State::warning, detail,
-                 full       ? ""
-                 : separate ? "candidates still run in their own namespaces, but --require-sandbox "
-                              "would refuse to run"
-                            : sandbox::allow_user_namespaces()});
-  out.push_back({"user namespaces", separate ? State::ok : State::warning,
-                 separate ? "available" : "not available: candidates see this machine's processes",
-                 separate ? "" : sandbox::allow_user_namespaces()});
+  out.push_back(
+      {.name = "sandbox",
+       .state = full ? State::ok : State::warning,
+       .detail = detail,
+       .mend = full       ? ""
+               : separate ? "candidates still run in their own namespaces, but --require-sandbox "
+                            "would refuse to run"
+                          : sandbox::allow_user_namespaces()});
+  out.push_back(
+      {.name = "user namespaces",
+       .state = separate ? State::ok : State::warning,
+       .detail = separate ? "available" : "not available: candidates see this machine's processes",
+       .mend = separate ? "" : sandbox::allow_user_namespaces()});
 }
 
 Finding check_counters(const Context& ctx, const GpusSeen& gpus) {

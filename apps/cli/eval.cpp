@@ -204,7 +204,7 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
     if (!item.foreign) evaluator.programs += program_id(item.program) + " ";
   CG_TRY(auto client, eval::EvaluatorClient::start(g.ctx, evaluator));
   CG_TRY(eval::OpenedTask opened, client->open_task_as(g.ctx, options.task, asked));
-  if (source_only) items.push_back({*opened.start, std::nullopt});
+  if (source_only) items.push_back({.program = *opened.start, .foreign = std::nullopt});
   Json document = document_of(opened), list = Json::array();
   std::string text;
   int code = kExitOk;

@@ -70,7 +70,7 @@ Result<void> run(const Globals& g, const ExportOptions& options, const Settings&
   CG_TRY(Config config, settings.resolve());
   CG_TRY(ExportInputs in, read_export_inputs(g, options.words, config));
   CG_TRY(toolchain::ToolPaths tools,
-         toolchain::find_tools({config.text("python"), in.cuda_version}));
+         toolchain::find_tools({.python = config.text("python"), .most_cuda = in.cuda_version}));
   CG_TRY(exporter::ExportSource source,
          exporter::build_export(g.ctx, tools, in.task, in.program, in.target));
   if (in.start) CG_CHECK(exporter::add_start(tools, std::move(*in.start), source));

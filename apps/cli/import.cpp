@@ -32,8 +32,9 @@ Result<int> run(const Globals& g, const ImportOptions& options) {
   engine::Imported done;
   {
     Quiet observer(g);
-    CG_TRY(done, engine::import_verdicts(engine::real_parts(), g.ctx, *store, options.run,
-                                         {options.programs, options.verdicts}, observer));
+    CG_TRY(done, engine::import_verdicts(
+                     engine::real_parts(), g.ctx, *store, options.run,
+                     {.programs = options.programs, .verdicts = options.verdicts}, observer));
   }
   print_result(g, engine::to_json(done), sanitize(engine::to_text(done), size_t{16} << 20));
   return done.refused() > 0 ? kExitUser : kExitOk;

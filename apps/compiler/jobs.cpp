@@ -145,10 +145,11 @@ void stop_job(Job& job) {
 // Waits for any event; true if a request is ready.
 bool wait_for_events(wire::Channel& control, bool ready, std::vector<Job>& jobs) {
   std::vector<pollfd> polled;
-  polled.push_back({ready ? control.fd() : -1, POLLIN, 0});
+  polled.push_back({.fd = ready ? control.fd() : -1, .events = POLLIN, .revents = 0});
   for (const Job& j : jobs) {
-    polled.push_back({j.pidfd.get(), POLLIN, 0});
-    polled.push_back({j.reply.fd(), 0, 0});  // watch only for the end of the socket
+    polled.push_back({.fd = j.pidfd.get(), .events = POLLIN, .revents = 0});
+    polled.push_back(
+        {.fd = j.reply.fd(), .events = 0, .revents = 0});  // watch only for the end of the socket
   }
   ::poll(polled.data(), polled.size(), next_timeout(jobs));
   for (size_t i = 0; i < jobs.size(); ++i) {
@@ -197,7 +198,7 @@ std::optional<Request> fork_spare(wire::Channel& control, Spares& spares, std::v
   }
   if (pid < 0) return {};
   long pidfd = ::syscall(SYS_pidfd_open, pid, 0);
-  spares.push_back({pid, UniqueFd(int(pidfd)), std::move(pair->first)});
+  spares.push_back({.pid = pid, .pidfd = UniqueFd(int(pidfd)), .channel = std::move(pair->first)});
   return {};
 }
 
@@ -212,7 +213,10 @@ bool hand_over(wire::Frame frame, Spares& spares, std::vector<Job>& jobs) {
   auto request = read_request(std::move(frame));
   if (!request) return false;
   auto deadline = Clock::now() + std::chrono::milliseconds(request->call.timeout_ms);
-  jobs.push_back({spare.pid, std::move(spare.pidfd), std::move(request->reply), deadline});
+  jobs.push_back({.pid = spare.pid,
+                  .pidfd = std::move(spare.pidfd),
+                  .reply = std::move(request->reply),
+                  .deadline = deadline});
   if (!sent) stop_job(jobs.back());  // the spare is dying; the loop reports that as the job's death
   return true;
 }
@@ -237,7 +241,10 @@ bool fork_job(wire::Channel& control, wire::Frame frame, std::vector<Job>& jobs,
   }
   if (pid < 0) return true;  // the reply socket closes, and the client sees that
   long pidfd = ::syscall(SYS_pidfd_open, pid, 0);
-  jobs.push_back({pid, UniqueFd(int(pidfd)), std::move(request->reply), deadline});
+  jobs.push_back({.pid = pid,
+                  .pidfd = UniqueFd(int(pidfd)),
+                  .reply = std::move(request->reply),
+                  .deadline = deadline});
   return true;
 }
 

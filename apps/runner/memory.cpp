@@ -27,7 +27,7 @@ RunMemory::~RunMemory() {
 Result<std::byte*> RunMemory::reserve(size_t bytes) {
   void* at = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return errno_error("cannot reserve addresses for a buffer");
-  regions_.push_back({at, bytes});
+  regions_.push_back({.at = at, .bytes = bytes});
   return static_cast<std::byte*>(at);
 }
 

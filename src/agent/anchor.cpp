@@ -35,7 +35,7 @@ std::vector<AnchorLine> file_lines(std::string_view text) {
   std::vector<AnchorLine> out;
   for (size_t at = 0; at <= text.size();) {
     size_t end = std::min(text.find('\n', at), text.size());
-    out.push_back({at, end, trim(text.substr(at, end - at))});
+    out.push_back({.begin = at, .end = end, .trimmed = trim(text.substr(at, end - at))});
     at = end + 1;
   }
   return out;

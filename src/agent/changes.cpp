@@ -45,8 +45,10 @@ struct ChangedSpan {
 std::vector<ChangedSpan> spans_of(const std::string& text) {
   std::vector<ChangedSpan> out;
   for (const Definition& d : definitions_in(text))
-    out.push_back(
-        {d.name, d.is_type, size_t(d.line) - 1, size_t(line_at(text, d.begin + d.size - 1))});
+    out.push_back({.name = d.name,
+                   .is_type = d.is_type,
+                   .begin = size_t(d.line) - 1,
+                   .end = size_t(line_at(text, d.begin + d.size - 1))});
   return out;
 }
 
@@ -83,12 +85,12 @@ class SourceChanges {
   void add(const Hunk& h) {
     if (auto whole = short_function(h)) {
       if (parts_.empty() || parts_.back().lines.before != whole->before)
-        parts_.push_back({*whole, true});
+        parts_.push_back({.lines = *whole, .function = true});
       return;
     }
     bool near = !parts_.empty() && !parts_.back().function &&
                 h.before <= parts_.back().lines.before_end + 2 * kContext;
-    if (!near) return parts_.push_back({h, false});
+    if (!near) return parts_.push_back({.lines = h, .function = false});
     parts_.back().lines.before_end = h.before_end;
     parts_.back().lines.after_end = h.after_end;
   }

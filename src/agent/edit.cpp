@@ -112,7 +112,10 @@ class FileEditor {
       std::string part(trim_lines(std::string_view(text).substr(from, end - from)));
       bool commented = with_comment_above(text, d->begin) < d->begin;
       size_t begin = commented ? with_comment_above(text_, old->begin) : old->begin;
-      parts_.push_back({begin, old->begin + old->size - begin, part, "function " + d->name});
+      parts_.push_back({.begin = begin,
+                        .size = old->begin + old->size - begin,
+                        .text = part,
+                        .what = "function " + d->name});
       from = end;
     }
     return {};

@@ -206,7 +206,8 @@ SearchBlocks read_search_blocks(const std::string& text) {
     } else if (marker == Marker::replace) {
       if (state == Marker::search) return fault("the edit has no ======= line");
       if (state != Marker::middle) return fault("a REPLACE without a SEARCH before it");
-      out.blocks.push_back({join(search, "\n"), join(replace, "\n"), began});
+      out.blocks.push_back(
+          {.search = join(search, "\n"), .replace = join(replace, "\n"), .line = began});
       state = Marker::none;
     } else if (state == Marker::search) {
       search.push_back(line);

@@ -26,7 +26,7 @@ std::vector<LineRange> line_ranges(std::string_view text) {
   std::vector<LineRange> out;
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
-    out.push_back({at, end});
+    out.push_back({.begin = at, .end = end});
     at = end + 1;
   }
   return out;

@@ -271,25 +271,28 @@ std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& g
     bool dynamic = uses_dynamic_shared(program, step.kernel);
     auto bytes = constant(step.shared_bytes);
     if (dynamic && bytes && *bytes == 0)
-      out.push_back({ErrorKind::user,
-                     "kernel '" + step.kernel +
-                         "' has extern __shared__ memory, but the step has no shared_bytes",
-                     where, "add \"shared_bytes\" to the step"});
+      out.push_back({.kind = ErrorKind::user,
+                     .message = "kernel '" + step.kernel +
+                                "' has extern __shared__ memory, but the step has no shared_bytes",
+                     .where = where,
+                     .remedy = "add \"shared_bytes\" to the step"});
     if (bytes && *bytes > gpu.shared_bytes_per_block)
-      out.push_back({ErrorKind::user,
-                     fmt::format("{} bytes of shared memory; a block has {} at most", *bytes,
-                                 gpu.shared_bytes_per_block),
-                     where + "/shared_bytes", "use smaller tiles or fewer stages"});
+      out.push_back({.kind = ErrorKind::user,
+                     .message = fmt::format("{} bytes of shared memory; a block has {} at most",
+                                            *bytes, gpu.shared_bytes_per_block),
+                     .where = where + "/shared_bytes",
+                     .remedy = "use smaller tiles or fewer stages"});
     int64_t threads = 1;
     for (const Expr& extent : step.block) {
       auto value = constant(extent);
       threads *= value && *value > 0 && *value <= 65536 ? *value : 1;
     }
     if (threads > gpu.max_threads_per_block)
-      out.push_back({ErrorKind::user,
-                     fmt::format("a block of {} threads; the limit is {}", threads,
-                                 gpu.max_threads_per_block),
-                     where + "/block", "use fewer threads for each block"});
+      out.push_back({.kind = ErrorKind::user,
+                     .message = fmt::format("a block of {} threads; the limit is {}", threads,
+                                            gpu.max_threads_per_block),
+                     .where = where + "/block",
+                     .remedy = "use fewer threads for each block"});
   }
   return out;
 }

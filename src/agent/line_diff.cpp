@@ -32,14 +32,14 @@ void diff_middle(const DiffLines& a, const DiffLines& b, std::vector<DiffLine>& 
   size_t i = 0, j = 0;
   while (fits && i < n && j < m) {
     if (a[i] == b[j])
-      out.push_back({' ', a[i]}), ++i, ++j;
+      out.push_back({.mark = ' ', .text = a[i]}), ++i, ++j;
     else if (at(i + 1, j) >= at(i, j + 1))
-      out.push_back({'-', a[i++]});
+      out.push_back({.mark = '-', .text = a[i++]});
     else
-      out.push_back({'+', b[j++]});
+      out.push_back({.mark = '+', .text = b[j++]});
   }
-  while (i < n) out.push_back({'-', a[i++]});
-  while (j < m) out.push_back({'+', b[j++]});
+  while (i < n) out.push_back({.mark = '-', .text = a[i++]});
+  while (j < m) out.push_back({.mark = '+', .text = b[j++]});
 }
 
 // Keeps the changes and the lines near them.
@@ -55,7 +55,7 @@ std::vector<DiffLine> near_changes(const std::vector<DiffLine>& all, size_t cont
     if (keep[i])
       out.push_back(all[i]);
     else if (out.empty() || out.back().mark != '@')
-      out.push_back({'@', "..."});
+      out.push_back({.mark = '@', .text = "..."});
   }
   if (out.size() == 1 && out.front().mark == '@') out.clear();
   return out;
@@ -66,7 +66,8 @@ std::vector<DiffLine> all_lines(const std::string& before, const std::string& af
   DiffLines a = lines_of(before), b = lines_of(after);
   std::vector<DiffLine> all;
   size_t head = 0, tail = 0;
-  while (head < std::min(a.size(), b.size()) && a[head] == b[head]) all.push_back({' ', a[head++]});
+  while (head < std::min(a.size(), b.size()) && a[head] == b[head])
+    all.push_back({.mark = ' ', .text = a[head++]});
   while (tail < std::min(a.size(), b.size()) - head &&
          a[a.size() - 1 - tail] == b[b.size() - 1 - tail])
     ++tail;
@@ -74,7 +75,7 @@ std::vector<DiffLine> all_lines(const std::string& before, const std::string& af
     return DiffLines(lines.begin() + long(head), lines.end() - long(tail));
   };
   diff_middle(part(a), part(b), all);
-  for (size_t i = a.size() - tail; i < a.size(); ++i) all.push_back({' ', a[i]});
+  for (size_t i = a.size() - tail; i < a.size(); ++i) all.push_back({.mark = ' ', .text = a[i]});
   return all;
 }
 
@@ -91,7 +92,8 @@ std::vector<Hunk> hunks_of(const std::string& before, const std::string& after) 
   size_t a = 0, b = 0;
   bool open = false;
   for (const DiffLine& line : all_lines(before, after)) {
-    if (line.mark != ' ' && !open) out.push_back({a, a, b, b});
+    if (line.mark != ' ' && !open)
+      out.push_back({.before = a, .before_end = a, .after = b, .after_end = b});
     open = line.mark != ' ';
     a += line.mark != '+';
     b += line.mark != '-';

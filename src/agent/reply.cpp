@@ -325,7 +325,7 @@ class Parser {
             fmt::format("The blocks at lines {} and {} of the reply could both be {}. Send "
                         "one block that begins with ```file {}.",
                         whole[0]->line, whole[1]->line, *name, *name));
-      taken_.push_back({*name, fence->text + "\n"});
+      taken_.push_back({.file = *name, .text = fence->text + "\n"});
     }
     for (WholeFile& file : taken_) add(std::move(file));
     return {};

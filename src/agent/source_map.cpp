@@ -281,7 +281,11 @@ class DefinitionReader {
       if (semicolon == std::string::npos) return code_.size();
       end = semicolon + 1;
     }
-    found_.push_back({head.name, is_type, begin_, end - begin_, line_at(text_, begin_)});
+    found_.push_back({.name = head.name,
+                      .is_type = is_type,
+                      .begin = begin_,
+                      .size = end - begin_,
+                      .line = line_at(text_, begin_)});
     begun_ = false;
     return end;
   }
@@ -340,7 +344,7 @@ class BracketReader {
   }
   std::optional<Imbalance> bracket(char c) {
     if (c == '(' || c == '[' || c == '{') {
-      open_.push_back({c, line_});
+      open_.push_back({.bracket = c, .line = line_});
     } else if (c == ')' || c == ']' || c == '}') {
       if (open_.empty())
         return Imbalance{.line = line_,
@@ -358,7 +362,7 @@ class BracketReader {
   std::optional<Imbalance> directive(size_t at) {
     std::string word = word_at(text_, skip_blanks(text_, at + 1));
     if (word == "if" || word == "ifdef" || word == "ifndef") {
-      branches_.push_back({open_, line_});
+      branches_.push_back({.before = open_, .line = line_});
     } else if (word == "else" || word == "elif") {
       if (branches_.empty()) return lonely(word);
       open_ = branches_.back().before;

@@ -50,7 +50,9 @@ Result<std::vector<llm::ToolResult>> ToolDesk::answer(const Context& ctx,
   std::vector<llm::ToolResult> out;
   for (const llm::ToolCall& call : calls) {
     if (calls_left() == 0) {
-      out.push_back({call.id, "not done: no calls are left; answer now", true});
+      out.push_back({.call_id = call.id,
+                     .text = "not done: no calls are left; answer now",
+                     .is_error = true});
       continue;
     }
     CG_TRY(llm::ToolResult result, answer_one(ctx, call));

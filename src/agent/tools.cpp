@@ -137,7 +137,9 @@ bool Offer::has(Tool tool) const {
 std::vector<llm::ToolSpec> tool_specs(const Offer& offer) {
   std::vector<llm::ToolSpec> out;
   for (const Declared& d : kTools)
-    if (offer.has(d.tool)) out.push_back({d.name, d.description, parameters_of(d.tool)});
+    if (offer.has(d.tool))
+      out.push_back(
+          {.name = d.name, .description = d.description, .parameters = parameters_of(d.tool)});
   return out;
 }
 

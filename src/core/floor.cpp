@@ -82,7 +82,7 @@ Roofline floor_of(const GpuSpec& gpu, const Task& task) {
                      &Roofline::compute_ns, &Roofline::memory_ns}) {
     std::vector<Weighted> values;
     for (const ShapeCase* shape : shapes)
-      values.push_back({shape->weight, floor_of(gpu, task, *shape).*field});
+      values.push_back({.weight = shape->weight, .value = floor_of(gpu, task, *shape).*field});
     out.*field = geometric_mean(values);
   }
   return out;

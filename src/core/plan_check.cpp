@@ -57,8 +57,10 @@ class Checker {
 
  private:
   void report(const std::string& place, std::string message, std::string remedy = {}) {
-    errors_.push_back(
-        {ErrorKind::user, std::move(message), "plan.json#" + place, std::move(remedy)});
+    errors_.push_back({.kind = ErrorKind::user,
+                       .message = std::move(message),
+                       .where = "plan.json#" + place,
+                       .remedy = std::move(remedy)});
   }
 
   static std::string meant(const std::string& word, const std::vector<std::string>& options,

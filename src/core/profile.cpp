@@ -38,8 +38,8 @@ std::string CounterSource::text() const {
 
 CounterSource CounterSource::from(const std::string& text) {
   for (Kind kind : {Kind::unknown, Kind::simulator, Kind::resources})
-    if (text == to_string(kind)) return {kind};
-  return {Kind::tool, text};
+    if (text == to_string(kind)) return {.kind = kind};
+  return {.kind = Kind::tool, .tool = text};
 }
 
 void fields(Fields& v, LineProfile& l) {

@@ -30,9 +30,10 @@ std::vector<PairedRatio> mean_ratios(const std::vector<WeightedRatios>& of) {
     for (const auto& [weight, ratios] : of) {
       const PairedRatio* p = find(*ratios, first);
       if (!p) break;
-      speedup.push_back({weight, p->speedup});
-      low.push_back({weight, p->low}), high.push_back({weight, p->high});
-      other.push_back({weight, p->other_ns});
+      speedup.push_back({.weight = weight, .value = p->speedup});
+      low.push_back({.weight = weight, .value = p->low});
+      high.push_back({.weight = weight, .value = p->high});
+      other.push_back({.weight = weight, .value = p->other_ns});
       mean.pairs += p->pairs;
       if (p->stopped != mean.stopped) mean.stopped = "enough";
     }
@@ -46,7 +47,8 @@ std::vector<PairedRatio> mean_ratios(const std::vector<WeightedRatios>& of) {
 
 double mean_of(const std::vector<ShapeTimed>& timed, double Timing::* field) {
   std::vector<Weighted> values;
-  for (const ShapeTimed& t : timed) values.push_back({t.shape->weight, t.timing.*field});
+  for (const ShapeTimed& t : timed)
+    values.push_back({.weight = t.shape->weight, .value = t.timing.*field});
   return geometric_mean(values);
 }
 
@@ -55,7 +57,7 @@ std::optional<double> mean_of(const std::vector<ShapeTimed>& timed,
   std::vector<Weighted> values;
   for (const ShapeTimed& t : timed) {
     if (!(t.timing.*field)) return std::nullopt;
-    values.push_back({t.shape->weight, *(t.timing.*field)});
+    values.push_back({.weight = t.shape->weight, .value = *(t.timing.*field)});
   }
   return geometric_mean(values);
 }
@@ -85,7 +87,8 @@ std::optional<ClockCheck> clock_of(const std::vector<ShapeTimed>& timed) {
 
 std::vector<PairedRatio> paired_of(const std::vector<ShapeTimed>& timed) {
   std::vector<WeightedRatios> all;
-  for (const ShapeTimed& t : timed) all.push_back({t.shape->weight, &t.timing.paired});
+  for (const ShapeTimed& t : timed)
+    all.push_back({.weight = t.shape->weight, .ratios = &t.timing.paired});
   return mean_ratios(all);
 }
 
@@ -157,9 +160,10 @@ std::vector<CertifiedMode> headline_modes(const std::vector<CertifiedShape>& sha
     for (const CertifiedShape& shape : shapes) {
       const CertifiedMode* m = find(shape, first.mode);
       if (!m) break;
-      time.push_back({shape.weight, m->time_ns});
-      low.push_back({shape.weight, m->low_ns}), high.push_back({shape.weight, m->high_ns});
-      ratios.push_back({shape.weight, &m->against});
+      time.push_back({.weight = shape.weight, .value = m->time_ns});
+      low.push_back({.weight = shape.weight, .value = m->low_ns});
+      high.push_back({.weight = shape.weight, .value = m->high_ns});
+      ratios.push_back({.weight = shape.weight, .ratios = &m->against});
     }
     if (time.size() < shapes.size()) continue;
     out.push_back({.mode = first.mode,

@@ -250,7 +250,11 @@ void fields(Fields& v, LaunchTrace& t) {
   v.check(same, "index", "a trace has lists of different lengths");
   if (!v.reading() || !same) return;
   for (size_t i = 0; i < index.size(); ++i)
-    t.executed.push_back({index[i], line[i], column[i], opcode[i], runs[i]});
+    t.executed.push_back({.index = index[i],
+                          .line = line[i],
+                          .column = column[i],
+                          .opcode = opcode[i],
+                          .runs = runs[i]});
 }
 
 void fields(Fields& v, RunReport& report) {

@@ -27,7 +27,7 @@ Result<ModuleFacts> declared_facts(std::string_view ptx) {
   for (const ptx::Entry& e : declared.entries) {
     EntryFacts f;
     f.name = e.name;
-    for (const ptx::Param& p : e.params) f.params.push_back({p.size, p.align});
+    for (const ptx::Param& p : e.params) f.params.push_back({.size = p.size, .align = p.align});
     f.max_block = e.max_block;
     out.entries.push_back(std::move(f));
   }

@@ -21,7 +21,7 @@ ModuleFacts facts_of(const ptx::Module& module) {
   for (const ptx::Entry& e : module.entries()) {
     EntryFacts f;
     f.name = e.name;
-    for (const ptx::Param& p : e.params) f.params.push_back({p.size, p.align});
+    for (const ptx::Param& p : e.params) f.params.push_back({.size = p.size, .align = p.align});
     f.max_block = e.max_block;
     f.static_shared_bytes = e.static_shared_bytes;
     out.entries.push_back(std::move(f));

@@ -117,8 +117,11 @@ LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& r) {
   constexpr size_t kMostTraced = 60'000;  // below the limit of the codec
   for (const ptx::ExecutedInst& i : r.executed)
     if (t.executed.size() < kMostTraced)
-      t.executed.push_back(
-          {i.index, i.source_line, i.source_column, kind_of(i.opcode), double(i.runs)});
+      t.executed.push_back({.index = i.index,
+                            .line = i.source_line,
+                            .column = i.source_column,
+                            .opcode = kind_of(i.opcode),
+                            .runs = double(i.runs)});
   return t;
 }
 

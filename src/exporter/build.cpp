@@ -64,7 +64,7 @@ class Builder {
     for (auto* list : {&plan.prepare, &plan.steps})
       for (auto& step : *list)
         if (auto* launch = std::get_if<Launch>(&step)) launch->module = used[launch->module];
-    out_.shapes.push_back({shape.name, shape, std::move(plan)});
+    out_.shapes.push_back({.name = shape.name, .shape = shape, .plan = std::move(plan)});
     return {};
   }
 
@@ -76,15 +76,20 @@ class Builder {
     auto source = out_.program.sources.find(b.source);
     if (source == out_.program.sources.end())
       return user_error("the plan names the source '" + b.source + "', which does not exist");
-    CG_TRY(toolchain::CompileResult made,
-           toolchain_.compile(ctx_, {b.source, source->second, b.defines, out_.arch}));
+    CG_TRY(toolchain::CompileResult made, toolchain_.compile(ctx_, {.name = b.source,
+                                                                    .source = source->second,
+                                                                    .defines = b.defines,
+                                                                    .arch = out_.arch}));
     if (!made.ok) return user_error("the program does not compile: " + made.digest, b.source);
     if (made.ptx.size() > kMostImageBytes)
       return unsupported_error("a module of more than 64 MiB", b.source);
     CG_TRY(ModuleFacts facts, device::declared_facts(made.ptx));
     std::string stem = b.source.substr(0, b.source.rfind('.'));
     std::string number = keys_.empty() ? "" : fmt::format(".{}", keys_.size());
-    out_.modules.push_back({stem + number + "." + out_.arch, made.ptx, {}, made.build_id, b});
+    out_.modules.push_back({.name = stem + number + "." + out_.arch,
+                            .ptx = made.ptx,
+                            .build_id = made.build_id,
+                            .build = b});
     facts_.push_back(std::move(facts));
     keys_.push_back(b.key());
     return keys_.size() - 1;

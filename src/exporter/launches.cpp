@@ -80,7 +80,8 @@ class ShapeWriter {
     Json out = Json::array();
     for (const ScratchBuffer& s : shape_.plan.scratch)
       if (s.zero && s.bytes > 0) {
-        CG_TRY(Json fill, this->fill({"zero", s.name, 0, DType::u8}));
+        CG_TRY(Json fill,
+               this->fill({.step = "zero", .buffer = s.name, .value = 0, .dtype = DType::u8}));
         out.push_back(std::move(fill));
       }
     bool first = true;

@@ -195,8 +195,10 @@ class SourceFile {
   Result<void> read_modules() {
     for (const ExportModule& m : source_.modules) {
       CG_TRY(ModuleFacts facts, device::declared_facts(m.ptx));
-      modules_.push_back({m.build, std::move(facts),
-                          fmt::format("{}_program{}", plain_name(task_.name), modules_.size())});
+      modules_.push_back(
+          {.build = m.build,
+           .facts = std::move(facts),
+           .space = fmt::format("{}_program{}", plain_name(task_.name), modules_.size())});
       modules_.back().scopes = kernel_scopes(source_.program.sources.at(m.build.source));
     }
     SourceModule first;

@@ -132,7 +132,10 @@ std::vector<ProviderState> provider_states() {
   std::vector<ProviderState> out;
   for (const Provider& p : providers()) {
     const char* value = std::getenv(p.key_variable);
-    out.push_back({p.name, p.key_variable, p.url, value && *value});
+    out.push_back({.provider = p.name,
+                   .key_variable = p.key_variable,
+                   .url = p.url,
+                   .key_present = value && *value});
   }
   return out;
 }

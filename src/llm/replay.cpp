@@ -53,7 +53,7 @@ ReplayModel::ReplayModel(std::string name, std::vector<Exchange> exchanges,
     : name_(std::move(name)), then_(std::move(then)) {
   for (Exchange& exchange : exchanges) {
     std::string hash = request_hash(exchange.request);
-    entries_.push_back({std::move(exchange), std::move(hash)});
+    entries_.push_back({.exchange = std::move(exchange), .hash = std::move(hash)});
   }
 }
 

@@ -9,7 +9,8 @@ namespace cutegen::sandbox {
 std::vector<RlimitValue> limit_values(const Limits& limits) {
   std::vector<RlimitValue> out{{.resource = RLIMIT_CORE, .value = {.rlim_cur = 0, .rlim_max = 0}}};
   auto add = [&](int resource, int64_t value, int64_t grace = 0) {
-    out.push_back({resource, {.rlim_cur = rlim_t(value), .rlim_max = rlim_t(value + grace)}});
+    out.push_back({.resource = resource,
+                   .value = {.rlim_cur = rlim_t(value), .rlim_max = rlim_t(value + grace)}});
   };
   if (limits.memory_bytes > 0) add(RLIMIT_AS, limits.memory_bytes);
   if (limits.cpu_seconds > 0) add(RLIMIT_CPU, limits.cpu_seconds, 1);  // SIGXCPU, then SIGKILL

@@ -167,10 +167,12 @@ std::vector<Attempt> attempts(const Isolation& want, Driver driver) {
   int all = (want.namespaces ? kNamespaces : 0) | (want.no_network ? CLONE_NEWNET : 0);
   std::vector<Attempt> out;
   if (want.keep_capabilities) return {{.flags = all}, {}};
-  if (want.namespaces && choose_driver(driver) == Driver::bubblewrap) out.push_back({0, true});
-  if (all) out.push_back({all | CLONE_NEWUSER});
-  if (all && ::geteuid() == 0) out.push_back({all});  // user namespaces may be switched off
-  if (want.namespaces && want.no_network) out.push_back({CLONE_NEWUSER | CLONE_NEWNET});
+  if (want.namespaces && choose_driver(driver) == Driver::bubblewrap)
+    out.push_back({.flags = 0, .bubblewrap = true});
+  if (all) out.push_back({.flags = all | CLONE_NEWUSER});
+  if (all && ::geteuid() == 0)
+    out.push_back({.flags = all});  // user namespaces may be switched off
+  if (want.namespaces && want.no_network) out.push_back({.flags = CLONE_NEWUSER | CLONE_NEWNET});
   out.push_back({});
   return out;
 }

@@ -237,7 +237,7 @@ std::vector<double> smooth_by_magnitude(std::span<const double> key, std::span<c
   order.reserve(key.size());
   for (size_t i = 0; i < key.size(); ++i)
     if (!std::isnan(key[i]))
-      order.push_back({std::bit_cast<uint64_t>(std::abs(key[i])), uint32_t(i)});
+      order.push_back({.bits = std::bit_cast<uint64_t>(std::abs(key[i])), .index = uint32_t(i)});
   sort_by_bits(order);
   std::deque<size_t> window;  // ranks with decreasing values; the front is the maximum
   for (size_t rank = 0, next = 0; rank < order.size(); ++rank) {

@@ -45,7 +45,8 @@ std::optional<std::vector<Header>> closure_from(const std::string& text) {
     if (!row.is_array() || row.size() != 5 || !row[0].is_string() || !row[1].is_string() ||
         !row[2].is_string() || !row[3].is_number_integer() || !row[4].is_number_integer())
       return std::nullopt;
-    out.push_back({row[0], row[1], row[2], row[3], row[4]});
+    out.push_back(
+        {.name = row[0], .path = row[1], .hash = row[2], .size = row[3], .mtime_ns = row[4]});
   }
   return out;
 }

@@ -46,7 +46,8 @@ std::vector<KernelCode> code_of(std::string_view cubin) {
     std::string_view name = names.substr(s->sh_name);
     name = name.substr(0, name.find('\0'));
     if (name.starts_with(kCodePrefix))
-      out.push_back({std::string(name.substr(kCodePrefix.size())), bytes_of(cubin, *s)});
+      out.push_back(
+          {.name = std::string(name.substr(kCodePrefix.size())), .bytes = bytes_of(cubin, *s)});
   }
   return out;
 }

@@ -68,7 +68,7 @@ class CutScanner {
     if (i_ == body_) line_ = 1;
     const bool between = last_ == ';' || last_ == '{' || last_ == '}';
     if (i_ > body_ && between && news_ && paren_ == 0 && groups_.empty()) {
-      out_.at.push_back({i_, line_});
+      out_.at.push_back({.offset = i_, .line = line_});
       news_ = false;
     }
   }

@@ -70,7 +70,7 @@ int version_of_headers(const fs::path& folder) {
 void add_headers(std::vector<CudaHeaders>& out, const fs::path& folder) {
   std::error_code error;
   if (fs::exists(folder / "cuda_fp16.h", error))
-    out.push_back({folder, version_of_headers(folder)});
+    out.push_back({.folder = folder, .version = version_of_headers(folder)});
 }
 
 }  // namespace

@@ -141,7 +141,8 @@ class Table {
     put(*kernel, fields[metric_], fields[unit_], fields[value_]);
     if (words_ < fields.size() && rule_ < fields.size() && !fields[rule_].empty() &&
         kernel->rules.size() < kMostRules)
-      kernel->rules.push_back({sanitize(fields[rule_], 80), sanitize(fields[words_], 600)});
+      kernel->rules.push_back(
+          {.name = sanitize(fields[rule_], 80), .text = sanitize(fields[words_], 600)});
     return true;
   }
 

@@ -333,7 +333,8 @@ class Reader {
     for (auto& [name, v] : variables_) {
       bool reached = in_memory_.contains(name);
       if (v.constant) continue;
-      if (v.used || reached) out.globals.push_back({{}, name, v.bytes, v.written || reached});
+      if (v.used || reached)
+        out.globals.push_back({.name = name, .bytes = v.bytes, .written = v.written || reached});
     }
     std::sort(out.globals.begin(), out.globals.end(),
               [](auto& a, auto& b) { return a.name < b.name; });

@@ -137,7 +137,8 @@ std::vector<IncludeLine> include_lines(const std::string& source) {
   int line = 0;
   for (const std::string& text : split(without_comments(source), '\n')) {
     ++line;
-    if (std::string path = include_operand(text); !path.empty()) out.push_back({line, path});
+    if (std::string path = include_operand(text); !path.empty())
+      out.push_back({.line = line, .path = path});
   }
   return out;
 }

@@ -64,7 +64,8 @@ std::vector<Variable> variables(std::string_view ptx) {
       std::string_view statement = ptx.substr(i, semicolon + 1 - i);
       std::string_view name = declared_name(statement);
       size_t after = size_t(name.data() - statement.data()) + name.size();
-      if (!name.empty()) out.push_back({i, end, name, statement.substr(after)});
+      if (!name.empty())
+        out.push_back({.begin = i, .end = end, .name = name, .rest = statement.substr(after)});
       i = end;
     } else {
       i = line_end + 1;

@@ -201,7 +201,8 @@ Result<void> LocalToolchain::warm_up(const Context& ctx, const std::string& arch
     std::lock_guard lock(mutex_);
     programs_key_ = key;
   }
-  CG_TRY(auto started, server(ctx, {arch, CuteUse::tensors, !options_.allow_fork}));
+  CG_TRY(auto started,
+         server(ctx, {.arch = arch, .cute = CuteUse::tensors, .plain = !options_.allow_fork}));
   return started->alive() ? Result<void>{} : world_error("the compile server ended at once");
 }
 

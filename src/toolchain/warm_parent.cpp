@@ -68,8 +68,9 @@ void WarmParent::note(wire::Frame frame) {
   auto parked = read_json<wire::Parked>(frame.body);
   if (!parked || frame.fds.size() != 1) return;
   if (parked->part <= 0 || size_t(parked->part) > cuts_.size()) return;
-  places_.push_back({cuts_[size_t(parked->part) - 1], parked->spent,
-                     std::make_shared<wire::Channel>(std::move(frame.fds[0]))});
+  places_.push_back({.cut = cuts_[size_t(parked->part) - 1],
+                     .spent = parked->spent,
+                     .server = std::make_shared<wire::Channel>(std::move(frame.fds[0]))});
 }
 
 bool WarmParent::look() {

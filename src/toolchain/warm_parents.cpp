@@ -35,7 +35,7 @@ void WarmParents::keep(const std::string& key, std::shared_ptr<WarmParent> paren
   {
     std::lock_guard lock(mutex_);
     if (holds_ > 0) parent->hold(true);
-    entries_.push_front({key, std::move(parent), 0});
+    entries_.push_front({.key = key, .parent = std::move(parent), .bytes = 0});
     unmeasured_ = true;
   }
   wake_.notify_all();

@@ -286,7 +286,9 @@ Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task) {
     if (!cut.is_array() || cut.size() != 3 || !cut[0].is_string() || !cut[1].is_number_integer() ||
         !cut[2].is_number_integer())
       return world_error("the torch worker did not cut any tensor");
-    out.cuts.push_back({cut[0].get<std::string>(), cut[1].get<int>(), cut[2].get<int64_t>()});
+    out.cuts.push_back({.tensor = cut[0].get<std::string>(),
+                        .dim = cut[1].get<int>(),
+                        .count = cut[2].get<int64_t>()});
   }
   CG_TRY(double flops, r.number("flops"));
   out.shape.flops = Flops{flops};

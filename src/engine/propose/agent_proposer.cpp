@@ -133,7 +133,9 @@ bool calls_tools(const llm::ChatReply& reply, const agent::ToolDesk* desk) {
 void ask_again(llm::ChatRequest& request, const llm::ChatReply& reply, std::string text) {
   llm::Message again{.text = std::move(text)};
   for (const llm::ToolCall& call : reply.message.calls)
-    again.results.push_back({call.id, "not done: this question has no calls left", true});
+    again.results.push_back({.call_id = call.id,
+                             .text = "not done: this question has no calls left",
+                             .is_error = true});
   if (!reply.message.text.empty() || !reply.message.calls.empty())
     request.messages.push_back(reply.message);
   request.messages.push_back(std::move(again));
@@ -152,7 +154,8 @@ Result<Answer> recipe_answer(const Context& ctx, const agent::TaskBrief& brief) 
   task.gpu = brief.gpu.id;
   CG_TRY(auto builtin, make_proposer("builtin", task));
   CG_TRY(Answer answer,
-         builtin->answer(ctx, search::Ask{Role::coder, {{"purpose", "first"}}}, RunView{}));
+         builtin->answer(ctx, search::Ask{.role = Role::coder, .context = {{"purpose", "first"}}},
+                         RunView{}));
   if (!answer.candidate) answer.unusable = true;
   return answer;
 }
@@ -166,8 +169,10 @@ std::vector<Error> faults_of(const KernelProgram& program, const agent::TaskBrie
   out.insert(out.end(), certain.begin(), certain.end());
   if (program.plan.dialect != brief.dialect)
     out.push_back(
-        {ErrorKind::user, std::string("the dialect is '") + to_string(program.plan.dialect) + "'",
-         "plan.json#/dialect", std::string("this run wants \"") + to_string(brief.dialect) + "\""});
+        {.kind = ErrorKind::user,
+         .message = std::string("the dialect is '") + to_string(program.plan.dialect) + "'",
+         .where = "plan.json#/dialect",
+         .remedy = std::string("this run wants \"") + to_string(brief.dialect) + "\""});
   return out;
 }
 

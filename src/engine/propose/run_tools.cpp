@@ -45,7 +45,9 @@ class RunTools::Host final : public agent::ToolHost {
   }
 
   Result<Verdict> compile(const Context& ctx, const KernelProgram& program) override {
-    CG_TRY(Judged judged, run_.judge_(ctx, {program, Rung::load, false}, "compiling a draft: "));
+    CG_TRY(Judged judged,
+           run_.judge_(ctx, {.program = program, .up_to = Rung::load, .profile = false},
+                       "compiling a draft: "));
     return std::move(judged.verdict);
   }
 

@@ -17,10 +17,10 @@ std::vector<FileDiff> program_diffs(const KernelProgram& before, const KernelPro
   for (const auto& [name, text] : after.sources) files[name].second = text;
   std::vector<FileDiff> out;
   if (auto lines = agent::line_diff(plan_text(before), plan_text(after)); !lines.empty())
-    out.push_back({"plan.json", std::move(lines)});
+    out.push_back({.name = "plan.json", .lines = std::move(lines)});
   for (const auto& [name, texts] : files)
     if (auto lines = agent::line_diff(texts.first, texts.second); !lines.empty())
-      out.push_back({name, std::move(lines)});
+      out.push_back({.name = name, .lines = std::move(lines)});
   return out;
 }
 

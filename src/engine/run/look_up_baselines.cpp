@@ -55,7 +55,7 @@ Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,
   request.task = opened.task.id;
   // If the task demands fp32 convolutions, plain eager is too coarse to be its only baseline.
   if (class_of(BaselineKind::eager, opened.task).coarser)
-    request.baselines.push_back({BaselineKind::eager_fp32});
+    request.baselines.push_back({.kind = BaselineKind::eager_fp32});
   auto times = evaluator.time_baselines(
       ctx, request, [&](const std::string& line) { observer.on_progress("baseline: " + line); });
   CG_CHECK(ctx.check("timing eager"));

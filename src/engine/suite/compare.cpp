@@ -95,8 +95,10 @@ class Compare final : private BatchObserver {
     CG_CHECK(private_dir(settings_.out / "programs"));
     CG_CHECK(plan(tasks));
     CG_CHECK(save());
-    CG_CHECK(run_batch(parts, ctx, store, {settings_.jobs, settings_.evaluators, settings_.trace},
-                       items_, *this));
+    CG_CHECK(run_batch(
+        parts, ctx, store,
+        {.jobs = settings_.jobs, .evaluators = settings_.evaluators, .trace = settings_.trace},
+        items_, *this));
     result_.interrupted = ctx.stopped();
     CG_CHECK(save());
     return std::move(result_);

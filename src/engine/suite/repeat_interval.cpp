@@ -48,7 +48,7 @@ std::optional<RatioInterval> repeat_interval(const std::vector<std::vector<doubl
   const auto count = double(tasks.size());
   const double degrees = weighted > 0 ? variance * variance / weighted : 1;
   const double half = student_quantile(degrees) * std::sqrt(variance) / count;
-  return RatioInterval{std::exp(mean / count - half), std::exp(mean / count + half)};
+  return RatioInterval{.low = std::exp(mean / count - half), .high = std::exp(mean / count + half)};
 }
 
 }  // namespace cutegen::engine

@@ -54,7 +54,7 @@ Result<std::vector<SuiteTask>> tasks_of(const fs::path& folder, int level) {
     const std::string name = file.stem().string();
     const size_t end = name.find('_');
     auto number = number_of(std::string_view(name).substr(0, end));
-    if (number) out.push_back({level, *number, name, file});
+    if (number) out.push_back({.level = level, .number = *number, .name = name, .file = file});
   }
   if (error) return world_error("cannot read '" + folder.string() + "': " + error.message());
   std::sort(out.begin(), out.end(), [](const SuiteTask& a, const SuiteTask& b) {

@@ -20,7 +20,11 @@ void Trace::add(const std::string& track, const std::string& name, Clock::time_p
   std::lock_guard hold(lock_);
   auto [at, fresh] = numbers_.try_emplace(track, tracks_.size());
   if (fresh) tracks_.push_back(track);
-  entries_.push_back({at->second, sanitize(name, kMostName), from, to, arguments});
+  entries_.push_back({.track = at->second,
+                      .name = sanitize(name, kMostName),
+                      .from = from,
+                      .to = to,
+                      .arguments = arguments});
 }
 
 Json Trace::json() const {

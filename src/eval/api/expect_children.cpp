@@ -24,7 +24,10 @@ std::vector<toolchain::CompileRequest> compile_requests(const KernelProgram& pro
     for (const ModuleBuild& build : *builds) {
       auto source = program.sources.find(build.source);
       if (source != program.sources.end() && seen.insert(build.key()).second)
-        out.push_back({build.source, source->second, build.defines, *arch});
+        out.push_back({.name = build.source,
+                       .source = source->second,
+                       .defines = build.defines,
+                       .arch = *arch});
     }
   }
   return out;

@@ -37,7 +37,7 @@ Given given_of(const JudgedBuffers& run, const Task& task, const ShapeCase& shap
                    .bytes = size_t(b.bytes)};
     slot.memory = out.memory.size();
     out.slots.push_back(std::move(slot));
-    out.memory.push_back({b.descriptor, size_t(b.mapped_bytes)});
+    out.memory.push_back({.descriptor = b.descriptor, .bytes = size_t(b.mapped_bytes)});
   }
   return out;
 }

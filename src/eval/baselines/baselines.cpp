@@ -169,8 +169,9 @@ BaselineTime combined(const std::vector<const ShapeCase*>& shapes,
   for (size_t s = 0; s < all.size(); ++s) {
     const BaselineTime& t = all[s].times[way];
     const double weight = shapes[s]->weight;
-    time.push_back({weight, t.time_ns});
-    low.push_back({weight, t.low_ns}), high.push_back({weight, t.high_ns});
+    time.push_back({.weight = weight, .value = t.time_ns});
+    low.push_back({.weight = weight, .value = t.low_ns});
+    high.push_back({.weight = weight, .value = t.high_ns});
     out.samples += t.samples, out.build_s += t.build_s, out.far = std::max(out.far, t.far);
     if (!t.known() && out.why.empty())
       out.why = fmt::format("shape '{}': {}", shapes[s]->name, t.why);

@@ -31,14 +31,14 @@ struct Uses {
 };
 
 void take_larger(Use& use, const std::string& unit, std::optional<double> pct) {
-  if (pct && (use.unit.empty() || *pct > use.pct)) use = {unit, *pct};
+  if (pct && (use.unit.empty() || *pct > use.pct)) use = {.unit = unit, .pct = *pct};
 }
 
 // Takes the unit nearest to ncu's aggregate. A unit that the aggregate does not count may exceed
 // it.
 void take_nearest(Use& use, double sum, const std::string& unit, std::optional<double> pct) {
   if (pct && (use.unit.empty() || std::abs(*pct - sum) < std::abs(use.pct - sum)))
-    use = {unit, *pct};
+    use = {.unit = unit, .pct = *pct};
 }
 
 // Takes ncu's aggregates for compute and memory. The units only explain the aggregates.
@@ -115,7 +115,8 @@ void put(KernelProfile& k, const Uses& uses) {
   const Use &first = by_compute ? uses.compute : uses.memory,
             &second = by_compute ? uses.memory : uses.compute;
   d.unit = first.unit;
-  d.evidence = {{"compute_pct", uses.compute.pct, "%"}, {"memory_pct", uses.memory.pct, "%"}};
+  d.evidence = {{.name = "compute_pct", .value = uses.compute.pct, .unit = "%"},
+                {.name = "memory_pct", .value = uses.memory.pct, .unit = "%"}};
   const auto waves = find(k.counters, "waves");
   if (d.bound == Bound::latency && waves && *waves < 1)
     d.summary = fmt::format("latency bound: the grid fills {:.2f} of a wave; {}, {}", *waves,
@@ -141,7 +142,8 @@ void put(KernelProfile& k, const Uses& uses) {
                                                            {"shared_conflicts", "wavefronts"},
                                                            {"local_sectors", "sectors"}};
   for (const auto& [name, unit] : kMore)
-    if (auto value = find(k.counters, name)) d.evidence.push_back({name, *value, unit});
+    if (auto value = find(k.counters, name))
+      d.evidence.push_back({.name = name, .value = *value, .unit = unit});
   if (k.bound_by.empty()) k.bound_by = d.bound == Bound::latency ? gpu_unit::latency : d.unit;
 }
 
@@ -162,15 +164,18 @@ void diagnose(KernelProfile& kernel, const GpuSpec& gpu, double measured_ns) {
   if (!uses) return;
   put(kernel, *uses);
   if (kernel.origin != Origin::measured && measured_ns > 0)
-    kernel.diagnosis.evidence.push_back({"measured_ns", measured_ns, "ns"});
+    kernel.diagnosis.evidence.push_back(
+        {.name = "measured_ns", .value = measured_ns, .unit = "ns"});
 }
 
 void diagnose_by_roofline(KernelProfile& kernel, const GpuSpec& gpu, const LeastWork& work) {
   auto flops = gpu.flops_per_s.find(to_string(work.math_mode));
   if (work.time_ns <= 0 || gpu.dram_bytes_per_s <= 0 || flops == gpu.flops_per_s.end()) return;
   Uses uses;
-  uses.memory = {"dram", 100 * work.bytes / work.time_ns * 1e9 / gpu.dram_bytes_per_s};
-  uses.compute = {to_string(work.math_mode), 100 * work.flops / work.time_ns * 1e9 / flops->second};
+  uses.memory = {.unit = "dram",
+                 .pct = 100 * work.bytes / work.time_ns * 1e9 / gpu.dram_bytes_per_s};
+  uses.compute = {.unit = to_string(work.math_mode),
+                  .pct = 100 * work.flops / work.time_ns * 1e9 / flops->second};
   put(kernel, uses);
   kernel.diagnosis.summary += "; computed from the task's least work, so extra work does not show";
 }

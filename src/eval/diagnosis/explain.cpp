@@ -60,7 +60,7 @@ class Remarks {
 
  private:
   void add(const char* kind, int line, std::string message) {
-    k_.remarks.push_back({kind, line, std::move(message)});
+    k_.remarks.push_back({.kind = kind, .line = line, .message = std::move(message)});
   }
   double term(const char* name) const { return at(c_, std::string("modelled_ns.") + name); }
 

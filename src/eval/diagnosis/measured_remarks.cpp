@@ -86,7 +86,8 @@ class MeasuredRemarks {
     return it == k_.counters.end() ? missing : it->second;
   }
   void add(const char* kind, std::string message) {
-    out_.push_back({kind, 0, std::move(message), Origin::measured});
+    out_.push_back(
+        {.kind = kind, .line = 0, .message = std::move(message), .origin = Origin::measured});
   }
 
   void stalls() {

@@ -178,7 +178,8 @@ KernelProfile measured_profile(const toolchain::NcuKernel& kernel) {
   out.limited_by = limiter_of(out);
   for (const toolchain::NcuRule& rule : kernel.rules)
     if (rule.name == "SOLBottleneck")
-      out.remarks.push_back({"ncu_rule", 0, rule.text, Origin::measured});
+      out.remarks.push_back(
+          {.kind = "ncu_rule", .line = 0, .message = rule.text, .origin = Origin::measured});
   return out;
 }
 

@@ -40,7 +40,7 @@ void merge(const std::string& kind, BaselineAccuracy found, std::vector<Certifie
     keep_worse(b.accuracy, found);
     return;
   }
-  into.push_back({kind, std::move(found)});
+  into.push_back({.kind = kind, .accuracy = std::move(found)});
 }
 
 bool fit_together(int processes, const ShapeCase& shape, const device::DeviceIdentity& gpu) {
@@ -317,14 +317,13 @@ CertifiedMode pooled(TimeMode mode, const std::vector<Rounds>& processes, double
     if (mine.empty()) continue;
     const Median s = speedup_of(mine, theirs);
     const bool known = (s.high - s.low) / 2 <= precise * s.value;
-    out.against.push_back({name,
-                           {},
-                           s.value,
-                           s.low,
-                           s.high,
-                           median_of(theirs).value,
-                           int(mine.size()),
-                           known ? "precise" : "enough"});
+    out.against.push_back({.against = name,
+                           .speedup = s.value,
+                           .low = s.low,
+                           .high = s.high,
+                           .other_ns = median_of(theirs).value,
+                           .pairs = int(mine.size()),
+                           .stopped = known ? "precise" : "enough"});
     if (mode == TimeMode::cold) apart = std::max(apart, highest / lowest - 1);
   }
   return out;

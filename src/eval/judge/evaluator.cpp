@@ -75,7 +75,8 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   CG_CHECK(ctx.check("starting the evaluator"));
   CG_CHECK(know_device(ctx));
   CG_TRY(toolchain::ToolPaths paths,
-         toolchain::find_tools({options_.python, services_.identity.cuda_version}));
+         toolchain::find_tools(
+             {.python = options_.python, .most_cuda = services_.identity.cuda_version}));
   toolchain::ToolchainOptions tools{.paths = paths};
   tools.use_cache = options_.use_cache;
   tools.require_sandbox = options_.require_sandbox;

@@ -38,7 +38,7 @@ bool is_state(const TensorInfo& info) {
 // The task's tensors that are in the arena, in the task's order.
 torch::ForeignTensors tensors_in(const Arena& arena, const Task& task, const ShapeCase& shape) {
   torch::ForeignTensors out;
-  out.blocks.push_back({arena.memory()});
+  out.blocks.push_back({.descriptor = arena.memory()});
   auto part = [](const TensorInfo& info, const RunBuffer& b) {
     if (info.role == TensorRole::output) return "output";
     return is_state(info) && !b.read_only ? "final" : "value";
@@ -46,13 +46,13 @@ torch::ForeignTensors tensors_in(const Arena& arena, const Task& task, const Sha
   for (const TensorInfo& info : task.tensors)
     for (const RunBuffer& b : arena.buffers())
       if (b.name == info.name)
-        out.tensors.push_back({{.name = info.name,
-                                .part = part(info, b),
-                                .dtype = info.dtype,
-                                .shape = shape.tensors.at(info.name),
-                                .offset = size_t(b.offset),
-                                .bytes = size_t(b.bytes)},
-                               0});
+        out.tensors.push_back({.tensor = {.name = info.name,
+                                          .part = part(info, b),
+                                          .dtype = info.dtype,
+                                          .shape = shape.tensors.at(info.name),
+                                          .offset = size_t(b.offset),
+                                          .bytes = size_t(b.bytes)},
+                               .memory = 0});
   return out;
 }
 
@@ -97,7 +97,8 @@ class ForeignJudge {
 
  private:
   void skip(Rung rung, const char* why) {
-    verdict_.rungs.push_back({rung, RungResult::skipped, Nanoseconds(0), why});
+    verdict_.rungs.push_back(
+        {.rung = rung, .result = RungResult::skipped, .elapsed = Nanoseconds(0), .detail = why});
   }
 
   // Returns false if the ladder ends at this rung.
@@ -231,13 +232,16 @@ class ForeignJudge {
       const TensorInfo& info = *task_.find(slot.name);
       const bool written = info.role == TensorRole::input && info.mutated;
       (info.role == TensorRole::input ? given : state)
-          .push_back({written ? ArenaItem::Kind::state : ArenaItem::Kind::input, slot.name,
-                      slot.bytes, set->bytes_of(slot)});
+          .push_back({.kind = written ? ArenaItem::Kind::state : ArenaItem::Kind::input,
+                      .name = slot.name,
+                      .bytes = slot.bytes,
+                      .content = set->bytes_of(slot)});
     }
     for (const Expected& e : set->outputs)
       if (task_.find(e.spec.name)->role != TensorRole::input)
-        given.push_back(
-            {ArenaItem::Kind::output, e.spec.name, e.truth.size() * size_of(e.spec.dtype), {}});
+        given.push_back({.kind = ArenaItem::Kind::output,
+                         .name = e.spec.name,
+                         .bytes = e.truth.size() * size_of(e.spec.dtype)});
     CG_TRY(Arena weights, Arena::make(std::move(state), Arena::Fill::nan));
     CG_TRY(Arena memory, Arena::make(std::move(given), Arena::Fill::nan));
     std::optional<GpuSlot> slot;
@@ -251,7 +255,7 @@ class ForeignJudge {
     CG_TRY(torch::ForeignReply told, worker_->make_model(ctx_, task_, shape, model));
     if (told.ok()) {
       note(told, set->notes);
-      CG_TRY(told, worker_->run(ctx_, {tensors_in(memory, task_, shape)}));
+      CG_TRY(told, worker_->run(ctx_, {.tensors = tensors_in(memory, task_, shape)}));
     }
     gone_ = told.gone();
     if (!told.ok()) return end_of(told, shape.name);
@@ -343,13 +347,15 @@ class ForeignJudge {
     }
     services_.official->make_room(task_);
     ForeignOfficial official(ctx_, services_, task_, *worker_, place());
-    CG_TRY(TimingOutcome outcome, time_foreign(ctx_, services_, task_, official,
-                                               {controls_,
-                                                [this] {
-                                                  worker_.reset();  // also ends its child processes
-                                                  return controls_now();
-                                                }},
-                                               openers_.baseline, progress_));
+    CG_TRY(TimingOutcome outcome,
+           time_foreign(ctx_, services_, task_, official,
+                        {.before = controls_,
+                         .again =
+                             [this] {
+                               worker_.reset();  // also ends its child processes
+                               return controls_now();
+                             }},
+                        openers_.baseline, progress_));
     result = outcome.result;
     for (const std::string& m : outcome.marks) add_once(verdict_.marks, m);
     verdict_.timing = outcome.timing;

@@ -192,8 +192,14 @@ class ForeignTimer {
     t.clock = clock;
     if (told.paired()) {
       const Median r = speedup_of(told.own, told.eager);
-      t.paired.push_back({to_string(kBaseline), "", r.value, r.low, r.high, median(told.eager),
-                          t.samples, precise(told) ? "precise" : "enough"});
+      t.paired.push_back({.against = to_string(kBaseline),
+                          .program_id = "",
+                          .speedup = r.value,
+                          .low = r.low,
+                          .high = r.high,
+                          .other_ns = median(told.eager),
+                          .pairs = t.samples,
+                          .stopped = precise(told) ? "precise" : "enough"});
     }
     return t;
   }
@@ -234,16 +240,19 @@ torch::ForeignTensors ForeignOfficial::tensors(const std::vector<SharedBuffer>& 
     for (const SharedBuffer& b : buffers) {
       if (b.name != info.name) continue;
       const bool output = info.role == TensorRole::output;
-      out.tensors.push_back({{.name = info.name,
-                              .part = output  ? "output"
-                                      : final ? "final"
-                                              : "value",
-                              .dtype = info.dtype,
-                              .shape = task_.official().tensors.at(info.name),
-                              .offset = size_t(b.offset),
-                              .bytes = size_t(b.bytes)},
-                             out.blocks.size()});
-      out.blocks.push_back({b.descriptor, size_t(b.mapped_bytes), false, b.read_only});
+      out.tensors.push_back({.tensor = {.name = info.name,
+                                        .part = output  ? "output"
+                                                : final ? "final"
+                                                        : "value",
+                                        .dtype = info.dtype,
+                                        .shape = task_.official().tensors.at(info.name),
+                                        .offset = size_t(b.offset),
+                                        .bytes = size_t(b.bytes)},
+                             .memory = out.blocks.size()});
+      out.blocks.push_back({.descriptor = b.descriptor,
+                            .bytes = size_t(b.mapped_bytes),
+                            .host = false,
+                            .read_only = b.read_only});
     }
   }
   return out;

@@ -126,9 +126,14 @@ Profile simulated_profile(const std::vector<KernelProfile>& kernels, const Task&
                           const GpuSpec& gpu) {
   Profile out{.kernels = kernels,
               .shape = task.official().name,
-              .source = {CounterSource::Kind::simulator}};
+              .source = {.kind = CounterSource::Kind::simulator}};
   for (KernelProfile& k : out.kernels) diagnose(k, gpu);
   return out;
+}
+
+template <class T>
+const T* address_of(const std::optional<T>& value) {
+  return value ? &*value : nullptr;
 }
 
 class Climber {
@@ -148,8 +153,8 @@ class Climber {
     bool going = true;
     for (Rung rung : kRungs) {
       if (!going || !wanted(request_, rung)) {
-        verdict_.rungs.push_back({rung, RungResult::skipped, Nanoseconds(0),
-                                  going ? "not asked for" : "an earlier step failed"});
+        const char* why = going ? "not asked for" : "an earlier step failed";
+        verdict_.rungs.push_back({.rung = rung, .result = RungResult::skipped, .detail = why});
         continue;
       }
       CG_TRY(going, climb_one(rung));
@@ -253,15 +258,15 @@ class Climber {
   }
 
   Result<RungEnd> time(RungResult& result) {
-    const bool measured = services_.on_gpu();
     CG_CHECK(join_listing());
     services_.runner->settle(ctx_);  // GPU contexts that start or end would disturb the times
     if (services_.official) services_.official->make_room(task_);
     CG_TRY(ShapesTimed timed, time_shapes(prepared_, [&](const PreparedShape& shape) {
-             return measured
-                        ? measure(shape)
-                        : time_official(evaluation(), {&coverage_, verdict_.program_id,
-                                                       wanted(request_, Rung::profile), &shape});
+             if (services_.on_gpu()) return measure(shape);
+             return time_official(evaluation(), {.coverage = &coverage_,
+                                                 .program_id = verdict_.program_id,
+                                                 .lines = wanted(request_, Rung::profile),
+                                                 .shape = &shape});
            }));
     TimingOutcome& outcome = timed.outcome;
     official_timing_ = std::move(timed.official);
@@ -270,7 +275,7 @@ class Climber {
     verdict_.timing = outcome.timing;
     verdict_.official_not_compared = outcome.official_not_compared;
     kernels_ = std::move(outcome.kernels);
-    if (outcome.timing && !measured)
+    if (outcome.timing && !services_.on_gpu())
       verdict_.feedback.bottleneck = bottleneck_text(kernels_, official_timing_->floor_ns);
     return outcome.end;
   }
@@ -291,10 +296,10 @@ class Climber {
       return rung_passed("no profile: nothing was timed");
     }
     if (services_.on_gpu()) {
-      const Timing* timing = official_timing_ ? &*official_timing_ : nullptr;
-      const BinaryAudit* audit = verdict_.audit ? &*verdict_.audit : nullptr;
-      CG_TRY(GpuProfile made,
-             profile_on_gpu(evaluation(), {verdict_.program_id, kernels_, timing, audit}));
+      CG_TRY(GpuProfile made, profile_on_gpu(evaluation(), {.program_id = verdict_.program_id,
+                                                            .timed = kernels_,
+                                                            .timing = address_of(official_timing_),
+                                                            .audit = address_of(verdict_.audit)}));
       verdict_.profile = std::move(made.profile);
       profiler_ = std::move(made.grade);
     } else {

@@ -43,7 +43,7 @@ Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time)
     CG_TRY(TimingOutcome one, time(*shape));
     add_marks(marks, one.marks, *shape->shape);
     const bool official = shape->shape->kind == ShapeKind::official;
-    if (one.timing) timed.push_back({shape->shape, *one.timing});
+    if (one.timing) timed.push_back({.shape = shape->shape, .timing = *one.timing});
     const bool goes_on = one.end.passed && one.timing;
     if (official) {
       out.official = one.timing;

@@ -63,7 +63,7 @@ Result<Counted> simulate(const Evaluation& e) {
   if (outcome->kernels.empty())
     return without(outcome->end.headline.empty() ? outcome->end.detail : outcome->end.headline);
   Counted out;
-  out.source = {CounterSource::Kind::simulator};
+  out.source = {.kind = CounterSource::Kind::simulator};
   out.kernels = std::move(outcome->kernels);
   std::erase_if(out.kernels, [](const KernelProfile& k) { return k.kernel.starts_with(kFill); });
   return out;
@@ -103,7 +103,7 @@ Result<Counted> count(const Evaluation& e, const PreparedShape& official,
   Counted out = without(answer.problem, answer.remedy);
   if (!answer.grade.held.empty()) out.grade = answer.grade;
   if (answer.kernels.empty()) return out;
-  out.source = {CounterSource::Kind::tool, answer.tool};
+  out.source = {.kind = CounterSource::Kind::tool, .tool = answer.tool};
   for (const auto& kernel : answer.kernels) out.kernels.push_back(measured_profile(kernel));
   const std::vector<std::string> names = launched(official);
   const bool same =
@@ -127,7 +127,9 @@ void put_beside(std::vector<KernelProfile>& kernels, std::vector<KernelProfile> 
     k.lines = std::move(m.lines);
     k.sampled_share = m.sampled_share, k.sample_error = m.sample_error;
     if (!m.diagnosis.summary.empty())
-      k.remarks.push_back({to_string(CounterSource::Kind::simulator), 0, m.diagnosis.summary});
+      k.remarks.push_back({.kind = to_string(CounterSource::Kind::simulator),
+                           .line = 0,
+                           .message = m.diagnosis.summary});
     for (ProfileRemark& remark : m.remarks)  // hardware counters describe the whole kernel better
       if (remark.line > 0) k.remarks.push_back(std::move(remark));
   }
@@ -166,11 +168,13 @@ std::vector<KernelProfile> from_resources(const Services& services, const Task& 
         k.counters["registers"] = a.registers;
         k.counters["spill_bytes"] = double(a.spill_store_bytes + a.spill_load_bytes);
         if (a.spill_store_bytes + a.spill_load_bytes > 0)
-          k.remarks.push_back({"spills", 0,
-                               fmt::format("registers spill: each thread stores {} bytes and loads "
-                                           "{}: use fewer live values, or smaller blocks",
-                                           a.spill_store_bytes, a.spill_load_bytes),
-                               Origin::measured});
+          k.remarks.push_back(
+              {.kind = "spills",
+               .line = 0,
+               .message = fmt::format("registers spill: each thread stores {} bytes and loads "
+                                      "{}: use fewer live values, or smaller blocks",
+                                      a.spill_store_bytes, a.spill_load_bytes),
+               .origin = Origin::measured});
       }
     diagnose_by_roofline(k, services.gpu, least);
     out.push_back(std::move(k));
@@ -206,7 +210,7 @@ Result<GpuProfile> profile_on_gpu(const Evaluation& e, const GpuProfileInput& in
     out.source = modelled.source;
     out.kernels = std::move(modelled.kernels);
   } else {
-    out.source = {CounterSource::Kind::resources};
+    out.source = {.kind = CounterSource::Kind::resources};
     out.kernels = from_resources(e.services, e.task, *official, input);
   }
   for (KernelProfile& k : out.kernels) {

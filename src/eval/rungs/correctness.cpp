@@ -104,17 +104,20 @@ class Checker {
       if (set.initial(e.spec.name))
         mutated.insert(e.spec.name);
       else
-        out.push_back(
-            {ArenaItem::Kind::output, e.spec.name, e.truth.size() * size_of(e.spec.dtype), {}});
+        out.push_back({.kind = ArenaItem::Kind::output,
+                       .name = e.spec.name,
+                       .bytes = e.truth.size() * size_of(e.spec.dtype)});
     }
     for (const torch::TensorSlot& slot : set.inputs)
-      out.push_back({mutated.contains(slot.name) ? ArenaItem::Kind::state : ArenaItem::Kind::input,
-                     slot.name, slot.bytes, set.bytes_of(slot)});
+      out.push_back(
+          {.kind = mutated.contains(slot.name) ? ArenaItem::Kind::state : ArenaItem::Kind::input,
+           .name = slot.name,
+           .bytes = slot.bytes,
+           .content = set.bytes_of(slot)});
     for (const ScratchBuffer& s : shape.plan.scratch)
-      out.push_back({s.zero ? ArenaItem::Kind::zeroed : ArenaItem::Kind::scratch,
-                     s.name,
-                     size_t(s.bytes),
-                     {}});
+      out.push_back({.kind = s.zero ? ArenaItem::Kind::zeroed : ArenaItem::Kind::scratch,
+                     .name = s.name,
+                     .bytes = size_t(s.bytes)});
     return out;
   }
 

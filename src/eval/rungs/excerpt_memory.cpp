@@ -157,8 +157,9 @@ std::vector<ExcerptMemory::Output> ExcerptMemory::outputs() const {
   for (const Place& p : outputs_)
     for (const Expected& e : set_->outputs)
       if (e.spec.name == p.name)
-        out.push_back(
-            {&e, p.repeated, {mapping_.data() + p.offset, size_t(p.repeated.held_bytes)}});
+        out.push_back({.expected = &e,
+                       .place = p.repeated,
+                       .bytes = {mapping_.data() + p.offset, size_t(p.repeated.held_bytes)}});
   return out;
 }
 

@@ -127,8 +127,9 @@ class Measurement {
     if (end) return end;
     own_.insert(own_.end(), runs_.last().own.begin(), runs_.last().own.end());
     other_ns_.insert(other_ns_.end(), runs_.last().other.begin(), runs_.last().other.end());
-    blocks_.push_back(
-        {runs_.last().claimed_ns, runs_.last().seen_ns, samples * (runs_.paired() ? 2 : 1)});
+    blocks_.push_back({.claimed_ns = runs_.last().claimed_ns,
+                       .seen_ns = runs_.last().seen_ns,
+                       .runs = samples * (runs_.paired() ? 2 : 1)});
     auto told = [&](const char* name) {
       auto at = runs_.last().state.find(name);
       return at == runs_.last().state.end() ? 0 : at->second;
@@ -188,8 +189,14 @@ class Measurement {
     t.clock = check_clock(blocks_);
     if (runs_.paired()) {
       const Median r = speedup_of(own_, other_ns_, PairRule().level);
-      t.paired.push_back({"incumbent", runs_.other_id(), r.value, r.low, r.high,
-                          median_of(other_ns_).value, int(own_.size()), stopped_});
+      t.paired.push_back({.against = "incumbent",
+                          .program_id = runs_.other_id(),
+                          .speedup = r.value,
+                          .low = r.low,
+                          .high = r.high,
+                          .other_ns = median_of(other_ns_).value,
+                          .pairs = int(own_.size()),
+                          .stopped = stopped_});
     }
     out.end = rung_passed(detail(t));
     out.timing = t;

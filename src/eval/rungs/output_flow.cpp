@@ -45,7 +45,7 @@ Flow flow_to(const std::string& output, const Task& task, const device::PlanStep
   for (const auto& step : steps) {
     if (const auto* launch = std::get_if<Launch>(&step)) {
       if (all.size() == report.traces.size()) break;
-      all.push_back({launch, &report.traces[all.size()], all.size()});
+      all.push_back({.launch = launch, .trace = &report.traces[all.size()], .number = all.size()});
     } else {
       filled = filled || std::get<Fill>(step).buffer == output;
     }

@@ -60,25 +60,38 @@ std::vector<ShapeWish> shape_wishes(const ReachedShape& official, const ReachedS
     const auto several =
         std::count_if(r.divisions_of[i].begin(), r.divisions_of[i].end(),
                       [&](size_t d) { return r.divisions[d] && r.divisions[d]->tiles() > 1; });
-    if (several > 1) out.push_back({Kind::tiles, i});
+    if (several > 1) out.push_back({.kind = Kind::tiles, .at = i});
     const bool same =
         other.reach.launches[i] && other.reach.launches[i]->grid == r.launches[i]->grid;
     const int64_t threads = blocks_of(*r.launches[i]) * r.launches[i]->threads;
     if (same && blocks_of(*r.launches[i]) > 1 && largest_tensor(*official.shape) > threads)
-      out.push_back({Kind::once_round, i, 0,
-                     std::min(kTiles * threads, largest_tensor(*official.shape) * 3 / 4)});
+      out.push_back({.kind = Kind::once_round,
+                     .at = i,
+                     .axis = 0,
+                     .least = std::min(kTiles * threads, largest_tensor(*official.shape) * 3 / 4)});
   }
   for (size_t i = 0; i < r.divisions.size(); ++i)
     if (r.divisions[i] && r.divisions[i]->tiles() > 1)
-      out.push_back({Kind::division, i, 0, std::min(kTiles, r.divisions[i]->tiles())});
+      out.push_back({.kind = Kind::division,
+                     .at = i,
+                     .axis = 0,
+                     .least = std::min(kTiles, r.divisions[i]->tiles())});
   for (size_t i = 0; i < r.bounds.size(); ++i)
-    if (r.bounds[i] && r.bounds[i]->a != r.bounds[i]->b) out.push_back({Kind::passes, i});
+    if (r.bounds[i] && r.bounds[i]->a != r.bounds[i]->b)
+      out.push_back({.kind = Kind::passes, .at = i});
   for (const auto& [name, value] : sizes)
-    out.push_back({Kind::length, 0, 0, std::min(value * 3 / 4, kTiles * longest_step), name});
+    out.push_back({.kind = Kind::length,
+                   .at = 0,
+                   .axis = 0,
+                   .least = std::min(value * 3 / 4, kTiles * longest_step),
+                   .name = name});
   for (size_t i = 0; i < r.launches.size(); ++i)
     for (size_t axis = 0; r.launches[i] && axis < 3; ++axis)
       if (r.launches[i]->grid[axis] > 1)
-        out.push_back({Kind::blocks, i, axis, std::min(kTiles, r.launches[i]->grid[axis])});
+        out.push_back({.kind = Kind::blocks,
+                       .at = i,
+                       .axis = axis,
+                       .least = std::min(kTiles, r.launches[i]->grid[axis])});
   return out;
 }
 

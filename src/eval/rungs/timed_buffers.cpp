@@ -69,7 +69,7 @@ Result<void> TimedBuffers::add_buffer(const std::string& name, int64_t bytes, bo
               .read_only = read_only};
   b.content = output ? device::BufferContent::output : device::BufferContent::scratch;
   b.pattern_bytes = int64_t(pattern.size());
-  stock_.push_back({name, std::move(pattern), b.offset, output});
+  stock_.push_back({.name = name, .bytes = std::move(pattern), .at = b.offset, .copied = output});
   buffers_.push_back(std::move(b));
   return {};
 }
@@ -153,7 +153,8 @@ std::vector<Probe> TimedBuffers::draw_probes(const Task& task, int runs) {
         int64_t offset = 8 * std::uniform_int_distribution<int64_t>(0, last)(random_);
         if (i == 0) offset = 0;  // always probe both ends
         if (i == 1) offset = 8 * last;
-        out.push_back({copy_name(info->name, copy), offset, size, at});
+        out.push_back(
+            {.buffer = copy_name(info->name, copy), .offset = offset, .bytes = size, .at = at});
         at += (size + kAlign - 1) / kAlign * kAlign;
       }
   }

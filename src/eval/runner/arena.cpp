@@ -73,8 +73,11 @@ Result<Arena> Arena::make(std::vector<ArenaItem> items, Fill fill) {
     const auto content = item.kind == ArenaItem::Kind::output    ? device::BufferContent::output
                          : item.kind == ArenaItem::Kind::scratch ? device::BufferContent::scratch
                                                                  : device::BufferContent::data;
-    a.buffers_.push_back({item.name, int64_t(item.bytes), int64_t(total),
-                          item.kind == ArenaItem::Kind::input, content});
+    a.buffers_.push_back({.name = item.name,
+                          .bytes = int64_t(item.bytes),
+                          .offset = int64_t(total),
+                          .read_only = item.kind == ArenaItem::Kind::input,
+                          .content = content});
     total = round_up(total + item.bytes) + gap();
   }
   a.items_ = std::move(items);

@@ -245,8 +245,9 @@ Result<LoadOutcome> Runner::load_once(const Context& ctx) {
   LoadOutcome out;
   if (!answer.alive) {
     out.died = true;
-    out.error = {ErrorKind::user,
-                 fmt::format("the runner died ({}) while loading this program", answer.death)};
+    out.error = {
+        .kind = ErrorKind::user,
+        .message = fmt::format("the runner died ({}) while loading this program", answer.death)};
     return out;
   }
   if (answer.is_error) {

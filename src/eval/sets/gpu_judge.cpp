@@ -140,7 +140,8 @@ Result<void> GpuJudge::prepare(const Context& ctx, toolchain::Toolchain& toolcha
   if (loaded_) return {};
   const std::string arch = side_->session->gpu().facts.arch;
   CG_TRY(toolchain::CompileResult compiled,
-         toolchain.compile(ctx, {"judge.cu", judge_kernels().at(kSource), {}, arch}));
+         toolchain.compile(
+             ctx, {.name = "judge.cu", .source = judge_kernels().at(kSource), .arch = arch}));
   if (!compiled.ok)
     return world_error("the comparison kernel does not compile: " + compiled.digest);
   return load(compiled.ptx);

@@ -82,7 +82,7 @@ class Maker {
     CG_CHECK(judge_.set_guards(ctx_, buffer, kOutside));
     CG_TRY(SharedBuffer shared, buffer.share(true));
     add_slot(info, torch::part::value, info.dtype, dims, buffer.offset(), memory.size());
-    memory.push_back({shared.descriptor, size_t(shared.mapped_bytes)});
+    memory.push_back({.descriptor = shared.descriptor, .bytes = size_t(shared.mapped_bytes)});
     set.bytes += shared.mapped_bytes;
     set.inputs.push_back(std::move(shared));
     set.memory.push_back(std::move(buffer));
@@ -116,7 +116,7 @@ class Maker {
       put(torch::part::truth, DType::f64, e.truth);
       put("margin", DType::f64, e.margin);
     }
-    memory.push_back({descriptor, buffer.block().mapped_bytes});
+    memory.push_back({.descriptor = descriptor, .bytes = buffer.block().mapped_bytes});
     set.bytes += int64_t(buffer.block().mapped_bytes);
     set.memory.push_back(std::move(buffer));
     return {};

@@ -90,9 +90,10 @@ void GpuTruthPool::want(const Task& task, const ShapeCase& shape,
   {
     std::lock_guard hold(lock_);
     std::vector<Wanted> first;  // sets of the task opened last come first
-    for (const std::string& family : families) first.push_back({task, shape, family});
+    for (const std::string& family : families)
+      first.push_back({.task = task, .shape = shape, .family = family});
     for (int i = 0; i < kMoreToTime && !families.empty(); ++i)
-      first.push_back({task, shape, families.front()});
+      first.push_back({.task = task, .shape = shape, .family = families.front()});
     wanted_.insert(wanted_.begin(), first.begin(), first.end());
   }
   wake_.notify_all();

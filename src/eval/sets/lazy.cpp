@@ -346,17 +346,26 @@ std::vector<LazyAnswer> lazy_answers(const Task& task) {
     std::string n = t.name;
     const std::vector<std::string> itself{n};
     auto initial = [n](Set s, size_t o, Other) { return input_values(s, o, n); };
-    if (t.mutated) out.push_back({"'" + n + "' left as it was", initial, true, std::nullopt, n});
+    if (t.mutated)
+      out.push_back({.name = "'" + n + "' left as it was",
+                     .values = initial,
+                     .exact_is_fine = true,
+                     .reads = std::nullopt,
+                     .state = n});
     if (t.mutated && !outputs) continue;  // without outputs, the case above already copies it
-    out.push_back({"a copy of " + n, initial, false, itself});
+    out.push_back(
+        {.name = "a copy of " + n, .values = initial, .exact_is_fine = false, .reads = itself});
     if (is_floating(t.dtype))
-      out.push_back({"a linear map of " + n,
-                     [n](Set s, size_t o, Other) { return linear_map(s, o, n); }, false, itself});
+      out.push_back({.name = "a linear map of " + n,
+                     .values = [n](Set s, size_t o, Other) { return linear_map(s, o, n); },
+                     .exact_is_fine = false,
+                     .reads = itself});
   }
   for (auto [bits, name] : {std::pair{10, "tf32"}, std::pair{7, "bf16"}, std::pair{3, "fp8"}})
     if (bits < result_bits(task))
-      out.push_back({fmt::format("results of {} precision", name),
-                     [b = bits](Set s, size_t o, Other) { return rounded(s, o, b); }, true});
+      out.push_back({.name = fmt::format("results of {} precision", name),
+                     .values = [b = bits](Set s, size_t o, Other) { return rounded(s, o, b); },
+                     .exact_is_fine = true});
   return out;
 }
 

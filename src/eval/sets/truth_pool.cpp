@@ -65,7 +65,7 @@ Result<SetPtr> TruthPool::draw(const Context& ctx, const ShapeCase& shape,
   auto& stock = stock_[key];
   // A program that is judged repeatedly has used all sets, so drop the oldest.
   if (stock.size() >= 2 * kStock) stock.erase(stock.begin());
-  stock.push_back({set, 1, {program_id}});
+  stock.push_back({.set = set, .uses = 1, .met = {program_id}});
   make_room(key);
   return set;
 }
@@ -141,7 +141,7 @@ void TruthPool::refill() {
     busy_ = false;
     // If this fails, draw() tries again and reports the failure.
     if (set)
-      stock_[{pool_name(shape), family}].push_back({*set, 0, {}});
+      stock_[{pool_name(shape), family}].push_back({.set = *set, .uses = 0});
     else
       failed_ = true;
     wake_.notify_all();

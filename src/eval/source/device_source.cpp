@@ -85,16 +85,19 @@ class KernelInstance {
 
   void blank(TokenRange range) {
     if (range.first < range.second)
-      edits_.push_back({t_[range.first].begin, t_[range.second - 1].end, {}, true});
+      edits_.push_back(
+          {.begin = t_[range.first].begin, .end = t_[range.second - 1].end, .blank = true});
   }
 
   void as_device_function(const SourceFunction& f) {
     for (size_t i = f.begin; i < f.open; ++i) {
       if (t_[i].is("__global__"))
-        edits_.push_back({t_[i].begin, t_[i].end, "__device__ __forceinline__"});
+        edits_.push_back(
+            {.begin = t_[i].begin, .end = t_[i].end, .text = "__device__ __forceinline__"});
       if (is_launch_attribute(i, f.open)) blank({i, closing(t_, i + 1, f.open) + 1});
     }
-    edits_.push_back({t_[f.open - 1].begin, t_[f.open - 1].end, body_name(f.name)});
+    edits_.push_back(
+        {.begin = t_[f.open - 1].begin, .end = t_[f.open - 1].end, .text = body_name(f.name)});
   }
 
   // The template needs another name, so that the kernel's name has one meaning.
@@ -176,10 +179,12 @@ class KernelInstance {
       if (is_launch_attribute(i, f.open))
         attributes += spelled({i, closing(t_, i + 1, f.open) + 1}, values) + " ";
     const size_t end = t_[f.end - 1].end;
-    edits_.push_back({end, end,
-                      fmt::format(" extern \"C\" __global__ void {}{}({}) {{ {}<{}>({}); }}",
-                                  attributes, f.name, parameters, body_name(f.name),
-                                  join(launch_.template_arguments, ", "), names)});
+    edits_.push_back(
+        {.begin = end,
+         .end = end,
+         .text = fmt::format(" extern \"C\" __global__ void {}{}({}) {{ {}<{}>({}); }}", attributes,
+                             f.name, parameters, body_name(f.name),
+                             join(launch_.template_arguments, ", "), names)});
     return {};
   }
 
@@ -237,7 +242,8 @@ class DeviceSource {
 
   void blank(TokenRange range) {
     if (range.first < range.second)
-      edits_.push_back({t_[range.first].begin, t_[range.second - 1].end, {}, true});
+      edits_.push_back(
+          {.begin = t_[range.first].begin, .end = t_[range.second - 1].end, .blank = true});
   }
 
   void remove_host_code() {
@@ -251,7 +257,7 @@ class DeviceSource {
     for (const Token& t : t_) {
       if (t.kind != Token::Kind::directive) continue;
       if (is_host_include(t.text) || is_host_macro(t.text))
-        edits_.push_back({t.begin, t.end, {}, true});
+        edits_.push_back({.begin = t.begin, .end = t.end, .blank = true});
       removed_torch_ = removed_torch_ || is_host_include(t.text);
     }
   }

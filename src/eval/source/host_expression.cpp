@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
 
 namespace cutegen::eval {
@@ -14,18 +15,13 @@ using Kind = HostValue::Kind;
 
 constexpr int kMostHostSteps = 100000;
 
-struct HostOperator {
-  std::string_view text;
-  int precedence;
-};
-constexpr HostOperator kHostOperators[] = {{"||", 1}, {"&&", 2}, {"|", 3},  {"^", 4}, {"&", 5},
-                                           {"==", 6}, {"!=", 6}, {"<", 7},  {">", 7}, {"<=", 7},
-                                           {">=", 7}, {"<<", 8}, {">>", 8}, {"+", 9}, {"-", 9},
-                                           {"*", 10}, {"/", 10}, {"%", 10}};
-
 int precedence_of(std::string_view text) {
-  const auto at = std::ranges::find(kHostOperators, text, &HostOperator::text);
-  return at == std::end(kHostOperators) ? 0 : at->precedence;
+  static const std::map<std::string_view, int> table{
+      {"||", 1}, {"&&", 2}, {"|", 3}, {"^", 4},  {"&", 5},  {"==", 6},
+      {"!=", 6}, {"<", 7},  {">", 7}, {"<=", 7}, {">=", 7}, {"<<", 8},
+      {">>", 8}, {"+", 9},  {"-", 9}, {"*", 10}, {"/", 10}, {"%", 10}};
+  const auto at = table.find(text);
+  return at == table.end() ? 0 : at->second;
 }
 
 Result<HostValue> host_literal(const HostContext& context, const Token& token) {
@@ -220,7 +216,8 @@ Result<void> HostExpression::check_bounds() const {
 
 Result<HostValue> host_expression(HostContext& context, const HostScope& scope,
                                   const std::vector<Token>& tokens, TokenRange range) {
-  HostCursor cursor{context, scope, tokens, range.first, range.second};
+  HostCursor cursor{
+      .context = context, .scope = scope, .tokens = tokens, .at = range.first, .end = range.second};
   return HostExpression(cursor).whole();
 }
 

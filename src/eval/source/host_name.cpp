@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "eval/source/host_expression.h"
 
@@ -11,33 +12,31 @@ namespace {
 
 using Kind = HostValue::Kind;
 
-struct SizedType {
-  std::string_view name;
-  int64_t bytes;
-};
-constexpr SizedType kSizedTypes[] = {
-    {"char", 1},     {"int8_t", 1},   {"uint8_t", 1},        {"bool", 1},
-    {"short", 2},    {"int16_t", 2},  {"uint16_t", 2},       {"half", 2},
-    {"__half", 2},   {"Half", 2},     {"BFloat16", 2},       {"nv_bfloat16", 2},
-    {"int", 4},      {"unsigned", 4}, {"__nv_bfloat16", 2},  {"int32_t", 4},
-    {"uint32_t", 4}, {"float", 4},    {"half2", 4},          {"__half2", 4},
-    {"double", 8},   {"int64_t", 8},  {"__nv_bfloat162", 4}, {"nv_bfloat162", 4},
-    {"uint64_t", 8}, {"size_t", 8},   {"long", 8},           {"float2", 8},
-    {"int2", 8},     {"uint2", 8},    {"float4", 16},        {"int4", 16},
-    {"uint4", 16},   {"double2", 16}, {"longlong2", 16},     {"ulonglong2", 16}};
+const std::map<std::string_view, int64_t>& bytes_of_types() {
+  static const std::map<std::string_view, int64_t> table{
+      {"char", 1},     {"int8_t", 1},   {"uint8_t", 1},        {"bool", 1},
+      {"short", 2},    {"int16_t", 2},  {"uint16_t", 2},       {"half", 2},
+      {"__half", 2},   {"Half", 2},     {"BFloat16", 2},       {"nv_bfloat16", 2},
+      {"int", 4},      {"unsigned", 4}, {"__nv_bfloat16", 2},  {"int32_t", 4},
+      {"uint32_t", 4}, {"float", 4},    {"half2", 4},          {"__half2", 4},
+      {"double", 8},   {"int64_t", 8},  {"__nv_bfloat162", 4}, {"nv_bfloat162", 4},
+      {"uint64_t", 8}, {"size_t", 8},   {"long", 8},           {"float2", 8},
+      {"int2", 8},     {"uint2", 8},    {"float4", 16},        {"int4", 16},
+      {"uint4", 16},   {"double2", 16}, {"longlong2", 16},     {"ulonglong2", 16}};
+  return table;
+}
 
 // PyTorch's names of dtypes, after the last "::".
-struct NamedDtype {
-  std::string_view name;
-  DType dtype;
-};
-constexpr NamedDtype kNamedDtypes[] = {
-    {"kHalf", DType::f16},      {"kFloat16", DType::f16},  {"Half", DType::f16},
-    {"kBFloat16", DType::bf16}, {"BFloat16", DType::bf16}, {"kFloat", DType::f32},
-    {"kFloat32", DType::f32},   {"Float", DType::f32},     {"kDouble", DType::f64},
-    {"kFloat64", DType::f64},   {"Double", DType::f64},    {"kInt", DType::i32},
-    {"kInt32", DType::i32},     {"Int", DType::i32},       {"kLong", DType::i64},
-    {"kInt64", DType::i64},     {"Long", DType::i64}};
+const std::map<std::string_view, DType>& named_dtypes() {
+  static const std::map<std::string_view, DType> table{
+      {"kHalf", DType::f16},      {"kFloat16", DType::f16},  {"Half", DType::f16},
+      {"kBFloat16", DType::bf16}, {"BFloat16", DType::bf16}, {"kFloat", DType::f32},
+      {"kFloat32", DType::f32},   {"Float", DType::f32},     {"kDouble", DType::f64},
+      {"kFloat64", DType::f64},   {"Double", DType::f64},    {"kInt", DType::i32},
+      {"kInt32", DType::i32},     {"Int", DType::i32},       {"kLong", DType::i64},
+      {"kInt64", DType::i64},     {"Long", DType::i64}};
+  return table;
+}
 
 bool is_pointer_call(const std::string& name) {
   return name == "data_ptr" || name == "mutable_data_ptr" || name == "const_data_ptr" ||
@@ -126,10 +125,10 @@ Result<HostValue> HostName::size_of_type() {
   if (alias != c_.scope.types.end() && !alias->second.empty()) name = alias->second.back().text;
   c_.at = close + 1;
   if (pointer) return host_integer(8);
-  const auto known = std::ranges::find(kSizedTypes, name, &SizedType::name);
-  if (known == std::end(kSizedTypes))
+  const auto known = bytes_of_types().find(name);
+  if (known == bytes_of_types().end())
     return c_.context.error(first, fmt::format("cutegen does not know the size of '{}'", name));
-  return host_integer(known->bytes);
+  return host_integer(known->second);
 }
 
 // min and max of two or more values, or of a list in braces.
@@ -229,10 +228,10 @@ Result<HostValue> HostName::variable(const std::string& name, const Token& at) c
     const HostScope empty;
     return host_expression(c_.context, empty, c_.context.outline.tokens, constant->second.value);
   }
-  const auto dtype = std::ranges::find(kNamedDtypes, name, &NamedDtype::name);
-  if (dtype != std::end(kNamedDtypes)) {
+  const auto dtype = named_dtypes().find(name);
+  if (dtype != named_dtypes().end()) {
     HostValue out{.kind = Kind::dtype};
-    out.dtype = dtype->dtype;
+    out.dtype = dtype->second;
     return out;
   }
   const bool twice =

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 namespace cutegen::eval {
 namespace {
@@ -14,15 +15,14 @@ using Kind = HostValue::Kind;
 constexpr size_t kMostText = 4096;  // of a plan expression
 constexpr int kMostShift = 62;
 
-struct PlanOperator {
-  std::string_view text;
-  Binding binding;
-};
-constexpr PlanOperator kPlanOperators[] = {
-    {"==", Binding::equality}, {"!=", Binding::equality}, {"<", Binding::relation},
-    {"<=", Binding::relation}, {">", Binding::relation},  {">=", Binding::relation},
-    {"+", Binding::sum},       {"-", Binding::sum},       {"*", Binding::product},
-    {"/", Binding::product},   {"%", Binding::product}};
+const std::map<std::string_view, Binding>& plan_operators() {
+  static const std::map<std::string_view, Binding> table{
+      {"==", Binding::equality}, {"!=", Binding::equality}, {"<", Binding::relation},
+      {"<=", Binding::relation}, {">", Binding::relation},  {">=", Binding::relation},
+      {"+", Binding::sum},       {"-", Binding::sum},       {"*", Binding::product},
+      {"/", Binding::product},   {"%", Binding::product}};
+  return table;
+}
 
 std::string wrapped(const HostValue& value, Binding least) {
   return value.binding < least ? "(" + value.text + ")" : value.text;
@@ -158,11 +158,11 @@ Result<HostValue> binary(std::string_view op, const HostValue& a, const HostValu
     if (one->kind != Kind::integer) return user_error("this is no integer");
   }
   if (op == "&&" || op == "||") return logical(op == "&&", a, b);
-  const auto known = std::ranges::find(kPlanOperators, op, &PlanOperator::text);
-  if (known == std::end(kPlanOperators)) return bits(op, a, b);
+  const auto known = plan_operators().find(op);
+  if (known == plan_operators().end()) return bits(op, a, b);
   if (a.number && b.number)
     if (const auto number = folded(op, *a.number, *b.number)) return host_integer(*number);
-  const Binding binding = known->binding;
+  const Binding binding = known->second;
   const bool product = binding == Binding::product;
   HostValue out{.text = fmt::format("{}{}{}{}{}", wrapped(a, binding), product ? "" : " ", op,
                                     product ? "" : " ", wrapped(b, Binding(int(binding) + 1))),

@@ -54,7 +54,8 @@ class LauncherArguments {
     std::vector<std::string> texts;
     for (LauncherParameterText& p : launcher_parameters(outline, *query.function)) {
       if (p.is_stream) {
-        query.parameters[p.name] = host_unreadable({ErrorKind::user, "this is a stream", at(p.at)});
+        query.parameters[p.name] = host_unreadable(
+            {.kind = ErrorKind::user, .message = "this is a stream", .where = at(p.at)});
         continue;
       }
       texts.push_back(p.type + " " + p.name);
@@ -93,9 +94,11 @@ class LauncherArguments {
             return number(fmt::format("{}({})", function, s.name),
                           std::holds_alternative<double>(s.value));
     }
-    return host_unreadable({ErrorKind::user, fmt::format("the task has nothing named '{}'", p.name),
-                            at(p.at),
-                            "list what the launcher's parameters are: args = [...] in [kernel]"});
+    return host_unreadable(
+        {.kind = ErrorKind::user,
+         .message = fmt::format("the task has nothing named '{}'", p.name),
+         .where = at(p.at),
+         .remedy = "list what the launcher's parameters are: args = [...] in [kernel]"});
   }
 
   static HostValue tensor_value(const LauncherParameterText& p, const std::string& name) {

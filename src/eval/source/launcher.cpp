@@ -26,6 +26,10 @@ void merge(HostState& state, const HostValue& holds, const HostScope& then, cons
   }
 }
 
+Token word_at(std::string text, const Token& at) {
+  return {.kind = Token::Kind::word, .text = std::move(text), .line = at.line, .column = at.column};
+}
+
 // Runs the statements of a launcher on expressions instead of numbers.
 class LauncherReader {
  public:
@@ -214,7 +218,7 @@ class LauncherReader {
     }
     if (!dtype || body >= parts.back().second) return fail(why);
     const auto saved = s_.scope.types;
-    s_.scope.types[type] = {Token{Token::Kind::word, device_type(*dtype), at.line, at.column}};
+    s_.scope.types[type] = {word_at(device_type(*dtype), at)};
     CG_CHECK(block({body + 1, closing(s_.t, body, parts.back().second)}));
     s_.returned_early = false;  // it only leaves the lambda
     s_.scope.types = saved;

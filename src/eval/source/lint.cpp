@@ -186,11 +186,11 @@ class Findings {
 
   void add(const Token& at, bool rule, const std::string& what, const std::string& remedy) {
     if (found_.size() >= kMostFindings) return;
-    found_.push_back({rule,
-                      {.kind = ErrorKind::user,
-                       .message = what,
-                       .where = fmt::format("{}:{}:{}", name_, at.line, at.column),
-                       .remedy = remedy}});
+    found_.push_back({.rule = rule,
+                      .error = {.kind = ErrorKind::user,
+                                .message = what,
+                                .where = fmt::format("{}:{}:{}", name_, at.line, at.column),
+                                .remedy = remedy}});
   }
   std::vector<LintFinding> take() { return std::move(found_); }
 

@@ -248,7 +248,10 @@ std::vector<Signature> kernel_signatures(const std::vector<Token>& t) {
     }
     if (at >= t.size() || t[at].kind != Token::Kind::word) continue;
     size_t close = matching(t, at + 1, '(', ')');
-    out.push_back({t[at].text, parameters(t, at + 1, close), t[at].line, t[at].column});
+    out.push_back({.name = t[at].text,
+                   .parameters = parameters(t, at + 1, close),
+                   .line = t[at].line,
+                   .column = t[at].column});
     declarations.describe(t, i, out.back());
     i = close;
   }

@@ -66,7 +66,7 @@ void UndefinedRegisters::watch(const UndefinedStep& s) {
     const int32_t slot = program_.effects[i];
     const uint32_t lanes = unwritten[size_t(slot) / 4] & (slot == s.in.guard ? s.current : s.mask);
     if (!lanes) continue;
-    known_.assign(1, {s.pc, s.warp * 32 + std::countr_zero(lanes)});
+    known_.assign(1, {.pc = s.pc, .thread = s.warp * 32 + std::countr_zero(lanes)});
     start();
     return;
   }

@@ -14,9 +14,12 @@ Inst& CodeBuilder::emit(Inst in, std::vector<int32_t> reads, std::vector<int32_t
   in.guard = guard_.slot, in.guard_negated = guard_.negated;
   if (in.guard >= 0) reads.push_back(in.guard);
   program.code.push_back(in);
-  program.lines.push_back(
-      {now_->line, now_->source_line, now_->source_column, now_->opcode, now_->text});
-  effects_.push_back({std::move(reads), std::move(writes)});
+  program.lines.push_back({.line = now_->line,
+                           .source_line = now_->source_line,
+                           .source_column = now_->source_column,
+                           .opcode = now_->opcode,
+                           .text = now_->text});
+  effects_.push_back({.reads = std::move(reads), .writes = std::move(writes)});
   return program.code.back();
 }
 
@@ -61,7 +64,7 @@ int32_t CodeBuilder::allocate(int size) {
 
 Slot CodeBuilder::add_register(int size) {
   const Slot slot{.offset = allocate(size), .size = size};
-  slots_.push_back({slot.offset, size == 0 ? 4 : 32 * size});
+  slots_.push_back({.offset = slot.offset, .bytes = size == 0 ? 4 : 32 * size});
   return slot;
 }
 
@@ -70,7 +73,8 @@ Slot CodeBuilder::constant(uint64_t bits, int size, int32_t variable) {
   auto [it, fresh] = constants_.try_emplace({bits, size, variable});
   if (fresh) {
     it->second = {.offset = allocate(size), .size = size};
-    program.constants.push_back({it->second.offset, uint8_t(size), bits, variable});
+    program.constants.push_back(
+        {.offset = it->second.offset, .size = uint8_t(size), .bits = bits, .variable = variable});
   }
   return it->second;
 }
@@ -79,7 +83,7 @@ Slot CodeBuilder::special(Special which) {
   auto [it, fresh] = specials_.try_emplace(which);
   if (fresh) {
     it->second = {.offset = allocate(4), .size = 4};
-    program.specials.push_back({it->second.offset, 4, which});
+    program.specials.push_back({.offset = it->second.offset, .size = 4, .which = which});
   }
   return it->second;
 }

@@ -70,7 +70,8 @@ Result<Declarations> read_declarations(std::string_view text) {
     if (!f.is_entry) continue;
     Entry e;
     e.name = std::string(f.name);
-    for (const Variable& v : f.params) e.params.push_back({size_t(v.bytes()), size_t(v.align)});
+    for (const Variable& v : f.params)
+      e.params.push_back({.size = size_t(v.bytes()), .align = size_t(v.align)});
     for (size_t i = 0; i < 3; ++i) e.max_block[i] = int(f.max_block[i]);
     out.entries.push_back(std::move(e));
   }

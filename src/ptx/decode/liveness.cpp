@@ -173,7 +173,8 @@ void analyze_liveness(Program& program, const std::vector<Effects>& effects,
     program.effects.insert(program.effects.end(), e.reads.begin(), e.reads.end());
     const auto writes = uint32_t(program.effects.size());
     program.effects.insert(program.effects.end(), e.writes.begin(), e.writes.end());
-    program.effect_of.push_back({begin, writes, uint32_t(program.effects.size())});
+    program.effect_of.push_back(
+        {.begin = begin, .writes = writes, .end = uint32_t(program.effects.size())});
   }
   program.watch_zeroed = program.zeroed.size() < slots.size();  // all: the analysis gave up
   if (program.watch_zeroed) mark_watched(program);

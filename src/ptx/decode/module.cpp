@@ -26,7 +26,8 @@ Result<Module> Module::parse(std::string_view text) {
     CG_TRY(Program p, decode(state->parsed, f));
     Entry e;
     e.name = p.name;
-    for (const ParamSlot& s : p.params) e.params.push_back({size_t(s.size), size_t(s.align)});
+    for (const ParamSlot& s : p.params)
+      e.params.push_back({.size = size_t(s.size), .align = size_t(s.align)});
     for (size_t i = 0; i < 3; ++i) e.max_block[i] = int(p.max_block[i]);
     e.static_shared_bytes = p.static_shared;
     e.registers_estimate = p.registers_estimate;

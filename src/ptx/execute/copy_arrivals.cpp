@@ -26,7 +26,8 @@ bool CopyArrivals::add(Warp& w, const Inst& in, int lane, uint64_t at) {
     arrivals.pop_front();
     if (!arrive(oldest)) return false;
   }
-  arrivals.push_back({at, w.index, 1u << lane, before, w.current.pc});
+  arrivals.push_back(
+      {.mbarrier = at, .warp = w.index, .mask = 1u << lane, .before = before, .pc = w.current.pc});
   return true;
 }
 

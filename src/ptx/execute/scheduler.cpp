@@ -342,7 +342,8 @@ LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options) {
   Shared shared{.job = job, .grid = grid, .options = options};
   LaunchReport& report = shared.report;
   report.ctas_total = grid.total;
-  for (const Buffer& b : job.memory.buffers) report.traffic.push_back({b.name, b.size});
+  for (const Buffer& b : job.memory.buffers)
+    report.traffic.push_back({.buffer = b.name, .bytes = b.size});
   const auto start = Clock::now();
   double weight = 1;
   if (options.latency) job.chain = std::make_unique<Chain>(job.program, *options.latency);

@@ -46,8 +46,9 @@ Chain::Chain(const Program& program, const GpuLatency& latency)
   for (size_t i = 0; i < program.code.size(); ++i) {
     const std::string_view text = program.lines[i].text;
     const Usage use = usage_of(text);
-    costs_.push_back({latency_of(program.code[i], use, latency), double(use.issue),
-                      text.find(".nc") != std::string_view::npos});
+    costs_.push_back({.latency = latency_of(program.code[i], use, latency),
+                      .issue = double(use.issue),
+                      .constant = text.find(".nc") != std::string_view::npos});
   }
 }
 

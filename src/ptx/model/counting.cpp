@@ -240,8 +240,11 @@ void report_counts(const Program& program, const Totals& once, const Totals& sam
     if (x.runs == 0) continue;
     const SourceLine& line = program.lines[i];
     if (x.lanes > 0)
-      report.executed.push_back(
-          {int32_t(i), line.source_line, line.source_column, line.opcode, x.runs});
+      report.executed.push_back({.index = int32_t(i),
+                                 .source_line = line.source_line,
+                                 .source_column = line.source_column,
+                                 .opcode = line.opcode,
+                                 .runs = x.runs});
     const InstCounts c = scaled(at(once.counts, i), at(sampled.counts, i), weight);
     const Usage use = usage_of(program.lines[i].text);
     account(report.counters, program.code[i], use, x, c);
@@ -254,7 +257,8 @@ void report_counts(const Program& program, const Totals& once, const Totals& sam
   report.most_sleep_ns = std::max(once.most_sleep_ns, sampled.most_sleep_ns);
   report.mean_sleep_ns =
       (once.sleep_ns + sampled.sleep_ns * weight) / double(std::max<int64_t>(1, report.ctas_total));
-  for (auto& [line, counters] : by_line) report.lines.push_back({line, std::move(counters)});
+  for (auto& [line, counters] : by_line)
+    report.lines.push_back({.source_line = line, .counters = std::move(counters)});
   for (size_t i = 0; i < report.traffic.size(); ++i) {
     const auto a = at(once.traffic, i), b = at(sampled.traffic, i);
     report.traffic[i].load_sectors = scaled(a[0], b[0], weight);

@@ -226,7 +226,7 @@ std::optional<AtomicType> atomic_type_of(TensorType type) {
 }
 
 PixelRange pixels_along(const TensorMap& m, size_t i) {
-  return {m.lower[i - 1], int64_t(m.sizes[i]) - 1 + m.upper[i - 1]};
+  return {.first = m.lower[i - 1], .last = int64_t(m.sizes[i]) - 1 + m.upper[i - 1]};
 }
 
 namespace {

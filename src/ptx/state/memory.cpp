@@ -37,7 +37,12 @@ uint64_t Memory::State::place(const std::string& name, std::span<std::byte> stor
                               Content content) {
   if (next == 0) next = kGlobalBase;
   const uint64_t base = next;
-  buffers.push_back({name, base, storage.size(), storage.data(), access, content});
+  buffers.push_back({.name = name,
+                     .base = base,
+                     .size = storage.size(),
+                     .data = storage.data(),
+                     .access = access,
+                     .content = content});
   next = (base + storage.size() + kAlign - 1) / kAlign * kAlign + kRedZone;
   return base;
 }

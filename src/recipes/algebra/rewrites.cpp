@@ -52,7 +52,7 @@ bool change_once(Editor& edit, const RewriteRules& chosen, std::vector<Rewrite>&
     const std::string name = to_string(rule.rule);
     const bool known = std::any_of(applied.begin(), applied.end(),
                                    [&](const Rewrite& r) { return r.rule == name; });
-    if (!known) applied.push_back({name, *effect, true});
+    if (!known) applied.push_back({.rule = name, .effect = *effect, .applied = true});
     return true;
   }
   return false;

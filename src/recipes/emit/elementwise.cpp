@@ -577,10 +577,13 @@ std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
       {.name = "items", .meaning = "vectors that a thread loads together", .legal = {2, 4, 1, 8}},
       {.name = "threads", .meaning = "threads of a CTA", .legal = {256, 512, 128}}};
   if (!is_flat(fused) && shared_loop(fused, make_nest(fused)) >= 0)
-    list.push_back(
-        {"shared", "1: a thread's vectors share what does not differ between them", {1, 0}});
+    list.push_back({.name = "shared",
+                    .meaning = "1: a thread's vectors share what does not differ between them",
+                    .legal = {1, 0}});
   if (is_flat(fused))
-    list.push_back({"waves", "CTAs per SM of a grid-stride loop; 0: one tile a CTA", {0, 8, 16}});
+    list.push_back({.name = "waves",
+                    .meaning = "CTAs per SM of a grid-stride loop; 0: one tile a CTA",
+                    .legal = {0, 8, 16}});
   return list;
 }
 

@@ -208,7 +208,9 @@ int Passes::depth() const {
 std::vector<Parts> Passes::parts() const {
   std::vector<Parts> list;
   for (int d = 1; d <= depth(); ++d)
-    for (int inst : reductions(d)) list.push_back({kept_.at(inst), type(inst), words(inst), d});
+    for (int inst : reductions(d))
+      list.push_back(
+          {.name = kept_.at(inst), .type = type(inst), .words = words(inst), .depth = d});
   return list;
 }
 

@@ -179,7 +179,7 @@ std::optional<Ring> ring_of(const Fused& fused, const Nest& nest, const Json& pa
     const int64_t places = std::min(kMostShared / std::max<int64_t>(1, share * bytes), kMostPlaces);
     if (places < groups || (places - groups) * share <= ahead) continue;
     ahead = (places - groups) * share;
-    best = {groups, places};
+    best = {.groups = groups, .places = places};
   }
   return ahead < 0 ? std::nullopt : std::optional(best);
 }

@@ -254,25 +254,29 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hoppe
        .meaning = "neighbouring elements that a thread moves in one access",
        .legal = vector_widths(fused, nest.inner())}};
   if (auto parts = parts_worth_trying(nest); !parts.empty())
-    list.push_back({"parts", "CTAs that share a row; their results are merged by the next kernel",
-                    std::move(parts)});
+    list.push_back({.name = "parts",
+                    .meaning = "CTAs that share a row; their results are merged by the next kernel",
+                    .legal = std::move(parts)});
   const auto clusters = clusters_worth_trying(fused, hopper);
   if (several_passes(fused))
-    list.push_back({"cached",
-                    "where elements stay between the passes; 1: in registers, 2: in shared memory",
-                    clusters.empty() ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{2, 1, 0}});
-  if (clusters.size() > 1)
     list.push_back(
-        {"cluster", "CTAs of a cluster that keep a row in their shared memory", clusters});
+        {.name = "cached",
+         .meaning = "where elements stay between the passes; 1: in registers, 2: in shared memory",
+         .legal = clusters.empty() ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{2, 1, 0}});
+  if (clusters.size() > 1)
+    list.push_back({.name = "cluster",
+                    .meaning = "CTAs of a cluster that keep a row in their shared memory",
+                    .legal = clusters});
   if (!clusters.empty() && has_element_output(fused))
-    list.push_back({"turns",
-                    "rows that a cluster takes; it reads ahead of the row that it writes",
-                    {1, kTurns, kManyTurns}});
+    list.push_back(
+        {.name = "turns",
+         .meaning = "rows that a cluster takes; it reads ahead of the row that it writes",
+         .legal = {1, kTurns, kManyTurns}});
   if (auto joint = find_joint(fused))
-    list.push_back({"online",
-                    joint->moments ? "1: mean and sum of squares about it in one pass"
-                                   : "1: maximum and sum of exponentials in one pass",
-                    {1, 0}});
+    list.push_back({.name = "online",
+                    .meaning = joint->moments ? "1: mean and sum of squares about it in one pass"
+                                              : "1: maximum and sum of exponentials in one pass",
+                    .legal = {1, 0}});
   if (nest.reduced_inside) {
     std::vector<int64_t> widths{256, 32, 512, 128, 64, 1024};
     if (nest.length() <= 1024) widths = {32, 64, 128, 256};
@@ -283,18 +287,23 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused, bool hoppe
       std::erase(widths, width);
       widths.insert(widths.begin(), width);
     }
-    list.push_back({"width", "threads that share a row", widths});
+    list.push_back({.name = "width", .meaning = "threads that share a row", .legal = widths});
   } else {
-    list.push_back(
-        {"columns", "threads side by side on neighbouring columns", {32, 64, 128, 256, 16, 8, 4}});
+    list.push_back({.name = "columns",
+                    .meaning = "threads side by side on neighbouring columns",
+                    .legal = {32, 64, 128, 256, 16, 8, 4}});
     if (hopper)
-      list.push_back({"cluster", "CTAs of a cluster that share columns", {1, 2, 4, 8, 16}});
+      list.push_back({.name = "cluster",
+                      .meaning = "CTAs of a cluster that share columns",
+                      .legal = {1, 2, 4, 8, 16}});
   }
-  list.push_back({"unroll", "loop steps whose loads are in flight together", {4, 2, 8, 1}});
+  list.push_back({.name = "unroll",
+                  .meaning = "loop steps whose loads are in flight together",
+                  .legal = {4, 2, 8, 1}});
   std::vector<int64_t> threads{256, 512, 128, 1024};
   for (int64_t width : register_widths(fused, nest, hopper))
     if (width > kThreadsOfRows && width % 128 != 0) threads.push_back(width);
-  list.push_back({"threads", "threads of a CTA", std::move(threads)});
+  list.push_back({.name = "threads", .meaning = "threads of a CTA", .legal = std::move(threads)});
   return list;
 }
 

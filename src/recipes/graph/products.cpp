@@ -20,7 +20,7 @@ Node make_node(const std::string& name, const std::string& op, std::vector<Json>
   node.id = name;
   node.op = op;
   node.args = std::move(args);
-  node.outputs.push_back({name, dtype, std::move(shape)});
+  node.outputs.push_back({.name = name, .dtype = dtype, .shape = std::move(shape)});
   return node;
 }
 
@@ -104,7 +104,8 @@ Result<void> lower_triangle(const Node& node, bool upper, Lowered& lowered,
   std::string mask = result.name + "__mask";
   lowered.masks[mask] = {.upper = upper,
                          .diagonal = diagonal.is_null() ? 0 : diagonal.get<int64_t>()};
-  lowered.graph.placeholders.push_back({mask, DType::boolean, result.shape});
+  lowered.graph.placeholders.push_back(
+      {.name = mask, .dtype = DType::boolean, .shape = result.shape});
   out.push_back(make_node(result.name, "aten.where.self", {refer(mask), refer(self), 0.0},
                           result.dtype, result.shape));
   return {};

@@ -148,7 +148,7 @@ class Matcher {
         number(argument(*node, 1, "other")) == 15) {
       const std::string from = self_of(*node);
       node = graph_.producer(from);
-      if (!node) return Half{from, false};
+      if (!node) return Half{.tensor = from, .high = false};
       masked = true;
     }
     if (!node || !is_aten(*node, {"__rshift__", "bitwise_right_shift"}) ||
@@ -156,7 +156,7 @@ class Matcher {
       return std::nullopt;
     const Value* from = graph_.find(self_of(*node));
     if (!from || !(masked || from->dtype == DType::u8)) return std::nullopt;
-    return Half{from->name, true};
+    return Half{.tensor = from->name, .high = true};
   }
 
   // The tensor behind `value`, which multiplies a reshape of the matrix to `whole`.
@@ -181,7 +181,7 @@ class Matcher {
     const auto row = block_of(whole, part, 0, rows),
                depth = block_of(whole, part, rows, whole.size());
     if (!row || !depth) return std::nullopt;
-    return WeightGrid{name, tensor->dtype, *row, *depth};
+    return WeightGrid{.tensor = name, .dtype = tensor->dtype, .rows = *row, .depth = *depth};
   }
 
   const Graph& graph_;

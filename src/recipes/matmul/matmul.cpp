@@ -317,36 +317,49 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
   const bool cores = c.math_mode != MathMode::fp32, hopper = wgmma_applies(c),
              halves = bytes_of_element(c) == 2;
   using Values = std::vector<int64_t>;
-  const RecipeParameter vector{"vector", "neighbouring elements that a thread moves in one access",
-                               vectors},
-      tile_m{"tile_m", "rows of the result that a CTA computes",
-             hopper && halves ? Values{256, 192, 128, 64}
-             : cores          ? Values{128, 64}
-                              : Values{256, 128, 64}},
-      tile_n{"tile_n", "columns of the result that a CTA computes",
-             halves && hopper  ? Values{256, 192, 128, 160, 64, 32}
-             : c.groups() == 3 ? Values{96, 128, 64}
-                               : Values{128, 64, 32}},
-      stages{"stages", "pipeline stages: tiles along the depth in shared memory at once",
-             !cores   ? Values{3, 2, 4, 1}
-             : hopper ? Values{4, 6, 3, 8, 12, 2, 1}
-                      : Values{3, 4, 2, 1}},
-      tile_k{"tile_k", "depth of the tiles in shared memory",
-             cores ? Values{32, 64, 16, 8} : Values{16, 32, 8, 64}},
-      threads{"threads", "threads of a CTA", cores ? Values{128, 256} : Values{256, 128}},
-      split{"split", "CTAs that share the depth of one tile", splits_worth_trying(c)},
-      cores_on{"tensor_cores", "1: multiply on the tensor cores, in the task's math mode", {1, 0}};
+  const RecipeParameter vector{.name = "vector",
+                               .meaning = "neighbouring elements that a thread moves in one access",
+                               .legal = vectors},
+      tile_m{.name = "tile_m",
+             .meaning = "rows of the result that a CTA computes",
+             .legal = hopper && halves ? Values{256, 192, 128, 64}
+                      : cores          ? Values{128, 64}
+                                       : Values{256, 128, 64}},
+      tile_n{.name = "tile_n",
+             .meaning = "columns of the result that a CTA computes",
+             .legal = halves && hopper  ? Values{256, 192, 128, 160, 64, 32}
+                      : c.groups() == 3 ? Values{96, 128, 64}
+                                        : Values{128, 64, 32}},
+      stages{.name = "stages",
+             .meaning = "pipeline stages: tiles along the depth in shared memory at once",
+             .legal = !cores   ? Values{3, 2, 4, 1}
+                      : hopper ? Values{4, 6, 3, 8, 12, 2, 1}
+                               : Values{3, 4, 2, 1}},
+      tile_k{.name = "tile_k",
+             .meaning = "depth of the tiles in shared memory",
+             .legal = cores ? Values{32, 64, 16, 8} : Values{16, 32, 8, 64}},
+      threads{.name = "threads",
+              .meaning = "threads of a CTA",
+              .legal = cores ? Values{128, 256} : Values{256, 128}},
+      split{.name = "split",
+            .meaning = "CTAs that share the depth of one tile",
+            .legal = splits_worth_trying(c)},
+      cores_on{.name = "tensor_cores",
+               .meaning = "1: multiply on the tensor cores, in the task's math mode",
+               .legal = {1, 0}};
   const RecipeParameter wgmma{
-      "wgmma",
-      cores ? "1: multiply by wgmma on Hopper's tensor cores, in the task's math mode"
-            : "1: multiply on Hopper's tensor cores with float32 accuracy",
-      {1, 0}};
-  const RecipeParameter cluster{"cluster", "2: pairs of CTAs share their tiles of B", {1, 2}},
-      tail{"tail", "most CTAs that share a tile of the last round; 1: none",
-           c.joined() ? Values{1} : Values{1, 8, 4}},
-      turns{"ping_pong",
-            "1: two warpgroups take tiles in turn; one writes while one multiplies",
-            {0, 1}};
+      .name = "wgmma",
+      .meaning = cores ? "1: multiply by wgmma on Hopper's tensor cores, in the task's math mode"
+                       : "1: multiply on Hopper's tensor cores with float32 accuracy",
+      .legal = {1, 0}};
+  const RecipeParameter cluster{
+      .name = "cluster", .meaning = "2: pairs of CTAs share their tiles of B", .legal = {1, 2}},
+      tail{.name = "tail",
+           .meaning = "most CTAs that share a tile of the last round; 1: none",
+           .legal = c.joined() ? Values{1} : Values{1, 8, 4}},
+      turns{.name = "ping_pong",
+            .meaning = "1: two warpgroups take tiles in turn; one writes while one multiplies",
+            .legal = {0, 1}};
   // The parameters that change the time most come first.
   if (cores && hopper && !halves)
     return {wgmma, tile_m, tile_n, split, stages, vector, cores_on, tile_k, threads};
@@ -354,7 +367,9 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
     std::vector<RecipeParameter> all{wgmma,  tile_m, tile_n, turns,    tail,   cluster,
                                      stages, split,  vector, cores_on, tile_k, threads};
     if (streams(c))
-      all.insert(all.begin() + 1, {"stream", "1: read the second factor into registers", {1, 0}});
+      all.insert(all.begin() + 1, {.name = "stream",
+                                   .meaning = "1: read the second factor into registers",
+                                   .legal = {1, 0}});
     return all;
   }
   if (hopper) return {wgmma, tile_m, tile_n, split, stages, tile_k, threads, vector};

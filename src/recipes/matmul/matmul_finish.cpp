@@ -54,7 +54,8 @@ std::string Layouts::tensor(const FactorAccess& a) {
   std::string step = c_.loops_n.empty() ? "Int<0>{}" : innermost(n.second), from = a.name;
   if (a.operand->sliced()) {
     const std::string start = start_text(c_.finish, *a.operand);
-    if (start != "0") from += " + " + stride_text({Move::stride, start}, a.name + "_start");
+    if (start != "0")
+      from += " + " + stride_text({.move = Move::stride, .expression = start}, a.name + "_start");
   }
   const std::string source = a.operand->counts ? "cutegen::positions(0"
                                                : fmt::format("make_tensor(make_gmem_ptr({})", from);
@@ -106,7 +107,11 @@ MatmulFinish::MatmulFinish(const Contraction& c, size_t part)
 
 FactorAccess MatmulFinish::access(const Operand& operand, int inst) {
   const std::string& name = c_.finish.names.at(operand.tensor);
-  return {&operand, inst, name, code_.word("g_" + name), code_.word("r_" + name)};
+  return {.operand = &operand,
+          .inst = inst,
+          .name = name,
+          .tensor = code_.word("g_" + name),
+          .registers = code_.word("r_" + name)};
 }
 
 bool MatmulFinish::is_product(int inst) const {

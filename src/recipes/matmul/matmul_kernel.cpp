@@ -369,7 +369,7 @@ class JoinedText {
 
   std::string start_of(Layouts& layouts, const JoinedFactor& of, const std::string& name) {
     if (of.start == "0") return "0";
-    return once(layouts, {Move::stride, of.start}, name + "_start");
+    return once(layouts, {.move = Move::stride, .expression = of.start}, name + "_start");
   }
 
   const Contraction& c_;

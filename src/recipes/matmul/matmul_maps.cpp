@@ -93,7 +93,10 @@ std::vector<JoinedFactor> factors_of(const Contraction& c) {
     for (const Stride& batch : factor.batch) key += " " + batch.expression;
     size_t i = size_t(std::find(known.begin(), known.end(), key) - known.begin());
     if (i == known.size()) known.push_back(key);
-    list.push_back({&factor, start, columns, i == 0 ? "map_b" : fmt::format("map_b{}", i)});
+    list.push_back({.factor = &factor,
+                    .start = start,
+                    .columns = columns,
+                    .map = i == 0 ? "map_b" : fmt::format("map_b{}", i)});
   };
   for (const Contraction* part : parts_of(c)) {
     add(part->b, part->start, part->n < 0 ? "1" : part->loads.axes[size_t(part->n)].extent);

@@ -82,10 +82,14 @@ std::vector<RecipeParameter> stream_parameters(const Contraction& c) {
     auto far = [&](int64_t s) { return std::max(s, wanted) / std::min(s, wanted); };
     return far(a) < far(b);
   });
-  return {{"tile_n", "columns of the result that a CTA computes", {64, 32, 128, 16}},
-          {"split", "CTAs that share the depth of one tile", splits},
-          {"tile_m", "rows of the result that a CTA computes", {16, 8, 32, 64}},
-          {"vector", "neighbouring elements in one access", {8, 1}}};
+  return {{.name = "tile_n",
+           .meaning = "columns of the result that a CTA computes",
+           .legal = {64, 32, 128, 16}},
+          {.name = "split", .meaning = "CTAs that share the depth of one tile", .legal = splits},
+          {.name = "tile_m",
+           .meaning = "rows of the result that a CTA computes",
+           .legal = {16, 8, 32, 64}},
+          {.name = "vector", .meaning = "neighbouring elements in one access", .legal = {8, 1}}};
 }
 
 Json with_stream_shape(const Contraction& c, Json params) {

@@ -51,33 +51,54 @@ std::vector<Tiling> float_tilings(const Contraction& c) {
                                     .speed = 0.97,
                                     .start = 64});
   // If the result is a triangle, larger tiles compute more zeros.
-  if (!c.zero_outside) all.push_back({256, 128, 256, 1, 1, 128});
+  if (!c.zero_outside)
+    all.push_back({.tile_m = 256, .tile_n = 128, .threads = 256, .speed = 1, .start = 128});
   if (c.groups() > 1) all.clear();  // the CUDA cores compute one product in a tile
   if (!wgmma_applies(c)) return all;
   const bool scalar = c.a.depth.move != Move::next && c.b.depth.move != Move::next;
-  constexpr MatmulEngine wgmma = MatmulEngine::wgmma_fp32;
   // One product instead of three: the loads then limit the speed. Measured at 4096^3 on an H200.
   const double faster = products_of(c) == 1 ? 1.2 : 1;
-  all.push_back({128, 128, 512, 1, faster * (scalar ? 2.1 : 2.5), 100, wgmma});
+  const auto add = [&](Tiling t) {
+    t.speed *= faster;
+    t.engine = MatmulEngine::wgmma_fp32;
+    all.push_back(t);
+  };
+  add({.tile_m = 128, .tile_n = 128, .threads = 512, .speed = scalar ? 2.1 : 2.5, .start = 100});
   if (turned(c))
-    all.push_back({64, 128, 512, 1, faster * 1.9, 100, wgmma});
+    add({.tile_m = 64, .tile_n = 128, .threads = 512, .speed = 1.9, .start = 100});
   else
-    all.push_back({128, 64, 512, 1, faster * 1.85, 100, wgmma});
-  all.push_back({64, 64, 384, 1, faster * 1.25, 60, wgmma});
+    add({.tile_m = 128, .tile_n = 64, .threads = 512, .speed = 1.85, .start = 100});
+  add({.tile_m = 64, .tile_n = 64, .threads = 384, .speed = 1.25, .start = 60});
   // Three products share 96 columns. The speed is a guess between the measured ones.
-  if (c.groups() == 3) all.push_back({128, 96, 512, 1, faster * 2.1, 100, wgmma});
+  if (c.groups() == 3)
+    add({.tile_m = 128, .tile_n = 96, .threads = 512, .speed = 2.1, .start = 100});
   return all;
 }
 
 std::vector<Tiling> wgmma_tilings(const Contraction& c) {
-  constexpr MatmulEngine wgmma = MatmulEngine::wgmma;
   std::vector<Tiling> all{
-      {128, 256, 384, 1, 1, 200, wgmma, 4},    {256, 128, 384, 1, 1.03, 200, wgmma, 4},
-      {192, 192, 512, 1, 1.03, 200, wgmma, 4}, {128, 192, 384, 1, 0.97, 200, wgmma, 5},
-      {128, 128, 384, 1, 0.8, 200, wgmma, 6},  {128, 64, 384, 1, 0.55, 200, wgmma, 8},
-      {64, 128, 256, 1, 0.55, 200, wgmma, 8},  {64, 64, 256, 1, 0.42, 200, wgmma, 12}};
+      {.tile_m = 128, .tile_n = 256, .threads = 384, .speed = 1, .stages = 4},
+      {.tile_m = 256, .tile_n = 128, .threads = 384, .speed = 1.03, .stages = 4},
+      {.tile_m = 192, .tile_n = 192, .threads = 512, .speed = 1.03, .stages = 4},
+      {.tile_m = 128, .tile_n = 192, .threads = 384, .speed = 0.97, .stages = 5},
+      {.tile_m = 128, .tile_n = 128, .threads = 384, .speed = 0.8, .stages = 6},
+      {.tile_m = 128, .tile_n = 64, .threads = 384, .speed = 0.55, .stages = 8},
+      {.tile_m = 64, .tile_n = 128, .threads = 256, .speed = 0.55, .stages = 8},
+      {.tile_m = 64, .tile_n = 64, .threads = 256, .speed = 0.42, .stages = 12}};
+  for (Tiling& t : all) {
+    t.start = 200;
+    t.engine = MatmulEngine::wgmma;
+  }
   // While one warpgroup writes its tile, the other multiplies.
-  if (!c.zero_outside) all.push_back({128, 128, 256, 1, 0.98, 40, wgmma, 6, 1, true});
+  if (!c.zero_outside)
+    all.push_back({.tile_m = 128,
+                   .tile_n = 128,
+                   .threads = 256,
+                   .speed = 0.98,
+                   .start = 40,
+                   .engine = MatmulEngine::wgmma,
+                   .stages = 6,
+                   .ping_pong = true});
   return all;
 }
 

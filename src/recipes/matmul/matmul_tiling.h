@@ -20,7 +20,7 @@ namespace cutegen::recipes {
 // and epilogue, in steps along k. It is longer if no other CTA on the SM hides it. For CUDA cores,
 // `start` is a guess. ping_pong: two warpgroups take tiles of this size in turn.
 struct Tiling {
-  int64_t tile_m, tile_n, threads, resident;
+  int64_t tile_m, tile_n, threads, resident = 1;
   double speed, start;
   MatmulEngine engine = MatmulEngine::simt;
   int64_t stages = 3, split = 1;

@@ -101,7 +101,8 @@ Result<void> read_packed(const Region& region, const std::string& value, Factor&
   if (factor.row.move == Move::next || factor.depth.move != Move::next || factor.operand.reshaped)
     return unsupported_error("packed weights that do not lie along the depth");
   const std::string& tensor = factor.packed->tensor;
-  factor.row = {Move::stride, fmt::format("dim({},1)", region.names.at(tensor))};
+  factor.row = {.move = Move::stride,
+                .expression = fmt::format("dim({},1)", region.names.at(tensor))};
   factor.operand = {.tensor = tensor, .dtype = factor.packed->dtype, .axes = {}};
   return {};
 }
@@ -156,7 +157,7 @@ Result<Contraction> load_factors(const Task& task, const Region& region, const N
 
   std::vector<Axis> axes;
   auto add = [&](int64_t size) {
-    axes.push_back({size, false, ""});
+    axes.push_back({.size = size, .reduced = false, .extent = ""});
     return int(axes.size()) - 1;
   };
   for (int64_t size : batch ? *batch : Shape(a->shape.begin(), a->shape.end() - 2))
@@ -251,7 +252,7 @@ std::vector<Loop> merge(const Fused& fused, const std::vector<int>& axes) {
       loops.back().size *= axis.size;
       loops.back().extent += "*" + axis.extent;
     } else {
-      loops.push_back({{id}, axis.size, axis.extent});
+      loops.push_back({.axes = {id}, .size = axis.size, .extent = axis.extent});
     }
   }
   return loops;
@@ -292,10 +293,11 @@ std::vector<Axis> parts_of_result(const Contraction& c) {
   for (const AxisGroup& group : *groups)
     if (group.to == std::vector<size_t>{size_t(place)} && group.from.size() > 1)
       for (size_t from : group.from)
-        parts.push_back({rows.original[from], false,
-                         rows.kept
-                             ? rows.extents[from]
-                             : fmt::format("dim({},{})", c.loads.names.at(rows.tensor), from)});
+        parts.push_back(
+            {.size = rows.original[from],
+             .reduced = false,
+             .extent = rows.kept ? rows.extents[from]
+                                 : fmt::format("dim({},{})", c.loads.names.at(rows.tensor), from)});
   return parts;
 }
 

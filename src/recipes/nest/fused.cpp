@@ -83,14 +83,14 @@ Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<cons
   std::vector<Reducing> found;
   for (const Node* node : nodes) {
     CG_TRY(auto r, find_reduction(graph, *node));
-    if (r) found.push_back({node, std::move(*r)});
+    if (r) found.push_back({.node = node, .r = std::move(*r)});
   }
   std::vector<Axis> axes;
   if (found.empty()) {
     const Value* output = graph.find(region.outputs.front().value);
     if (!output) return unsupported_error("an output that no node computes");
     for (int64_t size : seen.empty() ? output->shape : graph.find(seen)->shape)
-      axes.push_back({size, false, ""});
+      axes.push_back({.size = size, .reduced = false, .extent = ""});
     if (auto known = region.source.extents.find(seen); known != region.source.extents.end())
       for (const auto& [axis, extent] : known->second) axes[axis].extent = extent;
     if (const auto& part = region.outputs.front().part) axes[part->axis].size = part->length;
@@ -108,7 +108,7 @@ Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<cons
                                          other.node->op, found.back().node->op),
                              other.node->id);
   }
-  for (int64_t size : last.shape) axes.push_back({size, false, ""});
+  for (int64_t size : last.shape) axes.push_back({.size = size, .reduced = false, .extent = ""});
   for (int axis : last.axes) axes[size_t(axis)].reduced = true;
   cut = found.back().node->outputs.front().name;  // used if the outputs do not lie in this nest
   for (const Reducing& reducing : found)
@@ -326,7 +326,7 @@ Attempt fuse_along(const Region& region, const std::string& seen) {
       if (output.part && (output.part->start.multiple > 0 || output.part->start.step > 1))
         demand_parts(fused, operand, output.part->axis);
       const int result = before_cast(fused, *inst, operand.dtype);
-      fused.outputs.push_back({std::move(operand), result});
+      fused.outputs.push_back({.operand = std::move(operand), .inst = result});
     }
     cut.clear();
     CG_CHECK(find_extents(fused));
@@ -389,7 +389,8 @@ std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
   auto results = task.with_role(TensorRole::output);
   list.reserve(results.size());
   for (size_t i = 0; i < results.size(); ++i)
-    list.push_back({results[i]->name, graph.outputs[i], results[i]->dtype});
+    list.push_back(
+        {.tensor = results[i]->name, .value = graph.outputs[i], .dtype = results[i]->dtype});
   if (auto writes = find_writes(task))
     for (Write& write : *writes) {
       Region::Output output{

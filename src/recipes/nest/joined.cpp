@@ -148,7 +148,10 @@ class Joiner {
       }
       if (!same_factor(*part, c) || !same_moves(part->b, c.b) || !same_loops(*part, c))
         return unsupported_error("products that do not have the same place in a tile");
-      part->partners.push_back({c.b, c.start, c.loads.axes[size_t(c.n)].extent, c.product});
+      part->partners.push_back({.b = c.b,
+                                .start = c.start,
+                                .columns = c.loads.axes[size_t(c.n)].extent,
+                                .product = c.product});
     }
     if (!part) return unsupported_error("no product is used");
     part->finish = std::move(finish);
@@ -175,7 +178,7 @@ class Joiner {
     c.start = start_text(finish, leaf);
     c.columns = columns;
     const int64_t from = first_column(leaf);
-    runs_.push_back({&node, from, from + columns.size});
+    runs_.push_back({.product = &node, .from = from, .to = from + columns.size});
     return c;
   }
 

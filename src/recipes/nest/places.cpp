@@ -27,8 +27,12 @@ int Builder::places(int axis, const std::string& extent) {
   if (auto it = built_.find(key); it != built_.end()) return it->second;
   fused_.names.emplace(kPlaces, "place");
   const int64_t size = fused_.axes[size_t(axis)].size;
-  Operand operand{kPlaces, DType::i64, {size}, {axis}, false, {size}, false, {}, {}};
-  operand.counts = true;
+  Operand operand{.tensor = kPlaces,
+                  .dtype = DType::i64,
+                  .shape = {size},
+                  .axes = {axis},
+                  .original = {size},
+                  .counts = true};
   if (!extent.empty()) operand.extents = {extent};
   Inst inst;
   inst.kind = InstKind::leaf;
@@ -233,8 +237,7 @@ int Builder::line(const std::vector<std::pair<int, int64_t>>& terms) {
   for (const auto& [axis, step] : terms) key += fmt::format(" {}*{}", axis, step);
   if (auto it = built_.find(key); it != built_.end()) return it->second;
   fused_.names.emplace(kPlaces, "place");
-  Operand operand{kPlaces, DType::i64, {}, {}, false, {}, false, {}, {}};
-  operand.counts = true;
+  Operand operand{.tensor = kPlaces, .dtype = DType::i64, .counts = true};
   Inst inst;
   inst.kind = InstKind::leaf;
   inst.name = kPlaces;

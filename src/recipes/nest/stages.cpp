@@ -240,7 +240,7 @@ class Solver {
     std::vector<Made> last;
     for (const Outputs& outputs : groups) {
       CG_TRY(Stage stage, solve(outputs));
-      last.push_back({outputs, std::move(stage)});
+      last.push_back({.outputs = outputs, .stage = std::move(stage)});
     }
     gather_reductions(source_.graph, made_);
     merge_neighbours();
@@ -252,8 +252,9 @@ class Solver {
             std::none_of(stages.scratch.begin(), stages.scratch.end(), [&](const Scratch& other) {
               return other.name == names_.at(output.tensor);  // both steps of a scatter
             }))
-          stages.scratch.push_back(
-              {names_.at(output.tensor), output.dtype, kept_.at(output.tensor)});
+          stages.scratch.push_back({.name = names_.at(output.tensor),
+                                    .dtype = output.dtype,
+                                    .extents = kept_.at(output.tensor)});
       stages.list.push_back(std::move(made.stage));
     }
     for (Made& made : last) stages.list.push_back(std::move(made.stage));
@@ -362,7 +363,7 @@ class Solver {
     if (producer && is_choice(*producer)) return keep_chosen(*producer);
     names_[name] = words_.unique(name);
     if (keeps_joins_ && producer && is_join(*producer)) return keep_parts(*producer);
-    Outputs outputs{{name, name, value->dtype, true}};
+    Outputs outputs{{.tensor = name, .value = name, .dtype = value->dtype, .kept = true}};
     if (producer && is_window(*producer)) CG_CHECK(keep_operands(*producer));
     CG_TRY(Stage stage, producer && is_window(*producer) ? windowed(region({}, kept_), *producer)
                                                          : solve(outputs));
@@ -372,7 +373,7 @@ class Solver {
         value->shape[0] ==
             (product->batch_axes.empty() ? product->size(product->m) : product->batches()))
       parts_[name] = parts_of_result(*product);
-    made_.push_back({std::move(outputs), std::move(stage)});
+    made_.push_back({.outputs = std::move(outputs), .stage = std::move(stage)});
     return {};
   }
 
@@ -385,14 +386,17 @@ class Solver {
     int64_t at = 0;
     for (int64_t length : joined->lengths) {
       if (length == 0) continue;
-      Region::Output part{whole.name, whole.name, whole.dtype, true};
-      part.part = {.axis = joined->axis,
-                   .length = length,
-                   .start = {.at = at, .by_number = true},
-                   .whole = std::to_string(whole.shape[joined->axis])};
+      Region::Output part{.tensor = whole.name,
+                          .value = whole.name,
+                          .dtype = whole.dtype,
+                          .kept = true,
+                          .part = Region::Part{.axis = joined->axis,
+                                               .length = length,
+                                               .start = {.at = at, .by_number = true},
+                                               .whole = std::to_string(whole.shape[joined->axis])}};
       CG_TRY(Stage stage, solve({part}));
       extents = outputs_of(stage)[0].operand.extents;
-      made_.push_back({{part}, std::move(stage)});
+      made_.push_back({.outputs = {part}, .stage = std::move(stage)});
       at += length;
     }
     kept_[whole.name] = extents;
@@ -411,7 +415,7 @@ class Solver {
     whole.value = reference(node.args[0]).value_or("");
     CG_TRY(Stage first, solve({whole}));
     if (output.kept) kept_[output.tensor] = outputs_of(first)[0].operand.extents;
-    made_.push_back({{whole}, std::move(first)});
+    made_.push_back({.outputs = {whole}, .stage = std::move(first)});
     part.value = reference(node.args[1]).value_or("");
     part.write = Write{.tensor = node.outputs.front().name,
                        .source = part.value,
@@ -432,14 +436,15 @@ class Solver {
     Outputs outputs;
     for (const Value& value : node.outputs) {
       names_[value.name] = words_.unique(value.name);
-      outputs.push_back({value.name, value.name, value.dtype, true});
+      outputs.push_back(
+          {.tensor = value.name, .value = value.name, .dtype = value.dtype, .kept = true});
     }
     for (;;) {
       Attempt a = choose(task_, region(outputs, kept_), *choice);
       if (a.fused) {
         for (const FusedOutput& output : a.fused->outputs)
           kept_[output.operand.tensor] = output.operand.extents;
-        made_.push_back({std::move(outputs), Stage(std::move(*a.fused))});
+        made_.push_back({.outputs = std::move(outputs), .stage = Stage(std::move(*a.fused))});
         return {};
       }
       if (a.cut.empty() || kept_.count(a.cut)) return fail(a.fused.error());

@@ -158,7 +158,7 @@ Result<Fused> window_stage(const Region& region, const Window& window, const Val
   own.kept = true;
   own.extents = extents;
   for (size_t i = 0; i < result.shape.size(); ++i) {
-    fused.axes.push_back({result.shape[i], false, extents[i]});
+    fused.axes.push_back({.size = result.shape[i], .reduced = false, .extent = extents[i]});
     own.axes.push_back(int(i));
   }
   Inst inst;
@@ -166,7 +166,7 @@ Result<Fused> window_stage(const Region& region, const Window& window, const Val
   inst.operand = 0;
   fused.insts.push_back(std::move(inst));
   fused.inputs.push_back(own);
-  fused.outputs.push_back({own, 0});
+  fused.outputs.push_back({.operand = own, .inst = 0});
   fused.window = std::move(leaf);
   return fused;
 }

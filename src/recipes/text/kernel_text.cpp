@@ -119,9 +119,10 @@ std::vector<Parameter> parameters(const Fused& fused) {
     if (operand.counts) return;
     if (!seen.insert(operand.tensor).second) return;
     const std::string& name = fused.names.at(operand.tensor);
-    list.push_back(
-        {operand.tensor, name,
-         fmt::format("{}{}* __restrict__ {}", type_of(operand), output ? "" : " const", name)});
+    list.push_back({.tensor = operand.tensor,
+                    .name = name,
+                    .declaration = fmt::format("{}{}* __restrict__ {}", type_of(operand),
+                                               output ? "" : " const", name)});
   };
   for (const Operand& operand : fused.inputs) add(operand, false);
   for (const FusedOutput& output : fused.outputs) add(output.operand, true);

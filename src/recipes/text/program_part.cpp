@@ -41,7 +41,7 @@ void chain_steps(std::vector<ProgramPart>& parts) {
       if (!body_of(part.source, name) || !names.insert(name).second ||
           step.value("cooperative", false))
         return;
-      places.push_back({&part, &step});
+      places.push_back({.part = &part, .step = &step});
     }
   for (size_t i = 0; places.size() > 1 && i < places.size(); ++i) {
     auto& [part, step] = places[i];

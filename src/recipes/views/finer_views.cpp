@@ -77,7 +77,8 @@ std::optional<Chain> chain_of(const Graph& graph, const Node& last) {
     if (!node || !node->op.starts_with("aten.")) return std::nullopt;
     const auto step = permutation(*node, base_name(node->op), value->shape.size());
     if (step.empty())
-      return is_view(*node) && !order.empty() ? std::optional(Chain{node, order}) : std::nullopt;
+      return is_view(*node) && !order.empty() ? std::optional(Chain{.view = node, .order = order})
+                                              : std::nullopt;
     if (order.empty())
       order = step;
     else
@@ -120,8 +121,8 @@ std::vector<Node> finer(const Graph& graph, const Node& last) {
     }
   const Value& result = last.outputs.front();
   if (turned != without_ones(result.shape)) return {};
-  Value view{result.name + "~finer", result.dtype, *fine},
-      turn{result.name + "~turned", result.dtype, turned};
+  Value view{.name = result.name + "~finer", .dtype = result.dtype, .shape = *fine},
+      turn{.name = result.name + "~turned", .dtype = result.dtype, .shape = turned};
   return {node_of(last.id + "_finer", "aten.view.default", from->name, *fine, view),
           node_of(last.id + "_turned", "aten.permute.default", view.name, order, turn),
           node_of(last.id, "aten.view.default", turn.name, result.shape, result)};

@@ -180,8 +180,8 @@ class ResampleWriter {
 }  // namespace
 
 std::vector<RecipeParameter> resample_parameters() {
-  return {{"rows", "results of a thread", {4, 2, 1, 8}},
-          {"threads", "threads of a CTA", {256, 128}}};
+  return {{.name = "rows", .meaning = "results of a thread", .legal = {4, 2, 1, 8}},
+          {.name = "threads", .meaning = "threads of a CTA", .legal = {256, 128}}};
 }
 
 Json resample_safe(const Fused& fused) {

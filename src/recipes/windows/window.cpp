@@ -498,8 +498,12 @@ std::vector<RecipeParameter> tile_parameters(const Fused& fused) {
       if (other >= 8 && other <= kMostTeam) teams.push_back(other);
     teams.push_back(0);
     if (shares_planes(fused.window->window))
-      list.push_back({"planes", "results of a team along the first of three axes", {8, 4, 2, 1}});
-    list.push_back({"team", "threads that share lines of the input; 0: another kernel", teams});
+      list.push_back({.name = "planes",
+                      .meaning = "results of a team along the first of three axes",
+                      .legal = {8, 4, 2, 1}});
+    list.push_back({.name = "team",
+                    .meaning = "threads that share lines of the input; 0: another kernel",
+                    .legal = teams});
   }
   return list;
 }
@@ -526,11 +530,14 @@ std::vector<RecipeParameter> window_parameters(const Fused& fused) {
   std::vector<int64_t> channels{1};
   for (int64_t c : {4, 8, 16, 32})
     if (out_of_group(fused) > c / 2) channels.insert(channels.begin(), c);
-  list.insert(list.begin(), {"channels", "output channels of a thread", channels});
+  list.insert(list.begin(),
+              {.name = "channels", .meaning = "output channels of a thread", .legal = channels});
   if (fused.window->wgmma == 0) return list;
   // The parameters of the tensor cores come first.
   std::vector<RecipeParameter> all = implicit_parameters(fused);
-  all.push_back({"wgmma", "1: multiply on Hopper's tensor cores, in the task's math mode", {1, 0}});
+  all.push_back({.name = "wgmma",
+                 .meaning = "1: multiply on Hopper's tensor cores, in the task's math mode",
+                 .legal = {1, 0}});
   all.insert(all.end(), list.begin(), list.end());
   return all;
 }
