@@ -17,7 +17,7 @@ void UndefinedRegisters::begin() {
   known_.clear();
   if (!program_.watch_zeroed) return;
   for (auto& warp : unwritten_) {
-    warp.assign(size_t(program_.register_bytes) / 4, 0);
+    warp.resize(size_t(program_.register_bytes) / 4);  // the other registers stay 0
     for (const SlotRange& s : program_.zeroed) warp[size_t(s.offset) / 4] = ~0u;
   }
 }
