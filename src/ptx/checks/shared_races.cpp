@@ -13,6 +13,27 @@ uint32_t label_in(uint64_t cell) {
   return uint32_t(cell >> 16);
 }
 
+// Returns where an array of known cells keeps a cell of this writer.
+size_t place_of(uint64_t cell, size_t places) {
+  return cell % places;
+}
+
+bool all_equal(const uint64_t* cells, size_t count) {
+  uint64_t differ = 0;
+  if (count == 4) {  // mostly, and faster without a loop
+    for (size_t i = 1; i < 4; ++i) differ |= cells[i] ^ cells[0];
+  } else {
+    for (size_t i = 1; i < count; ++i) differ |= cells[i] ^ cells[0];
+  }
+  return differ == 0;
+}
+
+bool equal_rows(const uint32_t* rows, size_t count, size_t length) {
+  uint32_t differ = 0;
+  for (size_t i = length; i < count * length; ++i) differ |= rows[i] ^ rows[i - length];
+  return differ == 0;
+}
+
 // Returns the lanes that touch a granule for which `is_bad` is true. Calls `is_bad` for every
 // granule, because it may also record the access.
 template <class F>
@@ -26,9 +47,8 @@ uint32_t lanes_where(uint32_t lanes, const uint64_t* at, uint32_t bytes, int shi
   return bad;
 }
 
-// For kernels in which every barrier is for the whole CTA: records a warp's access in a cell, and
-// returns whether another warp's access conflicts. atomics: the warps with atomic accesses; nullptr
-// if the kernel has none.
+// For whole barriers: notes a warp's access in a cell, and returns whether another warp's access
+// conflicts. atomics: the warps with atomic accesses; nullptr if the kernel has none.
 bool note(Touch touch, int warp, uint64_t& cell, uint32_t* atomics) {
   const uint64_t bit = uint64_t{1} << warp, before = cell;
   const uint64_t readers = before & 0xffffffff, writers = before >> 32;
@@ -55,7 +75,7 @@ uint64_t SharedRaces::labelled(bool is_atomic, int other) const {
          uint64_t(other + clocks_.first());
 }
 
-// Returns the writer's number relative to this CTA, like a warp's number.
+// The number is relative to this CTA, like a warp's number.
 int SharedRaces::writer_of(uint64_t cell) const {
   return int(cell & kNumber) - clocks_.first();
 }
@@ -74,7 +94,7 @@ SharedRaces::SharedRaces(const HazardFacts& facts, const Clocks& clocks, int war
       cells_(granules_),
       traces_(facts.access_pc.size() * size_t(warps)) {
   if (clocks.vector())
-    reads_.resize(granules_ * warps_);
+    reads_.resize(granules_ * warps_), has_reads_.resize((granules_ >> kBlockShift) + 1);
   else if (facts.shared_atomics)
     atomics_.resize(granules_);
 }
@@ -83,6 +103,7 @@ void SharedRaces::begin() {
   low_ = 0, high_ = granules_ - 1;
   join();
   std::fill(reads_.begin(), reads_.end(), 0);
+  std::fill(has_reads_.begin(), has_reads_.end(), 0);
   std::fill(traces_.begin(), traces_.end(), Trace{});
   std::fill(peer_reads_.begin(), peer_reads_.end(), 0);
   std::fill(product_reads_.begin(), product_reads_.end(), 0);
@@ -111,22 +132,29 @@ uint32_t SharedRaces::touch(Touch touch, int warp, int32_t pc, uint32_t lanes,
         .stride = s.contiguous ? bytes : 0};
   }
   if (!clocks_.vector()) return simple(touch, warp, lanes, s, at, bytes);
-  Ordered known = none_ordered();
-  return lanes_where(lanes, at, bytes, facts_.shared_shift,
-                     [&](size_t g) { return partial(touch, warp, g, known); });
+  return partial(touch, warp, lanes, s, at, bytes);
 }
 
-uint32_t SharedRaces::multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at,
-                               uint32_t bytes) {
+uint32_t SharedRaces::multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at) {
   const int agent = clocks_.products_of(warp);
   const uint32_t label = clocks_.label(agent);
   note_peer(agent, pc);
-  if (product_reads_.empty()) product_reads_.resize(granules_ * warps_);
+  if (product_reads_.empty()) product_reads_.resize((chunk_of(granules_) + 1) * warps_);
   Ordered known = none_ordered();
-  return lanes_where(lanes, at, bytes, facts_.shared_shift, [&](size_t g) {
-    product_reads_[g * warps_ + size_t(warp)] = label;
-    return cells_[g] != known.cell && clashes(Touch::read, warp, g, known);
-  });
+  const uint64_t* const cells = cells_.data();
+  uint32_t* const reads = product_reads_.data() + warp;
+  const size_t warps = warps_, count = size_t{1} << kChunkShift >> facts_.shared_shift;
+  uint32_t bad = 0;
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    const size_t chunk = at[lane] >> kChunkShift, first = chunk * count;
+    reads[chunk * warps] = label;
+    const uint64_t cell = cells[first];
+    if (cell == known.cells[place_of(cell, kKnown)] && all_equal(cells + first, count)) continue;
+    for (size_t g = first; g < first + count; ++g)
+      bad |= uint32_t(clashes(Touch::read, warp, g, known)) << lane;
+  }
+  return bad;
 }
 
 uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
@@ -175,24 +203,27 @@ SharedRaces::Ordered SharedRaces::none_ordered() const {
 // Whether clash() finds a warp. With vector clocks only.
 bool SharedRaces::clashes(Touch touch, int warp, size_t g, Ordered& known) const {
   const uint64_t cell = cells_[g];
-  if (cell != 0 && cell != known.cell) {
+  uint64_t& known_cell = known.cells[place_of(cell, kKnown)];
+  if (cell != known_cell && cell != 0) {
     const bool both_atomic = touch == Touch::atomic && (cell & kAtomic);
     if (!both_atomic && !clocks_.ordered(warp, writer_of(cell), label_in(cell))) return true;
-    known.cell = cell;
+    known_cell = cell;
   }
   if (touch == Touch::read) return false;
-  for (size_t u = 0; u < warps_; ++u) {
+  for (size_t u = 0; u < warps_ && has_reads_[g >> kBlockShift]; ++u) {
     const uint32_t label = reads_[g * warps_ + u];
     if (label <= known.reads[u]) continue;
     if (!clocks_.ordered(warp, int(u), label)) return true;
     known.reads[u] = label;
   }
-  for (size_t u = 0; u < warps_ && !product_reads_.empty(); ++u) {
-    const uint32_t label = product_reads_[g * warps_ + u];
+  const size_t chunk = chunk_of(g);
+  for (size_t u = 0; u < warps_ && chunk != known.chunk && !product_reads_.empty(); ++u) {
+    const uint32_t label = product_reads_[chunk * warps_ + u];
     if (label <= known.reads[warps_ + u]) continue;
     if (!clocks_.ordered(warp, clocks_.products_of(int(u)), label)) return true;
     known.reads[warps_ + u] = label;
   }
+  known.chunk = chunk;
   int other = 0;
   if (peer_reads_.empty() || peer_reads_[g] == known.peer) return false;
   if (peer_read(warp, g, other)) return true;
@@ -200,15 +231,51 @@ bool SharedRaces::clashes(Touch touch, int warp, size_t g, Ordered& known) const
   return false;
 }
 
-bool SharedRaces::partial(Touch touch, int warp, size_t g, Ordered& known) {
-  if (clashes(touch, warp, g, known)) return true;  // leaves the other warp's label for party()
-  if (touch != Touch::read)
-    cells_[g] = labelled(touch == Touch::atomic, warp);
-  else if (clocks_.is_peer(warp))
-    note_peer_read(warp, g);
-  else
-    reads_[g * warps_ + size_t(warp)] = clocks_.label(warp);
+// Whether clashes() is true for one of the granules [first, end), chunk by chunk.
+bool SharedRaces::clashes_in(Touch touch, int warp, size_t first, size_t end,
+                             Ordered& known) const {
+  const size_t in_chunk = size_t{1} << kChunkShift >> facts_.shared_shift;
+  for (size_t g = first, next = 0; g < end; g = next) {
+    next = std::min(end, (g / in_chunk + 1) * in_chunk);
+    // A chunk lies in one block.
+    const bool same_reads = touch == Touch::read || !has_reads_[g >> kBlockShift] ||
+                            equal_rows(&reads_[g * warps_], next - g, warps_);
+    const bool same = same_reads && peer_reads_.empty() && all_equal(&cells_[g], next - g);
+    const size_t last = same ? g + 1 : next;
+    for (; g < last; ++g)
+      if (clashes(touch, warp, g, known)) return true;
+  }
   return false;
+}
+
+// touch() with vector clocks.
+uint32_t SharedRaces::partial(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
+                              const uint64_t* at, uint32_t bytes) {
+  Ordered known = none_ordered();
+  const bool peer = clocks_.is_peer(warp);
+  const uint64_t mine = labelled(touch == Touch::atomic, warp);
+  const uint32_t label = clocks_.label(warp);
+  if (s.contiguous && touch == Touch::write) {
+    const size_t first = s.low >> facts_.shared_shift,
+                 end = ((s.high + bytes - 1) >> facts_.shared_shift) + 1;
+    if (!clashes_in(touch, warp, first, end, known)) {
+      std::fill(cells_.begin() + int64_t(first), cells_.begin() + int64_t(end), mine);
+      return 0;
+    }
+    known = none_ordered();
+  }
+  return lanes_where(lanes, at, bytes, facts_.shared_shift, [&](size_t g) {
+    const uint64_t cell = cells_[g];
+    const bool fine = touch == Touch::read && cell == known.cells[place_of(cell, kKnown)];
+    if (!fine && clashes(touch, warp, g, known)) return true;  // party() needs the other's label
+    if (touch != Touch::read)
+      cells_[g] = mine;
+    else if (peer)
+      note_peer_read(warp, g);
+    else
+      reads_[g * warps_ + size_t(warp)] = label, has_reads_[g >> kBlockShift] = 1;
+    return false;
+  });
 }
 
 // Notes the last access of a warp of another CTA, or of an agent.
@@ -253,7 +320,7 @@ bool SharedRaces::clash(Touch touch, int warp, size_t g, int& other, bool& wrote
   if (!product_reads_.empty()) {
     for (size_t u = 0; u < warps_; ++u) {
       other = clocks_.products_of(int(u));
-      if (!clocks_.ordered(warp, other, product_reads_[g * warps_ + u])) return true;
+      if (!clocks_.ordered(warp, other, product_reads_[chunk_of(g) * warps_ + u])) return true;
     }
   }
   return peer_read(warp, g, other);
@@ -289,24 +356,43 @@ SharedRaces::Party SharedRaces::party(Touch touch, int warp, uint64_t at, uint32
 }
 
 bool SharedRaces::may_copy(Touch touch, int warp, uint64_t from, uint64_t to) const {
-  bool fine = true;
   Ordered known = none_ordered();
-  each_granule(from, to, [&](size_t g) { fine = fine && !clashes(touch, warp, g, known); });
-  return fine;
+  return !clashes_in(touch, warp, from >> facts_.shared_shift,
+                     ((to - 1) >> facts_.shared_shift) + 1, known);
 }
 
-bool SharedRaces::visible(int warp, uint64_t from, uint64_t to, bool plain) const {
+// Whether `warp` sees the last write of a granule through the async proxy.
+bool SharedRaces::seen(int warp, uint64_t cell, bool plain) const {
+  const int writer = writer_of(cell);
+  if (!cell || clocks_.is_agent(writer) || (plain && (cell & kByAsyncCopy))) return true;
+  return clocks_.visible(ProxyFence::shared, warp, writer, label_in(cell));
+}
+
+bool SharedRaces::visible(int warp, uint64_t from, uint64_t to) const {
   bool fine = true;
   uint64_t known = 0;  // the cell that was checked last
   each_granule(from, to, [&](size_t g) {
-    const uint64_t cell = cells_[g];
-    if (cell == known) return;
-    known = cell;
-    const int writer = writer_of(cell);
-    if (!cell || clocks_.is_agent(writer) || (plain && (cell & kByAsyncCopy))) return;
-    fine = fine && clocks_.visible(ProxyFence::shared, warp, writer, label_in(cell));
+    if (cells_[g] == known) return;
+    known = cells_[g];
+    fine = fine && seen(warp, known, false);
   });
   return fine;
+}
+
+uint32_t SharedRaces::hidden(int warp, const uint64_t* at) const {
+  const size_t count = size_t{1} << kChunkShift >> facts_.shared_shift;
+  uint32_t out = 0;
+  uint64_t known[kKnown] = {};  // cells that are visible
+  for (int lane = 0; lane < 32; ++lane) {
+    const uint64_t* const cells = &cells_[(at[lane] >> kChunkShift) * count];
+    const size_t different = all_equal(cells, count) ? 1 : count;
+    if (different == 1 && cells[0] == known[place_of(cells[0], kKnown)]) continue;
+    for (size_t i = 0; i < different; ++i) {
+      if (!seen(warp, cells[i], true)) out |= 1u << lane;
+    }
+    if (!(out >> lane & 1)) known[place_of(cells[0], kKnown)] = cells[0];
+  }
+  return out;
 }
 
 void SharedRaces::by_async_copy(int warp, uint32_t lanes, const uint64_t* at, uint32_t bytes) {
@@ -322,7 +408,9 @@ void SharedRaces::by_async_copy(int warp, uint32_t lanes, const uint64_t* at, ui
 void SharedRaces::copied(Touch touch, int agent, int32_t pc, uint64_t from, uint64_t to) {
   note_peer(agent, pc);
   const uint64_t mine = labelled(touch == Touch::atomic, agent);
-  each_granule(from, to, [&](size_t g) { cells_[g] = mine; });
+  const auto cells = cells_.begin();
+  std::fill(cells + int64_t(from >> facts_.shared_shift),
+            cells + int64_t((to - 1) >> facts_.shared_shift) + 1, mine);
 }
 
 void SharedRaces::released(int reader, int32_t pc, uint64_t from, uint64_t to) {
@@ -330,7 +418,7 @@ void SharedRaces::released(int reader, int32_t pc, uint64_t from, uint64_t to) {
   if (!own) note_peer(reader, pc);
   each_granule(from, to, [&](size_t g) {
     if (own)
-      reads_[g * warps_ + size_t(reader)] = clocks_.label(reader);
+      reads_[g * warps_ + size_t(reader)] = clocks_.label(reader), has_reads_[g >> kBlockShift] = 1;
     else
       note_peer_read(reader, g);
   });

@@ -26,8 +26,8 @@ class SharedRaces {
   uint32_t touch(Touch touch, int warp, int32_t pc, uint32_t lanes, const AddressSummary& s,
                  const uint64_t* at, uint32_t bytes);
 
-  // Like touch(), for a product (wgmma) that reads these bytes.
-  uint32_t multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at, uint32_t bytes);
+  // Like touch(), for a product (wgmma) that reads a chunk of 16 bytes for each lane.
+  uint32_t multiply(int warp, int32_t pc, uint32_t lanes, const uint64_t* at);
 
   struct Party {
     int warp = -1, lane = -1;  // lane -1: one of the warp's lanes
@@ -42,13 +42,15 @@ class SharedRaces {
   // The next four functions are for bulk copies, and need vector clocks.
   // Whether all earlier accesses are ordered before a copy that `warp` starts now. Records nothing.
   bool may_copy(Touch touch, int warp, uint64_t from, uint64_t to) const;
-  // Whether proxy fences make the last writes visible to a copy that `warp` starts. plain: writes
-  // by cp.async need no fence.
-  bool visible(int warp, uint64_t from, uint64_t to, bool plain = false) const;
+  // Whether proxy fences make the last writes visible to a copy that `warp` starts.
+  bool visible(int warp, uint64_t from, uint64_t to) const;
   // Records that the copy at `pc`, which an mbarrier counts, has written or reduced the bytes.
   void copied(Touch touch, int agent, int32_t pc, uint64_t from, uint64_t to);
   // Records that a copy has read the bytes and `reader`, a warp or an agent, has waited for it.
   void released(int reader, int32_t pc, uint64_t from, uint64_t to);
+  // Returns the lanes whose chunks are not visible to a product of `warp`. Writes by cp.async need
+  // no fence.
+  uint32_t hidden(int warp, const uint64_t* at) const;
   // Marks a recorded write as made by cp.async.
   void by_async_copy(int warp, uint32_t lanes, const uint64_t* at, uint32_t bytes);
   // An access by another CTA that may happen after this CTA has ended; warp -1: none.
@@ -64,15 +66,22 @@ class SharedRaces {
   };
   uint32_t simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
                   const uint64_t* at, uint32_t bytes);
+  static constexpr size_t kKnown = 8;
   // Caches what is ordered before one access, because most granules of an access have the same
   // labels.
   struct Ordered {
-    uint64_t cell = 0, peer = 0;
-    uint32_t* reads;  // by warp, then by agent of products: labels up to this one
+    uint64_t cells[kKnown] = {};  // by writer; see place_of()
+    uint64_t peer = 0;
+    size_t chunk = SIZE_MAX;  // whose product_reads_ are ordered
+    uint32_t* reads;          // by warp, then by products of a warp: labels up to this one
   };
   Ordered none_ordered() const;
   bool clashes(Touch touch, int warp, size_t g, Ordered& known) const;
-  bool partial(Touch touch, int warp, size_t g, Ordered& known);
+  bool clashes_in(Touch touch, int warp, size_t first, size_t end, Ordered& known) const;
+  uint32_t partial(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
+                   const uint64_t* at, uint32_t bytes);
+  size_t chunk_of(size_t g) const { return g << facts_.shared_shift >> kChunkShift; }
+  bool seen(int warp, uint64_t cell, bool plain) const;
   bool clash(Touch touch, int warp, size_t g, int& other, bool& wrote) const;
   bool peer_read(int warp, size_t g, int& other) const;
   void note_peer(int other, int32_t pc);
@@ -82,6 +91,7 @@ class SharedRaces {
   template <class F>
   void each_granule(uint64_t from, uint64_t to, F f) const;
 
+  static constexpr int kChunkShift = 4, kBlockShift = 6;  // of bytes, of granules
   const HazardFacts& facts_;
   const Clocks& clocks_;
   size_t warps_, granules_;
@@ -91,7 +101,10 @@ class SharedRaces {
   std::vector<uint64_t> cells_;
   std::vector<uint32_t> atomics_;  // whole barriers: warps
   std::vector<uint32_t> reads_;    // other barriers: labels of reads, for each warp
-  // Other barriers: labels of reads by products, for each warp; may be empty.
+  // Other barriers: whether a block of granules has reads_.
+  std::vector<uint8_t> has_reads_;
+  // Other barriers: labels of reads by products, for each chunk and warp; may be empty. A product
+  // reads whole chunks.
   std::vector<uint32_t> product_reads_;
   // Other barriers: the last read by a warp of another CTA; may be empty.
   std::vector<uint64_t> peer_reads_;

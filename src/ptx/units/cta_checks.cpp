@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "ptx/checks/lanes.h"
 
 namespace cutegen::ptx {
@@ -35,20 +37,19 @@ bool CtaChecks::shared(const WarpAccess& a) {
 bool CtaChecks::visible(const WarpAccess& a) {
   Hazards& h = *cta_.hazards;
   if (!h.shared || !h.clocks.vector()) return true;
-  for (int lane = 0; lane < 32; ++lane) {
-    const uint64_t from = a.at[lane], to = from + a.bytes();
-    if (h.shared->visible(a.warp.index, from, to, true)) continue;
-    cta_.report(a.warp, lane,
-                {.kind = "missing_proxy_fence",
-                 .message = fmt::format(
-                     "wgmma reads bytes [{}, {}) of shared memory, which "
-                     "ordinary stores wrote: put fence.proxy.async between them and wgmma",
-                     from, to),
-                 .address = from,
-                 .buffer = "shared memory"});
-    return false;
-  }
-  return true;
+  const uint32_t hidden = h.shared->hidden(a.warp.index, a.at);
+  if (!hidden) return true;
+  const int lane = std::countr_zero(hidden);
+  const uint64_t from = a.at[lane];
+  cta_.report(
+      a.warp, lane,
+      {.kind = "missing_proxy_fence",
+       .message = fmt::format("wgmma reads bytes [{}, {}) of shared memory, which ordinary stores "
+                              "wrote: put fence.proxy.async between them and wgmma",
+                              from, from + a.bytes()),
+       .address = from,
+       .buffer = "shared memory"});
+  return false;
 }
 
 bool CtaChecks::remote(const WarpAccess& a, CtaState& owner) {
