@@ -40,7 +40,7 @@ OPERATORS = (
     Operator("no wgmma.wait_group", r"cute::warpgroup_wait<\d>\(\);", ";"),
     Operator("wgmma.wait_group leaves one more", r"cute::warpgroup_wait<(\d)>\(\);",
              r"cute::warpgroup_wait<\1 + 1>();"),
-    Operator("no cp.async.commit_group", r"cute::cp_async_fence\(\);|(?<!void )\bend_group\(\);", ";"),
+    Operator("no cp.async.commit_group", r"cute::cp_async_fence\(\);|(?<!void )(?:cutegen::)?\bend_group\(\);", ";"),
     Operator("cp.async.wait_group leaves one more", r"cute::cp_async_wait<(\d)>\(\);",
              r"cute::cp_async_wait<\1 + 1>();"),
     Operator("no cp.async.wait_group", r"cute::cp_async_wait<\d>\(\);", ";"),
