@@ -101,14 +101,16 @@ CASES = {
                     "torch.randn(256, 2560, dtype=torch.bfloat16), torch.randn(2560, 384, dtype=torch.bfloat16)",
                     THREE_STAGES, {"grid": [1, 4, 1]}, only=f"^(?!.*({IN_TURNS}))"),
     "product in turns": Case(("gemm_wgmma.cuh",), "x, w", "x @ w",
-                             "torch.randn(2048, 192, dtype=torch.bfloat16), torch.randn(192, 2048, dtype=torch.bfloat16)",
+                             "torch.randn(2048, 192, dtype=torch.bfloat16), "
+                             "torch.randn(192, 2048, dtype=torch.bfloat16)",
                              THREE_STAGES, {"grid": [1, 1, 1]}, only=IN_TURNS),
     "product in clusters": Case(("gemm_wgmma.cuh",), "x, w", "x @ w",
                                 "torch.randn(1536, 512, dtype=torch.bfloat16), "
                                 "torch.randn(512, 1536, dtype=torch.bfloat16)",
                                 (*THREE_STAGES, (r"kTileN = \d+", "kTileN = 256"), (r"kCluster = 1", "kCluster = 2")),
                                 {"cluster": [2, 1, 1], "grid": [2, 1, 1]},
-                                only=f"^(?!.*({IN_TURNS})).*(cluster|multicast|setmaxnreg|half the stride|arrival too few)"),
+                                only=f"^(?!.*({IN_TURNS})).*(cluster|multicast|setmaxnreg|half the stride|"
+                                   "arrival too few)"),
     "product of floats": Case(("gemm_wgmma_fp32.cuh",), "x, w", "x @ w",
                               "torch.randn(512, 1024), torch.randn(1024, 384)", THREE_STAGES),
     "attention": Case(("attention_wgmma.cuh",), "q, k, v", "F.scaled_dot_product_attention(q, k, v)",
