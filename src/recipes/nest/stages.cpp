@@ -36,7 +36,7 @@ struct Made {
 // A stage with one loop nest, and nothing that has a kernel of its own.
 const Fused* plain_nest(const Stage& stage) {
   const auto* fused = std::get_if<Fused>(&stage);
-  return fused && !fused->window && !fused->choice ? fused : nullptr;
+  return fused && !fused->window && !fused->special() ? fused : nullptr;
 }
 
 // The task's tensor that a reduction reads, if it reads nothing else.
@@ -258,7 +258,7 @@ class Solver {
     }
     for (Made& made : last) stages.list.push_back(std::move(made.stage));
     fuse_after_windows(stages, names_, [](const Fused& fused) {
-      return !fused.reduces() && !fused.scans() && !fused.choice;
+      return !fused.reduces() && !fused.scans() && !fused.special();
     });
     for (Stage& stage : stages.list) {
       if (auto* fused = std::get_if<Fused>(&stage)) {
@@ -317,7 +317,8 @@ class Solver {
       }
       bool own = is_output(outputs, a.cut);
       // The output becomes a copy of the kernel's result.
-      if (cut && (is_window(*cut) || is_attention(*cut) || is_choice(*cut) || cut->op == kScatter))
+      if (cut && (is_window(*cut) || is_attention(*cut) || is_choice(*cut) || cut->op == kScatter ||
+                  cut->op == kRecurrence))
         own = false;
       if (a.cut.empty() || own || kept_.count(a.cut)) return fail(a.fused.error());
       CG_CHECK(keep(a.cut));
@@ -360,6 +361,7 @@ class Solver {
       return unsupported_error(fmt::format("more than {} stages", kMostKept));
     const Node* producer = source_.graph.producer(name);
     if (producer && is_choice(*producer)) return keep_chosen(*producer);
+    if (producer && producer->op == kRecurrence) return keep_recurrence(*producer);
     names_[name] = words_.unique(name);
     if (keeps_joins_ && producer && is_join(*producer)) return keep_parts(*producer);
     Outputs outputs{{name, name, value->dtype, true}};
@@ -445,6 +447,43 @@ class Solver {
       if (a.cut.empty() || kept_.count(a.cut)) return fail(a.fused.error());
       CG_CHECK(keep(a.cut));
     }
+  }
+
+  // Keeps the states of all steps, the last state and the last cell.
+  Result<void> keep_recurrence(const Node& node) {
+    Recurrence r = *find_recurrence(node);
+    for (const std::string& operand : r.operands)
+      if (!operand.empty() && source_.graph.producer(operand) && !kept_.count(operand))
+        CG_CHECK(keep(operand));
+    const auto& inputs = kept_.at(r.operands[0]);
+    const auto weight = kept_.find(r.operands[1]);
+    r.steps = inputs[r.batch_first ? 1 : 0];
+    r.batch = inputs[r.batch_first ? 0 : 1];
+    r.states = weight == kept_.end() ? fmt::format("dim({},1)", names_.at(r.operands[1]))
+                                     : weight->second[1];
+    const std::vector<std::string> extents{inputs[0], inputs[1], r.states};
+    Fused fused;
+    for (size_t i = 0; i < extents.size(); ++i)
+      fused.axes.push_back({node.outputs[0].shape[i], false, extents[i]});
+    for (const std::string& name : r.operands)
+      if (!name.empty())
+        fused.inputs.push_back({.tensor = name, .shape = source_.graph.find(name)->shape});
+    Outputs outputs;
+    for (const Value& value : node.outputs) {
+      names_[value.name] = words_.unique(value.name);
+      outputs.push_back({value.name, value.name, value.dtype, true});
+      FusedOutput output{
+          .operand = {
+              .tensor = value.name, .dtype = value.dtype, .shape = value.shape, .kept = true}};
+      output.operand.original = value.shape;
+      output.operand.extents = extents;
+      if (value.shape.size() == 2) output.operand.extents = {r.batch, r.states};
+      kept_[value.name] = output.operand.extents;
+      fused.outputs.push_back(std::move(output));
+    }
+    fused.recurrence = std::move(r);
+    made_.push_back({std::move(outputs), Stage(std::move(fused))});
+    return {};
   }
 
   // Windows read tensors: computed operands are kept first.
