@@ -17,13 +17,14 @@ constexpr int kCtas = {{ctas}};
 constexpr int kRows = {{rows}};
 constexpr int kLanes = {{lanes}};  // threads that share a state
 constexpr int kTeams = kThreads / kLanes;
-constexpr int kPlace = {{place}};  // of the initial states
-constexpr bool kReversed = {{reversed}};
+constexpr int kSides = {{sides}};  // directions: the second one walks backwards
+constexpr int kPlace = {{place}};  // of the first side's initial states
 
 extern "C" __global__ void __launch_bounds__(kThreads)
 {{name}}({{params}},
           int64_t steps, int64_t batch, int64_t states, int64_t own, int64_t kept) {
-{{absent}}  extern __shared__ float4 shared[];
+{{locals}}  extern __shared__ float4 shared[];
+  const int side = kSides == 1 ? 0 : blockIdx.y;
   const int n = int(states), pitch = (n + 3) / 4 * 4;
   float* const state = reinterpret_cast<float*>(shared);  // [this or next step][sequence][pitch]
   Element* const weights = reinterpret_cast<Element*>(state + 2 * kRows * pitch);  // [state][gate][pitch]
@@ -39,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int k = threadIdx.x; k < pitch; k += kThreads)
       state[b * pitch + k] =
           first && b < kRows && row < batch && k < n
-              ? cutegen::to_float(first[(kPlace * batch + row) * n + k])
+              ? cutegen::to_float(first[((kPlace + side) * batch + row) * n + k])
               : 0.0f;
   }
   const auto meet = [] {
@@ -54,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   for (int64_t step = 0; step < steps; ++step) {
     const float* const now = state + step % 2 * kRows * pitch;
     float* const next = state + (step + 1) % 2 * kRows * pitch;
-    const int64_t time = kReversed ? steps - 1 - step : step;
+    const int64_t time = side == 1 ? steps - 1 - step : step;
     for (int begin = 0; begin < own; begin += kTeams) {
       const int team = begin + threadIdx.x / kLanes;
       const bool live = team < own && first_state + team < n;
@@ -63,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
       const bool mine = live && lane < kRows && row < batch;
       // These loads need no state, so they come first.
       float x[kGates] = {}, cell = 0.0f;
-      const int64_t at = {{at}};
+      const int64_t at = {{at}}, end = (side * batch + row) * n + j;
       if (mine) {
         CUTE_UNROLL
         for (int g = 0; g < kGates; ++g) x[g] = inputs[(at * kGates + g) * n + j];
@@ -94,8 +95,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         }
       }
       if (mine) {
-        sequence[at * n + j] = cutegen::from_float<Element>(h);
-        if (step + 1 == steps) last[row * n + j] = cutegen::from_float<Element>(h);
+        sequence[(at * kSides + side) * n + j] = cutegen::from_float<Element>(h);
+        if (step + 1 == steps) last[end] = cutegen::from_float<Element>(h);
 {{store_cell}}      }
     }
     meet();

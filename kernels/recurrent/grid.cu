@@ -17,13 +17,14 @@ constexpr int kThreads = {{threads}};
 constexpr int kRows = {{rows}};
 constexpr int kLanes = {{lanes}};  // threads that share a state
 constexpr int kTeams = kThreads / kLanes;
-constexpr int kPlace = {{place}};  // of the initial states
-constexpr bool kReversed = {{reversed}};
+constexpr int kSides = {{sides}};  // directions: the second one walks backwards
+constexpr int kPlace = {{place}};  // of the first side's initial states
 
 extern "C" __global__ void __launch_bounds__(kThreads)
 {{name}}({{params}},
           int64_t steps, int64_t batch, int64_t states, int64_t own, int64_t kept) {
-{{absent}}  extern __shared__ float4 shared[];
+{{locals}}  extern __shared__ float4 shared[];
+  const int side = kSides == 1 ? 0 : blockIdx.y;
   const int n = int(states), pitch = (n + 3) / 4 * 4;
   float* const state = reinterpret_cast<float*>(shared);  // [sequence][pitch]
   Element* const weights = reinterpret_cast<Element*>(state + kRows * pitch);  // [state][gate][pitch]
@@ -36,23 +37,23 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
   const int lane = threadIdx.x % kLanes;
   for (int64_t step = 0; step < steps; ++step) {
-    const int64_t time = kReversed ? steps - 1 - step : step;
-    const int64_t before = kReversed ? time + 1 : time - 1;
+    const int64_t time = side == 1 ? steps - 1 - step : step;
+    const int64_t before = side == 1 ? time + 1 : time - 1;
     for (int64_t first_row = 0; first_row < batch; first_row += kRows) {
       __syncthreads();
       for (int b = 0; b < kRows; ++b) {
         const int64_t row = first_row + b;
-        const Element* const from =
-            step > 0 ? sequence + {{at_before}} * n : first + (kPlace * batch + row) * n;
-        const bool given = row < batch && (step > 0 || first);
+        const Element* from = nullptr;
+        if (row < batch && step > 0) from = sequence + ({{at_before}} * kSides + side) * n;
+        if (row < batch && step == 0 && first) from = first + ((kPlace + side) * batch + row) * n;
         // Other SMs wrote the states, so the loads bypass L1.
         if (n % 4 == 0) {
           for (int k = 4 * threadIdx.x; k < n; k += 4 * kThreads)
             *reinterpret_cast<float4*>(state + b * pitch + k) =
-                given ? cutegen::load_four_past_l1(from + k) : float4{};
+                from ? cutegen::load_four_past_l1(from + k) : float4{};
         } else {
           for (int k = threadIdx.x; k < pitch; k += kThreads)
-            state[b * pitch + k] = given && k < n ? cutegen::load_past_l1(from + k) : 0.0f;
+            state[b * pitch + k] = from && k < n ? cutegen::load_past_l1(from + k) : 0.0f;
         }
       }
       __syncthreads();
@@ -63,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const int64_t row = first_row + lane;
         const bool mine = live && lane < kRows && row < batch;
         float x[kGates] = {}, cell = 0.0f;
-        const int64_t at = {{at}};
+        const int64_t at = {{at}}, end = (side * batch + row) * n + j;
         if (mine) {
           CUTE_UNROLL
           for (int g = 0; g < kGates; ++g) x[g] = inputs[(at * kGates + g) * n + j];
@@ -84,8 +85,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const float last_state = lane < kRows ? state[lane * pitch + j] : 0.0f;
         const float h = Cell::next(x, sum, last_state, cell);
         if (mine) {
-          sequence[at * n + j] = cutegen::from_float<Element>(h);
-          if (step + 1 == steps) last[row * n + j] = cutegen::from_float<Element>(h);
+          sequence[(at * kSides + side) * n + j] = cutegen::from_float<Element>(h);
+          if (step + 1 == steps) last[end] = cutegen::from_float<Element>(h);
 {{store_cell}}        }
       }
     }

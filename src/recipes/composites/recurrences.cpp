@@ -76,49 +76,49 @@ std::string inputs_of(Expansion& e, const Value& x, const Json& weight, const Js
   return e.view(product, {x.shape[0], x.shape[1], of[0]});
 }
 
-// The states of one layer in one direction; appends its last state and cell.
-std::string direction(Expansion& e, const Layers& layers, const std::string& x, size_t cell,
-                      bool reversed, std::vector<Json>& last, std::vector<Json>& last_cells) {
+// The states of one layer; appends its last states and cells.
+std::string write_layer(Expansion& e, const Layers& layers, const std::string& x, size_t layer,
+                        std::vector<Json>& last, std::vector<Json>& last_cells) {
   const Value from = *e.find(x);
+  const size_t cell = layer * layers.directions();
   const int64_t states = e.find(*reference(layers.weight(cell, 1)))->shape[1];
+  const auto directions = int64_t(layers.directions());
   const bool lstm = layers.kind == CellKind::lstm;
-  const std::string inputs = inputs_of(e, from, layers.weight(cell, 0), layers.weight(cell, 2));
+  Json sides = Json::array();
+  for (size_t c = cell; c < cell + layers.directions(); ++c)
+    sides.push_back({tensor_ref(inputs_of(e, from, layers.weight(c, 0), layers.weight(c, 2))),
+                     layers.weight(c, 1), layers.weight(c, 3)});
   const Json given = e.arg(1);
-  const Json first = first_states(e, lstm ? given.at(0) : given),
-             first_cell = lstm ? first_states(e, given.at(1)) : Json();
   Node node;
-  node.id = fmt::format("{}_cell{}", e.node.id, cell);
+  node.id = fmt::format("{}_layer{}", e.node.id, layer);
   node.op = kRecurrence;
-  node.args = {tensor_ref(inputs),
-               layers.weight(cell, 1),
-               layers.weight(cell, 3),
-               first,
-               first_cell,
+  node.args = {sides,
+               first_states(e, lstm ? given.at(0) : given),
+               lstm ? first_states(e, given.at(1)) : Json(),
                int(layers.kind),
-               reversed,
                layers.batch_first,
                int64_t(cell)};
   const auto add = [&](const std::string& word, const Shape& shape) {
-    const std::string name = fmt::format("{}~{}{}", e.node.id, word, cell);
+    const std::string name = fmt::format("{}~{}{}", e.node.id, word, layer);
     node.outputs.push_back(Value{.name = name, .dtype = from.dtype, .shape = shape});
     return name;
   };
-  const Shape state{from.shape[layers.batch_first ? 0 : 1], states};
-  const std::string sequence = add("states", {from.shape[0], from.shape[1], states});
-  last.push_back(tensor_ref(add("last", state)));
-  if (lstm) last_cells.push_back(tensor_ref(add("last_cell", state)));
+  const Shape ends{directions, from.shape[layers.batch_first ? 0 : 1], states};
+  std::string all = add("states", {from.shape[0], from.shape[1], directions * states});
+  last.push_back(tensor_ref(add("last", ends)));
+  if (lstm) last_cells.push_back(tensor_ref(add("last_cell", ends)));
   e.append(std::move(node));
-  return sequence;
+  return all;
 }
 
-// Writes an output of the layers: the last states, one for each layer and direction.
-void stack(Expansion& e, const std::vector<Json>& states, size_t output) {
+// Writes an output of the layers: their last states, one layer after another.
+void join_layers(Expansion& e, const std::vector<Json>& states, size_t output) {
   if (!e.is_read(output)) return;
   const Value& result = e.result(output);
   if (states.size() == 1)
     e.view(*reference(states[0]), result.shape, result.name);
   else
-    e.write("stack", "aten.stack.default", {Json(states), 0}, result.shape, result.name);
+    e.write("layers", "aten.cat.default", {Json(states), 0}, result.shape, result.name);
 }
 
 // lstm(x, [h, c], weights, biases, layers, dropout, train, bidirectional, batch_first); the others
@@ -133,21 +133,11 @@ bool recurrent(Expansion& e, CellKind kind) {
   if (!layers || lists != (kind == CellKind::lstm)) return false;
   std::string x = input->name;
   std::vector<Json> last, last_cells;
-  for (size_t layer = 0; layer < layers->layers; ++layer) {
-    std::vector<Json> parts;
-    for (size_t side = 0; side < layers->directions(); ++side) {
-      const size_t cell = layer * layers->directions() + side;
-      parts.push_back(tensor_ref(direction(e, *layers, x, cell, side == 1, last, last_cells)));
-    }
-    x = *reference(parts[0]);
-    if (parts.size() == 1) continue;
-    Shape both = e.find(x)->shape;
-    both[2] *= 2;
-    x = e.as(dtype, e.write("both", "aten.cat.default", {Json(parts), 2}, both));
-  }
+  for (size_t layer = 0; layer < layers->layers; ++layer)
+    x = write_layer(e, *layers, x, layer, last, last_cells);
   if (e.is_read(0)) e.finish(x);
-  stack(e, last, 1);
-  if (kind == CellKind::lstm) stack(e, last_cells, 2);
+  join_layers(e, last, 1);
+  if (kind == CellKind::lstm) join_layers(e, last_cells, 2);
   return true;
 }
 
@@ -155,13 +145,15 @@ bool recurrent(Expansion& e, CellKind kind) {
 
 std::optional<Recurrence> find_recurrence(const Node& node) {
   if (node.op != kRecurrence) return std::nullopt;
-  Recurrence found{.operands = {},
-                   .kind = CellKind(node.args[5].get<int>()),
-                   .reversed = node.args[6].get<bool>(),
-                   .batch_first = node.args[7].get<bool>(),
-                   .cell = node.args[8].get<int64_t>()};
-  for (size_t i = 0; i < found.operands.size(); ++i)
-    found.operands[i] = reference(node.args[i]).value_or("");
+  const auto name = [](const Json& operand) { return reference(operand).value_or(""); };
+  Recurrence found{.sides = {},
+                   .first = name(node.args[1]),
+                   .first_cell = name(node.args[2]),
+                   .kind = CellKind(node.args[3].get<int>()),
+                   .batch_first = node.args[4].get<bool>(),
+                   .cell = node.args[5].get<int64_t>()};
+  for (const Json& side : node.args[0])
+    found.sides.push_back({name(side[0]), name(side[1]), name(side[2])});
   return found;
 }
 

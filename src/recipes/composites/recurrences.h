@@ -2,19 +2,20 @@
 // Recurrences: what remains of a recurrent layer after the product of all its inputs.
 //
 // Contract: the rule for aten.lstm.input, aten.gru.input, aten.rnn_tanh.input and
-// aten.rnn_relu.input writes, for each layer and direction, a product of all inputs and a node
-// cutegen.recurrence(inputs, weight, bias, first, first_cell, kind, reversed, batch_first, cell).
-// The operands from `bias` on may be null; `first` has the initial states of all cells. The results
-// are the states of all steps (axes as those of the inputs), the last state and, of an LSTM, the
-// last cell. The inputs are float32; all else has the layer's dtype, float32, float16 or bfloat16.
-// Dropout must not act.
+// aten.rnn_relu.input writes, for each layer, a product of all inputs for each direction, and one
+// node cutegen.recurrence(sides, first, first_cell, kind, batch_first, cell). A side is a
+// direction: [inputs, weight, bias or null]; the second side walks backwards. `first` has the
+// initial states of all cells, or is null; `cell` is the layer's first cell. The results are the
+// states of all steps, those of the sides next to each other (the other axes as in the inputs), the
+// last states [sides, batch, states] and, of an LSTM, the last cells. The inputs are float32; all
+// else has the layer's dtype: float32, float16 or bfloat16. Dropout must not act.
 //
 // Example: find_recurrence(node)->gates() == 4 for an LSTM
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/graph.h"
 
@@ -26,11 +27,15 @@ inline constexpr int64_t kMostStates = 4096;  // of a kernel that keeps them in 
 enum class CellKind { lstm, gru, tanh, relu };
 
 struct Recurrence {
-  std::array<std::string, 5> operands;  // inputs, weight, bias, first, first_cell; empty: none
+  // The operands of a direction; an empty name: none.
+  struct Side {
+    std::string inputs, weight, bias;
+  };
+  std::vector<Side> sides;
+  std::string first, first_cell;  // an empty name: zero
   CellKind kind = CellKind::lstm;
-  bool reversed = false;     // the last step comes first
   bool batch_first = false;  // the axes are batch, steps, states
-  int64_t cell = 0;          // its layer and direction, in PyTorch's order
+  int64_t cell = 0;          // of the first side, in PyTorch's order
   // Plan expressions.
   std::string steps = {}, batch = {}, states = {};
   int64_t gates() const { return kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1; }

@@ -117,7 +117,8 @@ int64_t elements(const Stage& stage) {
   if (fused.recurrence) {
     const int64_t results = fused.axes[0].size * fused.axes[1].size * fused.axes[2].size;
     return std::max<int64_t>(
-        1, results * (1 + fused.recurrence->gates() * fused.axes[2].size / kPerElement));
+        1, results * (1 + fused.recurrence->gates() * fused.axes[2].size /
+                              (kPerElement * int64_t(fused.recurrence->sides.size()))));
   }
   Nest nest = make_nest(fused);
   return std::max<int64_t>(1, nest.rows()) * std::max<int64_t>(1, nest.length());

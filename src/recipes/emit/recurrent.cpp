@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kShared = 220, kLittleShared = 96;  // KiB of a CTA, on Hopper and elsewhere
 
 struct Layer {
-  int64_t states = 0, batch = 0, gates = 0, bytes = 0;  // bytes of a weight
+  int64_t states = 0, batch = 0, gates = 0, sides = 1, bytes = 0;  // bytes of a weight
 };
 
 DType dtype_of(const Fused& fused) {
@@ -27,9 +27,11 @@ DType dtype_of(const Fused& fused) {
 
 Layer layer_of(const Fused& fused) {
   const Recurrence& r = *fused.recurrence;
-  return {.states = fused.axes[2].size,
+  const auto sides = int64_t(r.sides.size());
+  return {.states = fused.axes[2].size / sides,
           .batch = fused.axes[r.batch_first ? 0 : 1].size,
           .gates = r.gates(),
+          .sides = sides,
           .bytes = int64_t(size_of(dtype_of(fused)))};
 }
 
@@ -62,7 +64,7 @@ bool state_fits(const Layer& layer, const Split& split) {
 double cycles_of(const Layer& layer, const Split& split) {
   constexpr double kL2 = 40, kOnChip = 128;                                 // bytes in a cycle
   constexpr double kPass = 400, kStep = 500, kCluster = 400, kGrid = 3000;  // latencies
-  const int64_t own = ceil_div(layer.states, split.ctas == 0 ? kSms : split.ctas);
+  const int64_t own = ceil_div(layer.states, split.ctas == 0 ? kSms / layer.sides : split.ctas);
   const int64_t groups = ceil_div(layer.batch, split.rows);
   const int64_t pitch = pitch_of(layer.states), unit = layer.bytes * layer.gates * pitch;
   const int64_t room = (split.shared << 10) - 4 * split.copies() * split.rows * pitch;
@@ -81,7 +83,7 @@ double cycles_of(const Layer& layer, const Split& split) {
     return kGrid + double(groups) * (work + kStep + 4 * double(split.rows * pitch) / kL2);
   const int64_t bytes = kept * unit + 4 * split.copies() * split.rows * pitch;
   const int64_t resident = std::clamp<int64_t>((kShared << 10) / std::max<int64_t>(1, bytes), 1, 4);
-  const int64_t on_sm = ceil_div(groups * split.ctas, kSms);
+  const int64_t on_sm = ceil_div(groups * split.ctas * layer.sides, kSms);
   const double meet = split.ctas > 1 ? kCluster : 0;
   // CTAs that do not fit run after the others.
   return double(on_sm) * work + double(ceil_div(on_sm, resident)) * (kStep + meet);
@@ -122,7 +124,8 @@ void add_sizes(const Fused& fused, const Split& split, const Label& label, Progr
   part.symbols[label("batch")] = r.batch;
   part.symbols[states] = r.states;
   part.symbols[pitch] = fmt::format("ceil_div({},4)*4", states);
-  part.symbols[own] = fmt::format("ceil_div({},{})", states, split.ctas == 0 ? kSms : split.ctas);
+  const int64_t ctas = split.ctas == 0 ? kSms / int64_t(r.sides.size()) : split.ctas;
+  part.symbols[own] = fmt::format("ceil_div({},{})", states, ctas);
   part.symbols[unit] = fmt::format("{}*{}", layer_of(fused).bytes * r.gates(), pitch);
   part.symbols[room] =
       fmt::format("{}-{}*{}", split.shared << 10, 4 * split.copies() * split.rows, pitch);
@@ -130,39 +133,54 @@ void add_sizes(const Fused& fused, const Split& split, const Label& label, Progr
       fmt::format("{0}*{1} <= {2} ? {0} : {2}/max(1,{1})/{3}*{3}", own, unit, room, split.teams());
 }
 
-// The parameters of the kernel and its arguments in the plan, and what the layer lacks.
+// The parameters of the kernel and its arguments in the plan.
 struct Signature {
   std::vector<std::string> declarations;
   Json args = Json::array();
-  std::string absent;
+  std::string locals;  // pointers that the layer lacks, or that a side chooses
   bool cells = false;  // has float32 cells of its own
 };
 
 Signature signature_of(const Fused& fused, const Label& label, ProgramPart& part) {
-  static const std::array<const char*, 5> kOperands{"inputs", "weight", "bias", "first",
-                                                    "first_cell"};
   static const std::array<const char*, 3> kResults{"sequence", "last", "last_cell"};
   const Recurrence& r = *fused.recurrence;
-  const bool lstm = r.kind == CellKind::lstm;
+  const bool lstm = r.kind == CellKind::lstm, two = r.sides.size() == 2;
   Signature made;
-  const auto add = [&](const std::string& type, const char* name, const std::string& tensor) {
+  const auto add = [&](const std::string& type, const std::string& name,
+                       const std::string& tensor) {
     made.declarations.push_back(fmt::format("{}* {}", type, name));
     made.args.push_back({{"tensor", tensor}});
   };
-  for (size_t i = 0; i < kOperands.size(); ++i) {
-    if (!r.operands[i].empty())
-      add(i == 0 ? "const float" : "const Element", kOperands[i], fused.names.at(r.operands[i]));
-    else if (lstm || i != 4)
-      made.absent += fmt::format("  const Element* const {} = nullptr;\n", kOperands[i]);
-  }
+  const auto local = [&](const std::string& type, const std::string& name,
+                         const std::string& value) {
+    made.locals += fmt::format("  {}* const {} = {};\n", type, name, value);
+  };
+  // Tensors of both sides: blockIdx.y chooses.
+  const auto of_sides = [&](const std::string& type, const std::string& name,
+                            std::string Recurrence::Side::* operand) {
+    if ((r.sides[0].*operand).empty()) return local(type, name, "nullptr");
+    for (size_t i = 0; i < r.sides.size(); ++i)
+      add(type, two ? fmt::format("{}_{}", name, i) : name, fused.names.at(r.sides[i].*operand));
+    if (two) local(type, name, fmt::format("blockIdx.y == 0 ? {0}_0 : {0}_1", name));
+  };
+  of_sides("const float", "inputs", &Recurrence::Side::inputs);
+  of_sides("const Element", "weight", &Recurrence::Side::weight);
+  of_sides("const Element", "bias", &Recurrence::Side::bias);
+  const auto of_all = [&](const std::string& name, const std::string& tensor) {
+    if (tensor.empty()) return local("const Element", name, "nullptr");
+    add("const Element", name, fused.names.at(tensor));
+  };
+  of_all("first", r.first);
+  if (lstm) of_all("first_cell", r.first_cell);
   for (size_t i = 0; i < fused.outputs.size(); ++i)
     add("Element", kResults[i], fused.names.at(fused.outputs[i].operand.tensor));
   // A 16-bit LSTM keeps its cells in float32 between the steps.
   made.cells = lstm && dtype_of(fused) != DType::f32;
   if (!made.cells) return made;
-  part.scratch.push_back({{"name", label("cells")},
-                          {"dtype", "f32"},
-                          {"shape", {fmt::format("({})*({})", r.batch, r.states)}}});
+  part.scratch.push_back(
+      {{"name", label("cells")},
+       {"dtype", "f32"},
+       {"shape", {fmt::format("{}*({})*({})", r.sides.size(), r.batch, r.states)}}});
   add("float", "cells", label("cells"));
   return made;
 }
@@ -180,7 +198,7 @@ std::map<std::string, std::string> texts_of(const Fused& fused, const Split& spl
       {"cell", text_of(r.kind).type},
       {"element", device_type(dtype_of(fused))},
       {"place", std::to_string(r.cell)},
-      {"reversed", r.reversed ? "true" : "false"},
+      {"sides", std::to_string(r.sides.size())},
       {"at", r.batch_first ? "row * steps + time" : "time * batch + row"},
       {"at_before", r.batch_first ? "(row * steps + before)" : "(before * batch + row)"},
       {"load_cell", ""},
@@ -191,13 +209,12 @@ std::map<std::string, std::string> texts_of(const Fused& fused, const Split& spl
       "if (step > 0)\n"
       "  cell = " +
       from +
-      "[row * n + j];\n"
+      "[end];\n"
       "else if (first_cell)\n"
-      "  cell = cutegen::to_float(first_cell[(kPlace * batch + row) * n + j]);";
-  std::string store = from + "[row * n + j] = cell;";
+      "  cell = cutegen::to_float(first_cell[((kPlace + side) * batch + row) * n + j]);";
+  std::string store = from + "[end] = cell;";
   if (cells)
-    store +=
-        "\nif (step + 1 == steps) last_cell[row * n + j] = cutegen::from_float<Element>(cell);";
+    store += "\nif (step + 1 == steps) last_cell[end] = cutegen::from_float<Element>(cell);";
   const int spaces = whole ? 10 : 8;
   texts["load_cell"] = indent(load, spaces) + "\n";
   texts["store_cell"] = indent(store, spaces) + "\n";
@@ -253,7 +270,7 @@ ProgramPart recurrent_part(const Fused& fused, const Json& params, const Label& 
   std::map<std::string, std::string> texts = texts_of(fused, split, signature.cells);
   texts["name"] = label("steps");
   texts["params"] = join(signature.declarations, ", ");
-  texts["absent"] = signature.absent;
+  texts["locals"] = signature.locals;
   part.source = fill(whole ? "kernels/recurrent/grid.cu" : "kernels/recurrent/cluster.cu", texts);
   add_sizes(fused, split, label, part);
   for (const char* word : {"length", "batch", "states", "own", "kept"})
@@ -270,7 +287,7 @@ ProgramPart recurrent_part(const Fused& fused, const Json& params, const Label& 
   const std::string grid =
       whole ? fmt::format("ceil_div({},{})", label("states"), label("own"))
             : fmt::format("{}*ceil_div({},{})", split.ctas, label("batch"), split.rows);
-  step["grid"] = {grid, 1, 1};
+  step["grid"] = {grid, fused.recurrence->sides.size(), 1};
   if (whole) step["cooperative"] = true;
   if (split.ctas > 1) step["cluster"] = {split.ctas, 1, 1};
   part.steps.push_back(std::move(step));

@@ -449,25 +449,30 @@ class Solver {
     }
   }
 
-  // Keeps the states of all steps, the last state and the last cell.
+  // Keeps the states of all steps, the last states and the last cells.
   Result<void> keep_recurrence(const Node& node) {
     Recurrence r = *find_recurrence(node);
-    for (const std::string& operand : r.operands)
-      if (!operand.empty() && source_.graph.producer(operand) && !kept_.count(operand))
-        CG_CHECK(keep(operand));
-    const auto& inputs = kept_.at(r.operands[0]);
-    const auto weight = kept_.find(r.operands[1]);
+    Fused fused;
+    const auto read = [&](const std::string& name) -> Result<void> {
+      if (name.empty()) return {};
+      if (source_.graph.producer(name) && !kept_.count(name)) CG_CHECK(keep(name));
+      fused.inputs.push_back({.tensor = name, .shape = source_.graph.find(name)->shape});
+      return {};
+    };
+    for (const Recurrence::Side& side : r.sides)
+      for (const std::string& name : {side.inputs, side.weight, side.bias}) CG_CHECK(read(name));
+    for (const std::string& name : {r.first, r.first_cell}) CG_CHECK(read(name));
+    const std::vector<std::string> inputs = kept_.at(r.sides[0].inputs);
+    const auto weight = kept_.find(r.sides[0].weight);
     r.steps = inputs[r.batch_first ? 1 : 0];
     r.batch = inputs[r.batch_first ? 0 : 1];
-    r.states = weight == kept_.end() ? fmt::format("dim({},1)", names_.at(r.operands[1]))
+    r.states = weight == kept_.end() ? fmt::format("dim({},1)", names_.at(r.sides[0].weight))
                                      : weight->second[1];
-    const std::vector<std::string> extents{inputs[0], inputs[1], r.states};
-    Fused fused;
+    const std::string sides = std::to_string(r.sides.size());
+    const std::string all = r.sides.size() == 1 ? r.states : fmt::format("{}*{}", sides, r.states);
+    const std::vector<std::string> extents{inputs[0], inputs[1], all};
     for (size_t i = 0; i < extents.size(); ++i)
       fused.axes.push_back({node.outputs[0].shape[i], false, extents[i]});
-    for (const std::string& name : r.operands)
-      if (!name.empty())
-        fused.inputs.push_back({.tensor = name, .shape = source_.graph.find(name)->shape});
     Outputs outputs;
     for (const Value& value : node.outputs) {
       names_[value.name] = words_.unique(value.name);
@@ -477,7 +482,7 @@ class Solver {
               .tensor = value.name, .dtype = value.dtype, .shape = value.shape, .kept = true}};
       output.operand.original = value.shape;
       output.operand.extents = extents;
-      if (value.shape.size() == 2) output.operand.extents = {r.batch, r.states};
+      if (!fused.outputs.empty()) output.operand.extents = {sides, r.batch, r.states};
       kept_[value.name] = output.operand.extents;
       fused.outputs.push_back(std::move(output));
     }
