@@ -53,6 +53,7 @@ class Expansion {
     const Value* known = graph.find(name);
     return known ? known : write_.find(name);
   }
+  void append(Node node) { write_.append(std::move(node)); }
   // Writes the elements of each row in order, and their positions.
   void sort(const Value& x, int64_t dim, const std::string& values, const std::string& places);
   // The tensor in an argument; null if it is no tensor.
@@ -85,5 +86,6 @@ Rule move_rule(const std::string& base);
 Rule pooling_rule(const std::string& base);
 Rule scatter_rule(const std::string& base);
 Rule search_rule(const std::string& base);
+Rule recurrence_rule(const std::string& base);
 
 }  // namespace cutegen::recipes

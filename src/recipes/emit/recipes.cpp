@@ -8,6 +8,7 @@
 #include "recipes/emit/attention.h"
 #include "recipes/emit/elementwise.h"
 #include "recipes/emit/order.h"
+#include "recipes/emit/recurrent.h"
 #include "recipes/emit/reduction.h"
 #include "recipes/emit/scan.h"
 #include "recipes/matmul/matmul.h"
@@ -45,6 +46,7 @@ Json safe_of(const Stage& stage, bool hopper) {
   const Fused& fused = std::get<Fused>(stage);
   if (fused.window) return window_safe(fused);
   if (fused.choice) return order_safe(fused);
+  if (fused.recurrence) return recurrent_safe(fused, hopper);
   if (fused.scans()) return scan_safe(fused);
   return fused.reduces() ? reduction_safe(fused, hopper) : elementwise_safe(fused);
 }
@@ -64,6 +66,7 @@ bool legal(const Stage& stage, const Json& params, bool hopper) {
   const Fused& fused = std::get<Fused>(stage);
   if (fused.window) return window_legal(fused, params);
   if (fused.choice) return order_legal(fused, params);
+  if (fused.recurrence) return recurrent_legal(fused, params, hopper);
   if (fused.scans()) return scan_legal(fused, params);
   return !fused.reduces() || reduction_legal(fused, params, hopper);
 }
@@ -110,7 +113,14 @@ int64_t elements(const Stage& stage) {
     return heads * (size(Attention::kRow) + size(Attention::kKey)) * widths +
            heads * size(Attention::kRow) * size(Attention::kKey) / kPerElement * widths;
   }
-  Nest nest = make_nest(std::get<Fused>(stage));
+  const Fused& fused = std::get<Fused>(stage);
+  if (fused.recurrence) {
+    const int64_t results = fused.axes[0].size * fused.axes[1].size * fused.axes[2].size;
+    return std::max<int64_t>(
+        1, results * (1 + fused.recurrence->gates() * fused.axes[2].size /
+                              (kPerElement * int64_t(fused.recurrence->sides.size()))));
+  }
+  Nest nest = make_nest(fused);
   return std::max<int64_t>(1, nest.rows()) * std::max<int64_t>(1, nest.length());
 }
 
@@ -190,6 +200,7 @@ std::vector<RecipeParameter> parameters_of(const Stage& stage, bool hopper) {
   const Fused& fused = std::get<Fused>(stage);
   if (fused.window) return window_parameters(fused);
   if (fused.choice) return order_parameters(fused);
+  if (fused.recurrence) return recurrent_parameters(hopper);
   if (fused.scans()) return scan_parameters(fused);
   return fused.reduces() ? reduction_parameters(fused, hopper) : elementwise_parameters(fused);
 }
@@ -212,6 +223,11 @@ void list_parameters(const Staged& staged, RecipeMatch& match) {
 }
 
 std::string name_of(const Stages& stages) {
+  const auto recurs = [](const Stage& stage) {
+    const auto* fused = std::get_if<Fused>(&stage);
+    return fused && fused->recurrence;
+  };
+  if (std::any_of(stages.list.begin(), stages.list.end(), recurs)) return "recurrent";
   bool product = false, window = false, scans = false, reduces = false, orders = false;
   for (const Stage& stage : stages.list) {
     if (std::holds_alternative<Attention>(stage)) return "attention";
@@ -248,7 +264,7 @@ Staged offer(const Task& task, RecipeMatch& match, Stages stages, bool hopper) {
 // A stage of pointwise work alone, whose kernel may overlap with others.
 const Fused* pointwise_stage(const Stage& stage) {
   const auto* fused = std::get_if<Fused>(&stage);
-  const bool alone = fused && !fused->window && !fused->choice && !fused->scans();
+  const bool alone = fused && !fused->window && !fused->special() && !fused->scans();
   return alone && !fused->reduces() ? fused : nullptr;
 }
 
@@ -310,6 +326,7 @@ ProgramPart part_of(const Task& task, const Stage& stage, const Json& params, co
   if (const auto* attention = std::get_if<Attention>(&stage))
     return attention_part(task, *attention, params, label);
   const Fused& whole = std::get<Fused>(stage);
+  if (whole.recurrence) return recurrent_part(whole, params, label);
   const Fused fused = relaxed(needed_accuracy(task, whole), whole);
   if (fused.window) return window_part(task, fused, params, label);
   if (fused.choice) return order_part(task, fused, params, label);

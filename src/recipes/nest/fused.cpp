@@ -174,7 +174,7 @@ Result<Place> place_output(const Shape& shape, const std::vector<Axis>& axes) {
 
 bool has_own_stage(const Node& node) {
   return is_window(node) || is_product(node) || is_attention(node) || is_choice(node) ||
-         node.op == kScatter;
+         node.op == kScatter || node.op == kRecurrence;
 }
 
 bool Fused::reduces() const {

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "recipes/composites/recurrences.h"
 #include "recipes/graph/choices.h"
 #include "recipes/graph/decompose.h"
 #include "recipes/graph/scans.h"
@@ -129,7 +130,11 @@ struct Fused {
   std::optional<WindowLeaf> window;
   // If set: the outputs are the values and positions that this operator chooses.
   std::optional<Choice> choice = {};
+  // If set: the outputs are the results of this recurrence, over the axes steps, batch and states.
+  std::optional<Recurrence> recurrence = {};
   std::vector<std::string> demands = {};  // requirements of the plan that follow from slices
+  // Whether an operator has this stage's kernel, not a loop nest.
+  bool special() const { return choice || recurrence; }
   bool reduces() const;
   bool scans() const;
   int max_depth() const;

@@ -36,7 +36,7 @@ struct Made {
 // A stage with one loop nest, and nothing that has a kernel of its own.
 const Fused* plain_nest(const Stage& stage) {
   const auto* fused = std::get_if<Fused>(&stage);
-  return fused && !fused->window && !fused->choice ? fused : nullptr;
+  return fused && !fused->window && !fused->special() ? fused : nullptr;
 }
 
 // The task's tensor that a reduction reads, if it reads nothing else.
@@ -259,7 +259,7 @@ class Solver {
     }
     for (Made& made : last) stages.list.push_back(std::move(made.stage));
     fuse_after_windows(stages, names_, [](const Fused& fused) {
-      return !fused.reduces() && !fused.scans() && !fused.choice;
+      return !fused.reduces() && !fused.scans() && !fused.special();
     });
     for (Stage& stage : stages.list) {
       if (auto* fused = std::get_if<Fused>(&stage)) {
@@ -318,7 +318,8 @@ class Solver {
       }
       bool own = is_output(outputs, a.cut);
       // The output becomes a copy of the kernel's result.
-      if (cut && (is_window(*cut) || is_attention(*cut) || is_choice(*cut) || cut->op == kScatter))
+      if (cut && (is_window(*cut) || is_attention(*cut) || is_choice(*cut) || cut->op == kScatter ||
+                  cut->op == kRecurrence))
         own = false;
       if (a.cut.empty() || own || kept_.count(a.cut)) return fail(a.fused.error());
       CG_CHECK(keep(a.cut));
@@ -361,6 +362,7 @@ class Solver {
       return unsupported_error(fmt::format("more than {} stages", kMostKept));
     const Node* producer = source_.graph.producer(name);
     if (producer && is_choice(*producer)) return keep_chosen(*producer);
+    if (producer && producer->op == kRecurrence) return keep_recurrence(*producer);
     names_[name] = words_.unique(name);
     if (keeps_joins_ && producer && is_join(*producer)) return keep_parts(*producer);
     Outputs outputs{{.tensor = name, .value = name, .dtype = value->dtype, .kept = true}};
@@ -450,6 +452,48 @@ class Solver {
       if (a.cut.empty() || kept_.count(a.cut)) return fail(a.fused.error());
       CG_CHECK(keep(a.cut));
     }
+  }
+
+  // Keeps the states of all steps, the last states and the last cells.
+  Result<void> keep_recurrence(const Node& node) {
+    Recurrence r = *find_recurrence(node);
+    Fused fused;
+    const auto read = [&](const std::string& name) -> Result<void> {
+      if (name.empty()) return {};
+      if (source_.graph.producer(name) && !kept_.count(name)) CG_CHECK(keep(name));
+      fused.inputs.push_back({.tensor = name, .shape = source_.graph.find(name)->shape});
+      return {};
+    };
+    for (const Recurrence::Side& side : r.sides)
+      for (const std::string& name : {side.inputs, side.weight, side.bias}) CG_CHECK(read(name));
+    for (const std::string& name : {r.first, r.first_cell}) CG_CHECK(read(name));
+    const std::vector<std::string> inputs = kept_.at(r.sides[0].inputs);
+    const auto weight = kept_.find(r.sides[0].weight);
+    r.steps = inputs[r.batch_first ? 1 : 0];
+    r.batch = inputs[r.batch_first ? 0 : 1];
+    r.states = weight == kept_.end() ? fmt::format("dim({},1)", names_.at(r.sides[0].weight))
+                                     : weight->second[1];
+    const std::string sides = std::to_string(r.sides.size());
+    const std::string all = r.sides.size() == 1 ? r.states : fmt::format("{}*{}", sides, r.states);
+    const std::vector<std::string> extents{inputs[0], inputs[1], all};
+    for (size_t i = 0; i < extents.size(); ++i)
+      fused.axes.push_back({node.outputs[0].shape[i], false, extents[i]});
+    Outputs outputs;
+    for (const Value& value : node.outputs) {
+      names_[value.name] = words_.unique(value.name);
+      outputs.push_back({value.name, value.name, value.dtype, true});
+      FusedOutput output{
+          .operand = {
+              .tensor = value.name, .dtype = value.dtype, .shape = value.shape, .kept = true}};
+      output.operand.original = value.shape;
+      output.operand.extents = extents;
+      if (!fused.outputs.empty()) output.operand.extents = {sides, r.batch, r.states};
+      kept_[value.name] = output.operand.extents;
+      fused.outputs.push_back(std::move(output));
+    }
+    fused.recurrence = std::move(r);
+    made_.push_back({std::move(outputs), Stage(std::move(fused))});
+    return {};
   }
 
   // Windows read tensors: computed operands are kept first.

@@ -76,7 +76,7 @@ bool follows(const Fused& fused) {
 }
 
 bool accepts(const Fused& fused, const std::string& tensor) {
-  if (fused.window || fused.choice || !follows(fused)) return false;
+  if (fused.window || fused.special() || !follows(fused)) return false;
   for (const FusedOutput& output : fused.outputs)
     if (fused.reduces() ? output.operand.reshaped : !straight(fused, output.operand)) return false;
   return std::all_of(fused.inputs.begin(), fused.inputs.end(), [&](const Operand& operand) {
