@@ -26,14 +26,14 @@ class Graphs {
         {.name = "w", .role = TensorRole::parameter, .dtype = DType::f32, .shape = {32, 48}},
         {.name = "b", .role = TensorRole::parameter, .dtype = DType::f32, .shape = {48}}};
     for (const TensorInfo& t : task.tensors)
-      task.graph.placeholders.push_back({t.name, t.dtype, t.shape});
+      task.graph.placeholders.push_back({.name = t.name, .dtype = t.dtype, .shape = t.shape});
   }
   Graphs& node(const char* id, const char* op, std::vector<Json> args, Shape shape) {
-    task.graph.nodes.push_back({id,
-                                std::string("aten.") + op,
-                                std::move(args),
-                                Json::object(),
-                                {{id, DType::f32, shape}}});
+    task.graph.nodes.push_back({.id = id,
+                                .op = std::string("aten.") + op,
+                                .args = std::move(args),
+                                .kwargs = Json::object(),
+                                .outputs = {{.name = id, .dtype = DType::f32, .shape = shape}}});
     return *this;
   }
   Graphs& product() { return node("mm", "mm.default", {ref("x"), ref("w")}, {64, 48}); }

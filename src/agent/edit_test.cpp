@@ -21,7 +21,10 @@ std::vector<Error> kernels_exist(const KernelProgram& p) {
   std::vector<Error> out;
   for (const Step& step : p.plan.steps)
     if (p.sources.at("kernel.cu").find(step.kernel + "(") == std::string::npos)
-      out.push_back({ErrorKind::user, "no kernel '" + step.kernel + "'", "plan.json#/steps/0", ""});
+      out.push_back({.kind = ErrorKind::user,
+                     .message = "no kernel '" + step.kernel + "'",
+                     .where = "plan.json#/steps/0",
+                     .remedy = ""});
   return out;
 }
 

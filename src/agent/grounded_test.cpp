@@ -100,7 +100,11 @@ TEST(Grounded, AgreesWithTheSlowReferenceByteForByte) {
       const bool opens = !was_open && draw(3) == 0;
       was_open = opens;
       if (opens) {
-        spans.sources.push_back({"kernel.cu", at, end, int(i) + 1, int(i) + 1});
+        spans.sources.push_back({.file = "kernel.cu",
+                                 .begin = at,
+                                 .end = end,
+                                 .first_line = int(i) + 1,
+                                 .last_line = int(i) + 1});
         kept.emplace_back("\n");
       } else {
         kept.back() += before.substr(at, end + 1 - at);

@@ -129,7 +129,8 @@ TEST(Library, EveryExampleCompilesForEachOfItsArchitectures) {
   ASSERT_TRUE(toolchain) << toolchain.error().text();
   for (const Component& c : components())
     for (const std::string& arch : c.archs) {
-      auto result = (*toolchain)->compile({}, {c.name + ".cu", c.example, {}, arch});
+      auto result =
+          (*toolchain)->compile({}, {.name = c.name + ".cu", .source = c.example, .arch = arch});
       ASSERT_TRUE(result) << result.error().text();
       EXPECT_TRUE(result->ok) << c.name << " for " << arch << "\n" << result->digest;
       EXPECT_THAT(result->ptx, HasSubstr(".entry")) << c.name;

@@ -142,8 +142,9 @@ TEST(Metrics, OfAGpuTheHardwaresOwnFiguresAreShown) {
 }
 
 TEST(Metrics, AreShownOfTheSlowestKernels) {
-  Profile p{{simulated("fast", 10), simulated("slow\x1b[31m\n", 9000), simulated("mid", 100)},
-            "official"};
+  Profile p{
+      .kernels = {simulated("fast", 10), simulated("slow\x1b[31m\n", 9000), simulated("mid", 100)},
+      .shape = "official"};
   const std::string text = describe_metrics(p, h200(), 2);
   EXPECT_LT(text.find("slow"), text.find("mid"));
   EXPECT_THAT(text, Not(HasSubstr("fast")));

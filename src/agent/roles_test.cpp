@@ -38,7 +38,7 @@ TaskBrief softmax_brief(size_t nodes = 2) {
   t.tensors = {
       {.name = "x", .role = TensorRole::input, .dtype = DType::f32, .shape = {4096, 1024}},
       {.name = "out", .role = TensorRole::output, .dtype = DType::f32, .shape = {4096, 1024}}};
-  t.attributes = {{"dim", int64_t{1}}};
+  t.attributes = {{.name = "dim", .value = int64_t{1}}};
   t.workload = "softmax";
   ShapeCase official;
   official.name = "official";
@@ -52,11 +52,12 @@ TaskBrief softmax_brief(size_t nodes = 2) {
   t.shapes = {official, odd};
   for (size_t i = 0; i < nodes; ++i) {
     std::string name = "n" + std::to_string(i);
-    t.graph.nodes.push_back({name,
-                             i ? "aten.div.Tensor" : "aten.exp.default",
-                             {Json{{"ref", i ? "n0" : "x"}}},
-                             Json::object(),
-                             {{name, DType::f32, {4096, 1024}}}});
+    t.graph.nodes.push_back(
+        {.id = name,
+         .op = i ? "aten.div.Tensor" : "aten.exp.default",
+         .args = {Json{{"ref", i ? "n0" : "x"}}},
+         .kwargs = Json::object(),
+         .outputs = {{.name = name, .dtype = DType::f32, .shape = {4096, 1024}}}});
   }
   b.gpu = find_gpu("h200").value();
   b.device = "sim:h200";
@@ -87,9 +88,13 @@ State correct_state() {
       {"occupancy", 0.25},          {"warp_instructions", 184320}, {"registers", 24},
       {"limit_ctas.blocks", 32},    {"modelled_ns.dram", 4100},    {"dram_read_bytes", 8388608},
       {"dram_write_bytes", 8388608}};
-  k.remarks = {{"bytes_in_flight", 30, "2.1 KB in flight an SM; 24 KB are needed"}};
-  k.lines = {{30, "float value = x[i];", {{"issue_share", 0.4}, {"memory_share", 0.5}}}};
-  s.verdict.profile = Profile{{k}, "official"};
+  k.remarks = {{.kind = "bytes_in_flight",
+                .line = 30,
+                .message = "2.1 KB in flight an SM; 24 KB are needed"}};
+  k.lines = {{.line = 30,
+              .text = "float value = x[i];",
+              .counters = {{"issue_share", 0.4}, {"memory_share", 0.5}}}};
+  s.verdict.profile = Profile{.kernels = {k}, .shape = "official"};
   return s;
 }
 
@@ -112,9 +117,26 @@ State failed_state() {
 }
 
 std::vector<Attempt> some_history() {
-  return {{"c1", "", "rows in registers", Status::correct, "", 42000, true},
-          {"c2", "c1", "wider loads", Status::failed, "kernel.cu:12: expected a \";\"", {}, false},
-          {"c3", "c1", "two rows a warp", Status::correct, "", 21000, true}};
+  return {{.id = "c1",
+           .parent = "",
+           .summary = "rows in registers",
+           .status = Status::correct,
+           .headline = "",
+           .time_ns = 42000,
+           .kept = true},
+          {.id = "c2",
+           .parent = "c1",
+           .summary = "wider loads",
+           .status = Status::failed,
+           .headline = "kernel.cu:12: expected a \";\"",
+           .kept = false},
+          {.id = "c3",
+           .parent = "c1",
+           .summary = "two rows a warp",
+           .status = Status::correct,
+           .headline = "",
+           .time_ns = 21000,
+           .kept = true}};
 }
 
 void expect_golden(const std::string& name, const std::string& text) {
@@ -219,7 +241,8 @@ TEST(Golden, QuestionsOfAllRoles) {
                                             .purpose = Purpose::repair,
                                             .subject = &bad.candidate,
                                             .verdict = &bad.verdict}));
-  expect_golden("reask", reask_text({"no_block", "The reply contains no block."}, true));
+  expect_golden("reask",
+                reask_text({.reason = "no_block", .text = "The reply contains no block."}, true));
 }
 
 TEST(Prompt, AProfileIsShownOnlyWhenItMayBe) {
@@ -300,13 +323,12 @@ TEST(Prompt, LongTasksAreShortenedToTheLimit) {
   brief.task.workload = "matmul+conv+norm+elementwise";
   std::vector<Attempt> history;
   for (int i = 0; i < 500; ++i)
-    history.push_back({"c" + std::to_string(i),
-                       "c1",
-                       std::string(150, 'x'),
-                       Status::failed,
-                       std::string(300, 'y'),
-                       {},
-                       false});
+    history.push_back({.id = "c" + std::to_string(i),
+                       .parent = "c1",
+                       .summary = std::string(150, 'x'),
+                       .status = Status::failed,
+                       .headline = std::string(300, 'y'),
+                       .kept = false});
   Question q{.role = Role::coder,
              .purpose = Purpose::improve,
              .stage = Stage::detail,
@@ -381,7 +403,12 @@ TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
   EXPECT_LE(llm::estimate_tokens(first), 24000);
   // The next question about the same program also shares the program and its verdict.
   q.stage = Stage::detail;
-  q.history.push_back({"c4", "c3", "wider loads", Status::failed, "wrong", {}, false});
+  q.history.push_back({.id = "c4",
+                       .parent = "c3",
+                       .summary = "wider loads",
+                       .status = Status::failed,
+                       .headline = "wrong",
+                       .kept = false});
   auto next = make_request(softmax_brief(), q, {});
   ASSERT_EQ(next.messages.size(), 5U);
   // The fourth attempt completes a part of the history. That part then precedes a short program.
@@ -389,7 +416,12 @@ TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
   for (size_t i : {1U, 2U}) EXPECT_EQ(next.messages[i + 1].text, later.messages[i].text);
   EXPECT_TRUE(next.messages[1].cache_end);
   EXPECT_TRUE(next.messages[3].cache_end);
-  q.history.push_back({"c5", "c3", "more warps", Status::failed, "wrong", {}, false});
+  q.history.push_back({.id = "c5",
+                       .parent = "c3",
+                       .summary = "more warps",
+                       .status = Status::failed,
+                       .headline = "wrong",
+                       .kept = false});
   auto third = make_request(softmax_brief(), q, {});
   ASSERT_EQ(third.messages.size(), 6U);
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(third.messages[i].text, next.messages[i].text);
@@ -402,7 +434,13 @@ TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
 TEST(History, KeepsTheNewestAndTheBest) {
   std::vector<Attempt> all;
   for (int i = 1; i <= 9; ++i)
-    all.push_back({"c" + std::to_string(i), "", "try", Status::correct, "", 1000.0 + i, i == 1});
+    all.push_back({.id = "c" + std::to_string(i),
+                   .parent = "",
+                   .summary = "try",
+                   .status = Status::correct,
+                   .headline = "",
+                   .time_ns = 1000.0 + i,
+                   .kept = i == 1});
   EXPECT_THAT(describe_history(all, 2).recent,
               AllOf(HasSubstr("6 earlier attempts"), HasSubstr("- c1:"), HasSubstr("- c9:"),
                     Not(HasSubstr("- c5:"))));
@@ -417,7 +455,13 @@ TEST(History, StaysAsItIsWhileItGrows) {
   std::vector<std::string> before;
   int anew = 0;
   for (int i = 1; i <= 50; ++i) {
-    all.push_back({"c" + std::to_string(i), "", "try", Status::correct, "", 1000.0 + i, i == 1});
+    all.push_back({.id = "c" + std::to_string(i),
+                   .parent = "",
+                   .summary = "try",
+                   .status = Status::correct,
+                   .headline = "",
+                   .time_ns = 1000.0 + i,
+                   .kept = i == 1});
     auto text = describe_history(all, 16);
     std::string now;
     for (const std::string& part : text.settled) now += part;

@@ -22,7 +22,7 @@ using testing::SizeIs;
 constexpr Offer kAllTools{.compile = true, .evaluate = true, .profile = true, .diff_best = true};
 
 llm::ToolCall call(const std::string& name, const Json& arguments) {
-  return {"id", name, arguments};
+  return {.id = "id", .name = name, .arguments = arguments};
 }
 
 std::string refusal(const llm::ToolCall& call) {
@@ -107,7 +107,8 @@ class CountingHost final : public ToolHost {
     return verdict;
   }
   Result<Evaluated> evaluate(const Context&, const Candidate& draft) override {
-    return Evaluated{"c" + std::to_string(++evaluated) + draft.edit.origin, verdict};
+    return Evaluated{.candidate = "c" + std::to_string(++evaluated) + draft.edit.origin,
+                     .verdict = verdict};
   }
   std::string diff_best(const KernelProgram&) const override { return diff; }
 
@@ -207,13 +208,13 @@ TEST_F(Desk, WhatIsOnRecordIsNotDoneAgain) {
 
 TEST_F(Desk, ProfilesAreShownWhereTheQuestionMaySeeThem) {
   Verdict seen;
-  seen.profile = Profile{{KernelProfile{.kernel = "scale",
-                                        .time_ns = 900,
-                                        .bound_by = "dram",
-                                        .counters = {{"warp_instructions", 4096},
-                                                     {"modelled_ns.dram", 890},
-                                                     {"modelled_ns.issue", 412}}}},
-                         "official"};
+  seen.profile = Profile{.kernels = {KernelProfile{.kernel = "scale",
+                                                   .time_ns = 900,
+                                                   .bound_by = "dram",
+                                                   .counters = {{"warp_instructions", 4096},
+                                                                {"modelled_ns.dram", 890},
+                                                                {"modelled_ns.issue", 412}}}},
+                         .shape = "official"};
   ToolSetting set = setting(Role::judge);
   set.question.verdict = &seen;
   set.offer = {};

@@ -44,7 +44,7 @@ Task task_with(const std::string& op, MathMode mode = MathMode::fp32, DType dtyp
   task.math_mode = mode;
   task.tensors = {{.name = "x", .role = TensorRole::input, .dtype = dtype}};
   Node node;
-  node.op = op, node.outputs = {{"y", dtype, {4}}};
+  node.op = op, node.outputs = {{.name = "y", .dtype = dtype, .shape = {4}}};
   task.graph.nodes.push_back(node);
   return task;
 }
@@ -78,7 +78,8 @@ TEST(BaselineClass, IsWhatPyTorchRoundsOperandsTo) {
 
 TEST(BaselineClass, DepthwiseConvolutionsAreInFloat32) {
   Task task = task_with("aten.convolution.default");
-  task.graph.placeholders = {{"x", DType::f32, {2, 6, 8, 8}}, {"w", DType::f32, {6, 1, 3, 3}}};
+  task.graph.placeholders = {{.name = "x", .dtype = DType::f32, .shape = {2, 6, 8, 8}},
+                             {.name = "w", .dtype = DType::f32, .shape = {6, 1, 3, 3}}};
   Node& node = task.graph.nodes.front();
   auto with = [&](int64_t channels, int64_t groups) {
     task.graph.placeholders[0].shape[1] = channels;
@@ -117,30 +118,38 @@ TEST(BaselineClass, IsToldInATable) {
   EXPECT_EQ(accuracy_text(a), "tf32 convolutions: coarser than the math mode");
   a.passes = false, a.share = 40;
   EXPECT_EQ(accuracy_text(a), "tf32 convolutions: fails this task's tolerance");
-  a = {"fp32", false, 0.3125, true, ""};
+  a = {.precision = "fp32", .coarser = false, .share = 0.3125, .passes = true, .why = ""};
   EXPECT_EQ(accuracy_text(a), "fp32, 0.31 of the accepted error");
   a.share.reset();
   EXPECT_EQ(accuracy_text(a), "fp32, within this task's tolerance");
 }
 
 TEST(BaselineClass, AnotherShapeKeepsTheWorse) {
-  BaselineAccuracy a{"fp32", false, 0.5, true, ""};
-  keep_worse(a, {"fp32", false, 0.2, true, ""});
+  BaselineAccuracy a{
+      .precision = "fp32", .coarser = false, .share = 0.5, .passes = true, .why = ""};
+  keep_worse(a, {.precision = "fp32", .coarser = false, .share = 0.2, .passes = true, .why = ""});
   EXPECT_EQ(a.share, 0.5);
   EXPECT_EQ(a.passes, true);
-  keep_worse(a, {"fp32", false, std::nullopt, std::nullopt, "no memory"});
+  keep_worse(a, {.precision = "fp32",
+                 .coarser = false,
+                 .share = std::nullopt,
+                 .passes = std::nullopt,
+                 .why = "no memory"});
   EXPECT_FALSE(a.passes);
   EXPECT_EQ(a.why, "no memory");
-  keep_worse(a, {"fp32", false, 3, false, "wrong"});
+  keep_worse(a,
+             {.precision = "fp32", .coarser = false, .share = 3, .passes = false, .why = "wrong"});
   EXPECT_EQ(a.passes, false);
   EXPECT_EQ(a.share, 3);
-  keep_worse(a, {"fp32", false, 0.1, true, ""});
+  keep_worse(a, {.precision = "fp32", .coarser = false, .share = 0.1, .passes = true, .why = ""});
   EXPECT_EQ(a.passes, false);
   EXPECT_EQ(a.why, "wrong");
 }
 
 TEST(Baseline, TimesAreCarriedOverByTheControls) {
-  CarriedOver c = carried_over(record(), {{"stream", "p1", 102}, {"multiply", "p2", 204}});
+  CarriedOver c =
+      carried_over(record(), {{.name = "stream", .program_id = "p1", .time_ns = 102},
+                              {.name = "multiply", .program_id = "p2", .time_ns = 204}});
   EXPECT_EQ(c.why, "");
   EXPECT_NEAR(c.ratio, 1.02, 1e-12);
   ASSERT_EQ(c.times.size(), 3U);
@@ -151,10 +160,13 @@ TEST(Baseline, TimesAreCarriedOverByTheControls) {
 }
 
 TEST(Baseline, NothingIsCarriedOverWhenTheControlsDiffer) {
-  CarriedOver c = carried_over(record(), {{"stream", "p1", 106}, {"multiply", "p2", 200}});
+  CarriedOver c =
+      carried_over(record(), {{.name = "stream", .program_id = "p1", .time_ns = 106},
+                              {.name = "multiply", .program_id = "p2", .time_ns = 200}});
   EXPECT_TRUE(c.times.empty());
   EXPECT_EQ(c.why, "the control kernel 'stream' takes 6.0% longer than then");
-  c = carried_over(record(), {{"stream", "p1", 100}, {"multiply", "other", 200}});
+  c = carried_over(record(), {{.name = "stream", .program_id = "p1", .time_ns = 100},
+                              {.name = "multiply", .program_id = "other", .time_ns = 200}});
   EXPECT_EQ(c.why, "the control kernel 'multiply', which was timed then, is not timed now");
   BaselineRecord none = record();
   none.controls.clear();
@@ -169,7 +181,11 @@ TEST(Baseline, ARecordHoldsItsFormThroughJson) {
   EXPECT_EQ(back->times[2].why, "it raises");
   EXPECT_FALSE(json["baselines"][0].contains("accuracy")) << "nothing is known of it";
   BaselineRecord judged = record();
-  judged.times[0].accuracy = {"tf32 convolutions", true, 12.5, false, "every element"};
+  judged.times[0].accuracy = {.precision = "tf32 convolutions",
+                              .coarser = true,
+                              .share = 12.5,
+                              .passes = false,
+                              .why = "every element"};
   auto again = read_json<BaselineRecord>(to_json(judged));
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(to_json(*again), to_json(judged));

@@ -134,7 +134,9 @@ TEST_F(KernelSideTest, PlacesOfThePlanBecomeLines) {
   auto side = read(kGood);
   ASSERT_TRUE(side);
   auto where = [&](const std::string& pointer) {
-    return side->placed({ErrorKind::user, "wrong", "plan.json#" + pointer}).where;
+    return side
+        ->placed({.kind = ErrorKind::user, .message = "wrong", .where = "plan.json#" + pointer})
+        .where;
   };
   const std::string file = side->file.string();
   EXPECT_EQ(where("/steps/0/grid/1"), file + ":8:8");

@@ -288,7 +288,7 @@ TEST(JsonPlace, TurnsErrorsIntoFilePlaces) {
   EXPECT_THAT(with_place(errors[0], text).text(),
               testing::MatchesRegex("plan.json:[0-9]+:[0-9]+: "
                                     "error: grid.0. is 0; it must be .*"));
-  Error plain{ErrorKind::user, "m", "x.py:3"};
+  Error plain{.kind = ErrorKind::user, .message = "m", .where = "x.py:3"};
   EXPECT_EQ(with_place(plain, text).where, "x.py:3");
 }
 

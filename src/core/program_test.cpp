@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 KernelProgram program(const std::function<void(Json&)>& change = {}) {
   Json plan = parse_json(test_plan_text(), "plan").value();
   if (change) change(plan);
-  return {{{"norm.cu", "// norm\n"}}, plan_from_json(plan).value()};
+  return {.sources = {{"norm.cu", "// norm\n"}}, .plan = plan_from_json(plan).value()};
 }
 
 class Folder : public testing::Test {
@@ -322,7 +322,7 @@ TEST_F(Resolve, ModuleBuildsFormatDefines) {
   EXPECT_THAT(text(1e300), HasSubstr("does not fit in a float"));
   EXPECT_THAT(text("k(smem)"), HasSubstr("known only after compiling"));
   EXPECT_THAT(text("attr(epsilon)"), HasSubstr("plan.json#/defines/V"));
-  task_.attributes.push_back({"hi", std::numeric_limits<double>::infinity()});
+  task_.attributes.push_back({.name = "hi", .value = std::numeric_limits<double>::infinity()});
   EXPECT_EQ(text("attr(hi)"), "__builtin_bit_cast(float,0x7f800000)");
 }
 

@@ -39,12 +39,16 @@ TEST(TestCases, AcceptWhatTheTaskMayBeTestedOn) {
 
 // Each hostile value is refused with an error that names it, its place and the remedy.
 TEST(TestCases, RefuseWhatIsNotBounded) {
-  const auto size = [](int64_t value) { return refusal({"t", {{"tokens", value}}, {}, ""}); };
+  const auto size = [](int64_t value) {
+    return refusal({.name = "t", .sizes = {{"tokens", value}}, .why = ""});
+  };
   for (int64_t value : {int64_t{0}, int64_t{-4}, int64_t{1} << 40, INT64_MAX, INT64_MIN})
     EXPECT_THAT(size(value), HasSubstr("of 'tokens' is not from 1 to")) << value;
   EXPECT_THAT(refusal({"t", {{"heads", 8}}, {}, ""}), HasSubstr("one of hidden, tokens"));
   EXPECT_THAT(refusal({"t", {}, {}, ""}), HasSubstr("neither sizes nor values"));
-  const auto range = [](ValueRange r) { return refusal({"t", {}, {{"x", std::move(r)}}, ""}); };
+  const auto range = [](ValueRange r) {
+    return refusal({.name = "t", .values = {{"x", std::move(r)}}, .why = ""});
+  };
   EXPECT_THAT(range({1, -1, {}}), HasSubstr("low 1, high -1"));
   EXPECT_THAT(range({0, 1e6, {}}), HasSubstr("stay within 65504"));
   EXPECT_THAT(range({0, INFINITY, {}}), HasSubstr("inf is outside the range of 'x' (f16)"));
@@ -57,7 +61,8 @@ TEST(TestCases, RefuseAWrongCount) {
   const Task task = tokens_task();
   EXPECT_THAT(check_test_cases({}, task).error().text(), HasSubstr("give 1 to 6"));
   std::vector<TestCase> many;
-  for (int i = 0; i < 7; ++i) many.push_back({std::to_string(i), {{"tokens", i + 1}}, {}, ""});
+  for (int i = 0; i < 7; ++i)
+    many.push_back({.name = std::to_string(i), .sizes = {{"tokens", i + 1}}, .why = ""});
   EXPECT_THAT(check_test_cases(many, task).error().text(), HasSubstr("7 tests"));
   many.resize(2);
   many[1].name = many[0].name;
@@ -66,7 +71,10 @@ TEST(TestCases, RefuseAWrongCount) {
 }
 
 TEST(TestCases, RoundTripAndRefuseUnknownFields) {
-  const TestCase test{"edge", {{"tokens", 3}}, {{"x", {-1, 4, {0, 2}}}}, "a tail"};
+  const TestCase test{.name = "edge",
+                      .sizes = {{"tokens", 3}},
+                      .values = {{"x", {.low = -1, .high = 4, .edges = {0, 2}}}},
+                      .why = "a tail"};
   EXPECT_EQ(*read_json<TestCase>(to_json(test)), test);
   EXPECT_EQ(describe(test), "edge: tokens = 3; x from -1 to 4, also 0, 2; a tail");
   EXPECT_FALSE(read_json<TestCase>(Json{{"name", "x"}, {"shapes", {1}}}));

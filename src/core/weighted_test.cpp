@@ -24,9 +24,16 @@ Timing timing(double ns, double speedup) {
   Timing t;
   t.origin = Origin::measured, t.shape = "any";
   t.time_ns = ns, t.low_ns = 0.9 * ns, t.high_ns = 1.1 * ns, t.floor_ns = ns / 2;
-  t.samples = 8, t.sm_clock_hz = ns * 1e6, t.clock = ClockCheck{1, 2, true};
-  t.paired = {
-      {"incumbent", "p", speedup, speedup / 1.1, speedup * 1.1, ns * speedup, 8, "precise"}};
+  t.samples = 8, t.sm_clock_hz = ns * 1e6,
+  t.clock = ClockCheck{.claimed_ns = 1, .seen_ns = 2, .agrees = true};
+  t.paired = {{.against = "incumbent",
+               .program_id = "p",
+               .speedup = speedup,
+               .low = speedup / 1.1,
+               .high = speedup * 1.1,
+               .other_ns = ns * speedup,
+               .pairs = 8,
+               .stopped = "precise"}};
   return t;
 }
 
@@ -52,7 +59,7 @@ TEST(TimedShapes, AreTheOfficialOneAndTheUsersOwnWithAWeight) {
 
 TEST(Headline, OfOneShapeIsItsTiming) {
   const ShapeCase official = shape("official", ShapeKind::official, 3);
-  const Timing t = headline_of({{&official, timing(100, 2)}});
+  const Timing t = headline_of({{.shape = &official, .timing = timing(100, 2)}});
   EXPECT_EQ(t.time_ns, 100);
   EXPECT_TRUE(t.shapes.empty());
 }
@@ -60,7 +67,8 @@ TEST(Headline, OfOneShapeIsItsTiming) {
 TEST(Headline, OfSeveralIsTheirWeightedGeometricMean) {
   const ShapeCase official = shape("official", ShapeKind::official, 1),
                   wide = shape("wide", ShapeKind::user, 3);
-  const Timing t = headline_of({{&official, timing(100, 2)}, {&wide, timing(1600, 0.5)}});
+  const Timing t = headline_of({{.shape = &official, .timing = timing(100, 2)},
+                                {.shape = &wide, .timing = timing(1600, 0.5)}});
   EXPECT_EQ(t.shape, "weighted shapes");
   EXPECT_NEAR(t.time_ns, 800, 1e-9);
   EXPECT_NEAR(t.floor_ns, 400, 1e-9);
@@ -87,7 +95,8 @@ TEST(Headline, HasNoRatioThatAShapeLacks) {
                   wide = shape("wide", ShapeKind::user, 1);
   Timing alone = timing(10, 2);
   alone.paired.clear(), alone.low_ns.reset(), alone.clock.reset();
-  const Timing t = headline_of({{&official, timing(10, 2)}, {&wide, alone}});
+  const Timing t = headline_of(
+      {{.shape = &official, .timing = timing(10, 2)}, {.shape = &wide, .timing = alone}});
   EXPECT_TRUE(t.paired.empty());
   EXPECT_FALSE(t.low_ns);
   EXPECT_TRUE(t.high_ns);
@@ -95,15 +104,41 @@ TEST(Headline, HasNoRatioThatAShapeLacks) {
 }
 
 TEST(HeadlineModes, AreThoseThatAllShapesHave) {
-  CertifiedShape official{"official", 1, 5, {}}, wide{"wide", 1, 5, {}};
-  official.modes = {
-      {TimeMode::cold,
-       10,
-       9,
-       11,
-       {{"eager", "", 4, 3, 5, 40, 8, "precise"}, {"compile", "", 2, 1, 3, 20, 8, "precise"}}},
-      {TimeMode::call, 20, 19, 21, {}}};
-  wide.modes = {{TimeMode::cold, 40, 36, 44, {{"eager", "", 1, 0.75, 1.25, 40, 8, "enough"}}}};
+  CertifiedShape official{.shape = "official", .weight = 1, .floor_ns = 5},
+      wide{.shape = "wide", .weight = 1, .floor_ns = 5};
+  official.modes = {{.mode = TimeMode::cold,
+                     .time_ns = 10,
+                     .low_ns = 9,
+                     .high_ns = 11,
+                     .against = {{.against = "eager",
+                                  .program_id = "",
+                                  .speedup = 4,
+                                  .low = 3,
+                                  .high = 5,
+                                  .other_ns = 40,
+                                  .pairs = 8,
+                                  .stopped = "precise"},
+                                 {.against = "compile",
+                                  .program_id = "",
+                                  .speedup = 2,
+                                  .low = 1,
+                                  .high = 3,
+                                  .other_ns = 20,
+                                  .pairs = 8,
+                                  .stopped = "precise"}}},
+                    {.mode = TimeMode::call, .time_ns = 20, .low_ns = 19, .high_ns = 21}};
+  wide.modes = {{.mode = TimeMode::cold,
+                 .time_ns = 40,
+                 .low_ns = 36,
+                 .high_ns = 44,
+                 .against = {{.against = "eager",
+                              .program_id = "",
+                              .speedup = 1,
+                              .low = 0.75,
+                              .high = 1.25,
+                              .other_ns = 40,
+                              .pairs = 8,
+                              .stopped = "enough"}}}};
   const auto modes = headline_modes({official, wide});
   ASSERT_THAT(modes, SizeIs(1));
   EXPECT_THAT(modes[0].time_ns, DoubleNear(20, 1e-9));

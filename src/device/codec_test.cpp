@@ -20,8 +20,13 @@ PlanSteps steps() {
   l.shared_bytes = 99;
   l.cooperative = true;
   l.registers = 168;
-  l.args = {{"x", {}}, {"", {std::byte{0}, std::byte{0xff}}}, {"w", {std::byte{7}}}};
-  return {l, Fill{"zero", "out", -std::numeric_limits<double>::infinity(), DType::bf16}};
+  l.args = {{.buffer = "x"},
+            {.buffer = "", .bytes = {std::byte{0}, std::byte{0xff}}},
+            {.buffer = "w", .bytes = {std::byte{7}}}};
+  return {l, Fill{.step = "zero",
+                  .buffer = "out",
+                  .value = -std::numeric_limits<double>::infinity(),
+                  .dtype = DType::bf16}};
 }
 
 TEST(Codec, StepsRoundTrip) {
@@ -40,7 +45,12 @@ TEST(Codec, StepsRoundTrip) {
 }
 
 TEST(Codec, FactsSettingsAndReportsRoundTrip) {
-  ModuleFacts facts{{{"f", {{8, 8}, {4, 4}}, {256, 1, 1}, 64}}, {{"cg_smem", -1}}, {{"t", {1, 2}}}};
+  ModuleFacts facts{.entries = {{.name = "f",
+                                 .params = {{.size = 8, .align = 8}, {.size = 4, .align = 4}},
+                                 .max_block = {256, 1, 1},
+                                 .static_shared_bytes = 64}},
+                    .constants = {{"cg_smem", -1}},
+                    .tma_specs = {{"t", {1, 2}}}};
   EXPECT_EQ(to_json(*read_json<ModuleFacts>(to_json(facts))), to_json(facts));
   RunSettings settings{.sample_ctas = 16,
                        .instruction_budget = 1000,
@@ -67,10 +77,16 @@ TEST(Codec, FactsSettingsAndReportsRoundTrip) {
   Json unknown = to_json(settings);
   unknown["order"] = "sideways";
   EXPECT_FALSE(read_json<device::RunSettings>(unknown));
-  RunReport report{RunReport::Status::finding, "out of bounds", "CTA (0,0,0)", {}};
-  report.kernels.push_back({"f", Origin::modelled, 12.5, "dram", {{"flops", 3}}, 0.5});
+  RunReport report{
+      .status = RunReport::Status::finding, .message = "out of bounds", .detail = "CTA (0,0,0)"};
+  report.kernels.push_back({.kernel = "f",
+                            .origin = Origin::modelled,
+                            .time_ns = 12.5,
+                            .bound_by = "dram",
+                            .counters = {{"flops", 3}},
+                            .sampled_share = 0.5});
   report.kernels[0].sample_error = 0.25, report.kernels[0].limited_by = "grid";
-  report.kernels[0].lines = {{12, "", {{"issue_slots", 7}}}};
+  report.kernels[0].lines = {{.line = 12, .text = "", .counters = {{"issue_slots", 7}}}};
   report.traces.push_back({.kernel = "f", .ctas_total = 900, .ctas_run = 9});
   report.traces[0].kinds = 5, report.traces[0].kinds_missed = 2;
   report.traces[0].kinds_known = false;
@@ -79,7 +95,15 @@ TEST(Codec, FactsSettingsAndReportsRoundTrip) {
 
 TEST(Codec, RequestsForTimesRoundTrip) {
   for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
-    TimeRequest request{mode, steps(), steps(), true, true, true, 5, 99, std::chrono::seconds(3)};
+    TimeRequest request{.mode = mode,
+                        .steps = steps(),
+                        .against = steps(),
+                        .paired = true,
+                        .control = true,
+                        .watch = true,
+                        .samples = 5,
+                        .seed = 99,
+                        .limit = std::chrono::seconds(3)};
     Json json = to_json(request);
     auto back = read_json<device::TimeRequest>(json);
     ASSERT_TRUE(back) << back.error().text();
@@ -90,7 +114,9 @@ TEST(Codec, RequestsForTimesRoundTrip) {
 }
 
 TEST(Codec, ARunnersWordIsBounded) {
-  RunReport report{RunReport::Status::finding, std::string(100000, 'a') + "\x1b[31m", "", {}};
+  RunReport report{.status = RunReport::Status::finding,
+                   .message = std::string(100000, 'a') + "\x1b[31m",
+                   .detail = ""};
   auto back = read_json<device::RunReport>(to_json(report));
   ASSERT_TRUE(back);
   EXPECT_LT(back->message.size(), 20000u);
@@ -109,7 +135,7 @@ TEST(Codec, HostileFormsAreRefused) {
   EXPECT_FALSE(read_json<device::RunReport>(lines));
   RunReport far{};
   far.kernels.resize(1);
-  far.kernels[0].lines = {{-1, "", {}}};
+  far.kernels[0].lines = {{.line = -1, .text = ""}};
   EXPECT_FALSE(read_json<device::RunReport>(to_json(far)));
   EXPECT_FALSE(read_json<ModuleFacts>(Json::parse(R"({"entries":[{"name":3}]})")));
   Json bad = to_json(steps());

@@ -24,7 +24,7 @@ LaunchArg value(T v) {
   return a;
 }
 LaunchArg buffer(const char* name) {
-  return {name, {}};
+  return {.buffer = name};
 }
 
 class SimDeviceTest : public testing::Test {
@@ -34,8 +34,9 @@ class SimDeviceTest : public testing::Test {
     ASSERT_TRUE(opened.has_value()) << opened.error().text();
     device = std::move(*opened);
     for (size_t i = 0; i < x.size(); ++i) x[i] = float(i % 7) - 3;
-    std::vector<BufferBinding> buffers{{"x", std::as_writable_bytes(std::span(x)), true},
-                                       {"y", std::as_writable_bytes(std::span(y)), false}};
+    std::vector<BufferBinding> buffers{
+        {.name = "x", .bytes = std::as_writable_bytes(std::span(x)), .read_only = true},
+        {.name = "y", .bytes = std::as_writable_bytes(std::span(y)), .read_only = false}};
     ASSERT_TRUE(device->bind(buffers).has_value());
   }
   Launch relu(int64_t ctas, int n) {
@@ -58,7 +59,8 @@ TEST_F(SimDeviceTest, LoadsRunsAndProfiles) {
   EXPECT_EQ((*facts)[1].constants.at("cg_smem"), 4096);
   EXPECT_EQ((*facts)[1].tma_specs.at("cg_tma_a"),
             (std::vector<uint32_t>{1, 2, 64, 128, 1, 1, 1, 0, 1, 0, 0, 0, 16, 3, 4}));
-  auto report = device->run({}, {Fill{"f", "y", -1, DType::f32}, relu(4, 4000)}, {});
+  auto report = device->run(
+      {}, {Fill{.step = "f", .buffer = "y", .value = -1, .dtype = DType::f32}, relu(4, 4000)}, {});
   ASSERT_TRUE(report.has_value()) << report.error().text();
   EXPECT_EQ(report->status, RunReport::Status::ok) << report->message;
   for (size_t i = 0; i < 4096; ++i) EXPECT_EQ(y[i], i < 4000 ? std::max(x[i], 0.f) : -1.f);

@@ -66,8 +66,18 @@ TEST(Exporter, ThePageNamesTheLimits) {
   source.verdict = v;
   Certificate c;
   c.gpu = v.gpu, c.driver = "580.1", c.torch = "torch 2.13.0", c.processes = 2;
-  c.modes = {
-      {TimeMode::cold, 1e5, 9e4, 1.1e5, {{"eager", "", 2.5, 2.4, 2.6, 2.5e5, 20, "precise"}}}};
+  c.modes = {{.mode = TimeMode::cold,
+              .time_ns = 1e5,
+              .low_ns = 9e4,
+              .high_ns = 1.1e5,
+              .against = {{.against = "eager",
+                           .program_id = "",
+                           .speedup = 2.5,
+                           .low = 2.4,
+                           .high = 2.6,
+                           .other_ns = 2.5e5,
+                           .pairs = 20,
+                           .stopped = "precise"}}}};
   source.certificate = c;
   expect_golden("README.md", readme(source, ExportKind::torch));
   EXPECT_NE(readme(source, ExportKind::kernelbench), readme(source, ExportKind::cpp));

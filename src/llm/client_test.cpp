@@ -84,8 +84,9 @@ TEST_P(Clients, CarryToolCallsAndReasoningBackUnchanged) {
                                       {"calls", Json::array({call, call})}},
                                      {{"text", "It is right."}}}));
   ChatRequest request = question();
-  request.tools.push_back(
-      {"evaluate", "Runs a candidate.", {{"type", "object"}, {"properties", Json::object()}}});
+  request.tools.push_back({.name = "evaluate",
+                           .description = "Runs a candidate.",
+                           .parameters = {{"type", "object"}, {"properties", Json::object()}}});
   auto first = model->chat({}, request);
   ASSERT_TRUE(first) << first.error().text();
   EXPECT_EQ(first->stop, Stop::tool);
@@ -98,8 +99,10 @@ TEST_P(Clients, CarryToolCallsAndReasoningBackUnchanged) {
   auto kept = read_json<ChatReply>(to_json(*first), "reply");
   ASSERT_TRUE(kept) << kept.error().text();
   request.messages.push_back(kept->message);
-  request.messages.push_back({.results = {{first->message.calls[0].id, "correct"},
-                                          {first->message.calls[1].id, "out of time", true}}});
+  request.messages.push_back(
+      {.results = {
+           {.call_id = first->message.calls[0].id, .text = "correct"},
+           {.call_id = first->message.calls[1].id, .text = "out of time", .is_error = true}}});
   auto second = model->chat({}, request);
   ASSERT_TRUE(second) << second.error().text();
   EXPECT_EQ(second->message.text, "It is right.");
@@ -126,7 +129,8 @@ TEST_P(Clients, KeepToolArgumentsThatAreNoJson) {
   EXPECT_EQ(reply->message.calls[0].malformed, "{\"a\": ");
   ChatRequest next = question();
   next.messages.push_back(reply->message);
-  next.messages.push_back({.results = {{reply->message.calls[0].id, "no JSON", true}}});
+  next.messages.push_back(
+      {.results = {{.call_id = reply->message.calls[0].id, .text = "no JSON", .is_error = true}}});
   EXPECT_TRUE(model->chat({}, next));
 }
 

@@ -21,7 +21,8 @@ Shape shape_for(const char* provider) {
 ChatRequest dialogue(size_t turns) {
   ChatRequest request;
   request.system = "Rules.";
-  request.tools.push_back({"run", "Runs it.", {{"type", "object"}}});
+  request.tools.push_back(
+      {.name = "run", .description = "Runs it.", .parameters = {{"type", "object"}}});
   for (size_t i = 0; i < turns; ++i) {
     request.messages.push_back({.text = "question " + std::to_string(i), .cache_end = true});
     request.messages.push_back(
@@ -138,12 +139,14 @@ TEST(Encode, EveryChatServerGetsItsOwnFields) {
 TEST(Encode, ReasoningGoesBackInsideAToolLoopWhereItIsDemanded) {
   ChatRequest request;
   auto thought = [](const char* text) {
-    Message m{.speaker = Speaker::assistant, .calls = {{"c", "run", Json::object()}}};
+    Message m{.speaker = Speaker::assistant,
+              .calls = {{.id = "c", .name = "run", .arguments = Json::object()}}};
     m.opaque = {{"reasoning_content", text}, {"api", "openai-chat"}};
     return m;
   };
-  request.messages = {{.text = "one"}, thought("old"),    {.results = {{"c", "r"}}},
-                      {.text = "two"}, thought("recent"), {.results = {{"c", "r"}}}};
+  request.messages = {
+      {.text = "one"}, thought("old"),    {.results = {{.call_id = "c", .text = "r"}}},
+      {.text = "two"}, thought("recent"), {.results = {{.call_id = "c", .text = "r"}}}};
   std::string deepseek = dump_json(openai_chat_api().encode(request, shape_for("deepseek")));
   EXPECT_THAT(deepseek, HasSubstr(R"("reasoning_content":"recent")"));
   EXPECT_THAT(deepseek, Not(HasSubstr(R"("reasoning_content":"old")")));
@@ -220,7 +223,7 @@ TEST(Decode, SurvivesEveryKindOfNonsense) {
                    {"delta", value},         {"message", value}, {"response", value},
                    {"content_block", value}, {"item", value},    {"choices", value},
                    {"usage", value},         {"error", value}};
-        (void)assembler->take({"", dump_json(event)});
+        (void)assembler->take({.name = "", .data = dump_json(event)});
         (void)api.decode(assembler->response());
       }
     }

@@ -218,7 +218,8 @@ TEST(Metered, AnErrorCostsNothingButACallGivenUpIsInDoubt) {
   Toy toy;
   RefusingJournal journal;
   MeteredModel model(toy, ledger, journal);
-  toy.replies = {world_error("overloaded"), fail(Error{ErrorKind::cancelled, "interrupted"})};
+  toy.replies = {world_error("overloaded"),
+                 fail(Error{.kind = ErrorKind::cancelled, .message = "interrupted"})};
   EXPECT_FALSE(model.chat({}, ledger_question("x")));
   EXPECT_EQ(ledger.spent().open_usd, 0);
   EXPECT_EQ(journal.events.back().second["error"]["message"], "overloaded");
@@ -233,7 +234,7 @@ TEST(Replay, AnswersBitForBitAndNamesTheFirstDifference) {
   RefusingJournal journal;
   MeteredModel model(toy, ledger, journal);
   ChatReply rich = answer("b", 0.2, Stop::tool);
-  rich.message.calls.push_back({"call_0", "run", {{"x", 1.5}}});
+  rich.message.calls.push_back({.id = "call_0", .name = "run", .arguments = {{"x", 1.5}}});
   rich.message.opaque = {{"api", "anthropic"}, {"content", {{{"type", "thinking"}}}}};
   toy.replies = {answer("a", 0.1), world_error("busy"), answer("h", 0.05, Stop::cut), rich,
                  answer("c", 0.3)};
@@ -269,7 +270,8 @@ TEST(Replay, GoesOnLiveWhereTheRecordingEnds) {
   Toy toy;
   RefusingJournal journal;
   MeteredModel live(toy, ledger, journal);
-  toy.replies = {answer("a", 0.1), fail(Error{ErrorKind::cancelled, "interrupted"})};
+  toy.replies = {answer("a", 0.1),
+                 fail(Error{.kind = ErrorKind::cancelled, .message = "interrupted"})};
   ASSERT_TRUE(live.chat({}, ledger_question("a")));
   ASSERT_FALSE(live.chat({}, ledger_question("b")));
   Recording recording;

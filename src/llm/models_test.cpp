@@ -92,7 +92,8 @@ TEST(Models, KnowsWhoCallsToolsWithoutMoreAdo) {
   EXPECT_FALSE(can("vllm:any"));
   EXPECT_FALSE(can("ollama:any"));
   Exchange bare, with_tools;
-  with_tools.request.tools.push_back({"compile", "", Json::object()});
+  with_tools.request.tools.push_back(
+      {.name = "compile", .description = "", .parameters = Json::object()});
   EXPECT_FALSE(ReplayModel("replay:a", {bare}).has_tools());
   EXPECT_TRUE(ReplayModel("replay:b", {bare, with_tools}).has_tools());
 }
@@ -189,7 +190,7 @@ TEST(Faults, ReadWaitsOfEveryForm) {
 
 TEST(Faults, HeaderSaysWhetherToTryAgain) {
   auto kind = [](int status, Headers headers) {
-    return read_fault({status, std::move(headers), "{}"}, "p").kind;
+    return read_fault({.status = status, .headers = std::move(headers), .body = "{}"}, "p").kind;
   };
   EXPECT_EQ(kind(400, {{"x-should-retry", "true"}}), FaultKind::retry);
   EXPECT_EQ(kind(500, {{"x-should-retry", "false"}}), FaultKind::fatal);
@@ -201,20 +202,22 @@ TEST(Faults, HeaderSaysWhetherToTryAgain) {
 TEST(Faults, AModelWithoutToolsIsSaidToBeOne) {
   for (const char* said : {"registry.example/x does not support tools",
                            "auto tool choice requires --tool-call-parser to be set"}) {
-    Fault fault =
-        read_fault({400, {}, std::string(R"({"error": {"message": ")") + said + R"("}})"}, "vllm");
+    Fault fault = read_fault(
+        {.status = 400, .body = std::string(R"({"error": {"message": ")") + said + R"("}})"},
+        "vllm");
     EXPECT_EQ(fault.kind, FaultKind::fatal) << said;
     EXPECT_EQ(fault.error.kind, ErrorKind::user);
     EXPECT_NE(fault.error.remedy.find("--tools off"), std::string::npos) << said;
   }
-  Fault fault =
-      read_fault({400, {}, R"({"error": {"message": "tool_choice: unknown field"}})"}, "p");
+  Fault fault = read_fault(
+      {.status = 400, .body = R"({"error": {"message": "tool_choice: unknown field"}})"}, "p");
   EXPECT_EQ(fault.kind, FaultKind::parameter);
   EXPECT_EQ(fault.parameter, "tool_choice");
 }
 
 TEST(Faults, CapsAndCleansForeignText) {
-  Fault fault = read_fault({502, {}, "\x1b[31m<html>" + std::string(100'000, 'x')}, "p");
+  Fault fault =
+      read_fault({.status = 502, .body = "\x1b[31m<html>" + std::string(100'000, 'x')}, "p");
   EXPECT_LT(fault.error.message.size(), 500u);
   EXPECT_EQ(fault.error.message.find('\x1b'), std::string::npos);
 }
@@ -222,14 +225,17 @@ TEST(Faults, CapsAndCleansForeignText) {
 TEST(ChatJson, RoundTripsEverything) {
   ChatRequest request{.system = "s", .max_output_tokens = 5, .temperature = 0.1, .effort = "high"};
   request.label = "l";
-  request.tools.push_back({"t", "d", {{"type", "object"}}});
+  request.tools.push_back({.name = "t", .description = "d", .parameters = {{"type", "object"}}});
   request.output_schema = {{"type", "object"}};
   request.messages.push_back({.text = "u", .cache_end = true});
-  request.messages.push_back({.speaker = Speaker::assistant,
-                              .text = "a",
-                              .calls = {{"i", "t", {{"x", 1}}}, {"j", "t", Json::object(), "{bad"}},
-                              .opaque = {{"api", "x"}}});
-  request.messages.push_back({.results = {{"i", "r"}, {"j", "e", true}}});
+  request.messages.push_back(
+      {.speaker = Speaker::assistant,
+       .text = "a",
+       .calls = {{.id = "i", .name = "t", .arguments = {{"x", 1}}},
+                 {.id = "j", .name = "t", .arguments = Json::object(), .malformed = "{bad"}},
+       .opaque = {{"api", "x"}}});
+  request.messages.push_back({.results = {{.call_id = "i", .text = "r"},
+                                          {.call_id = "j", .text = "e", .is_error = true}}});
   auto same = read_json<ChatRequest>(to_json(request), "x");
   ASSERT_TRUE(same) << same.error().text();
   EXPECT_EQ(to_json(*same), to_json(request));

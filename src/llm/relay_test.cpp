@@ -97,7 +97,8 @@ TEST_F(Relay, ShowsToolsAndTakesCallsAndRefusals) {
         R"({"text": "I try.", "calls": [{"name": "run", "arguments": {"n": 2}}]})");
   write("0002.answer.json", R"({"refusal": "not today"})");
   ChatRequest request = question("a");
-  request.tools.push_back({"run", "Runs a candidate.", {{"type", "object"}}});
+  request.tools.push_back(
+      {.name = "run", .description = "Runs a candidate.", .parameters = {{"type", "object"}}});
   auto calls = model->chat(soon(), request);
   ASSERT_TRUE(calls) << calls.error().text();
   EXPECT_EQ(calls->stop, Stop::tool);

@@ -33,13 +33,16 @@ Candidate source_kernel(const std::string& id) {
 }
 
 std::vector<TestCase> proposed_tests() {
-  return {{"one row", {{"rows", 1}}, {}, "a single block"}};
+  return {{.name = "one row", .sizes = {{"rows", 1}}, .why = "a single block"}};
 }
 
 // The verdict of a program with wrong values.
 Verdict wrong_values() {
   Verdict v = wrong();
-  v.rungs = {{Rung::correctness, RungResult::failed, Nanoseconds(0), ""}};
+  v.rungs = {{.rung = Rung::correctness,
+              .result = RungResult::failed,
+              .elapsed = Nanoseconds(0),
+              .detail = ""}};
   return v;
 }
 
@@ -68,7 +71,7 @@ struct AgentWorld {
 
   void feed(Strategy& s, EventType type, Json data) {
     data["clock_ms"] = int64_t(events.size());
-    events.push_back({int64_t(events.size()) + 1, type, 1, data});
+    events.push_back({.seq = int64_t(events.size()) + 1, .type = type, .version = 1, .data = data});
     s.apply(events.back());
   }
 
@@ -510,7 +513,7 @@ TEST(Agents, EveryPrefixOfARunLeadsToTheSameNextAction) {
         (void)strategy->next();
         strategy->apply(world.events[i]);
       }
-      strategy->apply({0, EventType::resumed, 1, Json::object()});
+      strategy->apply({.seq = 0, .type = EventType::resumed, .version = 1, .data = Json::object()});
       const Event& last = world.events[k - 1];
       bool unfinished = last.type == EventType::asked || last.type == EventType::evaluation_started;
       const Event& expected = unfinished ? last : world.events[k];
@@ -624,7 +627,10 @@ TEST(Source, AKernelThatIsNotCorrectEndsTheRun) {
 TEST(Source, AKernelThatDoesNotCompileEndsTheRunWithItsLine) {
   AgentWorld world{.judge = [](int, const Asked&) {
     Verdict v = wrong("norm.cu:7:3: error: expected a \";\"");
-    v.rungs = {{Rung::compile, RungResult::failed, Nanoseconds(0), ""}};
+    v.rungs = {{.rung = Rung::compile,
+                .result = RungResult::failed,
+                .elapsed = Nanoseconds(0),
+                .detail = ""}};
     return v;
   }};
   world.source = true;

@@ -36,7 +36,7 @@ struct World {
 
   void feed(Strategy& s, EventType type, Json data) {
     data["clock_ms"] = clock += ms_per_event;
-    Event event{int64_t(events.size()) + 1, type, 1, data};
+    Event event{.seq = int64_t(events.size()) + 1, .type = type, .version = 1, .data = data};
     events.push_back(event);
     s.apply(event);
   }
@@ -108,8 +108,24 @@ TEST(Cutegen, APairedRatioDecidesOverTimesOfDifferentMoments) {
   w.candidates = 3;
   w.judge = [](int number, int) {
     Verdict v = timed(number == 1 ? 100 : number == 2 ? 90 : 104);
-    if (number == 2) v.timing->paired = {{"incumbent", "p", 0.99, 0.98, 1.0, 89, 32, "slower"}};
-    if (number == 3) v.timing->paired = {{"incumbent", "p", 1.05, 1.04, 1.06, 109, 32, "precise"}};
+    if (number == 2)
+      v.timing->paired = {{.against = "incumbent",
+                           .program_id = "p",
+                           .speedup = 0.99,
+                           .low = 0.98,
+                           .high = 1.0,
+                           .other_ns = 89,
+                           .pairs = 32,
+                           .stopped = "slower"}};
+    if (number == 3)
+      v.timing->paired = {{.against = "incumbent",
+                           .program_id = "p",
+                           .speedup = 1.05,
+                           .low = 1.04,
+                           .high = 1.06,
+                           .other_ns = 109,
+                           .pairs = 32,
+                           .stopped = "precise"}};
     return v;
   };
   EXPECT_EQ(w.run({}).best, "c3");
@@ -293,7 +309,7 @@ TEST(Cutegen, EveryPrefixOfARunLeadsToTheSameNextAction) {
       (void)s->next();
       s->apply(world.events[i]);
     }
-    s->apply({0, EventType::resumed, 1, Json::object()});
+    s->apply({.seq = 0, .type = EventType::resumed, .version = 1, .data = Json::object()});
     // The open action is the last recorded one that no event completed, or else the next recorded
     // one.
     const Event& last = world.events[k - 1];
@@ -312,19 +328,21 @@ TEST(Cutegen, EveryPrefixOfARunLeadsToTheSameNextAction) {
 TEST(Cutegen, EventsThatDoNotFitAreIgnored) {
   auto s = std::move(*make_strategy(StrategyKind::cutegen, {}));
   EXPECT_TRUE(s->next().empty());
-  s->apply({1, EventType::evaluated, 1, {{"candidate", "c9"}}});
-  s->apply({2, EventType::task, 1, Json::array()});
+  s->apply({.seq = 1, .type = EventType::evaluated, .version = 1, .data = {{"candidate", "c9"}}});
+  s->apply({.seq = 2, .type = EventType::task, .version = 1, .data = Json::array()});
   EXPECT_TRUE(s->next().empty());
-  s->apply({3, EventType::task, 1, Json::object()});
-  s->apply({4, EventType::accepted, 1, {{"candidate", "c9"}}});
+  s->apply({.seq = 3, .type = EventType::task, .version = 1, .data = Json::object()});
+  s->apply({.seq = 4, .type = EventType::accepted, .version = 1, .data = {{"candidate", "c9"}}});
   ASSERT_EQ(s->next().size(), 1u);
 }
 
 TEST(Actions, SurviveTheRoundTripThroughJson) {
   for (const Action& action :
-       {Action(Ask{Role::coder, {{"purpose", "first"}}}),
-        Action(Evaluate{"c1", Rung::profile, true}), Action(Accept{"c1", "first"}),
-        Action(Reject{"c2", "slower"}), Action(Finish{"plateau", "c1"})}) {
+       {Action(Ask{.role = Role::coder, .context = {{"purpose", "first"}}}),
+        Action(Evaluate{.candidate = "c1", .up_to = Rung::profile, .profile = true}),
+        Action(Accept{.candidate = "c1", .reason = "first"}),
+        Action(Reject{.candidate = "c2", .reason = "slower"}),
+        Action(Finish{.reason = "plateau", .best = "c1"})}) {
     auto back = read_json<Action>(to_json(action));
     ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(back->index(), action.index());

@@ -165,7 +165,8 @@ ToyRun toy_run(ToyModel toy, const std::string& name, const StrategySettings& se
   const std::unique_ptr<Strategy>& strategy = *made;
   auto feed = [&](EventType type, Json data) {
     data["clock_ms"] = int64_t(run.events.size());
-    run.events.push_back({int64_t(run.events.size()) + 1, type, 1, data});
+    run.events.push_back(
+        {.seq = int64_t(run.events.size()) + 1, .type = type, .version = 1, .data = data});
     strategy->apply(run.events.back());
   };
   feed(EventType::opened, Json::object());

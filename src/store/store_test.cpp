@@ -295,7 +295,8 @@ TEST(Upcast, OldEventsAreBroughtUpStepByStep) {
   Upcasts steps;
   steps[{EventType::asked, -1}] = [](Json data) { return data["a"] = 1, data; };
   steps[{EventType::asked, 0}] = [](Json data) { return data["b"] = data["a"], data; };
-  auto event = upcast({3, EventType::asked, -1, Json::object()}, steps);
+  auto event =
+      upcast({.seq = 3, .type = EventType::asked, .version = -1, .data = Json::object()}, steps);
   ASSERT_TRUE(event);
   EXPECT_EQ(event->version, 1);
   EXPECT_EQ(event->data, (Json{{"a", 1}, {"b", 1}}));

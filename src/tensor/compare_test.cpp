@@ -33,7 +33,8 @@ struct World {
     }
     native.resize(n * size_of(dtype));
     from_double(dtype, rounded, native);
-    expected = make_expected({"out", dtype, shape}, truth, rounded, {}, {});
+    expected =
+        make_expected({.name = "out", .dtype = dtype, .shape = shape}, truth, rounded, {}, {});
   }
   void set(size_t i, double value) {
     store_double(expected.spec.dtype, value, native.data() + i * size_of(expected.spec.dtype));
@@ -74,7 +75,8 @@ TEST(Compare, AFewUlpsPassAndLowPrecisionFails) {
 
 TEST(Compare, ZeroTruthIsNoFreePass) {
   std::vector<double> truth{0, 1, 2, 3};
-  Expected e = make_expected({"out", DType::f32, {4}}, truth, truth, {}, {});
+  Expected e =
+      make_expected({.name = "out", .dtype = DType::f32, .shape = {4}}, truth, truth, {}, {});
   std::vector<std::byte> y(16);
   from_double(DType::f32, std::vector<double>{1e-6, 1, 2, 3}, y);
   EXPECT_EQ(judge(e, y).wrong, 1);
@@ -82,7 +84,8 @@ TEST(Compare, ZeroTruthIsNoFreePass) {
 
 TEST(Compare, SensitivityWidensOnlyWhereItIs) {
   std::vector<double> truth{1, 1}, sensitivity{1e-3, 0};
-  Expected e = make_expected({"out", DType::f32, {2}}, truth, truth, sensitivity, {});
+  Expected e = make_expected({.name = "out", .dtype = DType::f32, .shape = {2}}, truth, truth,
+                             sensitivity, {});
   std::vector<std::byte> y(8);
   from_double(DType::f32, std::vector<double>{1.01, 1.01}, y);
   Judgement j = judge(e, y);
@@ -95,8 +98,8 @@ TEST(Compare, SensitivityWidensOnlyWhereItIs) {
 TEST(Compare, TheErrorOfASequentialSumIsAccepted) {
   const std::vector<double> truth{40, 20, 1e-3}, native = truth, in_order{40, 20, 1e-3 + 2e-5};
   auto wrong = [&](double value, std::span<const double> sequential) {
-    const Expected e =
-        make_expected({"out", DType::f32, {3}}, truth, native, {}, {.rms = 0}, sequential);
+    const Expected e = make_expected({.name = "out", .dtype = DType::f32, .shape = {3}}, truth,
+                                     native, {}, {.rms = 0}, sequential);
     std::vector<std::byte> output(12);
     from_double(DType::f32, std::vector<double>{40, 20, value}, output);
     return judge(e, output).wrong;
@@ -108,7 +111,8 @@ TEST(Compare, TheErrorOfASequentialSumIsAccepted) {
 
 TEST(Compare, ClassesMatchExactly) {
   std::vector<double> truth{kNan, kInf, -kInf, 1, 1e39}, native{kNan, kInf, -kInf, 1, kInf};
-  Expected e = make_expected({"out", DType::f32, {5}}, truth, native, {}, {});
+  Expected e =
+      make_expected({.name = "out", .dtype = DType::f32, .shape = {5}}, truth, native, {}, {});
   std::vector<std::byte> y(20);
   from_double(DType::f32, native, y);
   EXPECT_EQ(judge(e, y).wrong, 0);
@@ -120,7 +124,8 @@ TEST(Compare, ClassesMatchExactly) {
 
 TEST(Compare, NativeOverflowAllowsBothClasses) {
   std::vector<double> truth{1e30}, native{kInf};
-  Expected e = make_expected({"out", DType::f32, {1}}, truth, native, {}, {});
+  Expected e =
+      make_expected({.name = "out", .dtype = DType::f32, .shape = {1}}, truth, native, {}, {});
   std::vector<std::byte> y(4);
   for (double good : {1e30, kInf}) {
     store_double(DType::f32, good, y.data());
@@ -134,12 +139,14 @@ TEST(Compare, NativeOverflowAllowsBothClasses) {
 
 TEST(Compare, IntegersAndBoolsExactly) {
   std::vector<double> truth{3, 4};
-  Expected e = make_expected({"out", DType::i64, {2}}, truth, truth, {}, {});
+  Expected e =
+      make_expected({.name = "out", .dtype = DType::i64, .shape = {2}}, truth, truth, {}, {});
   std::vector<std::byte> y(16);
   from_double(DType::i64, std::vector<double>{3, 5}, y);
   EXPECT_EQ(judge(e, y).wrong, 1);
   std::vector<double> flags{1, 0};
-  Expected b = make_expected({"out", DType::boolean, {2}}, flags, flags, {}, {});
+  Expected b =
+      make_expected({.name = "out", .dtype = DType::boolean, .shape = {2}}, flags, flags, {}, {});
   EXPECT_EQ(judge(b, std::vector<std::byte>{std::byte{1}, std::byte{0}}).wrong, 0);
   EXPECT_EQ(judge(b, std::vector<std::byte>{std::byte{0xff}, std::byte{0}}).wrong, 1);
 }
@@ -237,8 +244,8 @@ TEST(Pattern, FirstWrongGivesCoordinates) {
 TEST(Judge, IntegersOfInfiniteSensitivityAreNotJudged) {
   const std::vector<double> truth{4, 7, 9};
   const std::vector<double> uncertain{0, kInf, 0};
-  const Expected e =
-      make_expected({"out", DType::i64, {3}}, truth, truth, uncertain, ToleranceRule{});
+  const Expected e = make_expected({.name = "out", .dtype = DType::i64, .shape = {3}}, truth, truth,
+                                   uncertain, ToleranceRule{});
   const auto wrong = [&](std::vector<double> values) {
     std::vector<std::byte> output(3 * sizeof(int64_t));
     from_double(DType::i64, values, output);
@@ -250,7 +257,8 @@ TEST(Judge, IntegersOfInfiniteSensitivityAreNotJudged) {
 
 TEST(Judge, AnIntegerThatARoundingDecidesMayBeOneAway) {
   const std::vector<double> truth{3, 3, 3}, sensitivity{1, 1, 0};
-  const Expected e = make_expected({"y", DType::i8, {3}}, truth, truth, sensitivity, {});
+  const Expected e =
+      make_expected({.name = "y", .dtype = DType::i8, .shape = {3}}, truth, truth, sensitivity, {});
   auto wrong = [&](std::array<int8_t, 3> output) {
     return judge(e, std::as_bytes(std::span(output)), nullptr).wrong;
   };

@@ -31,8 +31,8 @@ struct Excerpt {
     return out;
   }
   Expected expected(KeepReferences keep = KeepReferences::yes) {
-    return make_expected({"out", DType::f32, {kRows, kColumns}}, truth, with_noise(kNative),
-                         Values(truth.size(), 2.4e-7 * 1000), {.factor = 128},
+    return make_expected({.name = "out", .dtype = DType::f32, .shape = {kRows, kColumns}}, truth,
+                         with_noise(kNative), Values(truth.size(), 2.4e-7 * 1000), {.factor = 128},
                          with_noise(kSequential), keep);
   }
 };
@@ -80,8 +80,9 @@ TEST(WrittenErrors, TheLimitIsAtLeastThatOfTheWholeOutput) {
   // The reference happens to be far more accurate for the first rows than for the others.
   Values native = x.with_noise(kSequential);
   for (size_t i = 0; i < 8 * kColumns; ++i) native[i] = x.truth[i];
-  const Expected e = make_expected({"out", DType::f32, {kRows, kColumns}}, x.truth, native, {},
-                                   {.factor = 128}, native, KeepReferences::yes);
+  const Expected e =
+      make_expected({.name = "out", .dtype = DType::f32, .shape = {kRows, kColumns}}, x.truth,
+                    native, {}, {.factor = 128}, native, KeepReferences::yes);
   const Judgement j = of_a_block(x, e, 8, 127, kSequential);
   EXPECT_TRUE(j.limits.apply);
   EXPECT_GE(j.limits.rms, e.limits.rms);

@@ -13,7 +13,8 @@ using testing::ElementsAre;
 
 Cuts cuts_of(const std::string& source,
              std::vector<std::pair<std::string, std::string>> defines = {}) {
-  const std::string text = full_source({"kernel.cu", source, std::move(defines), "sm_90a"});
+  const std::string text = full_source(
+      {.name = "kernel.cu", .source = source, .defines = std::move(defines), .arch = "sm_90a"});
   return find_cuts(text, text.size() - source.size() - 1);
 }
 
@@ -35,7 +36,8 @@ TEST(Cuts, NotWithinAStatementOrItsParentheses) {
 
 TEST(Cuts, OffsetsAreOfTheWholeText) {
   const std::string source = "int a;\nint b;\n";
-  const std::string text = full_source({"kernel.cu", source, {{"N", "4"}}, "sm_90a"});
+  const std::string text = full_source(
+      {.name = "kernel.cu", .source = source, .defines = {{"N", "4"}}, .arch = "sm_90a"});
   auto cuts = find_cuts(text, text.size() - source.size() - 1);
   ASSERT_EQ(cuts.at.size(), 2u);
   EXPECT_EQ(text.substr(cuts.at[0].offset, 6), "int b;");

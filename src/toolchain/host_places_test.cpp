@@ -55,7 +55,7 @@ class HostPlaces : public testing::Test {
     return root_ / (lib + "libnvrtc.so." + version.substr(0, 2));
   }
   Result<ToolPaths> find(int most_cuda = 0) const {
-    return find_tools({(root_ / "env/bin/python3").string(), most_cuda});
+    return find_tools({.python = (root_ / "env/bin/python3").string(), .most_cuda = most_cuda});
   }
   fs::path root_;
 };
@@ -77,7 +77,7 @@ TEST_F(HostPlaces, AnEnvironmentsLinkLeadsToItsInstallation) {
   fs::path library = wheel("cu13", "13.0");
   fs::create_directories(root_ / "venv/bin");
   fs::create_symlink(root_ / "env/bin/python3", root_ / "venv/bin/python");
-  auto found = find_tools({(root_ / "venv/bin/python").string()});
+  auto found = find_tools({.python = (root_ / "venv/bin/python").string()});
   ASSERT_TRUE(found) << found.error().text();
   EXPECT_EQ(found->nvrtc, library);
 }

@@ -14,7 +14,7 @@ std::string problem(CompileRequest request) {
   return scan_source(request, {}).problem;
 }
 std::string problem_of(std::string source) {
-  return problem({"kernel.cu", std::move(source), {}, "sm_80"});
+  return problem({.name = "kernel.cu", .source = std::move(source), .arch = "sm_80"});
 }
 
 TEST(Scan, FindsIncludesOutsideCommentsAndStrings) {
@@ -48,7 +48,7 @@ TEST(Scan, TellsWhichPrefixASourceNeeds) {
                          "#include <cutegen/deep.cuh>\n#include <cute/layout.hpp>"));
   ASSERT_TRUE(write_file(dir / "cutegen/plain.cuh", "#include <cuda_fp16.h>\n"));
   auto cute = [&](const char* text) {
-    return scan_source({"k.cu", text, {}, "sm_80"}, {dir}).cute;
+    return scan_source({.name = "k.cu", .source = text, .arch = "sm_80"}, {dir}).cute;
   };
   EXPECT_EQ(cute("#include <cute/tensor.hpp>"), CuteUse::all);
   EXPECT_EQ(cute("#include \"cutlass/arch/barrier.h\""), CuteUse::all);

@@ -57,8 +57,9 @@ class ToolchainTest : public testing::Test {
                                const std::string& arch = "sm_80",
                                std::vector<std::pair<std::string, std::string>> defines = {
                                    {"FACTOR", "2.0f"}}) {
-    auto r = toolchain.compile(Context().with_timeout(seconds(120)),
-                               {"kernel.cu", source, std::move(defines), arch});
+    auto r = toolchain.compile(
+        Context().with_timeout(seconds(120)),
+        {.name = "kernel.cu", .source = source, .defines = std::move(defines), .arch = arch});
     EXPECT_TRUE(r) << r.error().text();
     return r ? std::move(*r) : CompileResult{};
   }
@@ -280,7 +281,9 @@ TEST_F(ToolchainTest, LargeSourcesAndZeroBytes) {
 
 TEST_F(ToolchainTest, UnknownArchitecturesAreUserErrors) {
   for (const char* arch : {"", "sm_", "compute_90", "sm_90a -I/etc", "sm_11"}) {
-    auto r = shared_->compile(Context(), {"kernel.cu", kScale, {{"FACTOR", "1"}}, arch});
+    auto r = shared_->compile(
+        Context(),
+        {.name = "kernel.cu", .source = kScale, .defines = {{"FACTOR", "1"}}, .arch = arch});
     ASSERT_FALSE(r) << arch;
     EXPECT_EQ(r.error().kind, ErrorKind::user) << r.error().text();
   }
@@ -329,7 +332,7 @@ TEST_F(ToolchainTest, StoppingEndsTheWaitAndTheChild) {
   auto own = open({.use_cache = false});
   EXPECT_TRUE(compile(*own, kScale).ok);
   auto r = own->compile(Context().with_timeout(std::chrono::milliseconds(300)),
-                        {"kernel.cu", kExploding, {}, "sm_80"});
+                        {.name = "kernel.cu", .source = kExploding, .arch = "sm_80"});
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().kind, ErrorKind::timeout);
   EXPECT_TRUE(compile(*own, kScale).ok);

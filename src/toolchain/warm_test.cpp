@@ -64,7 +64,7 @@ class WarmTest : public testing::Test {
     return std::move(*made);
   }
   static CompileRequest request(const std::string& source) {
-    return {"kernel.cu", source, {{"UNUSED", "7"}}, "sm_90a"};
+    return {.name = "kernel.cu", .source = source, .defines = {{"UNUSED", "7"}}, .arch = "sm_90a"};
   }
   static CompileResult compile(Toolchain& toolchain, const std::string& source) {
     auto r = toolchain.compile(Context().with_timeout(seconds(180)), request(source));
@@ -88,7 +88,7 @@ class WarmTest : public testing::Test {
     setup.prefix = "cutegen/prelude.cuh";
     setup.keep = true;
     auto made = WarmParent::start(setup, text, toolchain::find_cuts(text, 15), "a.cu",
-                                  {int64_t{1} << 30, seconds(60)});
+                                  {.memory_bytes = int64_t{1} << 30, .timeout = seconds(60)});
     EXPECT_TRUE(made) << made.error().text();
     return *made;
   }

@@ -46,7 +46,7 @@ struct Stub {
       EXPECT_TRUE(opened) << opened.error().text();
       worker = std::move(*opened);
     }
-    auto told = worker->load(Context(), task, {"answer.py", "text"});
+    auto told = worker->load(Context(), task, {.name = "answer.py", .source = "text"});
     EXPECT_TRUE(told) << told.error().text();
     return *told;
   }

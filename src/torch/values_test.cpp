@@ -320,7 +320,7 @@ TEST(Ranged, ValuesLieInTheRangeOrAreEdges) {
   const Task task = task_of("    def forward(self, x, y):\n        return torch.relu(x) + y",
                             "torch.randn(rows, columns), torch.randn(rows, columns)");
   ShapeCase shape = shape_named(task, "small");
-  shape.values = {{"x", {2, 4, {0, -7}}}};
+  shape.values = {{"x", {.low = 2, .high = 4, .edges = {0, -7}}}};
   const Values set = values_of(task, shape, "ranged");
   const auto x = set.of("x", "value"), y = set.of("y", "value"), truth = set.of("out", "truth");
   size_t zeros = 0, sevens = 0;
@@ -333,7 +333,7 @@ TEST(Ranged, ValuesLieInTheRangeOrAreEdges) {
   EXPECT_GT(sevens, 0U);
   EXPECT_LT(zeros + sevens, x.size() / 8);
   EXPECT_LT(*std::min_element(y.begin(), y.end()), 0);
-  shape.values = {{"x", {3, 3, {}}}};
+  shape.values = {{"x", {.low = 3, .high = 3}}};
   for (double value : values_of(task, shape, "ranged").of("x", "value")) EXPECT_EQ(value, 3);
 }
 
@@ -341,7 +341,7 @@ TEST(Ranged, ValuesOnWhichTheReferenceHasNoResultAreRefused) {
   const Task task = task_of("    def forward(self, x):\n        return torch.exp(x)",
                             "torch.randn(rows, columns)");
   ShapeCase shape = shape_named(task, "small");
-  shape.values = {{"x", {1000, 2000, {}}}};
+  shape.values = {{"x", {.low = 1000, .high = 2000}}};
   auto set = test_worker().make_set(Context(), task, shape, "ranged", 1);
   ASSERT_FALSE(set);
   EXPECT_EQ(set.error().kind, ErrorKind::user);

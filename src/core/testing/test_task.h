@@ -15,14 +15,20 @@ inline Task test_task() {
   t.id = "t";
   t.name = "norm";
   auto add = [&](const char* name, TensorRole role, Shape shape) {
-    t.tensors.push_back({name, role, DType::f32, std::move(shape), false});
+    t.tensors.push_back({.name = name,
+                         .role = role,
+                         .dtype = DType::f32,
+                         .shape = std::move(shape),
+                         .mutated = false});
   };
   add("x", TensorRole::input, {4096, 1024});
   add("fc.weight", TensorRole::parameter, {1024});
   add("out", TensorRole::output, {4096, 1024});
-  t.attributes = {
-      {"eps", 1e-5}, {"axis", int64_t{-1}}, {"mode", std::string("mean")}, {"affine", true}};
-  t.arguments = {{"alpha", 0.5}};
+  t.attributes = {{.name = "eps", .value = 1e-5},
+                  {.name = "axis", .value = int64_t{-1}},
+                  {.name = "mode", .value = std::string("mean")},
+                  {.name = "affine", .value = true}};
+  t.arguments = {{.name = "alpha", .value = 0.5}};
   ShapeCase official{.name = "official", .kind = ShapeKind::official};
   official.tensors = {{"x", {4096, 1024}}, {"fc.weight", {1024}}, {"out", {4096, 1024}}};
   ShapeCase odd{.name = "odd1", .kind = ShapeKind::odd};
@@ -59,7 +65,12 @@ inline DeviceFacts test_device() {
 
 inline std::vector<ModuleFacts> test_facts() {
   EntryFacts norm{.name = "norm",
-                  .params = {{8, 8}, {8, 8}, {8, 8}, {8, 8}, {4, 4}, {4, 4}},
+                  .params = {{.size = 8, .align = 8},
+                             {.size = 8, .align = 8},
+                             {.size = 8, .align = 8},
+                             {.size = 8, .align = 8},
+                             {.size = 4, .align = 4},
+                             {.size = 4, .align = 4}},
                   .max_block = {512, 1, 1}};
   return {{.entries = {norm}, .constants = {{"smem", 4096}}}};
 }

@@ -79,7 +79,7 @@ Launch bench_launch(const std::string& kernel, int64_t blocks = 2, int64_t threa
           .kernel = kernel,
           .grid = {blocks, 1, 1},
           .block = {threads, 1, 1},
-          .args = {{"out", {}}}};
+          .args = {{.buffer = "out"}}};
 }
 
 // A program that the fake driver and a real GPU both run.
@@ -166,14 +166,14 @@ TEST(CudaDevice, ALaunchWritesTheCallersMemory) {
 TEST(CudaDevice, FillsHaveTheirDtype) {
   with_driver("good", [] {
     Bench b;
-    auto report = b.run({Fill{"f", "out", 1.5, DType::f64}});
+    auto report = b.run({Fill{.step = "f", .buffer = "out", .value = 1.5, .dtype = DType::f64}});
     ASSERT_TRUE(report) << report.error().text();
     double value = 0;
     std::memcpy(&value, &b.words[30], sizeof value);
     EXPECT_EQ(value, 1.5);
     ASSERT_TRUE(b.run({Fill{"f", "out", -2, DType::i16}}));
     EXPECT_EQ(reinterpret_cast<int16_t*>(b.words)[63], -2);
-    auto missing = b.run({Fill{"f", "none", 0, DType::f32}});
+    auto missing = b.run({Fill{.step = "f", .buffer = "none", .value = 0, .dtype = DType::f32}});
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().kind, ErrorKind::user);
   });
@@ -252,8 +252,12 @@ TEST(CudaDevice, TimedRunsGiveSamplesAndPatternsFillBuffers) {
     Bench b;
     std::vector<std::byte> room(1000 * 4);
     const int32_t pattern[3] = {1, 2, 3};
-    BufferBinding large{
-        "out", room, false, BufferContent::output, std::as_bytes(std::span(pattern)), 2};
+    BufferBinding large{.name = "out",
+                        .bytes = room,
+                        .read_only = false,
+                        .content = BufferContent::output,
+                        .pattern = std::as_bytes(std::span(pattern)),
+                        .copies = 2};
     ASSERT_TRUE(b.device->bind({large}));
     auto untimed = b.device->run(Context(), {bench_launch("sevens")}, {});
     ASSERT_TRUE(untimed) << untimed.error().text();
@@ -280,8 +284,12 @@ TEST(CudaDevice, TimedRunsGiveSamplesAndPatternsFillBuffers) {
 Result<RunReport> time_pair(Device& device, TimeRequest request) {
   static std::vector<std::byte> room(64 * 4);
   static const int32_t pattern = -1;
-  BufferBinding own{
-      "out", room, false, BufferContent::output, std::as_bytes(std::span(&pattern, 1)), 1};
+  BufferBinding own{.name = "out",
+                    .bytes = room,
+                    .read_only = false,
+                    .content = BufferContent::output,
+                    .pattern = std::as_bytes(std::span(&pattern, 1)),
+                    .copies = 1};
   BufferBinding other = own;
   other.name = "against/out";
   CG_CHECK(device.bind({own, other}));

@@ -168,7 +168,7 @@ void on_gpu(const std::function<void(Device&)>& body) {
 }
 
 Launch words_launch(const std::string& kernel) {
-  return {.step = kernel, .kernel = kernel, .grid = {kWords, 1, 1}, .args = {{"out", {}}}};
+  return {.step = kernel, .kernel = kernel, .grid = {kWords, 1, 1}, .args = {{.buffer = "out"}}};
 }
 
 struct Memory {
@@ -247,9 +247,9 @@ TEST(RealGpu, ATensorMapBringsATile) {
     // rank, dims, strides; version, rank, box, mode, bits, swizzle
     const std::vector<int64_t> words{1, kWords, 1, 1, 1, kWords, 1,  1, 1,
                                      1, 0,      0, 0, 0, 0,      32, 0, 4};
-    LaunchArg map{"x", std::vector<std::byte>(words.size() * 8)};
+    LaunchArg map{.buffer = "x", .bytes = std::vector<std::byte>(words.size() * 8)};
     std::memcpy(map.bytes.data(), words.data(), map.bytes.size());
-    Launch launch{.step = "tma", .kernel = "by_tma", .args = {map, {"out", {}}}};
+    Launch launch{.step = "tma", .kernel = "by_tma", .args = {map, {.buffer = "out"}}};
     auto report = m.run(device, {launch});
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(report->status, RunReport::Status::ok) << report->message;

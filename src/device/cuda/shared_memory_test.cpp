@@ -51,7 +51,8 @@ void write_what_is_shared(bool read_only) {
   ASSERT_TRUE((*device)->load({kSevensModule}));
   BufferBinding binding{.name = "y", .bytes = {static_cast<std::byte*>(nullptr), 64}};
   binding.read_only = read_only;
-  binding.shared = {descriptor->get(), block->mapped_bytes, 512};
+  binding.shared = {
+      .descriptor = descriptor->get(), .mapped_bytes = block->mapped_bytes, .offset = 512};
   auto bound = (*device)->bind({binding});
   ASSERT_TRUE(bound) << bound.error().text();
   Launch launch{.step = "one", .kernel = "sevens", .block = {16, 1, 1}};
@@ -84,11 +85,12 @@ void restore_what_is_mutated() {
   ASSERT_TRUE(device) << device.error().text();
   ASSERT_TRUE((*device)->load({kSevensModule}));
   BufferBinding state{.name = "y", .bytes = {static_cast<std::byte*>(nullptr), 64}};
-  state.shared = {descriptor->get(), block->mapped_bytes, 512};
+  state.shared = {
+      .descriptor = descriptor->get(), .mapped_bytes = block->mapped_bytes, .offset = 512};
   state.initial = "initial/y";
   BufferBinding initial{.name = "initial/y", .bytes = {static_cast<std::byte*>(nullptr), 64}};
   initial.read_only = true;
-  initial.shared = {given->get(), first->mapped_bytes, 0};
+  initial.shared = {.descriptor = given->get(), .mapped_bytes = first->mapped_bytes, .offset = 0};
   Launch launch{.step = "one", .kernel = "sevens", .block = {8, 1, 1}};  // half of the tensor
   launch.args.push_back({.buffer = "y"});
   for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
@@ -121,7 +123,9 @@ void refuse_what_does_not_fit() {
   auto device = open_device("cuda:0");
   ASSERT_TRUE(device);
   BufferBinding binding{.name = "y", .bytes = {static_cast<std::byte*>(nullptr), 64}};
-  binding.shared = {descriptor->get(), block->mapped_bytes, block->mapped_bytes - 63};
+  binding.shared = {.descriptor = descriptor->get(),
+                    .mapped_bytes = block->mapped_bytes,
+                    .offset = block->mapped_bytes - 63};
   auto bound = (*device)->bind({binding});
   ASSERT_FALSE(bound);
   EXPECT_THAT(bound.error().message, testing::HasSubstr("lies outside its memory"));

@@ -73,8 +73,9 @@ class Import : public testing::Test {
     ASSERT_TRUE(write_file(dir_ / "out_there" / (name + ".json"), dump_json(json)));
   }
   Imported import() {
-    auto done = import_verdicts(world_.parts(), {}, *store_, "last",
-                                {dir_ / "in", dir_ / "out_there"}, recorder_);
+    auto done =
+        import_verdicts(world_.parts(), {}, *store_, "last",
+                        {.programs = dir_ / "in", .verdicts = dir_ / "out_there"}, recorder_);
     EXPECT_TRUE(done) << done.error().text();
     return done ? *done : Imported();
   }
@@ -245,14 +246,14 @@ TEST_F(Import, ARunThatIsNotFinishedTakesNothing) {
       optimize_with(world_.parts(), Context(stop.get_token()), *store_, settings_, recorder_));
   entry("c1", 1, there(1, 5));
   auto done = import_verdicts(world_.parts(), {}, *store_, "last",
-                              {dir_ / "in", dir_ / "out_there"}, recorder_);
+                              {.programs = dir_ / "in", .verdicts = dir_ / "out_there"}, recorder_);
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().text(), HasSubstr("cutegen resume"));
 }
 
 TEST_F(Import, FoldersThatAreNotThereAreNamed) {
-  auto done =
-      import_verdicts(world_.parts(), {}, *store_, "last", {"in", dir_ / "none"}, recorder_);
+  auto done = import_verdicts(world_.parts(), {}, *store_, "last",
+                              {.programs = "in", .verdicts = dir_ / "none"}, recorder_);
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().text(), HasSubstr("cannot be read"));
 }

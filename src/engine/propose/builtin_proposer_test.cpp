@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 search::Ask ask(const std::string& purpose, const std::string& parent = {}) {
-  search::Ask a{Role::coder, {{"purpose", purpose}}};
+  search::Ask a{.role = Role::coder, .context = {{"purpose", purpose}}};
   if (!parent.empty()) a.context["parent"] = parent;
   return a;
 }

@@ -98,7 +98,7 @@ TEST(CommandProposer, NamesWhatIsWrongWithAnAnswer) {
 TEST(CommandProposer, SaysWhenTheCommandIsNone) {
   RunView run;
   auto wrong =
-      make_command_proposer("exit 4", relu_task().task)->answer({}, {Role::coder, {}}, run);
+      make_command_proposer("exit 4", relu_task().task)->answer({}, {.role = Role::coder}, run);
   ASSERT_FALSE(wrong);
   EXPECT_THAT(wrong.error().text(), HasSubstr("exit code 4"));
   auto rude = make_command_proposer("read x; echo {}", relu_task().task);

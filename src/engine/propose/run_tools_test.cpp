@@ -211,7 +211,8 @@ TEST_F(ToolRun, ReplayAsksTheSameQuestionsAndChecksEveryAnswer) {
 }
 
 TEST_F(ToolRun, OddCallsGetErrorsAsResults) {
-  llm::ToolCall broken{"id-b", "compile", Json::object(), "{\"kernel\": "};
+  llm::ToolCall broken{
+      .id = "id-b", .name = "compile", .arguments = Json::object(), .malformed = "{\"kernel\": "};
   script_.answers = {calls({call("rm", {{"path", "/"}}), broken, call("compile", {{"kernel", 5}}),
                             call("compile", Json::object()), call("evaluate", {{"draft", "d7"}}),
                             call("read_docs", {{"nmae", "vec"}})}),

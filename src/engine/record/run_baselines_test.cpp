@@ -22,7 +22,15 @@ using toy::timed;
 using toy::ToyWorld;
 
 BaselineTime took(const std::string& kind, double ns, Origin origin = Origin::measured) {
-  return {kind, ns, ns, ns, 8, origin, 0, 1, ""};
+  return {.kind = kind,
+          .time_ns = ns,
+          .low_ns = ns,
+          .high_ns = ns,
+          .samples = 8,
+          .origin = origin,
+          .far = 0,
+          .build_s = 1,
+          .why = ""};
 }
 
 class RunBaselines : public testing::Test {
@@ -127,7 +135,8 @@ TEST_F(RunBaselines, ATaskHeldToFp32InItsConvolutionsHasTheStrictRowToo) {
   run();
   EXPECT_EQ(world_.baselines_asked.size(), 1U);
   Node conv;
-  conv.id = "c", conv.op = "aten.convolution.default", conv.outputs = {{"c", DType::f32, {4}}};
+  conv.id = "c", conv.op = "aten.convolution.default",
+  conv.outputs = {{.name = "c", .dtype = DType::f32, .shape = {4}}};
   Task& task = world_.opened.task;
   task.graph.nodes.push_back(conv);
   world_.baselines = [&task]() -> Result<std::vector<BaselineTime>> {

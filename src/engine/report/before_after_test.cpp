@@ -14,14 +14,18 @@ using toy::timed;
 
 Node node(const std::string& op, const std::vector<std::string>& from, const std::string& to,
           const Shape& shape) {
-  Node n{to, "aten." + op + ".default", {}, Json::object(), {{to, DType::f32, shape}}};
+  Node n{.id = to,
+         .op = "aten." + op + ".default",
+         .kwargs = Json::object(),
+         .outputs = {{.name = to, .dtype = DType::f32, .shape = shape}}};
   for (const std::string& name : from) n.args.push_back(Json{{"ref", name}});
   return n;
 }
 
 TEST(BeforeAfter, OperatorsReadAndWriteOnceAndViewsAreFree) {
   Graph g;
-  g.placeholders = {{"x", DType::f32, {8, 4}}, {"b", DType::f32, {4}}};
+  g.placeholders = {{.name = "x", .dtype = DType::f32, .shape = {8, 4}},
+                    {.name = "b", .dtype = DType::f32, .shape = {4}}};
   g.nodes = {node("view", {"x"}, "flat", {32}), node("relu", {"flat"}, "r", {32}),
              node("expand", {"b"}, "wide", {8, 4}), node("mul", {"wide", "wide"}, "m", {8, 4})};
   const OperatorCost cost = cost_of(g);
@@ -50,8 +54,11 @@ TEST(BeforeAfter, OfARunThePlanOrTheProfileCounts) {
   KernelProfile k;
   k.kernel = "k", k.origin = Origin::measured;
   k.counters = {{"dram_read_bytes", 4096}, {"dram_write_bytes", 5000}};
-  view.profiled =
-      BestProfile{"c1", {}, Profile{{k, k}, "official", CounterSource::from("ncu"), ""}};
+  view.profiled = BestProfile{.candidate = "c1",
+                              .profile = Profile{.kernels = {k, k},
+                                                 .shape = "official",
+                                                 .source = CounterSource::from("ncu"),
+                                                 .note = ""}};
   saved = before_after(view);
   EXPECT_EQ(saved->launches_after, 2);
   EXPECT_EQ(saved->bytes_after, 2 * 9096);

@@ -49,9 +49,25 @@ TEST(FailUnder, OnAGpuABaselineHasToBeKnown) {
   EXPECT_FALSE(best_gain(view)) << "the first program is no baseline";
   EXPECT_FALSE(reaches(best_gain(view), 0.1));
   EXPECT_THAT(to_text(best_gain(view)), HasSubstr("there is no baseline"));
-  view.baselines = TaskBaselines{{{"eager", 80, 79, 81, 8, Origin::measured, 0, 1, ""},
-                                  {"eager-tf32", 20, 19, 21, 8, Origin::measured, 0, 1, ""}},
-                                 ""};
+  view.baselines = TaskBaselines{.times = {{.kind = "eager",
+                                            .time_ns = 80,
+                                            .low_ns = 79,
+                                            .high_ns = 81,
+                                            .samples = 8,
+                                            .origin = Origin::measured,
+                                            .far = 0,
+                                            .build_s = 1,
+                                            .why = ""},
+                                           {.kind = "eager-tf32",
+                                            .time_ns = 20,
+                                            .low_ns = 19,
+                                            .high_ns = 21,
+                                            .samples = 8,
+                                            .origin = Origin::measured,
+                                            .far = 0,
+                                            .build_s = 1,
+                                            .why = ""}},
+                                 .note = ""};
   auto gain = best_gain(view);
   ASSERT_TRUE(gain);
   EXPECT_EQ(gain->against, "eager") << "tf32 is another math mode";
@@ -61,7 +77,8 @@ TEST(FailUnder, OnAGpuABaselineHasToBeKnown) {
 
 TEST(FailUnder, ACertificateOfTheBestProgramDecides) {
   RunView view = one_step("cuda:0");
-  view.certified = BestCertificate{"c2", {}, toy_certificate(numbered_program(1))};
+  view.certified =
+      BestCertificate{.candidate = "c2", .certificate = toy_certificate(numbered_program(1))};
   auto gain = best_gain(view);
   ASSERT_TRUE(gain);
   EXPECT_EQ(gain->by, GainFrom::certificate);
@@ -77,10 +94,20 @@ TEST(FailUnder, ACertificateOfTheBestProgramDecides) {
 TEST(FailUnder, ABaselineThatFailsTheProgramsGateIsNotTheHardest) {
   RunView view = one_step("cuda:0");
   Certificate c = toy_certificate(numbered_program(1));
-  c.baselines = {{"eager", {"fp32", false, 0.5, true, ""}},
-                 {"compile", {"tf32 convolutions", true, 40, false, "every element"}},
-                 {"eager-tf32", {"tf32", true, 0.9, true, ""}}};
-  view.certified = BestCertificate{"c2", {}, c};
+  c.baselines = {
+      {.kind = "eager",
+       .accuracy =
+           {.precision = "fp32", .coarser = false, .share = 0.5, .passes = true, .why = ""}},
+      {.kind = "compile",
+       .accuracy = {.precision = "tf32 convolutions",
+                    .coarser = true,
+                    .share = 40,
+                    .passes = false,
+                    .why = "every element"}},
+      {.kind = "eager-tf32",
+       .accuracy = {
+           .precision = "tf32", .coarser = true, .share = 0.9, .passes = true, .why = ""}}};
+  view.certified = BestCertificate{.candidate = "c2", .certificate = c};
   auto gain = best_gain(view);
   ASSERT_TRUE(gain);
   EXPECT_EQ(gain->against, "eager-tf32") << "as exact as a program has to be";
@@ -90,7 +117,8 @@ TEST(FailUnder, ABaselineThatFailsTheProgramsGateIsNotTheHardest) {
 
 TEST(FailUnder, ImportedTimesAreNotComparedWithThisRunsOwn) {
   RunView view = one_step("sim:h200");
-  view.steps.back().imported = ImportedFrom{"c2", "", "NVIDIA H200", Origin::measured};
+  view.steps.back().imported = ImportedFrom{
+      .entry = "c2", .entry_sha256 = "", .device = "NVIDIA H200", .origin = Origin::measured};
   EXPECT_FALSE(best_gain(view));
   EXPECT_FALSE(view.over_first(view.steps.back()));
   EXPECT_EQ(view.over_floor(view.steps.back()), 5);

@@ -26,7 +26,7 @@ using toy::toy_certificate;
 class Journal {
  public:
   void add(EventType type, const Json& data) {
-    events.push_back({int64_t(events.size()) + 1, type, 1, data});
+    events.push_back({.seq = int64_t(events.size()) + 1, .type = type, .version = 1, .data = data});
   }
   std::vector<Event> events;
 };
@@ -35,7 +35,8 @@ Profile profile_of_best(const std::string& word) {
   KernelProfile k;
   k.kernel = word, k.origin = Origin::measured;
   k.counters = {{"dram_read_bytes", 2048}, {"dram_write_bytes", 2048}};
-  return Profile{{k}, "official", CounterSource::from("ncu"), ""};
+  return Profile{
+      .kernels = {k}, .shape = "official", .source = CounterSource::from("ncu"), .note = ""};
 }
 
 // One step on a GPU; `word` stands for all untrusted text.
@@ -49,15 +50,35 @@ Journal gpu_journal(const std::string& word) {
   task.task.shapes[0].flops = Flops{4096};
   j.add(EventType::opened, to_json(settings));
   j.add(EventType::task, task_data(task));
-  TaskBaselines baselines{{{"eager", 200, 199, 201, 8, Origin::cached, 0, 1, ""}}, word};
+  TaskBaselines baselines{.times = {{.kind = "eager",
+                                     .time_ns = 200,
+                                     .low_ns = 199,
+                                     .high_ns = 201,
+                                     .samples = 8,
+                                     .origin = Origin::cached,
+                                     .far = 0,
+                                     .build_s = 1,
+                                     .why = ""}},
+                          .note = word};
   j.add(EventType::baselines, to_json(baselines));
-  Candidate c{"c1", {}, {"change", word, "toy", Json::object()}, numbered_program(1)};
+  Candidate c{
+      .id = "c1",
+      .edit = {.summary = "change", .rationale = word, .origin = "toy", .params = Json::object()},
+      .program = numbered_program(1)};
   j.add(EventType::answered, {{"outcome", "proposed"}, {"candidate", to_json(c)}});
   Verdict v = timed(50);
   v.timing->origin = Origin::measured;
-  v.timing->paired = {{"incumbent", "p", 2, 1.98, 2.03, 100, 16, "precise"}};
-  v.accuracy = Accuracy{1024, 3e-7, 2.5e-7, 4.5, 0.125};
-  v.compat = Compat{"allclose 1e-04", 1024, 0};
+  v.timing->paired = {{.against = "incumbent",
+                       .program_id = "p",
+                       .speedup = 2,
+                       .low = 1.98,
+                       .high = 2.03,
+                       .other_ns = 100,
+                       .pairs = 16,
+                       .stopped = "precise"}};
+  v.accuracy = Accuracy{
+      .elements = 1024, .error = 3e-7, .native_error = 2.5e-7, .largest = 4.5, .share = 0.125};
+  v.compat = Compat{.rule = "allclose 1e-04", .elements = 1024, .wrong = 0};
   v.marks = {word};
   j.add(EventType::evaluated, {{"candidate", "c1"}, {"verdict", to_json(v)}, {"elapsed_ms", 800}});
   j.add(EventType::accepted, {{"candidate", "c1"}, {"reason", word}});
@@ -66,12 +87,20 @@ Journal gpu_journal(const std::string& word) {
 
 RunStep imported_step(const std::string& word) {
   RunStep step;
-  step.candidate = {
-      "c2", "c1", {"c1, judged elsewhere", "", "imported", Json::object()}, numbered_program(1)};
+  step.candidate = {.id = "c2",
+                    .parent = "c1",
+                    .edit = {.summary = "c1, judged elsewhere",
+                             .rationale = "",
+                             .origin = "imported",
+                             .params = Json::object()},
+                    .program = numbered_program(1)};
   step.verdict = timed(40);
   step.verdict->gpu = "NVIDIA H100 80GB HBM3", step.verdict->driver = word;
   step.verdict->timing->origin = Origin::imported;
-  step.imported = ImportedFrom{word, "sha", "NVIDIA H100 " + word, Origin::measured};
+  step.imported = ImportedFrom{.entry = word,
+                               .entry_sha256 = "sha",
+                               .device = "NVIDIA H100 " + word,
+                               .origin = Origin::measured};
   step.reason = "not compared " + word;
   return step;
 }
@@ -86,7 +115,8 @@ std::string page_of(const Journal& j) {
 
 TEST(ReportGain, BeforeAndAfterWithEveryOrigin) {
   Journal j = gpu_journal("plain");
-  j.add(EventType::profiled, to_json(BestProfile{"c1", {}, profile_of_best("k")}));
+  j.add(EventType::profiled,
+        to_json(BestProfile{.candidate = "c1", .profile = profile_of_best("k")}));
   const std::string page = page_of(j);
   for (const char* part :
        {"1 operator before (modelled: one launch for each operator), 1 after, 0% saved",
@@ -111,7 +141,8 @@ TEST(ReportGain, TheRooflineHasBothPointsAndSaysWhatTheyAre) {
   EXPECT_THAT(chart.legend, HasSubstr("the peak of NVIDIA H200 in fp32"));
   EXPECT_THAT(chart.legend, HasSubstr("Hollow: eager, 200 ns (cached)"));
   EXPECT_THAT(chart.legend, HasSubstr("c1, 50 ns (measured), placed at the least bytes"));
-  j.add(EventType::profiled, to_json(BestProfile{"c1", {}, profile_of_best("k")}));
+  j.add(EventType::profiled,
+        to_json(BestProfile{.candidate = "c1", .profile = profile_of_best("k")}));
   chart = roofline_chart(*view_run(j.events));
   EXPECT_THAT(chart.legend, Not(HasSubstr("least bytes")));
   view->baselines.reset();
@@ -129,10 +160,12 @@ TEST(ReportGain, TheCertifiedTableOrWhyThereIsNone) {
   j.add(EventType::certifying, {{"candidate", "c1"}, {"limit_ms", 1}});
   EXPECT_THAT(page_of(j), HasSubstr("None: it was started but is not finished"));
   Journal failed = j;
-  failed.add(EventType::certified, to_json(BestCertificate{"c1", "torch has no CUDA", {}}));
+  failed.add(EventType::certified,
+             to_json(BestCertificate{.candidate = "c1", .why = "torch has no CUDA"}));
   EXPECT_THAT(page_of(failed), HasSubstr("None: torch has no CUDA"));
   j.add(EventType::certified,
-        to_json(BestCertificate{"c1", {}, toy_certificate(numbered_program(1))}));
+        to_json(BestCertificate{.candidate = "c1",
+                                .certificate = toy_certificate(numbered_program(1))}));
   const std::string page = page_of(j);
   for (const char* part : {"over compile", "2.000x [1.980,2.020]", "<th class=\"n\">graph</th>",
                            "Missing: compile-max: it raises", "floor 10 ns", "5.00x above",
@@ -153,11 +186,11 @@ TEST(ReportGain, ImportedVerdictsHaveATableOfTheirOwn) {
 TEST(ReportGain, HostileTextStaysText) {
   const std::string evil = "<script>alert(1)</script>\"'{{{run}}}\x1b[31m&amp;";
   Journal j = gpu_journal(evil);
-  j.add(EventType::profiled, to_json(BestProfile{"c1", evil, {}}));
+  j.add(EventType::profiled, to_json(BestProfile{.candidate = "c1", .why = evil}));
   Certificate c = toy_certificate(numbered_program(1));
   c.gpu = c.driver = c.torch = c.shape = c.bound_by = evil, c.missing = {evil};
   c.modes[0].against[0].against = evil;
-  j.add(EventType::certified, to_json(BestCertificate{"c1", {}, c}));
+  j.add(EventType::certified, to_json(BestCertificate{.candidate = "c1", .certificate = c}));
   j.add(EventType::imported, imported_data(imported_step(evil)));
   const std::string page = page_of(j);
   EXPECT_THAT(page, Not(HasSubstr("<script")));

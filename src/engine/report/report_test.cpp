@@ -24,7 +24,7 @@ constexpr const char* kEvil = "<script>alert(1)</script>\"'{{{run}}}\x1b[31m&amp
 std::vector<Event> run_events(const std::string& word) {
   std::vector<Event> events;
   auto add = [&](EventType type, const Json& data) {
-    events.push_back({int64_t(events.size()) + 1, type, 1, data});
+    events.push_back({.seq = int64_t(events.size()) + 1, .type = type, .version = 1, .data = data});
   };
   OptimizeSettings settings;
   settings.file = "/tasks/" + word;
@@ -40,7 +40,10 @@ std::vector<Event> run_events(const std::string& word) {
     Candidate c;
     c.id = "c" + std::to_string(n);
     if (n > 1) c.parent = "c1";
-    c.edit = {"change " + std::to_string(n) + word, word, "toy", {{"n", n}}};
+    c.edit = {.summary = "change " + std::to_string(n) + word,
+              .rationale = word,
+              .origin = "toy",
+              .params = {{"n", n}}};
     c.program = numbered_program(n);
     c.program.sources["kernel.cu"] += "// " + word + "\n";
     add(EventType::answered, {{"outcome", "proposed"}, {"candidate", to_json(c)}});
@@ -50,8 +53,11 @@ std::vector<Event> run_events(const std::string& word) {
     KernelProfile k;
     k.kernel = word, k.time_ns = 50, k.diagnosis.bound = Bound::memory,
     k.diagnosis.summary = "memory bound " + word;
-    k.remarks = {{"tail", 0, "few waves " + word}};
-    v.profile = Profile{{k}, "official", CounterSource::from("simulator"), "not read " + word};
+    k.remarks = {{.kind = "tail", .line = 0, .message = "few waves " + word}};
+    v.profile = Profile{.kernels = {k},
+                        .shape = "official",
+                        .source = CounterSource::from("simulator"),
+                        .note = "not read " + word};
     add(EventType::evaluated, {{"candidate", c.id}, {"verdict", to_json(v)}, {"elapsed_ms", 1500}});
     add(n < 3 ? EventType::accepted : EventType::rejected, {{"candidate", c.id}, {"reason", word}});
   }

@@ -30,7 +30,10 @@ RunStep step_of(int n, const Verdict& verdict, Decision decision) {
   RunStep step;
   step.candidate.id = "c" + std::to_string(n);
   if (n > 1) step.candidate.parent = "c1";
-  step.candidate.edit = {"change " + std::to_string(n), "", "toy", Json::object()};
+  step.candidate.edit = {.summary = "change " + std::to_string(n),
+                         .rationale = "",
+                         .origin = "toy",
+                         .params = Json::object()};
   step.candidate.program = numbered_program(n);
   step.candidate.program.plan.arch = {"sm_80+"};
   step.verdict = verdict;
@@ -48,14 +51,38 @@ RunView gpu_view() {
   view.task = relu_task();
   view.task->gpu = "h200", view.task->product = "NVIDIA H200", view.task->driver = "580.159.04";
   view.task->counters = "ncu 2025.3.1.0";
-  view.baselines = TaskBaselines{{{"eager", 200, 199, 201, 8, Origin::cached, 0, 1, ""},
-                                  {"compile", 0, 0, 0, 0, Origin::skipped, 0, 0, "it raises"}},
-                                 "kept from yesterday"};
+  view.baselines = TaskBaselines{.times = {{.kind = "eager",
+                                            .time_ns = 200,
+                                            .low_ns = 199,
+                                            .high_ns = 201,
+                                            .samples = 8,
+                                            .origin = Origin::cached,
+                                            .far = 0,
+                                            .build_s = 1,
+                                            .why = ""},
+                                           {.kind = "compile",
+                                            .time_ns = 0,
+                                            .low_ns = 0,
+                                            .high_ns = 0,
+                                            .samples = 0,
+                                            .origin = Origin::skipped,
+                                            .far = 0,
+                                            .build_s = 0,
+                                            .why = "it raises"}},
+                                 .note = "kept from yesterday"};
   Verdict first = timed(100), second = timed(50);
   for (Verdict* v : {&first, &second}) v->timing->origin = Origin::measured;
-  second.timing->paired = {{"incumbent", "p", 2, 1.98, 2.03, 100, 16, "precise"}};
+  second.timing->paired = {{.against = "incumbent",
+                            .program_id = "p",
+                            .speedup = 2,
+                            .low = 1.98,
+                            .high = 2.03,
+                            .other_ns = 100,
+                            .pairs = 16,
+                            .stopped = "precise"}};
   first.timing->sm_clock_hz = 1.98e9;
-  second.accuracy = Accuracy{1024, 3e-7, 2.5e-7, 4.5, 0.125};
+  second.accuracy = Accuracy{
+      .elements = 1024, .error = 3e-7, .native_error = 2.5e-7, .largest = 4.5, .share = 0.125};
   second.marks = {"the SM clock was at 80% of the GPU's"};
   view.steps.push_back(step_of(1, first, Decision::accepted));
   view.steps.push_back(step_of(2, second, Decision::accepted));
@@ -66,7 +93,8 @@ RunView gpu_view() {
   view.evaluations = 3;
   view.clock_ms = 95'000;
   view.finished = "plateau";
-  view.certified = BestCertificate{"c2", {}, toy_certificate(numbered_program(2))};
+  view.certified =
+      BestCertificate{.candidate = "c2", .certificate = toy_certificate(numbered_program(2))};
   return view;
 }
 
@@ -115,7 +143,7 @@ TEST(RunText, ACertificateOfAnotherProgramIsNotTheBestOnes) {
   RunView view = gpu_view();
   view.certified->candidate = "c1";
   EXPECT_THAT(end_text(view, "r"), HasSubstr("no: the certificate is of c1, another program"));
-  view.certified = BestCertificate{"c2", "torch has no CUDA\n\x1b[31m", {}};
+  view.certified = BestCertificate{.candidate = "c2", .why = "torch has no CUDA\n\x1b[31m"};
   const std::string text = end_text(view, "r");
   EXPECT_THAT(text, HasSubstr("no: torch has no CUDA"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
@@ -124,11 +152,15 @@ TEST(RunText, ACertificateOfAnotherProgramIsNotTheBestOnes) {
 TEST(RunText, WhatSpeaksAgainstTheBestProgramIsSaid) {
   RunView view = gpu_view();
   EXPECT_THAT(end_text(view, "r"), Not(HasSubstr("elsewhere")));
-  view.profiled = BestProfile{"c2", "a second evaluation gave failed: 3 values", {}};
+  view.profiled =
+      BestProfile{.candidate = "c2", .why = "a second evaluation gave failed: 3 values"};
   RunStep there =
       step_of(4, untimed(Status::failed, "2 values are wrong there"), Decision::rejected);
   there.candidate.parent = "c2";
-  there.imported = ImportedFrom{"c2", "", "NVIDIA H200 (driver 570)", Origin::skipped};
+  there.imported = ImportedFrom{.entry = "c2",
+                                .entry_sha256 = "",
+                                .device = "NVIDIA H200 (driver 570)",
+                                .origin = Origin::skipped};
   view.steps.push_back(there);
   const std::string text = end_text(view, "r");
   EXPECT_THAT(text, HasSubstr("profile    none: a second evaluation gave failed: 3 values"));
@@ -147,9 +179,22 @@ TEST(CertificateText, WhatAModeLacksIsADash) {
 
 TEST(CertificateText, SaysHowExactEachBaselineIs) {
   Certificate c = toy_certificate(numbered_program(1));
-  c.baselines = {{"eager", {"fp32", false, 0.5, true, ""}},
-                 {"compile", {"tf32 convolutions", true, 40, false, "every element is wrong"}},
-                 {"eager-tf32", {"tf32", true, std::nullopt, std::nullopt, "no memory"}}};
+  c.baselines = {
+      {.kind = "eager",
+       .accuracy =
+           {.precision = "fp32", .coarser = false, .share = 0.5, .passes = true, .why = ""}},
+      {.kind = "compile",
+       .accuracy = {.precision = "tf32 convolutions",
+                    .coarser = true,
+                    .share = 40,
+                    .passes = false,
+                    .why = "every element is wrong"}},
+      {.kind = "eager-tf32",
+       .accuracy = {.precision = "tf32",
+                    .coarser = true,
+                    .share = std::nullopt,
+                    .passes = std::nullopt,
+                    .why = "no memory"}}};
   const CertificateTable table = certificate_table(c);
   EXPECT_EQ(table.modes.back(), "accuracy");
   EXPECT_EQ(table.rows[0].back(), "");
@@ -176,7 +221,8 @@ TEST(CertificateText, NamesVersionsAndClocks) {
 TEST(CertificateText, HasATableForEachWeightedShape) {
   Certificate c = toy_certificate(numbered_program(1));
   EXPECT_TRUE(shape_tables(c).empty());
-  c.shapes = {{"official", 1, 5, c.modes}, {"wide", 2.5, 20, c.modes}};
+  c.shapes = {{.shape = "official", .weight = 1, .floor_ns = 5, .modes = c.modes},
+              {.shape = "wide", .weight = 2.5, .floor_ns = 20, .modes = c.modes}};
   const auto tables = shape_tables(c);
   ASSERT_EQ(tables.size(), 2U);
   EXPECT_EQ(certificate_table(c).title, "weighted mean of 2 shapes");

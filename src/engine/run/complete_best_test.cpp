@@ -180,7 +180,8 @@ TEST_F(EndOfRun, TheBestProgramGetsAProfileOnce) {
   auto plain = world_.judge;
   world_.judge = [&](int n, int attempt) {
     Verdict v = plain(n, attempt);
-    if (attempt == 1) v.profile = Profile{{}, "official", CounterSource::from("ncu"), ""};
+    if (attempt == 1)
+      v.profile = Profile{.shape = "official", .source = CounterSource::from("ncu"), .note = ""};
     return v;
   };
   RunView view = run();
@@ -214,9 +215,9 @@ TEST_F(EndOfRun, OnlyAProgramThatIsSlowerMayGetOne) {
                         .origin = Origin::cached,
                         .build_s = 1};
   };
-  view.baselines = TaskBaselines{{eager(own * 1.5)}, "kept"};
+  view.baselines = TaskBaselines{.times = {eager(own * 1.5)}, .note = "kept"};
   EXPECT_FALSE(wants_profile(view));
-  view.baselines = TaskBaselines{{eager(own * 0.5)}, "kept"};
+  view.baselines = TaskBaselines{.times = {eager(own * 0.5)}, .note = "kept"};
   EXPECT_TRUE(wants_profile(view));
   view.settings.profile_slower = false;
   EXPECT_FALSE(wants_profile(view));

@@ -91,8 +91,9 @@ std::vector<Event> ended_run(const fs::path& dir) {
                        Verdict v = timed(97);
                        v.build_ids = {"build"};
                        if (attempt == 1)
-                         v.profile =
-                             Profile{{}, "official", CounterSource::from("simulator"), "no ncu"};
+                         v.profile = Profile{.shape = "official",
+                                             .source = CounterSource::from("simulator"),
+                                             .note = "no ncu"};
                        return v;
                      },
                  .programs = 1};

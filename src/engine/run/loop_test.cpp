@@ -264,7 +264,7 @@ TEST_F(LoopTest, ReplayGivesTheSameActionsAndFindsEveryChange) {
                             const eval::OpenedTask&) -> Result<std::unique_ptr<Proposer>> {
     struct Silent : Proposer {
       Result<Answer> answer(const Context&, const search::Ask&, const RunView&) override {
-        return Answer{{}, "nothing"};
+        return Answer{.reason = "nothing"};
       }
     };
     return std::make_unique<Silent>();
@@ -347,7 +347,7 @@ TEST_F(LoopTest, AFailingStartIsTriedOnceMoreUnlessTheUserIsAtFault) {
     parts.start_evaluator = [&, kind = kind, failures = failures](
                                 const Context& ctx, const eval::EvaluatorOptions& options)
         -> Result<std::unique_ptr<eval::EvaluatorClient>> {
-      if (started++ < failures) return fail({kind, "it died"});
+      if (started++ < failures) return fail({.kind = kind, .message = "it died"});
       return real(ctx, options);
     };
     auto outcome = optimize_with(parts, {}, *s, settings(), recorder_);

@@ -207,7 +207,7 @@ TEST_F(ReEvaluate, AnotherEvaluatorIsTold) {
 TEST_F(ReEvaluate, TheRungAtWhichAProgramFailsMustBeTheSame) {
   auto failed_at = [](Rung rung) {
     Verdict v = untimed(Status::failed, "no");
-    v.rungs = {{rung, RungResult::failed, {}, ""}};
+    v.rungs = {{.rung = rung, .result = RungResult::failed, .detail = ""}};
     return v;
   };
   world_.judge = [&](int n, int k) {

@@ -22,13 +22,24 @@ using testing::HasSubstr;
 using testing::Not;
 
 BaselineTime kept_time(const std::string& kind, double ns) {
-  return {kind, ns, ns, ns, 8, Origin::cached, 0, 1, ""};
+  return {.kind = kind,
+          .time_ns = ns,
+          .low_ns = ns,
+          .high_ns = ns,
+          .samples = 8,
+          .origin = Origin::cached,
+          .far = 0,
+          .build_s = 1,
+          .why = ""};
 }
 
 BenchRow row(int number, const std::string& name, const std::string& workload, double best_ns,
              std::vector<BaselineTime> times) {
   BenchRow r;
-  r.task = {1, number, std::to_string(number) + "_" + name, "/kb/" + name + ".py"};
+  r.task = {.level = 1,
+            .number = number,
+            .name = std::to_string(number) + "_" + name,
+            .file = "/kb/" + name + ".py"};
   r.workload = workload, r.math_mode = "fp32",
   r.status = best_ns > 0 ? RowStatus::correct : RowStatus::no_recipe;
   r.time_origin = best_ns > 0 ? "measured" : "";
@@ -36,7 +47,7 @@ BenchRow row(int number, const std::string& name, const std::string& workload, d
   if (best_ns > 0) r.first_ns = 2 * best_ns, r.best_ns = best_ns;
   if (best_ns <= 0) r.reason = "no recipe: <conv>";
   r.evaluations = 5, r.seconds = 1.5, r.run = "20260101-abcdef", r.task_hash = "h";
-  r.baselines = TaskBaselines{std::move(times), "kept"};
+  r.baselines = TaskBaselines{.times = std::move(times), .note = "kept"};
   return r;
 }
 
@@ -52,9 +63,11 @@ BenchReport report() {
       row(4, "Conv", "conv", 0, {kept_time("eager", 500), kept_time("compile", 400)}),
       row(5, "Evil<b>", "elementwise", 200, {kept_time("eager", 400), kept_time("compile", 500)}),
   };
-  out.rows[0].baselines->times[0].accuracy = {"fp32", false, 0.3125, true, ""};
-  out.rows[1].baselines->times[0].accuracy = {"fp32", false, 40, false, "too far"};
-  out.rows[2].baselines->times[1].accuracy = {"tf32", true, {}, {}, ""};
+  out.rows[0].baselines->times[0].accuracy = {
+      .precision = "fp32", .coarser = false, .share = 0.3125, .passes = true, .why = ""};
+  out.rows[1].baselines->times[0].accuracy = {
+      .precision = "fp32", .coarser = false, .share = 40, .passes = false, .why = "too far"};
+  out.rows[2].baselines->times[1].accuracy = {.precision = "tf32", .coarser = true, .why = ""};
   out.rows[2].diagnosis = "compute bound: fma 80% of its peak";
   return out;
 }

@@ -58,7 +58,7 @@ class PickyEvaluator final : public eval::EvaluatorClient {
 class NoRecipe final : public Proposer {
  public:
   Result<Answer> answer(const Context&, const search::Ask&, const RunView&) override {
-    return Answer{{}, "no recipe: conv2d"};
+    return Answer{.reason = "no recipe: conv2d"};
   }
 };
 

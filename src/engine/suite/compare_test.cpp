@@ -268,7 +268,13 @@ CompareCell cell(const std::string& task, const std::string& strategy, int repea
   c.status = c.best_ns ? RowStatus::correct : RowStatus::failed;
   c.evaluations = int64_t(c.curve.size());
   c.time_origin = c.best_ns ? "modelled" : "";
-  c.models = {2, 100, 50, 10, 0.5, false, 1000};
+  c.models = {.calls = 2,
+              .input = 100,
+              .cached = 50,
+              .output = 10,
+              .usd = 0.5,
+              .unpriced = false,
+              .elapsed_ms = 1000};
   c.seconds = 60;
   return c;
 }

@@ -87,7 +87,8 @@ class PoolTest : public testing::Test {
       tasks_ = o.tasks;
       return std::make_unique<FakeEvaluator>(script_);
     };
-    return std::make_unique<EvaluatorPool>(parts_, PoolSettings{evaluators, runs, trace});
+    return std::make_unique<EvaluatorPool>(
+        parts_, PoolSettings{.evaluators = evaluators, .runs = runs, .trace = trace});
   }
   static std::unique_ptr<eval::EvaluatorClient> take(EvaluatorPool& from,
                                                      const std::string& task = "") {
@@ -118,7 +119,7 @@ TEST_F(PoolTest, RunsShareAnEvaluatorAndEachHasItsTask) {
 TEST_F(PoolTest, ChildrenAreExpectedOfTheRunsOwnTaskAtTheLatestBeforeItsNextEvaluation) {
   auto p = pool(1, 2);
   auto a = take(*p, "a"), b = take(*p, "b");
-  eval::expect_children(*a, {}, {{}, 3, ""});
+  eval::expect_children(*a, {}, {.count = 3, .task = ""});
   std::latch inside(1), go(1);
   script_.evaluate = [&](const eval::EvaluateRequest&) {
     inside.count_down();
@@ -127,7 +128,8 @@ TEST_F(PoolTest, ChildrenAreExpectedOfTheRunsOwnTaskAtTheLatestBeforeItsNextEval
   };
   std::thread other([&] { EXPECT_TRUE(a->evaluate({}, {})); });
   inside.wait();
-  eval::expect_children(*b, {}, {{}, 4, ""});  // does not wait for the other's evaluation
+  eval::expect_children(*b, {},
+                        {.count = 4, .task = ""});  // does not wait for the other's evaluation
   go.count_down();
   other.join();
   script_.evaluate = [](const eval::EvaluateRequest&) { return toy::timed(50); };

@@ -21,17 +21,28 @@ BenchRow rewritten_row(const std::string& name, double best_ns, std::vector<Rewr
   r.status = RowStatus::correct;
   r.math_mode = "fp32";
   r.best_ns = best_ns, r.floor_ns = 100;
-  r.baselines = TaskBaselines{{{"eager", 800, 800, 800, 8, Origin::cached, 0, 1, ""}}, "kept"};
+  r.baselines = TaskBaselines{.times = {{.kind = "eager",
+                                         .time_ns = 800,
+                                         .low_ns = 800,
+                                         .high_ns = 800,
+                                         .samples = 8,
+                                         .origin = Origin::cached,
+                                         .far = 0,
+                                         .build_s = 1,
+                                         .why = ""}},
+                              .note = "kept"};
   r.rewrites = std::move(rewrites);
   return r;
 }
 
 TEST(RewriteSummary, EachTaskBelongsToOneGroup) {
   const std::vector<BenchRow> rows{
-      rewritten_row("1_Sum", 100, {{"one-element", "", true}, {"sum-of-product", "", true}}),
+      rewritten_row("1_Sum", 100,
+                    {{.rule = "one-element", .effect = "", .applied = true},
+                     {.rule = "sum-of-product", .effect = "", .applied = true}}),
       rewritten_row("2_Relu", 400, {}),
-      rewritten_row("3_Mean", 200, {{"sum-of-product", "", false}}),
-      rewritten_row("4_Zero", 100, {{"constant-result", "", false}})};
+      rewritten_row("3_Mean", 200, {{.rule = "sum-of-product", .effect = "", .applied = false}}),
+      rewritten_row("4_Zero", 100, {{.rule = "constant-result", .effect = "", .applied = false}})};
   const RewriteSummary s = rewrite_summary(rows);
   EXPECT_EQ(s.rewritten.tasks, 1);
   EXPECT_NEAR(*s.rewritten.against_best, 8, 1e-9);
@@ -47,8 +58,10 @@ TEST(RewriteSummary, EachTaskBelongsToOneGroup) {
 TEST(RewriteSummary, TableAndPageNameTheRulesOfRewrittenTasks) {
   BenchReport report;
   report.rows = {
-      rewritten_row("1_Sum", 100, {{"one-element", "", true}, {"sum-of-product", "", true}}),
-      rewritten_row("3_Mean", 200, {{"sum-of-product", "", false}})};
+      rewritten_row("1_Sum", 100,
+                    {{.rule = "one-element", .effect = "", .applied = true},
+                     {.rule = "sum-of-product", .effect = "", .applied = true}}),
+      rewritten_row("3_Mean", 200, {{.rule = "sum-of-product", .effect = "", .applied = false}})};
   EXPECT_THAT(bench_csv(report.rows), HasSubstr(",\"one-element, sum-of-product\","));
   const std::string page = bench_html(BenchSettings(), report);
   EXPECT_THAT(page, HasSubstr("rewritten: one-element, sum-of-product"));

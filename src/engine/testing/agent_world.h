@@ -53,7 +53,7 @@ struct Script {
 };
 
 inline llm::ToolCall call(const std::string& name, const Json& arguments = Json::object()) {
-  return {"id-" + name, name, arguments};
+  return {.id = "id-" + name, .name = name, .arguments = arguments};
 }
 
 inline Said calls(std::vector<llm::ToolCall> wanted, const char* words = "") {

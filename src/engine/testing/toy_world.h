@@ -74,21 +74,22 @@ inline eval::OpenedTask relu_task() {
   shape.tensors = {{"x", {16, 64}}, {"out", {16, 64}}};
   shape.least_bytes = Bytes{8192};
   t.shapes = {shape};
-  t.graph.placeholders = {{"x", DType::f32, {16, 64}}};
-  t.graph.nodes = {{"relu",
-                    "aten.relu.default",
-                    {Json{{"ref", "x"}}},
-                    Json::object(),
-                    {{"relu", DType::f32, {16, 64}}}}};
+  t.graph.placeholders = {{.name = "x", .dtype = DType::f32, .shape = {16, 64}}};
+  t.graph.nodes = {{.id = "relu",
+                    .op = "aten.relu.default",
+                    .args = {Json{{"ref", "x"}}},
+                    .kwargs = Json::object(),
+                    .outputs = {{.name = "relu", .dtype = DType::f32, .shape = {16, 64}}}}};
   t.graph.outputs = {"relu"};
-  o.admission = {true, 7, {}, {"made", "wide"}, ""};
+  o.admission = {
+      .admitted = true, .lazy_answers_tried = 7, .families = {"made", "wide"}, .remark = ""};
   o.floor_ns = 10;
   o.floor_bound_by = RooflineBound::memory;
   o.reachable_ns = 12, o.roofline_ns = 11;
   o.toolchain = "NVRTC 13.0";
   o.torch = "2.13.0";
   o.device = "sim:h200";
-  o.sandbox = {Protection::partial, {{"seccomp", true}, {"network", false}}};
+  o.sandbox = {.label = Protection::partial, .held = {{"seccomp", true}, {"network", false}}};
   return o;
 }
 
@@ -111,15 +112,36 @@ inline Certificate toy_certificate(const KernelProgram& program) {
   c.floor_ns = 10, c.bound_by = "memory";
   c.processes = 2, c.apart = 0.001;
   for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
-    CertifiedMode m{mode, 50, 49.5, 50.5, {}};
-    m.against.push_back({"eager", "", 4, 3.96, 4.04, 200, 16, "precise"});
-    m.against.push_back({"compile", "", 2, 1.98, 2.02, 100, 16, "precise"});
-    m.against.push_back({"eager-tf32", "", 1.5, 1.49, 1.51, 75, 16, "precise"});
+    CertifiedMode m{.mode = mode, .time_ns = 50, .low_ns = 49.5, .high_ns = 50.5};
+    m.against.push_back({.against = "eager",
+                         .program_id = "",
+                         .speedup = 4,
+                         .low = 3.96,
+                         .high = 4.04,
+                         .other_ns = 200,
+                         .pairs = 16,
+                         .stopped = "precise"});
+    m.against.push_back({.against = "compile",
+                         .program_id = "",
+                         .speedup = 2,
+                         .low = 1.98,
+                         .high = 2.02,
+                         .other_ns = 100,
+                         .pairs = 16,
+                         .stopped = "precise"});
+    m.against.push_back({.against = "eager-tf32",
+                         .program_id = "",
+                         .speedup = 1.5,
+                         .low = 1.49,
+                         .high = 1.51,
+                         .other_ns = 75,
+                         .pairs = 16,
+                         .stopped = "precise"});
     c.modes.push_back(std::move(m));
   }
   c.modes[3].against.pop_back();
   c.missing = {"compile-max: it raises\nan error"};
-  c.sandbox = {Protection::partial, {}};
+  c.sandbox = {.label = Protection::partial};
   c.elapsed = std::chrono::seconds(50);
   return c;
 }
@@ -200,12 +222,15 @@ class ToyProposer final : public Proposer {
   explicit ToyProposer(ToyWorld& world) : world_(world) {}
   Result<Answer> answer(const Context&, const search::Ask& ask, const RunView& run) override {
     int n = int(run.steps.size()) + 1;
-    if (n > world_.programs) return Answer{{}, "nothing left to try"};
+    if (n > world_.programs) return Answer{.reason = "nothing left to try"};
     Candidate c;
     if (ask.context.contains("parent")) c.parent = ask.context["parent"].get<std::string>();
-    c.edit = {"number " + std::to_string(n), "", "toy", {{"n", n}}};
+    c.edit = {.summary = "number " + std::to_string(n),
+              .rationale = "",
+              .origin = "toy",
+              .params = {{"n", n}}};
     c.program = numbered_program(n);
-    return Answer{c, {}};
+    return Answer{.candidate = c};
   }
 
  private:
@@ -213,13 +238,13 @@ class ToyProposer final : public Proposer {
 };
 
 inline Parts ToyWorld::parts() {
-  return {[this](const Context&,
-                 const eval::EvaluatorOptions&) -> Result<std::unique_ptr<eval::EvaluatorClient>> {
+  return {.start_evaluator = [this](const Context&, const eval::EvaluatorOptions&)
+              -> Result<std::unique_ptr<eval::EvaluatorClient>> {
             return std::make_unique<ToyEvaluator>(*this);
           },
-          [this](const OptimizeSettings&, const eval::OpenedTask&)
+          .make_proposer = [this](const OptimizeSettings&, const eval::OpenedTask&)
               -> Result<std::unique_ptr<Proposer>> { return std::make_unique<ToyProposer>(*this); },
-          [this] { return ++clock_ms; }};
+          .now_ms = [this] { return ++clock_ms; }};
 }
 
 class Recorder final : public RunObserver {

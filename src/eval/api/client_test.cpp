@@ -202,7 +202,7 @@ TEST_F(Client, OpensATaskAndGetsItsVerdicts) {
   EXPECT_EQ(task->task.id, "0123");
   EXPECT_EQ(task->floor_ns, 12.5);
   std::vector<std::string> progress;
-  EvaluateRequest request{program, Rung::load, true};
+  EvaluateRequest request{.program = program, .up_to = Rung::load, .profile = true};
   auto verdict = client->evaluate(Context(), request,
                                   [&](const std::string& text) { progress.push_back(text); });
   ASSERT_TRUE(verdict) << verdict.error().text();
@@ -218,7 +218,7 @@ TEST_F(Client, OpensATaskAndGetsItsVerdicts) {
 
 TEST_F(Client, AnEvaluatorThatDiedOnceIsStartedAgainWithItsTask) {
   auto client = opened("dies1");
-  auto verdict = client->evaluate(Context(), {program});
+  auto verdict = client->evaluate(Context(), {.program = program});
   ASSERT_TRUE(verdict) << verdict.error().text();
   EXPECT_EQ(verdict->feedback.headline, "as it was sent");
   EXPECT_EQ(noted("starts").size(), 2U);
@@ -247,7 +247,7 @@ TEST_F(Client, AnEvaluatorThatDiedBetweenCallsOpensTheTaskAgain) {
   ::kill(pid, SIGKILL);
   for (int wait = 0; wait < 500 && ::kill(pid, 0) == 0; ++wait)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  auto verdict = client->evaluate(Context(), {program});
+  auto verdict = client->evaluate(Context(), {.program = program});
   ASSERT_TRUE(verdict) << verdict.error().text();
   EXPECT_THAT(requests(),
               ElementsAre("hello", "open_task", "evaluate", "hello", "open_task", "evaluate"));
@@ -255,7 +255,7 @@ TEST_F(Client, AnEvaluatorThatDiedBetweenCallsOpensTheTaskAgain) {
 
 TEST_F(Client, AnEvaluationThatKillsItAlwaysIsAborted) {
   auto client = opened("dies", {.device = "sim:a100"});
-  auto verdict = client->evaluate(Context(), {program});
+  auto verdict = client->evaluate(Context(), {.program = program});
   ASSERT_TRUE(verdict) << verdict.error().text();
   EXPECT_EQ(verdict->status, Status::aborted);
   EXPECT_THAT(verdict->feedback.headline, HasSubstr("died 3 times"));
@@ -267,7 +267,7 @@ TEST_F(Client, AnEvaluationThatKillsItAlwaysIsAborted) {
 
 TEST_F(Client, ATaskThatChangedMeanwhileIsAnError) {
   auto client = opened("dies1 changes");
-  auto verdict = client->evaluate(Context(), {program});
+  auto verdict = client->evaluate(Context(), {.program = program});
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().kind, ErrorKind::user);
   EXPECT_THAT(verdict.error().message, HasSubstr("the task file changed"));
@@ -280,8 +280,8 @@ TEST_F(Client, ATaskIsNamedAndClosed) {
   auto other = client->evaluate(Context(), {.program = program, .task = "4567"});
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, HasSubstr("no task is open"));
-  expect_children(*client, Context(), {program, 3, "4567"});
-  expect_children(*client, Context(), {program, 3, "0123"});
+  expect_children(*client, Context(), {.parent = program, .count = 3, .task = "4567"});
+  expect_children(*client, Context(), {.parent = program, .count = 3, .task = "0123"});
   client->close_task(Context(), "4567");
   client->close_task(Context(), "0123");
   EXPECT_FALSE(client->evaluate(Context(), {.program = program, .task = "0123"}));
@@ -296,7 +296,7 @@ TEST_F(Client, ATaskIsNamedAndClosed) {
 TEST_F(Client, ErrorsOfTheEvaluatorArePassedOnAndItLives) {
   auto client = opened("error");
   for (int i = 0; i < 2; ++i) {
-    auto verdict = client->evaluate(Context(), {program});
+    auto verdict = client->evaluate(Context(), {.program = program});
     ASSERT_FALSE(verdict);
     EXPECT_EQ(verdict.error().kind, ErrorKind::user);
     EXPECT_EQ(verdict.error().message, "not like this");
@@ -315,7 +315,7 @@ TEST_F(Client, AnswersThatAreNoneAreTheWorldsErrors) {
   EXPECT_THAT(task.error().message, HasSubstr("has no task"));
   for (auto [mode, message] : {std::pair{"other", "answered another request"},
                                std::pair{"no_verdict", "has no verdict"}}) {
-    auto verdict = opened(mode)->evaluate(Context(), {program});
+    auto verdict = opened(mode)->evaluate(Context(), {.program = program});
     ASSERT_FALSE(verdict) << mode;
     EXPECT_EQ(verdict.error().kind, ErrorKind::world) << mode;
     EXPECT_THAT(verdict.error().message, HasSubstr(message));
@@ -380,8 +380,8 @@ TEST_F(Client, WhoStopsWaitingEndsTheEvaluator) {
   auto client = opened("slow");
   auto pid = noted("starts").at(0).at("pid").get<pid_t>();
   auto began = Clock::now();
-  auto verdict =
-      client->evaluate(Context().with_timeout(std::chrono::milliseconds(200)), {program});
+  auto verdict = client->evaluate(Context().with_timeout(std::chrono::milliseconds(200)),
+                                  {.program = program});
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().kind, ErrorKind::timeout);
   for (int wait = 0; wait < 500 && ::kill(pid, 0) == 0; ++wait)
@@ -389,7 +389,8 @@ TEST_F(Client, WhoStopsWaitingEndsTheEvaluator) {
   EXPECT_NE(::kill(pid, 0), 0);
   EXPECT_LT(Clock::now() - began, std::chrono::seconds(20));
   write("mode", "");
-  auto again = client->evaluate(Context(), {program});  // a new process opens the task again
+  auto again =
+      client->evaluate(Context(), {.program = program});  // a new process opens the task again
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(noted("starts").size(), 2U);
 }

@@ -30,7 +30,7 @@ OpenedTask opened() {
   t.toolchain = "NVRTC 13.0.88";
   t.torch = "torch 2.13.0";
   t.device = "sim:h200";
-  t.sandbox = {Protection::full, {{"network", true}}};
+  t.sandbox = {.label = Protection::full, .held = {{"network", true}}};
   return t;
 }
 
@@ -93,12 +93,14 @@ TEST(Protocol, RoundTrips) {
   ASSERT_TRUE(q) << q.error().text();
   EXPECT_EQ(to_json(*q), query);
   CertifyRequest certify{.program = request().program,
-                         .baselines = {{BaselineKind::callable, "m:f"}}};
+                         .baselines = {{.kind = BaselineKind::callable, .target = "m:f"}}};
   Json asked = to_json(certify);
   EXPECT_EQ(to_json(*read_json<CertifyRequest>(asked)), asked);
-  Json foreign = to_json(ForeignRequest{{"a.py", "text"}, Rung::load, 7});
+  Json foreign = to_json(ForeignRequest{
+      .answer = {.name = "a.py", .source = "text"}, .up_to = Rung::load, .seconds = 7});
   EXPECT_EQ(to_json(*read_json<ForeignRequest>(foreign)), foreign);
-  BaselinesRequest baselines{.baselines = {{BaselineKind::eager}, {BaselineKind::callable, "m:f"}}};
+  BaselinesRequest baselines{.baselines = {{.kind = BaselineKind::eager},
+                                           {.kind = BaselineKind::callable, .target = "m:f"}}};
   Json wanted = to_json(baselines);
   EXPECT_EQ(to_json(*read_json<BaselinesRequest>(wanted)), wanted);
   EvaluateRequest against = request();
@@ -143,7 +145,8 @@ TEST(Protocol, MissingAndUnknownFieldsAreRefused) {
     EXPECT_FALSE(read_json<CertifyRequest>(j)) << key;
   }
   for (double seconds : {0.0, -1.0, 1e9}) {
-    Json f = to_json(ForeignRequest{.answer = {"a.py", "text"}, .seconds = seconds});
+    Json f =
+        to_json(ForeignRequest{.answer = {.name = "a.py", .source = "text"}, .seconds = seconds});
     EXPECT_FALSE(read_json<ForeignRequest>(f)) << seconds;
     Json j = to_json(BaselinesRequest{.build_seconds = seconds});
     EXPECT_FALSE(read_json<BaselinesRequest>(j)) << seconds;

@@ -35,7 +35,7 @@ struct AccuracyStage {
       set->inputs.push_back(shared);
       set->memory.push_back(std::move(x));
       GpuExpected e;
-      e.spec = {"out", DType::f32, {64, 32}};
+      e.spec = {.name = "out", .dtype = DType::f32, .shape = {64, 32}};
       e.elements = 64 * 32;
       set->outputs.push_back(e);
       return GpuSetPtr(set);
@@ -64,7 +64,7 @@ struct AccuracyStage {
 TEST(BaselineAccuracy, EveryWayRunsOnASetOfEveryFamily) {
   device::cuda::with_driver("good", [] {
     AccuracyStage s;
-    auto found = s.judged({{BaselineKind::eager}, {BaselineKind::compile}});
+    auto found = s.judged({{.kind = BaselineKind::eager}, {.kind = BaselineKind::compile}});
     EXPECT_THAT(s.drawn, ElementsAre("outliers", "made"))
         << "all baselines share a set, 'made' is last";
     EXPECT_THAT(s.ran, ElementsAre("eager x:value out:output", "compile x:value out:output",
@@ -82,7 +82,7 @@ TEST(BaselineAccuracy, OneThatRaisesIsNotKnownAndTheOthersGoOn) {
   device::cuda::with_driver("good", [] {
     AccuracyStage s;
     s.raises = "eager";
-    auto found = s.judged({{BaselineKind::eager}, {BaselineKind::compile}});
+    auto found = s.judged({{.kind = BaselineKind::eager}, {.kind = BaselineKind::compile}});
     EXPECT_FALSE(found[0].passes);
     EXPECT_EQ(found[0].why, "the baseline raises");
     EXPECT_EQ(found[1].passes, true);
@@ -94,11 +94,11 @@ TEST(BaselineAccuracy, ASetThatDoesNotFitLeavesItUnknown) {
   device::cuda::with_driver("good", [] {
     AccuracyStage s;
     s.refused = "made";
-    auto found = s.judged({{BaselineKind::eager}});
+    auto found = s.judged({{.kind = BaselineKind::eager}});
     EXPECT_FALSE(found[0].passes) << "one family passed, another could not be judged";
     EXPECT_THAT(found[0].why, HasSubstr("300 GB"));
     s.refused = "outliers", s.drawn.clear();
-    found = s.judged({{BaselineKind::eager}});
+    found = s.judged({{.kind = BaselineKind::eager}});
     EXPECT_FALSE(found[0].passes);
     EXPECT_THAT(s.drawn, ElementsAre("outliers"));
   });
@@ -110,7 +110,7 @@ TEST(BaselineAccuracy, TheEndOfTheContextIsAnError) {
     std::stop_source stop;
     stop.request_stop();
     auto found = judge_baselines(Context(stop.get_token()), s.sets, s.worker, s.toy.task,
-                                 s.toy.task.official(), {{BaselineKind::eager}});
+                                 s.toy.task.official(), {{.kind = BaselineKind::eager}});
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().kind, ErrorKind::cancelled);
   });

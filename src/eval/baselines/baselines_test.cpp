@@ -119,7 +119,7 @@ TEST(Baselines, TheEndOfTheContextIsAnError) {
   ToyWorker worker;
   worker.ways["eager"].never_ends = true;
   const Context ctx = Context().with_timeout(std::chrono::milliseconds(10));
-  auto t = time_baselines(ctx, worker, toy_task(), {{BaselineKind::eager}}, {});
+  auto t = time_baselines(ctx, worker, toy_task(), {{.kind = BaselineKind::eager}}, {});
   ASSERT_FALSE(t);
   EXPECT_EQ(t.error().kind, ErrorKind::timeout);
 }
@@ -138,7 +138,7 @@ TEST(Baselines, OfSeveralWeightedShapesTheirMeanCounts) {
   worker.ways["eager"].samples = {1e9};
   std::vector<std::string> told;
   auto out = time_baselines(
-      Context(), worker, task, {{BaselineKind::eager}, {BaselineKind::compile}}, {},
+      Context(), worker, task, {{.kind = BaselineKind::eager}, {.kind = BaselineKind::compile}}, {},
       [&](const std::string& text) {
         told.push_back(text);
         if (text == "shape wide: opening the module")
@@ -159,11 +159,13 @@ TEST(Baselines, TheStrictRowIsTimedOnlyBesideAConvolution) {
   EXPECT_THAT(worker.added, ElementsAre("eager"));
   Task task = toy_task();
   Node conv;
-  conv.op = "aten.convolution.default", conv.outputs = {{"y", DType::f32, {4}}};
+  conv.op = "aten.convolution.default",
+  conv.outputs = {{.name = "y", .dtype = DType::f32, .shape = {4}}};
   task.graph.nodes = {conv};
   task.tensors = {{.name = "x", .role = TensorRole::input, .dtype = DType::f32}};
-  auto out = time_baselines(Context(), worker, task,
-                            {{BaselineKind::eager}, {BaselineKind::eager_fp32}}, {});
+  auto out =
+      time_baselines(Context(), worker, task,
+                     {{.kind = BaselineKind::eager}, {.kind = BaselineKind::eager_fp32}}, {});
   ASSERT_TRUE(out) << out.error().text();
   EXPECT_TRUE(out->times[1].known());
   EXPECT_EQ(out->times[0].accuracy.precision, "tf32 convolutions");
@@ -177,8 +179,8 @@ TEST(Baselines, WhoseAccuracyCannotBeKnownSaysWhy) {
   none.missing = "torch is built without CUDA";
   worker.ways["compile"].why = "it raises";
   auto out = time_baselines(Context(), worker, toy_task(),
-                            {{BaselineKind::eager}, {BaselineKind::compile}}, {}, {},
-                            [&](const ShapeCase&) { return none; });
+                            {{.kind = BaselineKind::eager}, {.kind = BaselineKind::compile}}, {},
+                            {}, [&](const ShapeCase&) { return none; });
   ASSERT_TRUE(out) << out.error().text();
   EXPECT_FALSE(out->times[0].accuracy.passes);
   EXPECT_EQ(out->times[0].accuracy.why, "torch is built without CUDA");

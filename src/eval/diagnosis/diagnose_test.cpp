@@ -93,11 +93,16 @@ TEST(Diagnose, TheRooflineAloneSaysWhatItDoesNotSee) {
   KernelProfile k;
   k.kernel = "f", k.origin = Origin::measured, k.time_ns = 1e6;
   const GpuSpec gpu = *find_gpu("h200");
-  diagnose_by_roofline(k, gpu, {gpu.dram_bytes_per_s * 0.9e-3, 1e9, 1e6, MathMode::fp32});
+  diagnose_by_roofline(k, gpu,
+                       {.bytes = gpu.dram_bytes_per_s * 0.9e-3,
+                        .flops = 1e9,
+                        .time_ns = 1e6,
+                        .math_mode = MathMode::fp32});
   EXPECT_EQ(k.diagnosis.bound, Bound::memory);
   EXPECT_THAT(k.diagnosis.summary, HasSubstr("least work"));
   KernelProfile none;
-  diagnose_by_roofline(none, gpu, {1, 1, 0, MathMode::fp32});
+  diagnose_by_roofline(none, gpu,
+                       {.bytes = 1, .flops = 1, .time_ns = 0, .math_mode = MathMode::fp32});
   EXPECT_EQ(none.diagnosis.bound, Bound::unknown);
 }
 

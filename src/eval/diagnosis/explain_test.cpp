@@ -29,18 +29,21 @@ KernelProfile healthy() {
                 {"bytes_to_saturate", 2e6},
                 {"modelled_ns.dram", 100},
                 {"modelled_ns.xu", 10}};
-  k.lines = {
-      {3, "", {{"issue_slots", 900}, {"warp_instructions", 900}, {"thread_instructions", 28800}}},
-      {2,
-       "",
-       {{"issue_slots", 100},
-        {"warp_instructions", 100},
-        {"thread_instructions", 3200},
-        {"global_load_requests", 100},
-        {"global_load_sectors", 400},
-        {"global_load_bytes", 12800},
-        {"shared_requests", 50},
-        {"shared_wavefronts", 50}}}};
+  k.lines = {{.line = 3,
+              .text = "",
+              .counters = {{"issue_slots", 900},
+                           {"warp_instructions", 900},
+                           {"thread_instructions", 28800}}},
+             {.line = 2,
+              .text = "",
+              .counters = {{"issue_slots", 100},
+                           {"warp_instructions", 100},
+                           {"thread_instructions", 3200},
+                           {"global_load_requests", 100},
+                           {"global_load_sectors", 400},
+                           {"global_load_bytes", 12800},
+                           {"shared_requests", 50},
+                           {"shared_wavefronts", 50}}}};
   return k;
 }
 
@@ -278,9 +281,10 @@ TEST(Explain, ForeignTextIsHarmlessAndListsAreBounded) {
   KernelProfile k = healthy();
   for (int i = 0; i < 200; ++i)
     k.lines.push_back(
-        {4 + i,
-         "",
-         {{"issue_slots", 400}, {"warp_instructions", 400}, {"thread_instructions", 400}}});
+        {.line = 4 + i,
+         .text = "",
+         .counters = {
+             {"issue_slots", 400}, {"warp_instructions", 400}, {"thread_instructions", 400}}});
   explain(k, "a\n\x1b[31mred();\nb\n");
   EXPECT_EQ(k.lines.size(), 24u);
   EXPECT_EQ(k.remarks.size(), 16u);

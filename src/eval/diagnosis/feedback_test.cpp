@@ -44,7 +44,8 @@ TEST(Feedback, AMismatchCarriesTheCountsOfItsJudgement) {
   Judgement j{.elements = 64, .wrong = 9, .nan = 3, .unwritten = 2, .worst_ratio = 4.5};
   j.is_wrong.assign(64, 0);
   std::fill_n(j.is_wrong.begin(), 9, uint8_t{1});
-  Mismatch m = describe_mismatch(j, {"out", DType::f32, {8, 8}}, "odd2", "heavy");
+  Mismatch m =
+      describe_mismatch(j, {.name = "out", .dtype = DType::f32, .shape = {8, 8}}, "odd2", "heavy");
   EXPECT_EQ(std::tuple(m.elements, m.wrong, m.nan, m.unwritten), std::tuple(64, 9, 3, 2));
   EXPECT_EQ(m.shape + m.family + m.output, "odd2heavyout");
   EXPECT_EQ(m.worst_ratio, 4.5);
@@ -61,7 +62,8 @@ TEST(Feedback, ShowsNoValueOfALiveSet) {
     truth[i] = round_to(DType::f32, 1000 * normal(random));
     answer[i] = i % 3 ? truth[i] : 1000 * normal(random);
   }
-  Expected e = make_expected({"out", DType::f32, {64, 64}}, truth, truth, {}, {});
+  Expected e =
+      make_expected({.name = "out", .dtype = DType::f32, .shape = {64, 64}}, truth, truth, {}, {});
   std::vector<std::byte> bytes(truth.size() * 4);
   from_double(DType::f32, answer, bytes);
   Mismatch m = describe_mismatch(judge(e, bytes), e.spec, "small", "made");

@@ -85,8 +85,8 @@ TEST(NcuCounters, TheRawPageIsReadToo) {
 
 TEST(NcuCounters, AnotherUnitThanExpectedIsLeftOut) {
   toolchain::NcuKernel kernel;
-  kernel.metrics["gpu__time_duration.sum"] = {5, "cycle"};
-  kernel.metrics["dram__bytes_read.sum"] = {5, "byte"};
+  kernel.metrics["gpu__time_duration.sum"] = {.value = 5, .unit = "cycle"};
+  kernel.metrics["dram__bytes_read.sum"] = {.value = 5, .unit = "byte"};
   KernelProfile k = measured_profile(kernel);
   EXPECT_EQ(k.time_ns, 0);
   EXPECT_EQ(k.counters.at("dram_read_bytes"), 5);

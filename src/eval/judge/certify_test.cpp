@@ -124,8 +124,9 @@ TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
     ShapeCase wide = task.shapes[0];
     wide.name = "wide", wide.kind = ShapeKind::user, wide.weight = 3;
     task.shapes.push_back(wide);
-    auto c = gpu.certificate(
-        {{BaselineKind::eager}, {BaselineKind::eager_fp32}, {BaselineKind::compile}});
+    auto c = gpu.certificate({{.kind = BaselineKind::eager},
+                              {.kind = BaselineKind::eager_fp32},
+                              {.kind = BaselineKind::compile}});
     ASSERT_TRUE(c) << c.error().text();
     ASSERT_EQ(c->shapes.size(), 2U);
     EXPECT_EQ(c->shapes[1].shape, "wide");
@@ -166,7 +167,7 @@ TEST(Certification, OfAnOutputInFloat8) {
   device::cuda::with_driver("good", [] {
     Gpu gpu([](double) { return 1.0; }, {{"ones", "out"}});
     gpu.w.toy.output_in(DType::f8e4m3);
-    expect_all_modes(gpu.certificate({{BaselineKind::eager}}));
+    expect_all_modes(gpu.certificate({{.kind = BaselineKind::eager}}));
   });
 }
 
@@ -174,7 +175,7 @@ TEST(Certification, OfAnOutputInFloat8ThatIsWrong) {
   device::cuda::with_driver("good", [] {
     Gpu gpu([](double) { return 1.125; }, {{"ones", "out"}});
     gpu.w.toy.output_in(DType::f8e4m3);
-    auto c = gpu.certificate({{BaselineKind::eager}});
+    auto c = gpu.certificate({{.kind = BaselineKind::eager}});
     ASSERT_FALSE(c);
     EXPECT_THAT(c.error().message, testing::HasSubstr("this program is not correct (failed)"));
   });
@@ -187,7 +188,7 @@ TEST(Certification, OfAMutatedTensorRestoresItBeforeEveryRun) {
             {{"sevens", "out"}, {"once", "x"}});
     gpu.w.toy.mutate([](double x) { return x + 1000; });
     gpu.w.services.families = {"made"};
-    expect_all_modes(gpu.certificate({{BaselineKind::eager}}));
+    expect_all_modes(gpu.certificate({{.kind = BaselineKind::eager}}));
   });
 }
 
@@ -196,7 +197,7 @@ TEST(Certification, OfAProgramThatForgetsTheMutatedTensorIsRefused) {
     Gpu gpu([](double) { return double{std::bit_cast<float>(7)}; }, {{"sevens", "out"}});
     gpu.w.toy.mutate([](double x) { return x + 1000; });
     gpu.w.services.families = {"made"};
-    auto c = gpu.certificate({{BaselineKind::eager}});
+    auto c = gpu.certificate({{.kind = BaselineKind::eager}});
     ASSERT_FALSE(c);
     EXPECT_THAT(c.error().message, testing::HasSubstr("this program is not correct"));
   });
@@ -207,7 +208,18 @@ TEST(Certificate, HoldsItsFormThroughJson) {
   c.program_id = "p", c.task_id = "t", c.shape = "official", c.gpu = "NVIDIA H200";
   c.uuid = "GPU-1", c.driver = "580", c.torch = "torch 2.11", c.floor_ns = 5, c.bound_by = "memory";
   c.processes = 2, c.apart = 0.001, c.missing = {"compile: no"}, c.elapsed = Nanoseconds(7);
-  c.modes = {{TimeMode::cold, 10, 9, 11, {{"eager", "", 2, 1.9, 2.1, 20, 48, "precise"}}}};
+  c.modes = {{.mode = TimeMode::cold,
+              .time_ns = 10,
+              .low_ns = 9,
+              .high_ns = 11,
+              .against = {{.against = "eager",
+                           .program_id = "",
+                           .speedup = 2,
+                           .low = 1.9,
+                           .high = 2.1,
+                           .other_ns = 20,
+                           .pairs = 48,
+                           .stopped = "precise"}}}};
   Json json = to_json(c);
   auto back = read_json<Certificate>(json);
   ASSERT_TRUE(back) << back.error().text();
@@ -215,8 +227,12 @@ TEST(Certificate, HoldsItsFormThroughJson) {
   EXPECT_THAT(back->missing, ElementsAre("compile: no"));
   for (const char* key : {"shapes", "baselines", "cudnn", "sm_clock_hz", "memory_clock_hz"})
     EXPECT_FALSE(json.contains(key)) << "unknown to older readers: " << key;
-  c.shapes = {{"official", 1, 4, c.modes}, {"wide", 2.5, 6, c.modes}};
-  c.baselines = {{"eager", {"fp32", false, 0.5, true, ""}}};
+  c.shapes = {{.shape = "official", .weight = 1, .floor_ns = 4, .modes = c.modes},
+              {.shape = "wide", .weight = 2.5, .floor_ns = 6, .modes = c.modes}};
+  c.baselines = {
+      {.kind = "eager",
+       .accuracy = {
+           .precision = "fp32", .coarser = false, .share = 0.5, .passes = true, .why = ""}}};
   c.cudnn = "9.10.2", c.sm_clock_hz = 1.98e9, c.sm_clock_least_hz = 1.9e9, c.memory_clock_hz = 3e9;
   json = to_json(c);
   back = read_json<Certificate>(json);

@@ -65,7 +65,9 @@ class ToyAnswer final : public torch::ForeignWorker {
     return foreign_reply(ReplyKind::done);
   }
   std::string version() const override { return "toy"; }
-  sandbox::Grade grade() const override { return {{{"seccomp", true}}, Protection::full, {}}; }
+  sandbox::Grade grade() const override {
+    return {.held = {{"seccomp", true}}, .label = Protection::full};
+  }
 
  private:
   torch::ForeignReply measured(const torch::ForeignRun& run) {
@@ -88,7 +90,7 @@ struct ForeignWorld {
     services.device = *device::device_facts("sim:h200");
     services.gpu = *find_gpu("h200");
     services.families = {"made", "signed", "heavy"};
-    request.answer = {"answer.py", "text"};
+    request.answer = {.name = "answer.py", .source = "text"};
   }
 
   Verdict judge() {
@@ -259,15 +261,16 @@ struct ForeignStage : ForeignWorld {
     set->inputs.push_back(shared);
     set->memory.push_back(std::move(x));
     GpuExpected e;
-    e.spec = {"out", DType::f32, {64, 32}};
+    e.spec = {.name = "out", .dtype = DType::f32, .shape = {64, 32}};
     e.elements = 64 * 32;
     set->outputs.push_back(e);
     return GpuSetPtr(set);
   }
 
   std::vector<double> controls(ToyAnswer& clean) {
-    ForeignOfficial official(context, services, toy.task, clean,
-                             {*judge_, [this](const std::string&) { return fresh(); }});
+    ForeignOfficial official(
+        context, services, toy.task, clean,
+        {.gpu = *judge_, .fresh = [this](const std::string&) { return fresh(); }});
     auto out = control_calls(context, services, official);
     EXPECT_TRUE(out) << out.error().text();
     return out ? *out : std::vector<double>{};
@@ -275,12 +278,13 @@ struct ForeignStage : ForeignWorld {
 
   TimingOutcome time() {
     const ForeignControls controls{
-        std::vector<double>(9, control_ns), [this] {
+        .before = std::vector<double>(9, control_ns), .again = [this] {
           ++controlled_again;
           return Result<std::vector<double>>(std::vector<double>(9, later_control_ns));
         }};
-    ForeignOfficial official(context, services, toy.task, *answer,
-                             {*judge_, [this](const std::string&) { return fresh(); }});
+    ForeignOfficial official(
+        context, services, toy.task, *answer,
+        {.gpu = *judge_, .fresh = [this](const std::string&) { return fresh(); }});
     auto out = time_foreign(
         context, services, toy.task, official, controls,
         [this]() -> Result<torch::TorchWorker*> {
@@ -332,8 +336,9 @@ TEST(ForeignTiming, ControlCallsAreMadeInAProcessOfTheirOwnWithoutInputs) {
     EXPECT_FALSE(clean.control_has_input);
     EXPECT_EQ(clean.runs, 0);
     clean.at_shape["official"] = foreign_reply(ReplyKind::raised, "no memory");
-    ForeignOfficial official(s.context, s.services, s.toy.task, clean,
-                             {*s.judge_, [&s](const std::string&) { return s.fresh(); }});
+    ForeignOfficial official(
+        s.context, s.services, s.toy.task, clean,
+        {.gpu = *s.judge_, .fresh = [&s](const std::string&) { return s.fresh(); }});
     auto failed = control_calls(s.context, s.services, official);
     ASSERT_FALSE(failed);
     EXPECT_THAT(failed.error().message, HasSubstr("the control calls fail: no memory"));

@@ -115,7 +115,8 @@ TEST(LadderAudit, ARefusalNamesTheModule) {
 TEST(LadderAudit, StateAndCallsEndTheLadder) {
   World w(twice);
   w.assembler.report = assembled(24);
-  w.assembler.report.audit.globals = {{"", "counter", 4, true}};
+  w.assembler.report.audit.globals = {
+      {.module = "", .name = "counter", .bytes = 4, .written = true}};
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::rejected);
   EXPECT_THAT(v.feedback.headline, HasSubstr("may write the variable 'counter'"));

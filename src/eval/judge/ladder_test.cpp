@@ -25,8 +25,10 @@ using testing_world::World;
 // A run's time includes zeroing scratch, so zeroing is a step.
 TEST(PreparedShape, ZerosOfScratchAreSteps) {
   PreparedShape shape;
-  shape.plan.scratch = {{"garbage", 64, false, false}, {"sem", 64, true, false}, {"none", 0, true}};
-  shape.plan.prepare = {Fill{"one", "w", 1, DType::f32}};
+  shape.plan.scratch = {{.name = "garbage", .bytes = 64, .zero = false, .weights_life = false},
+                        {.name = "sem", .bytes = 64, .zero = true, .weights_life = false},
+                        {.name = "none", .bytes = 0, .zero = true}};
+  shape.plan.prepare = {Fill{.step = "one", .buffer = "w", .value = 1, .dtype = DType::f32}};
   shape.plan.steps = {Launch{.step = "two"}};
   device::PlanSteps steps = shape.all_steps();
   ASSERT_EQ(steps.size(), 3u);
@@ -250,7 +252,7 @@ TEST(Ladder, CompileErrorsAreTheCandidatesAndTroubleIsOurs) {
   EXPECT_EQ(v.status, Status::failed);
   EXPECT_EQ(v.feedback.headline, "kernel.cu(3): error: no such thing");
   EXPECT_THAT(v.feedback.detail, HasSubstr("more"));
-  w.toolchain.trouble = Error{ErrorKind::world, "no compiler"};
+  w.toolchain.trouble = Error{.kind = ErrorKind::world, .message = "no compiler"};
   v = w.judge({});
   EXPECT_EQ(v.status, Status::aborted);
   EXPECT_THAT(v.feedback.headline, HasSubstr("no compiler"));
@@ -556,7 +558,8 @@ TEST(Ladder, ACancelledContextIsAnErrorNotAVerdict) {
   std::stop_source stop;
   stop.request_stop();
   auto verdict = climb(Context(stop.get_token()), w.services, w.toy.task,
-                       {w.program, Rung::lint, false}, [](const std::string&) {});
+                       {.program = w.program, .up_to = Rung::lint, .profile = false},
+                       [](const std::string&) {});
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().kind, ErrorKind::cancelled);
 }

@@ -136,8 +136,8 @@ TEST(Server, RefusesWhatItDoesNotKnow) {
       << "a hint, which may come too late";
   EXPECT_FALSE(s.ask("open_task", {}));
   EXPECT_FALSE(s.ask("evaluate", {{"task_id", "x"}}));
-  auto early =
-      s.ask("evaluate", {{"task_id", ""}, {"request", to_json(EvaluateRequest{program()})}});
+  auto early = s.ask(
+      "evaluate", {{"task_id", ""}, {"request", to_json(EvaluateRequest{.program = program()})}});
   ASSERT_FALSE(early);
   EXPECT_THAT(early.error().message, HasSubstr("no task is open"));
   s.close();
@@ -184,7 +184,8 @@ class Evaluation : public testing::Test {
   static Result<Json> ask_verdict(const std::string& task, Rung up_to = Rung::timing) {
     server_->progress.clear();
     return server_->ask(
-        "evaluate", {{"task_id", task}, {"request", to_json(EvaluateRequest{program(), up_to})}});
+        "evaluate", {{"task_id", task},
+                     {"request", to_json(EvaluateRequest{.program = program(), .up_to = up_to})}});
   }
   static Verdict verdict(const std::string& task, Rung up_to = Rung::timing) {
     auto reply = ask_verdict(task, up_to);

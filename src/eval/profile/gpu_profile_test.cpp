@@ -45,12 +45,22 @@ struct ProfileStage {
     KernelProfile fill;
     fill.kernel = "fill out", fill.origin = Origin::measured, fill.time_ns = 1e3;
     BinaryAudit audit;
-    audit.kernels.push_back({"m", "f", 255, 0, 16, 8, 24});
+    audit.kernels.push_back({.module = "m",
+                             .kernel = "f",
+                             .registers = 255,
+                             .barriers = 0,
+                             .stack_bytes = 16,
+                             .spill_store_bytes = 8,
+                             .spill_load_bytes = 24});
     Timing timing;
     timing.time_ns = 5e5;
     auto made = profile_on_gpu(
-        {Context(), world.services, world.toy.task, *prepared, [](const std::string&) {}},
-        {"p", {timed, fill}, &timing, &audit});
+        {.ctx = Context(),
+         .services = world.services,
+         .task = world.toy.task,
+         .prepared = *prepared,
+         .progress = [](const std::string&) {}},
+        {.program_id = "p", .timed = {timed, fill}, .timing = &timing, .audit = &audit});
     EXPECT_TRUE(made) << made.error().text();
     return made ? *made : GpuProfile{};
   }

@@ -121,9 +121,9 @@ TEST(AuditRung, WhatTellsLaunchesApartIsRejected) {
 
 TEST(AuditRung, StateInGlobalVariablesIsRejected) {
   BinaryAudit a = with_mma("");
-  a.globals = {{"kernel.cu", "table", 16, false}};
+  a.globals = {{.module = "kernel.cu", .name = "table", .bytes = 16, .written = false}};
   EXPECT_TRUE(judge_audit(a, MathMode::fp32, true).end.passed);
-  a.globals.push_back({"kernel.cu", "counter", 4, true});
+  a.globals.push_back({.module = "kernel.cu", .name = "counter", .bytes = 4, .written = true});
   AuditOutcome out = judge_audit(a, MathMode::fp32, true);
   EXPECT_EQ(out.end.status, Status::rejected);
   EXPECT_THAT(out.end.headline, HasSubstr("'counter' in global memory (4 bytes)"));
@@ -156,7 +156,10 @@ TEST(AuditRung, WithoutTheAssemblerItIsSkippedWithTheReason) {
   EXPECT_TRUE(out.end.passed);
   EXPECT_EQ(out.result, RungResult::skipped);
   EXPECT_THAT(out.end.detail, HasSubstr("ptxas is missing"));
-  a.globals = {{"kernel.cu", "counter", 4, true}};  // known from the PTX
+  a.globals = {{.module = "kernel.cu",
+                .name = "counter",
+                .bytes = 4,
+                .written = true}};  // known from the PTX
   EXPECT_EQ(judge_audit(a, MathMode::fp32, true).end.status, Status::rejected);
 }
 

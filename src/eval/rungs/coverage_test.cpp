@@ -35,7 +35,8 @@ class CoverageTest : public testing::Test {
 };
 
 TEST_F(CoverageTest, WithoutComparedRunsNothingIsCovered) {
-  auto found = gap(report({trace(0, {{0, 7, 5, 1, 3}})}));
+  auto found =
+      gap(report({trace(0, {{.index = 0, .line = 7, .column = 5, .opcode = 1, .runs = 3}})}));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->kernel, "f");
   EXPECT_EQ(found->line, 7);
@@ -47,18 +48,23 @@ TEST_F(CoverageTest, LaunchesThatWereComparedAreLeftAlone) {
 }
 
 TEST_F(CoverageTest, InTheSameModuleInstructionsCount) {
-  coverage_.add(report({trace(0, {{0, 7, 5, 1, 3}, {1, 7, 5, 1, 3}})}), sources_, shape_);
+  coverage_.add(report({trace(0, {{.index = 0, .line = 7, .column = 5, .opcode = 1, .runs = 3},
+                                  {.index = 1, .line = 7, .column = 5, .opcode = 1, .runs = 3}})}),
+                sources_, shape_);
   EXPECT_FALSE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {1, 7, 5, 1, 10}})})));
   EXPECT_FALSE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 7, 5, 1, 10}})}))) << "an unrolled copy";
   EXPECT_TRUE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 0, 5, 1, 10}})}))) << "an unknown line";
-  auto found = gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 9, 5, 1, 10}})}));
+  auto found =
+      gap(report({trace(0, {{.index = 0, .line = 7, .column = 5, .opcode = 1, .runs = 30},
+                            {.index = 2, .line = 9, .column = 5, .opcode = 1, .runs = 10}})}));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->line, 9);
   EXPECT_DOUBLE_EQ(found->share, 0.25);
 }
 
 TEST_F(CoverageTest, AnotherStatementOfALineIsNotCovered) {
-  coverage_.add(report({trace(0, {{0, 7, 5, 1, 3}})}), sources_, shape_);
+  coverage_.add(report({trace(0, {{.index = 0, .line = 7, .column = 5, .opcode = 1, .runs = 3}})}),
+                sources_, shape_);
   EXPECT_TRUE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 7, 9, 1, 10}})}))) << "another column";
   EXPECT_TRUE(gap(report({trace(0, {{0, 7, 5, 1, 30}, {2, 7, 5, 2, 10}})})))
       << "another instruction of a macro";
@@ -67,7 +73,8 @@ TEST_F(CoverageTest, AnotherStatementOfALineIsNotCovered) {
 }
 
 TEST_F(CoverageTest, InAnotherModuleOfTheSourceItsLinesCount) {
-  coverage_.add(report({trace(0, {{0, 7, 5, 1, 3}})}), sources_, shape_);
+  coverage_.add(report({trace(0, {{.index = 0, .line = 7, .column = 5, .opcode = 1, .runs = 3}})}),
+                sources_, shape_);
   EXPECT_FALSE(gap(report({trace(1, {{5, 7, 5, 1, 3}})})));
   EXPECT_TRUE(gap(report({trace(1, {{5, 8, 5, 1, 3}})})));
   EXPECT_TRUE(gap(report({trace(2, {{0, 7, 5, 1, 3}})}))) << "another source";
@@ -75,9 +82,13 @@ TEST_F(CoverageTest, InAnotherModuleOfTheSourceItsLinesCount) {
 
 TEST_F(CoverageTest, TheLeastArithmeticIsAShareOfTheTasks) {
   EXPECT_FALSE(coverage_.least_arithmetic());
-  coverage_.add(report({trace(0, {{0, 7, 5, 1, 3}}, 12800)}), sources_, shape_);
+  coverage_.add(
+      report({trace(0, {{.index = 0, .line = 7, .column = 5, .opcode = 1, .runs = 3}}, 12800)}),
+      sources_, shape_);
   EXPECT_EQ(coverage_.least_arithmetic(), 1.0);
-  coverage_.add(report({trace(0, {{0, 7, 5, 1, 3}}, 1600)}), sources_, shape_);
+  coverage_.add(
+      report({trace(0, {{.index = 0, .line = 7, .column = 5, .opcode = 1, .runs = 3}}, 1600)}),
+      sources_, shape_);
   EXPECT_EQ(coverage_.least_arithmetic(), 0.25);
 }
 

@@ -223,13 +223,15 @@ TEST(FamiliesFor, LongAndHeavyShapesAreJudgedOnTwo) {
 
 TEST(DerivedShapes, AProposedTestIsAShapeWithinTheSameLimits) {
   ShapesWorld w;
-  auto shape = w.derived->proposed(Context(), {"one row", {{"m", 1}, {"n", 3}}, {}, ""});
+  auto shape =
+      w.derived->proposed(Context(), {.name = "one row", .sizes = {{"m", 1}, {"n", 3}}, .why = ""});
   ASSERT_TRUE(shape) << shape.error().text();
   EXPECT_EQ((*shape)->name, "proposed one row");
   EXPECT_EQ((*shape)->kind, ShapeKind::derived);
   EXPECT_EQ((*shape)->tensors.at("x"), (Shape{1, 2048})) << "other sizes are official";
   // Official sizes would be too much work, so sizes come from the smallest shape.
-  shape = w.derived->proposed(Context(), {"values", {}, {{"x", {-1, 1, {}}}}, ""});
+  shape = w.derived->proposed(
+      Context(), {.name = "values", .values = {{"x", {.low = -1, .high = 1}}}, .why = ""});
   ASSERT_TRUE(shape) << shape.error().text();
   EXPECT_EQ((*shape)->tensors.at("x"), (Shape{89, 97}));
   EXPECT_EQ((*shape)->values.at("x").high, 1);
@@ -241,7 +243,8 @@ TEST(DerivedShapes, AProposedTestIsAShapeWithinTheSameLimits) {
 TEST(DerivedShapes, AProposedTestOutOfBoundsIsRefused) {
   ShapesWorld w;
   const auto refusal = [&](std::vector<std::pair<std::string, int64_t>> sizes) {
-    auto shape = w.derived->proposed(Context(), {"t", std::move(sizes), {}, ""});
+    auto shape =
+        w.derived->proposed(Context(), {.name = "t", .sizes = std::move(sizes), .why = ""});
     EXPECT_EQ(shape ? ErrorKind::internal : shape.error().kind, ErrorKind::user);
     return shape ? "accepted" : shape.error().text();
   };

@@ -13,7 +13,9 @@ namespace cutegen::eval {
 namespace {
 
 TEST(CheckClock, ForgivesAHiccupButNotEveryBlock) {
-  TimedBlock honest{8e6, 8.4e6, 8}, hiccup{8e6, 60e6, 8}, liar{8e5, 8.4e6, 8};
+  TimedBlock honest{.claimed_ns = 8e6, .seen_ns = 8.4e6, .runs = 8},
+      hiccup{.claimed_ns = 8e6, .seen_ns = 60e6, .runs = 8},
+      liar{.claimed_ns = 8e5, .seen_ns = 8.4e6, .runs = 8};
   EXPECT_TRUE(check_clock({honest}).agrees);
   EXPECT_TRUE(check_clock({hiccup, honest}).agrees);
   EXPECT_FALSE(check_clock({hiccup}).agrees);
@@ -36,7 +38,7 @@ struct Official {
     shape.name = "official";
     shape.tensors = {{"x", {1 << 20}}, {"out", {1 << 20}}};
     prepared.shape = &shape;
-    prepared.plan.scratch = {{"sums", 4096, true, false}};
+    prepared.plan.scratch = {{.name = "sums", .bytes = 4096, .zero = true, .weights_life = false}};
   }
   Task task;
   ShapeCase shape;

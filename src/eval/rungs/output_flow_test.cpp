@@ -21,7 +21,7 @@ struct Plan {
                bool atomics = false) {
     Launch l;
     l.kernel = kernel;
-    for (const std::string& b : buffers) l.args.push_back({b, {}});
+    for (const std::string& b : buffers) l.args.push_back({.buffer = b});
     steps.emplace_back(l);
     device::LaunchTrace t;
     t.kernel = kernel, t.ctas_total = 100, t.ctas_run = ran, t.atomics = atomics;
@@ -29,7 +29,7 @@ struct Plan {
     return *this;
   }
   Plan& fill(const std::string& buffer) {
-    steps.emplace_back(Fill{"fill", buffer, 0, DType::f32});
+    steps.emplace_back(Fill{.step = "fill", .buffer = buffer, .value = 0, .dtype = DType::f32});
     return *this;
   }
   Flow flow(const std::string& aliased = {}) const {

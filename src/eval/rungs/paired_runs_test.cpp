@@ -51,7 +51,7 @@ struct OfficialStage {
     out->inputs.push_back(*x.share(true));
     out->memory.push_back(std::move(x));
     GpuExpected e;
-    e.spec = {"out", DType::f32, {1 << 12, 32}};
+    e.spec = {.name = "out", .dtype = DType::f32, .shape = {1 << 12, 32}};
     e.elements = bytes / 4;
     out->outputs.push_back(e);
     return out;
@@ -168,9 +168,16 @@ TEST(PairedRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
     std::vector<std::string> shapes;
     auto timed = time_shapes(prepared, [&](const PreparedShape& shape) {
       shapes.push_back(shape.shape->name);
-      MeasureOptions options{"p", stage.set(), &stage.world.program, &shape, false};
-      return measure_official({Context(), stage.world.services, stage.world.toy.task, prepared,
-                               [](const std::string&) {}},
+      MeasureOptions options{.program_id = "p",
+                             .set = stage.set(),
+                             .against = &stage.world.program,
+                             .shape = &shape,
+                             .drop_losers = false};
+      return measure_official({.ctx = Context(),
+                               .services = stage.world.services,
+                               .task = stage.world.toy.task,
+                               .prepared = prepared,
+                               .progress = [](const std::string&) {}},
                               options);
     });
     ASSERT_TRUE(timed) << timed.error().text();
@@ -192,9 +199,12 @@ TEST(PairedRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
 TEST(PairedRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
   device::cuda::with_driver("no_scrub", [] {
     OfficialStage stage;
-    auto out = measure_official({Context(), stage.world.services, stage.world.toy.task,
-                                 *stage.prepared, [](const std::string&) {}},
-                                {"p", stage.set()});
+    auto out = measure_official({.ctx = Context(),
+                                 .services = stage.world.services,
+                                 .task = stage.world.toy.task,
+                                 .prepared = *stage.prepared,
+                                 .progress = [](const std::string&) {}},
+                                {.program_id = "p", .set = stage.set()});
     ASSERT_TRUE(out) << out.error().text();
     EXPECT_TRUE(out->timing);
     EXPECT_THAT(out->marks, Contains("not overwritten between runs, because the driver refuses: "
@@ -205,9 +215,12 @@ TEST(PairedRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
 TEST(PairedRuns, AClockThatFellIsTold) {
   device::cuda::with_driver("slow_clock", [] {
     OfficialStage stage;
-    auto out = measure_official({Context(), stage.world.services, stage.world.toy.task,
-                                 *stage.prepared, [](const std::string&) {}},
-                                {"p", stage.set()});
+    auto out = measure_official({.ctx = Context(),
+                                 .services = stage.world.services,
+                                 .task = stage.world.toy.task,
+                                 .prepared = *stage.prepared,
+                                 .progress = [](const std::string&) {}},
+                                {.program_id = "p", .set = stage.set()});
     ASSERT_TRUE(out) << out.error().text();
     ASSERT_TRUE(out->timing);
     EXPECT_DOUBLE_EQ(out->timing->sm_clock_least_hz.value_or(0), 1e9);
@@ -238,9 +251,12 @@ TEST(PairedRuns, AMemoryThatStaysBusyIsAMark) {
   device::cuda::with_driver("always_busy_memory", [] {
     OfficialStage stage;
     const auto start = Clock::now();
-    auto out = measure_official({Context(), stage.world.services, stage.world.toy.task,
-                                 *stage.prepared, [](const std::string&) {}},
-                                {"p", stage.set()});
+    auto out = measure_official({.ctx = Context(),
+                                 .services = stage.world.services,
+                                 .task = stage.world.toy.task,
+                                 .prepared = *stage.prepared,
+                                 .progress = [](const std::string&) {}},
+                                {.program_id = "p", .set = stage.set()});
     ASSERT_TRUE(out) << out.error().text();
     EXPECT_TRUE(out->timing);
     EXPECT_THAT(out->marks,

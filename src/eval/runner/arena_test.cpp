@@ -15,10 +15,11 @@ using ItemKind = ArenaItem::Kind;
 
 struct Fixture {
   std::vector<std::byte> x = std::vector<std::byte>(1000, std::byte{3});
-  std::vector<ArenaItem> items{{ItemKind::input, "x", x.size(), x},
-                               {ItemKind::output, "out", 4000, {}},
-                               {ItemKind::scratch, "tmp", 333, {}},
-                               {ItemKind::zeroed, "sem", 64, {}}};
+  std::vector<ArenaItem> items{
+      {.kind = ItemKind::input, .name = "x", .bytes = x.size(), .content = x},
+      {.kind = ItemKind::output, .name = "out", .bytes = 4000},
+      {.kind = ItemKind::scratch, .name = "tmp", .bytes = 333},
+      {.kind = ItemKind::zeroed, .name = "sem", .bytes = 64}};
   Arena make(Arena::Fill fill = Arena::Fill::nan) { return std::move(*Arena::make(items, fill)); }
 };
 
@@ -81,7 +82,8 @@ TEST(Arena, SeesEveryKindOfDamage) {
 
 TEST(Arena, AMutatedTensorStartsWithItsValuesAndMayBeWritten) {
   std::vector<std::byte> before(500, std::byte{7});
-  std::vector<ArenaItem> items{{ItemKind::state, "cache", before.size(), before}};
+  std::vector<ArenaItem> items{
+      {.kind = ItemKind::state, .name = "cache", .bytes = before.size(), .content = before}};
   for (Arena::Fill fill : {Arena::Fill::nan, Arena::Fill::plausible}) {
     Arena a = std::move(*Arena::make(items, fill));
     EXPECT_FALSE(a.buffers()[0].read_only);
@@ -103,7 +105,8 @@ TEST(Arena, SeesDamageBeforeABuffer) {
 }
 
 TEST(Arena, EmptyBuffersAreFine) {
-  std::vector<ArenaItem> items{{ItemKind::input, "x", 0, {}}, {ItemKind::output, "out", 0, {}}};
+  std::vector<ArenaItem> items{{.kind = ItemKind::input, .name = "x", .bytes = 0},
+                               {.kind = ItemKind::output, .name = "out", .bytes = 0}};
   auto a = Arena::make(items, Arena::Fill::nan);
   ASSERT_TRUE(a);
   EXPECT_TRUE(a->findings().empty());

@@ -84,7 +84,7 @@ class RunnerTest : public testing::Test {
 
   Result<RunnerOutcome> run(const std::string& kernel, Nanoseconds limit) {
     Launch launch{.step = kernel, .kernel = kernel, .block = {32, 1, 1}};
-    if (kernel == "sevens") launch.args = {{"out", {}}};
+    if (kernel == "sevens") launch.args = {{.buffer = "out"}};
     RunRequest request{.buffers = {{.name = "out", .bytes = kBytes, .offset = 0}},
                        .memory = memory_.get(),
                        .steps = {launch},

@@ -27,8 +27,9 @@ std::string compiled(const std::string& arch) {
   EXPECT_TRUE(toolchain) << toolchain.error().text();
   auto result =
       (*toolchain)
-          ->compile(Context(),
-                    {"judge.cu", judge_kernels().at("src/eval/sets/kernels/judge.cu"), {}, arch});
+          ->compile(Context(), {.name = "judge.cu",
+                                .source = judge_kernels().at("src/eval/sets/kernels/judge.cu"),
+                                .arch = arch});
   EXPECT_TRUE(result && result->ok) << (result ? result->log : result.error().text());
   return result ? result->ptx : std::string();
 }
@@ -85,19 +86,19 @@ class OnTheSimulator : public testing::Test {
     std::vector<JudgeTally> tally(1);
     const uint64_t from = 0, count = c.expected.truth.size();
     std::vector<uint8_t> mask(count, 9);
-    auto bound = device_->bind({{"output", c.output},
-                                {"truth", span_of(c.expected.truth)},
-                                {"native", c.native},
-                                {"margin", span_of(c.margin)},
-                                {"mask", span_of(mask)},
-                                {"tally", span_of(tally)},
-                                {"rule", span_of(rules)}});
+    auto bound = device_->bind({{.name = "output", .bytes = c.output},
+                                {.name = "truth", .bytes = span_of(c.expected.truth)},
+                                {.name = "native", .bytes = c.native},
+                                {.name = "margin", .bytes = span_of(c.margin)},
+                                {.name = "mask", .bytes = span_of(mask)},
+                                {.name = "tally", .bytes = span_of(tally)},
+                                {.name = "rule", .bytes = span_of(rules)}});
     ASSERT_TRUE(bound) << bound.error().text();
     Launch launch{.step = "judge", .kernel = "judge", .grid = {3, 1, 1}, .block = {64, 1, 1}};
     for (const char* name : {"output", "truth", "native", "margin", "mask", "tally", "rule"})
-      launch.args.push_back({name, {}});
-    launch.args.push_back({"", bytes_of(from)});
-    launch.args.push_back({"", bytes_of(count)});
+      launch.args.push_back({.buffer = name});
+    launch.args.push_back({.buffer = "", .bytes = bytes_of(from)});
+    launch.args.push_back({.buffer = "", .bytes = bytes_of(count)});
     auto report = device_->run(Context(), {launch}, {});
     ASSERT_TRUE(report) << report.error().text();
     ASSERT_EQ(report->status, device::RunReport::Status::ok) << report->message << "\n"
@@ -176,10 +177,14 @@ TEST_F(OnAGpu, EveryDtypeIsJudgedAsOnTheHost) {
       auto j = judge_->compare(Context(), e, output, c.poison);
       ASSERT_TRUE(j) << j.error().text();
       const Judgement& n = j->counts;
-      JudgeTally got{uint64_t(n.wrong),      uint64_t(n.nan),
-                     uint64_t(n.zero),       uint64_t(n.unwritten),
-                     uint64_t(j->not_close), uint64_t(j->first),
-                     uint64_t(j->last),      std::bit_cast<uint64_t>(n.worst_ratio)};
+      JudgeTally got{.wrong = uint64_t(n.wrong),
+                     .nan = uint64_t(n.nan),
+                     .zero = uint64_t(n.zero),
+                     .unwritten = uint64_t(n.unwritten),
+                     .not_close = uint64_t(j->not_close),
+                     .first = uint64_t(j->first),
+                     .last = uint64_t(j->last),
+                     .worst = std::bit_cast<uint64_t>(n.worst_ratio)};
       expect_same(got, j->not_close, c, n.is_wrong);
       auto damage = judge_->damage(output);
       ASSERT_TRUE(damage);

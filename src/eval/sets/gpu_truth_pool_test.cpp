@@ -107,7 +107,8 @@ TEST_F(Pool, WhatDoesNotFitIsNotKept) {
 }
 
 TEST_F(Pool, WhatCannotBeMadeIsNotAskedForAgainAtOnce) {
-  maker_.refusal = Error{ErrorKind::unsupported, "it takes 3 GiB, and 2 GiB are free"};
+  maker_.refusal =
+      Error{.kind = ErrorKind::unsupported, .message = "it takes 3 GiB, and 2 GiB are free"};
   for (int i = 0; i < 3; ++i) {
     auto set = pool_->draw(Context(), toy_.task, toy_.task.shapes[0], "made", "a");
     ASSERT_FALSE(set);
@@ -120,7 +121,7 @@ TEST_F(Pool, WhatCannotBeMadeIsNotAskedForAgainAtOnce) {
 }
 
 TEST_F(Pool, TroubleOfOurOwnIsTriedAgain) {
-  maker_.refusal = Error{ErrorKind::world, "the worker died"};
+  maker_.refusal = Error{.kind = ErrorKind::world, .message = "the worker died"};
   EXPECT_FALSE(pool_->draw(Context(), toy_.task, toy_.task.shapes[0], "made", "a"));
   maker_.refusal.reset();
   EXPECT_NE(draw("made", "a"), nullptr);

@@ -26,7 +26,7 @@ struct GuardStage {
     made->memory.push_back(std::move(x));
     for (const char* name : {"y", "z"}) {
       GpuExpected e;
-      e.spec = {name, DType::f32, {10}};
+      e.spec = {.name = name, .dtype = DType::f32, .shape = {10}};
       e.elements = 10;
       made->outputs.push_back(e);
     }
@@ -89,7 +89,7 @@ TEST(JudgedBuffers, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
     GuardStage stage;
     auto made = std::make_shared<GpuSet>(std::move(const_cast<GpuSet&>(*stage.set)));
     GpuExpected state;
-    state.spec = {"x", DType::f32, {1000}};
+    state.spec = {.name = "x", .dtype = DType::f32, .shape = {1000}};
     state.elements = 1000;
     made->outputs.push_back(state);
     ASSERT_NE(made->initial("x"), nullptr);
@@ -156,7 +156,7 @@ TEST(JudgedBuffers, TheInitialValuesOfAMutatedTensorAreThoseOfTheNewSet) {
     auto with_state = [&](int8_t value) {
       auto set = std::make_shared<GpuSet>(std::move(const_cast<GpuSet&>(*set_with(stage, value))));
       GpuExpected state;
-      state.spec = {"x", DType::f32, {1000}};
+      state.spec = {.name = "x", .dtype = DType::f32, .shape = {1000}};
       state.elements = 1000;
       set->outputs.push_back(state);
       return set;
@@ -208,7 +208,8 @@ TEST(JudgedBuffers, SaysWhatWasWrittenOutside) {
     GuardStage stage;
     for (bool at_the_end : {false, true})
       for (const char* name : {"s", "y", "z#1"}) {
-        JudgedBufferOptions options{PoisonKind::nan, at_the_end, 2};
+        JudgedBufferOptions options{
+            .poison = PoisonKind::nan, .at_the_end = at_the_end, .copies = 2};
         auto run = JudgedBuffers::make(Context(), *stage.judge, stage.set, stage.scratch, options);
         ASSERT_TRUE(run) << run.error().text();
         EXPECT_EQ(run->damage().value(), "");
@@ -236,7 +237,9 @@ TEST(JudgedBuffers, ARunnerUsesTheCopyThatItIsTold) {
                       .bytes = {static_cast<std::byte*>(nullptr), size_t(b.bytes)},
                       .read_only = b.read_only,
                       .copies = b.copies,
-                      .shared = {b.descriptor, size_t(b.mapped_bytes), size_t(b.offset)}});
+                      .shared = {.descriptor = b.descriptor,
+                                 .mapped_bytes = size_t(b.mapped_bytes),
+                                 .offset = size_t(b.offset)}});
     ASSERT_TRUE(buffers.bind(list, nullptr));
     auto first = buffers.find("y", "step");
     buffers.use_copy(1);
@@ -270,7 +273,7 @@ TEST(JudgedBuffers, ARunnerProcessWritesTheMemoryThatItWasHanded) {
     ASSERT_TRUE(loaded) << loaded.error().text();
     ASSERT_TRUE(loaded->ok) << loaded->error.text();
     Launch launch{.step = "one", .kernel = "sevens", .grid = {1, 1, 1}, .block = {10, 1, 1}};
-    launch.args.push_back({"y", {}});
+    launch.args.push_back({.buffer = "y"});
     RunRequest request;
     request.shared = run->buffers();
     request.steps = {launch};

@@ -26,8 +26,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 // A set whose only output has these values.
 InputSet set_with(const Shape& shape, const Values& truth, DType dtype = DType::f32) {
   InputSet set;
-  set.outputs.push_back(
-      make_expected({"out", dtype, shape}, truth, truth, {}, {.factor = 32, .eps = 0x1p-23}));
+  set.outputs.push_back(make_expected({.name = "out", .dtype = dtype, .shape = shape}, truth, truth,
+                                      {}, {.factor = 32, .eps = 0x1p-23}));
   return set;
 }
 
@@ -98,8 +98,8 @@ TEST(LazyAnswers, LeftOutParts) {
 TEST(LazyAnswers, ARoundingErrorBelowZeroIsNoSign) {
   const Values truth{-1e-9, 2};
   InputSet set;
-  set.outputs.push_back(
-      make_expected({"out", DType::f32, {2}}, truth, truth, Values{1e-9, 1e-9}, {}));
+  set.outputs.push_back(make_expected({.name = "out", .dtype = DType::f32, .shape = {2}}, truth,
+                                      truth, Values{1e-9, 1e-9}, {}));
   EXPECT_THAT(*named("results without signs").values(set, 0, nullptr), ElementsAre(-1e-9, 2));
 }
 
@@ -240,8 +240,8 @@ TEST(Admit, LowerPrecisionThatPassesEverywhereIsRemembered) {
   Values truth{1.3, -5.1, 9.7, 2.2, -0.4, 3.3, 8.1, -7.7};
   Values wiggle(8, 1.0);  // so sensitive that bf16 passes; tf32 is exact here
   for (double& v : truth) v *= 100;
-  set->outputs.push_back(make_expected({"out", DType::f32, {2, 4}}, truth, truth, wiggle,
-                                       {.factor = 32, .eps = 0x1p-23}));
+  set->outputs.push_back(make_expected({.name = "out", .dtype = DType::f32, .shape = {2, 4}}, truth,
+                                       truth, wiggle, {.factor = 32, .eps = 0x1p-23}));
   set->family = "made";
   Admission a = admit(task, {set}, {});
   EXPECT_FALSE(a.precision_tells);

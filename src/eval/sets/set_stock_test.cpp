@@ -6,7 +6,7 @@
 namespace cutegen::eval {
 namespace {
 
-const SetKey kKey{"task", "official", "made"};
+const SetKey kKey{.task_id = "task", .shape = "official", .family = "made"};
 
 // A set without memory, because the stock looks only at its key and its size.
 GpuSetPtr sized_set(const SetKey& key, int64_t bytes) {
@@ -64,7 +64,8 @@ TEST(SetStock, TheUseOfTheProgramThatASetWasMadeForCounts) {
 TEST(SetStock, DropsTheSetsDrawnLongestAgo) {
   SetStock stock;
   stock.allow(30);
-  const SetKey other{"task", "official", "signed"}, another{"task", "official", "heavy"};
+  const SetKey other{.task_id = "task", .shape = "official", .family = "signed"},
+      another{.task_id = "task", .shape = "official", .family = "heavy"};
   stock.keep(sized_set(kKey, 10), {});
   stock.keep(sized_set(other, 10), {});
   stock.keep(sized_set(another, 10), {});

@@ -89,7 +89,7 @@ Task silu_task(DType dtype) {
   Task t;
   t.tensors = {{.name = "x", .role = TensorRole::input, .dtype = dtype, .shape = {8, 64}},
                {.name = "out", .role = TensorRole::output, .dtype = dtype, .shape = {8, 32}}};
-  t.attributes = {{"by", 2.0}};
+  t.attributes = {{.name = "by", .value = 2.0}};
   ShapeCase official{.name = "official"};
   official.tensors = {{"x", {8, 64}}, {"out", {8, 32}}};
   t.shapes = {official};

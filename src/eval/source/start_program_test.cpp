@@ -31,7 +31,7 @@ Task scale_task() {
   Task t;
   t.tensors = {{.name = "x", .role = TensorRole::input, .dtype = DType::f16, .shape = {8, 16}},
                {.name = "out", .role = TensorRole::output, .dtype = DType::f32, .shape = {8, 16}}};
-  t.attributes = {{"by", 2.0}};
+  t.attributes = {{.name = "by", .value = 2.0}};
   ShapeCase official{.name = "official"};
   official.tensors = {{"x", {8, 16}}, {"out", {8, 16}}};
   t.shapes = {official};

@@ -81,8 +81,8 @@ inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, i
   c.margin = smooth_by_magnitude(truth, error, 32);
   for (size_t i = 0; i < count; ++i)
     c.margin[i] = std::copysign(std::max(c.margin[i], std::abs(sensitivity[i])), sensitivity[i]);
-  c.expected = make_expected({"y", dtype, {int64_t(count)}}, std::move(truth), std::move(native),
-                             sensitivity, c.rule);
+  c.expected = make_expected({.name = "y", .dtype = dtype, .shape = {int64_t(count)}},
+                             std::move(truth), std::move(native), sensitivity, c.rule);
   c.expected.nan_is_undefined = c.nan_is_undefined;
   return c;
 }

@@ -139,7 +139,8 @@ DONE:
       pool.emplace(toy.task, toy.source());
       services.pool = lent(*pool);
     }
-    auto verdict = climb(Context(), services, toy.task, {program, up_to, profile},
+    auto verdict = climb(Context(), services, toy.task,
+                         {.program = program, .up_to = up_to, .profile = profile},
                          [this](const std::string& text) { progress.push_back(text); });
     EXPECT_TRUE(verdict) << verdict.error().text();
     return verdict ? *verdict : Verdict{};

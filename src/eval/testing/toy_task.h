@@ -43,8 +43,18 @@ struct ToyTask {
   static void add_result(torch::TensorSet& set, Mapping& m, const std::string& name, DType dtype,
                          size_t at, const std::function<double(double)>& f) {
     const size_t n = 64 * 32, size = size_of(dtype);
-    set.slots.push_back({name, "native", dtype, {64, 32}, at, n * size});
-    set.slots.push_back({name, "truth", DType::f64, {64, 32}, at + n * 4, n * 8});
+    set.slots.push_back({.name = name,
+                         .part = "native",
+                         .dtype = dtype,
+                         .shape = {64, 32},
+                         .offset = at,
+                         .bytes = n * size});
+    set.slots.push_back({.name = name,
+                         .part = "truth",
+                         .dtype = DType::f64,
+                         .shape = {64, 32},
+                         .offset = at + n * 4,
+                         .bytes = n * 8});
     for (size_t i = 0; i < n; ++i) {
       double t = f(load_double(DType::f32, m.data() + i * 4));
       store_double(dtype, t, m.data() + at + i * size);
@@ -63,7 +73,12 @@ struct ToyTask {
       set.bytes = n * 4 + 2 * (n * 4 + n * 8);
       CG_TRY(set.memory, make_memfd("toy", set.bytes));
       CG_TRY(Mapping m, Mapping::map(set.memory.get(), set.bytes, true));
-      set.slots = {{"x", "value", DType::f32, {64, 32}, 0, n * 4}};
+      set.slots = {{.name = "x",
+                    .part = "value",
+                    .dtype = DType::f32,
+                    .shape = {64, 32},
+                    .offset = 0,
+                    .bytes = n * 4}};
       std::mt19937_64 random(seed);
       std::uniform_real_distribution<double> uniform;
       std::normal_distribution<double> normal;

@@ -68,7 +68,7 @@ class ToyWorker final : public torch::TorchWorker {
       return torch::BaselineOpened{};
     }
     if (way.dies) return user_error("the task file ends the worker process (killed by SIGSEGV)");
-    return torch::BaselineOpened{way.why, way.why.empty() ? 1e-6 : 0};
+    return torch::BaselineOpened{.why = way.why, .far = way.why.empty() ? 1e-6 : 0};
   }
   Result<void> run_baseline(const Context& ctx, const Task& task, BaselineKind kind,
                             const std::vector<torch::GpuMemory>& memory,

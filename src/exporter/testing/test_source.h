@@ -36,9 +36,17 @@ inline const char* full_plan_text() {
 }
 
 inline std::vector<ModuleFacts> full_facts() {
-  EntryFacts square{.name = "square", .params = {{8, 8}, {8, 8}, {8, 8}}};
+  EntryFacts square{
+      .name = "square",
+      .params = {{.size = 8, .align = 8}, {.size = 8, .align = 8}, {.size = 8, .align = 8}}};
   EntryFacts norm{.name = "norm",
-                  .params = {{128, 64}, {8, 8}, {8, 8}, {8, 8}, {4, 4}, {4, 4}, {8, 8}}};
+                  .params = {{.size = 128, .align = 64},
+                             {.size = 8, .align = 8},
+                             {.size = 8, .align = 8},
+                             {.size = 8, .align = 8},
+                             {.size = 4, .align = 4},
+                             {.size = 4, .align = 4},
+                             {.size = 8, .align = 8}}};
   return {{.entries = {square, norm},
            .constants = {{"cg_shared", 65536}},
            .tma_specs = {{"cg_tile", {1, 2, 64, 32, 0, 0, 0, 0, 1, 0, 0, 0, 32, 3, 4}}}}};
@@ -48,17 +56,20 @@ inline Result<ExportSource> test_source() {
   ExportSource s;
   s.task = test_task();
   s.task.source = "\"\"\"A \"quoted\" \\ module.\"\"\"\nclass Model: pass\n";
-  s.target = {test_device(), "NVIDIA H200"};
+  s.target = {.facts = test_device(), .gpu = "NVIDIA H200"};
   s.arch = "sm_90a";
   s.compiler = "NVRTC 13.0";
   s.origin = "run r1, candidate c2";
   CG_TRY(s.program.plan, parse_plan(full_plan_text()));
   s.program.sources = {{"norm.cu", "// norm\n"}};
-  s.modules = {{"norm.sm_90a", ".version 8.0\n", std::string("\x7f") + "ELF", "b1"}};
+  s.modules = {{.name = "norm.sm_90a",
+                .ptx = ".version 8.0\n",
+                .cubin = std::string("\x7f") + "ELF",
+                .build_id = "b1"}};
   const ShapeCase& official = s.task.official();
   CG_TRY(ResolvedPlan plan,
          resolve_plan(s.program, s.task, official, s.target.facts, full_facts()));
-  s.shapes.push_back({official.name, official, std::move(plan)});
+  s.shapes.push_back({.name = official.name, .shape = official, .plan = std::move(plan)});
   return s;
 }
 

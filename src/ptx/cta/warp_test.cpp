@@ -14,8 +14,8 @@ Warp warp() {
 
 TEST(Warp, LowestPcRunsFirstAndSplitsMergeWhereTheyMeet) {
   Warp w = warp();
-  w.add({9, 0xff, false});
-  w.current = {4, ~0xffu, false};
+  w.add({.pc = 9, .mask = 0xff, .blocked = false});
+  w.current = {.pc = 4, .mask = ~0xffu, .blocked = false};
   ASSERT_TRUE(w.reschedule());
   EXPECT_EQ(w.current.pc, 4);
   w.current.pc = 9;
@@ -40,8 +40,8 @@ TEST(Warp, BlockedSplitsDoNotRun) {
 
 TEST(Warp, LanesThatEndUnblockThoseThatWaitForThem) {
   Warp w = warp();
-  w.add({2, 0xff, true});
-  w.current = {7, ~0xffu, false};
+  w.add({.pc = 2, .mask = 0xff, .blocked = true});
+  w.current = {.pc = 7, .mask = ~0xffu, .blocked = false};
   w.leave(~0xffu);
   EXPECT_EQ(w.alive, 0xffu);
   EXPECT_EQ(w.current.pc, 2);
@@ -51,8 +51,8 @@ TEST(Warp, LanesThatEndUnblockThoseThatWaitForThem) {
 
 TEST(Warp, ASplitThatSpinsGivesWay) {
   Warp w = warp();
-  w.add({9, 1, false});
-  w.current = {4, ~1u, false};
+  w.add({.pc = 9, .mask = 1, .blocked = false});
+  w.current = {.pc = 4, .mask = ~1u, .blocked = false};
   bool other = false;
   for (int i = 0; i < 2048 && !other; ++i) {
     ASSERT_TRUE(w.reschedule());

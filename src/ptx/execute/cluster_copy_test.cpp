@@ -51,7 +51,8 @@ ClusterOutcome run_cluster(const std::string& body, LaunchStatus status = Launch
   }
   Sim sim;
   sim.options.threads = 1, sim.options.order = order;
-  auto r = launch({}, sim.memory, *m, "t", {{2, 1, 1}, {64, 1, 1}, {2, 1, 1}},
+  auto r = launch({}, sim.memory, *m, "t",
+                  {.grid = {2, 1, 1}, .block = {64, 1, 1}, .cluster = {2, 1, 1}},
                   {sim.input("in", o.in), sim.output("out", o.out)}, sim.options);
   if (!r) {
     ADD_FAILURE() << r.error().text();

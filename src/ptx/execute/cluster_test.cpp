@@ -29,7 +29,8 @@ class Cluster : public testing::Test {
     Sim sim;
     sim.options = options;
     const Bytes8 p = sim.output("out", out);
-    return launch({}, sim.memory, m, "k", {grid, {block, 1, 1}, cluster}, {p}, sim.options);
+    return launch({}, sim.memory, m, "k",
+                  {.grid = grid, .block = {block, 1, 1}, .cluster = cluster}, {p}, sim.options);
   }
   LaunchReport run(const std::string& body, std::array<int64_t, 3> grid, int64_t block,
                    std::array<int64_t, 3> cluster, LaunchStatus status = LaunchStatus::ok) {

@@ -422,7 +422,7 @@ TEST_F(Hazard, EachCheckCanBeSwitchedOff) {
   run("ld.shared.u32 %r13, [%r12]; st.global.u32 [%rd3], %r13;", 1, 32);
   sim.options.checks.uninitialised = true;
   run("st.shared.u32 [%r11], %r0;", 1, 64);
-  sim.options.checks = {true, false, true};
+  sim.options.checks = {.barriers = true, .uninitialised = false, .races = true};
   run("ld.shared.u32 %r13, [%r12]; st.global.u32 [%rd3], %r13;", 1, 32);
 }
 

@@ -81,7 +81,11 @@ ConvolutionPtr convolution(int spatial, std::array<int, 3> in, ConvShape s) {
   p->w = HopperData::bf16s(size_t(taps * s.n * s.channels), 2);
   p->out = HopperData::empty(size_t(pixels * s.n) * 4);
   p->program.file = "conv.ptx", p->program.entry = "conv_" + std::to_string(spatial) + "d";
-  p->program.config = {{(s.n + 63) / 64, (pixels + 63) / 64, 1}, {160, 1, 1}, {1, 1, 1}, 0, false};
+  p->program.config = {.grid = {(s.n + 63) / 64, (pixels + 63) / 64, 1},
+                       .block = {160, 1, 1},
+                       .cluster = {1, 1, 1},
+                       .shared_bytes = 0,
+                       .cooperative = false};
   p->program.out = &p->out.bytes;
   Convolution* data = p.get();
   p->program.bind = [data, taps](Sim& sim) {

@@ -57,12 +57,22 @@ DepthPtr depth_product(const char* entry, int m, int n, int k, LaunchConfig conf
 }
 
 LaunchConfig tiles_of(int m, int n, int64_t z = 1, int64_t cluster = 1) {
-  return {{(n + 63) / 64, (m + 63) / 64, z}, {160, 1, 1}, {1, 1, cluster}, 0, false};
+  return {.grid = {(n + 63) / 64, (m + 63) / 64, z},
+          .block = {160, 1, 1},
+          .cluster = {1, 1, cluster},
+          .shared_bytes = 0,
+          .cooperative = false};
 }
 
 DepthPtr stream_k(int m, int n, int k, int ctas) {
   return depth_product(
-      "gemm_stream_k", m, n, k, {{ctas, 1, 1}, {160, 1, 1}, {1, 1, 1}, 0, false}, false,
+      "gemm_stream_k", m, n, k,
+      {.grid = {ctas, 1, 1},
+       .block = {160, 1, 1},
+       .cluster = {1, 1, 1},
+       .shared_bytes = 0,
+       .cooperative = false},
+      false,
       [](DepthProduct& p, Sim& sim, uint64_t out) {
         return std::vector<Bytes8>{
             arg(out), arg(sim.memory.add("parts", std::span(p.parts.bytes), Access::read_write)),

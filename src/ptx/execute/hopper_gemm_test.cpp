@@ -48,13 +48,29 @@ LaunchConfig config_of(Kind kind, Shape s) {
   const int64_t x = (s.n + 63) / 64, y = (s.m + 63) / 64;
   switch (kind) {
     case Kind::cooperative:
-      return {{x, (y + 1) / 2, 1}, {384, 1, 1}, {1, 1, 1}, 3 * 3 * 8192, false};
+      return {.grid = {x, (y + 1) / 2, 1},
+              .block = {384, 1, 1},
+              .cluster = {1, 1, 1},
+              .shared_bytes = 3 * 3 * 8192,
+              .cooperative = false};
     case Kind::ping_pong:
-      return {{2, 1, 1}, {384, 1, 1}, {1, 1, 1}, 0, false};
+      return {.grid = {2, 1, 1},
+              .block = {384, 1, 1},
+              .cluster = {1, 1, 1},
+              .shared_bytes = 0,
+              .cooperative = false};
     case Kind::multicast:
-      return {{x, (y + 1) / 2 * 2, 1}, {160, 1, 1}, {1, 2, 1}, 0, false};
+      return {.grid = {x, (y + 1) / 2 * 2, 1},
+              .block = {160, 1, 1},
+              .cluster = {1, 2, 1},
+              .shared_bytes = 0,
+              .cooperative = false};
     default:
-      return {{x, y, 1}, {160, 1, 1}, {1, 1, 1}, 0, false};
+      return {.grid = {x, y, 1},
+              .block = {160, 1, 1},
+              .cluster = {1, 1, 1},
+              .shared_bytes = 0,
+              .cooperative = false};
   }
 }
 

@@ -18,7 +18,11 @@ DataPtr begin(const char* entry, int64_t x, int64_t y, int64_t block, size_t out
   auto p = std::make_unique<Data>();
   p->out = HopperData::empty(out * 4);
   p->program.file = "products.ptx", p->program.entry = entry, p->program.out = &p->out.bytes;
-  p->program.config = {{x, y, 1}, {block, 1, 1}, {1, 1, 1}, 0, false};
+  p->program.config = {.grid = {x, y, 1},
+                       .block = {block, 1, 1},
+                       .cluster = {1, 1, 1},
+                       .shared_bytes = 0,
+                       .cooperative = false};
   return p;
 }
 

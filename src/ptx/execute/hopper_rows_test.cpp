@@ -15,7 +15,11 @@ struct Rows {
 using RowsPtr = std::unique_ptr<Rows>;
 
 LaunchConfig rows_config(int64_t x, int64_t y, int64_t block, int64_t cluster = 1) {
-  return {{x, y, 1}, {block, 1, 1}, {cluster, 1, 1}, 0, false};
+  return {.grid = {x, y, 1},
+          .block = {block, 1, 1},
+          .cluster = {cluster, 1, 1},
+          .shared_bytes = 0,
+          .cooperative = false};
 }
 
 // The parameters are x, v if it is given, the output, then integers.

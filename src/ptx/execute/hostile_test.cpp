@@ -20,7 +20,7 @@ std::string hostile_kernel(const std::string& body) {
 
 Error error_of(const std::string& text) {
   auto module = Module::parse(text);
-  return module ? Error{ErrorKind::internal, "parsed"} : module.error();
+  return module ? Error{.kind = ErrorKind::internal, .message = "parsed"} : module.error();
 }
 
 // Every error says what is wrong, and where.

@@ -124,7 +124,12 @@ TEST(Launch, LimitsAreUserErrors) {
   Module m = launch_kernel("ret;");
   Sim sim;
   auto refused = [&](std::array<int64_t, 3> grid, std::array<int64_t, 3> block, int64_t shared) {
-    auto r = launch({}, sim.memory, m, "k", {grid, block, {1, 1, 1}, shared, false},
+    auto r = launch({}, sim.memory, m, "k",
+                    {.grid = grid,
+                     .block = block,
+                     .cluster = {1, 1, 1},
+                     .shared_bytes = shared,
+                     .cooperative = false},
                     {arg(uint64_t{0})}, {});
     EXPECT_FALSE(r.has_value());
     return r ? std::string() : r.error().text();

@@ -32,7 +32,11 @@ LaunchReport run_product(const std::string& text, Problem& p, LaunchStatus statu
   sim.options.threads = 1;
   std::vector<Bytes8> args{sim.input("a", p.a), sim.input("b", p.b), sim.output("c", p.c),
                            arg(int32_t(kM)),    arg(int32_t(kN)),    arg(int32_t(kK))};
-  const LaunchConfig config{{kM / 128, kN / 128, 1}, {128, 1, 1}, {1, 1, 1}, kSharedBytes, false};
+  const LaunchConfig config{.grid = {kM / 128, kN / 128, 1},
+                            .block = {128, 1, 1},
+                            .cluster = {1, 1, 1},
+                            .shared_bytes = kSharedBytes,
+                            .cooperative = false};
   auto r = launch({}, sim.memory, *module, "gemm", config, args, sim.options);
   EXPECT_TRUE(r.has_value());
   if (!r) return {};

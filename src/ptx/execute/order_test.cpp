@@ -139,7 +139,12 @@ class Overlap : public testing::Test {
           "add.s64 %rd4, %rd2, %rd0;\n" +
           body + "\nret;\n}\n");
       if (!m) ADD_FAILURE() << m.error().text();
-      LaunchConfig config{{1, 1, 1}, {64, 1, 1}, {1, 1, 1}, 0, false, late};
+      LaunchConfig config{.grid = {1, 1, 1},
+                          .block = {64, 1, 1},
+                          .cluster = {1, 1, 1},
+                          .shared_bytes = 0,
+                          .cooperative = false,
+                          .overlaps = late};
       auto r = ptx::launch(Context(), memory, *m, "k", config, {a, b}, {});
       if (!r) ADD_FAILURE() << r.error().text();
       return *r;

@@ -55,7 +55,7 @@ class Queue : public testing::Test {
     sim.options.checks = Checks::none();
     sim.options.sample_ctas = sample, sim.options.sample_most = most;
     const Module m = queue_kernel(body);
-    const LaunchConfig config{{grid, 1, 1}, {kThreads, 1, 1}};
+    const LaunchConfig config{.grid = {grid, 1, 1}, .block = {kThreads, 1, 1}};
     sim.options.resident_ctas = resident_ctas(gpu, m.entries()[0], config);
     auto r = launch(sim.context, sim.memory, m, "k", config,
                     {sim.output("out", out), sim.input("in", in), sim.output("counter", counter),

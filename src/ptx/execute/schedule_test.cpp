@@ -22,7 +22,11 @@ class Schedule : public testing::Test {
     out.assign(size_t(std::max<int64_t>(grid * block, 64)), 0);
     Module m = schedule_kernel(body);
     auto r = ptx::launch(sim.context, sim.memory, m, "k",
-                         {{grid, 1, 1}, {block, 1, 1}, {1, 1, 1}, 0, cooperative},
+                         {.grid = {grid, 1, 1},
+                          .block = {block, 1, 1},
+                          .cluster = {1, 1, 1},
+                          .shared_bytes = 0,
+                          .cooperative = cooperative},
                          {sim.output("out", out)}, sim.options);
     if (!r) {
       error = r.error().text();

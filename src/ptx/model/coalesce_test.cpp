@@ -115,7 +115,7 @@ TEST(PatternCache, KnowsAPatternByDistancesAndPhase) {
   PatternCache cache(4);
   const Access a = access([](int i) { return 4096 + i * 8; }, 4);
   EXPECT_EQ(cache.find(2, a.at, 32), nullptr);
-  cache.keep(2, a.at, 32, {8, 1});
+  cache.keep(2, a.at, 32, {.count = 8, .least = 1});
   const Access moved = access([](int i) { return 8192 + 64 + i * 8; }, 4);
   ASSERT_NE(cache.find(2, moved.at, 32), nullptr);
   EXPECT_EQ(cache.find(2, moved.at, 32)->count, 8u);
@@ -124,7 +124,7 @@ TEST(PatternCache, KnowsAPatternByDistancesAndPhase) {
   EXPECT_EQ(cache.find(2, shifted.at, 32), nullptr) << "another phase";
   const Access other = access([](int i) { return 4096 + i * 8 + (i == 31 ? 32 : 0); }, 4);
   EXPECT_EQ(cache.find(2, other.at, 32), nullptr) << "one lane differs";
-  cache.keep(2, other.at, 32, {9, 1});
+  cache.keep(2, other.at, 32, {.count = 9, .least = 1});
   EXPECT_EQ(cache.find(2, other.at, 32)->count, 9u);
   EXPECT_EQ(cache.find(2, a.at, 32), nullptr) << "only the last pattern is kept";
 }

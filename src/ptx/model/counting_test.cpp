@@ -76,7 +76,11 @@ TEST(HandCounts, SimtGemm) {
   auto a = ramp(s * s), b = ramp(s * s);
   std::vector<float> c(s * s);
   Sim sim;
-  LaunchConfig config{{int64_t(s / 64), int64_t(s / 64), 1}, {256, 1, 1}, {1, 1, 1}, 0, false};
+  LaunchConfig config{.grid = {int64_t(s / 64), int64_t(s / 64), 1},
+                      .block = {256, 1, 1},
+                      .cluster = {1, 1, 1},
+                      .shared_bytes = 0,
+                      .cooperative = false};
   Module m = golden("sgemm.ptx");
   auto r = launch(
       {}, sim.memory, m, "sgemm", config,

@@ -23,11 +23,17 @@ LaunchReport stream(int64_t bytes, int64_t ctas) {
   r.counters.warp_instructions = sectors / 16 * 30;
   r.counters.max_cta_instructions = r.counters.warp_instructions / uint64_t(ctas);
   r.counters.by_kind["ld_global"] = sectors / 16;
-  r.traffic = {{"x", uint64_t(bytes), sectors, 0}, {"y", uint64_t(bytes), 0, sectors}};
+  r.traffic = {
+      {.buffer = "x", .bytes = uint64_t(bytes), .load_sectors = sectors, .store_sectors = 0},
+      {.buffer = "y", .bytes = uint64_t(bytes), .load_sectors = 0, .store_sectors = sectors}};
   return r;
 }
 LaunchConfig config(int64_t ctas, int64_t threads = 256, int64_t shared = 0) {
-  return {{ctas, 1, 1}, {threads, 1, 1}, {1, 1, 1}, shared, false};
+  return {.grid = {ctas, 1, 1},
+          .block = {threads, 1, 1},
+          .cluster = {1, 1, 1},
+          .shared_bytes = shared,
+          .cooperative = false};
 }
 Entry entry(int registers = 32) {
   Entry e;

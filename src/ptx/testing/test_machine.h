@@ -42,7 +42,11 @@ class Sim {
   }
   Result<LaunchReport> launch(const Module& m, const char* entry, int64_t grid, int64_t block,
                               std::vector<Bytes8> args, int64_t shared = 0) {
-    LaunchConfig config{{grid, 1, 1}, {block, 1, 1}, {1, 1, 1}, shared, false};
+    LaunchConfig config{.grid = {grid, 1, 1},
+                        .block = {block, 1, 1},
+                        .cluster = {1, 1, 1},
+                        .shared_bytes = shared,
+                        .cooperative = false};
     return ptx::launch(context, memory, m, entry, config, args, options);
   }
   // Runs a launch that must end with `status`, and returns its report.

@@ -17,8 +17,12 @@ struct FloatFormat {
   int exponent_bits, mantissa_bits, bytes;
   int ignored = 0;  // low bits
 };
-inline constexpr FloatFormat kF16Format{5, 10, 2}, kBf16Format{8, 7, 2}, kTf32Format{8, 10, 4, 13},
-    kE4m3Format{4, 3, 1}, kE5m2Format{5, 2, 1}, kF32Format{8, 23, 4};
+inline constexpr FloatFormat kF16Format{.exponent_bits = 5, .mantissa_bits = 10, .bytes = 2},
+    kBf16Format{.exponent_bits = 8, .mantissa_bits = 7, .bytes = 2},
+    kTf32Format{.exponent_bits = 8, .mantissa_bits = 10, .bytes = 4, .ignored = 13},
+    kE4m3Format{.exponent_bits = 4, .mantissa_bits = 3, .bytes = 1},
+    kE5m2Format{.exponent_bits = 5, .mantissa_bits = 2, .bytes = 1},
+    kF32Format{.exponent_bits = 8, .mantissa_bits = 23, .bytes = 4};
 
 struct AdderWidths {
   int fraction, kept;
@@ -38,7 +42,9 @@ inline Term term_of(const FloatFormat& f, uint32_t raw) {
   const int field = int(raw >> f.mantissa_bits & ((1u << f.exponent_bits) - 1));
   const bool negative = raw >> (f.mantissa_bits + f.exponent_bits) & 1;
   const __int128 s = field ? __int128(mantissa | 1u << f.mantissa_bits) : __int128(mantissa);
-  return {negative ? -s : s, (field ? field : 1) - bias, f.mantissa_bits};
+  return {.significand = negative ? -s : s,
+          .exponent = (field ? field : 1) - bias,
+          .bits = f.mantissa_bits};
 }
 
 inline uint32_t wgmma_element(const FloatFormat& fa, const std::vector<uint32_t>& a,
@@ -47,7 +53,9 @@ inline uint32_t wgmma_element(const FloatFormat& fa, const std::vector<uint32_t>
   std::vector<Term> terms{term_of(w.half ? kF16Format : kF32Format, c)};
   for (size_t k = 0; k < a.size(); ++k) {
     const Term x = term_of(fa, a[k]), y = term_of(fb, b[k]);
-    terms.push_back({x.significand * y.significand, x.exponent + y.exponent, x.bits + y.bits});
+    terms.push_back({.significand = x.significand * y.significand,
+                     .exponent = x.exponent + y.exponent,
+                     .bits = x.bits + y.bits});
   }
   int top = -126;
   for (const Term& t : terms)

@@ -240,7 +240,7 @@ TEST(NeededAccuracy, FastFunctionsReplaceExactOnes) {
   EXPECT_EQ(relaxed({}, fused).insts[1].code, "cutegen::gelu({0})");
   EXPECT_EQ(relaxed({.fast_functions = true}, fused).insts[1].code, "cutegen::fast_gelu({0})");
   const auto accuracy_of = [&](DType dtype) {
-    fused.outputs = {{Operand{.tensor = "out", .dtype = dtype}, 1}};
+    fused.outputs = {{.operand = Operand{.tensor = "out", .dtype = dtype}, .inst = 1}};
     return needed_accuracy(golden_task("softmax_last"), fused);
   };
   EXPECT_TRUE(accuracy_of(DType::f8e4m3).fast_functions);  // 3 bits of mantissa

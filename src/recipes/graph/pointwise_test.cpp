@@ -12,7 +12,11 @@ Json ref(const std::string& name) {
 
 Node node(const std::string& op, std::vector<Json> args, Json kwargs = Json::object(),
           DType dtype = DType::f32) {
-  return Node{"n", op, std::move(args), std::move(kwargs), {Value{"n", dtype, {4}}}};
+  return Node{.id = "n",
+              .op = op,
+              .args = std::move(args),
+              .kwargs = std::move(kwargs),
+              .outputs = {Value{.name = "n", .dtype = dtype, .shape = {4}}}};
 }
 
 std::string code(const Node& n) {

@@ -14,17 +14,17 @@ Json value_ref(const std::string& name) {
 class Unpacking {
  public:
   explicit Unpacking(DType dtype = DType::i8, Shape shape = {64, 256}) {
-    graph_.placeholders = {{"w", dtype, std::move(shape)},
-                           {"row", DType::bf16, {64, 1}},
-                           {"groups", DType::bf16, {64, 2}},
-                           {"zeros", DType::i8, {64, 2}}};
+    graph_.placeholders = {{.name = "w", .dtype = dtype, .shape = std::move(shape)},
+                           {.name = "row", .dtype = DType::bf16, .shape = {64, 1}},
+                           {.name = "groups", .dtype = DType::bf16, .shape = {64, 2}},
+                           {.name = "zeros", .dtype = DType::i8, .shape = {64, 2}}};
   }
   std::string add(const std::string& op, std::vector<Json> args, DType dtype, Shape shape) {
     const std::string name = "v" + std::to_string(graph_.nodes.size());
     graph_.nodes.push_back({.id = name,
                             .op = "aten." + op,
                             .args = std::move(args),
-                            .outputs = {{name, dtype, shape}}});
+                            .outputs = {{.name = name, .dtype = dtype, .shape = shape}}});
     return name;
   }
   std::string cast(const std::string& from, Shape shape = {64, 256}, DType to = DType::bf16) {

@@ -115,14 +115,20 @@ TEST(Matmul, TensorCoresNeedTheLeaveOfEveryOutput) {
 TEST(Matmul, SafeTilesFillTheGpu) {
   EXPECT_EQ(ProductCase("mm_plain").match.safe.at("tile_m"), 64);
   Contraction c;
-  c.loads.axes = {{2048, false, "M"}, {2048, false, "N"}, {64, false, "K"}};
+  c.loads.axes = {{.size = 2048, .reduced = false, .extent = "M"},
+                  {.size = 2048, .reduced = false, .extent = "N"},
+                  {.size = 64, .reduced = false, .extent = "K"}};
   c.m = 0, c.n = 1, c.k = 2;
   EXPECT_EQ(matmul_safe(c).at("tile_m"), 128);  // two CTAs of an SM hide prologue and epilogue
   EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
-  c.loads.axes = {{4096, false, "M"}, {4096, false, "N"}, {4096, false, "K"}};
+  c.loads.axes = {{.size = 4096, .reduced = false, .extent = "M"},
+                  {.size = 4096, .reduced = false, .extent = "N"},
+                  {.size = 4096, .reduced = false, .extent = "K"}};
   EXPECT_EQ(matmul_safe(c).at("tile_m"), 256);
   EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
-  c.loads.axes = {{2048, false, "M"}, {2048, false, "N"}, {64, false, "K"}};
+  c.loads.axes = {{.size = 2048, .reduced = false, .extent = "M"},
+                  {.size = 2048, .reduced = false, .extent = "N"},
+                  {.size = 64, .reduced = false, .extent = "K"}};
   c.math_mode = MathMode::bf16;
   Json safe = matmul_safe(c);
   EXPECT_EQ(safe.at("tile_n"), 128);
@@ -136,11 +142,15 @@ TEST(Matmul, SafeTilesFillTheGpu) {
 // CTAs share the depth if the tiles leave SMs idle. Such products may have large tiles.
 TEST(Matmul, SafeSplitsFillTheGpu) {
   Contraction c;
-  c.loads.axes = {{256, false, "M"}, {256, false, "N"}, {524288, false, "K"}};
+  c.loads.axes = {{.size = 256, .reduced = false, .extent = "M"},
+                  {.size = 256, .reduced = false, .extent = "N"},
+                  {.size = 524288, .reduced = false, .extent = "K"}};
   c.m = 0, c.n = 1, c.k = 2;
   EXPECT_GE(matmul_safe(c).at("tile_m"), 128);
   EXPECT_GE(matmul_safe(c).at("split"), 32);
-  c.loads.axes = {{128, false, "M"}, {16384, false, "N"}, {16384, false, "K"}};
+  c.loads.axes = {{.size = 128, .reduced = false, .extent = "M"},
+                  {.size = 16384, .reduced = false, .extent = "N"},
+                  {.size = 16384, .reduced = false, .extent = "K"}};
   EXPECT_EQ(matmul_safe(c).at("tile_m"), 128);
   EXPECT_EQ(matmul_safe(c).at("split"), 2);
 }
@@ -376,14 +386,20 @@ TEST(Matmul, WgmmaTurnsAPlainProduct) {
 TEST(Matmul, SafeChoiceOnHopperFollowsTheCost) {
   Contraction c;
   c.hopper = true;
-  c.loads.axes = {{4096, false, "M"}, {4096, false, "N"}, {4096, false, "K"}};
+  c.loads.axes = {{.size = 4096, .reduced = false, .extent = "M"},
+                  {.size = 4096, .reduced = false, .extent = "N"},
+                  {.size = 4096, .reduced = false, .extent = "K"}};
   c.m = 0, c.n = 1, c.k = 2;
   EXPECT_EQ(matmul_safe(c).at("wgmma"), 1);
   EXPECT_EQ(matmul_safe(c).at("tile_m"), 128);
   EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
-  c.loads.axes = {{128, false, "M"}, {4096, false, "N"}, {4096, false, "K"}};
+  c.loads.axes = {{.size = 128, .reduced = false, .extent = "M"},
+                  {.size = 4096, .reduced = false, .extent = "N"},
+                  {.size = 4096, .reduced = false, .extent = "K"}};
   EXPECT_GE(matmul_safe(c).at("split"), 2);
-  c.loads.axes = {{64, false, "M"}, {64, false, "N"}, {16, false, "K"}};
+  c.loads.axes = {{.size = 64, .reduced = false, .extent = "M"},
+                  {.size = 64, .reduced = false, .extent = "N"},
+                  {.size = 16, .reduced = false, .extent = "K"}};
   EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
   Json wrong = matmul_safe(c);
   wrong.update({{"wgmma", 1}, {"tile_m", 256}});

@@ -19,11 +19,14 @@ Node node_of(const std::string& op, const std::string& from, std::vector<Json> m
 // x of [18, 4, 64]: its last two axes viewed as `merged`, the first two axes swapped, then `split`.
 Graph graph_of(const Shape& merged, const Shape& split) {
   Graph g;
-  g.placeholders = {{"x", DType::f32, {18, 4, 64}}};
+  g.placeholders = {{.name = "x", .dtype = DType::f32, .shape = {18, 4, 64}}};
   const Shape turned{merged[1], merged[0], merged[2]};
-  g.nodes = {node_of("aten.view.default", "x", {Json(merged)}, {"v", DType::f32, merged}),
-             node_of("aten.transpose.int", "v", {0, 1}, {"t", DType::f32, turned}),
-             node_of("aten.view.default", "t", {Json(split)}, {"w", DType::f32, split})};
+  g.nodes = {node_of("aten.view.default", "x", {Json(merged)},
+                     {.name = "v", .dtype = DType::f32, .shape = merged}),
+             node_of("aten.transpose.int", "v", {0, 1},
+                     {.name = "t", .dtype = DType::f32, .shape = turned}),
+             node_of("aten.view.default", "t", {Json(split)},
+                     {.name = "w", .dtype = DType::f32, .shape = split})};
   g.outputs = {"w"};
   return g;
 }

@@ -22,10 +22,12 @@ Node node_of(const std::string& op, std::vector<Json> args, std::vector<Value> o
 // split(view(y), size, dim) of a y of 4000 x 3840.
 Graph split_of_view(const Shape& viewed, int64_t size, int64_t dim, const Shape& part) {
   Graph g;
-  g.placeholders = {{"y", DType::f32, {4000, 3840}}};
-  g.nodes = {node_of("aten.view.default", {ref_to("y"), Json(viewed)}, {{"v", DType::f32, viewed}}),
+  g.placeholders = {{.name = "y", .dtype = DType::f32, .shape = {4000, 3840}}};
+  g.nodes = {node_of("aten.view.default", {ref_to("y"), Json(viewed)},
+                     {{.name = "v", .dtype = DType::f32, .shape = viewed}}),
              node_of("aten.split.Tensor", {ref_to("v"), size, dim},
-                     {{"s.0", DType::f32, part}, {"s.1", DType::f32, part}})};
+                     {{.name = "s.0", .dtype = DType::f32, .shape = part},
+                      {.name = "s.1", .dtype = DType::f32, .shape = part}})};
   g.outputs = {"s.0", "s.1"};
   return g;
 }

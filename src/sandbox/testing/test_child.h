@@ -28,7 +28,9 @@ inline Outcome run(const SpawnSpec& spec) {
   if (!child) return {};
   auto status = child->wait(Context().with_timeout(std::chrono::seconds(120)));
   EXPECT_TRUE(status) << status.error().text();
-  return {status ? *status : ExitStatus{}, child->error_text(), child->grade()};
+  return {.status = status ? *status : ExitStatus{},
+          .text = child->error_text(),
+          .grade = child->grade()};
 }
 
 inline bool gone(pid_t pid) {

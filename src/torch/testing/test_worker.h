@@ -105,7 +105,7 @@ struct Values {
 };
 
 inline Values read_values(TensorSet set) {
-  Values out{std::move(set), {}};
+  Values out{.set = std::move(set)};
   auto map = Mapping::map(out.set.memory.get(), out.set.bytes, false);
   EXPECT_TRUE(map);
   if (map) out.map = std::move(*map);
