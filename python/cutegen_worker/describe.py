@@ -26,6 +26,7 @@ def describe(request: Json) -> Json:
     source = Source(request["source"], file)
     official = Trace(source, {}, side.train)
     randomness.refuse(official, side.train)
+    randomness.refuse_on_host(official, source, side.train)
     refuse_empty(official)
     cases = [official.case("official", "official", {}, side.official_weight)]
     notes, varying, others = official.remarks(), set(), []

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 from . import graph
 from .errors import WorkerError
 from .record import SEEDED
+from .state import seed_all
 
 if TYPE_CHECKING:
     import torch
     from .record import Call
+    from .source import Source
     from .trace import Trace
 
+OTHER_SEED = 0x5eed
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 PROBABILITY = ("dropout_p", "p", "dropout")  # if such an argument is zero, the call draws nothing
 TRAINS = ("train", "training")
@@ -53,6 +56,16 @@ def refuse(trace: Trace, train: bool) -> None:
         what = f"{owner} draws random numbers" if owner else "forward() draws random numbers"
         raise WorkerError(f"{what} (aten.{name}), so two runs differ and there is no truth", where,
                           EVAL if train and owner else PASSED)
+
+
+def refuse_on_host(trace: Trace, source: Source, train: bool) -> None:
+    """Raises an error if forward() draws from `random` or `numpy.random`, and the draw changes what it computes."""
+    if not trace.draws_on_host:
+        return
+    seed_all(OTHER_SEED)
+    if not trace.alike(type(trace)(source, {}, train)):
+        raise WorkerError("forward() draws random numbers (random or numpy.random), so two runs differ and there is no "
+                          "truth", trace.file, "draw the number in __init__() or at import, or pass it as an input")
 
 
 def path_of(model: torch.nn.Module, module: torch.nn.Module | None) -> str | None:

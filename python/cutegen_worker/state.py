@@ -18,6 +18,15 @@ def seed_all(seed: int) -> None:
         sys.modules["numpy"].random.seed(seed % (1 << 32))
 
 
+def host_generators() -> list[object]:
+    """The states of the generators of `random` and `numpy.random`, to compare."""
+    states: list[object] = [random.getstate()]
+    if "numpy" in sys.modules:
+        kind, keys, *rest = sys.modules["numpy"].random.get_state()
+        states.append((kind, keys.tobytes(), *rest))
+    return states
+
+
 def move_state(model: torch.nn.Module, device: torch.device | str | None) -> None:
     """Moves parameters, buffers and plain tensor attributes of a model to `device`."""
     if device is None:

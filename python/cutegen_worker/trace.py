@@ -22,6 +22,7 @@ from .errors import WorkerError, blame
 from .names import Inputs, dtype_name, flatten, scalar_json, scalars, state_tensors
 from .record import Recorder, Tensors, place_of, real_constants, to_meta
 from .recurrent import as_single_calls
+from .state import host_generators
 from .source import clean_state
 from .source import Source
 from .wire import Json
@@ -88,6 +89,7 @@ class Trace:
         if functional:
             call, args, kwargs = self.functional(model), (self.state(), args, kwargs), {}
         self.recorder.recording = True
+        before = host_generators()
         try:
             with (blame(source.file, "forward()", SIZES), as_single_calls(self.recorder),
                   fused.noted(self.recorder, module)):
@@ -97,6 +99,7 @@ class Trace:
             raise
         finally:
             self.recorder.recording = False
+        self.draws_on_host = host_generators() != before
         self.check_sizes()
         if not functional:
             self.note_mutated(model, inputs, out)

@@ -126,9 +126,15 @@ TEST(BadTask, RandomNumbersInForwardAreNamed) {
     expect_user_error(e, "forward() draws random numbers", "bad.py:19");
     EXPECT_THAT(e.remedy, HasSubstr("as an input"));
   }
+  for (const char* draw : {"x * random.random()", "x + float(np.random.rand())"}) {
+    e = error_of("import random\nimport numpy as np\n" + forward(std::string("return ") + draw));
+    expect_user_error(e, "draws random numbers (random or numpy.random)");
+  }
   // Dropout draws no random number in eval mode or at rate zero, and unused results do not count.
-  for (const std::string& calm : {dropout, forward("return nn.functional.dropout(x, 0.0, True)"),
-                                  forward("y = torch.rand_like(x)\n        return x * 2")}) {
+  for (const std::string& calm :
+       {dropout, forward("return nn.functional.dropout(x, 0.0, True)"),
+        forward("y = torch.rand_like(x)\n        return x * 2"),
+        "import random\n" + forward("random.random()\n        return x")}) {
     TaskFile file("calm", calm);
     auto task = test_worker().describe(Context(), file.path(), {});
     EXPECT_TRUE(task) << task.error().text();

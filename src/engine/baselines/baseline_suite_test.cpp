@@ -117,7 +117,10 @@ class BaselineSuiteTest : public testing::Test {
       worker->close_fails = close_fails_;
       return worker;
     };
-    p.controls = [this](const Context&) -> Result<std::vector<ControlTime>> {
+    p.controls_limit = std::chrono::milliseconds(200);
+    p.controls = [this](const Context& ctx) -> Result<std::vector<ControlTime>> {
+      while (controls_hang_ && !ctx.done())
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
       if (!controls_why_.empty()) return world_error(controls_why_);
       return controls();
     };
@@ -147,7 +150,7 @@ class BaselineSuiteTest : public testing::Test {
   std::map<BaselineKind, BaselineAccuracy> accuracy_;
   std::vector<std::string> truths_;
   std::string module_why_, controls_why_;
-  bool no_gpu_ = false, no_cuda_ = false, close_fails_ = false;
+  bool no_gpu_ = false, no_cuda_ = false, close_fails_ = false, controls_hang_ = false;
   std::atomic<int> workers_ = 0;
 };
 
@@ -302,6 +305,15 @@ TEST_F(BaselineSuiteTest, ControlsThatCannotBeTimedAreTold) {
   EXPECT_EQ(r.rows[0].status, BaselineStatus::measured);
   EXPECT_TRUE(r.rows[0].record.controls.empty());
   EXPECT_THAT(baseline_table(r, {"eager"}), HasSubstr("controls: the control kernel 'stream'"));
+}
+
+TEST_F(BaselineSuiteTest, ControlsThatHangDoNotHoldUpTheTasks) {
+  controls_hang_ = true;
+  controls_why_ = "timed out while waiting for a message";
+  settings_.minutes = 1;
+  BaselineReport r = run({"a"});
+  EXPECT_EQ(r.rows[0].status, BaselineStatus::measured);
+  EXPECT_EQ(r.rows[0].record.truth.seconds, 0.5);
 }
 
 // The table and the JSON document of a fixed report.

@@ -221,7 +221,7 @@ class Suite {
   }
 
   void time_the_controls() {
-    auto controls = parts_.controls(ctx_);
+    auto controls = parts_.controls(ctx_.with_timeout(parts_.controls_limit));
     std::unique_lock hold(lock_);
     if (controls) {
       controls_ = std::move(*controls);

@@ -28,6 +28,8 @@ struct SuiteParts {
   std::function<Result<SuiteGpu>(const Context&)> gpu;
   std::function<Result<std::unique_ptr<torch::TorchWorker>>(const SuiteGpu&)> worker;
   std::function<Result<std::vector<ControlTime>>(const Context&)> controls;
+  // Truths wait for the controls, so a busy GPU must not hold them up for longer.
+  Nanoseconds controls_limit = std::chrono::seconds(60);
   std::function<Result<TruthMade>(const Context&, const SuiteGpu&, const Task&)> truth;
 };
 

@@ -28,7 +28,7 @@ std::vector<size_t> room_for_values(const Fused& fused, const Nest& nest, bool r
   return list;
 }
 
-constexpr int64_t kMostEarly = 32;  // weights that a thread loads before the first pass
+constexpr int64_t kMostEarly = 16;  // weights that a thread loads before the first pass
 
 PassOptions options(const Task& task, const Fused& fused, const Nest& nest, const Json& params) {
   auto on = [&](const char* name) { return params.at(name).get<int64_t>() != 0; };
