@@ -13,7 +13,7 @@
 //
 // Everything here is known at compile time. G describes a convolution: kAlongX; kPlanes, the cells of
 // the depth in a stage; kGroup, the steps in a stage of weights; tile(i) and axis(i) for the axes 0 to 2.
-// Missing axes come first and have size 1. kPlanes must be even, unless each phase has several taps.
+// Convolutions of fewer axes use the last ones; the others have size 1. kPlanes must be even, unless each phase has several taps.
 // conv_steps() pads the steps of each phase to a multiple of kGroup.
 //
 // Example: constexpr auto steps = cutegen::conv_steps<G>(); steps.first[phase]

@@ -364,7 +364,7 @@ struct WgmmaFp32Gemm {
     }
   }
 
-  // Reads this thread's operands of the four instructions of a stage.
+  // Reads this thread's part of A for the four wgmma instructions of a stage.
   static CUTE_DEVICE void read(float const* plain, int stage, float (&to)[4][4]) {
     CUTE_UNROLL
     for (int k = 0; k < 4; ++k) {

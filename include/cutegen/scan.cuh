@@ -68,7 +68,7 @@ struct LogSum {
 };
 
 // Where the largest (with Sign -1: the smallest) value is. Of equal values, the last one counts; a NaN
-// is larger than all numbers.
+// comes before every number.
 template <int Sign>
 struct Placed {
   struct Value {

@@ -34,6 +34,7 @@ MOST_WORK = 1 << 28  # multiplications of one operator; larger operators get no 
 MOST_PRODUCTS = 1 << 22  # products in memory at once
 WINOGRAD = 6  # elements beyond the window that share a tile with an output
 NORMAL_EXPONENTS = 126  # of float32
+LEAST_EXPONENT = 150  # of its subnormal numbers, rounded
 aten = torch.ops.aten
 
 
@@ -735,7 +736,8 @@ PRODUCTS = set(overloads("cumprod", "prod", "prod.dim_int"))
 
 
 def out_of_order(t: Tensor, dim: int) -> Tensor:
-    """Where some order of multiplication overflows, or underflows on the way to a normal result.
+    """Where some order of multiplication overflows, or underflows on the way to a normal result or a larger subnormal
+    one.
 
     A product that is itself too small does not count, because every order gives zero.
     """
@@ -745,6 +747,8 @@ def out_of_order(t: Tensor, dim: int) -> Tensor:
     lowest = level.cummin(dim).values.clamp(max=0)
     highest = level.cummax(dim).values.clamp(min=0)
     overflows = (level - lowest).cummax(dim).values >= NORMAL_EXPONENTS
-    underflows = (level - highest).cummin(dim).values <= -NORMAL_EXPONENTS
+    deepest = (level - highest).cummin(dim).values
+    underflows = deepest <= -NORMAL_EXPONENTS
+    comes_back = (level > -NORMAL_EXPONENTS) | (level > -LEAST_EXPONENT) & (level - highest > deepest + 1)
     endless = (~torch.isfinite(t)).to(torch.int32).cumsum(dim) > 0  # infinity times an underflow
-    return overflows | (underflows & (endless | (level > -NORMAL_EXPONENTS) & ~zero))
+    return overflows | (underflows & (endless | comes_back & ~zero))

@@ -145,6 +145,7 @@ tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchRepl
     return Place{.begin = places[0], .size = edit.search.size(), .whole_lines = false};
   else if (places.size() > 1) {
     std::vector<int> lines;
+    lines.reserve(places.size());
     for (size_t at : places) lines.push_back(line_at(text, at));
     return tl::unexpected(repeated(edit, lines));
   }
@@ -154,6 +155,7 @@ tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchRepl
   if (found.empty()) return tl::unexpected(missing(text, edit, file, anchor));
   if (found.size() > 1) {
     std::vector<int> lines;
+    lines.reserve(found.size());
     for (size_t i : found) lines.push_back(int(i) + 1);
     return tl::unexpected(repeated(edit, lines));
   }

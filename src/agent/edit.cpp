@@ -267,6 +267,7 @@ class Applier {
 
   Done no_such_file(const std::string& file) const {
     std::vector<std::string> names;
+    names.reserve(before_.size());
     for (const auto& [name, text] : before_) names.push_back(name);
     if (names.empty())
       return reask("incomplete",

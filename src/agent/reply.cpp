@@ -86,6 +86,7 @@ tl::expected<std::string, Reask> only_source(const Fence& fence, const KernelPro
   if (!base) return std::string("kernel.cu");
   if (base->sources.size() == 1) return base->sources.begin()->first;
   std::vector<std::string> names;
+  names.reserve(base->sources.size());
   for (const auto& [name, text] : base->sources) names.push_back(name);
   return reask("no_file",
                fmt::format("The block at line {} of the reply does not name its file. Name it in "

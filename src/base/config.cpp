@@ -61,7 +61,7 @@ constexpr Declared kDeclared[] = {
     {.key = "compile_memory",
      .type = Type::text,
      .fallback = "",
-     .meaning = "memory for programs parsed in advance (4G); 0: off; empty: a quarter of the RAM, "
+     .meaning = "memory for programs parsed in advance (4G); 0: off; empty: a quarter of RAM, "
                 "at most 8G"},
     {.key = "math_mode",
      .type = Type::choice,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // FieldRule: what base/fields.h must know about a field besides its name and type.
 //
-// Contract: a field may have several rules; of two bounds, the narrower one applies. A rule for a
-// list also applies to its entries.
+// Contract: `+` joins rules of a field. Of two bounds, the narrower one applies. A rule for a list
+// also applies to its entries.
 //
 // Example: v("runs", x.runs, field::if_set + field::clamped(0, 1000));
 #pragma once

@@ -9,7 +9,7 @@
 // Supported: strings, numbers, booleans, Json, paths, durations (as ns), bytes (as hex),
 // enumerations with names (base/names.h), structs with fields, and lists, maps and optionals of
 // these. An empty optional is not written. A list of pairs is an object that keeps its order.
-// Reading an int saturates at its limits. Unsigned numbers keep all 64 bits, because seeds use
+// Reading an int clamps the number to 32 bits. Unsigned numbers keep all 64 bits, because seeds use
 // them.
 //
 // Example:
@@ -81,7 +81,7 @@ class Input {
   void named(E& out, Names<E> names) const;
 
   const Json& json() const { return json_; }
-  // False if the value has another type or too many entries; the error is then set.
+  // If the type or the number of entries is wrong, they set the error and return false.
   bool is_object(const FieldRule& rule) const;
   bool is_array(size_t least, size_t most) const;
   bool failed() const { return reading_.error.has_value(); }

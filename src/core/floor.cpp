@@ -81,6 +81,7 @@ Roofline floor_of(const GpuSpec& gpu, const Task& task) {
   for (auto field : {&Roofline::floor_ns, &Roofline::reachable_ns, &Roofline::roofline_ns,
                      &Roofline::compute_ns, &Roofline::memory_ns}) {
     std::vector<Weighted> values;
+    values.reserve(shapes.size());
     for (const ShapeCase* shape : shapes)
       values.push_back({.weight = shape->weight, .value = floor_of(gpu, task, *shape).*field});
     out.*field = geometric_mean(values);

@@ -91,6 +91,7 @@ Result<std::vector<ScratchBuffer>> resolve_scratch(const Plan& plan, const PlanS
 Result<void> check_buffer(const PlanContext& context, const PlanScope& scope,
                           const std::string& name, const std::string& where) {
   std::vector<std::string> known;
+  known.reserve(context.plan.scratch.size());
   for (const ScratchSpec& s : context.plan.scratch) known.push_back(s.name);
   for (const auto& [alias, target] : context.plan.bind) known.push_back(alias);
   for (const auto& [tensor, shape] : context.shape.tensors) known.push_back(tensor);
@@ -350,7 +351,7 @@ int arch_number(const std::string& arch) {
 
 std::string ModuleBuild::key() const {
   std::string out = source;
-  for (const auto& [name, value] : defines) out += "|" + name + "=" + value;
+  for (const auto& [name, value] : defines) out.append("|").append(name).append("=").append(value);
   return out;
 }
 

@@ -47,6 +47,7 @@ std::vector<PairedRatio> mean_ratios(const std::vector<WeightedRatios>& of) {
 
 double mean_of(const std::vector<ShapeTimed>& timed, double Timing::* field) {
   std::vector<Weighted> values;
+  values.reserve(timed.size());
   for (const ShapeTimed& t : timed)
     values.push_back({.weight = t.shape->weight, .value = t.timing.*field});
   return geometric_mean(values);
@@ -87,6 +88,7 @@ std::optional<ClockCheck> clock_of(const std::vector<ShapeTimed>& timed) {
 
 std::vector<PairedRatio> paired_of(const std::vector<ShapeTimed>& timed) {
   std::vector<WeightedRatios> all;
+  all.reserve(timed.size());
   for (const ShapeTimed& t : timed)
     all.push_back({.weight = t.shape->weight, .ratios = &t.timing.paired});
   return mean_ratios(all);

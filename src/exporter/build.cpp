@@ -106,6 +106,7 @@ class Builder {
 Result<void> assemble(const Context& ctx, const toolchain::ToolPaths& tools, ExportSource& out) {
   CG_TRY(auto assembler, toolchain::Assembler::open({.paths = tools}));
   std::vector<std::string> ptx;
+  ptx.reserve(out.modules.size());
   for (const ExportModule& m : out.modules) ptx.push_back(m.ptx);
   CG_TRY(auto reports, assembler->assemble_all(ctx, ptx, out.arch));
   for (size_t i = 0; i < reports.size(); ++i) {

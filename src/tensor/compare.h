@@ -55,7 +55,7 @@ struct OutputSpec {
 };
 
 // The errors that set the limits of an output as a whole: of a sequential sum (empty: unknown) and
-// of rounding alone. One per element, in units of its scale.
+// of rounding alone. Each element's error is divided by its Expected::unit.
 struct ReferenceErrors {
   std::vector<double> sequential, rounding;
   ToleranceRule rule;

@@ -198,15 +198,16 @@ def endless():
     return "ok"
 
 def ranges():
-    x = torch.ones(4, 300)
+    x = torch.ones(5, 300)
     x[0] = 0.5                     # too small in every order: zero
     x[1, :140], x[1, 140:] = 0.25, 4.0  # comes back
     x[2] = 1.5                     # overflows at 2^126
     x[3, 5], x[3, 6], x[3, 290] = 1e-30, 1e-30, math.inf  # infinity times what may be zero
+    x[4, :140], x[4, 140:145] = 0.5, 2.0  # a subnormal number, then a larger one
     with orders.ProductRange() as products:
         got = torch.isnan(torch.cumprod(x, 1)).sum(1).tolist()
     assert products.seen and got[0] == 0 and got[3] == 10, got
-    assert 60 < got[1] < 160 and 80 < got[2] < 90, got
+    assert 60 < got[1] < 160 and 80 < got[2] < 90 and 150 < got[4] < 165, got
     return "ok"
 
 def too_much():

@@ -44,7 +44,7 @@ class Buffers {
   Result<void> bind(const std::vector<BufferBinding>& list, Handle stream);
   void clear();
   Result<const PlacedBuffer*> find(const std::string& name, const std::string& step) const;
-  // Timed run number `run` uses copy number run % copies of each buffer.
+  // In timed run `run`, a buffer with n copies uses copy `run % n`.
   void use_copy(int run) { run_ = run; }
   // Refills the chosen copy with its pattern, or restores it from its initial buffer.
   Result<void> refill(const std::string& name, Handle stream);

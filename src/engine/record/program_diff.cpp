@@ -37,7 +37,7 @@ std::string program_diff(const KernelProgram& before, const KernelProgram& after
 std::string program_text(const KernelProgram& program) {
   std::string out = "==> plan.json <==\n" + plan_text(program);
   for (const auto& [name, text] : program.sources) {
-    out += "\n==> " + name + " <==\n" + text;
+    out.append("\n==> ").append(name).append(" <==\n").append(text);
     if (!out.ends_with('\n')) out += '\n';
   }
   return out;

@@ -29,7 +29,7 @@ class BaselineCache {
                                      const std::string& driver, const std::string& torch) const;
   std::optional<BaselineRecord> find(const eval::OpenedTask& opened) const;
   Result<void> keep(const BaselineRecord& record) const;
-  // The keys of all complete records that have these baselines.
+  // The keys of the records that are not cut and have all `wanted` baselines.
   std::vector<eval::KnownBaselines> with_times_of(
       const std::vector<torch::BaselineWanted>& wanted) const;
 

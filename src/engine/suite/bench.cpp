@@ -116,6 +116,7 @@ class Bench final : private BatchObserver {
 int BenchReport::exit_code() const {
   if (interrupted) return kExitInterrupted;
   std::vector<const RunRow*> all;
+  all.reserve(rows.size());
   for (const BenchRow& row : rows) all.push_back(&row);
   return engine::exit_code(all);
 }

@@ -2,8 +2,8 @@
 // The accuracy of a bench's baselines: whether a candidate with their errors would pass.
 //
 // Contract: a baseline is measured if its results were judged with the candidates' tolerance.
-// Otherwise only its precision is known, from the task's operators. Each baseline with a time
-// counts once per task.
+// Otherwise only its precision is known, from the task's operators. A summary counts
+// each task for which the baseline has a time.
 //
 // Example: for (const AccuracySummary& a : accuracy_summaries(rows)) use(a.kind, a.outside);
 #pragma once

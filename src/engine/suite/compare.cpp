@@ -258,6 +258,7 @@ std::string CompareCell::key() const {
 int Comparison::exit_code() const {
   if (interrupted) return kExitInterrupted;
   std::vector<const RunRow*> all;
+  all.reserve(cells.size());
   for (const CompareCell& cell : cells) all.push_back(&cell);
   return engine::exit_code(all);
 }

@@ -13,6 +13,7 @@ namespace {
 
 std::string detail_of(const Timing& t) {
   std::vector<std::string> each;
+  each.reserve(t.shapes.size());
   for (const ShapeTiming& s : t.shapes)
     each.push_back(fmt::format("{} {} (weight {:g})", s.shape, human_ns(s.time_ns), s.weight));
   std::string out =

@@ -127,6 +127,7 @@ void Liveness::run() {
   };
   std::vector<size_t> work;
   std::vector<char> queued(blocks, 1);
+  work.reserve(blocks);
   for (size_t b = 0; b < blocks; ++b) work.push_back(b);
   while (!work.empty()) {
     const size_t b = work.back();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extents: the plan expression for the size of every axis of a loop nest.
 //
-// Contract: an axis of the nest has the size of a tensor axis that runs along it. If a reshape made
-// the axis, its size is the product of the original axes, divided by the other new axes. An axis
-// whose size no tensor shows is an error.
+// Contract: an axis of the nest has the size of a tensor axis that runs along it. The size
+// of an axis that a reshape made is the total size of the old axes, divided by the sizes of the
+// other new axes. An axis whose size no tensor shows is an error.
 //
 // Example: x of [8, 6, 5] summed as [8, 30] -> "dim(x,0)", "dim(x,1)*dim(x,2)"
 #pragma once

@@ -3,10 +3,11 @@
 //
 // Contract: implicit_products() returns how many products by wgmma replace one product of a stage:
 // 1 in float16, in bfloat16, and if float32 convolutions are in tf32, as PyTorch ships; 3 in strict
-// float32; 0 if the stage cannot use wgmma. A tile consists of rows of 64 results or blocks of 8
-// x 8. implicit_legal() says whether parameters fit shared memory and registers.
-// fuse_channel_reductions() moves a convolution into the stage that reduces over its channels, if a
-// tile can hold all of them. The other functions need the window's `wgmma` set.
+// float32; 0 if the stage cannot use wgmma. A tile consists of rows of 64 results, or of blocks
+// of 8 x 8 results. implicit_legal() says whether the kernel can run with these parameters.
+// fuse_channel_reductions() joins a convolution with the stage that reduces over its output
+// channels, if one tile holds all these channels. The other functions need the window's `wgmma`
+// set.
 //
 // Example: fused.window->wgmma = implicit_products(task, fused); params = implicit_safe(fused);
 #pragma once
