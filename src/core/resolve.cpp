@@ -368,6 +368,7 @@ Result<std::vector<ModuleBuild>> module_builds(const KernelProgram& program, con
     defines.emplace_back(name, std::move(text));
   }
   std::vector<ModuleBuild> out;
+  out.reserve(plan.sources.size());
   for (const std::string& source : plan.sources)
     out.push_back({.source = source, .defines = defines});
   return out;
