@@ -151,7 +151,7 @@ Result<void> SimDevice::check_limits(const Launch& step, const ptx::Entry& entry
                       where, "use less shared memory");
   }
   if (step.registers > 0) {  // an SM allocates them in units of eight, for whole warps
-    const int64_t needed = int64_t{(step.registers + 7) / 8 * 8} * ((threads + 31) / 32 * 32);
+    const int64_t needed = (int64_t{step.registers} + 7) / 8 * 8 * ((threads + 31) / 32 * 32);
     if (needed <= gpu_.registers_per_sm) return {};
     return user_error(fmt::format("{} threads with {} registers each do not fit an SM of {}, which "
                                   "has {} registers",
