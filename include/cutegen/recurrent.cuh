@@ -4,8 +4,8 @@
 // Contract: `Lanes` threads, a power of two up to 32, share a state's sums; all threads of the warp
 // call together. Rows of states in shared memory have `pitch` elements: the states rounded up to a
 // multiple of 4, the rest zero. add_products takes weights with the same pitch, in any memory, aligned
-// to 4 elements; add_products_of_rows takes weights of any alignment. combine_lanes gives each lane the
-// sums of one sequence: lane b has those of sequence b. store_in_cluster writes to the CTA `rank`.
+// to 4 elements; add_products_of_rows takes weights of any alignment. combine_lanes gives lane b the
+// sums of sequence b. store_in_cluster writes to the CTA `rank`.
 // load_past_l1 reads what another SM may have written.
 //
 // Example: add_products<8>(sums, w, n * pitch, state, pitch, lane);
@@ -71,8 +71,8 @@ CUTE_DEVICE void combine_lanes(float (&sums)[Gates][Rows], float (&own)[Gates], 
   }
 }
 
-// The next state, from the products x of the inputs and the sums over the last state. PyTorch orders
-// the gates of an LSTM as input, forget, cell and output, and those of a GRU as reset, update and new.
+// The next state, from the products x of the inputs and the sums over the last state. In
+// PyTorch, the gates of an LSTM are input, forget, cell and output; a GRU has reset, update and new.
 struct LstmCell {
   static constexpr int kGates = 4;
   CUTE_DEVICE static float next(float const (&x)[4], float const (&sums)[4], float, float& cell) {

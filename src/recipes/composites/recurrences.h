@@ -6,7 +6,7 @@
 // node cutegen.recurrence(sides, first, first_cell, kind, batch_first, cell). A side is a
 // direction: [inputs, weight, bias or null]; the second side walks backwards. `first` has the
 // initial states of all cells, or is null; `cell` is the layer's first cell. The results are the
-// states of all steps, those of the sides next to each other (the other axes as in the inputs), the
+// states of all steps (axes as in the inputs; the last axis joins the states of the sides), the
 // last states [sides, batch, states] and, of an LSTM, the last cells. The inputs are float32; all
 // else has the layer's dtype: float32, float16 or bfloat16. Dropout must not act.
 //

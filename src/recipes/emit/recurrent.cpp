@@ -59,8 +59,8 @@ bool state_fits(const Layer& layer, const Split& split) {
   return 4 * split.copies() * split.rows * pitch_of(layer.states) <= split.shared << 10;
 }
 
-// The cycles of a step on the busiest SM. The throughputs are those of Hopper; the latencies of
-// loads, of the cell and of a meeting are guesses.
+// The cycles of a step on the busiest SM. The throughputs are Hopper's. The latencies of loads,
+// of the cell and of a barrier are guesses.
 double cycles_of(const Layer& layer, const Split& split) {
   constexpr double kL2 = 40, kOnChip = 128;                                 // bytes in a cycle
   constexpr double kPass = 400, kStep = 500, kCluster = 400, kGrid = 3000;  // latencies

@@ -78,8 +78,7 @@ TEST(Recurrent, AxesFollowTheLayer) {
               HasSubstr("at = time * batch + row"));
 }
 
-// The weights of 256 states of an LSTM fit into the shared memory of a cluster, those of 640 do
-// not.
+// The shared memory of a cluster holds the weights of an LSTM of 256 states, but not of 640.
 TEST(Recurrent, TheSizeDecidesHowManyCtasShareTheStates) {
   const std::string small = steps_of(recurrent_program("recurrent_last_step"));
   EXPECT_THAT(small, Not(HasSubstr("\"cluster\":[")));
