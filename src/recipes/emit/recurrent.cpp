@@ -104,15 +104,15 @@ struct CellText {
 CellText text_of(CellKind kind) {
   switch (kind) {
     case CellKind::lstm:
-      return {"an LSTM", "LstmCell"};
+      return {.title = "an LSTM", .type = "LstmCell"};
     case CellKind::gru:
-      return {"a GRU", "GruCell"};
+      return {.title = "a GRU", .type = "GruCell"};
     case CellKind::tanh:
-      return {"a recurrent layer with tanh", "TanhCell"};
+      return {.title = "a recurrent layer with tanh", .type = "TanhCell"};
     case CellKind::relu:
       break;
   }
-  return {"a recurrent layer with ReLU", "ReluCell"};
+  return {.title = "a recurrent layer with ReLU", .type = "ReluCell"};
 }
 
 // The sizes of the kernel, as symbols of the plan: each reads those before it.
@@ -228,12 +228,15 @@ std::vector<RecipeParameter> recurrent_parameters(bool hopper) {
       hopper ? std::vector<int64_t>{8, 4, 2, 1, 0} : std::vector<int64_t>{1, 0};
   const std::vector<int64_t> shared = hopper ? std::vector<int64_t>{kShared, kLittleShared, 48}
                                              : std::vector<int64_t>{kLittleShared, 48};
-  return {
-      {"ctas", "CTAs of a cluster that share the states of a sequence; 0: the whole grid", ctas},
-      {"rows", "sequences that CTAs take together", {1, 2, 4, 8}},
-      {"lanes", "threads that share a state", {8, 16, 32}},
-      {"threads", "threads of a CTA", {256, 512, 128}},
-      {"shared", "KiB of shared memory of a CTA, mostly for weights", shared}};
+  return {{.name = "ctas",
+           .meaning = "CTAs of a cluster that share the states of a sequence; 0: the whole grid",
+           .legal = ctas},
+          {.name = "rows", .meaning = "sequences that CTAs take together", .legal = {1, 2, 4, 8}},
+          {.name = "lanes", .meaning = "threads that share a state", .legal = {8, 16, 32}},
+          {.name = "threads", .meaning = "threads of a CTA", .legal = {256, 512, 128}},
+          {.name = "shared",
+           .meaning = "KiB of shared memory of a CTA, mostly for weights",
+           .legal = shared}};
 }
 
 Json recurrent_safe(const Fused& fused, bool hopper) {
@@ -244,7 +247,11 @@ Json recurrent_safe(const Fused& fused, bool hopper) {
     for (const int64_t rows : {1, 2, 4, 8})
       for (const int64_t lanes : {8, 16, 32})
         for (const int64_t threads : {128, 256, 512}) {
-          const Split split{ctas, rows, lanes, threads, best.shared};
+          const Split split{.ctas = ctas,
+                            .rows = rows,
+                            .lanes = lanes,
+                            .threads = threads,
+                            .shared = best.shared};
           if ((ctas > 1 && !hopper) || !state_fits(layer, split)) continue;
           if (const double cycles = cycles_of(layer, split); cycles < least) {
             least = cycles;
