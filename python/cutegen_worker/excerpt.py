@@ -6,8 +6,9 @@ Most tasks treat some axes as a batch: each index along such an axis gives its o
 An excerpt has `count` of `of` indices along these axes. If inputs repeat the excerpt's inputs, the output
 repeats the excerpt's output.
 
-plan() finds the axes on meta tensors. make() draws values and checks that the axes are independent:
-permuted indices must give permuted results, and fewer indices must give a part of the results.
+plan() finds the axes on meta tensors. Then it draws values, and keeps the axes whose indices are independent:
+permuted indices must give permuted results, and fewer indices must give a part of the results. make() repeats
+this check on its own values.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import copy
 import functools
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import torch
 from torch import Generator, Tensor
@@ -61,11 +62,14 @@ class CutTrace(Trace):
 
 
 class Planner:
-    def __init__(self, source: Source, train: bool, constants: Constants) -> None:
-        self.source, self.train = source, train
+    """`dependent`: axes of the results that must stay whole."""
+
+    def __init__(self, source: Source, train: bool, constants: Constants, dependent: Collection[int]) -> None:
+        self.source, self.train, self.dependent = source, train, dependent
         self.constants = constants
         self.cuts: Cuts = {}
         self.axes: list[Json] = []
+        self.cut_axes: list[int] = []  # axis of the results, for each of `axes`
         self.official = self.now = CutTrace(source, constants, train, {})
 
     def trace(self, constants: Constants, cuts: Cuts) -> CutTrace | None:
@@ -79,23 +83,26 @@ class Planner:
         return self.now.elements() <= elements and self.now.flops <= flops
 
     def run(self) -> None:
-        if self.official.mutated:
-            raise WorkerError("excerpts do not support tensors that forward() writes in place", self.source.file,
-                              "", "unsupported")
-        rank = max(t.dim() for _, t in self.official.outputs)
+        rank = max(t.dim() for _, t in self.leaders(self.official))
         for axis in range(rank):
             if self.small(WANT_ELEMENTS, WANT_FLOPS):
                 break
-            self.cut(axis)
+            if axis not in self.dependent:
+                self.cut(axis)
         if self.small(MOST_ELEMENTS, MOST_FLOPS):
             return
         what = "its smallest excerpt" if self.axes else "no axis of its output can be cut: it"
         raise WorkerError(f"{what} has {self.now.elements()} elements and {self.now.flops:.2g} FLOPs",
                           self.source.file, "", "unsupported")
 
+    @staticmethod
+    def leaders(trace: CutTrace) -> list[tuple[str, Tensor]]:
+        """The outputs, or the mutated tensors of a module without outputs. They are cut along one axis after another."""
+        return trace.outputs or sorted(trace.final.items())
+
     def cut(self, axis: int) -> None:
-        """Reduces one axis of every output to fewer indices, if possible."""
-        sizes = {t.shape[axis] if axis < t.dim() else 0 for _, t in self.now.outputs}
+        """Reduces one axis of the leading results to fewer indices, if possible."""
+        sizes = {t.shape[axis] if axis < t.dim() else 0 for _, t in self.leaders(self.now)}
         of = sizes.pop()
         if sizes or of < 2 * LEAST:
             return
@@ -112,6 +119,7 @@ class Planner:
                 self.constants, self.cuts = change(count)
                 self.now = found
                 self.axes.append({"of": of, "count": count, "dims": dims})
+                self.cut_axes.append(axis)
                 return
 
     def ways(self, of: int) -> Iterator[Callable[[int], tuple[Constants, Cuts]]]:
@@ -141,7 +149,7 @@ class Planner:
         return cuts
 
     def dims(self, found: CutTrace, axis: int, of: int, count: int) -> dict[str, int] | None:
-        """Returns {tensor: cut axis}, or None if anything else changed."""
+        """Returns {tensor: cut axis}, or None if anything else changed or a result is not cut."""
         before, after, dims = self.now.shapes(), found.shapes(), {}
         if before.keys() != after.keys():
             return None
@@ -153,8 +161,9 @@ class Planner:
                 if (shape[d], after[name][d]) != (of, count):
                     return None
                 dims[name] = d
-        outputs = [n for n, _ in self.now.outputs]
-        return dims if all(dims.get(n) == axis for n in outputs) else None
+        if any(dims.get(n) != axis for n, _ in self.leaders(self.now)):
+            return None
+        return dims if all(n in dims for _, n, _ in self.now.results()) else None
 
     def most(self, least: CutTrace, of: int) -> int:
         """The largest count within the wanted work. Work grows in proportion to the count."""
@@ -171,14 +180,40 @@ class Planner:
 def plan(request: Json) -> Json:
     """Plans an excerpt: constants, axes and the resulting shapes."""
     source = Source(request["source"], request["file"])
-    planner = Planner(source, request["train_mode"], request["constants"])
-    planner.run()
-    return {
-        "constants": planner.constants,
-        "cuts": [[n, d, c] for n, axes in planner.cuts.items() for d, c in axes.items()],
-        "axes": planner.axes,
-        "flops": planner.now.flops,
-    }
+    dependent: set[int] = set()
+    while True:
+        planner = Planner(source, request["train_mode"], request["constants"], dependent)
+        planner.run()
+        found = {
+            "constants": planner.constants,
+            "cuts": [[n, d, c] for n, axes in planner.cuts.items() for d, c in axes.items()],
+            "axes": planner.axes,
+            "flops": planner.now.flops,
+        }
+        at = dependent_axis(source, {**request, **found})
+        if at is None:
+            return found
+        dependent.add(planner.cut_axes[at])
+
+
+def dependent_axis(source: Source, request: Json) -> int | None:
+    """The number of a cut axis whose indices affect one another, or None."""
+    if not request["axes"]:
+        return None
+    with clean_state(source.file), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            reference, generator, _ = drawn(request, source, 0)
+        except WorkerError:  # for example, an index that is beyond the axis
+            return len(request["axes"]) - 1
+        with values.threads_for(reference):
+            whole = in_double(reference)
+            if whole is None:
+                return None
+            for at, axis in enumerate(request["axes"]):
+                if not independent(reference, axis, request["outputs"], whole, generator):
+                    return at
+    return None
 
 
 def make(request: Json) -> Answer:
@@ -234,27 +269,41 @@ def exact_results(reference: values.Reference, request: Json, generator: Generat
     Raises an error if an index of an axis affects the output's parts of other indices.
     """
     start = time.process_time()
-    try:
-        whole = comparable(reference.run(exact, torch.float64))
-    except WorkerError:
+    whole = in_double(reference)
+    if whole is None:
         return None
     taken = time.process_time() - start
     if taken > MOST_SECONDS:
         raise WorkerError(f"a float64 run of its smallest excerpt takes {taken:.1f} s of processor "
                           "time", reference.file, "", "unsupported")
     for axis in request["axes"]:
-        count, dims = axis["count"], axis["dims"]
-        order = torch.randperm(count, generator=generator)
-        for index in (order, order[: count // 2 + 1].sort().values):
-            try:
-                part = comparable(chosen(reference, dims, index).run(exact, torch.float64))
-            except WorkerError as error:
-                raise dependent(reference.file) from error
-            for name, t, of_all in zip(request["outputs"], part, whole):
-                wanted = of_all.index_select(dims[name], index)
-                if t.shape != wanted.shape or not same(t, wanted):
-                    raise dependent(reference.file)
+        if not independent(reference, axis, request["outputs"], whole, generator):
+            raise dependent(reference.file)
     return whole
+
+
+def in_double(reference: values.Reference) -> list[Tensor] | None:
+    """The results in float64, or None if the module does not run in float64."""
+    try:
+        return comparable(reference.run(exact, torch.float64))
+    except WorkerError:
+        return None
+
+
+def independent(reference: values.Reference, axis: Json, outputs: list[str], whole: list[Tensor],
+                generator: Generator) -> bool:
+    """Whether other indices of an axis give the same indices of the results `whole`."""
+    count, dims = axis["count"], axis["dims"]
+    order = torch.randperm(count, generator=generator)
+    for index in (order, order[: count // 2 + 1].sort().values):
+        part = in_double(chosen(reference, dims, index))
+        if part is None:
+            return False
+        for name, t, of_all in zip(outputs, part, whole):
+            wanted = of_all.index_select(dims[name], index)
+            if t.shape != wanted.shape or not same(t, wanted):
+                return False
+    return True
 
 
 def comparable(results: list[Tensor]) -> list[Tensor]:

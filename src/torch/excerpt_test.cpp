@@ -73,6 +73,14 @@ TEST(Excerpt, RowsAndColumnsOfASquareProduct) {
   EXPECT_TRUE(f.set) << f.set.error().text();
 }
 
+TEST(Excerpt, AnAxisWithDependentIndicesIsNotCut) {
+  Found f = excerpt_of("x.cumsum(0) + y", "torch.randn(rows, size), torch.randn(size)");
+  ASSERT_TRUE(f.excerpt) << f.excerpt.error().text();
+  EXPECT_EQ(f.excerpt->shape.tensors.at("out")[0], 2048);
+  EXPECT_LT(f.excerpt->shape.tensors.at("out")[1], 4096);
+  EXPECT_TRUE(f.set) << f.set.error().text();
+}
+
 TEST(Excerpt, RowsThatDependOnOneAnotherAreRefused) {
   for (const char* forward : {"torch.tril(x @ y)", "x.cumsum(0) + y", "x - x.mean(0) + y"}) {
     Found f = excerpt_of(forward, "torch.randn(rows, rows), torch.randn(rows, rows)");

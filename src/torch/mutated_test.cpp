@@ -152,14 +152,31 @@ TEST(Mutated, TheMathModeOfATaskWithoutOutputsIsThatOfItsMutatedTensors) {
   EXPECT_EQ(task->math_mode, MathMode::fp16);
 }
 
-TEST(Mutated, AnExcerptIsRefused) {
-  auto task = described(
-      task_text("    def forward(self, x):\n        x.add_(1)\n", "torch.randn(rows, 8)"));
+TEST(Mutated, AnExcerptHasFinalValues) {
+  auto task = described(task_text("    def forward(self, x, y):\n        x.add_(y)\n",
+                                  "torch.randn(8192, 512), torch.randn(8192, 512)"));
+  ASSERT_TRUE(task) << task.error().text();
+  auto planned = test_worker().plan_excerpt(Context(), *task);
+  ASSERT_TRUE(planned) << planned.error().text();
+  EXPECT_LT(planned->shape.tensors.at("x")[0], task->official().tensors.at("x")[0]);
+  auto set = test_worker().make_excerpt(Context(), *task, *planned, "signed", 7);
+  ASSERT_TRUE(set) << set.error().text();
+  const bool has_truth = std::any_of(set->slots.begin(), set->slots.end(), [](const auto& slot) {
+    return slot.name == "x" && slot.part == part::truth;
+  });
+  EXPECT_TRUE(has_truth);
+}
+
+TEST(Mutated, AnExcerptCutsEveryMutatedTensor) {
+  auto task =
+      described(task_text("    def forward(self, x, y):\n        y.add_(1)\n"
+                          "        return x * 2\n",
+                          "torch.randn(4096, 4096), torch.randn(511)"));
   ASSERT_TRUE(task) << task.error().text();
   auto planned = test_worker().plan_excerpt(Context(), *task);
   ASSERT_FALSE(planned);
   EXPECT_EQ(planned.error().kind, ErrorKind::unsupported);
-  EXPECT_THAT(planned.error().message, HasSubstr("in place"));
+  EXPECT_THAT(planned.error().message, HasSubstr("no axis of its output can be cut"));
 }
 
 TEST(Mutated, AReturnedMutatedTensorIsNoOutputOfItsOwn) {

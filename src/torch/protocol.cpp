@@ -117,7 +117,7 @@ Result<void> apply_axis(const ExcerptAxis& axis, const Task& task, ShapeCase& sh
       return world_error("an axis of an excerpt is not an axis of '" + sanitize(name, 60) + "'");
     at->second[size_t(dim)] = axis.count;
   }
-  for (const TensorInfo* out : task.with_role(TensorRole::output))
+  for (const TensorInfo* out : results_of(task))
     if (!axis.dims.contains(out->name))
       return world_error("an axis of an excerpt is not an axis of '" + out->name + "'");
   return {};
@@ -264,12 +264,9 @@ Json set_request(const Task& task, const ShapeCase& shape, const std::string& fa
 }
 
 Json plan_excerpt_request(const Task& task) {
-  return {{"schema", kTorchSchema},
-          {"type", "plan_excerpt"},
-          {"file", task.file},
-          {"source", task.source},
-          {"constants", write_json(task.official().constants)},
-          {"train_mode", task.train_mode}};
+  Json out = set_request(task, task.official(), "signed", 1);
+  out["type"] = "plan_excerpt";
+  return out;
 }
 
 Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task) {

@@ -53,6 +53,9 @@ Result<ExcerptMemory> ExcerptMemory::make(const Task& task, const PreparedShape&
 Result<void> ExcerptMemory::place_values(const Task& task, const ShapeCase& official) {
   for (const TensorInfo& info : task.tensors) {
     const bool output = info.role == TensorRole::output;
+    const Repeated::Hold hold = info.mutated ? Repeated::Hold::all
+                                : output     ? Repeated::Hold::more
+                                             : Repeated::Hold::little;
     Shape cut;
     if (output) {
       for (const Expected& e : set_->outputs)
@@ -63,15 +66,16 @@ Result<void> ExcerptMemory::place_values(const Task& task, const ShapeCase& offi
     }
     const Shape& full = official.tensors.at(info.name);
     if (cut.size() != full.size()) return world_error("an excerpt has another rank");
-    CG_TRY(Repeated r, Repeated::place(info.dtype, full, cut, output));
+    CG_TRY(Repeated r, Repeated::place(info.dtype, full, cut, hold));
     Place place{.name = info.name, .repeated = r, .offset = take(r.held_bytes)};
     if (total_ > kMostHeld) return unsupported_error("it would need more than 768 MiB");
-    RunBuffer b{.name = info.name, .bytes = r.bytes, .offset = place.offset, .read_only = !output};
+    RunBuffer b{
+        .name = info.name, .bytes = r.bytes, .offset = place.offset, .read_only = !is_result(info)};
     if (output) b.content = device::BufferContent::output;
     if (r.mapped_again()) b.period_bytes = r.held_bytes;
     buffers_.push_back(std::move(b));
     if (output) poisoned_.emplace_back(place.offset, r.held_bytes);
-    (output ? outputs_ : inputs_).push_back(std::move(place));
+    (output ? outputs_ : info.mutated ? mutated_ : inputs_).push_back(std::move(place));
   }
   return {};
 }
@@ -113,14 +117,22 @@ Result<void> ExcerptMemory::make_memory() {
   CG_TRY(memory_, make_memfd("official", size_t(std::max(total_, kPage))));
   CG_TRY(ring_, make_memfd("ring", kRingBytes));
   CG_TRY(mapping_, Mapping::map(memory_.get(), size_t(std::max(total_, kPage)), true));
-  for (const Place& p : inputs_)
-    for (const torch::TensorSlot& slot : set_->inputs)
-      if (slot.name == p.name)
-        p.repeated.fill(set_->bytes_of(slot),
-                        {mapping_.data() + p.offset, size_t(p.repeated.held_bytes)});
+  for (const Place& p : inputs_) fill(p);
+  restore();
   for (const auto& [offset, bytes] : poisoned_) write_poison(offset, bytes);
   write_noise();
   return {};
+}
+
+void ExcerptMemory::fill(const Place& p) {
+  for (const torch::TensorSlot& slot : set_->inputs)
+    if (slot.name == p.name)
+      p.repeated.fill(set_->bytes_of(slot),
+                      {mapping_.data() + p.offset, size_t(p.repeated.held_bytes)});
+}
+
+void ExcerptMemory::restore() {
+  for (const Place& p : mutated_) fill(p);
 }
 
 void ExcerptMemory::write_poison(int64_t offset, int64_t bytes) {
@@ -154,12 +166,17 @@ void ExcerptMemory::put(RunRequest& request) const {
 
 std::vector<ExcerptMemory::Output> ExcerptMemory::outputs() const {
   std::vector<Output> out;
-  for (const Place& p : outputs_)
-    for (const Expected& e : set_->outputs)
-      if (e.spec.name == p.name)
-        out.push_back({.expected = &e,
-                       .place = p.repeated,
-                       .bytes = {mapping_.data() + p.offset, size_t(p.repeated.held_bytes)}});
+  for (const std::vector<Place>* places : {&outputs_, &mutated_})
+    for (const Place& p : *places)
+      for (const Expected& e : set_->outputs) {
+        if (e.spec.name != p.name) continue;
+        const torch::TensorSlot* initial = set_->initial(p.name);
+        out.push_back(
+            {.expected = &e,
+             .place = p.repeated,
+             .bytes = {mapping_.data() + p.offset, size_t(p.repeated.held_bytes)},
+             .initial = initial ? set_->bytes_of(*initial) : std::span<const std::byte>()});
+      }
   return out;
 }
 

@@ -24,12 +24,15 @@ class ExcerptMemory {
   struct Output {
     const Expected* expected = nullptr;  // the excerpt's
     Repeated place;
-    std::span<const std::byte> bytes;  // the part in memory
+    std::span<const std::byte> bytes;    // the part in memory
+    std::span<const std::byte> initial;  // a mutated tensor's initial values; of the excerpt
   };
 
   static Result<ExcerptMemory> make(const Task& task, const PreparedShape& official,
                                     const Excerpts::Drawn& drawn);
   void put(RunRequest& request) const;
+  // Gives mutated tensors their initial values again, after a run that did not end.
+  void restore();
   bool has_values() const { return set_ != nullptr; }
   const std::string& why_not() const { return why_not_; }
   const std::string& family() const { return set_->family; }
@@ -50,6 +53,7 @@ class ExcerptMemory {
   Result<void> place_addresses(const Task& task, const ShapeCase& official);
   void place_scratch(const PreparedShape& official);
   Result<void> make_memory();
+  void fill(const Place& place);
   void write_noise();
   void write_poison(int64_t offset, int64_t bytes);
 
@@ -57,7 +61,7 @@ class ExcerptMemory {
   std::string why_not_;
   Poison poison_{};
   std::vector<RunBuffer> buffers_;
-  std::vector<Place> inputs_, outputs_;
+  std::vector<Place> inputs_, outputs_, mutated_;
   std::vector<std::pair<int64_t, int64_t>> poisoned_;  // (offset, bytes) of each
   std::vector<std::pair<DType, std::pair<int64_t, int64_t>>> noise_;
   std::set<std::string> aliased_;

@@ -10,15 +10,15 @@ namespace {
 
 using Buffers = std::set<std::string>;
 
-bool is_input(const Task& task, const std::string& name) {
+bool is_read_only(const Task& task, const std::string& name) {
   const TensorInfo* info = task.find(name);
-  return info && info->role != TensorRole::output;
+  return info && !is_result(*info);
 }
 
 Buffers written_by(const Launch& launch, const Task& task) {
   Buffers out;
   for (const LaunchArg& arg : launch.args)
-    if (!arg.buffer.empty() && !is_input(task, arg.buffer)) out.insert(arg.buffer);
+    if (!arg.buffer.empty() && !is_read_only(task, arg.buffer)) out.insert(arg.buffer);
   return out;
 }
 

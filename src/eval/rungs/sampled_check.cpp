@@ -61,7 +61,8 @@ class Tiles {
  private:
   static constexpr size_t kPage = 4096;
   void find_touched() {
-    touched_.resize(o_.bytes.size() / kPage + 1);
+    touched_.resize(o_.bytes.size() / kPage + 1, o_.initial.empty() ? 0 : 1);
+    if (!o_.initial.empty()) return;
     for (size_t at = 0; at < o_.bytes.size(); at += 8) {
       uint64_t word = word_;
       std::memcpy(&word, o_.bytes.data() + at, std::min<size_t>(8, o_.bytes.size() - at));
@@ -77,8 +78,10 @@ class Tiles {
     return false;
   }
   bool is_written(size_t at, size_t of_truth) const {
-    const auto* poison = reinterpret_cast<const std::byte*>(&word_) + at % 8;
-    if (std::memcmp(o_.bytes.data() + at, poison, element_) == 0) return false;
+    const std::byte* before = o_.initial.empty()
+                                  ? reinterpret_cast<const std::byte*>(&word_) + at % 8
+                                  : o_.initial.data() + of_truth * element_;
+    if (std::memcmp(o_.bytes.data() + at, before, element_) == 0) return false;
     if (!unfinished_ || !is_floating(o_.place.dtype)) return true;
     // A NaN may come from scratch that skipped blocks did not write.
     return !std::isnan(load_double(o_.place.dtype, o_.bytes.data() + at)) ||

@@ -96,9 +96,11 @@ TimingOutcome out_of_budget(const device::RunReport& report, const ShapeCase& of
 }
 
 // Runs the sample. If the runner dies, a new one runs it once more.
-Result<RunnerOutcome> run_sample(const Evaluation& e, const RunRequest& request) {
+Result<RunnerOutcome> run_sample(const Evaluation& e, const RunRequest& request,
+                                 ExcerptMemory& memory) {
   CG_TRY(RunnerOutcome outcome, e.services.runner->run(e.ctx, request));
   if (outcome.kind != RunnerOutcome::Kind::died) return outcome;
+  memory.restore();
   return e.services.runner->run(e.ctx, request);
 }
 
@@ -109,14 +111,16 @@ bool is_out_of_budget(const RunnerOutcome& outcome) {
 
 // Runs once more if a larger budget can distinguish an endless block from a long one.
 Result<RunnerOutcome> run_longer(const Evaluation& e, RunRequest request, RunnerOutcome first,
-                                 const ShapeCase& official, const TimingQuestion& asked) {
+                                 const ShapeCase& official, const TimingQuestion& asked,
+                                 ExcerptMemory& memory) {
   if (!asked.coverage || first.report.traces.empty()) return first;
   const double most = most_of_a_block(official, *asked.coverage, blocks_of(first.report));
   const double needed = 2 * most * std::max(1, e.services.threads);
   if (first.report.traces.back().longest_cta > most || needed > double(kLongTimingBudget))
     return first;
   request.settings.instruction_budget = std::max(kTimingBudget, uint64_t(needed));
-  return run_sample(e, request);
+  memory.restore();
+  return run_sample(e, request, memory);
 }
 
 // The outcome if the runner reports nothing. Does not judge the program's results.
@@ -218,9 +222,9 @@ Result<TimingOutcome> time_official(const Evaluation& e, const TimingQuestion& a
   settings.lines = asked.lines;
   settings.trace = true, settings.whole_instructions = kWholeInstructions;
   request.limit = e.services.official_limit;
-  CG_TRY(RunnerOutcome outcome, run_sample(e, request));
+  CG_TRY(RunnerOutcome outcome, run_sample(e, request, memory));
   if (is_out_of_budget(outcome)) {
-    CG_TRY(outcome, run_longer(e, request, std::move(outcome), *official->shape, asked));
+    CG_TRY(outcome, run_longer(e, request, std::move(outcome), *official->shape, asked, memory));
   }
   if (outcome.kind != RunnerOutcome::Kind::reported)
     return without_report(outcome, *official->shape);

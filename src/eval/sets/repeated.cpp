@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kHostPage = 4096;
 constexpr int64_t kWhole = int64_t{8} << 20;  // tensors up to this size are in memory as a whole
-constexpr int64_t kRoom = int64_t{64} << 20;  // the same limit for a `roomy` tensor
+constexpr int64_t kRoom = int64_t{64} << 20;  // the same limit for Hold::more
 constexpr int64_t kMost = int64_t{256} << 20;
 constexpr int64_t kMostWindows = 8192;
 
@@ -43,7 +43,7 @@ void expand(const Shape& cut, const Shape& held, size_t dim, const std::byte* fr
 
 }  // namespace
 
-Result<Repeated> Repeated::place(DType dtype, Shape full, Shape cut, bool roomy) {
+Result<Repeated> Repeated::place(DType dtype, Shape full, Shape cut, Hold hold) {
   Repeated r{.dtype = dtype, .full = full, .cut = std::move(cut), .held = full};
   const auto element = int64_t(size_of(dtype));
   CG_TRY(int64_t count, element_count(r.full));
@@ -52,9 +52,9 @@ Result<Repeated> Repeated::place(DType dtype, Shape full, Shape cut, bool roomy)
   r.held_bytes = r.bytes;
   size_t lead = 0;
   while (lead < r.full.size() && r.full[lead] == r.cut[lead]) ++lead;
-  const int64_t whole = roomy ? kRoom : kWhole;
+  const int64_t whole = hold == Hold::little ? kWhole : kRoom;
   const bool outermost = lead < r.full.size() && count_from(r.full, lead) == count;
-  if (r.bytes > whole && outermost) {
+  if (r.bytes > whole && outermost && hold != Hold::all) {
     const int64_t row = count_from(r.full, lead + 1) * element, excerpt = r.cut[lead] * row;
     const int64_t step =
         excerpt * (kHostPage / std::gcd(kHostPage, excerpt));  // a multiple of both

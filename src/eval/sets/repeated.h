@@ -24,8 +24,11 @@ struct Repeated {
   int64_t bytes = 0, held_bytes = 0;
   bool mapped_again() const { return held_bytes < bytes; }
 
-  // `unsupported` if the part in memory would be too large. `roomy` raises this limit.
-  static Result<Repeated> place(DType dtype, Shape full, Shape cut, bool roomy);
+  // How much of a tensor is in memory. Blocks that change a tensor in place need `all` of it,
+  // because a second block would change the same bytes again.
+  enum class Hold { little, more, all };
+  // `unsupported` if the part in memory would be too large.
+  static Result<Repeated> place(DType dtype, Shape full, Shape cut, Hold hold);
   // Fills held_bytes bytes with copies of the excerpt.
   void fill(std::span<const std::byte> excerpt, std::span<std::byte> held_memory) const;
   // Calls f(origin) for each excerpt in the held part. The last ones may be incomplete.

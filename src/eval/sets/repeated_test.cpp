@@ -22,7 +22,7 @@ std::vector<float> filled(const Repeated& r, const std::vector<float>& excerpt) 
 }
 
 TEST(Repeated, ASmallTensorIsHeldWhole) {
-  auto r = Repeated::place(DType::f32, {7, 4}, {3, 4}, false);
+  auto r = Repeated::place(DType::f32, {7, 4}, {3, 4}, Repeated::Hold::little);
   ASSERT_TRUE(r);
   EXPECT_FALSE(r->mapped_again());
   const auto values = filled(*r, counting(12));
@@ -30,7 +30,7 @@ TEST(Repeated, ASmallTensorIsHeldWhole) {
 }
 
 TEST(Repeated, EveryCutAxisRepeats) {
-  auto r = Repeated::place(DType::f32, {5, 2, 7}, {3, 2, 3}, false);
+  auto r = Repeated::place(DType::f32, {5, 2, 7}, {3, 2, 3}, Repeated::Hold::little);
   ASSERT_TRUE(r);
   const auto values = filled(*r, counting(18));
   for (size_t i = 0; i < 5; ++i)
@@ -43,7 +43,7 @@ TEST(Repeated, ALargeOneIsAWholeNumberOfExcerptsAndPages) {
   for (const Shape& full : {Shape{1 << 20, 33}, Shape{8192, 32800}, Shape{1 << 26}}) {
     Shape cut = full;
     cut[0] = 5;
-    auto r = Repeated::place(DType::f32, full, cut, true);
+    auto r = Repeated::place(DType::f32, full, cut, Repeated::Hold::more);
     ASSERT_TRUE(r) << r.error().text();
     EXPECT_TRUE(r->mapped_again());
     EXPECT_EQ(r->held[0] % 5, 0);
@@ -54,14 +54,15 @@ TEST(Repeated, ALargeOneIsAWholeNumberOfExcerptsAndPages) {
 }
 
 TEST(Repeated, WhatCannotBeMappedAgainAndDoesNotFitIsRefused) {
-  auto inner = Repeated::place(DType::f32, {1 << 14, 1 << 14}, {1 << 14, 3}, false);
+  auto inner =
+      Repeated::place(DType::f32, {1 << 14, 1 << 14}, {1 << 14, 3}, Repeated::Hold::little);
   ASSERT_FALSE(inner);
   EXPECT_EQ(inner.error().kind, ErrorKind::unsupported);
   EXPECT_NE(inner.error().message.find("1.07 GB"), std::string::npos) << inner.error().message;
 }
 
 TEST(Repeated, TilesCoverWhatIsHeldOnce) {
-  auto r = Repeated::place(DType::f32, {5, 2, 7}, {3, 2, 3}, true);
+  auto r = Repeated::place(DType::f32, {5, 2, 7}, {3, 2, 3}, Repeated::Hold::more);
   ASSERT_TRUE(r);
   std::vector<int> seen(70);
   const auto values = filled(*r, counting(18));
@@ -77,7 +78,7 @@ TEST(Repeated, TilesCoverWhatIsHeldOnce) {
 }
 
 TEST(Repeated, AScalarIsOneTile) {
-  auto r = Repeated::place(DType::f32, {}, {}, true);
+  auto r = Repeated::place(DType::f32, {}, {}, Repeated::Hold::more);
   ASSERT_TRUE(r);
   int runs = 0;
   r->each_tile([&](const Shape& origin) {
