@@ -22,6 +22,7 @@ IGNORED = {"device", "layout", "pin_memory", "memory_format", "generator"}
 NUMBERS = {"Tensor", "number"}  # schema types of arguments that may be a Python number
 MOST_CONSTANTS = 64  # elements of a tensor that the graph writes as numbers
 MOST_PLUS = 8  # what an argument may add to a size: x.size(0) - 1
+SLICES = {"slice": (2, 3), "narrow": (2, 3)}  # the arguments that bound a slice
 LISTS = {"output_size", "size"}  # arguments that may list sizes of tensors
 
 
@@ -115,7 +116,7 @@ def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[st
     """Returns {node id: [{index, tensor, dim}]}: the integer arguments of arithmetic that change between shapes
     like a size of one of the task's tensors (`x.size(0)` in forward()). `plus` is what they add to the size. Numbers
     of a list of sizes also have an `item`: 1 for the first one. If an argument changes in another way, `tensor` is
-    empty. `official` and each of `others` are (calls, {name: shape}). Ignores shapes with other
+    empty. A bound of a slice has "share" if it is the same share of the sliced axis at all shapes. `official` and each of `others` are (calls, {name: shape}). Ignores shapes with other
     calls."""
     calls, shapes = official
     alike = [(c, s) for c, s in others
@@ -139,7 +140,25 @@ def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[st
                     where, plus = next(near(numbers, known, tensors), (("", -1), 0))
                 at = {"index": j, "tensor": where[0], "dim": where[1]}
                 found.setdefault(call.id, []).append({**at, "plus": plus} if plus else at)
+        for j in shares([c[i] for c in (calls, *(c for c, _ in alike))]):
+            found.setdefault(call.id, []).append({"index": j, "tensor": "", "dim": -1, "share": True})
     return found
+
+
+def shares(calls: list[Call]) -> Iterator[int]:
+    """Yields the arguments of a slice that change between shapes, but are the same share of its axis at all of them,
+    rounded down.
+    `calls`: the slice at each shape."""
+    bounds = SLICES.get(calls[0].func.overloadpacket.__name__, ())
+    if not bounds or not all(c.args and isinstance(c.args[0], Ref) and c.args[0].shape for c in calls):
+        return
+    dim = calls[0].args[1] if len(calls[0].args) > 1 else 0
+    sizes_of_axis = [c.args[0].shape[dim] for c in calls]
+    for j in bounds:
+        values = [c.args[j] if j < len(c.args) else None for c in calls]
+        if len(set(values)) > 1 and all(type(v) is int and v >= 0 for v in values) and all(
+                v == values[0] * s // sizes_of_axis[0] for v, s in zip(values, sizes_of_axis)):
+            yield j
 
 
 def numbers_of(argument: Any, values: list[Any]) -> list[list[int]]:

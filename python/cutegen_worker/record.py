@@ -224,6 +224,9 @@ class Recorder(TorchDispatchMode):
             kwargs["device"] = torch.device("cpu")
         check(func, args)
         out = func(*args, **kwargs)
+        if len(written) == 1 and returns_target(func):  # on meta, it may return another tensor
+            at, argument = written[0]
+            out = original[0][at] if at < len(original[0]) else original[1][argument]
         if call is not None:
             self.finish(call, name, written, original, out)
         elif not self.recording:
@@ -298,6 +301,13 @@ class Recorder(TorchDispatchMode):
         for other in self.storages.get(tensor.untyped_storage()._cdata, ()):
             if other != id(tensor):
                 self.stale.add(other)
+
+
+def returns_target(func: OpOverload) -> bool:
+    """Whether an operator returns the tensor that it writes, and nothing else."""
+    returns = func._schema.returns
+    alias = returns[0].alias_info if len(returns) == 1 else None
+    return alias is not None and alias.is_write
 
 
 def statistics_written(func: OpOverload, args: tuple[Any, ...]) -> list[Tensor]:

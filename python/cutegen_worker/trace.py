@@ -308,6 +308,7 @@ class Trace:
             "placeholders": holders,
             "nodes": written + self.nodes(holders, others),
             "outputs": self.output_values,
+            **({"finals": finals} if (finals := {n: v for v, n, _ in self.final_values if v != n}) else {}),
             "warnings": self.warnings,
         }
 

@@ -51,7 +51,9 @@ Result<void> check_graph(const Graph& g) {
     CG_CHECK(check_refs(g.nodes[i].kwargs, known, where + "/kwargs"));
     for (const SizeArgument& s : g.nodes[i].sizes) {
       const Value* of = g.find(s.tensor);
-      const bool known = of ? s.dim < int(of->shape.size()) : !s.known();
+      const bool known = s.share ? s.tensor.empty()
+                         : of    ? s.dim < int(of->shape.size())
+                                 : !s.known();
       if (!known || s.index >= g.nodes[i].args.size() ||
           !has_number(g.nodes[i].args[s.index], s.item))
         return user_error("expected a number or the size of a tensor", where + "/sizes");
@@ -60,12 +62,15 @@ Result<void> check_graph(const Graph& g) {
   }
   for (const std::string& name : g.outputs)
     if (!known.contains(name)) return user_error("unknown value '" + name + "'", "graph#/outputs");
+  for (const auto& [tensor, name] : g.finals)
+    if (!known.contains(name)) return user_error("unknown value '" + name + "'", "graph#/finals");
   return {};
 }
 
 }  // namespace
 
 std::string SizeArgument::text() const {
+  if (share) return "the same share of the axis";
   if (!known()) return "another number at other sizes";
   const std::string size =
       dim < 0 ? fmt::format("size({})", tensor) : fmt::format("dim({},{})", tensor, dim);
@@ -100,6 +105,7 @@ void fields(Fields& v, SizeArgument& s) {
   v("dim", s.dim, field::between(-1, kMaxDims - 1));
   v("item", s.item, field::if_set + field::between(0, kMaxDims));
   v("plus", s.plus, field::may_lack + field::written_if(s.plus != 0));
+  v("share", s.share, field::may_lack + field::written_if(s.share));
 }
 
 void fields(Fields& v, Node& n) {
@@ -117,6 +123,7 @@ void fields(Fields& v, Graph& g) {
   v("placeholders", g.placeholders, field::list(kMaxNodes));
   v("nodes", g.nodes, field::list(kMaxNodes));
   v("outputs", g.outputs);
+  v("finals", g.finals, field::may_lack + field::written_if(!g.finals.empty()));
   v("warnings", g.warnings, field::may_lack);
   if (v.reading()) v.check(check_graph(g), "nodes");
 }

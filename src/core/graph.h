@@ -9,6 +9,7 @@
 // Example: Node{"relu", "aten.relu.default", [{"ref":"x"}], {}, [Value{"relu", f32, {16, 64}}]}
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct SizeArgument {
   int dim = -1;        // -1: the number of elements
   int item = 0;        // 0: the argument itself; else the element of a list, from 1
   int64_t plus = 0;    // what the argument adds to the size
+  // A bound of a slice that is the same share of the sliced axis at all sizes; no `tensor`.
+  bool share = false;
   bool known() const { return !tensor.empty(); }
   std::string text() const;  // "dim(x,0)", "size(x)", "(dim(x,0)-1)"
 };
@@ -48,7 +51,9 @@ struct Node {
 struct Graph {
   std::vector<Value> placeholders;  // inputs, parameters, buffers that the graph reads
   std::vector<Node> nodes;
-  std::vector<std::string> outputs;   // value names, in the order of the task's outputs
+  std::vector<std::string> outputs;  // value names, in the order of the task's outputs
+  // Mutated tensors, and the value that each one holds at the end.
+  std::map<std::string, std::string> finals = {};
   std::vector<std::string> warnings;  // what tracing could not capture
 
   const Node* producer(const std::string& value) const;  // null for placeholders

@@ -179,6 +179,21 @@ TEST(Mutated, AnExcerptCutsEveryMutatedTensor) {
   EXPECT_THAT(planned.error().message, HasSubstr("no axis of its output can be cut"));
 }
 
+// PyTorch's meta kernel of add_() with a fractional alpha returns another tensor.
+TEST(Mutated, AnInPlaceOperatorReturnsItsTarget) {
+  auto task =
+      described(task_text("    def forward(self, x, y):\n        return x.add_(y, alpha=0.5)\n",
+                          "torch.randn(rows, 8), torch.randn(rows, 8)"));
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_THAT(task->returns, ElementsAre("x"));
+  EXPECT_TRUE(task->with_role(TensorRole::output).empty());
+  EXPECT_EQ(task->graph.finals.at("x"), "add");
+  Json wrong = to_json(task->graph);
+  ASSERT_TRUE(read_json<Graph>(wrong));
+  wrong["finals"]["x"] = "nowhere";
+  EXPECT_FALSE(read_json<Graph>(wrong));
+}
+
 TEST(Mutated, AReturnedMutatedTensorIsNoOutputOfItsOwn) {
   auto task =
       described(task_text("    def forward(self, x, y):\n        x.relu_()\n"

@@ -86,6 +86,28 @@ TEST(TorchWorker, TellsSizesFromConstants) {
   EXPECT_FALSE(read_json<Graph>(wrong));
 }
 
+TEST(TorchWorker, TellsBoundsThatFollowTheSlicedAxis) {
+  auto task = describe_text(
+      "import torch\n"
+      "rows, size = 64, 512\n"
+      "class Model(torch.nn.Module):\n"
+      "    def forward(self, x):\n"
+      "        half = x.shape[1] // 2\n"
+      "        return x[:, half:] * x[:, :half] + x[:, 1:2]\n"
+      "def get_inputs(): return [torch.randn(rows, size)]\n");
+  ASSERT_TRUE(task) << task.error().text();
+  std::vector<std::string> bounds;
+  for (const Node& node : task->graph.nodes)
+    for (const SizeArgument& s : node.sizes)
+      bounds.push_back(node.id + " " + std::to_string(s.index) + " " + s.text());
+  EXPECT_THAT(bounds, ElementsAre("slice 2 the same share of the axis",
+                                  "slice_1 3 the same share of the axis"));
+  Json wrong = to_json(task->graph);
+  ASSERT_TRUE(read_json<Graph>(wrong));
+  wrong["nodes"][0]["sizes"][0]["tensor"] = "x";
+  EXPECT_FALSE(read_json<Graph>(wrong));
+}
+
 TEST(TorchWorker, WritesSmallConstantsAndListsOfIndicesAsNumbers) {
   auto task = describe_text(
       "import torch\n"

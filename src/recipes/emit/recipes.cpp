@@ -7,6 +7,7 @@
 
 #include "recipes/emit/attention.h"
 #include "recipes/emit/elementwise.h"
+#include "recipes/emit/in_place.h"
 #include "recipes/emit/order.h"
 #include "recipes/emit/recurrent.h"
 #include "recipes/emit/reduction.h"
@@ -396,6 +397,7 @@ RecipeMatch match_recipe(const Task& task, std::string_view arch) {
   RecipeMatch match;
   const bool hopper = arch == kHopperArch;
   auto stages = best_stages(task, hopper);
+  if (stages) stages = read_before_writing(task, std::move(*stages));
   if (!stages) {
     match.why = stages.error().message;
     if (!stages.error().where.empty()) match.why += " (node " + stages.error().where + ")";

@@ -37,6 +37,13 @@ class WriteReader {
   WriteReader(const Graph& graph, const std::string& tensor) : graph_(graph), tensor_(tensor) {}
 
   Result<Write> run() const {
+    auto part = partial();
+    if (part) return part;
+    return whole();
+  }
+
+ private:
+  Result<Write> partial() const {
     const Node* scatter = nullptr;
     for (const Node* node : readers_of(graph_, tensor_)) {
       if (is_one(*node, "slice_scatter") || is_one(*node, "index_copy") ||
@@ -51,7 +58,14 @@ class WriteReader {
     return is_one(*scatter, "slice_scatter") ? slice(*scatter) : by_index(*scatter);
   }
 
- private:
+  Result<Write> whole() const {
+    const auto last = graph_.finals.find(tensor_);
+    if (last == graph_.finals.end()) return refused();
+    Write write{.tensor = tensor_, .source = source_of({{"ref", last->second}}), .whole = true};
+    if (shape_of(write.source) != shape_of(tensor_)) return refused();
+    return write;
+  }
+
   tl::unexpected<Error> refused() const {
     return unsupported_error("forward() mutates '" + tensor_ +
                              "' in place in a way that no recipe covers");

@@ -29,6 +29,7 @@ struct Write {
   int64_t start = 0;
   bool along = false;  // the index has a place for each element of the source
   WriteMode mode = WriteMode::store;
+  bool whole = false;  // the value replaces the whole tensor, whose old values may be read before
 };
 
 Result<std::vector<Write>> find_writes(const Task& task);

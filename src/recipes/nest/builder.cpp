@@ -61,46 +61,6 @@ Start start_of(int64_t raw, int64_t at, int64_t length, int64_t size, bool by_nu
       .at = at, .multiple = at > 0 && at % length == 0 ? at / length : 0, .by_number = by_number};
 }
 
-// Every step-th element, from an element of the first step on. The step must divide the axis.
-std::optional<SlicePart> every(const Node& node, SlicePart part, const Json& step, int64_t size) {
-  const Json end = argument(node, 3, "end");
-  part.step = step.is_number_integer() ? step.get<int64_t>() : 0;
-  part.at = part.raw;
-  part.by_number = false;
-  const bool whole = end.is_null() || (end.is_number_integer() && end.get<int64_t>() >= size);
-  const bool fits = part.step > 1 && part.raw >= 0 && part.raw < part.step && whole;
-  return fits && size % part.step == 0 ? std::optional(part) : std::nullopt;
-}
-
-std::optional<SlicePart> part_of(const Node& node, size_t output, const Shape& shape) {
-  const std::string base = base_name(node.op);
-  const bool one = base == "part",
-             pieces = !one && base != "slice" && base != "narrow" && base != "select";
-  const Json dim = argument(node, pieces && base != "unbind" ? 2 : 1, "dim");
-  const auto axis = integer(dim.is_null() ? Json(0) : dim, shape.size());
-  if (!axis) return std::nullopt;
-  SlicePart part{.dim = size_t(*axis),
-                 .drops = base == "select" || base == "unbind",
-                 .by_number = !pieces && !one};
-  if (one) {
-    part.raw = part.at =
-        argument(node, 2, "").get<int64_t>() * node.outputs.front().shape[part.dim];
-    return part;
-  }
-  if (pieces) {
-    for (size_t i = 0; i < output; ++i) part.at += part.drops ? 1 : node.outputs[i].shape[part.dim];
-    part.raw = part.at;
-    return part;
-  }
-  const Json start = argument(node, 2, base == "select" ? "index" : "start"),
-             step = base == "slice" ? argument(node, 4, "step") : Json(1);
-  if (!(start.is_null() || start.is_number_integer())) return std::nullopt;
-  part.raw = start.is_null() ? 0 : start.get<int64_t>();
-  if (step != 1) return every(node, part, step, shape[part.dim]);
-  part.at = std::max<int64_t>(0, part.raw < 0 ? part.raw + shape[part.dim] : part.raw);
-  return part.at < std::max<int64_t>(1, shape[part.dim]) ? std::optional(part) : std::nullopt;
-}
-
 // A tensor of `shape` consists of equal parts along an axis, and `view` reshapes one of them.
 // Returns the same reshape of the whole tensor, in which the number of the part is an axis of its
 // own. Returns nothing if the reshape merges the part's axis with the axes before it.

@@ -20,6 +20,7 @@
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/reductions.h"
 #include "recipes/nest/fused.h"
+#include "recipes/views/slice_part.h"
 
 namespace cutegen::recipes {
 
@@ -28,15 +29,6 @@ struct View {
   std::optional<Shape> reshaped;
   // For a slice of the value: where it begins along each axis; empty: the whole value.
   std::vector<Start> starts = {};
-};
-
-// The elements that a slice takes along one axis of its input.
-struct SlicePart {
-  size_t dim = 0;
-  int64_t raw = 0, at = 0;
-  bool drops = false;      // the result lacks the axis
-  bool by_number = false;  // else one of several equal parts
-  int64_t step = 1;        // above 1: every such element from `at` to the end of the axis
 };
 
 // is_view: whether the operator only changes where a value is read. is_fill: whether it fills a

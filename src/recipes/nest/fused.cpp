@@ -57,6 +57,15 @@ Result<Graph> without_in_place(Graph graph) {
   return graph;
 }
 
+// The task's outputs, then the mutated tensors that get a new value as a whole.
+std::vector<const TensorInfo*> results_in_order(const Task& task,
+                                                const std::vector<Write>& writes) {
+  std::vector<const TensorInfo*> list = task.with_role(TensorRole::output);
+  for (const Write& write : writes)
+    if (write.whole) list.push_back(task.find(write.tensor));
+  return list;
+}
+
 // Fails at the first operator that no recipe has a rule for.
 Result<void> check_operators(const Graph& graph, const std::vector<const Node*>& nodes) {
   for (const Node* node : nodes) {
@@ -369,13 +378,17 @@ std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string
 
 Result<Graph> prepare(const Task& task) {
   CG_TRY(auto writes, find_writes(task));
-  auto results = task.with_role(TensorRole::output);
-  if ((task.graph.outputs.empty() && writes.empty()) || results.size() != task.graph.outputs.size())
+  const auto results = results_in_order(task, writes);
+  Graph given = task.graph;
+  if (given.outputs.size() < results.size())  // a rewritten graph already has the final values
+    for (const Write& write : writes)
+      if (write.whole) given.outputs.push_back(write.source);
+  if ((given.outputs.empty() && writes.empty()) || results.size() != given.outputs.size())
     return unsupported_error("the graph's outputs differ from the task's");
   if (task.graph.nodes.size() > kMaxNodes) return unsupported_error("more than 4096 operators");
   // A graph with a warning lacks something, so its program would be wrong.
   if (!task.graph.warnings.empty()) return unsupported_error(task.graph.warnings.front());
-  CG_TRY(Graph graph, without_in_place(task.graph));
+  CG_TRY(Graph graph, without_in_place(std::move(given)));
   for (size_t i = 0; i < results.size(); ++i) {
     const Value* value = graph.find(graph.outputs[i]);
     if (!value || value->shape != results[i]->shape)
@@ -386,13 +399,15 @@ Result<Graph> prepare(const Task& task) {
 
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
   std::vector<Region::Output> list;
-  auto results = task.with_role(TensorRole::output);
+  auto writes = find_writes(task);
+  const auto results = results_in_order(task, writes ? *writes : std::vector<Write>());
   list.reserve(results.size());
   for (size_t i = 0; i < results.size(); ++i)
     list.push_back(
         {.tensor = results[i]->name, .value = graph.outputs[i], .dtype = results[i]->dtype});
-  if (auto writes = find_writes(task))
+  if (writes)
     for (Write& write : *writes) {
+      if (write.whole) continue;
       Region::Output output{
           .tensor = write.tensor, .value = write.source, .dtype = task.find(write.tensor)->dtype};
       output.write = std::move(write);

@@ -115,14 +115,19 @@ std::string type_of(const Operand& operand) {
 std::vector<Parameter> parameters(const Fused& fused) {
   std::vector<Parameter> list;
   std::set<std::string> seen;
+  std::set<std::string> read, written;
+  for (const Operand& operand : fused.inputs) read.insert(operand.tensor);
+  for (const FusedOutput& output : fused.outputs) written.insert(output.operand.tensor);
   auto add = [&](const Operand& operand, bool output) {
     if (operand.counts) return;
     if (!seen.insert(operand.tensor).second) return;
     const std::string& name = fused.names.at(operand.tensor);
+    const bool in_place = read.contains(operand.tensor) && written.contains(operand.tensor);
     list.push_back({.tensor = operand.tensor,
                     .name = name,
-                    .declaration = fmt::format("{}{}* __restrict__ {}", type_of(operand),
-                                               output ? "" : " const", name)});
+                    .declaration = fmt::format("{}{}*{} {}", type_of(operand),
+                                               output || in_place ? "" : " const",
+                                               in_place ? "" : " __restrict__", name)});
   };
   for (const Operand& operand : fused.inputs) add(operand, false);
   for (const FusedOutput& output : fused.outputs) add(output.operand, true);

@@ -66,7 +66,7 @@ namespace {
 // only.
 Json official_sizes(const Task& task, const std::map<std::string, std::string>& names) {
   Json list = Json::array();
-  const auto unknown = [](const SizeArgument& size) { return !size.known(); };
+  const auto unknown = [](const SizeArgument& size) { return !size.known() && !size.share; };
   if (std::none_of(task.graph.nodes.begin(), task.graph.nodes.end(), [&](const Node& node) {
         return std::any_of(node.sizes.begin(), node.sizes.end(), unknown);
       }))
