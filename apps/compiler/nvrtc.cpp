@@ -61,6 +61,7 @@ NvrtcOutput Nvrtc::compile(const std::string& source, const std::string& name,
   out.status = create_(&program, source.c_str(), name.c_str(), 0, nullptr, nullptr);
   if (out.status != 0) return out;
   std::vector<const char*> arguments;
+  arguments.reserve(options.size());
   for (const std::string& o : options) arguments.push_back(o.c_str());
   out.status = compile_(program, int(arguments.size()), arguments.data());
   size_t size = 0;

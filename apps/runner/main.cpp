@@ -48,13 +48,14 @@ class Runner {
 
   // Reads the call, and writes the reply.
   template <class Call, class Reply>
-  Result<Json> answer(wire::Frame& frame, Result<Reply> (Runner::*work)(const Call&, Descriptors)) {
+  Result<Json> answer(wire::Frame& frame,
+                      Result<Reply> (Runner::*work)(const Call&, Descriptors&&)) {
     CG_TRY(Call call, read_json<Call>(frame.body));
     CG_TRY(Reply reply, (this->*work)(call, std::move(frame.fds)));
     return device::to_json(reply);
   }
 
-  Result<device::Opened> open(const device::OpenCall& call, Descriptors) {
+  Result<device::Opened> open(const device::OpenCall& call, Descriptors&&) {
     CG_TRY(device_, device::open_device(call.device));
     // A GPU's driver opens its device files for writing only before this point. A profiler's
     // libraries also do so later.
@@ -69,7 +70,7 @@ class Runner {
                           .identity = device_->identity()};
   }
 
-  Result<device::Loaded> load(const device::LoadCall& call, Descriptors fds) {
+  Result<device::Loaded> load(const device::LoadCall& call, Descriptors&& fds) {
     if (fds.empty()) return world_error("modules came without memory");
     size_t total = 0;
     for (const auto* list : {&call.bytes, &call.code_bytes})
@@ -92,14 +93,14 @@ class Runner {
 
   // Collects the memory of the next run. This takes several requests, because a frame carries few
   // descriptors.
-  Result<device::Shared> share(const device::ShareCall& call, Descriptors fds) {
+  Result<device::Shared> share(const device::ShareCall& call, Descriptors&& fds) {
     if (call.first) shared_.clear();
     CG_TRY(auto more, handed_over(call.buffers, std::move(fds)));
     for (HandedOver& one : more) shared_.push_back(std::move(one));
     return device::Shared{};
   }
 
-  Result<device::Ran> run(const device::RunCall& call, Descriptors fds) {
+  Result<device::Ran> run(const device::RunCall& call, Descriptors&& fds) {
     std::vector<HandedOver> shared = std::move(shared_);
     shared_.clear();
     if (kept_) CG_CHECK(device_->bind({}));
@@ -116,13 +117,13 @@ class Runner {
     return device::Ran{.report = std::move(*report)};
   }
 
-  Result<device::Released> release(const device::ReleaseCall&, Descriptors) {
+  Result<device::Released> release(const device::ReleaseCall&, Descriptors&&) {
     if (kept_) CG_CHECK(device_->bind({}));
     kept_.reset();
     return device::Released{};
   }
 
-  Result<device::Ran> time(const device::TimeCall& call, Descriptors) {
+  Result<device::Ran> time(const device::TimeCall& call, Descriptors&&) {
     if (!kept_) return world_error("no run has kept its buffers");
     auto report = device_->time(Context(), call.request);
     lost_ = report ? report->device_lost : report.error().kind == ErrorKind::world;
@@ -131,7 +132,7 @@ class Runner {
   }
 
   // Copies parts of large buffers into the shared memory.
-  Result<device::HasRead> read(const device::ReadCall& call, Descriptors) {
+  Result<device::HasRead> read(const device::ReadCall& call, Descriptors&&) {
     if (!kept_) return world_error("no run has kept its buffers");
     for (const device::Probe& p : call.probes) {
       CG_TRY(auto out, kept_->part(p.at, p.bytes));

@@ -97,7 +97,7 @@ class Planner:
 
     @staticmethod
     def leaders(trace: CutTrace) -> list[tuple[str, Tensor]]:
-        """The outputs, or the mutated tensors of a module without outputs. They are cut along one axis after another."""
+        """The outputs, or the mutated tensors of a module without outputs."""
         return trace.outputs or sorted(trace.final.items())
 
     def cut(self, axis: int) -> None:

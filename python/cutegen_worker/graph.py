@@ -116,8 +116,8 @@ def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[st
     """Returns {node id: [{index, tensor, dim}]}: the integer arguments of arithmetic that change between shapes
     like a size of one of the task's tensors (`x.size(0)` in forward()). `plus` is what they add to the size. Numbers
     of a list of sizes also have an `item`: 1 for the first one. If an argument changes in another way, `tensor` is
-    empty. A bound of a slice has "share" if it is the same share of the sliced axis at all shapes. `official` and each of `others` are (calls, {name: shape}). Ignores shapes with other
-    calls."""
+    empty. A bound of a slice has "share" if it is the same share of the sliced axis at all shapes. `official` and each
+    of `others` are (calls, {name: shape}). Ignores shapes with other calls."""
     calls, shapes = official
     alike = [(c, s) for c, s in others
              if len(c) == len(calls) and all(a.func == b.func for a, b in zip(c, calls))]

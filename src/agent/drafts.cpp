@@ -49,6 +49,7 @@ const Draft* Drafts::fastest() const {
 
 std::string Drafts::names() const {
   std::vector<std::string> names;
+  names.reserve(drafts_.size());
   for (const Draft& d : drafts_) names.push_back(d.name);
   return names.empty() ? "none" : join(names, ", ");
 }

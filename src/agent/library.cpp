@@ -159,6 +159,7 @@ std::vector<const Component*> components_for(const TaskBrief& brief) {
     return page.first == 0 && !page.second->products.empty();
   });
   std::vector<const Component*> out;
+  out.reserve(ranked.size());
   for (const auto& [rank, c] : ranked) out.push_back(c);
   return out;
 }

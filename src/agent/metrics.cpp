@@ -169,6 +169,7 @@ std::vector<Metric> judge_metrics(const KernelProfile& kernel, const GpuSpec& gp
 
 std::string describe_metrics(const Profile& profile, const GpuSpec& gpu, size_t most) {
   std::vector<const KernelProfile*> slowest;
+  slowest.reserve(profile.kernels.size());
   for (const KernelProfile& k : profile.kernels) slowest.push_back(&k);
   std::stable_sort(slowest.begin(), slowest.end(),
                    [](auto* a, auto* b) { return a->time_ns > b->time_ns; });

@@ -179,34 +179,40 @@ std::string question_text(const TaskBrief& brief, const Question& q, const Detai
 
 using Step = bool (*)(Detail&);  // false: nothing left to remove
 
+template <class Count>
+bool lower(Count& count, int least) {
+  if (count <= Count(least)) return false;
+  --count;
+  return true;
+}
+
 // Removes the pages that fit least and the advice for minor classes; the model can look them up.
 const std::vector<Step>& wish_steps() {
-  static const std::vector<Step> kSteps{
-      [](Detail& d) { return d.components > 2 && d.components-- > 0; },
-      [](Detail& d) { return d.guidance > 2 && d.guidance-- > 0; },
-      [](Detail& d) { return d.components > 1 && d.components-- > 0; }};
+  static const std::vector<Step> kSteps{[](Detail& d) { return lower(d.components, 2); },
+                                        [](Detail& d) { return lower(d.guidance, 2); },
+                                        [](Detail& d) { return lower(d.components, 1); }};
   return kSteps;
 }
 
 const std::vector<Step>& prefix_steps() {
-  static const std::vector<Step> kSteps{
-      [](Detail& d) { return d.graph > 1 && d.graph-- > 0; },
-      [](Detail& d) { return d.components > 4 && d.components-- > 0; },
-      [](Detail& d) { return d.guidance > 1 && d.guidance-- > 0; },
-      [](Detail& d) { return d.graph > 0 && d.graph-- > 0; },
-      [](Detail& d) { return d.components > 1 && d.components-- > 0; },
-      [](Detail& d) {
-        return d.source_lines > 60 && (d.source_lines = d.source_lines * 2 / 3) > 0;
-      },
-      [](Detail& d) { return d.components > 0 && d.components-- > 0; }};
+  static const std::vector<Step> kSteps{[](Detail& d) { return lower(d.graph, 1); },
+                                        [](Detail& d) { return lower(d.components, 4); },
+                                        [](Detail& d) { return lower(d.guidance, 1); },
+                                        [](Detail& d) { return lower(d.graph, 0); },
+                                        [](Detail& d) { return lower(d.components, 1); },
+                                        [](Detail& d) {
+                                          if (d.source_lines <= 60) return false;
+                                          d.source_lines = d.source_lines * 2 / 3;
+                                          return true;
+                                        },
+                                        [](Detail& d) { return lower(d.components, 0); }};
   return kSteps;
 }
 
 const std::vector<Step>& question_steps() {
-  static const std::vector<Step> kSteps{[](Detail& d) { return d.history > 6 && d.history-- > 0; },
-                                        [](Detail& d) { return d.verdict > 1 && d.verdict-- > 0; },
-                                        [](Detail& d) { return d.history > 1 && d.history-- > 0; },
-                                        [](Detail& d) { return d.verdict > 0 && d.verdict-- > 0; }};
+  static const std::vector<Step> kSteps{
+      [](Detail& d) { return lower(d.history, 6); }, [](Detail& d) { return lower(d.verdict, 1); },
+      [](Detail& d) { return lower(d.history, 1); }, [](Detail& d) { return lower(d.verdict, 0); }};
   return kSteps;
 }
 

@@ -147,6 +147,7 @@ Result<ToolUse> read_tool_call(const llm::ToolCall& call) {
   const Declared* declared = find_tool(call.name);
   if (!declared) {
     std::vector<std::string> names;
+    names.reserve(std::size(kTools));
     for (const Declared& d : kTools) names.emplace_back(d.name);
     return refused("there is no tool '" + sanitize(call.name, kMostName) + "'",
                    "there are: " + join(names, ", "));

@@ -75,7 +75,7 @@ class Checker {
     return fmt::format("{}: {}", what, fmt::join(names, ", "));
   }
 
-  const std::string& target(const std::string& name) const {
+  std::string target(const std::string& name) const {
     for (const auto& [alias, tensor] : plan_.bind)
       if (alias == name) return tensor;
     return name;

@@ -45,6 +45,7 @@ Result<Number> PlanScope::symbol(const std::string& name) const {
   if (name == "gpu.sms") return Number(context_.device.sms);
   if (auto it = symbols_.find(name); it != symbols_.end()) return it->second;
   std::vector<std::string> known;
+  known.reserve(context_.plan.symbols.size());
   for (const auto& [n, e] : context_.plan.symbols) known.push_back(n);
   if (std::find(known.begin(), known.end(), name) != known.end())
     return user_error("symbol '" + name + "' is used before it is defined", {},
@@ -52,7 +53,7 @@ Result<Number> PlanScope::symbol(const std::string& name) const {
   return user_error("unknown symbol '" + name + "'", {}, did_you_mean(name, known));
 }
 
-const std::string& PlanScope::task_name(const std::string& name) const {
+std::string PlanScope::task_name(const std::string& name) const {
   for (const auto& [alias, target] : context_.plan.bind)
     if (alias == name) return target;
   return name;
@@ -62,6 +63,7 @@ Result<const Shape*> PlanScope::shape_of(const std::string& tensor) const {
   auto it = context_.shape.tensors.find(task_name(tensor));
   if (it != context_.shape.tensors.end()) return &it->second;
   std::vector<std::string> known;
+  known.reserve(context_.shape.tensors.size() + context_.plan.bind.size());
   for (const auto& [name, shape] : context_.shape.tensors) known.push_back(name);
   for (const auto& [alias, target] : context_.plan.bind) known.push_back(alias);
   return user_error("the task has no tensor '" + tensor + "'", {}, did_you_mean(tensor, known));

@@ -38,7 +38,7 @@ class PlanScope final : public Scope {
   Result<int64_t> occupancy(const std::string& kernel) const override;
 
   // The task's tensor name for a plan's name (through `bind`), or the name itself.
-  const std::string& task_name(const std::string& name) const;
+  std::string task_name(const std::string& name) const;
   // "M=7, K=9": the values that an expression uses, for messages.
   std::string values_of(const Expr& e) const;
 

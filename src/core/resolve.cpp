@@ -95,7 +95,7 @@ Result<void> check_buffer(const PlanContext& context, const PlanScope& scope,
   for (const ScratchSpec& s : context.plan.scratch) known.push_back(s.name);
   for (const auto& [alias, target] : context.plan.bind) known.push_back(alias);
   for (const auto& [tensor, shape] : context.shape.tensors) known.push_back(tensor);
-  const std::string& real = scope.task_name(name);
+  const std::string real = scope.task_name(name);
   bool scratch = false;
   for (const ScratchSpec& s : context.plan.scratch) scratch = scratch || s.name == real;
   if (scratch || context.shape.tensors.contains(real)) return {};
@@ -273,7 +273,7 @@ class Resolver {
       }
       if (s.is_fill) {
         CG_CHECK(check_buffer(context_, scope_, s.fill_tensor, where_ + "/fill"));
-        const std::string& name = scope_.task_name(s.fill_tensor);
+        const std::string name = scope_.task_name(s.fill_tensor);
         out.emplace_back(Fill{.step = s.id,
                               .buffer = name,
                               .value = s.fill_value,

@@ -48,7 +48,7 @@ Result<void> check_test_case(const TestCase& test, const Task& task, const std::
     return user_error("a test has neither sizes nor values", where, "give one of them");
   const std::vector<std::string> sizes = sizes_to_test(task), inputs = inputs_to_test(task);
   for (const auto& [name, value] : test.sizes) {
-    const std::string at = where + "/sizes/" + name;
+    const std::string at = fmt::format("{}/sizes/{}", where, name);
     if (!contains(sizes, name))
       return user_error("the task has no size '" + name + "' that varies", at, some_of(sizes));
     if (value < 1 || value > kLargestTestSize)
@@ -57,7 +57,7 @@ Result<void> check_test_case(const TestCase& test, const Task& task, const std::
           "give a size that the task may have");
   }
   for (const auto& [name, range] : test.values) {
-    const std::string at = where + "/values/" + name;
+    const std::string at = fmt::format("{}/values/{}", where, name);
     if (!contains(inputs, name))
       return user_error("the task has no floating input '" + name + "'", at, some_of(inputs));
     CG_CHECK(check_test_range(name, range, task.find(name)->dtype, at));
@@ -115,6 +115,7 @@ Result<void> check_test_cases(const std::vector<TestCase>& tests, const Task& ta
 
 std::string describe(const TestCase& test) {
   std::vector<std::string> parts;
+  parts.reserve(test.sizes.size() + test.values.size());
   for (const auto& [name, value] : test.sizes) parts.push_back(fmt::format("{} = {}", name, value));
   for (const auto& [name, range] : test.values) {
     std::string text = fmt::format("{} from {:.6g} to {:.6g}", name, range.low, range.high);

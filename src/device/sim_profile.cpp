@@ -81,6 +81,7 @@ double weight(const ptx::Counters& line, const ptx::Counters& all) {
 
 std::vector<LineProfile> lines_of(const ptx::LaunchReport& report) {
   std::vector<const ptx::LineCounters*> order;
+  order.reserve(report.lines.size());
   for (const ptx::LineCounters& l : report.lines) order.push_back(&l);
   std::stable_sort(order.begin(), order.end(), [&](auto* a, auto* b) {
     return weight(a->counters, report.counters) > weight(b->counters, report.counters);

@@ -67,6 +67,7 @@ Result<Block> BlockMemory::import(int descriptor, size_t mapped_bytes, bool read
     return world_error("shared GPU memory has an invalid size");
   Block b;
   b.mapped_bytes = mapped_bytes;
+  // The driver takes a number as a pointer. NOLINTNEXTLINE(performance-no-int-to-ptr)
   void* handle = reinterpret_cast<void*>(intptr_t(descriptor));
   Status s = driver_.import_memory(&b.physical, handle, kDescriptor);
   if (s == kOk) s = map(b, page, read_only);

@@ -41,6 +41,7 @@ void Modules::clear() {
 Result<std::string> Modules::assemble(const std::string& ptx) const {
   std::string log(kLogBytes, '\0');
   int options[] = {kErrorLog, kErrorLogBytes};
+  // The driver takes a number as a pointer. NOLINTNEXTLINE(performance-no-int-to-ptr)
   void* values[] = {log.data(), reinterpret_cast<void*>(kLogBytes)};
   Handle link = nullptr;
   CG_CHECK(driver_.check(driver_.link_create(2, options, values, &link), "starting the assembler"));

@@ -17,6 +17,7 @@ Result<TensorMap> encode_map(const Driver& driver, std::span<const std::byte> de
   CG_TRY(MapFields f, map_fields(description, where));
   CG_CHECK(checked_map(f, address, where));
   TensorMap map{};
+  // The driver takes a number as a pointer. NOLINTNEXTLINE(performance-no-int-to-ptr)
   auto* at = reinterpret_cast<void*>(address);
   const uint64_t *sizes = f.sizes.data(), *pitches = f.pitches.data() + 1;
   const Status s =

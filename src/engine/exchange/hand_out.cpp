@@ -55,7 +55,8 @@ Result<void> write_module(const RunView& view, const fs::path& file, const fs::p
 
 // The journal does not contain the side file, so all files must still exist.
 Result<fs::path> write_task(const RunView& view, const fs::path& folder) {
-  const fs::path file = view.settings.file, to = folder / file.filename();
+  const fs::path file = view.settings.file;
+  fs::path to = folder / file.filename();
   if (is_kernel_file(file)) {
     CG_TRY(KernelSide side, read_kernel_side(file));
     if (side.reference.parent_path() != side.file.parent_path())

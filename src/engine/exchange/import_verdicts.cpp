@@ -292,7 +292,10 @@ std::string to_text(const Imported& imported) {
     added += r.state == ImportRow::State::added;
     std::string why = one_line(r.detail, 300);
     if (r.best) why = "the best program now: " + why;
-    if (!r.device.empty()) why += (why.empty() ? "" : "; ") + one_line(r.device, 80);
+    if (!r.device.empty()) {
+      if (!why.empty()) why += "; ";
+      why += one_line(r.device, 80);
+    }
     out += fmt::format("{:<20} {:<12} {:<6} {:>10}  {}\n", one_line(r.entry, 20), r.status(),
                        r.candidate.empty() ? "-" : r.candidate, time_text(r.time_ns), why);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/report/rewrite_text.h"
 
+#include <fmt/format.h>
+
 #include "engine/report/text_lines.h"
 
 namespace cutegen::engine {
@@ -12,9 +14,11 @@ std::vector<std::string> rewrite_lines(const RunView& view) {
   if (!step) return lines;
   for (const Rewrite& rewrite : step->candidate.edit.rewrites) {
     const std::string rule = clean(rewrite.rule, 60), effect = clean(rewrite.effect, 300);
-    lines.push_back(rewrite.applied ? rule + ": " + effect
-                                    : "not used: " + rule + " would apply: " + effect +
-                                          " (choose it with --rewrites " + rule + ")");
+    lines.push_back(
+        rewrite.applied
+            ? fmt::format("{}: {}", rule, effect)
+            : fmt::format("not used: {0} would apply: {1} (choose it with --rewrites {0})", rule,
+                          effect));
   }
   return lines;
 }

@@ -181,6 +181,7 @@ std::vector<StrategySummary> summaries(const std::vector<CompareCell>& cells) {
     s.solved = std::count_if(solved.begin(), solved.end(), [](auto& t) { return t.second; });
     s.floor_ratio = mean_ratio(cells, common, strategy, std::nullopt);
     std::vector<std::vector<double>> ratios;
+    ratios.reserve(common.size());
     for (const std::string& task : common)
       ratios.push_back(task_ratios(cells, task, strategy, std::nullopt));
     s.floor_ratio_interval = repeat_interval(ratios);

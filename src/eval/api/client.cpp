@@ -142,7 +142,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
 
   // Returns a task's id. Opens the task again if the evaluator has been restarted.
   Result<std::string> open_again(const Context& ctx, const std::string& task) {
-    const std::string id = task.empty() ? last_ : task;
+    std::string id = task.empty() ? last_ : task;
     auto file = files_.find(id);
     if (file == files_.end()) return user_error("no task is open", {}, "open a task first");
     if (!open_.contains(id)) {  // a restarted evaluator has no open tasks

@@ -98,7 +98,11 @@ class AccuracyJudge {
 BaselineSets sets_of(GpuTruths* official, const Task& task, const ShapeCase& shape,
                      const std::vector<std::string>& families) {
   BaselineSets out;
-  out.missing = official ? official->missing() : "there is no GPU to compare on";
+  if (!official) {
+    out.missing = "there is no GPU to compare on";
+    return out;
+  }
+  out.missing = official->missing();
   if (!out.missing.empty()) return out;
   out.gpu = &official->gpu();
   out.families = gpu_families(families, 0, 0);

@@ -44,6 +44,7 @@ Median median_of(std::vector<double> samples, double level) {
 Median speedup_of(const std::vector<double>& own, const std::vector<double>& other, double level) {
   CG_ASSERT(own.size() == other.size());
   std::vector<double> logs;
+  logs.reserve(own.size());
   for (size_t i = 0; i < own.size(); ++i) logs.push_back(std::log(other[i] / own[i]));
   Median m = median_of(std::move(logs), level);
   return {.value = std::exp(m.value), .low = std::exp(m.low), .high = std::exp(m.high)};

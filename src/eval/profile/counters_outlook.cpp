@@ -28,7 +28,7 @@ std::string counters_outlook(const Context& ctx, bool require_sandbox,
   if (require_sandbox) return std::string("none: --require-sandbox excludes ncu") + kInstead;
   auto tool = toolchain::find_ncu(ctx);
   if (!tool) return "none: " + sanitize(tool.error().message, 200) + kInstead;
-  const std::string ncu = "ncu " + tool->version;
+  std::string ncu = "ncu " + tool->version;
   if (!administrators_only(driver_settings)) return ncu;
   if (::geteuid() == 0) return ncu + ", as root, because the driver requires it";
   return "none: the driver lets only the administrator read them (cutegen doctor prints the "
