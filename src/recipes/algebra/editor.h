@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Editor: the functions with which the rewrite rules (rewrites.h) read and change a graph.
 //
-// Contract: the graph must come from prepare(), so no node of it writes its arguments. replace()
+// Contract: the graph must come from prepare(), which removes in-place operators. replace()
 // replaces one node by others and keeps the name of the node's first output. Nodes that read this
 // output therefore need no change. drop_unread() removes nodes whose results no node reads.
 //

@@ -46,7 +46,8 @@ std::string meaning_of(RewriteRule rule);
 struct Rewritten {
   Task task;
   std::vector<Rewrite> applied;
-  std::vector<std::string> requirements;  // of programs of `task`, as plan expressions
+  // Plan expressions. A program of `task` is correct only at sizes at which all are true.
+  std::vector<std::string> requirements;
 };
 
 Rewritten rewrite(const Task& task, const RewriteRules& chosen);

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Expansion: replaces one node of a graph by simpler nodes. It
-// has short functions that append nodes.
+// SPDX-License-Identifier: Apache-2.0
+// Expansion: replaces one node of a graph by simpler nodes. It has short functions that append
+// nodes.
 //
 // Contract: an Expansion reads the arguments of `node` and appends nodes to the graph. A function
 // that appends a node returns the name of the node's value. A Rule returns true if it replaced the

@@ -50,7 +50,7 @@ class ReductionKernel {
   struct Launch {
     std::string name;
     std::vector<Parts> parts;
-    bool whole_grid = true;  // all CTAs that share a row run the kernel; if false, one per row
+    bool whole_grid = true;  // all CTAs that share a row run the kernel; if false, only one
   };
 
   ReductionKernel(const Task& task, const Fused& fused, const Json& params, const Label& label);

@@ -5,8 +5,8 @@
 // Contract: the recipe applies to a loop nest (nest/fused.h) with scans. The kernel reads and
 // writes each element once. If the scanned axis is innermost, a CTA or a warp processes a row tile
 // by tile (cutegen/scan.cuh). Otherwise teams of threads process neighbouring columns. If `parts`
-// is above 1, several CTAs share a row. A first kernel then computes the total of each part, so the
-// program reads the elements twice.
+// is above 1, several CTAs share a row. A first kernel then computes the total of each CTA's part
+// of a row, so the program reads the elements twice.
 //
 // Example: scan_part(task, fused, scan_safe(fused), label)
 #pragma once

@@ -4,9 +4,10 @@
 //
 // Contract: text() is the loop. The kernel around it must declare `along`, `across`, `steps`,
 // `first`, `last`, `read`, `live`, and either `row` and `lane` or `column` and `team`. If text()'s
-// argument `last` is false, the loop only computes the totals of a part. inputs() and outputs() are
-// the names of the operands' tensors. In a column kernel, some values do not vary along the scanned
-// axis. The caller must pass the text that loads such a value to load_by() before it calls text().
+// argument `last` is false, the loop only computes the totals of a CTA's part of the row. inputs()
+// and outputs() are the names of the operands' tensors. In a column kernel, some values do not vary
+// along the scanned axis. The caller must pass the text that loads such a value to load_by() before
+// it calls text().
 //
 // Example: ScanBody b(fused, params, nest, code); b.text(true);
 #pragma once

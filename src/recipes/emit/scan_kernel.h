@@ -2,8 +2,8 @@
 // ScanKernel: writes the source file of a scan. Only the scan recipe includes this header.
 //
 // Contract: source() is the whole file. launches() lists the kernels of the file in order. If
-// `parts` is above 1, the first kernel is `totals`, which writes the total of each part to scratch.
-// The last kernel is `scan`.
+// `parts` is above 1, several CTAs share a row. The first kernel is then `totals`, which writes the
+// total of each CTA's part to scratch. The last kernel is `scan`.
 //
 // Example: ScanKernel k(task, fused, params, label); k.source();
 #pragma once

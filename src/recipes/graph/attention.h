@@ -17,8 +17,8 @@
 
 namespace cutegen::recipes {
 
-// Where q, k or v is in its tensor. If `axis` is set, the tensor has one more axis than the
-// operand, and the operand is tensor.select(axis, index).
+// Says which part of its tensor q, k or v is. If `axis` is set, the tensor has one more axis than
+// the operand, and the operand is tensor.select(axis, index).
 struct AttentionSlice {
   int axis = -1;  // -1 if the operand is the whole tensor
   int64_t index = 0;

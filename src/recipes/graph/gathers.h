@@ -4,9 +4,9 @@
 //
 // Contract: find_gather() returns nullopt for other operators, and an error for a use that no
 // recipe covers. `taken` lists the input's axes along which an index tensor gives the position. In
-// the result, the axes of the index tensors' broadcast shape replace these axes. They begin at axis
-// `first`, and there are `rank` of them. The input's other axes keep their order. If `along` is
-// set, there is one index tensor, and it has the result's shape instead (gather, take_along_dim).
+// the result, the `rank` axes of the index tensors' broadcast shape replace these axes and begin at
+// axis `first`. The input's other axes keep their order. If `along` is set, there is one index
+// tensor, and it has the result's shape instead (gather, take_along_dim).
 //
 // Example: table[ids] with ids [8, 512] -> {"table", {{0, "ids", true}}, first 0, rank 2}
 #pragma once

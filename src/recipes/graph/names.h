@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Names: unique identifiers for kernels and plans that are not
-// C++ keywords.
+// SPDX-License-Identifier: Apache-2.0
+// Names: unique identifiers for kernels and plans that are not C++ keywords.
 //
 // Contract: unique() returns the word itself or, if the word is taken or a keyword, the word with a
 // number. short_names() gives every tensor of a task its identifier ("fc.weight" -> "fc_weight"). A

@@ -35,7 +35,7 @@ struct Attention {
   std::optional<Attended> mask;
   std::vector<FusedOutput> outputs;
 
-  // The axes of `loads`. From kSlices on, q, k and v have one axis each, along which they may be
+  // The axes of `loads`. The three axes from kSlices on are those along which q, k and v are
   // slices.
   enum AxisOf { kBatch, kHead, kKeyHead, kRow, kKey, kDepth, kWidth, kSlices };
   int64_t size(AxisOf axis) const { return loads.axes[size_t(axis)].size; }

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Builder: goes through a graph from its outputs to its tensors
-// and writes the instructions of a loop nest (`Fused`). An instruction that reads an operand is
-// called a leaf.
+// SPDX-License-Identifier: Apache-2.0
+// Builder: goes through a graph from its outputs to its tensors and writes the instructions of a
+// loop nest (`Fused`). An instruction that reads an operand is called a leaf.
 //
 // Contract: value() returns the instruction that computes a value at one position of the loop nest.
 // A `View` says, for each axis of the value, which axis of the nest it corresponds to, or -1 if the

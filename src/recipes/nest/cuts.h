@@ -4,9 +4,9 @@
 //
 // Contract: find_cut() returns the name of a value that an earlier stage should store in scratch,
 // or "" if that does not help. Two reductions are alike if they have the same input shape and axes.
-// The last reduction and those like it remain in the region. If one of them depends on another
-// reduction, the value is its input, or a much smaller value from which pointwise operators compute
-// the input. Otherwise the value is the result of a reduction that is not alike.
+// The last reduction and those like it remain in the region. If one of these depends on a reduction
+// that is not alike, the value is its input, or a much smaller value from which pointwise operators
+// compute the input. Otherwise the value is the result of a reduction that is not alike.
 //
 // Example: mean(norm(a - b, axis 1) + m) -> keep the value that mean reads, one number per row
 #pragma once

@@ -30,8 +30,7 @@ void demand_parts(Fused& fused, const Operand& operand, size_t axis);
 // Requires that all tensors of the nest have the same sizes. Only scatters need this condition,
 // because PyTorch accepts a scatter whose index is smaller than its source.
 void demand_equal_sizes(Fused& fused);
-// Returns the sizes of an output's own axes, or an error if they do not follow because of a
-// reshape.
+// Returns the sizes of an output's own axes, or an error if a reshape makes one of them unknown.
 Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutput& output);
 
 }  // namespace cutegen::recipes

@@ -47,7 +47,7 @@ struct Inst {
   Level level = Level::row;
   int depth = 0;            // the most reductions in a chain of inputs, including this instruction
   std::string name;         // suggested name of the value in a kernel (not unique)
-  std::string code;         // for pointwise "{0} + {1}", for a constant its text
+  std::string code;         // C++ text; {0}, {1}, ... stand for `inputs`
   std::vector<int> inputs;  // indices of instructions
   ReduceKind reduce = ReduceKind::sum;
   bool boolean = false, integer = false;  // type of the value; a float if both are false
@@ -59,7 +59,7 @@ struct Axis {
   int64_t size = 0;  // at the official shape
   bool reduced = false;
   std::string extent;      // plan expression: "dim(x,1)"
-  std::string shown = {};  // the size as a node's list of sizes has it
+  std::string shown = {};  // size from a node's list of sizes, or ""
 };
 
 // Where a slice begins along an axis of a tensor, or how an index tensor selects elements along it.
@@ -79,13 +79,13 @@ struct Start {
   bool reversed = false;   // index i selects element shift - i instead of shift + i
   std::string shift = {};  // plan expression, "" for 0; "@" is the index tensor's length
   std::string from = {};   // `at` as a plan expression, if it depends on sizes
-  // The template argument of cutegen::place() and cutegen::take() in a kernel.
+  // Returns the template argument of cutegen::place() and cutegen::take() for a kernel.
   const char* rule() const {
     return nearest ? "3" : reflects ? "4" : cyclic ? "5" : modulo ? "2" : wraps ? "true" : "false";
   }
 };
 
-// A tensor that the loop nest reads or writes, and the nest's axes that its axes correspond to.
+// A tensor that the loop nest reads or writes. `axes` maps the tensor's axes to axes of the nest.
 struct Operand {
   std::string tensor;
   DType dtype = DType::f32;

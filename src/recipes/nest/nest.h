@@ -59,8 +59,8 @@ std::string shift_text(const Fused& fused, const Start& start);
 // Returns the step (2 or 4) if the operand is every second or fourth element along the innermost
 // axis of its tensor. Otherwise returns 1.
 int64_t turns_in(const Nest& nest, const Operand& operand);
-// Whether two operands are slices with the same step of one tensor that differ at most in where
-// they begin along the last axis (x[..., ::2] and x[..., 1::2]). One access can then read both.
+// Whether two operands are slices of one tensor that have the same step and differ at most in the
+// start along the last axis (x[..., ::2] and x[..., 1::2]). One access can then read both operands.
 bool turns_together(const Operand& a, const Operand& b);
 // Returns the plan expression for the vector width. It is `wanted` if the innermost size `size` is
 // a multiple of `wanted` and every slice keeps vectors aligned. Otherwise it is 1.

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Text of kernels: fills templates, and writes the instructions
-// of a loop nest (nest/fused.h) as C++.
+// SPDX-License-Identifier: Apache-2.0
+// Text of kernels: fills templates, and writes the instructions of a loop nest (nest/fused.h) as
+// C++.
 //
 // Contract: fill() replaces every {{name}} of a shipped template. If `values` lacks a name of the
 // template, or has a name that the template lacks, this is an internal error. `Code` gives each

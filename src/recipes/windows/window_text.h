@@ -192,8 +192,8 @@ class Tail : public TailOperands {
   std::string channels();
   bool by_row() const { return pieces_.by_row(); }
   std::string finish();
-  // The members of Place, and their values for channel0. Only with Tail::By::place; call passes()
-  // and finish() before.
+  // The members of Place and their values for channel0, if the Tail has By::place. They are
+  // complete only after the calls of passes() and finish().
   const Numbers& offsets() const { return addresses_.offsets(); }
   // With Tail::By::place, the statements of finish() neither load most operands nor store results.
   // The next four functions return the members of the kernel's struct Reads, the statements that
