@@ -56,7 +56,7 @@ class Editor {
   // Adds a condition on the task's sizes, as a plan expression. Programs of the changed graph are
   // correct only if it holds.
   void require(const std::string& expression);
-  // Adds the condition that the tensor's axis has the same size as at the official shape.
+  // Adds the condition that the tensor's axis has the same size as in the task as written.
   void require_size(const std::string& tensor, size_t axis);
   const std::vector<std::string>& requirements() const { return requirements_; }
 

@@ -2,7 +2,7 @@
 // The rewrite rules (rewrites.h). Each function is one rule and has its own .cpp file.
 //
 // Contract: a rule changes the graph in one place, or not at all. If it changed the graph, it
-// returns one sentence that says what it changed, with the sizes at the official shape. Otherwise
+// returns one sentence that says what it changed, with the sizes of the task as written. Otherwise
 // it returns nullopt.
 //
 // Example: while (auto effect = sum_of_product(edit)) effects.push_back(*effect);

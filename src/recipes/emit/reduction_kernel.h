@@ -27,7 +27,8 @@ bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand);
 bool packed(const Fused& fused, const Nest& nest, const Operand& operand);
 // The bytes of shared memory that a resident kernel needs for one element of a row.
 int64_t element_bytes(const Fused& fused, const Nest& nest);
-// The bytes of shared memory that a CTA of a resident kernel needs at the official shape.
+// The bytes of shared memory that a CTA of a resident kernel needs at the official shape, which is
+// the shape of the task as written.
 int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params);
 // The number of steps that a thread takes along the reduced axis at the official shape.
 int64_t steps_of_thread(const Nest& nest, const Json& params);

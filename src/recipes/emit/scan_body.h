@@ -18,8 +18,8 @@
 
 namespace cutegen::recipes {
 
-// A scan in the loop. The strings are the kernel's names for its values in a tile, its running
-// result and its operation.
+// A scan in the loop, with the kernel's names for the scan's values in a tile, its running result
+// and its operation.
 struct Scanned {
   int inst;
   Scan scan;

@@ -2,13 +2,14 @@
 // Contraction: one matrix product and the pointwise work on its result, in the form that the matmul
 // kernels need.
 //
-// Contract: contract() takes a region whose graph lower_products() has returned. The factors must
-// be views of the task's tensors, or of values that earlier stages keep in scratch. `loads` holds
-// the factors' operands. Its axes are the batches, m, n and k. `finish` is the work from the
-// product to the region's outputs. It is a loop nest over the outputs' axes that reads the
-// product's result as a leaf. The loops of `finish` are grouped by the product's axes. n is the
-// axis along which the first output is contiguous, if there is such an axis. After an error, `cut`
-// names the value that an earlier stage would have to keep, or is empty if that does not help.
+// Contract: contract() takes a region (the part of a graph that becomes one stage) whose graph
+// lower_products() has returned. The factors must be views of the task's tensors, or of values that
+// earlier stages keep in scratch. `loads` holds the factors' operands. Its axes are the batches, m,
+// n and k. `finish` is the work from the product to the region's outputs. It is a loop nest over
+// the outputs' axes that reads the product's result as a leaf. The loops of `finish` are grouped by
+// the product's axes. n is the axis along which the first output is contiguous, if there is such an
+// axis. After an error, `cut` names the value that an earlier stage would have to keep, or is empty
+// if that does not help.
 //
 // Example: relu(x @ w.T + bias): a = x, b = w (both contiguous along k), finish: relu(product +
 // bias)

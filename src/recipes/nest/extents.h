@@ -19,8 +19,9 @@ Result<void> find_extents(Fused& fused);
 std::vector<std::string> fixed_sizes(const Fused& fused);
 // Adds a condition to the plan's requirements, unless they already contain it.
 void demand(Fused& fused, const std::string& text);
-// Requires an operand's axis to have its official size. This is for slices with constant bounds: a
-// slice that is half of the axis at the official shape is another share of it at other shapes.
+// Requires that an operand's axis has the same size as in the task as written. This is for slices
+// with constant bounds: if such a slice is half of the axis at one shape, it is not at other
+// shapes.
 void demand_size(Fused& fused, const Operand& operand, size_t axis);
 // Requires that the axis has at least one element. For an index outside the axis, the kernel reads
 // the nearest element.

@@ -9,8 +9,8 @@
 // operators (softmax, mean, norms) into primitive ones. If it cannot express an operator, the error
 // names it. The axes of the nest are those of the reductions' input, or those of the outputs if
 // there is no reduction. Instructions are in evaluation order. An instruction that reads an operand
-// is called a leaf. An instruction of level `row` has one value for all positions along the reduced
-// axes.
+// is called a leaf. Sizes are those of the official shape, which is the shape of the task as
+// written. An instruction of level `row` has one value for all positions along the reduced axes.
 //
 // A Region is the part of a graph that becomes one Fused. If it does not fit into one loop nest,
 // `cut` names the value that an earlier stage should compute and keep in scratch memory (stages.h).

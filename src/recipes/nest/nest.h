@@ -3,9 +3,10 @@
 // single stride along them.
 //
 // Contract: the loops that are kept and the loops that are reduced are two lists, each with the
-// outermost loop first. `size` is the size at the official shape, `extent` the plan expression.
-// stride() returns how an operand's address changes from one iteration of a loop to the next: not
-// at all, to the neighbouring element, or by a number of elements that a plan expression gives.
+// outermost loop first. `size` is the size at the official shape (the task as written), `extent`
+// the plan expression. stride() returns how an operand's address changes from one iteration of a
+// loop to the next: not at all, to the neighbouring element, or by a number of elements that a plan
+// expression gives.
 //
 // Example: relu on [A, B, C] has one loop; x + bias[B, 1] on it has three.
 #pragma once
