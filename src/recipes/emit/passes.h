@@ -130,9 +130,9 @@ class Passes {
   std::vector<std::string> inputs_, outputs_, registers_, slots_;
   KeptValues values_;
   std::string shift_, exact_count_;  // names of variables, if the Joint is `moments`
-  // accumulators_, kept_, vectors_ and few_ map a reduction to names of variables: its accumulator
-  // in registers, its accumulators in scratch, the vector that one add() takes, and the sum of a
-  // few elements.
+  // The next maps give the names of a reduction's variables. accumulators_: its accumulator in
+  // registers. kept_: its accumulators in scratch. vectors_: the vector that one add() takes. few_:
+  // the sum of a few elements.
   std::map<size_t, std::string> late_loads_;
   std::map<int, std::string> row_loads_, accumulators_, kept_, vectors_, few_;
 };
