@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Editor: how the rules of algebra read and change a graph.
+// Editor: the functions with which the rewrite rules (rewrites.h) read and change a graph.
 //
-// Contract: the graph is one that prepare() returned: no node writes its arguments. replace()
-// replaces one node by others and keeps the name of its first output, so that nodes which read it
-// need no change. drop_unread() removes nodes whose results nothing reads.
+// Contract: the graph must come from prepare(), which removes in-place operators. replace()
+// replaces one node by others and keeps the name of the node's first output. Nodes that read this
+// output therefore need no change. drop_unread() removes nodes whose results no node reads.
 //
-// Example: Editor edit(task, graph); auto w = edit.add("total", "aten.sum.dim_IntList", ...);
-//          edit.replace(node, w);
+// Example:
+//   Editor edit(task, graph); auto w = edit.add("total", "aten.sum.dim_IntList", ...);
+//   edit.replace(node, w);
 #pragma once
 
 #include <map>
@@ -26,12 +27,13 @@ class Editor {
 
   const Graph& graph() const { return graph_; }
   const Task& task() const { return task_; }
-  const Value* find(const std::string& name) const;  // new values, too
+  const Value* find(const std::string& name) const;  // also finds added values
   const Shape& shape(const std::string& name) const;
-  // The node that computes a value or, if the value is a copy, its original. Null for a tensor of
-  // the task.
+  // Returns the node that computes a value. If the value is a copy, returns the node that computes
+  // the original. Returns null for a tensor of the task.
   const Node* source(const std::string& name) const;
-  // If the value is a copy (of a copy ...), the name of the original.
+  // Returns the name of the original if the value is a copy, or a copy of a copy, and so on.
+  // Otherwise returns `name`.
   std::string root(const std::string& name) const;
   // Whether only one node reads the value, and the value is not a result of the task.
   bool read_once(const std::string& name) const;
@@ -42,19 +44,19 @@ class Editor {
   // Adds a float32 node to the nodes that replace() will insert, and returns its value.
   std::string add(const std::string& word, const std::string& op, std::vector<Json> args,
                   Shape shape);
-  // Like add(), with arguments that are sizes of the task's tensors.
+  // Like add(), but `sizes` lists the arguments that are sizes of the task's tensors.
   std::string add_sized(const std::string& word, const std::string& op, std::vector<Json> args,
                         Shape shape, std::vector<SizeArgument> sizes);
-  // Inserts the added nodes before the node, which becomes a view of `value`.
+  // Inserts the added nodes before the node `node_id` and turns that node into a view of `value`.
   void replace(const std::string& node_id, const std::string& value);
-  void discard() { added_.clear(); }  // forgets the added nodes
-  // Replaces one node by another with the same outputs.
+  void discard() { added_.clear(); }  // drops the added nodes without inserting them
+  // Replaces a node by another node with the same outputs.
   void replace_node(const std::string& node_id, const std::string& op, std::vector<Json> args);
   void drop_unread();
-  // A condition on the task's sizes that a program of the changed graph needs, as a plan
-  // expression.
+  // Adds a condition on the task's sizes, as a plan expression. Programs of the changed graph are
+  // correct only if it holds.
   void require(const std::string& expression);
-  // Requires that the tensor has its official size along the axis.
+  // Adds the condition that the tensor's axis has the same size as in the task as written.
   void require_size(const std::string& tensor, size_t axis);
   const std::vector<std::string>& requirements() const { return requirements_; }
 
@@ -67,7 +69,8 @@ class Editor {
   size_t count_ = 0;
 };
 
-// Whether the operator only copies its first argument, with the same shape, and perhaps rounds it.
+// Whether the operator only copies its first argument to the same shape. The copy may have another
+// dtype.
 bool copies(const Editor& edit, const Node& node);
 
 }  // namespace cutegen::recipes

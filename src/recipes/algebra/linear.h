@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinearSum: moves a sum or mean through linear work, down to a product or a convolution.
+// LinearSum: moves a sum or mean through linear operators, down to a product or a convolution.
 //
-// Contract: of() returns the sum or mean of a value over `axes`, which keep size 1, as nodes that
-// the editor has added. It returns nothing if the value is not linear in a product or convolution,
-// or if another node reads a value on the way. Constant factors must lie between 2^-16 and 2^16:
-// they go to the pre-summed operand, so that no intermediate value is larger than the graph's own.
+// Contract: of() appends nodes that compute the sum or mean of a value over `axes`, and returns the
+// name of the result, in which these axes have size 1. It returns nullopt if the value is not a
+// linear function of a product's or convolution's result, or if a node outside this computation
+// reads an intermediate value. Constant factors must lie between 2^-16 and 2^16. The new nodes
+// multiply the summed operand by these factors, so that no intermediate value is larger than in the
+// original graph.
 //
 // Example: sum(x @ w / 2 + b, 1) -> x . (sum(w, 1) / 2) + sum(b)
 #pragma once
@@ -18,7 +20,8 @@
 
 namespace cutegen::recipes {
 
-// A factor that applies to every result: a number, or a tensor with one element.
+// A factor of all results: a number, or a tensor with one element. If `divides` is set, it is a
+// divisor.
 struct Factor1 {
   Json by;
   bool divides = false;
@@ -27,7 +30,8 @@ using Factors = std::vector<Factor1>;
 
 class LinearSum {
  public:
-  // Returns the sum or mean of the node's result, multiplied by the factors, or nothing.
+  // Computes the sum or mean of a product's or convolution's result, times the factors. Returns the
+  // name of the value, or nullopt if the rule does not cover the node.
   using Base = std::function<std::optional<std::string>(
       const LinearSum&, const Node& node, const std::vector<int>& axes, const Factors& factors)>;
   LinearSum(Editor& edit, bool mean, Base base)
@@ -35,7 +39,7 @@ class LinearSum {
 
   std::optional<std::string> of(const std::string& value, const std::vector<int>& axes,
                                 const Factors& factors = {}) const;
-  // The sum or mean of a value itself, without looking at the node that computes it.
+  // Appends a sum or mean of the value itself, whatever node computes it.
   std::string direct(const std::string& value, const std::vector<int>& axes) const;
   std::string times(std::string value, const Factors& factors) const;
   Editor& edit() const { return edit_; }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rewrites: algebraic rules that remove work from a task's graph. Each rule has a name and a file.
 //
-// Contract: rewrite() returns the task with a graph that has the same outputs in exact arithmetic,
-// and one entry for each rule that changed it. It applies the rules of `chosen` only. A rule
-// applies only if its numerical condition holds: the rewritten float32 program is as accurate as
-// the graph as written, and infinite or undefined results stay infinite or undefined. A graph that
-// prepare() refuses stays as it is. find_rewrites() also names the rules that would apply but were
-// not chosen.
+// Contract: rewrite() applies the rules in `chosen` and no others. The graph of the returned task
+// has the same outputs in exact arithmetic. `applied` has one entry for each rule that changed the
+// graph. Each rule has a numerical condition, which ensures that the float32 program of the new
+// graph is as accurate as a program of the original graph, and that infinite or undefined results
+// stay infinite or undefined. If prepare() refuses the graph, rewrite() does not change it.
+// find_rewrites() also lists the rules that would apply but are not chosen.
 //
-// Example: CG_TRY(auto chosen, parse_rewrites("sum-of-product", "--rewrites"));
-//          Rewritten r = rewrite(task, chosen); match_recipe(r.task);
+// Example:
+//   CG_TRY(auto chosen, parse_rewrites("sum-of-product", "--rewrites"));
+//   Rewritten r = rewrite(task, chosen); match_recipe(r.task);
 #pragma once
 
 #include <set>
@@ -36,19 +37,20 @@ inline constexpr const char *kAllRewrites = "all", *kNoRewrites = "none";
 using RewriteRules = std::set<RewriteRule>;
 
 RewriteRules all_rewrites();
-// "all", "none", or names separated by commas. A user error lists the names.
+// Parses "all", "none", or names separated by commas. The error for an unknown name lists all
+// names.
 Result<RewriteRules> parse_rewrites(const std::string& text, const std::string& where);
-// One sentence about a rule, for help texts and reports.
+// Returns one sentence that explains a rule, for help texts and reports.
 std::string meaning_of(RewriteRule rule);
 
 struct Rewritten {
   Task task;
   std::vector<Rewrite> applied;
-  std::vector<std::string> requirements;  // requirements of a program, as plan expressions
+  // Plan expressions. A program of `task` is correct only at sizes at which all are true.
+  std::vector<std::string> requirements;
 };
 
 Rewritten rewrite(const Task& task, const RewriteRules& chosen);
-// The rewrites that were applied, and those that would apply if the user chose them.
 std::vector<Rewrite> find_rewrites(const Task& task, const RewriteRules& chosen);
 
 }  // namespace cutegen::recipes

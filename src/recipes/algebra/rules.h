@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of algebra (recipes/algebra/rewrites.h). Each rule has its own file.
+// The rewrite rules (rewrites.h). Each function is one rule and has its own .cpp file.
 //
-// Contract: a rule changes the graph in one place, or not at all. It returns one sentence that says
-// what it changed, with the sizes of the official shape.
+// Contract: a rule changes the graph in one place, or not at all. If it changed the graph, it
+// returns one sentence that says what it changed, with the sizes of the task as written. Otherwise
+// it returns nullopt.
 //
 // Example: while (auto effect = sum_of_product(edit)) effects.push_back(*effect);
 #pragma once
@@ -24,7 +25,8 @@ Effect constant_result(Editor& edit);
 Effect merge_clamps(Editor& edit);
 Effect fold_scales(Editor& edit);
 
-// The limits of an operator that clamps by numbers; a missing limit is infinite.
+// Returns the lower and upper limit of an operator that clamps by constant numbers, or nullopt for
+// other operators. A missing limit is infinite.
 std::optional<std::pair<double, double>> clamp_limits(const Node& node);
 
 }  // namespace cutegen::recipes

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites: operators that other operators of PyTorch, or cutegen's own, compute.
+// Replaces composite operators by simpler nodes. An operator is composite if simpler operators can
+// compute its result: PyTorch's, or those that only cutegen has (graph/decompose.h).
 //
 // Contract: expand_composites() replaces each such node by simpler nodes with the same values under
-// the same names. It runs before products, windows and scans are found, so a composite may become
-// one of these. Uses that it does not cover stay as they are: a later step refuses them by name.
+// the same names. cutegen calls it before it looks for products, windows and scans, because
+// composites may expand to these operators. If it does not cover a use of an operator, the node
+// stays as it is. A later step then returns an error that names the operator.
 //
 // Example: aten.dot.default(x, y) -> sum(x * y)
 #pragma once
@@ -13,7 +15,7 @@
 namespace cutegen::recipes {
 
 Graph expand_composites(const Graph& graph);
-// Replaces tril and triu by a choice that positions decide.
+// Replaces tril and triu by where() over a comparison of row and column numbers.
 Graph expand_triangles(const Graph& graph);
 
 }  // namespace cutegen::recipes

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expansion: one node that simpler nodes replace, and short ways to write these.
+// Expansion: replaces one node of a graph by simpler nodes. It has short functions that append
+// nodes.
 //
-// Contract: an Expansion reads the arguments of `node` and appends nodes to the graph. Functions
-// return names of values. A rule returns whether it replaced the node; if it did not, it must not
-// have written any nodes. A rule that replaces a node writes all of its outputs that are read.
+// Contract: an Expansion reads the arguments of `node` and appends nodes to the graph. A function
+// that appends a node returns the name of the node's value. A Rule returns true if it replaced the
+// node. If it returns false, it must not have appended any nodes. A Rule that replaces a node must
+// write every output of the node that other nodes read.
 //
 // Example: e.write("sum", "aten.sum.default", {tensor_ref(e.input(0)->name)}, {}, e.result().name);
 #pragma once
@@ -23,7 +25,8 @@ class Expansion {
   Expansion(Graph& out, const Graph& graph, const Node& node)
       : node(node), graph(graph), write_(out, graph, node) {}
 
-  // Appends a node. `name`: the output of the replaced node that the new value takes over.
+  // Appends a node. If the new value replaces an output of `node`, `name` is the name of that
+  // output.
   std::string write(const std::string& word, const std::string& op, std::vector<Json> args,
                     Shape shape, const std::string& name = "") {
     return write_.add(word, op, std::move(args), std::move(shape), name);
@@ -32,41 +35,46 @@ class Expansion {
     return write_.view("view", from, shape, name);
   }
   std::string as(DType dtype, const std::string& value) { return write_.as(dtype, value); }
-  // Applies a pointwise operator to values, or to a value and a number. `dtype`: of the result.
+  // Applies a pointwise operator to values, or to a value and a number. The result has type
+  // `dtype`.
   std::string map(const std::string& op, std::vector<Json> args, const Shape& shape,
                   DType dtype = DType::f32) {
     return as(dtype, write(op, "aten." + op, std::move(args), shape));
   }
-  // Counts from `start` along one axis, which is as long as axis `axis` of `like`.
+  // Appends a tensor with the values start, start + 1, ... It has one axis, which is as long as
+  // axis `axis` of `like`.
   std::string counting(const Value& like, size_t axis, int64_t start = 0);
-  // The size of an axis of a value, as an operand of pointwise work.
+  // Returns the size of an axis of a value, as an operand for a pointwise operator.
   static Json size_of(const Value& value, size_t axis);
-  // Makes `from`, viewed in the result's shape, the result.
+  // Makes `from` the first output of `node`, viewed in that output's shape.
   bool finish(const std::string& from) {
     view(from, result().shape, result().name);
     return true;
   }
 
   const Value& result(size_t output = 0) const { return node.outputs[output]; }
-  // A value of the graph, or one that this expansion has written.
+  // Finds a value of the graph, or a value that this expansion has written.
   const Value* find(const std::string& name) const {
     const Value* known = graph.find(name);
     return known ? known : write_.find(name);
   }
   void append(Node node) { write_.append(std::move(node)); }
-  // Writes the elements of each row in order, and their positions.
+  // Sorts `x` along axis `dim` in ascending order. Writes the sorted elements as the value
+  // `values`, and their positions in `x` as the value `places`.
   void sort(const Value& x, int64_t dim, const std::string& values, const std::string& places);
-  // The tensor in an argument; null if it is no tensor.
+  // Returns the tensor that is argument `index`, or null if that argument is not a tensor.
   const Value* input(size_t index) const;
   Json arg(size_t index) const { return index < node.args.size() ? node.args[index] : Json(); }
   std::optional<double> number_at(size_t index) const { return number(arg(index)); }
-  // An argument as an axis of a tensor of this rank.
+  // Reads argument `index` as an axis of a tensor with `rank` axes. Negative axes count from the
+  // end.
   std::optional<size_t> axis(size_t index, size_t rank) const;
   std::optional<size_t> axis(size_t index, const Value* of) const {
     if (!of) return std::nullopt;
     return axis(index, of->shape.size());
   }
-  // The numbers of a list argument; one number stands for `count` of them. Empty: anything else.
+  // Returns argument `index` as a list of `count` integers. A single integer is repeated. The list
+  // is empty if the argument is anything else.
   std::vector<int64_t> numbers(size_t index, size_t count) const;
   bool is_read(size_t output) const;
 
@@ -79,7 +87,8 @@ class Expansion {
 
 using Rule = bool (*)(Expansion&);
 
-// Finds an operator's rule in one file; null if the file has none. `base` is the operator's name.
+// Each of these functions covers the operators of one .cpp file. It returns the Rule for the
+// operator with the name `base`, or null if its file has no such Rule.
 Rule loss_rule(const std::string& base);
 Rule product_rule(const std::string& base);
 Rule move_rule(const std::string& base);

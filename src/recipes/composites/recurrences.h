@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrences: what remains of a recurrent layer after the product of all its inputs.
+// Recurrences: the sequential part of an LSTM, GRU or RNN layer, which computes the states step by
+// step. A matrix product over all steps computes the contribution of the inputs beforehand.
 //
 // Contract: the rule for aten.lstm.input, aten.gru.input, aten.rnn_tanh.input and
-// aten.rnn_relu.input writes, for each layer, a product of all inputs for each direction, and one
-// node cutegen.recurrence(sides, first, first_cell, kind, batch_first, cell). A side is a
-// direction: [inputs, weight, bias or null]; the second side walks backwards. `first` has the
-// initial states of all cells, or is null; `cell` is the layer's first cell. The results are the
-// states of all steps (axes as in the inputs; the last axis joins the states of the sides), the
-// last states [sides, batch, states] and, of an LSTM, the last cells. The inputs are float32; all
-// else has the layer's dtype: float32, float16 or bfloat16. Dropout must not act.
+// aten.rnn_relu.input writes, for each layer, one product of all inputs per direction, and one node
+// cutegen.recurrence(sides, first, first_cell, kind, batch_first, cell). `sides` has one entry per
+// direction: [inputs, weight, bias or null]. The second direction processes the steps from last to
+// first. `first` and `first_cell` are the initial states of all layers and directions, or null.
+// `cell` is the index of the layer's first direction in these tensors.
+//
+// The node has these results: the states of all steps, the last states [directions, batch, states]
+// and, for an LSTM, the last cell states. The first result has its axes in the same order as the
+// inputs, and its last axis concatenates the directions. The inputs of the node are float32. All
+// other tensors have the layer's dtype: float32, float16 or bfloat16. The rule does not apply if
+// dropout is active.
 //
 // Example: find_recurrence(node)->gates() == 4 for an LSTM
 #pragma once
@@ -22,26 +27,26 @@
 namespace cutegen::recipes {
 
 inline constexpr const char* kRecurrence = "cutegen.recurrence";
-inline constexpr int64_t kMostStates = 4096;  // of a kernel that keeps them in shared memory
+inline constexpr int64_t kMostStates = 4096;  // kernels keep a row of states in shared memory
 
 enum class CellKind { lstm, gru, tanh, relu };
 
 struct Recurrence {
-  // The operands of a direction; an empty name: none.
+  // The operands of one direction of a layer. If there is no bias, its name is empty.
   struct Side {
     std::string inputs, weight, bias;
   };
   std::vector<Side> sides;
-  std::string first, first_cell;  // an empty name: zero
+  std::string first, first_cell;  // names of initial states; empty if they are zero
   CellKind kind = CellKind::lstm;
   bool batch_first = false;  // the axes are batch, steps, states
-  int64_t cell = 0;          // of the first side, in PyTorch's order
-  // Plan expressions.
+  int64_t cell = 0;          // index of the layer's first direction in `first`
+  // The sizes of the axes, as plan expressions.
   std::string steps = {}, batch = {}, states = {};
   int64_t gates() const { return kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1; }
 };
 
-// Nothing for other operators.
+// Returns nullopt if the node is not a cutegen.recurrence.
 std::optional<Recurrence> find_recurrence(const Node& node);
 
 }  // namespace cutegen::recipes

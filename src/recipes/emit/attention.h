@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attention recipe: one kernel for scores, softmax and weighted sum, on Hopper.
+// The attention recipe: one kernel on Hopper that computes scores, softmax and weighted sum.
 //
-// Contract: attention_part() writes kernels/attention/fused.cu for one stage. The plan sets
-// the sizes of heads as constants of the compilation; all other sizes are arguments.
+// Contract: attention_part() fills kernels/attention/fused.cu for one stage. The sizes of heads are
+// compile-time constants of the kernel. All other sizes are kernel arguments.
 //
 // Example: attention_part(task, attention, attention_safe(attention), label)
 #pragma once

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elementwise recipe: any fused chain of pointwise operators, in one pass over memory.
+// The elementwise recipe: one kernel for any graph of pointwise operators, which reads and writes
+// each element once.
 //
-// Contract: applies to a Fused without reductions. The kernel is flat if every operand has the
-// layout of the output or is one element; otherwise it is strided (broadcasts, transpositions).
-// Parameters: threads, vector, items, and for flat kernels waves (0: one CTA for each tile;
-// otherwise a grid-stride loop with this many CTAs per SM).
+// Contract: the recipe applies to a loop nest (nest/fused.h) without reductions. It uses a flat
+// kernel if every operand has the layout of the output or is one element. Otherwise it uses a
+// strided kernel (broadcasts, transpositions). The parameters are threads, vector, items and, for
+// flat kernels, waves. If waves is 0, there is one CTA for each tile. Otherwise the kernel is a
+// grid-stride loop with this many CTAs per SM.
 //
 // Example: elementwise_part(task, fused, {{"threads", 256}, {"vector", 4}, {"items", 2}}, label)
 #pragma once

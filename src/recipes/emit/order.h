@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order recipe: the first elements of each row in order, or a sorted row, with pointwise work
-// on the elements before it.
+// The order recipe: kernels for topk, sort and argsort along the last axis, with pointwise
+// operators on the elements before they are sorted.
 //
-// Contract: the Fused has a `choice`, and its innermost axis is the only reduced one. A few
-// elements are selected one by one, with threads that share a row; a longer result is sorted by a
-// CTA in shared memory.
+// Contract: the loop nest (nest/fused.h) has a `choice`, and only its innermost axis is reduced. If
+// topk returns few elements, the threads that share a row find them one after another. Longer
+// results come from a CTA that sorts the row in shared memory. If the row does not fit, CTAs sort
+// tiles and merge them.
 //
 // Example: order_part(task, fused, order_safe(fused), label)
 #pragma once

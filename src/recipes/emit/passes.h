@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes: the bodies of reduction kernels, pass by pass over the reduced axis.
+// Passes: writes the body of a reduction kernel, pass by pass over the reduced axis.
 //
 // Contract: a reduction has depth d if it depends on a chain of d - 1 other reductions. Reductions
-// of the same depth share a pass. Results that vary along the reduced axis are computed in a last
-// pass; the first thread of each row writes the others. With `online`, two reductions that depend
-// on each other are accumulated together (Joint). text() is one kernel with all passes. With
-// `split`, several CTAs share a row: partial(d) is the kernel of pass d, in which each CTA writes
-// its accumulators to scratch; later kernels and finish() merge them in a fixed order. With
-// `resident`, the threads of a CTA or a cluster share a row, and element operands that differ
-// between rows stay in shared memory. If elements stay on the SM, the first pass may replace them
-// by values computed from them, which later passes read (kept_values.h).
+// of the same depth share a pass. After these passes, a last pass computes the results that vary
+// along the reduced axis. The first thread of each row writes the other results. If `online` is
+// set, one pass computes two reductions although the second depends on the first (Joint).
+//
+// text() is one kernel with all passes. If `split` is set, several CTAs share a row, and each pass
+// is a kernel of its own. partial(d) is the kernel of pass d: each CTA writes its accumulators to
+// scratch, and later kernels merge them in a fixed order. finish() is the last kernel.
+//
+// If `resident` is set, one CTA or cluster processes a row and keeps operands that differ between
+// rows in shared memory. If elements stay on the SM, the first pass may overwrite them with values
+// computed from them, which later passes read (kept_values.h).
 //
 // Example: Passes(fused, code, {.column = false, .cached = true}).text()
 #pragma once
@@ -29,24 +32,26 @@ namespace cutegen::recipes {
 
 struct PassOptions {
   bool column = false, cached = false, online = false, split = false;
-  bool resident = false;         // elements stay in shared memory, of one CTA or of a cluster
-  bool turns = false;            // and the next row's elements arrive while results are written
-  bool clustered = false;        // of a column kernel: the CTAs of a cluster share columns
-  std::set<size_t> packed = {};  // operands that registers keep in their own dtype
+  bool resident = false;         // elements stay in the shared memory of a CTA or a cluster
+  bool turns = false;            // resident, and the next row loads while results are written
+  bool clustered = false;        // in a column kernel, the CTAs of a cluster share columns
+  std::set<size_t> packed = {};  // operands that registers hold in their 16-bit dtype
   Accuracy accuracy = {};
-  // Operands whose elements in shared memory a computed value may replace.
+  // Operands whose elements in shared memory the first pass may overwrite with computed values.
   std::vector<size_t> room = {};
 };
 
-// Two reductions over the same x that one pass can accumulate, though the second depends on the
-// first: max(x) and sum(exp(x - max)), or sum(x) and sum((x - mean)^2). Instructions of a Fused.
+// Two reductions of x that one pass can compute although the second depends on the first: max(x)
+// and sum(exp(x - max)), or sum(x) and sum((x - mean)^2). `first` and `second` are indices of
+// instructions. `moments` means the second of these pairs.
 struct Joint {
   int first = -1, second = -1;
   bool moments = false;
 };
 std::optional<Joint> find_joint(const Fused& fused);
 
-// Accumulators that a pass writes to scratch: the tensor's name, their type and size in floats.
+// The accumulators of one reduction, which a pass writes to scratch: the name of the tensor, the
+// C++ type, the size in floats, and the depth of the reduction.
 struct Parts {
   std::string name, type;
   int words = 1, depth = 1;
@@ -58,22 +63,23 @@ class Passes {
   std::string text();
   std::string partial(int depth);
   std::string finish();
-  int depth() const;  // the number of passes that reduce
+  int depth() const;  // the number of passes, without the last one, which only writes results
   std::vector<Parts> parts() const;
-  // Names in the kernel: of a value, of the CuTe tensor of an operand, of an output.
+  // The names that the kernel uses for a value, and for the CuTe tensors of an operand and an
+  // output.
   const std::string& id(int inst) const { return code_.id(inst); }
   const std::string& input_tensor(size_t operand) const { return inputs_[operand]; }
   const std::string& output_tensor(size_t output) const { return outputs_[output]; }
-  // The name of the shared memory that keeps an operand.
+  // The name of the shared-memory array that holds an operand.
   const std::string& slots(size_t operand) const { return slots_[operand]; }
-  // Sets the text by which a column kernel loads a value of the row through an index, instead of
-  // directly.
+  // Sets the text with which a column kernel loads the row value `leaf` through an index tensor.
   void load_by(int leaf, std::string text) { row_loads_[leaf] = std::move(text); }
-  // Sets the text by which a pass loads an operand that registers do not keep between passes.
+  // Sets the text with which each pass loads an operand that the kernel does not keep in registers.
   void load_late(size_t operand, std::string text) { late_loads_[operand] = std::move(text); }
-  // The leaves (values read from memory) of this level that the kernel needs.
+  // The leaves (instructions that read memory) of this level that the kernel needs.
   std::vector<int> leaves(Level level) const;
-  // The size of the largest accumulator, and of all together, in floats.
+  // words() is the size of the largest accumulator in floats, all_words() the size of all
+  // accumulators.
   int words() const;
   int all_words() const;
 
@@ -111,7 +117,7 @@ class Passes {
   std::string shift();
   int depth_of(int inst) const;
   std::vector<int> reductions(int depth) const;
-  std::string type(int inst) const;  // of the accumulator
+  std::string type(int inst) const;  // C++ type of the accumulator
   int words(int inst) const;
 
   int slot(int inst) const;
@@ -123,9 +129,10 @@ class Passes {
   std::vector<int> used_;
   std::vector<std::string> inputs_, outputs_, registers_, slots_;
   KeptValues values_;
-  std::string shift_, exact_count_;  // of moments
-  // The next maps belong to reductions: their accumulators in registers and in scratch, and the
-  // vector that one add() takes.
+  std::string shift_, exact_count_;  // names of variables, if the Joint is `moments`
+  // The next maps give the names of a reduction's variables. accumulators_: its accumulator in
+  // registers. kept_: its accumulators in scratch. vectors_: the vector that one add() takes. few_:
+  // the sum of a few elements.
   std::map<size_t, std::string> late_loads_;
   std::map<int, std::string> row_loads_, accumulators_, kept_, vectors_, few_;
 };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes: expert kernels with parameters, matched on the task's graph (never on file names).
+// Recipes: expert kernels with parameters. A recipe matches the task's graph, never the names of
+// files or classes.
 //
-// Contract: match() returns the recipe that applies with its parameters and legal values, or why no
-// recipe applies. instantiate() returns the program for one choice of parameters; the first choice
-// is the safe one. Programs work for all sizes of the task: sizes come from plan symbols.
+// Contract: match_recipe() returns the recipe that applies, with its parameters and their legal
+// values. If no recipe applies, `why` says so. instantiate() returns the program for one choice of
+// parameters. `safe` is the choice from which a search starts. A program works for all sizes of the
+// task, because its sizes are symbols of the plan.
 //
 // Example:
 //   auto m = match_recipe(task, "sm_90a"); if (m.recipe) auto p = instantiate(task, m, m.safe);
@@ -21,20 +23,22 @@
 namespace cutegen::recipes {
 
 struct RecipeMatch {
-  std::string recipe;  // "elementwise", "reduction", "matmul"; empty: none applies
-  std::string why;     // why it applies, or the first operator that no recipe covers
+  std::string recipe;  // "elementwise", "reduction", ...; empty if no recipe applies
+  std::string why;     // why the recipe applies, or the first operator that no recipe covers
   std::vector<RecipeParameter> parameters;
-  Json safe;                          // the first choice, {"vector": 1, ...}
-  std::shared_ptr<const void> state;  // private to the recipe
+  Json safe;                          // the initial parameters, {"vector": 1, ...}
+  std::shared_ptr<const void> state;  // only the recipe's own functions read it
 };
 
-// `arch`: the GPU's architecture. kHopperArch adds what only Hopper has; empty: programs for any
-// GPU.
+// `arch` is the GPU's architecture. With kHopperArch, programs may use features that only Hopper
+// has. If `arch` is empty, they run on any GPU.
 RecipeMatch match_recipe(const Task& task, std::string_view arch = {});
 Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, const Json& params);
-// The edits worth trying from `params`: one parameter changed at a time, most promising first.
+// Returns the choices of parameters to try after `params`, most promising first. Each of them
+// differs from `params` in one parameter.
 std::vector<Json> neighbours(const RecipeMatch& match, const Json& params);
-// A program that compiles and writes the outputs' shapes, for `cutegen new`.
+// Returns the program that `cutegen new` writes for the user to complete. It compiles and writes
+// placeholder values to every output.
 Result<KernelProgram> skeleton(const Task& task);
 
 }  // namespace cutegen::recipes

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recurrent recipe: the steps of an LSTM, a GRU or a plain recurrent layer, in one kernel.
+// The recurrent recipe: one kernel that computes all steps of an LSTM, GRU or RNN layer.
 //
-// Contract: the Fused has a `recurrence`. Its inputs are whole contiguous tensors, its outputs the
-// states of all steps, the last state and, of an LSTM, the last cell. A rough model of a step's
-// time chooses the safe parameters.
+// Contract: the stage (nest/fused.h) has a `recurrence`. Its inputs are whole contiguous tensors.
+// Its outputs are the states of all steps, the last state and, for an LSTM, the last cell state.
+// The recipe estimates the time of a step with a rough model to choose the safe parameters.
 //
 // Example: recurrent_part(fused, recurrent_safe(fused, true), label)
 #pragma once

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reduction recipe: pointwise work, reductions over the same axes, pointwise work on the
-// results.
+// The reduction recipe: pointwise operators, reductions over the same axes, and pointwise operators
+// on the results.
 //
-// Contract: applies to a Fused with reductions. It uses a row kernel if the reduced axis is
-// innermost, else a column kernel. Parameters: threads, vector, width (row: threads that share a
-// row) or columns (column: threads in a team), unroll, cached (1: keep values in registers between
-// passes, 2: in shared memory), cluster (CTAs of a cluster that keep one row in their shared
-// memory), online (maximum and sum of exponentials in one pass), parts (CTAs that share a row;
-// above 1: a kernel for each pass, accumulators in scratch between them). legal() says which
-// combinations exist. Clusters need `hopper`.
+// Contract: the recipe applies to a loop nest (nest/fused.h) with reductions. It uses a row kernel
+// if the reduced axis is innermost, and a column kernel otherwise. legal() returns whether the
+// kernels support a combination of parameters. Clusters need `hopper`. The parameters are:
+// - threads, vector, unroll
+// - width: in a row kernel, the threads that share a row
+// - columns: in a column kernel, the neighbouring threads that process different columns
+// - cached: 1 keeps the elements in registers between passes, 2 in shared memory
+// - cluster: CTAs of a cluster that keep one row in their shared memory
+// - online: 1 computes two dependent reductions in one pass
+// - parts: CTAs that share a row. If above 1, each pass is a kernel, and accumulators go to
+//   scratch.
 //
 // Example: reduction_part(task, fused, {{"threads", 256}, {"width", 32}, {"vector", 4}, ...},
 // label)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of reduction kernels: operands as CuTe tensors around the passes. Private to the recipe.
+// ReductionKernel: writes the source file of a reduction. It declares the operands as CuTe tensors
+// and uses the passes of passes.h. Only the reduction recipe includes this header.
 //
-// Contract: source() is the whole file; launches() lists its kernels in order, each with its own
-// arguments. Strides that are not static are arguments, with plan expressions.
+// Contract: source() is the whole file. launches() lists the kernels of the file in order, each
+// with its own arguments. Strides that are not static are kernel arguments with plan expressions. A
+// kernel is called resident if it keeps rows in shared memory between passes (`cached` 2).
 //
 // Example: ReductionKernel k(task, fused, params, label); k.source();
 #pragma once
@@ -15,27 +17,29 @@
 
 namespace cutegen::recipes {
 
-// Whether a resident kernel (one that keeps rows in shared memory) keeps this operand: it differs
-// between rows, and its elements are contiguous along the row.
+// Whether a resident kernel keeps this operand in shared memory. It does so if the operand differs
+// between rows and its elements are contiguous along the row.
 bool stays(const Fused& fused, const Nest& nest, const Operand& operand);
-// Whether a thread keeps its elements of the operand in registers, if the kernel keeps any: true if
-// they differ between rows. Each pass loads all other operands (weights) again, from L1 or L2.
+// Whether a kernel with `cached` 1 keeps this operand in registers. It does so if the operand
+// differs between rows. Each pass loads all other operands (weights) again, from L1 or L2.
 bool in_registers(const Fused& fused, const Nest& nest, const Operand& operand);
-// Whether a thread of a column kernel keeps the elements in the operand's own 16-bit dtype.
+// Whether a column kernel keeps the operand in registers without converting its 16-bit elements.
 bool packed(const Fused& fused, const Nest& nest, const Operand& operand);
-// Bytes of shared memory that one element of the row takes in a resident kernel.
+// The bytes of shared memory that a resident kernel needs for one element of a row.
 int64_t element_bytes(const Fused& fused, const Nest& nest);
-// Bytes of shared memory of a CTA of a resident kernel, at the official shape.
+// The bytes of shared memory that a CTA of a resident kernel needs at the official shape, which is
+// the shape of the task as written.
 int64_t resident_bytes(const Fused& fused, const Nest& nest, const Json& params);
-// The number of steps of a thread along the reduced axis at the official shape.
+// The number of steps that a thread takes along the reduced axis at the official shape.
 int64_t steps_of_thread(const Nest& nest, const Json& params);
 int64_t elements_of_thread(const Nest& nest, const Json& params);
 
-// How many rows a cluster of a resident kernel processes one after another.
+// The number of rows that a cluster of a resident kernel processes one after another.
 int64_t turns_of(const Json& params);
 
-// How such a cluster reads ahead: a row is `groups` groups of vectors, and shared memory has room
-// for `places` groups, in the order in which they are read.
+// The ring buffer in shared memory with which a cluster loads the next rows in advance. A row
+// consists of `groups` groups of vectors, and the ring holds `places` groups. Groups enter and
+// leave in order.
 struct Ring {
   int64_t groups = 0, places = 0;
 };
@@ -43,11 +47,11 @@ std::optional<Ring> ring_of(const Fused& fused, const Nest& nest, const Json& pa
 
 class ReductionKernel {
  public:
-  // A kernel of the file, with the scratch that it reads or writes.
+  // A kernel of the file, with the scratch tensors that it reads or writes.
   struct Launch {
     std::string name;
     std::vector<Parts> parts;
-    bool whole_grid = true;  // whether all CTAs that share a row run this kernel, or only one
+    bool whole_grid = true;  // all CTAs that share a row run the kernel; if false, only one
   };
 
   ReductionKernel(const Task& task, const Fused& fused, const Json& params, const Label& label);
@@ -60,10 +64,11 @@ class ReductionKernel {
   bool turns() const { return turns_of(params_) > 1; }
   // Whether the CTAs of a cluster share columns.
   bool clustered() const { return !row() && get("cluster") > 1; }
-  bool wide() const;       // a row has too many elements for 32-bit indices
-  bool many_rows() const;  // there are too many rows for 32-bit indices
+  bool wide() const;       // whether a row has too many elements for 32-bit indices
+  bool many_rows() const;  // whether there are too many rows for 32-bit indices
   bool in_runs() const { return nest_.in_runs && !wide(); }
-  // Whether an operand has one element for each run of elements (cutegen/runs.cuh).
+  // Whether a row consists of runs of elements (cutegen/runs.cuh), and some operand has one element
+  // for each run.
   bool has_runs() const;
   std::vector<Parts> parts() const { return passes_.parts(); }
   const std::vector<StrideArgument>& strides() const { return tensors_.strides(); }
@@ -91,11 +96,11 @@ class ReductionKernel {
   Code code_;
   NestTensors tensors_;
   Passes passes_;
-  std::string inputs_, outputs_, loads_;  // text that the kernels share
+  std::string inputs_, outputs_, loads_;  // text that all kernels of the file contain
   std::string runs_;                      // name of the cutegen::Runs object
-  // In a resident kernel: text of copies, of slots, of reads from a slot.
+  // In a resident kernel: the statements that copy to shared memory, declare it, and read it.
   std::string fetches_, slots_, reads_;
-  // If a CTA computes several rows: text of the tensors of a row, and of the next row.
+  // If a CTA computes several rows: the declarations of the tensors of a row, and of the next row.
   std::string rows_, next_;
   std::string kernels_, source_;
   std::vector<Launch> launches_;

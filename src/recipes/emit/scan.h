@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scan recipe: cumulative sums, products, maxima and minima with pointwise work around them.
+// The scan recipe: cumulative sums, products, maxima and minima, with pointwise operators before
+// and after them.
 //
-// Contract: applies to a Fused with scans. The kernel reads and writes each element once. A CTA, or
-// a warp, takes a row tile by tile (cutegen/scan.cuh); if the innermost axis is not the scanned
-// one, teams of threads take neighbouring columns. With `parts`, CTAs share a row, and a kernel
-// before it computes the totals of the parts, so elements are read twice.
+// Contract: the recipe applies to a loop nest (nest/fused.h) with scans. The kernel reads and
+// writes each element once. If the scanned axis is innermost, a CTA or a warp processes a row tile
+// by tile (cutegen/scan.cuh). Otherwise teams of threads process neighbouring columns. If `parts`
+// is above 1, several CTAs share a row. A first kernel then computes the total of each CTA's part
+// of a row, so the program reads the elements twice.
 //
 // Example: scan_part(task, fused, scan_safe(fused), label)
 #pragma once

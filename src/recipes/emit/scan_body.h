@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of a scan kernel over the tiles of a row. Private to the scan recipe.
+// ScanBody: writes the loop of a scan kernel over the tiles of a row. Only the scan recipe includes
+// this header.
 //
-// Contract: text() is the loop, for a kernel that declares `along`, `across`, `steps`, `first`,
-// `last`, `read`, `live`, and `row` and `lane` or `column` and `team`. If the kernel declares no
-// `last`, the loop only writes the total of a part. inputs() and outputs() are the names of the
-// tensors, by operand. Before text(), call load_by() with the text by which the column kernel loads
-// a value that does not vary along the scanned axis.
+// Contract: text() is the loop. The kernel around it must declare `along`, `across`, `steps`,
+// `first`, `last`, `read`, `live`, and either `row` and `lane` or `column` and `team`. If text()'s
+// argument `last` is false, the loop only computes the totals of a CTA's part of the row. inputs()
+// and outputs() are the names of the operands' tensors. In a column kernel, some values do not vary
+// along the scanned axis. The caller must pass the text that loads such a value to load_by() before
+// it calls text().
 //
 // Example: ScanBody b(fused, params, nest, code); b.text(true);
 #pragma once
@@ -16,12 +18,13 @@
 
 namespace cutegen::recipes {
 
-// A value that the loop scans: names of its values in a tile and of its running result.
+// A scan in the loop, with the kernel's names for the scan's values in a tile, its running result
+// and its operation.
 struct Scanned {
   int inst;
   Scan scan;
   std::string values, carry, operation;
-  // The type of a running result.
+  // The C++ type of the running result.
   std::string type() const { return scan.wide() ? operation + "::Value" : "float"; }
 };
 
@@ -29,26 +32,27 @@ class ScanBody {
  public:
   ScanBody(const Fused& fused, const Json& params, const Nest& nest, Code& code);
   std::string text(bool last) const;
-  // The declaration of the shared memory through which threads exchange totals; may be empty.
+  // The declaration of the shared memory through which threads exchange totals, or "" if they need
+  // none.
   std::string shared() const;
   bool split() const { return int_param(params_, "parts") > 1; }
-  const std::vector<int>& used() const { return used_; }  // instructions
+  const std::vector<int>& used() const { return used_; }  // the instructions in the loop
   const std::vector<std::string>& inputs() const { return inputs_; }
   const std::vector<std::string>& outputs() const { return outputs_; }
   void load_by(int leaf, std::string text) { row_loads_[leaf] = std::move(text); }
-  const std::vector<std::string>& totals() const { return totals_; }  // scratch: of scans' parts
+  const std::vector<std::string>& totals() const { return totals_; }  // scratch with parts' totals
 
  private:
   const Inst& at(int inst) const { return fused_.insts[size_t(inst)]; }
   bool row() const { return nest_.reduced_inside; }
   bool reversed() const { return at(scans_.front().inst).scan.reversed; }
-  // Whether elements within a vector are reversed.
+  // Whether the loop visits the elements of a vector from the last to the first.
   bool backwards() const { return row() && reversed(); }
   bool exchanges() const;
-  // The shared memory in which the threads exchange the totals of a scan.
+  // The text that names the shared memory in which threads exchange the totals of scan `number`.
   std::string room(const std::string& turn, size_t number) const;
   bool wide() const;
-  // The name of a position. If the scan begins at the end, positions count from there.
+  // The kernel's name for an element's position. In a reversed scan, `j` counts from the end.
   const char* place() const { return reversed() ? "at" : "j"; }
   const char* element() const { return backwards() ? "[i][n]" : "[i][v]"; }
   std::string elements(const std::vector<int>& targets) const;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds attention in a graph: a product, a masked softmax of its rows, and a second product.
 //
-// Contract: fuse_attention() replaces each such part by one node cutegen.attention(q, k, v, mask),
-// if q, k and v have one 16-bit type, no other node reads an intermediate value, and the scale is
-// positive. read_attention() returns what the node computes. The rest of the graph does not change.
+// Contract: fuse_attention() replaces each such group of nodes by one node cutegen.attention(q, k,
+// v, mask). It does so only if q, k and v have the same 16-bit dtype, no other node reads an
+// intermediate value, and the scale is positive. It does not change any other node.
+// read_attention() returns the operands and options of a cutegen.attention node.
 //
 // Example: softmax(q @ k.mT * 0.125, -1) @ v -> cutegen.attention(q, k, v, null)
 #pragma once
@@ -16,26 +17,27 @@
 
 namespace cutegen::recipes {
 
-// A factor that is a slice of a tensor with one more axis: the slice at `index` of `axis`.
+// Says which part of its tensor q, k or v is. If `axis` is set, the tensor has one more axis than
+// the operand, and the operand is tensor.select(axis, index).
 struct AttentionSlice {
-  int axis = -1;  // -1: the factor is the whole tensor
+  int axis = -1;  // -1 if the operand is the whole tensor
   int64_t index = 0;
 };
 
-// The axes of q are batch, head, row, depth; of k and v: batch, head, key, depth or width. Without
-// heads, tensors have three axes.
+// The operands and options of an attention. q has the axes batch, head, row, depth. k has batch,
+// head, key, depth. v has batch, head, key, width. If `heads` is false, the head axis is missing.
 struct AttentionNode {
-  std::string q, k, v, mask;  // mask: may be empty
+  std::string q, k, v, mask;  // names of values; `mask` is empty if there is none
   AttentionSlice slice_q, slice_k, slice_v;
   double scale = 1;
-  bool safe = false;     // rows without keys are zero, not NaN
-  bool turned = false;   // k is transposed: depth comes before keys
-  bool grouped = false;  // several heads of q share one of k and v
-  bool causal = false;   // a row sees keys up to row + diagonal
+  bool safe = false;     // a row whose keys are all masked is zero, not NaN
+  bool turned = false;   // k has the axes batch, head, depth, key instead
+  bool grouped = false;  // several heads of q use the same head of k and v
+  bool causal = false;   // row r attends only to the keys 0 ... r + diagonal
   int64_t diagonal = 0;
-  bool hides = false;      // a boolean mask is true for keys to ignore
-  bool heads = false;      // q, k and v have an axis of heads
-  std::vector<int> order;  // the result's axes in memory: 0 batch, 1 head, 2 row, 3 width
+  bool hides = false;      // the mask is boolean, and true for keys to ignore
+  bool heads = false;      // q, k and v have a head axis
+  std::vector<int> order;  // the result's axes as stored: 0 batch, 1 head, 2 row, 3 width
 };
 
 Graph fuse_attention(Graph graph);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choices: operators that put elements of a row in order: topk, sort and argsort.
+// Choices: the operators topk, sort and argsort, which put elements of a row in order.
 //
-// Contract: find_choice() returns nothing for other operators, and an error for a use that no
-// recipe covers. The node returns the values and their positions; argsort returns only positions.
-// Equal values keep the order of their positions. NaN counts as the largest value, as in PyTorch.
-// `count` is 0 for a whole row.
+// Contract: find_choice() returns nullopt for other operators, and an error for a use that no
+// recipe covers. topk and sort return values and their positions in the row; argsort returns only
+// positions. Equal values keep the order of their positions. As in PyTorch, NaN counts as the
+// largest value. `count` is the number of elements that topk returns, or 0 for sort and argsort.
 //
 // Example: topk(x, 6, -1) with x [4096, 64] -> {"x", count 6, largest true}
 #pragma once
@@ -17,9 +17,10 @@
 
 namespace cutegen::recipes {
 
-// The most elements that a kernel selects one by one from a row.
+// The largest `count` for which a kernel finds the elements of a row one after another.
 inline constexpr int64_t kMostSelected = 64;
-// The most elements that a kernel selects from a long row.
+// The largest `count` for which a kernel selects elements from a row that is too long to be sorted
+// in shared memory.
 inline constexpr int64_t kMostBounded = 256;
 inline constexpr int64_t kMostSorted = 4096;  // the longest row that a CTA sorts in shared memory
 inline constexpr int64_t kLongest = int64_t{1} << 24;  // the longest row that several CTAs sort
@@ -29,15 +30,15 @@ struct Choice {
   int64_t count = 0;
   bool largest = true;
   bool positions_only = false;
-  bool long_row = false;    // a CTA could not sort the row
-  bool integers = false;    // keys have 16 bytes
-  int inst = -1;            // the instruction that computes an element of the row
+  bool long_row = false;    // the row is too long to be sorted in shared memory
+  bool integers = false;    // the row has integers; a kernel then sorts keys of 16 bytes
+  int inst = -1;            // index of the instruction that computes an element of the row
   std::string extent = {};  // number of results along the row, as a plan expression
-  // Whether the kernel selects the first elements. If not, it sorts the row.
+  // True if the kernel selects the first `count` elements. Otherwise it sorts the whole row.
   bool selects() const {
     return !integers && count > 0 && count <= (long_row ? kMostBounded : kMostSelected);
   }
-  // The elements that a CTA sorts at once.
+  // The number of elements that a CTA can sort in shared memory.
   int64_t capacity() const { return integers ? kMostSorted / 2 : kMostSorted; }
 };
 

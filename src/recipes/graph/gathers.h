@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers: operators that read the elements of a tensor at the positions in index tensors:
-// embedding, index_select, x[ids] and gather.
+// Gathers: operators that read a tensor at the positions that index tensors contain: embedding,
+// index_select, x[ids] and gather.
 //
-// Contract: find_gather() returns nothing for other operators, and an error for a use that no
-// recipe covers. `taken` lists the input's axes that index tensors replace. The axes of the
-// indices' broadcast shape begin at axis `first` of the result; the input's other axes keep their
-// order. If `along` is set, the index tensor has the result's shape instead (gather,
-// take_along_dim).
+// Contract: find_gather() returns nullopt for other operators, and an error for a use that no
+// recipe covers. `taken` lists the input's axes along which an index tensor gives the position. In
+// the result, the `rank` axes of the index tensors' broadcast shape replace these axes and begin at
+// axis `first`. The input's other axes keep their order. If `along` is set, there is one index
+// tensor, and it has the result's shape instead (gather, take_along_dim).
 //
 // Example: table[ids] with ids [8, 512] -> {"table", {{0, "ids", true}}, first 0, rank 2}
 #pragma once
@@ -21,10 +21,10 @@
 namespace cutegen::recipes {
 
 struct Taken {
-  size_t axis = 0;  // of the input
-  std::string index;
-  bool wraps = false;   // a negative index counts from the end of the axis
-  bool modulo = false;  // every index is taken modulo the size of the axis
+  size_t axis = 0;      // axis of the input
+  std::string index;    // name of the index tensor
+  bool wraps = false;   // a negative position counts from the end of the axis
+  bool modulo = false;  // every position is taken modulo the size of the axis
 };
 
 struct Gather {

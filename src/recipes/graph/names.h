@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names: identifiers for kernels and plans, unique and not keywords.
+// Names: unique identifiers for kernels and plans that are not C++ keywords.
 //
-// Contract: unique() returns the word itself or, if it is taken, the word with a number.
-// short_names gives every tensor of a task its identifier ("fc.weight" -> "fc_weight"); a plan
-// binds those that differ from the tensor's name.
+// Contract: unique() returns the word itself or, if the word is taken or a keyword, the word with a
+// number. short_names() gives every tensor of a task its identifier ("fc.weight" -> "fc_weight"). A
+// plan lists the identifiers that differ from their tensor's name under "bind".
 //
 // Example: Names names; names.unique("float") == "float_1"
 #pragma once
@@ -25,7 +25,8 @@ class Names {
 };
 
 std::map<std::string, std::string> short_names(const Task& task);
-// The plan's "bind": identifier -> tensor, where they differ.
+// Returns the plan's "bind": identifier -> tensor, for all tensors whose identifier differs from
+// their name.
 Json bindings(const std::map<std::string, std::string>& names);
 
 }  // namespace cutegen::recipes

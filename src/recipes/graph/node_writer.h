@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the nodes that replace one node of a graph.
+// NodeWriter: appends the nodes that replace one node of a graph.
 //
-// Contract: each function appends nodes to `out` and returns the name of their value. `name` gives
-// a value the name of one of the replaced node's outputs, and that output's dtype; all other values
-// are float32 unless as() says otherwise.
+// Contract: each function appends nodes to `out` and returns the name of their value. If the new
+// value replaces an output of the old node, pass that output's name as `name`. The value then has
+// this name and the output's dtype. All other values are float32, unless as() sets another dtype.
 //
 // Example: NodeWriter write(out, graph, node); write.add("sum", "aten.sum.default", {x}, {});
 #pragma once
@@ -19,7 +19,7 @@ Json tensor_ref(const std::string& name);
 
 class NodeWriter {
  public:
-  // `graph` contains the node. All three must outlive the writer.
+  // `graph` contains `node`. `out`, `graph` and `node` must outlive the writer.
   NodeWriter(Graph& out, const Graph& graph, const Node& node)
       : out_(out), graph_(graph), node_(node) {}
 
@@ -28,15 +28,17 @@ class NodeWriter {
   std::string view(const std::string& word, const std::string& from, const Shape& shape,
                    const std::string& name = "");
   void append(Node node) { out_.nodes.push_back(std::move(node)); }
-  // Sets the dtype of the last value.
+  // Sets the dtype of `value`, which must be the value of the last node. Returns its name.
   std::string as(DType dtype, const std::string& value);
-  // (x - mean) / sqrt(mean((x - mean)^2) + eps) over `axes`.
+  // Writes (x - mean) / sqrt(mean((x - mean)^2) + eps), with the means over `axes`.
   std::string standardized(const std::string& x, const std::vector<int>& axes, double eps);
-  // Writes the node's first output: x * weight + bias along `axis`. Both may be missing.
+  // Writes the node's first output: x * weight + bias. `weight` and `bias` are vectors along `axis`
+  // of x, and either of them may be null.
   void scaled(std::string x, const Json& weight, const Json& bias, size_t axis);
-  // Writes the node's first output: tril(x, by) or triu(x, by), which positions decide.
+  // Writes the node's first output: tril(x, by) or, if `upper`, triu(x, by), as a where() over a
+  // comparison of row and column numbers.
   void triangle(const Value& x, bool upper, int64_t by);
-  // A value of the graph, or one that this writer added.
+  // Finds a value of the graph, or a value that this writer added.
   const Value* find(const std::string& name) const;
 
  private:

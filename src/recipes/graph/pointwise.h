@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pointwise ATen operators as C++ expressions on float.
+// Translates pointwise ATen operators to C++ expressions.
 //
-// Contract: lower_pointwise returns the expression of one node with "{0}", "{1}", ... for its
-// tensor operands, in float32 with PyTorch's semantics. It returns nothing if the operator is not
-// pointwise, and an unsupported error if it does not cover this use.
+// Contract: lower_pointwise() returns an expression that computes one element of the node's result
+// in float32 with PyTorch's semantics. "{0}", "{1}", ... in it stand for the tensor operands. It
+// returns nullopt if the operator is not pointwise, and an `unsupported` error if it does not cover
+// this use.
 //
 // Example: aten.leaky_relu.default(x, 0.01) -> {"cutegen::leaky_relu({0}, 0.01f)", {"x"}, false}
 #pragma once
@@ -16,34 +17,35 @@
 
 namespace cutegen::recipes {
 
-// An operand that is a size of a tensor, and so differs between shapes, is written as this prefix,
-// the axis and the tensor: "size of 0 x". Axis -1 means the number of elements.
+// An operand that is the size of a tensor's axis is written as this prefix, the axis and the
+// tensor: "size of 0 x" is dim(x,0). Axis -1 means the number of elements.
 inline const std::string kSize = "size of ";
-// The operand for a size of a tensor: {"ref": "size of 0-1 x"} is dim(x,0) - 1.
+// Returns the operand for a size of a tensor plus a constant: {"ref": "size of 0-1 x"} means
+// dim(x,0) - 1.
 Json size_ref(const SizeArgument& size);
 
 struct Pointwise {
   std::string code;                   // "{0} + 2.0f * {1}"
-  std::vector<std::string> operands;  // value names, or sizes
-  bool boolean = false;               // the result is a truth value
-  bool integer = false;               // the result and the operands are integers or truth values
+  std::vector<std::string> operands;  // names of values, or sizes (kSize)
+  bool boolean = false;               // the result is a boolean
+  bool integer = false;               // the result and the operands are integers or booleans
 };
 
-// "aten.relu_.default" -> "relu": the operator without namespace, overload and in-place mark.
+// Strips namespace, overload and in-place suffix: "aten.relu_.default" -> "relu".
 std::string base_name(const std::string& op);
-// True for "aten.relu_.default": the operator writes its first argument.
+// Whether the operator writes its first argument, as "aten.relu_.default" does.
 bool is_in_place(const std::string& op);
-// The argument at `index`, or by keyword; null if absent.
+// Returns the argument at position `index` or with this keyword, or null if the node has neither.
 Json argument(const Node& node, size_t index, const std::string& keyword);
-// A number of the graph ({"float": "inf"} too); nullopt if it is not a number.
+// Reads a number of the graph, including {"float": "inf"}. Returns nullopt if it is not a number.
 std::optional<double> number(const Json& json);
-// The value name of {"ref": name}; nothing otherwise.
+// Returns `name` for {"ref": name}, which refers to a value. Returns nullopt for anything else.
 std::optional<std::string> reference(const Json& json);
-// 0.01 -> "0.01f".
+// Writes a float literal: 0.01 -> "0.01f".
 std::string literal(double value);
-// "half_t"-style name of a dtype in kernels, empty if kernels do not handle it.
+// Returns the C++ type of a dtype in kernels ("half_t"), or "" if kernels do not support the dtype.
 std::string device_type(DType dtype);
-bool is_integer(DType dtype);  // true for integers of any width, false for bool
+bool is_integer(DType dtype);  // true for integers of every width, false for bool
 
 Result<std::optional<Pointwise>> lower_pointwise(const Node& node);
 

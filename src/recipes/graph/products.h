@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products: brings the matrix products of a graph into one form before fusing.
+// Products: rewrites all matrix products of a graph as mm, bmm or mv.
 //
-// Contract: lower_products() returns an equal graph in which every product is mm, bmm or mv. addmm
-// and its relatives become a product and pointwise work. A product with a diagonal matrix becomes a
-// scaled copy. triu and tril become where() over a mask. The mask is a placeholder of the graph,
+// Contract: lower_products() returns a graph with the same results in which every product is mm,
+// bmm or mv. addmm, baddbmm and similar operators become a product and pointwise operators. A
+// product with a diagonal matrix becomes a multiplication of rows or columns by the diagonal's
+// elements. triu and tril become where() with a mask. The mask is a placeholder node of the graph,
 // but not a tensor of the task. as_reduction() turns a product with one row or one column into mul
 // and sum.
 //
@@ -18,7 +19,8 @@
 
 namespace cutegen::recipes {
 
-// A mask over the last two axes: true for column - row >= diagonal (upper) or <= diagonal (lower).
+// A triangular mask over the last two axes. It is true if column - row >= diagonal (upper) or
+// column - row <= diagonal (lower).
 struct Mask {
   bool upper = true;
   int64_t diagonal = 0;
@@ -26,12 +28,13 @@ struct Mask {
 
 struct Lowered {
   Graph graph;
-  std::map<std::string, Mask> masks;  // by placeholder
+  std::map<std::string, Mask> masks;  // by the placeholder's name
 };
 
-bool is_product(const Node& node);  // mm, bmm, mv
+bool is_product(const Node& node);  // true for mm, bmm and mv
 Result<Lowered> lower_products(Graph graph);
-// Which factor is a vector: a matrix with one row or one column at every shape of the task.
+// The factor that is a vector, that is a matrix with one row or one column at every shape of the
+// task.
 enum class Vector { first, second };
 Result<Graph> as_reduction(Graph graph, const std::string& product, Vector vector);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reshapes: which axes of one shape correspond to which axes of another shape with the same
-// elements.
+// Finds which axes of a shape correspond to which axes of a reshaped shape.
 //
-// Contract: group_axes pairs runs of neighbouring axes with equal products, the shortest possible
-// runs. It returns nothing if the shapes have different sizes or an axis is 0. Axes of size 1 join
-// a neighbouring run.
+// Contract: group_axes() divides the axes of both shapes into runs of neighbouring axes and pairs
+// the runs that have the same number of elements. The runs are as short as possible. Axes of size 1
+// join a neighbouring run. The result is nullopt if the shapes have different numbers of elements,
+// or if an axis has size 0.
 //
 // Example: group_axes({8, 64, 5, 5}, {8, 4, 16, 25}) -> {0}={0}, {1}={1,2}, {2,3}={3}
 #pragma once

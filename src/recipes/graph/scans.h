@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scans: cumulative sums, products, maxima and minima, with their positions, and logcumsumexp along
-// one axis, in one form.
+// Scans: brings cumulative sums, products, maxima and minima (with their positions) and
+// logcumsumexp along one axis into a common form.
 //
-// Contract: normalize_scans() replaces each by a node cutegen.scan(x, axis, kind, reversed,
-// exclusive). flip(scan(flip(x))) becomes a scan from the end. cat of the neutral element and the
-// scan of all elements but the last becomes an exclusive scan. Positions are a scan of their own. A
-// scan that converts its result to another kind of number stays as it is. find_scan() reads a node.
+// Contract: normalize_scans() replaces each of them by a node cutegen.scan(x, axis, kind, reversed,
+// exclusive). flip(scan(flip(x))) becomes a scan that begins at the last element. A cat of the
+// neutral element and the scan of all elements but the last becomes an exclusive scan. An operator
+// that returns values and positions becomes two scans. A scan of floats that also converts its
+// result to another dtype is not replaced. find_scan() reads a cutegen.scan node.
 //
 // Example: aten.cumsum(x, 1) -> cutegen.scan(x, 1, "sum", false, false)
 #pragma once
@@ -19,21 +20,21 @@ namespace cutegen::recipes {
 
 inline constexpr const char* kScan = "cutegen.scan";
 
-// log_sum: logcumsumexp. max_place, min_place: the positions of the values.
+// log_sum is logcumsumexp. max_place and min_place are the positions that cummax and cummin return.
 enum class ScanKind { sum, product, max, min, log_sum, max_place, min_place, integer_sum };
 
 struct Scan {
   ScanKind kind = ScanKind::sum;
-  bool reversed = false;   // begins at the last element
-  bool exclusive = false;  // an element's own value is not part of its result
+  bool reversed = false;   // the scan begins at the last element
+  bool exclusive = false;  // the result at an element does not include this element
   bool gives_integers() const { return kind >= ScanKind::max_place; }
-  // Whether a running result has 64 bits.
+  // Whether the running result takes 64 bits instead of 32.
   bool wide() const { return kind >= ScanKind::log_sum; }
   bool operator==(const Scan&) const = default;
 };
 
 Graph normalize_scans(Graph graph);
-// Nothing if the node is not a cutegen.scan.
+// Returns nullopt if the node is not a cutegen.scan.
 std::optional<Scan> find_scan(const Node& node);
 
 }  // namespace cutegen::recipes

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed weights: a matrix that a graph computes from a tensor of 8-bit or 4-bit elements, so that
-// a product may read that tensor itself.
+// Packed weights: recognises a matrix that the graph unpacks from a tensor of 8-bit or 4-bit
+// elements, so that a product's kernel may read the packed tensor itself.
 //
-// Contract: packed_weights() recognises (w - zero) * scale in any order of casts and reshapes, if w
-// is a tensor of int8, uint8 or 8-bit floats, or of bytes that hold two numbers of 4 bits
-// (`torch.stack([w & 15, w >> 4], -1)`). Scales are tensors: one for all weights, for each row, or
-// for blocks of rows and of the depth. Zeros are a constant or such a tensor.
+// Contract: packed_weights() recognises (w - zero) * scale, with casts and reshapes between the
+// steps. w is a tensor of int8, uint8 or 8-bit floats, or of bytes that hold two numbers of 4 bits
+// each (`torch.stack([w & 15, w >> 4], -1)`). The scale is a tensor with one value for all weights,
+// one for each row, or one for each block of rows and of the depth (the axis that the product sums
+// over). The zero is a constant or such a tensor.
 //
 // Example: w.to(x.dtype) * s[:, None] -> tensor w, scales in blocks of 1 row and the whole depth
 #pragma once
@@ -17,8 +18,8 @@
 
 namespace cutegen::recipes {
 
-// A value for each block of `rows` x `depth` weights; 0: the block has all rows, or all of the
-// depth.
+// A tensor with one value for each block of `rows` x `depth` weights. If `rows` or `depth` is 0, a
+// block has all rows or the whole depth.
 struct WeightGrid {
   std::string tensor;
   DType dtype = DType::f32;
@@ -28,8 +29,8 @@ struct WeightGrid {
 struct PackedWeights {
   std::string tensor;  // [rows, depth], or [rows, depth / 2] if it holds nibbles
   DType dtype = DType::i8;
-  bool nibbles = false;     // two in a byte
-  bool high_first = false;  // the first one in the high bits
+  bool nibbles = false;     // each byte holds two 4-bit numbers
+  bool high_first = false;  // the first number of a byte is in its high bits
   double zero = 0;
   std::optional<WeightGrid> scales, zeros;
 };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matmul recipe: one matrix product in any layout, fused with the operators after it.
+// The matmul recipe: a kernel for one matrix product in any layout, fused with the pointwise
+// operators after it.
 //
-// Contract: a stage with one mm, bmm or mv (or an operator made of them: linear, einsum, ...) of
-// tensors, followed by pointwise work, becomes one kernel. If the math mode allows it,
-// `tensor_cores` multiplies in tf32, f16 or bf16. `split` divides the depth among CTAs; a second
-// kernel adds their parts. The safe choice is float32 on the CUDA cores, with large tiles if these
-// fill the GPU.
+// Contract: a stage with one mm, bmm or mv (or an operator that consists of these, such as linear
+// or einsum) becomes one kernel. If the math mode allows it, the parameter `tensor_cores` selects
+// multiplication in tf32, f16 or bf16. `split` divides the depth (the axis that the product sums
+// over) among CTAs, and a second kernel adds their results. The safe parameters come from a cost
+// model (matmul_tiling.h).
 //
 // Example: matmul_part(task, contraction, {{"tile_m", 64}, {"tile_n", 64}, ...}, label)
 #pragma once
@@ -18,7 +19,7 @@ namespace cutegen::recipes {
 
 std::vector<RecipeParameter> matmul_parameters(const Contraction& c);
 Json matmul_safe(const Contraction& c);
-// Whether the threads can divide the tile, and shared memory and registers can hold it.
+// Whether the threads can divide the tile evenly, and the tile fits in shared memory and registers.
 bool matmul_legal(const Contraction& c, const Json& params);
 ProgramPart matmul_part(const Task& task, const Contraction& c, const Json& params,
                         const Label& label);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the work after a product: its device function, its operands as tensors, and the loop
-// over a tile's results.
+// MatmulFinish: writes the pointwise work after a product: a device function for one element, the
+// operands as CuTe tensors, and the loop over the results of a tile.
 //
-// Contract: a kernel has one MatmulFinish for each of its products; most kernels have one product.
-// Sizes and strides that are not static become arguments of the kernel, in `numbers`.
+// Contract: a kernel has one MatmulFinish for each of its products, usually one. Sizes and strides
+// that are not static become arguments of the kernel, which the functions add to `numbers`.
 //
 // Example: MatmulFinish f(c, 0); f.compute(); f.results(numbers);
 #pragma once
@@ -13,34 +13,36 @@
 
 namespace cutegen::recipes {
 
-// An operand of the operators after the product, as a kernel reads or writes it.
+// A tensor that the work after the product reads or writes, with the kernel's names for the
+// pointer, the CuTe tensor and the registers.
 struct FactorAccess {
   const Operand* operand;
   int inst;
   std::string name, tensor, registers;
 };
 
-// Arguments of a kernel: a name and its plan expression.
+// Arguments of a kernel, as pairs of a name and a plan expression.
 using Numbers = std::vector<std::pair<std::string, std::string>>;
 
-// The layouts of one kernel's operands. A size or stride that is not static becomes an argument.
+// Writes the layouts of a kernel's operands. A size or stride that is not static becomes an
+// argument of the kernel.
 class Layouts {
  public:
-  // `prefix`: of the arguments' names.
+  // The names of the arguments begin with `prefix`.
   Layouts(const Contraction& c, Code& code, Numbers& numbers, std::string prefix = "")
       : c_(c), code_(code), numbers_(numbers), prefix_(std::move(prefix)) {}
-  // Writes a stride: static if it is 0 or 1, else a new argument of the kernel.
+  // Writes a stride. It is static if it is 0 or 1, and otherwise a new argument of the kernel.
   std::string stride_text(const Stride& s, const std::string& wanted);
-  // Writes " + offset" for the batch of this CTA.
+  // Writes " + " and the offset of the CTA's batch in the factor's tensor.
   std::string batch_offset(const Factor& factor, const std::string& prefix);
-  // Declares the operands of `finish` as tensors (element of the vector, m, n, batch).
+  // Declares the operands as CuTe tensors with the modes (element of the vector, m, n, batch).
   std::string tensors(const std::vector<FactorAccess>& inputs,
                       const std::vector<FactorAccess>& outputs);
 
  private:
   std::string tensor(const FactorAccess& a);
   std::string size(const std::string& name, const std::string& extent);
-  // Returns shape and stride of one mode of an operand of `finish`, innermost loop first.
+  // Returns shape and stride of one mode of an operand, with the innermost loop first.
   std::pair<std::string, std::string> mode(const FactorAccess& a, const std::vector<Loop>& loops,
                                            const std::string& letter, const std::string& whole);
 
@@ -52,20 +54,21 @@ class Layouts {
 
 class MatmulFinish {
  public:
-  // `part`: which of the joined products it is.
+  // `part` is the index of the product among the products of a joined kernel (nest/joined.h).
   MatmulFinish(const Contraction& c, size_t part);
   const std::vector<FactorAccess>& inputs() const { return inputs_; }
   const std::vector<FactorAccess>& outputs() const { return outputs_; }
   const Contraction& product() const { return c_; }
   Code& code() { return code_; }
   Layouts layouts(Numbers& numbers) { return {c_, code_, numbers, prefix_}; }
-  // The device function for one element: from the product and other values to the results.
+  // Writes the device function that computes the results at one position from the product's result
+  // and the other operands.
   std::string compute();
-  // Loads, arithmetic and stores for the kVector results at (m, n, batch). `held`: the operands are
-  // already in registers.
+  // Writes loads, arithmetic and stores for kVector neighbouring results at (m, n, batch). If
+  // `held` is set, the operands are already in registers.
   std::string work(bool held = false) const;
-  // The tensors, and the loop over the results of a tile. `ahead`: loads of several runs of results
-  // come before their stores.
+  // Writes the declarations of the tensors, and the loop over the results of a tile. If `ahead` is
+  // set, the loop loads the operands of several vectors of results before it stores the first.
   std::string results(Numbers& numbers, bool ahead);
 
  private:
@@ -79,7 +82,8 @@ class MatmulFinish {
   std::vector<FactorAccess> inputs_, outputs_;
 };
 
-// Writes the call of gemm.each(), which runs `body` for kVector neighbouring results.
+// Writes the call of gemm.each(), which runs `body` for each vector of kVector neighbouring
+// results.
 std::string each_text(int64_t groups, const std::string& body);
 
 }  // namespace cutegen::recipes

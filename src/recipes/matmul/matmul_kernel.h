@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the matmul kernels.
+// Writes the source of the matmul kernels.
 //
-// Contract: matmul_kernel() returns the source and the arguments of its plan: strides and sizes
-// under the names of the kernel's parameters, in order.
+// Contract: matmul_kernel() returns the source and the arguments for the plan. The arguments are
+// strides and sizes, under the names of the kernel's parameters and in their order.
 //
 // Example: MatmulKernel k = matmul_kernel(task, c, params, label); k.source
 #pragma once
@@ -14,34 +14,34 @@ namespace cutegen::recipes {
 
 struct MatmulKernel {
   std::string source;
-  // (parameter of the kernel `matmul`, expression).
+  // Pairs of a parameter and its plan expression, for the kernel `matmul` and for the kernel
+  // `combine`, which adds the parts of a split.
   std::vector<std::pair<std::string, std::string>> numbers;
   std::vector<std::pair<std::string, std::string>> numbers_combine;
-  std::vector<std::string> tensors;  // identifiers, in the order of the kernels' parameters
+  std::vector<std::string> tensors;  // identifiers, in the parameters' order
   std::vector<std::string> tensors_combine;
-  // Expressions that are true if vector accesses are possible.
+  // Plan expressions that are true if the kernel can use vector accesses for A, B and the output.
   std::string vector_a, vector_b, vector_out;
 };
 
-// The instructions that multiply: the CUDA cores, mma.sync, wgmma on 16-bit elements, wgmma on
-// floats (three products with float32 accuracy, or one in tf32), or mma.sync on weights that no
-// shared memory holds (few rows).
+// How a kernel multiplies. simt: on the CUDA cores. mma: with mma.sync. wgmma: with wgmma on 16-bit
+// elements. wgmma_fp32: with wgmma on floats, in three products with float32 accuracy or in one in
+// tf32. stream: with mma.sync on weights that do not pass through shared memory (few rows).
 enum class MatmulEngine { simt, mma, wgmma, wgmma_fp32, stream };
 MatmulEngine engine_of(const Contraction& c, const Json& params);
-// Whether two warpgroups take tiles in turn (wgmma).
+// Whether two warpgroups compute tiles alternately (only with MatmulEngine::wgmma).
 bool ping_pong(const Json& params);
-// For wgmma_fp32: how many tf32 products replace one product of floats.
+// With wgmma_fp32, the number of tf32 products that replace one product of floats.
 int products_of(const Contraction& c);
-// The joined products in order; one product has one part.
+// Returns the products of a joined kernel in order, or only `c` if it is not joined.
 std::vector<const Contraction*> parts_of(const Contraction& c);
-// The identifier of a factor's tensor.
 std::string name_of(const Contraction& c, const Factor& factor);
-// Whether wgmma_fp32 reads A from shared memory, split in two parts, and B from registers.
+// Whether wgmma_fp32 exchanges the roles of the factors: it reads A from shared memory, as two tf32
+// values for each float, and B from registers.
 bool turned(const Contraction& c);
-// The type of the operands as the instruction takes them: "float", "tfloat32_t", "half_t",
-// "bfloat16_t".
+// Returns the C++ type of the engine's operands: "float", "tfloat32_t", "half_t" or "bfloat16_t".
 std::string element_type(const Contraction& c, const Json& params);
-// Bytes of an element in the task's math mode.
+// Returns the bytes of an element in the task's math mode.
 int64_t bytes_of_element(const Contraction& c);
 MatmulKernel matmul_kernel(const Task& task, const Contraction& c, const Json& params,
                            const Label& label);

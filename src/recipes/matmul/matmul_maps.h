@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensor maps of a product's operands: in the plan, and as constants of the kernel.
+// The tensor maps (TMA descriptors) of a product's operands: their entries in the plan, and the
+// constants with which the kernel uses them.
 //
 // Contract: a map's axes are (contiguous axis, other axis, batch). TMA needs strides that are
 // multiples of 16 bytes. If an operand has other strides, the plan's symbol `tma` is 0, the maps
-// describe one element, and the kernel copies without TMA.
+// describe a single element, and the kernel copies with ordinary loads.
 //
-// Example: add_maps(c, label, part); add_map_arguments(label, step); source += map_constants(c,
-// params);
+// Example: add_maps(c, label, part); add_map_arguments(c, label, step);
+//          source += map_constants(c, params);
 #pragma once
 
 #include "recipes/nest/contraction.h"
@@ -14,22 +15,21 @@
 
 namespace cutegen::recipes {
 
-// A second factor of joined products: where the wanted columns begin among its rows, how many rows
-// it has, and the name of its map. Equal factors share a map.
+// A second factor in a kernel of joined products. `start` is the first row that the product uses,
+// `columns` the number of rows, and `map` the name of the tensor map. Equal factors share a map.
 struct JoinedFactor {
   const Factor* factor;
   std::string start, columns, map;
 };
-// The joined factors of all parts, in order; each part has groups() of them.
+// Returns the second factors of all joined products, in order. Each part has groups() of them.
 std::vector<JoinedFactor> factors_of(const Contraction& c);
-// Adds the symbol, the define USE_TMA and the maps map_a, map_b, ...
+// Adds the symbol `tma`, the define USE_TMA and the maps map_a, map_b, ... to the part.
 void add_maps(const Contraction& c, const Label& label, ProgramPart& part);
-// Puts the maps in front of a step's arguments.
+// Inserts the maps before the other arguments of a launch.
 void add_map_arguments(const Contraction& c, const Label& label, Json& step);
-// The maps as parameters of the kernel.
 std::string map_parameters(const Contraction& c);
 std::string map_constants(const Contraction& c, const Json& params);
-// The coordinate of a CTA's batch along the map's third axis.
+// Returns the coordinate of a CTA's batch along the map's third axis.
 std::string map_batch(const Contraction& c, const Factor& factor);
 
 inline bool along_depth(const Factor& factor) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice of a product's tile: which engine, how large a tile, and how many CTAs share its
-// depth.
+// Chooses how a kernel computes a product: the engine (the instructions that multiply), the size of
+// a tile, and the number of CTAs that share the depth of a tile.
 //
-// Contract: best_tiling() minimises a model of the time on an H200. The model uses measured speeds
-// (docs/measurements/simt_products.md, wgmma_products.md). The search then tries neighbouring
-// parameters.
+// Contract: best_tiling() chooses the tiling with the shortest time in a cost model of an H200. The
+// model uses measured speeds (docs/measurements/simt_products.md, wgmma_products.md). The search
+// starts from this tiling and tries neighbouring parameters.
 //
 // Example: const Tiling best = best_tiling(c); params["tile_m"] = best.tile_m;
 #pragma once
@@ -15,10 +15,11 @@
 
 namespace cutegen::recipes {
 
-// Tiles of a product. resident: CTAs that an SM holds. speed: the speed of the inner loop on an
-// H200, relative to one particular tile of the same math mode. start: the time of a CTA's prologue
-// and epilogue, in steps along k. It is longer if no other CTA on the SM hides it. For CUDA cores,
-// `start` is a guess. ping_pong: two warpgroups take tiles of this size in turn.
+// A tiling of a product. `resident` is the number of CTAs on an SM. `speed` is the speed of the
+// inner loop on an H200, relative to one reference tile of the same math mode. `start` is the time
+// of a CTA's prologue and epilogue, in steps along k. It is longer if the SM has no other CTA to
+// hide it. For CUDA cores, `start` is a guess. With `ping_pong`, two warpgroups compute tiles of
+// this size alternately.
 struct Tiling {
   int64_t tile_m, tile_n, threads, resident = 1;
   double speed, start;
@@ -29,13 +30,13 @@ struct Tiling {
 
 int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n);
 // Whether one wgmma tile can hold the columns of all products that `finish` reads at the same
-// place.
+// position.
 bool holds_groups(const Contraction& c, int64_t tile_n);
 bool may_split(const Contraction& c, int64_t split);
 // Whether wgmma can compute this product.
 bool wgmma_applies(const Contraction& c);
 Tiling best_tiling(const Contraction& c);
-// The model's time of the best tiling, without the launch.
+// Returns the time of the best tiling in the cost model, without the launch.
 double seconds_of(const Contraction& c);
 
 }  // namespace cutegen::recipes

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How accurate the arithmetic of a kernel has to be.
+// Decides how accurate the arithmetic of a kernel has to be.
 //
-// Contract: needed_accuracy() asks for compensated sums unless every result is stored in 16 or 8
-// bits and rows are short: then a tree of float32 additions is far more accurate than the result's
-// dtype. relaxed() replaces functions by cheaper ones if the task's math mode also rounds to 16
-// bits, or if every result has 8. In every mode, it replaces a division by a value of the row by a
-// multiplication with the reciprocal. If the quotient is then rounded to an integer or to 8 bits,
-// the multiplication is corrected so that it rounds like a division.
+// Contract: needed_accuracy() requires sums that compensate for rounding errors, unless every
+// result has 16 or 8 bits and rows are short. In that case, a tree of float32 additions is far more
+// accurate than the result's dtype. It allows fast functions if every result has 16 bits and the
+// math mode is bf16 or fp16, or if every result has 8 bits.
+//
+// relaxed() replaces functions by cheaper ones as far as this accuracy allows. In every mode, it
+// also replaces a division by a value of the row by a multiplication with the reciprocal. If the
+// kernel then rounds the quotient to an integer or to 8 bits, the multiplication includes a
+// correction and rounds exactly like a division.
 //
 // Example: needed_accuracy(task, fused).plain_sums  // true: bf16 layer norm of rows of 8192
 #pragma once
@@ -17,15 +20,14 @@
 namespace cutegen::recipes {
 
 struct Accuracy {
-  bool plain_sums = false;      // sums need not carry the rounding errors of their additions
-  bool fast_functions = false;  // exponentials and divisions may lose a few bits of float32
+  bool plain_sums = false;      // sums need not compensate for rounding errors
+  bool fast_functions = false;  // functions and divisions may lose a few bits of float32
 };
 Accuracy needed_accuracy(const Task& task, const Fused& fused);
 
-// Returns the same work with cheaper functions, as far as `accuracy` allows them.
 Fused relaxed(const Accuracy& accuracy, Fused fused);
 
-// Whether the instruction is exp(x), exact or fast.
+// Whether the instruction computes exp(x), with the accurate or the fast function.
 bool is_exponential(const Inst& inst);
 
 }  // namespace cutegen::recipes

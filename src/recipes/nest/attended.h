@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention: softmax(scale * q k^T + mask) v over the last axes of tensors, as one kernel computes
-// it.
+// Attention stages: softmax(scale * q k^T + mask) v over the last axes of tensors, for one kernel.
 //
-// Contract: attention_stage() takes a node cutegen.attention whose operands are views of the task's
-// tensors or of kept values; otherwise `cut` names the operand that an earlier stage would have to
-// keep. The stage writes one contiguous tensor. `along` is the axis of depth, width or keys.
+// Contract: attention_stage() takes a node cutegen.attention (graph/attention.h). Its operands must
+// be views of the task's tensors, or of values that earlier stages keep in scratch. Otherwise the
+// result is an error, and `cut` names the operand that an earlier stage would have to keep. The
+// stage writes one contiguous tensor.
 //
 // Example: scaled_dot_product_attention(q, k, v) -> q, k, v and out with their strides
 #pragma once
@@ -20,20 +20,23 @@ namespace cutegen::recipes {
 
 struct Attended {
   Operand operand;
-  Stride batch, head, row, along;  // row: stride from one query or key to the next
-  Stride slice = {};               // stride along the sliced axis
-  int64_t index = 0, slices = 1;   // index and size along that axis
+  // `row` is the stride to the next query or key, `along` the stride along depth or width.
+  Stride batch, head, row, along;
+  Stride slice = {};              // stride along the sliced axis, if the operand is a slice
+  int64_t index = 0, slices = 1;  // index and size along the sliced axis
 };
 
 struct Attention {
   AttentionNode node;
-  Fused loads;  // the axes of `loads` are numbered by AxisOf
+  Fused loads;  // holds the axes, in the order of AxisOf
   Attended q, k, v, out;
-  // Its strides: row, from one query to the next; along, from one key to the next.
+  // In the mask, `row` is the stride from one query to the next, and `along` from one key to the
+  // next.
   std::optional<Attended> mask;
   std::vector<FusedOutput> outputs;
 
-  // kSlices: an axis for each of q, k and v.
+  // The axes of `loads`. The three axes from kSlices on are those along which q, k and v are
+  // slices.
   enum AxisOf { kBatch, kHead, kKeyHead, kRow, kKey, kDepth, kWidth, kSlices };
   int64_t size(AxisOf axis) const { return loads.axes[size_t(axis)].size; }
   const std::string& extent(AxisOf axis) const { return loads.axes[size_t(axis)].extent; }
@@ -45,7 +48,7 @@ struct AttentionAttempt {
   std::string cut;
 };
 
-// `output` is what the stage writes: the node's value.
+// `output` describes the tensor that the stage writes, the node's value.
 AttentionAttempt attention_stage(const Region& region, const Node& node,
                                  const Region::Output& output);
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builder: walks a graph from its outputs to its tensors and writes the instructions of a Fused.
+// Builder: goes through a graph from its outputs to its tensors and writes the instructions of a
+// loop nest (`Fused`). An instruction that reads an operand is called a leaf.
 //
 // Contract: value() returns the instruction that computes a value at one position of the loop nest.
-// A View says, for each axis of the value, which axis of the nest it follows (-1: it does not vary)
-// and, if the value is reshaped, the shape of the whole contiguous value. The builder builds equal
-// (value, view) pairs once. If one loop nest cannot compute the value, value() fails. In this case,
-// cut() names the intermediate value that an earlier stage would have to store, or is empty if that
-// does not help.
+// A `View` says, for each axis of the value, which axis of the nest it corresponds to, or -1 if the
+// value does not vary along the axis. If the value is reshaped, the View also has the shape of the
+// whole contiguous value. If value() is called twice with the same name and View, it returns the
+// same instruction. If one loop nest cannot compute the value, value() returns an error. cut() then
+// names the intermediate value that an earlier stage would have to store. If that does not help,
+// cut() is empty.
 //
 // Example: builder.value("relu", {{0, 1}, {}})
 #pragma once
@@ -27,26 +29,26 @@ namespace cutegen::recipes {
 struct View {
   std::vector<int> axes;
   std::optional<Shape> reshaped;
-  // For a slice of the value: where it begins along each axis; empty: the whole value.
+  // If the View is a slice, where the slice begins along each axis of the value. Otherwise empty.
   std::vector<Start> starts = {};
 };
 
-// is_view: whether the operator only changes where a value is read. is_fill: whether it fills a
-// tensor with one constant.
+// is_view() is true for operators that only change the shape or strides of a value. is_fill() is
+// true for operators that fill a tensor with one constant.
 bool is_view(const Node& node);
 bool is_fill(const Node& node);
-// Whether the operator takes a part of its input: slice, select, split, unbind.
+// Whether the operator returns parts of its input (slice, select, split, unbind).
 bool is_slice(const Node& node);
-// Whether the operator joins its operands along an axis (cat) or a new one (stack).
+// Whether the operator joins its operands along an existing axis (cat) or a new axis (stack).
 bool is_join(const Node& node);
-// How many tensors the operator stacks along a new last axis; 0 for other operators.
+// Returns how many tensors the operator stacks along a new last axis, or 0 for other operators.
 size_t stack_of_last(const Graph& graph, const Node& node);
 
 class Builder {
  public:
   Builder(const Region& region, std::vector<Axis> axes);
   Result<int> value(const std::string& name, const View& view);
-  // Makes an output write the part of a mutated tensor that it replaces.
+  // Changes the output so that it writes to the elements of a mutated tensor that `write` replaces.
   Result<void> aim(Operand& output, const Write& write);
   Fused& fused() { return fused_; }
   const std::string& cut() const { return cut_; }
@@ -76,15 +78,16 @@ class Builder {
   void show_slice(const Node& node, const SlicePart& part, const std::string& from,
                   const View& view);
   Result<int> values(const Node& node, const View& view);
-  // Adds a leaf: the sum of multiples of positions along axes.
+  // Adds a leaf whose value is the sum of position * step over the (axis, step) pairs in `terms`.
   int line(const std::vector<std::pair<int, int64_t>>& terms);
   std::string size_parameter(const std::string& expression);
-  // Sets the sizes of axes that a list of sizes in the graph shows.
+  // If an argument of the node is a list of sizes, sets the sizes of the nest's axes from it.
   void show_sizes(const Node& node, const View& view);
   Result<int> chosen(const Node& node, const View& view, size_t axis);
   std::optional<std::string> extent_of(const std::string& name, size_t axis) const;
   std::optional<std::string> shifted_extent(const Node& node, size_t axis) const;
-  int places(int axis, const std::string& extent = "");  // a leaf: positions along an axis
+  // Adds a leaf whose value is the position along an axis.
+  int places(int axis, const std::string& extent = "");
   int size_along(int axis, const std::string& expression);
   Result<int> reduction(const Node& node, const Reduction& r, const View& view);
   int picked(const Reduction& r, int index);
@@ -98,16 +101,16 @@ class Builder {
   std::optional<View> broadcast_reshaped(const Shape& from, const Shape& to,
                                          const View& view) const;
   std::vector<int> as_numbers(const Node& node, const Pointwise& p, std::vector<int> inputs);
-  // The error for a use of `node` that is possible only if an earlier stage stores its value.
+  // Returns the error for a use of `node` that requires an earlier stage to store the node's value.
   tl::unexpected<Error> cut_at(const Node& node, const std::string& why);
-  // The next functions add instructions.
+  // The next functions add an instruction and return its index.
   int make(const std::string& name, const std::string& code, std::vector<int> inputs,
            bool boolean = false, bool integer = false);
   int reduce(const std::string& name, ReduceKind kind, int input);
   int constant(const std::string& code);
   int count() { return constant(kCount); }
-  int position();  // an instruction for the index of an element along the reduced axes
-  // An instruction for the reduction's result at the element `at`.
+  int position();  // the index of an element along the reduced axes
+  // Adds an instruction for the reduction's result at the element `at`.
   int expanded(const Reduction& r, int x, int at);
   int norm(double order, int x);
 

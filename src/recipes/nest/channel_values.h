@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel values: parts of a convolution's epilogue that differ only from channel to channel.
+// Channel values: parts of a convolution's epilogue that depend only on the channel.
 //
-// Contract: channel_values() returns float values whose operands are vectors along the channels
-// (axis 1), single elements and constants. If one such value is part of another, it returns only
-// the outer one. A kernel computes them once per tile instead of once per result. The list is empty
-// if there are more than `kMostChannelValues`.
+// Contract: channel_values() returns the instructions of float values that a kernel can compute
+// once per channel and tile instead of once per result. Their operands are vectors along the
+// channels (axis 1), single elements and constants. If such a value is an operand of another one,
+// only the other one is in the list. The list is empty if it would have more than
+// `kMostChannelValues` entries.
 //
-// Example: (conv - mean) * (rsqrt(variance + eps) * weight) + bias: mean, rsqrt(...) * weight, bias
+// Example: (conv - mean) * (rsqrt(variance + eps) * weight) + bias
+//   -> mean, rsqrt(variance + eps) * weight, bias
 #pragma once
 
 #include <vector>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends: values that the kernel of a product can store instead of the product's result.
 //
-// Contract: ends_of() returns values that follow from the product's result by pointwise work and
-// views, and through which every path from the result to `wanted` leads, so that nothing else needs
-// the result. The value furthest from the product comes first, the product's result last.
+// Contract: pointwise operators and views compute these values from the product's result. Every
+// path from the result to the values in `wanted` must lead through such a value, so that no other
+// node needs the result. ends_of() returns the value that is furthest from the product first, and
+// the product's result last.
 //
 // Example: softmax(relu(product + bias)): relu, product + bias, product
 #pragma once

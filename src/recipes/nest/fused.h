@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused: a task's graph as one loop nest: pointwise work around reductions over the same axes.
+// Fused: the graph of a task or of one stage as a single loop nest, with pointwise operators before
+// and after reductions over the same axes.
 //
-// Scans (cumulative sums) take the place of reductions: their axis counts as reduced, and their
-// results vary along it. A Fused has reductions or scans, not both.
+// A Fused may have scans (cumulative sums) instead of reductions, but not both. The scanned axis
+// counts as reduced, although the results vary along it.
 //
-// Contract: fuse() resolves views into broadcast and strided operands, expands composite operators
-// (softmax, mean, norms) into primitive ones, and names an operator that it cannot express. The
-// axes are those of the reductions' input, or of the outputs if nothing is reduced. Instructions
-// are in evaluation order; a `row` instruction has one value for all positions of the reduced axes.
+// Contract: fuse() expresses views as broadcast and strided operands and expands composite
+// operators (softmax, mean, norms) into primitive ones. If it cannot express an operator, the error
+// names it. The axes of the nest are those of the reductions' input, or those of the outputs if
+// there is no reduction. Instructions are in evaluation order. An instruction that reads an operand
+// is called a leaf. Sizes are those of the official shape, which is the shape of the task as
+// written. An instruction of level `row` has one value for all positions along the reduced axes.
+//
 // A Region is the part of a graph that becomes one Fused. If it does not fit into one loop nest,
-// `cut` names the value that an earlier Fused should keep (stages.h does so).
+// `cut` names the value that an earlier stage should compute and keep in scratch memory (stages.h).
 //
 // Example: softmax(x, 1) -> axes {4096, 1024 reduced}, x, max(x), expf(x - max), sum, exp / sum
 #pragma once
@@ -29,75 +33,76 @@
 
 namespace cutegen::recipes {
 
-inline constexpr const char* kCount = "count";  // code of the constant "elements of a row"
+inline constexpr const char* kCount = "count";  // code of the constant that is the row's length
 inline constexpr const char* kPlaces =
-    "cutegen.places";  // the tensor name of operands without a tensor
+    "cutegen.places";  // tensor name of operands that are positions
 
 enum class Level { row, element };
 enum class InstKind { leaf, constant, position, pointwise, reduction, scan };
-// total, largest, smallest: of integers
+// total, largest and smallest are the sum, maximum and minimum of integers.
 enum class ReduceKind { sum, product, max, min, argmax, argmin, total, largest, smallest };
 
 struct Inst {
   InstKind kind = InstKind::leaf;
   Level level = Level::row;
-  int depth = 0;            // number of reductions in the longest chain up to this instruction
-  std::string name;         // a name for its value in a kernel (not unique)
-  std::string code;         // pointwise: "{0} + {1}"; constant: its text
-  std::vector<int> inputs;  // instructions
+  int depth = 0;            // the most reductions in a chain of inputs, including this instruction
+  std::string name;         // suggested name of the value in a kernel (not unique)
+  std::string code;         // C++ text; {0}, {1}, ... stand for `inputs`
+  std::vector<int> inputs;  // indices of instructions
   ReduceKind reduce = ReduceKind::sum;
-  bool boolean = false, integer = false;  // else a float
-  int operand = -1;                       // leaf: index into Fused::inputs
-  Scan scan = {};                         // InstKind::scan
+  bool boolean = false, integer = false;  // type of the value; a float if both are false
+  int operand = -1;                       // for a leaf, its index in Fused::inputs
+  Scan scan = {};                         // only for InstKind::scan
 };
 
 struct Axis {
-  int64_t size = 0;  // official
+  int64_t size = 0;  // at the official shape
   bool reduced = false;
   std::string extent;      // plan expression: "dim(x,1)"
-  std::string shown = {};  // its size in a list of sizes in the graph
+  std::string shown = {};  // size from a node's list of sizes, or ""
 };
 
-// Where a slice begins along an axis of a tensor.
+// Where a slice begins along an axis of a tensor, or how an index tensor selects elements along it.
 struct Start {
-  int64_t at = 0;          // official
+  int64_t at = 0;          // at the official shape
   int64_t multiple = 0;    // if above 0, `at` is this multiple of the slice's length
-  int64_t from_end = 0;    // if above 0, it begins this many elements before the end
+  int64_t from_end = 0;    // if above 0, the slice begins this many elements before the end
   bool to_end = false;     // the slice reaches to the tensor's end
-  bool by_number = false;  // `at` is a constant of the module, which may not follow the sizes
-  int64_t step = 1;        // between elements of the slice, in elements of the tensor
-  int index = -1;          // the operand that holds the position along this axis, or -1
+  bool by_number = false;  // `at` is a number in the module; it need not change with the sizes
+  int64_t step = 1;        // distance between the slice's elements, in elements of the tensor
+  int index = -1;          // the operand with the index tensor for this axis, or -1
   bool wraps = false;      // a negative index counts from the end
   bool modulo = false;     // every index is taken modulo the size of the axis
-  bool nearest = false;    // an index outside the axis reads the nearest element
-  bool reflects = false;   // the axis is reflected at its ends
+  bool nearest = false;    // an index outside the axis selects the nearest element
+  bool reflects = false;   // an index outside the axis is mirrored at its end
   bool cyclic = false;     // an index below twice the size is taken modulo the size
-  bool reversed = false;   // index i means element shift - i, else shift + i
-  std::string shift = {};  // a plan expression, empty: 0; "@" is the size along which indices count
-  std::string from = {};   // `at` as a plan expression, if it follows sizes
-  // As an argument of cutegen::place.
+  bool reversed = false;   // index i selects element shift - i instead of shift + i
+  std::string shift = {};  // plan expression, "" for 0; "@" is the index tensor's length
+  std::string from = {};   // `at` as a plan expression, if it depends on sizes
+  // Returns the template argument of cutegen::place() and cutegen::take() for a kernel.
   const char* rule() const {
     return nearest ? "3" : reflects ? "4" : cyclic ? "5" : modulo ? "2" : wraps ? "true" : "false";
   }
 };
 
-// A tensor and where its axes lie in the loop nest.
+// A tensor that the loop nest reads or writes. `axes` maps the tensor's axes to axes of the nest.
 struct Operand {
   std::string tensor;
   DType dtype = DType::f32;
-  Shape shape;            // official; after a reshape, the reshaped one
-  std::vector<int> axes;  // axis of the nest for each of its axes, -1: broadcast
+  Shape shape;            // official shape; if `reshaped`, after the reshape
+  std::vector<int> axes;  // axis of the nest for each axis, or -1 for broadcast
   bool reshaped = false;  // `shape` is a view of the whole contiguous tensor
   Shape original;         // the tensor's own shape
-  bool kept = false;      // a value in scratch: `extents` has its sizes, not dim()
+  bool kept = false;      // a value in scratch, whose sizes are `extents`, not dim()
   std::vector<std::string> extents;
-  std::vector<Axis> parts;         // axes merged into the first axis of a kept value, if known
-  std::vector<Start> starts = {};  // of a slice, for each of its axes; empty: the whole tensor
-  // No tensor: the positions along its axes, times these steps (empty: one axis, step 1).
+  std::vector<Axis> parts;         // axes in the first axis of a kept value, if known
+  std::vector<Start> starts = {};  // one for each axis; empty for the whole tensor
+  // The operand is not a tensor. Its elements are the sum of position * step over its axes. If
+  // `steps` is empty, it has one axis with step 1.
   bool counts = false;
-  bool fixed_count = false;  // the module fixes the number of positions: torch.arange(20)
+  bool fixed_count = false;  // the module fixes the number of positions, as in torch.arange(20)
   std::vector<int64_t> steps = {};
-  WriteMode mode = WriteMode::store;  // of an output
+  WriteMode mode = WriteMode::store;  // only for outputs
   bool sliced() const { return !starts.empty(); }
   bool gathered() const {
     return std::any_of(starts.begin(), starts.end(), [](const Start& s) { return s.index >= 0; });
@@ -109,85 +114,90 @@ struct FusedOutput {
   int inst = -1;
 };
 
-// A size that a kernel computes with: its parameter's name, and what the plan passes.
+// A size that a kernel uses as a number: the name of the parameter and the plan's expression for
+// it.
 using SizeParameter = std::pair<std::string, std::string>;
 
-// A leaf that the kernel computes itself: a convolution or pooling over the axes of the nest.
+// A leaf that the kernel computes itself instead of reading it: a convolution or pooling.
 struct WindowLeaf {
   Window window;
   int inst = -1;
   Operand input, weight;
-  int wgmma = 0;  // how many wgmma products replace one product; 0: do not use wgmma
+  int wgmma = 0;  // wgmma products that replace one product; 0 if the kernel uses no wgmma
 };
 
 struct Fused {
-  std::map<std::string, std::string> names;  // tensor -> identifier, in plans and kernels
+  std::map<std::string, std::string> names;  // tensor -> identifier in plans and kernels
   std::vector<SizeParameter> sizes;
   std::vector<Axis> axes;
   std::vector<Inst> insts;
   std::vector<Operand> inputs;
   std::vector<FusedOutput> outputs;
   std::optional<WindowLeaf> window;
-  // If set: the outputs are the values and positions that this operator chooses.
+  // If set, the outputs are the values and positions that this topk, sort or argsort returns.
   std::optional<Choice> choice = {};
-  // If set: the outputs are the results of this recurrence, over the axes steps, batch and states.
+  // If set, the outputs are the results of this recurrent layer, over the axes steps, batch and
+  // states.
   std::optional<Recurrence> recurrence = {};
-  std::vector<std::string> demands = {};  // requirements of the plan that follow from slices
-  // Whether an operator has this stage's kernel, not a loop nest.
+  std::vector<std::string> demands = {};  // the plan's requirements on sizes
+  // Whether the stage needs the kernel of a special operator instead of a loop nest.
   bool special() const { return choice || recurrence; }
   bool reduces() const;
   bool scans() const;
   int max_depth() const;
 };
 
-// Values that earlier stages keep in scratch, with the sizes of their axes as plan expressions.
+// The values that earlier stages keep in scratch, with the sizes of their axes as plan expressions.
 using Kept = std::map<std::string, std::vector<std::string>>;
 
 struct Region {
-  // The elements of an output that a Fused computes, along one axis.
+  // The range of elements along one axis of an output that a Fused computes.
   struct Part {
     size_t axis = 0;
     int64_t length = 0;
     Start start;
-    std::string whole = {};  // of scratch: the size of the whole axis as a plan expression
+    std::string whole = {};  // if in scratch, the whole axis' size as a plan expression
   };
   struct Output {
     std::string tensor, value;
     DType dtype = DType::f32;
-    bool kept = false;                // the tensor is scratch, named as the value
-    std::optional<Part> part = {};    // if not set: the whole output
-    std::optional<Write> write = {};  // the tensor is mutated, and the value replaces a part of it
+    bool kept = false;                // the tensor is in scratch and has the value's name
+    std::optional<Part> part = {};    // nullopt for the whole output
+    std::optional<Write> write = {};  // set if the value replaces a part of a mutated tensor
   };
   const Decomposed& source;
-  std::map<std::string, std::string> names;  // identifiers of the task's tensors and of kept values
+  std::map<std::string, std::string> names;  // tensor or kept value -> identifier
   Kept kept;
   std::vector<Output> outputs;
-  // The axes that were merged into the first axis of each kept value.
+  // For each kept value, the axes that a reshape merged into its first axis.
   std::map<std::string, std::vector<Axis>> parts = {};
-  // Whether operands may be slices of tensors; if not, an earlier stage copies slices.
+  // Whether operands may be slices of tensors. If not, an earlier stage copies slices.
   bool slices = false;
-  // Whether products may read packed weights (weights.h) instead of the matrix computed from them.
+  // Whether products may read packed weights (graph/weights.h) instead of the matrix unpacked from
+  // them.
   bool packed = false;
 };
 struct Attempt {
   Result<Fused> fused;
-  // After an error: the value that an earlier stage should keep; empty if that does not help.
+  // After an error, the value that an earlier stage should keep. Empty if that does not help.
   std::string cut;
 };
 
 Attempt fuse(const Region& region);
-// The whole task as one Fused, or why that is not possible.
+// Returns the whole task as one Fused, or an error that says why that is not possible.
 Result<Fused> fuse(const Task& task);
-// The same in steps: the task's graph without in-place operators, and that graph fused.
-// Placeholders that are not tensors of the task become leaves without a name in `names`.
+// The two steps of fuse(task). prepare() returns the task's graph without in-place operators, and
+// fuse_graph() fuses this graph. A placeholder that is not a tensor of the task becomes a leaf
+// whose tensor has no entry in `names`.
 Result<Graph> prepare(const Task& task);
 Result<Fused> fuse_graph(const Task& task, const Graph& graph);
 std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph);
-// Whether the operator has its own kernel, which may also do the pointwise work after it.
+// Whether the operator needs a stage of its own. This stage may also do pointwise work after it.
 bool has_own_stage(const Node& node);
-// Whether an index that differs along the reduced axes chooses the operand's elements.
+// Whether an index tensor that varies along the reduced axes selects the operand's elements.
 bool gathers_along(const Fused& fused, const Operand& operand);
-// Nodes that the values depend on, in the graph's order. Stops at kept values.
+// Returns the nodes on which the values depend, in the graph's order. It omits kept values and the
+// nodes on which only these depend.
 std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string> values,
                                      const Kept& kept);
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nest: the loops that remain after merging neighbouring axes along which every operand moves
-// alike.
+// Nest: the loops of a kernel. One loop replaces several neighbouring axes if every operand has a
+// single stride along them.
 //
-// Contract: loops are outermost first, split into kept and reduced ones. `size` is the official
-// size, `extent` the plan expression. stride() says how an operand moves along a loop: not at all,
-// to the neighbouring element, or by the number of elements in the expression.
+// Contract: the loops that are kept and the loops that are reduced are two lists, each with the
+// outermost loop first. `size` is the size at the official shape (the task as written), `extent`
+// the plan expression. stride() returns how an operand's address changes from one iteration of a
+// loop to the next: not at all, to the neighbouring element, or by a number of elements that a plan
+// expression gives.
 //
 // Example: relu on [A, B, C] has one loop; x + bias[B, 1] on it has three.
 #pragma once
@@ -25,12 +27,13 @@ struct Loop {
 
 struct Nest {
   std::vector<Loop> kept, reduced;
-  bool reduced_inside = false;  // the innermost loop is a reduced one
-  // Whether several loops are reduced, and each operand is contiguous along the row or has one
-  // element for each run of the innermost loop. Then a vector may contain elements of two runs.
+  bool reduced_inside = false;  // the innermost loop is reduced
+  // Whether several loops are reduced, and each operand is either contiguous along the whole row or
+  // has one element for each run of the innermost loop. A vector may then contain elements of two
+  // runs.
   bool in_runs = false;
-  int64_t rows() const;    // official product of the kept loops
-  int64_t length() const;  // official product of the reduced loops
+  int64_t rows() const;    // product of the kept loops' sizes
+  int64_t length() const;  // product of the reduced loops' sizes
   int64_t inner() const;   // the number of elements that the vector width must divide
 };
 
@@ -40,32 +43,34 @@ struct Stride {
   std::string expression;  // for Move::stride
 };
 
-// Vector widths worth trying on an innermost loop of `size` elements, widest first; 16 bytes at
-// most for the widest element of the operands.
+// Returns the vector widths for an innermost loop of `size` elements, widest first. A vector of the
+// widest dtype among the operands has at most 16 bytes.
 std::vector<int64_t> vector_widths(const Fused& fused, int64_t size);
 Nest make_nest(const Fused& fused);
-// The size of an operand's axis: the size of the nest's axis that it follows, or a number if it
-// follows none.
+// Returns the size of an operand's axis as a plan expression: the size of the corresponding axis of
+// the nest, or a number if there is no such axis.
 std::string seen_size(const Fused& fused, const Operand& operand, size_t axis);
-// Size and stride of an operand's own axis, and where its slice begins ("0": the whole tensor), in
-// elements, as plan expressions.
+// Return the size and the stride of an operand's axis, and the offset in elements at which the
+// operand's slice begins ("0" for a whole tensor). All three are plan expressions.
 std::string size_text(const Fused& fused, const Operand& operand, size_t axis);
 std::string stride_text(const Fused& fused, const Operand& operand, size_t axis);
 std::string start_text(const Fused& fused, const Operand& operand);
-// What an index along an axis is added to or subtracted from, as a plan expression.
+// Returns Start::shift as a plan expression.
 std::string shift_text(const Fused& fused, const Start& start);
-// How many lists of elements are interleaved in the operand's tensor; 1: only the operand.
+// Returns the step (2 or 4) if the operand is every second or fourth element along the innermost
+// axis of its tensor. Otherwise returns 1.
 int64_t turns_in(const Nest& nest, const Operand& operand);
-// Whether two operands are interleaved lists of the same elements of a tensor, or the same list.
+// Whether two operands are slices of one tensor that have the same step and differ at most in the
+// start along the last axis (x[..., ::2] and x[..., 1::2]). One access can then read both operands.
 bool turns_together(const Operand& a, const Operand& b);
-// The plan expression of the vector's width: `wanted` if the innermost size, a plan expression, is
-// a multiple of it, and every slice keeps vectors aligned; else 1.
+// Returns the plan expression for the vector width. It is `wanted` if the innermost size `size` is
+// a multiple of `wanted` and every slice keeps vectors aligned. Otherwise it is 1.
 std::string width_text(const Fused& fused, const std::string& size, int64_t wanted);
 Stride stride(const Fused& fused, const Operand& operand, const Loop& loop);
-// Whether the operand differs along the reduced loops, but not along the innermost one.
+// Whether the operand varies along the reduced loops, but not along the innermost one.
 bool one_a_run(const Fused& fused, const Nest& nest, const Operand& operand);
 
-// Which of the operand's axes `axis` is, or -1.
+// Returns which axis of the operand corresponds to axis `axis` of the nest, or -1 if none does.
 inline int position(const Operand& operand, int axis) {
   auto it = std::find(operand.axes.begin(), operand.axes.end(), axis);
   return it == operand.axes.end() ? -1 : int(it - operand.axes.begin());

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windowed stages: a convolution or pooling as a stage, fused with the pointwise work after it.
+// Windowed stages: stages that compute a convolution or pooling, fused with pointwise operators
+// after it.
 //
-// Contract: window_stage() makes a stage that stores the result of the convolution or pooling (the
-// window). fuse_after_windows() moves the window into the stage that reads its result, if only that
-// stage reads it, once and element by element, and if the joined stage `fits`. The result then
-// needs no scratch. The stage may reduce over the channels, and nothing else.
+// Contract: window_stage() returns a stage that stores the result of the convolution or pooling
+// (the window). fuse_after_windows() moves the window into the stage that reads its result, so that
+// the result needs no scratch. It does so only if no other stage reads the result, this stage reads
+// each element once, and `fits` accepts the joined stage. The stage may reduce over the channels,
+// but not over other axes.
 //
-// Example: relu(conv(x) + bias) -> one stage: relu(leaf + bias), window: conv(x)
+// Example: relu(conv(x) + bias) -> one stage: relu(leaf + bias), with conv(x) as the window
 #pragma once
 
 #include <functional>

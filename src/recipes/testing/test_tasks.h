@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks for the tests of the recipes, from tests/golden/recipes/NAME.json (traced small modules).
+// Tasks for the tests of the recipes. Each is a small module that was traced once and stored as
+// tests/golden/recipes/NAME.json.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of kernels: templates, and the C++ of a Fused's instructions.
+// Text of kernels: fills templates, and writes the instructions of a loop nest (nest/fused.h) as
+// C++.
 //
-// Contract: fill() replaces every {{name}} of a shipped template; a missing or unknown name is an
-// internal error. Code gives each instruction an identifier and writes statements in evaluation
-// order.
+// Contract: fill() replaces every {{name}} of a shipped template. If `values` lacks a name of the
+// template, or has a name that the template lacks, this is an internal error. `Code` gives each
+// instruction an identifier and writes statements in evaluation order.
 //
 // Example: fill("kernels/elementwise/flat.cu", {{"threads", "256"}, ...})
 #pragma once
@@ -18,13 +19,14 @@
 #include "recipes/nest/fused.h"
 
 namespace cutegen::recipes {
-const std::map<std::string, std::string>& recipe_templates();  // texts by path from the source root
+const std::map<std::string, std::string>& recipe_templates();  // path from the source root -> text
 }
 
 namespace cutegen::recipes {
 
 std::string fill(const std::string& path, const std::map<std::string, std::string>& values);
-// "make_shape(a, b)", or "a" alone: fewer templates to instantiate.
+// Writes "make_shape(a, b)". For a single item it writes only "a", so that the compiler
+// instantiates fewer templates.
 std::string tuple_of(const std::string& maker, const std::vector<std::string>& items);
 std::string indent(const std::string& text, int spaces);
 
@@ -33,17 +35,18 @@ class Code {
   explicit Code(const Fused& fused);
 
   const std::string& id(int inst) const { return ids_[size_t(inst)]; }
-  // A unique name for a variable of the kernel itself.
+  // Returns a unique name for a variable that is not an instruction's value.
   std::string word(const std::string& wanted) { return names_.unique(wanted); }
-  // The text that reads a value. Row values of a column kernel are arrays: "mean[v]".
+  // Returns the text that reads an instruction's value. A column kernel has a row value for each of
+  // its kVector columns, so the text is "mean[v]" there.
   std::string use(int inst) const;
   void index_rows(bool on) { index_rows_ = on; }
-  // The C++ expression that computes an instruction.
+  // Returns the C++ expression that computes an instruction.
   std::string expression(int inst) const;
-  // "const float t = ...;"
+  // Returns the statement that computes an instruction: "const float t = ...;".
   std::string statement(int inst) const;
-  // The instructions that `targets` need and `wanted` accepts, in evaluation order. It omits
-  // instructions that only a `known` instruction needs.
+  // Returns the instructions that `targets` depend on and `wanted` accepts, in evaluation order. It
+  // does not include instructions on which only a `known` instruction depends.
   std::vector<int> needed(const std::vector<int>& targets,
                           const std::function<bool(const Inst&)>& wanted,
                           const std::set<int>& known = {}) const;
@@ -55,21 +58,22 @@ class Code {
   bool index_rows_ = false;
 };
 
-// Tensors that are parameters of the kernel, inputs before outputs, each once.
+// A tensor that is a parameter of the kernel.
 struct Parameter {
   std::string tensor, name, declaration;
 };
 std::vector<Parameter> parameters(const Fused& fused);
-// ", int64_t NAME" for each size that the kernel computes with, and their arguments.
+// size_declarations() writes ", int64_t NAME" for each size that the kernel uses as a number.
+// add_sizes() appends the matching arguments to a launch of the plan.
 std::string size_declarations(const Fused& fused);
 void add_sizes(Json& args, const Fused& fused);
-// "int64_t" or "float": the type in which a kernel computes the value.
+// Returns the type in which a kernel computes the value, "int64_t" or "float".
 const char* value_type(const Inst& inst);
-// Whether an operand has an axis that is reduced.
+// Whether the operand's elements differ along a reduced axis.
 bool varies(const Fused& fused, const Operand& operand);
-// "half_t", for reading and writing an operand.
+// Returns the C++ type of an operand's elements in memory ("half_t").
 std::string type_of(const Operand& operand);
-// What the program computes, in one line: "out = relu(x)".
+// Returns one line that says what the program computes: "out = relu(x)".
 std::string title(const Task& task, const Fused& fused);
 
 }  // namespace cutegen::recipes

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CuTe tensors with which a kernel reads and writes the rows or columns of a loop nest.
+// NestTensors: writes the CuTe tensors with which a kernel reads and writes the rows or columns of
+// a loop nest.
 //
-// Contract: view() is the tensor of this thread's row (the innermost loop is reduced or scanned) or
-// columns: (element of a vector of kVector, step along the axis). The kernel declares `along` and
-// `across` with shape_text(), and `row` or `column`. Strides that are not static become arguments
-// of the kernel; strides() has their plan expressions. An index tensor may choose elements of an
-// operand. If the index is the same for the whole row or for all of the thread's columns, it is
-// added to the tensor's address; otherwise the kernel reads it for each vector or element.
+// Contract: if the innermost loop is reduced or scanned, a thread processes elements of a row,
+// otherwise a vector of neighbouring columns. view() writes the tensor of the thread's row or
+// columns. Its modes are the element of a vector of kVector and the step along the reduced axis.
+// The kernel must declare the variables `along` and `across` with the text of shape_text(), and
+// `row` or `column`. Strides that are not static become arguments of the kernel; strides() returns
+// their plan expressions. If an index tensor chooses the elements of an operand, there are two
+// cases. If one index applies to the whole row or to all columns of the thread, view() adds it to
+// the tensor's address. Otherwise the kernel loads an index for each vector or element.
 //
 // Example: NestTensors t(fused, nest, code); "Tensor g_x = " + t.view(operand) + ";"
 #pragma once
@@ -19,10 +22,11 @@
 
 namespace cutegen::recipes {
 
-using StrideArgument = std::pair<std::string, std::string>;  // argument, expression
+using StrideArgument = std::pair<std::string, std::string>;  // name, plan expression
 
-// The shape of `loops`, innermost first. Their sizes are arguments: the prefix and a number. With
-// `vectors`, the innermost loop counts vectors. Sizes with the prefix 'r' become an Index.
+// Writes the CuTe shape of `loops`, innermost first. The size of loop 2 is the kernel's argument
+// with the prefix and the number, "r2". With the prefix 'r', sizes are converted to Index. If
+// `vectors` is set, the innermost size is divided by kVector.
 std::string shape_text(const std::vector<Loop>& loops, char prefix, bool vectors);
 
 class NestTensors {
@@ -30,28 +34,32 @@ class NestTensors {
   NestTensors(const Fused& fused, const Nest& nest, Code& code)
       : fused_(fused), nest_(nest), code_(code) {}
   std::string view(const Operand& operand);
-  // Like view(), with given strides between elements and between steps.
+  // Like view(operand), but the caller gives the strides between elements and between steps.
   std::string view(const Operand& operand, std::string element, const std::string& along);
-  // An operand's strides over `loops`, innermost first. With `vectors`, the innermost loop counts
-  // vectors, and `element` gets the stride between the elements of a vector.
+  // Writes an operand's strides over `loops`, innermost first. If `vectors` is set, the innermost
+  // stride is between vectors, and `*element` is set to the stride between the elements of a
+  // vector.
   std::string strides_over(const Operand& operand, const std::vector<Loop>& loops, char prefix,
                            bool vectors, std::string* element);
-  // From now on, a load with an index outside its axis does not stop the kernel at once: it sets
-  // the variable `outside`. If checks_later(), the kernel has to test this variable at its end.
+  // Changes how the loads written from now on treat an index outside its axis. They do not stop the
+  // kernel at once, but set the kernel's variable `outside`. If checks_later() is true, the kernel
+  // must contain the text of check() at its end, which tests this variable.
   void defer_checks(std::string outside) { outside_ = std::move(outside); }
   bool checks_later() const { return checks_later_; }
   std::string check() const { return "if (" + outside_ + ") __trap();\n"; }
-  // Declares the tensors of the indices that choose the elements of `operand` one by one.
+  // Declares the index tensors of `operand`, except those with one index for the whole row or all
+  // columns of a thread.
   std::string indices(const Operand& operand);
-  // Loads a vector of an input at `step`, through index tensors if there are any.
+  // Writes the load of a vector of an input at `step`. If the input has index tensors, the load
+  // uses them.
   std::string load(const Operand& operand, const std::string& tensor, const std::string& step,
                    const std::string& to);
-  // The address of this thread's row or column.
+  // Writes the address of the thread's row or first column.
   std::string base(const Operand& operand, std::string* element);
   const std::vector<StrideArgument>& strides() const { return strides_; }
 
  private:
-  // Whether one index chooses the elements of a whole row, or of a thread's columns.
+  // Whether one index applies to a whole row, or to all columns of a thread.
   bool once(const Start& start) const;
   std::string row_address(const Operand& operand);
   std::string size_and_stride(const Operand& operand, size_t axis);
@@ -63,7 +71,7 @@ class NestTensors {
   const Nest& nest_;
   Code& code_;
   std::vector<StrideArgument> strides_;
-  std::map<int, std::string> indices_;  // tensors, by operand
+  std::map<int, std::string> indices_;  // index operand -> name of its tensor
   std::string outside_;
   bool checks_later_ = false;
 };

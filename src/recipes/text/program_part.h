@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ProgramPart: what one stage adds to a kernel program.
+// ProgramPart: the files, symbols and launches that one stage adds to a kernel program.
 //
-// Contract: a Label makes the names of a stage's symbols, macros, kernels and file unique. It is
-// empty if the program has only one stage. assemble() joins the parts in order, with the scratch
-// that the stages keep.
+// Contract: a `Label` makes the names of a stage's symbols, macros, kernels and file unique within
+// the program. It changes nothing if the program has only one stage. assemble() joins the parts of
+// all stages in order and declares the scratch memory in which stages pass values to later ones.
 //
 // Example: Label{"2"}("rows") == "rows_2"
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace cutegen::recipes {
 
-// The architecture of Hopper GPUs, with their own instructions.
+// The architecture of Hopper GPUs, including the instructions that only Hopper has.
 inline constexpr std::string_view kHopperArch = "sm_90a";
 
 struct Label {
@@ -25,22 +25,23 @@ struct Label {
   }
 };
 
-// Whether a stage may overlap with the next and the previous stage. It may if neither of the two
-// reads what the other one writes.
+// Whether a stage may run at the same time as the next or the previous stage. Two stages may
+// overlap if neither of them reads a value that the other one writes.
 struct Overlap {
-  bool next = false;      // the next step may begin before this one ends
-  bool previous = false;  // this step may begin before the previous one ends
+  bool next = false;      // the next stage may begin before this one ends
+  bool previous = false;  // this stage may begin before the previous one ends
 };
 
 struct ProgramPart {
   std::string file, source;
-  bool hopper = false;  // needs features that only Hopper has
+  bool hopper = false;  // the part needs features that only Hopper has
   Json symbols = Json::object(), defines = Json::object(), tensor_maps = Json::object();
   Json requirements = Json::array(), scratch = Json::array(), steps = Json::array();
 };
 
-// Lets each step of a program for sm_90a begin while the previous one ends, if all steps are
-// kernels. The CTAs of the next step then already wait on the SMs, which hides the launch.
+// Makes each step (launch) of a program for sm_90a begin while the previous step ends (programmatic
+// dependent launch), if all steps are kernels and none is cooperative. This hides the time of a
+// launch, because the CTAs of the next step are already on the SMs.
 void chain_steps(std::vector<ProgramPart>& parts);
 Result<KernelProgram> assemble(const Task& task, const Stages& stages,
                                const std::vector<ProgramPart>& parts);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Size names: short names for the sizes of kept values.
+// Names the sizes of values in scratch memory, so that a plan's expressions stay short.
 //
-// Contract: the size of a value in scratch follows from the sizes of its operands, so in a deep
-// network these expressions grow with every stage. name_sizes() makes each long one a symbol of the
-// plan, and every other expression uses that symbol. The values do not change.
+// Contract: the size of a value in scratch is an expression of the sizes of its operands. In a deep
+// network, these expressions therefore grow with every stage. name_sizes() makes each long
+// expression a symbol of the plan and replaces it by that symbol in all other expressions. The
+// sizes themselves do not change.
 //
-// Example: scratch y of shape ((dim(x,2)-3)/2+1): the symbol "y_size0" is this expression, and the
-// next stage's size is ((y_size0-3)/2+1).
+// Example: a value y in scratch has the size ((dim(x,2)-3)/2+1). This expression becomes the symbol
+// "y_size0", and the size of the next stage's value becomes ((y_size0-3)/2+1).
 #pragma once
 
 #include "base/json.h"

@@ -17,10 +17,10 @@ namespace cutegen::recipes {
 // The elements that a slice takes along one axis of its input.
 struct SlicePart {
   size_t dim = 0;
-  int64_t raw = 0, at = 0;
-  bool drops = false;      // the result lacks the axis
-  bool by_number = false;  // else one of several equal parts
-  int64_t step = 1;        // above 1: every such element from `at` to the end of the axis
+  int64_t raw = 0, at = 0;  // start as the graph has it (may be negative), and from the front
+  bool drops = false;       // the result lacks the axis
+  bool by_number = false;   // the bounds are numbers; if false, one of several equal parts
+  int64_t step = 1;         // if above 1, every step-th element from `at` to the end
 };
 
 std::optional<SlicePart> part_of(const Node& node, size_t output, const Shape& shape);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of resampling (padding, flips, rolls, interpolation, adaptive pooling) with pointwise
-// work after it.
+// The kernel of resampling (padding, flips, rolls, interpolation, adaptive pooling) with the
+// pointwise operators after it.
 //
-// Contract: like window.h, for a stage whose window has the kind `resample`.
+// Contract: the stage's window has the kind `resample`. The functions correspond to those in
+// window.h.
 //
 // Example: resample_part(task, fused, resample_safe(fused), Label{""})
 #pragma once

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The windows recipe: convolutions and pooling, fused with the pointwise operators after them.
 //
-// Contract: a stage with a window becomes one kernel on the CUDA cores, in float32, which runs on
-// every GPU that cutegen knows. Convolutions have one to three axes, groups, strides and dilation,
-// and may be transposed. If the window's `wgmma` is set, the recipe can also use Hopper's tensor
-// cores (window_implicit.h).
+// Contract: a stage with a window becomes one float32 kernel on the CUDA cores, which runs on every
+// GPU that cutegen supports. Convolutions have one to three axes. They may have groups, strides and
+// dilation, and may be transposed. If the window's `wgmma` is set, the recipe may instead use
+// Hopper's tensor cores (window_implicit.h).
 //
 // Example: window_part(task, fused, {{"channels", 16}, {"pixels", 4}, {"threads", 128}}, label)
 #pragma once

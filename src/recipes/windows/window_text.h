@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source text that the kernels of the windows recipe share: sizes and strides, and the epilogue,
-// which is the work after a convolution or pooling (the window).
+// Source text that the kernels of the windows recipe share: sizes and strides, and the epilogue.
+// The epilogue is the pointwise work after a convolution or pooling (the window).
 //
 // Contract: geometry() lists the sizes and strides of the input, the result and the weights for
-// three axes. Missing axes come first and have size 1. Tail writes the epilogue: the device
-// function `compute` for one element, and the statements that call it at the position (n, channel,
-// p0, p1, p2) with the window's result, `window`. Tail::By::place is for kernels that compute the
-// epilogue of many channels of a position together. There `at`, a Place, has the position's offset
-// in each tensor, and the statements read channel `c` relative to it. Such a stage may reduce over
-// the channels: then passes() comes before finish(). If by_row(), finish() computes one value for
-// all channels of a position.
+// three axes. If the window has fewer axes, the missing ones come first and have size 1. A `Tail`
+// writes the epilogue. It consists of the device function `compute` for one element, and of
+// statements that call it at the position (n, channel, p0, p1, p2) with the window's result,
+// `window`.
 //
-// Pieces are the device functions of the epilogue: one before each reduction over the channels, and
-// one before the outputs. The functions have two kinds of parameters. The values of a row (results
-// of reductions, and values that depend only on these) are computed once per position, by
-// Pieces::rows(). The values of a channel are computed once per tile, by Pieces::of_channel(). If
-// later work needs the window's result only through the operand of a reduction, that operand
-// replaces it: softmax(conv(x) + b) keeps v = conv(x) + b, then exp(v - highest).
+// Tail::By::place is for kernels that compute the epilogue of many channels of a position together.
+// The kernel's variable `at`, a struct Place, then has the offset of the position in each tensor,
+// and the statements read channel `c` relative to it. The epilogue of such a stage may also reduce
+// over the channels. The kernel then contains the text of passes() before the text of finish(). If
+// by_row() is true, finish() computes one value for all channels of a position.
 //
-// Addresses writes the text that reads operands. With by_place, `at` has the offset of channel0,
-// and the text reads channel `channel_of` relative to it. Three functions describe all text that
-// was written so far: numbers() lists the strides that it uses, offsets() the members of Place with
-// their values, and requirements() the conditions on strides that the plan must state.
+// A `Piece` is one device function of the epilogue. There is one before each reduction over the
+// channels, and one before the outputs. Besides elements, a Piece has two kinds of parameters. The
+// values of a row are results of reductions, and values that depend only on these; Pieces::rows()
+// computes them once per position. The values of a channel are computed once per tile, by
+// Pieces::of_channel(). If later work needs the window's result only through the operand of a
+// reduction, the kernel stores that operand in its place: softmax(conv(x) + b) keeps v = conv(x) +
+// b, and then exp(v - highest).
+//
+// `Addresses` writes the text that reads operands. If by_place is set, `at` has the offset of
+// channel0, and the text reads channel `channel_of` relative to it. Three functions describe all
+// text written so far. numbers() lists the strides that it uses, offsets() the members of Place
+// with their values, and requirements() the conditions on strides that the plan must contain.
 //
 // Example: Tail tail(fused); tail.compute(); tail.finish(); tail.numbers()
 #pragma once
@@ -36,64 +40,64 @@
 
 namespace cutegen::recipes {
 
-// Numbers that a kernel takes as arguments, with their plan expressions.
+// The numeric arguments of a kernel, as pairs of a name and a plan expression.
 using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 Numbers geometry(const Fused& fused);
-// The number of groups as a plan expression.
 std::string groups_text(const Fused& fused);
-// Channels of a group: output channels at the official shape; input and output channels as plan
-// expressions.
+// Return the output channels of a group at the official shape, and the input and the output
+// channels of a group as plan expressions.
 int64_t out_of_group(const Fused& fused);
 std::string in_of_group_text(const Fused& fused);
 std::string out_of_group_text(const Fused& fused);
-// The largest offset of an element within one image.
+// Returns the largest offset of an element within one image, as a plan expression.
 std::string last_of_image(const Fused& fused);
-// Element `axis` of a list that is extended to three axes: `list` has the last ones, and the first
-// ones are `missing`.
+// Extends `list` to three axes by putting `missing` in front of it, and returns element `axis`.
 int64_t padded(const Shape& list, size_t axis, int64_t missing);
-// Adds numbers to the arguments; returns their declarations.
+// Appends the numbers to a launch's arguments and returns their declarations for the kernel.
 std::string add_numbers(Json& args, const Numbers& numbers);
 
-// Fills a template that is part of a kernel's file, and drops its licence line.
+// Fills a template that is only a part of a kernel's file, and removes its licence line.
 std::string fragment(const std::string& path, const std::map<std::string, std::string>& values);
 
-// The stage's reductions, all over the channels of one position, in the order of their passes.
+// Returns the stage's reductions in the order of their passes. All of them reduce over the channels
+// of a position.
 std::vector<int> row_reductions(const Fused& fused);
 
-// A device function that computes values of one element.
+// A device function of the epilogue. The vectors contain instructions: `targets` are the results,
+// `leaves` the elements that the function receives, and `body` its statements.
 struct Piece {
   std::string name;
   std::vector<int> targets = {}, leaves = {}, body = {};
-  std::vector<int> rows = {}, channels = {};  // parameters, per position and per channel
-  int source = -1;        // the window's result, or the value that replaced it; -1: not needed
-  bool counts = false;    // whether the function takes the number of channels
-  bool replaces = false;  // later pieces take its result instead of the window's
+  std::vector<int> rows = {}, channels = {};  // parameters: values of the row, of the channel
+  int source = -1;      // the window's result or its replacement; -1 if the function needs neither
+  bool counts = false;  // whether the function takes the number of channels
+  bool replaces = false;  // later pieces receive its result instead of the window's
 };
 
-// The device functions of the epilogue. channels: the values that differ only from channel to
-// channel.
+// The device functions of the epilogue. `channels` are the values that depend only on the channel.
 class Pieces {
  public:
   Pieces(const Fused& fused, Code& code, std::vector<int> channels);
   const std::vector<int>& reductions() const { return reductions_; }
-  // The piece before a reduction, or before the outputs.
+  // Returns the piece before reduction `index`; after the last reduction, the piece before the
+  // outputs.
   const Piece& piece(size_t index) const { return pieces_[index]; }
   const Piece& last() const { return pieces_.back(); }
-  // The function that computes the values of a row which a piece needs, except results of
+  // Returns the function that computes the row values for piece `index`, except results of
   // reductions.
   const Piece& rows(size_t index) const { return rows_[index]; }
-  // The function that computes the values of a channel. If there are none, it has no targets.
+  // Returns the function that computes the values of a channel. If there are no such values, the
+  // function has no targets.
   const Piece& of_channel() const { return of_channel_; }
   // Whether the outputs have one value for all channels of a position.
   bool by_row() const;
-  // Writes the functions of all pieces.
   std::string functions();
-  // The statement that calls a piece's function. `rows` is the text before the name of a row's
-  // value; if it is empty, the statement reads the values where reduce() keeps them.
+  // Writes the statement that calls a piece's function. The arguments for row values are `rows`
+  // followed by the value's name. If `rows` is empty, they are row_text().
   std::string call(const Piece& piece, const std::vector<std::string>& leaves,
                    const std::string& rows, const std::vector<std::string>& results) const;
-  // The result of a reduction at the current position.
+  // Writes the expression that reads the result of a reduction at the current position.
   std::string row_text(int reduction) const;
 
  private:
@@ -115,24 +119,24 @@ class Pieces {
   Piece of_channel_;
 };
 
-// Whether an operand differs from position to position. If not (a bias, for example), it stays in
-// the L1 cache, and reading it in advance would only cost registers.
+// Whether an operand differs from position to position. If it does not (a bias, for example), it
+// stays in the L1 cache, and loading it in advance would only cost registers.
 bool differs(const Operand& o);
 
-// The text that reads the kernel's operands.
 class Addresses {
  public:
   Addresses(const Fused& fused, Code& code, bool by_place)
       : fused_(fused), code_(code), by_place_(by_place) {}
   std::string element(const Operand& o, const std::string& word, const char* channel_of);
-  // The element at `channel` and, if it has more axes, at n, p0, p1 and p2.
+  // Writes the element of `o` at the kernel's variables n, channel, p0, p1 and p2.
   std::string element_here(const Operand& o, const std::string& word);
   const Numbers& numbers() const { return numbers_; }
   const Numbers& offsets() const { return offsets_; }
   const std::vector<std::string>& requirements() const { return requirements_; }
 
  private:
-  // `offset`: the member of Place. `channel`: the channels' stride, or empty.
+  // `offset` is the name of a member of Place. `channel` is the name of the argument with the
+  // stride between channels, or "".
   struct Address {
     std::string offset, channel;
   };
@@ -149,10 +153,11 @@ class Addresses {
   std::map<const Operand*, Address> found_;
 };
 
-// Reads the operands of an epilogue and declares the kernel's tensors.
+// Base of Tail: writes the loads of an epilogue's operands and the declarations of the tensors.
 class TailOperands {
  public:
-  // Declares every tensor once: the window's operands, other inputs, outputs.
+  // Writes the declarations of all tensors as kernel parameters and appends them to the arguments.
+  // The order is the window's operands, other inputs, outputs. No tensor appears twice.
   std::string declare(Json& args) const;
 
  protected:
@@ -169,38 +174,37 @@ class TailOperands {
   std::vector<int> leaves_;
 };
 
-// Writes the epilogue.
 class Tail : public TailOperands {
  public:
   enum class By { element, place };
   explicit Tail(const Fused& fused, By by = By::element);
-  // The strides that the statements of finish() use.
+  // The strides that the statements written so far use.
   const Numbers& numbers() const { return addresses_.numbers(); }
-  // Writes the device functions for one element: from the window's result to what each reduction
-  // takes, and to the outputs.
+  // Writes the device functions for one element. They compute the operand of each reduction and the
+  // outputs from the window's result.
   std::string compute() { return pieces_.functions(); }
   // Writes the statements that reduce over the channels.
   std::string passes();
-  // After reductions over the channels: declares `Placed`, a Place with the values of its row,
-  // which the statements of finish() read. Otherwise empty.
+  // If the stage reduces over the channels, writes the struct `Placed`, a Place with the values of
+  // its row. The statements of finish() read it. Otherwise returns "".
   std::string placed();
-  // Writes the statement that computes and keeps the values of each channel.
+  // Writes the statements that compute the values of a channel and store them for all tiles.
   std::string channels();
-  // Whether the outputs have one value for all channels of a position.
   bool by_row() const { return pieces_.by_row(); }
   std::string finish();
-  // With Tail::By::place, after passes() and finish(): the members of Place, and their values for
-  // channel0.
+  // The members of Place and their values for channel0, if the Tail has By::place. They are
+  // complete only after the calls of passes() and finish().
   const Numbers& offsets() const { return addresses_.offsets(); }
-  // With Tail::By::place, finish() only computes. The next functions return the members of Reads,
-  // the statements that read them, the members of Results, and the statements that store them.
+  // With Tail::By::place, the statements of finish() neither load most operands nor store results.
+  // The next four functions return the members of the kernel's struct Reads, the statements that
+  // load them, the members of its struct Results, and the statements that store these.
   const std::string& members() const { return members_; }
   const std::string& reads() const { return reads_; }
   const std::string& results() const { return results_of_place_; }
   const std::string& stores() const { return stores_; }
-  // How many results to compute together. Each of them keeps its operands in registers.
+  // The number of results that a thread should compute together. More of them hide more latency,
+  // but each needs registers for its operands.
   int together() const;
-  // The conditions on the operands' strides that the plan must state.
   const std::vector<std::string>& requirements() const { return addresses_.requirements(); }
 
  private:
