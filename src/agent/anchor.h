@@ -18,7 +18,7 @@ struct Place {
   bool whole_lines = false;
 };
 tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchReplace& edit);
-// Lines `first` to `last` (from 1) with their numbers, for messages.
+// Returns lines `first` to `last` (counted from 1), each with its number, for messages.
 std::string numbered_lines(const std::string& text, int first, int last);
 
 }  // namespace cutegen::agent

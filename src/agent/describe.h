@@ -12,7 +12,7 @@
 namespace cutegen::agent {
 
 std::string describe_device(const GpuSpec& gpu, const DeviceName& device, const Task& task);
-// The math mode and what it permits.
+// Describes the math mode and the precision that it permits.
 std::string describe_mode(const Task& task);
 std::string describe_tensors(const Task& task);
 // With detail 2, lists all nodes; with 1, the first and the last nodes; with 0, only the operators
@@ -32,7 +32,7 @@ struct HistoryText {
   std::vector<std::string> settled;
   std::string recent;  // text of the attempts after the last group
 };
-// Describes the newest attempts, at most `most`, and the best one among the older attempts.
+// Describes the `most` newest attempts and the best of the older attempts.
 HistoryText describe_history(const std::vector<Attempt>& history, size_t most);
 // At most `lines` lines of the reference's source. Omits lines in the middle of a longer source.
 std::string describe_source(const std::string& source, size_t lines);

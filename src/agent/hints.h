@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognises known mistakes in a verdict and gives advice for the repair.
+// Recognises common mistakes in a program by its verdict, and returns advice for the repair.
 //
 // Contract: each hint belongs to one kind of failure: a compiler error, a fault that the device
 // reports, or wrong values. Some hints also depend on the source. A hint is never triggered by
@@ -19,7 +19,7 @@
 namespace cutegen::agent {
 
 std::vector<std::string> hints_for(const KernelProgram& program, const Verdict& verdict);
-size_t known_hints();  // number of hints; the tests check that they cover all
+size_t known_hints();  // number of hints, for a test that checks that every hint has a test
 // Finds faults such as dynamic shared memory for which the plan requests no bytes, or more shared
 // memory or threads than the GPU has.
 std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& gpu);

@@ -14,7 +14,8 @@
 namespace cutegen::agent {
 
 struct DiffLine {
-  char mark = ' ';  // ' ' in both texts, '-' only in `before`, '+' only in `after`, '@' omitted
+  // ' ' in both texts, '-' only in `before`, '+' only in `after`, '@' stands for omitted lines
+  char mark = ' ';
   std::string text;
 };
 

@@ -3,8 +3,8 @@
 // name and the most similar metric of Nsight Compute.
 //
 // Contract: judge_metrics() always returns the same 24 metrics in the same order. If the profile
-// lacks a metric, it has no value, and `why` gives the reason. On a simulator, the metrics are
-// counts of PTX instructions or modelled. docs/profile.md has the table.
+// does not have a metric, `value` is empty, and `why` gives the reason. On a simulator, a metric is
+// counted from the executed PTX or modelled. The table in docs/profile.md lists all metrics.
 //
 // Example: for (const Metric& m : judge_metrics(kernel, gpu)) if (m.value) print(m.name, *m.value);
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills in the templates of python/export/. Only for use in the exporter.
 //
-// Contract: filled() replaces every "@NAME@" in the template by the value of NAME. If a name does
-// not occur in the template, an assertion fails. The result keeps the template's first comment, so
-// every exported file states its licence.
+// Contract: filled() replaces every "@NAME@" in the template by the value of NAME. A template that
+// does not exist fails an assertion. The result keeps the template's first comment, so every
+// exported file states its licence.
 //
 // Example: filled("package.py", {{"NAME", "softmax"}})
 #pragma once

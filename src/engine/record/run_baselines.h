@@ -32,7 +32,7 @@ struct BaselineGain {
   bool in_mode = true;  // whether the baseline is as precise as the task's math mode requires
 };
 std::vector<BaselineGain> gains(const TaskBaselines& baselines, MathMode mode, double own_ns);
-// The gain over the fastest baseline in the task's math mode.
+// The gain over the fastest baseline that is as precise as the task's math mode requires.
 std::optional<BaselineGain> hardest_gain(const TaskBaselines& baselines, MathMode mode,
                                          double own_ns);
 

@@ -35,8 +35,8 @@ struct ModelSettings {
   int64_t prompt_tokens = 24000;  // limit of a question's estimated tokens
   int reasks = 2;                 // how often to ask again if an answer cannot be applied
   ToolsMode tools = ToolsMode::off;
-  int tool_calls = 8;            // most tool calls for one question
-  int64_t run_tool_calls = 400;  // most tool calls in the whole run
+  int tool_calls = 8;            // limit of tool calls for one question
+  int64_t run_tool_calls = 400;  // limit of tool calls for the whole run
   double usd = 0;                // 0: no limit
   int64_t tokens = 0;
 };

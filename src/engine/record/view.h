@@ -102,7 +102,8 @@ struct RunView {
   Result<void> apply(const Event& event);
   const RunStep* find(const std::string& candidate) const;
   const RunStep* incumbent() const { return find(best); }
-  // The incumbent's speedup over the fastest baseline in the task's math mode.
+  // The incumbent's speedup over the fastest baseline that is as precise as the task's math mode
+  // requires.
   std::optional<BaselineGain> gain() const;
   // over_first(): the step's speedup over the first correct program; an imported step has none.
   // over_floor(): the step's time divided by the floor; an imported step uses its own device's

@@ -2,11 +2,11 @@
 // Compares the launches and the memory traffic of the best program with those of the module's
 // operators.
 //
-// Contract: the figures before are modelled from the graph: each operator that is not a view is one
-// launch, which reads its inputs once and writes its results once. The figures after come from the
-// best program's profile. Without a profile, only the number of launches is known (from the plan).
-// `bytes_least` comes from the task. For an imported program without a profile, before_after()
-// returns no figures.
+// Contract: the figures of the module (before) are modelled from its graph. Each operator that is
+// not a view counts as one launch, which reads its inputs once and writes its results once. The
+// figures of the best program (after) come from its profile. Without a profile, only its number of
+// launches is known (from the plan). `bytes_least` comes from the task. For an imported program
+// without a profile, before_after() returns no figures.
 //
 // Example: if (auto b = before_after(view)) print(to_text(*b));
 #pragma once

@@ -17,8 +17,8 @@
 namespace cutegen::engine {
 
 struct CertificateTable {
-  std::string title;                           // "shape official", "weighted mean of 2 shapes"
-  std::vector<std::string> modes;              // "cold", "warm", "graph", "call"; "accuracy"
+  std::string title;               // "shape official", "weighted mean of 2 shapes"
+  std::vector<std::string> modes;  // column names: "cold", "warm", "graph", "call" and "accuracy"
   std::vector<std::vector<std::string>> rows;  // a name, then one cell per mode
 };
 CertificateTable certificate_table(const Certificate& certificate);

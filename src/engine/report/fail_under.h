@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The option --fail-under RATIO: whether the best program is faster than a baseline by this ratio.
+// The option --fail-under RATIO: whether the best program's speedup over the baseline is at least
+// RATIO.
 //
 // Contract: the speedup is the ratio of times with a cold L2, compared with the fastest baseline in
 // the task's math mode. If the run has a certificate, the speedup is the certified one. On a

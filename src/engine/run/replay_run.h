@@ -28,7 +28,7 @@ struct ReEvaluateSettings {
 
 struct ReEvaluation {
   RunResult recorded;
-  int64_t events = 0, evaluations = 0;  // replayed events; repeated evaluations
+  int64_t events = 0, evaluations = 0;  // number of replayed events, and of repeated evaluations
   int64_t left_out = 0;                 // number of skipped evaluations, because they were aborted
   double largest_change = 0;            // largest change of a time, as a share of the recorded time
   std::vector<std::string> remarks;     // "toolchain: recorded NVRTC 13.0, now NVRTC 13.1"

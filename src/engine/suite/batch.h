@@ -39,7 +39,7 @@ struct RunRow {
   bool ended() const { return status != RowStatus::pending && status != RowStatus::interrupted; }
   std::optional<double> floor_ratio() const;  // best time / floor
   std::vector<BaselineGain> gains() const;
-  // The speedup over the fastest baseline in the task's math mode.
+  // The speedup over the fastest baseline that is as precise as the task's math mode requires.
   std::optional<BaselineGain> hardest_gain() const;
 };
 

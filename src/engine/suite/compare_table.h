@@ -16,8 +16,8 @@ namespace cutegen::engine {
 
 struct StrategySummary {
   std::string strategy;
-  int64_t cells = 0, correct = 0;  // runs; runs with a correct program
-  int64_t tasks = 0, solved = 0;   // tasks; tasks that some repetition solved
+  int64_t cells = 0, correct = 0;  // all runs, and runs with a correct program
+  int64_t tasks = 0, solved = 0;   // all tasks, and tasks that at least one run solved
   std::optional<double> floor_ratio;
   std::optional<RatioInterval> floor_ratio_interval;  // needs two repetitions of each common task
   int64_t evaluations = 0;
