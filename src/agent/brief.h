@@ -47,7 +47,7 @@ struct Question {
   // An earlier program. If it is set, the prompt may show the subject as changes to this program.
   const Candidate* base = nullptr;
   const Verdict* verdict = nullptr;  // the subject's
-  std::vector<Attempt> history;      // oldest first, including the subject
+  std::vector<Attempt> history;      // attempts from old to new, including the subject
   std::string approach, advice;
   std::string reading;  // the answer of the role `profiler` about the subject
   std::string family;   // the kind of change that a planner should suggest
@@ -59,7 +59,7 @@ struct Question {
   // In a question for a first program: a correct program of another approach, or null.
   const Candidate* other = nullptr;
   bool profile = false;  // whether the prompt may show figures of the profile
-  int repair = 0;        // 1 for the first repair in a row, 2 for the next, ...
+  int repair = 0;        // 1 for the first of successive repairs, 2 for the second, ...
   int approaches = 1;    // how many approaches a planner must name
   // The proposed tests that evaluations use, one line each.
   std::vector<std::string> tests = {};

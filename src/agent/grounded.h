@@ -7,7 +7,8 @@
 // and trailing blanks may differ). BEGIN and END may name the same line. The line "SPAN plan.json"
 // alone names the whole plan. Spans of one file must not overlap or nest. Outside the spans, no
 // byte of the sources may change, and no file may be added or removed. The plan must not change
-// unless it is a span. A Reask (a message to the model) names the fault, the line and the remedy.
+// unless the planner named plan.json. A Reask (a message to the model) names the fault, the line
+// and the remedy.
 //
 // Example: auto spans = parse_spans(advice, parent); auto ok = check_outside(*spans, parent, now);
 #pragma once
@@ -24,7 +25,7 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 struct Spans {
-  std::vector<Span> sources;  // sorted by file and place
+  std::vector<Span> sources;  // sorted by file and position
   bool plan = false;
 };
 

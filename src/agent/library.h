@@ -19,7 +19,7 @@
 namespace cutegen::agent {
 
 struct Component {
-  std::string name, title;  // "reduce", "Reductions within warps and blocks: ..."
+  std::string name, title;  // for example "reduce" and "Reductions within warps and blocks: ..."
   std::vector<std::string> symbols, classes, archs;
   // The math modes for whose matrix products the page is meant; empty: all modes.
   std::vector<std::string> products;
@@ -39,7 +39,8 @@ std::vector<const Component*> components_for(const TaskBrief& brief);
 // them, otherwise the math mode of the task.
 MathMode product_mode(const Task& task, const std::string& task_class);
 
-// "transposed conv+norm" -> transposed_conv, norm, fused
+// Returns the classes of a workload. For example, "transposed conv+norm" has the classes
+// transposed_conv, norm and fused.
 std::vector<std::string> classes_of(const std::string& workload);
 // The advice for the task's classes, for at most `most` of them.
 std::string guidance_for(const Task& task, size_t most);

@@ -56,7 +56,7 @@ struct PlanEdit {
 using Change = std::variant<WholeFile, SearchReplace, WholeDefinitions, PlanEdit>;
 
 struct Reply {
-  std::string summary;    // one line: what changed
+  std::string summary;    // one line about the changes
   std::string rationale;  // a short reason for the change
   // The name of the draft that is the answer, or to which the changes apply ("d2").
   std::string draft;

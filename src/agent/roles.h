@@ -4,15 +4,17 @@
 //
 // Contract: the request depends only on the arguments. The parts that change least come first, so
 // that providers can cache them:
-// - `system` and the first message (device, task, guidance), the same in all questions of a run;
+// - `system` and the first message (device, task, advice), which are the same for all questions of
+//   a run;
 // - an earlier program in full (the base);
-// - the history without its last lines;
+// - the history without its newest entries;
 // - the question's subject, as changes to the base, with its verdict;
-// - the last lines of the history, and the question. Without a base, the request shows the subject
-//   in full: at the base's place if the subject is long, otherwise after the history. If the part
-//   that all questions share exceeds wanted_prefix_tokens, make_request() removes component pages
-//   and advice from it. If it exceeds prefix_tokens, make_request() also shortens the graph and the
-//   reference. If the whole request is too long, it shortens the history and the verdict.
+// - the newest entries of the history, and the instruction for the model. Without a base, the
+//   request shows the subject in full: at the base's place if the subject is long, otherwise after
+//   the history. If the part that all questions share exceeds wanted_prefix_tokens, make_request()
+//   removes component pages and advice from it. If it exceeds prefix_tokens, make_request() also
+//   shortens the graph and the reference. If the whole request is too long, it shortens the history
+//   and the verdict.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
 #pragma once

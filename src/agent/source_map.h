@@ -33,7 +33,7 @@ std::vector<Definition> definitions_in(std::string_view text);
 // A bracket without its partner, or an #if without #endif.
 struct Imbalance {
   int line = 1;
-  std::string message;  // "'{' of line 12 is never closed"
+  std::string message;  // such as "'{' of line 12 is never closed"
 };
 std::optional<Imbalance> first_imbalance(std::string_view text);
 

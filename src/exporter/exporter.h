@@ -28,7 +28,7 @@ Result<ExportKind> export_kind_from(const std::string& name);
 Names<ExportKind> enum_names(ExportKind);
 
 struct ExportModule {
-  std::string name;  // "kernel.sm_90a", without an extension
+  std::string name;  // file name without extension: "kernel.sm_90a"
   std::string ptx, cubin;
   std::string build_id;
   ModuleBuild build = {};
@@ -52,7 +52,7 @@ struct ExportSource {
   std::vector<ExportModule> modules;
   std::vector<ExportShape> shapes;
   std::vector<std::string> left_out;  // shapes that the plan rejects, each with the reason
-  std::string origin;                 // "run 2026...", or a folder
+  std::string origin;                 // the exported run ("run 2026...") or folder
   std::optional<Verdict> verdict;
   std::optional<Certificate> certificate;
   // If the task is a CUDA kernel: the user's kernel (`start`), and the text of each header of

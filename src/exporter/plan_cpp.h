@@ -28,7 +28,7 @@ struct GivenNames {
   static std::string scalar(const std::string& name) { return "v_" + plain_name(name); }
 };
 
-// One source compiled with one set of defines.
+// A source that was compiled with particular values of its defines.
 struct SourceModule {
   ModuleBuild build;
   ModuleFacts facts;

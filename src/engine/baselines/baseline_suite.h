@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets an evaluator time PyTorch on many tasks on one GPU, and stores the times in the cache.
 //
-// Contract: the evaluator admits the tasks, computes their truths and times their baselines in
-// parallel (eval/baselines/suite.h). Each task becomes a row. Its status is `measured`, `cached`
-// (an earlier call measured it), or another one if it has no times, and `reason` then says why.
-// measure_baselines() stores each complete row at once, so the same call continues after an
-// interruption.
+// Contract: for several tasks in parallel, the evaluator checks that degenerate solutions fail,
+// computes the float64 results, and times the baselines (eval/baselines/suite.h). Each task becomes
+// a row. Its status is `measured`, `cached` (an earlier call measured it), or another one if it has
+// no times, and `reason` then says why. measure_baselines() stores each complete row at once, so
+// the same call continues after an interruption.
 //
 // Example: CG_TRY(auto r, measure_baselines(EvaluatorClient::start, ctx, cache, s, tasks, seen));
 #pragma once

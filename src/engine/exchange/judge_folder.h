@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges all programs in a folder, so that one machine can propose programs and another measure
+// Judges all programs in a folder. So one machine can propose programs and another one can measure
 // them.
 //
 // Contract: an entry NAME is a folder with plan.json and its sources, or with a third-party
@@ -37,7 +37,7 @@ struct FolderRow {
   std::optional<double> time_ns;
   bool kept = false;     // whether an earlier call wrote the verdict
   bool foreign = false;  // whether the entry is a third-party solution
-  int code = 0;          // exit code of the error
+  int code = 0;          // exit code if there is an error
   double seconds = 0;
 };
 

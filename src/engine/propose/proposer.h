@@ -23,7 +23,7 @@ struct Answer {
   std::string reason;  // why there is no candidate: "nothing left to try", "no recipe: ..."
   std::vector<std::string> advice;  // advice of a planner (one entry for each approach) or a judge
   std::vector<TestCase> tests;      // from testers
-  bool unusable = false;            // the model answered, but the engine could not apply the answer
+  bool unusable = false;  // whether the model answered but the engine could not apply the answer
   // Why the engine asked the model again, one word per repeated question.
   std::vector<std::string> reasks;
 };

@@ -2,11 +2,11 @@
 // The times of a run's baselines (PyTorch's modes, the source kernel), and the speedups of the best
 // program over them.
 //
-// Contract: the engine scales cached baselines (engine/run/baseline_cache.h) to the present speed
-// of the GPU, which it finds by timing control kernels. If it cannot use cached baselines, it has
-// PyTorch's eager mode timed once. `note` says whether cached times were used, or why not. A gain
-// is a speedup with a cold L2. A baseline without a time has no gain. The events `baselines` and
-// `compared` contain these structs as JSON.
+// Contract: the engine scales cached times (engine/run/baseline_cache.h) to the present speed of
+// the GPU. To measure this speed, it has a few fixed kernels (control kernels) timed. If it cannot
+// use cached baselines, it has PyTorch's eager mode timed once. `note` says whether cached times
+// were used, or why not. A gain is a speedup with a cold L2. A baseline without a time has no gain.
+// The events `baselines` and `compared` contain these structs as JSON.
 //
 // Example: for (const BaselineGain& g : gains(*view.baselines, mode, ns)) use(g.kind, g.speedup);
 #pragma once

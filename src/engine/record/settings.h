@@ -48,7 +48,7 @@ struct OptimizeSettings {
   eval::EvaluatorOptions evaluator;
   // Math mode and error bounds that the user asked for, in addition to those in the side file.
   AskedAccuracy asked;
-  std::string rewrites = "none";  // "all", "none" or names (recipes/algebra/rewrites.h)
+  std::string rewrites = "none";  // "all", "none", or names from recipes/algebra/rewrites.h
   search::StrategySettings search;
   ModelSettings model_settings;
   // Folder for the best program so far. If empty, the run writes no folder.
@@ -63,7 +63,7 @@ struct OptimizeSettings {
   Json resolved_config = Json::object();  // every setting with its value and source
   // Whether the user chose the dialect. If not, programs for a task that is a CUDA kernel use plain
   // CUDA.
-  bool dialect_asked = false;  // not recorded, because the journal has the dialect itself
+  bool dialect_asked = false;  // not recorded, because the journal records the dialect
 };
 
 }  // namespace cutegen::engine

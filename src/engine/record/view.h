@@ -35,14 +35,14 @@ struct RunResult {
 // The source of an imported verdict (engine/exchange/import_verdicts.h).
 struct ImportedFrom {
   std::string entry, entry_sha256;
-  std::string device;                // "NVIDIA H200 (cuda:0, driver 580.159.04)"
+  std::string device;                // such as "NVIDIA H200 (cuda:0, driver 580.159.04)"
   Origin origin = Origin::measured;  // origin of the figures on that machine
 };
 
 struct RunStep {
   Candidate candidate;
   std::optional<Verdict> verdict;  // the newest verdict; a retry replaces an aborted verdict
-  int attempts = 0;                // finished evaluations of this candidate, including aborted ones
+  int attempts = 0;  // number of evaluations of this candidate, including aborted ones
   Decision decision = Decision::open;
   std::string reason;      // why the candidate was accepted or rejected
   int64_t elapsed_ms = 0;  // time that its evaluations took
@@ -81,7 +81,7 @@ struct RunView {
   OptimizeSettings settings;
   std::optional<eval::OpenedTask> task;
   std::optional<TaskBaselines> baselines;
-  // A deque, because references to steps must stay valid when it grows.
+  // A deque, because references to its elements must remain valid when it grows.
   std::deque<RunStep> steps;
   std::string best;             // id of the incumbent, or empty
   std::vector<TestCase> tests;  // tests that a model proposed and evaluations use
@@ -89,7 +89,7 @@ struct RunView {
   std::string certifying;  // the candidate whose certification has begun but not ended
   std::optional<BestCertificate> certified;
   std::optional<double> first_ns;  // time of the first accepted candidate
-  int64_t evaluations = 0;         // finished evaluations, without aborted ones
+  int64_t evaluations = 0;         // number of finished evaluations, without aborted ones
   int64_t answers = 0;             // from proposers
   int64_t reasks = 0;              // how often the engine asked a model again
   int64_t tool_calls = 0;          // by models

@@ -28,7 +28,8 @@ struct OperatorCost {
   double bytes = 0;
 };
 OperatorCost cost_of(const Graph& graph);
-// "launches 5 -> 1; memory traffic 1.20 GB (modelled) -> 403 MB (measured), least 403 MB"
+// Returns text such as "launches 5 -> 1; memory traffic 1.20 GB (modelled) -> 403 MB (measured),
+// least 403 MB".
 std::string to_text(const BeforeAfter& saved);
 Json to_json(const BeforeAfter& saved);
 

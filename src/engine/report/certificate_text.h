@@ -17,15 +17,15 @@
 namespace cutegen::engine {
 
 struct CertificateTable {
-  std::string title;               // "shape official", "weighted mean of 2 shapes"
+  std::string title;               // such as "shape official"
   std::vector<std::string> modes;  // column names: "cold", "warm", "graph", "call" and "accuracy"
-  std::vector<std::vector<std::string>> rows;  // a name, then one cell per mode
+  std::vector<std::vector<std::string>> rows;  // each row: a name, then one cell for each mode
 };
 CertificateTable certificate_table(const Certificate& certificate);
 // One table for each weighted shape of the task. Empty if the official shape is the only shape.
 std::vector<CertificateTable> shape_tables(const Certificate& certificate);
-// "NVIDIA H200 (driver 580.159.04), torch 2.11.0, cuDNN 9.10.2, 2 fresh processes, 50.6 s; SM clock
-// 1980 MHz (1905 at least), memory 3201 MHz"
+// The conditions of the measurement, such as "NVIDIA H200 (driver 580.159.04), torch 2.11.0, cuDNN
+// 9.10.2, 2 fresh processes, 50.6 s; SM clock 1980 MHz (1905 at least), memory 3201 MHz".
 std::string certificate_head(const Certificate& certificate);
 // A note that explains the mode `call`. Empty if the table does not have this mode.
 std::string call_note(const CertificateTable& table);

@@ -20,15 +20,15 @@ Names<GainFrom> enum_names(GainFrom);
 
 struct BestGain {
   double ratio = 0, low = 0;
-  std::string against;  // "compile", "the first correct program"
+  std::string against;  // a baseline, or "the first correct program"
   GainFrom by = GainFrom::first;
 };
 std::optional<BestGain> best_gain(const RunView& view);
 // The speedup in the certificate, or nothing if it has no baseline in the math mode.
 std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode mode);
 bool reaches(const std::optional<BestGain>& gain, double wanted);
-// "at least 1.043x over compile (certified, cold; median 1.051x)", or the reason why no speedup is
-// known.
+// Returns text such as "at least 1.043x over compile (certified, cold; median 1.051x)", or the
+// reason why no speedup is known.
 std::string to_text(const std::optional<BestGain>& gain);
 Json to_json(const BestGain& gain);
 

@@ -16,7 +16,7 @@
 namespace cutegen::engine {
 
 std::vector<std::string> rewrite_lines(const RunView& view);
-// The same lines for the terminal; empty if there are none.
+// Returns the same lines as text for the terminal, or an empty text.
 std::string rewrites_text(const RunView& view);
 
 }  // namespace cutegen::engine

@@ -23,7 +23,8 @@ Result<RunResult> replay_with(const Parts& parts, const Context& ctx, store::Sto
 
 struct ReEvaluateSettings {
   std::filesystem::path file;  // the task file; if empty, the recorded path
-  double tolerance = 0.05;     // how much a time may differ, as a share of the recorded time
+  // Largest accepted difference of a time, as a share of the recorded time.
+  double tolerance = 0.05;
 };
 
 struct ReEvaluation {
@@ -31,7 +32,7 @@ struct ReEvaluation {
   int64_t events = 0, evaluations = 0;  // number of replayed events, and of repeated evaluations
   int64_t left_out = 0;                 // number of skipped evaluations, because they were aborted
   double largest_change = 0;            // largest change of a time, as a share of the recorded time
-  std::vector<std::string> remarks;     // "toolchain: recorded NVRTC 13.0, now NVRTC 13.1"
+  std::vector<std::string> remarks;     // such as "toolchain: recorded NVRTC 13.0, now NVRTC 13.1"
   std::optional<Divergence> divergence;
 };
 
@@ -39,7 +40,7 @@ Result<ReEvaluation> re_evaluate_with(const Parts& parts, const Context& ctx, st
                                       const std::string& run, const ReEvaluateSettings& settings,
                                       RunObserver& observer);
 Json to_json(const ReEvaluation& result);
-// "step c3, event 17, verdict/time_ns: recorded 12.1 us, now 14.0 us"
+// Returns text such as "step c3, event 17, verdict/time_ns: recorded 12.1 us, now 14.0 us".
 std::string to_text(const Divergence& divergence);
 
 }  // namespace cutegen::engine

@@ -21,7 +21,8 @@ namespace cutegen::engine {
 struct Divergence {
   int64_t event = 0;  // the event's number in the journal
   std::string step;   // the candidate or the role that the event names
-  // "action", "answer/...", "question/...", "verdict/status", "verdict/time_ns", "task/id", ...
+  // Name of the differing field: "action", "answer/...", "question/...", "verdict/status",
+  // "verdict/time_ns", "task/id", ...
   std::string field;
   std::string recorded, now;
 };

@@ -37,7 +37,7 @@ struct RunRow {
   std::vector<std::optional<double>> curve;  // the best time after 1, 2, 3, ... evaluations
   bool modelled() const { return time_origin == to_string(Origin::modelled); }
   bool ended() const { return status != RowStatus::pending && status != RowStatus::interrupted; }
-  std::optional<double> floor_ratio() const;  // best time / floor
+  std::optional<double> floor_ratio() const;  // the best time divided by the floor
   std::vector<BaselineGain> gains() const;
   // The speedup over the fastest baseline that is as precise as the task's math mode requires.
   std::optional<BaselineGain> hardest_gain() const;

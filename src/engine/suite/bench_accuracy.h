@@ -21,7 +21,7 @@ struct AccuracySummary {
 };
 
 std::vector<AccuracySummary> accuracy_summaries(const std::vector<BenchRow>& rows);
-// "fp32, 0.31 of the accepted error"; "not measured (fp32)".
+// Returns text such as "fp32, 0.31 of the accepted error" or "not measured (fp32)".
 std::string measured_accuracy(const BaselineAccuracy& accuracy);
 
 // The summaries as text. Empty if no row has a baseline.

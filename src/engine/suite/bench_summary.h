@@ -5,7 +5,7 @@
 // program, or without a time of the baseline, counts as not faster. Means are over the tasks that
 // have both times (`compared`). A few large speedups can dominate a mean. Therefore, a summary
 // lists all speedups above kOutlier and also has the means without them. "best" is the fastest
-// baseline of each task in the task's math mode.
+// baseline of each task that is as precise as the task's math mode.
 //
 // Example: for (const SpeedSummary& s : speed_summaries(report.rows)) use(s.against, s.geomean);
 #pragma once
@@ -43,7 +43,7 @@ std::vector<SpeedSummary> speed_summaries(const std::vector<BenchRow>& rows);
 std::vector<FloorSummary> floor_summaries(const std::vector<BenchRow>& rows);
 // The rows whose correct program is slower than the best baseline, the slowest first.
 std::vector<const BenchRow*> slower_rows(const std::vector<BenchRow>& rows);
-// The speedup of a row over a baseline or kBest.
+// The speedup of a row over the given baseline, or over the best one for kBest.
 std::optional<double> speedup_against(const BenchRow& row, const std::string& against);
 std::vector<std::string> baseline_kinds(const std::vector<BenchRow>& rows);
 

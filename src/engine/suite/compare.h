@@ -42,7 +42,7 @@ struct CompareCell : RunRow {
 };
 
 struct Comparison {
-  std::vector<CompareCell> cells;  // sorted by task, strategy, repeat
+  std::vector<CompareCell> cells;  // sorted by task, strategy and repetition
   std::string began;               // ISO 8601, UTC
   bool interrupted = false;
   int exit_code() const;

@@ -26,7 +26,8 @@ struct RewriteSummary {
 };
 
 RewriteSummary rewrite_summary(const std::vector<BenchRow>& rows);
-// The rules that changed the graph of the task's best program: "sum-of-product, one-element".
+// The names of the rules that changed the graph of the task's best program, such as
+// "sum-of-product, one-element".
 std::string applied_rewrites(const BenchRow& row);
 // The summary as text. Empty if no rewrite applies to any task.
 std::string rewrite_summary_text(const std::vector<BenchRow>& rows);

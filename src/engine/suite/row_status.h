@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowStatus: the status of a row in a bench, a comparison or a judged folder.
+// RowStatus: the status of a row in the tables of `bench`, `compare` and `eval --batch`.
 //
 // Contract: the values include all statuses of a verdict. Do not change the names, because tables
 // in JSON and CSV contain them.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trace: a timeline of the work in Chrome's trace format (chrome://tracing, Perfetto).
+// Trace: records when each evaluator and each run works, and writes a timeline in Chrome's trace
+// format (chrome://tracing, Perfetto).
 //
 // Contract: a span is an interval with a name on a track (a line of the timeline). Spans of the
 // same track may nest, but not overlap otherwise. Tracks appear in the order of their first span.
