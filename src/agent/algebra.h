@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds work in a task's graph that algebra can remove.
 //
-// Contract: returns one sentence per finding, in the order of the graph. The sentences use the
-// names that the nodes have in the prompt's traced graph.
+// Contract: returns one sentence for each part of the graph that can be simplified, in the order of
+// the graph. The sentences use the node names of the traced graph in the prompt.
 //
 // Example: for (const std::string& line : removable_work(task)) prompt += "- " + line + "\n";
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The content of a prompt: the task (the same in all questions of a run) and the question.
+// The data of a prompt: TaskBrief, which is the same for all questions of a run, and Question.
 //
-// Contract: plain values. The engine fills them from the run's events. Pointers must outlive the
-// call.
+// Contract: plain values, which the engine fills from the run's events. The objects that pointers
+// refer to must outlive the value.
 //
 // Example: TaskBrief brief{task, gpu, "sim:h200", floor_ns, "memory", "cute"};
 #pragma once
@@ -30,11 +30,11 @@ struct TaskBrief {
   double reachable_ns = 0, roofline_ns = 0;  // 0: not known
 };
 
-// One earlier candidate, for the history.
+// An earlier candidate, as an entry of the history.
 struct Attempt {
   std::string id, parent, summary;
   Status status = Status::aborted;
-  std::string headline;  // why the attempt failed
+  std::string headline;  // why the candidate failed
   std::optional<double> time_ns;
   bool kept = false;
 };
@@ -44,23 +44,24 @@ struct Question {
   Purpose purpose = Purpose::none;
   Stage stage = Stage::none;           // for improvements
   const Candidate* subject = nullptr;  // the program to change
-  // An earlier program, if the prompt may show the subject as changes to it.
+  // An earlier program. If it is set, the prompt may show the subject as changes to this program.
   const Candidate* base = nullptr;
   const Verdict* verdict = nullptr;  // the subject's
-  std::vector<Attempt> history;      // oldest first, including the subject
+  std::vector<Attempt> history;      // attempts from old to new, including the subject
   std::string approach, advice;
-  std::string reading;    // the profiler role's answer about the subject
-  std::string family;     // the kind of change that a planner shall suggest
-  bool grounded = false;  // the coder may change only the spans in the advice (agent/grounded.h)
-  // The run's best program, if the question may show it.
+  std::string reading;  // the answer of the role `profiler` about the subject
+  std::string family;   // the kind of change that a planner should suggest
+  // Whether the coder may change only the spans in the advice (agent/grounded.h).
+  bool grounded = false;
+  // The id of the run's best program, if the question may mention it.
   std::string best;
   std::optional<double> best_ns = {};
-  // For a first program: a correct program of another approach.
+  // In a question for a first program: a correct program of another approach, or null.
   const Candidate* other = nullptr;
-  bool profile = false;  // the prompt may show figures of the profile
-  int repair = 0;        // 1 for the first repair in a row, 2 for the next, ...
-  int approaches = 1;    // number of approaches that a planner must give
-  // The proposed tests in use, one line each.
+  bool profile = false;  // whether the prompt may show figures of the profile
+  int repair = 0;        // 1 for the first of successive repairs, 2 for the second, ...
+  int approaches = 1;    // how many approaches a planner must name
+  // The proposed tests that evaluations use, one line each.
   std::vector<std::string> tests = {};
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows a program as changes to an earlier one, so that the question begins with text that is in
-// the provider's cache.
+// Writes a program as changes to an earlier program, the base. A question can then begin with the
+// text of the base, which is in the provider's prompt cache.
 //
-// Contract: the text has the format of answers (agent/reply.h): short functions as a whole,
-// SEARCH/REPLACE for parts of long ones, JSON pointers for the plan. changes_text() returns it only
-// if it is much shorter than the program and applying it to `base` gives `program` byte for byte.
-// Otherwise the prompt must show the whole program.
+// Contract: the changes have the format of answers (agent/reply.h): whole functions if they are
+// short, SEARCH/REPLACE for parts of long functions, JSON pointers for the plan. changes_text()
+// returns them only if they are much shorter than the program, and if they reproduce `program` byte
+// for byte when they are applied to `base`. If it returns nothing, the prompt must show the whole
+// program.
 //
 // Example: if (auto text = changes_text(base, program)) say(*text); else say(whole(program));
 #pragma once

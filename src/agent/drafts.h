@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drafts: the programs that a model tries before it answers one question, named d1, d2, ...
+// Drafts: the programs that a model passes to tools before it answers a question, named d1, d2, ...
 //
-// Contract: adding the same program again returns the existing draft. References to drafts stay
-// valid.
+// Contract: keep() returns the existing draft if the same program was added before. References to
+// drafts remain valid when more drafts are added.
 //
 // Example: Drafts drafts(subject, Role::coder, "openai:gpt-5"); drafts.keep(program, "tile 128");
 #pragma once
@@ -19,7 +19,7 @@ namespace cutegen::agent {
 
 struct Draft {
   std::string name;
-  Candidate candidate;  // has an id after its evaluation
+  Candidate candidate;  // has an id once it was evaluated
   std::optional<Verdict> verdict;
   std::optional<double> time_ns() const;  // if correct
 };
@@ -34,11 +34,11 @@ class Drafts {
   // Null if no draft has the name.
   const Draft* find(const std::string& name) const;
   Draft* find(const std::string& name);
-  // Null without drafts.
+  // The newest draft, or null if there are no drafts.
   const Draft* last() const { return drafts_.empty() ? nullptr : &drafts_.back(); }
-  const Draft* fastest() const;  // the fastest correct one
+  const Draft* fastest() const;  // the fastest correct draft, or null
   std::string names() const;     // "d1, d2", or "none"
-  // The message for a model that names an unknown draft.
+  // The message to a model that named the unknown draft `name`.
   std::string missing_text(const std::string& name) const;
 
  private:

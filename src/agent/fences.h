@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the fenced blocks and SEARCH/REPLACE blocks of a reply, in order, without interpreting
-// them.
+// Splits a model's reply into fenced blocks, and a fenced block into SEARCH/REPLACE blocks. Does
+// not interpret their content.
 //
-// Contract: accepts any text. Normalises line ends first. A fence ends only at a line with the same
-// marks. If a fence contains other marked fences, only the inner ones count. `title` is a file name
-// on a line of its own above a fence. `open_line` reports a fence that never closes.
+// Contract: accepts any text. First, it replaces all line ends by '\n'. A fence ends only at a line
+// with the marks that began it (such as ```). If a fence contains other fences with a known first
+// line, the result has only the inner fences. `title` is a file name on a separate line above a
+// fence. `open_line` reports a fence that is not closed.
 //
 // Example: Fences f = read_fences(reply); for (const Fence& b : f.blocks) use(b.info, b.text);
 #pragma once
@@ -22,18 +23,18 @@ Names<FenceKind> enum_names(FenceKind);
 
 struct Fence {
   FenceKind kind = FenceKind::other;
-  std::string file;  // named in the first line, or empty
+  std::string file;  // file name in the first line, or empty
   std::string title;
-  std::string text;  // lines joined by '\n', without one at the end
+  std::string text;  // lines joined by '\n', without a '\n' at the end
   int line = 1;
 };
 struct Fences {
   std::vector<Fence> blocks;
   std::vector<std::string> prose;  // the lines outside fences
-  int open_line = 0;               // line of a fence that never closes; 0: all close
+  int open_line = 0;               // line of a fence that is not closed; 0 if all are closed
 };
 Fences read_fences(const std::string& text);
-// The file name, if the last non-empty line is only a file name; else empty.
+// The last non-empty line if it consists of a file name; otherwise empty.
 std::string title_above(const std::vector<std::string>& lines);
 
 struct SearchBlock {
@@ -42,9 +43,9 @@ struct SearchBlock {
 };
 struct SearchBlocks {
   std::vector<SearchBlock> blocks;
-  std::string fault;  // why the markers do not match, or empty
+  std::string fault;  // the error if the markers do not match, or empty
 };
-// <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE
+// Reads blocks of the form <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE.
 SearchBlocks read_search_blocks(const std::string& text);
 
 }  // namespace cutegen::agent

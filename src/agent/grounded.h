@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grounded instructions: the spans of a program that a planner lets a coder change, and the check
-// that the coder changed nothing else.
+// Grounded instructions: a planner names the spans of a program's text that the coder may change.
+// This file reads the spans and checks that the coder changed nothing else.
 //
-// Contract: a span is "SPAN FILE", "BEGIN: text of its first line", "END: text of its last line".
-// Each text names exactly one line (blanks at both ends do not count); END may lie on the line of
-// BEGIN. "SPAN plan.json" alone stands for the whole plan. Spans of one file must not overlap or
-// nest. Outside the spans, sources must not change by a byte, and no file may be added or removed.
-// The plan must not change unless it is a span. A Reask says the cause, the line and the remedy.
+// Contract: the planner writes a span as three lines: "SPAN FILE", "BEGIN: text of its first line"
+// and "END: text of its last line". Each text must occur as exactly one line of the file (leading
+// and trailing blanks may differ). BEGIN and END may name the same line. The line "SPAN plan.json"
+// alone names the whole plan. Spans of one file must not overlap or nest. Outside the spans, no
+// byte of the sources may change, and no file may be added or removed. The plan must not change
+// unless the planner named plan.json. A Reask (a message to the model) names the fault, the line
+// and the remedy.
 //
 // Example: auto spans = parse_spans(advice, parent); auto ok = check_outside(*spans, parent, now);
 #pragma once
@@ -18,12 +20,12 @@ namespace cutegen::agent {
 
 struct Span {
   std::string file;
-  size_t begin = 0, end = 0;  // bytes of whole lines, without the last line break
+  size_t begin = 0, end = 0;  // byte range of whole lines, without the last line break
   int first_line = 1, last_line = 1;
   bool operator==(const Span&) const = default;
 };
 struct Spans {
-  std::vector<Span> sources;  // sorted by file and place
+  std::vector<Span> sources;  // sorted by file and position
   bool plan = false;
 };
 

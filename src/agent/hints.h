@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognises known mistakes in a verdict and gives advice for the repair.
+// Recognises common mistakes in a program by its verdict, and returns advice for the repair.
 //
-// Contract: each hint answers one kind of failure: compiler errors, a finding of the device, or
-// wrong values. Some hints also look at the source. Words elsewhere in the message do not trigger a
-// hint. certain_faults() finds faults of program and plan that are certain even without compiling.
+// Contract: each hint belongs to one kind of failure: a compiler error, a fault that the device
+// reports, or wrong values. Some hints also depend on the source. A hint is never triggered by
+// words in other parts of the verdict. certain_faults() finds faults of program and plan that are
+// certain even before compilation.
 //
 // Example: for (const std::string& hint : hints_for(program, verdict)) prompt += "- " + hint;
 #pragma once
@@ -18,9 +19,9 @@
 namespace cutegen::agent {
 
 std::vector<std::string> hints_for(const KernelProgram& program, const Verdict& verdict);
-size_t known_hints();  // for tests, which have to cover all hints
-// Finds errors such as dynamic shared memory without bytes, or more bytes or threads than the
-// device has.
+size_t known_hints();  // number of hints, for a test that checks that every hint has a test
+// Finds faults such as dynamic shared memory for which the plan requests no bytes, or more shared
+// memory or threads than the GPU has.
 std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& gpu);
 
 }  // namespace cutegen::agent

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages for models and people: components with compiled examples, and guidance for classes of
-// workloads.
+// Documentation pages for models and people: one for each component (a part of CuTe or of cutegen's
+// device headers), with an example kernel, and advice for each class of tasks.
 //
-// Contract: the pages are docs/components/NAME.md (title, "key: value" lines, text with one kernel)
-// and prompts/guidance/CLASS.md, embedded at build time. Tests compile every example for each of
-// its architectures. A workload "matmul+elementwise" has the classes matmul and fused. A page fits
-// a task if it covers one of the task's classes, runs on its device, and is accurate enough.
+// Contract: the build embeds the pages docs/components/NAME.md (title, "key: value" lines, text
+// with one kernel) and prompts/guidance/CLASS.md. Tests compile every example for each of its
+// architectures. A task whose workload is "matmul+elementwise" has the classes `matmul` and
+// `fused`. components_for() selects a page if it covers one of the task's classes, if its example
+// runs on the device, and if its products are accurate enough for the math mode.
 //
 // Example: if (const Component* c = find_component("combine_row")) print(c->text);
 #pragma once
@@ -18,28 +19,30 @@
 namespace cutegen::agent {
 
 struct Component {
-  std::string name, title;  // "reduce", "Reductions within warps and blocks: ..."
+  std::string name, title;  // for example "reduce" and "Reductions within warps and blocks: ..."
   std::vector<std::string> symbols, classes, archs;
-  // The math modes of matrix products that the page covers; empty: all.
+  // The math modes for whose matrix products the page is meant; empty: all modes.
   std::vector<std::string> products;
-  // The task must have one of these ATen operators ("topk"); empty: any task.
+  // The page is only for tasks with one of these ATen operators ("topk"). Empty: for any task.
   std::vector<std::string> operators;
-  std::string text;     // the text with the example in its fence
+  std::string text;     // the page's text, with the example in a fence
   std::string example;  // only the kernel
 };
 const std::vector<Component>& components();
 // Finds a page by name, symbol ("cutegen::load", "load") or header; null if there is none.
 const Component* find_component(const std::string& symbol);
-// Page names and symbols, for "did you mean".
+// All page names and symbols, to suggest one when a name is unknown.
 std::vector<std::string> component_names();
-// The components that fit a task, the best match first.
+// The components that suit a task, the best match first.
 std::vector<const Component*> components_for(const TaskBrief& brief);
-// The math mode that is accurate enough for a matrix product in this class of the task.
+// The math mode for this class of the task: tf32 for convolutions if the task permits TF32 for
+// them, otherwise the math mode of the task.
 MathMode product_mode(const Task& task, const std::string& task_class);
 
-// "transposed conv+norm" -> transposed_conv, norm, fused
+// Returns the classes of a workload. For example, "transposed conv+norm" has the classes
+// transposed_conv, norm and fused.
 std::vector<std::string> classes_of(const std::string& workload);
-// Advice for the classes of the task's workload, at most `most` of them.
+// The advice for the task's classes, for at most `most` of them.
 std::string guidance_for(const Task& task, size_t most);
 std::vector<std::string> guidance_classes();
 

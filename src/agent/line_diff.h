@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the lines in which two texts differ.
+// Finds the lines that differ between two texts.
 //
-// Contract: line_diff returns the shortest edit for texts of moderate size. For larger texts it
-// replaces the whole differing part, so that it never takes longer than a fraction of a second.
+// Contract: for texts of moderate size, line_diff() returns the shortest edit. For larger texts, it
+// marks everything between the first and the last difference as replaced, so that it never takes
+// longer than a fraction of a second.
 //
 // Example: for (const DiffLine& l : line_diff(before, after)) out += l.mark + l.text + "\n";
 #pragma once
@@ -13,15 +14,17 @@
 namespace cutegen::agent {
 
 struct DiffLine {
-  char mark = ' ';  // ' ' in both texts, '-' only in `before`, '+' only in `after`, '@' omitted
+  // ' ' in both texts, '-' only in `before`, '+' only in `after`, '@' stands for omitted lines
+  char mark = ' ';
   std::string text;
 };
 
-// Includes `context` equal lines around each change. Empty if the texts are equal.
+// The result includes `context` equal lines around each change. It is empty if the texts are equal.
 std::vector<DiffLine> line_diff(const std::string& before, const std::string& after,
                                 size_t context = 3);
 
-// Lines [before, before_end) of one text became [after, after_end) of the other; from 0.
+// A change: lines [before, before_end) of the old text became lines [after, after_end) of the new
+// text, counted from 0.
 struct Hunk {
   size_t before = 0, before_end = 0, after = 0, after_end = 0;
 };

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies edits that name a field of plan.json by JSON pointer, and formats a plan for prompts.
+// Applies an edit to plan.json, which names a field by a JSON pointer, and formats plans for
+// prompts.
 //
-// Contract: applies one edit at a time. `set` replaces a value or adds a field to an existing
+// Contract: edit_plan() applies one edit. `set` replaces a value or adds a field to an existing
 // object. `replace` and `remove` need an existing value. `add` adds a field to an object, or
-// inserts an element into an array before the index ("-": at the end). If a pointer names nothing,
-// the Reask lists what exists there.
+// inserts an array element before the given index ("-" means the end). If a pointer does not match
+// the plan, the returned Reask (a message to the model) lists the fields or elements that exist at
+// this place.
 //
 // Example: auto r = edit_plan(json, {.path = "/steps/0/block/0", .value = 256}, 1);
 #pragma once
@@ -13,9 +15,9 @@
 
 namespace cutegen::agent {
 
-// `number`: the edit's number, for messages.
+// `number`: the number of the edit in the reply, for messages.
 tl::expected<void, Reask> edit_plan(Json& plan, const PlanEdit& edit, int number);
-// One line per field, and one per element of steps, prepare and scratch.
+// The plan as JSON, with one line per field and one line per element of steps, prepare and scratch.
 std::string plan_text(const Plan& plan);
 
 }  // namespace cutegen::agent

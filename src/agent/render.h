@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Renders the templates of prompts/ (Mustache), which are embedded at build time.
+// Fills in the Mustache templates of prompts/, which the build embeds in the program.
 //
-// Contract: inserts text unchanged, without HTML escapes. An unknown file fails an assertion.
+// Contract: render() inserts values unchanged, without HTML escapes. An unknown file name fails an
+// assertion.
 //
 // Example: PageData data; data.set("id", "c3"); std::string text = render("subject.md", data);
 #pragma once

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a model's reply as changes to a kernel program, or returns a text that asks for a better
-// one.
+// Reads the changes to a kernel program from a model's reply. If the reply is unusable, returns a
+// Reask, a message that asks the model for another reply.
 //
-// Contract: parse_reply reads fenced blocks by their first line: "file NAME" (a whole file), "edit
+// Contract: the first line of a fenced block names its format: "file NAME" (a whole file), "edit
 // NAME" (SEARCH/REPLACE), "function NAME" (whole definitions, found by their name) and "plan"
-// (JSON-pointer edits). It also accepts whole files in fences that name no file, if it is clear
-// which file each fence holds. Any text is valid input. If a reply is ambiguous, cut off, or
-// changes nothing, the result is a Reask; the reader never guesses. docs/agents.md describes the
-// format.
+// (JSON-pointer edits). It also accepts a whole file in a fence that names no file, if it is clear
+// which file the fence contains. Any text is valid input. If a reply is ambiguous, cut off, or
+// changes nothing, parse_reply() returns a Reask. docs/agents.md describes the format.
 //
 // Example: auto r = parse_reply(text, &incumbent); if (!r) ask_again(r.error().text);
 #pragma once
@@ -21,8 +20,8 @@
 
 namespace cutegen::agent {
 
-// Tells the model why its reply is unusable. `reason` is one word, for statistics; `text` says what
-// is wrong, where, and what to send instead.
+// A message that tells the model why its reply is unusable, and asks for another one. `reason` is
+// one word, for statistics. `text` names the fault, its place and its remedy.
 struct Reask {
   std::string reason;
   std::string text;
@@ -37,7 +36,7 @@ struct WholeFile {
 };
 struct SearchReplace {
   std::string file, search, replace;
-  int number = 1;  // the number of this block within the reply, for messages
+  int number = 1;  // number of this block in the reply, for messages
   bool operator==(const SearchReplace& o) const {
     return file == o.file && search == o.search && replace == o.replace;
   }
@@ -57,17 +56,17 @@ struct PlanEdit {
 using Change = std::variant<WholeFile, SearchReplace, WholeDefinitions, PlanEdit>;
 
 struct Reply {
-  std::string summary;    // one line: what changed
-  std::string rationale;  // why, in short
-  // "d2": the draft that is the answer, or to which the changes apply.
+  std::string summary;    // one line about the changes
+  std::string rationale;  // a short reason for the change
+  // The name of the draft that is the answer, or to which the changes apply ("d2").
   std::string draft;
   std::vector<Change> changes;
 };
 
-// The draft that a reply names in a line "DRAFT: d2"; empty if none.
+// The name of the draft ("d2") if the reply has a line "DRAFT: d2"; otherwise empty.
 std::string named_draft(const std::string& text);
-// `base`: the program that the reply changes, or null. `cut`: the reply reached the model's token
-// limit, which gives a Reask. A reply that names a draft needs no change.
+// `base`: the program that the reply changes, or null. `cut`: whether the reply ended at the
+// model's token limit; the result is then a Reask. A reply that names a draft may have no changes.
 tl::expected<Reply, Reask> parse_reply(const std::string& text, const KernelProgram* base,
                                        bool cut = false);
 

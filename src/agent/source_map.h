@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the parts of a device source: code, comments, literals, directives, definitions, brackets.
+// Analyses the text of a device source: finds comments, literals, directives, definitions and
+// unbalanced brackets.
 //
-// Contract: positions are bytes of the given text. All text is valid input; in text that is not
-// C++, it finds few definitions. Definitions are those in namespaces (also within extern "C"), each
-// with its template head and attributes, without the comment above it. Members are not listed.
+// Contract: positions are byte offsets in the given text. Any text is valid input. definitions_in()
+// lists the definitions at namespace scope (also within extern "C"), but not members of types. A
+// definition includes its template head and attributes, but not the comment above it.
 //
 // Example: for (const Definition& d : definitions_in(text)) use(text.substr(d.begin, d.size));
 #pragma once
@@ -18,12 +19,12 @@ namespace cutegen::agent {
 
 enum class ByteKind : uint8_t { code, comment, literal, directive };
 std::vector<ByteKind> map_source(std::string_view text);
-// Replaces everything except code by blanks and keeps line ends.
+// Replaces comments, literals and directives by blanks, and keeps line ends.
 std::string code_only(std::string_view text);
 
 struct Definition {
   std::string name;
-  bool is_type = false;  // struct, class, union, enum; else a function
+  bool is_type = false;  // true: a struct, class, union or enum; false: a function
   size_t begin = 0, size = 0;
   int line = 1;  // of `begin`
 };
@@ -32,7 +33,7 @@ std::vector<Definition> definitions_in(std::string_view text);
 // A bracket without its partner, or an #if without #endif.
 struct Imbalance {
   int line = 1;
-  std::string message;  // "'{' of line 12 is never closed"
+  std::string message;  // such as "'{' of line 12 is never closed"
 };
 std::optional<Imbalance> first_imbalance(std::string_view text);
 

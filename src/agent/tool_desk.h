@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToolDesk: serves the tool calls of one open question and keeps its drafts.
+// ToolDesk: executes the tool calls of one question and stores the question's drafts.
 //
-// Contract: every call gets one result. If a call is invalid or not allowed, its result says so. An
-// Error means that the run cannot continue. The desk sanitises results and limits their length. A
-// program given to `compile` or `evaluate` becomes draft d1, d2, ... if its edits apply. Apart from
-// the host's work, results depend only on the calls, so a resumed or replayed question proceeds in
-// the same way; the host does not repeat recorded work. Results reveal no more than a verdict's
-// feedback, and only about the question's own candidates and the best one.
+// Contract: answer() returns one result for every call. If a call is invalid or not allowed, its
+// result is an error message. An Error means that the run cannot continue. Results are sanitised,
+// and their length is limited. A program that the model passes to `compile` or `evaluate` becomes
+// draft d1, d2, ... if its edits can be applied. Except for the ToolHost's results, all results
+// depend only on the calls. The ToolHost returns recorded results, so a resumed or replayed
+// question proceeds in the same way. Results reveal no more than the feedback of a verdict, and
+// only about the candidates of the question and the best program.
 //
 // Example: ToolDesk desk(setting, host); CG_TRY(auto results, desk.answer(ctx, reply.calls));
 #pragma once
@@ -22,7 +23,7 @@ namespace cutegen::agent {
 struct ToolLimits {
   int calls = 8;          // per question
   int evaluations = 3;    // per question
-  int64_t run_calls = 0;  // tool calls that remain for the run when the question is asked
+  int64_t run_calls = 0;  // tool calls that the run has left at the start of the question
   int64_t run_evaluations = 0;
 };
 
@@ -31,24 +32,24 @@ struct ToolRecord {
   bool is_error = false;
 };
 struct Evaluated {
-  std::string candidate;  // the draft's id in the run
+  std::string candidate;  // the id that the draft has in the run
   Verdict verdict;
 };
 
-// The part of the tools' work that the engine does.
+// The interface by which tools use the evaluator and the journal. The engine implements it.
 class ToolHost {
  public:
   virtual ~ToolHost() = default;
-  // The record of the question's next call, if there is one. An error if the record is of a
-  // different call.
+  // Returns the record of the question's next call, if the journal has one. Returns an error if
+  // this record is for a call other than `call`.
   virtual Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) = 0;
   virtual Result<void> record(const ToolRecord& call) = 0;
-  // Compiles and loads. The result is stored only in the record of the call.
+  // Compiles and loads the program. The journal stores the result only in the record of the call.
   virtual Result<Verdict> compile(const Context& ctx, const KernelProgram& program) = 0;
-  // Evaluates each program of a question only once, even across a crash.
+  // Evaluates the draft. Evaluates each program of a question only once, even after a crash.
   virtual Result<Evaluated> evaluate(const Context& ctx, const Candidate& draft) = 0;
-  // The diff from the run's best program to the draft. Empty if the question may not show that
-  // program, or if they are equal.
+  // The diff from the run's best program to the draft. Empty if the question may not show the best
+  // program, or if the two are equal.
   virtual std::string diff_best(const KernelProgram& draft) const = 0;
 };
 
@@ -57,10 +58,10 @@ struct ToolSetting {
   double floor_ns = 0;
   std::string origin;  // the model that writes the drafts
   ProgramCheck check;
-  // Refuses a program that was tried before this question.
+  // Returns a Reask if the run had tried the program before this question.
   std::function<std::optional<Reask>(const KernelProgram&)> tried;
   ToolLimits limits;
-  Offer offer;  // calls of other tools are refused
+  Offer offer;  // the tools that the model may call
 };
 
 class ToolDesk {
@@ -75,9 +76,9 @@ class ToolDesk {
   int64_t calls_left() const;
   int calls() const { return calls_; }
   const Drafts& drafts() const { return drafts_; }
-  // The result of the question: its answer (empty if none was usable) or a better draft. If there
-  // is a correct draft, choose() also evaluates the answer, for a fair comparison. The result has
-  // an id if it was evaluated.
+  // Returns the final program of the question: the model's answer (empty if it was unusable) or a
+  // faster draft. If a draft is correct, choose() also evaluates the answer, to compare them. The
+  // result has an id if it was evaluated.
   Result<std::optional<Candidate>> choose(const Context& ctx, std::optional<Candidate> answer);
 
  private:

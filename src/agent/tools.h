@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names and arguments of the tools that a model may call before it answers.
+// Declares the tools that a model may call before it answers, and reads such calls.
 //
-// Contract: a question offers only tools that can succeed for it. All questions of one kind offer
-// the same tools, so that the provider's cache applies. read_tool_call() accepts any call. A fault
-// in it is an error whose text addresses the model. docs/agents.md explains the tools to users.
+// Contract: questions with an equal Offer declare the same tools, so that the provider can cache
+// the declarations. read_tool_call() accepts any call. If the call is invalid, it returns an error
+// with a text for the model. docs/agents.md explains the tools.
 //
 // Example: request.tools = tool_specs({.compile = true});
 //          auto use = read_tool_call(call); if (!use) tell(...);
@@ -20,9 +20,9 @@ const char* to_string(Tool tool);
 struct ToolUse {
   Tool tool = Tool::read_docs;
   std::string page;  // for read_docs
-  // "d2": the draft to use, or the one that the changes start from. May be empty.
+  // The name ("d2") of the draft to use, or of the draft to which the changes apply. May be empty.
   std::string draft;
-  std::string kernel, plan, edits;  // the changes: whole files, or the blocks of an answer
+  std::string kernel, plan, edits;  // the changes: whole files, or blocks as in an answer
   std::string summary;
   bool changes() const { return !kernel.empty() || !plan.empty() || !edits.empty(); }
 };
@@ -34,7 +34,7 @@ struct Offer {
 };
 std::vector<llm::ToolSpec> tool_specs(const Offer& offer);
 Result<ToolUse> read_tool_call(const llm::ToolCall& call);
-// The edits of a call, in the form of a reply. base: the program to which they apply, or null.
+// The changes of a call, as a Reply. `base` is the program to which they apply, or null.
 tl::expected<Reply, Reask> changes_of(const ToolUse& use, const KernelProgram* base);
 
 }  // namespace cutegen::agent

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a plan as a C++ function that queues its launches. Private to the exporter.
+// Translates a plan to a C++ function that queues its launches. Only for use in the exporter.
 //
-// Contract: PlanWriter writes the function's text and collects what the caller must pass: tensors,
-// sizes and scalars of the task. The export contains only the modules of its shapes. If a size
-// needs another module, or `requires` does not hold, the function does nothing (taken = false).
+// Contract: PlanWriter::text() returns the text of the function. It also adds to `given` the
+// tensors, sizes and scalars of the task that the function needs as arguments. The export contains
+// only the modules for the exported shapes. If the sizes need another module, or if `requires` does
+// not hold, the function launches nothing and sets `taken` to false.
 //
 // Example: PlanWriter w(source, program, modules, given, "program"); CG_TRY(auto text, w.text());
 #pragma once
@@ -27,13 +28,14 @@ struct GivenNames {
   static std::string scalar(const std::string& name) { return "v_" + plain_name(name); }
 };
 
-// One source compiled with one set of defines.
+// A source that was compiled with particular values of its defines.
 struct SourceModule {
   ModuleBuild build;
   ModuleFacts facts;
-  // Namespace of the module; empty: the global one, so that kernels keep their names.
+  // Namespace of the module's code in the written file. Empty: the global namespace, so that
+  // kernels keep their names.
   std::string space;
-  // The source's own namespaces of its kernels, such as "::ours".
+  // By kernel: the namespace in the source that contains the kernel, such as "::ours".
   std::map<std::string, std::string> scopes = {};
   std::string kernel(const std::string& name) const {
     const auto scope = scopes.find(name);
@@ -41,7 +43,8 @@ struct SourceModule {
   }
 };
 
-// Writes expressions of a plan as C++ and records what they use.
+// Translates expressions of a plan to C++, and records in `given` the tensors, sizes and scalars
+// that they use.
 class PlanNames {
  public:
   PlanNames(const Task& task, const Plan& plan, GivenNames& given)
@@ -49,9 +52,9 @@ class PlanNames {
   Result<std::string> cpp(const Expr& expression) const;
   Result<std::string> three(const std::array<Expr, 3>& expressions) const;
   Result<const TensorInfo*> tensor(const std::string& name) const;
-  // The address of a tensor of the task.
+  // C++ for the address of a tensor of the task.
   Result<std::string> pointer(const std::string& name) const;
-  // The elements of a tensor along `first_axis` and the axes after it.
+  // C++ for the number of elements of a tensor along `first_axis` and the axes after it.
   std::string count(const TensorInfo& tensor, size_t first_axis) const;
 
  private:
@@ -64,17 +67,19 @@ class PlanNames {
   GivenNames& given_;
 };
 
-// Writes the code that chooses a module of each source by the values of its defines.
+// Writes the C++ code that selects a compiled module of each source by the values of the plan's
+// defines.
 class PlanModules {
  public:
   PlanModules(const Plan& plan, const std::vector<SourceModule>& modules)
       : plan_(plan), modules_(modules) {}
-  // Declares define_NAME and module_NUMBER. The written code returns if no module fits.
+  // C++ that declares define_NAME and module_NUMBER, and returns if no module has these values of
+  // defines.
   Result<std::string> choice(const PlanNames& names) const;
-  // Declares k_NAME for each constant. The first source that has the constant decides, as in the
-  // evaluator.
+  // C++ that declares k_NAME for each constant that a source exports. If several sources have the
+  // constant, the first source determines the value, as in the evaluator.
   std::string constants() const;
-  // The address of the kernel in the chosen module.
+  // C++ for the address of the kernel in the selected module.
   Result<std::string> kernel(const std::string& name) const;
 
  private:
@@ -93,7 +98,7 @@ class PlanWriter {
         names_(task, plan_, given),
         modules_(plan_, modules),
         function_(std::move(function)) {}
-  // The written function does nothing unless this condition (in C++) holds.
+  // Sets a condition (in C++) without which the written function launches nothing.
   void demand(std::string condition) { demanded_ = std::move(condition); }
   Result<std::string> text();
 

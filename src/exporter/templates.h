@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills the templates of python/export/. Private to the exporter.
+// Fills in the templates of python/export/. Only for use in the exporter.
 //
-// Contract: replaces "@NAME@" everywhere. A name that does not occur in the template is a bug.
-// Texts keep their first comment, so every exported file states its licence.
+// Contract: filled() replaces every "@NAME@" in the template by the value of NAME. A template that
+// does not exist fails an assertion. The result keeps the template's first comment, so every
+// exported file states its licence.
 //
 // Example: filled("package.py", {{"NAME", "softmax"}})
 #pragma once
@@ -18,14 +19,14 @@ namespace cutegen::exporter {
 using Fillings = std::vector<std::pair<std::string, std::string>>;
 
 std::string filled(const std::string& name, const Fillings& fillings);
-// runtime.py and exported.py as one text.
+// The text of runtime.py and exported.py, joined.
 std::string joined_runtime();
-// A triple-quoted Python literal, for texts that people may want to read.
+// Converts a text to a triple-quoted Python literal, which people can read.
 std::string python_text(const std::string& text);
 std::string base64(const std::string& bytes);
 
 std::string readme(const ExportSource& source, ExportKind kind);
-// The launches of the official shape as C++ tables.
+// The files of ExportKind::cpp, with the launches of the official shape as C++ tables.
 Result<ExportFiles> cpp_files(const ExportSource& source, const Json& launches);
 
 }  // namespace cutegen::exporter

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the agent's tests: a small program of two kernels, and a long one.
+// Fixtures for the agent's tests: a small program with two kernels, and a long program.
 //
-// Contract: test code only. Some lines repeat on purpose.
-// Example:
-//   KernelProgram p = test_program();
+// Contract: only for tests. Some lines of the programs occur twice on purpose.
+//
+// Example: KernelProgram p = test_program();
 #pragma once
 
 #include "base/text.h"
@@ -70,7 +70,7 @@ inline KernelProgram test_program() {
   return p;
 }
 
-// The small program preceded by many functions and one long function.
+// The small program, with many short functions and one long function added before it.
 inline KernelProgram long_program() {
   KernelProgram p = test_program();
   std::string helpers;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has an evaluator measure the baselines of many tasks on one GPU, and keeps them in the cache.
+// Lets an evaluator time PyTorch on many tasks on one GPU, and stores the times in the cache.
 //
-// Contract: the evaluator admits the tasks, computes their truths and times their baselines in
-// parallel (eval/baselines/suite.h). Each task becomes a row: measured, `cached` (measured
-// earlier), or the reason why there are no times. A complete row is saved at once, so the same call
-// continues after an interruption.
+// Contract: for several tasks in parallel, the evaluator checks that degenerate solutions fail,
+// computes the float64 results, and times the baselines (eval/baselines/suite.h). Each task becomes
+// a row. Its status is `measured`, `cached` (an earlier call measured it), or another one if it has
+// no times, and `reason` then says why. measure_baselines() stores each complete row at once, so
+// the same call continues after an interruption.
 //
 // Example: CG_TRY(auto r, measure_baselines(EvaluatorClient::start, ctx, cache, s, tasks, seen));
 #pragma once
@@ -25,7 +26,7 @@ struct BaselineSuiteSettings {
   int jobs = 1;
   eval::BaselineLimits limits;
   double minutes = 0;  // 0: no limit
-  bool again = false;  // also measure tasks whose times are in the cache
+  bool again = false;  // also measure tasks whose times the cache has
 };
 
 struct BaselineRow {
@@ -36,13 +37,14 @@ struct BaselineRow {
     return status == BaselineStatus::measured || status == BaselineStatus::cached;
   }
   BaselineRecord record;
-  double describe_s = 0;  // time to describe and admit the task
+  double describe_s = 0;  // seconds for describing and admitting the task
 };
 
 struct BaselineReport {
   std::string gpu, uuid, driver, torch;
   std::vector<ControlTime> controls;
-  std::string trouble;  // why the controls have no times; later runs cannot scale these baselines
+  // Why the control kernels have no times. Without them, later runs cannot scale these baselines.
+  std::string trouble;
   std::vector<BaselineRow> rows;
   double seconds = 0;
   bool interrupted = false;
@@ -52,7 +54,7 @@ struct BaselineReport {
 class BaselineObserver {
  public:
   virtual ~BaselineObserver() = default;
-  // Called by several threads, one at a time.
+  // Several threads call these functions, one at a time.
   virtual void on_row(const BaselineRow& row, size_t ended, size_t total) = 0;
   virtual void on_progress(const std::string& line) = 0;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A suite's baselines as a table for people and as JSON (schema cutegen.baseline_suite.v1).
+// Converts a suite's baselines to a text table and to JSON (schema cutegen.baseline_suite.v1).
 //
-// Contract: untrusted text is sanitized to one line. A baseline without a time is "-" in the table;
-// each reason is listed once below the table.
+// Contract: untrusted text is sanitized to one line. The table shows "-" for a baseline without a
+// time, and lists each reason once below.
 //
 // Example: print_result(g, baseline_json(report), baseline_table(report));
 #pragma once

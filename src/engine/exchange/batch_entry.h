@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entry of a judged batch: the verdict of OUT/NAME.json with the program of IN/NAME.
+// An entry of a judged batch: the verdict in the file OUT/NAME.json, and the program in the folder
+// IN/NAME.
 //
-// Contract: the reader checks sizes, schema, that the entry's name is the file's name, and that the
-// program in IN is the one that was judged. Errors name the file.
+// Contract: read_batch_entry() checks the files' sizes, the schema, that the name in the file is
+// NAME, and that the verdict is for the program in IN. Errors name the file.
 //
 // Example: CG_TRY(BatchEntry e, read_batch_entry("in", "out", "c3"));
 #pragma once
@@ -17,13 +18,13 @@ namespace cutegen::engine {
 inline constexpr const char* kEntrySchema = "cutegen.entry.v1";
 
 struct BatchEntry {
-  std::string name, sha256;  // sha256: of program and verdict together
+  std::string name, sha256;  // sha256: hash of program and verdict together
   KernelProgram program;
   Verdict verdict;
 };
 Result<BatchEntry> read_batch_entry(const std::filesystem::path& programs,
                                     const std::filesystem::path& verdicts, const std::string& name);
-// Names of the entries in OUT, sorted.
+// The sorted names of all entries in OUT.
 Result<std::vector<std::string>> batch_entries(const std::filesystem::path& verdicts);
 
 }  // namespace cutegen::engine

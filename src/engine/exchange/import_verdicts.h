@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports verdicts from another machine (`cutegen eval --batch IN --out OUT`) as candidates of a
-// run.
+// Imports verdicts that another machine wrote (`cutegen eval --batch IN --out OUT`) into a run, as
+// new candidates.
 //
 // Contract: the run must be finished. Each OUT/NAME.json becomes a candidate with the program of
-// IN/NAME. Its figures have the origin `imported` and name their device. An entry is refused by
-// name if its file is unreadable, if it has an error instead of a verdict, if its program is
-// missing or differs, or if it belongs to another task. All other entries are imported. Importing
-// twice adds nothing. An imported program can become the incumbent if its figures come from the
-// run's GPU model and its policy and build ids agree with this run. It must then beat the
-// incumbent's figures from the same GPU model and driver. The incumbent has such figures once its
-// own verdict is imported. The result is in the journal, the out folder and the report.
+// IN/NAME. Its figures have the origin `imported`, and the candidate names their device.
+// import_verdicts() refuses an entry if its file is unreadable or has an error instead of a
+// verdict, if its program is missing or differs, or if its task differs. It imports all other
+// entries. A second import of the same entry changes nothing. An imported program can become the
+// incumbent only if its figures come from the run's GPU model, if its evaluation policy and build
+// ids agree with the run's, and if it is faster than the incumbent. For this comparison, the
+// incumbent needs figures from the same GPU model and driver, for example from its own imported
+// verdict. import_verdicts() updates the journal and the out folder.
 //
 // Example: CG_TRY(auto done, import_verdicts(real_parts(), ctx, *store, "last", {"in", "out"}, o));
 #pragma once
@@ -24,22 +25,22 @@ struct ImportSettings {
 };
 
 struct ImportRow {
-  enum class State { added, known, refused };  // known: an earlier call imported it
+  enum class State { added, known, refused };  // known: an earlier call imported the entry
   std::string entry;
   State state = State::added;
   Status verdict = Status::correct;
-  // The verdict's status if the row was added; else "known" or "refused".
+  // The verdict's status if this call added the entry; otherwise "known" or "refused".
   std::string status() const;
   std::string candidate;  // the candidate's id in the run
   std::string device;
   std::optional<double> time_ns;
-  bool best = false;   // it became the incumbent
-  std::string detail;  // why it became the incumbent or not, or why it was refused
+  bool best = false;   // whether the candidate became the incumbent
+  std::string detail;  // why it became the incumbent or not, or why the entry was refused
 };
 
 struct Imported {
   std::string run, best;
-  std::vector<ImportRow> rows;  // in the order of importing
+  std::vector<ImportRow> rows;  // in the order in which the entries were imported
   size_t refused() const;
 };
 

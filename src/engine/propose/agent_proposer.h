@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proposer that asks a language model: it sends the question, runs tool calls, applies the
-// reply, and asks again if needed.
+// The proposer that asks a language model. It sends the question, executes the model's tool calls,
+// applies the reply to a program, and asks again if this fails.
 //
-// Contract: the question depends only on the run's events and on what the strategy asks for, so
-// replaying a recorded run asks the same questions. If a reply cannot be applied, the proposer
-// tells the model why and asks again, at most `reasks` times. After that the answer is `unusable`,
-// which costs the strategy a step but does not end the run. If the budget forbids a call, the
-// answer is "nothing" with the budget's reason. Programs are checked against task, signatures and
-// device before they are proposed. With tools, the model may call them before it replies
-// (agent/tool_desk.h). The answer is then the fastest correct program among the reply and the
-// evaluated drafts. A draft keeps its id.
+// Contract: a question depends only on the run's events and on the strategy's request, so a replay
+// of a recorded run asks the same questions. If a reply cannot be applied, the proposer sends the
+// reason to the model and asks again, at most `reasks` times. After that, the answer is `unusable`:
+// the strategy loses a step, but the run does not end. If the budget forbids a call, the answer is
+// `nothing`, with the exhausted limit as its reason. The proposer checks a program against the
+// task, the kernels' signatures and the device before it proposes the program. If a question offers
+// tools, the model may call them before it replies (agent/tool_desk.h). The proposer then returns
+// the fastest correct program among the reply and the evaluated drafts. A returned draft keeps its
+// id.
 //
 // Example: CG_TRY(auto p, make_agent_proposer(run_model, run_tools, settings, *view.task));
 #pragma once
@@ -21,7 +22,7 @@
 namespace cutegen::engine {
 
 bool asks_model(const OptimizeSettings& settings);
-// Resolves `automatic` to on or off for this model and strategy.
+// The mode of tools for this model and strategy. Replaces `automatic` by another mode.
 ToolsMode settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model);
 Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,
                                                       const OptimizeSettings& settings,

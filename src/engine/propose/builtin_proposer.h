@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proposer `builtin`: cutegen's recipes.
+// The proposer `builtin`: proposes programs from cutegen's recipes.
 //
-// Contract: proposes the recipe's safe choice first, then changes one parameter at a time. Skips
-// programs that the run has already judged. `arch` is the GPU's architecture; empty: programs for
-// any GPU. `chosen`: the algebraic rewrites that may change the graph first.
+// Contract: first proposes the recipe with its safe parameters (RecipeMatch::safe), then changes
+// one parameter at a time. Skips programs that the run has already judged. `arch` is the GPU's
+// architecture; if it is empty, the programs run on any GPU. `chosen` are the algebraic rewrites
+// that may simplify the graph before a recipe is selected.
 //
 // Example: auto p = make_builtin_proposer(task, "sm_90a", recipes::all_rewrites());
 #pragma once

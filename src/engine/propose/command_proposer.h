@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proposer of `--proposer CMD`: a user's own program that answers JSON lines.
+// The proposer of `--proposer CMD`: a user's own program, which reads and writes lines of JSON.
 //
-// Contract (docs/proposer.md documents it for users): each question is one line with the whole run
-// so far, each answer is one line. The command starts with the first question and ends with the
-// proposer. After an unreadable answer the proposer sends the reason and asks again; a second one
-// in a row is a user error.
+// Contract: docs/proposer.md describes the protocol. A question is one line with the whole run so
+// far, and an answer is one line. The proposer starts the command at the first question and ends it
+// in its destructor. If it cannot read an answer, it sends the reason and asks again. If it cannot
+// read the second answer either, it returns a user error.
 //
 // Example: auto p = make_command_proposer("python3 mine.py", task); p->answer(ctx, ask, run);
 #pragma once

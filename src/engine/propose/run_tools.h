@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunTools: executes each tool call of one run once, records it and counts it.
+// RunTools: executes the tool calls of one run, records them and counts them.
 //
-// Contract: call fold() with every event of the run, recorded or new, before RunView::apply().
-// begin_ask() returns the ToolHost that executes the tool calls of the open question. If the
-// journal already has a call's result (since the last `answered`), the host returns it and executes
-// nothing, so a resumed run neither loses nor repeats an evaluation. The events `drafted` and
-// `evaluated` record a draft's evaluation; `tool_called` records a call. In a replay there is no
-// evaluator, and the host returns only recorded results.
+// Contract: call fold() with every event of the run, recorded or new, before you pass the event to
+// RunView::apply(). begin_ask() returns the ToolHost that executes the tool calls of one question.
+// If the journal already has the result of a call (after the last `answered`), the host returns
+// this result and does not execute the call. So a resumed run neither loses nor repeats an
+// evaluation. The event `tool_called` records a call, and the events `drafted` and `evaluated`
+// record a draft's evaluation. A replay has no evaluator, so its host returns only recorded
+// results.
 //
 // Example: RunTools tools(evaluate, sink); auto host = tools.begin_ask(view, true);
 #pragma once
@@ -26,13 +27,13 @@ struct Judged {
 
 class RunTools {
  public:
-  // `label`: the progress text that a waiting user sees.
+  // Evaluates a program. `label` is the text that the user sees during the evaluation.
   using Judge = std::function<Result<Judged>(
       const Context& ctx, const eval::EvaluateRequest& request, const std::string& label)>;
   RunTools(Judge judge, llm::CallSink& sink) : judge_(std::move(judge)), sink_(sink) {}
 
   Result<void> fold(EventType type, const Json& data);
-  // `memory`: whether the question may show other candidates. `view` outlives the host.
+  // `memory`: whether the question may show other candidates. `view` must outlive the host.
   std::unique_ptr<agent::ToolHost> begin_ask(const RunView& view, const agent::Question& question,
                                              bool memory);
   agent::ToolLimits limits(const RunView& view) const;

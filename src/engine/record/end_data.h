@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of the events at the end of a run (`profiled`, `certified`) and after it (`imported`),
-// as JSON and back.
+// Converts the data of events at the end of a run (`profiled`, `certified`) and after the run
+// (`imported`) to JSON and back.
 //
-// Contract: store/events.cpp lists the fields. Reading checks the data like all journal data. An
-// imported step says where its figures come from.
+// Contract: store/events.cpp lists the fields of each event. Reading returns an error if a field is
+// missing or has a wrong type. The data of `imported` name the device on which the figures were
+// measured.
 //
 // Example: journal->append(EventType::certified, to_json(certified));
 #pragma once
@@ -16,7 +17,7 @@ using cutegen::to_json;
 
 void fields(Fields& v, BestProfile& profiled);
 void fields(Fields& v, BestCertificate& certified);
-// The step must have `imported` and a verdict.
+// The fields `imported` and `verdict` of the step must be set.
 Json imported_data(const RunStep& step);
 Result<RunStep> imported_step_from(const Json& data, const std::string& where);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of the events `opened` and `task`: settings and the opened task, as JSON and back.
+// Converts the data of the events `opened` (the run's settings) and `task` (the task as the
+// evaluator describes it) to JSON and back.
 //
-// Contract: store/events.cpp lists fields and versions of every event. The data suffice to resume,
-// replay and report a run without the task file.
+// Contract: store/events.cpp lists the fields and the version of every event. With these data,
+// cutegen can resume, replay and report a run without the task file.
 //
 // Example: journal->append(EventType::task, task_data(opened));
 //          CG_TRY(auto t, task_from(event.data));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows people how two kernel programs differ: unified diffs of plan.json and the sources.
+// Computes unified diffs between the files (plan.json and the sources) of two kernel programs.
 //
-// Contract: one diff per file, made by line_diff (agent/line_diff.h).
+// Contract: returns one diff per file. line_diff() (agent/line_diff.h) computes it.
 //
 // Example: fmt::print("{}", program_diff(parent, child));
 #pragma once
@@ -20,7 +20,7 @@ struct FileDiff {
 };
 std::vector<FileDiff> program_diffs(const KernelProgram& before, const KernelProgram& after);
 std::string program_diff(const KernelProgram& before, const KernelProgram& after);
-// All files of the program, each under its name.
+// The text of all files of the program, each after a line with its name.
 std::string program_text(const KernelProgram& program);
 
 }  // namespace cutegen::engine

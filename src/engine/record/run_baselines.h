@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The baselines that a run knows, and the speedups of its best program over them.
+// The times of a run's baselines (PyTorch's modes, the source kernel), and the speedups of the best
+// program over them.
 //
-// Contract: the engine scales cached baselines (engine/run/baseline_cache.h) to the present speed
-// of the GPU, which it finds by timing control kernels. If it cannot use cached baselines, it times
-// eager once. `note` says which case applies and why. Gains are speedups of a cold call; a baseline
-// without a time has no gain. The events `baselines` and `compared` hold this JSON.
+// Contract: the engine scales cached times (engine/run/baseline_cache.h) to the present speed of
+// the GPU. To measure this speed, it has a few fixed kernels (control kernels) timed. If it cannot
+// use cached baselines, it has PyTorch's eager mode timed once. `note` says whether cached times
+// were used, or why not. A gain is a speedup with a cold L2. A baseline without a time has no gain.
+// The events `baselines` and `compared` contain these structs as JSON.
 //
 // Example: for (const BaselineGain& g : gains(*view.baselines, mode, ns)) use(g.kind, g.speedup);
 #pragma once
@@ -13,7 +15,7 @@
 
 namespace cutegen::engine {
 
-// One more kind of baseline: the source kernel of a task that is a CUDA kernel.
+// The kind of an additional baseline: if the task is a CUDA kernel, the user's own kernel.
 inline constexpr const char* kSource = "source";
 
 BaselineTime source_baseline(const Timing& timing);
@@ -27,10 +29,10 @@ struct BaselineGain {
   std::string kind;
   double time_ns = 0, speedup = 0;
   Origin origin = Origin::measured;
-  bool in_mode = true;  // the baseline's precision respects the task's math mode
+  bool in_mode = true;  // whether the baseline is as precise as the task's math mode requires
 };
 std::vector<BaselineGain> gains(const TaskBaselines& baselines, MathMode mode, double own_ns);
-// The gain over the fastest baseline in the task's math mode.
+// The gain over the fastest baseline that is as precise as the task's math mode requires.
 std::optional<BaselineGain> hardest_gain(const TaskBaselines& baselines, MathMode mode,
                                          double own_ns);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of the events of single steps (`answered`, `drafted`, `evaluated`, `certifying`,
-// `interrupted`), as JSON and back.
+// Converts the data of the events `answered`, `drafted`, `evaluated`, `certifying` and
+// `interrupted` to JSON and back.
 //
-// Contract: the loop writes and RunView reads an event by the one list of fields of its struct.
-// store/events.cpp lists the fields for people. A reader ignores unknown fields, because a later
-// version may have written them. The actions of a strategy have their structs in search/strategy.h.
+// Contract: each struct has one function fields(), by which the run loop writes and RunView reads
+// its events. store/events.cpp documents the fields. Reading ignores unknown fields, because a
+// later version may have written them. The structs of a strategy's actions are in
+// search/strategy.h.
 //
 // Example: CG_CHECK(record(EventType::drafted, to_json(Drafted{candidate})));
 //          CG_TRY(auto drafted, data_of<Drafted>(event));
@@ -24,11 +25,11 @@ namespace cutegen::engine {
 
 struct Answered {
   search::Outcome outcome = search::Outcome::nothing;
-  std::optional<Candidate> candidate;  // if the outcome is `proposed`
+  std::optional<Candidate> candidate;  // set if the outcome is `proposed`
   std::vector<TestCase> tests;
   std::vector<std::string> advice;
-  std::string reason;               // if the outcome is `unusable` or `nothing`
-  std::vector<std::string> reasks;  // why cutegen asked a model again
+  std::string reason;               // set if the outcome is `unusable` or `nothing`
+  std::vector<std::string> reasks;  // for each repeated question, why the engine asked again
 };
 
 struct Drafted {
@@ -56,7 +57,7 @@ void fields(Fields& v, Evaluated& x);
 void fields(Fields& v, Certifying& x);
 void fields(Fields& v, Interrupted& x);
 
-// Reads the data of an event. Errors name the event.
+// Reads the data of an event. An error message contains the event's number.
 template <class T>
 Result<T> data_of(const Event& event) {
   auto form = [](Fields& v, T& x) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches and memory traffic that the best program saves compared with the module's operators.
+// Compares the launches and the memory traffic of the best program with those of the module's
+// operators.
 //
-// Contract: `before` is modelled from the graph. Each operator that is not a view is one launch; it
-// reads its inputs once and writes its results once. `after` comes from the best program's profile;
-// without a profile only the launches are known, from the plan. The least bytes come from the task.
-// There are no figures for an imported program without a profile.
+// Contract: the figures of the module (before) are modelled from its graph. Each operator that is
+// not a view counts as one launch, which reads its inputs once and writes its results once. The
+// figures of the best program (after) come from its profile. Without a profile, only its number of
+// launches is known (from the plan). `bytes_least` comes from the task. For an imported program
+// without a profile, before_after() returns no figures.
 //
 // Example: if (auto b = before_after(view)) print(to_text(*b));
 #pragma once
@@ -17,16 +19,17 @@ struct BeforeAfter {
   int64_t launches_before = 0, launches_after = 0;
   double bytes_before = 0, bytes_least = 0, flops = 0;
   std::optional<double> bytes_after;
-  Origin after = Origin::modelled;  // of bytes_after
+  Origin after = Origin::modelled;  // the origin of bytes_after
 };
 std::optional<BeforeAfter> before_after(const RunView& view);
-// How many launches a graph's operators take, and the bytes that they move.
+// The number of launches of a graph's operators, and the bytes that they read and write.
 struct OperatorCost {
   int64_t launches = 0;
   double bytes = 0;
 };
 OperatorCost cost_of(const Graph& graph);
-// "launches 5 -> 1; memory traffic 1.20 GB (modelled) -> 403 MB (measured), least 403 MB"
+// Returns text such as "launches 5 -> 1; memory traffic 1.20 GB (modelled) -> 403 MB (measured),
+// least 403 MB".
 std::string to_text(const BeforeAfter& saved);
 Json to_json(const BeforeAfter& saved);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run's models cost, and how much of a program is CuTe, in one line each.
+// One line about the cost of a run's model calls, and one about the share of a program that uses
+// CuTe.
 //
-// Contract: terminal and report both use it. Dollars appear only if a price is known.
+// Contract: the terminal output and the report page use these lines. model_cost_text() shows
+// dollars only if the price of the model is known.
 //
 // Example: line("model", model_cost_text(view));  // "8 calls, 91000 tokens in (70% cached), ..."
 #pragma once

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands of a run print as text at its end.
+// The text that commands such as `optimize` print at the end of a run.
 //
-// Contract: says why the run stopped, compares the best program with the first one, the floor and
-// the baselines, and lists savings, certificate, cost, limits and written files. Sanitizes foreign
-// text. Marks modelled times as such.
+// Contract: the text says why the run stopped, and compares the best program with the first correct
+// one, the floor and the baselines. It also shows saved launches and bytes, the certificate, the
+// cost, the limits of the result, and the written files. Untrusted text is sanitized, and modelled
+// times are labelled.
 //
 // Example: print_text(end_text(view, run_id));
 #pragma once

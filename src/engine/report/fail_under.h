@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// --fail-under: whether the best program reaches the speedup that a script demands.
+// The option --fail-under RATIO: whether the best program's speedup over the baseline is at least
+// RATIO.
 //
-// Contract: the speedup is over the fastest baseline in the task's math mode with a cold L2. It is
-// the certified ratio if there is a certificate, else the ratio of the two times. A simulator times
-// no baseline, so the first correct program replaces it. The lower end of the 95% interval must
-// reach the demanded ratio. Without figures, reaches() is false.
+// Contract: the speedup is the ratio of times with a cold L2, compared with the fastest baseline in
+// the task's math mode. If the run has a certificate, the speedup is the certified one. On a
+// simulator, which times no baseline, the first correct program replaces the baseline. The lower
+// end of the speedup's 95% confidence interval must reach the ratio. If no speedup is known,
+// reaches() returns false.
 //
 // Example: if (!reaches(view, 1.05)) return kExitBelow;
 #pragma once
@@ -18,14 +20,15 @@ Names<GainFrom> enum_names(GainFrom);
 
 struct BestGain {
   double ratio = 0, low = 0;
-  std::string against;  // "compile", "the first correct program"
+  std::string against;  // a baseline, or "the first correct program"
   GainFrom by = GainFrom::first;
 };
 std::optional<BestGain> best_gain(const RunView& view);
-// The gain that the certificate shows.
+// The speedup in the certificate, or nothing if it has no baseline in the math mode.
 std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode mode);
 bool reaches(const std::optional<BestGain>& gain, double wanted);
-// "at least 1.043x over compile (certified, cold; median 1.051x)", or why there is no figure.
+// Returns text such as "at least 1.043x over compile (certified, cold; median 1.051x)", or the
+// reason why no speedup is known.
 std::string to_text(const std::optional<BestGain>& gain);
 Json to_json(const BestGain& gain);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report page of a run: one self-contained HTML file.
 //
-// Contract: the page escapes all text from models, tasks and programs. Unfinished runs have a page,
-// too.
+// Contract: the function escapes all text from models, tasks and programs. It also accepts the
+// events of an unfinished run.
 //
 // Example: CG_TRY(std::string page, report_html(info, events));
 #pragma once

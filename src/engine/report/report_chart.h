@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chart of a report: time per step against the floor and the reachable bound, as an inline SVG.
+// Draws the chart of a report page as an inline SVG: the time of each step, the floor and the
+// reachable bound.
 //
-// Contract: the SVG has only numbers and candidate ids, so it needs no escaping. It is empty if no
-// step has a time. Example: std::string svg = chart_svg(view);
+// Contract: the SVG contains only numbers and candidate ids, so it needs no escaping. The result is
+// empty if no step has a time.
+//
+// Example: std::string svg = chart_svg(view);
 #pragma once
 
 #include <string>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the report page about the gain: before and after, the roofline, the certificate's
-// table, imported verdicts.
+// Fills the parts of the report page about speedups: saved launches and bytes, the roofline, the
+// certificate, and imported verdicts.
 //
-// Contract: sets `gain`, `roofline`, `certificate` or `no_certificate`, and `imported`, each only
-// if it has content. Every figure names its origin.
+// Contract: add_gain() sets the template's variables `gain`, `roofline`, `certificate` or
+// `no_certificate`, and `imported`. It leaves out a variable that would be empty. Every figure has
+// a label for its origin.
 //
 // Example: add_gain(page, view);
 #pragma once
@@ -14,7 +15,8 @@
 namespace cutegen::engine {
 
 void add_gain(ReportData& page, const RunView& view);
-// The speedup over the incumbent at that step, timed alternately: "1.052x [1.049,1.055]", or "-".
+// The step's speedup over the incumbent of that moment, as "1.052x [1.049,1.055]". "-" if the two
+// programs were not timed alternately.
 std::string in_turn_text(const RunStep& step);
 
 }  // namespace cutegen::engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers that fill the report's template. Private to the report.
+// Helpers that fill in the template of the report page. Only for use in this folder.
 //
-// Contract: untrusted text is sanitized; the template escapes it.
+// Contract: the helpers sanitize untrusted text, and the template escapes it for HTML.
 //
 // Example: Entries e; e.add("tensors", "x f32 [16, 64]"); page.set("win", e.list());
 #pragma once
@@ -20,7 +20,7 @@ inline ReportData text(const std::string& value, size_t limit = 400) {
   return {sanitize(value, limit)};
 }
 
-// A list of name and value pairs that leaves out empty values.
+// A list of names and values. add() ignores empty values.
 class Entries {
  public:
   Entries& add(const std::string& name, const std::string& value) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rewrites of a program (core/candidate.h) in words.
+// Describes the algebraic rewrites that changed a program's graph (core/candidate.h).
 //
-// Contract: one line for each rewrite that changed the graph of the best program, or of the first
-// program if no program is correct. One more line for each rewrite that the user could still
-// choose.
+// Contract: returns one line for each rewrite that changed the graph of the best program (or of the
+// first program if no program is correct). Also returns one line for each further rewrite that
+// applies to the task and that the user could enable.
 //
 // Example: for (const std::string& text : rewrite_lines(view)) out += line("rewrites", text);
 #pragma once
@@ -16,7 +16,7 @@
 namespace cutegen::engine {
 
 std::vector<std::string> rewrite_lines(const RunView& view);
-// The same lines for the terminal; empty if there are none.
+// Returns the same lines as text for the terminal, or an empty text.
 std::string rewrites_text(const RunView& view);
 
 }  // namespace cutegen::engine

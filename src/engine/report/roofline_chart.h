@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roofline chart of a report as an inline SVG: the GPU's peak over arithmetic intensity, the
-// module's point before and the best program's point after.
+// Draws the roofline chart of a report page as an inline SVG. It shows the GPU's peak over
+// arithmetic intensity, a point for the time before the run (the baseline), and a point for the
+// best program.
 //
-// Contract: the SVG contains only numbers; the legend contains untrusted text. The point before is
-// the fastest known baseline in the math mode, else the run's first correct program. If its traffic
-// was not counted, a point uses the task's least bytes, and the legend says so. The chart is empty
-// if the task has no arithmetic or no time, or if no file describes its GPU.
+// Contract: the SVG contains only numbers; the legend contains untrusted text. The baseline is the
+// fastest known baseline in the math mode or, if none is known, the first correct program. If the
+// memory traffic of a point was not counted, the chart uses the bytes that every program must move,
+// and the legend says so. The chart is empty if the task has no FLOPs, if no time is known, or if
+// no file in gpus/ describes the GPU.
 //
 // Example: const RooflineChart c = roofline_chart(view); if (!c.svg.empty()) use(c.svg, c.legend);
 #pragma once

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run as JSON, schema cutegen.run.v1: what `optimize --json`, `resume --json` and `show --json`
-// print.
+// Converts a run to JSON (schema cutegen.run.v1), for `optimize --json`, `resume --json` and `show
+// --json`.
 //
-// Contract: keys carry units. A field that the run does not have is null or missing.
+// Contract: the names of fields end with their units. If a run has no value for a field, the field
+// is null or missing.
 //
 // Example: print_result(g, run_json(view, run_id), end_text(view, run_id));
 #pragma once

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of a run's text: a name, then its value. Private to engine's texts.
+// Formats lines that consist of a name and a value, for the text output of runs. Only for use in
+// engine.
 //
 // Contract: clean() turns untrusted text into one line without terminal escapes.
 //

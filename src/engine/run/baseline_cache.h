@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// BaselineCache: keeps measured baselines for searches, and the last times of the control kernels.
+// BaselineCache: stores measured baselines on disk, and the newest times of the control kernels.
 //
-// Contract: one file for each (task, GPU model, driver, torch) in a private folder, replaced as a
-// whole. A file that is missing, unreadable or of another version counts as no record. Control
-// timings are reused for kFresh. Several threads and processes may use it at once.
+// Contract: a private folder has one file for each combination of task, GPU model, driver and
+// torch. keep() replaces a file atomically. If a file is missing, unreadable or of another version,
+// find() returns no record. controls() returns times that are younger than kFresh. Several threads
+// and processes may use the cache at once.
 //
 // Example: BaselineCache cache; if (auto record = cache.find(opened)) use(record->times);
 #pragma once
@@ -20,7 +21,7 @@ class BaselineCache {
  public:
   static constexpr auto kFresh = std::chrono::minutes(15);
 
-  // folder: if empty, the folder "baselines" in $CUTEGEN_CACHE, $XDG_CACHE_HOME/cutegen or
+  // If `folder` is empty, uses the folder "baselines" in $CUTEGEN_CACHE, $XDG_CACHE_HOME/cutegen or
   // ~/.cache/cutegen.
   explicit BaselineCache(std::filesystem::path folder = {});
   const std::filesystem::path& folder() const { return folder_; }
@@ -29,7 +30,7 @@ class BaselineCache {
                                      const std::string& driver, const std::string& torch) const;
   std::optional<BaselineRecord> find(const eval::OpenedTask& opened) const;
   Result<void> keep(const BaselineRecord& record) const;
-  // The keys of the records that are not cut and have all `wanted` baselines.
+  // The keys of all complete records that have all `wanted` baselines.
   std::vector<eval::KnownBaselines> with_times_of(
       const std::vector<torch::BaselineWanted>& wanted) const;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The baselines of a run's task: from the cache, scaled to the present speed of the GPU, or else
-// only eager, timed now.
+// Finds the baseline times of a run's task in the cache and scales them to the present speed of the
+// GPU. If the cache has no times, has the evaluator time PyTorch's eager mode.
 //
-// Contract: returns an error only if the Context ends. Every other failure becomes a note, because
-// a search works without baselines.
+// Contract: returns an error only if the Context ends. Other failures only set `note` in the
+// result, because a search works without baselines.
 //
 // Example: CG_TRY(TaskBaselines b, look_up_baselines(parts, ctx, e, task, o));
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run loop with its environment as parameters, so that tests can replace it with toys.
+// The run loop with its dependencies as parameters, so that tests can replace them by fakes.
 //
-// Contract: the same as engine/run/run.h. Parts provide an evaluator, a proposer or a model, and a
-// clock. Apart from Parts the loop touches only the store and the out folder.
+// Contract: as in engine/run/run.h. `Parts` provides the evaluator, the proposer or the model, and
+// the clock. Otherwise, the loop accesses only the store and the out folder.
 //
 // Example: Parts parts = real_parts(); optimize_with(parts, ctx, store, settings, observer);
 #pragma once
@@ -20,17 +20,18 @@ struct Parts {
   std::function<Result<std::unique_ptr<eval::EvaluatorClient>>(const Context&,
                                                                const eval::EvaluatorOptions&)>
       start_evaluator;
-  // For proposers that do not call a language model (`builtin`).
+  // Creates a proposer that does not call a language model, such as `builtin`.
   std::function<Result<std::unique_ptr<Proposer>>(const OptimizeSettings&, const eval::OpenedTask&)>
       make_proposer;
   std::function<int64_t()> now_ms;  // any steady clock
-  // For all other proposers. The store holds the recordings of earlier runs.
+  // Opens the language model for all other proposers. For `replay:RUN`, the store has the
+  // recordings.
   std::function<Result<std::unique_ptr<llm::ChatModel>>(const OptimizeSettings&, store::Store&)>
       open_model{};
   // Finds a task's cached baselines; without this function, runs have no baselines.
   std::function<std::optional<BaselineRecord>(const eval::OpenedTask&)> find_baselines{};
-  // The present times of the control kernels. If they have to be measured, the function uses this
-  // evaluator, which must then be able to keep two tasks open.
+  // Returns the present times of the control kernels. To measure them, the function opens a task in
+  // the given evaluator, which must therefore be able to keep two tasks open.
   std::function<Result<std::vector<ControlTime>>(const Context&, eval::EvaluatorClient&,
                                                  const eval::OpenedTask&)>
       controls{};
@@ -42,7 +43,7 @@ Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, store::S
 Result<RunResult> resume_with(const Parts& parts, const Context& ctx, store::Store& store,
                               const std::string& run, RunObserver& observer);
 
-// An evaluator with the run's task open. A start that fails is tried once more.
+// An evaluator in which the run's task is open. open_task() repeats a failed start once.
 struct Opened {
   std::unique_ptr<eval::EvaluatorClient> evaluator;
   eval::OpenedTask task;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder with the best program so far: plan.json, its sources, verdict.json and, if it was
-// certified, certificate.json.
+// Writes the folder with the best program so far: plan.json, the sources, verdict.json and, if the
+// program was certified, certificate.json.
 //
-// Contract: the folder is replaced in one step, so a reader (or a crash) sees either the old
-// program or the new one. A folder that contains anything else is an error before the run starts.
+// Contract: save_out_folder() replaces the folder in one step. So it contains either the old or the
+// new program, even after a crash. check_out_folder() returns an error if the folder contains
+// anything else; call it before a run starts.
 //
 // Example: CG_CHECK(check_out_folder("out")); CG_CHECK(save_out_folder("out", candidate, verdict));
 #pragma once

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays a recorded run: its actions and questions and, on request, its evaluations.
+// Replays a recorded run: repeats its actions and questions and, on request, its evaluations.
 //
-// Contract: replay_with feeds the recorded effects and fails at the first action, question or
-// answer that differs. It starts no evaluator. re_evaluate_with also judges every recorded
-// candidate again and stops at the first divergence, which is a result and not an error. A time
-// diverges if it differs by more than `tolerance`. Aborted evaluations are skipped. Neither
-// function records anything.
+// Contract: replay_with() passes the recorded events to a new strategy and proposer. It fails at
+// the first action, question or answer that differs from the record. It starts no evaluator.
+// re_evaluate_with() also judges every recorded candidate again. It stops at the first difference
+// (divergence) and returns it as a result, not as an error. A time diverges if it differs by more
+// than `tolerance`. re_evaluate_with() skips aborted evaluations. Neither function writes to the
+// journal.
 //
 // Example: CG_TRY(ReEvaluation r, re_evaluate_with(real_parts(), ctx, store, "last", {},
 // observer));
@@ -21,16 +22,17 @@ Result<RunResult> replay_with(const Parts& parts, const Context& ctx, store::Sto
                               const std::string& run, RunObserver& observer);
 
 struct ReEvaluateSettings {
-  std::filesystem::path file;  // the task; empty: the recorded path
-  double tolerance = 0.05;     // how much a time may differ, as a share of the recorded time
+  std::filesystem::path file;  // the task file; if empty, the recorded path
+  // Largest accepted difference of a time, as a share of the recorded time.
+  double tolerance = 0.05;
 };
 
 struct ReEvaluation {
   RunResult recorded;
-  int64_t events = 0, evaluations = 0;  // number of replayed events; number of repeated evaluations
-  int64_t left_out = 0;                 // aborted evaluations, which are skipped
+  int64_t events = 0, evaluations = 0;  // number of replayed events, and of repeated evaluations
+  int64_t left_out = 0;                 // number of skipped evaluations, because they were aborted
   double largest_change = 0;            // largest change of a time, as a share of the recorded time
-  std::vector<std::string> remarks;     // "toolchain: recorded NVRTC 13.0, now NVRTC 13.1"
+  std::vector<std::string> remarks;     // such as "toolchain: recorded NVRTC 13.0, now NVRTC 13.1"
   std::optional<Divergence> divergence;
 };
 
@@ -38,7 +40,7 @@ Result<ReEvaluation> re_evaluate_with(const Parts& parts, const Context& ctx, st
                                       const std::string& run, const ReEvaluateSettings& settings,
                                       RunObserver& observer);
 Json to_json(const ReEvaluation& result);
-// "step c3, event 17, verdict/time_ns: recorded 12.1 us, now 14.0 us"
+// Returns text such as "step c3, event 17, verdict/time_ns: recorded 12.1 us, now 14.0 us".
 std::string to_text(const Divergence& divergence);
 
 }  // namespace cutegen::engine

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run loop: connects a strategy to proposers and the evaluator, and writes the journal.
+// The run loop: executes the actions of a strategy with a proposer and the evaluator, and writes
+// the journal.
 //
-// Contract: every event is committed before the next action starts. resume() folds the journal and
-// continues. Stopping the Context (Ctrl-C) ends the run after the current event; the run is then
-// "interrupted".
+// Contract: the loop commits every event before it starts the next action. resume_run() restores
+// the state of a run from its journal and continues it. If the Context is stopped (Ctrl-C), the run
+// ends after the current event, with the state "interrupted".
 //
 // Example: CG_TRY(auto outcome, optimize(ctx, store, {.file = "relu.py"}, observer));
 #pragma once
@@ -15,7 +16,7 @@
 
 namespace cutegen::engine {
 
-// Shows progress to a person; the run's thread calls it.
+// Shows the progress of a run to a person. The thread of the run calls the functions.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

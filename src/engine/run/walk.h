@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walk: feeds a run's events to its strategy and view and checks every recorded action.
+// Walk: passes the events of a run to a strategy and a RunView, and checks every recorded action.
 //
-// Contract: step() takes each event in order, live or recorded. If an event records an action, the
-// strategy must now choose the same action; otherwise the error names the event and both actions.
-// If MakeProposer is set, step() also asks its proposer again for every recorded answer, and the
-// answers must be equal (replay).
+// Contract: call step() with each event in order, both recorded and new ones. If the event records
+// an action, the strategy must choose the same action. Otherwise, step() returns an error that
+// names the event and both actions. If `make_proposer` is set, step() also asks a proposer every
+// recorded question again, and requires the recorded answer (for replays).
 //
 // Example: Walk walk; for (const Event& e : events) CG_CHECK(walk.step(e)); walk.next();
 #pragma once
@@ -19,9 +19,10 @@ namespace cutegen::engine {
 
 // The first difference between a replay and the record.
 struct Divergence {
-  int64_t event = 0;  // number of the event in the journal
-  std::string step;   // the candidate or the role that the event is about
-  // "action", "answer/...", "question/...", "verdict/status", "verdict/time_ns", "task/id", ...
+  int64_t event = 0;  // the event's number in the journal
+  std::string step;   // the candidate or the role that the event names
+  // Name of the differing field: "action", "answer/...", "question/...", "verdict/status",
+  // "verdict/time_ns", "task/id", ...
   std::string field;
   std::string recorded, now;
 };
@@ -29,14 +30,14 @@ struct Divergence {
 class Walk {
  public:
   using MakeProposer = std::function<Result<std::unique_ptr<Proposer>>(const RunView&)>;
-  // Set make_proposer to check answers, too.
+  // Pass `make_proposer` to check answers, too.
   explicit Walk(MakeProposer make_proposer = {}) : make_proposer_(std::move(make_proposer)) {}
 
   Result<void> step(const Event& event);
-  // The action to take now; null before the event `task` and after the end.
+  // The strategy's next action; null before the event `task` and after the end of the run.
   const search::Action* next();
   const RunView& view() const { return view_; }
-  // How the last step() diverged, if it failed because actions or answers differ.
+  // The difference from the record, if the last step() failed because an action or answer differs.
   const std::optional<Divergence>& divergence() const { return divergence_; }
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bench: `optimize` over the tasks of a suite, one row for each task.
+// The command `bench`: optimizes each task of a suite and makes a table with one row for each task.
 //
-// Contract: each task is a run in the store like any other; engine/suite/batch.h runs them. After
-// each task it saves the rows in out/bench.json, bench.csv, summary.csv and bench.html. With
-// `resume` it keeps rows that have ended (unless the task's file has changed) and continues
-// interrupted runs. A task that cannot be opened becomes a row and does not end the bench.
+// Contract: each task is an ordinary run in the store (engine/suite/batch.h). After each task,
+// run_bench() saves all rows in out/bench.json, bench.csv, summary.csv and bench.html. With
+// `resume`, it keeps the rows of finished runs (unless the task's file has changed) and continues
+// interrupted runs. If a task cannot be opened, its row has the error, and the bench continues.
 //
 // Example: CG_TRY(BenchReport r, run_bench(real_parts(), ctx, store, settings, tasks, observer));
 #pragma once
@@ -15,12 +15,12 @@
 namespace cutegen::engine {
 
 struct BenchSettings {
-  OptimizeSettings optimize;  // settings of every run; file and out are set for each task
-  // 0: no limit. A running evaluation may exceed the limit; at twice the limit, bench interrupts
-  // it.
+  OptimizeSettings optimize;  // settings of every run; run_bench() sets file and out
+  // Time limit of each run; 0: no limit. An evaluation that is running at the limit may continue up
+  // to twice the limit.
   double per_task_minutes = 0;
-  int jobs = 1, evaluators = 0;  // evaluators 0: one per job, at most one per core
-  std::filesystem::path out;     // programs/TASK, bench.json, bench.csv
+  int jobs = 1, evaluators = 0;  // 0 evaluators mean one per job, at most one per core
+  std::filesystem::path out;     // folder for programs/TASK, bench.json, bench.csv, ...
   bool resume = false;
   Trace* trace = nullptr;
 };
@@ -39,7 +39,7 @@ struct BenchReport {
 class BenchObserver {
  public:
   virtual ~BenchObserver() = default;
-  // Called by the threads of the jobs, one at a time.
+  // The threads of the jobs call these functions, one thread at a time.
   virtual void on_row(const BenchRow& row, size_t ended, size_t total) = 0;
   virtual void on_progress(const SuiteTask& task, const std::string& line) = 0;
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accuracy of a bench's baselines: whether a candidate with their errors would pass.
+// The accuracy of the baselines in a bench: whether candidates with the same errors would be
+// correct.
 //
-// Contract: a baseline is measured if its results were judged with the candidates' tolerance.
-// Otherwise only its precision is known, from the task's operators. A summary counts
-// each task for which the baseline has a time.
+// Contract: the accuracy of a baseline is measured if its results were compared by the tolerance
+// for candidates. Otherwise only its precision is known, from the operators of the task. A summary
+// counts the tasks for which the baseline has a time.
 //
 // Example: for (const AccuracySummary& a : accuracy_summaries(rows)) use(a.kind, a.outside);
 #pragma once
@@ -15,15 +16,15 @@ namespace cutegen::engine {
 struct AccuracySummary {
   std::string kind;
   int64_t within = 0, outside = 0, not_measured = 0;
-  // Tasks on which the baseline's precision is coarser than the math mode, measured or not.
+  // Number of tasks on which the baseline is less precise than the math mode, measured or not.
   int64_t coarser = 0;
 };
 
 std::vector<AccuracySummary> accuracy_summaries(const std::vector<BenchRow>& rows);
-// "fp32, 0.31 of the accepted error"; "not measured (fp32)".
+// Returns text such as "fp32, 0.31 of the accepted error" or "not measured (fp32)".
 std::string measured_accuracy(const BaselineAccuracy& accuracy);
 
-// Empty if no row has a baseline.
+// The summaries as text. Empty if no row has a baseline.
 std::string accuracy_summary_text(const std::vector<BenchRow>& rows);
 Json accuracy_summary_json(const std::vector<BenchRow>& rows);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bench as one self-contained HTML page: no script, no network, untrusted text escaped.
+// Writes the results of a bench as one HTML page without scripts and external resources.
 //
-// Contract: the page shows bench_table, summary_text and one row per task.
+// Contract: the page shows bench_table(), summary_text() and one row per task. Untrusted text is
+// escaped.
+//
 // Example: write_file(out / "bench.html", bench_html(settings, report));
 #pragma once
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The speedups of a bench on a GPU over each baseline, as a table for publication.
+// Summarises the speedups of a bench on a GPU over each baseline, in a table for publication.
 //
-// Contract: every task of the bench counts. A task without a correct program, or without a time of
-// the baseline, counts as not faster. Means are over the tasks that have both times (`compared`).
-// Speedups above kOutlier are listed, and means without them are given, too, because a few outliers
-// dominate a mean. "best" is the fastest baseline of each task in the task's math mode.
+// Contract: the shares of faster tasks refer to all tasks of the bench. A task without a correct
+// program, or without a time of the baseline, counts as not faster. Means are over the tasks that
+// have both times (`compared`). A few large speedups can dominate a mean. Therefore, a summary
+// lists all speedups above kOutlier and also has the means without them. "best" is the fastest
+// baseline of each task that is as precise as the task's math mode.
 //
 // Example: for (const SpeedSummary& s : speed_summaries(report.rows)) use(s.against, s.geomean);
 #pragma once
@@ -17,30 +18,32 @@ inline constexpr double kOutlier = 10;
 inline constexpr const char* kBest = "best";
 
 struct SpeedSummary {
-  std::string against;   // a baseline, or kBest
+  std::string against;   // the name of a baseline, or kBest
   std::string workload;  // empty: all classes
   int64_t tasks = 0, correct = 0, compared = 0;
-  int64_t faster = 0, twice = 0;  // compared tasks with speedup > 1 (fast_1), > 2 (fast_2)
+  // Number of compared tasks with a speedup above 1 (fast_1), and above 2 (fast_2).
+  int64_t faster = 0, twice = 0;
   std::optional<double> mean, geomean, median;
   std::vector<std::string> outliers;  // task and speedup
   std::optional<double> mean_without, geomean_without;
 };
 
-// How near correct programs come to the floor.
+// How close the times of correct programs are to the floor.
 struct FloorSummary {
   std::string workload;  // empty: all
   int64_t tasks = 0, timed = 0;
-  int64_t near = 0, half = 0;  // time at most 1.1 times the floor; at most twice
+  // Number of tasks whose time is at most 1.1 times the floor (near), and twice the floor (half).
+  int64_t near = 0, half = 0;
   std::optional<double> geomean, worst;
 };
 
-// Over all classes: against each baseline and against kBest. Then for each class: against kBest.
-// Empty if no row has a baseline.
+// First the summaries over all classes, against each baseline and against kBest. Then one summary
+// for each class, against kBest. Empty if no row has a baseline.
 std::vector<SpeedSummary> speed_summaries(const std::vector<BenchRow>& rows);
 std::vector<FloorSummary> floor_summaries(const std::vector<BenchRow>& rows);
-// Correct tasks that are slower than their best baseline, the slowest first.
+// The rows whose correct program is slower than the best baseline, the slowest first.
 std::vector<const BenchRow*> slower_rows(const std::vector<BenchRow>& rows);
-// The speedup of a row over a baseline or kBest.
+// The speedup of a row over the given baseline, or over the best one for kBest.
 std::optional<double> speedup_against(const BenchRow& row, const std::string& against);
 std::vector<std::string> baseline_kinds(const std::vector<BenchRow>& rows);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a bench as a table for people, as CSV and as JSON (schema cutegen.bench.v1).
+// Converts the rows of a bench to a text table, to CSV and to JSON (schema cutegen.bench.v1).
 //
-// Contract: the JSON contains all that is needed to continue the bench; bench_rows_from reads it
-// back. Times carry their origin. Untrusted text is sanitized in the table and in the CSV.
+// Contract: the JSON contains everything that `bench` needs to continue, and bench_rows_from()
+// reads it. Every time has a label for its origin. Untrusted text in the table and in the CSV is
+// sanitized.
 //
 // Example: print_text(bench_table(report.rows)); write_file(out / "bench.csv", bench_csv(rows));
 #pragma once
@@ -14,17 +15,17 @@ namespace cutegen::engine {
 struct BenchClass {
   std::string workload;
   int64_t tasks = 0, correct = 0;
-  std::optional<double> floor_ratio;  // geometric mean over correct programs
+  std::optional<double> floor_ratio;  // geometric mean of time / floor over correct programs
 };
 
 std::vector<BenchClass> bench_classes(const std::vector<BenchRow>& rows);
 std::string bench_header();
 std::string bench_line(const BenchRow& row);
-// A header, one line per task, one line per class, and the counts.
+// A header, one line per task, one line per class, and the number of tasks of each status.
 std::string bench_table(const std::vector<BenchRow>& rows);
 std::string bench_csv(const std::vector<BenchRow>& rows);
 Json bench_json(const BenchSettings& settings, const BenchReport& report);
-// The settings that must be the same to continue a bench.
+// The settings that `bench` requires to be the same when it continues.
 Json bench_settings_json(const BenchSettings& settings);
 Result<std::vector<BenchRow>> bench_rows_from(const Json& document);
 

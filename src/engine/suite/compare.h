@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison: several strategies on the same tasks with one kind of evaluator and equal budget.
+// The command `compare`: runs several strategies on the same tasks, with equal evaluators and equal
+// budgets.
 //
-// Contract: a cell is a task, a strategy and a repeat. Each cell is a run in the store
-// (engine/suite/batch.h) with the same limits of evaluations, dollars, tokens and minutes. Cells
-// run in rounds (all first repeats, then all second ones). A seed draws the order within a round,
-// so that slow changes of the machine affect all strategies alike. After each cell everything is
-// saved in out/compare.json, compare.csv and curves.csv; a second call with the same settings
-// continues.
+// Contract: a CompareCell is one run: it has a task, a strategy and the number of the repetition.
+// All runs have the same limits of evaluations, dollars, tokens and minutes (engine/suite/batch.h).
+// The cells run in rounds: all first repetitions, then all second ones, and so on. The seed
+// determines the order within a round, so that slow changes of the machine affect all strategies
+// alike. After each cell, run_compare() saves all results in out/compare.json, compare.csv and
+// curves.csv. Another call with the same settings continues the comparison.
 //
 // Example: CG_TRY(Comparison c, run_compare(real_parts(), ctx, store, settings, files, observer));
 #pragma once
@@ -15,25 +16,25 @@
 
 namespace cutegen::engine {
 
-// The strategies that `compare` accepts: cutegen, cudaforge, stark, astra, astra-single, best-of-n
-// (with the model) and climb (recipes).
+// The strategies that `compare` accepts: climb, which uses recipes, and cutegen, cudaforge, stark,
+// astra, astra-single and best-of-n, which ask the model.
 std::vector<std::string> comparable_strategies();
 Result<std::vector<std::string>> parse_strategies(const std::string& text);
 
 struct CompareSettings {
-  // Settings of every run; file, out and strategy are set for each cell.
+  // The settings of every run. run_compare() sets file, out and strategy for each cell.
   OptimizeSettings optimize;
-  std::vector<std::string> strategies;  // the strategies in the order of the table
+  std::vector<std::string> strategies;  // in the order of the table
   int repeats = 1;
   int64_t seed = 1;
-  double minutes = 0;            // limit for each cell; 0: no limit
-  int jobs = 1, evaluators = 0;  // evaluators 0: one per job, at most one per core
+  double minutes = 0;            // time limit of each cell; 0: no limit
+  int jobs = 1, evaluators = 0;  // 0 evaluators mean one per job, at most one per core
   std::filesystem::path out;
   Trace* trace = nullptr;
 };
 
 struct CompareCell : RunRow {
-  std::string task;  // the task's name in the table: the file's stem
+  std::string task;  // the task's name in the table, from the file name
   std::filesystem::path file;
   std::string task_hash, strategy;
   int repeat = 1;
@@ -41,7 +42,7 @@ struct CompareCell : RunRow {
 };
 
 struct Comparison {
-  std::vector<CompareCell> cells;  // sorted by task, strategy, repeat
+  std::vector<CompareCell> cells;  // sorted by task, strategy and repetition
   std::string began;               // ISO 8601, UTC
   bool interrupted = false;
   int exit_code() const;
@@ -50,7 +51,7 @@ struct Comparison {
 class CompareObserver {
  public:
   virtual ~CompareObserver() = default;
-  // Called by the threads of the jobs, one at a time.
+  // The threads of the jobs call these functions, one thread at a time.
   virtual void on_cell(const CompareCell& cell, size_t ended, size_t total) = 0;
   virtual void on_progress(const CompareCell& cell, const std::string& line) = 0;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison as a table for people, as CSV and as JSON (schema cutegen.compare.v1).
+// Converts a comparison to a text table, to CSV and to JSON (schema cutegen.compare.v1).
 //
-// Contract: the JSON contains all that is needed to continue; comparison_from reads it back. Ratios
-// are best time / floor. Means are geometric: first over the repeats that solved a task, then over
-// the tasks that every strategy solved. A curve gives the best result after k evaluations; a run
-// that ended earlier keeps its last value.
+// Contract: the JSON contains everything that `compare` needs to continue, and comparison_from()
+// reads it. A ratio is the best time divided by the floor. Means are geometric means, first over
+// the repetitions that solved a task, then over the tasks that every strategy solved. A curve shows
+// the best result after k evaluations; if a run ended earlier, the curve uses its last result.
 //
 // Example: print_text(compare_table(settings, comparison));
 #pragma once
@@ -16,18 +16,18 @@ namespace cutegen::engine {
 
 struct StrategySummary {
   std::string strategy;
-  int64_t cells = 0, correct = 0;  // runs; runs with a correct program
-  int64_t tasks = 0, solved = 0;   // tasks; tasks solved in some repeat
+  int64_t cells = 0, correct = 0;  // all runs, and runs with a correct program
+  int64_t tasks = 0, solved = 0;   // all tasks, and tasks that at least one run solved
   std::optional<double> floor_ratio;
-  std::optional<RatioInterval> floor_ratio_interval;  // needs two repeats of each common task
+  std::optional<RatioInterval> floor_ratio_interval;  // needs two repetitions of each common task
   int64_t evaluations = 0;
   ModelCost models;
   double seconds = 0;
 };
 struct CurvePoint {
   int64_t evaluations = 0;
-  int64_t correct = 0;                // runs with a correct program by then
-  std::optional<double> floor_ratio;  // over the common tasks, once all of them have a time
+  int64_t correct = 0;                // runs that had a correct program by then
+  std::optional<double> floor_ratio;  // mean over the common tasks, once all of them have a time
 };
 
 // Names of the tasks that every strategy solved.
@@ -41,7 +41,7 @@ std::string cell_line(const CompareCell& cell);
 std::string compare_table(const Comparison& comparison);
 std::string compare_csv(const std::vector<CompareCell>& cells);
 std::string curves_csv(const std::vector<CompareCell>& cells);
-// The settings that must be the same to continue a comparison.
+// The settings that `compare` requires to be the same when it continues.
 Json compare_settings_json(const CompareSettings& settings);
 Json compare_json(const CompareSettings& settings, const Comparison& comparison);
 Result<Comparison> comparison_from(const Json& document);

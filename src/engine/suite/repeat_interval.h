@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The confidence interval of a strategy's result, from the spread of its repeats.
+// Computes the confidence interval of a strategy's result from the spread of its repetitions.
 //
-// Contract: takes the ratios of each task's repeats. The result is a 95% interval of the geometric
-// mean over the tasks of the geometric means over the repeats. Tasks are fixed and repeats are
-// random, so only the spread within each task counts (Student's t on logarithms, with the degrees
-// of freedom of Welch and Satterthwaite). Empty if there is no task, or if a task has fewer than
-// two repeats.
+// Contract: the input has a list of ratios for each task, one ratio per repetition. The function
+// takes the geometric mean of each list, and then the geometric mean over the tasks. It returns the
+// 95% confidence interval of the result. The tasks are fixed and only the repetitions are random,
+// so only the spread within each task counts (Student's t on logarithms, with the degrees of
+// freedom of Welch and Satterthwaite). The result is empty without tasks, or if a task has fewer
+// than two repetitions.
 //
 // Example: auto interval = repeat_interval({{1.20, 1.25}, {1.10, 1.14}});
 #pragma once

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How algebraic rewrites affected the tasks of a bench, as opposed to faster kernels.
+// Summarises how much algebraic rewrites contributed to the speedups of a bench, as opposed to
+// faster kernels.
 //
-// Contract: each task is in one group: its result is constant by construction, rewrites changed its
-// best program's graph, or the graph is as written. `possible` lists tasks to which more rewrites
-// would apply.
+// Contract: each task is in one of three groups. In `constant`, the module's result is the same for
+// all inputs. In `rewritten`, rewrites changed the graph of the best program. In `as_written`, the
+// graph is unchanged. `possible` lists tasks to which more rewrites would apply.
 //
 // Example: RewriteSummary s = rewrite_summary(report.rows); s.rewritten.against_best
 #pragma once
@@ -25,9 +26,10 @@ struct RewriteSummary {
 };
 
 RewriteSummary rewrite_summary(const std::vector<BenchRow>& rows);
-// The rules that changed the graph of the task's best program: "sum-of-product, one-element".
+// The names of the rules that changed the graph of the task's best program, such as
+// "sum-of-product, one-element".
 std::string applied_rewrites(const BenchRow& row);
-// Empty if no rewrite applies to any task.
+// The summary as text. Empty if no rewrite applies to any task.
 std::string rewrite_summary_text(const std::vector<BenchRow>& rows);
 Json rewrite_summary_json(const std::vector<BenchRow>& rows);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowStatus: the status of a row in a bench, a comparison or a judged folder.
+// RowStatus: the status of a row in the tables of `bench`, `compare` and `eval --batch`.
 //
-// Contract: the first values are the statuses of a verdict. The names must not change: tables in
-// JSON and CSV hold them.
+// Contract: the values include all statuses of a verdict. Do not change the names, because tables
+// in JSON and CSV contain them.
 //
 // Example: row.status = row_status(verdict.status); fmt::print("{}", to_string(row.status));
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of runs (engine/suite/batch.h) as JSON and as text, for the tables of `bench` and `compare`.
+// Converts a RunRow (engine/suite/batch.h) to JSON and back, for the tables of `bench` and
+// `compare`.
 //
-// Contract: untrusted text is sanitized to one line. The JSON of a row has no `models` and no
-// `curve`: only `compare` prints these.
+// Contract: run_row_fields() leaves out `models` and `curve`, because only `compare` prints them.
 //
 // Example: v("name", row.name); run_row_fields(v, row);
 #pragma once

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A suite of tasks in KernelBench's layout: DIR/levelN/NUMBER_name.py, or DIR/KernelBench/levelN.
+// Finds the tasks of a suite in KernelBench's layout: DIR/levelN/NUMBER_name.py, or
+// DIR/KernelBench/levelN/NUMBER_name.py.
 //
-// Contract: find_suite lists the requested tasks by level and number. A missing level or number is
-// a user error that lists the existing ones. Files are not opened.
+// Contract: find_suite() returns the requested tasks, sorted by level and number. It does not open
+// their files. If a level or number does not exist, it returns a user error that lists the existing
+// ones.
 //
 // Example: CG_TRY(auto numbers, parse_numbers("19-32,36"));
 //          CG_TRY(auto tasks, find_suite("KernelBench", {1}, numbers));
@@ -26,9 +28,9 @@ struct SuiteTask {
 
 using NumberRange = std::pair<int, int>;  // first and last
 
-// "19-32,36" as ranges; `where` names the flag in errors.
+// Parses ranges such as "19-32,36". `where` is the name of the flag, for errors.
 Result<std::vector<NumberRange>> parse_numbers(const std::string& text, const std::string& where);
-// numbers: the tasks to take from each level; empty: all.
+// `numbers` selects tasks of each level. If it is empty, all tasks are selected.
 Result<std::vector<SuiteTask>> find_suite(const std::filesystem::path& dir,
                                           const std::vector<NumberRange>& levels,
                                           const std::vector<NumberRange>& numbers);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trace: a timeline of the work in Chrome's trace format (chrome://tracing, Perfetto).
+// Trace: records when each evaluator and each run works, and writes a timeline in Chrome's trace
+// format (chrome://tracing, Perfetto).
 //
-// Contract: spans of a track do not overlap unless they nest. Tracks appear in the order of their
-// first span. Safe for several threads. Text is sanitised. Nothing is written before write().
+// Contract: a span is an interval with a name on a track (a line of the timeline). Spans of the
+// same track may nest, but not overlap otherwise. Tracks appear in the order of their first span.
+// Several threads may add spans at once. Text is sanitised. Only write() writes a file.
 //
 // Example: Trace trace; { Trace::Span span(&trace, "evaluator 1", "compile"); work(); }
 //          CG_CHECK(trace.write("trace.json"));
@@ -26,7 +28,8 @@ class Trace {
   Json json() const;
   Result<void> write(const std::filesystem::path& file) const;
 
-  // Records a span from its construction to its destruction; does nothing if the trace is null.
+  // Records a span from the object's construction to its destruction. Does nothing if `trace` is
+  // null.
   class Span {
    public:
     Span(Trace* trace, std::string track, std::string name)
@@ -34,7 +37,7 @@ class Trace {
     ~Span() { end(); }
     Span(const Span&) = delete;
     Span& operator=(const Span&) = delete;
-    // Ends this span and begins another on the same track.
+    // Ends this span and begins another one on the same track.
     void next(const std::string& name);
     void end();
 

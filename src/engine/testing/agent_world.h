@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of runs that ask a model: a scripted model, numbered programs, a temporary store.
+// Fixtures for tests of runs that ask a model: a scripted model, numbered programs, a temporary
+// store.
 //
-// Contract: program n has the source "// n", so that the toy evaluator judges it by its number.
+// Contract: the source of program n begins with "// n". The toy evaluator reads this number and
+// judges the program by it.
 //
 // Example: script_.answers = {first_program(1), next_program(1, 2)}; run(*store(), settings(2));
 #pragma once
@@ -37,7 +39,8 @@ inline std::string next_program(int from, int to) {
 
 struct Crash {};
 
-// One answer: text, tool calls, or both. With the text "crash", the process dies before it answers.
+// One answer of the model: text, tool calls, or both. The text "crash" simulates a process that
+// dies before it receives the answer.
 struct Said {
   Said(std::string words) : text(std::move(words)) {}  // NOLINT: scripts are lists of texts
   Said(const char* words) : text(words) {}             // NOLINT
@@ -45,7 +48,7 @@ struct Said {
   std::vector<llm::ToolCall> calls;
 };
 
-// The model's answers in order; each costs a cent.
+// The model's answers in order. Each answer costs one cent.
 struct Script {
   std::deque<Said> answers{};
   std::vector<llm::ChatRequest> asked{};

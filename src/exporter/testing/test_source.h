@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the exporter's tests: a program that uses every field of a plan, resolved without a compiler.
+// Fixture for the exporter's tests: a program that uses every field of a plan, with made-up compile
+// results.
+//
 // Contract: for tests only.
-// Example:
-//   ExportSource s = test_source().value();
+//
+// Example: ExportSource s = test_source().value();
 #pragma once
 
 #include "core/testing/test_task.h"
