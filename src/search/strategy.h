@@ -109,8 +109,8 @@ struct AgentSettings {
   // The number of lines (short searches, search/lines.h) of `cutegen` before the best one
   // continues.
   int chains = 2;
-  int64_t chain_evaluations =
-      0;                // evaluations for each line; with 0, they share half of the budget
+  // The number of evaluations for each line. With 0, the lines share half of the budget.
+  int64_t chain_evaluations = 0;
   bool planner = true;  // whether a planner first names an approach for each line
   bool judge = true;    // whether a judge diagnoses the program before the second repair
   int fixes = 3;        // the most repairs of a failed change to a correct program

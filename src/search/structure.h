@@ -15,8 +15,8 @@ namespace cutegen::search {
 
 struct Structure {
   std::string launches;  // kernel and grid of each launch
-  std::string
-      tiling;  // blocks, clusters, bytes of shared memory, #defines, constants in the sources
+  // Blocks, clusters, bytes of shared memory, #defines, and constants in the sources.
+  std::string tiling;
   std::string movement;  // the constructs that move and multiply data
   bool operator==(const Structure&) const = default;
 };

@@ -56,11 +56,12 @@ class Tree {
   // Returns the number of correct programs that have no correct ancestor.
   int correct_starts() const;
 
-  // The windows of planner, coder and debugger. Each begins with the node itself.
-  std::vector<int> plan_window(int node) const;  // also its children and the run's fastest programs
-  std::vector<int> code_window(
-      int node) const;  // also its children and the children of its siblings
-  std::vector<int> debug_window(int node) const;  // also its siblings
+  // The windows of planner, coder and debugger. Each begins with the node itself. The planner also
+  // sees the node's children and the run's fastest programs, the coder its children and the
+  // children of its siblings, and the debugger its siblings.
+  std::vector<int> plan_window(int node) const;
+  std::vector<int> code_window(int node) const;
+  std::vector<int> debug_window(int node) const;
 
  private:
   std::vector<int> leaders() const;
