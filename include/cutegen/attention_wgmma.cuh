@@ -11,7 +11,7 @@
 // attend() processes the key tiles [first, last) in reverse order. It ignores keys with an index of
 // `keys` or more and, with Causal, keys after row + diagonal. mask(row) returns a function (key, a, b)
 // that changes the scaled scores a of `key` and b of the key after it. NoMask changes no score.
-// HidingMask{mask} may only set scores to -INFINITY; it receives unscaled scores, which saves
+// A HidingMask may only set scores to -INFINITY; it receives unscaled scores, which saves
 // multiplications. `scale` must be positive. If a mask hides all keys of a row, its results are 0 if
 // `safe` is true, otherwise NaN.
 //
@@ -94,7 +94,7 @@ CUTE_DEVICE uint32_t round_pair(float low, float high) {
 template <class Element, int Rows, int Blocks>
 struct AttentionOperand {
   static constexpr int kBlock = Rows * 64, kElements = kBlock * Blocks;
-  static constexpr int kBlockStep = kBlock * 2 / 16;  // in units of 16 bytes
+  static constexpr int kBlockStep = kBlock * 2 / 16;  // distance between blocks, in units of 16 bytes
 
   template <int kRows>
   static CUTE_DEVICE auto along_depth(Element const* tile) {
@@ -141,7 +141,7 @@ struct WgmmaAttention {
   static constexpr int kRows = 64 * Consumers, kKeys = Keys;
   static constexpr int kHeadSteps = (HeadDim + 15) / 16, kHeadBlocks = (HeadDim + 63) / 64;
   static constexpr int kWidth = columns_of_product(ValueDim), kValueBlocks = (kWidth + 63) / 64;
-  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // scores and results of a thread
+  static constexpr int kScores = Keys / 2, kResults = kWidth / 2;  // number of scores and results per thread
   static constexpr int kFirstProducer = 128 * Consumers, kThreads = kFirstProducer + 128;
   // The largest number of neighbouring results that each() can pass to its function.
   static constexpr int kVector = kWidth % 32 == 0 ? 8 : 2;
@@ -444,7 +444,7 @@ struct WgmmaAttention {
 
   // Signals to the consumers that this thread's part of a tile has arrived.
   static CUTE_DEVICE void publish(uint64_t& full) {
-    cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
+    cute::tma_store_fence();  // wgmma reads through the async proxy, which needs this fence
     cute::arrive_barrier(full);
   }
   static CUTE_DEVICE void release(uint64_t& empty) {

@@ -2,7 +2,7 @@
 // Describes the input of a convolution and a tile of its results, and rounds numbers for wgmma.
 //
 // Contract: ConvInput describes the input tensor, and ConvTile one tile of results. conv_term() rounds a
-// number to the type that wgmma multiplies. It can split a float into two tf32 terms, high and low.
+// number to the type that wgmma multiplies. The function can also split a float into two tf32 terms, high and low.
 //
 // Example: ConvInput<float> input{x, image_stride, channel_stride, channels, {1, h, w}, {0, w, 1}};
 #pragma once
@@ -32,7 +32,7 @@ struct ConvTile {
   int first[3];  // position of the first result; in a transposed convolution, divided by the stride
 };
 
-// Selects, for an element type, the type that wgmma multiplies, and rounds to it. For float, it is tf32.
+// Selects, for an element type, the type that wgmma multiplies, and rounds to it. For float, this type is tf32.
 template <class Element>
 struct ConvElement {
   using Mma = Element;

@@ -15,8 +15,8 @@
 // The class G describes a convolution: kAlongX; kPlanes, the number of cells along the depth in a
 // pipeline stage; kGroup, the number of steps (wgmma instructions) in a stage of weights; tile(i) and
 // axis(i) for the axes 0 to 2. A convolution over fewer axes uses the last ones, and the others have
-// size 1. kPlanes must be even unless each phase has several taps. conv_steps() pads the steps of each
-// phase to a multiple of kGroup.
+// size 1. The number kPlanes must be even unless each phase has several taps. The function
+// conv_steps() pads the steps of each phase to a multiple of kGroup.
 //
 // Example: constexpr auto steps = cutegen::conv_steps<G>(); steps.first[phase]
 #pragma once
@@ -44,8 +44,8 @@ struct ConvAxis {
   CUTE_HOST_DEVICE constexpr int classes() const {
     return transposed ? 1 : kernel < period() ? kernel : period();
   }
-  // The position of a patch's first input, relative to the tile. For a transposed convolution, it makes
-  // the smallest shift() 0.
+  // The position of a patch's first input, relative to the tile. For a transposed
+  // convolution, it is chosen so that the smallest result of shift() is 0.
   CUTE_HOST_DEVICE constexpr int front() const {
     if (!transposed) return -padding;
     const int behind = (kernel - 1) * dilation - padding;
@@ -81,7 +81,7 @@ struct ConvLayout {
   static constexpr int kPhases0 = G::axis(0).phases(), kPhases1 = G::axis(1).phases(),
                        kPhases2 = G::axis(2).phases(), kPhases = kPhases0 * kPhases1 * kPhases2;
   static constexpr int kBox = kSize0 * kSize1 * kSize2;
-  static constexpr int kCells = kClasses0 * kClasses1 * kClasses2 * kBox;  // cells of a plane
+  static constexpr int kCells = kClasses0 * kClasses1 * kClasses2 * kBox;  // number of cells in a plane
   static constexpr int kMostSteps =
       (G::kPlanes * kKernel0 * kKernel1 * kKernel2 + kPhases * (2 * G::kGroup - 1)) / 2;
 };
@@ -113,8 +113,8 @@ struct ConvSteps {
   }
 };
 
-// Returns the steps of all phases. Within a phase, they have the order of their cells in the patch, so
-// the second cell of a step comes after the first. The index of a tap and plane in `cell` is
+// Returns the steps of all phases. Within a phase, the steps are sorted by the positions of their cells
+// in the patch, so the second cell of a step comes after its first. The index of tap and plane in `cell` is
 // ((plane * kKernel0 + k0) * kKernel1 + k1) * kKernel2 + k2.
 template <class G>
 CUTE_HOST_DEVICE constexpr auto conv_steps() {

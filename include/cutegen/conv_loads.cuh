@@ -25,8 +25,8 @@ struct ConvShape : ConvLayout<G> {
   using Element = typename G::Element;
   static constexpr int kConsumers = 2, kFirstProducer = 128 * kConsumers;
   static constexpr int kProducers = 96, kThreads = kFirstProducer + kProducers + 32;
-  static constexpr int kWidth = 16 / sizeof(Element);  // elements of a cell
-  static constexpr int kDepth = G::kAlongX ? G::kPlanes : G::kPlanes * kWidth;  // channels of a stage
+  static constexpr int kWidth = 16 / sizeof(Element);  // number of elements in a cell
+  static constexpr int kDepth = G::kAlongX ? G::kPlanes : G::kPlanes * kWidth;  // number of channels in a stage
   static constexpr bool kWide = G::tile(2) % 64 == 0;
   static constexpr int kAcross = kWide ? 64 : 8, kDown = 64 / kAcross;  // width and height of a block
   static constexpr int kBlocksX = G::tile(2) / kAcross, kBlocksY = G::tile(1) / kDown;
@@ -41,7 +41,7 @@ struct ConvShape : ConvLayout<G> {
   static constexpr int kLines = kBlocks / kLineBlocks * kDown, kAll = kLine * kLines;
   static constexpr int kPitch = kAll + 4;
   static constexpr int kCells = (L::kCells + kProducers - 1) / kProducers * kProducers;
-  static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // tf32 terms of a number
+  static constexpr int kTerms = G::kProducts == 3 ? 2 : 1;  // number of tf32 terms per value
   static constexpr int kStep = 8 * G::kTileN * kTerms;      // size of a step's weights, in floats
   // The number of floats that a consumer has in shared memory: results that write() moves, then results
   // of reductions, then values of channels.
@@ -55,11 +55,11 @@ struct ConvShape : ConvLayout<G> {
   static constexpr bool kRuns = G::kAligned && !G::kAlongX && G::tile(2) % 4 == 0 &&
                                 (kLast.transposed || kLast.stride == 1);
   static constexpr int kSkew = (kLast.front() % 4 + 4) % 4, kRunsOfLine = (kSkew + L::kSize2 + 3) / 4;
-  static constexpr int kRunLines = L::kClasses0 * L::kClasses1 * L::kSize0 * L::kSize1;  // rows of a plane
+  static constexpr int kRunLines = L::kClasses0 * L::kClasses1 * L::kSize0 * L::kSize1;  // number of rows in a plane
   static constexpr int kRunRounds =
       (G::kPlanes * kRunLines * kRunsOfLine + kProducers - 1) / kProducers;
-  // The number of stages that producers copy in advance to `raw`, and the size of each. It is 0 for single
-  // 16-bit elements, because an asynchronous copy moves at least 4 bytes.
+  // The number of stages that producers copy in advance to `raw`, and the size of each. kRaw is
+  // 0 if producers copy single 16-bit elements, because an asynchronous copy moves at least 4 bytes.
   static constexpr int kRaw = kRuns || sizeof(Input) == 4 ? G::kRaw : 0;
   static constexpr int kRawCells = kRuns ? kRunRounds * kProducers * 4 : G::kPlanes * kCells;
   using Run = Pack<Input, 4>;
@@ -112,7 +112,7 @@ class ConvLoader {
   using S = ConvShape<G>;
   using L = ConvLayout<G>;
   using Input = typename S::Input;
-  static constexpr int kEach = S::kCells / S::kProducers;  // cells per plane that a thread loads
+  static constexpr int kEach = S::kCells / S::kProducers;  // number of cells per plane that a thread loads
   static constexpr int kRound = kEach < 16 / S::kWidth ? kEach : 16 / S::kWidth;
   static constexpr int kRounds = (kEach + kRound - 1) / kRound;
   using Values = Input[kRound][S::kWidth];
@@ -173,7 +173,7 @@ class ConvLoader {
   }
 
  private:
-  static constexpr int kStep = G::kAlongX ? 1 : S::kWidth;  // channels in a plane
+  static constexpr int kStep = G::kAlongX ? 1 : S::kWidth;  // number of channels in a plane
 
   static CUTE_DEVICE Input& raw(typename S::Storage& storage, int slot, int plane, int i, int v,
                                 int thread) {

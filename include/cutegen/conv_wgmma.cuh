@@ -173,7 +173,7 @@ struct Conv : ConvShape<G> {
           next_weights();
         }
       }
-      release(patch);  // the previous stage, if this stage had no steps and did not release it above
+      release(patch);  // if this stage had no steps, releases the previous stage
       patch = &storage.patch_empty[patch_];
       next_patch();
     }
@@ -189,7 +189,7 @@ struct Conv : ConvShape<G> {
     CUTE_UNROLL
     for (int i = 0; i < kPart * kSums; ++i) any |= lost(sums(i));
     if (!any) return;
-    for (int i = 0; i < kPart * kSums; ++i) {  // not unrolled: this is rare
+    for (int i = 0; i < kPart * kSums; ++i) {  // this loop is not unrolled, because it rarely runs
       float sum = 0;
       CUTE_UNROLL
       for (int j = 0; j < kPart * kSums; ++j) sum = i == j ? sums(j) : sum;
@@ -236,7 +236,7 @@ struct Conv : ConvShape<G> {
       combine_warp<4>(parts[i]);
       if (thread % 4 == 0) rows_of(storage, k)[line_place(i / 2, i % 2, thread)] = parts[i].value();
     }
-    __syncwarp();  // later reductions read these values in the same warp
+    __syncwarp();  // makes these values visible to the warp, which reads them in later reductions
   }
 
   // Returns the result of reduction number k for a position. Use it in read() of later reductions, in
@@ -382,7 +382,7 @@ struct Conv : ConvShape<G> {
       loader.stage(stage * S::kDepth, storage.patch[patch_], [&] {
         cute::wait_barrier(storage.patch_empty[patch_], patch_phase_ ^ 1);
       });
-      cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
+      cute::tma_store_fence();  // wgmma reads through the async proxy, which needs this fence
       cute::arrive_barrier(storage.patch_full[patch_]);
       next_patch();
     }
@@ -396,7 +396,7 @@ struct Conv : ConvShape<G> {
     cute::wait_barrier(storage.patch_empty[patch_], patch_phase_ ^ 1);
     Loader::convert((raw_ + S::kRaw - started_) % S::kRaw, threadIdx.x - S::kFirstProducer, storage,
                          storage.patch[patch_]);
-    cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
+    cute::tma_store_fence();  // wgmma reads through the async proxy, which needs this fence
     cute::arrive_barrier(storage.patch_full[patch_]);
     next_patch();
     --started_;

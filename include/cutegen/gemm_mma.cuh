@@ -85,7 +85,7 @@ struct MmaGemm {
     alignas(128) Element b[SharedB::kElements];
   };
 
-  // Whether an asynchronous copy, which moves 4, 8 or 16 bytes, can load vectors of type T.
+  // True if an asynchronous copy, which moves 4, 8 or 16 bytes, can load vectors of type T.
   template <class T, int Vector>
   static constexpr bool kAsIs =
       (cute::is_same_v<T, Element> ||

@@ -6,12 +6,12 @@
 // (a segment) at a time, converts them to Element in registers, and multiplies them there by mma.sync.
 // The kernel reads each weight once. Only A passes through shared memory. A CTA computes TileM x TileN
 // results, and its warps divide the rows of W and the depth. Each weight stands for (w - zero) * scale;
-// `scales` and `zeros` are a Grid, one_value() or NoGrid. They may change along the depth only at the
-// ends of segments. If scales change at most once per 64 bytes (a chunk), they multiply float32 sums,
-// otherwise each weight, and the result is rounded to Element. VectorB must be 1 unless each row of W
-// is a multiple of 16 bytes long.
+// `scales` and `zeros` are a Grid, one_value() or NoGrid. Their values may change along the depth only
+// at the ends of segments. If scales change at most once per 64 bytes (a chunk), the kernel multiplies
+// float32 sums by them. Otherwise it multiplies each weight and rounds the result to Element. VectorB
+// must be 1 unless each row of W is a multiple of 16 bytes long.
 //
-// The order of the sum is free. Each thread therefore multiplies its own segment in consecutive
+// A product may add its terms in any order. Each thread therefore multiplies its own segment in consecutive
 // instructions, and A lies in shared memory in the same order. W needs no shared memory and no
 // shuffles.
 //
@@ -178,12 +178,12 @@ struct StreamGemm {
   // The number of weights in a segment of 16 bytes, of groups of 8 weights in a segment (`quarters`),
   // and of weights of one row that a warp reads at a time.
   static constexpr int kSegment = 8 * Word::kPairs, kQuarters = kSegment / 8, kChunk = 4 * kSegment;
-  static constexpr int kBlocksM = TileM / 8;                // instructions of a warp along m
-  static constexpr int kBlocksN = TileN % 32 == 0 ? 2 : 1;  // its instructions along n, 16 rows each
+  static constexpr int kBlocksM = TileM / 8;                // number of a warp's instructions along m
+  static constexpr int kBlocksN = TileN % 32 == 0 ? 2 : 1;  // the same along n, with 16 rows each
   static constexpr int kDown = TileN / (16 * kBlocksN);     // warps along n
-  static constexpr int kDeep = Threads / 32 / kDown;        // warps that share the depth
-  static constexpr int kRounds = TileK / (kChunk * kDeep);  // chunks that a warp multiplies per tile
-  static constexpr int kAhead = kRounds % 2 == 0 ? 2 : 1;   // chunks that a warp loads in advance
+  static constexpr int kDeep = Threads / 32 / kDown;        // number of warps that share the depth
+  static constexpr int kRounds = TileK / (kChunk * kDeep);  // number of chunks that a warp multiplies per tile
+  static constexpr int kAhead = kRounds % 2 == 0 ? 2 : 1;   // number of chunks that a warp loads in advance
   static constexpr int kLine = TileN + 4;  // pitch of partial results that avoids bank conflicts
   static_assert(TileM % 8 == 0 && TileN % 16 == 0 && TileK == kRounds * kChunk * kDeep && kRounds > 0);
   static_assert(kDown * kDeep * 32 == Threads && VectorA <= 8);
@@ -375,7 +375,7 @@ struct StreamGemm {
   static CUTE_DEVICE void multiply(Weights const& w, uint4 const* a, float (&results)[kBlocksN][kBlocksM][4]) {
     constexpr bool kChunks = kScaling<Scales> == Scaling::chunks, kFew = kBlocksM <= 2;
     constexpr int kOnce = kFew ? 1 : kQuarters, kSteps = kQuarters / kOnce;  // quarters converted together
-    constexpr int kSums = kFew ? kBlocksM : 1;                                // blocks with sums at a time
+    constexpr int kSums = kFew ? kBlocksM : 1;                                // blocks whose sums a thread holds at a time
     float chunk[kBlocksN][kSums][4] = {};
     CUTE_UNROLL
     for (int step = 0; step < kSteps; ++step) {

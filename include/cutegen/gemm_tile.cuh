@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all matrix products share: the order of tiles, a loader that copies tiles of an operand to shared
+// Code that all matrix products share: the order of tiles, a loader that copies tiles of an operand to shared
 // memory, and main loops that load tiles while they multiply.
 //
 // Contract: an operand is a rank-2 tensor with the axes (row, depth) in global memory, of any size.
@@ -48,7 +48,7 @@ CUTE_DEVICE int part_of(TileIndex& tile, const int (&tiles)[Parts]) {
 // bank conflicts when they write a transposed tile.
 template <int Rows, int Depth, int Threads, int Vector, bool AlongDepth>
 struct TileThreads {
-  static constexpr int kLine = (AlongDepth ? Depth : Rows) / Vector;  // vectors in a contiguous line
+  static constexpr int kLine = (AlongDepth ? Depth : Rows) / Vector;  // number of vectors in a contiguous line
   static constexpr int kMost = AlongDepth && Vector == 1 ? 16 : Threads;
   static constexpr int kAlong = kLine < kMost ? kLine : kMost, kAcross = Threads / kAlong;
   static constexpr int kRowStep = AlongDepth ? kAcross : kAlong * Vector;
@@ -66,8 +66,8 @@ struct TileThreads {
 
 // Copies tiles to shared memory in one of two ways. fetch() loads a tile into registers, and put()
 // converts it to Element and stores it. send() copies a tile asynchronously, without conversion.
-// Shared::at(row, more rows, depth, more depth, stage) returns the offset of an element; the compiler
-// knows the `more` arguments. Shared::kWhole is true if a vector stays contiguous in shared memory.
+// Shared::at(row, more rows, depth, more depth, stage) returns the offset of an element; the
+// `more` arguments are known at compile time. Shared::kWhole is true if a vector stays contiguous in shared memory.
 template <class T, class Element, class Shared, int Threads, int Vector, bool AlongDepth,
           class RowStride, class DepthStride>
 class TileLoader {

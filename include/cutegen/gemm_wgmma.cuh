@@ -122,7 +122,7 @@ class ChunkLoader {
   using Tile = LineTile<Element, Rows, AlongDepth>;
   static constexpr int kGroupRows = Rows / Groups;
   static constexpr int kChunk = Tile::kChunk, kDepth = Tile::kDepth;
-  static constexpr int kAlong = kDepth / kChunk;  // chunks in a line
+  static constexpr int kAlong = kDepth / kChunk;  // number of chunks in a line
   static constexpr int kLines = AlongDepth ? Rows : kDepth, kLineStep = 128 / kAlong;
   static constexpr int kBlocks = AlongDepth ? 1 : Rows / kDepth;
   static constexpr int kBytes = Vector * sizeof(T);
@@ -203,15 +203,15 @@ struct WgmmaGemm {
   // kConsumers warpgroups multiply, and kSharing of them share one tile.
   static constexpr int kConsumers = TileM == 192 ? 3 : TileM >= 128 || PingPong ? 2 : 1;
   static constexpr int kSharing = PingPong ? 1 : kConsumers;
-  static constexpr int kBlocks = TileM / (64 * kSharing);  // blocks of 64 rows for each consumer
-  static constexpr int kGroupN = TileN / Groups;             // columns of one product in a tile
-  static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // results of a thread
+  static constexpr int kBlocks = TileM / (64 * kSharing);  // number of 64-row blocks per consumer
+  static constexpr int kGroupN = TileN / Groups;             // number of columns of one product in a tile
+  static constexpr int kPart = TileN / 2, kResults = kBlocks * kPart;  // number of results per thread
   // The number of CTAs that fit on an SM. If only one fits, the producer is a whole warpgroup and gives
   // its registers to the consumers. Consumers come first, because a warpgroup must start at a multiple
   // of four warps.
   static constexpr int kResident =
       kResults <= 64 && kConsumers < 3 && !PingPong && (Tma || kConsumers == 1) ? 2 : 1;
-  static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // threads of the producer
+  static constexpr int kProducers = kResident == 2 && Tma ? 32 : 128;  // number of producer threads
   static constexpr int kFirstProducer = 128 * kConsumers;
   static constexpr int kThreads = kFirstProducer + kProducers;
   static constexpr int kVector = 8;  // the largest V that each() accepts
@@ -357,7 +357,7 @@ struct WgmmaGemm {
 
  private:
   static constexpr int kTileBytes = int(sizeof(Element)) * (TileA::kElements + TileB::kElements);
-  static constexpr int kGroupPart = kPart / Groups;  // a thread's results of one product in a block
+  static constexpr int kGroupPart = kPart / Groups;  // number of a thread's results of one product in a block
 
   // Returns the index of the part of a tile's rows that this consumer computes.
   static CUTE_DEVICE int part() { return PingPong ? 0 : threadIdx.x / 128; }
@@ -449,7 +449,7 @@ struct WgmmaGemm {
 
   // Signals to the consumers that this thread's part of a stage has arrived.
   static CUTE_DEVICE void publish(uint64_t& full) {
-    cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
+    cute::tma_store_fence();  // wgmma reads through the async proxy, which needs this fence
     cute::arrive_barrier(full);
   }
 
@@ -462,7 +462,7 @@ struct WgmmaGemm {
     for (int step = first; step < last; ++step, advance()) {
       cute::wait_barrier(storage.full[stage_], phase_);
       multiply(atom, storage.a[stage_], storage.b[stage_], sums);
-      if (step > first) {  // the instructions of the previous step have ended after the wait
+      if (step > first) {  // after this wait, the instructions of the previous step have ended
         cute::warpgroup_wait<1>();
         release(storage.empty[before()]);
       }

@@ -10,16 +10,16 @@
 // With Products 1 instead of 3, the kernel rounds both operands to the nearest tf32 value and multiplies
 // them once. Without the rounding, the tensor cores would truncate floats, which biases the results.
 //
-// Two warpgroups (the producers) load tiles, and the others (the consumers) multiply. run() returns
-// false in the producers, which must then return. repair() recomputes sums that are NaN or tiny,
-// because infinities, the largest floats and subnormal numbers are not the sum of two tf32 values.
-// Sizes and strides are arbitrary. Elements beyond the edges read as zero. TileM and TileN are 64 or
-// 128, TileK is 32, and a CTA has kThreads threads.
+// Two warpgroups (the producers) load tiles, and the others (the consumers) multiply. In the producers,
+// run() returns false, and the kernel must then return. In the consumers, repair() recomputes sums that
+// are NaN or tiny, because infinities, the largest floats and subnormal numbers are not the sum of two
+// tf32 values. Sizes and strides are arbitrary. Elements beyond the edges read as zero. TileM and TileN
+// are 64 or 128, TileK is 32, and a CTA has kThreads threads.
 //
 // If Groups is above 1, the kernel multiplies A by several matrices B. A tile then has TileN / Groups
-// columns of each product. run() and repair() take an array of tensors B, and each() passes
-// c[group][v], the results of all products at one position. Three groups need TileN 96 and matrices B
-// that are contiguous along k.
+// columns of each product. The functions run() and repair() take an array of tensors B, and each()
+// passes c[group][v], the results of all products at one position. Three groups need TileN 96 and
+// matrices B that are contiguous along k.
 //
 // Example: Gemm gemm; if (!gemm.run(A, B, tile, 0, tiles, storage)) return;
 //          gemm.repair(A, B, tile, 0, tiles);
@@ -169,14 +169,14 @@ struct WgmmaFp32Gemm {
   // The tensor cores read one operand from registers, which allows any memory layout, and the other one
   // from shared memory. Producers split the operand in shared memory; this is fastest if it is
   // contiguous along k. If only A is contiguous along k, kTurned puts A into shared memory instead of
-  // B. The products of several groups cannot do this.
+  // B. With several groups, B is always in shared memory.
   static constexpr bool kTurned = DepthA && !DepthB && Groups == 1;
   static constexpr int kRows = kTurned ? TileN : TileM, kColumns = kTurned ? TileM : TileN;
   static constexpr int kConsumers = kRows / 64;  // number of consumer warpgroups
   static constexpr int kProducers = 256;         // number of producer threads
   static constexpr int kThreads = kProducers + 128 * kConsumers;
-  static constexpr int kVector = kTurned ? 1 : 2;  // neighbouring results of a thread along n
-  static constexpr int kResults = kColumns / 2;    // results of a thread
+  static constexpr int kVector = kTurned ? 1 : 2;  // number of a thread's neighbouring results along n
+  static constexpr int kResults = kColumns / 2;    // number of results per thread
   static constexpr int kGroupN = TileN / Groups, kGroupResults = kResults / Groups;
   static_assert((kRows == 64 || kRows == 128) &&
                 (kColumns == 64 || kColumns == 128 || (kColumns == 96 && Groups == 3)) &&
@@ -245,7 +245,7 @@ struct WgmmaFp32Gemm {
     for (int i = 0; i < kResults; ++i) any |= lost(results[i]);
     if (!any) return;
     const int end = cute::min(last * TileK, int(cute::size<1>(a)));
-    for (int i = 0; i < kResults; ++i) {  // not unrolled: this is rare
+    for (int i = 0; i < kResults; ++i) {  // this loop is not unrolled, because it rarely runs
       float sum = 0;
       CUTE_UNROLL
       for (int j = 0; j < kResults; ++j) sum = i == j ? results[j] : sum;
@@ -326,7 +326,7 @@ struct WgmmaFp32Gemm {
 
   // Signals to the consumers that this thread's part of a stage has arrived.
   static CUTE_DEVICE void publish(uint64_t& full) {
-    cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
+    cute::tma_store_fence();  // wgmma reads through the async proxy, which needs this fence
     cute::arrive_barrier(full);
   }
 

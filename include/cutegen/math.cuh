@@ -18,8 +18,8 @@ CUTEGEN_FN bool is_nan(float x) { return x != x; }
 CUTEGEN_FN bool is_inf(float x) { return fabsf(x) == infinity(); }
 CUTEGEN_FN bool is_finite(float x) { return fabsf(x) < infinity(); }
 
-// If one argument is NaN, PyTorch's maximum and minimum return NaN, and so does this instruction. fmaxf
-// and fminf would return the other argument.
+// If one argument is NaN, PyTorch's maximum and minimum return NaN. The instructions below do the same,
+// but fmaxf and fminf would return the other argument.
 CUTEGEN_FN float maximum(float a, float b) {
   float most;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
@@ -43,7 +43,7 @@ CUTEGEN_FN float clamp(float x, float low, float high) {
 }
 
 CUTEGEN_FN float square(float x) { return x * x; }
-// The quotient of two integers, rounded down as in Python, and the remainder that belongs to it.
+// floor_div() rounds the quotient down, as Python does, and floor_mod() returns its remainder.
 CUTEGEN_FN int64_t floor_div(int64_t a, int64_t b) {
   const int64_t q = a / b;
   return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
@@ -67,9 +67,9 @@ CUTEGEN_FN float remainder(float a, float b) {
 }
 
 // Faster functions for kernels that round results to 16 bits. Their relative error is at most 2^-16 if
-// the result is a normal number. flushed_exp() and flushed_exp2() return zero if the result would be
-// subnormal. fast_exp() also returns subnormal results, because bfloat16 can represent them. It squares
-// exp(x / 2), which is a normal number.
+// the result is a normal number. If the result would be subnormal, flushed_exp() and flushed_exp2()
+// return zero. In contrast, fast_exp() returns subnormal results, because bfloat16 can represent them:
+// it squares exp(x / 2), which is a normal number.
 CUTEGEN_FN float flushed_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -97,8 +97,8 @@ CUTEGEN_FN float quotient(float x, float by, float inverse) {
 }
 // For results that depend on the last bit: rounded_quotient() rounds as a division does, but only
 // divisor_inverse() divides. One step of Newton's method makes the quotient exact to 46 bits before
-// the rounding. divisor_scale() returns a factor that brings very large and very small divisors closer
-// to one.
+// the rounding. The factor that divisor_scale() returns brings very large and very small divisors
+// closer to one.
 CUTEGEN_FN float divisor_scale(float by) {
   const float size = fabsf(by);
   return size < 0x1p-64f ? 0x1p64f : size > 0x1p64f ? 0x1p-64f : 1.0f;

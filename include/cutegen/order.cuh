@@ -5,8 +5,8 @@
 // position. Positions must be below 2^32 - 1. A key with a larger value comes first or, if Largest is
 // false, a key with a smaller value. If values are equal, the smaller position comes first. NaN counts
 // as the largest value, and +0 equals -0, as in PyTorch. A default-constructed Key comes after all
-// other keys. sort_keys() sorts `padded` keys in shared memory; `padded` must be a power of two, and
-// all threads of the CTA must call the function.
+// other keys. The function sort_keys() sorts `padded` keys in shared memory; `padded` must be a power of
+// two, and all threads of the CTA must call the function.
 //
 // Example: Key k = key_of<true>(x, at); combine_row<256>(k, shared); float x = value_of<true>(k);
 #pragma once
@@ -16,7 +16,7 @@
 namespace cutegen {
 
 struct Key {
-  unsigned place = 0, value = 0;  // two words, because keys move between lanes word by word
+  unsigned place = 0, value = 0;  // two 32-bit words, because shuffle_xor() moves 32-bit words
   __device__ __forceinline__ uint64_t whole() const { return uint64_t(value) << 32 | place; }
   __device__ __forceinline__ bool before(Key const& other) const {
     return whole() > other.whole();
@@ -98,7 +98,7 @@ __device__ __forceinline__ void sort_keys(K* keys, int padded) {
     for (int apart = size / 2; apart > 0; apart /= 2) {
       for (int pair = threadIdx.x; pair < padded / 2; pair += blockDim.x) {
         const int a = 2 * pair - (pair & (apart - 1)), b = a + apart;
-        const bool falling = (a & size) == 0;  // the greater key first
+        const bool falling = (a & size) == 0;  // true if the greater key comes first
         if (keys[falling ? b : a].before(keys[falling ? a : b])) {
           const K other = keys[a];
           keys[a] = keys[b];

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accumulators for reductions, and functions that combine the accumulators of several threads.
 //
-// Contract: a new accumulator holds the neutral element. add() adds one value, merge() adds another
+// Contract: a new accumulator holds the neutral element. Its add() adds one value, merge() adds another
 // accumulator, and value() returns the result. Sum also adds up the rounding errors of its additions,
-// so sums of long rows stay accurate. PlainSum does not; use it for short rows and 16-bit results.
+// so sums of long rows stay accurate. PlainSum ignores them; use it for short rows and 16-bit results.
 // ArgMax and ArgMin take a value and its index. If values are equal, the first index wins, and a NaN
-// wins against every number, as in PyTorch. combine_warp combines the accumulators of each aligned
-// group of `Width` lanes of a full warp. combine_row combines groups of `Width` threads. combine_column
-// and combine_columns combine the threads that have the same x, if the CTA is a grid of threads (x, y).
+// wins against every number, as in PyTorch.
+// - combine_warp combines the accumulators of each aligned group of `Width` lanes of a full warp.
+// - combine_row combines the accumulators of each group of `Width` threads.
+// - combine_column and combine_columns treat the CTA as a grid of threads (x, y), and combine the
+//   accumulators of threads that have the same x.
 //
 // Example: Sum s; s.add(x); combine_row<256>(s, shared); float total = s.value();
 #pragma once
@@ -131,14 +133,14 @@ struct ArgMin {
 };
 
 // Computes max(x) and sum(exp(x - max(x))) in one pass. It scales the sum down whenever the maximum
-// grows. flushed_exp() is accurate enough: its relative error grows for arguments far below zero, but
-// these terms contribute little to the sum.
+// grows. The relative error of flushed_exp() grows for arguments far below zero, but these terms
+// contribute little to the sum.
 template <class Total>
 struct MaxSumExpOf {
   Max max;
   Total sum;
   CUTEGEN_FN void rescale(float from, float to) {
-    if (from != to) sum.scale(flushed_exp(from - to));  // rare, because the maximum seldom grows
+    if (from != to) sum.scale(flushed_exp(from - to));  // this is rare, as the maximum seldom grows
   }
   template <int V>
   CUTEGEN_FN void add(float const (&x)[V]) {  // rescales at most once for V values
@@ -184,7 +186,7 @@ struct Moments {
     squares.merge(other.squares);
   }
   static CUTEGEN_FN double exact(Sum const& s) { return double(s.total) + double(s.error); }
-  // Returns sum(x) of `count` elements. about_mean() returns sum((x - mean(x))^2).
+  // total() returns sum(x) of `count` elements, and about_mean() returns sum((x - mean(x))^2).
   CUTEGEN_FN float total(double count, float shift) const {
     return float(exact(sum) + count * double(shift));
   }
@@ -233,7 +235,7 @@ CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
     const int theirs = lane % kLanes;
     acc = kLanes == kWarps || theirs < kWarps ? scratch[(warp / kWarps) * kWarps + theirs] : Acc{};
     combine_warp<kLanes>(acc);
-    __syncthreads();  // now threads may write scratch again
+    __syncthreads();  // after this, threads may write scratch again
   }
 }
 
@@ -304,7 +306,7 @@ CUTEGEN_FN void combine_columns(Acc (&acc)[V], float* shared) {
       __syncthreads();
 #pragma unroll
       for (int v = 0; v < kAtOnce; ++v) acc[from + v] = scratch[v * Columns + x];
-      __syncthreads();  // now threads may write scratch again
+      __syncthreads();  // after this, threads may write scratch again
     }
   }
 }

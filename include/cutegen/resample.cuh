@@ -3,10 +3,11 @@
 // interpolation and adaptive pooling.
 //
 // Contract: construct an object (such as ReflectedAxis) from the position `p` in the result, the size of
-// the axis in the input, and its size in the result. count() is the number of input elements to read,
-// at(i) is the position of element i in the input (-1 if it is outside), and weight(i) is its weight.
-// Positions and weights equal PyTorch's. Scale is a type with the constant `value`, the number of input
-// elements per element of the result. If `value` is 0, the two sizes determine the scale.
+// the axis in the input, and its size in the result. The object's count() is the number of input
+// elements to read, at(i) is the position of element i in the input (-1 if it is outside), and weight(i)
+// is its weight. Positions and weights equal PyTorch's. Scale is a type with the constant `value`, the
+// number of input elements per element of the result. If `value` is 0, the two sizes determine the
+// scale.
 //
 // Example: const cutegen::ReflectedAxis<1> x(p, in, out); float value = row[x.at(0)];
 #pragma once

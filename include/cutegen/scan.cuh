@@ -2,8 +2,8 @@
 // Computes cumulative sums, products, maxima and minima of a tile that the threads of a CTA hold.
 //
 // Contract: an operation Op (Add, Multiply, Largest, Smallest, ...) has a type Value, a neutral element
-// and combine(). If Value is not float, from(x, position) makes a Value of an element, and result()
-// makes a result of a Value. Each thread holds x[Items][V]. For scan_row, `Width` threads (a power of
+// and combine(). If Value is not float, from(x, position) converts an element to a Value, and result()
+// converts a Value to a result. Each thread holds x[Items][V]. For scan_row, `Width` threads (a power of
 // two up to 32, or all threads of the CTA) hold the next Items * Width * V elements of a row; the
 // order is item, then thread, then element of the vector. For scan_column, the CTA has Rows teams of
 // Columns threads. Each thread has V columns and Items positions along the scanned axis, and the next

@@ -143,7 +143,7 @@ CUTE_DEVICE void convert_all(From const (&from)[V], To (&to)[V]) {
     float most = 0.0f;
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) most = fmaxf(most, fabsf(from[v]));
-    // Then all values round to finite 8-bit numbers, so the saturation of the instruction has no effect.
+    // If this holds, all values round to finite 8-bit numbers, and the instruction never saturates.
     if (kE4m3 ? most <= 464.0f : most < 61440.0f) {
       CUTE_UNROLL
       for (int v = 0; v < V; v += 2) {
@@ -196,9 +196,9 @@ CUTE_DEVICE void load_pack(cute::Tensor<Engine, Layout> const& g, Pack<T, V>& pa
   pack = *reinterpret_cast<Pack<T, V> const*>(&g(0));
 }
 
-// coordinates() converts a linear index `at` into coordinates of a shape whose first axis is the
-// innermost. The caller passes an `inverse`, 2^62 / size + 1, for each axis except the last. With these
-// inverses, a multiplication gives the exact quotient if there are fewer than 2^31 elements.
+// The function coordinates() converts a linear index `at` into coordinates of a shape whose first axis is
+// the innermost. The caller passes an `inverse`, 2^62 / size + 1, for each axis except the last. If there
+// are fewer than 2^31 elements, a multiplication by the inverse gives the exact quotient.
 CUTE_DEVICE unsigned quotient_by(unsigned at, int64_t inverse) {
   return unsigned(__umul64hi(uint64_t(at) * 4, uint64_t(inverse)));
 }
@@ -224,10 +224,10 @@ CUTE_DEVICE auto positions(int64_t first, Layout const& layout) {
   return cute::make_tensor(cute::counting_iterator<int64_t>(first), layout);
 }
 
-// Converts an index into a position on an axis of `size` elements. Wraps says how. 0: the index stays
-// unchanged. 1: a negative index counts from the end. 2: the index counts modulo the size. 3: the
-// nearest element replaces an index outside the axis. 4: the axis is reflected at its ends. 5: an
-// index in [0, 2 * size) counts modulo the size.
+// Converts an index into a position on an axis of `size` elements. If Wraps is 0, the position equals
+// the index. If it is 1, a negative index counts from the end. If it is 2, the index counts modulo the
+// size. If it is 3, the nearest element replaces an index outside the axis. If it is 4, the axis is
+// reflected at its ends. If it is 5, an index in [0, 2 * size) counts modulo the size.
 template <int Wraps>
 CUTE_DEVICE int64_t inside_axis(int64_t index, int64_t size) {
   if (Wraps == 3) return index < 0 ? 0 : index < size ? index : size - 1;
