@@ -5,9 +5,9 @@
 // messages), because the text up to a message with `cache_end` costs the full price only once. In
 // the next request, repeat a reply's `message` unchanged, because `opaque` holds data that the
 // provider needs (its reasoning). Several threads may call chat(). It blocks until the reply is
-// complete or the Context ends. If the model refuses to answer, chat() returns a reply with
-// Stop::refusal, not an error. Errors have the kind `user` (key, quota, budget, unknown model) or
-// `world` (all retries failed).
+// complete or the Context is cancelled or times out. If the model refuses to answer, chat() returns
+// a reply with Stop::refusal, not an error. Errors have the kind `user` (key, quota, budget,
+// unknown model) or `world` (all retries failed).
 //
 // Example:
 //   CG_TRY(auto model, llm::open_model("anthropic:NAME", config));       // llm/models.h
@@ -71,10 +71,9 @@ struct ChatRequest {
   // provider names its own levels.
   std::string effort;
   // A name of the request for people, relays and recordings, such as "coder ask 12 try 1". A
-  // resumed run uses the same label again. cutegen never sends it to a model.
+  // resumed run uses the same label again. A model never sees the label.
   std::string label;
-  // The files of the program to change, for relays. cutegen never sends them to a model or records
-  // them.
+  // The files of the program to change, for relays. They are neither sent to a model nor recorded.
   std::map<std::string, std::string> files;
 };
 
@@ -91,8 +90,8 @@ struct Usage {
   Usage& operator+=(const Usage& o);
 };
 
-// Why the model stopped. `cut` means that the answer broke off; it has a cost nevertheless. Callers
-// of MeteredModel never see `cut`, because MeteredModel then asks again.
+// Why the model stopped. `cut` means that the answer broke off; the received part still has a cost.
+// Callers of MeteredModel never see `cut`, because MeteredModel then asks again.
 enum class Stop { end, tool, length, refusal, cut };
 
 struct ChatReply {
@@ -108,7 +107,7 @@ class ChatModel {
  public:
   virtual ~ChatModel() = default;
   virtual Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) = 0;
-  // "anthropic:NAME", as the user named it.
+  // Returns the name as the user gave it, such as "anthropic:NAME".
   virtual const std::string& name() const = 0;
   // Returns whether the model can call tools without further setup. It is true for a relay, and
   // false for a local server, which the user must configure first.

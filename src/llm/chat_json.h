@@ -2,8 +2,8 @@
 // Converts requests and replies to and from JSON, for recordings, relays and the journal.
 //
 // Contract: to_json omits empty fields. If read_json finds an unknown field, it returns an error
-// that names the field's place. request_hash covers all fields except `label` and `files`, so
-// requests that are otherwise equal have the same hash.
+// that names the field's place. The hash that request_hash returns covers all fields except `label`
+// and `files`, so requests that are otherwise equal have the same hash.
 //
 // Example:
 //   Json j = to_json(request);

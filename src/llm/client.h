@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// HttpModel: a model on a server with one of the supported HTTP APIs. It repeats failed requests
-// and computes costs.
+// HttpModel: a model on a server with one of the supported HTTP APIs. This class repeats failed
+// requests and computes costs.
 //
 // Contract: chat() behaves as llm/chat.h says. If the server does not answer or is temporarily
-// unavailable, HttpModel waits and sends the request again. It waits longer each time, or as long
-// as the server demands. If the server refuses a parameter, HttpModel omits the parameter from then
-// on. If an answer breaks off in the middle, chat() returns a reply with Stop::cut and its cost.
-// The API key never appears in an error or a reply.
+// unavailable, HttpModel waits and sends the request again. HttpModel waits longer each time, or as
+// long as the server demands. If the server refuses a parameter, HttpModel omits the parameter from
+// then on. If an answer breaks off in the middle, chat() returns a reply with Stop::cut and its
+// cost. The API key never appears in an error or a reply.
 //
 // Example: HttpModel model(options); CG_TRY(ChatReply r, model.chat(ctx, request));
 #pragma once
@@ -60,7 +60,7 @@ class HttpModel final : public ChatModel {
 std::optional<std::chrono::milliseconds> retry_wait(int n,
                                                     std::optional<std::chrono::milliseconds> asked,
                                                     const ModelConfig& config);
-// Waits for this time. Returns an error if the Context ended.
+// Waits for this time. Returns an error if the Context was cancelled or timed out.
 Result<void> wait_for(const Context& ctx, Nanoseconds time, const std::string& what);
 
 }  // namespace cutegen::llm

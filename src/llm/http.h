@@ -5,8 +5,8 @@
 // says why. It passes a text/event-stream to `on_stream` piece by piece, and stores any other body
 // in `body`. When on_stream returns true, the answer is complete, and post() waits only a moment
 // for further bytes. Each call has limits for the sizes of headers and body, for the time without a
-// byte, and for the total time; it also ends with its Context. Http follows no redirects, keeps no
-// cookies and reuses connections. Thread-safe.
+// byte, and for the total time; it also ends if its Context is cancelled or times out. Http follows
+// no redirects, keeps no cookies and reuses connections. Thread-safe.
 //
 // Example: HttpOutcome o = http.post(ctx, {.url = url, .body = text}, {});
 #pragma once
@@ -33,15 +33,15 @@ struct HttpRequest {
   size_t max_bytes = size_t{64} << 20;           // the largest size of the answer
 };
 
-using Headers = std::map<std::string, std::string>;  // names in lower case
+using Headers = std::map<std::string, std::string>;  // header names are in lower case
 
 struct HttpOutcome {
   int status = 0;  // the HTTP status; 0 if the server did not answer
   Headers headers;
   std::string body;
   bool streamed = false;  // true if post() called on_stream
-  // Empty if the answer is complete. The kind is `timeout` or `cancelled` if the Context ended,
-  // otherwise `world`.
+  // Empty if the answer is complete. If the Context ended the call, the kind is `timeout` or
+  // `cancelled`, otherwise `world`.
   std::optional<Error> error;
 };
 

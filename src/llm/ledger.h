@@ -5,7 +5,7 @@
 // the engine sends a request, it calls open_call(), which reserves the highest possible cost of the
 // call, or returns an error if the budget is too small. The event `call_ended` replaces the
 // reservation by the real cost. If a call never ended (because of a crash), its reservation stays
-// charged. apply() ignores calls that it knows, so the engine may apply an event twice.
+// charged. The engine may apply an event twice, because apply() ignores calls that it already has.
 // Thread-safe.
 //
 // Example:

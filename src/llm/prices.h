@@ -3,8 +3,8 @@
 //
 // Contract: entries of the user's file override those of models/prices.toml. If no entry matches a
 // model, its price is unknown; cutegen does not guess it. An entry matches a model with the same
-// name, also if the model's name has a date or "-latest" appended. cost() returns the cost of
-// actual usage, and most() the highest possible cost of a call.
+// name, also if the model's name has a date or "-latest" appended. The function cost() returns the
+// cost of actual usage, and most() returns the highest possible cost of a call.
 //
 // Example: CG_TRY(Prices p, Prices::load("my.toml")); if (auto* e = p.find("openai", "gpt-5")) ...
 #pragma once

@@ -32,7 +32,7 @@ struct Provider {
   const char* key_variable;
   bool needs_key;                // whether the default URL requires a key
   bool is_free;                  // true if the server runs on the user's machine, at no cost
-  const char* max_tokens_field;  // for the API openai_chat: the field for the most output tokens
+  const char* max_tokens_field;  // for the API openai_chat, the field that limits output tokens
   SchemaSupport schema;
   ReasoningBack reasoning_back;  // only for the API openai_chat; the other APIs have fixed rules
   bool cache_key;                // whether requests may contain prompt_cache_key

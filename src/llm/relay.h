@@ -6,10 +6,10 @@
 // NNNN.request.md for people and to NNNN.request.json for programs. The folder NNNN.program has the
 // files of the program to change, if there is one. The answer is NNNN.answer.md (the reply's text)
 // or NNNN.answer.json ({"text", "calls", "refusal"}). If RelayModel cannot use an answer, it writes
-// the reason to NNNN.problem.txt and waits for a better answer. If a run is resumed, it asks a
-// question again with the same label; RelayModel then keeps the question's number and uses an
-// existing answer. Each file that it writes appears with its complete content. Several processes
-// may share a folder.
+// the reason to NNNN.problem.txt and waits for a better answer. A resumed run asks a question again
+// with the same label. RelayModel then keeps the question's number, and uses an answer that is
+// already in the folder. Each file that RelayModel writes appears with its complete content.
+// Several processes may share a folder.
 //
 // Example: CG_TRY(auto m, RelayModel::open("relay:q", "q", {})); m->chat(ctx, request);
 #pragma once

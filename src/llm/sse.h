@@ -3,8 +3,8 @@
 //
 // Contract: the parser accepts line ends CR, LF and CRLF, comments, a byte order mark, and events
 // with several lines of data. It ignores unknown fields and events without data. It returns an
-// error if an event is larger than `limit`. finish() passes the last event to `sink` even if the
-// blank line after the event is missing.
+// error if an event is larger than `limit`. The function finish() passes the last event to `sink`
+// even if the blank line after the event is missing.
 //
 // Example: SseParser sse; CG_CHECK(sse.feed(bytes, [&](const SseEvent& e) { return take(e); }));
 #pragma once

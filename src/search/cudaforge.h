@@ -31,7 +31,7 @@ class CudaforgeStrategy : public Machine {
     int rounds = 10;
     // If set, the strategy asks this role before each change what to change.
     std::optional<Role> adviser;
-    // If set, the strategy asks this role first to explain the profile of each correct program.
+    // If set, the strategy first asks this role to explain the profile of each correct program.
     std::optional<Role> reader;
     // The most repairs in a row before the strategy returns to the incumbent; no limit if empty.
     std::optional<int> repairs;

@@ -7,9 +7,10 @@
 // best program, one idea at a time: first its structure, then details. A line ends when its share
 // of the evaluations is used, when several changes in a row gain nothing, or when repairs cannot
 // make a program correct. Then the line with the fastest program continues until the budget is
-// used, a plateau is reached, or the program reaches the reachable bound or the floor. The run
-// accepts a program only if it is faster than the programs of all lines. `profiling` sets when
-// questions show profiles (search/profiling.h).
+// used, a plateau is reached, or the program is close to the fastest possible time (the floor or
+// the reachable bound, docs/evaluation.md). The run accepts a program only if it is faster than the
+// programs of all lines. The setting `profiling` decides when questions show profiles
+// (search/profiling.h).
 //
 // Example: make_strategy(StrategyKind::cutegen, {.agents = AgentSettings{.chains = 3}});
 #pragma once

@@ -5,8 +5,8 @@
 // Contract: one line is active at a time; now() returns it. A line ends when it has given up
 // several first programs that stayed incorrect, when it has used its share of the evaluations, or
 // when several changes in a row gained nothing. After all lines, the last phase begins: the line
-// with the run's best program continues. In the last phase, only the first of these reasons ends
-// the line.
+// with the run's best program continues. The last phase ends only if all first programs of the line
+// stayed incorrect.
 //
 // Example: lines.begin(settings, approaches, workload); lines.now().take(kept, false, 0.01);
 #pragma once

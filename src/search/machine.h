@@ -66,7 +66,7 @@ class Machine : public Strategy {
   // the roofline assumes the operations as written, and algebra can reduce these.
   std::optional<std::string> nothing_to_win(double best_ns) const;
   // Returns why more candidates would not help: `ties` candidates in a row had about the same time,
-  // and this time is close to the reachable bound. Empty if they might help.
+  // and this time is close to the reachable bound. Returns empty if more candidates might help.
   std::optional<std::string> only_ties(double best_ns, int ties) const;
   void put_bounds(Json& context) const;
 
@@ -101,8 +101,9 @@ class Machine : public Strategy {
 bool profile_is_free(const Json& task);
 // Returns the text of a field, or "" if it has none.
 std::string text_at(const Json& data, const char* key);
-// gain_text() returns "12.3% faster (1.2 ms -> 1.0 ms)". loss_text() returns "3.0% slower than the
-// best", "only 0.20% faster than the best" or "a tie: the same time as the best".
+// gain_text() returns a text such as "12.3% faster (1.2 ms -> 1.0 ms)", and loss_text() returns
+// "3.0% slower than the best", "only 0.20% faster than the best" or "a tie: the same time as the
+// best".
 std::string gain_text(double before, double after);
 std::string loss_text(double best, double time);
 // Returns whether two times differ by at most 1%.

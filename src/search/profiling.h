@@ -4,11 +4,12 @@
 //
 // Contract: the structure of a line's programs (launches, tiling, movement of data) has settled if,
 // over the last kWindow correct candidates, no accepted edit changed it and the best time fell by
-// less than the share kFlat. open() is true once questions may show profiles, and it stays true. In
-// the mode `adaptive`, this happens when the structure settles, at the latest after a fifth of the
-// run's evaluations (at least two) if the line has a correct program. In the mode `delayed`, it
-// happens when the line has more correct candidates than fixed_depth() of the workload. In the mode
-// `from_start`, open() is always true; in the mode `never`, it is never true.
+// less than the share kFlat. If open() is true, questions may show profiles; it stays true for the
+// rest of the line. In the mode `adaptive`, open() becomes true when the structure settles. At the
+// latest, it becomes true after a fifth of the run's evaluations (at least two), if the line has a
+// correct program. In the mode `delayed`, open() becomes true when the line has more correct
+// candidates than fixed_depth() of the workload. In the mode `from_start`, open() is always true;
+// in the mode `never`, it is never true.
 //
 // Example: Profiling p(ProfilingMode::adaptive, "softmax", 40); p.step(true, false, ns);
 //          if (p.open()) show(profile);
@@ -43,8 +44,8 @@ class Profiling {
  private:
   ProfilingMode mode_;
   int threshold_ = 0, depth_ = 0;
-  // steps_ counts judged candidates. At latest_ of them, the mode `adaptive` shows profiles in any
-  // case.
+  // The number of judged candidates so far, and the number from which the mode `adaptive` shows
+  // profiles even if the structure has not settled.
   int64_t steps_ = 0, latest_ = 0;
   int steady_ = 0;  // number of correct candidates since an edit changed the structure
   bool open_ = false;

@@ -7,9 +7,10 @@
 // coder writes a first program. If it selects a correct program, the planner names one change and
 // the parts of the source to change, and the coder changes only these parts. If it selects a failed
 // program, the debugger repairs it. A question shows only some other programs, depending on its
-// role (tree.h). The strategy stops when the budget is used, at the floor or the reachable bound,
-// or when it cannot select any node. Random numbers follow from the seed in the settings and are
-// part of the question, so that a replay can check them.
+// role (tree.h). The strategy stops when the budget is used, when a program is close to the fastest
+// possible time (the floor or the reachable bound, docs/evaluation.md), or when it cannot select
+// any node. Random numbers follow from the seed in the settings and are part of the question, so
+// that a replay can check them.
 //
 // With `published`, the strategy is the paper's algorithm. Otherwise it has seven changes, each
 // with a switch in StarkSettings. It repairs almost correct programs at once. It does not evaluate

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategy: the policy that decides what a run does next. It is a deterministic state machine.
 //
-// Contract: apply(event) updates the state with one event of the journal. next() returns the
-// actions that the engine must execute next. It returns each action once, and again after the event
-// `resumed` if no event has completed the action. A strategy has no access to a clock, a random
-// source, a model or the evaluator, so the same events always lead to the same actions. `resume`
-// and `--replay` rely on this. The strategy learns the time from the field `clock_ms` of events.
+// Contract: apply(event) updates the state with one event of the journal. The function next()
+// returns the actions that the engine must execute next. It returns each action once, and again
+// after the event `resumed` if no event has completed the action. A strategy has no access to a
+// clock, a random source, a model or the evaluator, so the same events always lead to the same
+// actions. `resume` and `--replay` rely on this. The strategy learns the time from the field
+// `clock_ms` of events.
 //
 // Example:
 //   auto s = make_strategy(StrategyKind::cutegen, settings); s->apply(opened);
@@ -47,7 +48,7 @@ struct Reject {
   std::string reason;
 };
 struct Finish {
-  // "within 3% of the reachable bound", "at the floor", "plateau", "budget: evaluations", ...
+  // Such as "within 3% of the reachable bound", "at the floor", "plateau" or "budget: evaluations".
   std::string reason;
   std::string best;  // id of the best candidate; empty if there is none
 };
@@ -91,13 +92,13 @@ struct StarkSettings {
   // programs (the leaders) a planner sees.
   int root_children = 5, node_children = 3, leaders = 5;
   // These fields switch the changes to the paper's algorithm; `published` turns all off.
-  bool near_misses = true;     // repair an almost correct program at once
-  bool equal_programs = true;  // evaluate no program twice
-  bool bounds = true;          // show the bounds and profiles of programs to the model
-  bool families = true;        // let a bandit choose the kind of change (search/families.h)
-  bool credit = true;          // the bandit weighs failures less, and credits repaired changes
-  bool drift = true;           // if programs are equally fast, continue from the newest
-  int starts = 2;              // correct first programs before the first change; `published`: 1
+  bool near_misses = true;     // whether to repair almost correct programs at once
+  bool equal_programs = true;  // whether to skip programs that were already evaluated
+  bool bounds = true;          // whether questions show bounds and profiles
+  bool families = true;        // whether a bandit chooses the kind of change (families.h)
+  bool credit = true;          // whether the bandit credits repairs and discounts failures
+  bool drift = true;           // whether to prefer the newest of equally fast programs
+  int starts = 2;              // how many first programs must be correct before a change
   bool operator==(const StarkSettings&) const = default;
 };
 
@@ -118,7 +119,7 @@ struct AgentSettings {
   // How many programs `astra` proposes after the first. If empty, 5 with `published`, else 10.
   std::optional<int> astra_rounds = {};
   bool profiler = true;    // whether `astra` asks a profiler about each correct program
-  bool published = false;  // run `cudaforge`, `stark` and `astra` exactly as in their papers
+  bool published = false;  // whether cudaforge, stark and astra follow their papers exactly
   StarkSettings stark;
 };
 struct StrategySettings {
@@ -126,10 +127,11 @@ struct StrategySettings {
   int plateau = 8;         // this many consecutive candidates without a gain end the search
   double min_gain = 0.01;  // the smallest saved share of the time that counts as a gain
   // If the task is memory-bound, the search stops when the time is at most this multiple of the
-  // reachable bound (the time to copy the least bytes). 0 disables this.
+  // reachable bound (the time to copy the least bytes). The value 0 disables this check.
   double reach_ratio = 1.03;
-  // Every search stops when the time is at most this multiple of the floor. In journals of policy 2
-  // and earlier, it is 1.05, and there is no reach_ratio, because the floor was then the roofline.
+  // Every search stops when the time is at most this multiple of the floor. In journals of older
+  // versions (policy 2 and earlier), it is 1.05, and there is no reach_ratio, because the floor was
+  // then the roofline.
   double floor_ratio = 1;
   int repairs = 6;                      // the most repairs while no program is correct
   int retries = 2;                      // the most retries of an aborted evaluation
@@ -151,8 +153,8 @@ ToolScope tool_scope(StrategyKind strategy, const StrategySettings& settings);
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind,
                                                 const StrategySettings& settings);
 // event_type() and event_data() return type and data of the event that records an action ("asked",
-// "evaluation_started", "accepted", "rejected", "finished"). describe() returns one line for
-// messages.
+// "evaluation_started", "accepted", "rejected", "finished"). The function describe() returns one
+// line for messages.
 EventType event_type(const Action& action);
 Json event_data(const Action& action);
 std::string describe(const Action& action);

@@ -5,9 +5,9 @@
 // hostile. If a tool is missing or too old for the PTX, the report lacks the results of this tool,
 // and `audit.skipped` says why; this is never an error. If ptxas rejects the PTX or exceeds its
 // time limit, `ok` is false, `digest` gives the reason, and the candidate is at fault. An Error
-// means that cutegen failed or the Context ended. The cache key is a hash of the PTX and the tool
-// versions. warm_up() starts tool processes in advance, so that they wait for the next program
-// (tool_spares.h). Thread-safe.
+// means that cutegen failed, or that the call's Context was cancelled or timed out. The cache key
+// is a hash of the PTX and the tool versions. The function warm_up() starts tool processes in
+// advance, so that they wait for the next program (tool_spares.h). Thread-safe.
 //
 // Example:
 //   CG_TRY(auto a, Assembler::open({.paths = paths}));
@@ -58,14 +58,14 @@ class Assembler {
   Result<std::vector<AssemblyReport>> audit_all(const Context& ctx,
                                                 const std::vector<std::string>& ptx,
                                                 const std::string& arch);
-  // audit_all() calls these two functions. assemble_all() assembles the modules, and list_all()
-  // adds the listing of the machine code (KernelAudit::code and `skipped`).
+  // audit_all() calls these two functions: assemble_all() assembles the modules, and then
+  // list_all() adds the listing of the machine code (KernelAudit::code and `skipped`).
   virtual Result<std::vector<AssemblyReport>> assemble_all(const Context& ctx,
                                                            const std::vector<std::string>& ptx,
                                                            const std::string& arch);
   virtual Result<void> list_all(const Context& ctx, const std::vector<std::string>& ptx,
                                 const std::string& arch, std::vector<AssemblyReport>& reports);
-  // Starts tools in advance. Only the first call has an effect, so they serve only its
+  // Starts tools in advance. Only the first call has an effect, so these tools serve only its
   // architecture.
   virtual void warm_up(const std::string& arch) { (void)arch; }
   virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty if there is no ptxas

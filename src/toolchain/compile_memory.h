@@ -5,9 +5,9 @@
 // Contract: compile_memory() reads "6G", "512M" or a number of bytes. With "0", compile servers
 // keep no program. Empty text means a quarter of the machine's memory, at most 8 GiB. A size below
 // 512 MiB counts as 0, because no program fits. If a command starts several evaluators,
-// grant_compile_memory() divides the memory equally and sets an environment variable, which the
-// evaluators inherit. granted_compile_memory() reads this variable in the evaluator; it returns 0
-// if the variable is not set.
+// grant_compile_memory() divides the memory equally among them and sets an environment variable,
+// which the evaluators inherit. In an evaluator, granted_compile_memory() reads this variable, and
+// returns 0 if it is not set.
 //
 // Example: CG_TRY(int64_t bytes, compile_memory("4G"));
 #pragma once

@@ -5,7 +5,7 @@
 // Contract: start() returns when the server is ready, or an error with the reason why it is not.
 // Several threads may call compile() at once: each call has its own reply socket, and the children
 // run in parallel. If a child dies, ServerReply::died says how. If the server itself dies,
-// compile() returns an Error of kind `world` with the message "closed".
+// compile() returns an Error of kind `world` (the environment failed) with the message "closed".
 //
 // Example:
 //   CG_TRY(auto s, CompileServer::start(ctx, setup));

@@ -39,7 +39,7 @@ NcuReport read_ncu_report(std::string_view text);
 
 // Reads a number in ncu's format ("1,234.5"). Returns false if the text is not a number.
 bool read_ncu_number(std::string_view text, double& out);
-// Replaces `unit` by its base unit, and returns the factor for the value.
+// Replaces `unit` by its base unit, and returns the factor by which to multiply the value.
 double ncu_unit_scale(std::string& unit);
 // Returns "2025.3.1.0" for "Version 2025.3.1.0 (build 36398880)"; empty if the text has no version.
 std::string read_ncu_version(std::string_view text);

@@ -4,8 +4,9 @@
 //
 // Contract: the tool can read `input` at the path kToolInput and write its output to kToolOutput.
 // With `stdout_is_output`, its stdout is the output instead. ToolRun reports failures of the tool.
-// An Error means that cutegen failed or the Context ended. run_tool() calls start_tool() and then
-// finish_tool(). Between these calls, replace_input() may change the input.
+// An Error means that cutegen failed, or that the call's Context was cancelled or timed out. The
+// function run_tool() calls start_tool() and then finish_tool(). Between these calls,
+// replace_input() may change the input.
 //
 // Example:
 //   ToolCall call{.argv = {ptxas, "-o", kToolOutput, kToolInput}, .input = ptx};
@@ -37,7 +38,7 @@ struct ToolCall {
 
 struct ToolRun {
   bool ok = false, timed_out = false;
-  std::string died;  // "killed by SIGSEGV", "exit code 255"
+  std::string died;  // such as "killed by SIGSEGV" or "exit code 255"
   std::string output;
   std::string log;  // the last 64 KiB of stderr, sanitised
   bool exited = false;
@@ -47,8 +48,8 @@ struct ToolRun {
 // Describes how the tool ended. The caller must add `output` and `log`.
 ToolRun tool_run_of(const sandbox::ExitStatus& status);
 
-// tool_file() creates a memory file with this content. tool_text() reads at most `most` bytes of
-// one.
+// tool_file() creates a memory file with this content, and tool_text() reads at most `most` bytes
+// from a memory file.
 Result<UniqueFd> tool_file(const char* name, std::string_view content);
 Result<std::string> tool_text(int file, int64_t most);
 

@@ -32,7 +32,7 @@ class ToolServer {
   ToolServer(ToolCall call, Gate gate);
   void start();
   Result<ToolRun> run(const Context& ctx, std::string_view input);
-  size_t served() const { return served_; }  // number of runs in a forked child
+  size_t served() const { return served_; }  // number of inputs that a forked child handled
 
  private:
   struct Process {

@@ -7,9 +7,9 @@
 // `filler`. A spare has the same sandbox and limits as any run of the tool.
 //
 // Contract: run() passes the input to a waiting spare. If no spare becomes ready within a short
-// time, it starts a new process of the tool. The output is the same. A spare handles one input;
-// then a thread starts the next spare. If a tool never stops at an opening, it always runs in a new
-// process. Thread-safe.
+// time, it starts a new process of the tool. In both cases, the output is the same. A spare handles
+// only one input, and a background thread then starts another spare. If a tool never stops at an
+// opening, it always runs in a new process. Thread-safe.
 //
 // Example:
 //   ToolSpares spares({.argv = {ptxas, "-arch", "sm_90a", kToolInput}, ...}, {.opening = 1}, 2);
@@ -40,7 +40,7 @@ class ToolSpares {
   ToolSpares& operator=(const ToolSpares&) = delete;
 
   Result<ToolRun> run(const Context& ctx, std::string_view input);
-  size_t served() const { return served_; }  // number of runs in a spare
+  size_t served() const { return served_; }  // number of inputs that a spare handled
 
  private:
   struct Spare {

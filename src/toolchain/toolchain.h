@@ -3,12 +3,12 @@
 //
 // Contract: a Toolchain owns compile servers (cutegen-compiler processes), one for each
 // architecture and prefix of headers (without CuTe, with CuTe's tensors, with all of CuTe). It
-// starts a server at the first cache miss and restarts it if it dies. compile() blocks. Several
-// threads may call it, and their candidates compile in parallel. If a candidate does not compile,
-// the CompileResult has ok = false and a digest of the errors. An Error means that cutegen failed
-// or that the user named an unknown architecture. The key of the cache is build_id, a hash of
-// program, include closure, compiler version, flags and architecture. The cache has a size limit in
-// bytes.
+// starts a server at the first cache miss and restarts it if it dies. The function compile()
+// blocks. Several threads may call it, and their candidates compile in parallel. If a candidate
+// does not compile, the CompileResult has ok = false and a digest of the errors. An Error means
+// that cutegen failed or that the user named an unknown architecture. The key of the cache is
+// build_id, a hash of program, include closure, compiler version, flags and architecture. The cache
+// has a size limit in bytes.
 //
 // Example:
 //   CG_TRY(auto tc, Toolchain::open({.paths = paths}));
@@ -27,10 +27,10 @@
 
 namespace cutegen::toolchain {
 
-// The paths of compiler, tools and headers. find_tools() returns them.
+// The paths of compiler, tools and headers, which find_tools() returns.
 struct ToolPaths {
   std::filesystem::path nvrtc;                  // libnvrtc.so.13
-  std::vector<std::filesystem::path> includes;  // CuTe, CUDA runtime, CCCL, cutegen/
+  std::vector<std::filesystem::path> includes;  // folders of CuTe's, CUDA's, CCCL's and our headers
   std::filesystem::path compiler_program;       // cutegen-compiler
   std::filesystem::path cache_dir;
   std::filesystem::path ptxas, nvdisasm;  // empty if missing; the audit then lacks their results
@@ -47,7 +47,7 @@ struct ToolSearch {
 Result<ToolPaths> find_tools(const ToolSearch& search = {});
 
 struct CompileRequest {
-  std::string name;  // shown in messages: "kernel.cu"
+  std::string name;  // the name in messages, such as "kernel.cu"
   std::string source;
   std::vector<std::pair<std::string, std::string>> defines;
   std::string arch;  // "sm_90a"
@@ -95,9 +95,10 @@ class Toolchain {
   // probably has the first program.
   virtual Result<void> warm_up(const Context& ctx, const std::string& arch,
                                const std::string& programs = {}) = 0;
-  // Announces that about `children` programs similar to this one will follow. This one must have
-  // compiled. If it saves time, a compile server parses this program in the background. The
-  // children then compile only from the first difference on (docs/compiling.md). Returns at once.
+  // Announces that about `children` programs similar to this one will follow. This program must
+  // already have compiled. If that saves time, a compile server parses this program in the
+  // background. The children then compile only from the first difference on (docs/compiling.md).
+  // Returns at once.
   virtual void expect_children(const CompileRequest& /*request*/, int /*children*/) {}
   // Stops or resumes the background work. Calls can nest.
   virtual void hold_background(bool /*stop*/) {}

@@ -4,10 +4,10 @@
 //
 // Contract: keep() adds a parent. A background thread measures how much memory the parents'
 // processes use. If all parents together exceed the budget, it drops the least recently used ones,
-// and also the newest if that parent alone exceeds the budget. find() returns the parent that saves
-// the most processor time when `text` is compiled. While hold() is in effect, all parents pause
-// parsing. If a parent's server dies early, WarmParents drops the parent and logs it once.
-// Thread-safe.
+// and also the newest if that parent alone exceeds the budget. The function find() returns the
+// parent that saves the most processor time when `text` is compiled. While hold() is in effect, all
+// parents pause parsing. If a parent's server dies early, WarmParents drops the parent and logs it
+// once. Thread-safe.
 //
 // Example: WarmParents kept(budget); kept.keep(key, parent); if (auto f = kept.find(key, text)) ...
 #pragma once
@@ -61,10 +61,10 @@ class WarmParents {
   const Memory memory_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
-  std::list<Entry> entries_;  // most recently used first
+  std::list<Entry> entries_;  // the most recently used entry comes first
   int holds_ = 0;
   bool unmeasured_ = false;
-  std::jthread watcher_;  // last, because it uses the other members
+  std::jthread watcher_;  // must be the last member, because it uses the others
 };
 
 }  // namespace cutegen::toolchain
