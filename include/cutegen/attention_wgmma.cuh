@@ -271,7 +271,7 @@ struct WgmmaAttention {
     cute::clear(sums);
     Softmax softmax{mask_adds_v<Mask> ? kLog2e : scale * kLog2e};
     const int row = tile.row + row_of_thread();
-    // The first key that must not affect this thread's row, and the same for the row 8 below it.
+    // For this thread's row and for the row 8 below it: the first key that must not affect the row.
     const int ends[2] = {Causal ? cute::min(keys, row + diagonal + 1) : keys,
                          Causal ? cute::min(keys, row + diagonal + 9) : keys};
     // The first key that must not affect the warpgroup's first row. Tiles before it need no hide().

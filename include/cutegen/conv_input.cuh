@@ -53,7 +53,7 @@ CUTE_DEVICE Element conv_term(float x, int term) {
   else return Element(x);
 }
 
-// Does the same as conv_term() for an element in memory. 16-bit elements need no conversion.
+// Converts an element in memory to a term, as conv_term() does for a float. 16-bit elements need no conversion.
 template <class Element, class Input>
 CUTE_DEVICE Element conv_element(Input x, int term) {
   if constexpr (cute::is_same_v<Element, Input> && sizeof(Input) == 2) return x;

@@ -106,8 +106,7 @@ CUTE_DEVICE void gather_columns(float const (&from)[Size], int first, float (&to
   }
 }
 
-// One tensor map of B for each product. The columns of the product are rows of the map that begin at
-// row `first`.
+// One tensor map of B for each product. Column 0 of the product is row `first` of the map.
 template <int Groups>
 struct ColumnMaps {
   cute::TmaDescriptor const* map[Groups];

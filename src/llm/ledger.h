@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ledger: counts what a run has spent of its budget: dollars, tokens, evaluations and minutes.
 //
-// Contract: call apply() for every event of the run; a resumed run then has the same state. Before
-// the engine sends a request, it calls open_call(), which reserves the highest possible cost of the
-// call, or returns an error if the budget is too small. The event `call_ended` replaces the
-// reservation by the real cost. If a call never ended (because of a crash), its reservation stays
-// charged. The engine may apply an event twice, because apply() ignores calls that it already has.
-// Thread-safe.
+// Contract: the engine calls apply() for every event of the run. When a run is resumed, it applies
+// the recorded events again and restores the state. Before the engine sends a request, it calls
+// open_call(), which reserves the highest possible cost of the call, or returns an error if the
+// budget is too small. The event `call_ended` replaces the reservation by the real cost. If a call
+// never ended (because of a crash), its reservation stays charged. The engine may apply an event
+// twice, because apply() ignores calls that it already has. Thread-safe.
 //
 // Example:
 //   Ledger ledger({.usd = 2.0}); for (const Event& e : events) ledger.apply(e.type, e.data);

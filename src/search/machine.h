@@ -111,7 +111,7 @@ bool is_tie(double best, double time);
 // Returns a text such as "failed: 7 of 64 values are wrong".
 std::string fault_text(const Verdict& verdict);
 // Returns whether `after` is faster than `before` by at least the share min_gain. If both times
-// have confidence intervals, these must not overlap.
+// have confidence intervals that overlap, it returns false.
 bool is_gain(const Timing& before, const Timing& after, double min_gain);
 // Returns whether a candidate is faster than the incumbent by at least min_gain. If the evaluator
 // timed both alternately, these times decide; otherwise is_gain() does.

@@ -28,7 +28,7 @@ struct ServerSetup {
   ToolPaths paths;
   std::vector<std::string> options;  // for NVRTC
   std::string prefix;                // the header that the server parses before every candidate
-  bool plain = false;  // compile without a precompiled header and without forking in NVRTC
+  bool plain = false;                // whether to compile without a precompiled header and forks
   // If true, the server keeps one parsed program for other programs with the same beginning
   // (warm_parent.h).
   bool keep = false;

@@ -64,7 +64,7 @@ class WarmParents {
   std::list<Entry> entries_;  // the most recently used entry comes first
   int holds_ = 0;
   bool unmeasured_ = false;
-  std::jthread watcher_;  // must be the last member, because it uses the others
+  std::jthread watcher_;  // must be the last member: its thread uses the others
 };
 
 }  // namespace cutegen::toolchain

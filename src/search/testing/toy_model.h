@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToyModel: replaces the model and the evaluator in tests that compare strategies. The time of
-// every program and the optimum are known.
+// ToyModel: replaces the model and the evaluator in tests that compare strategies. It defines the
+// time of every program, so the optimum is known.
 //
 // Contract: a program has one level for each of six kinds of change. Each level has a gain, which
 // may be zero (a plateau) or negative, and some pairs of levels make a program slower. Together,
