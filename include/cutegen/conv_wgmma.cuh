@@ -213,7 +213,7 @@ struct Conv : ConvShape<G> {
       return call([&](int row, int x0, int x1, int x2) { return place(x0, x1, x2, row); },
                   line_place(i / 2, i % 2, thread));
     };
-    sync(consumer);  // now all threads have read the results of the previous tile
+    sync(consumer);  // all threads have read the results of the previous tile
     Accumulator parts[kPlaces];
     decltype(read(at(0))) rows[kPlaces];
     CUTE_UNROLL
@@ -236,7 +236,7 @@ struct Conv : ConvShape<G> {
       combine_warp<4>(parts[i]);
       if (thread % 4 == 0) rows_of(storage, k)[line_place(i / 2, i % 2, thread)] = parts[i].value();
     }
-    __syncwarp();  // makes these values visible to the warp, which reads them in later reductions
+    __syncwarp();  // later reductions read these values in the same warp
   }
 
   // Returns the result of reduction number k for a position. Use it in read() of later reductions, in
@@ -382,7 +382,7 @@ struct Conv : ConvShape<G> {
       loader.stage(stage * S::kDepth, storage.patch[patch_], [&] {
         cute::wait_barrier(storage.patch_empty[patch_], patch_phase_ ^ 1);
       });
-      cute::tma_store_fence();  // wgmma reads through the async proxy, which needs this fence
+      cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
       cute::arrive_barrier(storage.patch_full[patch_]);
       next_patch();
     }
@@ -396,7 +396,7 @@ struct Conv : ConvShape<G> {
     cute::wait_barrier(storage.patch_empty[patch_], patch_phase_ ^ 1);
     Loader::convert((raw_ + S::kRaw - started_) % S::kRaw, threadIdx.x - S::kFirstProducer, storage,
                          storage.patch[patch_]);
-    cute::tma_store_fence();  // wgmma reads through the async proxy, which needs this fence
+    cute::tma_store_fence();  // wgmma reads through the asynchronous proxy
     cute::arrive_barrier(storage.patch_full[patch_]);
     next_patch();
     --started_;
